@@ -1,0 +1,137 @@
+// The model: what was seen, interned. A row here is a row of the recording (docs/recording.md); `recording` writes
+// and reads it, `exporters` and `report` turn it into files and text, none of them sees a process.
+// Times are nanoseconds; start and end are CLOCK_MONOTONIC of the recording host.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "phlox/base/clock.h"
+#include "phlox/base/id.h"
+
+namespace phlox::profile {
+
+using ProcessId = Id<struct ProcessTag>;
+using ThreadId = Id<struct ThreadTag>;
+using ModuleId = Id<struct ModuleTag>;
+using FrameId = Id<struct FrameTag>;
+using StackId = Id<struct StackTag>;
+using SampleId = Id<struct SampleTag>;
+
+struct Process {
+  int32_t pid = 0;            // as the recorder's PID namespace counts
+  int32_t namespace_pid = 0;  // as its own counts (the last number of NSpid); equal to pid outside containers
+  std::optional<ProcessId> parent;
+  std::string executable;      // path as the target sees it
+  std::string command_line;    // arguments joined by one space
+  std::string python_version;  // "3.12.1"; empty: no Python in it
+  std::string python_build;    // "default", "debug", "free-threaded", ...
+  std::string found_by;        // which strategy found the interpreter: "symbol _PyRuntime in libpython3.12.so.1.0"
+  std::string way_of_reading;  // "same CPU (real time)", "same CPU (ordinary class)", "ptrace stop", "hands off (unverified)"
+  Nanoseconds start = 0;       // when it was first seen
+  Nanoseconds end = 0;         // 0: still running when last seen
+  std::string how_ended;       // "exit 0", "signal 9", "exec", "recording ended", ""
+};
+
+struct Thread {
+  ProcessId process;
+  int32_t tid = 0;              // kernel thread id; 0: unknown (a Python thread without one before 3.11)
+  uint64_t python_id = 0;       // threading.get_ident(); 0: not a Python thread
+  int64_t interpreter = 0;      // PyInterpreterState.id
+  std::string name;             // threading's name; empty: not known
+  std::string kernel_name;      // comm
+  Nanoseconds start = 0;        // first seen
+  Nanoseconds end = 0;          // 0: still there when last seen
+};
+
+struct Module {
+  std::string path;      // as the target sees it
+  std::string build_id;  // hex; empty: none
+  uint64_t load_bias = 0;
+};
+
+enum class FrameKind : uint8_t { python = 0, native = 1, kernel = 2, marker = 3 };
+
+struct Frame {
+  FrameKind kind = FrameKind::python;
+  std::string function;        // co_name; a marker's own text: "(… 19,744 frames left out …)"
+  std::string qualified_name;  // co_qualname; equal to function where Python has none
+  std::string file;            // co_filename as Python has it
+  int32_t first_line = 0;      // co_firstlineno; 0: none
+  int32_t line = 0;            // the line that ran; 0: none
+  std::optional<ModuleId> module;  // native
+  uint64_t address = 0;            // native: ImageAddress
+  std::optional<FrameId> inlined_in;
+  std::string found_by;  // native: "cfi", "frame pointer", ...
+
+  friend bool operator==(const Frame&, const Frame&) = default;
+};
+
+// A tree: parents come before children. The root of a stack has no parent.
+struct Stack {
+  StackId parent;
+  FrameId frame;
+};
+
+// What the kernel did with the thread.
+enum class CpuState : uint8_t { unknown = 0, running = 1, runnable = 2, blocked = 3 };
+// What it had to do with its interpreter's GIL. not_applicable: a free-threaded build, or not a Python thread.
+enum class GilState : uint8_t { unknown = 0, none = 1, holds = 2, waits = 3, not_applicable = 4 };
+
+// How good a stack is. Only `ok` and `cut` carry a whole claim; `rejected` carries time without a stack.
+enum class Quality : uint8_t {
+  ok = 0,        // proved: the thread did not run while it was read, and the chain reaches its base
+  cut = 1,       // proved, but a part of the stack is left out, with a marker frame in its place
+  unproved = 2,  // read without a proof that nothing moved (hands off; no schedstat)
+  detached = 3,  // proved, but the chain ends in a frame without a base (a generator between two states)
+  rejected = 4,  // could not be read consistently: the stack is one marker frame that says why
+};
+
+// One thread over one stretch of time in which stack and states stayed the same at every look.
+struct Sample {
+  ThreadId thread;
+  Nanoseconds start = 0;      // of the stretch
+  Nanoseconds wall = 0;       // its length: measured time since the look before, not the nominal interval
+  Nanoseconds cpu = 0;        // CPU time the kernel accounted to the thread in it
+  uint32_t samples = 1;       // looks that saw it
+  int16_t cpu_number = -1;    // where it last ran; -1: unknown
+  StackId stack;              // none: no Python frame on it (thread starting or ending)
+  CpuState cpu_state = CpuState::unknown;
+  GilState gil_state = GilState::unknown;
+  bool collecting = false;    // the cyclic garbage collector ran
+  int16_t system_call = -1;   // blocked: in which system call (number of the target's architecture)
+  Quality quality = Quality::ok;
+};
+
+enum class EventKind : uint8_t {
+  recording_start = 0,
+  recording_end = 1,
+  process_start = 2,
+  process_end = 3,  // text: how it ended
+  exec = 4,         // text: the new executable
+  fork = 5,
+  thread_start = 6,
+  thread_end = 7,
+  lost = 8,         // value: ns without samples; text: why
+  rate_change = 9,  // value: the new rate in mHz; text: why
+  way_change = 10,  // text: the new way of reading
+};
+
+struct Event {
+  EventKind kind = EventKind::lost;
+  Nanoseconds time = 0;
+  std::optional<ProcessId> process;
+  std::optional<ThreadId> thread;
+  int64_t value = 0;
+  std::string text;
+};
+
+// A counted fact of the recording, one row a (process, name): names in profile/tally.h.
+struct Tally {
+  ProcessId process;  // none: the recorder itself
+  std::string name;
+  int64_t value = 0;
+};
+
+}  // namespace phlox::profile
