@@ -1,0 +1,57 @@
+// A recording in memory: every row of the model, by id. Filled by recording::read (or, in tests and for `dump`,
+// straight from the sampler, since it is a Sink). Rows are kept in vectors: id.value - 1 is the index.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "phlox/profile/sink.h"
+
+namespace phlox::profile {
+
+class Profile : public Sink {
+ public:
+  void put_meta(std::string_view key, std::string_view value) override;
+  void put_process(ProcessId id, const Process& process) override;
+  void put_thread(ThreadId id, const Thread& thread) override;
+  void put_module(ModuleId id, const Module& module) override;
+  void put_frame(FrameId id, const Frame& frame) override;
+  void put_stack(StackId id, const Stack& stack) override;
+  void put_sample(SampleId id, const Sample& sample) override;
+  void put_event(const Event& event) override;
+  void put_tally(const Tally& tally) override;
+  Result<void> commit() override { return {}; }
+
+  const std::map<std::string, std::string, std::less<>>& meta() const { return meta_; }
+  const std::vector<Process>& processes() const { return processes_; }
+  const std::vector<Thread>& threads() const { return threads_; }
+  const std::vector<Module>& modules() const { return modules_; }
+  const std::vector<Frame>& frames() const { return frames_; }
+  const std::vector<Stack>& stacks() const { return stacks_; }
+  const std::vector<Sample>& samples() const { return samples_; }
+  const std::vector<Event>& events() const { return events_; }
+  const std::vector<Tally>& tallies() const { return tallies_; }
+
+  // The id must have been put.
+  const Process& process(ProcessId id) const { return processes_[id.value - 1]; }
+  const Thread& thread(ThreadId id) const { return threads_[id.value - 1]; }
+  const Frame& frame(FrameId id) const { return frames_[id.value - 1]; }
+  const Stack& stack(StackId id) const { return stacks_[id.value - 1]; }
+
+  // Sum over all processes and the recorder; 0 when there is none of that name.
+  int64_t tally(std::string_view name) const;
+
+ private:
+  std::map<std::string, std::string, std::less<>> meta_;
+  std::vector<Process> processes_;
+  std::vector<Thread> threads_;
+  std::vector<Module> modules_;
+  std::vector<Frame> frames_;
+  std::vector<Stack> stacks_;
+  std::vector<Sample> samples_;
+  std::vector<Event> events_;
+  std::vector<Tally> tallies_;
+};
+
+}  // namespace phlox::profile

@@ -1,0 +1,80 @@
+// The choices of a view, the same for every output, and the one place that turns samples into totals.
+// Pure: takes a Profile, gives numbers.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "phlox/base/result.h"
+#include "phlox/profile/profile.h"
+
+namespace phlox::profile {
+
+// What a frame is (function or line; one of them), and what is put at the root of every stack.
+struct By {
+  bool line = false;     // frames are split by line: "name (file:line)"; else one frame a function
+  bool thread = false;   // a root frame for the thread
+  bool process = false;  // a root frame for the process, outside the thread's
+};
+
+// One bit a named state: "running,runnable,blocked,gil-holds,gil-waits,idle". idle: blocked in a system call and not
+// waiting for the GIL. A sample passes when any chosen state holds for it. Empty choice: all pass.
+enum class StateChoice : uint8_t { running = 1, runnable = 2, blocked = 4, gil_holds = 8, gil_waits = 16, idle = 32 };
+
+enum class Weight : uint8_t { wall, cpu, samples };
+
+struct Choices {
+  By by;
+  uint8_t states = 0;                       // StateChoice bits; 0: all
+  std::optional<std::string> thread_regex;  // ECMAScript, searched in "name", "kernel_name" and "tid"
+  std::optional<int32_t> pid;
+  Nanoseconds from = 0;                     // since the start of the recording
+  Nanoseconds to = std::numeric_limits<Nanoseconds>::max();
+  Weight weight = Weight::wall;
+};
+
+Result<By> parse_by(std::string_view text);             // "function", "line,thread,process"
+Result<uint8_t> parse_states(std::string_view text);    // "running,gil-waits"
+Result<Weight> parse_weight(std::string_view text);     // "wall" | "cpu" | "samples"
+// "2s..5s", "..500ms", "1.5..": numbers are seconds unless they carry ns, us, ms, s, m.
+struct TimeRange {
+  Nanoseconds from = 0;
+  Nanoseconds to = std::numeric_limits<Nanoseconds>::max();
+};
+Result<TimeRange> parse_time_range(std::string_view text);
+
+// What a box of a flame graph stands for. Two stacks share a node when their labels are equal up to there.
+struct Label {
+  FrameKind kind = FrameKind::python;
+  std::string name;    // what is drawn: qualified name; "Thread 4711 (worker-1)"; "python3 app.py (pid 12)"
+  std::string file;    // "" where there is none
+  int32_t line = 0;    // by line: the line; by function: the first line of the function; 0: none
+  std::string module;  // what colours go by: top package or module of a Python file ("json", "numpy", "app"); see view.cpp
+
+  friend bool operator==(const Label&, const Label&) = default;
+};
+
+struct CallNode {
+  uint32_t parent = 0;   // index; the root (index 0) is its own parent
+  uint32_t label = 0;    // index into labels
+  int64_t self = 0;      // weight of samples that end here
+  int64_t total = 0;     // self and everything beneath
+  uint64_t samples = 0;  // looks beneath (not stretches)
+};
+
+// Parents before children, children of a node ordered by label name. Node 0 is "all".
+struct CallTree {
+  std::vector<Label> labels;
+  std::vector<CallNode> nodes;
+  int64_t total = 0;          // weight of all samples that passed, rejected ones included
+  int64_t rejected = 0;       // weight of the rejected ones among them (they sit under one marker node)
+  uint64_t samples = 0;       // looks that passed
+};
+
+Result<CallTree> build_call_tree(const Profile& profile, const Choices& choices);
+
+}  // namespace phlox::profile
