@@ -1,0 +1,148 @@
+// Where CPython's fields sit: one Layout is one row of the version table (layout_table.cpp), or such a row with
+// the words that the target's own _Py_DebugOffsets states laid over it (3.13+). Code asks for a field or a trait,
+// never for a version. "Absent" is a value of its own, not 0.
+//
+// Field names are CPython's. Sources: Include/internal/pycore_{runtime,interp,frame,gil,ceval_state}.h,
+// Include/cpython/{pystate,code,unicodeobject,dictobject,frameobject}.h of each version; read off by tools/layouts.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace phlox::python {
+
+// Byte offset of a field in its struct, or a size.
+class Offset {
+ public:
+  constexpr Offset() = default;
+  constexpr Offset(uint32_t value) : value_(value) {}  // NOLINT: rows read as tables of numbers
+  constexpr bool present() const { return value_ != kAbsent; }
+  // Must be present.
+  constexpr uint32_t operator*() const { return value_; }
+  friend constexpr bool operator==(Offset, Offset) = default;
+
+ private:
+  static constexpr uint32_t kAbsent = ~uint32_t{0};
+  uint32_t value_ = kAbsent;
+};
+
+// Every struct and its fields, written once: the table, tools/layouts, the overlay of _Py_DebugOffsets, the checks and
+// the printing loop over this list. S(struct) opens a struct, F(field) is a field in it.
+// "size" is sizeof(struct). A path within a struct is written with '_' ("ceval_gil" is interp.ceval.gil).
+// clang-format off
+#define PHLOX_LAYOUT_FIELDS(S, F)                                                                              \
+  /* _PyRuntimeState. gil: the inline struct of 3.7-3.11 (ceval.gil). tstate_current: gilstate.tstate_current */ \
+  S(runtime) F(size) F(interpreters_head) F(interpreters_main) F(gil) F(tstate_current) F(finalizing)          \
+  F(debug_offsets) F(autoTSSkey)                                                                               \
+  /* PyInterpreterState. ceval_gil: a pointer to the GIL (3.12+). gil: the interpreter's own inline GIL struct. */ \
+  S(interpreter) F(size) F(next) F(id) F(threads_head) F(ceval_gil) F(gil) F(gc_collecting) F(modules)         \
+  F(code_object_generation) F(tlbc_generation) F(threads_main)                                                 \
+  /* struct _gil_runtime_state */                                                                              \
+  S(gil_state) F(size) F(last_holder) F(locked) F(switch_number)                                               \
+  /* PyThreadState. frame: <= 3.10; cframe: 3.10-3.12; current_frame, base_frame: 3.13+ */                     \
+  S(thread) F(size) F(prev) F(next) F(interp) F(frame) F(cframe) F(current_frame) F(base_frame)                \
+  F(thread_id) F(native_thread_id) F(id) F(datastack_chunk) F(datastack_top) F(datastack_limit) F(status)      \
+  F(holds_gil) F(gil_requested)                                                                                \
+  /* _PyCFrame */                                                                                              \
+  S(cframe) F(size) F(current_frame) F(previous)                                                               \
+  /* _PyStackChunk */                                                                                          \
+  S(chunk) F(previous) F(size) F(top) F(data)                                                                  \
+  /* _PyInterpreterFrame (3.11+), PyFrameObject (<= 3.10). executable: f_code or f_executable; previous: previous   \
+     or f_back; instr: prev_instr, instr_ptr, or (<= 3.10) the int f_lasti */                                  \
+  S(frame) F(size) F(executable) F(previous) F(instr) F(owner) F(is_entry) F(localsplus) F(stacktop)           \
+  F(stackpointer) F(funcobj) F(f_globals) F(f_locals) F(frame_obj) F(tlbc_index) F(f_lineno)                   \
+  /* PyCodeObject. code_adaptive: co_code_adaptive (3.11+, inline); code: co_code (<= 3.10, a bytes object);   \
+     linetable: co_linetable or co_lnotab; version: co_version (3.12+; 3.11 has it without use for us) */      \
+  S(code) F(size) F(name) F(qualname) F(filename) F(firstlineno) F(linetable) F(code_adaptive) F(code)         \
+  F(version) F(argcount) F(posonlyargcount) F(kwonlyargcount) F(flags) F(nlocals) F(nlocalsplus) F(localsplusnames) \
+  F(localspluskinds) F(varnames) F(cellvars) F(freevars) F(tlbc)                                               \
+  /* objects */                                                                                                \
+  S(object) F(size) F(ob_type) F(ob_refcnt)                                                                    \
+  S(type) F(tp_name) F(tp_basicsize) F(tp_flags) F(tp_dictoffset) F(ht_cached_keys)                            \
+  S(unicode) F(size) F(length) F(state) F(asciiobject_size) F(compactobject_size) F(data)                      \
+  S(bytes) F(ob_size) F(ob_sval)                                                                               \
+  S(tuple) F(ob_size) F(ob_item)                                                                               \
+  S(list) F(ob_size) F(ob_item)                                                                                \
+  S(integer) F(lv_tag) F(ob_size) F(ob_digit)                                                                  \
+  S(real) F(ob_fval)                                                                                           \
+  S(dict) F(ma_used) F(ma_keys) F(ma_values)                                                                   \
+  S(dictkeys) F(dk_kind) F(dk_log2_size) F(dk_log2_index_bytes) F(dk_size) F(dk_nentries) F(dk_indices)        \
+  S(module) F(md_dict)
+// clang-format on
+
+// How the running frame is reached.
+enum class FrameAnchor : uint8_t {
+  frame_object,   // tstate->frame, a chain of heap PyFrameObject (<= 3.10)
+  cframe,         // tstate->cframe->current_frame; cframe lies on the C stack (3.11, 3.12)
+  current_frame,  // tstate->current_frame (3.13+)
+};
+
+enum class InstructionUnit : uint8_t {
+  lasti_bytes,       // f_lasti counts bytes (<= 3.9, and 2.7)
+  lasti_code_units,  // f_lasti counts two-byte units (3.10)
+  prev_instr,        // pointer to the instruction that ran last (3.11, 3.12)
+  instr_ptr,         // pointer to the instruction that runs, or to the one after the call that does (3.13+)
+};
+
+enum class LineTable : uint8_t {
+  lnotab_unsigned,  // line deltas are unsigned (2.7, 3.5 and before)
+  lnotab,           // signed line deltas (3.6-3.9)
+  pep626,           // co_linetable of 3.10
+  pep657,           // location table of 3.11+
+};
+
+enum class CodeProof : uint8_t {
+  contents,    // name, qualified name and file name compared by content (before 3.12)
+  co_version,  // co_version, unique per interpreter life, beside the pointers (3.12+)
+};
+
+enum class GilPlace : uint8_t {
+  symbols,      // <= 3.6: file statics, only _PyThreadState_Current is reachable by symbol
+  runtime,      // 3.7-3.11: in _PyRuntime
+  interpreter,  // 3.12+: one an interpreter, by pointer
+};
+
+// frame.owner's values differ per version. What the walk asks: is this the entry frame of one evaluation of the
+// interpreter loop (a C local, no code), and is this frame a generator's?
+struct OwnerTraits {
+  uint8_t thread = 0;
+  uint8_t generator = 1;
+  uint8_t frame_object = 2;
+  uint8_t entry = 255;  // owner >= entry: an entry/base frame without code of its own (3 from 3.12 on); 255: none
+};
+
+struct Traits {
+  FrameAnchor anchor = FrameAnchor::current_frame;
+  InstructionUnit instruction = InstructionUnit::instr_ptr;
+  LineTable lines = LineTable::pep657;
+  CodeProof code_proof = CodeProof::co_version;
+  GilPlace gil = GilPlace::interpreter;
+  OwnerTraits owner;
+  bool tagged_executable = false;   // f_executable is a _PyStackRef: clear the two low bits (3.14+)
+  bool has_data_stack = true;       // frames in _PyStackChunk (3.11+)
+  bool free_threaded = false;       // no GIL unless enabled at run time
+  bool debug = false;
+  bool python2 = false;             // str is bytes
+  bool interpreter_frames = true;   // _PyInterpreterFrame (3.11+), else PyFrameObject
+};
+
+struct Layout {
+  std::string_view name;  // "3.12", "3.13t", "3.11 debug"
+  uint8_t major = 3;
+  uint8_t minor = 0;
+  Traits traits;
+#define PHLOX_STRUCT(s) }; struct s##_fields {
+#define PHLOX_FIELD(f) Offset f;
+  struct first_fields {
+    PHLOX_LAYOUT_FIELDS(PHLOX_STRUCT, PHLOX_FIELD)
+  };
+#undef PHLOX_STRUCT
+#undef PHLOX_FIELD
+#define PHLOX_STRUCT(s) s##_fields s;
+#define PHLOX_FIELD(f)
+  PHLOX_LAYOUT_FIELDS(PHLOX_STRUCT, PHLOX_FIELD)
+#undef PHLOX_STRUCT
+#undef PHLOX_FIELD
+};
+
+}  // namespace phlox::python
