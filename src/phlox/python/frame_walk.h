@@ -1,0 +1,147 @@
+// The walk along one thread's Python frames, over bytes that were copied before. Pure: asks a Memory for bytes by
+// address, knows no process, allocates nothing. The same loop serves every version: rows and traits say the rest.
+//
+// Memory must offer   const std::byte* find(RemoteAddress address, size_t size)
+// which gives the bytes, fetching them when they were not foreseen, or nullptr when they cannot be had.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "phlox/base/address.h"
+#include "phlox/python/layout.h"
+
+namespace phlox::python {
+
+// One frame as it lies in memory, leaf first. Entry frames (one C local per evaluation of the interpreter loop,
+// from 3.12 on) are kept: code is none and entry is set; they are anchors for native frames, not Python frames.
+struct RawFrame {
+  RemoteAddress frame;
+  RemoteAddress code;
+  // prev_instr or instr_ptr as an address (3.11+), f_lasti as a number before; see Traits::instruction.
+  uint64_t instruction = 0;
+  bool entry = false;  // 3.12+: an entry frame; 3.11: a Python frame with is_entry
+};
+
+enum class WalkEnd : uint8_t {
+  base,        // the chain reached its base: the stack is whole
+  empty,       // the thread runs no Python
+  detached,    // no previous, but not a base entry frame: a generator between two states
+  full,        // more frames than fit: what lies beneath was not read
+  unreadable,  // bytes that could not be had
+  broken,      // makes no sense: a loop, or a pointer that cannot be one
+};
+
+struct WalkResult {
+  size_t count = 0;
+  WalkEnd end = WalkEnd::empty;
+};
+
+namespace detail {
+template <class T>
+T load(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+}  // namespace detail
+
+// Where the chain of a thread state starts; none: runs no Python. `thread` are the bytes of the thread state.
+// Sets `unreadable` when it cannot be told.
+template <class Memory>
+RemoteAddress top_frame(const Layout& layout, const std::byte* thread, Memory& memory, bool& unreadable) {
+  unreadable = false;
+  switch (layout.traits.anchor) {
+    case FrameAnchor::frame_object:
+      return RemoteAddress(detail::load<uint64_t>(thread + *layout.thread.frame));
+    case FrameAnchor::current_frame:
+      return RemoteAddress(detail::load<uint64_t>(thread + *layout.thread.current_frame));
+    case FrameAnchor::cframe: {
+      const RemoteAddress cframe(detail::load<uint64_t>(thread + *layout.thread.cframe));
+      if (!cframe) return {};
+      const std::byte* bytes = is_plausible(cframe) ? memory.find(cframe + *layout.cframe.current_frame, 8) : nullptr;
+      if (bytes == nullptr) {
+        unreadable = true;
+        return {};
+      }
+      return RemoteAddress(detail::load<uint64_t>(bytes));
+    }
+  }
+  return {};
+}
+
+// The bytes of a frame that the walk needs, from its start.
+inline size_t frame_header_size(const Layout& layout) {
+  size_t end = 0;
+  auto reach = [&end](Offset offset, size_t size) {
+    if (offset.present() && *offset + size > end) end = *offset + size;
+  };
+  reach(layout.frame.executable, 8);
+  reach(layout.frame.previous, 8);
+  reach(layout.frame.instr, layout.traits.interpreter_frames ? 8 : 4);
+  reach(layout.frame.owner, 1);
+  reach(layout.frame.is_entry, 1);
+  return end;
+}
+
+template <class Memory>
+WalkResult walk_frames(const Layout& layout, RemoteAddress top, Memory& memory, std::span<RawFrame> frames) {
+  const auto& offsets = layout.frame;
+  const size_t header = frame_header_size(layout);
+  const bool objects = !layout.traits.interpreter_frames;
+  const bool has_owner = offsets.owner.present();
+  const bool has_entry_frames = has_owner && layout.traits.owner.entry != 255;
+  const bool has_is_entry = offsets.is_entry.present();
+
+  WalkResult result;
+  RemoteAddress at = top;
+  // Brent's algorithm: a checkpoint that moves at powers of two finds any cycle in linear time.
+  RemoteAddress checkpoint;
+  size_t next_checkpoint = 1;
+  bool base = objects;  // frame objects carry no mark of a base: the chain ends where f_back is none
+  while (at) {
+    if (result.count == frames.size()) {
+      result.end = WalkEnd::full;
+      return result;
+    }
+    if (!is_plausible(at) || (at.value & 7) != 0 || at == checkpoint) {
+      result.end = WalkEnd::broken;
+      return result;
+    }
+    if (result.count == next_checkpoint) {
+      checkpoint = at;
+      next_checkpoint *= 2;
+    }
+    const std::byte* bytes = memory.find(at, header);
+    if (bytes == nullptr) {
+      result.end = WalkEnd::unreadable;
+      return result;
+    }
+    RawFrame& frame = frames[result.count++];
+    frame.frame = at;
+    uint64_t executable = detail::load<uint64_t>(bytes + *offsets.executable);
+    if (layout.traits.tagged_executable) executable &= ~uint64_t{3};
+    frame.code = RemoteAddress(executable);
+    frame.instruction = objects ? static_cast<uint64_t>(int64_t{detail::load<int32_t>(bytes + *offsets.instr)})
+                                : detail::load<uint64_t>(bytes + *offsets.instr);
+    frame.entry = false;
+    if (has_entry_frames) {
+      frame.entry = detail::load<uint8_t>(bytes + *offsets.owner) >= layout.traits.owner.entry;
+      if (frame.entry) frame.code = {};
+      base = frame.entry;
+    } else if (has_is_entry) {
+      frame.entry = detail::load<uint8_t>(bytes + *offsets.is_entry) != 0;
+      base = frame.entry && (!has_owner || detail::load<uint8_t>(bytes + *offsets.owner) == layout.traits.owner.thread);
+    }
+    at = RemoteAddress(detail::load<uint64_t>(bytes + *offsets.previous));
+  }
+  if (result.count == 0) {
+    result.end = WalkEnd::empty;
+  } else {
+    result.end = base ? WalkEnd::base : WalkEnd::detached;
+  }
+  return result;
+}
+
+}  // namespace phlox::python

@@ -1,0 +1,110 @@
+#include "phlox/target/thread_probe.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+
+namespace phlox::target {
+namespace {
+
+// The next number of a text of numbers divided by blanks; hexadecimal with 0x before it.
+template <class Number>
+bool take_number(std::string_view& text, Number& number) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);
+  int base = 10;
+  if (text.starts_with("0x")) {
+    text.remove_prefix(2);
+    base = 16;
+  }
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  if (error != std::errc{}) return false;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return true;
+}
+
+}  // namespace
+
+std::optional<SchedStat> parse_schedstat(std::string_view text) {
+  SchedStat s;
+  if (!take_number(text, s.run_ns) || !take_number(text, s.wait_ns) || !take_number(text, s.count)) return {};
+  return s;
+}
+
+std::optional<BlockedIn> parse_syscall(std::string_view text) {
+  BlockedIn in;
+  if (text.starts_with("running")) return in;
+  in.running = false;
+  if (!take_number(text, in.number)) return {};
+  if (in.number >= 0) {
+    for (auto& argument : in.arguments) {
+      if (!take_number(text, argument)) return {};
+    }
+  }
+  if (!take_number(text, in.stack_pointer) || !take_number(text, in.instruction_pointer)) return {};
+  return in;
+}
+
+std::optional<ThreadStat> parse_thread_stat(std::string_view text) {
+  // comm stands in parentheses and may itself hold any character: the last ')' ends it.
+  const size_t close = text.rfind(')');
+  if (close == std::string_view::npos || close + 2 >= text.size()) return {};
+  text.remove_prefix(close + 2);
+  ThreadStat stat;
+  stat.state = text.front();
+  text.remove_prefix(1);
+  constexpr int kFieldCpu = 39;
+  for (int field = 4; field <= kFieldCpu; ++field) {
+    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    if (field == kFieldCpu) return take_number(text, stat.cpu) ? std::optional(stat) : std::nullopt;
+    const size_t blank = text.find(' ');
+    if (blank == std::string_view::npos) return {};
+    text.remove_prefix(blank);
+  }
+  return {};
+}
+
+ThreadProbe::ThreadProbe(pid_t pid, pid_t tid) : pid_(pid), tid_(tid) {}
+
+std::optional<std::string_view> ThreadProbe::read(Descriptor& descriptor, const char* file) {
+  if (!descriptor) {
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/%d/task/%d/%s", pid_, tid_, file);
+    descriptor = Descriptor(::open(path, O_RDONLY | O_CLOEXEC));
+    if (!descriptor) return {};
+  }
+  const ssize_t size = ::pread(descriptor.get(), buffer_, sizeof buffer_, 0);
+  if (size <= 0) return {};
+  return std::string_view(buffer_, static_cast<size_t>(size));
+}
+
+std::optional<SchedStat> ThreadProbe::schedstat() {
+  const auto text = read(schedstat_, "schedstat");
+  return text ? parse_schedstat(*text) : std::nullopt;
+}
+
+std::optional<BlockedIn> ThreadProbe::blocked_in() {
+  if (!syscall_readable_) return {};
+  errno = 0;
+  const auto text = read(syscall_, "syscall");
+  if (!text && (errno == EPERM || errno == EACCES)) syscall_readable_ = false;
+  return text ? parse_syscall(*text) : std::nullopt;
+}
+
+std::optional<ThreadStat> ThreadProbe::stat() {
+  const auto text = read(stat_, "stat");
+  return text ? parse_thread_stat(*text) : std::nullopt;
+}
+
+std::string ThreadProbe::kernel_name() {
+  Descriptor comm;
+  const auto text = read(comm, "comm");
+  if (!text) return {};
+  std::string name(*text);
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
+}
+
+}  // namespace phlox::target

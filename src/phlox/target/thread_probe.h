@@ -1,0 +1,71 @@
+// What the kernel says of one thread of a target, cheaply and often: descriptors of its /proc files are kept open.
+// Costs measured on Linux 6.18: schedstat 0.8 us, syscall 1.0 us (running) or 1.7 us (blocked), stat 2.8 us.
+// Reads only; decides nothing.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "phlox/base/descriptor.h"
+
+namespace phlox::target {
+
+// /proc/PID/task/TID/schedstat (Documentation/scheduler/sched-stats.rst): time on a CPU, time waiting for one, times
+// scheduled in. A running thread's run_ns moves only with the scheduler's tick; once it is off the CPU it is exact.
+struct SchedStat {
+  uint64_t run_ns = 0;
+  uint64_t wait_ns = 0;
+  uint64_t count = 0;
+  // Everything zero although the thread lives: the kernel was built without CONFIG_SCHED_INFO.
+  bool off() const { return run_ns == 0 && count == 0; }
+  // Whether a thread that was off the CPU when `a` was read was never on it until `b` was.
+  friend bool unmoved(const SchedStat& a, const SchedStat& b) { return a.run_ns == b.run_ns && a.count == b.count; }
+};
+std::optional<SchedStat> parse_schedstat(std::string_view text);
+
+// /proc/PID/task/TID/syscall (fs/proc/base.c: proc_pid_syscall): "running" for a thread that runs or is runnable; else the
+// number (-1: blocked outside a system call, a page fault), six arguments, stack pointer and instruction pointer.
+struct BlockedIn {
+  bool running = true;
+  int64_t number = -1;
+  uint64_t arguments[6] = {};
+  uint64_t stack_pointer = 0;
+  uint64_t instruction_pointer = 0;
+};
+std::optional<BlockedIn> parse_syscall(std::string_view text);
+
+// Field 3 (state) and 39 (CPU last executed on) of /proc/PID/task/TID/stat; the name before them may hold anything.
+struct ThreadStat {
+  char state = '?';
+  int cpu = -1;
+};
+std::optional<ThreadStat> parse_thread_stat(std::string_view text);
+
+class ThreadProbe {
+ public:
+  ThreadProbe(pid_t pid, pid_t tid);
+
+  pid_t tid() const { return tid_; }
+  // Each gives nothing when the thread is gone (ESRCH) or the file may not be read.
+  std::optional<SchedStat> schedstat();
+  std::optional<BlockedIn> blocked_in();
+  std::optional<ThreadStat> stat();
+  std::string kernel_name();  // comm, opened anew at each call
+  // Whether /proc/.../syscall may be read at all: the kernel asks for the right to attach.
+  bool syscall_readable() const { return syscall_readable_; }
+
+ private:
+  std::optional<std::string_view> read(Descriptor& descriptor, const char* file);
+
+  pid_t pid_;
+  pid_t tid_;
+  Descriptor schedstat_, syscall_, stat_;
+  bool syscall_readable_ = true;
+  char buffer_[1024];
+};
+
+}  // namespace phlox::target

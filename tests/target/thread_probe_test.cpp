@@ -1,0 +1,62 @@
+#include "phlox/target/thread_probe.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace phlox::target {
+namespace {
+
+TEST(Schedstat, three_numbers) {
+  const auto s = parse_schedstat("550673253 6822719 38\n");
+  ASSERT_TRUE(s);
+  EXPECT_EQ(s->run_ns, 550673253U);
+  EXPECT_EQ(s->wait_ns, 6822719U);
+  EXPECT_EQ(s->count, 38U);
+  EXPECT_FALSE(parse_schedstat("12 13"));
+  EXPECT_FALSE(parse_schedstat(""));
+}
+
+TEST(Schedstat, a_changed_run_time_alone_means_it_moved) {
+  EXPECT_TRUE(unmoved(SchedStat{10, 1, 3}, SchedStat{10, 9, 3}));
+  EXPECT_FALSE(unmoved(SchedStat{10, 1, 3}, SchedStat{11, 1, 3}));
+  EXPECT_FALSE(unmoved(SchedStat{10, 1, 3}, SchedStat{10, 1, 4}));
+}
+
+TEST(Syscall, running_blocked_and_blocked_outside_a_call) {
+  EXPECT_TRUE(parse_syscall("running\n")->running);
+  const auto b = parse_syscall("202 0x7f01 0x189 0x0 0x0 0x0 0xffffffff 0x7ffd10 0x7f3b8b29e503\n");
+  ASSERT_TRUE(b);
+  EXPECT_FALSE(b->running);
+  EXPECT_EQ(b->number, 202);
+  EXPECT_EQ(b->arguments[0], 0x7f01U);
+  EXPECT_EQ(b->stack_pointer, 0x7ffd10U);
+  EXPECT_EQ(b->instruction_pointer, 0x7f3b8b29e503U);
+  EXPECT_EQ(parse_syscall("-1 0x7ffd10 0x401000\n")->number, -1);
+  EXPECT_FALSE(parse_syscall("202 0x7f01\n"));
+}
+
+TEST(ThreadStatText, a_name_with_parentheses_and_blanks_does_not_shift_the_fields) {
+  std::string text = "4711 (a) R 1 (b c) S";
+  for (int field = 4; field < 39; ++field) text += " " + std::to_string(field);
+  text += " 17 0 0\n";
+  const auto s = parse_thread_stat(text);
+  ASSERT_TRUE(s);
+  EXPECT_EQ(s->state, 'S');
+  EXPECT_EQ(s->cpu, 17);
+  EXPECT_FALSE(parse_thread_stat("4711 (python"));
+}
+
+TEST(ThreadProbe, reads_the_live_thread_and_nothing_of_a_gone_one) {
+  ThreadProbe self(getpid(), gettid());
+  const auto s = self.schedstat();
+  ASSERT_TRUE(s);
+  EXPECT_GT(s->count, 0U);
+  EXPECT_TRUE(self.blocked_in()->running);
+  EXPECT_EQ(self.stat()->state, 'R');
+  EXPECT_FALSE(self.kernel_name().empty());
+  ThreadProbe gone(getpid(), 0x7ffffff0);
+  EXPECT_FALSE(gone.schedstat());
+}
+
+}  // namespace
+}  // namespace phlox::target
