@@ -1,0 +1,44 @@
+// The formats a recording can be written as, in one list: `phlox export -f NAME`, `-o FILE.EXT`, the help text and the
+// default extension all follow from it. A new format is one file in this folder and one line in registry.cpp.
+// Exporters see a Profile and never a process, so a recording can always be exported again. They never open a file:
+// the caller owns the stream and checks it after the last byte.
+#pragma once
+
+#include <ostream>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "phlox/base/result.h"
+#include "phlox/profile/profile.h"
+#include "phlox/profile/view.h"
+
+namespace phlox::exporters {
+
+struct ExportOptions {
+  std::string title;  // of a picture; empty: made from the recording's meta
+};
+
+// Writes one whole document. An error says why the choices cannot be shown in this format; nothing was written then.
+using WriteFunction = Result<void> (*)(const profile::Profile&, const profile::Choices&, const ExportOptions&,
+                                       std::ostream&);
+
+struct Format {
+  std::string_view name;                     // of `-f`
+  std::vector<std::string_view> extensions;  // with the dot; the first is the default one
+  std::string_view description;              // one line of --help
+  WriteFunction write;
+};
+
+// In the order of the help text.
+std::span<const Format> formats();
+
+// nullptr: no such format.
+const Format* find_format(std::string_view name);
+// By the file name's extension, case ignored. nullptr: no format has it.
+const Format* find_format_for_file(std::string_view path);
+// "collapsed, svg": for error messages.
+std::string format_names();
+
+}  // namespace phlox::exporters
