@@ -1,0 +1,68 @@
+// What travels over the ring from the sampler thread to the consumer. Plain bytes, this process only.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "phlox/base/clock.h"
+#include "phlox/profile/model.h"
+
+namespace phlox::sampler {
+
+// A frame as the sampler knows it: which code object (by the order in which they were met) and where in it.
+struct Place {
+  uint32_t code = 0;
+  int32_t instruction = 0;  // as python::line_of wants it: bytes from the first instruction, or f_lasti
+  friend bool operator==(const Place&, const Place&) = default;
+};
+// Place.code of a marker: so many frames (Place.instruction) are left out here.
+inline constexpr uint32_t kFramesLeftOut = 0xffffffff;
+
+enum class Rejected : uint8_t { no, moved, unreadable, broken, budget };
+
+enum class RecordKind : uint32_t { look, code, thread, thread_end, way };
+
+// One look at a thread, or several alike. Followed by `fresh` Places, root first: the stack is the first `keep` places of this
+// thread's look before, then these.
+struct LookRecord {
+  RecordKind kind = RecordKind::look;
+  uint32_t thread = 0;
+  Nanoseconds time = 0;  // of the last look
+  Nanoseconds wall = 0;  // since the look before
+  Nanoseconds cpu = 0;
+  uint32_t looks = 0;
+  uint32_t keep = 0;
+  uint32_t fresh = 0;
+  int16_t cpu_number = -1;
+  int16_t system_call = -1;
+  profile::CpuState cpu_state = profile::CpuState::unknown;
+  profile::GilState gil_state = profile::GilState::unknown;
+  profile::Quality quality = profile::Quality::ok;
+  Rejected rejected = Rejected::no;
+  bool collecting = false;
+};
+
+// A code object met for the first time (or another one at an address met before). The consumer owns `capture`.
+struct CodeRecord {
+  RecordKind kind = RecordKind::code;
+  uint32_t code = 0;
+  void* capture = nullptr;  // python::CodeCapture
+};
+
+struct ThreadRecord {
+  RecordKind kind = RecordKind::thread;
+  uint32_t thread = 0;
+  pid_t tid = 0;
+  uint64_t python_id = 0;
+  int64_t interpreter = 0;
+  Nanoseconds time = 0;
+};
+
+struct ThreadEndRecord {
+  RecordKind kind = RecordKind::thread_end;
+  uint32_t thread = 0;
+  Nanoseconds time = 0;
+};
+
+}  // namespace phlox::sampler

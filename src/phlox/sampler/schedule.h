@@ -1,0 +1,50 @@
+// When to look. Each next moment lies a random time after the one planned before: uniform between half and one and
+// a half intervals, so no periodic program can run in step with it, and the time since the last look does not depend on what the target
+// does at this one. Planned on an absolute time line (work does not lower the rate); what is missed is counted and not caught up.
+// Pure: takes the time, keeps no clock.
+#pragma once
+
+#include <cstdint>
+
+#include "phlox/base/clock.h"
+
+namespace phlox::sampler {
+
+class Schedule {
+ public:
+  Schedule(Nanoseconds interval, uint64_t seed) : interval_(interval), state_(seed | 1) {}
+
+  void start(Nanoseconds now) { planned_ = now; }
+  void set_interval(Nanoseconds interval) { interval_ = interval; }
+  Nanoseconds interval() const { return interval_; }
+
+  // The next moment to look, later than `now`.
+  Nanoseconds next(Nanoseconds now) {
+    planned_ += draw();
+    if (planned_ <= now) {
+      const auto behind = static_cast<uint64_t>(now - planned_);
+      const auto step = static_cast<uint64_t>(interval_ > 0 ? interval_ : 1);
+      missed_ += 1 + behind / step;
+      planned_ = now + draw();
+    }
+    return planned_;
+  }
+  uint64_t missed() const { return missed_; }
+
+ private:
+  Nanoseconds draw() {
+    // xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled" (2016).
+    state_ ^= state_ >> 12;
+    state_ ^= state_ << 25;
+    state_ ^= state_ >> 27;
+    const double unit = static_cast<double>((state_ * 0x2545F4914F6CDD1DULL) >> 11) * 0x1.0p-53;
+    return static_cast<Nanoseconds>((0.5 + unit) * static_cast<double>(interval_));
+  }
+
+  Nanoseconds interval_;
+  Nanoseconds planned_ = 0;
+  uint64_t state_;
+  uint64_t missed_ = 0;
+};
+
+}  // namespace phlox::sampler

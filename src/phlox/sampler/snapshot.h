@@ -1,0 +1,84 @@
+// One look's copy of a target's memory, by pages foreseen from the looks before: in the steady state everything a
+// stack needs comes with one system call. What was not foreseen is fetched at once (a follow-up) and foreseen next time; what
+// was not used for a while is left out. A page costs 0.1 to 0.2 us, a further range 0.32 us, a further call 1.45 us.
+// Used by the sampler thread only. After construction it allocates only when the plan grows.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "phlox/memory/remote_memory.h"
+
+namespace phlox::sampler {
+
+class Snapshot {
+ public:
+  static constexpr size_t kPage = 4096;
+  // 32 MiB of a stack: 20,000 frames take about 700 pages. What is beyond cannot be had (exhausted()).
+  static constexpr size_t kMaxPages = 8192;
+  // A page that was not used in this many looks leaves the plan.
+  static constexpr uint64_t kForget = 24;
+
+  explicit Snapshot(memory::RemoteMemory& memory);
+  ~Snapshot();
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+
+  // Starts a look: drops the copy before and reads every page of the plan.
+  void capture();
+  // Bytes of the target as of this look; fetched when not there yet; nullptr when they cannot be read.
+  // Valid until the next capture().
+  const std::byte* find(RemoteAddress address, size_t size);
+  // Only what is there already.
+  const std::byte* peek(RemoteAddress address, size_t size);
+
+  template <class T>
+  bool load(RemoteAddress address, T& value) {
+    const std::byte* bytes = find(address, sizeof(T));
+    if (bytes == nullptr) return false;
+    __builtin_memcpy(&value, bytes, sizeof(T));
+    return true;
+  }
+
+  // System calls that this look needed beside the first.
+  unsigned follow_ups() const { return follow_ups_; }
+  bool exhausted() const { return exhausted_; }
+  size_t planned_pages() const { return pages_.size(); }
+
+ private:
+  struct Page {
+    uint64_t number = 0;     // address / kPage
+    uint64_t last_used = 0;  // look
+  };
+  // Neighbouring pages in one range.
+  struct Window {
+    uint64_t address = 0;
+    uint64_t size = 0;
+    size_t offset = 0;      // into arena_
+    size_t first_page = 0;  // index into pages_
+  };
+
+  void replan();
+  const std::byte* fetch(uint64_t address, size_t size);
+  void use(const Window& window, uint64_t address, size_t size);
+
+  memory::RemoteMemory& memory_;
+  std::byte* arena_ = nullptr;
+  size_t used_ = 0;  // bytes of arena_
+  std::vector<Page> pages_;        // sorted by number; the plan
+  std::vector<Window> windows_;    // the plan as ranges, sorted by address
+  std::vector<memory::Range> ranges_;
+  std::vector<Window> extras_;     // fetched in this look
+  size_t hint_ = 0;
+  uint64_t look_ = 0;
+  uint64_t replan_at_ = 0;
+  unsigned follow_ups_ = 0;
+  bool changed_ = false;
+  bool exhausted_ = false;
+};
+
+}  // namespace phlox::sampler
