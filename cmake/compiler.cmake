@@ -3,6 +3,10 @@ add_library(phlox_options INTERFACE)
 target_compile_options(phlox_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
                                                -fno-strict-aliasing)
 target_compile_definitions(phlox_options INTERFACE FMT_HEADER_ONLY PHLOX_VERSION="${PROJECT_VERSION}" _FILE_OFFSET_BITS=64)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # Fires on plain `"(" + std::string`: https://gcc.gnu.org/bugzilla/show_bug.cgi?id=105651, fixed in 13.
+  target_compile_options(phlox_options INTERFACE -Wno-restrict)
+endif()
 if(PHLOX_WERROR)
   target_compile_options(phlox_options INTERFACE -Werror)
 endif()
