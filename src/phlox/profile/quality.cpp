@@ -1,0 +1,121 @@
+#include "phlox/profile/quality.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "phlox/profile/tally.h"
+
+namespace phlox::profile {
+namespace {
+
+constexpr std::pair<std::string_view, std::string_view> kReasons[] = {
+    {tally::kRejectedMoved, "moved while read"},
+    {tally::kRejectedUnreadable, "unreadable memory"},
+    {tally::kRejectedBroken, "broken chain"},
+    {tally::kRejectedBudget, "out of time"},
+};
+
+std::string grouped(int64_t value) {
+  std::string digits = fmt::format("{}", value);
+  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > (value < 0 ? 1 : 0); at -= 3) {
+    digits.insert(static_cast<size_t>(at), ",");
+  }
+  return digits;
+}
+
+// Two significant digits below 10 %, one decimal above: an overhead of 0.02 % should not read as 0.0 %.
+std::string percent(double share) {
+  double value = share * 100;
+  if (value == 0) return "0 %";
+  if (value < 0.01) return "< 0.01 %";
+  return value < 10 ? fmt::format("{:.2g} %", value) : fmt::format("{:.1f} %", value);
+}
+
+std::string rate(double per_second) {
+  return per_second < 100 ? fmt::format("{:.1f}", per_second) : fmt::format("{:.0f}", per_second);
+}
+
+}  // namespace
+
+QualitySummary summarize_quality(const Profile& profile) {
+  QualitySummary quality;
+  quality.samples = profile.tally(tally::kSamples);
+  quality.missed = profile.tally(tally::kTicksMissed);
+  quality.retried = profile.tally(tally::kRetried);
+  quality.cut = profile.tally(tally::kCut);
+  quality.detached = profile.tally(tally::kDetached);
+  quality.unproved = profile.tally(tally::kUnproved);
+  for (const auto& [name, words] : kReasons) {
+    if (int64_t count = profile.tally(name); count > 0) {
+      quality.reasons.push_back({std::string(words), count});
+      quality.rejected += count;
+    }
+  }
+  std::stable_sort(quality.reasons.begin(), quality.reasons.end(),
+                   [](const RejectReason& a, const RejectReason& b) { return a.count > b.count; });
+  quality.target_time = profile.tally(tally::kTargetTime);
+  quality.recorder_time = profile.tally(tally::kRecorderTime);
+  // Rates and the elapsed time are facts of one process or of the recorder, never sums over processes.
+  int64_t asked = 0;
+  for (const Tally& row : profile.tallies()) {
+    if (row.name == tally::kAskedRate) asked = std::max(asked, row.value);
+    if (row.name == tally::kElapsed) quality.elapsed = std::max(quality.elapsed, row.value);
+  }
+  quality.asked_rate = double(asked) / 1000;
+  // Of several processes the one looked at most often is the one that shows whether the rate was reached.
+  int64_t ticks = 0;
+  for (const Tally& row : profile.tallies()) {
+    if (row.name == tally::kTicks) ticks = std::max(ticks, row.value);
+  }
+  if (quality.elapsed > 0) quality.achieved_rate = double(ticks) * 1e9 / double(quality.elapsed);
+  for (const Process& process : profile.processes()) {
+    if (process.way_of_reading.empty()) continue;
+    if (std::find(quality.ways.begin(), quality.ways.end(), process.way_of_reading) == quality.ways.end()) {
+      quality.ways.push_back(process.way_of_reading);
+    }
+  }
+  return quality;
+}
+
+std::string quality_line(const QualitySummary& quality) {
+  std::string line = grouped(quality.samples) + " samples";
+  if (quality.achieved_rate > 0) {
+    line += " (" + rate(quality.achieved_rate) + " Hz";
+    if (quality.asked_rate > 0) line += " of " + rate(quality.asked_rate) + " Hz asked";
+    line += ")";
+  }
+  line += ", " + grouped(quality.missed) + " missed, " + grouped(quality.retried) + " retried, " +
+          grouped(quality.rejected) + " rejected";
+  if (quality.rejected > 0) {
+    line += " (" + percent(quality.rejected_share()) + ":";
+    for (size_t i = 0; i < quality.reasons.size(); ++i) {
+      line += (i == 0 ? " " : ", ") + grouped(quality.reasons[i].count) + " " + quality.reasons[i].reason;
+    }
+    line += ")";
+  }
+  if (quality.cut > 0) line += ", " + grouped(quality.cut) + " cut";
+  if (quality.detached > 0) line += ", " + grouped(quality.detached) + " detached";
+  if (quality.unproved > 0) line += ", " + grouped(quality.unproved) + " unproved";
+  if (!quality.ways.empty()) {
+    line += "; read: ";
+    for (size_t i = 0; i < quality.ways.size(); ++i) line += (i == 0 ? "" : ", ") + quality.ways[i];
+  }
+  if (quality.elapsed > 0) {
+    line += "; took " + percent(double(quality.target_time) / double(quality.elapsed)) +
+            " of a CPU from the target, recorder " +
+            percent(double(quality.recorder_time) / double(quality.elapsed)) + " of a CPU";
+  }
+  return line;
+}
+
+std::string quality_warning(const QualitySummary& quality) {
+  if (!quality.needs_warning()) return {};
+  return percent(quality.rejected_share()) +
+         " of the samples could not be read and were rejected: shares may lean away from the code that was "
+         "hard to read";
+}
+
+}  // namespace phlox::profile

@@ -1,0 +1,48 @@
+// How far a recording can be believed: the counted facts as one value, and as the one line of words that
+// stands under every picture, report and end of a recording. Reads the tallies; never looks at samples.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "phlox/base/clock.h"
+#include "phlox/profile/profile.h"
+
+namespace phlox::profile {
+
+struct RejectReason {
+  std::string reason;  // in words: "moved while read"
+  int64_t count = 0;
+};
+
+struct QualitySummary {
+  int64_t samples = 0;
+  int64_t missed = 0;   // looks that were scheduled and came too late to be taken
+  int64_t retried = 0;  // further attempts at the same sample
+  int64_t cut = 0;
+  int64_t detached = 0;
+  int64_t unproved = 0;
+  int64_t rejected = 0;               // sum of the reasons
+  std::vector<RejectReason> reasons;  // those that happened, most frequent first
+  double asked_rate = 0;              // looks a second; 0: not known
+  double achieved_rate = 0;           // looks taken a second of recording; 0: not known
+  std::vector<std::string> ways;      // of reading, each once, in the order of the processes
+  Nanoseconds target_time = 0;        // taken from the targets' CPUs
+  Nanoseconds recorder_time = 0;      // CPU time of the recorder
+  Nanoseconds elapsed = 0;
+
+  double rejected_share() const { return samples > 0 ? double(rejected) / double(samples) : 0.0; }
+  // Above 1 % every output warns: the shares may lean away from what could not be read.
+  bool needs_warning() const { return rejected_share() > 0.01; }
+};
+
+QualitySummary summarize_quality(const Profile& profile);
+
+// "12,345 samples (199 Hz of 200 Hz asked), 3 missed, 12 retried, 2 rejected (0.02 %: 2 moved while read); read: same CPU
+// (real time); took 0.21 % of a CPU from the target, recorder 0.9 % of a CPU"
+std::string quality_line(const QualitySummary& quality);
+// One sentence when needs_warning(), else empty.
+std::string quality_warning(const QualitySummary& quality);
+
+}  // namespace phlox::profile
