@@ -1,7 +1,7 @@
-// The formats a recording can be written as, in one list: `phlox export -f NAME`, `-o FILE.EXT`, the help text and the
-// default extension all follow from it. A new format is one file in this folder and one line in registry.cpp.
-// Exporters see a Profile and never a process, so a recording can always be exported again. They never open a file:
-// the caller owns the stream and checks it after the last byte.
+// The formats a recording can be written as, in one list: `phlox export -f NAME`, `-o FILE.EXT`, the help
+// text and the default extension all follow from it. A new format is one file in this folder and one line in
+// registry.cpp. Exporters see a Profile and never a process, so a recording can always be exported again.
+// They never open a file: the caller owns the stream and checks it after the last byte.
 #pragma once
 
 #include <ostream>
@@ -20,7 +20,8 @@ struct ExportOptions {
   std::string title;  // of a picture; empty: made from the recording's meta
 };
 
-// Writes one whole document. An error says why the choices cannot be shown in this format; nothing was written then.
+// Writes one whole document. An error says why the choices cannot be shown in this format; nothing was
+// written then.
 using WriteFunction = Result<void> (*)(const profile::Profile&, const profile::Choices&, const ExportOptions&,
                                        std::ostream&);
 

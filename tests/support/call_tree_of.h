@@ -1,0 +1,27 @@
+// CallTrees made by hand: one line a stack, as in the collapsed format without any escaping.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "phlox/profile/view.h"
+
+namespace phlox::test {
+
+struct StackLine {
+  std::vector<profile::Label> frames;  // root first; the root "all" is not among them
+  int64_t weight = 0;
+  uint64_t samples = 1;
+};
+
+// A Python function of a module: file "/app/MODULE.py", line 1.
+profile::Label python_label(const std::string& name, const std::string& module = "app");
+
+// The same promises as build_call_tree: parents before children, children ordered by name, totals filled in.
+profile::CallTree call_tree_of(const std::vector<StackLine>& lines);
+
+// "main;work 3" and so on, one sample for each unit of weight.
+profile::CallTree call_tree_of_text(const std::vector<std::string>& lines);
+
+}  // namespace phlox::test
