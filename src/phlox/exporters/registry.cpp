@@ -1,0 +1,67 @@
+#include "phlox/exporters/registry.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "phlox/exporters/collapsed.h"
+
+namespace phlox::exporters {
+namespace {
+
+Result<void> export_collapsed(const profile::Profile& profile, const profile::Choices& choices,
+                              const ExportOptions&, std::ostream& out) {
+  Result<profile::CallTree> tree = profile::build_call_tree(profile, choices);
+  if (!tree) return fail(tree);
+  write_collapsed(*tree, choices.by.line, out);
+  return {};
+}
+
+const Format kFormats[] = {
+    {"collapsed",
+     {".txt", ".collapsed", ".folded"},
+     "one line a stack for flame graph scripts: root first, ';' between frames, then nanoseconds (or "
+     "samples)",
+     export_collapsed},
+};
+
+char lower(char c) {
+  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+}
+
+bool ends_with_ignoring_case(std::string_view text, std::string_view end) {
+  if (text.size() < end.size()) return false;
+  return std::equal(end.begin(), end.end(), text.end() - static_cast<std::ptrdiff_t>(end.size()),
+                    [](char a, char b) { return lower(a) == lower(b); });
+}
+
+}  // namespace
+
+std::span<const Format> formats() {
+  return kFormats;
+}
+
+const Format* find_format(std::string_view name) {
+  auto found =
+      std::find_if(std::begin(kFormats), std::end(kFormats), [&](const Format& f) { return f.name == name; });
+  return found == std::end(kFormats) ? nullptr : found;
+}
+
+const Format* find_format_for_file(std::string_view path) {
+  for (const Format& format : kFormats) {
+    for (std::string_view extension : format.extensions) {
+      if (ends_with_ignoring_case(path, extension)) return &format;
+    }
+  }
+  return nullptr;
+}
+
+std::string format_names() {
+  std::string names;
+  for (const Format& format : kFormats) {
+    if (!names.empty()) names += ", ";
+    names += format.name;
+  }
+  return names;
+}
+
+}  // namespace phlox::exporters
