@@ -63,11 +63,17 @@ class Offset {
   S(bytes) F(ob_size) F(ob_sval)                                                                               \
   S(tuple) F(ob_size) F(ob_item)                                                                               \
   S(list) F(ob_size) F(ob_item)                                                                                \
-  S(integer) F(lv_tag) F(ob_size) F(ob_digit)                                                                  \
+  /* ob_ival: the machine integer of 2.7; lv_tag: 3.12+, ob_size before */                                     \
+  S(integer) F(lv_tag) F(ob_size) F(ob_digit) F(ob_ival)                                                       \
   S(real) F(ob_fval)                                                                                           \
-  S(dict) F(ma_used) F(ma_keys) F(ma_values)                                                                   \
+  /* ma_mask, ma_table: the open hash table of 2.7 */                                                          \
+  S(dict) F(ma_used) F(ma_keys) F(ma_values) F(ma_mask) F(ma_table)                                            \
   S(dictkeys) F(dk_kind) F(dk_log2_size) F(dk_log2_index_bytes) F(dk_size) F(dk_nentries) F(dk_indices)        \
-  S(module) F(md_dict)
+  /* what ma_values points to: values is the place of the first of them */                                     \
+  S(dictvalues) F(values)                                                                                      \
+  S(module) F(md_dict)                                                                                         \
+  /* _PyCodeArray, what co_tlbc points to */                                                                   \
+  S(tlbc_array) F(size) F(entries)
 // clang-format on
 
 // How the running frame is reached.
@@ -102,6 +108,14 @@ enum class GilPlace : uint8_t {
   interpreter,  // 3.12+: one an interpreter, by pointer
 };
 
+// Where an instance of a class with Py_TPFLAGS_MANAGED_DICT keeps its attributes (Include/internal/pycore_object.h).
+enum class ManagedDict : uint8_t {
+  none,          // no such instances: tp_dictoffset says where the dict is (<= 3.10)
+  two_words,     // values at -4 words, dict at -3 words, one of them NULL (3.11)
+  tagged,        // one word at -3: values with the low bit set, or the dict (3.12)
+  inline_values, // dict at -3 words (-1 when free-threaded) or NULL; values behind the object's head (3.13+)
+};
+
 // frame.owner's values differ per version. What the walk asks: is this the entry frame of one evaluation of the
 // interpreter loop (a C local, no code), and is this frame a generator's?
 struct OwnerTraits {
@@ -118,6 +132,8 @@ struct Traits {
   CodeProof code_proof = CodeProof::co_version;
   GilPlace gil = GilPlace::interpreter;
   OwnerTraits owner;
+  ManagedDict managed_dict = ManagedDict::inline_values;
+  uint8_t unicode_kind_shift = 2;   // bit of state.kind: 8 in free-threaded builds of 3.14+, where `interned` is a byte
   bool tagged_executable = false;   // f_executable is a _PyStackRef: clear the two low bits (3.14+)
   bool has_data_stack = true;       // frames in _PyStackChunk (3.11+)
   bool free_threaded = false;       // no GIL unless enabled at run time
