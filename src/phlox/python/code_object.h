@@ -1,0 +1,137 @@
+// Code objects: name, file, lines. Three steps, so that little happens while a thread stands still:
+//   capture_code  copies the raw bytes out of the target (two or three system calls, nothing decoded);
+//   decode_code   makes a Code of them, elsewhere, later, reading nothing;
+//   CodeIdentity  remembers what proves, at each later look, that the same code object still lies at that
+//   address.
+// Addresses are used again: a Code is only as good as the last proof. Strings are whole, whatever their
+// length, up to the caps below; what is longer is cut and says so.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "phlox/base/address.h"
+#include "phlox/memory/remote_memory.h"
+#include "phlox/python/layout.h"
+#include "phlox/python/read_fault.h"
+
+namespace phlox::python {
+
+// Longest string and line table that are copied, in bytes. A line of code takes 2 to 6 bytes of a table: 16
+// MiB are millions of lines in one function.
+inline constexpr size_t kMaxStringBytes = size_t{4} << 20;
+inline constexpr size_t kMaxLineTableBytes = size_t{16} << 20;
+
+// An object as it was copied: its head and as much of its content as was had.
+struct CapturedObject {
+  RemoteAddress address;  // none: a NULL pointer
+  uint32_t offset = 0;    // into CodeCapture::bytes
+  uint32_t head = 0;      // bytes of the object copied from its start; content that follows the head included
+  RemoteAddress content_address;  // where its content lies
+  uint32_t content_offset = 0;    // into CodeCapture::bytes
+  uint32_t content = 0;           // bytes of it that were copied
+  bool cut = false;               // there is more than the cap
+};
+
+// Raw bytes of one code object and what it points to. Reuse one to reuse its memory.
+struct CodeCapture {
+  enum Part : uint8_t { name, qualname, filename, linetable, kParts };
+
+  RemoteAddress address;
+  std::vector<std::byte> bytes;  // the code object's struct first
+  uint32_t struct_size = 0;
+  std::array<CapturedObject, kParts> parts;
+  RemoteAddress type;  // ob_type: the same for every code object of a process
+  RemoteAddress first_instruction;
+  uint32_t code_size = 0;  // bytes of instructions
+  RemoteAddress tlbc;  // per-thread copies of the instructions (free-threaded 3.14+); none: there are none
+};
+
+// Copies the code object at `address`. What it points to must stand still meanwhile, or what comes out of
+// decode_code() may be a mixture. Allocates only when `into.bytes` must grow.
+Read<void> capture_code(const Layout& layout, memory::RemoteMemory& memory, RemoteAddress address,
+                        CodeCapture& into);
+
+struct Code {
+  // CPython's co_flags (Include/cpython/code.h).
+  enum Flag : uint32_t {
+    kVarArgs = 0x4,
+    kVarKeywords = 0x8,
+    kGenerator = 0x20,
+    kCoroutine = 0x80,
+    kIterableCoroutine = 0x100,
+    kAsyncGenerator = 0x200
+  };
+
+  std::string name;            // UTF-8; lone surrogates as \udcXX
+  std::string qualified_name;  // equal to name where this Python keeps none (before 3.11)
+  std::string file;
+  int32_t first_line = 0;
+  uint32_t flags = 0;
+  bool cut = false;   // a string or the line table was longer than its cap
+  bool shim = false;  // the interpreter's own glue (3.12+: the frame beneath a specialised __init__): not a
+                      // frame to show
+  std::vector<std::byte> line_table;
+  LineTable line_table_kind = LineTable::pep657;
+  RemoteAddress first_instruction;
+  uint32_t code_size = 0;
+
+  // The line of an instruction_offset(); 0: none.
+  int32_t line(int32_t offset) const;
+};
+
+Read<Code> decode_code(const Layout& layout, const CodeCapture& capture);
+
+// Both at once, for whoever is in no hurry.
+Read<Code> read_code(const Layout& layout, memory::RemoteMemory& memory, RemoteAddress address);
+
+// Free-threaded builds of 3.14+ run a copy of the instructions per thread: where copy number `index`
+// (frame.tlbc_index) starts.
+Read<RemoteAddress> read_thread_bytecode(const Layout& layout, memory::RemoteMemory& memory,
+                                         RemoteAddress tlbc, int32_t index);
+
+// What must still lie where it lay for a cached Code to be the code object at its address. 3.12+: one range
+// of the struct, with co_version in it, unique in the life of an interpreter. Before, strings are recycled
+// too (38 % of recycled code objects had equal pointers on 3.11), so the range of the struct plus head and
+// beginning of each string and of the line table.
+class CodeIdentity {
+ public:
+  struct Item {
+    RemoteAddress address;
+    uint32_t size = 0;
+    uint32_t offset = 0;  // of the remembered bytes
+  };
+  // Of a string's or table's content so much is compared; its length, and for names its hash, are in the
+  // head.
+  static constexpr uint32_t kContentBytes = 128;
+
+  CodeIdentity() = default;
+  CodeIdentity(const Layout& layout, const CodeCapture& capture);
+
+  std::span<const Item> items() const { return {items_.data(), count_}; }
+  bool empty() const { return count_ == 0; }
+  bool matches(const Item& item, const std::byte* now) const {
+    return std::memcmp(bytes_.data() + item.offset, now, item.size) == 0;
+  }
+  // Memory as walk_frames() takes it: find(address, size) gives bytes or nullptr.
+  template <class Memory>
+  bool holds(Memory& memory) const {
+    for (const Item& item : items()) {
+      const std::byte* now = memory.find(item.address, item.size);
+      if (now == nullptr || !matches(item, now)) return false;
+    }
+    return count_ != 0;
+  }
+
+ private:
+  std::array<Item, 1 + 2 * CodeCapture::kParts> items_;
+  uint32_t count_ = 0;
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace phlox::python

@@ -1,0 +1,22 @@
+// From an instruction to its line, for every form of line table that CPython has had. Pure, bounded by the
+// table's size; the table comes from a target's memory and may hold anything.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "phlox/base/address.h"
+#include "phlox/python/layout.h"
+
+namespace phlox::python {
+
+// Where in its code a frame is, as line_of() wants it: bytes from the first instruction, negative when the
+// frame has not started. `raw` is what the frame holds: a pointer (3.11+), or f_lasti.
+int32_t instruction_offset(const Traits& traits, RemoteAddress first_instruction, uint64_t raw);
+
+// The line of the instruction that starts at or spans byte `offset`. Not started: the first line. 0: no line
+// (the compiler made the instruction up, the offset lies beyond the code, or the table is broken).
+int32_t line_of(LineTable kind, std::span<const std::byte> table, int32_t first_line, int32_t offset);
+
+}  // namespace phlox::python
