@@ -4,6 +4,8 @@
 #include <cctype>
 
 #include "phlox/exporters/collapsed.h"
+#include "phlox/exporters/recording_picture.h"
+#include "phlox/exporters/svg.h"
 
 namespace phlox::exporters {
 namespace {
@@ -16,7 +18,19 @@ Result<void> export_collapsed(const profile::Profile& profile, const profile::Ch
   return {};
 }
 
+Result<void> export_svg(const profile::Profile& profile, const profile::Choices& choices,
+                        const ExportOptions& options, std::ostream& out) {
+  Result<profile::CallTree> tree = profile::build_call_tree(profile, choices);
+  if (!tree) return fail(tree);
+  write_flame_svg(make_picture(profile, choices, *std::move(tree), options), out);
+  return {};
+}
+
 const Format kFormats[] = {
+    {"svg",
+     {".svg"},
+     "interactive flame graph: one file for any browser, and a picture for image viewers",
+     export_svg},
     {"collapsed",
      {".txt", ".collapsed", ".folded"},
      "one line a stack for flame graph scripts: root first, ';' between frames, then nanoseconds (or "

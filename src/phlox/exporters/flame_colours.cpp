@@ -1,0 +1,30 @@
+#include "phlox/exporters/flame_colours.h"
+
+#include <fmt/format.h>
+
+namespace phlox::exporters {
+namespace {
+
+constexpr uint32_t kHues = 20;  // of the palette in flame.css
+
+uint32_t pick(std::string_view text, uint32_t choices) {
+  uint32_t value = colour_hash(text);
+  return ((value >> 16) ^ (value & 0xffff)) % choices;
+}
+
+}  // namespace
+
+uint32_t colour_hash(std::string_view text) {
+  uint32_t value = 0x811c9dc5;
+  for (char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x01000193;
+  return value;
+}
+
+std::string colour_class(profile::FrameKind kind, std::string_view module, std::string_view name) {
+  if (kind == profile::FrameKind::marker) return "m";
+  if (kind == profile::FrameKind::kernel) return "k";
+  return fmt::format("{}{}{}", kind == profile::FrameKind::native ? 'n' : 'p', pick(module, kHues),
+                     "abc"[pick(name, 3)]);
+}
+
+}  // namespace phlox::exporters

@@ -1,0 +1,95 @@
+#include "phlox/exporters/recording_picture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "phlox/exporters/words.h"
+#include "phlox/profile/quality.h"
+#include "phlox/profile/tally.h"
+
+namespace phlox::exporters {
+namespace {
+
+const char* weight_name(profile::Weight weight) {
+  switch (weight) {
+    case profile::Weight::wall:
+      return "wall time";
+    case profile::Weight::cpu:
+      return "CPU time";
+    case profile::Weight::samples:
+      return "samples";
+  }
+  return "";
+}
+
+std::string state_names(uint8_t states) {
+  constexpr std::pair<profile::StateChoice, std::string_view> kNames[] = {
+      {profile::StateChoice::running, "running"},
+      {profile::StateChoice::runnable, "runnable"},
+      {profile::StateChoice::blocked, "blocked"},
+      {profile::StateChoice::gil_holds, "holding the GIL"},
+      {profile::StateChoice::gil_waits, "waiting for the GIL"},
+      {profile::StateChoice::idle, "idle"}};
+  std::string names;
+  for (const auto& [state, name] : kNames) {
+    if (!(states & static_cast<uint8_t>(state))) continue;
+    names += (names.empty() ? "" : " or ") + std::string(name);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string recording_title(const profile::Profile& profile) {
+  if (profile.processes().empty()) return "Empty recording";
+  const profile::Process& first = profile.processes().front();
+  std::string title = first.command_line.empty() ? first.executable : first.command_line;
+  if (title.empty()) title = fmt::format("Process {}", first.pid);
+  if (profile.processes().size() > 1) title += fmt::format(" and {} more", profile.processes().size() - 1);
+  return title;
+}
+
+std::string recording_subtitle(const profile::Profile& profile, const profile::Choices& choices) {
+  std::string text;
+  if (!profile.processes().empty()) {
+    const profile::Process& first = profile.processes().front();
+    if (!first.python_version.empty()) text += "Python " + first.python_version + ", ";
+    text += fmt::format("pid {}, ", first.pid);
+  }
+  Nanoseconds elapsed = 0;
+  for (const profile::Tally& tally : profile.tallies()) {
+    if (tally.name == profile::tally::kElapsed) elapsed = std::max(elapsed, tally.value);
+  }
+  size_t threads = profile.threads().size();
+  text += fmt::format("{} {}", threads, threads == 1 ? "thread" : "threads");
+  if (elapsed > 0) text += " over " + weight_words(elapsed, profile::Weight::wall);
+  text += fmt::format(". Widths: {}", weight_name(choices.weight));
+  if (choices.states != 0) text += ", only while " + state_names(choices.states);
+  if (choices.thread_regex) text += ", only threads /" + *choices.thread_regex + "/";
+  if (choices.pid) text += fmt::format(", only pid {}", *choices.pid);
+  bool ends = choices.to != std::numeric_limits<Nanoseconds>::max();
+  if (choices.from > 0) text += " from " + weight_words(choices.from, profile::Weight::wall);
+  if (ends) text += " up to " + weight_words(choices.to, profile::Weight::wall);
+  return text + ".";
+}
+
+FlamePicture make_picture(const profile::Profile& profile, const profile::Choices& choices,
+                          profile::CallTree tree, const ExportOptions& options) {
+  FlamePicture picture;
+  picture.title = displayable(options.title.empty() ? recording_title(profile) : options.title);
+  picture.subtitle = displayable(recording_subtitle(profile, choices));
+  profile::QualitySummary quality = profile::summarize_quality(profile);
+  picture.quality = {displayable(profile::quality_line(quality))};
+  picture.warning = displayable(profile::quality_warning(quality));
+  picture.weight = choices.weight;
+  picture.tree = std::move(tree);
+  make_displayable(picture.tree);
+  picture.pruned = prune(picture.tree, kMaximumNodes);
+  return picture;
+}
+
+}  // namespace phlox::exporters

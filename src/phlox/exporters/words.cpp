@@ -1,0 +1,200 @@
+#include "phlox/exporters/words.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace phlox::exporters {
+namespace {
+
+constexpr char32_t kReplacement = 0xfffd;
+
+struct Decoded {
+  char32_t code = kReplacement;
+  size_t bytes = 1;
+};
+
+// One code point by the table of Unicode 15, 3.9 D92 (well-formed byte sequences); a byte that begins none is
+// one U+FFFD.
+Decoded decode(std::string_view text) {
+  auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  auto follows = [&](size_t i) { return (byte(i) & 0xc0U) == 0x80U; };
+  unsigned first = byte(0);
+  if (first < 0x80) return {first, 1};
+  if (first >= 0xc2 && first <= 0xdf && follows(1)) return {(first & 0x1fU) << 6 | (byte(1) & 0x3fU), 2};
+  if (first >= 0xe0 && first <= 0xef && follows(1) && follows(2)) {
+    char32_t code = (first & 0x0fU) << 12 | (byte(1) & 0x3fU) << 6 | (byte(2) & 0x3fU);
+    if (code >= 0x800 && (code < 0xd800 || code > 0xdfff)) return {code, 3};
+  }
+  if (first >= 0xf0 && first <= 0xf4 && follows(1) && follows(2) && follows(3)) {
+    char32_t code =
+        (first & 0x07U) << 18 | (byte(1) & 0x3fU) << 12 | (byte(2) & 0x3fU) << 6 | (byte(3) & 0x3fU);
+    if (code >= 0x10000 && code <= 0x10ffff) return {code, 4};
+  }
+  return {};
+}
+
+// Turn the direction of text, or are invisible and join or break lines: a name made of them would lie about
+// what it is.
+bool is_deceiving(char32_t code) {
+  return code == 0x061c || (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+         (code >= 0x2060 && code <= 0x206f) || code == 0xfeff;
+}
+
+struct Range {
+  char32_t first;
+  char32_t last;
+};
+
+// East Asian Wide and Fullwidth and emoji blocks, coarsely (Unicode 15 EastAsianWidth.txt): rather too wide
+// than too narrow.
+constexpr Range kWide[] = {{0x1100, 0x115f},   {0x231a, 0x231b},  {0x2329, 0x232a},   {0x23e9, 0x23f3},
+                           {0x25fd, 0x25fe},   {0x2600, 0x27bf},  {0x2b1b, 0x2b55},   {0x2e80, 0xa4cf},
+                           {0xa960, 0xa97f},   {0xac00, 0xd7a3},  {0xf900, 0xfaff},   {0xfe10, 0xfe6f},
+                           {0xff00, 0xff60},   {0xffe0, 0xffe6},  {0x16fe0, 0x18aff}, {0x1aff0, 0x1b2ff},
+                           {0x1f000, 0x1faff}, {0x20000, 0x3fffd}};
+constexpr Range kNoWidth[] = {{0x0300, 0x036f}, {0x0483, 0x0489}, {0x0591, 0x05bd},
+                              {0x064b, 0x065f}, {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff},
+                              {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}};
+
+template <size_t N>
+bool within(char32_t code, const Range (&ranges)[N]) {
+  for (const Range& range : ranges) {
+    if (code >= range.first && code <= range.last) return true;
+  }
+  return false;
+}
+
+size_t columns_of(char32_t code) {
+  if (within(code, kNoWidth)) return 0;
+  return within(code, kWide) ? 2 : 1;
+}
+
+// Three significant digits.
+std::string significant(double value) {
+  double size = std::fabs(value);
+  if (size >= 99.95) return fmt::format("{:.0f}", value);
+  return size >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
+}
+
+}  // namespace
+
+std::string displayable(std::string_view name) {
+  std::string out;
+  out.reserve(name.size());
+  for (size_t at = 0; at < name.size();) {
+    auto [code, bytes] = decode(name.substr(at));
+    if (code < 0x20 || (code >= 0x7f && code <= 0x9f)) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned>(code));
+    } else if (is_deceiving(code)) {
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(code));
+    } else if (code == kReplacement || code == 0xfffe || code == 0xffff) {
+      out += "\xef\xbf\xbd";
+    } else {
+      out += name.substr(at, bytes);
+    }
+    at += bytes;
+  }
+  return out;
+}
+
+std::string xml_escaped(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (char c : text) {
+    switch (c) {
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+size_t display_columns(std::string_view text) {
+  size_t columns = 0;
+  for (size_t at = 0; at < text.size();) {
+    auto [code, bytes] = decode(text.substr(at));
+    columns += columns_of(code);
+    at += bytes;
+  }
+  return columns;
+}
+
+std::string fit_columns(std::string_view text, size_t columns) {
+  if (text.size() <= columns || display_columns(text) <= columns) return std::string(text);
+  if (columns < 3) return {};
+  size_t used = 0;
+  size_t characters = 0;
+  size_t at = 0;
+  while (at < text.size()) {
+    auto [code, bytes] = decode(text.substr(at));
+    if (used + columns_of(code) > columns - 1) break;
+    used += columns_of(code);
+    ++characters;
+    at += bytes;
+  }
+  if (characters < 2) return {};
+  std::string out(text.substr(0, at));
+  while (out.ends_with(' ')) out.pop_back();
+  return out + "…";
+}
+
+std::vector<std::string> wrap_columns(std::string_view text, size_t columns) {
+  std::vector<std::string> lines;
+  std::string line;
+  for (size_t at = 0; at <= text.size();) {
+    size_t end = std::min(text.find(' ', at), text.size());
+    std::string word(text.substr(at, end - at));
+    if (!line.empty() && display_columns(line) + 1 + display_columns(word) > columns) {
+      lines.push_back(std::move(line));
+      line = std::move(word);
+    } else {
+      line += (line.empty() ? "" : " ") + word;
+    }
+    at = end + 1;
+  }
+  if (!line.empty()) lines.push_back(std::move(line));
+  return lines;
+}
+
+std::string count_words(uint64_t value) {
+  std::string digits = fmt::format("{}", value);
+  for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+std::string weight_words(int64_t value, profile::Weight weight) {
+  if (weight == profile::Weight::samples) {
+    return count_words(static_cast<uint64_t>(value)) + (value == 1 ? " sample" : " samples");
+  }
+  if (value == 0) return "0 s";
+  auto ns = static_cast<double>(value);
+  if (ns >= 99.95e9) return count_words(static_cast<uint64_t>(std::llround(ns / 1e9))) + " s";
+  if (ns >= 0.9995e9) return significant(ns / 1e9) + " s";
+  if (ns >= 0.9995e6) return significant(ns / 1e6) + " ms";
+  if (ns >= 0.9995e3) return significant(ns / 1e3) + " µs";
+  return significant(ns) + " ns";
+}
+
+std::string share_words(double part, double whole) {
+  if (whole <= 0 || part == 0) return "0 %";
+  double percent = part / whole * 100;
+  return percent < 0.01 ? "< 0.01 %" : significant(percent) + " %";
+}
+
+}  // namespace phlox::exporters

@@ -1,0 +1,37 @@
+// Names and numbers as people read them in a picture, and escaped for where they stand. web/src/words.ts has
+// the same number formats. Names come from a target: any bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "phlox/profile/view.h"
+
+namespace phlox::exporters {
+
+// Valid UTF-8 that XML may carry and that shows what is there: bytes that are none become U+FFFD, control
+// characters and those that turn the direction of text become \xNN or \uNNNN in letters.
+std::string displayable(std::string_view name);
+
+// For text and attribute values of XML. The input is displayable.
+std::string xml_escaped(std::string_view text);
+
+// Columns that a monospaced font needs, at least: 2 for East Asian and emoji, 0 for combining marks. The
+// input is displayable.
+size_t display_columns(std::string_view text);
+
+// The longest beginning of at most `columns`, ending in "…" when something is left out; "" when there is no
+// room for two characters and the dots.
+std::string fit_columns(std::string_view text, size_t columns);
+
+// Lines of at most `columns`, broken at spaces.
+std::vector<std::string> wrap_columns(std::string_view text, size_t columns);
+
+std::string count_words(uint64_t value);                          // "1,234"
+std::string weight_words(int64_t value, profile::Weight weight);  // "1.23 s", "1,234 samples"
+std::string share_words(double part, double whole);               // "12.3 %", "< 0.01 %"
+
+}  // namespace phlox::exporters

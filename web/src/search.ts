@@ -1,0 +1,75 @@
+// Finding frames by a regular expression, and how much of the time lies beneath them. No DOM.
+import { isWithin, Label, placeOf, Tree } from "./tree";
+
+export interface Found {
+  error: string; // the pattern is not a regular expression; nothing is found then
+  labels: Uint8Array; // 1: this label matches
+  nodes: number; // matching nodes
+  frames: number; // matching labels: functions or lines
+}
+
+const nothing = (labels: number, error = ""): Found => ({ error, labels: new Uint8Array(labels), nodes: 0, frames: 0 });
+
+// "json" looks in names as drawn and in names with their module before them ("json.loads"), "file:json" in files and lines,
+// "module:^json$" in packages and modules.
+// Case counts as soon as the pattern has a capital letter.
+export function parsePattern(text: string): { test: (label: Label) => boolean } | { error: string } {
+  const [, field, pattern] = /^(?:(file|module):)?(.*)$/s.exec(text) as RegExpExecArray;
+  let regex: RegExp;
+  try {
+    // Capitals in escapes like \S are no capitals of a name.
+    const caseCounts = /\p{Lu}/u.test(pattern.replace(/\\./gsu, ""));
+    regex = new RegExp(pattern, caseCounts ? "u" : "iu");
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) };
+  }
+  if (field === "file") return { test: (label) => label.file !== "" && regex.test(placeOf(label)) };
+  if (field === "module") return { test: (label) => label.module !== "" && regex.test(label.module) };
+  return { test: (label) => regex.test(label.name) || (label.module !== "" && regex.test(`${label.module}.${label.name}`)) };
+}
+
+export function search(tree: Tree, text: string): Found {
+  if (text === "") return nothing(tree.labels.length);
+  const pattern = parsePattern(text);
+  if ("error" in pattern) return nothing(tree.labels.length, pattern.error);
+  const found = nothing(tree.labels.length);
+  const all = tree.label[0];
+  tree.labels.forEach((label, i) => {
+    // "all" is ours and not a frame of the program.
+    if (i === all || !pattern.test(label)) return;
+    found.labels[i] = 1;
+    ++found.frames;
+  });
+  for (let node = 1; node < tree.label.length; ++node) found.nodes += found.labels[tree.label[node]];
+  return found;
+}
+
+// Weight beneath matching nodes within `top`; a match inside a match counts once.
+export function matchedWeight(tree: Tree, total: Float64Array, found: Found, top: number): number {
+  if (found.labels[tree.label[top]]) return total[top];
+  let weight = 0;
+  const open = [top];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    for (let child = tree.firstChild[node]; child; child = tree.nextSibling[child]) {
+      if (found.labels[tree.label[child]]) weight += total[child];
+      else open.push(child);
+    }
+  }
+  return weight;
+}
+
+// The next matching node after `from` in depth-first order, turning round at the end; 0: none.
+export function nextMatch(tree: Tree, total: Float64Array, found: Found, top: number, from: number, step: 1 | -1): number {
+  const order: number[] = [];
+  const open = [top];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (found.labels[tree.label[node]] && total[node] > 0) order.push(node);
+    const children: number[] = [];
+    for (let child = tree.firstChild[node]; child; child = tree.nextSibling[child]) children.push(child);
+    while (children.length) open.push(children.pop() as number);
+  }
+  if (!order.length) return 0;
+  const at = order.indexOf(from);
+  if (at < 0 || !isWithin(tree, from, top)) return step > 0 ? order[0] : order[order.length - 1];
+  return order[(at + step + order.length) % order.length];
+}

@@ -1,0 +1,98 @@
+// The call tree as the page works on it: columns of numbers, a node being an index. Parents come before children, node 0 is
+// "all", children keep the order in which the exporter wrote them (by name). No DOM.
+
+export const enum Kind {
+  python = 0,
+  native = 1,
+  kernel = 2,
+  marker = 3,
+}
+
+export interface Label {
+  name: string;
+  file: string;
+  line: number;
+  module: string;
+  kind: Kind;
+}
+
+// What exporters/flame_data.cpp writes. `labels` rows are [name, index into files, line, index into modules, kind].
+export interface TreeData {
+  files: string[];
+  modules: string[];
+  labels: [string, number, number, number, number][];
+  parent: number[];
+  label: number[];
+  self: number[];
+  samples: number[];
+  before?: { self: number[]; samples: number[] };
+}
+
+export interface Column {
+  self: Float64Array;
+  total: Float64Array;
+  samples: Float64Array; // of the node and everything beneath it
+}
+
+export interface Tree {
+  labels: Label[];
+  parent: Uint32Array;
+  label: Uint32Array;
+  depth: Uint32Array;
+  firstChild: Uint32Array; // 0: none, since the root is nobody's child
+  nextSibling: Uint32Array;
+  weights: Column;
+  before: Column | null; // the other recording of a difference
+}
+
+function column(parent: Uint32Array, self: number[], samples: number[]): Column {
+  const total = Float64Array.from(self);
+  for (let node = total.length - 1; node > 0; --node) total[parent[node]] += total[node];
+  return { self: Float64Array.from(self), total, samples: Float64Array.from(samples) };
+}
+
+export function decodeTree(data: TreeData): Tree {
+  const count = data.parent.length;
+  const parent = Uint32Array.from(data.parent);
+  const depth = new Uint32Array(count);
+  const firstChild = new Uint32Array(count);
+  const nextSibling = new Uint32Array(count);
+  const lastChild = new Uint32Array(count);
+  for (let node = 1; node < count; ++node) {
+    const above = parent[node];
+    depth[node] = depth[above] + 1;
+    if (lastChild[above]) nextSibling[lastChild[above]] = node;
+    else firstChild[above] = node;
+    lastChild[above] = node;
+  }
+  return {
+    labels: data.labels.map(([name, file, line, module, kind]) => ({
+      name,
+      file: data.files[file],
+      line,
+      module: data.modules[module],
+      kind,
+    })),
+    parent,
+    label: Uint32Array.from(data.label),
+    depth,
+    firstChild,
+    nextSibling,
+    weights: column(parent, data.self, data.samples),
+    before: data.before ? column(parent, data.before.self, data.before.samples) : null,
+  };
+}
+
+export function labelOf(tree: Tree, node: number): Label {
+  return tree.labels[tree.label[node]];
+}
+
+// "/app/main.py:12", or "" where there is no file.
+export function placeOf(label: Label): string {
+  return label.file && label.line ? `${label.file}:${label.line}` : label.file;
+}
+
+export function isWithin(tree: Tree, node: number, above: number): boolean {
+  while (tree.depth[node] > tree.depth[above]) node = tree.parent[node];
+  return node === above;
+}

@@ -1,0 +1,70 @@
+// Numbers and names as people read them. No DOM.
+
+export type Unit = "ns" | "samples";
+
+// Three significant digits: "1.23 s", "45.6 ms", "1,234 samples".
+export function weightWords(value: number, unit: Unit): string {
+  if (unit === "samples") return `${countWords(value)} ${value === 1 ? "sample" : "samples"}`;
+  if (value === 0) return "0 s";
+  if (Math.abs(value) >= 99_950_000_000) return `${countWords(Math.round(value / 1e9))} s`;
+  const units: [number, string][] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+  const [size, name] = units.find(([size]) => Math.abs(value) >= size * 0.9995) || units[3];
+  return `${significant(value / size)} ${name}`;
+}
+
+export function countWords(value: number): string {
+  return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+export function shareWords(part: number, whole: number): string {
+  if (whole <= 0 || part === 0) return "0 %";
+  const percent = (part / whole) * 100;
+  if (Math.abs(percent) < 0.01) return "< 0.01 %";
+  return `${significant(percent)} %`;
+}
+
+// "+1.2" with a sign: percentage points of a difference.
+export function pointsWords(change: number): string {
+  const points = change * 100;
+  if (Math.abs(points) < 0.005) return "±0 points";
+  return `${points > 0 ? "+" : "−"}${significant(Math.abs(points))} points`;
+}
+
+function significant(value: number): string {
+  const size = Math.abs(value);
+  return value.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
+}
+
+// The longest beginning of `text` that is no wider than `room`, with "…" in place of what is left out; "" when not even two
+// characters and the dots fit. `measure` gives the width of a text.
+export function fit(text: string, room: number, measure: (text: string) => number): string {
+  // Measuring the whole of a very long name costs more than deciding that it is too long: no character is below a pixel.
+  if (text.length <= room && measure(text) <= room) return text;
+  // Whole characters and what combines with them; half an emoji would show as a box.
+  const parts = Array.from(text.slice(0, Math.max(0, Math.ceil(room))));
+  let low = 0;
+  let high = parts.length;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (measure(parts.slice(0, middle).join("") + "…") <= room) low = middle;
+    else high = middle - 1;
+  }
+  return low >= 2 ? parts.slice(0, low).join("").trimEnd() + "…" : "";
+}
+
+// Lines no wider than `room`, broken at spaces; a word that is too long stands alone.
+export function wrap(text: string, room: number, measure: (text: string) => number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    const longer = line ? `${line} ${word}` : word;
+    if (line && measure(longer) > room) {
+      lines.push(line);
+      line = word;
+    } else {
+      line = longer;
+    }
+  }
+  if (line) lines.push(line);
+  return lines;
+}
