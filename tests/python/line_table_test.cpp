@@ -23,9 +23,9 @@ LineTable kind_of(const test::Python& python) {
 }
 
 // Every interpreter at hand is asked for the line of every instruction of much awkward code.
-class EveryPython : public testing::TestWithParam<test::Python> {};
+class EveryLineTable : public testing::TestWithParam<test::Python> {};
 
-TEST_P(EveryPython, gives_the_same_line_for_every_instruction) {
+TEST_P(EveryLineTable, gives_the_same_line_for_every_instruction) {
   const std::string script = std::string(PHLOX_SOURCE_DIR) + "/tests/python/print_lines.py";
   std::istringstream lines(test::run_python(GetParam(), {script, "40"}));
   const LineTable kind = kind_of(GetParam());
@@ -52,7 +52,7 @@ TEST_P(EveryPython, gives_the_same_line_for_every_instruction) {
   EXPECT_GT(compared, 50'000U);
 }
 
-INSTANTIATE_TEST_SUITE_P(LineTable, EveryPython, testing::ValuesIn(test::pythons()),
+INSTANTIATE_TEST_SUITE_P(LineTable, EveryLineTable, testing::ValuesIn(test::pythons()),
                          [](const auto& test) { return test.param.label; });
 
 TEST(LineTable, interpreters_were_found) {
