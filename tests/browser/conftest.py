@@ -66,6 +66,7 @@ def open_picture(browser, tmp_path):
             color_scheme="dark" if dark else "light",
         )
         contexts.append(context)
+        context.set_default_timeout(10_000)
         page = context.new_page()
         page.on("pageerror", lambda error: complaints.append(f"script error: {error}"))
         page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
