@@ -1,0 +1,186 @@
+#include "phlox/elf/elf_file.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "phlox/base/byte_reader.h"
+
+namespace phlox::elf {
+namespace {
+
+constexpr size_t kMaxSegments = 4096;
+constexpr size_t kMaxSections = 65536;
+constexpr uint64_t kPage = 4096;
+
+// offset + size lies inside `limit` bytes.
+bool inside(uint64_t offset, uint64_t size, uint64_t limit) { return offset <= limit && size <= limit - offset; }
+
+template <class T>
+bool read_at(std::span<const std::byte> bytes, uint64_t offset, T& value) {
+  if (!inside(offset, sizeof(T), bytes.size())) return false;
+  std::memcpy(&value, bytes.data() + offset, sizeof(T));
+  return true;
+}
+
+std::string_view string_at(std::span<const std::byte> table, uint64_t offset) {
+  if (offset >= table.size()) return {};
+  ByteReader reader(table.subspan(offset));
+  return reader.c_string();
+}
+
+}  // namespace
+
+Result<ElfFile> ElfFile::parse(std::span<const std::byte> bytes) {
+  Elf64_Ehdr header;
+  if (!read_at(bytes, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+    return fail(ErrorKind::input, "not an ELF file");
+  }
+  if (header.e_ident[EI_CLASS] != ELFCLASS64) return fail(ErrorKind::input, "a 32-bit ELF file");
+  if (header.e_ident[EI_DATA] != ELFDATA2LSB) return fail(ErrorKind::input, "a big-endian ELF file");
+  ElfFile file;
+  file.bytes_ = bytes;
+  file.type_ = header.e_type;
+  file.machine_ = header.e_machine;
+  const size_t segments = std::min<size_t>(header.e_phnum, kMaxSegments);
+  for (size_t i = 0; i < segments; ++i) {
+    Elf64_Phdr p;
+    if (header.e_phentsize < sizeof p || !inside(header.e_phoff, i * header.e_phentsize, bytes.size()) ||
+        !read_at(bytes, header.e_phoff + i * header.e_phentsize, p)) {
+      return fail(ErrorKind::input, "program headers lie outside the ELF file");
+    }
+    file.segments_.push_back({p.p_type, p.p_flags, p.p_offset, ImageAddress(p.p_vaddr), p.p_filesz, p.p_memsz});
+  }
+  // Section headers are a convenience: a file stripped of them, or with damaged ones, still has its segments.
+  const size_t sections = std::min<size_t>(header.e_shnum, kMaxSections);
+  std::vector<uint32_t> names;
+  for (size_t i = 0; i < sections; ++i) {
+    Elf64_Shdr s;
+    if (header.e_shentsize < sizeof s || !inside(header.e_shoff, i * header.e_shentsize, bytes.size()) ||
+        !read_at(bytes, header.e_shoff + i * header.e_shentsize, s)) {
+      file.sections_.clear();
+      break;
+    }
+    Section section;
+    section.type = s.sh_type;
+    section.flags = s.sh_flags;
+    section.address = ImageAddress(s.sh_addr);
+    section.offset = s.sh_offset;
+    section.size = s.sh_size;
+    section.link = s.sh_link;
+    section.entry_size = s.sh_entsize;
+    names.push_back(s.sh_name);
+    file.sections_.push_back(section);
+  }
+  if (header.e_shstrndx < file.sections_.size()) {
+    const auto table = file.contents(file.sections_[header.e_shstrndx]);
+    for (size_t i = 0; i < file.sections_.size(); ++i) file.sections_[i].name = string_at(table, names[i]);
+  }
+  return file;
+}
+
+const Section* ElfFile::find_section(std::string_view name) const {
+  const auto found = std::find_if(sections_.begin(), sections_.end(), [&](const Section& s) { return s.name == name; });
+  return found == sections_.end() ? nullptr : &*found;
+}
+
+std::span<const std::byte> ElfFile::contents(const Section& section) const {
+  if (section.type == SHT_NOBITS || !inside(section.offset, section.size, bytes_.size())) return {};
+  return bytes_.subspan(section.offset, section.size);
+}
+
+std::span<const std::byte> ElfFile::at(ImageAddress address, uint64_t size) const {
+  for (const Segment& s : segments_) {
+    if (s.type != PT_LOAD || address < s.address) continue;
+    const uint64_t into = address - s.address;
+    if (!inside(into, size, s.file_size) || !inside(s.offset, s.file_size, bytes_.size())) continue;
+    return bytes_.subspan(s.offset + into, size);
+  }
+  return {};
+}
+
+void ElfFile::for_each_symbol(const std::function<bool(const Symbol&)>& visit) const {
+  for (const Section& section : sections_) {
+    if (section.type != SHT_SYMTAB && section.type != SHT_DYNSYM) continue;
+    if (section.link >= sections_.size()) continue;
+    const auto strings = contents(sections_[section.link]);
+    const auto table = contents(section);
+    for (size_t at = 0; at + sizeof(Elf64_Sym) <= table.size(); at += sizeof(Elf64_Sym)) {
+      Elf64_Sym s;
+      std::memcpy(&s, table.data() + at, sizeof s);
+      if (s.st_shndx == SHN_UNDEF || s.st_name == 0) continue;
+      Symbol symbol{string_at(strings, s.st_name), ImageAddress(s.st_value), s.st_size, ELF64_ST_TYPE(s.st_info)};
+      if (!symbol.name.empty() && !visit(symbol)) return;
+    }
+  }
+}
+
+std::optional<Symbol> ElfFile::find_symbol(std::string_view name) const {
+  std::optional<Symbol> found;
+  for_each_symbol([&](const Symbol& symbol) {
+    if (symbol.name == name) found = symbol;
+    return !found;
+  });
+  return found;
+}
+
+std::string ElfFile::build_id() const {
+  for (const Segment& segment : segments_) {
+    if (segment.type != PT_NOTE || !inside(segment.offset, segment.file_size, bytes_.size())) continue;
+    ByteReader notes(bytes_.subspan(segment.offset, segment.file_size));
+    while (notes.remaining() >= sizeof(Elf64_Nhdr)) {
+      const auto note = notes.read<Elf64_Nhdr>();
+      const auto name = notes.bytes((note.n_namesz + 3ULL) & ~3ULL);
+      const auto description = notes.bytes((note.n_descsz + 3ULL) & ~3ULL);
+      if (notes.failed()) break;
+      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name.data(), "GNU", 4) == 0) {
+        std::string id;
+        for (const std::byte b : description.first(std::min<size_t>(note.n_descsz, 64))) {
+          id += fmt::format("{:02x}", std::to_integer<unsigned>(b));
+        }
+        return id;
+      }
+    }
+  }
+  return {};
+}
+
+ImageAddress ElfFile::first_load() const {
+  for (const Segment& s : segments_) {
+    if (s.type == PT_LOAD) return ImageAddress((s.address.value - s.offset) & ~(kPage - 1));
+  }
+  return {};
+}
+
+Result<FileBytes> FileBytes::read(int fd, std::string_view name) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return fail(ErrorKind::input, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
+  FileBytes file;
+  if (!S_ISREG(status.st_mode) || status.st_size == 0) return fail(ErrorKind::input, fmt::format("{} is not a file with contents", name));
+  void* data = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+  if (data == MAP_FAILED) return fail(ErrorKind::input, fmt::format("cannot map {}: {}", name, std::strerror(errno)));
+  file.data_ = static_cast<const std::byte*>(data);
+  file.size_ = static_cast<size_t>(status.st_size);
+  return file;
+}
+
+FileBytes::FileBytes(FileBytes&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+FileBytes& FileBytes::operator=(FileBytes&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+FileBytes::~FileBytes() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+}  // namespace phlox::elf
