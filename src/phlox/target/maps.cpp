@@ -1,0 +1,170 @@
+#include "phlox/target/maps.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "phlox/target/text_file.h"
+
+namespace phlox::target {
+namespace {
+
+bool take_hex(std::string_view& text, uint64_t& value, char after) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc{} || end == text.data() + text.size() || *end != after) return false;
+  text.remove_prefix(static_cast<size_t>(end - text.data()) + 1);
+  return true;
+}
+
+// The kernel writes a newline in a path as \012 (seq_file's mangle_path).
+std::string unmangle(std::string_view text) {
+  std::string path;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && text.substr(i + 1).starts_with("012")) {
+      path += '\n';
+      i += 3;
+    } else {
+      path += text[i];
+    }
+  }
+  return path;
+}
+
+bool same_file(const Descriptor& file, const Module& module) {
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return false;
+  // Device numbers of overlayfs and btrfs differ between maps and stat; the inode then has to do.
+  return status.st_ino == module.inode;
+}
+
+Descriptor open_beneath_root(pid_t pid, const std::string& path) {
+  Descriptor root(::open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return {};
+  open_how how{};
+  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+  // No link of the target's leads out of its own root.
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  return Descriptor(static_cast<int>(::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how)));
+}
+
+}  // namespace
+
+std::vector<Mapping> parse_maps(std::string_view text) {
+  std::vector<Mapping> maps;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    Mapping m;
+    uint64_t start = 0, stop = 0, major = 0, minor = 0;
+    if (!take_hex(line, start, '-') || !take_hex(line, stop, ' ') || line.size() < 5) continue;
+    m.start = RemoteAddress(start);
+    m.end = RemoteAddress(stop);
+    m.readable = line[0] == 'r';
+    m.writable = line[1] == 'w';
+    m.executable = line[2] == 'x';
+    line.remove_prefix(5);
+    if (!take_hex(line, m.offset, ' ') || !take_hex(line, major, ':') || !take_hex(line, minor, ' ')) continue;
+    m.device = major << 32 | minor;
+    const auto [after, error] = std::from_chars(line.data(), line.data() + line.size(), m.inode);
+    if (error != std::errc{}) continue;
+    line.remove_prefix(static_cast<size_t>(after - line.data()));
+    const size_t path = line.find_first_not_of(' ');
+    if (path != std::string_view::npos) {
+      m.path = unmangle(line.substr(path));
+      constexpr std::string_view kDeleted = " (deleted)";
+      if (m.inode != 0 && m.path.ends_with(kDeleted)) {
+        m.deleted = true;
+        m.path.resize(m.path.size() - kDeleted.size());
+      }
+    }
+    maps.push_back(std::move(m));
+  }
+  return maps;
+}
+
+Result<std::vector<Mapping>> read_maps(pid_t pid) {
+  const auto text = read_text(fmt::format("/proc/{}/maps", pid));
+  if (!text) {
+    const int error = errno;
+    if (error == ENOENT || error == ESRCH) return fail(ErrorKind::no_such_process, fmt::format("no process with id {}", pid));
+    return fail(error == EACCES || error == EPERM ? ErrorKind::permission : ErrorKind::system,
+                fmt::format("cannot read the memory map of process {}: {}", pid, std::strerror(error)));
+  }
+  return parse_maps(*text);
+}
+
+std::vector<Module> modules_of(const std::vector<Mapping>& maps) {
+  std::vector<Module> modules;
+  for (size_t i = 0; i < maps.size(); ++i) {
+    const Mapping& m = maps[i];
+    if (m.inode == 0 || m.path.empty()) {
+      // The part of .bss that lies behind the file's last page is anonymous and follows at once.
+      if (!modules.empty() && m.path.empty() && modules.back().mappings.back().end == m.start &&
+          modules.back().mappings.back().writable && m.writable) {
+        modules.back().mappings.push_back(m);
+      }
+      continue;
+    }
+    const bool same = !modules.empty() && modules.back().inode == m.inode && modules.back().device == m.device &&
+                      modules.back().path == m.path && m.offset >= modules.back().mappings.back().offset;
+    if (!same) modules.push_back(Module{m.path, m.device, m.inode, m.deleted, m.start, {}});
+    modules.back().mappings.push_back(m);
+  }
+  return modules;
+}
+
+Result<Descriptor> open_module(pid_t pid, const Module& module) {
+  if (!module.mappings.empty()) {
+    const Mapping& first = module.mappings.front();
+    const auto path = fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, first.start.value, first.end.value);
+    Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file) return file;
+  }
+  if (!module.deleted) {
+    Descriptor file = open_beneath_root(pid, module.path);
+    if (file && same_file(file, module)) return file;
+    file = Descriptor(::open(module.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (file && same_file(file, module)) return file;
+  }
+  // The executable itself can always be had, even when it was deleted or replaced on disk.
+  Descriptor exe(::open(fmt::format("/proc/{}/exe", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  if (exe && same_file(exe, module)) return exe;
+  return fail(ErrorKind::input, fmt::format("cannot open {} of process {}{}", module.path, pid,
+                                            module.deleted ? ": it was deleted or replaced while the program runs" : ""));
+}
+
+Result<LoadedModule> load_module(pid_t pid, const Module& module) {
+  auto descriptor = open_module(pid, module);
+  if (!descriptor) return fail(descriptor);
+  auto file = elf::FileBytes::read(descriptor->get(), module.path);
+  if (!file) return fail(file);
+  auto elf = elf::ElfFile::parse(file->bytes());
+  if (!elf) return fail(elf.error().kind, fmt::format("{}: {}", module.path, elf.error().message));
+  LoadedModule loaded{module, std::move(*file), std::move(*elf), 0};
+  // The mapping that carries a PT_LOAD's first page says where that segment went; all went the same way.
+  for (const Mapping& m : module.mappings) {
+    if (m.inode == 0) continue;
+    for (const elf::Segment& s : loaded.elf.segments()) {
+      const uint64_t page_offset = s.offset & ~uint64_t{4095};
+      if (s.type != PT_LOAD || m.offset != page_offset) continue;
+      if (((s.flags & PF_X) != 0) != m.executable) continue;
+      loaded.bias = m.start.value - (s.address.value - (s.offset - page_offset));
+      return loaded;
+    }
+  }
+  loaded.bias = module.start.value - module.mappings.front().offset - loaded.elf.first_load().value;
+  return loaded;
+}
+
+}  // namespace phlox::target

@@ -1,0 +1,59 @@
+// What is mapped in a target, and the files behind it, opened beneath the target's own root.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "phlox/base/address.h"
+#include "phlox/base/descriptor.h"
+#include "phlox/base/result.h"
+#include "phlox/elf/elf_file.h"
+
+namespace phlox::target {
+
+// A line of /proc/PID/maps (Documentation/filesystems/proc.rst).
+struct Mapping {
+  RemoteAddress start, end;
+  bool readable = false, writable = false, executable = false;
+  uint64_t offset = 0;
+  uint64_t device = 0;  // as text stands there, major:minor packed
+  uint64_t inode = 0;   // 0: no file
+  std::string path;     // "" or "[heap]" for memory without a file; " (deleted)" taken off
+  bool deleted = false;
+  bool holds(RemoteAddress a) const { return a >= start && a < end; }
+};
+
+std::vector<Mapping> parse_maps(std::string_view text);
+Result<std::vector<Mapping>> read_maps(pid_t pid);
+
+// Neighbouring mappings of one file: an executable or a library, loaded once.
+struct Module {
+  std::string path;  // as the target sees it
+  uint64_t device = 0, inode = 0;
+  bool deleted = false;
+  RemoteAddress start;             // of the first mapping
+  std::vector<Mapping> mappings;   // with the .bss that lies behind the file's last one
+};
+std::vector<Module> modules_of(const std::vector<Mapping>& maps);
+
+// The file behind a mapping, whatever the target's mount namespace or root: /proc/PID/map_files first (the very inode,
+// deleted ones too; asks for CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE), then the path beneath /proc/PID/root, then (a plain chroot, whose
+// maps show the host's path) the path as it stands, each only when device and inode agree.
+Result<Descriptor> open_module(pid_t pid, const Module& module);
+
+// The module's file, mapped and parsed, with its load bias.
+struct LoadedModule {
+  Module module;
+  elf::FileBytes file;
+  elf::ElfFile elf;
+  uint64_t bias = 0;  // RemoteAddress = ImageAddress + bias
+
+  RemoteAddress remote(ImageAddress a) const { return RemoteAddress(a.value + bias); }
+};
+Result<LoadedModule> load_module(pid_t pid, const Module& module);
+
+}  // namespace phlox::target

@@ -1,0 +1,59 @@
+#include "phlox/target/process.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "phlox/memory/process_memory.h"
+#include "phlox/target/maps.h"
+#include "phlox/target/text_file.h"
+
+namespace phlox::target {
+
+ProcessFacts read_process(pid_t pid) {
+  ProcessFacts facts;
+  char link[4096];
+  const ssize_t size = ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), link, sizeof link);
+  if (size > 0) facts.executable.assign(link, static_cast<size_t>(size));
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (facts.executable.ends_with(kDeleted)) facts.executable.resize(facts.executable.size() - kDeleted.size());
+  if (auto text = read_text(fmt::format("/proc/{}/cmdline", pid))) {
+    while (!text->empty() && text->back() == '\0') text->pop_back();
+    for (char& c : *text) {
+      if (c == '\0') c = ' ';
+    }
+    facts.command_line = *text;
+  }
+  if (const auto status = read_text(fmt::format("/proc/{}/status", pid))) {
+    const size_t at = status->find("\nNSpid:");
+    if (at != std::string::npos) {
+      const std::string line = status->substr(at + 1, status->find('\n', at + 1) - at - 1);
+      facts.namespace_pid = static_cast<pid_t>(std::atoi(line.c_str() + line.find_last_of(" \t") + 1));
+    }
+  }
+  return facts;
+}
+
+std::optional<int64_t> find_rseq_offset(pid_t pid) {
+  const auto maps = read_maps(pid);
+  if (!maps) return {};
+  memory::ProcessMemory memory(pid);
+  for (const Module& module : modules_of(*maps)) {
+    const std::string name = module.path.substr(module.path.rfind('/') + 1);
+    if (!name.starts_with("ld-linux") && !name.starts_with("ld-2.")) continue;
+    const auto loaded = load_module(pid, module);
+    if (!loaded) continue;
+    const auto offset = loaded->elf.find_symbol("__rseq_offset");
+    const auto length = loaded->elf.find_symbol("__rseq_size");
+    if (!offset || !length) continue;
+    int64_t value = 0;
+    uint32_t bytes = 0;
+    if (!memory.read_value(loaded->remote(offset->address), value) || !memory.read_value(loaded->remote(length->address), bytes)) continue;
+    if (bytes == 0 || value < -65536 || value > 65536) return {};  // 0: not registered (GLIBC_TUNABLES)
+    return value;
+  }
+  return {};
+}
+
+}  // namespace phlox::target
