@@ -1,0 +1,42 @@
+#include "phlox/sampler/code_cache.h"
+
+#include <span>
+
+#include "phlox/sampler/records.h"
+
+namespace phlox::sampler {
+
+const CodeCache::Entry* CodeCache::find(RemoteAddress code, Snapshot& snapshot) {
+  if (last_ != nullptr && last_address_ == code && last_->proved_at == look_) return last_;
+  auto& entry = entries_[code.value];
+  if (entry == nullptr) entry = std::make_unique<Entry>();
+  if (entry->proved_at != look_) {
+    if (entry->number == 0 || !entry->identity.holds(snapshot)) {
+      auto capture = std::make_unique<python::CodeCapture>();
+      if (!python::capture_code(layout_, memory_, code, *capture)) {
+        // Nothing is known of this address any more.
+        entry->number = 0;
+        return nullptr;
+      }
+      CodeRecord record;
+      record.code = next_;
+      record.capture = capture.get();
+      entry->identity = python::CodeIdentity(layout_, *capture);
+      entry->first_instruction = capture->first_instruction;
+      if (!ring_.push(std::as_bytes(std::span(&record, 1)), {})) {
+        entry->number = 0;  // the consumer never heard of it
+        return nullptr;
+      }
+      (void)capture.release();  // the consumer's
+      entry->number = next_++;
+      // Foreseen for the next look.
+      (void)entry->identity.holds(snapshot);
+    }
+    entry->proved_at = look_;
+  }
+  last_ = entry.get();
+  last_address_ = code;
+  return last_;
+}
+
+}  // namespace phlox::sampler

@@ -1,0 +1,51 @@
+// Which code object lies at an address: resolved once, and proved at every look to be the same one still, because
+// addresses are used again (78 % of looks at a program that makes functions met one). Sampler thread only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <tsl/robin_map.h>
+
+#include "phlox/base/address.h"
+#include "phlox/memory/remote_memory.h"
+#include "phlox/python/code_object.h"
+#include "phlox/python/layout.h"
+#include "phlox/sampler/ring.h"
+#include "phlox/sampler/snapshot.h"
+
+namespace phlox::sampler {
+
+class CodeCache {
+ public:
+  struct Entry {
+    uint32_t number = 0;       // of the code object among all that were met, from 1
+    uint64_t proved_at = 0;    // look
+    RemoteAddress first_instruction;
+    python::CodeIdentity identity;
+  };
+
+  CodeCache(const python::Layout& layout, memory::RemoteMemory& memory, Ring& ring)
+      : layout_(layout), memory_(memory), ring_(ring) {}
+
+  // A new look: everything must be proved again.
+  void begin_look() { ++look_; }
+
+  // The entry for the code object at this address, proved in this look; nullptr when it cannot be read.
+  const Entry* find(RemoteAddress code, Snapshot& snapshot);
+
+  uint64_t resolved() const { return next_ - 1; }
+
+ private:
+  const python::Layout& layout_;
+  memory::RemoteMemory& memory_;
+  Ring& ring_;
+  tsl::robin_map<uint64_t, std::unique_ptr<Entry>> entries_;
+  RemoteAddress last_address_;  // neighbouring frames are often of one function
+  const Entry* last_ = nullptr;
+  uint64_t look_ = 0;
+  uint32_t next_ = 1;
+};
+
+}  // namespace phlox::sampler

@@ -1,0 +1,876 @@
+#include "phlox/sampler/process_sampler.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "phlox/python/line_table.h"
+
+namespace phlox::sampler {
+namespace {
+
+using profile::CpuState;
+using profile::GilState;
+using profile::Quality;
+using python::RawFrame;
+using python::WalkEnd;
+
+// Attempts at one stack before it is rejected: with 4, 99.2 to 100 % were accepted in the hard case.
+constexpr int kAttempts = 4;
+// A stack with more Python frames keeps this many at the leaf and at the root, and a marker between.
+constexpr size_t kKeepLeaf = 1024;
+constexpr size_t kKeepRoot = 512;
+constexpr size_t kMaxFrames = 65536;
+// Caps on what another process's lists may claim.
+constexpr size_t kMaxInterpreters = 1024;
+constexpr size_t kMaxThreads = 65536;
+// The list of threads is read again at least this often, and whenever its head changed.
+constexpr Nanoseconds kRefreshEvery = kSecond;
+// Threads that never run are asked less and less often, so that hundreds of sleeping ones cost little.
+constexpr uint32_t kIdleBeforeBackOff = 8;
+constexpr uint64_t kMaxBackOff = 16;
+// Below this many threads everybody is asked at every turn.
+constexpr size_t kFewThreads = 32;
+// Looks alike are held back this long at most (a killed recorder loses half a second at most).
+constexpr Nanoseconds kHoldBack = kSecond / 10;
+
+#if defined(__x86_64__)
+constexpr int64_t kFutex = 202;
+#elif defined(__aarch64__)
+constexpr int64_t kFutex = 98;
+#endif
+
+template <class T>
+T load(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+std::span<const std::byte> bytes_of(const auto& record) { return std::as_bytes(std::span(&record, 1)); }
+
+// "1,4-7" of /sys/devices/system/cpu/{isolated,nohz_full}
+void add_cpu_list(const char* file, std::vector<bool>& cpus) {
+  FILE* f = std::fopen(file, "re");
+  if (f == nullptr) return;
+  char text[4096];
+  const size_t size = std::fread(text, 1, sizeof text - 1, f);
+  std::fclose(f);
+  text[size] = 0;
+  for (char* at = text; *at >= '0' && *at <= '9';) {
+    const auto first = std::strtoul(at, &at, 10);
+    auto last = first;
+    if (*at == '-') last = std::strtoul(at + 1, &at, 10);
+    if (last > 8191) return;
+    if (cpus.size() <= last) cpus.resize(last + 1);
+    for (auto cpu = first; cpu <= last; ++cpu) cpus[cpu] = true;
+    if (*at == ',') ++at;
+  }
+}
+
+}  // namespace
+
+ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& interpreter,
+                               memory::RemoteMemory& memory, Ring& ring)
+    : config_(config),
+      interpreter_(interpreter),
+      layout_(interpreter_.layout),
+      memory_(memory),
+      ring_(ring),
+      snapshot_(memory),
+      codes_(layout_, memory, ring),
+      frames_(kMaxFrames) {
+  places_.reserve(kKeepLeaf + kKeepRoot + 1);
+  add_cpu_list("/sys/devices/system/cpu/isolated", isolated_);
+  add_cpu_list("/sys/devices/system/cpu/nohz_full", isolated_);
+}
+
+ProcessSampler::~ProcessSampler() {
+  for (auto& slot : slots_) {
+    if (!slot->traced) continue;
+    // A tracee must be stopped to be detached; one that is gone answers ESRCH, and that is fine.
+    if (::ptrace(PTRACE_INTERRUPT, slot->probe->tid(), 0, 0) == 0) ::waitpid(slot->probe->tid(), nullptr, __WALL);
+    ::ptrace(PTRACE_DETACH, slot->probe->tid(), 0, 0);
+  }
+}
+
+// ---- who is there ----------------------------------------------------------------------------------------------
+
+ProcessSampler::Slot* ProcessSampler::find_slot(RemoteAddress tstate) {
+  const auto found = by_tstate_.find(tstate.value);
+  return found == by_tstate_.end() ? nullptr : found->second;
+}
+
+bool ProcessSampler::refresh_interpreters() {
+  std::vector<Domain> domains;
+  RemoteAddress at;
+  if (!memory_.read_value(interpreter_.interpreters_head, at.value)) return false;
+  while (at && domains.size() < kMaxInterpreters) {
+    if (!is_plausible(at)) return false;
+    if (std::any_of(domains.begin(), domains.end(), [&](const Domain& d) { return d.interpreter == at; })) break;
+    Domain domain;
+    domain.interpreter = at;
+    domain.threads_head_word = at + *layout_.interpreter.threads_head;
+    if (!memory_.read_value(domain.threads_head_word, domain.threads_head.value)) return false;
+    if (layout_.interpreter.id.present()) memory_.read_value(at + *layout_.interpreter.id, domain.id);
+    if (layout_.traits.gil == python::GilPlace::interpreter && layout_.interpreter.ceval_gil.present()) {
+      memory_.read_value(at + *layout_.interpreter.ceval_gil, domain.gil.value);
+    } else {
+      domain.gil = interpreter_.gil;
+    }
+    domains.push_back(domain);
+    if (!layout_.interpreter.next.present() || !memory_.read_value(at + *layout_.interpreter.next, at.value)) break;
+  }
+  if (domains.empty()) return false;
+  for (auto& domain : domains) {
+    for (const auto& old : domains_) {
+      if (old.interpreter == domain.interpreter) domain.runner = old.runner;
+    }
+  }
+  domains_ = std::move(domains);
+  return true;
+}
+
+void ProcessSampler::learn_task_ids() {
+  // In a PID namespace a thread's own id (native_thread_id) is not ours: the last number of NSpid is its own.
+  outer_tid_.clear();
+  pid_namespace_ = false;
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/task", config_.pid);
+  DIR* directory = ::opendir(path);
+  if (directory == nullptr) {
+    process_gone_ = true;
+    return;
+  }
+  while (const dirent* entry = ::readdir(directory)) {
+    const auto tid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+    if (tid <= 0) continue;
+    pid_t own = tid;
+    char status[96];
+    std::snprintf(status, sizeof status, "/proc/%d/task/%d/status", config_.pid, tid);
+    if (FILE* f = std::fopen(status, "re")) {
+      char line[512];
+      while (std::fgets(line, sizeof line, f) != nullptr) {
+        if (std::strncmp(line, "NSpid:", 6) != 0) continue;
+        char* at = line + 6;
+        for (;;) {
+          char* end = at;
+          const long number = std::strtol(at, &end, 10);
+          if (end == at) break;
+          own = static_cast<pid_t>(number);
+          at = end;
+        }
+        break;
+      }
+      std::fclose(f);
+    }
+    if (own != tid) pid_namespace_ = true;
+    outer_tid_[own] = tid;
+  }
+  ::closedir(directory);
+}
+
+pid_t ProcessSampler::task_of(uint64_t python_id, uint64_t native_id) {
+  if (native_id != 0) {
+    const auto found = outer_tid_.find(static_cast<pid_t>(native_id));
+    return found == outer_tid_.end() ? 0 : found->second;
+  }
+  // Before 3.11 a thread state knows only pthread_self(), the address of the C library's struct pthread, which holds the
+  // kernel's id (glibc: nptl/descr.h, tid). Where in it, the main thread tells: its id is the process's.
+  if (!is_plausible(RemoteAddress(python_id))) return 0;
+  constexpr size_t kLook = 0x800;
+  std::byte area[kLook];
+  if (!memory_.read(RemoteAddress(python_id), area)) return 0;
+  auto value_at = [&](size_t offset) { return load<int32_t>(area + offset); };
+  if (!pthread_tid_offset_) {
+    for (size_t offset = 0; offset + 4 <= kLook; offset += 4) {
+      // tid is followed by a second id field in every glibc; a lone equal number is a coincidence less often than not, so all
+      // known ids are tried at the first offset that holds any.
+      if (value_at(offset) > 0 && outer_tid_.contains(value_at(offset))) {
+        pthread_tid_offset_ = offset;
+        break;
+      }
+    }
+  }
+  if (!pthread_tid_offset_) return 0;
+  const auto found = outer_tid_.find(value_at(*pthread_tid_offset_));
+  return found == outer_tid_.end() ? 0 : found->second;
+}
+
+void ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanoseconds now) {
+  uint64_t interp = 0;
+  uint64_t python_id = 0;
+  uint64_t native_id = 0;
+  if (!memory_.read_value(tstate + *layout_.thread.interp, interp) || interp != domain.interpreter.value) return;
+  if (!memory_.read_value(tstate + *layout_.thread.thread_id, python_id)) return;
+  if (layout_.thread.native_thread_id.present()) {
+    memory_.read_value(tstate + *layout_.thread.native_thread_id, native_id);
+    if (native_id == 0) return;  // made, but its thread has not started
+  }
+  if (python_id == 0) return;
+  const pid_t tid = task_of(python_id, native_id);
+  if (tid == 0) return;  // not started yet, or ending: the next refresh tells
+  auto slot = std::make_unique<Slot>();
+  slot->index = next_thread_++;
+  slot->tstate = tstate;
+  slot->interpreter = domain.interpreter;
+  slot->interpreter_id = domain.id;
+  slot->python_id = python_id;
+  slot->domain = static_cast<size_t>(&domain - domains_.data());
+  slot->probe = std::make_unique<target::ThreadProbe>(config_.pid, tid);
+  if (config_.rseq_cpu_offset) {
+    slot->rseq_cpu = RemoteAddress(python_id + static_cast<uint64_t>(*config_.rseq_cpu_offset));
+    // A thread whose C library did not register (another libc beside, GLIBC_TUNABLES) says -1 or nothing sensible.
+    int32_t cpu = -1;
+    if (!memory_.read_value(slot->rseq_cpu, cpu) || cpu < 0 || cpu > 8191) slot->rseq_cpu = {};
+  }
+  slot->last_time = now;
+  if (const auto stat = slot->probe->schedstat()) slot->seen = *stat;
+  ThreadRecord record;
+  record.thread = slot->index;
+  record.tid = tid;
+  record.python_id = python_id;
+  record.interpreter = domain.id;
+  record.time = now;
+  push(bytes_of(record), {});
+  by_tstate_[tstate.value] = slot.get();
+  slots_.push_back(std::move(slot));
+}
+
+void ProcessSampler::refresh_threads(Nanoseconds now) {
+  last_refresh_ = now;
+  refresh_wanted_ = false;
+  if (!refresh_interpreters()) {
+    refresh_wanted_ = true;
+    return;
+  }
+  bool ids_known = false;
+  std::unordered_map<uint64_t, size_t> present;
+  for (size_t d = 0; d < domains_.size(); ++d) {
+    Domain& domain = domains_[d];
+    RemoteAddress at = domain.threads_head;
+    size_t count = 0;
+    while (at && is_plausible(at) && ++count < kMaxThreads && !present.contains(at.value)) {
+      present[at.value] = d;
+      uint64_t next = 0;
+      if (!memory_.read_value(at + *layout_.thread.next, next)) {
+        refresh_wanted_ = true;
+        break;
+      }
+      Slot* slot = find_slot(at);
+      if (slot != nullptr) {
+        // The same address may be another thread by now.
+        uint64_t python_id = 0;
+        memory_.read_value(at + *layout_.thread.thread_id, python_id);
+        if (python_id != slot->python_id) {
+          slot->alive = false;
+          by_tstate_.erase(at.value);
+          slot = nullptr;
+        } else {
+          slot->domain = d;
+        }
+      }
+      if (slot == nullptr) {
+        if (!ids_known) {
+          learn_task_ids();
+          ids_known = true;
+        }
+        add_thread(domain, at, now);
+      }
+      at = RemoteAddress(next);
+    }
+  }
+  if (!refresh_wanted_) {
+    for (auto& slot : slots_) {
+      if (!present.contains(slot->tstate.value)) slot->alive = false;
+    }
+  }
+  drop_dead(now);
+}
+
+void ProcessSampler::drop_dead(Nanoseconds now) {
+  for (auto& slot : slots_) {
+    if (slot->alive) continue;
+    flush_slot(*slot);
+    ThreadEndRecord record;
+    record.thread = slot->index;
+    record.time = now;
+    push(bytes_of(record), {});
+    for (auto& domain : domains_) {
+      if (domain.runner == slot.get()) domain.runner = nullptr;
+    }
+    const auto found = by_tstate_.find(slot->tstate.value);
+    if (found != by_tstate_.end() && found->second == slot.get()) by_tstate_.erase(found);
+    if (slot->traced) ::ptrace(PTRACE_DETACH, slot->probe->tid(), 0, 0);
+  }
+  std::erase_if(slots_, [](const auto& slot) { return !slot->alive; });
+}
+
+// ---- the scene -------------------------------------------------------------------------------------------------
+
+RemoteAddress ProcessSampler::holder(const Domain& domain) {
+  if (domain.gil && layout_.gil_state.last_holder.present()) {
+    int32_t locked = 0;
+    uint64_t last = 0;
+    if (!snapshot_.load(domain.gil + *layout_.gil_state.locked, locked) || locked <= 0) return {};
+    if (!snapshot_.load(domain.gil + *layout_.gil_state.last_holder, last)) return {};
+    return RemoteAddress(last);
+  }
+  if (interpreter_.tstate_current) {
+    uint64_t current = 0;
+    if (snapshot_.load(interpreter_.tstate_current, current)) return RemoteAddress(current);
+  }
+  return {};
+}
+
+bool ProcessSampler::scene_changed() {
+  uint64_t head = 0;
+  if (!snapshot_.load(interpreter_.interpreters_head, head)) return true;
+  if (domains_.empty() || domains_.front().interpreter.value != head) return true;
+  for (const Domain& domain : domains_) {
+    if (!snapshot_.load(domain.threads_head_word, head) || domain.threads_head.value != head) return true;
+  }
+  return false;
+}
+
+int ProcessSampler::cpu_of(Slot& slot) {
+  if (slot.rseq_cpu) {
+    int32_t cpu = -1;
+    if (memory_.read_value(slot.rseq_cpu, cpu) && cpu >= 0) return cpu;
+  }
+  const auto stat = slot.probe->stat();
+  return stat ? stat->cpu : -1;
+}
+
+bool ProcessSampler::follow(int cpu) {
+  if (cpu < 0) return false;
+  if (!config_.isolated_cpus && static_cast<size_t>(cpu) < isolated_.size() && isolated_[static_cast<size_t>(cpu)]) return false;
+  cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(cpu) + 1);
+  const size_t size = CPU_ALLOC_SIZE(static_cast<size_t>(cpu) + 1);
+  CPU_ZERO_S(size, set);
+  CPU_SET_S(static_cast<size_t>(cpu), size, set);
+  const bool moved = ::sched_setaffinity(0, size, set) == 0;
+  CPU_FREE(set);
+  if (!moved) return false;
+  my_cpu_ = cpu;
+  ++counts_.migrations;
+  return true;
+}
+
+GilState ProcessSampler::gil_state_of(const Slot& slot, const Domain& domain, const target::BlockedIn* in) const {
+  if (layout_.traits.free_threaded) return GilState::not_applicable;
+  (void)slot;
+  if (in != nullptr && !in->running && in->number == kFutex && domain.gil && layout_.gil_state.size.present()) {
+    // take_gil() waits on the condition variable inside the GIL's own struct (Python/ceval_gil.c).
+    const uint64_t futex = in->arguments[0];
+    if (futex >= domain.gil.value && futex - domain.gil.value < *layout_.gil_state.size) return GilState::waits;
+  }
+  return GilState::none;
+}
+
+bool ProcessSampler::collecting(const Domain& domain) {
+  if (!layout_.interpreter.gc_collecting.present()) return false;
+  int32_t value = 0;
+  return snapshot_.load(domain.interpreter + *layout_.interpreter.gc_collecting, value) && value == 1;
+}
+
+// ---- one stack -------------------------------------------------------------------------------------------------
+
+ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
+  Reading reading;
+  places_.clear();
+  codes_.begin_look();
+  ++counts_.reads;
+  const std::byte* thread = snapshot_.find(slot.tstate, *layout_.thread.size);
+  if (thread == nullptr) {
+    reading.rejected = Rejected::unreadable;
+    return reading;
+  }
+  if (load<uint64_t>(thread + *layout_.thread.interp) != slot.interpreter.value ||
+      load<uint64_t>(thread + *layout_.thread.thread_id) != slot.python_id) {
+    slot.alive = false;
+    refresh_wanted_ = true;
+    reading.rejected = Rejected::broken;
+    return reading;
+  }
+  bool unreadable = false;
+  const RemoteAddress top = python::top_frame(layout_, thread, snapshot_, unreadable);
+  if (unreadable) {
+    reading.rejected = Rejected::unreadable;
+    return reading;
+  }
+  const auto walk = python::walk_frames(layout_, top, snapshot_, std::span(frames_));
+  bool root_missing = false;
+  switch (walk.end) {
+    case WalkEnd::base:
+    case WalkEnd::empty:
+      break;
+    case WalkEnd::detached:
+      reading.quality = Quality::detached;
+      break;
+    case WalkEnd::full:
+      root_missing = true;
+      break;
+    case WalkEnd::unreadable:
+      if (!snapshot_.exhausted()) {
+        reading.rejected = Rejected::unreadable;
+        return reading;
+      }
+      root_missing = true;
+      break;
+    case WalkEnd::broken:
+      reading.rejected = Rejected::broken;
+      return reading;
+  }
+
+  // Root first; entry frames are anchors for native frames and no frames of Python.
+  const size_t count = walk.count;
+  auto append = [&](const RawFrame& frame) {
+    if (!frame.code) return true;
+    const CodeCache::Entry* entry = codes_.find(frame.code, snapshot_);
+    if (entry == nullptr) return false;
+    Place place;
+    place.code = entry->number;
+    place.instruction = python::instruction_offset(layout_.traits, entry->first_instruction, frame.instruction);
+    places_.push_back(place);
+    return true;
+  };
+  const bool deep = count > kKeepLeaf + kKeepRoot + 64;
+  const size_t root_from = deep ? count - kKeepRoot : 0;  // frames_[count-1] is the root
+  bool known = true;
+  if (root_missing) {
+    places_.push_back(Place{kFramesLeftOut, 0});
+    reading.quality = Quality::cut;
+    for (size_t i = std::min(count, kKeepLeaf); known && i-- > 0;) known = append(frames_[i]);
+  } else if (deep) {
+    for (size_t i = count; known && i-- > root_from;) known = append(frames_[i]);
+    places_.push_back(Place{kFramesLeftOut, static_cast<int32_t>(root_from - kKeepLeaf)});
+    for (size_t i = kKeepLeaf; known && i-- > 0;) known = append(frames_[i]);
+    reading.quality = Quality::cut;
+  } else {
+    for (size_t i = count; known && i-- > 0;) known = append(frames_[i]);
+  }
+  if (!known) {
+    reading.rejected = Rejected::unreadable;
+    return reading;
+  }
+  reading.whole = true;
+  return reading;
+}
+
+// ---- ways to make a thread stand still -------------------------------------------------------------------------
+
+// On the thread's CPU: a look counts when the thread was not scheduled in between the first and the last thing read, and
+// its CPU, asked last, is ours. Both together say that it stood in this CPU's queue, behind us, all the while.
+bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds, Seen& seen) {
+  Domain& domain = domains_[slot.domain];
+  if (slot.last_cpu != my_cpu_) {
+    const int cpu = cpu_of(slot);
+    if (cpu >= 0 && cpu != my_cpu_ && !follow(cpu)) {
+      config_.stillness = Stillness::stop;
+      return read_stopped(slot, now, holds, seen);
+    }
+    slot.last_cpu = cpu;
+  }
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (attempt > 0) ++counts_.retried;
+    const auto before = slot.probe->schedstat();
+    if (!before) {
+      slot.alive = false;
+      refresh_wanted_ = true;
+      return true;
+    }
+    snapshot_.capture();
+    if (holds && holder(domain) != slot.tstate) return false;  // somebody else by now: the caller looks again
+    const Reading reading = read_stack(slot);
+    if (!slot.alive) return true;
+    const int cpu = cpu_of(slot);
+    const auto after = slot.probe->schedstat();
+    if (!after) {
+      slot.alive = false;
+      refresh_wanted_ = true;
+      return true;
+    }
+    slot.last_cpu = cpu;
+    if (cpu != my_cpu_) {
+      if (!follow(cpu)) {
+        config_.stillness = Stillness::stop;
+        return read_stopped(slot, now, holds, seen);
+      }
+      continue;
+    }
+    if (!unmoved(*before, *after)) continue;
+    seen.cpu_number = static_cast<int16_t>(cpu);
+    seen.quality = reading.quality;
+    if (after->off()) {
+      schedstat_off_ = true;
+      if (seen.quality == Quality::ok) seen.quality = Quality::unproved;
+    }
+    if (!reading.whole) {
+      // Standing still and yet unreadable: another attempt reads the same.
+      reject(slot, now, reading.rejected);
+      return true;
+    }
+    // What it did since the last look, by the kernel's accounting, tells running from waiting for the CPU. Only a thread that did
+    // little of either has to be asked.
+    const uint64_t ran = after->run_ns - slot.seen.run_ns;
+    const uint64_t waited = after->wait_ns - slot.seen.wait_ns;
+    const auto wall = static_cast<uint64_t>(std::max<Nanoseconds>(now - slot.last_time, 1));
+    seen.cpu_state = ran >= waited ? CpuState::running : CpuState::runnable;
+    target::BlockedIn in;
+    if (ran + waited < wall / 2) {
+      if (const auto asked = slot.probe->blocked_in()) {
+        in = *asked;
+        if (!in.running) {
+          seen.cpu_state = CpuState::blocked;
+          seen.system_call = static_cast<int16_t>(in.number);
+          seen.blocked = true;
+        }
+      }
+    }
+    seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
+                     : holds                      ? GilState::holds
+                                                  : gil_state_of(slot, domain, &in);
+    seen.collecting = holds && collecting(domain);
+    accept(slot, *after, now, seen, reading);
+    return true;
+  }
+  reject(slot, now, Rejected::moved);
+  return true;
+}
+
+// A short ptrace stop of this one thread. Never of one blocked in a system call: it lies still as it is.
+bool ProcessSampler::read_stopped(Slot& slot, Nanoseconds now, bool holds, Seen& seen) {
+  Domain& domain = domains_[slot.domain];
+  const pid_t tid = slot.probe->tid();
+  if (config_.stillness == Stillness::stop && !slot.traced) {
+    if (::ptrace(PTRACE_SEIZE, tid, 0, 0) == 0) {
+      slot.traced = true;
+    } else {
+      config_.stillness = Stillness::hands_off;
+    }
+  }
+  bool stopped = false;
+  if (config_.stillness == Stillness::stop) {
+    if (::ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0) {
+      int status = 0;
+      while (::waitpid(tid, &status, __WALL) < 0 && errno == EINTR) {
+      }
+      if (WIFSTOPPED(status)) {
+        stopped = true;
+      } else {
+        slot.alive = false;
+        refresh_wanted_ = true;
+        return true;
+      }
+      const int signal = WSTOPSIG(status);
+      const bool event_stop = (status >> 16) == PTRACE_EVENT_STOP;
+      if (stopped && !event_stop) {
+        // It stopped for a signal of its own on the way: that goes on to it, and this look comes to nothing.
+        ::ptrace(PTRACE_CONT, tid, 0, signal);
+        ++counts_.retried;
+        reject(slot, now, Rejected::moved);
+        return true;
+      }
+    } else {
+      slot.alive = false;
+      refresh_wanted_ = true;
+      return true;
+    }
+  }
+  snapshot_.capture();
+  const bool still_holds = !holds || holder(domain) == slot.tstate;
+  Reading reading;
+  if (still_holds) reading = read_stack(slot);
+  const auto after = slot.probe->schedstat();
+  if (stopped) ::ptrace(PTRACE_CONT, tid, 0, 0);
+  if (!still_holds) return false;
+  if (!after) slot.alive = false;
+  if (!slot.alive) return true;
+  if (!reading.whole) {
+    reject(slot, now, reading.rejected);
+    return true;
+  }
+  seen.quality = reading.quality;
+  if (!stopped && seen.quality == Quality::ok) seen.quality = Quality::unproved;
+  seen.cpu_state = CpuState::running;
+  seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable : holds ? GilState::holds : GilState::none;
+  seen.collecting = holds && collecting(domain);
+  accept(slot, *after, now, seen, reading);
+  return true;
+}
+
+void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
+  if (layout_.traits.free_threaded) {
+    snapshot_.capture();
+    return;
+  }
+  // Who holds the GIL may change until somebody is found standing still with it.
+  for (int change = 0; change < kAttempts; ++change) {
+    Slot* slot = domain.runner;
+    if (slot == nullptr || !slot->alive || change > 0) {
+      snapshot_.capture();
+      const RemoteAddress tstate = holder(domain);
+      if (!tstate) return;
+      slot = find_slot(tstate);
+      if (slot == nullptr) {
+        refresh_wanted_ = true;
+        return;
+      }
+      domain.runner = slot;
+    }
+    Seen seen;
+    const bool settled = config_.stillness == Stillness::same_cpu ? read_standing_still(*slot, now, true, seen)
+                                                                  : read_stopped(*slot, now, true, seen);
+    if (settled) {
+      slot->done = true;
+      return;
+    }
+  }
+}
+
+void ProcessSampler::read_other(Slot& slot, Domain& domain, Nanoseconds now) {
+  // Asked before the memory was copied; a thread that is off the CPU now and has the same count was off it all the while.
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (attempt > 0) ++counts_.retried;
+    const auto before = attempt == 0 && slot.first_valid ? std::optional(slot.first) : slot.probe->schedstat();
+    if (!before) {
+      slot.alive = false;
+      refresh_wanted_ = true;
+      return;
+    }
+    if (slot.has_stack && slot.was_blocked && unmoved(*before, slot.seen) && !before->off()) {
+      did_not_run(slot, *before, now);
+      return;
+    }
+    const auto in = slot.probe->blocked_in();
+    const bool blocked = in && !in->running;
+    if (!blocked) {
+      // Runs, or would: without the GIL its frames change only once it gets it.
+      Seen seen;
+      const bool settled = config_.stillness == Stillness::same_cpu ? read_standing_still(slot, now, false, seen)
+                                                                    : read_stopped(slot, now, false, seen);
+      (void)settled;
+      return;
+    }
+    if (attempt > 0 || !slot.first_valid) snapshot_.capture();
+    const Reading reading = read_stack(slot);
+    if (!slot.alive) return;
+    const auto after = slot.probe->schedstat();
+    if (!after) {
+      slot.alive = false;
+      refresh_wanted_ = true;
+      return;
+    }
+    if (!unmoved(*before, *after)) continue;
+    if (!reading.whole) {
+      reject(slot, now, reading.rejected);
+      return;
+    }
+    Seen seen;
+    seen.cpu_state = CpuState::blocked;
+    seen.system_call = static_cast<int16_t>(in->number);
+    seen.gil_state = gil_state_of(slot, domain, &*in);
+    seen.quality = reading.quality;
+    if (after->off() && seen.quality == Quality::ok) seen.quality = Quality::unproved;
+    seen.blocked = true;
+    accept(slot, *after, now, seen, reading);
+    return;
+  }
+  reject(slot, now, Rejected::moved);
+}
+
+// ---- what was seen goes out ------------------------------------------------------------------------------------
+
+void ProcessSampler::push(std::span<const std::byte> head, std::span<const std::byte> body) {
+  if (!ring_.push(head, body)) ++counts_.lost;
+}
+
+void ProcessSampler::flush_slot(Slot& slot) {
+  if (slot.more.looks == 0) return;
+  push(bytes_of(slot.more), {});
+  slot.more.looks = 0;
+}
+
+void ProcessSampler::hand_on(Slot& slot, LookRecord look, bool new_stack) {
+  const LookRecord& last = slot.state;
+  const bool alike = !new_stack && last.looks != 0 && last.cpu_state == look.cpu_state && last.gil_state == look.gil_state &&
+                     last.quality == look.quality && last.rejected == look.rejected && last.collecting == look.collecting &&
+                     last.system_call == look.system_call && last.cpu_number == look.cpu_number;
+  if (alike) {
+    LookRecord& more = slot.more;
+    if (more.looks == 0) {
+      more = look;
+      more.keep = last.keep + last.fresh;
+      more.fresh = 0;
+    } else {
+      more.time = look.time;
+      more.wall += look.wall;
+      more.cpu += look.cpu;
+      more.looks += look.looks;
+    }
+    if (more.wall >= kHoldBack) flush_slot(slot);
+    return;
+  }
+  flush_slot(slot);
+  std::span<const std::byte> body;
+  if (look.rejected == Rejected::no) {
+    size_t keep = 0;
+    if (new_stack) {
+      const size_t common = std::min(slot.stack.size(), places_.size());
+      while (keep < common && slot.stack[keep] == places_[keep]) ++keep;
+      body = std::as_bytes(std::span(places_).subspan(keep));
+      look.fresh = static_cast<uint32_t>(places_.size() - keep);
+    } else {
+      keep = slot.stack.size();
+    }
+    look.keep = static_cast<uint32_t>(keep);
+  } else {
+    look.keep = static_cast<uint32_t>(slot.stack.size());
+  }
+  if (!ring_.push(bytes_of(look), body)) {
+    // The consumer must not miss a part of a stack: the next one is told whole.
+    ++counts_.lost;
+    slot.stack.clear();
+    slot.state.looks = 0;
+    return;
+  }
+  if (new_stack) slot.stack.assign(places_.begin(), places_.end());
+  slot.state = look;
+  slot.state.keep = static_cast<uint32_t>(slot.stack.size());
+  slot.state.fresh = 0;
+}
+
+void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanoseconds now, const Seen& seen,
+                            const Reading& reading) {
+  LookRecord look;
+  look.thread = slot.index;
+  look.time = now;
+  look.wall = now - slot.last_time;
+  look.cpu = static_cast<Nanoseconds>(stat.run_ns - slot.seen.run_ns);
+  look.looks = 1;
+  look.cpu_number = seen.cpu_number;
+  look.system_call = seen.system_call;
+  look.cpu_state = seen.cpu_state;
+  look.gil_state = seen.gil_state;
+  look.quality = seen.quality;
+  look.collecting = seen.collecting;
+  const bool new_stack = !slot.has_stack || slot.stack.size() != places_.size() ||
+                         !std::equal(places_.begin(), places_.end(), slot.stack.begin());
+  hand_on(slot, look, new_stack);
+  slot.has_stack = slot.state.looks != 0;
+  slot.seen = stat;
+  slot.last_time = now;
+  slot.was_blocked = seen.blocked;
+  slot.idle_looks = 0;
+  slot.next_tick = tick_ + 1;
+  slot.done = true;
+  ++counts_.samples;
+  if (reading.quality == Quality::detached) ++counts_.detached;
+  if (reading.quality == Quality::cut) ++counts_.cut;
+  if (seen.quality == Quality::unproved) ++counts_.unproved;
+}
+
+void ProcessSampler::did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now) {
+  LookRecord look = slot.state;
+  look.time = now;
+  look.wall = now - slot.last_time;
+  look.cpu = 0;
+  look.looks = 1;
+  look.fresh = 0;
+  hand_on(slot, look, false);
+  slot.seen = stat;
+  slot.last_time = now;
+  slot.done = true;
+  ++slot.idle_looks;
+  uint64_t pause = 1;
+  if (slots_.size() > kFewThreads && slot.idle_looks > kIdleBeforeBackOff) {
+    pause = std::min<uint64_t>(kMaxBackOff, slot.idle_looks / kIdleBeforeBackOff + 1);
+  }
+  slot.next_tick = tick_ + pause;
+  ++counts_.samples;
+}
+
+void ProcessSampler::reject(Slot& slot, Nanoseconds now, Rejected why) {
+  LookRecord look;
+  look.thread = slot.index;
+  look.time = now;
+  look.wall = now - slot.last_time;
+  look.looks = 1;
+  look.quality = Quality::rejected;
+  look.rejected = why;
+  if (const auto stat = slot.probe->schedstat()) {
+    look.cpu = static_cast<Nanoseconds>(stat->run_ns - slot.seen.run_ns);
+    slot.seen = *stat;
+  }
+  hand_on(slot, look, false);
+  slot.last_time = now;
+  slot.was_blocked = false;
+  slot.has_stack = false;
+  slot.stack.clear();
+  slot.state.looks = 0;
+  slot.done = true;
+  ++counts_.samples;
+  switch (why) {
+    case Rejected::moved: ++counts_.moved; break;
+    case Rejected::unreadable: ++counts_.unreadable; break;
+    case Rejected::broken: ++counts_.broken; break;
+    case Rejected::budget: ++counts_.budget; break;
+    case Rejected::no: break;
+  }
+}
+
+// ---- the turn --------------------------------------------------------------------------------------------------
+
+void ProcessSampler::turn(Nanoseconds now) {
+  ++tick_;
+  ++counts_.ticks;
+  if (refresh_wanted_ || now - last_refresh_ > kRefreshEvery) refresh_threads(now);
+  for (auto& slot : slots_) {
+    slot->done = false;
+    slot->first_valid = false;
+  }
+  // The others' counts first: whoever is found blocked with the same count afterwards stood still while the memory was copied.
+  for (auto& slot : slots_) {
+    if (slot->next_tick > tick_) {
+      slot->done = true;
+      continue;
+    }
+    if (domains_[slot->domain].runner == slot.get()) continue;
+    if (const auto stat = slot->probe->schedstat()) {
+      slot->first = *stat;
+      slot->first_valid = true;
+    } else {
+      slot->alive = false;
+      refresh_wanted_ = true;
+    }
+  }
+  for (auto& domain : domains_) read_holder(domain, now);
+  if (!domains_.empty() && scene_changed()) refresh_wanted_ = true;
+  for (auto& slot : slots_) {
+    if (slot->done || !slot->alive) continue;
+    read_other(*slot, domains_[slot->domain], now);
+  }
+  if (std::any_of(slots_.begin(), slots_.end(), [](const auto& slot) { return !slot->alive; })) drop_dead(now);
+  counts_.follow_ups += snapshot_.follow_ups();
+}
+
+void ProcessSampler::flush() {
+  for (auto& slot : slots_) flush_slot(*slot);
+}
+
+void ProcessSampler::finish(Nanoseconds now) {
+  for (auto& slot : slots_) slot->alive = false;
+  drop_dead(now);
+}
+
+}  // namespace phlox::sampler

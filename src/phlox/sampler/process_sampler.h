@@ -1,0 +1,179 @@
+// One turn after the other on the CPU of the thread that is read. While this thread runs there, that one cannot, so what
+// it reads stands still; the proof is the kernel's count of times scheduled in (docs/decisions/0001-reading-without-stopping.md).
+// Lives in the sampler thread, which may be of the real-time class: after construction it waits for nothing but the clock, and the
+// ring to the consumer is the only way out of it. Reads the target, writes nothing into it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "phlox/memory/remote_memory.h"
+#include "phlox/python/frame_walk.h"
+#include "phlox/python/interpreter.h"
+#include "phlox/sampler/code_cache.h"
+#include "phlox/sampler/records.h"
+#include "phlox/sampler/ring.h"
+#include "phlox/sampler/snapshot.h"
+#include "phlox/target/thread_probe.h"
+
+namespace phlox::sampler {
+
+// How the thread that runs Python is made to stand still.
+enum class Stillness : uint8_t {
+  same_cpu,   // we run on its CPU
+  stop,       // PTRACE_INTERRUPT of that one thread
+  hands_off,  // not at all: read as it comes, labelled unproved
+};
+
+struct Counts {
+  uint64_t ticks = 0, samples = 0, retried = 0, detached = 0, cut = 0, unproved = 0, lost = 0;
+  uint64_t moved = 0, unreadable = 0, broken = 0, budget = 0;
+  uint64_t migrations = 0;  // times this thread followed the target to another CPU
+  uint64_t follow_ups = 0;
+  uint64_t reads = 0;       // stacks read anew
+};
+
+class ProcessSampler {
+ public:
+  struct Config {
+    pid_t pid = 0;
+    Stillness stillness = Stillness::same_cpu;
+    bool isolated_cpus = false;
+    // Where the C library keeps rseq.cpu_id, from the thread pointer; none: ask /proc.
+    std::optional<int64_t> rseq_cpu_offset;
+  };
+
+  ProcessSampler(const Config& config, const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring);
+  ~ProcessSampler();
+  ProcessSampler(const ProcessSampler&) = delete;
+  ProcessSampler& operator=(const ProcessSampler&) = delete;
+
+  // Looks once at every thread. `now`: CLOCK_MONOTONIC at the wake-up.
+  void turn(Nanoseconds now);
+  // Hands on what is still held back, and ends every thread.
+  void finish(Nanoseconds now);
+  // Hands on what is held back, at least four times a second.
+  void flush();
+
+  const Counts& counts() const { return counts_; }
+  Stillness stillness() const { return config_.stillness; }
+  bool process_gone() const { return process_gone_; }
+  bool schedstat_off() const { return schedstat_off_; }
+  size_t threads() const { return slots_.size(); }
+
+ private:
+  struct Slot {
+    uint32_t index = 0;  // of the thread, never reused
+    RemoteAddress tstate;
+    RemoteAddress interpreter;
+    int64_t interpreter_id = 0;
+    uint64_t python_id = 0;
+    size_t domain = 0;
+    std::unique_ptr<target::ThreadProbe> probe;
+    RemoteAddress rseq_cpu;
+
+    target::SchedStat seen;      // at the last look
+    target::SchedStat first;     // read before the memory of this turn
+    bool first_valid = false;
+    bool was_blocked = false;    // at the last look, in a system call, proved
+    int last_cpu = -1;
+    bool has_stack = false;
+    bool traced = false;         // seized
+    bool alive = true;
+    bool done = false;           // in this turn
+    bool announced = false;
+    uint32_t idle_looks = 0;
+    uint64_t next_tick = 0;
+    Nanoseconds last_time = 0;
+    std::vector<Place> stack;    // root first, as last handed on
+    LookRecord more;             // looks like the last one handed on, held back
+    LookRecord state;            // states of the last one
+  };
+
+  // Threads that share one GIL; a free-threaded interpreter's have none.
+  struct Domain {
+    RemoteAddress interpreter;
+    int64_t id = 0;
+    RemoteAddress threads_head_word;
+    RemoteAddress threads_head;
+    RemoteAddress gil;           // struct of last_holder and locked
+    Slot* runner = nullptr;      // who held it last
+  };
+
+  struct Reading {
+    bool whole = false;  // there is a stack, or rightly none
+    profile::Quality quality = profile::Quality::ok;
+    Rejected rejected = Rejected::no;
+  };
+
+  struct Seen {
+    profile::CpuState cpu_state = profile::CpuState::unknown;
+    profile::GilState gil_state = profile::GilState::unknown;
+    profile::Quality quality = profile::Quality::ok;
+    Rejected rejected = Rejected::no;
+    int16_t system_call = -1;
+    int16_t cpu_number = -1;
+    bool collecting = false;
+    bool blocked = false;
+  };
+
+  void refresh_threads(Nanoseconds now);
+  bool refresh_interpreters();
+  void add_thread(Domain& domain, RemoteAddress tstate, Nanoseconds now);
+  void learn_task_ids();
+  pid_t task_of(uint64_t python_id, uint64_t native_id);
+  Slot* find_slot(RemoteAddress tstate);
+  void drop_dead(Nanoseconds now);
+
+  // The thread state that holds the domain's GIL; none: nobody does.
+  RemoteAddress holder(const Domain& domain);
+  bool scene_changed();
+  void read_holder(Domain& domain, Nanoseconds now);
+  void read_other(Slot& slot, Domain& domain, Nanoseconds now);
+  bool read_standing_still(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
+  bool read_stopped(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
+  Reading read_stack(Slot& slot);
+  int cpu_of(Slot& slot);
+  bool follow(int cpu);
+  profile::GilState gil_state_of(const Slot& slot, const Domain& domain, const target::BlockedIn* in) const;
+  bool collecting(const Domain& domain);
+  void accept(Slot& slot, const target::SchedStat& now_stat, Nanoseconds now, const Seen& seen, const Reading& reading);
+  void did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now);
+  void reject(Slot& slot, Nanoseconds now, Rejected why);
+  void hand_on(Slot& slot, LookRecord look, bool new_stack);
+  void flush_slot(Slot& slot);
+  void push(std::span<const std::byte> head, std::span<const std::byte> body);
+
+  Config config_;
+  python::Interpreter interpreter_;
+  const python::Layout& layout_;
+  memory::RemoteMemory& memory_;
+  Ring& ring_;
+  Snapshot snapshot_;
+  CodeCache codes_;
+  std::vector<python::RawFrame> frames_;
+  std::vector<Place> places_;  // the stack being read, root first
+  std::vector<Domain> domains_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::unordered_map<uint64_t, Slot*> by_tstate_;
+  std::unordered_map<pid_t, pid_t> outer_tid_;  // by the target's own thread id, when it lives in a PID namespace
+  bool pid_namespace_ = false;
+  std::optional<size_t> pthread_tid_offset_;
+  uint32_t next_thread_ = 1;
+  uint64_t tick_ = 0;
+  int my_cpu_ = -1;
+  Nanoseconds last_refresh_ = 0;
+  bool refresh_wanted_ = true;
+  bool process_gone_ = false;
+  bool schedstat_off_ = false;
+  std::vector<bool> isolated_;
+  Counts counts_;
+};
+
+}  // namespace phlox::sampler

@@ -1,0 +1,146 @@
+#include "phlox/sampler/sampler_thread.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
+
+#include "phlox/sampler/schedule.h"
+
+namespace phlox::sampler {
+namespace {
+
+// The budget is judged over this much time, so that one odd turn does not lower the rate.
+constexpr Nanoseconds kBudgetWindow = kSecond;
+// Never slower than this, or the recording says nothing.
+constexpr double kLowestRate = 5;
+// With no rate asked for: a breath between two turns, so that the target gets on at all.
+constexpr Nanoseconds kBreath = 2'000;
+// What a wake-up costs the target beyond our own CPU time: the timer interrupt and the way into our thread, measured against
+// the throughput of a target that never sleeps (docs/decisions/0001).
+constexpr Nanoseconds kWakeUp = 2'500;
+constexpr Nanoseconds kPublishEvery = kSecond / 20;
+
+void sleep_until(Nanoseconds when) {
+  const timespec t{when / kSecond, when % kSecond};
+  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) == EINTR) {
+  }
+}
+
+}  // namespace
+
+SamplerThread::SamplerThread(const ProcessSampler::Config& config, const Options& options,
+                             const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring)
+    : config_(config), options_(options), interpreter_(interpreter), memory_(memory), ring_(ring) {
+  thread_ = std::thread([this] { run(); });
+}
+
+SamplerThread::~SamplerThread() { stop(); }
+
+void SamplerThread::stop() {
+  stop_.store(true, std::memory_order_relaxed);
+  if (thread_.joinable()) thread_.join();
+}
+
+SamplerThread::Numbers SamplerThread::numbers() {
+  const std::lock_guard lock(mutex_);
+  return published_;
+}
+
+void SamplerThread::publish(const ProcessSampler& sampler, const Numbers& numbers) {
+  // Never waits for a reader: what is not told now is told at the next turn.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;
+  published_ = numbers;
+  published_.counts = sampler.counts();
+  published_.stillness = sampler.stillness();
+  published_.schedstat_off = sampler.schedstat_off();
+  published_.process_gone = sampler.process_gone();
+}
+
+void SamplerThread::keep_within_budget(Nanoseconds now, Numbers& numbers, Schedule& schedule) {
+  if (window_start_ == 0) window_start_ = now;
+  const Nanoseconds window = now - window_start_;
+  if (window < kBudgetWindow) return;
+  const Nanoseconds taken = numbers.target_time - window_taken_;
+  window_start_ = now;
+  window_taken_ = numbers.target_time;
+  if (!options_.max_overhead_percent) return;
+  const double percent = 100.0 * static_cast<double>(taken) / static_cast<double>(window);
+  double rate = numbers.rate_hz;
+  if (percent > *options_.max_overhead_percent) {
+    rate = std::max(kLowestRate, rate * *options_.max_overhead_percent / percent * 0.95);
+  } else if (options_.rate_hz > 0 && rate < options_.rate_hz && percent < 0.7 * *options_.max_overhead_percent) {
+    rate = std::min(options_.rate_hz, rate * 1.25);
+  }
+  if (std::abs(rate - numbers.rate_hz) > 0.5) {
+    numbers.rate_hz = rate;
+    schedule.set_interval(static_cast<Nanoseconds>(1e9 / rate));
+  }
+}
+
+void SamplerThread::run() {
+  ::pthread_setname_np(::pthread_self(), "phlox-sampler");
+  sigset_t all;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+
+  Numbers numbers;
+  numbers.scheduling = take_best_class();
+  // Without a budget and a rate: as fast as it goes. With a budget the fastest start is a guess that the first window corrects.
+  const bool unlimited = options_.rate_hz <= 0;
+  numbers.rate_hz = unlimited ? (options_.max_overhead_percent ? 1000.0 : 0.0) : options_.rate_hz;
+  const Nanoseconds interval = numbers.rate_hz > 0 ? static_cast<Nanoseconds>(1e9 / numbers.rate_hz) : kBreath;
+  ProcessSampler sampler(config_, interpreter_, memory_, ring_);
+  Schedule schedule(interval, static_cast<uint64_t>(clock_now(CLOCK_REALTIME)));
+  Nanoseconds now = clock_now();
+  schedule.start(now);
+  Nanoseconds published = 0;
+  Nanoseconds cpu_before = clock_now(CLOCK_THREAD_CPUTIME_ID);
+  const Nanoseconds cpu_start = cpu_before;
+  while (!stop_.load(std::memory_order_relaxed)) {
+    sampler.turn(now);
+    const Nanoseconds cpu = clock_now(CLOCK_THREAD_CPUTIME_ID);
+    numbers.target_time += cpu - cpu_before + kWakeUp;
+    numbers.cpu = cpu - cpu_start;
+    cpu_before = cpu;
+    numbers.follows = numbers.follows || sampler.counts().migrations > 0;
+    now = clock_now();
+    keep_within_budget(now, numbers, schedule);
+    numbers.ticks_missed = numbers.rate_hz > 0 ? schedule.missed() : 0;
+    if (now - published > kPublishEvery) {
+      published = now;
+      publish(sampler, numbers);
+    }
+    if (sampler.process_gone()) break;
+    sleep_until(numbers.rate_hz > 0 ? schedule.next(now) : now + kBreath);
+    now = clock_now();
+  }
+  sampler.finish(clock_now());
+  const std::lock_guard lock(mutex_);
+  published_ = numbers;
+  published_.counts = sampler.counts();
+  published_.stillness = sampler.stillness();
+  published_.schedstat_off = sampler.schedstat_off();
+  published_.process_gone = sampler.process_gone();
+}
+
+std::string describe_way(const SamplerThread::Numbers& numbers) {
+  switch (numbers.stillness) {
+    case Stillness::same_cpu: {
+      std::string text = "same CPU (";
+      text += describe(numbers.scheduling);
+      text += numbers.schedstat_off ? "; unproved: no schedstat)" : ")";
+      return text;
+    }
+    case Stillness::stop: return "ptrace stop";
+    case Stillness::hands_off: return "hands off (unproved)";
+  }
+  return "";
+}
+
+}  // namespace phlox::sampler

@@ -1,0 +1,63 @@
+// The thread that looks: schedule, scheduling class, turns, and the measure of what they take from the target. Owned by the
+// Recorder; everything it tells leaves through the ring and the published numbers.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "phlox/base/clock.h"
+#include "phlox/memory/remote_memory.h"
+#include "phlox/sampler/process_sampler.h"
+#include "phlox/sampler/recorder.h"
+#include "phlox/sampler/ring.h"
+#include "phlox/sampler/scheduling.h"
+
+namespace phlox::sampler {
+
+class SamplerThread {
+ public:
+  struct Numbers {
+    Counts counts;
+    uint64_t ticks_missed = 0;
+    double rate_hz = 0;              // asked for at the moment
+    Nanoseconds cpu = 0;             // of this thread
+    Nanoseconds target_time = 0;     // taken from the target
+    Stillness stillness = Stillness::same_cpu;
+    SchedulingClass scheduling = SchedulingClass::ordinary;
+    bool schedstat_off = false;
+    bool process_gone = false;
+    bool follows = false;            // has run on the target's CPU
+  };
+
+  SamplerThread(const ProcessSampler::Config& config, const Options& options, const python::Interpreter& interpreter,
+                memory::RemoteMemory& memory, Ring& ring);
+  ~SamplerThread();  // stops
+
+  void stop();
+  Numbers numbers();
+
+ private:
+  void run();
+  void publish(const ProcessSampler& sampler, const Numbers& numbers);
+  void keep_within_budget(Nanoseconds now, Numbers& numbers, class Schedule& schedule);
+
+  ProcessSampler::Config config_;
+  Options options_;
+  const python::Interpreter& interpreter_;
+  memory::RemoteMemory& memory_;
+  Ring& ring_;
+  std::atomic<bool> stop_{false};
+  std::mutex mutex_;
+  Numbers published_;
+  Nanoseconds window_start_ = 0;
+  Nanoseconds window_taken_ = 0;
+  std::thread thread_;
+};
+
+// What the way of reading is called in outputs: "same CPU (real time)", "ptrace stop", "hands off (unproved)".
+std::string describe_way(const SamplerThread::Numbers& numbers);
+
+}  // namespace phlox::sampler
