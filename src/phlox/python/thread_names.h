@@ -1,0 +1,34 @@
+// The names that a program gave its threads, as its `threading` module keeps them. Read outside the hot path,
+// when a thread is met that has no name yet; the target may run meanwhile, so a failure is normal: ask again
+// later.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "phlox/base/address.h"
+#include "phlox/memory/remote_memory.h"
+#include "phlox/python/layout.h"
+#include "phlox/python/read_fault.h"
+
+namespace phlox::python {
+
+struct ThreadName {
+  uint64_t python_id = 0;  // threading.get_ident()
+  std::string name;        // UTF-8
+};
+
+struct ThreadNames {
+  std::vector<ThreadName> names;
+  bool threading = false;  // the program has imported threading; without it no thread has a name
+  size_t failed = 0;       // threads whose name could not be read this time
+};
+
+inline constexpr size_t kMaxThreadNameBytes = 4096;
+
+// Every name in one interpreter; `interpreter` is its PyInterpreterState.
+Read<ThreadNames> read_thread_names(const Layout& layout, memory::RemoteMemory& memory,
+                                    RemoteAddress interpreter);
+
+}  // namespace phlox::python
