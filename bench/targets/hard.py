@@ -1,0 +1,34 @@
+"""The hard case: two families of functions, never mixed, whose whole stack is replaced every few microseconds.
+
+    hard.py SECONDS [DEPTH]     a0 > a1 > ... > aN and b0 > b1 > ... > bN in fast alternation
+
+A possible stack is: the frames that drive it (anything that does not look like a family's name), then one
+family only, its indices 0, 1, 2, ... without a gap. Everything else is a stack that never existed. All
+functions are alike and so are the frames: torn copies tile perfectly, which is what makes it hard.
+By symmetry a and b, and all indices but the last of a family, take equal shares.
+"""
+import sys
+
+import meter
+
+seconds = meter.seconds_argument()
+depth = int(sys.argv[2]) if len(sys.argv) > 2 else 50
+lines = []
+for family in "ab":
+    for index in range(depth - 1):
+        lines.append("def %s%d(): return %s%d()" % (family, index, family, index + 1))
+    lines.append("def %s%d(): return 1" % (family, depth - 1))
+exec(compile("\n".join(lines), "families.py", "exec"))
+sys.setrecursionlimit(depth + 1000)
+rounds = max(1, 2000 // depth)
+calls = [0]
+
+
+def work():
+    for _ in range(rounds):
+        a0()  # noqa: F821
+        b0()  # noqa: F821
+    calls[0] += rounds
+
+
+meter.measure(work, seconds, lambda: {"calls": {"each function": calls[0]}, "depth": depth})

@@ -1,0 +1,68 @@
+"""Threads: some run (and fight for the GIL), some sleep, some wait for a lock, one waits on a pipe.
+
+    threads.py SECONDS [RUNNING] [WAITING]
+
+`running`: CPU seconds of every running thread by its own clock; the waiting ones use next to none.
+"""
+import os
+import sys
+import threading
+import time
+
+import meter
+
+seconds = meter.seconds_argument()
+running = int(sys.argv[2]) if len(sys.argv) > 2 else 2
+waiting = int(sys.argv[3]) if len(sys.argv) > 3 else 3
+stop = threading.Event()
+cpu = {}
+lock = threading.Lock()
+read_end, write_end = os.pipe()
+
+
+def spin():
+    x = 0
+    for i in range(2000):
+        x += i
+    return x
+
+
+def run(name):
+    start = time.thread_time()
+    while not stop.is_set():
+        spin()
+    cpu[name] = time.thread_time() - start
+
+
+def wait_for_lock():
+    with lock:
+        pass
+
+
+def wait_asleep():
+    while not stop.is_set():
+        time.sleep(0.02)
+
+
+def wait_on_pipe():
+    os.read(read_end, 1)
+
+
+WAITS = [wait_for_lock, wait_asleep, wait_on_pipe]
+lock.acquire()
+threads = [threading.Thread(target=run, name="run-%d" % i, args=("run-%d" % i,)) for i in range(running)]
+threads += [threading.Thread(target=WAITS[i % 3], name="wait-%d" % i) for i in range(waiting)]
+for thread in threads:
+    thread.start()
+
+
+def finish():
+    stop.set()
+    lock.release()
+    os.write(write_end, b"x" * waiting)
+    for thread in threads:
+        thread.join()
+    return {"running": cpu}
+
+
+meter.measure(spin, seconds, finish)
