@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   phlox::exporters::FlamePicture picture;
   std::vector<phlox::test::StackLine> stacks;
+  std::optional<phlox::profile::CallTree> before;
   size_t prune = phlox::exporters::kMaximumNodes;
   for (std::string line; std::getline(std::cin, line);) {
     std::vector<std::string> fields = split(line, '\t');
@@ -49,6 +51,10 @@ int main(int argc, char** argv) {
     if (fields[0] == "warning") picture.warning = fields[1];
     if (fields[0] == "unit") picture.weight = phlox::profile::Weight::samples;
     if (fields[0] == "prune") prune = std::stoul(fields[1]);
+    if (fields[0] == "before") {
+      before = phlox::test::call_tree_of(stacks);
+      stacks.clear();
+    }
     if (fields[0] != "stack") continue;
     phlox::test::StackLine stack;
     stack.weight = std::stoll(fields[1]);
@@ -57,8 +63,12 @@ int main(int argc, char** argv) {
     stacks.push_back(std::move(stack));
   }
   picture.tree = phlox::test::call_tree_of(stacks);
-  phlox::exporters::make_displayable(picture.tree);
-  picture.pruned = phlox::exporters::prune(picture.tree, prune);
+  if (before) {
+    phlox::exporters::fill_difference(picture, phlox::exporters::combine(*before, picture.tree, false));
+  } else {
+    phlox::exporters::make_displayable(picture.tree);
+    picture.pruned = phlox::exporters::prune(picture.tree, picture.before, prune);
+  }
   std::ofstream out(argv[1], std::ios::binary);
   phlox::exporters::write_flame_svg(picture, out);
   return out.flush() ? 0 : 1;

@@ -15,6 +15,9 @@ using test::call_tree_of;
 using test::call_tree_of_text;
 using test::python_label;
 
+// Not a difference.
+std::vector<profile::CallNode> none;
+
 std::string json_of(const profile::CallTree& tree) {
   FlamePicture picture;
   picture.title = "</script>&";
@@ -35,13 +38,13 @@ TEST(flame_picture, json_is_what_the_script_reads) {
 
 TEST(flame_picture, small_tree_is_not_pruned) {
   profile::CallTree tree = call_tree_of_text({"a 1", "b 2"});
-  EXPECT_EQ(prune(tree, 3).frames, 0U);
+  EXPECT_EQ(prune(tree, none, 3).frames, 0U);
   EXPECT_EQ(tree.nodes.size(), 3U);
 }
 
 TEST(flame_picture, pruning_takes_the_smallest_and_leaves_a_marker) {
   profile::CallTree tree = call_tree_of_text({"a;x 1", "a;y 2", "b 50"});
-  LeftOut out = prune(tree, 3);
+  LeftOut out = prune(tree, none, 3);
   EXPECT_EQ(out.frames, 2U);
   EXPECT_EQ(out.weight, 3);
   ASSERT_EQ(tree.nodes.size(), 4U);
@@ -63,7 +66,7 @@ TEST(flame_picture, pruning_keeps_every_total) {
     profile::CallTree tree = call_tree_of_text(lines);
     size_t before = tree.nodes.size();
     size_t maximum = random() % before + 1;
-    LeftOut out = prune(tree, maximum);
+    LeftOut out = prune(tree, none, maximum);
     std::vector<int64_t> sums(tree.nodes.size(), 0);
     size_t markers = 0;
     for (size_t i = tree.nodes.size(); i-- > 0;) {

@@ -24,11 +24,7 @@ export function colourClass(label: Label): string {
   return family + pick(label.module, hues) + "abc"[pick(label.name, 3)];
 }
 
-// Of a difference, by how much a share grew (+) or shrank (-): "r1".."r5" and "b1".."b5", "d0" for no change to speak of.
-// `change` and `scale` are shares of a whole recording. A square root keeps small changes visible beside one big one.
-export function differenceClass(change: number, scale: number): string {
-  const size = scale > 0 ? Math.sqrt(Math.min(Math.abs(change) / scale, 1)) : 0;
-  const step = Math.ceil(size * 5 - 0.5);
-  if (step <= 0) return "d0";
-  return (change > 0 ? "r" : "b") + step;
+// Of a difference: "r1" to "r5" for a share that grew, "b1" to "b5" for one that shrank, "d0" for neither.
+export function differenceClass(step: number): string {
+  return step === 0 ? "d0" : (step > 0 ? "r" : "b") + Math.abs(step);
 }

@@ -118,16 +118,23 @@ function start(svg: SVGSVGElement, picture: Picture): void {
   const column = (): Column => (state.widths === "before" && tree.before ? tree.before : tree.weights);
   const shareOf = (columns: Column, node: number) => (columns.total[0] > 0 ? columns.total[node] / columns.total[0] : 0);
   const changeOf = (node: number) => (tree.before ? shareOf(tree.weights, node) - shareOf(tree.before, node) : 0);
-  let greatestChange = 0;
-  for (let node = 1; node < tree.label.length; ++node) greatestChange = Math.max(greatestChange, Math.abs(changeOf(node)));
+  const stepOf = (node: number) => (tree.changes ? tree.changes[node] : 0);
 
   function classOf(node: number): string {
     if (node === 0) return "m";
-    return difference ? differenceClass(changeOf(node), greatestChange) : colourClass(labelOf(tree, node));
+    return difference ? differenceClass(stepOf(node)) : colourClass(labelOf(tree, node));
   }
 
   function weightOf(columns: Column, node: number): string {
     return weightWords(columns.total[node], picture.unit);
+  }
+
+  // Frames of before that after has nothing of; weight: of the outermost.
+  const vanished = { frames: 0, weight: 0 };
+  for (let node = 1; tree.before && node < tree.label.length; ++node) {
+    if (tree.weights.total[node] > 0 || tree.before.total[node] <= 0) continue;
+    ++vanished.frames;
+    if (tree.weights.total[tree.parent[node]] > 0) vanished.weight += tree.before.total[node];
   }
 
   // ---- drawing --------------------------------------------------------------------------------------------------
@@ -240,6 +247,11 @@ function start(svg: SVGSVGElement, picture: Picture): void {
       notes.push(`${several(deep.frames)} more than ${defaultOptions.maxDepth} rows up (${shareWords(deep.weight, total[0])})`);
     }
     leftOutWords.textContent = notes.length ? `Left out of the picture: ${notes.join(" and ")}. Zoom in to see them.` : "";
+    if (vanished.frames && state.widths === "after") {
+      leftOutWords.append(
+        ` Vanished since: ${several(vanished.frames)} (${shareWords(vanished.weight, (tree.before as Column).total[0])} of before); press “Widths: after” to see them.`,
+      );
+    }
     if (picture.pruned.frames) {
       leftOutWords.append(
         ` Not in this file: the ${countWords(picture.pruned.frames)} smallest frames (${shareWords(picture.pruned.weight, tree.weights.total[0])}).`,
@@ -299,8 +311,10 @@ function start(svg: SVGSVGElement, picture: Picture): void {
       row(picture.unit === "ns" ? "time" : "weight", weightOf(tree.before, node), weightOf(tree.weights, node));
       row("samples", countWords(tree.before.samples[node]), countWords(tree.weights.samples[node]));
       const changed = changeOf(node);
+      const step = stepOf(node);
       row("change", "", pointsWords(changed));
-      (table.lastElementChild as Element).setAttribute("class", changed > 0 ? "up" : "down");
+      (table.lastElementChild as Element).setAttribute("class", step > 0 ? "up" : step < 0 ? "down" : "");
+      if (node !== 0 && step === 0) row("", "", "may be chance");
     } else {
       row("share of all", shareWords(total[node], total[0]));
       if (state.zoom && isWithin(tree, node, state.zoom)) row("share of the zoomed frame", shareWords(total[node], total[state.zoom]));
@@ -390,7 +404,9 @@ function start(svg: SVGSVGElement, picture: Picture): void {
   function apply(next: State): void {
     const turned = next.view !== state.view || next.zoom !== state.zoom;
     if (next.search !== state.search) found = search(tree, next.search);
-    state = next;
+    state = { ...next };
+    // A frame that vanished has no place in these widths.
+    while (column().total[state.zoom] <= 0 && state.zoom !== 0) state.zoom = tree.parent[state.zoom];
     if (document.activeElement !== input) input.value = state.search;
     hideTip();
     draw();
@@ -407,13 +423,12 @@ function start(svg: SVGSVGElement, picture: Picture): void {
 
   // A zoom is a step of the browser's history; a search changes with every key and is none.
   function change(part: Partial<State>): void {
-    const next = { ...state, ...part };
-    const zoomed = next.zoom !== state.zoom;
-    apply(next);
+    const from = state.zoom;
+    apply({ ...state, ...part });
     if (!standalone) return;
-    const fragment = formatFragment(next);
+    const fragment = formatFragment(state);
     const address = fragment ? `#${fragment}` : window.location.pathname;
-    if (zoomed) window.history.pushState(null, "", address);
+    if (state.zoom !== from) window.history.pushState(null, "", address);
     else window.history.replaceState(null, "", address);
   }
 

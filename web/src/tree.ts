@@ -25,7 +25,8 @@ export interface TreeData {
   label: number[];
   self: number[];
   samples: number[];
-  before?: { self: number[]; samples: number[] };
+  // The other recording of a difference; changes: -5 (shrank) to 5 (grew), 0 when it may be chance.
+  before?: { self: number[]; samples: number[]; changes: number[] };
 }
 
 export interface Column {
@@ -43,6 +44,7 @@ export interface Tree {
   nextSibling: Uint32Array;
   weights: Column;
   before: Column | null; // the other recording of a difference
+  changes: Int8Array | null;
 }
 
 function column(parent: Uint32Array, self: number[], samples: number[]): Column {
@@ -80,6 +82,7 @@ export function decodeTree(data: TreeData): Tree {
     nextSibling,
     weights: column(parent, data.self, data.samples),
     before: data.before ? column(parent, data.before.self, data.before.samples) : null,
+    changes: data.before ? Int8Array.from(data.before.changes) : null,
   };
 }
 

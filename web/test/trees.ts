@@ -43,7 +43,7 @@ export function treeData(lines: string[]): TreeData {
     data.samples.push(at.self);
     for (const child of Array.from(at.children.keys()).sort()) open.push([child, at.children.get(child) as Branch, node]);
   }
-  if (difference) data.before = { self: before, samples: before };
+  if (difference) data.before = { self: before, samples: before, changes: before.map(() => 0) };
   return data;
 }
 

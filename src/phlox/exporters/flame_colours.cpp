@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 namespace phlox::exporters {
 namespace {
 
@@ -25,6 +27,11 @@ std::string colour_class(profile::FrameKind kind, std::string_view module, std::
   if (kind == profile::FrameKind::kernel) return "k";
   return fmt::format("{}{}{}", kind == profile::FrameKind::native ? 'n' : 'p', pick(module, kHues),
                      "abc"[pick(name, 3)]);
+}
+
+std::string difference_class(int8_t step) {
+  if (step == 0) return "d0";
+  return fmt::format("{}{}", step > 0 ? 'r' : 'b', std::abs(step));
 }
 
 }  // namespace phlox::exporters

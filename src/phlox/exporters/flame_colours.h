@@ -17,4 +17,7 @@ uint32_t colour_hash(std::string_view text);
 // displayable ones, since those are what the script sees.
 std::string colour_class(profile::FrameKind kind, std::string_view module, std::string_view name);
 
+// Of a difference: "r1" to "r5" for a share that grew, "b1" to "b5" for one that shrank, "d0" for neither.
+std::string difference_class(int8_t step);
+
 }  // namespace phlox::exporters

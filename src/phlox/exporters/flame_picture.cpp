@@ -52,7 +52,8 @@ void put_column(Json& json, std::string_view key, const std::vector<profile::Cal
   json.EndArray();
 }
 
-void put_tree(Json& json, const profile::CallTree& tree) {
+void put_tree(Json& json, const FlamePicture& picture) {
+  const profile::CallTree& tree = picture.tree;
   StringTable files;
   StringTable modules;
   for (const profile::Label& label : tree.labels) {
@@ -80,7 +81,23 @@ void put_tree(Json& json, const profile::CallTree& tree) {
   put_column(json, "label", tree.nodes, [](const profile::CallNode& node) { return node.label; });
   put_column(json, "self", tree.nodes, [](const profile::CallNode& node) { return node.self; });
   put_column(json, "samples", tree.nodes, [](const profile::CallNode& node) { return node.samples; });
+  if (!picture.before.empty()) {
+    put_key(json, "before");
+    json.StartObject();
+    put_column(json, "self", picture.before, [](const profile::CallNode& node) { return node.self; });
+    put_column(json, "samples", picture.before, [](const profile::CallNode& node) { return node.samples; });
+    put_key(json, "changes");
+    json.StartArray();
+    for (int8_t step : picture.changes) json.Int(step);
+    json.EndArray();
+    json.EndObject();
+  }
   json.EndObject();
+}
+
+double share_of(const std::vector<profile::CallNode>& nodes, size_t node) {
+  return nodes[0].total > 0 ? static_cast<double>(nodes[node].total) / static_cast<double>(nodes[0].total)
+                            : 0;
 }
 
 // These characters occur in JSON only inside strings, where \u escapes mean the same.
@@ -108,48 +125,68 @@ void make_displayable(profile::CallTree& tree) {
   }
 }
 
-LeftOut prune(profile::CallTree& tree, size_t maximum) {
+LeftOut prune(profile::CallTree& tree, std::vector<profile::CallNode>& before, size_t maximum) {
   if (tree.nodes.size() <= maximum) return {};
-  // The smallest total that is kept. A child's total is never above its parent's: whatever stays has its
-  // parents.
-  std::vector<int64_t> totals;
-  totals.reserve(tree.nodes.size());
-  for (const profile::CallNode& node : tree.nodes) totals.push_back(node.total);
-  auto nth = totals.begin() + static_cast<std::ptrdiff_t>(maximum);
-  std::nth_element(totals.begin(), nth, totals.end(), std::greater<>());
-  int64_t least = *nth + 1;
+  // The smallest size that is kept. A child is never larger than its parent: whatever stays has its parents.
+  std::vector<double> sizes;
+  sizes.reserve(tree.nodes.size());
+  for (size_t i = 0; i < tree.nodes.size(); ++i) {
+    sizes.push_back(share_of(tree.nodes, i));
+    if (!before.empty()) sizes.back() = std::max(sizes.back(), share_of(before, i));
+  }
+  std::vector<double> sorted = sizes;
+  auto nth = sorted.begin() + static_cast<std::ptrdiff_t>(maximum);
+  std::nth_element(sorted.begin(), nth, sorted.end(), std::greater<>());
+  double too_small = *nth;
 
+  // Columns that are pruned alike.
+  std::vector<std::vector<profile::CallNode>*> columns = {&tree.nodes};
+  if (!before.empty()) columns.push_back(&before);
+  std::vector<std::vector<profile::CallNode>> kept(columns.size());
   LeftOut out;
   constexpr uint32_t kGone = std::numeric_limits<uint32_t>::max();
   std::vector<uint32_t> place(tree.nodes.size(), kGone);
-  std::map<uint32_t, profile::CallNode> markers;  // by the parent's place
-  std::vector<profile::CallNode> kept;
+  std::map<uint32_t, std::vector<profile::CallNode>> markers;  // by the parent's place: one a column
   for (size_t i = 0; i < tree.nodes.size(); ++i) {
-    profile::CallNode node = tree.nodes[i];
-    uint32_t parent = i == 0 ? 0 : place[node.parent];
-    if (i != 0 && (parent == kGone || node.total < least)) {
-      ++out.frames;
-      if (parent == kGone) continue;
-      out.weight += node.total;
-      profile::CallNode& marker = markers[parent];
-      marker.parent = parent;
-      marker.self += node.total;
-      marker.total += node.total;
-      marker.samples += node.samples;
+    uint32_t parent = i == 0 ? 0 : place[tree.nodes[i].parent];
+    if (i == 0 || (parent != kGone && sizes[i] > too_small)) {
+      place[i] = static_cast<uint32_t>(kept[0].size());
+      for (size_t c = 0; c < columns.size(); ++c) {
+        kept[c].push_back((*columns[c])[i]);
+        kept[c].back().parent = parent;
+      }
       continue;
     }
-    node.parent = parent;
-    place[i] = static_cast<uint32_t>(kept.size());
-    kept.push_back(node);
+    ++out.frames;
+    if (parent == kGone) continue;
+    out.weight += tree.nodes[i].total;
+    std::vector<profile::CallNode>& marker = markers.try_emplace(parent, columns.size()).first->second;
+    for (size_t c = 0; c < columns.size(); ++c) {
+      const profile::CallNode& node = (*columns[c])[i];
+      marker[c].self += node.total;
+      marker[c].total += node.total;
+      marker[c].samples += node.samples;
+    }
   }
   auto label = static_cast<uint32_t>(tree.labels.size());
   tree.labels.push_back({profile::FrameKind::marker, "(frames too small for this file)", "", 0, ""});
-  for (auto& [parent, marker] : markers) {
-    marker.label = label;
-    kept.push_back(marker);
+  for (const auto& [parent, marker] : markers) {
+    for (size_t c = 0; c < columns.size(); ++c) {
+      kept[c].push_back(marker[c]);
+      kept[c].back().parent = parent;
+      kept[c].back().label = label;
+    }
   }
-  tree.nodes = std::move(kept);
+  for (size_t c = 0; c < columns.size(); ++c) *columns[c] = std::move(kept[c]);
   return out;
+}
+
+void fill_difference(FlamePicture& picture, Difference difference) {
+  make_displayable(difference.after);
+  picture.pruned = prune(difference.after, difference.before, kMaximumNodes);
+  picture.changes = change_steps(difference);
+  picture.tree = std::move(difference.after);
+  picture.before = std::move(difference.before);
 }
 
 void write_picture_json(const FlamePicture& picture, std::ostream& out) {
@@ -176,7 +213,7 @@ void write_picture_json(const FlamePicture& picture, std::ostream& out) {
   json.Int64(picture.pruned.weight);
   json.EndObject();
   put_key(json, "tree");
-  put_tree(json, picture.tree);
+  put_tree(json, picture);
   json.EndObject();
   out << safe_in_markup({buffer.GetString(), buffer.GetSize()});
 }

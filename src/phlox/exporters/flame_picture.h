@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "phlox/exporters/difference.h"
 #include "phlox/exporters/flame_layout.h"
 #include "phlox/profile/view.h"
 
@@ -23,15 +24,23 @@ struct FlamePicture {
   std::string warning;               // empty: none
   profile::Weight weight = profile::Weight::wall;
   profile::CallTree tree;  // names are displayable
-  LeftOut pruned;          // frames that are not in the tree, since it would be too large
+  std::vector<profile::CallNode>
+      before;                   // of a difference: the same nodes with the weights of the other recording
+  std::vector<int8_t> changes;  // of a difference: change_steps()
+  LeftOut pruned;               // frames that are not in the tree, since it would be too large
 };
 
 // Makes every name displayable.
 void make_displayable(profile::CallTree& tree);
 
+// Makes the picture one of a difference.
+void fill_difference(FlamePicture& picture, Difference difference);
+
 // Takes the smallest subtrees out until no more than `maximum` nodes are left beside one marker node for each
-// place where something was taken out; totals stay as they are. Returns what was taken out.
-LeftOut prune(profile::CallTree& tree, size_t maximum);
+// place where something was taken out; totals stay as they are. `before`: of a difference, pruned alike, a
+// node being as large as its larger share; else empty. Returns what was taken out, its weight being the
+// tree's.
+LeftOut prune(profile::CallTree& tree, std::vector<profile::CallNode>& before, size_t maximum);
 
 // The picture as JSON for the script (web/src/tree.ts and flame_svg.ts say what is in it). Contains no '<',
 // '>' or '&', so that it can stand in XML and HTML as it is.

@@ -88,7 +88,7 @@ FlamePicture make_picture(const profile::Profile& profile, const profile::Choice
   picture.weight = choices.weight;
   picture.tree = std::move(tree);
   make_displayable(picture.tree);
-  picture.pruned = prune(picture.tree, kMaximumNodes);
+  picture.pruned = prune(picture.tree, picture.before, kMaximumNodes);
   return picture;
 }
 

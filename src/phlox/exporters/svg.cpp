@@ -73,6 +73,13 @@ std::string left_out_words(const FlamePicture& picture, const FlameLayout& layou
   return text;
 }
 
+std::string class_of(const FlamePicture& picture, uint32_t node) {
+  if (node == 0) return "m";
+  if (!picture.changes.empty()) return difference_class(picture.changes[node]);
+  const profile::Label& label = picture.tree.labels[picture.tree.nodes[node].label];
+  return colour_class(label.kind, label.module, label.name);
+}
+
 void write_box(const FlamePicture& picture, const FlameBox& box, double y, std::string& out) {
   const profile::CallNode& node = picture.tree.nodes[box.node];
   const profile::Label& label = picture.tree.labels[node.label];
@@ -88,8 +95,7 @@ void write_box(const FlamePicture& picture, const FlameBox& box, double y, std::
                  share_words(static_cast<double>(node.total), static_cast<double>(picture.tree.total)),
                  weight_words(node.total, picture.weight),
                  weight_words(static_cast<int64_t>(node.samples), profile::Weight::samples),
-                 box.node == 0 ? "m" : colour_class(label.kind, label.module, label.name), x, y, width,
-                 kRowHeight - 1, box.width >= 8 ? " rx=\"2\"" : "");
+                 class_of(picture, box.node), x, y, width, kRowHeight - 1, box.width >= 8 ? " rx=\"2\"" : "");
   double room = box.width - 2 * kTextMargin;
   std::string text = room > 0 ? fit_columns(label.name, static_cast<size_t>(room / kColumnWidth)) : "";
   if (!text.empty()) {

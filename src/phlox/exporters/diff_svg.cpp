@@ -1,0 +1,42 @@
+#include "phlox/exporters/diff_svg.h"
+
+#include <utility>
+
+#include "phlox/exporters/difference.h"
+#include "phlox/exporters/recording_picture.h"
+#include "phlox/exporters/svg.h"
+#include "phlox/exporters/words.h"
+#include "phlox/profile/quality.h"
+
+namespace phlox::exporters {
+
+Result<void> write_diff_svg(const profile::Profile& before, const profile::Profile& after,
+                            const profile::Choices& choices, const ExportOptions& options,
+                            std::ostream& out) {
+  Result<profile::CallTree> before_tree = profile::build_call_tree(before, choices);
+  if (!before_tree) return fail(before_tree);
+  Result<profile::CallTree> after_tree = profile::build_call_tree(after, choices);
+  if (!after_tree) return fail(after_tree);
+
+  FlamePicture picture;
+  std::string title = recording_title(after);
+  if (recording_title(before) != title) title = recording_title(before) + " → " + title;
+  picture.title = displayable(options.title.empty() ? "Difference: " + title : options.title);
+  picture.subtitle = displayable(
+      "Red: a larger share of its recording than before; blue: a smaller one; grey: may be chance. " +
+      recording_subtitle(after, choices));
+  for (const auto& [name, profile] : {std::pair{"before: ", &before}, std::pair{"after: ", &after}}) {
+    profile::QualitySummary quality = profile::summarize_quality(*profile);
+    picture.quality.push_back(displayable(name + profile::quality_line(quality)));
+    std::string warning = profile::quality_warning(quality);
+    if (!warning.empty())
+      picture.warning += (picture.warning.empty() ? "" : "; ") + displayable(name + warning);
+  }
+  picture.weight = choices.weight;
+  Difference difference = combine(*before_tree, *after_tree, choices.by.line);
+  fill_difference(picture, std::move(difference));
+  write_flame_svg(picture, out);
+  return {};
+}
+
+}  // namespace phlox::exporters

@@ -1,0 +1,139 @@
+#include "phlox/exporters/difference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace phlox::exporters {
+namespace {
+
+using Key = std::tuple<profile::FrameKind, std::string_view, std::string_view, std::string_view, int32_t>;
+
+Key key_of(const profile::Label& label, bool by_line) {
+  std::string_view file = label.file;
+  // npos + 1 is 0: the whole name.
+  file.remove_prefix(file.find_last_of("/\\") + 1);
+  return {label.kind, label.name, label.module, file, by_line ? label.line : 0};
+}
+
+struct Merged {
+  uint32_t parent = 0;
+  const profile::Label* label = nullptr;
+  profile::CallNode weights[2];  // before, after
+};
+
+enum Side : size_t { kBefore = 0, kAfter = 1 };
+
+// Nodes of either tree by the merged node above them and their key, in the order in which they were met.
+class Merger {
+ public:
+  explicit Merger(bool by_line) : by_line_(by_line) { nodes_.emplace_back(); }
+
+  void add(const profile::CallTree& tree, Side side) {
+    std::vector<uint32_t> place(tree.nodes.size(), 0);
+    for (size_t i = 0; i < tree.nodes.size(); ++i) {
+      const profile::CallNode& node = tree.nodes[i];
+      const profile::Label& label = tree.labels[node.label];
+      if (i > 0) place[i] = find(place[node.parent], label);
+      Merged& merged = nodes_[place[i]];
+      if (side == kAfter || merged.label == nullptr) merged.label = &label;
+      merged.weights[side].self += node.self;
+      merged.weights[side].total += node.total;
+      merged.weights[side].samples += node.samples;
+    }
+  }
+
+  const std::vector<Merged>& nodes() const { return nodes_; }
+
+ private:
+  uint32_t find(uint32_t parent, const profile::Label& label) {
+    auto [at, added] =
+        places_.try_emplace({parent, key_of(label, by_line_)}, static_cast<uint32_t>(nodes_.size()));
+    if (added) nodes_.push_back({parent, nullptr, {}});
+    return at->second;
+  }
+
+  bool by_line_;
+  std::vector<Merged> nodes_;
+  std::map<std::pair<uint32_t, Key>, uint32_t> places_;
+};
+
+// Parents before children, children by name.
+std::vector<uint32_t> reading_order(const std::vector<Merged>& nodes) {
+  std::vector<std::vector<uint32_t>> children(nodes.size());
+  for (uint32_t i = 1; i < nodes.size(); ++i) children[nodes[i].parent].push_back(i);
+  std::vector<uint32_t> order = {0};
+  for (size_t i = 0; i < order.size(); ++i) {
+    std::vector<uint32_t>& below = children[order[i]];
+    std::stable_sort(below.begin(), below.end(),
+                     [&](uint32_t a, uint32_t b) { return nodes[a].label->name < nodes[b].label->name; });
+    order.insert(order.end(), below.begin(), below.end());
+  }
+  return order;
+}
+
+double share(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+double variance(double share, uint64_t samples) {
+  return samples > 0 ? share * (1 - share) / static_cast<double>(samples) : 0;
+}
+
+}  // namespace
+
+Difference combine(const profile::CallTree& before, const profile::CallTree& after, bool by_line) {
+  Merger merger(by_line);
+  merger.add(before, kBefore);
+  merger.add(after, kAfter);
+
+  Difference difference;
+  difference.after.total = after.total;
+  difference.after.rejected = after.rejected;
+  difference.after.samples = after.samples;
+  std::vector<uint32_t> place(merger.nodes().size(), 0);
+  std::map<const profile::Label*, uint32_t> labels;
+  for (uint32_t from : reading_order(merger.nodes())) {
+    const Merged& merged = merger.nodes()[from];
+    place[from] = static_cast<uint32_t>(difference.before.size());
+    if (merged.label == nullptr) continue;  // two empty trees: not even a root
+    auto [label, added] = labels.try_emplace(merged.label, static_cast<uint32_t>(labels.size()));
+    if (added) difference.after.labels.push_back(*merged.label);
+    for (Side side : {kBefore, kAfter}) {
+      profile::CallNode node = merged.weights[side];
+      node.parent = place[merged.parent];
+      node.label = label->second;
+      (side == kBefore ? difference.before : difference.after.nodes).push_back(node);
+    }
+  }
+  return difference;
+}
+
+std::vector<int8_t> change_steps(const Difference& difference) {
+  constexpr double kQuantile = 2.58;  // of the normal distribution: 99 % lie within on both sides
+  const std::vector<profile::CallNode>& after = difference.after.nodes;
+  const std::vector<profile::CallNode>& before = difference.before;
+  std::vector<double> changes(after.size(), 0);
+  double greatest = 0;
+  for (size_t i = 1; i < after.size(); ++i) {
+    double was = share(before[i].total, before[0].total);
+    double is = share(after[i].total, after[0].total);
+    double noise = kQuantile * std::sqrt(variance(was, before[0].samples) + variance(is, after[0].samples));
+    if (std::fabs(is - was) > noise) changes[i] = is - was;
+    greatest = std::max(greatest, std::fabs(changes[i]));
+  }
+  std::vector<int8_t> steps(after.size(), 0);
+  for (size_t i = 1; i < after.size(); ++i) {
+    if (changes[i] == 0) continue;
+    // A square root keeps small changes visible beside one big one.
+    double size = std::ceil(std::sqrt(std::fabs(changes[i]) / greatest) * 5 - 0.5);
+    auto step = static_cast<int8_t>(std::clamp(size, 1.0, 5.0));
+    steps[i] = changes[i] > 0 ? step : static_cast<int8_t>(-step);
+  }
+  return steps;
+}
+
+}  // namespace phlox::exporters
