@@ -1,0 +1,40 @@
+// Makes rows of looks: a thread that keeps stack and states extends its row instead of adding one. A change of the CPU number
+// does not start a row (the row keeps the last one): a thread that wanders between CPUs is still the same news. Pure.
+#pragma once
+
+#include <cstdint>
+
+#include <tsl/robin_map.h>
+
+#include "phlox/profile/model.h"
+#include "phlox/profile/sink.h"
+
+namespace phlox::profile {
+
+class Stretches {
+ public:
+  // No row is longer than this, so that a time range cuts finely enough, and a growing row is never far behind.
+  static constexpr Nanoseconds kLongest = kSecond;
+
+  explicit Stretches(Sink& sink) : sink_(sink) {}
+
+  // One look, or several alike: sample.start and .wall are the time since the thread's look before.
+  void look(const Sample& sample);
+  // Puts every row that grew since it was last put.
+  void flush();
+  // The thread ended.
+  void close(ThreadId thread);
+
+ private:
+  struct Open {
+    SampleId id;
+    Sample sample;
+    bool grown = false;
+  };
+
+  Sink& sink_;
+  tsl::robin_map<uint32_t, Open> open_;  // by thread
+  uint32_t next_ = 1;
+};
+
+}  // namespace phlox::profile
