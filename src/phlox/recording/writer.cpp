@@ -1,0 +1,220 @@
+#include "phlox/recording/writer.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "phlox/base/descriptor.h"
+#include "phlox/recording/schema.h"
+
+namespace phlox::recording {
+namespace {
+
+// Binds the values of a row in the order of its columns.
+class Row {
+ public:
+  explicit Row(sqlite3_stmt* statement) : statement_(statement) {}
+  Row& integer(int64_t value) {
+    sqlite3_bind_int64(statement_, ++column_, value);
+    return *this;
+  }
+  template <class Enum>
+    requires std::is_enum_v<Enum>
+  Row& value(Enum e) {
+    return integer(static_cast<int64_t>(e));
+  }
+  // Rows refer by id; none is NULL.
+  template <class Tag>
+  Row& id(Id<Tag> id) {
+    return id ? integer(id.value) : null();
+  }
+  template <class Tag>
+  Row& id(const std::optional<Id<Tag>>& id_) {
+    return id_ ? id(*id_) : null();
+  }
+  Row& non_negative(int64_t value) { return value >= 0 ? integer(value) : null(); }
+  // Valid until the statement has run: the caller keeps the text that long.
+  Row& text(std::string_view value) {
+    sqlite3_bind_text(statement_, ++column_, value.data(), static_cast<int>(value.size()), SQLITE_STATIC);
+    return *this;
+  }
+
+ private:
+  Row& null() {
+    sqlite3_bind_null(statement_, ++column_);
+    return *this;
+  }
+  sqlite3_stmt* statement_;
+  int column_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::optional<Owner> owner) {
+  // Leftovers of a recording of that name that was cut off belong to it, not to this one.
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) ::unlink((path + suffix).c_str());
+  struct stat there {};
+  if (::lstat(path.c_str(), &there) == 0) {
+    if (!S_ISREG(there.st_mode)) return fail(ErrorKind::output, fmt::format("cannot write {}: it is there and not a regular file", path));
+    if (::unlink(path.c_str()) != 0) return fail(ErrorKind::output, fmt::format("cannot replace {}: {}", path, std::strerror(errno)));
+  }
+  {
+    Descriptor file(::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!file) return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, std::strerror(errno)), "choose another file with -o FILE");
+    if (owner && ::fchown(file.get(), owner->user, owner->group) != 0) {
+      return fail(ErrorKind::output, fmt::format("cannot give {} to user {}: {}", path, owner->user, std::strerror(errno)));
+    }
+  }
+  std::unique_ptr<Writer> writer(new Writer());
+  writer->path_ = path;
+  writer->owner_ = owner;
+  if (sqlite3_open_v2(path.c_str(), &writer->database_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX, nullptr) != SQLITE_OK) {
+    return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, sqlite3_errmsg(writer->database_)));
+  }
+  // A reader that looks at the growing file must not stop us for long.
+  sqlite3_busy_timeout(writer->database_, 2000);
+  // The log is folded in every 4 MiB; synchronous=NORMAL survives a killed process, and loses at most the last commits with the power.
+  const std::string setup = fmt::format(
+      "PRAGMA page_size=4096; PRAGMA application_id={}; PRAGMA user_version={}; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+      "PRAGMA wal_autocheckpoint=1000; PRAGMA cache_size=-2000; PRAGMA temp_store=MEMORY; BEGIN; {} COMMIT;",
+      kApplicationId, kSchemaVersion, kSchema);
+  char* message = nullptr;
+  if (sqlite3_exec(writer->database_, setup.c_str(), nullptr, nullptr, &message) != SQLITE_OK) {
+    const std::string why = message != nullptr ? message : "unknown";
+    sqlite3_free(message);
+    return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, why), "is there room on the file system? df -h");
+  }
+  if (owner) {
+    for (const char* suffix : {"-wal", "-shm"}) (void)!::chown((path + suffix).c_str(), owner->user, owner->group);
+  }
+  Writer& w = *writer;
+  w.meta_ = w.prepare("INSERT OR REPLACE INTO meta VALUES (?,?)");
+  w.process_ = w.prepare("INSERT OR REPLACE INTO process VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  w.thread_ = w.prepare("INSERT OR REPLACE INTO thread VALUES (?,?,?,?,?,?,?,?,?)");
+  w.module_ = w.prepare("INSERT OR REPLACE INTO module VALUES (?,?,?,?)");
+  w.frame_ = w.prepare("INSERT OR REPLACE INTO frame VALUES (?,?,?,?,?,?,?,?,?,?,?)");
+  w.stack_ = w.prepare("INSERT OR REPLACE INTO stack VALUES (?,?,?)");
+  w.sample_ = w.prepare("INSERT OR REPLACE INTO sample VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  w.event_ = w.prepare("INSERT INTO event VALUES (NULL,?,?,?,?,?,?)");
+  w.tally_ = w.prepare("INSERT OR REPLACE INTO tally VALUES (?,?,?)");
+  if (w.failed_) return fail(w.error_.kind, w.error_.message);
+  return writer;
+}
+
+Writer::~Writer() {
+  for (sqlite3_stmt* s : {meta_, process_, thread_, module_, frame_, stack_, sample_, event_, tally_}) sqlite3_finalize(s);
+  sqlite3_close(database_);
+}
+
+void Writer::note_error() {
+  if (failed_) return;
+  failed_ = true;
+  const int code = sqlite3_errcode(database_);
+  error_.kind = ErrorKind::output;
+  error_.message = code == SQLITE_FULL ? fmt::format("cannot write {}: the disk is full", path_)
+                                       : fmt::format("cannot write {}: {}", path_, sqlite3_errmsg(database_));
+  error_.hint = "what was recorded before is in the file";
+}
+
+sqlite3_stmt* Writer::prepare(const char* sql) {
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v3(database_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr) != SQLITE_OK) note_error();
+  return statement;
+}
+
+void Writer::begin() {
+  if (in_transaction_ || failed_) return;
+  if (sqlite3_exec(database_, "BEGIN", nullptr, nullptr, nullptr) != SQLITE_OK) return note_error();
+  in_transaction_ = true;
+}
+
+void Writer::step(sqlite3_stmt* statement) {
+  begin();
+  if (!failed_ && sqlite3_step(statement) != SQLITE_DONE) note_error();
+  sqlite3_reset(statement);
+}
+
+void Writer::put_meta(std::string_view key, std::string_view value) {
+  Row(meta_).text(key).text(value);
+  step(meta_);
+}
+
+void Writer::put_process(profile::ProcessId id, const profile::Process& p) {
+  Row(process_).id(id).integer(p.pid).integer(p.namespace_pid).id(p.parent).text(p.executable).text(p.command_line)
+      .text(p.python_version).text(p.python_build).text(p.found_by).text(p.way_of_reading).integer(p.start).integer(p.end)
+      .text(p.how_ended);
+  step(process_);
+}
+
+void Writer::put_thread(profile::ThreadId id, const profile::Thread& t) {
+  Row(thread_).id(id).id(t.process).integer(t.tid).integer(static_cast<int64_t>(t.python_id)).integer(t.interpreter).text(t.name)
+      .text(t.kernel_name).integer(t.start).integer(t.end);
+  step(thread_);
+}
+
+void Writer::put_module(profile::ModuleId id, const profile::Module& m) {
+  Row(module_).id(id).text(m.path).text(m.build_id).integer(static_cast<int64_t>(m.load_bias));
+  step(module_);
+}
+
+void Writer::put_frame(profile::FrameId id, const profile::Frame& f) {
+  Row(frame_).id(id).value(f.kind).text(f.function).text(f.qualified_name).text(f.file).integer(f.first_line).integer(f.line)
+      .id(f.module).integer(static_cast<int64_t>(f.address)).id(f.inlined_in).text(f.found_by);
+  step(frame_);
+}
+
+void Writer::put_stack(profile::StackId id, const profile::Stack& s) {
+  Row(stack_).id(id).id(s.parent).id(s.frame);
+  step(stack_);
+}
+
+void Writer::put_sample(profile::SampleId id, const profile::Sample& s) {
+  Row(sample_).id(id).id(s.thread).integer(s.start).integer(s.wall).integer(s.cpu).integer(s.samples).non_negative(s.cpu_number)
+      .id(s.stack).value(s.cpu_state).value(s.gil_state).integer(s.collecting).non_negative(s.system_call).value(s.quality);
+  step(sample_);
+}
+
+void Writer::put_event(const profile::Event& e) {
+  Row(event_).value(e.kind).integer(e.time).id(e.process).id(e.thread).integer(e.value).text(e.text);
+  step(event_);
+}
+
+void Writer::put_tally(const profile::Tally& t) {
+  Row(tally_).integer(t.process.value).text(t.name).integer(t.value);
+  step(tally_);
+}
+
+Result<void> Writer::commit() {
+  if (in_transaction_ && !failed_) {
+    if (sqlite3_exec(database_, "COMMIT", nullptr, nullptr, nullptr) != SQLITE_OK) note_error();
+    in_transaction_ = false;
+  }
+  if (!failed_) return {};
+  // What cannot be written is given up, so that what was written before stays a whole recording.
+  if (sqlite3_get_autocommit(database_) == 0) sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
+  in_transaction_ = false;
+  return tl::unexpected<Error>(error_);
+}
+
+Result<void> Writer::finish() {
+  auto committed = commit();
+  for (sqlite3_stmt** s : {&meta_, &process_, &thread_, &module_, &frame_, &stack_, &sample_, &event_, &tally_}) {
+    sqlite3_finalize(*s);
+    *s = nullptr;
+  }
+  // Out of write-ahead mode: the log is folded in and removed. On a full disk this fails, and the log stays, which still reads.
+  const int folded = sqlite3_exec(database_, "PRAGMA journal_mode=DELETE", nullptr, nullptr, nullptr);
+  if (folded != SQLITE_OK) note_error();
+  sqlite3_close(database_);
+  database_ = nullptr;
+  if (!committed) return committed;
+  if (folded != SQLITE_OK) return tl::unexpected<Error>(error_);
+  return {};
+}
+
+}  // namespace phlox::recording

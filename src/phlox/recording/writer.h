@@ -1,0 +1,64 @@
+// Writes a recording while it grows. Crash-safe: rows are durable at each commit() (four times a second), so a killed recorder
+// leaves a file that opens and is at most half a second short; finish() folds everything into one file.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "phlox/base/result.h"
+#include "phlox/profile/sink.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace phlox::recording {
+
+struct Owner {
+  uid_t user = 0;
+  gid_t group = 0;
+};
+
+class Writer : public profile::Sink {
+ public:
+  // Makes the file, mode 0600, in place of one that was there; it belongs to `owner` when given (under sudo: the calling user).
+  static Result<std::unique_ptr<Writer>> create(const std::string& path, std::optional<Owner> owner = {});
+  ~Writer() override;
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  void put_meta(std::string_view key, std::string_view value) override;
+  void put_process(profile::ProcessId id, const profile::Process& process) override;
+  void put_thread(profile::ThreadId id, const profile::Thread& thread) override;
+  void put_module(profile::ModuleId id, const profile::Module& module) override;
+  void put_frame(profile::FrameId id, const profile::Frame& frame) override;
+  void put_stack(profile::StackId id, const profile::Stack& stack) override;
+  void put_sample(profile::SampleId id, const profile::Sample& sample) override;
+  void put_event(const profile::Event& event) override;
+  void put_tally(const profile::Tally& tally) override;
+
+  // After an error (the disk is full) what was committed before stays readable, and later rows are dropped.
+  Result<void> commit() override;
+  // Commits, and folds the write-ahead log back: one file, nothing beside it.
+  Result<void> finish();
+
+ private:
+  Writer() = default;
+  sqlite3_stmt* prepare(const char* sql);
+  void begin();
+  void step(sqlite3_stmt* statement);
+  void note_error();
+
+  std::string path_;
+  std::optional<Owner> owner_;
+  sqlite3* database_ = nullptr;
+  sqlite3_stmt *meta_ = nullptr, *process_ = nullptr, *thread_ = nullptr, *module_ = nullptr, *frame_ = nullptr, *stack_ = nullptr,
+               *sample_ = nullptr, *event_ = nullptr, *tally_ = nullptr;
+  bool in_transaction_ = false;
+  bool failed_ = false;
+  Error error_;
+};
+
+}  // namespace phlox::recording
