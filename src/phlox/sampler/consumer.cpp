@@ -1,0 +1,167 @@
+#include "phlox/sampler/consumer.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace phlox::sampler {
+namespace {
+
+template <class Record>
+Record record_at(const std::vector<std::byte>& bytes) {
+  Record record;
+  std::memcpy(&record, bytes.data(), sizeof record);
+  return record;
+}
+
+std::string_view describe(Rejected why) {
+  switch (why) {
+    case Rejected::moved: return "(rejected: the thread ran while it was read)";
+    case Rejected::unreadable: return "(rejected: memory that cannot be read)";
+    case Rejected::broken: return "(rejected: frames that make no sense)";
+    case Rejected::budget: return "(rejected: the turn's time was up)";
+    case Rejected::no: break;
+  }
+  return "";
+}
+
+}  // namespace
+
+Consumer::Consumer(const python::Layout& layout, profile::ProcessId process, profile::Sink& sink, Identities& identities,
+                   NameThread name_thread)
+    : layout_(layout), process_(process), sink_(sink), identities_(identities), name_thread_(std::move(name_thread)) {}
+
+profile::FrameId Consumer::frame_of(Place place) {
+  const uint64_t key = uint64_t{place.code} << 32 | static_cast<uint32_t>(place.instruction);
+  const auto found = frames_.find(key);
+  if (found != frames_.end()) return found->second;
+  profile::Frame frame;
+  if (place.code == kFramesLeftOut) {
+    frame.kind = profile::FrameKind::marker;
+    frame.function = place.instruction > 0 ? fmt::format("({} frames left out)", place.instruction) : "(more frames left out)";
+    frame.qualified_name = frame.function;
+  } else if (place.code >= codes_.size() || codes_[place.code] == nullptr) {
+    frame.kind = profile::FrameKind::marker;
+    frame.function = frame.qualified_name = "(a code object that cannot be read)";
+  } else {
+    const python::Code& code = *codes_[place.code];
+    if (code.shim) {
+      frames_[key] = profile::FrameId{};
+      return {};
+    }
+    frame.function = code.name;
+    frame.qualified_name = code.qualified_name;
+    frame.file = code.file;
+    frame.first_line = code.first_line;
+    frame.line = code.line(place.instruction);
+  }
+  const profile::FrameId id = identities_.interner.frame(frame);
+  frames_[key] = id;
+  return id;
+}
+
+void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
+  const auto found = threads_.find(record.thread);
+  if (found == threads_.end()) return;
+  ThreadState& thread = found->second;
+  profile::Sample sample;
+  sample.thread = thread.id;
+  sample.wall = record.wall;
+  sample.start = record.time - record.wall;
+  sample.cpu = record.cpu;
+  sample.samples = record.looks;
+  sample.cpu_number = record.cpu_number;
+  sample.cpu_state = record.cpu_state;
+  sample.gil_state = record.gil_state;
+  sample.collecting = record.collecting;
+  sample.system_call = record.system_call;
+  sample.quality = record.quality;
+  if (record.rejected != Rejected::no) {
+    profile::Frame frame;
+    frame.kind = profile::FrameKind::marker;
+    frame.function = frame.qualified_name = describe(record.rejected);
+    sample.stack = identities_.interner.stack({}, identities_.interner.frame(frame));
+    // The sampler starts this thread's stack anew after a rejected look.
+    thread.stacks.clear();
+  } else {
+    const size_t keep = std::min<size_t>(record.keep, thread.stacks.size());
+    thread.stacks.resize(keep);
+    for (size_t i = 0; i < record.fresh && (i + 1) * sizeof(Place) <= body.size(); ++i) {
+      Place place;
+      std::memcpy(&place, body.data() + i * sizeof(Place), sizeof place);
+      const profile::StackId parent = thread.stacks.empty() ? profile::StackId{} : thread.stacks.back();
+      const profile::FrameId frame = frame_of(place);
+      // A shim is no frame to show: its place keeps the stack beneath it, so that `keep` still counts places.
+      thread.stacks.push_back(frame ? identities_.interner.stack(parent, frame) : parent);
+    }
+    sample.stack = thread.stacks.empty() ? profile::StackId{} : thread.stacks.back();
+  }
+  identities_.stretches.look(sample);
+}
+
+void Consumer::drain(Ring& ring) {
+  while (ring.pop(record_)) {
+    if (record_.size() < sizeof(RecordKind)) continue;
+    switch (record_at<RecordKind>(record_)) {
+      case RecordKind::look: {
+        const auto record = record_at<LookRecord>(record_);
+        look(record, std::span(record_).subspan(sizeof record));
+        break;
+      }
+      case RecordKind::code: {
+        const auto record = record_at<CodeRecord>(record_);
+        const std::unique_ptr<python::CodeCapture> capture(static_cast<python::CodeCapture*>(record.capture));
+        if (codes_.size() <= record.code) codes_.resize(record.code + 1);
+        if (auto code = python::decode_code(layout_, *capture)) codes_[record.code] = std::make_unique<python::Code>(std::move(*code));
+        break;
+      }
+      case RecordKind::thread: {
+        const auto record = record_at<ThreadRecord>(record_);
+        LiveThread live;
+        live.id = profile::ThreadId(identities_.next_thread++);
+        live.row.process = process_;
+        live.row.tid = record.tid;
+        live.row.python_id = record.python_id;
+        live.row.interpreter = record.interpreter;
+        live.row.start = record.time;
+        name_thread_(live.row);
+        sink_.put_thread(live.id, live.row);
+        profile::Event event;
+        event.kind = profile::EventKind::thread_start;
+        event.time = record.time;
+        event.process = process_;
+        event.thread = live.id;
+        sink_.put_event(event);
+        threads_[record.thread].id = live.id;
+        live_.push_back(std::move(live));
+        break;
+      }
+      case RecordKind::thread_end: {
+        const auto record = record_at<ThreadEndRecord>(record_);
+        const auto found = threads_.find(record.thread);
+        if (found == threads_.end()) break;
+        const profile::ThreadId id = found->second.id;
+        identities_.stretches.close(id);
+        for (auto live = live_.begin(); live != live_.end(); ++live) {
+          if (live->id != id) continue;
+          live->row.end = record.time;
+          sink_.put_thread(id, live->row);
+          live_.erase(live);
+          break;
+        }
+        profile::Event event;
+        event.kind = profile::EventKind::thread_end;
+        event.time = record.time;
+        event.process = process_;
+        event.thread = id;
+        sink_.put_event(event);
+        threads_.erase(found);
+        break;
+      }
+      case RecordKind::way:
+        break;
+    }
+  }
+}
+
+}  // namespace phlox::sampler

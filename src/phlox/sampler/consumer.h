@@ -1,0 +1,72 @@
+// The other end of the ring: turns records into interned rows and hands them to a Sink. Runs at leisure, in a thread of
+// the ordinary class; decodes code objects and line tables, keeps each thread's stack, and knows no process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include <tsl/robin_map.h>
+
+#include "phlox/profile/interner.h"
+#include "phlox/profile/sink.h"
+#include "phlox/profile/stretches.h"
+#include "phlox/python/code_object.h"
+#include "phlox/python/layout.h"
+#include "phlox/sampler/records.h"
+#include "phlox/sampler/ring.h"
+
+namespace phlox::sampler {
+
+// Ids of one recording: shared by every program that the recorded process runs one after the other (execve).
+struct Identities {
+  explicit Identities(profile::Sink& sink) : interner(sink), stretches(sink) {}
+  profile::Interner interner;
+  profile::Stretches stretches;
+  uint32_t next_thread = 1;
+};
+
+class Consumer {
+ public:
+  // Names a new thread as far as it can be named by now (Thread::kernel_name, name).
+  using NameThread = std::function<void(profile::Thread&)>;
+
+  Consumer(const python::Layout& layout, profile::ProcessId process, profile::Sink& sink, Identities& identities,
+           NameThread name_thread);
+
+  // Takes everything out of the ring. Stretches that still grow are in Identities::stretches: flush() them before a commit.
+  void drain(Ring& ring);
+
+  struct LiveThread {
+    profile::ThreadId id;
+    profile::Thread row;
+  };
+  // For naming threads later: python ids of those without a name.
+  std::vector<LiveThread>& live_threads() { return live_; }
+  void put_thread(const LiveThread& thread) { sink_.put_thread(thread.id, thread.row); }
+
+ private:
+  struct ThreadState {
+    profile::ThreadId id;
+    std::vector<profile::StackId> stacks;  // of each prefix of its stack, root first
+  };
+
+  void look(const LookRecord& record, std::span<const std::byte> body);
+  profile::FrameId frame_of(Place place);
+
+  const python::Layout& layout_;
+  profile::ProcessId process_;
+  profile::Sink& sink_;
+  Identities& identities_;
+  NameThread name_thread_;
+  std::vector<std::unique_ptr<python::Code>> codes_;  // by number
+  tsl::robin_map<uint64_t, profile::FrameId> frames_;  // by (code, instruction)
+  std::unordered_map<uint32_t, ThreadState> threads_;
+  std::vector<LiveThread> live_;
+  std::vector<std::byte> record_;
+};
+
+}  // namespace phlox::sampler

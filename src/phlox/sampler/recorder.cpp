@@ -1,0 +1,453 @@
+#include "phlox/sampler/recorder.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "phlox/base/descriptor.h"
+#include "phlox/memory/process_memory.h"
+#include "phlox/profile/tally.h"
+#include "phlox/python/locate.h"
+#include "phlox/python/thread_names.h"
+
+#include "phlox/sampler/consumer.h"
+#include "phlox/sampler/sampler_thread.h"
+#include "phlox/target/process.h"
+
+namespace phlox::sampler {
+namespace {
+
+namespace tally = profile::tally;
+
+// What a busy sampler writes in a tenth of a second: 100,000 looks a second with a few new frames each.
+constexpr size_t kRingBytes = size_t{4} << 20;
+constexpr Nanoseconds kDrainEvery = kSecond / 40;
+constexpr Nanoseconds kProgressEvery = kSecond / 10;
+constexpr Nanoseconds kCommitEvery = kSecond / 4;
+constexpr Nanoseconds kNamesEvery = kSecond / 2;
+// While the interpreter of a launched program comes up.
+constexpr Nanoseconds kFirstPause = 200'000;
+constexpr Nanoseconds kLongestPause = 20'000'000;
+
+void pause_for(Nanoseconds time) {
+  const timespec t{time / kSecond, time % kSecond};
+  ::nanosleep(&t, nullptr);
+}
+
+// What tells one program image from the next in the same process: execve gives a new stack (its start is random) and often a
+// new executable.
+struct Image {
+  std::string executable;
+  uint64_t start_stack = 0;
+  friend bool operator==(const Image&, const Image&) = default;
+};
+
+std::string link_of(const std::string& path) {
+  char text[4096];
+  const ssize_t size = ::readlink(path.c_str(), text, sizeof text);
+  return size < 0 ? std::string() : std::string(text, static_cast<size_t>(size));
+}
+
+Image image_of(pid_t pid) {
+  Image image;
+  image.executable = link_of(fmt::format("/proc/{}/exe", pid));
+  if (FILE* f = std::fopen(fmt::format("/proc/{}/stat", pid).c_str(), "re")) {
+    char text[2048];
+    const size_t size = std::fread(text, 1, sizeof text - 1, f);
+    std::fclose(f);
+    text[size] = 0;
+    // Field 28, startstack (fs/proc/array.c); 0 without the right to attach.
+    if (const char* at = std::strrchr(text, ')')) {
+      for (int field = 2; field < 28 && at != nullptr; ++field) at = std::strchr(at + 1, ' ');
+      if (at != nullptr) image.start_stack = std::strtoull(at + 1, nullptr, 10);
+    }
+  }
+  return image;
+}
+
+}  // namespace
+
+// One program of the process: from where its interpreter is up until it ends or calls execve.
+struct Program {
+  Program(pid_t pid_, python::Interpreter found) : memory(pid_), interpreter(std::move(found)) {}
+  memory::ProcessMemory memory;
+  python::Interpreter interpreter;
+  Image image;
+  std::optional<int64_t> rseq_cpu_offset;
+};
+
+namespace {
+
+class LiveRecorder : public Recorder {
+ public:
+  LiveRecorder(pid_t pid, const Options& options, Descriptor pidfd, std::unique_ptr<Program> program)
+      : pid_(pid), options_(options), pidfd_(std::move(pidfd)), program_(std::move(program)) {}
+
+  Outcome run(profile::Sink& sink, const std::atomic<bool>& stop,
+              const std::function<void(const Progress&)>& progress) override;
+
+  std::string description() const override {
+    const auto& found = program_->interpreter;
+    return fmt::format("CPython {} ({}), found by {}", found.version, found.build, found.found_by);
+  }
+
+ private:
+  enum class ProgramEnd { stopped, duration, gone, exec, sink_failed };
+
+  ProgramEnd record(profile::Sink& sink, Identities& identities, profile::ProcessId process, const std::atomic<bool>& stop,
+                    const std::function<void(const Progress&)>& progress, Outcome& outcome);
+  void put_process(profile::Sink& sink, profile::ProcessId id, Nanoseconds end, const std::string& how, const std::string& way);
+  bool gone(int timeout_ms) const;
+  std::string how_it_ended() const;
+  void put_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& numbers, const Progress& base) const;
+
+  pid_t pid_;
+  Options options_;
+  Descriptor pidfd_;
+  std::unique_ptr<Program> program_;
+  profile::Process process_row_;
+  Nanoseconds start_ = 0;
+  Nanoseconds cpu_start_ = 0;
+  Progress done_;  // of the programs before
+};
+
+bool LiveRecorder::gone(int timeout_ms) const {
+  pollfd poll{pidfd_.get(), POLLIN, 0};
+  return ::poll(&poll, 1, timeout_ms) > 0 && (poll.revents & POLLIN) != 0;
+}
+
+std::string LiveRecorder::how_it_ended() const {
+  siginfo_t info{};
+  // Only a child tells; it stays to be reaped by whoever started it.
+  if (::waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+    if (info.si_code == CLD_EXITED) return fmt::format("exit {}", info.si_status);
+    return fmt::format("signal {} (SIG{})", info.si_status, ::sigabbrev_np(info.si_status) ? ::sigabbrev_np(info.si_status) : "?");
+  }
+  return "ended";
+}
+
+void LiveRecorder::put_process(profile::Sink& sink, profile::ProcessId id, Nanoseconds end, const std::string& how,
+                               const std::string& way) {
+  process_row_.end = end;
+  process_row_.how_ended = how;
+  process_row_.way_of_reading = way;
+  sink.put_process(id, process_row_);
+}
+
+void LiveRecorder::put_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now, const Progress& before) const {
+  const auto put = [&](std::string_view name, auto value, auto base) {
+    sink.put_tally({process, std::string(name), static_cast<int64_t>(value - base)});
+  };
+  put(tally::kTicks, now.ticks, before.ticks);
+  put(tally::kTicksMissed, now.ticks_missed, before.ticks_missed);
+  put(tally::kSamples, now.samples, before.samples);
+  put(tally::kRetried, now.retried, before.retried);
+  put(tally::kDetached, now.detached, before.detached);
+  put(tally::kCut, now.cut, before.cut);
+  put(tally::kUnproved, now.unproved, before.unproved);
+  put(tally::kRejectedMoved, now.rejected_moved, before.rejected_moved);
+  put(tally::kRejectedUnreadable, now.rejected_unreadable, before.rejected_unreadable);
+  put(tally::kRejectedBroken, now.rejected_broken, before.rejected_broken);
+  put(tally::kRejectedBudget, now.rejected_budget, before.rejected_budget);
+  put(tally::kLost, now.lost, before.lost);
+  put(tally::kTargetTime, now.target_time, before.target_time);
+  sink.put_tally({{}, std::string(tally::kRecorderTime), now.recorder_cpu});
+  sink.put_tally({{}, std::string(tally::kAskedRate), static_cast<int64_t>(options_.rate_hz * 1000)});
+  sink.put_tally({{}, std::string(tally::kElapsed), now.elapsed});
+}
+
+LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& identities, profile::ProcessId process,
+                                              const std::atomic<bool>& stop,
+                                              const std::function<void(const Progress&)>& progress, Outcome& outcome) {
+  Ring ring(kRingBytes);
+  const python::Interpreter& interpreter = program_->interpreter;
+  Consumer consumer(interpreter.layout, process, sink, identities, [this](profile::Thread& thread) {
+    thread.kernel_name = target::ThreadProbe(pid_, thread.tid).kernel_name();
+  });
+  ProcessSampler::Config config;
+  config.pid = pid_;
+  config.isolated_cpus = options_.isolated_cpus;
+  config.rseq_cpu_offset = program_->rseq_cpu_offset;
+  config.stillness = options_.way == Way::ptrace      ? Stillness::stop
+                     : options_.way == Way::hands_off ? Stillness::hands_off
+                                                      : Stillness::same_cpu;
+  SamplerThread sampler(config, options_, interpreter, program_->memory, ring);
+
+  const Progress before = done_;
+  const auto total = [&] {
+    const auto numbers = sampler.numbers();
+    const Counts& c = numbers.counts;
+    Progress now = before;
+    now.elapsed = clock_now() - start_;
+    now.ticks += c.ticks;
+    now.ticks_missed += numbers.ticks_missed;
+    now.samples += c.samples;
+    now.retried += c.retried;
+    now.rejected_moved += c.moved;
+    now.rejected_unreadable += c.unreadable;
+    now.rejected_broken += c.broken;
+    now.rejected_budget += c.budget;
+    now.detached += c.detached;
+    now.cut += c.cut;
+    now.unproved += c.unproved;
+    now.lost += c.lost;
+    now.target_time += numbers.target_time;
+    now.asked_rate_hz = options_.rate_hz;
+    now.rate_hz = now.elapsed > 0 ? static_cast<double>(now.ticks) * 1e9 / static_cast<double>(now.elapsed) : 0;
+    now.way = describe_way(numbers);
+    now.recorder_cpu = clock_now(CLOCK_PROCESS_CPUTIME_ID) - cpu_start_;
+    return now;
+  };
+
+  std::string way;
+  double rate = -1;
+  Nanoseconds next_progress = 0;
+  Nanoseconds next_commit = clock_now() + kCommitEvery;
+  // Names soon, for those who look at a short recording, and then at leisure.
+  Nanoseconds next_names = clock_now() + kDrainEvery;
+  ProgramEnd end = ProgramEnd::stopped;
+  const auto name_threads = [&] {
+    auto& live = consumer.live_threads();
+    if (std::none_of(live.begin(), live.end(), [](const auto& t) { return t.row.name.empty(); })) return;
+    constexpr int kMaxInterpreters = 1024;
+    RemoteAddress at;
+    program_->memory.read_value(interpreter.interpreters_head, at.value);
+    for (int i = 0; is_plausible(at) && i < kMaxInterpreters; ++i) {
+      // Nothing, or a part, while the program changes them: next time.
+      if (const auto names = python::read_thread_names(interpreter.layout, program_->memory, at)) {
+        for (const auto& [python_id, name] : names->names) {
+          for (auto& thread : live) {
+            if (thread.row.python_id != python_id || thread.row.name == name) continue;
+            thread.row.name = name;
+            consumer.put_thread(thread);
+          }
+        }
+      }
+      if (!interpreter.layout.interpreter.next.present() ||
+          !program_->memory.read_value(at + *interpreter.layout.interpreter.next, at.value)) {
+        break;
+      }
+    }
+  };
+  for (;;) {
+    if (stop.load(std::memory_order_relaxed)) break;
+    const bool ended = gone(static_cast<int>(kDrainEvery / 1'000'000));
+    consumer.drain(ring);
+    const Nanoseconds now = clock_now();
+    if (ended) {
+      end = ProgramEnd::gone;
+      break;
+    }
+    if (options_.duration && now - start_ >= *options_.duration) {
+      end = ProgramEnd::duration;
+      break;
+    }
+    if (now >= next_names) {
+      name_threads();
+      next_names = now + kNamesEvery;
+      const Image image = image_of(pid_);
+      if (!image.executable.empty() && image != program_->image) {
+        end = ProgramEnd::exec;
+        break;
+      }
+    }
+    const Progress numbers = total();
+    if (const auto n = sampler.numbers(); n.rate_hz > 0 && std::abs(n.rate_hz - rate) > 0.5) {
+      if (rate >= 0) {
+        profile::Event event;
+        event.kind = profile::EventKind::rate_change;
+        event.time = now;
+        event.process = process;
+        event.value = static_cast<int64_t>(n.rate_hz * 1000);
+        event.text = n.rate_hz < rate ? "to stay within --max-overhead" : "within --max-overhead again";
+        sink.put_event(event);
+        if (n.rate_hz < rate && outcome.warnings.empty()) {
+          outcome.warnings.push_back(
+              fmt::format("rate lowered to {:.0f} Hz to stay within --max-overhead {:g} %", n.rate_hz,
+                          options_.max_overhead_percent.value_or(0)));
+        }
+      }
+      rate = n.rate_hz;
+    }
+    if (numbers.ticks > before.ticks && numbers.way != way) {
+      if (!way.empty()) {
+        profile::Event event;
+        event.kind = profile::EventKind::way_change;
+        event.time = now;
+        event.process = process;
+        event.text = numbers.way;
+        sink.put_event(event);
+      }
+      way = numbers.way;
+      put_process(sink, process, 0, "", way);
+    }
+    if (now >= next_progress) {
+      progress(numbers);
+      next_progress = now + kProgressEvery;
+    }
+    if (now >= next_commit) {
+      identities.stretches.flush();
+      put_tallies(sink, process, numbers, before);
+      if (auto done = sink.commit(); !done) {
+        outcome.error = done.error();
+        end = ProgramEnd::sink_failed;
+        break;
+      }
+      next_commit = now + kCommitEvery;
+    }
+  }
+  if (end == ProgramEnd::stopped || end == ProgramEnd::duration) name_threads();
+  sampler.stop();
+  consumer.drain(ring);
+  identities.stretches.flush();
+  done_ = total();
+  put_tallies(sink, process, done_, before);
+  const std::string how = end == ProgramEnd::gone ? how_it_ended() : end == ProgramEnd::exec ? "exec" : "recording ended";
+  if (end == ProgramEnd::gone) outcome.how_target_ended = how;
+  put_process(sink, process, clock_now(), how, done_.way);
+  return end;
+}
+
+// The interpreter of the program that runs in the process now. `patient`: it may still be coming up.
+Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd, bool patient, const std::atomic<bool>& stop) {
+  Nanoseconds pause = kFirstPause;
+  for (;;) {
+    const Image image = image_of(pid);
+    auto found = python::locate(pid);
+    if (found) {
+      auto program = std::make_unique<Program>(pid, std::move(*found));
+      program->image = image;
+      if (const auto offset = target::find_rseq_offset(pid)) program->rseq_cpu_offset = *offset + 4;  // struct rseq: cpu_id
+      return program;
+    }
+    pollfd poll{pidfd.get(), POLLIN, 0};
+    const bool gone = ::poll(&poll, 1, 0) > 0;
+    const bool may_come = found.error().kind == ErrorKind::not_python || found.error().kind == ErrorKind::target_state;
+    if (!patient || gone || !may_come || stop.load(std::memory_order_relaxed)) {
+      if (gone) {
+        return fail(ErrorKind::target_gone, fmt::format("process {} ended before a Python was running in it", pid),
+                    "is the command a Python program? phlox record -- python3 app.py");
+      }
+      return fail(found);
+    }
+    pause_for(pause);
+    pause = std::min(pause * 5 / 4, kLongestPause);
+  }
+}
+
+Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
+                          const std::function<void(const Progress&)>& progress) {
+  Outcome outcome;
+  start_ = clock_now();
+  cpu_start_ = clock_now(CLOCK_PROCESS_CPUTIME_ID);
+  utsname host{};
+  ::uname(&host);
+  sink.put_meta("phlox_version", PHLOX_VERSION);
+  sink.put_meta("host", host.nodename);
+  sink.put_meta("kernel", fmt::format("{} {}", host.sysname, host.release));
+  sink.put_meta("machine", host.machine);
+  sink.put_meta("clock", "CLOCK_MONOTONIC");
+  sink.put_meta("start_monotonic_ns", std::to_string(start_));
+  sink.put_meta("start_unix_ns", std::to_string(clock_now(CLOCK_REALTIME)));
+  sink.put_meta("command_line", options_.command_line);
+  sink.put_meta("rate_hz", fmt::format("{:g}", options_.rate_hz));
+  sink.put_meta("cpus", std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)));
+  profile::Event event;
+  event.kind = profile::EventKind::recording_start;
+  event.time = start_;
+  sink.put_event(event);
+
+  Identities identities(sink);
+  uint32_t next_process = 1;
+  for (;;) {
+    const profile::ProcessId id(next_process++);
+    const auto facts = target::read_process(pid_);
+    process_row_ = {};
+    process_row_.pid = pid_;
+    process_row_.namespace_pid = facts.namespace_pid != 0 ? facts.namespace_pid : pid_;
+    process_row_.executable = facts.executable;
+    process_row_.command_line = facts.command_line;
+    process_row_.python_version = program_->interpreter.version;
+    process_row_.python_build = program_->interpreter.build;
+    process_row_.found_by = program_->interpreter.found_by;
+    process_row_.start = clock_now();
+    if (!program_->interpreter.warning.empty()) outcome.warnings.push_back(program_->interpreter.warning);
+    put_process(sink, id, 0, "", "");
+    event.kind = profile::EventKind::process_start;
+    event.time = process_row_.start;
+    event.process = id;
+    event.text = process_row_.executable;
+    sink.put_event(event);
+
+    const ProgramEnd end = record(sink, identities, id, stop, progress, outcome);
+    event.kind = end == ProgramEnd::exec ? profile::EventKind::exec : profile::EventKind::process_end;
+    event.time = clock_now();
+    event.text = end == ProgramEnd::exec ? image_of(pid_).executable : process_row_.how_ended;
+    if (end == ProgramEnd::exec || end == ProgramEnd::gone) sink.put_event(event);
+    if (end == ProgramEnd::exec) {
+      auto next = find_program(pid_, pidfd_, true, stop);
+      if (next) {
+        program_ = std::move(*next);
+        continue;
+      }
+      if (gone(0)) {
+        outcome.how_target_ended = how_it_ended();
+        outcome.why = Ended::target_ended;
+      } else {
+        outcome.why = Ended::stopped;
+      }
+      break;
+    }
+    outcome.why = end == ProgramEnd::gone          ? Ended::target_ended
+                  : end == ProgramEnd::duration    ? Ended::duration
+                  : end == ProgramEnd::sink_failed ? Ended::sink_failed
+                                                   : Ended::stopped;
+    break;
+  }
+  profile::Event last;
+  last.kind = profile::EventKind::recording_end;
+  last.time = clock_now();
+  sink.put_event(last);
+  sink.put_meta("end_monotonic_ns", std::to_string(last.time));
+  outcome.progress = done_;
+  if (!outcome.error) {
+    if (auto committed = sink.commit(); !committed) {
+      outcome.error = committed.error();
+      outcome.why = Ended::sink_failed;
+    }
+  }
+  return outcome;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Recorder>> Recorder::attach(pid_t pid, const Options& options, const std::atomic<bool>& stop) {
+  Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd) {
+    return errno == ESRCH || errno == EINVAL
+               ? fail(ErrorKind::no_such_process, fmt::format("no process with id {}", pid), "list Python processes with: pgrep -a python")
+               : fail(ErrorKind::system, fmt::format("cannot watch process {}: {} (pidfd_open)", pid, std::strerror(errno)));
+  }
+  // Descriptors are kept open for each thread: take what the hard limit grants.
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+    files.rlim_cur = files.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &files);
+  }
+  auto program = find_program(pid, pidfd, options.launched, stop);
+  if (!program) return fail(program);
+  return std::make_unique<LiveRecorder>(pid, options, std::move(pidfd), std::move(*program));
+}
+
+}  // namespace phlox::sampler
