@@ -1,0 +1,47 @@
+// How one native frame's caller is found: what a row of an unwind table says. Only three registers are followed
+// (stack pointer, frame pointer, return address), as a profiler needs no more.
+//
+//   CFA = base + cfa_offset                  base: sp, fp, *(sp + inner), *(fp + inner), see CfaBase
+//   caller's sp = CFA
+//   caller's fp = fp | *(CFA + fp_offset) | *(fp + fp_offset)
+//   caller's pc = *(CFA + ra_offset) | x30
+#pragma once
+
+#include <cstdint>
+
+namespace phlox::unwind {
+
+// What kind of code stands here.
+enum class RuleKind : uint8_t {
+  none,         // no CFI covers it, or CFI that we do not follow (other registers, unknown expressions)
+  plain,
+  end,          // the return address is undefined: the outermost frame
+  signal,       // the kernel's signal trampoline: registers lie in an rt_sigframe at sp
+};
+
+enum class CfaBase : uint8_t {
+  sp,
+  fp,
+  deref_sp,  // *(sp + inner): hand-written assembly that saved its old stack pointer
+  deref_fp,  // *(fp + inner): functions that realign their stack (gcc's DRAP)
+  plt,       // sp, and 8 more when (pc & 15) >= inner: a lazily bound procedure linkage table entry of x86-64
+};
+
+enum class FpRule : uint8_t { same, at_cfa, at_fp, unknown };
+enum class RaRule : uint8_t { at_cfa, link_register };
+
+struct Rule {
+  RuleKind kind = RuleKind::none;
+  CfaBase base = CfaBase::sp;
+  FpRule fp = FpRule::same;
+  RaRule ra = RaRule::at_cfa;
+  int32_t cfa_offset = 0;
+  int32_t inner = 0;
+  int32_t fp_offset = 0;
+  int32_t ra_offset = 0;
+
+  friend bool operator==(const Rule&, const Rule&) = default;
+};
+static_assert(sizeof(Rule) == 20);
+
+}  // namespace phlox::unwind

@@ -1,0 +1,144 @@
+// From registers and stack bytes to native frames. Knows no process: it asks for the few words that are not in the bytes.
+// One Unwinder a process that is looked at: it keeps the rules of the addresses it met.
+//
+//   ModuleMap map;  map.add(start, end, bias, module);  map.settle();
+//   Unwinder unwinder(map, machine, [](uint32_t module) { return table_of(module); });
+//   NativeStack stack;
+//   unwinder.unwind({registers, stack_start, stack_bytes, read_more, restarts}, stack);
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "phlox/base/address.h"
+#include "phlox/unwind/unwind_table.h"
+
+namespace phlox::unwind {
+
+// Bytes beneath the stack pointer that code may still use: the red zone of the x86-64 psABI, and where gcc's epilogues leave
+// "fp at cfa-16" after the pop. A copy of a stack should start this far below sp.
+inline constexpr uint64_t kRedZone = 128;
+
+struct Registers {
+  RemoteAddress pc;
+  RemoteAddress sp;
+  uint64_t fp = 0;  // rbp, x29
+  uint64_t lr = 0;  // x30; x86-64 has none
+  bool fp_known = true;
+  bool lr_known = false;
+};
+
+// How a frame was found: by what its callee's registers gave it.
+enum class FoundBy : uint8_t { registers, cfi, frame_pointer, signal, restart };
+
+enum class StackEnd : uint8_t {
+  reached_end,  // the outermost frame: its return address is undefined, or 0
+  truncated,    // the stack bytes end before the stack does, and no more could be read
+  no_cfi,       // code that nothing describes, and no frame pointer that could be one
+  bad_memory,   // the words found make no sense: no code there, or a stack that does not shrink
+  too_deep,     // more frames than the cap
+};
+
+struct NativeFrame {
+  RemoteAddress pc;           // of the instruction that runs, or the return address into this frame; none: not known (restart)
+  RemoteAddress sp;           // while it runs: the frame owns [sp, cfa)
+  RemoteAddress cfa;          // the caller's sp; equal to sp when not known (the last frame of some stacks)
+  uint32_t module = 0;        // as given to ModuleMap::add; kNoModule: no module is mapped there
+  FoundBy found_by = FoundBy::registers;
+  bool exact_pc = false;      // pc is an instruction that runs, not a return address
+  // What to look names up with: inside the call instruction for a return address.
+  RemoteAddress lookup_pc() const { return exact_pc || !pc ? pc : pc - 1; }
+};
+inline constexpr uint32_t kNoModule = 0xffffffff;
+
+struct NativeStack {
+  std::vector<NativeFrame> frames;  // innermost first
+  StackEnd end = StackEnd::reached_end;
+  unsigned read_more = 0;  // words that were not in the stack bytes
+};
+
+// Executable ranges, and what lies there.
+class ModuleMap {
+ public:
+  struct Entry {
+    uint64_t start = 0, end = 0;
+    uint64_t bias = 0;
+    uint32_t module = kNoModule;
+  };
+  // Module kNoModule: executable memory without a file (JIT code, perf trampolines).
+  void add(RemoteAddress start, RemoteAddress end, uint64_t bias, uint32_t module);
+  // After the last add, before the first find. Ranges that overlap an earlier one are dropped.
+  void settle();
+  void clear();
+  const Entry* find(RemoteAddress pc) const;
+  // Grows with every change: the Unwinder forgets its cache then.
+  uint64_t generation() const { return generation_; }
+
+ private:
+  std::vector<Entry> entries_;
+  uint64_t generation_ = 1;
+};
+
+// Where the stack can be taken up again when nothing says how to go on: the place of a Python entry frame in the C frame of
+// the interpreter loop, whose distance to that frame's CFA is constant in one build of Python.
+struct Restart {
+  RemoteAddress cfa;        // of the interpreter loop's frame
+  int32_t fp_offset = 0;    // the caller's frame pointer lies at cfa + fp_offset; 0: not known
+};
+
+struct UnwindInput {
+  Registers registers;
+  RemoteAddress stack_start;
+  std::span<const std::byte> stack;
+  // One word of the target's stack that is not in `stack`; may be empty (a dump read later).
+  std::function<bool(RemoteAddress, uint64_t&)> read_more = {};
+  std::span<const Restart> restarts = {};  // sorted by address
+};
+
+class Unwinder {
+ public:
+  // The table of a module, asked for once a module; nullptr: it has none.
+  using TableOf = std::function<const UnwindTable*(uint32_t module)>;
+  // 20,000 frames of a recursion are beyond what anybody reads.
+  static constexpr size_t kMaxFrames = 4096;
+  // 97 to 99.7 % of all frames of a Python with NumPy and scikit-learn hit.
+  static constexpr size_t kCacheSlots = 4096;
+
+  // The map must outlive the Unwinder. `machine`: EM_X86_64 or EM_AARCH64.
+  Unwinder(const ModuleMap& map, uint16_t machine, TableOf table_of);
+
+  // `out` is emptied first; its memory is reused.
+  void unwind(const UnwindInput& input, NativeStack& out);
+
+  uint64_t cache_hits() const { return hits_; }
+  uint64_t cache_misses() const { return misses_; }
+
+ private:
+  struct Slot {
+    uint64_t pc = 0;
+    Rule rule;
+    uint32_t module = kNoModule;
+  };
+  struct Lookup {
+    const Rule* rule;
+    uint32_t module;
+  };
+  template <class Arch>
+  void walk(const UnwindInput& input, NativeStack& out);
+  const Slot& look_up(RemoteAddress pc);
+
+  const ModuleMap& map_;
+  uint16_t machine_;
+  TableOf table_of_;
+  std::vector<Slot> cache_;
+  std::vector<const UnwindTable*> tables_;
+  std::vector<bool> asked_;
+  uint64_t generation_ = 0;
+  uint64_t hits_ = 0, misses_ = 0;
+};
+
+}  // namespace phlox::unwind
