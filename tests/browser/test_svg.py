@@ -402,7 +402,7 @@ def test_very_deep_stack_is_cut_and_said_and_can_be_walked(open_picture):
     picture = Picture().stack(10, *[Frame(f"f{i}") for i in range(20000)])
     page = open_picture(picture)
     assert page.url and len(boxes(page)) == 513
-    assert "19,488 frames more than 512 rows up (100 %)" in page.locator(".left-out").inner_text()
+    assert "19,488 frames deeper than 512 rows (100 %)" in page.locator(".left-out").inner_text()
     last = page.evaluate("Math.max(...[...document.querySelectorAll('.b')].map(g => +g.dataset.n))")
     page.goto(page.url.split("#")[0] + f"#zoom={last}")
     page.wait_for_function(f"document.querySelector('.skip') !== null")

@@ -235,7 +235,7 @@ function start(svg: SVGSVGElement, picture: Picture): void {
       const weight = matchedWeight(tree, total, found, state.zoom);
       foundWords.append("Matched ", html("b", "", shareWords(weight, total[state.zoom])));
       foundWords.append(state.zoom ? " of the zoomed frame" : " of all", `, ${weightWords(weight, picture.unit)}`);
-      foundWords.append(` in ${countWords(found.frames)} ${found.frames === 1 ? "function" : "functions"}`);
+      foundWords.append(` in ${countWords(found.frames)} ${found.frames === 1 ? "different frame" : "different frames"}`);
     }
     const notes: string[] = [];
     const { narrow, deep } = drawn;
@@ -244,7 +244,7 @@ function start(svg: SVGSVGElement, picture: Picture): void {
       notes.push(`${several(narrow.frames)} narrower than ${drawn.minWidth} px (${shareWords(narrow.weight, total[0])})`);
     }
     if (deep.frames) {
-      notes.push(`${several(deep.frames)} more than ${defaultOptions.maxDepth} rows up (${shareWords(deep.weight, total[0])})`);
+      notes.push(`${several(deep.frames)} deeper than ${defaultOptions.maxDepth} rows (${shareWords(deep.weight, total[0])})`);
     }
     leftOutWords.textContent = notes.length ? `Left out of the picture: ${notes.join(" and ")}. Zoom in to see them.` : "";
     if (vanished.frames && state.widths === "after") {

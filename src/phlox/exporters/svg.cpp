@@ -61,7 +61,7 @@ std::string left_out_words(const FlamePicture& picture, const FlameLayout& layou
   }
   if (layout.deep.frames > 0) {
     text +=
-        fmt::format("{}{} more than {} rows up ({})", text.empty() ? "" : " and ", frames(layout.deep.frames),
+        fmt::format("{}{} deeper than {} rows ({})", text.empty() ? "" : " and ", frames(layout.deep.frames),
                     LayoutOptions{}.max_depth, share_words(static_cast<double>(layout.deep.weight), total));
   }
   if (!text.empty())

@@ -1,0 +1,68 @@
+#include "phlox/profile/quality.h"
+
+#include <gtest/gtest.h>
+
+#include "phlox/profile/tally.h"
+
+namespace phlox::profile {
+namespace {
+
+Tally of(std::string_view name, int64_t value, uint32_t process = 1) {
+  return {ProcessId{process}, std::string(name), value};
+}
+
+TEST(quality, line_names_every_counted_fact) {
+  QualitySummary quality;
+  quality.samples = 12345;
+  quality.missed = 3;
+  quality.retried = 1200;
+  quality.rejected = 7;
+  quality.reasons = {{"moved while read", 5}, {"broken chain", 2}};
+  quality.asked_rate = 200;
+  quality.achieved_rate = 198.6;
+  quality.ways = {"same CPU (real time)"};
+  quality.elapsed = 10'000'000'000;
+  quality.target_time = 21'000'000;
+  quality.recorder_time = 90'000'000;
+  EXPECT_EQ(quality_line(quality),
+            "12,345 samples (199 Hz of 200 Hz asked), 3 missed, 1,200 retried, 7 rejected (0.057 %: 5 moved "
+            "while read, 2 "
+            "broken chain); read: same CPU (real time); took 0.21 % of a CPU from the target, recorder 0.9 % "
+            "of a CPU");
+}
+
+TEST(quality, more_than_one_percent_rejected_is_a_warning) {
+  QualitySummary quality;
+  quality.samples = 1000;
+  quality.rejected = 10;
+  EXPECT_EQ(quality_warning(quality), "");
+  quality.rejected = 11;
+  EXPECT_EQ(quality_warning(quality).substr(0, 5), "1.1 %");
+}
+
+TEST(quality, summary_adds_counts_but_not_rates_over_processes) {
+  Profile profile;
+  Process process;
+  process.way_of_reading = "ptrace stop";
+  profile.put_process(ProcessId{1}, process);
+  profile.put_process(ProcessId{2}, process);
+  for (uint32_t id : {1U, 2U}) {
+    profile.put_tally(of(tally::kSamples, 100, id));
+    profile.put_tally(of(tally::kTicks, 50 * id, id));
+    profile.put_tally(of(tally::kRejectedBroken, id, id));
+    profile.put_tally(of(tally::kRejectedMoved, 1, id));
+    profile.put_tally(of(tally::kAskedRate, 200'000, id));
+  }
+  profile.put_tally(of(tally::kElapsed, 2'000'000'000, 0));
+  QualitySummary quality = summarize_quality(profile);
+  EXPECT_EQ(quality.samples, 200);
+  EXPECT_EQ(quality.rejected, 5);
+  ASSERT_EQ(quality.reasons.size(), 2U);
+  EXPECT_EQ(quality.reasons[0].reason, "broken chain");
+  EXPECT_DOUBLE_EQ(quality.asked_rate, 200);
+  EXPECT_DOUBLE_EQ(quality.achieved_rate, 50);
+  EXPECT_EQ(quality.ways, std::vector<std::string>{"ptrace stop"});
+}
+
+}  // namespace
+}  // namespace phlox::profile
