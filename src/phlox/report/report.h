@@ -1,0 +1,142 @@
+// `phlox report`: where the time went, in words and tables. Pure: a Profile in, text out; source text comes through a
+// function of the caller's. Never prints, never opens a file.
+//
+// Every weight carries a 99 % interval: the recording is cut into equal blocks of time, and how much the blocks differ
+// says how far a share can be trusted (docs/report.md has the formula and why it stands for a bootstrap over blocks).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "phlox/profile/view.h"
+
+namespace phlox::report {
+
+struct ReportOptions {
+  profile::Choices choices;  // `by` is not looked at
+  size_t limit = 15;         // rows of each list
+};
+
+// A part of the whole, with the interval of its share.
+struct Estimate {
+  int64_t weight = 0;  // ns, or looks when weighing samples
+  double share = 0;    // of the whole, 0..1
+  double low = 0;      // of the share: 99 % interval
+  double high = 0;
+};
+
+struct FunctionRow {
+  profile::FrameKind kind = profile::FrameKind::python;
+  std::string name;    // qualified
+  std::string file;
+  int32_t line = 0;    // first line
+  std::string module;
+  Estimate self;
+  Estimate total;        // time with the function on the stack, recursion counted once
+  uint64_t samples = 0;  // looks that `total` stands on
+};
+
+struct LineRow {
+  std::string name;  // of the function
+  std::string file;
+  int32_t line = 0;
+  Estimate self;
+  Estimate total;
+  uint64_t samples = 0;
+};
+
+// Time by state; they overlap (a blocked thread may hold the GIL).
+struct StateTimes {
+  Nanoseconds running = 0, runnable = 0, blocked = 0, unknown = 0;
+  Nanoseconds gil_holds = 0, gil_waits = 0;
+  Nanoseconds idle = 0;  // blocked and not waiting for the GIL
+  Nanoseconds collecting = 0;
+  Nanoseconds rejected = 0;
+};
+
+struct ThreadRow {
+  profile::ThreadId id;
+  std::string name;  // "Thread worker-1 (4711)"
+  int32_t pid = 0;
+  int32_t tid = 0;
+  int64_t weight = 0;  // as chosen
+  Nanoseconds wall = 0;
+  Nanoseconds cpu = 0;
+  uint64_t samples = 0;
+  StateTimes states;
+  std::string busiest;  // function with the most self weight
+};
+
+enum class WaitKind { system_call, gil, cpu };
+
+struct WaitRow {
+  WaitKind kind = WaitKind::system_call;
+  std::string what;  // "futex", "the GIL", "a CPU"
+  std::string name;  // innermost Python function
+  std::string file;
+  int32_t line = 0;
+  Nanoseconds wall = 0;
+  double share = 0;  // of the wall time of all threads
+  uint32_t threads = 0;
+};
+
+// A finding in plain words with the numbers behind it. The most telling first.
+struct Finding {
+  std::string kind;   // "gil_wait", "hot_function", ...: docs/report.md lists them
+  double weight = 0;  // 0..1: what findings are ranked by
+  std::string text;   // one sentence
+  std::vector<std::pair<std::string, double>> numbers;
+  std::vector<std::pair<std::string, std::string>> names;
+};
+
+struct LineWeight {
+  int64_t self = 0;
+  int64_t total = 0;
+};
+
+// All lines of one file that were seen, for the annotated source.
+struct FileLines {
+  std::string file;
+  int64_t total = 0;  // weight of samples with the file on their stack
+  std::vector<std::pair<int32_t, LineWeight>> lines;  // ordered
+};
+
+struct Report {
+  std::string title;
+  profile::Weight weight = profile::Weight::wall;
+  int64_t total = 0;
+  uint64_t samples = 0;
+  Nanoseconds elapsed = 0;
+  size_t functions_seen = 0;
+  size_t lines_seen = 0;
+  size_t threads_seen = 0;
+  uint32_t blocks = 0;  // what the intervals stand on; below 2 there are none (0 and 1)
+  std::vector<FunctionRow> functions;  // by self weight
+  std::vector<FunctionRow> totals;     // by total weight, functions that are on every stack first
+  std::vector<LineRow> lines;          // by self weight
+  std::vector<ThreadRow> threads;      // by weight
+  std::vector<WaitRow> waits;          // by wall time
+  std::vector<Finding> findings;
+  std::vector<FileLines> files;        // by total weight
+  std::string quality;                 // profile::quality_line
+  std::string warning;                 // profile::quality_warning
+};
+
+Result<Report> make_report(const profile::Profile& profile, const ReportOptions& options);
+
+std::string report_text(const Report& report);
+std::string report_summary(const Report& report);  // the first lines, with which `phlox record` ends
+std::string report_markdown(const Report& report);
+std::string report_json(const Report& report);  // docs/json/report.schema.json
+
+// The text of a source file as it was recorded, or none.
+using SourceOf = std::function<std::optional<std::string>(std::string_view file)>;
+// The hottest files with each line's share of the whole beside it; files without source say so.
+std::string report_source(const Report& report, const SourceOf& source);
+
+}  // namespace phlox::report
