@@ -1,0 +1,89 @@
+# `make` builds phlox; `make help` lists the rest. All the knowledge is in CMake, CMakePresets.json and tools/.
+.DEFAULT_GOAL := build
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+CACHE   ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/phlox
+PYTHON  ?= /usr/bin/python3
+JOBS    ?= $(shell nproc)
+PREFIX  ?= /usr/local
+SOURCES  = $(shell git ls-files '*.cpp' '*.h')
+
+export PHLOX_VENV := $(CACHE)/venv
+
+# Another generator or compiler than the first time would be an error halfway: CMake itself says that well enough.
+define configure_and_build
+	cmake --preset $(1) --log-level=WARNING
+	cmake --build --preset $(1) --parallel $(JOBS) $(2)
+endef
+
+.PHONY: build
+build: ## build build/release/phlox (the same as `make` alone)
+	@tools/install-build-deps.sh --check || { echo 'hint: make deps' >&2; exit 1; }
+	$(call configure_and_build,release)
+
+.PHONY: deps
+deps: ## install what building needs (apt, with sudo unless root)
+	@tools/install-build-deps.sh
+
+.PHONY: demo
+demo: ## install what is needed, build, and profile a real program: demo.phlox, demo.svg, a summary
+	@tools/install-build-deps.sh
+	@tools/install-packages.sh tools/packages-demo.txt
+	@$(MAKE) build
+	build/release/phlox record -o demo.phlox -- $(PYTHON) examples/orders.py
+	build/release/phlox export demo.phlox -f svg -o demo.svg
+	@printf '\ndemo.svg is the flame graph: open it in a browser. demo.phlox is the recording it was drawn from.\n'
+
+.PHONY: test
+test: ## install what the tests need, build preset dev, run every test
+	@tools/install-build-deps.sh
+	@tools/install-test-deps.sh
+	@tools/get-pythons.sh
+	$(call configure_and_build,dev)
+	@tools/run-tests.sh build/dev
+
+.PHONY: bench
+bench: build ## run the benchmarks: make bench BENCH='truth cost'
+	python3 bench/run.py $(BENCH)
+
+.PHONY: asan tsan
+asan: ## run the C++ tests under the address and undefined-behaviour sanitizers
+tsan: ## run the C++ tests under the thread sanitizer
+asan tsan:
+	@tools/install-build-deps.sh
+	@tools/install-test-deps.sh
+	@tools/get-pythons.sh
+	$(call configure_and_build,$@)
+	@tools/run-tests.sh --only-ctest build/$@
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for a while: make fuzz SECONDS=60
+	@tools/install-build-deps.sh
+	@tools/install-packages.sh tools/packages-fuzz.txt
+	$(call configure_and_build,fuzz)
+	@tools/run-fuzz.sh build/fuzz $(or $(SECONDS),30)
+
+.PHONY: format
+format: ## format the C++ sources
+	@tools/install-packages.sh tools/packages-lint.txt
+	clang-format -i $(SOURCES)
+
+.PHONY: lint
+lint: ## check the format of the C++ sources, the types of web/, and the rules of the house
+	@tools/install-packages.sh tools/packages-lint.txt
+	clang-format --dry-run --Werror $(SOURCES)
+	tsc --noEmit -p web
+	python3 tests/layers_test.py
+
+.PHONY: install
+install: build ## install phlox under PREFIX (default /usr/local)
+	cmake --install build/release --prefix $(PREFIX)
+
+.PHONY: clean
+clean: ## remove build/ and the demo's files (downloaded interpreters stay in the cache)
+	rm -rf build demo.phlox demo.svg
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z][a-z ]*:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

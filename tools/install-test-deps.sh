@@ -1,0 +1,16 @@
+#!/bin/sh
+# Brings what the tests need beside the build: packages, and an environment with pytest and playwright outside the tree.
+# Prints nothing but what it does; does nothing when all is there.
+set -eu
+tools=$(dirname "$0")
+"$tools/install-packages.sh" "$tools/packages-test.txt"
+
+venv=${PHLOX_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/phlox/venv}
+if ! cmp -s "$tools/requirements-test.txt" "$venv/requirements-test.txt"; then
+  echo "making $venv"
+  rm -rf "$venv"
+  mkdir -p "$(dirname "$venv")"
+  /usr/bin/python3 -m venv "$venv"
+  "$venv/bin/python" -m pip --quiet install -r "$tools/requirements-test.txt"
+  cp "$tools/requirements-test.txt" "$venv/"
+fi
