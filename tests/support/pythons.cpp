@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 
 namespace phlox::test {
 namespace {
@@ -34,6 +37,27 @@ std::pair<std::string, int> output_of(const std::string& command) {
   return {text, ::pclose(pipe.release())};
 }
 
+// What tools/get-pythons.sh wrote: name, path, how it came, version, flags. Nothing has to be started.
+std::vector<Python> listed(const char* path) {
+  std::ifstream list(path);
+  if (!list) throw std::runtime_error(std::string("PHLOX_PYTHONS: cannot read ") + path);
+  std::vector<Python> found;
+  for (std::string line; std::getline(list, line);) {
+    std::stringstream fields(line);
+    std::string name, how, version;
+    Python python;
+    std::getline(fields, name, '\t');
+    std::getline(fields, python.path, '\t');
+    std::getline(fields, how, '\t');
+    std::getline(fields, version, '\t');
+    if (std::sscanf(version.c_str(), "%d.%d", &python.major, &python.minor) != 2)
+      throw std::runtime_error(std::string("PHLOX_PYTHONS: no version in ") + path + ": " + line);
+    for (char c : name) python.label += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+    found.push_back(python);
+  }
+  return found;
+}
+
 std::vector<std::string> candidates() {
   std::vector<std::string> paths;
   if (const char* given = std::getenv("PHLOX_PYTHONS")) {
@@ -54,7 +78,7 @@ std::vector<std::string> candidates() {
   return paths;
 }
 
-std::vector<Python> find_pythons() {
+std::vector<Python> started() {
   std::vector<Python> found;
   std::set<fs::path> seen;
   for (const std::string& path : candidates()) {
@@ -75,6 +99,12 @@ std::vector<Python> find_pythons() {
     }
     found.push_back(python);
   }
+  return found;
+}
+
+std::vector<Python> find_pythons() {
+  const char* given = std::getenv("PHLOX_PYTHONS");
+  std::vector<Python> found = given && std::string_view(given).ends_with(".list") ? listed(given) : started();
   std::sort(found.begin(), found.end(), [](const Python& a, const Python& b) {
     return std::tie(a.major, a.minor, a.label) < std::tie(b.major, b.minor, b.label);
   });
