@@ -1,0 +1,138 @@
+"""The rules of the house that a compiler does not know: who may include whom, who may print, which hosts are named.
+
+Runs under pytest, and alone (`python3 tests/layers_test.py`, which `make lint` does).
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PHLOX = ROOT / "src" / "phlox"
+
+# Hosts that a comment, a document or a namespace may name. Where packages come from is the machine's business.
+HOSTS = {
+    "docs.python.org", "peps.python.org", "www.python.org", "github.com", "gcc.gnu.org", "www.w3.org", "docs.kernel.org",
+    "git.kernel.org", "man7.org", "sqlite.org", "www.sqlite.org", "sourceware.org", "refspecs.linuxfoundation.org",
+    "lore.kernel.org", "bugs.python.org", "discuss.python.org", "www.apache.org", "profiler.firefox.com",
+    "www.speedscope.app", "ui.perfetto.dev", "perfetto.dev", "keepachangelog.com", "example.org", "example.com",
+    "json-schema.org", "localhost", "127.0.0.1", "llvm.org", "dwarfstd.org", "itanium-cxx-abi.github.io",
+}
+
+
+def layers(text):
+    """{room: rooms it may use} of layers.txt."""
+    allowed = {}
+    for line in text.splitlines():
+        if match := re.match(r"([a-z]+) *: *([a-z ]*)$", line):
+            allowed[match[1]] = set(match[2].split())
+    return allowed
+
+
+def wrong_includes(room, text, allowed):
+    used = re.findall(r'^\s*#\s*include\s*[<"]phlox/([a-z]+)/', text, re.MULTILINE)
+    return sorted({other for other in used if other != room and other not in allowed.get(room, set())})
+
+
+def cycle(allowed):
+    """A room that reaches itself, or None."""
+    for start in allowed:
+        seen, todo = set(), list(allowed[start])
+        while todo:
+            room = todo.pop()
+            if room == start:
+                return start
+            if room not in seen:
+                seen.add(room)
+                todo += allowed.get(room, ())
+    return None
+
+
+# `_exit` and `abort` stay free: a forked child that cannot exec must end, and an assertion may.
+PRINTS = re.compile(
+    r"std::(?:cout|cerr|clog)\b"
+    r"|(?<![\w.>])(?:std::|::)?(?:printf|vprintf|puts|putchar|perror|exit|quick_exit)\s*\("
+    r"|\bf(?:printf|puts|write|mt::print)\s*\([^;]*\b(?:stdout|stderr)\b"
+    r"|\b(?:STDOUT|STDERR)_FILENO\b"
+)
+
+
+def code_of(text):
+    """Without comments and without what stands in strings."""
+    return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', lambda m: "" if m[0][0] == "/" else '""', text, flags=re.DOTALL)
+
+
+def prints(text):
+    return [match[0] for match in PRINTS.finditer(code_of(text))]
+
+
+def tracked(*patterns):
+    names = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", *patterns], check=True, capture_output=True, text=True)
+    return [ROOT / name for name in names.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def sources():
+    found = [path for path in PHLOX.rglob("*") if path.suffix in (".cpp", ".h", ".inc") and path.is_file()]
+    assert len(found) > 20, "the sources have moved: this test looks at nothing"
+    return found
+
+
+def test_a_room_includes_only_what_layers_txt_allows():
+    allowed = layers((PHLOX / "layers.txt").read_text())
+    wrong = [f"{path.relative_to(ROOT)} includes {other}" for path in sources()
+             for other in wrong_includes(path.relative_to(PHLOX).parts[0], path.read_text(), allowed)]
+    assert wrong == []
+
+
+def test_layers_txt_has_no_cycle_and_names_only_rooms_it_describes():
+    allowed = layers((PHLOX / "layers.txt").read_text())
+    assert len(allowed) >= 13
+    assert cycle(allowed) is None
+    assert set().union(*allowed.values()) <= set(allowed)
+
+
+def test_every_room_is_in_layers_txt_and_has_a_readme_at_its_door():
+    rooms = {path.relative_to(PHLOX).parts[0] for path in sources()}
+    assert rooms <= set(layers((PHLOX / "layers.txt").read_text()))
+    assert [room for room in sorted(rooms) if not (PHLOX / room / "README.md").is_file()] == []
+
+
+def test_only_cli_prints_or_ends_the_program():
+    wrong = [f"{path.relative_to(ROOT)}: {found}" for path in sources() if path.relative_to(PHLOX).parts[0] != "cli"
+             for found in prints(path.read_text())]
+    assert wrong == []
+
+
+def test_only_known_hosts_are_named():
+    wrong = []
+    for path in tracked():
+        if path.suffix in (".png", ".phlox", ".bin") or path == pathlib.Path(__file__).resolve():
+            continue
+        text = path.read_text(errors="replace")
+        wrong += [f"{path.relative_to(ROOT)}: {host}" for host in re.findall(r"https?://([\w.-]*\w)", text) if host not in HOSTS]
+    assert wrong == []
+
+
+def test_the_checks_see_what_they_are_for():
+    allowed = layers("# words\nbase :\nelf : base\nsymbols : base elf\n")
+    assert allowed == {"base": set(), "elf": {"base"}, "symbols": {"base", "elf"}}
+    assert wrong_includes("elf", '#include "phlox/symbols/x.h"\n#include "phlox/elf/y.h"\n', allowed) == ["symbols"]
+    assert cycle(allowed) is None
+    assert cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == "a"
+    assert prints('std::cout << 1; // exit(1)\n  exit(2); s.exit(3); snprintf(b, 1, "printf(x)"); std::fprintf(stderr, "x");')[:2] == [
+        "std::cout", "exit("]
+    assert prints('std::fputs("no", stderr);') != [] and prints("::_exit(127);") == []
+
+
+if __name__ == "__main__":
+    failures = 0
+    for name, test in sorted(globals().items()):
+        if name.startswith("test_"):
+            try:
+                test()
+            except AssertionError as error:
+                failures += 1
+                print(f"{name}: {error}")
+                if not error.args:
+                    print("  run it with pytest to see the values")
+    sys.exit(1 if failures else 0)
