@@ -20,6 +20,7 @@ const CodeCache::Entry* CodeCache::find(RemoteAddress code, Snapshot& snapshot) 
       }
       CodeRecord record;
       record.code = next_;
+      record.retired = entry->number;
       record.capture = capture.get();
       entry->identity = python::CodeIdentity(layout_, *capture);
       entry->first_instruction = capture->first_instruction;

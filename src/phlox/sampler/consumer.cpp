@@ -31,33 +31,33 @@ Consumer::Consumer(const python::Layout& layout, profile::ProcessId process, pro
                    NameThread name_thread)
     : layout_(layout), process_(process), sink_(sink), identities_(identities), name_thread_(std::move(name_thread)) {}
 
-profile::FrameId Consumer::frame_of(Place place) {
-  const uint64_t key = uint64_t{place.code} << 32 | static_cast<uint32_t>(place.instruction);
-  const auto found = frames_.find(key);
-  if (found != frames_.end()) return found->second;
+profile::FrameId Consumer::marker(std::string text) {
   profile::Frame frame;
+  frame.kind = profile::FrameKind::marker;
+  frame.function = text;
+  frame.qualified_name = std::move(text);
+  return identities_.interner.frame(frame);
+}
+
+profile::FrameId Consumer::frame_of(Place place) {
   if (place.code == kFramesLeftOut) {
-    frame.kind = profile::FrameKind::marker;
-    frame.function = place.instruction > 0 ? fmt::format("({} frames left out)", place.instruction) : "(more frames left out)";
-    frame.qualified_name = frame.function;
-  } else if (place.code >= codes_.size() || codes_[place.code] == nullptr) {
-    frame.kind = profile::FrameKind::marker;
-    frame.function = frame.qualified_name = "(a code object that cannot be read)";
-  } else {
-    const python::Code& code = *codes_[place.code];
-    if (code.shim) {
-      frames_[key] = profile::FrameId{};
-      return {};
-    }
+    return marker(place.instruction > 0 ? fmt::format("({} frames left out)", place.instruction) : "(more frames left out)");
+  }
+  const auto found = codes_.find(place.code);
+  if (found == codes_.end() || found->second.code == nullptr) return marker("(a code object that cannot be read)");
+  KnownCode& known = found->second;
+  const auto [at, fresh] = known.frames.try_emplace(place.instruction);
+  if (fresh && !known.code->shim) {
+    const python::Code& code = *known.code;
+    profile::Frame frame;
     frame.function = code.name;
     frame.qualified_name = code.qualified_name;
     frame.file = code.file;
     frame.first_line = code.first_line;
     frame.line = code.line(place.instruction);
+    at->second = identities_.interner.frame(frame);
   }
-  const profile::FrameId id = identities_.interner.frame(frame);
-  frames_[key] = id;
-  return id;
+  return at->second;
 }
 
 void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
@@ -77,10 +77,7 @@ void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
   sample.system_call = record.system_call;
   sample.quality = record.quality;
   if (record.rejected != Rejected::no) {
-    profile::Frame frame;
-    frame.kind = profile::FrameKind::marker;
-    frame.function = frame.qualified_name = describe(record.rejected);
-    sample.stack = identities_.interner.stack({}, identities_.interner.frame(frame));
+    sample.stack = identities_.interner.stack({}, marker(std::string(describe(record.rejected))));
     // The sampler starts this thread's stack anew after a rejected look.
     thread.stacks.clear();
   } else {
@@ -111,8 +108,9 @@ void Consumer::drain(Ring& ring) {
       case RecordKind::code: {
         const auto record = record_at<CodeRecord>(record_);
         const std::unique_ptr<python::CodeCapture> capture(static_cast<python::CodeCapture*>(record.capture));
-        if (codes_.size() <= record.code) codes_.resize(record.code + 1);
-        if (auto code = python::decode_code(layout_, *capture)) codes_[record.code] = std::make_unique<python::Code>(std::move(*code));
+        if (record.retired != 0) codes_.erase(record.retired);
+        auto code = python::decode_code(layout_, *capture);
+        codes_[record.code] = KnownCode{code ? std::make_unique<python::Code>(std::move(*code)) : nullptr, {}};
         break;
       }
       case RecordKind::thread: {

@@ -9,8 +9,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include <tsl/robin_map.h>
-
 #include "phlox/profile/interner.h"
 #include "phlox/profile/sink.h"
 #include "phlox/profile/stretches.h"
@@ -54,16 +52,22 @@ class Consumer {
     std::vector<profile::StackId> stacks;  // of each prefix of its stack, root first
   };
 
+  struct KnownCode {
+    std::unique_ptr<python::Code> code;
+    std::unordered_map<int32_t, profile::FrameId> frames;  // by instruction
+  };
+
   void look(const LookRecord& record, std::span<const std::byte> body);
+  // none: a shim of the interpreter's own, no frame to show.
   profile::FrameId frame_of(Place place);
+  profile::FrameId marker(std::string text);
 
   const python::Layout& layout_;
   profile::ProcessId process_;
   profile::Sink& sink_;
   Identities& identities_;
   NameThread name_thread_;
-  std::vector<std::unique_ptr<python::Code>> codes_;  // by number
-  tsl::robin_map<uint64_t, profile::FrameId> frames_;  // by (code, instruction)
+  std::unordered_map<uint32_t, KnownCode> codes_;  // by number, as long as it may be met again
   std::unordered_map<uint32_t, ThreadState> threads_;
   std::vector<LiveThread> live_;
   std::vector<std::byte> record_;

@@ -385,6 +385,24 @@ bool ProcessSampler::collecting(const Domain& domain) {
 
 // ---- one stack -------------------------------------------------------------------------------------------------
 
+// 3.11 and 3.12: _PyEval_EvalFrameDefault publishes its CFrame (tstate->cframe) before it sets the CFrame's current_frame, so for a
+// moment that holds what lay on the C stack: garbage, or a frame of an evaluation that has ended (Python/ceval.c). The first
+// entry frame of a true chain has the outer CFrame's current_frame before it. Gives that frame when the chain is not true.
+std::optional<RemoteAddress> ProcessSampler::unpublished_evaluation(const std::byte* thread, const python::WalkResult& walk) {
+  if (layout_.traits.anchor != python::FrameAnchor::cframe || walk.end == WalkEnd::empty) return {};
+  const RemoteAddress cframe(load<uint64_t>(thread + *layout_.thread.cframe));
+  RemoteAddress previous, outer;
+  if (!snapshot_.load(cframe + *layout_.cframe.previous, previous.value) || !previous) return {};
+  if (!snapshot_.load(previous + *layout_.cframe.current_frame, outer.value)) return {};
+  for (size_t i = 0; i < walk.count; ++i) {
+    if (!frames_[i].entry) continue;
+    const RemoteAddress before = i + 1 < walk.count ? frames_[i + 1].frame : RemoteAddress{};
+    if (before == outer) return {};
+    break;
+  }
+  return outer;
+}
+
 ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
   Reading reading;
   places_.clear();
@@ -408,7 +426,10 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
     reading.rejected = Rejected::unreadable;
     return reading;
   }
-  const auto walk = python::walk_frames(layout_, top, snapshot_, std::span(frames_));
+  auto walk = python::walk_frames(layout_, top, snapshot_, std::span(frames_));
+  if (const auto outer = unpublished_evaluation(thread, walk)) {
+    walk = python::walk_frames(layout_, *outer, snapshot_, std::span(frames_));
+  }
   bool root_missing = false;
   switch (walk.end) {
     case WalkEnd::base:
@@ -467,6 +488,11 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
   return reading;
 }
 
+bool ProcessSampler::still_unmoved(Slot& slot, const target::SchedStat& since) {
+  const auto now = slot.probe->schedstat();
+  return now && unmoved(since, *now);
+}
+
 // ---- ways to make a thread stand still -------------------------------------------------------------------------
 
 // On the thread's CPU: a look counts when the thread was not scheduled in between the first and the last thing read, and
@@ -501,7 +527,13 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
       return true;
     }
     slot.last_cpu = cpu;
+    // Elsewhere and asleep: it lies as still there as here. Following it would take longer than its sleep, and miss it.
+    std::optional<target::BlockedIn> asleep;
     if (cpu != my_cpu_) {
+      asleep = slot.probe->blocked_in();
+      if (asleep && (asleep->running || !still_unmoved(slot, *before))) asleep.reset();
+    }
+    if (cpu != my_cpu_ && !asleep) {
       if (!follow(cpu)) {
         config_.stillness = Stillness::stop;
         return read_stopped(slot, now, holds, seen);
@@ -527,8 +559,8 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
     const auto wall = static_cast<uint64_t>(std::max<Nanoseconds>(now - slot.last_time, 1));
     seen.cpu_state = ran >= waited ? CpuState::running : CpuState::runnable;
     target::BlockedIn in;
-    if (ran + waited < wall / 2) {
-      if (const auto asked = slot.probe->blocked_in()) {
+    if (asleep || ran + waited < wall / 2) {
+      if (const auto asked = asleep ? asleep : slot.probe->blocked_in()) {
         in = *asked;
         if (!in.running) {
           seen.cpu_state = CpuState::blocked;

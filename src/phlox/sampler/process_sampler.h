@@ -138,7 +138,9 @@ class ProcessSampler {
   void read_other(Slot& slot, Domain& domain, Nanoseconds now);
   bool read_standing_still(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
   bool read_stopped(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
+  std::optional<RemoteAddress> unpublished_evaluation(const std::byte* thread, const python::WalkResult& walk);
   Reading read_stack(Slot& slot);
+  bool still_unmoved(Slot& slot, const target::SchedStat& since);
   int cpu_of(Slot& slot);
   bool follow(int cpu);
   profile::GilState gil_state_of(const Slot& slot, const Domain& domain, const target::BlockedIn* in) const;

@@ -47,6 +47,7 @@ struct LookRecord {
 struct CodeRecord {
   RecordKind kind = RecordKind::code;
   uint32_t code = 0;
+  uint32_t retired = 0;     // the one that lay at this address before and is no more; 0: none
   void* capture = nullptr;  // python::CodeCapture
 };
 

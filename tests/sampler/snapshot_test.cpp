@@ -1,0 +1,110 @@
+#include "phlox/sampler/snapshot.h"
+
+#include <gtest/gtest.h>
+
+#include "support/fake_interpreter.h"
+
+namespace phlox::sampler {
+namespace {
+
+TEST(Snapshot, foresees_what_the_look_before_needed) {
+  test::FakeMemory memory;
+  const auto a = memory.allocate(64);
+  const auto far = memory.allocate(10 * Snapshot::kPage, Snapshot::kPage) + 9 * Snapshot::kPage;
+  memory.put_value<uint64_t>(a, 1);
+  memory.put_value<uint64_t>(far, 2);
+  Snapshot snapshot(memory);
+  snapshot.capture();
+  uint64_t value = 0;
+  ASSERT_TRUE(snapshot.load(a, value));
+  EXPECT_EQ(value, 1U);
+  ASSERT_TRUE(snapshot.load(far, value));
+  EXPECT_EQ(value, 2U);
+  EXPECT_EQ(snapshot.follow_ups(), 2U);
+
+  memory.put_value<uint64_t>(a, 11);
+  const size_t calls = memory.calls();
+  snapshot.capture();
+  ASSERT_TRUE(snapshot.load(a, value));
+  EXPECT_EQ(value, 11U);
+  ASSERT_TRUE(snapshot.load(far, value));
+  EXPECT_EQ(snapshot.follow_ups(), 0U);
+  EXPECT_EQ(memory.calls(), calls + 1) << "one system call for everything";
+}
+
+TEST(Snapshot, bytes_are_those_of_the_capture_until_the_next_one) {
+  test::FakeMemory memory;
+  const auto a = memory.allocate(8);
+  memory.put_value<uint64_t>(a, 1);
+  Snapshot snapshot(memory);
+  snapshot.capture();
+  uint64_t value = 0;
+  ASSERT_TRUE(snapshot.load(a, value));
+  memory.put_value<uint64_t>(a, 2);
+  ASSERT_TRUE(snapshot.load(a, value));
+  EXPECT_EQ(value, 1U);
+}
+
+TEST(Snapshot, reads_across_a_page_border) {
+  test::FakeMemory memory;
+  const auto page = memory.allocate(2 * Snapshot::kPage, Snapshot::kPage);
+  memory.put_value<uint64_t>(page + (Snapshot::kPage - 4), 0x1122334455667788);
+  Snapshot snapshot(memory);
+  for (int look = 0; look < 3; ++look) {
+    snapshot.capture();
+    uint64_t value = 0;
+    ASSERT_TRUE(snapshot.load(page + (Snapshot::kPage - 4), value));
+    EXPECT_EQ(value, 0x1122334455667788U);
+  }
+}
+
+TEST(Snapshot, a_page_that_went_away_does_not_take_the_others_with_it) {
+  test::FakeMemory memory;
+  std::vector<RemoteAddress> places;
+  for (int i = 0; i < 5; ++i) {
+    places.push_back(memory.allocate(3 * Snapshot::kPage, Snapshot::kPage));
+    memory.put_value<int>(places.back(), i);
+  }
+  Snapshot snapshot(memory);
+  snapshot.capture();
+  int value = 0;
+  for (const auto place : places) ASSERT_TRUE(snapshot.load(place, value));
+  memory.make_unreadable(places[2], Snapshot::kPage);
+  for (int look = 0; look < 3; ++look) {
+    snapshot.capture();
+    for (size_t i = 0; i < places.size(); ++i) {
+      EXPECT_EQ(snapshot.load(places[i], value), i != 2) << i;
+      if (i != 2) { EXPECT_EQ(value, static_cast<int>(i)); }
+    }
+  }
+}
+
+TEST(Snapshot, forgets_what_nobody_needs_any_more) {
+  test::FakeMemory memory;
+  const auto a = memory.allocate(8, Snapshot::kPage);
+  const auto b = memory.allocate(3 * Snapshot::kPage, Snapshot::kPage) + 2 * Snapshot::kPage;
+  Snapshot snapshot(memory);
+  snapshot.capture();
+  uint64_t value = 0;
+  snapshot.load(a, value);
+  snapshot.load(b, value);
+  for (uint64_t look = 0; look < 3 * Snapshot::kForget; ++look) {
+    snapshot.capture();
+    snapshot.load(a, value);
+  }
+  EXPECT_EQ(snapshot.planned_pages(), 1U);
+}
+
+TEST(Snapshot, torn_pointers_are_refused_without_a_read) {
+  test::FakeMemory memory;
+  Snapshot snapshot(memory);
+  snapshot.capture();
+  const size_t calls = memory.calls();
+  for (const uint64_t address : {uint64_t{0}, uint64_t{8}, ~uint64_t{0}, ~uint64_t{0} - 7, uint64_t{1} << 63, uint64_t{1} << 48}) {
+    EXPECT_EQ(snapshot.find(RemoteAddress(address), 80), nullptr);
+  }
+  EXPECT_EQ(memory.calls(), calls);
+}
+
+}  // namespace
+}  // namespace phlox::sampler
