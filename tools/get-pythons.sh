@@ -29,18 +29,9 @@ flock 8
 say() { printf 'pythons: %s\n' "$*" >&2; }
 
 # --- private apt: a suite of the machine's own mirror, looked at without touching the machine's lists -----------------
-mirror() {
-  local found
-  found=$(cat /etc/apt/sources.list.d/*.sources 2>/dev/null | awk '$1 == "URIs:" { print $2; exit }')
-  [ -n "$found" ] || found=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null |
-    awk '$1 == "deb" { for (i = 2; i <= NF; i++) if ($i ~ /:\/\//) { print $i; exit } }')
-  [ -n "$found" ] || { say 'apt is told of no mirror here'; return 1; }
-  printf '%s\n' "$found"
-}
-
 private_apt() { # SUITE   from here on apt-get speaks of that suite, and believes that nothing is installed
   local root=$DIR/.apt-$1 from
-  from=$(mirror)
+  from=$("$TOOLS/apt-mirror.sh")
   mkdir -p "$root"/{lists/partial,cache/archives/partial,state,parts}
   : > "$root/status"
   printf 'deb %s %s main\ndeb-src %s %s main\n' "$from" "$1" "$from" "$1" > "$root/sources.list"

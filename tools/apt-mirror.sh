@@ -1,0 +1,14 @@
+#!/bin/sh
+# Prints the first mirror that this machine's apt is told of; fails when there is none.
+set -- /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list /etc/apt/sources.list
+for file; do
+  shift
+  [ ! -r "$file" ] || set -- "$@" "$file"
+done
+[ $# = 0 ] || exec awk '
+  $1 == "URIs:" { found = $2 }
+  $1 == "deb" { for (i = 2; i <= NF && !found; i++) if ($i ~ /:\/\//) found = $i }
+  found { print found; exit }
+  END { exit !found }' "$@"
+echo 'apt is told of no mirror here' >&2
+exit 1

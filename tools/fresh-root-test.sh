@@ -1,0 +1,64 @@
+#!/bin/bash
+# fresh-root-test.sh [--suite SUITE] [--user] [--root DIR] [MAKE-TARGET...]
+#
+# Proves the set-up commands: a new Debian (bookworm unless said otherwise) with git and make and nothing else, a clone of
+# what is committed here, and there `make TARGET...` (demo, when nothing is said). As root, or with --user as an ordinary
+# user with sudo. Needs root and debootstrap. With --root the machine is kept in DIR and used again the next time;
+# else it is removed.
+#
+# What says where packages come from (apt, pip, certificates) is copied from this machine: a fresh machine has its own.
+set -euo pipefail
+suite=bookworm user=no keep= root=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --suite) suite=$2; shift 2 ;;
+    --user) user=yes; shift ;;
+    --root) keep=yes; root=$2; shift 2 ;;
+    *) break ;;
+  esac
+done
+[ $# -gt 0 ] || set -- demo
+tree=$(git -C "$(dirname "$0")" rev-parse --show-toplevel)
+[ "$(id -u)" = 0 ] || { echo 'fresh-root-test: this needs root: sudo tools/fresh-root-test.sh' >&2; exit 1; }
+command -v debootstrap > /dev/null || { echo 'fresh-root-test: apt-get install debootstrap' >&2; exit 1; }
+
+[ -n "$root" ] || root=$(mktemp -d /var/tmp/phlox-fresh.XXXXXX)
+# Everything is mounted in a mount namespace of its own, so nothing can be left mounted, and removing removes only ours.
+[ -n "$keep" ] || trap 'rm -rf --one-file-system "$root"' EXIT
+
+mirror=$("$tree/tools/apt-mirror.sh")
+if [ ! -e "$root/etc/os-release" ]; then
+  debootstrap --variant=minbase --include=git,make,ca-certificates,sudo "$suite" "$root" "$mirror" > "$root.log" 2>&1 ||
+    { tail -5 "$root.log" >&2; echo "fresh-root-test: no $suite from this machine's mirror" >&2; exit 1; }
+  rm -f "$root.log"
+  for f in /etc/pip.conf /etc/apt/apt.conf.d/*proxy* /usr/local/share/ca-certificates/*; do
+    [ ! -f "$f" ] || install -D -m 644 "$f" "$root$f"
+  done
+  install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
+  chroot "$root" useradd --create-home --shell /bin/bash somebody
+  echo 'somebody ALL=(ALL) NOPASSWD: ALL' > "$root/etc/sudoers.d/somebody"
+fi
+cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+cp /etc/hosts "$root/etc/hosts"
+
+if [ $user = yes ]; then home=/home/somebody name=somebody; else home=/root name=root; fi
+rm -rf "$root$home/phlox" "$root/phlox.git"
+git clone --quiet --bare "$tree" "$root/phlox.git"
+git -C "$tree" rev-parse HEAD > "$root/phlox.head"
+
+settings=$(env | grep -E '^(PIP_(CERT|DEFAULT_TIMEOUT|INDEX_URL)|(https?|no)_proxy|GO(PROXY|SUMDB|FLAGS))=' || true)
+start=$(date +%s)
+status=0
+# shellcheck disable=SC2086
+unshare --mount --pid --fork --kill-child --propagation private -- bash -euc '
+  root=$1 name=$2 home=$3; shift 3
+  mount -t proc proc "$root/proc"
+  mount --rbind /dev "$root/dev"
+  mount --rbind /sys "$root/sys"
+  exec chroot "$root" setpriv --reuid "$name" --regid "$name" --init-groups \
+    env -i HOME="$home" USER="$name" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${@:2}" \
+    bash -euc "cd; git -c safe.directory=* clone --quiet /phlox.git phlox; cd phlox; git checkout --quiet --detach \$(cat /phlox.head); make $1"
+' bash "$root" "$name" "$home" "$*" $settings || status=$?
+printf 'fresh-root-test: %s as %s: make %s: %s after %s s\n' "$suite" "$name" "$*" \
+  "$([ $status = 0 ] && echo good || echo "status $status")" "$(($(date +%s) - start))"
+exit $status
