@@ -1,0 +1,71 @@
+// Why the kernel refuses to let us read a process, and the one command that helps.
+// The decision follows the kernel's own checks in its order (kernel/ptrace.c: __ptrace_may_access;
+// security/commoncap.c: cap_ptrace_access_check; security/yama/yama_lsm.c; Linux 6.x) over a struct of facts
+// and is pure; only the read_ function looks. Never asked before a read failed: the kernel decides, we
+// explain.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "phlox/base/result.h"
+#include "phlox/target/process_state.h"
+
+namespace phlox::target {
+
+struct PermissionFacts {
+  pid_t pid = 0;
+  // The caller, that is us.
+  Ids our_uid, our_gid;
+  uint64_t our_capabilities = 0;  // effective
+  bool in_container = false;      // a hint only: /.dockerenv, Kubernetes' variables, ...
+  int our_seccomp = 0;
+  // The target.
+  Ids uid, gid;
+  uint64_t capabilities = 0;  // permitted
+  std::optional<bool>
+      dumpable;  // not: it changed its user, holds secrets (ssh-agent), or prctl(PR_SET_DUMPABLE, 0)
+  std::optional<bool> other_user_namespace;
+  bool descendant = false;  // a child of ours, or a child's child
+  pid_t tracer = 0;
+  // The machine.
+  std::optional<int> yama_scope;  // /proc/sys/kernel/yama/ptrace_scope; nothing: no Yama
+  // What failed.
+  std::string call = "process_vm_readv";
+  int error = 1;  // errno: EPERM, EACCES, ENOSYS
+};
+
+enum class PermissionCheck {
+  user,             // it runs as somebody else
+  dumpable,         // it is closed even to its own user
+  capabilities,     // it has rights that we lack
+  user_namespace,   // our capabilities do not count in its user namespace
+  yama_descendant,  // ptrace_scope 1: only descendants
+  yama_capability,  // ptrace_scope 2: only with CAP_SYS_PTRACE
+  yama_off,         // ptrace_scope 3: nobody until the next boot
+  container,        // root, but a container's, without CAP_SYS_PTRACE
+  system_call,      // the call itself is filtered or not there (seccomp, gVisor)
+  security_module,  // none of the above says no: AppArmor, SELinux, ...
+};
+
+struct Refusal {
+  PermissionCheck check = PermissionCheck::security_module;
+  std::string reason;  // "it runs as user 1000 (alice), phlox as user 1001 (bob)"
+  std::string hint;
+};
+
+// `retry`: the arguments of a new try, for the hint: "record -p 4711".
+Refusal explain_refusal(const PermissionFacts& facts, const std::string& retry);
+
+PermissionFacts read_permission_facts(const ProcessState& state);
+
+// The whole error: "cannot read memory of process 4711: REASON (process_vm_readv, errno 1)".
+Error permission_error(const PermissionFacts& facts, const std::string& retry);
+
+// "1000 (alice)"; the number alone where the user database does not know it.
+std::string describe_user(uint32_t uid);
+
+}  // namespace phlox::target

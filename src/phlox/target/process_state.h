@@ -1,0 +1,106 @@
+// What a process id stands for, before anything of it is read: is it there, is it a process at all, in which
+// state, whose is it, who traces it. Used by cli to say at once why a target cannot be recorded, and what is
+// odd about one that can. The parsers are pure (text of /proc in, values out); only the read_ functions open
+// files. Touches no memory of the target.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "phlox/base/descriptor.h"
+#include "phlox/base/result.h"
+
+namespace phlox::target {
+
+// "Uid:" and "Gid:" of /proc/PID/status, in its order.
+struct Ids {
+  uint32_t real = 0, effective = 0, saved = 0, filesystem = 0;
+  friend bool operator==(const Ids&, const Ids&) = default;
+};
+
+// The lines of /proc/PID/status (fs/proc/array.c) that we use. A line that is missing (older kernel) leaves
+// its default.
+struct Status {
+  std::string name;   // comm, escapes undone
+  char state = '?';   // R running, S sleeping, D uninterruptible, T stopped, t stopped by a tracer, Z zombie,
+                      // X dead, I idle
+  pid_t process = 0;  // Tgid: differs from the id asked for when that is a thread's
+  pid_t pid = 0;
+  pid_t parent = 0;
+  pid_t tracer = 0;  // 0: none
+  Ids uid, gid;
+  std::vector<uint32_t> groups;
+  std::vector<pid_t> namespace_pids;  // NSpid: ours first, the innermost namespace's last
+  uint64_t permitted_capabilities = 0, effective_capabilities = 0;
+  bool no_new_privileges = false;
+  int seccomp = 0;  // 0 off, 1 strict, 2 filter
+  int threads = 0;
+  bool kernel_thread = false;  // "Kthread: 1", since 6.8
+};
+std::optional<Status> parse_status(std::string_view text);
+
+// Fields of /proc/PID/stat that status does not have.
+struct Stat {
+  std::string name;
+  char state = '?';
+  pid_t parent = 0;
+  uint64_t flags = 0;        // PF_* of include/linux/sched.h
+  uint64_t start_ticks = 0;  // since boot: with the pid, the identity of a process
+  bool kernel_thread() const;
+};
+std::optional<Stat> parse_stat(std::string_view text);
+
+// The NUL-divided arguments of /proc/PID/cmdline as one line; control characters are escaped.
+std::string parse_command_line(std::string_view bytes);
+
+struct ThreadName {
+  pid_t tid = 0;
+  std::string name;  // comm
+};
+
+enum class Bits { unknown, bits32, bits64 };
+// From the first bytes of an ELF file (e_ident[EI_CLASS]).
+Bits parse_elf_class(std::string_view first_bytes);
+
+struct ProcessState {
+  pid_t pid = 0;
+  Status status;
+  Stat stat;
+  std::string executable;    // as the target sees it; empty: may not be read
+  std::string command_line;  // empty: a kernel thread, or a zombie
+  Bits bits = Bits::unknown;
+  // Whether its namespaces are other ones than ours; nothing when that may not be seen.
+  std::optional<bool> other_pid_namespace, other_mount_namespace, other_user_namespace;
+  std::string tracer_name;  // comm of status.tracer
+
+  bool kernel_thread() const { return status.kernel_thread || stat.kernel_thread(); }
+  bool zombie() const { return status.state == 'Z' || status.state == 'X'; }
+  bool stopped() const { return status.state == 'T'; }
+  bool traced() const { return status.tracer != 0; }
+  // "python3 app.py", or "[kworker/0:1]" where there is no command line.
+  std::string title() const;
+};
+
+// Fails with no_such_process (also for the id of a thread, naming its process), or permission where /proc
+// hides it (hidepid).
+Result<ProcessState> read_process_state(pid_t pid);
+
+// Why it cannot be recorded whatever our rights: zombie, kernel thread, 32-bit. Pure.
+Result<void> check_recordable(const ProcessState& state);
+// What the user should know of a target that can be recorded: stopped, traced by someone else. Pure. Whole
+// sentences.
+std::vector<std::string> remarks_on(const ProcessState& state);
+
+// All threads that are there now, by tid.
+std::vector<ThreadName> read_threads(pid_t pid);
+
+// A descriptor that stays with this very process even when its id is given to another: fails as
+// read_process_state does.
+Result<Descriptor> open_pidfd(pid_t pid);
+
+}  // namespace phlox::target
