@@ -1,113 +1,203 @@
 #include "phlox/python/layout_table.h"
 
-#include <array>
-
 namespace phlox::python {
 namespace {
 
-// A row's offsets are derived from that version's headers (rows/*.inc, by tools/layouts); what cannot be read off a header, how the
-// version behaves, is said here, as the difference from the version before.
-Layout row(std::string_view name, uint8_t major, uint8_t minor, void (*offsets)(Layout&), void (*traits)(Traits&)) {
-  Layout l;
-  l.name = name;
-  l.major = major;
-  l.minor = minor;
-  offsets(l);
-  traits(l.traits);
-  return l;
-}
+constexpr Offset none;
 
-void objects(Traits& t) {  // what 3.6 to 3.9 share
+// What differs in behaviour, version by version; a version's traits are those before it and what changed.
+
+constexpr Traits kPython2_7 = [] {
+  Traits t;
   t.anchor = FrameAnchor::frame_object;
   t.instruction = InstructionUnit::lasti_bytes;
-  t.lines = LineTable::lnotab;
+  t.lines = LineTable::lnotab_unsigned;
   t.code_proof = CodeProof::contents;
-  t.gil = GilPlace::runtime;
-  t.owner.entry = 255;
+  t.gil = GilPlace::symbols;
   t.managed_dict = ManagedDict::none;
   t.has_data_stack = false;
-  t.interpreter_frames = false;
-}
-void python27(Traits& t) {
-  objects(t);
-  t.lines = LineTable::lnotab_unsigned;
-  t.gil = GilPlace::symbols;
   t.python2 = true;
-}
-void python36(Traits& t) {
-  objects(t);
-  t.gil = GilPlace::symbols;
-}
-void python310(Traits& t) {
-  objects(t);
-  t.instruction = InstructionUnit::lasti_code_units;
+  t.interpreter_frames = false;
+  return t;
+}();
+
+constexpr Traits kPython3_6 = [] {
+  Traits t = kPython2_7;
+  t.lines = LineTable::lnotab;  // https://bugs.python.org/issue26107
+  t.python2 = false;
+  return t;
+}();
+
+constexpr Traits kPython3_7 = [] {
+  Traits t = kPython3_6;
+  t.gil = GilPlace::runtime;
+  return t;
+}();
+constexpr Traits kPython3_8 = kPython3_7;
+constexpr Traits kPython3_9 = kPython3_8;
+
+constexpr Traits kPython3_10 = [] {
+  Traits t = kPython3_9;
+  t.instruction = InstructionUnit::lasti_code_units;  // https://bugs.python.org/issue27129
   t.lines = LineTable::pep626;
-}
-void python311(Traits& t) {
-  t = Traits{};
+  return t;
+}();
+
+constexpr Traits kPython3_11 = [] {
+  Traits t = kPython3_10;
   t.anchor = FrameAnchor::cframe;
   t.instruction = InstructionUnit::prev_instr;
-  t.code_proof = CodeProof::contents;
-  t.gil = GilPlace::runtime;
-  t.owner.entry = 255;
+  t.lines = LineTable::pep657;
   t.managed_dict = ManagedDict::two_words;
-}
-void python312(Traits& t) {
-  python311(t);
+  t.has_data_stack = true;
+  t.interpreter_frames = true;
+  return t;
+}();
+
+constexpr Traits kPython3_12 = [] {
+  Traits t = kPython3_11;
   t.code_proof = CodeProof::co_version;
-  t.gil = GilPlace::interpreter;
-  t.owner.entry = 3;  // FRAME_OWNED_BY_CSTACK (Include/internal/pycore_frame.h)
+  t.gil = GilPlace::interpreter;  // PEP 684
+  t.owner.entry = 3;              // FRAME_OWNED_BY_CSTACK
   t.managed_dict = ManagedDict::tagged;
-}
-void python313(Traits& t) {
-  python312(t);
+  return t;
+}();
+
+constexpr Traits kPython3_13 = [] {
+  Traits t = kPython3_12;
   t.anchor = FrameAnchor::current_frame;
   t.instruction = InstructionUnit::instr_ptr;
   t.managed_dict = ManagedDict::inline_values;
+  return t;
+}();
+
+constexpr Traits kPython3_14 = [] {
+  Traits t = kPython3_13;
+  t.tagged_executable = true;  // f_executable is a _PyStackRef
+  return t;
+}();
+constexpr Traits kPython3_15 = kPython3_14;
+
+constexpr Traits free_threaded(Traits t) {
+  t.free_threaded = true;
+  // Include/cpython/unicodeobject.h of 3.14: `interned` is a byte of its own there, changed atomically.
+  if (t.tagged_executable) t.unicode_kind_shift = 8;
+  return t;
 }
 
-const std::array kRows = {
-    row("2.7", 2, 7, [](Layout& l) {
+constexpr Traits debug(Traits t) {
+  t.debug = true;
+  return t;
+}
+
+// clang-format off
+constexpr Layout kRows[] = {
+{.name = "2.7", .major = 2, .minor = 7, .traits = kPython2_7,
 #include "phlox/python/rows/2.7.inc"
-    }, python27),
-    row("3.6", 3, 6, [](Layout& l) {
+},
+{.name = "3.6", .major = 3, .minor = 6, .traits = kPython3_6,
 #include "phlox/python/rows/3.6.inc"
-    }, python36),
-    row("3.7", 3, 7, [](Layout& l) {
+},
+{.name = "3.7", .major = 3, .minor = 7, .traits = kPython3_7,
 #include "phlox/python/rows/3.7.inc"
-    }, objects),
-    row("3.8", 3, 8, [](Layout& l) {
+},
+{.name = "3.8", .major = 3, .minor = 8, .traits = kPython3_8,
 #include "phlox/python/rows/3.8.inc"
-    }, objects),
-    row("3.9", 3, 9, [](Layout& l) {
+},
+{.name = "3.8 debug", .major = 3, .minor = 8, .traits = debug(kPython3_8),
+#include "phlox/python/rows/3.8-debug.inc"
+},
+{.name = "3.9", .major = 3, .minor = 9, .traits = kPython3_9,
 #include "phlox/python/rows/3.9.inc"
-    }, objects),
-    row("3.10", 3, 10, [](Layout& l) {
+},
+{.name = "3.9 debug", .major = 3, .minor = 9, .traits = debug(kPython3_9),
+#include "phlox/python/rows/3.9-debug.inc"
+},
+{.name = "3.10", .major = 3, .minor = 10, .traits = kPython3_10,
 #include "phlox/python/rows/3.10.inc"
-    }, python310),
-    row("3.11", 3, 11, [](Layout& l) {
+},
+{.name = "3.10 debug", .major = 3, .minor = 10, .traits = debug(kPython3_10),
+#include "phlox/python/rows/3.10-debug.inc"
+},
+{.name = "3.11", .major = 3, .minor = 11, .traits = kPython3_11,
 #include "phlox/python/rows/3.11.inc"
-    }, python311),
-    row("3.12", 3, 12, [](Layout& l) {
+},
+{.name = "3.11 debug", .major = 3, .minor = 11, .traits = debug(kPython3_11),
+#include "phlox/python/rows/3.11-debug.inc"
+},
+{.name = "3.12", .major = 3, .minor = 12, .traits = kPython3_12,
 #include "phlox/python/rows/3.12.inc"
-    }, python312),
-    row("3.13", 3, 13, [](Layout& l) {
+},
+{.name = "3.12 debug", .major = 3, .minor = 12, .traits = debug(kPython3_12),
+#include "phlox/python/rows/3.12-debug.inc"
+},
+{.name = "3.13", .major = 3, .minor = 13, .traits = kPython3_13,
 #include "phlox/python/rows/3.13.inc"
-    }, python313),
+},
+{.name = "3.13 debug", .major = 3, .minor = 13, .traits = debug(kPython3_13),
+#include "phlox/python/rows/3.13-debug.inc"
+},
+{.name = "3.13t", .major = 3, .minor = 13, .traits = free_threaded(kPython3_13),
+#include "phlox/python/rows/3.13t.inc"
+},
+{.name = "3.13t debug", .major = 3, .minor = 13, .traits = debug(free_threaded(kPython3_13)),
+#include "phlox/python/rows/3.13t-debug.inc"
+},
+{.name = "3.14", .major = 3, .minor = 14, .traits = kPython3_14,
+#include "phlox/python/rows/3.14.inc"
+},
+{.name = "3.14 debug", .major = 3, .minor = 14, .traits = debug(kPython3_14),
+#include "phlox/python/rows/3.14-debug.inc"
+},
+{.name = "3.14t", .major = 3, .minor = 14, .traits = free_threaded(kPython3_14),
+#include "phlox/python/rows/3.14t.inc"
+},
+{.name = "3.14t debug", .major = 3, .minor = 14, .traits = debug(free_threaded(kPython3_14)),
+#include "phlox/python/rows/3.14t-debug.inc"
+},
+{.name = "3.15", .major = 3, .minor = 15, .traits = kPython3_15,
+#include "phlox/python/rows/3.15.inc"
+},
+{.name = "3.15 debug", .major = 3, .minor = 15, .traits = debug(kPython3_15),
+#include "phlox/python/rows/3.15-debug.inc"
+},
+{.name = "3.15t", .major = 3, .minor = 15, .traits = free_threaded(kPython3_15),
+#include "phlox/python/rows/3.15t.inc"
+},
+{.name = "3.15t debug", .major = 3, .minor = 15, .traits = debug(free_threaded(kPython3_15)),
+#include "phlox/python/rows/3.15t-debug.inc"
+},
 };
+// clang-format on
+
+Build build_of(const Layout& row) {
+  return {.debug = row.traits.debug, .free_threaded = row.traits.free_threaded};
+}
 
 }  // namespace
 
-std::span<const Layout> layouts() { return kRows; }
+const char* name_of(Build build) {
+  if (build.free_threaded) return build.debug ? "free-threaded debug" : "free-threaded";
+  return build.debug ? "debug" : "default";
+}
+
+std::span<const Layout> layouts() {
+  return kRows;
+}
 
 const Layout* find_layout(uint8_t major, uint8_t minor, Build build) {
-  for (const Layout& layout : kRows) {
-    if (layout.major == major && layout.minor == minor && layout.traits.debug == build.debug &&
-        layout.traits.free_threaded == build.free_threaded) {
-      return &layout;
-    }
+  for (const Layout& row : kRows) {
+    if (row.major == major && row.minor == minor && build_of(row) == build) return &row;
   }
   return nullptr;
+}
+
+const Layout* newest_layout(Build build) {
+  const Layout* newest = nullptr;
+  for (const Layout& row : kRows) {
+    if (build_of(row) == build) newest = &row;
+  }
+  return newest;
 }
 
 }  // namespace phlox::python

@@ -1,4 +1,5 @@
-// The rows of the version table.
+// The version table: one row a version and build, read off that version's headers by tools/layouts. The only file
+// that knows what a version number means; everybody else asks a Layout for a field or a trait.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +9,24 @@
 
 namespace phlox::python {
 
+// Configure options that move fields about.
+struct Build {
+  bool debug = false;          // --with-pydebug
+  bool free_threaded = false;  // --disable-gil
+  friend bool operator==(Build, Build) = default;
+};
+
+// "default", "debug", "free-threaded", "free-threaded debug".
+const char* name_of(Build build);
+
+// Every row; old versions first, and of one version the default build first.
 std::span<const Layout> layouts();
 
-struct Build {
-  bool debug = false;
-  bool free_threaded = false;
-};
-// The row for a version; nullptr: none.
+// nullptr: there is no such row.
 const Layout* find_layout(uint8_t major, uint8_t minor, Build build = {});
+
+// The row that is read instead when the version is newer than the table and states its own offsets
+// (_Py_DebugOffsets): the newest of this build.
+const Layout* newest_layout(Build build = {});
 
 }  // namespace phlox::python
