@@ -1,0 +1,107 @@
+"""No stack that never was, no name of another moment, on every interpreter. Short runs; `make bench` does the long ones."""
+import re
+
+import pytest
+
+from conftest import TARGETS, Target
+
+RATE = ("-r", "2000", "--max-overhead", "off")
+
+
+def accepted(recording):
+    samples, rejected = recording.tally("samples"), sum(recording.tally(f"rejected_{why}") for why in
+                                                        ("moved", "unreadable", "broken", "budget"))
+    assert samples > 0
+    return 1 - rejected / samples
+
+
+@pytest.mark.parametrize("depth", [3, 50])
+def test_families_of_functions_never_mix(python, record, depth):
+    with Target(python, TARGETS / "hard.py", 60, depth) as target:
+        recording = record(target.pid, 1.5, *RATE)
+    looks = 0
+    for names, count, _, quality in recording.stacks():
+        if quality not in (0, 1):
+            continue
+        family = [name for name in names if re.fullmatch(r"[ab]\d+", name)]
+        assert names[0] == "<module>", names
+        assert [int(name[1:]) for name in family] == list(range(len(family))), names
+        assert len({name[0] for name in family}) <= 1, names
+        looks += count
+    assert looks > 200
+    assert accepted(recording) > 0.98
+
+
+@pytest.mark.parametrize("kind", ["exec", "template"])
+def test_a_name_is_of_the_moment(python, record, kind):
+    if kind == "template" and python < (python.name, python.path, 3, 8):
+        pytest.skip("code.replace() is of 3.8")
+    with Target(python, TARGETS / "fresh.py", 60, kind) as target:
+        recording = record(target.pid, 1.5, *RATE)
+    looks, last = 0, -1
+    for names, count, _, quality in recording.stacks():
+        if quality not in (0, 1):
+            continue
+        numbered = [re.fullmatch(r"f_(\d+)_(\d+)", name) for name in names]
+        found = [(int(m.group(1)), int(m.group(2))) for m in numbered if m]
+        assert len({serial for serial, _ in found}) <= 1, names
+        assert [index for _, index in found] == list(range(len(found))), names
+        if found:
+            assert found[0][0] >= last, "a name of an earlier moment"
+            last = found[0][0]
+        looks += count
+    assert looks > 200
+    assert accepted(recording) > 0.98
+
+
+def test_generators_and_exceptions(python, record):
+    with Target(python, TARGETS / "leaf.py", 60) as target:
+        recording = record(target.pid, 1.5, *RATE)
+    assert accepted(recording) > 0.97
+    assert recording.tally("detached") <= 0.03 * recording.tally("samples")
+
+
+def test_threads_and_what_they_wait_for(python, record):
+    with Target(python, TARGETS / "threads.py", 60) as target:
+        recording = record(target.pid, 2, "-r", "500", "--max-overhead", "off")
+    states = recording.query("SELECT t.name, s.cpu_state, s.gil_state, sum(s.wall_ns) FROM sample s JOIN thread t ON t.id = s.thread "
+                             "GROUP BY 1, 2, 3")
+    threads = recording.query("SELECT count(*) FROM thread")[0][0]
+    assert threads >= 3
+    total = sum(wall for *_, wall in states)
+    elapsed = recording.tally("elapsed_ns")
+    assert 0.85 * threads * elapsed < total <= 1.02 * threads * elapsed, "every thread's whole time is accounted for"
+    assert any(cpu == 3 for _, cpu, _, _ in states), "somebody is blocked"
+
+
+DEEP = """
+import sys, threading
+sys.setrecursionlimit(30000)
+threading.stack_size(512 * 1024 * 1024)
+def leaf():
+    x = 0
+    for i in range(1000): x += i
+def recurse(n):
+    if n == 0:
+        print("ready %d" % __import__("os").getpid())
+        sys.stdout.flush()
+        while True: leaf()
+    return recurse(n - 1)
+def begin(): recurse(20000)
+thread = threading.Thread(target=begin)
+thread.start()
+thread.join()
+"""
+
+
+def test_twenty_thousand_frames_are_cut_and_not_lost(python, record, tmp_path):
+    script = tmp_path / "deep.py"
+    script.write_text(DEEP)
+    with Target(python, script) as target:
+        recording = record(target.pid, 1.5, "-r", "100", "--max-overhead", "off")
+    cut = [names for names, _, _, quality in recording.stacks() if quality == 1]
+    assert cut
+    for names in cut:
+        assert any("frames left out" in name for name in names)
+        assert names[-1] in ("leaf", "recurse")
+        assert "begin" in names[:6]
