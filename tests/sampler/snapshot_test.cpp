@@ -95,6 +95,27 @@ TEST(Snapshot, forgets_what_nobody_needs_any_more) {
   EXPECT_EQ(snapshot.planned_pages(), 1U);
 }
 
+TEST(Snapshot, the_last_word_is_read_with_the_others) {
+  test::FakeMemory memory;
+  const auto a = memory.allocate(8);
+  const auto word = memory.allocate(8, Snapshot::kPage);
+  memory.put_value<int32_t>(word, 7);
+  Snapshot snapshot(memory);
+  snapshot.capture();
+  EXPECT_FALSE(snapshot.last());
+  uint64_t value = 0;
+  snapshot.load(a, value);
+  snapshot.set_last(word);
+  const size_t calls = memory.calls();
+  snapshot.capture();
+  EXPECT_EQ(snapshot.last(), 7);
+  EXPECT_EQ(memory.calls(), calls + 1);
+  memory.make_unreadable(word, 8);
+  snapshot.capture();
+  EXPECT_FALSE(snapshot.last());
+  EXPECT_TRUE(snapshot.load(a, value));
+}
+
 TEST(Snapshot, torn_pointers_are_refused_without_a_read) {
   test::FakeMemory memory;
   Snapshot snapshot(memory);

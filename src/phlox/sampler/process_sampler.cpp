@@ -515,11 +515,17 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
       refresh_wanted_ = true;
       return true;
     }
+    snapshot_.set_last(slot.rseq_cpu);
     snapshot_.capture();
+    snapshot_.set_last({});
+    const unsigned reads = snapshot_.follow_ups();
+    const uint64_t codes = codes_.resolved();
     if (holds && holder(domain) != slot.tstate) return false;  // somebody else by now: the caller looks again
     const Reading reading = read_stack(slot);
     if (!slot.alive) return true;
-    const int cpu = cpu_of(slot);
+    // The CPU must be known as of after the last byte that was read.
+    const bool all_at_once = snapshot_.follow_ups() == reads && codes_.resolved() == codes;
+    const int cpu = all_at_once && snapshot_.last().value_or(-1) >= 0 ? *snapshot_.last() : cpu_of(slot);
     const auto after = slot.probe->schedstat();
     if (!after) {
       slot.alive = false;

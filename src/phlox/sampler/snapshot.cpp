@@ -31,21 +31,30 @@ void Snapshot::capture() {
   exhausted_ = false;
   if (changed_ || !extras_.empty() || look_ >= replan_at_) replan();
   hint_ = 0;
+  last_read_ = false;
+  // The kernel copies ranges in the order given (mm/process_vm_access.c).
+  if (last_address_) {
+    ranges_.push_back(memory::Range{last_address_, std::as_writable_bytes(std::span(&last_value_, 1))});
+  }
   size_t first = 0;
   while (first < ranges_.size()) {
     const size_t count = std::min(ranges_.size() - first, memory::RemoteMemory::kMaxRanges);
     const size_t whole = memory_.read(std::span(ranges_).subspan(first, count));
     if (first != 0) ++follow_ups_;
     first += whole;
-    if (whole < count) {
+    last_read_ = last_address_ && first == ranges_.size();
+    if (whole < count && first < windows_.size()) {
       // This range has a page that is gone. Its pages leave the plan; whoever needs one of them asks again.
       Window& window = windows_[first];
       for (size_t i = 0; i < window.size / kPage; ++i) pages_[window.first_page + i].last_used = 0;
       window.size = 0;
       changed_ = true;
       ++first;
+    } else if (whole < count) {
+      ++first;  // the last word
     }
   }
+  if (last_address_) ranges_.pop_back();
 }
 
 void Snapshot::use(const Window& window, uint64_t address, size_t size) {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,11 @@ class Snapshot {
   ~Snapshot();
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
+
+  // A word that every capture() reads after all the others; none: no such word.
+  void set_last(RemoteAddress address) { last_address_ = address; }
+  // What it was; nothing when it could not be read.
+  std::optional<int32_t> last() const { return last_read_ ? std::optional(last_value_) : std::nullopt; }
 
   // Starts a look: drops the copy before and reads every page of the plan.
   void capture();
@@ -73,6 +79,9 @@ class Snapshot {
   std::vector<Window> windows_;    // the plan as ranges, sorted by address
   std::vector<memory::Range> ranges_;
   std::vector<Window> extras_;     // fetched in this look
+  RemoteAddress last_address_;
+  int32_t last_value_ = -1;
+  bool last_read_ = false;
   size_t hint_ = 0;
   uint64_t look_ = 0;
   uint64_t replan_at_ = 0;
