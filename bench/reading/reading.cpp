@@ -1,7 +1,7 @@
 // The experiment behind docs/decisions/0001: reads the Python stack of the GIL's holder again and again, in
 // one of several ways, and says how many of the stacks were possible at all. Knows three builds of CPython
 // and the names that bench/targets use; it is no profiler. Never writes to its target. Prints one JSON
-// object. Started by bench/reading/run.py.
+// object. Started by bench/reading/experiment.py.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -385,6 +385,7 @@ struct Tally {
   uint64_t retries = 0, ran = 0, moved = 0, unreadable = 0,
            broken = 0;              // attempts, by what was wrong with them
   uint64_t refused_impossible = 0;  // attempts whose stack was refused, and rightly so
+  uint64_t still = 0;               // had not run since the look before
   uint64_t follow_ups = 0, cpu_changes = 0, switches = 0;
   uint64_t cpu_agree = 0, cpu_differ = 0;  // Evidence::both, while the thread does not run
 };
@@ -597,7 +598,14 @@ class Run {
       ++tally_.impossible;
       if (examples_.size() < 5) examples_.push_back(text());
     }
-    if (!stack_.codes.empty()) {
+    // A thread that waits for its CPU shows the same stack at every look: one look, not many, for the leaf
+    // shares.
+    const uint64_t run = thread_->schedule().run;
+    const bool moved_on = run > last_run_[thread_->tid] + 10'000;
+    last_run_[thread_->tid] = run;
+    if (!moved_on) {
+      ++tally_.still;
+    } else if (!stack_.codes.empty()) {
       const std::string& name = options_.fresh_names ? stack_.names[0] : cached_name(stack_.codes[0]);
       ++leaves_[options_.check == Check::serials && name[0] == 'f' ? "f_" + name.substr(name.rfind('_') + 1)
                                                                    : name];
@@ -629,7 +637,8 @@ class Run {
         u("unreadable", tally_.unreadable);
     u("broken", tally_.broken), u("refused_impossible", tally_.refused_impossible),
         u("follow_ups", tally_.follow_ups);
-    u("cpu_changes", tally_.cpu_changes), u("switches", tally_.switches), u("cpu_agree", tally_.cpu_agree);
+    u("still", tally_.still), u("cpu_changes", tally_.cpu_changes), u("switches", tally_.switches),
+        u("cpu_agree", tally_.cpu_agree);
     u("cpu_differ", tally_.cpu_differ), u("stale_whole", reader_.stale_whole),
         u("stale_generator", reader_.stale_generator);
     u("stale_broken", reader_.stale_broken);
@@ -674,6 +683,7 @@ class Run {
   Distribution latency_, turn_;
   int64_t cost_[5] = {};
   long newest_ = -1;
+  std::map<pid_t, uint64_t> last_run_;
   std::unordered_map<uint64_t, std::string> names_;
   std::unordered_map<uint64_t, bool> verdicts_;
   std::map<std::string, uint64_t> leaves_;

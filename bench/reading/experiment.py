@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the experiment behind docs/decisions/0001: a target, perhaps neighbours, the reader; one line a case.
 
-    run.py --reader build/release/bench/reading [--quick] [--only REGEX] [--user NAME] [--json FILE] [--list]
-    run.py --reader ... --one --python PY --target hard.py --target-args 50 [--target-cpu 0] [-- reader's options]
+    experiment.py --reader build/release/bench/reading [--quick] [--only REGEX] [--user NAME] [--json FILE] [--list]
+    experiment.py --reader ... --one --python PY --target hard.py --target-args 50 [--target-cpu 0] [-- reader's options]
 
 Needs the three interpreters of the layout table (--pythons, PHLOX_PYTHONS, or pyenv's). As root it also runs cases as an
 ordinary user (--user, made with useradd). Standard library only.

@@ -1,0 +1,65 @@
+"""Brings the peers into a directory outside the tree: py-spy and austin from PyPI, Tachyon (profiling.sampling)
+with CPython 3.15 from Debian sid, unpacked aside by a private apt. Nothing of the host's own is changed.
+"""
+import glob
+import os
+import subprocess
+import sys
+
+APT = """Dir::Etc::sourcelist "{0}/sources.list"; Dir::Etc::sourceparts "{0}/parts";
+Dir::State "{0}/state"; Dir::State::Lists "{0}/lists"; Dir::State::status "{0}/status"; Dir::Cache "{0}/cache";
+Acquire::Check-Valid-Until "false"; Acquire::Languages "none"; APT::Install-Recommends "false";
+APT::Sandbox::User "root"; APT::Get::AllowUnauthenticated "false";
+"""
+
+
+def mirror():
+    """The Debian mirror this machine is set up for."""
+    for path in glob.glob("/etc/apt/sources.list.d/*.sources") + glob.glob("/etc/apt/sources.list"):
+        with open(path) as file:
+            for line in file:
+                if not line.startswith(("URIs:", "deb ")):
+                    continue
+                for word in line.split():
+                    if "://" in word and "security" not in word:
+                        return word
+    raise RuntimeError("no Debian mirror is set up")
+
+
+def venv(cache):
+    directory = os.path.join(cache, "venv")
+    if not os.path.exists(os.path.join(directory, "bin", "py-spy")):
+        subprocess.run([sys.executable, "-m", "venv", directory], check=True)
+        subprocess.run([os.path.join(directory, "bin", "pip"), "-q", "install", "py-spy", "austin-dist", "austin-python"], check=True)
+    return directory
+
+
+def sid(cache):
+    """A root directory with Debian sid's python3.15 and C library; None when it cannot be had."""
+    root = os.path.join(cache, "sid")
+    if os.path.exists(os.path.join(root, "usr", "bin", "python3.15")):
+        return root
+    apt = os.path.join(cache, "apt")
+    for part in ("lists/partial", "cache/archives/partial", "state", "parts"):
+        os.makedirs(os.path.join(apt, part), exist_ok=True)
+    open(os.path.join(apt, "status"), "w").close()
+    with open(os.path.join(apt, "sources.list"), "w") as file:
+        file.write("deb %s sid main\n" % mirror())
+    with open(os.path.join(apt, "apt.conf"), "w") as file:
+        file.write(APT.format(apt))
+    environment = dict(os.environ, APT_CONFIG=os.path.join(apt, "apt.conf"), LC_ALL="C")
+    try:
+        subprocess.run(["apt-get", "-qq", "update"], env=environment, check=True)
+        subprocess.run(["apt-get", "-qq", "-y", "--download-only", "install", "python3.15"], env=environment, check=True)
+    except subprocess.CalledProcessError as error:
+        print("no Tachyon: %s" % error, file=sys.stderr)
+        return None
+    for directory in ("tmp", "dev", "proc", "etc", "usr/bin", "usr/sbin", "usr/lib", "usr/lib64"):
+        os.makedirs(os.path.join(root, directory), exist_ok=True)
+    for name in ("bin", "sbin", "lib", "lib64"):
+        if not os.path.lexists(os.path.join(root, name)):
+            os.symlink("usr/" + name, os.path.join(root, name))
+    for package in glob.glob(os.path.join(apt, "cache/archives/*.deb")):
+        subprocess.run(["dpkg", "-x", package, root], check=True)
+        os.unlink(package)
+    return root

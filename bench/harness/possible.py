@@ -1,0 +1,37 @@
+"""Which stacks of bench/targets could have existed, from their names alone. Names root first."""
+import re
+
+FAMILY = re.compile(r"([ab])(\d+)([a-z]*)$")
+SERIAL = re.compile(r"f_(\d+)_(\d)$")
+
+
+def families(names):
+    """hard.py and leaf.py: after what drives them, one family, indices 0, 1, 2, ..., letters that nest."""
+    if not names or names[0] != "<module>":
+        return False
+    family, index, letters = None, -1, ""
+    for name in names:
+        found = FAMILY.match(name)
+        if not found:
+            if family:
+                return False
+            continue
+        if family and found.group(1) != family:
+            return False
+        if int(found.group(2)) != index + 1 or not found.group(3).startswith(letters):
+            return False
+        family, index, letters = found.group(1), index + 1, found.group(3)
+    return True
+
+
+def serial(names):
+    """fresh.py: the serial number all fresh names of a stack carry; None: no fresh name; -1: they disagree."""
+    result, index = None, -1
+    for name in names:
+        found = SERIAL.match(name)
+        if not found:
+            continue
+        if (result is not None and int(found.group(1)) != result) or int(found.group(2)) != index + 1:
+            return -1
+        result, index = int(found.group(1)), index + 1
+    return result

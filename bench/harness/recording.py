@@ -1,0 +1,35 @@
+"""What a benchmark asks of a .phlox file: stacks with counts, moments, tallies. Plain SQLite, no phlox code."""
+import os
+import sqlite3
+
+
+class Recording:
+    # sample.quality
+    OK, CUT, UNPROVED, DETACHED, REJECTED = range(5)
+
+    def __init__(self, path):
+        self.size = os.path.getsize(path)
+        database = sqlite3.connect("file:%s?mode=ro" % path, uri=True)
+        self.meta = dict(database.execute("SELECT key, value FROM meta"))
+        self.frames = dict(database.execute("SELECT id, function FROM frame"))
+        self.parents = {i: (parent, frame) for i, parent, frame in database.execute("SELECT id, parent, frame FROM stack")}
+        self.rows = database.execute(
+            "SELECT start_ns, wall_ns, cpu_ns, samples, stack, quality FROM sample ORDER BY start_ns").fetchall()
+        self.tally = {}
+        for name, value in database.execute("SELECT name, value FROM tally"):
+            self.tally[name] = self.tally.get(name, 0) + value
+        self.way = [way for way, in database.execute("SELECT way_of_reading FROM process")]
+        database.close()
+        self.known = {None: []}
+
+    def names(self, stack):
+        """Function names of a stack, root first."""
+        missing = []
+        at = stack
+        while at not in self.known:
+            missing.append(at)
+            at = self.parents[at][0]
+        for at in reversed(missing):
+            parent, frame = self.parents[at]
+            self.known[at] = self.known[parent] + [self.frames[frame]]
+        return self.known[stack]

@@ -1,0 +1,399 @@
+"""The sections of `make bench`, one function each: it measures and returns rows (plain dictionaries) for tables.py."""
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+from . import possible
+from .peers import Austin, Chroot, Phlox, PySpy, Tachyon
+from .recording import Recording
+from .statistics import bootstrap, median, shares, upper_bound_of_none, variation, wilson
+from .target import TARGETS, Target, as_user, throughput
+
+BENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(BENCH, "reading"))
+
+HARD = [("hard 50", "hard.py", [50]), ("hard 200", "hard.py", [200]), ("leaf", "leaf.py", [])]
+
+
+class Settings:
+    """What the command line chose."""
+
+    def __init__(self, phlox, reading, pythons, versions, users, cache, quick, with_peers, log):
+        self.phlox, self.reading, self.pythons, self.versions = phlox, reading, pythons, versions
+        self.users, self.cache, self.quick, self.with_peers, self.log = users, cache, quick, with_peers, log
+
+    def scaled(self, full, quick):
+        return quick if self.quick else full
+
+    def peers(self):
+        """(profiler, versions it is measured on), phlox apart."""
+        if not self.with_peers:
+            return []
+        first = [v for v in ("3.12", "3.13", "3.11") if v in self.versions][:1]
+        peers = [(PySpy(self.cache), first), (Austin(self.cache), first)]
+        for blocking in (True, False):
+            tachyon = Tachyon(self.cache, blocking)
+            if tachyon.available():
+                peers.append((tachyon, ["3.15"]))
+        return peers
+
+
+def stopped_leaves(settings, pid, version, samples):
+    """Leaf counts of the same process, stopped by ptrace for every look (bench/reading); None where that cannot be built."""
+    if not os.path.exists(settings.reading) or version not in ("3.11", "3.12", "3.13"):
+        return None
+    import experiment as reading
+    command = [settings.reading, "--pid", str(pid), "--runtime", "%x" % reading.runtime_address(pid), "--minor",
+               version.split(".")[1], "--samples", str(samples), "--way", "ptrace", "--rate", "5000"]
+    return reading.read_once(command, 600)["leaves"]
+
+
+def leaves_of(outcome):
+    """Leaf counts; for phlox only of stretches in which the thread ran, as the stopped reference has it."""
+    result = {}
+    if outcome.recording is not None:
+        for _, _, cpu, samples, stack, quality in outcome.recording.rows:
+            names = outcome.recording.names(stack)
+            if cpu > 0 and names and quality != Recording.REJECTED:
+                result[names[-1]] = result.get(names[-1], 0) + samples
+        return result
+    for names, count in outcome.stacks.items():
+        if names:
+            result[names[-1]] = result.get(names[-1], 0) + count
+    return result
+
+
+def add(counts, more):
+    for name, count in (more or {}).items():
+        counts[name] = counts.get(name, 0) + count
+
+
+def families_row(settings, profiler, version, user, label, script, args, rate, samples):
+    """Truth in the hard case, in turn with the stopped reference on the same process."""
+    python, prefix = profiler.python(settings.pythons, version)
+    row = {"tool": profiler.name, "python": version, "user": user, "target": label, "rate": rate, "samples": 0, "impossible": 0,
+           "failed": 0, "detached": 0, "error": ""}
+    own, reference, rounds = {}, {}, settings.scaled(5, 1)
+    with Target(python, script, args, user=user, prefix=prefix) as target:
+        for _ in range(rounds):
+            outcome = profiler.start(target.pid, rate, max(1, samples / rounds / rate), user).finish()
+            if outcome.error:
+                row["error"] = outcome.error
+                break
+            row["samples"] += outcome.samples
+            row["failed"] += outcome.failed
+            detached = detached_stacks(outcome)
+            row["detached"] += sum(detached.values())
+            for names, count in outcome.stacks.items():
+                if not possible.families(names):
+                    row["impossible"] += count - min(count, detached.get(names, 0))
+            add(own, leaves_of(outcome))
+            if isinstance(profiler, Phlox) and user == settings.users[0]:
+                add(reference, stopped_leaves(settings, target.pid, version, samples // rounds))
+    if reference:
+        row["tv"], row["tv_chance"] = variation(own, reference)
+    total = row["samples"] + row["failed"]
+    row["accepted"] = row["samples"] / total if total else 0
+    row["bound"] = upper_bound_of_none(row["samples"]) if not row["impossible"] else wilson(row["impossible"], row["samples"], 1.96)[1]
+    return row
+
+
+def detached_stacks(outcome):
+    """Stacks the recorder itself marked as not reaching the base: they are said to be parts, not whole."""
+    result = {}
+    if outcome.recording is None:
+        return result
+    for row in outcome.recording.rows:
+        if row[5] == Recording.DETACHED:
+            names = tuple(outcome.recording.names(row[4]))
+            result[names] = result.get(names, 0) + row[3]
+    return result
+
+
+def fresh_row(settings, version, user, kind, rate, samples):
+    """Names that tell the moment: each must be the one that lived at the sample's time."""
+    row = {"python": version, "user": user, "target": "fresh " + kind, "rate": rate, "samples": 0, "named": 0, "wrong": 0, "rejected": 0, "error": ""}
+    profiler = Phlox(settings.phlox)
+    with Target(settings.pythons[version], "fresh.py", [kind], user=user) as target:
+        outcome = profiler.start(target.pid, rate, max(1, samples / rate), user).finish()
+    if outcome.error:
+        row["error"] = outcome.error
+        return row
+    newest = -1
+    for start, wall, _, count, stack, quality in outcome.recording.rows:
+        serial = possible.serial(outcome.recording.names(stack))
+        row["samples"] += count
+        if quality == Recording.REJECTED:
+            row["rejected"] += count
+            continue
+        if serial is None:
+            continue
+        row["named"] += count
+        # A stretch holds one serial, and serials only grow.
+        if serial < newest or serial == -1:
+            row["wrong"] += count
+        newest = max(newest, serial)
+    return row
+
+
+def shares_row(settings, version, user, rate, seconds, runs):
+    """Known shares inside the printed 99 % interval: how many of `runs`."""
+    row = {"python": version, "user": user, "rate": rate, "runs": 0, "inside": 0, "worst": 0.0, "error": ""}
+    profiler = Phlox(settings.phlox)
+    for _ in range(runs):
+        with Target(settings.pythons[version], "shares.py", [], user=user) as target:
+            outcome = profiler.start(target.pid, rate, seconds, user).finish()
+            report = target.stop()
+        if outcome.error:
+            row["error"] = outcome.error
+            return row
+        truth = shares(report["truth"])
+        seen = {name: sum(c for names, c in outcome.stacks.items() if name in names) for name in truth}
+        total = sum(seen.values())
+        row["runs"] += 1
+        inside = True
+        for name, share in truth.items():
+            low, high = wilson(seen[name], total)
+            inside = inside and low <= share <= high
+            row["worst"] = max(row["worst"], abs(seen[name] / total - share) if total else 1)
+        row["inside"] += inside
+    return row
+
+
+def ordinary_row(settings, version, user, rate, samples):
+    row = {"tool": "phlox", "python": version, "user": user, "target": "ordinary", "rate": rate, "error": ""}
+    profiler = Phlox(settings.phlox)
+    own, reference, rounds = {}, {}, settings.scaled(5, 1)
+    taken = failed = rootless = 0
+    with Target(settings.pythons[version], "ordinary.py", user=user) as target:
+        for _ in range(rounds):
+            outcome = profiler.start(target.pid, rate, max(1, samples / rounds / rate), user).finish()
+            if outcome.error:
+                row["error"] = outcome.error
+                return row
+            taken, failed = taken + outcome.samples, failed + outcome.failed
+            detached = sum(detached_stacks(outcome).values())
+            rootless += sum(c for n, c in outcome.stacks.items() if not n or n[0] != "<module>") - detached
+            add(own, leaves_of(outcome))
+            add(reference, stopped_leaves(settings, target.pid, version, samples // rounds))
+    row.update(samples=taken, accepted=taken / max(1, taken + failed), impossible=max(0, rootless))
+    if reference:
+        row["tv"], row["tv_chance"] = variation(own, reference)
+    return row
+
+
+def truth(settings):
+    result = {"families": [], "fresh": [], "shares": [], "ordinary": []}
+    samples = settings.scaled(100000, 5000)  # of each of three targets: 300,000 a version
+    for version in settings.versions:
+        for user in settings.users:
+            for label, script, args in HARD:
+                for rate in (5000, 1000):
+                    row = families_row(settings, Phlox(settings.phlox), version, user, label, script, args, rate, samples)
+                    settings.log("truth", row)
+                    result["families"].append(row)
+            for kind in ("exec", "template"):
+                result["fresh"].append(fresh_row(settings, version, user, kind, 5000, settings.scaled(100000, 5000)))
+                settings.log("truth", result["fresh"][-1])
+            result["shares"].append(shares_row(settings, version, user, 1000, settings.scaled(5, 1), settings.scaled(20, 3)))
+            settings.log("truth", result["shares"][-1])
+            result["ordinary"].append(ordinary_row(settings, version, user, 5000, settings.scaled(100000, 5000)))
+            settings.log("truth", result["ordinary"][-1])
+    peers = settings.peers()
+    with Chroot(next((p.root for p, _ in peers if isinstance(p, Tachyon)), None)):
+        for peer, versions in peers:
+            for version in versions:
+                row = families_row(settings, peer, version, "root", "hard 50", "hard.py", [50], 1000, settings.scaled(5000, 1000))
+                settings.log("truth", row)
+                result["families"].append(row)
+    return result
+
+
+def slow_down(settings, profiler, version, user, script, args, rate, pairs, on=1.5, off=1.0):
+    """Pairs of neighbouring stretches of one process, without and with the profiler; ratio of its throughput."""
+    python, prefix = profiler.python(settings.pythons, version)
+    row = {"tool": profiler.name, "python": version, "user": user, "target": " ".join([script] + [str(a) for a in args]), "rate": rate, "error": ""}
+    settle = 0.4
+    quiet, busy, samples, cpu, seconds = [], [], 0, 0.0, 0.0
+    with Target(python, script, args, user=user, prefix=prefix) as target:
+        time.sleep(settle)
+        for _ in range(pairs):
+            begin = time.monotonic()
+            time.sleep(off)
+            quiet.append((begin, time.monotonic()))
+            session = profiler.start(target.pid, rate, settle + on + 0.1, user)
+            outcome = session.finish()
+            if outcome.error:
+                row["error"] = outcome.error
+                return row
+            if isinstance(profiler, Phlox):
+                busy.append((session.begun + settle, session.begun + settle + on))
+            else:
+                # They start slowly and write at the end: the second before that is sure to be sampled.
+                end = session.begun + outcome.elapsed - 0.3
+                busy.append((end - 1.0, end))
+            samples, cpu, seconds = samples + outcome.samples, cpu + outcome.cpu, seconds + outcome.seconds
+            time.sleep(0.2)
+        begin = time.monotonic()
+        time.sleep(off)
+        quiet.append((begin, time.monotonic()))
+        windows = target.stop()["windows"]
+    ratios = []
+    for i, stretch in enumerate(busy):
+        base = (throughput(windows, *quiet[i]) + throughput(windows, *quiet[i + 1])) / 2
+        ratios.append(base / throughput(windows, *stretch))
+    row["slow_down"], row["low"], row["high"] = bootstrap(ratios)
+    row["pairs"] = len(ratios)
+    row["samples_a_second"] = samples / seconds if seconds else 0
+    row["cpu_us_a_sample"] = cpu / samples * 1e6 if samples else float("nan")
+    return row
+
+
+def yardstick(settings, version, module, words):
+    """cProfile and trace run the whole program: throughput with and without, runs in turn."""
+    ratios = []
+    python = settings.pythons[version]
+    for _ in range(settings.scaled(5, 2)):
+        rates = []
+        for prefix in ([], ["-m", module] + words):
+            command = [python] + prefix + [os.path.join(TARGETS, "hard.py"), "2", "50"]
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=tempfile.gettempdir())
+            line = next((x for x in done.stdout.splitlines() if x.startswith('{"pid"')), None)
+            if line is None:
+                return {"tool": "python -m " + module, "python": version, "error": "no report"}
+            import json
+            report = json.loads(line)
+            rates.append(report["units"] / report["wall"])
+        ratios.append(rates[0] / rates[1])
+    value, low, high = bootstrap(ratios)
+    return {"tool": "python -m " + module, "python": version, "user": "root", "target": "hard.py 50", "rate": "all calls",
+            "slow_down": value, "low": low, "high": high, "pairs": len(ratios), "error": ""}
+
+
+def cost(settings):
+    result = {"slow_down": []}
+    pairs = settings.scaled(32, 5)
+    for version in settings.versions:
+        for user in settings.users:
+            for rate in (100, 1000):
+                row = slow_down(settings, Phlox(settings.phlox), version, user, "hard.py", [50], rate, pairs)
+                settings.log("cost", row)
+                result["slow_down"].append(row)
+    peers = settings.peers()
+    with Chroot(next((p.root for p, _ in peers if isinstance(p, Tachyon)), None)):
+        for peer, versions in peers:
+            for version in versions:
+                for rate in (100, 1000):
+                    row = slow_down(settings, peer, version, "root", "hard.py", [50], rate, settings.scaled(8, 2))
+                    settings.log("cost", row)
+                    result["slow_down"].append(row)
+    if settings.with_peers and settings.versions:
+        for module, words in (("cProfile", ["-o", os.devnull]), ("trace", ["--count", "--summary", "-C", tempfile.mkdtemp()])):
+            row = yardstick(settings, settings.versions[0], module, words)
+            settings.log("cost", row)
+            result["slow_down"].append(row)
+    return result
+
+
+def recorder_row(settings, profiler, version, user, depth, seconds, rate=1000):
+    python, prefix = profiler.python(settings.pythons, version)
+    row = {"tool": profiler.name, "python": version, "user": user, "depth": depth, "rate": rate, "error": ""}
+    with Target(python, "depth.py", [depth], user=user, prefix=prefix) as target:
+        outcome = profiler.start(target.pid, rate, seconds, user).finish()
+    if outcome.error:
+        row["error"] = outcome.error
+        return row
+    row.update(samples=outcome.samples, samples_a_second=outcome.samples / outcome.seconds, rss_mib=outcome.rss_mib,
+               cpu_us_a_sample=outcome.cpu / max(1, outcome.samples) * 1e6)
+    return row
+
+
+def recorder(settings):
+    result = {"cpu": [], "size": []}
+    for version in settings.versions:
+        for user in settings.users:
+            for depth in (50, 200, 1000):
+                row = recorder_row(settings, Phlox(settings.phlox), version, user, depth, settings.scaled(10, 2))
+                settings.log("recorder", row)
+                result["cpu"].append(row)
+    # Rows and memory: a target whose stack changes at every look; ten minutes unless --quick.
+    version = settings.versions[0]
+    with Target(settings.pythons[version], "hard.py", [50]) as target:
+        outcome = Phlox(settings.phlox).start(target.pid, 1000, settings.scaled(600, 5)).finish()
+    row = {"python": version, "seconds": settings.scaled(600, 5), "error": outcome.error}
+    if not outcome.error:
+        rows = len(outcome.recording.rows)
+        row.update(rows=rows, bytes=outcome.recording.size, bytes_a_row=outcome.recording.size / max(1, rows), rss_mib=outcome.rss_mib)
+    settings.log("recorder", row)
+    result["size"].append(row)
+    peers = settings.peers()
+    with Chroot(next((p.root for p, _ in peers if isinstance(p, Tachyon)), None)):
+        for peer, versions in peers:
+            for version in versions:
+                for depth in (50, 200, 1000):
+                    row = recorder_row(settings, peer, version, "root", depth, settings.scaled(5, 2))
+                    settings.log("recorder", row)
+                    result["cpu"].append(row)
+    return result
+
+
+def speed(settings):
+    result = {"speed": []}
+    version = next(v for v in ("3.12", "3.13", "3.11") if v in settings.versions)
+    pairs = settings.scaled(8, 2)
+    for user in settings.users:
+        for rate in (1000, 5000, 20000, 0):
+            row = slow_down(settings, Phlox(settings.phlox), version, user, "hard.py", [50], rate, pairs)
+            settings.log("speed", row)
+            result["speed"].append(row)
+    peers = settings.peers()
+    with Chroot(next((p.root for p, _ in peers if isinstance(p, Tachyon)), None)):
+        for peer, versions in peers:
+            for rate in (1000, 20000, 100000):
+                row = slow_down(settings, peer, versions[0], "root", "hard.py", [50], rate, settings.scaled(4, 1))
+                row["exact"] = peer.exact
+                settings.log("speed", row)
+                result["speed"].append(row)
+    return result
+
+
+def at_once(settings):
+    """From the start of the command to the first sample's moment."""
+    result = {"at_once": []}
+    for version in settings.versions:
+        for user in settings.users:
+            row = {"python": version, "user": user, "error": ""}
+            waits = []
+            with Target(settings.pythons[version], "hard.py", [50], user=user) as target:
+                for _ in range(settings.scaled(30, 8)):
+                    directory = tempfile.mkdtemp(prefix="phlox-bench-", dir="/var/tmp")
+                    os.chmod(directory, 0o777)
+                    output = os.path.join(directory, "out.phlox")
+                    command = as_user(user) + Phlox(settings.phlox).command(target.pid, 1000, 0.2, output)
+                    begun = first_instruction(command)
+                    try:
+                        recording = Recording(output)
+                        # A row is a stretch of wall_ns with so many looks, the first one at the end of its own share.
+                        waits.append((min(r[0] + r[1] / r[3] for r in recording.rows) - begun) / 1e6)
+                    except (OSError, sqlite3.Error, ValueError) as error:
+                        row["error"] = str(error)
+                        break
+            if waits:
+                row["median_ms"], row["low"], row["high"] = bootstrap(waits, median)
+                row["worst_ms"], row["starts"] = max(waits), len(waits)
+            settings.log("at-once", row)
+            result["at_once"].append(row)
+    return result
+
+
+def first_instruction(command):
+    """Runs the command; CLOCK_MONOTONIC nanoseconds of just before it was started."""
+    begun = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    return begun
+
+
+SECTIONS = {"truth": truth, "cost": cost, "recorder": recorder, "speed": speed, "at-once": at_once}

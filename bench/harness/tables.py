@@ -1,0 +1,93 @@
+"""docs/benchmarks.md out of the stored results of the sections."""
+
+
+def number(value, form="%.3g"):
+    if value is None or value != value:
+        return "-"
+    if isinstance(value, str):
+        return value
+    return form % value
+
+
+def percent(value, digits=2):
+    return "-" if value is None or value != value else "%.*f %%" % (digits, 100 * value)
+
+
+def table(head, rows):
+    if not rows:
+        return ""
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]) + "\n"
+
+
+def slow_down(row):
+    if row.get("error"):
+        return "failed"
+    return "%s (%s to %s)" % (number(row["slow_down"], "%.3f"), number(row["low"], "%.3f"), number(row["high"], "%.3f"))
+
+
+def truth(data):
+    text = ["## Truth", "", "An impossible stack is one that never existed, told by names alone (bench/targets). Bound: the rate is below this "
+            "with 95 % confidence. TV: total variation of leaf shares against the same process stopped by ptrace, in turn; chance: what "
+            "independent samples of these sizes differ by anyway.", ""]
+    text.append(table(["tool", "Python", "user", "target", "Hz", "samples", "impossible", "bound", "accepted", "detached", "TV", "chance"], [
+        [r["tool"], r["python"], r["user"], r["target"], r["rate"], r["samples"], r["impossible"] if not r["error"] else "failed: " + r["error"][:60],
+         number(r.get("bound"), "%.1e"), percent(r.get("accepted")), percent(r["detached"] / r["samples"] if r["samples"] else None),
+         number(r.get("tv"), "%.4f"), number(r.get("tv_chance"), "%.4f")] for r in data["families"]]))
+    text.append("Fresh functions, whose names tell the moment:\n")
+    text.append(table(["Python", "user", "made by", "samples", "with a fresh name", "wrong name", "rejected"], [
+        [r["python"], r["user"], r["target"][6:], r["samples"], r["named"], r["wrong"] if not r["error"] else "failed", r["rejected"]] for r in data["fresh"]]))
+    text.append("Known shares (10/30/60, measured inside by thread_time), all three inside the 99 % interval:\n")
+    text.append(table(["Python", "user", "runs", "inside", "largest difference"], [
+        [r["python"], r["user"], r["runs"], r["inside"] if not r["error"] else "failed", percent(r["worst"])] for r in data["shares"]]))
+    text.append("An ordinary program (tokenize, difflib, json, pprint):\n")
+    text.append(table(["Python", "user", "samples", "without a root", "accepted", "TV", "chance"], [
+        [r["python"], r["user"], r.get("samples", "failed"), r.get("impossible", "-"), percent(r.get("accepted")), number(r.get("tv"), "%.4f"),
+         number(r.get("tv_chance"), "%.4f")] for r in data["ordinary"]]))
+    return "\n".join(text)
+
+
+def cost(data):
+    return "## Cost to the target\n\nBase throughput over throughput while recorded, pairs of neighbouring stretches of one process; mean and 95 % interval (bootstrap over pairs).\n\n" + table(
+        ["tool", "Python", "user", "target", "Hz", "pairs", "slow-down"],
+        [[r["tool"], r["python"], r.get("user", "root"), r.get("target", ""), r.get("rate", ""), r.get("pairs", "-"), slow_down(r)] for r in data["slow_down"]])
+
+
+def recorder(data):
+    text = "## Cost of the recorder\n\nAt 1 kHz; CPU of the whole recorder, start and end included.\n\n" + table(
+        ["tool", "Python", "user", "depth", "samples/s", "us of CPU a sample", "RSS MiB"],
+        [[r["tool"], r["python"], r["user"], r["depth"], number(r.get("samples_a_second"), "%.0f"), number(r.get("cpu_us_a_sample"), "%.1f"),
+          number(r.get("rss_mib"), "%.1f")] for r in data["cpu"]])
+    text += "\nA recording of hard.py 50, whose stack is another at every look:\n\n" + table(
+        ["Python", "seconds", "rows", "bytes", "bytes a row", "RSS MiB"],
+        [[r["python"], r["seconds"], r.get("rows", "failed"), r.get("bytes", "-"), number(r.get("bytes_a_row"), "%.1f"), number(r.get("rss_mib"), "%.1f")]
+         for r in data["size"]])
+    return text
+
+
+def speed(data):
+    return "## How fast it can go\n\nhard.py 50; phlox's samples are proved ones.\n\n" + table(
+        ["tool", "Python", "user", "asked Hz", "samples/s", "slow-down"],
+        [[r["tool"], r["python"], r["user"], r["rate"] or "no limit", number(r.get("samples_a_second"), "%.0f"), slow_down(r)] for r in data["speed"]])
+
+
+def at_once(data):
+    return "## At once\n\nFrom the start of `phlox record -p PID` to the moment of its first sample.\n\n" + table(
+        ["Python", "user", "starts", "median ms", "95 % interval", "worst ms"],
+        [[r["python"], r["user"], r.get("starts", "failed"), number(r.get("median_ms"), "%.1f"),
+          "%s to %s" % (number(r.get("low"), "%.1f"), number(r.get("high"), "%.1f")), number(r.get("worst_ms"), "%.1f")] for r in data["at_once"]])
+
+
+TABLES = {"truth": truth, "cost": cost, "recorder": recorder, "speed": speed, "at-once": at_once}
+
+
+def document(results):
+    text = ["# Benchmarks", "", "Written by `make bench` (`bench/run.py`); each section can be measured alone (`make bench BENCH=truth`). Targets: "
+            "`bench/targets`. `--max-overhead off` throughout. The user `root` may use real time; any other has no capability and `RLIMIT_RTPRIO` 0.", ""]
+    for name, render in TABLES.items():
+        if name not in results:
+            continue
+        stored = results[name]
+        text += [render(stored["data"]), "`%s`, %s, %s%s" % (stored["command"], stored["machine"], stored["date"],
+                                                              ", load %s before" % stored["load"]), ""]
+    return "\n".join(text).rstrip() + "\n"

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""The benchmarks of issue "the spine": phlox beside its peers on the same targets, in the same run.
+
+    bench/run.py [SECTION...] [--quick] [--versions 3.12] [--users root,NAME] [--no-peers]
+
+Sections: truth, cost, recorder, speed, at-once (all by default). Each stores its numbers in build/bench/SECTION.json and
+docs/benchmarks.md is written from what is stored, so that sections can be measured one by one, on a quiet machine. --quick
+takes a minute or so a section and stores nothing. Ordinary users have to exist (useradd); root is needed to become them.
+"""
+import argparse
+import datetime
+import json
+import os
+import platform
+import sys
+
+from harness import tables
+from harness.sections import SECTIONS, Settings
+from harness.target import find_pythons
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def machine():
+    model = "unknown CPU"
+    with open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    return "%s, %d CPUs, Linux %s" % (model, os.cpu_count(), platform.release())
+
+
+def brief(section, row):
+    words = []
+    for key, value in row.items():
+        if key == "error" and not value:
+            continue
+        words.append("%s=%s" % (key, "%.4g" % value if isinstance(value, float) else value))
+    print("%-8s %s" % (section, " ".join(words)), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
+    parser.add_argument("--phlox", default=os.path.join(ROOT, "build", "release", "phlox"))
+    parser.add_argument("--reading", default=os.path.join(ROOT, "build", "release", "bench", "reading"),
+                        help="bench/reading, for the stopped reference (make bench-reading builds it)")
+    parser.add_argument("--pythons", nargs="*", help="3.12=/path/python3.12 ..., default pyenv's")
+    parser.add_argument("--versions", default="3.11,3.12,3.13")
+    parser.add_argument("--users", default=None, help="default: root and phloxbench if it exists, or just you")
+    parser.add_argument("--cache", default=os.environ.get("PHLOX_BENCH_CACHE", "/var/tmp/phlox-bench"))
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--document-only", action="store_true", help="write docs/benchmarks.md from what is stored")
+    options = parser.parse_args()
+    unknown = set(options.sections) - set(SECTIONS)
+    if unknown:
+        parser.error("no such section: %s (there are %s)" % (", ".join(sorted(unknown)), ", ".join(SECTIONS)))
+
+    pythons = find_pythons(options.pythons)
+    versions = [v for v in options.versions.split(",") if v in pythons]
+    missing = [v for v in options.versions.split(",") if v not in pythons]
+    if missing and not options.document_only:
+        parser.error("no interpreter for %s (give --pythons or --versions)" % ", ".join(missing))
+    users = options.users.split(",") if options.users else default_users()
+    settings = Settings(os.path.abspath(options.phlox), os.path.abspath(options.reading), pythons, versions, users, options.cache, options.quick,
+                        not options.no_peers, brief)
+    if not options.document_only and not os.access(options.phlox, os.X_OK):
+        parser.error("no phlox at %s: make build first" % options.phlox)
+    store = os.path.join(ROOT, "build", "bench")
+    os.makedirs(store, exist_ok=True)
+    os.makedirs(options.cache, exist_ok=True)
+    if not options.document_only:
+        for name in options.sections or SECTIONS:
+            load = os.getloadavg()[0]
+            if load > 0.5:
+                print("%s: the load is %.1f; slow-downs measured now are worth little" % (name, load), file=sys.stderr)
+            stored = {"command": "bench/run.py " + " ".join(sys.argv[1:]), "machine": machine(), "load": "%.2f" % load,
+                      "date": datetime.date.today().isoformat(), "data": SECTIONS[name](settings)}
+            with open(os.path.join(store, name + (".quick" if options.quick else "") + ".json"), "w") as file:
+                json.dump(stored, file, indent=1)
+    if options.quick:
+        return
+    results = {}
+    for name in SECTIONS:
+        path = os.path.join(store, name + ".json")
+        if os.path.exists(path):
+            with open(path) as file:
+                results[name] = json.load(file)
+    with open(os.path.join(ROOT, "docs", "benchmarks.md"), "w") as file:
+        file.write(tables.document(results))
+
+
+def default_users():
+    if os.geteuid() != 0:
+        return ["you"]
+    with open("/etc/passwd") as file:
+        return ["root"] + (["phloxbench"] if any(line.startswith("phloxbench:") for line in file) else [])
+
+
+if __name__ == "__main__":
+    main()
