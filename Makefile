@@ -44,8 +44,18 @@ test: ## install what the tests need, build preset dev, run every test
 	@tools/run-tests.sh build/dev
 
 .PHONY: bench
-bench: build ## run the benchmarks: make bench BENCH='truth cost'
+bench: build build-reading ## run the benchmarks: make bench BENCH='truth cost --quick'
 	python3 bench/run.py $(BENCH)
+
+# The ptrace-stopped reference of the benchmarks and the experiment itself.
+.PHONY: build-reading
+build-reading:
+	cmake --preset release --log-level=WARNING -DPHLOX_BENCHMARKS=ON
+	cmake --build --preset release --parallel $(JOBS) --target reading
+
+.PHONY: bench-reading
+bench-reading: build-reading ## repeat the experiment of docs/decisions/0001: make bench-reading READING='--quick --only leaf'
+	python3 bench/reading/experiment.py --reader build/release/bench/reading $(READING)
 
 .PHONY: asan tsan
 asan: ## run the C++ tests under the address and undefined-behaviour sanitizers
@@ -86,4 +96,4 @@ clean: ## remove build/ and the demo's files (downloaded interpreters stay in th
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z][a-z ]*:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z][a-z -]*:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -1,0 +1,48 @@
+"""The judges of the benchmarks: what they call impossible, and how they count."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "bench"))
+
+from harness import possible, statistics  # noqa: E402
+
+
+def test_whole_stacks_of_one_family_are_possible():
+    assert possible.families(["<module>", "measure", "work", "a0", "a1", "a2"])
+    assert possible.families(["<module>", "measure"])
+    assert possible.families(["<module>", "work", "b0", "b1", "b2g", "b3gl"])
+
+
+def test_mixed_families_gaps_and_missing_roots_are_impossible():
+    assert not possible.families(["<module>", "work", "a0", "b1"])
+    assert not possible.families(["<module>", "work", "a0", "a2"])
+    assert not possible.families(["<module>", "work", "a1"])
+    assert not possible.families(["work", "a0", "a1"])
+    assert not possible.families(["<module>", "work", "a0", "measure"])
+    assert not possible.families([])
+
+
+def test_letters_have_to_nest():
+    assert not possible.families(["<module>", "work", "b0", "b1", "b2e", "b3gl"])
+
+
+def test_a_serial_is_one_for_the_whole_stack():
+    assert possible.serial(["<module>", "f_17_0", "f_17_1"]) == 17
+    assert possible.serial(["<module>", "by_exec"]) is None
+    assert possible.serial(["<module>", "f_17_0", "f_18_1"]) == -1
+    assert possible.serial(["<module>", "f_17_1"]) == -1
+
+
+def test_variation_of_equal_counts_is_none_and_of_different_leaves_all():
+    assert statistics.variation({"x": 30, "y": 70}, {"x": 300, "y": 700})[0] < 1e-9
+    assert statistics.variation({"x": 1}, {"y": 1})[0] == 1
+
+
+def test_bootstrap_holds_the_mean():
+    value, low, high = statistics.bootstrap([1.0, 1.1, 0.9, 1.0, 1.05, 0.95])
+    assert low <= value <= high
+    assert abs(value - 1) < 1e-9
+
+
+def test_nothing_seen_is_bounded_not_zero():
+    assert 0 < statistics.upper_bound_of_none(300000) < 1.1e-5
