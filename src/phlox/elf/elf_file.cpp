@@ -115,7 +115,8 @@ void ElfFile::for_each_symbol(const std::function<bool(const Symbol&)>& visit) c
       Elf64_Sym s;
       std::memcpy(&s, table.data() + at, sizeof s);
       if (s.st_shndx == SHN_UNDEF || s.st_name == 0) continue;
-      Symbol symbol{string_at(strings, s.st_name), ImageAddress(s.st_value), s.st_size, ELF64_ST_TYPE(s.st_info)};
+      Symbol symbol{string_at(strings, s.st_name), ImageAddress(s.st_value), s.st_size,
+                    static_cast<uint8_t>(ELF64_ST_TYPE(s.st_info))};
       if (!symbol.name.empty() && !visit(symbol)) return;
     }
   }
