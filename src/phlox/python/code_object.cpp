@@ -14,6 +14,9 @@ constexpr uint64_t kPage = 4096;
 // line table of a function of some 200 lines. Bytes are next to free; a further call is 1.5 us.
 constexpr std::array<uint32_t, CodeCapture::kParts> kForesight = {128, 192, 256, 768};
 
+// Struct, heads and what is foreseen: one allocation for an ordinary code object.
+constexpr size_t kUsualSize = 2048;
+
 Offset field_of(const Layout& layout, size_t part) {
   switch (part) {
     case CodeCapture::name:
@@ -94,6 +97,7 @@ Read<void> capture_code(const Layout& layout, memory::RemoteMemory& memory, Remo
   into.address = address;
   into.struct_size = struct_size(layout);
   into.parts = {};
+  into.bytes.reserve(kUsualSize);
   into.bytes.resize(into.struct_size);
   if (!memory.read(address, std::span(into.bytes))) return fault(FaultKind::unreadable, address);
 

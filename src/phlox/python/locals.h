@@ -1,0 +1,38 @@
+// What the variables of a frame hold, as short texts: for `dump --locals`, outside the hot path. Values are
+// shown, not explored: numbers and text as Python writes them, containers by their length, everything else by
+// its type. They may hold secrets: whoever shows them says so.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "phlox/base/address.h"
+#include "phlox/memory/remote_memory.h"
+#include "phlox/python/layout.h"
+#include "phlox/python/read_fault.h"
+
+namespace phlox::python {
+
+struct Local {
+  std::string name;
+  std::string value;  // "None", "42", "'text'", "[3 items]", "<Thread object>"; "<unreadable>" when it was
+                      // not to be had
+  bool argument = false;  // else a local variable
+};
+
+struct LocalsLimits {
+  size_t variables = 100;   // of one frame; the rest is left out
+  size_t characters = 100;  // of one text, then "…"
+};
+
+// The variables of a function's frame that have a value, arguments first. Empty for module and class bodies,
+// whose names live in a dict. `frame` and `code` as the walk found them.
+Read<std::vector<Local>> read_locals(const Layout& layout, memory::RemoteMemory& memory, RemoteAddress frame,
+                                     RemoteAddress code, const LocalsLimits& limits = {});
+
+// One object as a short text.
+std::string describe_object(const Layout& layout, memory::RemoteMemory& memory, RemoteAddress object,
+                            const LocalsLimits& limits = {});
+
+}  // namespace phlox::python
