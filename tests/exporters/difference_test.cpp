@@ -102,7 +102,8 @@ TEST(difference, weights_of_both_are_kept_in_any_pair_of_trees) {
     }
     Difference difference = combine(trees[0], trees[1], false);
     using Nodes = std::vector<profile::CallNode>;
-    for (const Nodes* nodes : std::initializer_list<const Nodes*>{&difference.before, &difference.after.nodes}) {
+    for (const Nodes* nodes :
+         std::initializer_list<const Nodes*>{&difference.before, &difference.after.nodes}) {
       std::vector<int64_t> sums(nodes->size(), 0);
       for (size_t i = nodes->size(); i-- > 0;) {
         sums[i] += (*nodes)[i].self;

@@ -4,8 +4,10 @@
 #include <cctype>
 
 #include "phlox/exporters/collapsed.h"
+#include "phlox/exporters/pprof.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/svg.h"
+#include "phlox/profile/quality.h"
 
 namespace phlox::exporters {
 namespace {
@@ -26,6 +28,19 @@ Result<void> export_svg(const profile::Profile& profile, const profile::Choices&
   return {};
 }
 
+Result<void> export_pprof(const profile::Profile& profile, const profile::Choices& choices,
+                          const ExportOptions&, std::ostream& out) {
+  Result<profile::CallTree> tree = profile::build_call_tree(profile, choices);
+  if (!tree) return fail(tree);
+  profile::QualitySummary quality = profile::summarize_quality(profile);
+  PprofFacts facts;
+  facts.weight = choices.weight;
+  facts.by_line = choices.by.line;
+  facts.duration = quality.elapsed;
+  facts.comment = recording_title(profile) + ": " + profile::quality_line(quality);
+  return write_pprof(*tree, facts, out);
+}
+
 const Format kFormats[] = {
     {"svg",
      {".svg"},
@@ -36,6 +51,7 @@ const Format kFormats[] = {
      "one line a stack for flame graph scripts: root first, ';' between frames, then nanoseconds (or "
      "samples)",
      export_collapsed},
+    {"pprof", {".pb.gz", ".pprof"}, "totals for go tool pprof, Pyroscope, Parca and Grafana", export_pprof},
 };
 
 char lower(char c) {

@@ -1,0 +1,156 @@
+#include "phlox/exporters/pprof.h"
+
+#include <zlib.h>
+
+#include <limits>
+#include <map>
+#include <protozero/pbf_writer.hpp>
+#include <tuple>
+#include <vector>
+
+namespace phlox::exporters {
+namespace {
+
+enum ProfileField : protozero::pbf_tag_type {
+  kSampleType = 1,
+  kSample = 2,
+  kLocation = 4,
+  kFunction = 5,
+  kStringTable = 6,
+  kTimeNanos = 9,
+  kDurationNanos = 10,
+  kComment = 13,
+  kDefaultSampleType = 14,
+};
+enum ValueTypeField : protozero::pbf_tag_type { kType = 1, kUnit = 2 };
+enum SampleField : protozero::pbf_tag_type { kLocationId = 1, kValue = 2 };
+enum LocationField : protozero::pbf_tag_type { kLocationNumber = 1, kLine = 4 };
+enum LineField : protozero::pbf_tag_type { kFunctionId = 1, kLineNumber = 2 };
+enum FunctionField : protozero::pbf_tag_type {
+  kFunctionNumber = 1,
+  kName = 2,
+  kSystemName = 3,
+  kFilename = 4,
+  kStartLine = 5
+};
+
+// The string table, whose entry 0 must be empty.
+class Strings {
+ public:
+  int64_t index(const std::string& text) {
+    auto [at, added] = indices_.try_emplace(text, static_cast<int64_t>(strings_.size()));
+    if (added) strings_.push_back(text);
+    return at->second;
+  }
+  void write(protozero::pbf_writer& message) const {
+    for (const std::string& text : strings_) message.add_string(kStringTable, text);
+  }
+
+ private:
+  std::map<std::string, int64_t> indices_ = {{"", 0}};
+  std::vector<std::string> strings_ = {""};
+};
+
+void add_value_type(protozero::pbf_writer& message, Strings& strings, const char* type, const char* unit) {
+  protozero::pbf_writer value(message, kSampleType);
+  value.add_int64(kType, strings.index(type));
+  value.add_int64(kUnit, strings.index(unit));
+}
+
+// A location a label, a function a (name, file, first line): lines of one function share it.
+void add_locations(protozero::pbf_writer& message, Strings& strings, const profile::CallTree& tree,
+                   bool by_line) {
+  std::map<std::tuple<std::string, std::string, int32_t>, uint64_t> functions;
+  for (size_t i = 0; i < tree.labels.size(); ++i) {
+    const profile::Label& label = tree.labels[i];
+    int32_t first_line = by_line ? 0 : label.line;
+    auto [function, added] =
+        functions.try_emplace({label.name, label.file, first_line}, functions.size() + 1);
+    if (added) {
+      protozero::pbf_writer out(message, kFunction);
+      out.add_uint64(kFunctionNumber, function->second);
+      out.add_int64(kName, strings.index(label.name));
+      out.add_int64(kSystemName, strings.index(label.name));
+      out.add_int64(kFilename, strings.index(label.file));
+      if (first_line > 0) out.add_int64(kStartLine, first_line);
+    }
+    protozero::pbf_writer location(message, kLocation);
+    location.add_uint64(kLocationNumber, i + 1);
+    protozero::pbf_writer line(location, kLine);
+    line.add_uint64(kFunctionId, function->second);
+    if (label.line > 0) line.add_int64(kLineNumber, label.line);
+  }
+}
+
+// One a node with something of its own, the leaf's location first.
+void add_samples(protozero::pbf_writer& message, const profile::CallTree& tree, bool has_time) {
+  std::vector<uint64_t> own(tree.nodes.size());
+  for (size_t i = tree.nodes.size(); i-- > 0;) {
+    own[i] += tree.nodes[i].samples;
+    if (i > 0) own[tree.nodes[i].parent] -= tree.nodes[i].samples;
+  }
+  std::vector<uint64_t> path;
+  for (uint32_t i = 0; i < tree.nodes.size(); ++i) {
+    if (own[i] == 0 && tree.nodes[i].self == 0) continue;
+    path.clear();
+    for (uint32_t node = i; node != 0; node = tree.nodes[node].parent)
+      path.push_back(tree.nodes[node].label + 1);
+    // Samples without any frame keep the root's own name.
+    if (path.empty()) path.push_back(tree.nodes[0].label + 1);
+    std::vector<int64_t> values = {static_cast<int64_t>(own[i])};
+    if (has_time) values.push_back(tree.nodes[i].self);
+    protozero::pbf_writer sample(message, kSample);
+    sample.add_packed_uint64(kLocationId, path.begin(), path.end());
+    sample.add_packed_int64(kValue, values.begin(), values.end());
+  }
+}
+
+}  // namespace
+
+std::string pprof_message(const profile::CallTree& tree, const PprofFacts& facts) {
+  std::string bytes;
+  protozero::pbf_writer message(bytes);
+  Strings strings;
+  bool has_time = facts.weight != profile::Weight::samples;
+  const char* time = facts.weight == profile::Weight::cpu ? "cpu" : "wall";
+  add_value_type(message, strings, "samples", "count");
+  if (has_time) add_value_type(message, strings, time, "nanoseconds");
+  add_samples(message, tree, has_time);
+  add_locations(message, strings, tree, facts.by_line);
+  if (facts.start > 0) message.add_int64(kTimeNanos, facts.start);
+  if (facts.duration > 0) message.add_int64(kDurationNanos, facts.duration);
+  if (!facts.comment.empty()) message.add_int64(kComment, strings.index(facts.comment));
+  message.add_int64(kDefaultSampleType, strings.index(has_time ? time : "samples"));
+  strings.write(message);
+  return bytes;
+}
+
+Result<void> write_pprof(const profile::CallTree& tree, const PprofFacts& facts, std::ostream& out) {
+  std::string message = pprof_message(tree, facts);
+  if (message.size() > std::numeric_limits<uInt>::max()) {
+    return fail(ErrorKind::output, "a pprof message of more than 4 GiB cannot be written",
+                "choose less with --time, --thread or --by function");
+  }
+  z_stream stream = {};
+  constexpr int kGzip = 16;  // added to the window bits: a gzip header, without a time in it
+  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + kGzip, 8, Z_DEFAULT_STRATEGY) !=
+      Z_OK) {
+    return fail(ErrorKind::system, "cannot compress the pprof output: zlib does not start");
+  }
+  stream.next_in = reinterpret_cast<Bytef*>(message.data());
+  stream.avail_in = static_cast<uInt>(message.size());
+  std::string buffer(1 << 16, '\0');
+  int status = Z_OK;
+  while (status == Z_OK) {
+    stream.next_out = reinterpret_cast<Bytef*>(buffer.data());
+    stream.avail_out = static_cast<uInt>(buffer.size());
+    status = deflate(&stream, Z_FINISH);
+    out.write(buffer.data(), static_cast<std::streamsize>(buffer.size() - stream.avail_out));
+  }
+  deflateEnd(&stream);
+  if (status != Z_STREAM_END)
+    return fail(ErrorKind::system, "cannot compress the pprof output: zlib gave up");
+  return {};
+}
+
+}  // namespace phlox::exporters

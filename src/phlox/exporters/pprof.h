@@ -1,0 +1,27 @@
+// The profile.proto of pprof, gzipped: for `go tool pprof`, Pyroscope, Parca, Grafana, Speedscope. Field
+// numbers are those of github.com/google/pprof, proto/profile.proto. Carries totals, no order in time.
+// docs/formats.md is the reference.
+#pragma once
+
+#include <ostream>
+#include <string>
+
+#include "phlox/base/result.h"
+#include "phlox/profile/view.h"
+
+namespace phlox::exporters {
+
+struct PprofFacts {
+  profile::Weight weight = profile::Weight::wall;
+  bool by_line = false;
+  int64_t start = 0;     // ns since 1970; 0: not known
+  int64_t duration = 0;  // ns
+  std::string comment;
+};
+
+// The message as it is before compression.
+std::string pprof_message(const profile::CallTree& tree, const PprofFacts& facts);
+
+Result<void> write_pprof(const profile::CallTree& tree, const PprofFacts& facts, std::ostream& out);
+
+}  // namespace phlox::exporters

@@ -1,0 +1,139 @@
+#include "phlox/exporters/pprof.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <map>
+#include <protozero/pbf_reader.hpp>
+#include <sstream>
+
+#include "support/call_tree_of.h"
+
+namespace phlox::exporters {
+namespace {
+
+using test::call_tree_of;
+using test::python_label;
+
+// A profile as text: "samples/count wall/nanoseconds | loads<main 3 40 | ...".
+std::string read_back(const std::string& message) {
+  std::vector<std::string> strings;
+  std::vector<std::pair<int64_t, int64_t>> types;
+  std::map<uint64_t, std::pair<uint64_t, int64_t>> locations;  // -> function, line
+  std::map<uint64_t, int64_t> functions;
+  std::vector<std::pair<std::vector<uint64_t>, std::vector<int64_t>>> samples;
+  protozero::pbf_reader profile(message);
+  while (profile.next()) {
+    if (profile.tag() == 6) {
+      strings.push_back(profile.get_string());
+      continue;
+    }
+    if (profile.tag() > 6) {
+      profile.skip();
+      continue;
+    }
+    protozero::pbf_reader part = profile.get_message();
+    if (profile.tag() == 1) {
+      std::pair<int64_t, int64_t> type;
+      while (part.next()) (part.tag() == 1 ? type.first : type.second) = part.get_int64();
+      types.push_back(type);
+    } else if (profile.tag() == 2) {
+      samples.emplace_back();
+      while (part.next()) {
+        if (part.tag() == 1) {
+          for (uint64_t id : part.get_packed_uint64()) samples.back().first.push_back(id);
+        } else {
+          for (int64_t value : part.get_packed_int64()) samples.back().second.push_back(value);
+        }
+      }
+    } else if (profile.tag() == 4) {
+      uint64_t id = 0;
+      std::pair<uint64_t, int64_t> place;
+      while (part.next()) {
+        if (part.tag() == 1) {
+          id = part.get_uint64();
+          continue;
+        }
+        protozero::pbf_reader line = part.get_message();
+        while (line.next()) {
+          if (line.tag() == 1) {
+            place.first = line.get_uint64();
+          } else {
+            place.second = line.get_int64();
+          }
+        }
+      }
+      locations[id] = place;
+    } else if (profile.tag() == 5) {
+      uint64_t id = 0;
+      while (part.next()) {
+        if (part.tag() == 1) {
+          id = part.get_uint64();
+        } else if (part.tag() == 2) {
+          functions[id] = part.get_int64();
+        } else {
+          part.skip();
+        }
+      }
+    } else {
+      ADD_FAILURE() << "unexpected field " << profile.tag();
+    }
+  }
+  auto text = [&](int64_t index) { return strings.at(static_cast<size_t>(index)); };
+  EXPECT_EQ(text(0), "");
+  std::string out;
+  for (auto [type, unit] : types) out += text(type) + "/" + text(unit) + " ";
+  for (const auto& [ids, values] : samples) {
+    out += "|";
+    for (uint64_t id : ids) {
+      out += " " + text(functions.at(locations.at(id).first)) + ":" + std::to_string(locations.at(id).second);
+    }
+    for (int64_t value : values) out += " " + std::to_string(value);
+  }
+  return out;
+}
+
+profile::CallTree shop() {
+  profile::Label line_one = python_label("main");
+  profile::Label line_two = python_label("main");
+  line_two.line = 2;
+  return call_tree_of(
+      {{{line_one, python_label("loads", "json")}, 40, 3}, {{line_one}, 10, 1}, {{line_two}, 5, 2}});
+}
+
+TEST(pprof, stacks_are_leaf_first_with_both_values) {
+  EXPECT_EQ(read_back(pprof_message(shop(), {})),
+            "samples/count wall/nanoseconds | main:1 1 10| main:2 2 5| loads:1 main:1 3 40");
+}
+
+TEST(pprof, counts_alone_are_one_value) {
+  PprofFacts facts;
+  facts.weight = profile::Weight::samples;
+  EXPECT_EQ(read_back(pprof_message(call_tree_of({{{python_label("f")}, 3, 3}}), facts)),
+            "samples/count | f:1 3");
+}
+
+TEST(pprof, samples_without_a_frame_keep_their_weight) {
+  EXPECT_EQ(read_back(pprof_message(call_tree_of({{{}, 7, 1}}), {})),
+            "samples/count wall/nanoseconds | all:0 1 7");
+}
+
+TEST(pprof, file_is_gzip_of_the_message) {
+  std::ostringstream out;
+  ASSERT_TRUE(write_pprof(shop(), {}, out));
+  std::string packed = out.str();
+  std::string unpacked(1 << 16, '\0');
+  z_stream stream = {};
+  ASSERT_EQ(inflateInit2(&stream, MAX_WBITS + 16), Z_OK);
+  stream.next_in = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_in = static_cast<uInt>(packed.size());
+  stream.next_out = reinterpret_cast<Bytef*>(unpacked.data());
+  stream.avail_out = static_cast<uInt>(unpacked.size());
+  EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
+  unpacked.resize(stream.total_out);
+  inflateEnd(&stream);
+  EXPECT_EQ(unpacked, pprof_message(shop(), {}));
+}
+
+}  // namespace
+}  // namespace phlox::exporters
