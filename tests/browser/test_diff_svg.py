@@ -3,8 +3,7 @@ import re
 
 import pytest
 
-from conftest import Picture
-from test_svg import box, boxes, names, tip
+from pictures import Picture, box, boxes, names, tip
 
 
 def release():
