@@ -1,32 +1,70 @@
 #include "phlox/profile/interner.h"
 
-#include <functional>
+#include <cstring>
 #include <string_view>
 
 namespace phlox::profile {
+namespace {
 
-size_t FrameHash::operator()(const Frame& frame) const {
-  // The rest rarely differs where these are equal; equality decides.
-  const std::hash<std::string_view> text;
-  size_t hash = text(frame.qualified_name);
-  const auto mix = [&hash](size_t more) { hash = (hash ^ more) * 0x9E3779B97F4A7C15ULL; };
-  mix(text(frame.file));
-  mix(static_cast<uint32_t>(frame.line));
-  mix(static_cast<size_t>(frame.address));
-  return hash ^ hash >> 32;
+// Eight bytes at a time; the length goes in first, so "ab"+"c" and "a"+"bc" differ.
+uint64_t hash_bytes(uint64_t seed, std::string_view bytes) {
+  auto step = [](uint64_t h, uint64_t word) {
+    h = (h ^ word) * 0x9e3779b97f4a7c15U;
+    return (h ^ (h >> 29)) * 0xbf58476d1ce4e5b9U + word;
+  };
+  uint64_t h = step(seed, bytes.size());
+  while (!bytes.empty()) {
+    uint64_t word = 0;
+    const size_t n = bytes.size() < 8 ? bytes.size() : 8;
+    std::memcpy(&word, bytes.data(), n);
+    h = step(h, word);
+    bytes.remove_prefix(n);
+  }
+  return h;
+}
+
+}  // namespace
+
+Interner::ContentKey Interner::content_key(const Frame& frame) {
+  const uint64_t numbers[] = {
+      static_cast<uint64_t>(frame.kind),
+      static_cast<uint64_t>(static_cast<uint32_t>(frame.first_line)) << 32 |
+          static_cast<uint32_t>(frame.line),
+      frame.module ? frame.module->value : 0,
+      frame.address,
+      frame.inlined_in ? frame.inlined_in->value : 0,
+  };
+  auto hash = [&](uint64_t h) {
+    for (uint64_t number : numbers) h = mix(h ^ number) + 0x9e3779b97f4a7c15U;
+    for (const std::string* text : {&frame.function, &frame.qualified_name, &frame.file, &frame.found_by})
+      h = mix(hash_bytes(h, *text));
+    return h;
+  };
+  return {hash(0x6a09e667f3bcc908U), hash(0xbb67ae8584caa73bU)};
 }
 
 FrameId Interner::frame(const Frame& frame) {
-  const auto [at, fresh] = frames_.try_emplace(frame, FrameId(static_cast<uint32_t>(frames_.size() + 1)));
-  if (fresh) sink_.put_frame(at->second, frame);
+  auto [at, added] = frames_by_content_.try_emplace(content_key(frame), FrameId(last_frame_ + 1));
+  if (added) {
+    ++last_frame_;
+    sink_.put_frame(at->second, frame);
+  }
   return at->second;
 }
 
 StackId Interner::stack(StackId parent, FrameId frame) {
   const uint64_t key = uint64_t{parent.value} << 32 | frame.value;
-  const auto [at, fresh] = stacks_.try_emplace(key, StackId(static_cast<uint32_t>(stacks_.size() + 1)));
-  if (fresh) sink_.put_stack(at->second, Stack{parent, frame});
+  auto [at, added] = stacks_.try_emplace(key, StackId(last_stack_ + 1));
+  if (added) {
+    ++last_stack_;
+    sink_.put_stack(at->second, {parent, frame});
+  }
   return at->second;
+}
+
+StackId Interner::stack(std::span<const FrameId> frames, StackId parent) {
+  for (FrameId id : frames) parent = stack(parent, id);
+  return parent;
 }
 
 }  // namespace phlox::profile

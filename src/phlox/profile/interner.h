@@ -1,32 +1,69 @@
-// Gives ids to frames and stacks: the same content, the same id. Tells the Sink each new row once, parents before children.
-// One hash look-up an upsert. Pure.
+// Gives each frame and each stack its id and tells the Sink about a new one once. The sampler's consumer
+// calls it for everything it saw. Pure: no clock, no file. Keeps hashes, not names, so that a target that
+// makes new functions for hours costs some tens of bytes each.
 #pragma once
-
-#include <cstdint>
 
 #include <tsl/robin_map.h>
 
-#include "phlox/profile/model.h"
+#include <cstdint>
+#include <span>
+#include <utility>
+
 #include "phlox/profile/sink.h"
 
 namespace phlox::profile {
 
-struct FrameHash {
-  size_t operator()(const Frame& frame) const;
-};
-
 class Interner {
  public:
+  // The sink must outlive the interner.
   explicit Interner(Sink& sink) : sink_(sink) {}
 
+  // The frame with this content. Two frames are one when all their fields are equal (told apart by 128 bits
+  // of hash: a million frames share one by accident in one recording of 10^26).
   FrameId frame(const Frame& frame);
+
+  // The frame of the caller's key, such as code id << 32 | line; one hash lookup when it was seen before.
+  // `make()` returns the Frame and is called the first time only. Keys of equal content give the same id. A
+  // key must keep its meaning.
+  template <class Make>
+  FrameId frame(uint64_t key, Make&& make) {
+    auto [at, added] = frames_by_key_.try_emplace(key, FrameId{});
+    if (added) at.value() = frame(std::forward<Make>(make)());
+    return at->second;
+  }
+
   // `parent` none: the root of a stack.
   StackId stack(StackId parent, FrameId frame);
+  // Root first, beneath `parent`. None when there are no frames and no parent.
+  StackId stack(std::span<const FrameId> frames, StackId parent = {});
+
+  uint32_t frames() const { return last_frame_; }
+  uint32_t stacks() const { return last_stack_; }
 
  private:
+  struct ContentKey {
+    uint64_t low = 0;
+    uint64_t high = 0;
+    friend bool operator==(const ContentKey&, const ContentKey&) = default;
+  };
+  // Ids count up, so their low bits say nothing: spread them (the finalizer of splitmix64).
+  static constexpr uint64_t mix(uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+    return x ^ (x >> 31);
+  }
+  struct MixHash {
+    size_t operator()(uint64_t key) const noexcept { return mix(key); }
+    size_t operator()(const ContentKey& key) const noexcept { return key.low; }
+  };
+  static ContentKey content_key(const Frame& frame);
+
   Sink& sink_;
-  tsl::robin_map<Frame, FrameId, FrameHash> frames_;
-  tsl::robin_map<uint64_t, StackId> stacks_;  // by parent << 32 | frame
+  tsl::robin_map<uint64_t, FrameId, MixHash> frames_by_key_;
+  tsl::robin_map<ContentKey, FrameId, MixHash> frames_by_content_;
+  tsl::robin_map<uint64_t, StackId, MixHash> stacks_;  // parent << 32 | frame
+  uint32_t last_frame_ = 0;
+  uint32_t last_stack_ = 0;
 };
 
 }  // namespace phlox::profile

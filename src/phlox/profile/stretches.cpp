@@ -4,8 +4,8 @@ namespace phlox::profile {
 namespace {
 
 bool alike(const Sample& a, const Sample& b) {
-  return a.stack == b.stack && a.cpu_state == b.cpu_state && a.gil_state == b.gil_state && a.collecting == b.collecting &&
-         a.system_call == b.system_call && a.quality == b.quality;
+  return a.stack == b.stack && a.cpu_state == b.cpu_state && a.gil_state == b.gil_state &&
+         a.collecting == b.collecting && a.system_call == b.system_call && a.quality == b.quality;
 }
 
 }  // namespace
@@ -23,28 +23,29 @@ void Stretches::look(const Sample& sample) {
       open.grown = true;
       return;
     }
-    if (open.grown) sink_.put_sample(open.id, row);
-    open.id = SampleId(next_++);
-    open.sample = sample;
-    open.grown = true;
+    tell(open);
+    open = Open{{}, sample, true};
     return;
   }
-  open_[sample.thread.value] = Open{SampleId(next_++), sample, true};
+  open_[sample.thread.value] = Open{{}, sample, true};
 }
 
 void Stretches::flush() {
-  for (auto at = open_.begin(); at != open_.end(); ++at) {
-    if (!at->second.grown) continue;
-    sink_.put_sample(at->second.id, at->second.sample);
-    at.value().grown = false;
-  }
+  for (auto at = open_.begin(); at != open_.end(); ++at) tell(at.value());
 }
 
 void Stretches::close(ThreadId thread) {
   const auto found = open_.find(thread.value);
   if (found == open_.end()) return;
-  if (found->second.grown) sink_.put_sample(found->second.id, found->second.sample);
+  tell(found.value());
   open_.erase(found);
+}
+
+void Stretches::tell(Open& open) {
+  if (!open.grown) return;
+  if (!open.id) open.id = SampleId(++last_);
+  sink_.put_sample(open.id, open.sample);
+  open.grown = false;
 }
 
 }  // namespace phlox::profile

@@ -1,5 +1,7 @@
-// Makes rows of looks: a thread that keeps stack and states extends its row instead of adding one. A change of the CPU number
-// does not start a row (the row keeps the last one): a thread that wanders between CPUs is still the same news. Pure.
+// Makes rows of looks: a thread that keeps stack and states extends its row instead of adding one. A change
+// of the CPU number does not start a row (the row keeps the last one): a thread that wanders between CPUs is
+// still the same news. Ids are given when a row is first told, not when it begins, so that they come in order
+// and a recording only ever appends. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +15,8 @@ namespace phlox::profile {
 
 class Stretches {
  public:
-  // No row is longer than this, so that a time range cuts finely enough, and a growing row is never far behind.
+  // No row is longer than this, so that a time range cuts finely enough, and a growing row is never far
+  // behind.
   static constexpr Nanoseconds kLongest = kSecond;
 
   explicit Stretches(Sink& sink) : sink_(sink) {}
@@ -27,14 +30,16 @@ class Stretches {
 
  private:
   struct Open {
-    SampleId id;
+    SampleId id;  // none: not told yet
     Sample sample;
     bool grown = false;
   };
 
+  void tell(Open& open);
+
   Sink& sink_;
   tsl::robin_map<uint32_t, Open> open_;  // by thread
-  uint32_t next_ = 1;
+  uint32_t last_ = 0;
 };
 
 }  // namespace phlox::profile

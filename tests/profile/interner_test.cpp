@@ -1,0 +1,103 @@
+#include "phlox/profile/interner.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "phlox/profile/profile.h"
+
+namespace phlox::profile {
+namespace {
+
+Frame python_frame(std::string name, int32_t line) {
+  Frame frame;
+  frame.function = name;
+  frame.qualified_name = name;
+  frame.file = "app.py";
+  frame.first_line = 1;
+  frame.line = line;
+  return frame;
+}
+
+TEST(Interner, equal_frames_are_told_once) {
+  Profile profile;
+  Interner interner(profile);
+  const FrameId a = interner.frame(python_frame("a", 2));
+  EXPECT_EQ(a, interner.frame(python_frame("a", 2)));
+  EXPECT_NE(a, interner.frame(python_frame("a", 3)));
+  ASSERT_EQ(profile.frames().size(), 2u);
+  EXPECT_EQ(profile.frame(a), python_frame("a", 2));
+}
+
+TEST(Interner, frames_that_differ_in_one_field_are_two) {
+  Profile profile;
+  Interner interner(profile);
+  Frame base = python_frame("ab", 2);
+  base.qualified_name = "c";
+  std::vector<Frame> variants(9, base);
+  variants[1].kind = FrameKind::marker;
+  variants[2].function = "a";
+  variants[2].qualified_name = "bc";
+  variants[3].file = "g";
+  variants[4].first_line = 2;
+  variants[4].line = 1;
+  variants[5].module = ModuleId(1);
+  variants[6].address = 1;
+  variants[7].inlined_in = FrameId(1);
+  variants[8].found_by = "cfi";
+  for (const Frame& frame : variants) interner.frame(frame);
+  EXPECT_EQ(interner.frames(), variants.size());
+  EXPECT_EQ(profile.frames(), variants);
+}
+
+TEST(Interner, a_known_key_makes_no_frame_again) {
+  Profile profile;
+  Interner interner(profile);
+  int made = 0;
+  auto make = [&] {
+    ++made;
+    return python_frame("f", 7);
+  };
+  const FrameId first = interner.frame(uint64_t{1} << 32 | 7, make);
+  EXPECT_EQ(first, interner.frame(uint64_t{1} << 32 | 7, make));
+  EXPECT_EQ(made, 1);
+  // The same function made again has another code id but the same content.
+  EXPECT_EQ(first, interner.frame(uint64_t{2} << 32 | 7, make));
+  EXPECT_EQ(profile.frames().size(), 1u);
+}
+
+TEST(Interner, stacks_share_what_they_have_in_common) {
+  Profile profile;
+  Interner interner(profile);
+  const FrameId main = interner.frame(python_frame("main", 1)), a = interner.frame(python_frame("a", 2)),
+                b = interner.frame(python_frame("b", 3));
+  const StackId main_a = interner.stack(std::vector{main, a});
+  const StackId main_b = interner.stack(std::vector{main, b});
+  EXPECT_EQ(interner.stacks(), 3u);
+  EXPECT_NE(main_a, main_b);
+  EXPECT_EQ(profile.stack(main_a).parent, profile.stack(main_b).parent);
+  EXPECT_EQ(interner.stack(std::vector{main, a}), main_a);
+  EXPECT_EQ(interner.stack(std::vector{b}, main_a), interner.stack(std::vector{main, a, b}));
+  EXPECT_FALSE(interner.stack(std::vector<FrameId>{}));
+}
+
+TEST(Interner, parents_are_told_before_children) {
+  struct Order : Profile {
+    void put_stack(StackId id, const Stack& stack) override {
+      EXPECT_LT(stack.parent.value, id.value);
+      EXPECT_LE(stack.frame.value, frames().size());
+      Profile::put_stack(id, stack);
+    }
+  } profile;
+  Interner interner(profile);
+  for (uint32_t i = 0; i < 20'000; ++i) {
+    std::vector<FrameId> frames;
+    for (uint32_t k = 0; k < 4; ++k)
+      frames.push_back(interner.frame(i >> k, [&] { return python_frame("f", int32_t(i >> k)); }));
+    interner.stack(frames);
+  }
+  EXPECT_EQ(profile.stacks().size(), interner.stacks());
+}
+
+}  // namespace
+}  // namespace phlox::profile

@@ -1,0 +1,150 @@
+#include "phlox/profile/stretches.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "phlox/profile/profile.h"
+
+namespace phlox::profile {
+namespace {
+
+constexpr Nanoseconds kTick = 1'000'000;
+
+// The n-th tick's look: thread 1, stack 1, running.
+Sample look_at(int64_t n, StackId stack = StackId(1), ThreadId thread = ThreadId(1)) {
+  Sample sample;
+  sample.thread = thread;
+  sample.start = n * kTick;
+  sample.wall = kTick;
+  sample.cpu = kTick / 2;
+  sample.cpu_number = 3;
+  sample.stack = stack;
+  sample.cpu_state = CpuState::running;
+  sample.gil_state = GilState::holds;
+  return sample;
+}
+
+TEST(Stretches, looks_alike_are_one_row) {
+  Profile profile;
+  Stretches stretches(profile);
+  for (int i = 0; i < 10; ++i) stretches.look(look_at(i));
+  stretches.flush();
+  ASSERT_EQ(profile.samples().size(), 1u);
+  const Sample& sample = profile.samples()[0];
+  EXPECT_EQ(sample.start, 0);
+  EXPECT_EQ(sample.wall, 10 * kTick);
+  EXPECT_EQ(sample.cpu, 5 * kTick);
+  EXPECT_EQ(sample.samples, 10u);
+  EXPECT_EQ(sample.cpu_number, 3);
+}
+
+TEST(Stretches, every_difference_begins_another_row) {
+  std::vector<Sample> looks(7, look_at(1));
+  looks[1].stack = StackId(2);
+  looks[2].cpu_state = CpuState::runnable;
+  looks[3].gil_state = GilState::waits;
+  looks[4].collecting = true;
+  looks[5].system_call = 7;
+  looks[6].quality = Quality::unproved;
+  for (size_t i = 0; i < looks.size(); ++i) {
+    Profile profile;
+    Stretches stretches(profile);
+    stretches.look(look_at(0));
+    stretches.look(looks[i]);
+    stretches.flush();
+    EXPECT_EQ(profile.samples().size(), i == 0 ? 1u : 2u) << i;
+  }
+}
+
+TEST(Stretches, another_cpu_is_the_same_row_and_the_last_one_is_kept) {
+  Profile profile;
+  Stretches stretches(profile);
+  Sample look = look_at(0);
+  stretches.look(look);
+  look = look_at(1);
+  look.cpu_number = 4;
+  stretches.look(look);
+  look = look_at(2);
+  look.cpu_number = -1;
+  stretches.look(look);
+  stretches.flush();
+  ASSERT_EQ(profile.samples().size(), 1u);
+  EXPECT_EQ(profile.samples()[0].cpu_number, 4);
+}
+
+TEST(Stretches, no_row_is_longer_than_a_second) {
+  Profile profile;
+  Stretches stretches(profile);
+  for (int i = 0; i < 2500; ++i) stretches.look(look_at(i));
+  stretches.flush();
+  ASSERT_EQ(profile.samples().size(), 3u);
+  EXPECT_EQ(profile.samples()[0].wall, kSecond);
+  EXPECT_EQ(profile.samples()[2].wall, kSecond / 2);
+}
+
+TEST(Stretches, time_without_a_look_ends_a_row) {
+  Profile profile;
+  Stretches stretches(profile);
+  stretches.look(look_at(0));
+  stretches.look(look_at(2));
+  stretches.flush();
+  ASSERT_EQ(profile.samples().size(), 2u);
+  EXPECT_EQ(profile.samples()[1].start, 2 * kTick);
+}
+
+TEST(Stretches, a_row_told_by_flush_grows_under_the_same_id) {
+  Profile profile;
+  Stretches stretches(profile);
+  stretches.look(look_at(0));
+  stretches.flush();
+  EXPECT_EQ(profile.samples()[0].wall, kTick);
+  stretches.look(look_at(1));
+  EXPECT_EQ(profile.samples()[0].wall, kTick);
+  stretches.flush();
+  ASSERT_EQ(profile.samples().size(), 1u);
+  EXPECT_EQ(profile.samples()[0].wall, 2 * kTick);
+}
+
+TEST(Stretches, a_row_that_did_not_grow_is_not_told_again) {
+  struct Count : Profile {
+    int puts = 0;
+    void put_sample(SampleId id, const Sample& sample) override {
+      ++puts;
+      EXPECT_LE(id.value, samples().size() + 1) << "ids count up";
+      Profile::put_sample(id, sample);
+    }
+  } profile;
+  Stretches stretches(profile);
+  stretches.look(look_at(0));
+  stretches.look(look_at(0, StackId(5), ThreadId(2)));
+  stretches.flush();
+  stretches.flush();
+  EXPECT_EQ(profile.puts, 2);
+  stretches.look(look_at(1, StackId(2)));  // closes a stretch that was told as it stands
+  EXPECT_EQ(profile.puts, 2);
+  stretches.close(ThreadId(1));
+  EXPECT_EQ(profile.puts, 3);
+  stretches.close(ThreadId(1));
+  stretches.flush();
+  EXPECT_EQ(profile.puts, 3);
+  ASSERT_EQ(profile.samples().size(), 3u);
+  EXPECT_EQ(profile.samples()[2].stack, StackId(2));
+}
+
+TEST(Stretches, threads_do_not_mix_and_no_time_is_lost) {
+  Profile profile;
+  Stretches stretches(profile);
+  for (int i = 0; i < 1000; ++i) {
+    for (uint32_t t = 1; t <= 5; ++t)
+      stretches.look(look_at(i, StackId(uint32_t(i) / t % 3 + 1), ThreadId(t)));
+    if (i % 100 == 0) stretches.flush();
+  }
+  stretches.flush();
+  Nanoseconds wall[6] = {};
+  for (const Sample& sample : profile.samples()) wall[sample.thread.value] += sample.wall;
+  for (uint32_t t = 1; t <= 5; ++t) EXPECT_EQ(wall[t], 1000 * kTick);
+}
+
+}  // namespace
+}  // namespace phlox::profile
