@@ -21,9 +21,16 @@ struct By {
   bool process = false;  // a root frame for the process, outside the thread's
 };
 
-// One bit a named state: "running,runnable,blocked,gil-holds,gil-waits,idle". idle: blocked in a system call and not
-// waiting for the GIL. A sample passes when any chosen state holds for it. Empty choice: all pass.
-enum class StateChoice : uint8_t { running = 1, runnable = 2, blocked = 4, gil_holds = 8, gil_waits = 16, idle = 32 };
+// One bit a named state: "running,runnable,blocked,gil-holds,gil-waits,idle". idle: blocked in a system call
+// and not waiting for the GIL. A sample passes when any chosen state holds for it. Empty choice: all pass.
+enum class StateChoice : uint8_t {
+  running = 1,
+  runnable = 2,
+  blocked = 4,
+  gil_holds = 8,
+  gil_waits = 16,
+  idle = 32
+};
 
 enum class Weight : uint8_t { wall, cpu, samples };
 
@@ -32,14 +39,14 @@ struct Choices {
   uint8_t states = 0;                       // StateChoice bits; 0: all
   std::optional<std::string> thread_regex;  // ECMAScript, searched in "name", "kernel_name" and "tid"
   std::optional<int32_t> pid;
-  Nanoseconds from = 0;                     // since the start of the recording
+  Nanoseconds from = 0;  // since the start of the recording
   Nanoseconds to = std::numeric_limits<Nanoseconds>::max();
   Weight weight = Weight::wall;
 };
 
-Result<By> parse_by(std::string_view text);             // "function", "line,thread,process"
-Result<uint8_t> parse_states(std::string_view text);    // "running,gil-waits"
-Result<Weight> parse_weight(std::string_view text);     // "wall" | "cpu" | "samples"
+Result<By> parse_by(std::string_view text);           // "function", "line,thread,process"
+Result<uint8_t> parse_states(std::string_view text);  // "running,gil-waits"
+Result<Weight> parse_weight(std::string_view text);   // "wall" | "cpu" | "samples"
 // "2s..5s", "..500ms", "1.5..": numbers are seconds unless they carry ns, us, ms, s, m.
 struct TimeRange {
   Nanoseconds from = 0;
@@ -50,10 +57,11 @@ Result<TimeRange> parse_time_range(std::string_view text);
 // What a box of a flame graph stands for. Two stacks share a node when their labels are equal up to there.
 struct Label {
   FrameKind kind = FrameKind::python;
-  std::string name;    // what is drawn: qualified name; "Thread 4711 (worker-1)"; "python3 app.py (pid 12)"
+  std::string name;    // what is drawn: qualified name; "Thread worker-1 (4711)"; "python3 app.py (pid 12)"
   std::string file;    // "" where there is none
   int32_t line = 0;    // by line: the line; by function: the first line of the function; 0: none
-  std::string module;  // what colours go by: top package or module of a Python file ("json", "numpy", "app"); see view.cpp
+  std::string module;  // what colours go by: top package or module of a Python file ("json", "numpy", "app");
+                       // see view.cpp
 
   friend bool operator==(const Label&, const Label&) = default;
 };
@@ -66,15 +74,54 @@ struct CallNode {
   uint64_t samples = 0;  // looks beneath (not stretches)
 };
 
-// Parents before children, children of a node ordered by label name. Node 0 is "all".
+// Parents before children, children of a node ordered by label name. Node 0 is "all". Rejected time lies
+// beneath one marker node under the root, whatever `by` says; time without any Python frame beneath a marker
+// of its own.
 struct CallTree {
   std::vector<Label> labels;
   std::vector<CallNode> nodes;
-  int64_t total = 0;          // weight of all samples that passed, rejected ones included
-  int64_t rejected = 0;       // weight of the rejected ones among them (they sit under one marker node)
-  uint64_t samples = 0;       // looks that passed
+  int64_t total = 0;     // weight of all samples that passed, rejected ones included
+  int64_t rejected = 0;  // weight of the rejected ones among them (they sit under one marker node)
+  uint64_t samples = 0;  // looks that passed
 };
 
 Result<CallTree> build_call_tree(const Profile& profile, const Choices& choices);
+
+// The parts of which it is made, for outputs that need more than one tree.
+
+// When the recording began: what Choices::from and to count from.
+Nanoseconds recording_start(const Profile& profile);
+
+// Which samples pass, and with how much: a stretch that is partly inside the time range counts by its
+// overlap.
+class SampleFilter {
+ public:
+  static Result<SampleFilter> make(const Profile& profile, const Choices& choices);
+  struct Part {
+    bool passes = false;
+    Nanoseconds start = 0;  // of the overlap
+    Nanoseconds wall = 0;
+    Nanoseconds cpu = 0;
+    int64_t samples = 0;  // looks; at least 1 of a stretch that passes
+    int64_t weight = 0;   // one of the three, as chosen
+  };
+  Part part(const Sample& sample) const;
+
+ private:
+  std::vector<bool> threads_;  // by id - 1
+  uint8_t states_ = 0;
+  Weight weight_ = Weight::wall;
+  Nanoseconds from_ = 0;
+  Nanoseconds to_ = 0;
+};
+
+Label function_label(const Profile& profile, FrameId frame);
+Label line_label(const Profile& profile, FrameId frame);
+std::string thread_label(const Thread& thread);     // "Thread worker-1 (4711)"
+std::string process_label(const Process& process);  // "python3 app.py (pid 12)"
+// Top package or module of a Python file: ".../site-packages/numpy/core/x.py" is numpy,
+// ".../lib/python3.12/json/decoder.py" json,
+// "/srv/app/main.py" main, "/srv/app/__init__.py" app.
+std::string module_of_file(std::string_view file);
 
 }  // namespace phlox::profile

@@ -1,0 +1,37 @@
+// Recordings made by hand: a line a stretch.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "phlox/profile/interner.h"
+#include "phlox/profile/profile.h"
+
+namespace phlox::test {
+
+// Fills a Sink with one process, its threads and their stretches. Frames are written "name:line" or "name";
+// names are functions of /app/app.py unless they say "file.py/name".
+class ProfileMaker {
+ public:
+  explicit ProfileMaker(profile::Sink& sink);
+
+  profile::ThreadId thread(const std::string& name, int32_t tid = 0);
+  profile::StackId stack(const std::string& frames);  // "main;work:7", root first
+  profile::FrameId frame(const std::string& text);
+  // Beginning where the thread's last one ended.
+  profile::Sample sample(profile::ThreadId thread, const std::string& frames, Nanoseconds wall);
+  void put(const profile::Sample& sample);
+  void add(profile::ThreadId thread, const std::string& frames, Nanoseconds wall) {
+    put(sample(thread, frames, wall));
+  }
+
+  static constexpr Nanoseconds kStart = 1'000 * kSecond;
+
+ private:
+  profile::Sink& sink_;
+  profile::Interner interner_;
+  std::vector<Nanoseconds> ends_;
+  uint32_t samples_ = 0;
+};
+
+}  // namespace phlox::test
