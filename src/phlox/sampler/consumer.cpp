@@ -43,6 +43,7 @@ profile::FrameId Consumer::frame_of(Place place) {
   if (place.code == kFramesLeftOut) {
     return marker(place.instruction > 0 ? fmt::format("({} frames left out)", place.instruction) : "(more frames left out)");
   }
+  if (place.code == kCallersUnknown) return marker("(callers unknown: a generator between two states)");
   const auto found = codes_.find(place.code);
   if (found == codes_.end() || found->second.code == nullptr) return marker("(a code object that cannot be read)");
   KnownCode& known = found->second;

@@ -437,6 +437,7 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
       break;
     case WalkEnd::detached:
       reading.quality = Quality::detached;
+      places_.push_back(Place{kCallersUnknown, 0});
       break;
     case WalkEnd::full:
       root_missing = true;

@@ -18,6 +18,8 @@ struct Place {
 };
 // Place.code of a marker: so many frames (Place.instruction) are left out here.
 inline constexpr uint32_t kFramesLeftOut = 0xffffffff;
+// Place.code of a marker at the root of a detached stack: who called these frames is not known.
+inline constexpr uint32_t kCallersUnknown = 0xfffffffe;
 
 enum class Rejected : uint8_t { no, moved, unreadable, broken, budget };
 

@@ -1,0 +1,91 @@
+#include "phlox/sampler/code_cache.h"
+
+#include <gtest/gtest.h>
+
+#include "phlox/python/layout_table.h"
+#include "phlox/sampler/records.h"
+#include "support/fake_interpreter.h"
+
+namespace phlox::sampler {
+namespace {
+
+class CodeCaches : public testing::TestWithParam<const python::Layout*> {
+ protected:
+  CodeCaches() : fake_(*GetParam()), ring_(1 << 20), cache_(fake_.layout(), fake_.memory(), ring_), snapshot_(fake_.memory()) {}
+  ~CodeCaches() override { names(); }
+
+  uint32_t number(RemoteAddress code) {
+    snapshot_.capture();
+    cache_.begin_look();
+    const auto* entry = cache_.find(code, snapshot_);
+    return entry == nullptr ? 0 : entry->number;
+  }
+  // What the consumer was told, in order.
+  std::vector<std::string> names() {
+    std::vector<std::string> out;
+    std::vector<std::byte> bytes;
+    while (ring_.pop(bytes)) {
+      CodeRecord record;
+      EXPECT_EQ(bytes.size(), sizeof record);
+      std::memcpy(&record, bytes.data(), sizeof record);
+      retired_.push_back(record.retired);
+      const std::unique_ptr<python::CodeCapture> capture(static_cast<python::CodeCapture*>(record.capture));
+      const auto code = python::decode_code(fake_.layout(), *capture);
+      out.push_back(code ? code->name : "?");
+    }
+    return out;
+  }
+
+  test::FakeInterpreter fake_;
+  Ring ring_;
+  CodeCache cache_;
+  Snapshot snapshot_;
+  std::vector<uint32_t> retired_;
+};
+
+TEST_P(CodeCaches, the_same_code_object_is_told_once) {
+  const auto f = fake_.code("f");
+  const auto g = fake_.code("g");
+  const uint32_t first = number(f);
+  EXPECT_NE(first, 0U);
+  EXPECT_EQ(number(f), first);
+  EXPECT_NE(number(g), first);
+  EXPECT_EQ(number(f), first);
+  EXPECT_EQ(names(), (std::vector<std::string>{"f", "g"}));
+}
+
+TEST_P(CodeCaches, another_code_object_at_the_same_address_is_another) {
+  const auto f = fake_.make_code({.name = "first"});
+  const uint32_t first = number(f);
+  fake_.replace_code(f, {.name = "other"});
+  const uint32_t second = number(f);
+  EXPECT_NE(second, first);
+  EXPECT_EQ(names(), (std::vector<std::string>{"first", "other"}));
+  EXPECT_EQ(retired_, (std::vector<uint32_t>{0, first}));
+}
+
+TEST_P(CodeCaches, what_cannot_be_read_is_nobody_and_is_asked_again) {
+  const auto f = fake_.make_code({.name = "f"});
+  EXPECT_NE(number(f), 0U);
+  fake_.memory().make_unreadable(f, *GetParam()->code.size);
+  EXPECT_EQ(number(f), 0U);
+  fake_.memory().make_readable();
+  EXPECT_NE(number(f), 0U);
+}
+
+std::vector<const python::Layout*> rows() {
+  std::vector<const python::Layout*> out;
+  for (const auto& layout : python::layouts()) out.push_back(&layout);
+  return out;
+}
+std::string row_name(const testing::TestParamInfo<const python::Layout*>& row) {
+  std::string name(row.param->name);
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return "python_" + name;
+}
+INSTANTIATE_TEST_SUITE_P(EveryRow, CodeCaches, testing::ValuesIn(rows()), row_name);
+
+}  // namespace
+}  // namespace phlox::sampler
