@@ -1,7 +1,8 @@
-// One stack out of two: Python frames set into the native frames that ran them, by address. Since 3.10 every evaluation of
-// the interpreter loop keeps a record on the C stack (3.10, 3.11: the CFrame; 3.12+: the entry frame): an
-// anchor, which lies in the [sp, cfa) of exactly one native frame, the loop's. Before 3.10 there is none: one Python frame for
-// each native frame of the loop. Pure; no names, no counts, no process. What cannot be merged is kept and said, never dropped.
+// One stack out of two: Python frames set into the native frames that ran them, by address. Since 3.10 every
+// evaluation of the interpreter loop keeps a record on the C stack (3.10, 3.11: the CFrame; 3.12+: the entry
+// frame): an anchor, which lies in the [sp, cfa) of exactly one native frame, the loop's. Before 3.10 there
+// is none: one Python frame for each native frame of the loop. Pure; no names, no counts, no process. What
+// cannot be merged is kept and said, never dropped.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@
 
 namespace phlox::sampler {
 
-// Python frames that one evaluation of the interpreter loop runs: a part of the frame chain, `count` frames (entry
-// frames not among them), starting with number `first`, innermost first.
+// Python frames that one evaluation of the interpreter loop runs: a part of the frame chain, `count` frames
+// (entry frames not among them), starting with number `first`, innermost first.
 struct PythonGroup {
   uint32_t first = 0;
   uint32_t count = 0;
@@ -28,9 +29,10 @@ struct MergedFrame {
 };
 
 enum class MergeEnd : uint8_t {
-  whole,        // every group sits in the native frame that ran it (an innermost loop frame may have no Python frames yet)
-  native_cut,   // the native stack ends before its outermost groups: these follow it, in order
-  partial,      // some group has no place of its own: it stands where the order of the groups puts it
+  whole,       // every group sits in the native frame that ran it (an innermost loop frame may have no Python
+               // frames yet)
+  native_cut,  // the native stack ends before its outermost groups: these follow it, in order
+  partial,     // some group has no place of its own: it stands where the order of the groups puts it
   python_only,  // no native frames
   native_only,  // no Python frames
 };
@@ -43,8 +45,8 @@ struct Merged {
   bool prologue = false;
 };
 
-// `groups` innermost first. `is_loop`: one byte for each native frame, 1 for a pc inside the interpreter loop; may be empty
-// (stripped files), then only anchors count. `out` is emptied first; its memory is reused.
+// `groups` innermost first. `is_loop`: one byte for each native frame, 1 for a pc inside the interpreter
+// loop; may be empty (stripped files), then only anchors count. `out` is emptied first; its memory is reused.
 void merge(std::span<const PythonGroup> groups, std::span<const unwind::NativeFrame> native,
            std::span<const uint8_t> is_loop, Merged& out);
 

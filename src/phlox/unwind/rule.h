@@ -1,5 +1,5 @@
-// How one native frame's caller is found: what a row of an unwind table says. Only three registers are followed
-// (stack pointer, frame pointer, return address), as a profiler needs no more.
+// How one native frame's caller is found: what a row of an unwind table says. Only three registers are
+// followed (stack pointer, frame pointer, return address), as a profiler needs no more.
 //
 //   CFA = base + cfa_offset                  base: sp, fp, *(sp + inner), *(fp + inner), see CfaBase
 //   caller's sp = CFA
@@ -13,10 +13,10 @@ namespace phlox::unwind {
 
 // What kind of code stands here.
 enum class RuleKind : uint8_t {
-  none,         // no CFI covers it, or CFI that we do not follow (other registers, unknown expressions)
+  none,  // no CFI covers it, or CFI that we do not follow (other registers, unknown expressions)
   plain,
-  end,          // the return address is undefined: the outermost frame
-  signal,       // the kernel's signal trampoline: registers lie in an rt_sigframe at sp
+  end,     // the return address is undefined: the outermost frame
+  signal,  // the kernel's signal trampoline: registers lie in an rt_sigframe at sp
 };
 
 enum class CfaBase : uint8_t {

@@ -1,6 +1,7 @@
-// A module's call frame information (.eh_frame, .debug_frame), executed once and laid out flat: sorted rows of (offset of
-// a pc, number of a rule), the rules each once. Looking a pc up is one binary search. Built from bytes; opens
-// no process. The bytes are taken for hostile: whatever they say, building ends after time and memory in proportion to their size.
+// A module's call frame information (.eh_frame, .debug_frame), executed once and laid out flat: sorted rows
+// of (offset of a pc, number of a rule), the rules each once. Looking a pc up is one binary search. Built
+// from bytes; opens no process. The bytes are taken for hostile: whatever they say, building ends after time
+// and memory in proportion to their size.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +54,8 @@ class UnwindTable {
   static std::unique_ptr<UnwindTable> parse(std::span<const std::byte> bytes);
 
   friend bool operator==(const UnwindTable& a, const UnwindTable& b) {
-    return a.machine_ == b.machine_ && a.base_ == b.base_ && a.offsets_ == b.offsets_ && a.ids_ == b.ids_ && a.rules_ == b.rules_;
+    return a.machine_ == b.machine_ && a.base_ == b.base_ && a.offsets_ == b.offsets_ && a.ids_ == b.ids_ &&
+           a.rules_ == b.rules_;
   }
 
  private:

@@ -1,5 +1,5 @@
-// From registers and stack bytes to native frames. Knows no process: it asks for the few words that are not in the bytes.
-// One Unwinder a process that is looked at: it keeps the rules of the addresses it met.
+// From registers and stack bytes to native frames. Knows no process: it asks for the few words that are not
+// in the bytes. One Unwinder a process that is looked at: it keeps the rules of the addresses it met.
 //
 //   ModuleMap map;  map.add(start, end, bias, module);  map.settle();
 //   Unwinder unwinder(map, machine, [](uint32_t module) { return table_of(module); });
@@ -7,7 +7,6 @@
 //   unwinder.unwind({registers, stack_start, stack_bytes, read_more, restarts}, stack);
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -19,8 +18,8 @@
 
 namespace phlox::unwind {
 
-// Bytes beneath the stack pointer that code may still use: the red zone of the x86-64 psABI, and where gcc's epilogues leave
-// "fp at cfa-16" after the pop. A copy of a stack should start this far below sp.
+// Bytes beneath the stack pointer that code may still use: the red zone of the x86-64 psABI, and where gcc's
+// epilogues leave "fp at cfa-16" after the pop. A copy of a stack should start this far below sp.
 inline constexpr uint64_t kRedZone = 128;
 
 struct Registers {
@@ -44,12 +43,13 @@ enum class StackEnd : uint8_t {
 };
 
 struct NativeFrame {
-  RemoteAddress pc;           // of the instruction that runs, or the return address into this frame; none: not known (restart)
-  RemoteAddress sp;           // while it runs: the frame owns [sp, cfa)
-  RemoteAddress cfa;          // the caller's sp; equal to sp when not known (the last frame of some stacks)
-  uint32_t module = 0;        // as given to ModuleMap::add; kNoModule: no module is mapped there
+  RemoteAddress
+      pc;  // of the instruction that runs, or the return address into this frame; none: not known (restart)
+  RemoteAddress sp;     // while it runs: the frame owns [sp, cfa)
+  RemoteAddress cfa;    // the caller's sp; equal to sp when not known (the last frame of some stacks)
+  uint32_t module = 0;  // as given to ModuleMap::add; kNoModule: no module is mapped there
   FoundBy found_by = FoundBy::registers;
-  bool exact_pc = false;      // pc is an instruction that runs, not a return address
+  bool exact_pc = false;  // pc is an instruction that runs, not a return address
   // What to look names up with: inside the call instruction for a return address.
   RemoteAddress lookup_pc() const { return exact_pc || !pc ? pc : pc - 1; }
 };
@@ -83,11 +83,13 @@ class ModuleMap {
   uint64_t generation_ = 1;
 };
 
-// Where the stack can be taken up again when nothing says how to go on: the place of a Python entry frame in the C frame of
-// the interpreter loop, whose distance to that frame's CFA is constant in one build of Python.
+// Where the stack can be taken up again when nothing says how to go on: the place of a Python entry frame in
+// the C frame of the interpreter loop, whose distance to that frame's CFA is constant in one build of Python.
 struct Restart {
-  RemoteAddress cfa;        // of the interpreter loop's frame
-  int32_t fp_offset = 0;    // the caller's frame pointer lies at cfa + fp_offset; 0: not known
+  RemoteAddress anchor;    // in the interpreter loop's frame
+  RemoteAddress cfa;       // of that frame
+  int32_t ra_offset = -8;  // its return address lies at cfa + ra_offset
+  int32_t fp_offset = 0;   // the caller's frame pointer lies at cfa + fp_offset; 0: not known
 };
 
 struct UnwindInput {
@@ -123,20 +125,16 @@ class Unwinder {
     Rule rule;
     uint32_t module = kNoModule;
   };
-  struct Lookup {
-    const Rule* rule;
-    uint32_t module;
-  };
   template <class Arch>
   void walk(const UnwindInput& input, NativeStack& out);
-  const Slot& look_up(RemoteAddress pc);
+  const Slot& look_up(RemoteAddress pc, bool exact);
 
   const ModuleMap& map_;
   uint16_t machine_;
   TableOf table_of_;
   std::vector<Slot> cache_;
   std::vector<const UnwindTable*> tables_;
-  std::vector<bool> asked_;
+  std::vector<uint8_t> asked_;
   uint64_t generation_ = 0;
   uint64_t hits_ = 0, misses_ = 0;
 };

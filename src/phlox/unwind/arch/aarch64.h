@@ -1,0 +1,33 @@
+// What is particular to aarch64: register numbers, the frame a signal leaves, pointer authentication.
+#pragma once
+
+#include <elf.h>
+
+#include <cstdint>
+#include <string_view>
+
+namespace phlox::unwind {
+
+struct Aarch64 {
+  static constexpr uint16_t kMachine = EM_AARCH64;
+  // DWARF for the Arm 64-bit Architecture, section 4.1.
+  static constexpr uint64_t kDwarfFp = 29, kDwarfSp = 31, kDwarfRa = 30;
+
+  // mov x8, #139 (rt_sigreturn); svc #0
+  static constexpr std::string_view kSigreturn{"\x68\x11\x80\xd2\x01\x00\x00\xd4", 8};
+
+  // sp points at the rt_sigframe: siginfo 128; ucontext: flags 8, link 8, stack 24, mask 128, padding to 16,
+  // then the sigcontext: fault address 8, x0-x30, sp, pc
+  // (arch/arm64/include/uapi/asm/{ucontext,sigcontext}.h, arch/arm64/kernel/signal.c, kernel 6.1).
+  static constexpr uint64_t kRegisters = 128 + 176 + 8;
+  static constexpr uint64_t kSignalFp = kRegisters + 29 * 8, kSignalLr = kRegisters + 30 * 8,
+                            kSignalSp = kRegisters + 31 * 8, kSignalPc = kRegisters + 32 * 8;
+  static constexpr bool kSignalHasLr = true;
+
+  // stp x29, x30, [sp, #-N]!; mov x29, sp: caller's fp = *fp, pc = *(fp + 8), sp at least fp + 16.
+  static constexpr bool kHasLinkRegister = true;
+  // Pointer authentication codes sit above the 48 bits of a user address.
+  static constexpr uint64_t strip(uint64_t pc) { return pc & ((uint64_t{1} << 48) - 1); }
+};
+
+}  // namespace phlox::unwind

@@ -1,0 +1,302 @@
+#include "phlox/unwind/unwinder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "phlox/unwind/arch/aarch64.h"
+#include "phlox/unwind/arch/x86_64.h"
+
+namespace phlox::unwind {
+
+void ModuleMap::add(RemoteAddress start, RemoteAddress end, uint64_t bias, uint32_t module) {
+  ++generation_;
+  if (start < end) entries_.push_back({start.value, end.value, bias, module});
+}
+
+void ModuleMap::settle() {
+  std::stable_sort(entries_.begin(), entries_.end(),
+                   [](const Entry& a, const Entry& b) { return a.start < b.start; });
+  uint64_t covered = 0;
+  std::erase_if(entries_, [&covered](const Entry& e) {
+    if (e.start < covered) return true;
+    covered = e.end;
+    return false;
+  });
+}
+
+void ModuleMap::clear() {
+  entries_.clear();
+  ++generation_;
+}
+
+const ModuleMap::Entry* ModuleMap::find(RemoteAddress pc) const {
+  auto next = std::upper_bound(entries_.begin(), entries_.end(), pc.value,
+                               [](uint64_t value, const Entry& e) { return value < e.start; });
+  if (next == entries_.begin()) return nullptr;
+  --next;
+  return pc.value < next->end ? &*next : nullptr;
+}
+
+Unwinder::Unwinder(const ModuleMap& map, uint16_t machine, TableOf table_of)
+    : map_(map), machine_(machine), table_of_(std::move(table_of)), cache_(kCacheSlots) {}
+
+const Unwinder::Slot& Unwinder::look_up(RemoteAddress pc, bool exact) {
+  // Return addresses and exact ones of the same value are told apart by what is looked up: pc - 1 against pc.
+  const uint64_t key = exact ? pc.value : pc.value - 1;
+  Slot& slot = cache_[(key ^ key >> 12) & (kCacheSlots - 1)];
+  if (slot.pc == key) {
+    ++hits_;
+    return slot;
+  }
+  ++misses_;
+  slot = Slot{key, {}, kNoModule};
+  const ModuleMap::Entry* entry = map_.find(RemoteAddress(key));
+  // A trampoline is returned to at its first byte, which is not always described one byte ahead as glibc
+  // does.
+  const bool at_start = entry == nullptr && !exact;
+  if (at_start) entry = map_.find(pc);
+  if (entry == nullptr || entry->module == kNoModule) return slot;
+  slot.module = entry->module;
+  if (entry->module >= tables_.size()) {
+    tables_.resize(entry->module + size_t{1}, nullptr);
+    asked_.resize(tables_.size(), 0);
+  }
+  if (asked_[entry->module] == 0) {
+    asked_[entry->module] = 1;
+    tables_[entry->module] = table_of_(entry->module);
+  }
+  const UnwindTable* table = tables_[entry->module];
+  if (table == nullptr || table->machine() != machine_) return slot;
+  slot.rule = at_start ? Rule{} : table->find(ImageAddress(key - entry->bias));
+  if (!exact && slot.rule.kind != RuleKind::signal) {
+    const Rule rule = table->find(ImageAddress(pc.value - entry->bias));
+    if (rule.kind == RuleKind::signal) slot.rule = rule;
+  }
+  return slot;
+}
+
+namespace {
+
+// The stack's words: from the bytes at hand, else by asking.
+class Words {
+ public:
+  Words(const UnwindInput& input, unsigned& asked) : input_(input), asked_(asked) {}
+
+  bool read(uint64_t address, uint64_t& value) {
+    const uint64_t into = address - input_.stack_start.value;
+    if (input_.stack.size() >= 8 && into <= input_.stack.size() - 8) {
+      std::memcpy(&value, input_.stack.data() + into, 8);
+      return true;
+    }
+    if (!input_.read_more || !is_plausible(RemoteAddress(address))) return false;
+    ++asked_;
+    return input_.read_more(RemoteAddress(address), value);
+  }
+
+ private:
+  const UnwindInput& input_;
+  unsigned& asked_;
+};
+
+uint64_t plus(uint64_t base, int32_t offset) {
+  return base + static_cast<uint64_t>(int64_t{offset});
+}
+
+struct Step {
+  Registers caller;
+  uint64_t cfa = 0;
+  FoundBy found_by = FoundBy::cfi;
+  bool exact = false;
+};
+
+enum class Outcome : uint8_t { stepped, end, no_rule, unreadable, senseless };
+
+template <class Arch>
+Outcome step_by_signal(const Registers& regs, Words& words, Step& step) {
+  uint64_t pc = 0, sp = 0, fp = 0;
+  if (!words.read(regs.sp.value + Arch::kSignalPc, pc) || !words.read(regs.sp.value + Arch::kSignalSp, sp) ||
+      !words.read(regs.sp.value + Arch::kSignalFp, fp)) {
+    return Outcome::unreadable;
+  }
+  step.caller = {RemoteAddress(Arch::strip(pc)), RemoteAddress(sp), fp, 0, true, false};
+  if constexpr (Arch::kSignalHasLr)
+    step.caller.lr_known = words.read(regs.sp.value + Arch::kSignalLr, step.caller.lr);
+  // On the stack of the thread the frame ends where the interrupted code's begins; an alternate stack lies
+  // elsewhere.
+  step.cfa = sp > regs.sp.value ? sp : regs.sp.value;
+  step.found_by = FoundBy::signal;
+  step.exact = true;
+  return Outcome::stepped;
+}
+
+template <class Arch>
+Outcome step_by_rule(const Rule& rule, const Registers& regs, Words& words, Step& step) {
+  if (rule.kind == RuleKind::none) return Outcome::no_rule;
+  if (rule.kind == RuleKind::end) return Outcome::end;
+  if (rule.kind == RuleKind::signal) return step_by_signal<Arch>(regs, words, step);
+  uint64_t base = regs.sp.value;
+  switch (rule.base) {
+    case CfaBase::sp:
+      break;
+    case CfaBase::plt:
+      base += (regs.pc.value & 15) >= static_cast<uint64_t>(rule.inner) ? 8 : 0;
+      break;
+    case CfaBase::deref_sp:
+      if (!words.read(plus(base, rule.inner), base)) return Outcome::unreadable;
+      break;
+    case CfaBase::fp:
+    case CfaBase::deref_fp:
+      if (!regs.fp_known) return Outcome::no_rule;
+      base = regs.fp;
+      if (rule.base == CfaBase::deref_fp && !words.read(plus(base, rule.inner), base))
+        return Outcome::unreadable;
+      break;
+  }
+  const uint64_t cfa = plus(base, rule.cfa_offset);
+  if (cfa < regs.sp.value || !is_plausible(RemoteAddress(cfa))) return Outcome::senseless;
+  uint64_t pc = regs.lr;
+  if (rule.ra == RaRule::at_cfa) {
+    if (!words.read(plus(cfa, rule.ra_offset), pc)) return Outcome::unreadable;
+  } else if (!regs.lr_known) {
+    return Outcome::senseless;
+  }
+  step.caller = {RemoteAddress(Arch::strip(pc)), RemoteAddress(cfa), regs.fp, 0, regs.fp_known, false};
+  if (rule.fp == FpRule::unknown) step.caller.fp_known = false;
+  if (rule.fp == FpRule::at_cfa || rule.fp == FpRule::at_fp) {
+    const uint64_t place = plus(rule.fp == FpRule::at_cfa ? cfa : regs.fp, rule.fp_offset);
+    const bool known = rule.fp == FpRule::at_cfa || regs.fp_known;
+    step.caller.fp_known = known && words.read(place, step.caller.fp);
+    // gcc's epilogues leave "fp at cfa-16" standing after the pop: the slot lies below sp then, and fp is
+    // restored.
+    if (!step.caller.fp_known && place < regs.sp.value && regs.fp_known) {
+      step.caller.fp = regs.fp;
+      step.caller.fp_known = true;
+    }
+  }
+  step.cfa = cfa;
+  step.found_by = FoundBy::cfi;
+  step.exact = false;
+  return Outcome::stepped;
+}
+
+// Code that nothing describes: if fp points at a pair of words that can only be a frame, follow it.
+template <class Arch>
+bool step_by_frame_pointer(const ModuleMap& map, const Registers& regs, Words& words, Step& step) {
+  uint64_t pc = 0, fp = 0;
+  if (!regs.fp_known || regs.fp < regs.sp.value || (regs.fp & 7) != 0) return false;
+  if (!words.read(regs.fp, fp) || !words.read(regs.fp + 8, pc)) return false;
+  pc = Arch::strip(pc);
+  if (fp != 0 && fp <= regs.fp) return false;
+  if (pc == 0 || map.find(RemoteAddress(pc - 1)) == nullptr) return false;
+  step.caller = {RemoteAddress(pc), RemoteAddress(regs.fp + 16), fp, 0, true, false};
+  step.cfa = regs.fp + 16;
+  step.found_by = FoundBy::frame_pointer;
+  step.exact = false;
+  return true;
+}
+
+// The innermost Python entry beyond sp, whose C frame is known to end at a constant distance.
+template <class Arch>
+std::optional<std::pair<Restart, Step>> step_by_restart(const UnwindInput& input, RemoteAddress beyond,
+                                                        Words& words) {
+  const auto next = std::upper_bound(input.restarts.begin(), input.restarts.end(), beyond,
+                                     [](RemoteAddress a, const Restart& r) { return a < r.anchor; });
+  uint64_t pc = 0;
+  if (next == input.restarts.end() || next->cfa <= next->anchor ||
+      !words.read(plus(next->cfa.value, next->ra_offset), pc))
+    return std::nullopt;
+  Step step;
+  step.caller = {RemoteAddress(Arch::strip(pc)), next->cfa, 0, 0, false, false};
+  if (next->fp_offset != 0)
+    step.caller.fp_known = words.read(plus(next->cfa.value, next->fp_offset), step.caller.fp);
+  step.cfa = next->cfa.value;
+  step.found_by = FoundBy::cfi;
+  return std::pair(*next, step);
+}
+
+StackEnd end_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::no_rule:
+      return StackEnd::no_cfi;
+    case Outcome::unreadable:
+      return StackEnd::truncated;
+    case Outcome::senseless:
+      return StackEnd::bad_memory;
+    case Outcome::stepped:
+    case Outcome::end:
+      break;
+  }
+  return StackEnd::reached_end;
+}
+
+}  // namespace
+
+template <class Arch>
+void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
+  Words words(input, out.read_more);
+  Registers regs = input.registers;
+  regs.pc = RemoteAddress(Arch::strip(regs.pc.value));
+  out.frames.push_back({regs.pc, regs.sp, regs.sp, kNoModule, FoundBy::registers, true});
+  while (true) {
+    NativeFrame& frame = out.frames.back();
+    const Slot& slot = look_up(regs.pc, frame.exact_pc);
+    frame.module = slot.module;
+    Step step;
+    Outcome outcome = step_by_rule<Arch>(slot.rule, regs, words, step);
+    if (outcome == Outcome::end) break;
+    if (outcome == Outcome::stepped) {
+      // A pc of 0 is how the start of a thread or a program looks where its CFI does not say so.
+      if (!step.caller.pc) {
+        frame.cfa = RemoteAddress(step.cfa);
+        break;
+      }
+      const bool grows = step.found_by == FoundBy::signal || step.cfa > regs.sp.value ||
+                         (Arch::kHasLinkRegister && out.frames.size() == 1) ||
+                         (Arch::kHasLinkRegister && frame.exact_pc);
+      if (!grows || map_.find(step.exact ? step.caller.pc : step.caller.pc - 1) == nullptr)
+        outcome = Outcome::senseless;
+    } else if (outcome == Outcome::no_rule && step_by_frame_pointer<Arch>(map_, regs, words, step)) {
+      outcome = Outcome::stepped;
+    }
+    if (outcome != Outcome::stepped) {
+      const auto restart = step_by_restart<Arch>(input, regs.sp, words);
+      if (!restart || out.frames.size() == kMaxFrames ||
+          map_.find(restart->second.caller.pc - 1) == nullptr) {
+        out.end = end_of(outcome);
+        return;
+      }
+      out.frames.push_back(
+          {{}, restart->first.anchor, restart->first.cfa, kNoModule, FoundBy::restart, false});
+      step = restart->second;
+    } else {
+      frame.cfa = RemoteAddress(step.cfa);
+    }
+    if (out.frames.size() >= kMaxFrames) {
+      out.end = StackEnd::too_deep;
+      return;
+    }
+    regs = step.caller;
+    out.frames.push_back({regs.pc, regs.sp, regs.sp, kNoModule, step.found_by, step.exact});
+  }
+  out.end = StackEnd::reached_end;
+}
+
+void Unwinder::unwind(const UnwindInput& input, NativeStack& out) {
+  out.frames.clear();
+  out.end = StackEnd::reached_end;
+  out.read_more = 0;
+  if (generation_ != map_.generation()) {
+    std::fill(cache_.begin(), cache_.end(), Slot{});
+    // A module's number may mean another file now.
+    tables_.clear();
+    asked_.clear();
+    generation_ = map_.generation();
+  }
+  if (machine_ == X86_64::kMachine) return walk<X86_64>(input, out);
+  if (machine_ == Aarch64::kMachine) return walk<Aarch64>(input, out);
+  out.end = StackEnd::no_cfi;
+}
+
+}  // namespace phlox::unwind

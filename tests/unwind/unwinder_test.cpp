@@ -1,0 +1,262 @@
+#include "phlox/unwind/unwinder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support/frame_bytes.h"
+
+namespace phlox::unwind {
+namespace {
+
+using test::FrameBytes;
+
+// A process of one module at bias 0x400000 whose functions are described by hand, and a stack of words.
+class Process {
+ public:
+  static constexpr uint64_t kBias = 0x400000;
+  static constexpr uint64_t kStack = 0x7ffe0000;
+  explicit Process(uint16_t machine = EM_X86_64) : machine_(machine) {
+    cie_ = machine == EM_X86_64 ? cfi.cie({0x0c, 7, 8, 0x90, 1}) : cfi.cie({0x0c, 31, 0}, "", 0, 30);
+  }
+  // A function at image address `start` (0x100 bytes) with these instructions from its first byte on.
+  void function(uint64_t start, std::vector<uint8_t> instructions) {
+    cfi.fde(cie_, start, 0x100, std::move(instructions));
+  }
+  void word(uint64_t at, uint64_t value) {
+    const size_t index = (at - kStack) / 8;
+    if (words_.size() <= index) words_.resize(index + 1);
+    words_[index] = value;
+  }
+  static uint64_t code(uint64_t image) { return kBias + image; }
+
+  NativeStack unwind(Registers registers) {
+    table_ = cfi.table(machine_);
+    ModuleMap map;
+    map.add(RemoteAddress(kBias), RemoteAddress(kBias + 0x100000), kBias, 0);
+    map.add(RemoteAddress(0x900000), RemoteAddress(0x910000), 0, kNoModule);
+    map.settle();
+    Unwinder unwinder(map, machine_, [this](uint32_t) { return &table_; });
+    UnwindInput input;
+    input.registers = registers;
+    input.stack_start = RemoteAddress(kStack);
+    input.stack = std::as_bytes(std::span(words_));
+    input.restarts = restarts;
+    input.read_more = more;
+    NativeStack out;
+    unwinder.unwind(input, out);
+    return out;
+  }
+
+  FrameBytes cfi;
+  std::vector<Restart> restarts;
+  std::function<bool(RemoteAddress, uint64_t&)> more;
+
+ private:
+  uint16_t machine_;
+  size_t cie_;
+  UnwindTable table_;
+  std::vector<uint64_t> words_;
+};
+
+Registers at(uint64_t pc, uint64_t sp, uint64_t fp = 0) {
+  return {RemoteAddress(pc), RemoteAddress(sp), fp, 0, true, false};
+}
+
+std::vector<uint64_t> pcs(const NativeStack& stack) {
+  std::vector<uint64_t> out;
+  for (const auto& frame : stack.frames) out.push_back(frame.pc.value);
+  return out;
+}
+
+constexpr uint64_t kStack = Process::kStack;
+// _start: undefined return address; main: 24 bytes of locals; leaf: none.
+Process three_functions() {
+  Process p;
+  p.function(0x1000, {0x07, 16});
+  p.function(0x2000, {0x0e, 32});
+  p.function(0x3000, {});
+  p.word(kStack, Process::code(0x2010));
+  p.word(kStack + 8 + 24, Process::code(0x1010));
+  p.word(kStack + 64, 0);
+  return p;
+}
+
+TEST(Unwinder, frames_own_the_stack_between_sp_and_cfa) {
+  Process p = three_functions();
+  const NativeStack stack = p.unwind(at(Process::code(0x3000), kStack));
+  EXPECT_EQ(stack.end, StackEnd::reached_end);
+  EXPECT_EQ(pcs(stack),
+            (std::vector<uint64_t>{Process::code(0x3000), Process::code(0x2010), Process::code(0x1010)}));
+  EXPECT_EQ(stack.frames[0].cfa, RemoteAddress(kStack + 8));
+  EXPECT_EQ(stack.frames[1].sp, RemoteAddress(kStack + 8));
+  EXPECT_EQ(stack.frames[1].cfa, RemoteAddress(kStack + 40));
+  EXPECT_EQ(stack.frames[1].found_by, FoundBy::cfi);
+  EXPECT_FALSE(stack.frames[1].exact_pc);
+  EXPECT_TRUE(stack.frames[0].exact_pc);
+}
+
+TEST(Unwinder, return_address_after_a_function_s_last_byte_is_looked_up_inside_it) {
+  Process p = three_functions();
+  p.word(kStack, Process::code(0x2100));  // main calls a function that never returns, as its last instruction
+  const NativeStack stack = p.unwind(at(Process::code(0x3000), kStack));
+  EXPECT_EQ(stack.end, StackEnd::reached_end);
+  EXPECT_EQ(stack.frames.size(), 3u);
+}
+
+TEST(Unwinder, dump_that_ends_early_is_completed_or_said) {
+  Process p = three_functions();
+  p.function(0x4000, {0x0e, 0x80, 0x40});  // 8 KiB of locals
+  p.word(kStack, Process::code(0x4010));
+  NativeStack stack = p.unwind(at(Process::code(0x3000), kStack));
+  EXPECT_EQ(stack.end, StackEnd::truncated);
+  EXPECT_EQ(stack.frames.size(), 2u);
+  p.more = [](RemoteAddress where, uint64_t& value) {
+    value = where == RemoteAddress(kStack + 8 + 8192 - 8) ? Process::code(0x1010) : 0;
+    return true;
+  };
+  stack = p.unwind(at(Process::code(0x3000), kStack));
+  EXPECT_EQ(stack.end, StackEnd::reached_end);
+  EXPECT_EQ(stack.frames.size(), 3u);
+  EXPECT_EQ(stack.read_more, 1u);
+}
+
+TEST(Unwinder, word_that_is_no_code_address_ends_the_stack) {
+  Process p = three_functions();
+  p.word(kStack + 32, 0x1234);
+  const NativeStack stack = p.unwind(at(Process::code(0x3000), kStack));
+  EXPECT_EQ(stack.end, StackEnd::bad_memory);
+  EXPECT_EQ(stack.frames.size(), 2u);
+}
+
+TEST(Unwinder, code_without_cfi_is_left_by_its_frame_pointer) {
+  Process p = three_functions();
+  // In memory without a file at 0x900000: rbp points at {caller's rbp, return address}.
+  p.word(kStack + 16, kStack + 56);
+  p.word(kStack + 24, Process::code(0x1010));
+  const NativeStack stack = p.unwind(at(0x900010, kStack, kStack + 16));
+  EXPECT_EQ(stack.end, StackEnd::reached_end);
+  ASSERT_EQ(stack.frames.size(), 2u);
+  EXPECT_EQ(stack.frames[0].module, kNoModule);
+  EXPECT_EQ(stack.frames[1].found_by, FoundBy::frame_pointer);
+}
+
+TEST(Unwinder, frame_pointer_that_is_a_number_is_not_followed) {
+  Process p = three_functions();
+  const NativeStack stack = p.unwind(at(0x900010, kStack, 12345));
+  EXPECT_EQ(stack.end, StackEnd::no_cfi);
+  EXPECT_EQ(stack.frames.size(), 1u);
+}
+
+TEST(Unwinder, stack_is_taken_up_again_at_the_next_python_entry) {
+  Process p = three_functions();
+  // The loop's frame ends at kStack + 40; its anchor lies 24 below.
+  p.restarts = {{RemoteAddress(kStack + 16), RemoteAddress(kStack + 40), -8, 0}};
+  const NativeStack stack = p.unwind(at(0x900010, kStack, 12345));
+  EXPECT_EQ(stack.end, StackEnd::reached_end);
+  EXPECT_EQ(pcs(stack), (std::vector<uint64_t>{0x900010, 0, Process::code(0x1010)}));
+  EXPECT_EQ(stack.frames[1].found_by, FoundBy::restart);
+  EXPECT_EQ(stack.frames[1].cfa, RemoteAddress(kStack + 40));
+}
+
+TEST(Unwinder, popped_frame_pointer_below_sp_is_taken_from_the_register) {
+  Process p;
+  p.function(0x1000, {0x07, 16});
+  p.function(0x2000, {0x0d, 6, 0x0e, 16, 0x86, 2});  // main: CFA = rbp + 16
+  // leaf in its epilogue, after pop %rbp: CFA = rsp + 8, "rbp at cfa-16" still stands, and lies below the
+  // bytes we have.
+  p.function(0x3000, {0x86, 2});
+  p.word(kStack, Process::code(0x2010));
+  p.word(kStack + 32, 0);
+  p.word(kStack + 40, Process::code(0x1010));
+  const NativeStack stack = p.unwind(at(Process::code(0x3000), kStack, kStack + 32));
+  EXPECT_EQ(stack.end, StackEnd::reached_end);
+  EXPECT_EQ(stack.frames.size(), 3u);
+}
+
+TEST(Unwinder, stack_that_does_not_shrink_ends) {
+  Process p;
+  p.function(0x2000, {0x0d, 6, 0x0e, 0});  // CFA = rbp
+  p.word(kStack, 0);
+  p.word(kStack + 8, Process::code(0x2010));
+  const NativeStack stack = p.unwind(at(Process::code(0x2000), kStack + 16, kStack + 16));
+  EXPECT_EQ(stack.end, StackEnd::bad_memory);
+}
+
+TEST(Unwinder, endless_stack_ends_at_the_cap) {
+  Process p;
+  p.function(0x3000, {});
+  p.more = [](RemoteAddress, uint64_t& value) {
+    value = Process::code(0x3010);
+    return true;
+  };
+  const NativeStack stack = p.unwind(at(Process::code(0x3000), kStack));
+  EXPECT_EQ(stack.end, StackEnd::too_deep);
+  EXPECT_EQ(stack.frames.size(), Unwinder::kMaxFrames);
+}
+
+TEST(Unwinder, signal_frame_gives_the_interrupted_registers_and_an_exact_pc) {
+  Process p = three_functions();
+  const size_t signal = p.cfi.cie({0x0c, 7, 8, 0x90, 1}, "zRS", 0);
+  p.cfi.fde(signal, 0x4fff, 0x20, {}, true);
+  const uint64_t handler_sp = kStack + 0x100;
+  p.word(handler_sp, Process::code(0x5000));  // the handler returns to the trampoline's first byte
+  const uint64_t context = handler_sp + 8;
+  p.word(context + 120, 77);                     // rbp
+  p.word(context + 160, kStack + 0x400);         // rsp
+  p.word(context + 168, Process::code(0x3000));  // rip: the first byte of a function
+  p.word(kStack + 0x400, Process::code(0x2010));
+  p.word(kStack + 0x408 + 24, Process::code(0x1010));
+  const NativeStack stack = p.unwind(at(Process::code(0x3080), handler_sp));
+  EXPECT_EQ(stack.end, StackEnd::reached_end);
+  EXPECT_EQ(pcs(stack),
+            (std::vector<uint64_t>{Process::code(0x3080), Process::code(0x5000), Process::code(0x3000),
+                                   Process::code(0x2010), Process::code(0x1010)}));
+  EXPECT_EQ(stack.frames[2].found_by, FoundBy::signal);
+  EXPECT_TRUE(stack.frames[2].exact_pc);
+}
+
+TEST(Unwinder, plt_entry_that_has_pushed_has_one_word_more) {
+  Process p = three_functions();
+  p.function(0x6000, {0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22});
+  NativeStack stack = p.unwind(at(Process::code(0x6020), kStack));
+  EXPECT_EQ(stack.frames[1].pc, RemoteAddress(Process::code(0x2010)));
+  p.word(kStack, 3);  // the number that the entry pushed
+  p.word(kStack + 8, Process::code(0x2010));
+  p.word(kStack + 16 + 24, Process::code(0x1010));
+  stack = p.unwind(at(Process::code(0x602b), kStack));
+  EXPECT_EQ(stack.end, StackEnd::reached_end);
+  EXPECT_EQ(stack.frames[1].pc, RemoteAddress(Process::code(0x2010)));
+}
+
+TEST(Unwinder, aarch64_leaf_returns_by_its_link_register_once) {
+  Process p(EM_AARCH64);
+  p.function(0x1000, {0x07, 30});
+  p.function(0x2000, {0x0e, 32, 0x9d, 4, 0x9e, 3});
+  p.function(0x3000, {});
+  p.word(kStack, kStack + 64);
+  p.word(kStack + 8, 0xab'0000'0000'0000 | Process::code(0x1010));  // with a pointer authentication code
+  p.word(kStack + 64, 0);
+  Registers registers = at(Process::code(0x3000), kStack, kStack);
+  registers.lr = Process::code(0x2010);
+  registers.lr_known = true;
+  const NativeStack stack = p.unwind(registers);
+  EXPECT_EQ(stack.end, StackEnd::reached_end);
+  EXPECT_EQ(pcs(stack),
+            (std::vector<uint64_t>{Process::code(0x3000), Process::code(0x2010), Process::code(0x1010)}));
+  p.word(kStack + 8, Process::code(0x3010));  // a caller that claims to be a leaf: its link register is gone
+  EXPECT_EQ(p.unwind(registers).end, StackEnd::bad_memory);
+}
+
+TEST(ModuleMap, range_that_overlaps_an_earlier_one_is_dropped) {
+  ModuleMap map;
+  map.add(RemoteAddress(0x1000), RemoteAddress(0x3000), 0, 1);
+  map.add(RemoteAddress(0x2000), RemoteAddress(0x4000), 0, 2);
+  map.settle();
+  EXPECT_EQ(map.find(RemoteAddress(0x2800))->module, 1u);
+  EXPECT_EQ(map.find(RemoteAddress(0x3000)), nullptr);
+  EXPECT_EQ(map.find(RemoteAddress(0xfff)), nullptr);
+}
+
+}  // namespace
+}  // namespace phlox::unwind
