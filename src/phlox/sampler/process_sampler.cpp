@@ -486,6 +486,7 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
     return reading;
   }
   reading.whole = true;
+  if (config_.on_stack) config_.on_stack(slot.index, std::span(frames_).first(count));
   return reading;
 }
 

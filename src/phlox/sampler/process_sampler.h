@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,6 +48,9 @@ class ProcessSampler {
     bool isolated_cpus = false;
     // Where the C library keeps rseq.cpu_id, from the thread pointer; none: ask /proc.
     std::optional<int64_t> rseq_cpu_offset;
+    // Called for each whole stack (leaf first) while its thread still stands still; again when the proof fails and it is
+    // read anew. The thread's number as in ThreadRecord.
+    std::function<void(uint32_t thread, std::span<const python::RawFrame>)> on_stack;
   };
 
   ProcessSampler(const Config& config, const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring);

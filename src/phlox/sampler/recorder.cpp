@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,14 +15,11 @@
 #include <thread>
 
 #include "phlox/base/descriptor.h"
-#include "phlox/memory/process_memory.h"
 #include "phlox/profile/tally.h"
-#include "phlox/python/locate.h"
-#include "phlox/python/thread_names.h"
 
 #include "phlox/sampler/consumer.h"
+#include "phlox/sampler/program.h"
 #include "phlox/sampler/sampler_thread.h"
-#include "phlox/target/process.h"
 
 namespace phlox::sampler {
 namespace {
@@ -36,59 +32,6 @@ constexpr Nanoseconds kDrainEvery = kSecond / 40;
 constexpr Nanoseconds kProgressEvery = kSecond / 10;
 constexpr Nanoseconds kCommitEvery = kSecond / 4;
 constexpr Nanoseconds kNamesEvery = kSecond / 2;
-// While the interpreter of a launched program comes up.
-constexpr Nanoseconds kFirstPause = 200'000;
-constexpr Nanoseconds kLongestPause = 20'000'000;
-
-void pause_for(Nanoseconds time) {
-  const timespec t{time / kSecond, time % kSecond};
-  ::nanosleep(&t, nullptr);
-}
-
-// What tells one program image from the next in the same process: execve gives a new stack (its start is random) and often a
-// new executable.
-struct Image {
-  std::string executable;
-  uint64_t start_stack = 0;
-  friend bool operator==(const Image&, const Image&) = default;
-};
-
-std::string link_of(const std::string& path) {
-  char text[4096];
-  const ssize_t size = ::readlink(path.c_str(), text, sizeof text);
-  return size < 0 ? std::string() : std::string(text, static_cast<size_t>(size));
-}
-
-Image image_of(pid_t pid) {
-  Image image;
-  image.executable = link_of(fmt::format("/proc/{}/exe", pid));
-  if (FILE* f = std::fopen(fmt::format("/proc/{}/stat", pid).c_str(), "re")) {
-    char text[2048];
-    const size_t size = std::fread(text, 1, sizeof text - 1, f);
-    std::fclose(f);
-    text[size] = 0;
-    // Field 28, startstack (fs/proc/array.c); 0 without the right to attach.
-    if (const char* at = std::strrchr(text, ')')) {
-      for (int field = 2; field < 28 && at != nullptr; ++field) at = std::strchr(at + 1, ' ');
-      if (at != nullptr) image.start_stack = std::strtoull(at + 1, nullptr, 10);
-    }
-  }
-  return image;
-}
-
-}  // namespace
-
-// One program of the process: from where its interpreter is up until it ends or calls execve.
-struct Program {
-  Program(pid_t pid_, python::Interpreter found) : memory(pid_), interpreter(std::move(found)) {}
-  memory::ProcessMemory memory;
-  python::Interpreter interpreter;
-  Image image;
-  std::optional<int64_t> rseq_cpu_offset;
-};
-
-namespace {
-
 class LiveRecorder : public Recorder {
  public:
   LiveRecorder(pid_t pid, const Options& options, Descriptor pidfd, std::unique_ptr<Program> program)
@@ -98,8 +41,7 @@ class LiveRecorder : public Recorder {
               const std::function<void(const Progress&)>& progress) override;
 
   std::string description() const override {
-    const auto& found = program_->interpreter;
-    return fmt::format("CPython {} ({}), found by {}", found.version, found.build, found.found_by);
+    return program_->description();
   }
 
  private:
@@ -220,25 +162,7 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
   const auto name_threads = [&] {
     auto& live = consumer.live_threads();
     if (std::none_of(live.begin(), live.end(), [](const auto& t) { return t.row.name.empty(); })) return;
-    constexpr int kMaxInterpreters = 1024;
-    RemoteAddress at;
-    program_->memory.read_value(interpreter.interpreters_head, at.value);
-    for (int i = 0; is_plausible(at) && i < kMaxInterpreters; ++i) {
-      // Nothing, or a part, while the program changes them: next time.
-      if (const auto names = python::read_thread_names(interpreter.layout, program_->memory, at)) {
-        for (const auto& [python_id, name] : names->names) {
-          for (auto& thread : live) {
-            if (thread.row.python_id != python_id || thread.row.name == name) continue;
-            thread.row.name = name;
-            consumer.put_thread(thread);
-          }
-        }
-      }
-      if (!interpreter.layout.interpreter.next.present() ||
-          !program_->memory.read_value(at + *interpreter.layout.interpreter.next, at.value)) {
-        break;
-      }
-    }
+    program_->name_threads(consumer);
   };
   for (;;) {
     if (stop.load(std::memory_order_relaxed)) break;
@@ -319,50 +243,14 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
   return end;
 }
 
-// The interpreter of the program that runs in the process now. `patient`: it may still be coming up.
-Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd, bool patient, const std::atomic<bool>& stop) {
-  Nanoseconds pause = kFirstPause;
-  for (;;) {
-    const Image image = image_of(pid);
-    auto found = python::locate(pid);
-    if (found) {
-      auto program = std::make_unique<Program>(pid, std::move(*found));
-      program->image = image;
-      if (const auto offset = target::find_rseq_offset(pid)) program->rseq_cpu_offset = *offset + 4;  // struct rseq: cpu_id
-      return program;
-    }
-    pollfd poll{pidfd.get(), POLLIN, 0};
-    const bool gone = ::poll(&poll, 1, 0) > 0;
-    const bool may_come = found.error().kind == ErrorKind::not_python || found.error().kind == ErrorKind::target_state;
-    if (!patient || gone || !may_come || stop.load(std::memory_order_relaxed)) {
-      if (gone) {
-        return fail(ErrorKind::target_gone, fmt::format("process {} ended before a Python was running in it", pid),
-                    "is the command a Python program? phlox record -- python3 app.py");
-      }
-      return fail(found);
-    }
-    pause_for(pause);
-    pause = std::min(pause * 5 / 4, kLongestPause);
-  }
-}
-
 Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
                           const std::function<void(const Progress&)>& progress) {
   Outcome outcome;
   start_ = clock_now();
   cpu_start_ = clock_now(CLOCK_PROCESS_CPUTIME_ID);
-  utsname host{};
-  ::uname(&host);
-  sink.put_meta("phlox_version", PHLOX_VERSION);
-  sink.put_meta("host", host.nodename);
-  sink.put_meta("kernel", fmt::format("{} {}", host.sysname, host.release));
-  sink.put_meta("machine", host.machine);
-  sink.put_meta("clock", "CLOCK_MONOTONIC");
-  sink.put_meta("start_monotonic_ns", std::to_string(start_));
-  sink.put_meta("start_unix_ns", std::to_string(clock_now(CLOCK_REALTIME)));
+  put_host(sink, start_);
   sink.put_meta("command_line", options_.command_line);
   sink.put_meta("rate_hz", fmt::format("{:g}", options_.rate_hz));
-  sink.put_meta("cpus", std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)));
   profile::Event event;
   event.kind = profile::EventKind::recording_start;
   event.time = start_;
@@ -372,16 +260,7 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   uint32_t next_process = 1;
   for (;;) {
     const profile::ProcessId id(next_process++);
-    const auto facts = target::read_process(pid_);
-    process_row_ = {};
-    process_row_.pid = pid_;
-    process_row_.namespace_pid = facts.namespace_pid != 0 ? facts.namespace_pid : pid_;
-    process_row_.executable = facts.executable;
-    process_row_.command_line = facts.command_line;
-    process_row_.python_version = program_->interpreter.version;
-    process_row_.python_build = program_->interpreter.build;
-    process_row_.found_by = program_->interpreter.found_by;
-    process_row_.start = clock_now();
+    process_row_ = program_->process_row();
     if (!program_->interpreter.warning.empty()) outcome.warnings.push_back(program_->interpreter.warning);
     put_process(sink, id, 0, "", "");
     event.kind = profile::EventKind::process_start;
@@ -433,21 +312,17 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
 }  // namespace
 
 Result<std::unique_ptr<Recorder>> Recorder::attach(pid_t pid, const Options& options, const std::atomic<bool>& stop) {
-  Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!pidfd) {
-    return errno == ESRCH || errno == EINVAL
-               ? fail(ErrorKind::no_such_process, fmt::format("no process with id {}", pid), "list Python processes with: pgrep -a python")
-               : fail(ErrorKind::system, fmt::format("cannot watch process {}: {} (pidfd_open)", pid, std::strerror(errno)));
-  }
+  auto pidfd = watch(pid);
+  if (!pidfd) return fail(pidfd);
   // Descriptors are kept open for each thread: take what the hard limit grants.
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
     files.rlim_cur = files.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &files);
   }
-  auto program = find_program(pid, pidfd, options.launched, stop);
+  auto program = find_program(pid, *pidfd, options.launched, stop);
   if (!program) return fail(program);
-  return std::make_unique<LiveRecorder>(pid, options, std::move(pidfd), std::move(*program));
+  return std::make_unique<LiveRecorder>(pid, options, std::move(*pidfd), std::move(*program));
 }
 
 }  // namespace phlox::sampler

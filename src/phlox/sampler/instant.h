@@ -1,0 +1,35 @@
+// One look at a process, for `dump`: the same turn, proof and consumer as a recording, once. Everything goes to a Sink.
+// Stays in the ordinary scheduling class, so that reading variables never holds a CPU against anybody.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "phlox/base/result.h"
+#include "phlox/profile/sink.h"
+#include "phlox/python/locals.h"
+
+namespace phlox::sampler {
+
+struct InstantOptions {
+  bool locals = false;
+  python::LocalsLimits limits;
+};
+
+// The variables of one frame: the `depth`-th Python frame of the thread's stack, leaf first, from 0.
+struct FrameLocals {
+  profile::ThreadId thread;
+  size_t depth = 0;
+  std::vector<python::Local> variables;
+};
+
+struct Instant {
+  std::string description;  // "CPython 3.12.1 (default), found by …"
+  std::vector<FrameLocals> locals;
+};
+
+Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sink& sink);
+
+}  // namespace phlox::sampler

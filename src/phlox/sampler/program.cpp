@@ -1,0 +1,144 @@
+#include "phlox/sampler/program.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "phlox/python/locate.h"
+#include "phlox/python/thread_names.h"
+#include "phlox/target/process.h"
+
+namespace phlox::sampler {
+namespace {
+
+// While the interpreter of a launched program comes up.
+constexpr Nanoseconds kFirstPause = 200'000;
+constexpr Nanoseconds kLongestPause = 20'000'000;
+constexpr int kMaxInterpreters = 1024;
+
+void pause_for(Nanoseconds time) {
+  const timespec t{time / kSecond, time % kSecond};
+  ::nanosleep(&t, nullptr);
+}
+
+std::string link_of(const std::string& path) {
+  char text[4096];
+  const ssize_t size = ::readlink(path.c_str(), text, sizeof text);
+  return size < 0 ? std::string() : std::string(text, static_cast<size_t>(size));
+}
+
+}  // namespace
+
+Image image_of(pid_t pid) {
+  Image image;
+  image.executable = link_of(fmt::format("/proc/{}/exe", pid));
+  if (FILE* f = std::fopen(fmt::format("/proc/{}/stat", pid).c_str(), "re")) {
+    char text[2048];
+    const size_t size = std::fread(text, 1, sizeof text - 1, f);
+    std::fclose(f);
+    text[size] = 0;
+    // Field 28, startstack (fs/proc/array.c); 0 without the right to attach.
+    if (const char* at = std::strrchr(text, ')')) {
+      for (int field = 2; field < 28 && at != nullptr; ++field) at = std::strchr(at + 1, ' ');
+      if (at != nullptr) image.start_stack = std::strtoull(at + 1, nullptr, 10);
+    }
+  }
+  return image;
+}
+
+std::string Program::description() const {
+  return fmt::format("CPython {} ({}), found by {}", interpreter.version, interpreter.build, interpreter.found_by);
+}
+
+profile::Process Program::process_row() const {
+  const auto facts = target::read_process(pid);
+  profile::Process row;
+  row.pid = pid;
+  row.namespace_pid = facts.namespace_pid != 0 ? facts.namespace_pid : pid;
+  row.executable = facts.executable;
+  row.command_line = facts.command_line;
+  row.python_version = interpreter.version;
+  row.python_build = interpreter.build;
+  row.found_by = interpreter.found_by;
+  row.start = clock_now();
+  return row;
+}
+
+void Program::name_threads(Consumer& consumer) {
+  auto& live = consumer.live_threads();
+  RemoteAddress at;
+  memory.read_value(interpreter.interpreters_head, at.value);
+  for (int i = 0; is_plausible(at) && i < kMaxInterpreters; ++i) {
+    if (const auto names = python::read_thread_names(interpreter.layout, memory, at)) {
+      for (const auto& [python_id, name] : names->names) {
+        for (auto& thread : live) {
+          if (thread.row.python_id != python_id || thread.row.name == name) continue;
+          thread.row.name = name;
+          consumer.put_thread(thread);
+        }
+      }
+    }
+    if (!interpreter.layout.interpreter.next.present() ||
+        !memory.read_value(at + *interpreter.layout.interpreter.next, at.value)) {
+      break;
+    }
+  }
+}
+
+Result<Descriptor> watch(pid_t pid) {
+  Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (pidfd) return pidfd;
+  if (errno == ESRCH || errno == EINVAL) {
+    return fail(ErrorKind::no_such_process, fmt::format("no process with id {}", pid), "list Python processes with: pgrep -a python");
+  }
+  return fail(ErrorKind::system, fmt::format("cannot watch process {}: {} (pidfd_open)", pid, std::strerror(errno)));
+}
+
+Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd, bool patient, const std::atomic<bool>& stop) {
+  Nanoseconds pause = kFirstPause;
+  for (;;) {
+    const Image image = image_of(pid);
+    auto found = python::locate(pid);
+    if (found) {
+      auto program = std::make_unique<Program>(pid, std::move(*found));
+      program->image = image;
+      if (const auto offset = target::find_rseq_offset(pid)) program->rseq_cpu_offset = *offset + 4;  // struct rseq: cpu_id
+      return program;
+    }
+    pollfd poll{pidfd.get(), POLLIN, 0};
+    const bool gone = ::poll(&poll, 1, 0) > 0;
+    const bool may_come = found.error().kind == ErrorKind::not_python || found.error().kind == ErrorKind::target_state;
+    if (!patient || gone || !may_come || stop.load(std::memory_order_relaxed)) {
+      if (gone) {
+        return fail(ErrorKind::target_gone, fmt::format("process {} ended before a Python was running in it", pid),
+                    "is the command a Python program? phlox record -- python3 app.py");
+      }
+      return fail(found);
+    }
+    pause_for(pause);
+    pause = std::min(pause * 5 / 4, kLongestPause);
+  }
+}
+
+void put_host(profile::Sink& sink, Nanoseconds start) {
+  utsname host{};
+  ::uname(&host);
+  sink.put_meta("phlox_version", PHLOX_VERSION);
+  sink.put_meta("host", host.nodename);
+  sink.put_meta("kernel", fmt::format("{} {}", host.sysname, host.release));
+  sink.put_meta("machine", host.machine);
+  sink.put_meta("cpus", std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)));
+  sink.put_meta("clock", "CLOCK_MONOTONIC");
+  sink.put_meta("start_monotonic_ns", std::to_string(start));
+  sink.put_meta("start_unix_ns", std::to_string(clock_now(CLOCK_REALTIME)));
+}
+
+}  // namespace phlox::sampler
