@@ -1,5 +1,6 @@
-// Reads a recording into memory. The file may come from anybody: it is opened read-only with what SQLite would let a file
-// do to us switched off, and every number is checked before it becomes an id or an enum. Never writes, never crashes.
+// Reads a recording into memory. The file may come from anybody: it is opened read-only with what SQLite
+// would let a file do to us switched off, and every number is checked before it becomes an id or an enum.
+// Never writes, never crashes.
 #pragma once
 
 #include <string>
@@ -9,8 +10,10 @@
 
 namespace phlox::recording {
 
-// A recording that was cut off, or is still being written, reads like any other as far as it was committed, as long as its
-// "-wal" file lies beside it. ErrorKind::input: not a recording, a newer or damaged one; the message says which and where.
+// A recording that was cut off, or is still being written, reads like any other as far as it was committed,
+// as long as its
+// "-wal" file lies beside it. ErrorKind::input: not a recording, a newer or damaged one; the message says
+// which and where.
 Result<profile::Profile> read(const std::string& path);
 
 }  // namespace phlox::recording

@@ -8,6 +8,9 @@ inline constexpr int kApplicationId = 0x50686c78;
 // PRAGMA user_version. Readers take this one; a change that older readers would misread raises it.
 inline constexpr int kSchemaVersion = 1;
 
+// A sample row is to stay within 30 bytes (a million rows, docs/recording.md has the measurement). Hence the
+// states of a thread are rows of their own, few and shared, `start_us` counts from the first sample instead
+// of the boot of the host (4 bytes instead of 8), and the row number is the id.
 inline constexpr const char* kSchema = R"sql(
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE process (
@@ -23,14 +26,43 @@ CREATE TABLE frame (
   first_line INTEGER NOT NULL, line INTEGER NOT NULL, module INTEGER, address INTEGER NOT NULL, inlined_in INTEGER,
   found_by TEXT NOT NULL);
 CREATE TABLE stack (id INTEGER PRIMARY KEY, parent INTEGER, frame INTEGER NOT NULL);
+CREATE TABLE state (
+  id INTEGER PRIMARY KEY, cpu INTEGER NOT NULL, gil INTEGER NOT NULL, collecting INTEGER NOT NULL, system_call INTEGER,
+  quality INTEGER NOT NULL, cpu_number INTEGER);
 CREATE TABLE sample (
-  id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, start_ns INTEGER NOT NULL, wall_ns INTEGER NOT NULL, cpu_ns INTEGER NOT NULL,
-  samples INTEGER NOT NULL, cpu_number INTEGER, stack INTEGER, cpu_state INTEGER NOT NULL, gil_state INTEGER NOT NULL,
-  collecting INTEGER NOT NULL, system_call INTEGER, quality INTEGER NOT NULL);
+  start_us INTEGER NOT NULL, wall_ns INTEGER NOT NULL, cpu_ns INTEGER NOT NULL, samples INTEGER NOT NULL, thread INTEGER NOT NULL,
+  stack INTEGER, state INTEGER NOT NULL);
 CREATE TABLE event (
   id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, time_ns INTEGER NOT NULL, process INTEGER, thread INTEGER, value INTEGER NOT NULL,
   text TEXT NOT NULL);
 CREATE TABLE tally (process INTEGER NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL, PRIMARY KEY (process, name)) WITHOUT ROWID;
+
+CREATE VIEW stretch AS
+SELECT sample.rowid AS id, thread, start_us / 1e6 AS start_s, wall_ns / 1e6 AS wall_ms, cpu_ns / 1e6 AS cpu_ms, samples, stack,
+  CASE cpu WHEN 1 THEN 'running' WHEN 2 THEN 'runnable' WHEN 3 THEN 'blocked' ELSE 'unknown' END AS cpu,
+  CASE gil WHEN 1 THEN 'none' WHEN 2 THEN 'holds' WHEN 3 THEN 'waits' WHEN 4 THEN 'not applicable' ELSE 'unknown' END AS gil,
+  collecting, system_call,
+  CASE quality WHEN 0 THEN 'ok' WHEN 1 THEN 'cut' WHEN 2 THEN 'unproved' WHEN 3 THEN 'detached' ELSE 'rejected' END AS quality,
+  cpu_number
+FROM sample JOIN state ON state.id = sample.state;
+
+CREATE VIEW function_self AS
+SELECT qualified_name, file, first_line, sum(wall) / 1e9 AS wall_s, sum(cpu) / 1e9 AS cpu_s, sum(looks) AS samples
+FROM (SELECT stack, sum(wall_ns) AS wall, sum(cpu_ns) AS cpu, sum(samples) AS looks FROM sample GROUP BY stack) AS s
+  JOIN stack ON stack.id = s.stack JOIN frame ON frame.id = stack.frame
+GROUP BY qualified_name, file, first_line;
+
+CREATE VIEW function_total AS
+WITH RECURSIVE
+  s AS MATERIALIZED (SELECT stack, sum(wall_ns) AS wall, sum(cpu_ns) AS cpu, sum(samples) AS looks
+                     FROM sample WHERE stack IS NOT NULL GROUP BY stack),
+  up (leaf, stack) AS (SELECT stack, stack FROM s UNION ALL
+                       SELECT leaf, parent FROM up JOIN stack ON stack.id = up.stack WHERE parent IS NOT NULL),
+  seen AS (SELECT DISTINCT leaf, qualified_name, file, first_line
+           FROM up JOIN stack ON stack.id = up.stack JOIN frame ON frame.id = stack.frame)
+SELECT qualified_name, file, first_line, sum(wall) / 1e9 AS wall_s, sum(cpu) / 1e9 AS cpu_s, sum(looks) AS samples
+FROM seen JOIN s ON s.stack = seen.leaf
+GROUP BY qualified_name, file, first_line;
 )sql";
 
 }  // namespace phlox::recording

@@ -24,10 +24,7 @@ class Row {
     return *this;
   }
   template <class Enum>
-    requires std::is_enum_v<Enum>
-  Row& value(Enum e) {
-    return integer(static_cast<int64_t>(e));
-  }
+  requires std::is_enum_v<Enum> Row& value(Enum e) { return integer(static_cast<int64_t>(e)); }
   // Rows refer by id; none is NULL.
   template <class Tag>
   Row& id(Id<Tag> id) {
@@ -60,37 +57,53 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::opt
   for (const char* suffix : {"-wal", "-shm", "-journal"}) ::unlink((path + suffix).c_str());
   struct stat there {};
   if (::lstat(path.c_str(), &there) == 0) {
-    if (!S_ISREG(there.st_mode)) return fail(ErrorKind::output, fmt::format("cannot write {}: it is there and not a regular file", path));
-    if (::unlink(path.c_str()) != 0) return fail(ErrorKind::output, fmt::format("cannot replace {}: {}", path, std::strerror(errno)));
+    if (!S_ISREG(there.st_mode))
+      return fail(ErrorKind::output,
+                  fmt::format("cannot write {}: it is there and not a regular file", path));
+    if (::unlink(path.c_str()) != 0)
+      return fail(ErrorKind::output, fmt::format("cannot replace {}: {}", path, std::strerror(errno)));
   }
   {
     Descriptor file(::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!file) return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, std::strerror(errno)), "choose another file with -o FILE");
+    if (!file)
+      return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, std::strerror(errno)),
+                  "choose another file with -o FILE");
     if (owner && ::fchown(file.get(), owner->user, owner->group) != 0) {
-      return fail(ErrorKind::output, fmt::format("cannot give {} to user {}: {}", path, owner->user, std::strerror(errno)));
+      return fail(ErrorKind::output,
+                  fmt::format("cannot give {} to user {}: {}", path, owner->user, std::strerror(errno)));
     }
   }
   std::unique_ptr<Writer> writer(new Writer());
   writer->path_ = path;
   writer->owner_ = owner;
-  if (sqlite3_open_v2(path.c_str(), &writer->database_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX, nullptr) != SQLITE_OK) {
-    return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, sqlite3_errmsg(writer->database_)));
+  if (sqlite3_open_v2(path.c_str(), &writer->database_,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX,
+                      nullptr) != SQLITE_OK) {
+    return fail(ErrorKind::output,
+                fmt::format("cannot write {}: {}", path, sqlite3_errmsg(writer->database_)));
   }
   // A reader that looks at the growing file must not stop us for long.
   sqlite3_busy_timeout(writer->database_, 2000);
-  // The log is folded in every 4 MiB; synchronous=NORMAL survives a killed process, and loses at most the last commits with the power.
+  // The tables go into the file itself, not into the log, so that a copy made without its "-wal" is an empty
+  // recording rather than a riddle. The log is folded in every 4 MiB; synchronous=NORMAL survives a killed
+  // process, and loses at most the last commits with the power.
   const std::string setup = fmt::format(
-      "PRAGMA page_size=4096; PRAGMA application_id={}; PRAGMA user_version={}; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-      "PRAGMA wal_autocheckpoint=1000; PRAGMA cache_size=-2000; PRAGMA temp_store=MEMORY; BEGIN; {} COMMIT;",
+      "PRAGMA page_size=4096; PRAGMA synchronous=OFF; PRAGMA application_id={}; PRAGMA user_version={}; "
+      "BEGIN; {} COMMIT;"
+      "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=1000; PRAGMA "
+      "cache_size=-2000;"
+      "PRAGMA temp_store=MEMORY;",
       kApplicationId, kSchemaVersion, kSchema);
   char* message = nullptr;
   if (sqlite3_exec(writer->database_, setup.c_str(), nullptr, nullptr, &message) != SQLITE_OK) {
     const std::string why = message != nullptr ? message : "unknown";
     sqlite3_free(message);
-    return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, why), "is there room on the file system? df -h");
+    return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, why),
+                "is there room on the file system? df -h");
   }
   if (owner) {
-    for (const char* suffix : {"-wal", "-shm"}) (void)!::chown((path + suffix).c_str(), owner->user, owner->group);
+    for (const char* suffix : {"-wal", "-shm"})
+      (void)!::chown((path + suffix).c_str(), owner->user, owner->group);
   }
   Writer& w = *writer;
   w.meta_ = w.prepare("INSERT OR REPLACE INTO meta VALUES (?,?)");
@@ -99,7 +112,11 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::opt
   w.module_ = w.prepare("INSERT OR REPLACE INTO module VALUES (?,?,?,?)");
   w.frame_ = w.prepare("INSERT OR REPLACE INTO frame VALUES (?,?,?,?,?,?,?,?,?,?,?)");
   w.stack_ = w.prepare("INSERT OR REPLACE INTO stack VALUES (?,?,?)");
-  w.sample_ = w.prepare("INSERT OR REPLACE INTO sample VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  w.state_ = w.prepare("INSERT INTO state VALUES (?,?,?,?,?,?,?)");
+  w.sample_ = w.prepare(
+      "INSERT INTO sample (rowid, start_us, wall_ns, cpu_ns, samples, thread, stack, state) VALUES "
+      "(?,?,?,?,?,?,?,?)");
+  w.grown_sample_ = w.prepare("UPDATE sample SET wall_ns=?, cpu_ns=?, samples=?, state=? WHERE rowid=?");
   w.event_ = w.prepare("INSERT INTO event VALUES (NULL,?,?,?,?,?,?)");
   w.tally_ = w.prepare("INSERT OR REPLACE INTO tally VALUES (?,?,?)");
   if (w.failed_) return fail(w.error_.kind, w.error_.message);
@@ -107,7 +124,9 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::opt
 }
 
 Writer::~Writer() {
-  for (sqlite3_stmt* s : {meta_, process_, thread_, module_, frame_, stack_, sample_, event_, tally_}) sqlite3_finalize(s);
+  for (sqlite3_stmt* s :
+       {meta_, process_, thread_, module_, frame_, stack_, state_, sample_, grown_sample_, event_, tally_})
+    sqlite3_finalize(s);
   sqlite3_close(database_);
 }
 
@@ -123,7 +142,8 @@ void Writer::note_error() {
 
 sqlite3_stmt* Writer::prepare(const char* sql) {
   sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v3(database_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr) != SQLITE_OK) note_error();
+  if (sqlite3_prepare_v3(database_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr) != SQLITE_OK)
+    note_error();
   return statement;
 }
 
@@ -145,15 +165,34 @@ void Writer::put_meta(std::string_view key, std::string_view value) {
 }
 
 void Writer::put_process(profile::ProcessId id, const profile::Process& p) {
-  Row(process_).id(id).integer(p.pid).integer(p.namespace_pid).id(p.parent).text(p.executable).text(p.command_line)
-      .text(p.python_version).text(p.python_build).text(p.found_by).text(p.way_of_reading).integer(p.start).integer(p.end)
+  Row(process_)
+      .id(id)
+      .integer(p.pid)
+      .integer(p.namespace_pid)
+      .id(p.parent)
+      .text(p.executable)
+      .text(p.command_line)
+      .text(p.python_version)
+      .text(p.python_build)
+      .text(p.found_by)
+      .text(p.way_of_reading)
+      .integer(p.start)
+      .integer(p.end)
       .text(p.how_ended);
   step(process_);
 }
 
 void Writer::put_thread(profile::ThreadId id, const profile::Thread& t) {
-  Row(thread_).id(id).id(t.process).integer(t.tid).integer(static_cast<int64_t>(t.python_id)).integer(t.interpreter).text(t.name)
-      .text(t.kernel_name).integer(t.start).integer(t.end);
+  Row(thread_)
+      .id(id)
+      .id(t.process)
+      .integer(t.tid)
+      .integer(static_cast<int64_t>(t.python_id))
+      .integer(t.interpreter)
+      .text(t.name)
+      .text(t.kernel_name)
+      .integer(t.start)
+      .integer(t.end);
   step(thread_);
 }
 
@@ -163,8 +202,18 @@ void Writer::put_module(profile::ModuleId id, const profile::Module& m) {
 }
 
 void Writer::put_frame(profile::FrameId id, const profile::Frame& f) {
-  Row(frame_).id(id).value(f.kind).text(f.function).text(f.qualified_name).text(f.file).integer(f.first_line).integer(f.line)
-      .id(f.module).integer(static_cast<int64_t>(f.address)).id(f.inlined_in).text(f.found_by);
+  Row(frame_)
+      .id(id)
+      .value(f.kind)
+      .text(f.function)
+      .text(f.qualified_name)
+      .text(f.file)
+      .integer(f.first_line)
+      .integer(f.line)
+      .id(f.module)
+      .integer(static_cast<int64_t>(f.address))
+      .id(f.inlined_in)
+      .text(f.found_by);
   step(frame_);
 }
 
@@ -173,9 +222,49 @@ void Writer::put_stack(profile::StackId id, const profile::Stack& s) {
   step(stack_);
 }
 
+int64_t Writer::state_of(const profile::Sample& s) {
+  const uint64_t key = static_cast<uint64_t>(s.cpu_state) | static_cast<uint64_t>(s.gil_state) << 8 |
+                       uint64_t{s.collecting} << 16 | static_cast<uint64_t>(s.quality) << 24 |
+                       uint64_t{static_cast<uint16_t>(s.system_call)} << 32 |
+                       uint64_t{static_cast<uint16_t>(s.cpu_number)} << 48;
+  const auto [at, fresh] = states_.try_emplace(key, static_cast<int64_t>(states_.size() + 1));
+  if (fresh) {
+    Row(state_)
+        .integer(at->second)
+        .value(s.cpu_state)
+        .value(s.gil_state)
+        .integer(s.collecting)
+        .non_negative(s.system_call)
+        .value(s.quality)
+        .non_negative(s.cpu_number);
+    step(state_);
+  }
+  return at->second;
+}
+
 void Writer::put_sample(profile::SampleId id, const profile::Sample& s) {
-  Row(sample_).id(id).id(s.thread).integer(s.start).integer(s.wall).integer(s.cpu).integer(s.samples).non_negative(s.cpu_number)
-      .id(s.stack).value(s.cpu_state).value(s.gil_state).integer(s.collecting).non_negative(s.system_call).value(s.quality);
+  if (!epoch_) {
+    epoch_ = s.start;
+    put_meta("sample_epoch_ns", std::to_string(s.start));
+  }
+  const int64_t state = state_of(s);
+  if (id.value <= last_sample_) {
+    Row(grown_sample_).integer(s.wall).integer(s.cpu).integer(s.samples).integer(state).id(id);
+    return step(grown_sample_);
+  }
+  last_sample_ = id.value;
+  // Down to the microsecond, for times before the first sample too.
+  const Nanoseconds since = s.start - *epoch_;
+  const Nanoseconds start_us = since >= 0 ? since / 1000 : -((-since + 999) / 1000);
+  Row(sample_)
+      .id(id)
+      .integer(start_us)
+      .integer(s.wall)
+      .integer(s.cpu)
+      .integer(s.samples)
+      .id(s.thread)
+      .id(s.stack)
+      .integer(state);
   step(sample_);
 }
 
@@ -203,13 +292,19 @@ Result<void> Writer::commit() {
 
 Result<void> Writer::finish() {
   auto committed = commit();
-  for (sqlite3_stmt** s : {&meta_, &process_, &thread_, &module_, &frame_, &stack_, &sample_, &event_, &tally_}) {
+  for (sqlite3_stmt** s : {&meta_, &process_, &thread_, &module_, &frame_, &stack_, &state_, &sample_,
+                           &grown_sample_, &event_, &tally_}) {
     sqlite3_finalize(*s);
     *s = nullptr;
   }
-  // Out of write-ahead mode: the log is folded in and removed. On a full disk this fails, and the log stays, which still reads.
+  // Out of write-ahead mode: the log is folded in and removed. Where that fails the log stays, which still
+  // reads.
   const int folded = sqlite3_exec(database_, "PRAGMA journal_mode=DELETE", nullptr, nullptr, nullptr);
   if (folded != SQLITE_OK) note_error();
+  if (committed && (folded == SQLITE_BUSY || folded == SQLITE_LOCKED)) {
+    error_.message = fmt::format("another program is reading {}: {}-wal stays beside it", path_, path_);
+    error_.hint = "nothing is lost; keep the two files together";
+  }
   sqlite3_close(database_);
   database_ = nullptr;
   if (!committed) return committed;

@@ -1,5 +1,6 @@
-// Writes a recording while it grows. Crash-safe: rows are durable at each commit() (four times a second), so a killed recorder
-// leaves a file that opens and is at most half a second short; finish() folds everything into one file.
+// Writes a recording while it grows. Crash-safe: rows are durable at each commit() (four times a second), so
+// a killed recorder leaves a file that opens and is at most half a second short; finish() folds everything
+// into one file.
 #pragma once
 
 #include <sys/types.h>
@@ -7,6 +8,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+
+#include <tsl/robin_map.h>
 
 #include "phlox/base/result.h"
 #include "phlox/profile/sink.h"
@@ -23,7 +26,8 @@ struct Owner {
 
 class Writer : public profile::Sink {
  public:
-  // Makes the file, mode 0600, in place of one that was there; it belongs to `owner` when given (under sudo: the calling user).
+  // Makes the file, mode 0600, in place of one that was there; it belongs to `owner` when given (under sudo:
+  // the calling user).
   static Result<std::unique_ptr<Writer>> create(const std::string& path, std::optional<Owner> owner = {});
   ~Writer() override;
   Writer(const Writer&) = delete;
@@ -41,7 +45,9 @@ class Writer : public profile::Sink {
 
   // After an error (the disk is full) what was committed before stays readable, and later rows are dropped.
   Result<void> commit() override;
-  // Commits, and folds the write-ahead log back: one file, nothing beside it.
+  // Commits, and folds the write-ahead log back: one file, nothing beside it. When it cannot (another program
+  // reads the file, the disk is full) that is an error with the recording whole, "-wal" file included.
+  // Nothing may be put afterwards.
   Result<void> finish();
 
  private:
@@ -50,12 +56,17 @@ class Writer : public profile::Sink {
   void begin();
   void step(sqlite3_stmt* statement);
   void note_error();
+  int64_t state_of(const profile::Sample& sample);
 
   std::string path_;
   std::optional<Owner> owner_;
   sqlite3* database_ = nullptr;
-  sqlite3_stmt *meta_ = nullptr, *process_ = nullptr, *thread_ = nullptr, *module_ = nullptr, *frame_ = nullptr, *stack_ = nullptr,
-               *sample_ = nullptr, *event_ = nullptr, *tally_ = nullptr;
+  sqlite3_stmt *meta_ = nullptr, *process_ = nullptr, *thread_ = nullptr, *module_ = nullptr,
+               *frame_ = nullptr, *stack_ = nullptr, *state_ = nullptr, *sample_ = nullptr,
+               *grown_sample_ = nullptr, *event_ = nullptr, *tally_ = nullptr;
+  tsl::robin_map<uint64_t, int64_t> states_;  // rows of `state` by their values
+  std::optional<Nanoseconds> epoch_;          // what start_us counts from
+  uint32_t last_sample_ = 0;
   bool in_transaction_ = false;
   bool failed_ = false;
   Error error_;

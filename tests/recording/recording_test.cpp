@@ -1,0 +1,591 @@
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "phlox/profile/stretches.h"
+#include "phlox/recording/reader.h"
+#include "phlox/recording/schema.h"
+#include "phlox/recording/writer.h"
+#include "support/profile_of.h"
+
+namespace phlox::recording {
+namespace {
+
+using namespace phlox::profile;
+using test::ProfileMaker;
+namespace fs = std::filesystem;
+
+class Recording : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "phlox-test-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    path_ = folder_ / "a.phlox";
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::unique_ptr<Writer> writer() {
+    auto made = Writer::create(path_.string());
+    EXPECT_TRUE(made) << made.error().message;
+    return made ? std::move(*made) : nullptr;
+  }
+
+  // What the first sentence of an error must say; its kind is always input.
+  void expect_refused(std::string_view words) {
+    const auto read_back = read(path_.string());
+    ASSERT_FALSE(read_back) << words;
+    EXPECT_EQ(read_back.error().kind, ErrorKind::input);
+    EXPECT_NE(read_back.error().message.find(words), std::string::npos) << read_back.error().message;
+    EXPECT_NE(read_back.error().message.find("a.phlox"), std::string::npos) << read_back.error().message;
+  }
+
+  void run_sql(const std::string& sql) {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(path_.c_str(), &database), SQLITE_OK);
+    char* message = nullptr;
+    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, &message), SQLITE_OK)
+        << message << ": " << sql;
+    sqlite3_free(message);
+    sqlite3_close(database);
+  }
+
+  // A small recording of two threads.
+  void write_small() {
+    auto out = writer();
+    ASSERT_TRUE(out);
+    ProfileMaker maker(*out);
+    const ThreadId main = maker.thread("MainThread"), worker = maker.thread("worker-1");
+    maker.add(main, "main:3;load:10;json/decoder.py/decode:5", 30'000'000);
+    maker.add(main, "main:4;work:20;work:21", 50'000'000);
+    Sample waits = maker.sample(worker, "run:7;get:9", 80'000'000);
+    waits.cpu = 0;
+    waits.cpu_state = CpuState::blocked;
+    waits.gil_state = GilState::waits;
+    waits.system_call = 202;
+    maker.put(waits);
+    out->put_tally({ProcessId(1), "samples", 3});
+    out->put_tally({{}, "elapsed_ns", 80'000'000});
+    ASSERT_TRUE(out->finish());
+  }
+
+  fs::path folder_;
+  fs::path path_;
+};
+
+TEST_F(Recording, what_was_written_is_read) {
+  auto out = writer();
+  out->put_meta("host", "here");
+  ProfileMaker maker(*out);
+  const ThreadId thread = maker.thread("worker \xf0\x9f\x8c\xb8");
+  Process process;
+  process.pid = 7;
+  process.namespace_pid = 1;
+  process.parent = ProcessId(1);
+  process.how_ended = "exit 0";
+  out->put_process(ProcessId(2), process);
+  out->put_module(ModuleId(1), {"/lib/libc.so.6", "ab12", 0xffff'8000'0000'0000});
+  Frame native;
+  native.kind = FrameKind::native;
+  native.module = ModuleId(1);
+  native.address = 0xffff'ffff'8100'0000;
+  native.inlined_in = FrameId(1);
+  native.found_by = "cfi";
+  Sample sample = maker.sample(thread, "main;work:7", 123'456'789);
+  sample.start = ProfileMaker::kStart + 5'000;
+  sample.cpu = 1;
+  sample.samples = 4'000'000'000;
+  sample.cpu_number = 127;
+  sample.cpu_state = CpuState::blocked;
+  sample.gil_state = GilState::not_applicable;
+  sample.collecting = true;
+  sample.system_call = 202;
+  sample.quality = Quality::cut;
+  out->put_frame(FrameId(3), native);
+  maker.put(sample);
+  Sample before = maker.sample(thread, "", 10);  // nothing on its stack, and before the first
+  before.start = ProfileMaker::kStart - 1'500;
+  maker.put(before);
+  out->put_event({EventKind::lost, ProfileMaker::kStart, ProcessId(1), thread, -5, "why"});
+  out->put_tally({{}, "ticks", 1});
+  out->put_tally({{}, "ticks", 2});
+  ASSERT_TRUE(out->finish());
+
+  const auto profile = read(path_.string());
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(profile->meta().at("host"), "here");
+  ASSERT_EQ(profile->processes().size(), 2u);
+  EXPECT_EQ(profile->processes()[1].parent, ProcessId(1));
+  EXPECT_EQ(profile->processes()[1].how_ended, "exit 0");
+  EXPECT_EQ(profile->thread(thread).name, "worker \xf0\x9f\x8c\xb8");
+  EXPECT_EQ(profile->modules()[0].load_bias, 0xffff'8000'0000'0000);
+  EXPECT_EQ(profile->frame(FrameId(3)), native);
+  EXPECT_EQ(profile->frame(FrameId(2)).line, 7);
+  ASSERT_EQ(profile->stacks().size(), 2u);
+  EXPECT_EQ(profile->stack(StackId(2)).parent, StackId(1));
+  ASSERT_EQ(profile->samples().size(), 2u);
+  const Sample& got = profile->samples()[0];
+  EXPECT_EQ(got.start, sample.start);
+  EXPECT_EQ(got.wall, sample.wall);
+  EXPECT_EQ(got.cpu, sample.cpu);
+  EXPECT_EQ(got.samples, sample.samples);
+  EXPECT_EQ(got.cpu_number, sample.cpu_number);
+  EXPECT_EQ(got.stack, sample.stack);
+  EXPECT_EQ(got.cpu_state, sample.cpu_state);
+  EXPECT_EQ(got.gil_state, sample.gil_state);
+  EXPECT_EQ(got.collecting, sample.collecting);
+  EXPECT_EQ(got.system_call, sample.system_call);
+  EXPECT_EQ(got.quality, sample.quality);
+  EXPECT_EQ(profile->samples()[1].start, sample.start - 7'000);  // -6.5 µs, down to the microsecond
+  EXPECT_FALSE(profile->samples()[1].stack);
+  EXPECT_EQ(profile->events().back().text, "why");
+  EXPECT_EQ(profile->events().back().thread, thread);
+  EXPECT_EQ(profile->tally("ticks"), 2);
+}
+
+TEST_F(Recording, a_growing_row_is_one_row) {
+  auto out = writer();
+  ProfileMaker maker(*out);
+  Sample sample = maker.sample(maker.thread("a"), "main", 5);
+  out->put_sample(SampleId(1), sample);
+  ASSERT_TRUE(out->commit());
+  sample.wall = 9;
+  sample.samples = 2;
+  sample.cpu_number = 5;
+  out->put_sample(SampleId(1), sample);
+  ASSERT_TRUE(out->finish());
+  const auto profile = read(path_.string());
+  ASSERT_TRUE(profile);
+  ASSERT_EQ(profile->samples().size(), 1u);
+  EXPECT_EQ(profile->samples()[0].wall, 9);
+  EXPECT_EQ(profile->samples()[0].samples, 2u);
+  EXPECT_EQ(profile->samples()[0].cpu_number, 5);
+}
+
+TEST_F(Recording, a_finished_one_is_one_private_file) {
+  std::ofstream(path_) << "something of before";
+  fs::permissions(path_, fs::perms(0644));
+  write_small();
+  size_t files = 0;
+  for ([[maybe_unused]] const auto& entry : fs::directory_iterator(folder_)) ++files;
+  EXPECT_EQ(files, 1u);
+  struct stat there {};
+  ASSERT_EQ(::stat(path_.c_str(), &there), 0);
+  EXPECT_EQ(there.st_mode & 07777, 0600u);
+  EXPECT_TRUE(read(path_.string()));
+}
+
+TEST_F(Recording, belongs_to_whom_it_is_given) {
+  // Only root may give files away; anybody may to themselves.
+  const Owner owner = ::geteuid() == 0 ? Owner{12345, 23456} : Owner{::geteuid(), ::getegid()};
+  auto out = Writer::create(path_.string(), owner);
+  ASSERT_TRUE(out) << out.error().message;
+  ProfileMaker maker(**out);
+  ASSERT_TRUE((*out)->commit());
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    struct stat there {};
+    ASSERT_EQ(::stat(entry.path().c_str(), &there), 0);
+    EXPECT_EQ(there.st_uid, owner.user) << entry.path();
+    EXPECT_EQ(there.st_gid, owner.group) << entry.path();
+  }
+  ASSERT_TRUE((*out)->finish());
+}
+
+TEST_F(Recording, is_not_written_through_a_link_or_into_a_folder) {
+  std::ofstream(folder_ / "precious") << "text";
+  fs::create_symlink(folder_ / "precious", path_);
+  auto through_link = Writer::create(path_.string());
+  ASSERT_FALSE(through_link);
+  EXPECT_EQ(through_link.error().kind, ErrorKind::output);
+  EXPECT_EQ(fs::file_size(folder_ / "precious"), 4u);
+  EXPECT_FALSE(Writer::create(folder_.string()));
+  EXPECT_FALSE(Writer::create((folder_ / "no" / "where").string()));
+}
+
+TEST_F(Recording, is_read_while_it_grows) {
+  auto out = writer();
+  ProfileMaker maker(*out);
+  const ThreadId thread = maker.thread("a");
+  for (int i = 0; i < 5; ++i) {
+    maker.add(thread, "main", 10);
+    ASSERT_TRUE(out->commit());
+    maker.add(thread, "main;not committed", 10);
+    const auto profile = read(path_.string());
+    ASSERT_TRUE(profile) << profile.error().message;
+    EXPECT_EQ(profile->samples().size(), static_cast<size_t>(2 * i + 1));
+  }
+  ASSERT_TRUE(out->finish());
+}
+
+TEST_F(Recording, a_reader_in_the_way_of_finish_costs_nothing_but_a_second_file) {
+  auto out = writer();
+  ProfileMaker maker(*out);
+  maker.add(maker.thread("a"), "main", 10);
+  ASSERT_TRUE(out->commit());
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open_v2(path_.c_str(), &other, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "BEGIN; SELECT * FROM sample", nullptr, nullptr, nullptr), SQLITE_OK);
+  const auto finished = out->finish();
+  EXPECT_FALSE(finished);
+  if (!finished) {
+    EXPECT_NE(finished.error().message.find("another program"), std::string::npos)
+        << finished.error().message;
+  }
+  sqlite3_close(other);
+  const auto profile = read(path_.string());
+  ASSERT_TRUE(profile);
+  EXPECT_EQ(profile->samples().size(), 1u);
+}
+
+// In a child, since the limit on the size of files cannot be taken back.
+TEST_F(Recording, on_a_full_disk_what_was_committed_stays) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{512 << 10, 512 << 10};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    auto out = Writer::create(path_.string());
+    if (!out) ::_exit(100);
+    ProfileMaker maker(**out);
+    const ThreadId thread = maker.thread("a");
+    for (int i = 0; i < 1'000; ++i) {
+      for (int k = 0; k < 1'000; ++k) maker.add(thread, "main:" + std::to_string(k), 1'000);
+      if (auto committed = (*out)->commit(); !committed) {
+        const bool told = committed.error().kind == ErrorKind::output && !(*out)->commit();
+        (void)(*out)->finish();
+        ::_exit(told ? std::min(i, 90) : 101);
+      }
+    }
+    ::_exit(102);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  const int committed = WEXITSTATUS(status);
+  ASSERT_LT(committed, 91);
+  ASSERT_GT(committed, 2);
+  const auto profile = read(path_.string());
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(profile->samples().size(), static_cast<size_t>(committed) * 1'000);
+}
+
+// The child writes as the recorder does, and says after each commit how far it is.
+TEST_F(Recording, killed_at_any_instant_it_opens_and_has_all_that_was_committed) {
+  std::mt19937 random(4711);
+  for (int round = 0; round < 25; ++round) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      auto out = Writer::create(path_.string());
+      if (!out) ::_exit(1);
+      ProfileMaker maker(**out);
+      Stretches stretches(**out);
+      const ThreadId threads[] = {maker.thread("a"), maker.thread("b")};
+      for (int64_t look = 0;; ++look) {
+        for (ThreadId thread : threads) {
+          stretches.look(maker.sample(thread, "main:" + std::to_string(look / 3 % 500) + ";f", 1'000'000));
+        }
+        if (look % 20 != 19) continue;
+        stretches.flush();
+        if (!(*out)->commit()) ::_exit(2);
+        const int64_t done = look + 1;
+        if (::write(ends[1], &done, sizeof done) != sizeof done) ::_exit(3);
+      }
+    }
+    ::close(ends[1]);
+    int64_t told = 0;
+    const auto wanted = static_cast<int64_t>(random() % 2'000);
+    while (told < wanted) ASSERT_EQ(::read(ends[0], &told, sizeof told), static_cast<ssize_t>(sizeof told));
+    ::usleep(
+        static_cast<useconds_t>(random() % 3'000));  // anywhere between two commits, or in the middle of one
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    for (int64_t more = 0; ::read(ends[0], &more, sizeof more) == static_cast<ssize_t>(sizeof more);)
+      told = more;
+    ::close(ends[0]);
+    const auto profile = read(path_.string());
+    ASSERT_TRUE(profile) << profile.error().message;
+    std::vector<Nanoseconds> walls(3);
+    for (const Sample& sample : profile->samples()) walls[sample.thread.value] += sample.wall;
+    for (uint32_t thread : {1u, 2u}) {
+      // All that was told, and at most the commit that was under way when it died.
+      EXPECT_GE(walls[thread], told * 1'000'000) << round;
+      EXPECT_LE(walls[thread], (told + 20) * 1'000'000) << round;
+    }
+  }
+}
+
+TEST_F(Recording, a_sample_row_takes_at_most_thirty_bytes) {
+  auto out = writer();
+  ProfileMaker maker(*out);
+  const ThreadId threads[] = {maker.thread("MainThread"), maker.thread("worker")};
+  std::vector<StackId> stacks;
+  for (int i = 0; i < 20'000; ++i) stacks.push_back(maker.stack("main;work:" + std::to_string(i)));
+  ASSERT_TRUE(out->commit());
+  run_sql("PRAGMA wal_checkpoint(TRUNCATE)");
+  const auto before = fs::file_size(path_);
+  // A million rows of a thousand looks a second, as measured times are: 1 ms and some hundred microseconds.
+  std::mt19937 random(1);
+  constexpr uint32_t kRows = 1'000'000;
+  Stretches stretches(*out);
+  Nanoseconds now = ProfileMaker::kStart;
+  Sample sample = maker.sample(threads[0], "main", 1);
+  for (uint32_t i = 0; i < kRows / 2; ++i) {
+    sample.wall = 700'000 + static_cast<Nanoseconds>(random() % 600'000);
+    for (ThreadId thread : threads) {
+      sample.thread = thread;
+      sample.start = now;
+      sample.cpu = sample.wall - static_cast<Nanoseconds>(random() % 10'000);
+      sample.stack = stacks[random() % stacks.size()];
+      sample.cpu_state = random() % 4 == 0 ? CpuState::blocked : CpuState::running;
+      sample.cpu_number = static_cast<int16_t>(random() % 16);
+      stretches.look(sample);
+    }
+    now += sample.wall;
+    if (i % 250 == 249) {
+      stretches.flush();
+      ASSERT_TRUE(out->commit());
+    }
+  }
+  stretches.flush();
+  ASSERT_TRUE(out->finish());
+  const double bytes = double(fs::file_size(path_) - before) / kRows;
+  RecordProperty("bytes_a_row", std::to_string(bytes));
+  printf("%.2f bytes a row\n", bytes);
+  EXPECT_LE(bytes, 30);
+  const Nanoseconds begin = clock_now(CLOCK_THREAD_CPUTIME_ID);
+  const auto profile = read(path_.string());
+  printf("%lld ms to read\n",
+         static_cast<long long>((clock_now(CLOCK_THREAD_CPUTIME_ID) - begin) / 1'000'000));
+  ASSERT_TRUE(profile);
+  EXPECT_GT(profile->samples().size(), kRows * 99 / 100);
+}
+
+TEST_F(Recording, what_is_no_recording_says_so) {
+  expect_refused("No such file");
+  std::ofstream(path_).flush();
+  expect_refused("empty");
+  std::ofstream(path_) << std::string(5000, 'x');
+  expect_refused("not a phlox recording");
+  fs::remove(path_);
+  run_sql("CREATE TABLE something (x); INSERT INTO something VALUES (1)");
+  expect_refused("not a phlox recording");
+  fs::remove(path_);
+  fs::create_directory(path_);
+  expect_refused("not a regular file");
+}
+
+TEST_F(Recording, of_a_newer_phlox_says_so) {
+  write_small();
+  run_sql("PRAGMA user_version=2");
+  expect_refused("newer phlox");
+}
+
+TEST_F(Recording, a_lost_wal_is_an_empty_recording) {
+  {
+    auto out = writer();
+    ProfileMaker maker(*out);
+    ASSERT_TRUE(out->commit());
+    fs::copy_file(path_, folder_ / "b.phlox");
+  }
+  const auto profile = read((folder_ / "b.phlox").string());
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_TRUE(profile->processes().empty());
+}
+
+TEST_F(Recording, every_wrong_number_is_refused) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"UPDATE sample SET stack = 4000 WHERE rowid = 1", "sample row 1: stack"},
+      {"UPDATE sample SET thread = 0 WHERE rowid = 2", "sample row 2: thread"},
+      {"UPDATE sample SET state = 9", "state"},
+      {"UPDATE sample SET wall_ns = -1", "wall_ns"},
+      {"UPDATE sample SET wall_ns = 9223372036854775807", "wall_ns"},
+      {"UPDATE sample SET wall_ns = 2305843009213693000", "ns"},
+      {"UPDATE sample SET start_us = 9223372036854775807", "start_us"},
+      {"UPDATE sample SET samples = 'many'", "no integer"},
+      {"UPDATE state SET cpu = 4", "does not know"},
+      {"UPDATE state SET gil = 5", "does not know"},
+      {"UPDATE state SET quality = 5", "does not know"},
+      {"UPDATE state SET collecting = 2", "collecting"},
+      {"UPDATE state SET system_call = 70000", "system_call"},
+      {"UPDATE frame SET kind = 4", "does not know"},
+      {"UPDATE event SET kind = 99", "does not know"},
+      {"UPDATE stack SET parent = id", "parent"},
+      {"UPDATE stack SET frame = 1000", "frame"},
+      {"UPDATE stack SET id = id + 1000", "comes next"},
+      {"DELETE FROM frame WHERE id = 2", "comes next"},
+      {"UPDATE frame SET line = 5000000000", "line"},
+      {"UPDATE frame SET function = x'00'", "no text"},
+      {"UPDATE thread SET process = 2", "process"},
+      {"UPDATE process SET parent = 1", "parent"},
+      {"UPDATE process SET pid = 1e300", "pid"},
+      {"UPDATE tally SET value = 9223372036854775807", "value"},
+      {"UPDATE meta SET value = 'soon' WHERE key = 'sample_epoch_ns'", "sample_epoch_ns"},
+      {"DROP TABLE event", "no table event"},
+      {"ALTER TABLE sample DROP COLUMN stack", "damaged"},
+      {"ALTER TABLE sample RENAME TO s; CREATE VIEW sample AS SELECT rowid, * FROM s", "not a plain table"},
+      {"DROP TABLE sample; CREATE VIRTUAL TABLE sample USING fts5(start_us)", "not a plain table"},
+  };
+  write_small();
+  const fs::path good = folder_ / "good";
+  fs::rename(path_, good);
+  for (const auto& [sql, words] : cases) {
+    SCOPED_TRACE(sql);
+    fs::remove(path_);
+    fs::copy_file(good, path_);
+    run_sql(std::string("PRAGMA legacy_alter_table=ON; DROP VIEW stretch; DROP VIEW function_self; DROP VIEW "
+                        "function_total;") +
+            sql);
+    expect_refused(words);
+  }
+}
+
+TEST_F(Recording, damaged_bytes_never_crash) {
+  write_small();
+  std::ifstream file(path_, std::ios::binary);
+  const std::string good((std::istreambuf_iterator<char>(file)), {});
+  std::mt19937 random(7);
+  int refused = 0;
+  for (int round = 0; round < 400; ++round) {
+    std::string bytes = good;
+    if (round % 4 == 0) {
+      bytes.resize(random() % bytes.size());
+    } else {
+      const size_t page = random() % (bytes.size() / 4096) * 4096;
+      for (int i = 0; i < 8; ++i)
+        bytes[page + random() % (round % 2 == 0 ? 120 : 4096)] = static_cast<char>(random());
+    }
+    std::ofstream(path_, std::ios::binary) << bytes;
+    const auto profile = read(path_.string());
+    if (!profile) ++refused;
+  }
+  EXPECT_GT(refused, 100);
+}
+
+// ---- docs/recording.md ----
+
+std::vector<std::string> blocks(const std::string& language) {
+  std::ifstream file(std::string(PHLOX_SOURCE_DIR) + "/docs/recording.md");
+  std::vector<std::string> found;
+  std::string line, block;
+  bool inside = false;
+  while (std::getline(file, line)) {
+    if (!inside && line == "```" + language) {
+      inside = true;
+      block.clear();
+    } else if (inside && line == "```") {
+      inside = false;
+      found.push_back(block);
+    } else if (inside) {
+      block += line + "\n";
+    }
+  }
+  return found;
+}
+
+TEST_F(Recording, every_query_of_the_documentation_runs_and_finds_something) {
+  write_small();
+  const auto queries = blocks("sql");
+  ASSERT_GE(queries.size(), 8u);
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open_v2(path_.c_str(), &database, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
+  for (const std::string& query : queries) {
+    for (const char* rest = query.c_str(); rest != nullptr && *rest != 0;) {
+      sqlite3_stmt* statement = nullptr;
+      ASSERT_EQ(sqlite3_prepare_v2(database, rest, -1, &statement, &rest), SQLITE_OK)
+          << sqlite3_errmsg(database) << "\n"
+          << query;
+      if (statement == nullptr) continue;
+      EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW) << query;
+      sqlite3_finalize(statement);
+    }
+  }
+  sqlite3_close(database);
+}
+
+TEST_F(Recording, its_views_tell_self_from_total) {
+  write_small();
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &database), SQLITE_OK);
+  auto wall = [&](const std::string& view, const std::string& name) {
+    const std::string sql = "SELECT wall_s FROM " + view + " WHERE qualified_name = '" + name + "'";
+    sqlite3_stmt* statement = nullptr;
+    EXPECT_EQ(sqlite3_prepare_v2(database, sql.c_str(), -1, &statement, nullptr), SQLITE_OK);
+    const double value = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_double(statement, 0) : -1;
+    sqlite3_finalize(statement);
+    return value;
+  };
+  EXPECT_DOUBLE_EQ(wall("function_self", "decode"), 0.03);
+  EXPECT_DOUBLE_EQ(wall("function_self", "main"), -1);
+  EXPECT_DOUBLE_EQ(wall("function_total", "main"), 0.08);
+  EXPECT_DOUBLE_EQ(wall("function_total", "work"), 0.05);  // recursion counted once
+  sqlite3_close(database);
+}
+
+TEST_F(Recording, examples_for_shell_and_python_run) {
+  write_small();
+  auto output_of = [&](const std::string& command) {
+    std::string out;
+    FILE* pipe = ::popen(("cd " + folder_.string() + " && " + command).c_str(), "r");
+    EXPECT_NE(pipe, nullptr);
+    char buffer[4096];
+    for (size_t n = 0; (n = ::fread(buffer, 1, sizeof buffer, pipe)) > 0;) out.append(buffer, n);
+    EXPECT_EQ(::pclose(pipe), 0) << command;
+    return out;
+  };
+  auto on_this_file = [](std::string text) {
+    for (size_t at; (at = text.find("NAME.phlox")) != std::string::npos;) text.replace(at, 10, "a.phlox");
+    return text;
+  };
+  ASSERT_EQ(blocks("sh").size(), 1u);
+  ASSERT_EQ(blocks("python").size(), 1u);
+  EXPECT_NE(output_of(on_this_file(blocks("sh")[0])).find("decode"), std::string::npos);
+  std::ofstream(folder_ / "example.py") << on_this_file(blocks("python")[0]);
+  EXPECT_NE(output_of("python3 example.py").find("0.050 s  work"), std::string::npos);
+}
+
+// The documentation names every table and column there is, and no other.
+TEST_F(Recording, every_column_is_documented) {
+  std::ifstream file(std::string(PHLOX_SOURCE_DIR) + "/docs/recording.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string page = text.str();
+  write_small();
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &database), SQLITE_OK);
+  sqlite3_stmt* statement = nullptr;
+  const char* sql =
+      "SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'";
+  ASSERT_EQ(sqlite3_prepare_v2(database, sql, -1, &statement, nullptr), SQLITE_OK);
+  size_t columns = 0;
+  while (sqlite3_step(statement) == SQLITE_ROW) {
+    const std::string table = reinterpret_cast<const char*>(sqlite3_column_text(statement, 0));
+    const std::string column = reinterpret_cast<const char*>(sqlite3_column_text(statement, 1));
+    const size_t section = page.find("\n### " + table + ":");
+    ASSERT_NE(section, std::string::npos) << table;
+    const std::string part = page.substr(section, page.find("\n##", section + 5) - section);
+    EXPECT_NE(part.find("`" + column + "`"), std::string::npos) << table << "." << column;
+    ++columns;
+  }
+  EXPECT_GT(columns, 50u);
+  sqlite3_finalize(statement);
+  sqlite3_close(database);
+}
+
+}  // namespace
+}  // namespace phlox::recording
