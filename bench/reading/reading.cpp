@@ -386,6 +386,7 @@ struct Tally {
            broken = 0;              // attempts, by what was wrong with them
   uint64_t refused_impossible = 0;  // attempts whose stack was refused, and rightly so
   uint64_t still = 0;               // had not run since the look before
+  uint64_t late_on_target = 0;
   uint64_t follow_ups = 0, cpu_changes = 0, switches = 0;
   uint64_t cpu_agree = 0, cpu_differ = 0;  // Evidence::both, while the thread does not run
 };
@@ -422,6 +423,7 @@ class Run {
       if (woken > end) break;
       latency_.add(woken - planned);
       if (kill(options_.pid, 0) != 0) break;
+      planned_ = planned;
       look(woken);
     }
     const long moved_after = migrations(options_.pid, thread_->tid);
@@ -457,7 +459,8 @@ class Run {
         if (verdict != Verdict::unproved) break;
       }
     }
-    turn_.add(now() - woken);
+    done_ = now();
+    turn_.add(done_ - woken);
     tally_.follow_ups += reader_.pages().follow_ups;
     if (!accepted) {
       ++tally_.rejected;
@@ -473,6 +476,7 @@ class Run {
     const int64_t t0 = attempt == 1 ? woken : now();
     Schedule before = thread_->schedule();
     const int64_t t1 = now();
+    if (attempt == 1) note_lateness(before);
     // From the second attempt on the dearer evidence: did it sleep, before the memory was read?
     char state = 'R';
     if (attempt > 1) state = thread_->state_and_cpu().first;
@@ -519,6 +523,17 @@ class Run {
     if (!proved && (!whole || !possible())) ++tally_.refused_impossible;
     if (cpu != cpu_ && options_.way == Way::same_cpu) follow(cpu);
     return !proved ? Verdict::unproved : whole ? Verdict::accepted : Verdict::no_stack;
+  }
+
+  // Late, and the target ran on meanwhile: not let in although its CPU was the target's. (Late behind
+  // somebody else is no bias: the target did not run either.) A lower bound: what it waited before the
+  // planned moment hides as much.
+  void note_lateness(const Schedule& schedule) {
+    const int64_t left = done_ > 0 ? planned_ - done_ : 0;
+    const auto ran = static_cast<int64_t>(schedule.run - seen_run_);
+    if (done_ > 0 && seen_ == thread_ && ran > left + 100'000) ++tally_.late_on_target;
+    seen_ = thread_;
+    seen_run_ = schedule.run;
   }
 
   // The thread's CPU, read last.
@@ -637,7 +652,8 @@ class Run {
         u("unreadable", tally_.unreadable);
     u("broken", tally_.broken), u("refused_impossible", tally_.refused_impossible),
         u("follow_ups", tally_.follow_ups);
-    u("still", tally_.still), u("cpu_changes", tally_.cpu_changes), u("switches", tally_.switches),
+    u("late_on_target", tally_.late_on_target), u("still", tally_.still),
+        u("cpu_changes", tally_.cpu_changes), u("switches", tally_.switches),
         u("cpu_agree", tally_.cpu_agree);
     u("cpu_differ", tally_.cpu_differ), u("stale_whole", reader_.stale_whole),
         u("stale_generator", reader_.stale_generator);
@@ -682,6 +698,9 @@ class Run {
   Tally tally_;
   Distribution latency_, turn_;
   int64_t cost_[5] = {};
+  int64_t planned_ = 0, done_ = 0;
+  const Thread* seen_ = nullptr;
+  uint64_t seen_run_ = 0;
   long newest_ = -1;
   std::map<pid_t, uint64_t> last_run_;
   std::unordered_map<uint64_t, std::string> names_;
