@@ -6,6 +6,7 @@
 #include "phlox/exporters/collapsed.h"
 #include "phlox/exporters/pprof.h"
 #include "phlox/exporters/recording_picture.h"
+#include "phlox/exporters/speedscope.h"
 #include "phlox/exporters/svg.h"
 #include "phlox/profile/quality.h"
 
@@ -41,6 +42,12 @@ Result<void> export_pprof(const profile::Profile& profile, const profile::Choice
   return write_pprof(*tree, facts, out);
 }
 
+Result<void> export_speedscope(const profile::Profile& profile, const profile::Choices& choices,
+                               const ExportOptions& options, std::ostream& out) {
+  return write_speedscope(profile, choices, options.title.empty() ? recording_title(profile) : options.title,
+                          out);
+}
+
 const Format kFormats[] = {
     {"svg",
      {".svg"},
@@ -51,6 +58,10 @@ const Format kFormats[] = {
      "one line a stack for flame graph scripts: root first, ';' between frames, then nanoseconds (or "
      "samples)",
      export_collapsed},
+    {"speedscope",
+     {".speedscope.json", ".json"},
+     "every thread in the order of time, for speedscope.app",
+     export_speedscope},
     {"pprof", {".pb.gz", ".pprof"}, "totals for go tool pprof, Pyroscope, Parca and Grafana", export_pprof},
 };
 

@@ -1,0 +1,17 @@
+// The JSON of speedscope.app (its file-format-spec.ts, version 0.0.1): one "sampled" profile a thread, in the
+// order of time, so that its time order and left heavy views both work. docs/formats.md is the reference.
+#pragma once
+
+#include <ostream>
+#include <string>
+
+#include "phlox/base/result.h"
+#include "phlox/profile/profile.h"
+#include "phlox/profile/view.h"
+
+namespace phlox::exporters {
+
+Result<void> write_speedscope(const profile::Profile& profile, const profile::Choices& choices,
+                              const std::string& title, std::ostream& out);
+
+}  // namespace phlox::exporters
