@@ -64,9 +64,10 @@ int main(int argc, char** argv) {
   }
   picture.tree = phlox::test::call_tree_of(stacks);
   if (before) {
-    phlox::exporters::fill_difference(picture, phlox::exporters::combine(*before, picture.tree, false));
+    phlox::exporters::fill_difference(picture, phlox::exporters::combine(*before, picture.tree, false),
+                                      false);
   } else {
-    phlox::exporters::make_displayable(picture.tree);
+    phlox::exporters::make_displayable(picture.tree, false);
     picture.pruned = phlox::exporters::prune(picture.tree, picture.before, prune);
   }
   std::ofstream out(argv[1], std::ios::binary);

@@ -34,7 +34,7 @@ Result<void> write_diff_svg(const profile::Profile& before, const profile::Profi
   }
   picture.weight = choices.weight;
   Difference difference = combine(*before_tree, *after_tree, choices.by.line);
-  fill_difference(picture, std::move(difference));
+  fill_difference(picture, std::move(difference), choices.by.line);
   write_flame_svg(picture, out);
   return {};
 }

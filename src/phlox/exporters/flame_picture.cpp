@@ -116,10 +116,11 @@ std::string safe_in_markup(std::string_view json) {
 
 }  // namespace
 
-void make_displayable(profile::CallTree& tree) {
+void make_displayable(profile::CallTree& tree, bool by_line) {
   for (profile::Label& label : tree.labels) {
     label.name = displayable(label.name);
     if (label.name.empty()) label.name = "(no name)";
+    if (by_line && label.line > 0) label.name += fmt::format(":{}", label.line);
     label.file = displayable(label.file);
     label.module = displayable(label.module);
   }
@@ -181,8 +182,8 @@ LeftOut prune(profile::CallTree& tree, std::vector<profile::CallNode>& before, s
   return out;
 }
 
-void fill_difference(FlamePicture& picture, Difference difference) {
-  make_displayable(difference.after);
+void fill_difference(FlamePicture& picture, Difference difference, bool by_line) {
+  make_displayable(difference.after, by_line);
   picture.pruned = prune(difference.after, difference.before, kMaximumNodes);
   picture.changes = change_steps(difference);
   picture.tree = std::move(difference.after);

@@ -30,11 +30,11 @@ struct FlamePicture {
   LeftOut pruned;               // frames that are not in the tree, since it would be too large
 };
 
-// Makes every name displayable.
-void make_displayable(profile::CallTree& tree);
+// Makes every name displayable; where frames are lines, the line becomes part of the name that is drawn.
+void make_displayable(profile::CallTree& tree, bool by_line);
 
 // Makes the picture one of a difference.
-void fill_difference(FlamePicture& picture, Difference difference);
+void fill_difference(FlamePicture& picture, Difference difference, bool by_line);
 
 // Takes the smallest subtrees out until no more than `maximum` nodes are left beside one marker node for each
 // place where something was taken out; totals stay as they are. `before`: of a difference, pruned alike, a

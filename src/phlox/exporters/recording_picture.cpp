@@ -87,7 +87,7 @@ FlamePicture make_picture(const profile::Profile& profile, const profile::Choice
   picture.warning = displayable(profile::quality_warning(quality));
   picture.weight = choices.weight;
   picture.tree = std::move(tree);
-  make_displayable(picture.tree);
+  make_displayable(picture.tree, choices.by.line);
   picture.pruned = prune(picture.tree, picture.before, kMaximumNodes);
   return picture;
 }

@@ -162,7 +162,6 @@ Result<void> write_speedscope(const profile::Profile& profile, const profile::Ch
   if (empty) put_thread(json, profile, frames, "no samples", {}, choices.weight);
   json.EndArray();
   json.EndObject();
-  json.Flush();
   return {};
 }
 
