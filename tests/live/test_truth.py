@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from conftest import TARGETS, Target
+from live_support import TARGETS, Target, since
 
 RATE = ("-r", "2000", "--max-overhead", "off")
 
@@ -32,10 +32,7 @@ def test_families_of_functions_never_mix(python, record, depth):
     assert accepted(recording) > 0.98
 
 
-@pytest.mark.parametrize("kind", ["exec", "template"])
-def test_a_name_is_of_the_moment(python, record, kind):
-    if kind == "template" and python < (python.name, python.path, 3, 8):
-        pytest.skip("code.replace() is of 3.8")
+def names_are_of_the_moment(python, record, kind):
     with Target(python, TARGETS / "fresh.py", 60, kind) as target:
         recording = record(target.pid, 1.5, *RATE)
     looks, last = 0, -1
@@ -54,6 +51,16 @@ def test_a_name_is_of_the_moment(python, record, kind):
     assert accepted(recording) > 0.98
 
 
+def test_a_name_is_of_the_moment_with_exec(python, record):
+    names_are_of_the_moment(python, record, "exec")
+
+
+@since(3, 8)  # code.replace()
+def test_a_name_is_of_the_moment_with_templates(python, record):
+    names_are_of_the_moment(python, record, "template")
+
+
+@since(3, 6)
 def test_generators_and_exceptions(python, record):
     with Target(python, TARGETS / "leaf.py", 60) as target:
         recording = record(target.pid, 1.5, *RATE)
@@ -64,8 +71,8 @@ def test_generators_and_exceptions(python, record):
 def test_threads_and_what_they_wait_for(python, record):
     with Target(python, TARGETS / "threads.py", 60) as target:
         recording = record(target.pid, 2, "-r", "500", "--max-overhead", "off")
-    states = recording.query("SELECT t.name, s.cpu_state, s.gil_state, sum(s.wall_ns) FROM sample s JOIN thread t ON t.id = s.thread "
-                             "GROUP BY 1, 2, 3")
+    states = recording.query("SELECT t.name, state.cpu, state.gil, sum(s.wall_ns) FROM sample s JOIN thread t ON t.id = s.thread "
+                             "JOIN state ON state.id = s.state GROUP BY 1, 2, 3")
     threads = recording.query("SELECT count(*) FROM thread")[0][0]
     assert threads >= 3
     total = sum(wall for *_, wall in states)

@@ -1,0 +1,92 @@
+"""Records real programs on every interpreter of PHLOX_PYTHONS with the built phlox, and reads the recordings with sqlite3."""
+import collections
+import os
+import pathlib
+import re
+import sqlite3
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("PHLOX_BUILD_DIR", ROOT / "build" / "dev"))
+PHLOX = os.environ.get("PHLOX_BIN", str(BUILD / "phlox"))
+TARGETS = ROOT / "bench" / "targets"
+
+Python = collections.namedtuple("Python", "name path major minor")
+
+
+def _interpreters():
+    given = os.environ.get("PHLOX_PYTHONS", "")
+    lines = []
+    if os.path.isfile(given):
+        lines = [line.rstrip("\n").split("\t")[:2] for line in open(given) if line.strip() and not line.startswith("#")]
+    elif given:
+        lines = [(path.replace("/", "-").strip("-"), path) for path in given.split(":")]
+    else:
+        lines = [("system", "/usr/bin/python3")]
+    found = []
+    for name, path in lines:
+        asked = subprocess.run([path, "-c", "import sys; print('%d %d' % sys.version_info[:2])"], capture_output=True, text=True)
+        if asked.returncode == 0:
+            major, minor = map(int, asked.stdout.split())
+            found.append(Python(name, path, major, minor))
+    return found
+
+
+INTERPRETERS = _interpreters()
+
+
+def since(*version):
+    def mark(function):
+        function.since = version
+        return function
+    return mark
+
+
+class Recording:
+    def __init__(self, path):
+        self.path = path
+        self.db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        self.frames = {i: (kind, function, qualified, file, first, line) for i, kind, function, qualified, file, first, line in
+                       self.db.execute("SELECT id, kind, function, qualified_name, file, first_line, line FROM frame")}
+        self.parents = {i: (parent, frame) for i, parent, frame in self.db.execute("SELECT id, parent, frame FROM stack")}
+
+    def query(self, sql, *arguments):
+        return self.db.execute(sql, arguments).fetchall()
+
+    def stack(self, number):
+        """Frames root first."""
+        out = []
+        while number:
+            number, frame = self.parents[number]
+            out.append(self.frames[frame])
+        return out[::-1]
+
+    def stacks(self, thread="%"):
+        """(function names root first, looks, wall ns, quality) of every row with a stack."""
+        names = {}
+        rows = self.query("SELECT s.stack, s.samples, s.wall_ns, state.quality FROM sample s JOIN state ON state.id = s.state "
+                          "JOIN thread t ON t.id = s.thread "
+                          "WHERE s.stack IS NOT NULL AND (t.name LIKE ? OR t.kernel_name LIKE ?) ORDER BY s.start_us", thread, thread)
+        for stack, looks, wall, quality in rows:
+            if stack not in names:
+                names[stack] = [frame[1] for frame in self.stack(stack)]
+            yield names[stack], looks, wall, quality
+
+    def tally(self, name):
+        return sum(value for (value,) in self.query("SELECT value FROM tally WHERE name = ?", name))
+
+
+class Target:
+    """A running program that has said `ready`."""
+
+    def __init__(self, python, *arguments):
+        self.process = subprocess.Popen([python.path, "-u", *map(str, arguments)], stdout=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        self.pid = int(re.match(r"ready (\d+)", line).group(1))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
