@@ -1,0 +1,61 @@
+// A thread of a test's own child, stopped by ptrace at whatever it does: its registers and its stack.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "phlox/target/maps.h"
+#include "phlox/unwind/unwinder.h"
+
+namespace phlox::test {
+
+class StoppedThread {
+ public:
+  // Attaches without stopping.
+  explicit StoppedThread(pid_t tid);
+  ~StoppedThread();
+  StoppedThread(const StoppedThread&) = delete;
+  StoppedThread& operator=(const StoppedThread&) = delete;
+
+  bool attached() const { return attached_; }
+  // Stops it, reads registers and `stack_size` bytes of stack from the red zone on. False: it is gone.
+  bool stop(size_t stack_size);
+  void resume();
+
+  const unwind::Registers& registers() const { return registers_; }
+  RemoteAddress stack_start() const { return registers_.sp - unwind::kRedZone; }
+  const std::vector<std::byte>& stack() const { return stack_; }
+
+ private:
+  pid_t tid_;
+  bool attached_ = false, stopped_ = false;
+  unwind::Registers registers_;
+  std::vector<std::byte> stack_;
+};
+
+// Every module of a process with its unwind table, built when asked for.
+class TargetTables {
+ public:
+  explicit TargetTables(pid_t pid);
+  // From the maps as they are at this moment.
+  void refresh();
+  const unwind::ModuleMap& map() const { return map_; }
+  const unwind::UnwindTable* table_of(uint32_t module);
+  size_t modules() const { return modules_.size(); }
+  const std::string& path(uint32_t module) const { return modules_[module].path; }
+  uint64_t bias(uint32_t module) const { return biases_[module]; }
+
+ private:
+  pid_t pid_;
+  unwind::ModuleMap map_;
+  std::vector<target::Module> modules_;
+  std::vector<uint64_t> biases_;
+  std::vector<std::unique_ptr<unwind::UnwindTable>> tables_;
+  std::vector<std::byte> vdso_;
+};
+
+}  // namespace phlox::test

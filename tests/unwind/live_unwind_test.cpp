@@ -1,0 +1,127 @@
+// A running Python stopped at any moment: our frames against libdwfl's, pc by pc.
+#include <elfutils/libdwfl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <chrono>
+#include <map>
+#include <random>
+
+#include "support/live_python.h"
+#include "support/stopped_thread.h"
+
+namespace phlox::unwind {
+namespace {
+
+// libdwfl's walk of one stopped thread. Attaches to nothing: the thread is stopped already.
+class Reference {
+ public:
+  explicit Reference(pid_t pid) {
+    callbacks_.find_elf = dwfl_linux_proc_find_elf;
+    callbacks_.find_debuginfo = [](Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*,
+                                   GElf_Word, char**) {
+      return -1;  // .eh_frame alone, as we do
+    };
+    dwfl_ = dwfl_begin(&callbacks_);
+    ok_ = dwfl_linux_proc_report(dwfl_, pid) == 0 && dwfl_report_end(dwfl_, nullptr, nullptr) == 0 &&
+          dwfl_linux_proc_attach(dwfl_, pid, true) == 0;
+  }
+  ~Reference() { dwfl_end(dwfl_); }
+  Reference(const Reference&) = delete;
+  Reference& operator=(const Reference&) = delete;
+  bool ok() const { return ok_; }
+
+  std::vector<uint64_t> pcs(pid_t tid) {
+    std::vector<uint64_t> out;
+    dwfl_getthread_frames(
+        dwfl_, tid,
+        [](Dwfl_Frame* frame, void* to) {
+          Dwarf_Addr pc = 0;
+          bool activation = false;
+          if (!dwfl_frame_pc(frame, &pc, &activation)) return static_cast<int>(DWARF_CB_ABORT);
+          static_cast<std::vector<uint64_t>*>(to)->push_back(pc);
+          return static_cast<int>(DWARF_CB_OK);
+        },
+        &out);
+    return out;
+  }
+
+ private:
+  Dwfl_Callbacks callbacks_{};
+  Dwfl* dwfl_ = nullptr;
+  bool ok_ = false;
+};
+
+class LiveUnwind : public testing::TestWithParam<test::Python> {};
+
+TEST_P(LiveUnwind, frames_equal_libdwfl_s_at_any_moment) {
+  test::LivePython python(GetParam(), std::string(PHLOX_SOURCE_DIR) + "/tests/unwind/native_target.py");
+  ASSERT_TRUE(python.ready());
+  test::StoppedThread thread(python.pid());
+  ASSERT_TRUE(thread.attached());
+  ASSERT_TRUE(thread.stop(4096));
+  test::TargetTables tables(python.pid());
+  Reference reference(python.pid());
+  ASSERT_TRUE(reference.ok());
+  thread.resume();
+  Unwinder unwinder(tables.map(), EM_X86_64, [&tables](uint32_t m) { return tables.table_of(m); });
+
+  std::mt19937 random(7);
+  NativeStack stack;
+  std::map<std::string, int> libraries;
+  size_t equal = 0, whole = 0, frames = 0, deepest = 0;
+  constexpr size_t kStops = 120;
+  for (size_t i = 0; i < kStops; ++i) {
+    // Stops at moments that have nothing to do with the program's turns.
+    const timespec pause{0, static_cast<long>(random() % 3'000'000)};
+    ASSERT_EQ(::ppoll(nullptr, 0, &pause, nullptr), 0);
+    ASSERT_TRUE(thread.stop(256 * 1024));
+    UnwindInput input;
+    input.registers = thread.registers();
+    input.stack_start = thread.stack_start();
+    input.stack = thread.stack();
+    unwinder.unwind(input, stack);
+    const std::vector<uint64_t> theirs = reference.pcs(python.pid());
+    thread.resume();
+    std::vector<uint64_t> ours;
+    for (const auto& f : stack.frames) {
+      ours.push_back(f.pc.value);
+      if (f.module != kNoModule) ++libraries[tables.path(f.module)];
+    }
+    // libdwfl tells of the frame before the outermost one as well when that has no CFI; ours is never the
+    // shorter.
+    const bool same = ours == theirs;
+    equal += same;
+    whole += stack.end == StackEnd::reached_end;
+    frames += ours.size();
+    deepest = std::max(deepest, ours.size());
+    if (!same) {
+      std::string text;
+      for (size_t k = 0; k < std::max(ours.size(), theirs.size()); ++k) {
+        const uint64_t a = k < ours.size() ? ours[k] : 0, b = k < theirs.size() ? theirs[k] : 0;
+        if (a == b) continue;
+        const auto* entry = tables.map().find(RemoteAddress(a != 0 ? a : b));
+        char line[256];
+        std::snprintf(
+            line, sizeof line, "  %zu: ours %lx theirs %lx in %s\n", k, a, b,
+            entry != nullptr && entry->module != kNoModule ? tables.path(entry->module).c_str() : "?");
+        text += line;
+        break;
+      }
+      std::printf("stop %zu differs: %zu frames (end %d) against %zu\n%s", i, ours.size(),
+                  static_cast<int>(stack.end), theirs.size(), text.c_str());
+    }
+  }
+  std::printf("%zu of %zu equal, %zu whole, %.1f frames on average, %zu at most, %zu libraries\n", equal,
+              kStops, whole, static_cast<double>(frames) / kStops, deepest, libraries.size());
+  EXPECT_EQ(equal, kStops);
+  EXPECT_EQ(whole, kStops);
+  EXPECT_GE(libraries.size(), 3u);
+  EXPECT_GE(deepest, 30u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Pythons, LiveUnwind, testing::ValuesIn(test::pythons()),
+                         [](const auto& python) { return python.param.label; });
+
+}  // namespace
+}  // namespace phlox::unwind
