@@ -34,7 +34,11 @@ constexpr size_t kMaxFrames = 65536;
 constexpr size_t kMaxInterpreters = 1024;
 constexpr size_t kMaxThreads = 65536;
 // The list of threads is read again at least this often, and whenever its head changed.
-constexpr Nanoseconds kRefreshEvery = kSecond;
+constexpr Nanoseconds kRefreshEvery = 10 * kSecond;
+// A turn takes no longer than this from the CPU that it borrows; who was not looked at is first in the next one.
+constexpr Nanoseconds kLongestTurn = 200'000;
+constexpr size_t kThreadsPerTurn = 64;
+constexpr size_t kNewThreadsPerTurn = 16;
 // Threads that never run are asked less and less often, so that hundreds of sleeping ones cost little.
 constexpr uint32_t kIdleBeforeBackOff = 8;
 constexpr uint64_t kMaxBackOff = 16;
@@ -77,6 +81,31 @@ void add_cpu_list(const char* file, std::vector<bool>& cpus) {
   }
 }
 
+// The last number of a status file's NSpid line; nothing when it has only one.
+std::optional<pid_t> innermost_pid(const char* status) {
+  FILE* f = std::fopen(status, "re");
+  if (f == nullptr) return {};
+  char line[512];
+  std::optional<pid_t> innermost;
+  while (std::fgets(line, sizeof line, f) != nullptr) {
+    if (std::strncmp(line, "NSpid:", 6) != 0) continue;
+    int numbers = 0;
+    long last = 0;
+    for (char* at = line + 6;;) {
+      char* end = at;
+      const long number = std::strtol(at, &end, 10);
+      if (end == at) break;
+      last = number;
+      ++numbers;
+      at = end;
+    }
+    if (numbers > 1) innermost = static_cast<pid_t>(last);
+    break;
+  }
+  std::fclose(f);
+  return innermost;
+}
+
 }  // namespace
 
 ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& interpreter,
@@ -92,6 +121,9 @@ ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& 
   places_.reserve(kKeepLeaf + kKeepRoot + 1);
   add_cpu_list("/sys/devices/system/cpu/isolated", isolated_);
   add_cpu_list("/sys/devices/system/cpu/nohz_full", isolated_);
+  char status[64];
+  std::snprintf(status, sizeof status, "/proc/%d/status", config_.pid);
+  pid_namespace_ = innermost_pid(status).has_value();
 }
 
 ProcessSampler::~ProcessSampler() {
@@ -141,9 +173,9 @@ bool ProcessSampler::refresh_interpreters() {
 }
 
 void ProcessSampler::learn_task_ids() {
-  // In a PID namespace a thread's own id (native_thread_id) is not ours: the last number of NSpid is its own.
-  outer_tid_.clear();
-  pid_namespace_ = false;
+  // In a PID namespace a thread's own id (native_thread_id) is not ours: the last number of NSpid is its own. Threads known
+  // before keep their ids.
+  std::unordered_map<pid_t, pid_t> ids;
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/task", config_.pid);
   DIR* directory = ::opendir(path);
@@ -151,35 +183,29 @@ void ProcessSampler::learn_task_ids() {
     process_gone_ = true;
     return;
   }
+  std::unordered_map<pid_t, pid_t> own_of;
+  for (const auto& [own, outer] : outer_tid_) own_of[outer] = own;
   while (const dirent* entry = ::readdir(directory)) {
     const auto tid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
     if (tid <= 0) continue;
-    pid_t own = tid;
-    char status[96];
-    std::snprintf(status, sizeof status, "/proc/%d/task/%d/status", config_.pid, tid);
-    if (FILE* f = std::fopen(status, "re")) {
-      char line[512];
-      while (std::fgets(line, sizeof line, f) != nullptr) {
-        if (std::strncmp(line, "NSpid:", 6) != 0) continue;
-        char* at = line + 6;
-        for (;;) {
-          char* end = at;
-          const long number = std::strtol(at, &end, 10);
-          if (end == at) break;
-          own = static_cast<pid_t>(number);
-          at = end;
-        }
-        break;
-      }
-      std::fclose(f);
+    if (!pid_namespace_) {
+      ids[tid] = tid;
+      continue;
     }
-    if (own != tid) pid_namespace_ = true;
-    outer_tid_[own] = tid;
+    const auto known = own_of.find(tid);
+    if (known != own_of.end()) {
+      ids[known->second] = tid;
+      continue;
+    }
+    std::snprintf(path, sizeof path, "/proc/%d/task/%d/status", config_.pid, tid);
+    ids[innermost_pid(path).value_or(tid)] = tid;
   }
   ::closedir(directory);
+  outer_tid_ = std::move(ids);
 }
 
 pid_t ProcessSampler::task_of(uint64_t python_id, uint64_t native_id) {
+  if (native_id != 0 && !pid_namespace_) return static_cast<pid_t>(native_id);
   if (native_id != 0) {
     const auto found = outer_tid_.find(static_cast<pid_t>(native_id));
     return found == outer_tid_.end() ? 0 : found->second;
@@ -234,7 +260,9 @@ void ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
     if (!memory_.read_value(slot->rseq_cpu, cpu) || cpu < 0 || cpu > 8191) slot->rseq_cpu = {};
   }
   slot->last_time = now;
-  if (const auto stat = slot->probe->schedstat()) slot->seen = *stat;
+  const auto stat = slot->probe->schedstat();
+  if (!stat) return;  // a state whose thread is gone: left behind by a fork, or about to be freed
+  slot->seen = *stat;
   ThreadRecord record;
   record.thread = slot->index;
   record.tid = tid;
@@ -253,7 +281,10 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
     refresh_wanted_ = true;
     return;
   }
-  bool ids_known = false;
+  // Listing /proc/PID/task is only for those whose kernel id does not stand in the thread state.
+  bool ids_known = !pid_namespace_ && layout_.thread.native_thread_id.present();
+  size_t added = 0;
+  bool more_to_add = false;
   std::unordered_map<uint64_t, size_t> present;
   for (size_t d = 0; d < domains_.size(); ++d) {
     Domain& domain = domains_[d];
@@ -284,7 +315,11 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
           learn_task_ids();
           ids_known = true;
         }
-        add_thread(domain, at, now);
+        if (++added > kNewThreadsPerTurn) {
+          more_to_add = true;
+        } else {
+          add_thread(domain, at, now);
+        }
       }
       at = RemoteAddress(next);
     }
@@ -294,6 +329,7 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
       if (!present.contains(slot->tstate.value)) slot->alive = false;
     }
   }
+  refresh_wanted_ = refresh_wanted_ || more_to_add;
   drop_dead(now);
 }
 
@@ -875,31 +911,41 @@ void ProcessSampler::turn(Nanoseconds now) {
   ++tick_;
   ++counts_.ticks;
   if (refresh_wanted_ || now - last_refresh_ > kRefreshEvery) refresh_threads(now);
-  for (auto& slot : slots_) {
-    slot->done = false;
-    slot->first_valid = false;
-  }
   // The others' counts first: whoever is found blocked with the same count afterwards stood still while the memory was copied.
+  size_t asked = 0;
+  const size_t threads = slots_.size();
   for (auto& slot : slots_) {
-    if (slot->next_tick > tick_) {
-      slot->done = true;
+    slot->first_valid = false;
+    slot->done = slot->next_tick > tick_;
+  }
+  for (size_t i = 0; i < threads; ++i) {
+    Slot& slot = *slots_[(first_slot_ + i) % threads];
+    if (slot.done || domains_[slot.domain].runner == &slot) continue;
+    if (++asked > kThreadsPerTurn) {
+      slot.done = true;  // in this turn
       continue;
     }
-    if (domains_[slot->domain].runner == slot.get()) continue;
-    if (const auto stat = slot->probe->schedstat()) {
-      slot->first = *stat;
-      slot->first_valid = true;
+    if (const auto stat = slot.probe->schedstat()) {
+      slot.first = *stat;
+      slot.first_valid = true;
     } else {
-      slot->alive = false;
+      slot.alive = false;
       refresh_wanted_ = true;
     }
   }
   for (auto& domain : domains_) read_holder(domain, now);
   if (!domains_.empty() && scene_changed()) refresh_wanted_ = true;
-  for (auto& slot : slots_) {
-    if (slot->done || !slot->alive) continue;
-    read_other(*slot, domains_[slot->domain], now);
+  size_t next_first = first_slot_ + kThreadsPerTurn;
+  for (size_t i = 0; i < threads; ++i) {
+    Slot& slot = *slots_[(first_slot_ + i) % threads];
+    if (slot.done || !slot.alive) continue;
+    if (i > 0 && i % 8 == 0 && clock_now() - now > kLongestTurn) {
+      next_first = first_slot_ + i;
+      break;
+    }
+    read_other(slot, domains_[slot.domain], now);
   }
+  first_slot_ = threads > 0 ? next_first % threads : 0;
   if (std::any_of(slots_.begin(), slots_.end(), [](const auto& slot) { return !slot->alive; })) drop_dead(now);
   counts_.follow_ups += snapshot_.follow_ups();
 }

@@ -172,6 +172,7 @@ class ProcessSampler {
   bool pid_namespace_ = false;
   std::optional<size_t> pthread_tid_offset_;
   uint32_t next_thread_ = 1;
+  size_t first_slot_ = 0;  // where the next turn begins, when a turn cannot look at everybody
   uint64_t tick_ = 0;
   int my_cpu_ = -1;
   Nanoseconds last_refresh_ = 0;
