@@ -1,0 +1,75 @@
+// The words of a command line, sorted by command, before anything is made of them. Filled by
+// command_line.cpp, read by the commands. Values are the user's text; arguments of a command that was not
+// given are left empty.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace phlox::cli {
+
+struct GlobalArguments {
+  bool quiet = false;
+  bool verbose = false;
+  bool help = false;
+  bool version = false;
+};
+
+// The choices of a view, the same for every command that shows a recording.
+struct ViewArguments {
+  std::string by, states, thread, pid, time, weight;
+};
+
+struct RecordArguments {
+  std::string pid, duration, rate, output, max_overhead, way;
+  bool hands_off = false;
+  ViewArguments view;
+};
+
+struct ExportArguments {
+  std::string file, format, output, title;
+  ViewArguments view;
+};
+
+struct ReportArguments {
+  std::string file, top;
+  bool json = false, markdown = false, source = false;
+  ViewArguments view;
+};
+
+struct DiffArguments {
+  std::string before, after, output, top;
+  bool json = false;
+  std::vector<std::string> fail_if;
+  ViewArguments view;
+};
+
+struct DumpArguments {
+  std::string pid;
+  bool json = false, locals = false, hands_off = false;
+};
+
+struct HelpArguments {
+  std::string command;
+};
+
+struct CompletionsArguments {
+  std::string shell;
+};
+
+struct CommandLine {
+  std::string command;  // "record"; empty: none was given
+  GlobalArguments global;
+  RecordArguments record;
+  ExportArguments export_;
+  ReportArguments report;
+  DiffArguments diff;
+  DumpArguments dump;
+  HelpArguments help;
+  CompletionsArguments completions;
+  bool has_program = false;          // "--" was there
+  std::vector<std::string> program;  // what followed it
+  std::string text;                  // all words, for the recording's meta
+};
+
+}  // namespace phlox::cli

@@ -1,0 +1,345 @@
+#include "phlox/cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <cctype>
+
+#include "phlox/exporters/registry.h"
+
+namespace phlox::cli {
+namespace {
+
+// Tells the parser and the description about one option at a time, so that they cannot differ.
+class CommandBuilder {
+ public:
+  CommandBuilder(CLI::App& app, CommandText& text) : app_(app), text_(text) {}
+
+  void value(const std::string& names, std::string& into, OptionText words) {
+    add(app_.add_option(names, into, words.text), names, std::move(words));
+  }
+  void values(const std::string& names, std::vector<std::string>& into, OptionText words) {
+    add(app_.add_option(names, into, words.text)->expected(1)->take_all(), names, std::move(words));
+  }
+  void flag(const std::string& names, bool& into, std::string text) {
+    app_.add_flag(names, into, text);
+    text_.options.push_back({split(names), "", std::move(text), {}, false});
+  }
+  void positional(const std::string& name, std::string& into, OptionText words) {
+    app_.add_option(name, into, words.text);
+    words.value = name;
+    text_.options.push_back(std::move(words));
+  }
+  // `with_pid`: not for record, whose --pid is another thing.
+  void view(ViewArguments& into, bool with_pid) {
+    std::vector<OptionText> own;
+    own.swap(text_.options);
+    value("--by", into.by,
+          {{},
+           "LIST",
+           "what a frame is, function (default) or line, and what is put at the root: thread, process; by "
+           "commas",
+           {},
+           false});
+    value("--state", into.states,
+          {{},
+           "LIST",
+           "only samples in one of these states: running, runnable, blocked, gil-holds, gil-waits, idle",
+           {},
+           false});
+    value("--thread", into.thread,
+          {{}, "REGEX", "only threads whose name, kernel name or id matches", {}, false});
+    if (with_pid) value("--pid", into.pid, {{}, "PID", "only this process of the recording", {}, false});
+    value("--time", into.time,
+          {{},
+           "FROM..TO",
+           "only this time, from the start of the recording: 2s..5s, ..500ms, 1.5..",
+           {},
+           false});
+    value("--weight", into.weight,
+          {{},
+           "WHAT",
+           "what counts: wall time (default), cpu time, or samples",
+           {"wall", "cpu", "samples"},
+           false});
+    text_.view_options = std::move(text_.options);
+    text_.options = std::move(own);
+  }
+
+ private:
+  static std::vector<std::string> split(const std::string& names) {
+    std::vector<std::string> parts;
+    size_t at = 0;
+    for (size_t comma = 0; comma != std::string::npos; at = comma + 1) {
+      comma = names.find(',', at);
+      parts.push_back(names.substr(at, comma == std::string::npos ? comma : comma - at));
+    }
+    return parts;
+  }
+  void add(CLI::Option* option, const std::string& names, OptionText words) {
+    if (!words.choices.empty()) {
+      option->check([choices = words.choices](const std::string& given) {
+        if (std::find(choices.begin(), choices.end(), given) != choices.end()) return std::string();
+        return fmt::format("'{}' is none of {}", given, fmt::join(choices, ", "));
+      });
+    }
+    words.names = split(names);
+    text_.options.push_back(std::move(words));
+  }
+
+  CLI::App& app_;
+  CommandText& text_;
+};
+
+// The parser bound to one CommandLine, and what it understands.
+struct Grammar {
+  CommandLine line;
+  CLI::App app;
+  Description description;
+  // The subcommands' texts may move while commands are added; they are kept here until all are there.
+  std::vector<std::unique_ptr<CommandText>> texts;
+
+  Grammar() {
+    app.set_help_flag();
+    app.require_subcommand(0, 1);
+    describe_phlox();
+    describe_record();
+    describe_dump();
+    describe_report();
+    describe_diff();
+    describe_export();
+    describe_pyflame();
+    describe_rest();
+    for (auto& text : texts) description.commands.push_back(std::move(*text));
+  }
+
+  CommandBuilder command(const std::string& name, const std::string& summary, const std::string& synopsis) {
+    CLI::App* sub = app.add_subcommand(name, summary);
+    sub->set_help_flag();
+    sub->fallthrough();
+    texts.push_back(std::make_unique<CommandText>());
+    CommandText& text = *texts.back();
+    text.name = name;
+    text.summary = summary;
+    text.synopsis = synopsis;
+    return {*sub, text};
+  }
+  CommandText& text() { return *texts.back(); }
+
+  void describe_phlox() {
+    description.phlox.summary = "shows where a running Python program spends its time, without touching it";
+    CommandBuilder builder(app, description.phlox);
+    builder.flag("-h,--help", line.global.help, "show this help");
+    builder.flag("--version", line.global.version, "show the version");
+    builder.flag("-q,--quiet", line.global.quiet, "only errors on standard error");
+    builder.flag("-v,--verbose", line.global.verbose, "say more: what was found, and how");
+  }
+
+  void describe_record() {
+    CommandBuilder b = command("record", "record a running or a new Python program",
+                               "[options] -p PID | -- COMMAND [ARGUMENT...]");
+    text().examples = {
+        {"phlox record -p 4711 -d 10", "ten seconds of a running program, into a .phlox file"},
+        {"phlox record -o flame.svg -- python3 app.py --port 80",
+         "a new one from its first line to its end, as a flame graph"},
+        {"sudo phlox record -r 1000 -p $(pgrep -f worker.py) -o worker.phlox",
+         "somebody else's, a thousand times a second"},
+    };
+    auto& a = line.record;
+    b.value("-p,--pid", a.pid, {{}, "PID", "record this process", {}, false});
+    b.value("-d,--duration", a.duration,
+            {{},
+             "SECONDS",
+             "end the recording after this time (default: Ctrl-C, or the program's end)",
+             {},
+             false});
+    b.value("-r,--rate", a.rate,
+            {{}, "HZ", "looks a second (default 200); max: as fast as it goes", {}, false});
+    b.value("-o,--output", a.output,
+            {{},
+             "FILE",
+             "where to; the extension chooses what: .phlox, .svg, .txt or .collapsed; - is collapsed on "
+             "standard output "
+             "(default: a .phlox named after program, process and time)",
+             {},
+             true});
+    b.value(
+        "--max-overhead", a.max_overhead,
+        {{},
+         "PERCENT",
+         "what sampling may take from one CPU of the program before the rate is lowered, or off (default 2)",
+         {},
+         false});
+    b.flag("--hands-off", a.hands_off,
+           "read from another CPU only, never on the program's own; stacks are unverified (--way hands-off)");
+    b.value(
+        "--way", a.way,
+        {{},
+         "WAY",
+         "how to read: on the thread's own CPU, by stopping it for microseconds, or hands off (default auto)",
+         {"auto", "same-cpu", "ptrace", "hands-off"},
+         false});
+    b.view(a.view, false);
+    text().more =
+        "Nothing is changed in the program that is recorded, and by default nothing of it is ever "
+        "stopped.\n\n"
+        "Ctrl-C ends the recording properly, a second one at once. A program started by phlox gets the "
+        "signals that phlox gets, and its "
+        "exit status becomes phlox's. Under sudo it runs as the calling user, who also owns the files.\n\n"
+        "The choices of the view apply to .svg and .txt outputs only: a .phlox holds everything.";
+  }
+
+  void describe_dump() {
+    CommandBuilder b = command("dump", "print every thread's stack once", "[options] -p PID");
+    text().examples = {{"phlox dump -p 4711", "what is it doing right now?"},
+                       {"phlox dump --locals -p 4711", "with arguments and local variables"},
+                       {"phlox dump --json -p 4711", "for a program to read"}};
+    auto& a = line.dump;
+    b.value("-p,--pid", a.pid, {{}, "PID", "the process", {}, false});
+    b.flag("--locals", a.locals, "arguments and local variables too (they may hold secrets)");
+    b.flag("--json", a.json, "JSON, as docs/json/ describes it");
+    b.flag("--hands-off", a.hands_off, "read from another CPU only; stacks are unverified");
+  }
+
+  void describe_report() {
+    CommandBuilder b = command("report", "print where the time of a recording went", "[options] FILE");
+    text().examples = {{"phlox report app.phlox", "hot functions and lines, threads, findings"},
+                       {"phlox report --source --state running app.phlox",
+                        "the source with each line's share of running time"},
+                       {"phlox report --json app.phlox", "for a program to read"}};
+    auto& a = line.report;
+    b.positional("FILE", a.file, {{}, "", "a recording", {}, true});
+    b.value("--top", a.top, {{}, "N", "so many lines in a table (default 20)", {}, false});
+    b.flag("--json", a.json, "JSON, as docs/json/ describes it");
+    b.flag("--markdown", a.markdown, "Markdown");
+    b.flag("--source", a.source, "the source of the hot files with the share of each line");
+    b.view(a.view, true);
+  }
+
+  void describe_diff() {
+    CommandBuilder b = command("diff", "compare two recordings", "[options] BEFORE AFTER");
+    text().examples = {
+        {"phlox diff before.phlox after.phlox", "which functions and lines changed, and what is noise"},
+        {"phlox diff before.phlox after.phlox -o diff.svg", "as a differential flame graph"},
+        {"phlox diff before.phlox after.phlox --fail-if 'total(json.loads) > +10%'",
+         "fails (status 3) in CI"}};
+    auto& a = line.diff;
+    b.positional("BEFORE", a.before, {{}, "", "a recording", {}, true});
+    b.positional("AFTER", a.after, {{}, "", "another one", {}, true});
+    b.value("-o,--output", a.output, {{}, "FILE", "a differential flame graph, .svg", {}, true});
+    b.value("--top", a.top, {{}, "N", "so many lines in a table (default 20)", {}, false});
+    b.flag("--json", a.json, "JSON, as docs/json/ describes it");
+    b.values("--fail-if", a.fail_if,
+             {{},
+              "CONDITION",
+              "end with status 3 when this holds: 'total(NAME) > +10%', 'self(NAME) > 5%'; may be repeated",
+              {},
+              false});
+    b.view(a.view, true);
+  }
+
+  void describe_export() {
+    CommandBuilder b = command("export", "write a recording in another format", "[options] FILE");
+    text().examples = {{"phlox export app.phlox -f svg -o app.svg", "the flame graph, for a browser"},
+                       {"phlox export app.phlox --by line,thread --state running,runnable -o app.svg",
+                        "lines beneath their thread, busy time only"},
+                       {"phlox export app.phlox -f collapsed | grep parse",
+                        "one line a stack, for flame graph scripts and grep"}};
+    auto& a = line.export_;
+    b.positional("FILE", a.file, {{}, "", "a recording", {}, true});
+    std::vector<std::string> names;
+    std::string kinds;
+    for (const auto& format : exporters::formats()) {
+      names.emplace_back(format.name);
+      kinds += fmt::format("{}{}: {}", kinds.empty() ? "" : "; ", format.name, format.description);
+    }
+    b.value("-f,--format", a.format,
+            {{}, "FORMAT", kinds + " (default: by the extension of -o, else collapsed)", names, false});
+    b.value("-o,--output", a.output, {{}, "FILE", "where to (default, or -: standard output)", {}, true});
+    b.value("--title", a.title, {{}, "TEXT", "of a picture", {}, false});
+    b.view(a.view, true);
+  }
+
+  void describe_pyflame() {
+    command("pyflame", "Pyflame's own command line and output",
+            "[options] [-p] PID | -t COMMAND [ARGUMENT...]");
+    text().examples = {{"phlox pyflame -s 60 -r 0.01 -p 4711 -o prof.txt",
+                        "as Pyflame; also when phlox is called by the name pyflame"},
+                       {"phlox pyflame -x -t python3 app.py | flamegraph.pl > app.svg",
+                        "a new program, without its idle time"}};
+    text().more = "phlox pyflame --help lists its options.";
+  }
+
+  void describe_rest() {
+    CommandBuilder h = command("help", "show the help of a command", "[COMMAND]");
+    text().examples = {{"phlox help record", "the same as phlox record --help"}};
+    h.positional("COMMAND", line.help.command, {{}, "", "a command", {}, false});
+    command("man", "print the manual page", "");
+    text().examples = {{"phlox man | man -l -", "read it"},
+                       {"phlox man > /usr/local/share/man/man1/phlox.1", "install it"}};
+    CommandBuilder c = command("completions", "print the completions of a shell", "SHELL");
+    text().examples = {
+        {"phlox completions bash > ~/.local/share/bash-completion/completions/phlox", "for bash"},
+        {"phlox completions fish > ~/.config/fish/completions/phlox.fish", "for fish"}};
+    c.positional("SHELL", line.completions.shell,
+                 {{}, "", "bash, zsh or fish", {"bash", "zsh", "fish"}, false});
+  }
+};
+
+// CLI11's sentences begin with a capital letter and end as they like; ours do not.
+std::string as_message(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '.')) text.pop_back();
+  if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+}  // namespace
+
+Result<CommandLine> parse_command_line(const std::vector<std::string>& words) {
+  Grammar grammar;
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  std::vector<std::string> ours(words.begin(), dashes);
+  std::reverse(ours.begin(), ours.end());  // as the parser wants them
+  const auto chosen = [&] {
+    const auto& subcommands = grammar.app.get_subcommands();
+    return subcommands.empty() ? std::string() : subcommands.front()->get_name();
+  };
+  try {
+    grammar.app.parse(ours);
+  } catch (const CLI::ExtrasError& error) {
+    const std::string command = chosen();
+    if (command.empty() && !words.empty() && words[0][0] != '-') {
+      return fail(ErrorKind::usage, fmt::format("there is no command '{}'", words[0]),
+                  "phlox help lists the commands");
+    }
+    // A program without "--" before it: its options could be taken for ours.
+    if (command == "record") {
+      return fail(ErrorKind::usage, as_message(error.what()),
+                  "a program to start follows after --: phlox record -- python3 app.py");
+    }
+    return fail(ErrorKind::usage, as_message(error.what()), fmt::format("phlox {} --help", command));
+  } catch (const CLI::ParseError& error) {
+    const std::string command = chosen();
+    return fail(ErrorKind::usage, as_message(error.what()),
+                command.empty() ? "phlox --help" : fmt::format("phlox {} --help", command));
+  }
+  CommandLine line = std::move(grammar.line);
+  line.command = chosen();
+  line.has_program = dashes != words.end();
+  if (line.has_program) line.program.assign(dashes + 1, words.end());
+  if (line.has_program && line.command != "record" && !line.global.help) {
+    return fail(ErrorKind::usage, "only record takes a program after --", "phlox record -- python3 app.py");
+  }
+  line.text = fmt::format("phlox {}", fmt::join(words, " "));
+  return line;
+}
+
+const Description& description() {
+  static const Description kDescription = Grammar().description;
+  return kDescription;
+}
+
+}  // namespace phlox::cli

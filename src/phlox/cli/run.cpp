@@ -1,0 +1,65 @@
+#include "phlox/cli/run.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+
+#include "phlox/cli/command_line.h"
+#include "phlox/cli/commands.h"
+#include "phlox/cli/exit_status.h"
+#include "phlox/cli/output_file.h"
+
+namespace phlox::cli {
+namespace {
+
+int print(const std::string& text, Talk& talk) {
+  auto out = OutputFile::open("-", {});
+  (*out)->stream() << text;
+  if (auto written = (*out)->commit(); !written) {
+    talk.error(written.error());
+    return exit_status(written.error().kind);
+  }
+  return kSuccess;
+}
+
+int say_error(const Error& error, Talk& talk) {
+  talk.error(error);
+  return exit_status(error.kind);
+}
+
+int help(const std::string& command, Talk& talk) {
+  if (command.empty()) return print(overview_text(description()), talk);
+  const CommandText* text = description().find(command);
+  if (text != nullptr) return print(help_text(description(), *text), talk);
+  return say_error(
+      {ErrorKind::usage, fmt::format("there is no command '{}'", command), "phlox help lists the commands"},
+      talk);
+}
+
+int dispatch(const CommandLine& line, Talk& talk) {
+  if (line.global.version) return print(fmt::format("phlox {}\n", PHLOX_VERSION), talk);
+  if (line.command == "help") return help(line.help.command, talk);
+  if (line.global.help) return help(line.command, talk);
+  if (line.command == "record") return record(line, talk);
+  // A reader that goes away (head) is an error of writing, not a death. Not for record: a program would
+  // inherit it.
+  std::signal(SIGPIPE, SIG_IGN);
+  if (line.command == "export") return export_recording(line, talk);
+  if (line.command == "man") return print(man_page(description()), talk);
+  if (line.command == "completions") {
+    const auto text = completions(description(), line.completions.shell);
+    return text ? print(*text, talk) : say_error(text.error(), talk);
+  }
+  return say_error({ErrorKind::usage, "which command?", "phlox help lists the commands"}, talk);
+}
+
+}  // namespace
+
+int run(const std::vector<std::string>& words) {
+  const auto line = parse_command_line({words.begin() + 1, words.end()});
+  Talk talk(stderr, Talk::options_for_stderr(line && line->global.quiet, line && line->global.verbose));
+  if (!line) return say_error(line.error(), talk);
+  return dispatch(*line, talk);
+}
+
+}  // namespace phlox::cli

@@ -1,0 +1,52 @@
+#include "phlox/cli/signal_watch.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <utility>
+
+namespace phlox::cli {
+
+SignalWatch::SignalWatch(std::span<const int> signals) {
+  sigset_t watched;
+  sigemptyset(&watched);
+  for (const int signal : signals) {
+    struct sigaction action {};
+    // A blocked signal is never ignored by the kernel (kernel/signal.c: sig_ignored), so it must not be
+    // blocked.
+    if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) continue;
+    sigaddset(&watched, signal);
+  }
+  ::pthread_sigmask(SIG_BLOCK, &watched, &before_);
+  signals_ = Descriptor(::signalfd(-1, &watched, SFD_CLOEXEC));
+  end_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
+}
+
+void SignalWatch::start(Handler handler) {
+  thread_ = std::thread([this, call = std::move(handler)] {
+    pollfd polled[2] = {{signals_.get(), POLLIN, 0}, {end_.get(), POLLIN, 0}};
+    for (;;) {
+      if (::poll(polled, 2, -1) < 0 && errno != EINTR) return;
+      if ((polled[1].revents & POLLIN) != 0) return;
+      if ((polled[0].revents & POLLIN) == 0) continue;
+      signalfd_siginfo seen{};
+      if (::read(signals_.get(), &seen, sizeof seen) != sizeof seen) return;
+      call({static_cast<int>(seen.ssi_signo), seen.ssi_code == SI_KERNEL});
+    }
+  });
+}
+
+SignalWatch::~SignalWatch() {
+  if (thread_.joinable()) {
+    const uint64_t one = 1;
+    (void)!::write(end_.get(), &one, sizeof one);
+    thread_.join();
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+}  // namespace phlox::cli

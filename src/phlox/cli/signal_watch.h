@@ -1,0 +1,42 @@
+// Signals as calls on a thread of their own, so that no handler interrupts anything. Made before other
+// threads and before a program is launched: from then on the signals are blocked everywhere. Signals that
+// were ignored (nohup, a background job) stay ignored.
+#pragma once
+
+#include <signal.h>
+
+#include <functional>
+#include <span>
+#include <thread>
+
+#include "phlox/base/descriptor.h"
+
+namespace phlox::cli {
+
+struct SignalSeen {
+  int number = 0;
+  // By the terminal (Ctrl-C): the kernel sent it to everybody in the foreground, a launched program included.
+  bool from_kernel = false;
+};
+
+class SignalWatch {
+ public:
+  using Handler = std::function<void(SignalSeen)>;
+  explicit SignalWatch(std::span<const int> signals);
+  ~SignalWatch();
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+  // The mask as it was before: what a launched program is given.
+  const sigset_t& mask_before() const { return before_; }
+  // Calls `handler` for each signal, also for those that came since the construction. Once.
+  void start(Handler handler);
+
+ private:
+  sigset_t before_{};
+  Descriptor signals_;
+  Descriptor end_;
+  std::thread thread_;
+};
+
+}  // namespace phlox::cli

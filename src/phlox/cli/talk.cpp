@@ -1,0 +1,84 @@
+#include "phlox/cli/talk.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace phlox::cli {
+namespace {
+
+constexpr std::string_view kRed = "\x1b[1;31m", kYellow = "\x1b[33m", kCyan = "\x1b[36m", kPlain = "\x1b[0m";
+constexpr std::string_view kClearLine = "\r\x1b[K";
+
+}  // namespace
+
+Talk::Options Talk::options_for_stderr(bool quiet, bool verbose) {
+  Options options;
+  options.quiet = quiet;
+  options.verbose = verbose;
+  const char* terminal = std::getenv("TERM");
+  options.terminal =
+      ::isatty(STDERR_FILENO) == 1 && terminal != nullptr && std::string_view(terminal) != "dumb";
+  const char* no_color = std::getenv("NO_COLOR");
+  options.colour = options.terminal && (no_color == nullptr || *no_color == 0);
+  return options;
+}
+
+void Talk::clear() {
+  if (!has_progress_) return;
+  std::fwrite(kClearLine.data(), 1, kClearLine.size(), stream_);
+  has_progress_ = false;
+}
+
+void Talk::line(std::string_view colour, std::string_view head, std::string_view text) {
+  std::string out;
+  if (options_.colour && !colour.empty()) {
+    out.append(colour).append(head).append(kPlain);
+  } else {
+    out.append(head);
+  }
+  out.append(text).append("\n");
+  std::fwrite(out.data(), 1, out.size(), stream_);
+  std::fflush(stream_);
+}
+
+void Talk::error(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  clear();
+  line(kRed, "phlox: ", error.message);
+  if (!error.hint.empty()) line(kCyan, "hint: ", error.hint);
+}
+
+void Talk::warn(std::string_view text) {
+  if (options_.quiet) return;
+  const std::lock_guard lock(mutex_);
+  clear();
+  line(kYellow, "phlox: warning: ", text);
+}
+
+void Talk::note(std::string_view text) {
+  if (options_.quiet) return;
+  const std::lock_guard lock(mutex_);
+  clear();
+  line("", "phlox: ", text);
+}
+
+void Talk::detail(std::string_view text) {
+  if (options_.verbose) note(text);
+}
+
+void Talk::progress(const std::string& text) {
+  if (!shows_progress()) return;
+  const std::lock_guard lock(mutex_);
+  winsize size{};
+  const size_t width =
+      ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1U : 79U;
+  std::string out(kClearLine);
+  out += text.substr(0, width);
+  std::fwrite(out.data(), 1, out.size(), stream_);
+  std::fflush(stream_);
+  has_progress_ = true;
+}
+
+}  // namespace phlox::cli

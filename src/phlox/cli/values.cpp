@@ -1,0 +1,196 @@
+#include "phlox/cli/values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <ctime>
+#include <limits>
+
+#include "phlox/exporters/registry.h"
+
+namespace phlox::cli {
+namespace {
+
+std::optional<double> number_of(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number)) return {};
+  return number;
+}
+
+std::string_view base_name(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+bool is_python(std::string_view program) {
+  return program.starts_with("python") || program.starts_with("pypy");
+}
+
+}  // namespace
+
+Result<pid_t> parse_pid(std::string_view text) {
+  std::string_view digits = text;
+  int base = 10;
+  if (digits.starts_with("0x")) {
+    digits.remove_prefix(2);
+    base = 16;
+  }
+  pid_t pid = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), pid, base);
+  if (error != std::errc{} || end != digits.data() + digits.size() || pid <= 0) {
+    return fail(ErrorKind::usage, fmt::format("'{}' is not the id of a process", text),
+                "one number: phlox record -p 4711");
+  }
+  return pid;
+}
+
+Result<Nanoseconds> parse_duration(std::string_view text) {
+  struct Unit {
+    std::string_view name;
+    double ns;
+  };
+  // Longer ends first: "ms" also ends in "s".
+  constexpr std::array<Unit, 5> kUnits = {{{"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}, {"", 1e9}}};
+  for (const Unit& unit : kUnits) {
+    if (!text.ends_with(unit.name)) continue;
+    const auto number = number_of(text.substr(0, text.size() - unit.name.size()));
+    // A year and more is a slip of the fingers.
+    if (number && *number > 0 && *number * unit.ns < 3.2e16)
+      return static_cast<Nanoseconds>(*number * unit.ns);
+    break;
+  }
+  return fail(ErrorKind::usage, fmt::format("'{}' is not a duration", text),
+              "seconds, or a number with ms, s, m or h: -d 10, -d 1.5, -d 2m");
+}
+
+Result<double> parse_rate(std::string_view text) {
+  if (text == "max") return 0.0;
+  const auto number = number_of(text.ends_with("Hz") ? text.substr(0, text.size() - 2) : text);
+  // Below one look in a quarter of an hour nothing is sampled; above a million nothing could be.
+  if (number && *number >= 0.001 && *number <= 1e6) return *number;
+  return fail(ErrorKind::usage, fmt::format("'{}' is not a rate", text),
+              "looks a second, 0.001 to 1000000, or max: -r 200");
+}
+
+Result<std::optional<double>> parse_overhead(std::string_view text) {
+  if (text == "off") return std::optional<double>();
+  const auto number = number_of(text.ends_with("%") ? text.substr(0, text.size() - 1) : text);
+  if (number && *number > 0 && *number <= 100) return std::optional<double>(*number);
+  return fail(ErrorKind::usage, fmt::format("'{}' is not a share of a CPU", text),
+              "percent above 0, or off: --max-overhead 2");
+}
+
+Result<sampler::Way> parse_way(std::string_view text, bool hands_off) {
+  if (hands_off && !text.empty() && text != "hands-off") {
+    return fail(ErrorKind::usage, fmt::format("--hands-off and --way {} contradict each other", text),
+                "give one of them");
+  }
+  if (hands_off || text == "hands-off") return sampler::Way::hands_off;
+  if (text == "same-cpu") return sampler::Way::same_cpu;
+  if (text == "ptrace") return sampler::Way::ptrace;
+  return sampler::Way::automatic;
+}
+
+Result<size_t> parse_count(std::string_view option, std::string_view text) {
+  size_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc{} || end != text.data() + text.size() || count == 0) {
+    return fail(ErrorKind::usage, fmt::format("{}: '{}' is not a number above 0", option, text),
+                fmt::format("{} 20", option));
+  }
+  return count;
+}
+
+Result<profile::Choices> choices_of(const ViewArguments& view) {
+  profile::Choices choices;
+  if (!view.by.empty()) {
+    auto by = profile::parse_by(view.by);
+    if (!by) return fail(by);
+    choices.by = *by;
+  }
+  if (!view.states.empty()) {
+    auto states = profile::parse_states(view.states);
+    if (!states) return fail(states);
+    choices.states = *states;
+  }
+  if (!view.thread.empty()) choices.thread_regex = view.thread;
+  if (!view.pid.empty()) {
+    auto pid = parse_pid(view.pid);
+    if (!pid) return fail(pid);
+    choices.pid = *pid;
+  }
+  if (!view.time.empty()) {
+    auto range = profile::parse_time_range(view.time);
+    if (!range) return fail(range);
+    choices.from = range->from;
+    choices.to = range->to;
+  }
+  if (!view.weight.empty()) {
+    auto weight = profile::parse_weight(view.weight);
+    if (!weight) return fail(weight);
+    choices.weight = *weight;
+  }
+  return choices;
+}
+
+Result<Output> parse_output(const std::string& text) {
+  Output output;
+  output.path = text;
+  if (text.empty() || text.ends_with(".phlox")) return output;
+  output.kind = OutputKind::exported;
+  if (text == "-") {
+    output.format = "collapsed";
+    return output;
+  }
+  if (const exporters::Format* format = exporters::find_format_for_file(text)) {
+    output.format = format->name;
+    return output;
+  }
+  return fail(ErrorKind::usage, fmt::format("cannot tell from '{}' what to write", text),
+              "the extension chooses: .phlox, .svg, .txt, .collapsed; or - for collapsed on standard output");
+}
+
+std::string short_name(const std::vector<std::string>& command) {
+  std::string_view name = command.empty() ? "" : base_name(command[0]);
+  if (is_python(name)) {
+    for (size_t i = 1; i < command.size(); ++i) {
+      const std::string& word = command[i];
+      if (word == "-m" && i + 1 < command.size()) {
+        name = command[i + 1];
+        break;
+      }
+      if (word == "-c") break;
+      if (word == "-X" || word == "-W")
+        ++i;  // these take a value
+      else if (!word.starts_with("-")) {
+        name = base_name(word);
+        break;
+      }
+    }
+  }
+  if (name.ends_with(".py")) name.remove_suffix(3);
+  std::string clean;
+  for (const char c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '.' || c == '-';
+    clean += plain ? c : '_';
+  }
+  constexpr size_t kLongest = 60;  // of 255 that a file name may have
+  clean.resize(std::min(clean.size(), kLongest));
+  while (!clean.empty() && (clean.front() == '.' || clean.front() == '-')) clean.erase(0, 1);
+  return clean.empty() ? "process" : clean;
+}
+
+std::string default_recording_name(const std::vector<std::string>& command, pid_t pid, std::time_t now) {
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  char stamp[32];
+  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
+  return fmt::format("{}-{}-{}.phlox", short_name(command), pid, stamp);
+}
+
+}  // namespace phlox::cli

@@ -1,0 +1,43 @@
+// The values of options, from text. Pure; an error names the option and says what would be right.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "phlox/base/clock.h"
+#include "phlox/base/result.h"
+#include "phlox/cli/arguments.h"
+#include "phlox/profile/view.h"
+#include "phlox/sampler/recorder.h"
+
+namespace phlox::cli {
+
+Result<pid_t> parse_pid(std::string_view text);                       // "4711", "0x1267"
+Result<Nanoseconds> parse_duration(std::string_view text);            // "10", "1.5", "500ms", "2m", "1h"
+Result<double> parse_rate(std::string_view text);                     // "200", "max" (0)
+Result<std::optional<double>> parse_overhead(std::string_view text);  // "2", "0.5%", "off"
+Result<sampler::Way> parse_way(std::string_view text, bool hands_off);
+Result<size_t> parse_count(std::string_view option, std::string_view text);
+
+Result<profile::Choices> choices_of(const ViewArguments& view);
+
+// What `record -o` means.
+enum class OutputKind { recording, exported };
+struct Output {
+  OutputKind kind = OutputKind::recording;
+  std::string path;    // empty: make a name; "-": standard output
+  std::string format;  // of exporters::registry; exported only
+};
+Result<Output> parse_output(const std::string& text);
+
+// "app" of "python3 -X dev app.py --port 80", "pytest" of "python -m pytest", "uwsgi" of "/usr/bin/uwsgi":
+// good for a file name.
+std::string short_name(const std::vector<std::string>& command);
+// "app-4711-20261121-083000.phlox"
+std::string default_recording_name(const std::vector<std::string>& command, pid_t pid, std::time_t now);
+
+}  // namespace phlox::cli
