@@ -48,7 +48,7 @@ std::string option_lines(const std::vector<OptionText>& options) {
     }
     std::string text = option.text;
     if (!option.choices.empty() && text.find(option.choices.back()) == std::string::npos) {
-      text += fmt::format(" ({})", fmt::join(option.choices, ", "));
+      text += fmt::format(": {}", fmt::join(option.choices, ", "));
     }
     out += left + wrapped(text, kOptionColumn, kOptionColumn) + "\n";
   }

@@ -38,7 +38,7 @@ int help(const std::string& command, Talk& talk) {
 
 int dispatch(const CommandLine& line, Talk& talk) {
   if (line.global.version) return print(fmt::format("phlox {}\n", PHLOX_VERSION), talk);
-  if (line.command == "help") return help(line.help.command, talk);
+  if (line.command == "help" && !line.global.help) return help(line.help.command, talk);
   if (line.global.help) return help(line.command, talk);
   if (line.command == "record") return record(line, talk);
   // A reader that goes away (head) is an error of writing, not a death. Not for record: a program would

@@ -1,0 +1,200 @@
+"""phlox record: what goes in, what comes out, and what it leaves alone."""
+import os
+import re
+import signal
+import stat
+import subprocess
+
+import pytest
+from conftest import BUSY, PHLOX, PYTHON, count, is_recording, phlox, still_runs, wait_until
+
+
+def script(workdir, text, name="app.py"):
+    path = workdir / name
+    path.write_text(text)
+    return path
+
+
+def test_attach_for_a_time_leaves_a_recording_and_the_program(busy, workdir):
+    done = phlox("record", "-p", busy.pid, "-d", "0.5", "-o", "a.phlox")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert count("a.phlox") > 0
+    assert "wrote a.phlox" in done.stderr
+    assert re.search(r"\d+ samples", done.stderr)
+    assert os.listdir() == ["a.phlox"]
+    assert still_runs(busy)
+
+
+def test_the_default_name_tells_program_process_and_time(workdir):
+    app = script(workdir, BUSY)
+    done = phlox("record", "--", PYTHON, app, "0.4")
+    assert done.returncode == 0, done.stderr
+    (name,) = [n for n in os.listdir() if n.endswith(".phlox")]
+    assert re.fullmatch(r"app-\d+-\d{8}-\d{6}\.phlox", name)
+
+
+def test_a_recording_is_private(busy, workdir):
+    assert phlox("record", "-p", busy.pid, "-d", "0.2", "-o", "a.phlox").returncode == 0
+    assert stat.S_IMODE(os.stat("a.phlox").st_mode) == 0o600
+
+
+@pytest.mark.parametrize("name, pattern", [("a.svg", r"(?s)^<(\?xml|svg).*hot"), ("a.txt", r"hot.* \d+\n"), ("a.collapsed", r"hot.* \d+\n")])
+def test_the_extension_chooses_the_output(busy, workdir, name, pattern):
+    done = phlox("record", "-p", busy.pid, "-d", "0.5", "-o", name)
+    assert done.returncode == 0, done.stderr
+    assert os.listdir() == [name]
+    assert re.search(pattern, open(name).read())
+
+
+def test_dash_is_collapsed_on_standard_output(busy, workdir):
+    done = phlox("record", "-p", busy.pid, "-d", "0.5", "-o", "-")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"work .*hot.* \d+\n", done.stdout)
+    assert os.listdir() == []
+
+
+def test_the_choices_of_the_view_hold_for_the_output(busy, workdir):
+    done = phlox("record", "-p", busy.pid, "-d", "0.5", "-o", "-", "--by", "line,thread")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^Thread .*\(<string>:\d+\)", done.stdout)
+
+
+@pytest.mark.parametrize("code", [0, 1, 42])
+def test_the_exit_status_of_the_program_is_passed_through(workdir, code):
+    app = script(workdir, f"import time, sys\ntime.sleep(0.3)\nsys.exit({code})")
+    done = phlox("record", "-o", "a.phlox", "--", PYTHON, app)
+    assert done.returncode == code, done.stderr
+    assert count("a.phlox") > 0
+
+
+def test_os_exit_is_an_end_like_any_other(workdir):
+    app = script(workdir, "import os, time\ntime.sleep(0.3)\nos._exit(3)")
+    done = phlox("record", "-o", "a.phlox", "--", PYTHON, app)
+    assert done.returncode == 3, done.stderr
+    assert "exit 3" in done.stderr and "complete" in done.stderr
+
+
+def test_the_signal_that_ended_the_program_is_passed_through(workdir):
+    app = script(workdir, "import os, signal, time\ntime.sleep(0.3)\nos.kill(os.getpid(), signal.SIGKILL)")
+    done = phlox("record", "-o", "a.phlox", "--", PYTHON, app)
+    assert done.returncode == 128 + 9, done.stderr
+    assert "SIGKILL" in done.stderr
+    assert count("a.phlox") > 0
+
+
+def test_the_program_gets_its_arguments_and_streams_as_they_are(workdir):
+    app = script(workdir, "import sys, time\ntime.sleep(0.2)\nprint(sys.argv[1:], sys.stdin.read())")
+    done = phlox("record", "-o", "a.phlox", "--", PYTHON, app, "-p", "1", "--", "a b", input="in")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "['-p', '1', '--', 'a b'] in\n"
+
+
+SAYS_SIGNALS = """
+import signal, sys, time
+def say(number, frame):
+    print(signal.Signals(number).name, flush=True)
+    sys.exit(5)
+for name in sys.argv[1:]:
+    signal.signal(getattr(signal, name), say)
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGINT"])
+def test_signals_are_handed_on(start, workdir, name):
+    app = script(workdir, SAYS_SIGNALS)
+    recorder = start([PHLOX, "record", "-o", "a.phlox", "--", PYTHON, app, name], stderr=subprocess.PIPE)
+    assert recorder.stdout.readline() == "ready\n"
+    wait_until(lambda: is_recording("a.phlox"), "samples")
+    recorder.send_signal(getattr(signal, name))
+    out, err = recorder.communicate(timeout=30)
+    assert out == name + "\n", err
+    assert recorder.returncode == 5, err
+    assert count("a.phlox") > 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ctrl_c_ends_a_recording_properly(busy, start, workdir, number):
+    recorder = start([PHLOX, "record", "-p", busy.pid, "-o", "a.phlox"], stderr=subprocess.PIPE)
+    wait_until(lambda: is_recording("a.phlox"), "samples")
+    recorder.send_signal(number)
+    _, err = recorder.communicate(timeout=30)
+    assert recorder.returncode == 0, err
+    assert "wrote a.phlox" in err
+    assert os.listdir() == ["a.phlox"]
+    assert still_runs(busy)
+
+
+def test_duration_ends_the_recording_and_not_the_program(workdir):
+    app = script(workdir, BUSY + "\nprint('over')")
+    done = phlox("record", "-d", "0.3", "-o", "a.phlox", "--", PYTHON, app, "1.5")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "ready\nover\n"
+    assert "runs on" in done.stderr
+
+
+def test_execve_of_another_python_goes_on(workdir):
+    app = script(workdir, "import os, sys, time\ntime.sleep(0.3)\n"
+                          "os.execv(sys.executable, [sys.executable, '-c', 'import time; time.sleep(1)'])")
+    done = phlox("record", "-o", "a.phlox", "--", PYTHON, app)
+    assert done.returncode == 0, done.stderr
+    assert count("a.phlox", "process") == 2
+
+
+def test_nothing_is_said_when_quiet_but_errors(busy, workdir):
+    done = phlox("record", "-q", "-p", busy.pid, "-d", "0.2", "-o", "a.phlox")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert phlox("record", "-q", "-p", 2**22 + 1).stderr != ""
+
+
+def test_verbose_says_which_python_was_found_and_how(busy, workdir):
+    done = phlox("record", "-v", "-p", busy.pid, "-d", "0.2", "-o", "a.phlox")
+    assert re.search(r"CPython 3\.\d+.*found by", done.stderr)
+
+
+def test_no_colours_and_no_progress_line_without_a_terminal(busy, workdir):
+    done = phlox("record", "-p", busy.pid, "-d", "0.3", "-o", "a.phlox")
+    assert "\x1b" not in done.stderr and "\r" not in done.stderr
+
+
+def run_on_terminal(arguments, **environment):
+    import pty
+
+    master, slave = pty.openpty()
+    process = subprocess.Popen([PHLOX, *map(str, arguments)], stderr=slave, env={**os.environ, "TERM": "xterm", **environment})
+    os.close(slave)
+    seen = b""
+    while True:
+        try:
+            block = os.read(master, 4096)
+        except OSError:  # the last writer is gone
+            break
+        seen += block
+    os.close(master)
+    return process.wait(), seen.decode()
+
+
+def test_a_progress_line_on_a_terminal(busy, workdir):
+    status, seen = run_on_terminal(["record", "-p", busy.pid, "-d", "0.6", "-o", "a.phlox"])
+    assert status == 0
+    assert re.search(r"\r\x1b\[Krecording 0\.\d s, \d+ samples, \d+ Hz of 200, \d+ rejected", seen)
+
+
+def test_no_color_is_heeded():
+    _, coloured = run_on_terminal(["record", "-p", 2**22 + 1], NO_COLOR="")
+    _, plain = run_on_terminal(["record", "-p", 2**22 + 1], NO_COLOR="1")
+    assert "\x1b[1;31m" in coloured
+    assert "\x1b" not in plain
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="sudo's variables mean something to root only")
+def test_under_sudo_the_program_and_the_file_are_the_calling_users(workdir):
+    os.chmod(workdir, 0o777)
+    app = script(workdir, "import os, time\ntime.sleep(0.3)\nprint(os.getuid(), os.getgid(), os.environ['HOME'])")
+    done = phlox("record", "-o", workdir / "a.phlox", "--", "/usr/bin/python3", app, env={**os.environ, "SUDO_UID": "1", "SUDO_GID": "1"})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "1 1 /usr/sbin\n"
+    there = os.stat("a.phlox")
+    assert (there.st_uid, there.st_gid, stat.S_IMODE(there.st_mode)) == (1, 1, 0o600)
