@@ -13,7 +13,6 @@ import json
 import math
 import os
 import re
-import shutil
 import signal
 import struct
 import subprocess
@@ -194,6 +193,28 @@ def line_of(result):
     return text
 
 
+def markdown(path):
+    """The stored results as the table of docs/decisions/0001; runs of the same case added up."""
+    by_case = {}
+    with open(path) as file:
+        for line in file:
+            result = json.loads(line)
+            if "failed" not in result:
+                by_case.setdefault(result["case"], []).append(result)
+    print("| Python, target / who, rate, neighbour | class | samples | impossible | accepted | detached | attempts refused: ran, moved | "
+          "of them impossible | wake p50 / p99 us | turn p50 / p99 us | TV (chance) |")
+    print("|" + " --- |" * 11)
+    for case in sorted(by_case):
+        results = by_case[case]
+        r = merge(results)
+        n = max(1, r["samples"])
+        compared = [x for x in results if "tv" in x]
+        tv = "%.4f (%.4f)" % (compared[-1]["tv"], compared[-1]["tv_chance"]) if compared else ""
+        print("| %s | %s | %d | %d | %.3f %% | %.2f %% | %d, %d | %d | %.0f / %.0f | %.0f / %.0f | %s |" % (
+            case, r["class"], r["samples"], r["impossible"], 100 * r["accepted"] / n, 100 * r["detached"] / n, r["ran"], r["moved"],
+            r["refused_impossible"], r["latency_us"]["p50"], r["latency_us"]["p99"], r["turn_us"]["p50"], r["turn_us"]["p99"], tv))
+
+
 def find_pythons(words):
     """3.11=/path/python ... or directories with bin/python3.N below; default: pyenv's."""
     found = {}
@@ -245,7 +266,8 @@ def cases(pythons, user, quick):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--reader", required=True)
+    parser.add_argument("--reader")
+    parser.add_argument("--markdown", metavar="FILE", help="print what --json stored as a table, and measure nothing")
     parser.add_argument("--pythons", nargs="*", default=os.environ.get("PHLOX_PYTHONS", "").split(":") if os.environ.get("PHLOX_PYTHONS") else None)
     parser.add_argument("--user", help="an ordinary user to repeat the cases as (root only)")
     parser.add_argument("--quick", action="store_true", help="a fiftieth of the samples")
@@ -264,6 +286,10 @@ def main():
     if "--" in argv:
         argv, extra = argv[:argv.index("--")], argv[argv.index("--") + 1:]
     options = parser.parse_args(argv)
+    if options.markdown:
+        return markdown(options.markdown)
+    if not options.reader:
+        parser.error("--reader is missing (make bench-reading builds it)")
     pythons = find_pythons(options.pythons)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if options.one:
