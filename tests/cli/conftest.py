@@ -1,4 +1,5 @@
 """The built phlox, driven as a user does; PHLOX_BIN names it, else it is the build tree's."""
+import contextlib
 import os
 import pathlib
 import re
@@ -44,7 +45,7 @@ def phlox(*arguments, **options):
 
 
 def count(path, table="sample"):
-    with sqlite3.connect(path) as db:
+    with contextlib.closing(sqlite3.connect(path)) as db:
         return db.execute(f"select count(*) from {table}").fetchone()[0]
 
 

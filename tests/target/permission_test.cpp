@@ -37,6 +37,9 @@ TEST(Permission, another_user) {
   EXPECT_EQ(check_of(f), PermissionCheck::user);
   EXPECT_EQ(explain_refusal(f, "record -p 4711").reason, "it runs as user 60002, phlox as user 60001");
   EXPECT_EQ(explain_refusal(f, "record -p 4711").hint, "sudo phlox record -p 4711");
+  f.in_container = true;
+  EXPECT_EQ(explain_refusal(f, "record -p 4711").hint,
+            "run phlox as that user: docker exec -u 60002 CONTAINER phlox record -p 4711");
 }
 
 TEST(Permission, one_of_the_three_user_ids_is_enough) {

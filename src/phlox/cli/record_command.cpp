@@ -322,8 +322,10 @@ class Recording {
     if (auto finished = destination_->finish(); !finished && !error) error = finished.error();
     for (const std::string& warning : outcome.warnings) talk_.warn(warning);
     if (outcome.why == sampler::Ended::target_ended) {
-      talk_.note(
-          fmt::format("process {} ended ({}): the recording is complete", pid_, outcome.how_target_ended));
+      // Of a process that is not our child the kernel tells only that it is gone.
+      const bool known = outcome.how_target_ended != "ended" && !outcome.how_target_ended.empty();
+      talk_.note(fmt::format("process {} ended{}: the recording is complete", pid_,
+                             known ? fmt::format(" ({})", outcome.how_target_ended) : ""));
     }
     const auto quality = quality_of(outcome.progress);
     talk_.note(fmt::format("{:.1f} s: {}", static_cast<double>(outcome.progress.elapsed) * 1e-9,

@@ -56,7 +56,13 @@ int dispatch(const CommandLine& line, Talk& talk) {
 }  // namespace
 
 int run(const std::vector<std::string>& words) {
-  const auto line = parse_command_line({words.begin() + 1, words.end()});
+  // Pyflame's words are not ours: `phlox pyflame ...`, or the same by a link of its name.
+  const bool by_name = !words.empty() && (words[0] == "pyflame" || words[0].ends_with("/pyflame"));
+  if (by_name || (words.size() > 1 && words[1] == "pyflame")) {
+    Talk talk(stderr, Talk::options_for_stderr(false, false));
+    return pyflame(by_name ? words : std::vector<std::string>(words.begin() + 1, words.end()), talk);
+  }
+  const auto line = parse_command_line({words.begin() + (words.empty() ? 0 : 1), words.end()});
   Talk talk(stderr, Talk::options_for_stderr(line && line->global.quiet, line && line->global.verbose));
   if (!line) return say_error(line.error(), talk);
   return dispatch(*line, talk);

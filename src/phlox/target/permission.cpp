@@ -101,7 +101,12 @@ Refusal explain_refusal(const PermissionFacts& f, const std::string& retry) {
       return {PermissionCheck::container, fmt::format("{}, and this root lacks CAP_SYS_PTRACE", ids_of(f)),
               for_container()};
     }
-    return {PermissionCheck::user, ids_of(f), to_get_the_capability(f, retry)};
+    // Becoming the target's user is enough, also where root has no CAP_SYS_PTRACE.
+    if (f.in_container && f.uid.real != 0) {
+      return {PermissionCheck::user, ids_of(f),
+              fmt::format("run phlox as that user: docker exec -u {} CONTAINER phlox {}", f.uid.real, retry)};
+    }
+    return {PermissionCheck::user, ids_of(f), with_sudo(retry)};
   }
   if (f.dumpable == false && !capable_there) {
     return {PermissionCheck::dumpable,
