@@ -37,7 +37,7 @@ std::string_view string_at(std::span<const std::byte> table, uint64_t offset) {
 
 }  // namespace
 
-Result<ElfFile> ElfFile::parse(std::span<const std::byte> bytes) {
+Result<ElfFile> ElfFile::parse(std::span<const std::byte> bytes, uint64_t loaded_at) {
   Elf64_Ehdr header;
   if (!read_at(bytes, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
     return fail(ErrorKind::input, "not an ELF file");
@@ -46,6 +46,7 @@ Result<ElfFile> ElfFile::parse(std::span<const std::byte> bytes) {
   if (header.e_ident[EI_DATA] != ELFDATA2LSB) return fail(ErrorKind::input, "a big-endian ELF file");
   ElfFile file;
   file.bytes_ = bytes;
+  file.loaded_at_ = loaded_at;
   file.type_ = header.e_type;
   file.machine_ = header.e_machine;
   const size_t segments = std::min<size_t>(header.e_phnum, kMaxSegments);
@@ -105,21 +106,64 @@ std::span<const std::byte> ElfFile::at(ImageAddress address, uint64_t size) cons
   return {};
 }
 
+namespace {
+
+// False: the visitor has had enough.
+bool visit_table(std::span<const std::byte> table, std::span<const std::byte> strings,
+                 const std::function<bool(const Symbol&)>& visit) {
+  for (size_t at = 0; at + sizeof(Elf64_Sym) <= table.size(); at += sizeof(Elf64_Sym)) {
+    Elf64_Sym s;
+    std::memcpy(&s, table.data() + at, sizeof s);
+    if (s.st_shndx == SHN_UNDEF || s.st_name == 0) continue;
+    Symbol symbol{string_at(strings, s.st_name), ImageAddress(s.st_value), s.st_size,
+                  static_cast<uint8_t>(ELF64_ST_TYPE(s.st_info))};
+    if (!symbol.name.empty() && !visit(symbol)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 void ElfFile::for_each_symbol(const std::function<bool(const Symbol&)>& visit) const {
+  bool any = false;
   for (const Section& section : sections_) {
     if (section.type != SHT_SYMTAB && section.type != SHT_DYNSYM) continue;
     if (section.link >= sections_.size()) continue;
-    const auto strings = contents(sections_[section.link]);
-    const auto table = contents(section);
-    for (size_t at = 0; at + sizeof(Elf64_Sym) <= table.size(); at += sizeof(Elf64_Sym)) {
-      Elf64_Sym s;
-      std::memcpy(&s, table.data() + at, sizeof s);
-      if (s.st_shndx == SHN_UNDEF || s.st_name == 0) continue;
-      Symbol symbol{string_at(strings, s.st_name), ImageAddress(s.st_value), s.st_size,
-                    static_cast<uint8_t>(ELF64_ST_TYPE(s.st_info))};
-      if (!symbol.name.empty() && !visit(symbol)) return;
-    }
+    any = true;
+    if (!visit_table(contents(section), contents(sections_[section.link]), visit)) return;
   }
+  if (!any) for_each_dynamic_symbol(visit);
+}
+
+void ElfFile::for_each_dynamic_symbol(const std::function<bool(const Symbol&)>& visit) const {
+  const auto dynamic = std::find_if(segments_.begin(), segments_.end(), [](const Segment& s) { return s.type == PT_DYNAMIC; });
+  if (dynamic == segments_.end()) return;
+  uint64_t symbols = 0, strings = 0, strings_size = 0;
+  // By address, not by file offset: an image out of memory may have moved (patchelf) but its addresses hold.
+  ByteReader entries(at(dynamic->address, dynamic->file_size));
+  while (entries.remaining() >= sizeof(Elf64_Dyn)) {
+    const auto entry = entries.read<Elf64_Dyn>();
+    if (entry.d_tag == DT_NULL) break;
+    if (entry.d_tag == DT_SYMTAB) symbols = entry.d_un.d_ptr;
+    if (entry.d_tag == DT_STRTAB) strings = entry.d_un.d_ptr;
+    if (entry.d_tag == DT_STRSZ) strings_size = entry.d_un.d_val;
+  }
+  if (symbols == 0 || strings == 0) return;
+  // ld.so relocates these two in place: in memory they are addresses of the process. What is smaller than the
+  // image's own addresses cannot be told apart and is an image address already.
+  uint64_t end_of_image = 0;
+  for (const Segment& s : segments_) {
+    if (s.type != PT_LOAD) continue;
+    end_of_image = std::max(end_of_image, s.address.value + s.memory_size);
+  }
+  if (symbols >= end_of_image) {
+    if (loaded_at_ == 0) return;
+    symbols -= loaded_at_;
+    strings -= loaded_at_;
+  }
+  // Nothing says how many symbols there are but a hash table; every linker puts the strings right behind them.
+  if (strings <= symbols) return;
+  visit_table(at(ImageAddress(symbols), strings - symbols), at(ImageAddress(strings), strings_size), visit);
 }
 
 std::optional<Symbol> ElfFile::find_symbol(std::string_view name) const {
@@ -171,17 +215,28 @@ Result<FileBytes> FileBytes::read(int fd, std::string_view name) {
   return file;
 }
 
+FileBytes FileBytes::own(std::vector<std::byte> bytes) {
+  FileBytes file;
+  file.owned_ = std::move(bytes);
+  file.data_ = file.owned_.data();
+  file.size_ = file.owned_.size();
+  return file;
+}
+
 FileBytes::FileBytes(FileBytes&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      owned_(std::move(other.owned_)) {}
 
 FileBytes& FileBytes::operator=(FileBytes&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(owned_, other.owned_);
   return *this;
 }
 
 FileBytes::~FileBytes() {
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (data_ != nullptr && owned_.empty()) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
 }  // namespace phlox::elf

@@ -46,8 +46,8 @@ struct Symbol {
 
 class ElfFile {
  public:
-  // The bytes must outlive the ElfFile.
-  static Result<ElfFile> parse(std::span<const std::byte> bytes);
+  // The bytes must outlive the ElfFile. `loaded_at`: of an image copied out of memory, where it lies there.
+  static Result<ElfFile> parse(std::span<const std::byte> bytes, uint64_t loaded_at = 0);
 
   std::span<const std::byte> bytes() const { return bytes_; }
   uint16_t type() const { return type_; }        // ET_EXEC, ET_DYN, ...
@@ -60,7 +60,8 @@ class ElfFile {
   // The file's bytes at an image address, as far as they are in the file.
   std::span<const std::byte> at(ImageAddress address, uint64_t size) const;
 
-  // Defined symbols of .symtab and .dynsym, in file order, until the visitor says false.
+  // Defined symbols of .symtab and .dynsym, in file order, until the visitor says false. Without section headers (an
+  // image copied out of memory, a file stripped of them) the dynamic segment leads to the dynamic ones.
   void for_each_symbol(const std::function<bool(const Symbol&)>& visit) const;
   std::optional<Symbol> find_symbol(std::string_view name) const;
   bool has_symbol_table() const { return find_section(".symtab") != nullptr; }
@@ -71,9 +72,12 @@ class ElfFile {
   ImageAddress first_load() const;
 
  private:
+  void for_each_dynamic_symbol(const std::function<bool(const Symbol&)>& visit) const;
+
   std::span<const std::byte> bytes_;
   uint16_t type_ = 0;
   uint16_t machine_ = 0;
+  uint64_t loaded_at_ = 0;
   std::vector<Segment> segments_;
   std::vector<Section> sections_;
 };
@@ -83,6 +87,8 @@ class ElfFile {
 class FileBytes {
  public:
   static Result<FileBytes> read(int fd, std::string_view name);
+  // Bytes that were had in another way.
+  static FileBytes own(std::vector<std::byte> bytes);
   FileBytes(FileBytes&&) noexcept;
   FileBytes& operator=(FileBytes&&) noexcept;
   ~FileBytes();
@@ -92,6 +98,7 @@ class FileBytes {
   FileBytes() = default;
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
+  std::vector<std::byte> owned_;  // where data_ points, when no file is mapped
 };
 
 }  // namespace phlox::elf

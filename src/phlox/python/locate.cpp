@@ -2,85 +2,68 @@
 
 #include <elf.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <optional>
 
 #include "phlox/memory/process_memory.h"
+#include "phlox/python/debug_offsets.h"
+#include "phlox/python/frame_walk.h"
 #include "phlox/python/layout_table.h"
+#include "phlox/python/version.h"
 
 namespace phlox::python {
 namespace {
 
 using target::LoadedModule;
+using target::Mapping;
 using target::Module;
 
-struct Version {
-  uint8_t major = 0, minor = 0, micro = 0;
-  std::string text;
-};
+// CPython's own .data and .bss have less than 2 MiB; a program that embeds it may have much of its own.
+constexpr uint64_t kMostScanned = uint64_t{64} << 20;
+constexpr uint64_t kScanBlock = uint64_t{4} << 20;
+constexpr int kMostInterpreters = 4096;
+constexpr int kMostThreads = 64;  // that are checked of each
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// PY_VERSION_HEX (Include/patchlevel.h): 0xMMmmuuLS, L the release level (a, b, c, f), S its serial.
-Version version_of_hex(uint32_t hex) {
-  Version v;
-  v.major = static_cast<uint8_t>(hex >> 24);
-  v.minor = static_cast<uint8_t>(hex >> 16);
-  v.micro = static_cast<uint8_t>(hex >> 8);
-  v.text = fmt::format("{}.{}.{}", v.major, v.minor, v.micro);
-  const unsigned level = hex >> 4 & 0xF;
-  if (level != 0xF) v.text += fmt::format("{}{}", level == 0xA ? "a" : level == 0xB ? "b" : "rc", hex & 0xF);
-  return v;
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// "libpython3.9.so.1.0", "python2.7", "python3.13t"
-std::optional<Version> version_of_name(const std::string& name) {
-  const size_t at = name.find("python");
-  if (at == std::string::npos) return {};
-  unsigned major = 0, minor = 0;
-  int used = 0;
-  if (std::sscanf(name.c_str() + at + 6, "%1u.%2u%n", &major, &minor, &used) != 2) return {};
-  Version v;
-  v.major = static_cast<uint8_t>(major);
-  v.minor = static_cast<uint8_t>(minor);
-  v.text = fmt::format("{}.{}", major, minor);
-  return v;
-}
+bool is_pointer(uint64_t value) { return is_plausible(RemoteAddress(value)) && (value & 7) == 0; }
 
-// PY_VERSION as a string of its own in the constants: "\0" "3.9.18" "\0". Of several, the longest, so that "3.9" alone does not win.
-void find_version_string(const LoadedModule& module, Version& version) {
-  const auto* rodata = module.elf.find_section(".rodata");
-  if (rodata == nullptr) return;
-  const auto bytes = module.elf.contents(*rodata);
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  const std::string wanted = std::string(1, '\0') + fmt::format("{}.{}.", version.major, version.minor);
-  for (size_t at = text.find(wanted); at != std::string_view::npos; at = text.find(wanted, at + 1)) {
-    const std::string_view found = text.substr(at + 1, std::min<size_t>(16, text.size() - at - 1));
-    const size_t end = found.find('\0');
-    if (end == std::string_view::npos || end < wanted.size()) continue;
-    const std::string_view micro = found.substr(wanted.size() - 1, end - wanted.size() + 1);
-    if (!std::all_of(micro.begin(), micro.end(), [](char c) { return (c >= '0' && c <= '9') || c == '+' || c == 'a' || c == 'b' || c == 'r' || c == 'c'; })) continue;
-    if (micro.empty() || micro[0] < '0' || micro[0] > '9') continue;
-    version.micro = static_cast<uint8_t>(std::atoi(std::string(micro).c_str()));
-    version.text = std::string(found.substr(0, end));
-    return;
+// Memory for walk_frames(): every piece fetched when asked for.
+class ReadThrough {
+ public:
+  explicit ReadThrough(memory::RemoteMemory& memory) : memory_(memory) {}
+  const std::byte* find(RemoteAddress address, size_t size) {
+    auto& piece = pieces_.emplace_back(size);
+    return memory_.read(address, piece) ? piece.data() : nullptr;
   }
-}
 
-std::optional<Version> version_of(const LoadedModule& module, memory::RemoteMemory& memory) {
-  if (const auto symbol = module.elf.find_symbol("Py_Version")) {  // 3.11+
-    uint32_t hex = 0;
-    if (memory.read_value(module.remote(symbol->address), hex) && (hex >> 24 == 3)) return version_of_hex(hex);
-  }
-  auto version = version_of_name(base_name(module.module.path));
-  if (version) find_version_string(module, *version);
-  return version;
-}
+ private:
+  memory::RemoteMemory& memory_;
+  std::deque<std::vector<std::byte>> pieces_;
+};
 
-// The interpreters_head word for a candidate _PyRuntime (3.7+).
+// Everything that one module's strategies need.
+struct Search {
+  const ProcessView& view;
+  const LoadedModule& module;
+  std::optional<Version> version;  // none: only what states its own (3.13+) can be read
+  std::vector<Build> builds;       // that may be: most likely first
+  memory::RemoteMemory& memory;
+  std::string reason;   // why the last strategy brought nothing
+  std::string unsupported;  // a version that no row covers
+  bool not_up = false;  // the place was found, but no interpreter is up there yet
+};
+
 Interpreter make(const Layout& layout, const Version& version, RemoteAddress runtime) {
   Interpreter i;
   i.layout = layout;
@@ -88,8 +71,7 @@ Interpreter make(const Layout& layout, const Version& version, RemoteAddress run
   i.minor = version.minor;
   i.micro = version.micro;
   i.version = version.text;
-  i.build = layout.traits.free_threaded ? (layout.traits.debug ? "free-threaded debug" : "free-threaded")
-                                        : (layout.traits.debug ? "debug" : "default");
+  i.build = name_of({.debug = layout.traits.debug, .free_threaded = layout.traits.free_threaded});
   i.runtime = runtime;
   if (layout.runtime.interpreters_head.present()) i.interpreters_head = runtime + *layout.runtime.interpreters_head;
   if (layout.traits.gil == GilPlace::runtime) {
@@ -99,87 +81,225 @@ Interpreter make(const Layout& layout, const Version& version, RemoteAddress run
   return i;
 }
 
-struct Search {
-  const LoadedModule& module;
-  const Layout& layout;
-  const Version& version;
-  memory::RemoteMemory& memory;
-  std::string reason;  // why the last strategy brought nothing
-  bool not_up = false;  // the place was found, but no interpreter is up there yet
-};
-
 std::optional<Interpreter> accept(Search& search, Interpreter candidate, const std::string& how) {
   candidate.found_by = fmt::format("{} in {}", how, base_name(search.module.module.path));
-  std::string reason;
-  if (validate(candidate, search.memory, reason)) return candidate;
-  uint64_t head = 1;
-  if (search.memory.read_value(candidate.interpreters_head, head) && head == 0) search.not_up = true;
-  search.reason = reason;
+  switch (validate(candidate, search.memory, search.reason)) {
+    case Verdict::valid:
+      return candidate;
+    case Verdict::not_up:
+      search.not_up = true;
+      return {};
+    case Verdict::wrong:
+      return {};
+  }
   return {};
 }
 
-std::optional<Interpreter> by_symbol(Search& search) {
-  if (search.layout.traits.gil == GilPlace::symbols) {
-    const auto head = search.module.elf.find_symbol("interp_head");
-    const auto current = search.module.elf.find_symbol("_PyThreadState_Current");
-    if (!current) {
-      search.reason = "no symbol _PyThreadState_Current";
-      return {};
+// A candidate whose _PyRuntime states its own offsets (3.13+).
+std::optional<Interpreter> accept_stated(Search& search, RemoteAddress runtime, std::span<const std::byte> bytes,
+                                         const DebugHeader& header, const std::string& how) {
+  const Version version = version_of_hex(header.version);
+  for (Build build : search.builds) {
+    build.free_threaded = header.free_threaded;
+    const Layout* row = find_layout(version.major, version.minor, build);
+    std::string warning;
+    if (row == nullptr) {
+      row = newest_layout(build);
+      warning = fmt::format("Python {} is newer than this phlox: read through what it states of itself", version.text);
+    } else if (version.pre_release) {
+      warning = fmt::format("Python {} is a pre-release: read through what it states of itself", version.text);
     }
-    Interpreter i = make(search.layout, search.version, {});
-    i.tstate_current = search.module.remote(current->address);
-    if (!head) {
-      search.reason = "no symbol interp_head (the file is stripped)";
-      return {};
+    Layout layout = *row;
+    if (const auto applied = apply_debug_offsets(bytes, layout); !applied) {
+      search.reason = applied.error().message;
+      continue;
     }
-    i.interpreters_head = search.module.remote(head->address);
-    return accept(search, i, "symbol interp_head");
+    Interpreter candidate = make(layout, version, runtime);
+    candidate.warning = warning;
+    if (auto found = accept(search, candidate, how)) return found;
+    if (search.not_up) return {};
   }
-  const auto runtime = search.module.elf.find_symbol("_PyRuntime");
-  if (!runtime) {
-    search.reason = "no such symbol (the file is stripped, or is no Python)";
+  return {};
+}
+
+// _PyRuntime may be at `runtime`.
+std::optional<Interpreter> accept_runtime(Search& search, RemoteAddress runtime, const std::string& how) {
+  std::vector<std::byte> bytes(debug_offsets_size());
+  if (search.memory.read(runtime, std::span(bytes).first(DebugHeader::kSize))) {
+    if (const auto header = parse_debug_header(bytes)) {
+      search.memory.read(runtime, bytes);
+      return accept_stated(search, runtime, bytes, *header, how);
+    }
+  }
+  if (!search.version) {
+    search.reason = "it does not say which Python it is";
     return {};
   }
-  return accept(search, make(search.layout, search.version, search.module.remote(runtime->address)), "symbol _PyRuntime");
+  const Version& version = *search.version;
+  bool any = false;
+  for (const Build build : search.builds) {
+    const Layout* row = find_layout(version.major, version.minor, build);
+    if (row == nullptr) continue;
+    any = true;
+    if (row->runtime.debug_offsets.present()) {
+      search.reason = fmt::format("Python {}, but _Py_DebugOffsets is not there", version.text);
+      continue;
+    }
+    if (auto found = accept(search, make(*row, version, runtime), how)) return found;
+    if (search.not_up) return {};
+  }
+  if (!any) {
+    search.unsupported = version.text;
+    search.reason = fmt::format("no row for Python {}", version.text);
+  }
+  return {};
+}
+
+// Which rows may fit; their fields are enough for a scan.
+std::vector<const Layout*> rows_of(const Search& search) {
+  std::vector<const Layout*> rows;
+  for (const Build build : search.builds) {
+    if (!search.version) break;
+    if (const Layout* row = find_layout(search.version->major, search.version->minor, build)) rows.push_back(row);
+  }
+  return rows;
+}
+
+// Calls `visit(address, bytes)` for the module's writable memory, block by block with `overlap` bytes of the next.
+// Stops when visit says true.
+template <class Visit>
+void scan_writable(const Search& search, uint64_t overlap, Visit visit) {
+  uint64_t left = kMostScanned;
+  std::vector<std::byte> block;
+  for (const Mapping& mapping : search.module.module.mappings) {
+    if (!mapping.writable || !mapping.readable) continue;
+    for (uint64_t at = 0; at < mapping.end - mapping.start && left > 0; at += kScanBlock) {
+      const uint64_t rest = mapping.end - mapping.start - at;
+      block.resize(std::min({rest, kScanBlock + overlap, left}));
+      left -= block.size();
+      if (search.memory.read(mapping.start + at, block) && visit(mapping.start + at, std::span<const std::byte>(block))) return;
+    }
+  }
+}
+
+// The words at these addresses, nothing where there is none to read.
+std::vector<std::optional<uint64_t>> read_words(memory::RemoteMemory& memory, std::span<const RemoteAddress> addresses) {
+  std::vector<uint64_t> values(addresses.size());
+  std::vector<std::optional<uint64_t>> words(addresses.size());
+  std::vector<memory::Range> ranges(addresses.size());
+  for (size_t i = 0; i < addresses.size(); ++i) ranges[i] = {addresses[i], std::as_writable_bytes(std::span(&values[i], 1))};
+  for (size_t at = 0; at < ranges.size();) {
+    const size_t count = std::min<size_t>(ranges.size() - at, 256);
+    const size_t got = memory.read(std::span<const memory::Range>(ranges).subspan(at, count));
+    for (size_t i = at; i < at + got; ++i) words[i] = values[i];
+    at += got < count ? got + 1 : got;  // the next one is not readable
+  }
+  return words;
+}
+
+// Places in the module's writable memory whose word leads to an interpreter whose first thread state points back.
+std::vector<RemoteAddress> find_heads(const Search& search, const Layout& row) {
+  std::vector<RemoteAddress> places, interpreters, fields;
+  const auto is_mapped = [&](uint64_t value) {
+    const auto after = std::upper_bound(search.view.maps.begin(), search.view.maps.end(), value,
+                                        [](uint64_t v, const Mapping& m) { return v < m.start.value; });
+    return after != search.view.maps.begin() && std::prev(after)->holds(RemoteAddress(value)) && std::prev(after)->writable;
+  };
+  scan_writable(search, 8, [&](RemoteAddress start, std::span<const std::byte> bytes) {
+    for (size_t at = 0; at + 8 <= bytes.size() && at < kScanBlock; at += 8) {
+      uint64_t word = 0;
+      std::memcpy(&word, bytes.data() + at, sizeof word);
+      if (!is_pointer(word) || !is_mapped(word)) continue;
+      places.push_back(start + at);
+      interpreters.push_back(RemoteAddress(word));
+    }
+    return false;
+  });
+  for (const RemoteAddress i : interpreters) fields.push_back(i + *row.interpreter.threads_head);
+  const auto threads = read_words(search.memory, fields);
+  std::vector<size_t> kept;
+  fields.clear();
+  for (size_t i = 0; i < threads.size(); ++i) {
+    if (!threads[i] || !is_pointer(*threads[i]) || !is_mapped(*threads[i])) continue;
+    kept.push_back(i);
+    fields.push_back(RemoteAddress(*threads[i]) + *row.thread.interp);
+  }
+  const auto back = read_words(search.memory, fields);
+  std::vector<RemoteAddress> found;
+  for (size_t k = 0; k < kept.size(); ++k) {
+    if (back[k] == interpreters[kept[k]].value) found.push_back(places[kept[k]]);
+  }
+  return found;
+}
+
+// interp_head and _PyThreadState_Current of 2.7 and 3.6.
+std::optional<Interpreter> accept_head(Search& search, RemoteAddress head, const std::string& how) {
+  for (const Layout* row : rows_of(search)) {
+    Interpreter i = make(*row, *search.version, {});
+    i.interpreters_head = head;
+    if (const auto current = search.module.elf.find_symbol("_PyThreadState_Current")) {
+      i.tstate_current = search.module.remote(current->address);
+    }
+    if (auto found = accept(search, i, how)) return found;
+  }
+  return {};
+}
+
+bool has_no_runtime(const Search& search) {
+  const auto rows = rows_of(search);
+  return !rows.empty() && rows.front()->traits.gil == GilPlace::symbols;
+}
+
+std::optional<Interpreter> by_symbol(Search& search) {
+  if (has_no_runtime(search)) {
+    const auto head = search.module.elf.find_symbol("interp_head");
+    if (head) return accept_head(search, search.module.remote(head->address), "symbol interp_head");
+    search.reason = "no symbol interp_head (the file is stripped)";
+    return {};
+  }
+  const auto runtime = search.module.elf.find_symbol("_PyRuntime");
+  if (runtime) return accept_runtime(search, search.module.remote(runtime->address), "symbol _PyRuntime");
+  search.reason = "no symbol _PyRuntime (the file is stripped, or is no Python)";
+  return {};
 }
 
 std::optional<Interpreter> by_section(Search& search) {
-  // Python/pylifecycle.c puts _PyRuntime into a section of its own (3.11+ and 3.7-3.10: plain .data).
+  // Python/pylifecycle.c puts _PyRuntime into a section of its own since 3.10 (bpo-36710).
   const auto* section = search.module.elf.find_section(".PyRuntime");
   if (section == nullptr) {
-    search.reason = "no such section";
+    search.reason = "no section .PyRuntime";
     return {};
   }
-  return accept(search, make(search.layout, search.version, search.module.remote(section->address)), "section .PyRuntime");
+  return accept_runtime(search, search.module.remote(section->address), "section .PyRuntime");
 }
 
-// Every aligned word of the module's writable memory might be where _PyRuntime starts: the word at interpreters_head must
-// lead to an interpreter whose thread states point back.
+std::optional<Interpreter> by_cookie(Search& search) {
+  std::optional<Interpreter> found;
+  search.reason = "no debug-offsets cookie in writable memory";
+  scan_writable(search, DebugHeader::kSize, [&](RemoteAddress start, std::span<const std::byte> bytes) {
+    const std::string_view text = as_text(bytes);
+    for (size_t at = text.find(kDebugCookie); at != std::string_view::npos; at = text.find(kDebugCookie, at + 1)) {
+      const RemoteAddress runtime = start + at;
+      if ((runtime.value & 7) != 0 || !parse_debug_header(bytes.subspan(at))) continue;
+      found = accept_runtime(search, runtime, "debug-offsets cookie");
+      if (found || search.not_up) return true;
+    }
+    return false;
+  });
+  return found;
+}
+
 std::optional<Interpreter> by_scan(Search& search) {
-  if (!search.layout.runtime.interpreters_head.present()) {
-    search.reason = "this version has no _PyRuntime";
-    return {};
-  }
-  constexpr uint64_t kMost = uint64_t{64} << 20;
-  uint64_t left = kMost;
-  std::vector<std::byte> block;
-  const uint64_t head_at = *search.layout.runtime.interpreters_head;
-  for (const auto& mapping : search.module.module.mappings) {
-    if (!mapping.writable || !mapping.readable) continue;
-    const uint64_t size = std::min(mapping.end - mapping.start, left);
-    left -= size;
-    block.resize(size);
-    if (!search.memory.read(mapping.start, block)) continue;
-    for (uint64_t at = head_at; at + 16 <= size; at += 8) {
-      uint64_t words[2];  // interpreters.head and interpreters.main, equal in a process with one interpreter
-      std::memcpy(words, block.data() + at, sizeof words);
-      if (words[0] == 0 || !is_plausible(RemoteAddress(words[0])) || (words[0] & 7) != 0) continue;
-      if (words[1] != words[0] && !is_plausible(RemoteAddress(words[1]))) continue;
-      const auto candidate = make(search.layout, search.version, mapping.start + (at - head_at));
-      if (auto found = accept(search, candidate, "scan of writable memory")) return found;
+  for (const Layout* row : rows_of(search)) {
+    for (const RemoteAddress place : find_heads(search, *row)) {
+      auto found = row->runtime.interpreters_head.present()
+                       ? accept_runtime(search, place - *row->runtime.interpreters_head, "scan of writable memory")
+                       : accept_head(search, place, "scan of writable memory");
+      if (found) return found;
     }
   }
-  search.reason = "nothing there leads to an interpreter";
+  search.not_up = false;  // what a scan came across proves nothing
+  search.reason = "nothing in writable memory leads to an interpreter";
   return {};
 }
 
@@ -190,112 +310,286 @@ struct Strategy {
 constexpr Strategy kStrategies[] = {
     {"symbol", by_symbol},
     {"section .PyRuntime", by_section},
+    {"debug-offsets cookie", by_cookie},
     {"scan of writable memory", by_scan},
 };
 
+std::string_view constants_of(const LoadedModule& module) {
+  const auto* rodata = module.elf.find_section(".rodata");
+  return rodata == nullptr ? std::string_view() : as_text(module.elf.contents(*rodata));
+}
+
+std::optional<Version> version_of(const ProcessView& view, const LoadedModule& module) {
+  if (const auto symbol = module.elf.find_symbol("Py_Version")) {  // 3.11+
+    uint32_t hex = 0;
+    if (view.memory.read_value(module.remote(symbol->address), hex) && hex >> 24 == 3) return version_of_hex(hex);
+  }
+  const auto named = version_of_file_name(base_name(module.module.path));
+  if (named) {
+    if (auto constant = find_version_constant(constants_of(module), named->major, named->minor)) return constant;
+  }
+  // Py_GetVersion()'s buffer is filled when sys is made.
+  std::optional<Version> found;
+  const Search search{view, module, {}, {}, view.memory, {}, {}, false};
+  scan_writable(search, 512, [&](RemoteAddress, std::span<const std::byte> bytes) {
+    found = find_version_text(as_text(bytes));
+    return found.has_value();
+  });
+  return found ? found : named;
+}
+
+// What makes a module worth a closer look: its name, its symbols, or the one word that every CPython carries.
+bool looks_like_python(const LoadedModule& module) {
+  if (base_name(module.module.path).find("python") != std::string::npos) return true;
+  for (const char* name : {"_PyRuntime", "_PyThreadState_Current", "Py_GetVersion"}) {
+    if (module.elf.find_symbol(name)) return true;
+  }
+  return as_text(module.elf.bytes()).find("PYTHONHOME") != std::string_view::npos;
+}
+
+// "PyPy" and the like, told by the names of the executable and the libraries.
+std::string other_implementation(const std::vector<Module>& modules, const std::string& executable) {
+  struct Mark {
+    const char* prefix;  // of a file's name
+    const char* name;
+  };
+  constexpr Mark kMarks[] = {{"libpypy", "PyPy"},          {"pypy", "PyPy"},           {"libpythonvm", "GraalPy"},
+                             {"libgraalpy", "GraalPy"},    {"graalpy", "GraalPy"},     {"graalpython", "GraalPy"},
+                             {"micropython", "MicroPython"}, {"circuitpython", "CircuitPython"}};
+  for (const Module& module : modules) {
+    const std::string name = base_name(module.path);
+    for (const Mark& mark : kMarks) {
+      if (!name.starts_with(mark.prefix)) continue;
+      if (module.path == executable || name.find(".so") != std::string::npos) return mark.name;
+    }
+  }
+  return {};
+}
+
+// Fields that configure options move: what the symbols and the name tell.
+std::vector<Build> builds_of(const LoadedModule& module) {
+  const std::string name = base_name(module.module.path);
+  const bool named = version_of_file_name(name).has_value();
+  const std::string flags = named ? name.substr(name.find("python") + 6) : std::string();
+  const size_t letters = flags.find_first_not_of("0123456789.");
+  const std::string abi = letters == std::string::npos ? "" : flags.substr(letters, flags.find('.', letters) - letters);
+  Build build;
+  build.free_threaded = abi.find('t') != std::string::npos;
+  // Objects/object.c: there only with Py_REF_DEBUG, which --with-pydebug sets.
+  build.debug = module.elf.find_symbol("_Py_RefTotal") || module.elf.find_symbol("_Py_INCREF_IncRefTotal") ||
+                abi.find('d') != std::string::npos;
+  Build other = build;
+  other.debug = !build.debug;
+  return {build, other};
+}
+
+// What came of one module; the first that found wins, the rest make up the message.
+struct Outcome {
+  std::optional<Interpreter> found;
+  bool python = false;
+  bool not_up = false;
+  std::string unsupported;  // "Python 3.5.2"
+  std::string unreadable;   // why its file could not be read
+};
+
+Outcome examine(const ProcessView& view, const Module& module, bool insist, std::vector<Attempt>* attempts) {
+  Outcome out;
+  const auto note = [&](const char* strategy, const std::string& reason) {
+    if (attempts != nullptr) attempts->push_back({strategy, module.path, reason});
+  };
+  auto loaded = view.load(module);
+  if (!loaded) {
+    note("file", loaded.error().message);
+    out.unreadable = loaded.error().message;
+    loaded = target::load_from_memory(view.memory, module);
+    if (!loaded) {
+      note("image in memory", loaded.error().message);
+      return out;
+    }
+  }
+  if (!insist && !loaded->elf.find_symbol("_PyRuntime") && !loaded->elf.find_symbol("_PyThreadState_Current")) return out;
+  if (!looks_like_python(*loaded)) return out;
+  Search search{view, *loaded, version_of(view, *loaded), builds_of(*loaded), view.memory, {}, {}, false};
+  out.python = search.version.has_value() || loaded->elf.find_symbol("_PyRuntime").has_value();
+  if (loaded->elf.find_symbol("_Py_PrintReferences")) {
+    // Py_TRACE_REFS puts two pointers in front of every object; --with-pydebug implied it before 3.8.
+    out.unsupported = fmt::format("Python {} built with Py_TRACE_REFS", search.version ? search.version->text : "?");
+    note("build", "built with Py_TRACE_REFS");
+    return out;
+  }
+  for (const Strategy& strategy : kStrategies) {
+    search.reason.clear();
+    if (auto found = strategy.run(search)) {
+      out.found = std::move(found);
+      return out;
+    }
+    note(strategy.name, search.reason);
+    if (search.not_up || !search.unsupported.empty()) break;
+  }
+  out.not_up = search.not_up;
+  if (!search.unsupported.empty()) out.unsupported = "Python " + search.unsupported;
+  return out;
+}
+
+// Frames of some threads lead to code objects. Running threads move on meanwhile: several tries.
+bool trial_walk(const Layout& l, std::span<const RemoteAddress> threads, memory::RemoteMemory& memory, std::string& reason) {
+  constexpr int kTries = 6;
+  bool any_frames = false;
+  std::array<RawFrame, 32> frames;
+  std::vector<std::byte> state(*l.thread.size);
+  for (int i = 0; i < kTries; ++i) {
+    for (const RemoteAddress thread : threads) {
+      ReadThrough reader(memory);
+      if (!memory.read(thread, state)) continue;
+      bool unreadable = false;
+      const RemoteAddress top = top_frame(l, state.data(), reader, unreadable);
+      if (!top && !unreadable) continue;
+      any_frames = true;
+      const WalkResult walk = walk_frames(l, top, reader, frames);
+      for (size_t f = 0; f < walk.count; ++f) {
+        RemoteAddress type, name;
+        std::array<char, 5> text{};
+        if (!frames[f].code || !memory.read_value(frames[f].code + *l.object.ob_type, type.value) ||
+            !memory.read_value(type + *l.type.tp_name, name.value) ||
+            !memory.read(name, std::as_writable_bytes(std::span(text)))) {
+          continue;
+        }
+        if (std::memcmp(text.data(), "code", 5) == 0) return true;
+      }
+    }
+    if (!any_frames) return true;  // no thread runs Python at this moment
+  }
+  reason = "its frames do not lead to code objects";
+  return false;
+}
+
+Error not_python(const ProcessView& view, const std::string& executable, const Outcome& executables_outcome) {
+  Error error;
+  error.kind = ErrorKind::not_python;
+  error.message = fmt::format("process {} is not a Python process: {}", view.pid,
+                              executable.empty() ? "it has no executable" : "it runs " + executable);
+  error.hint = executables_outcome.unreadable.empty() ? "list Python processes with: pgrep -a python" : executables_outcome.unreadable;
+  return error;
+}
+
 }  // namespace
 
-bool validate(const Interpreter& candidate, memory::RemoteMemory& memory, std::string& reason) {
+Verdict validate(const Interpreter& candidate, memory::RemoteMemory& memory, std::string& reason) {
   const Layout& l = candidate.layout;
   RemoteAddress interpreter;
   if (!memory.read_value(candidate.interpreters_head, interpreter.value)) {
     reason = "its memory cannot be read";
-    return false;
+    return Verdict::wrong;
   }
   if (!interpreter) {
     reason = "no interpreter is up";
-    return false;
+    return Verdict::not_up;
   }
-  if (!is_plausible(interpreter) || (interpreter.value & 7) != 0) {
-    reason = fmt::format("interpreters.head is {:#x}", interpreter.value);
-    return false;
+  std::vector<RemoteAddress> threads;
+  for (int count = 0; interpreter; ++count) {
+    if (!is_pointer(interpreter.value) || count == kMostInterpreters) {
+      reason = fmt::format("the list of interpreters holds {:#x}", interpreter.value);
+      return Verdict::wrong;
+    }
+    RemoteAddress thread, next;
+    if (!memory.read_value(interpreter + *l.interpreter.threads_head, thread.value) ||
+        !memory.read_value(interpreter + *l.interpreter.next, next.value)) {
+      reason = "the interpreter's memory cannot be read";
+      return Verdict::wrong;
+    }
+    for (int i = 0; thread && i < kMostThreads; ++i) {
+      RemoteAddress back;
+      if (!is_pointer(thread.value) || !memory.read_value(thread + *l.thread.interp, back.value) || back != interpreter) {
+        reason = "a thread state does not point back to its interpreter";
+        return Verdict::wrong;
+      }
+      threads.push_back(thread);
+      if (!memory.read_value(thread + *l.thread.next, thread.value)) {
+        reason = "the list of thread states cannot be read";
+        return Verdict::wrong;
+      }
+    }
+    interpreter = next;
   }
-  RemoteAddress thread;
-  if (!memory.read_value(interpreter + *l.interpreter.threads_head, thread.value) || !is_plausible(thread) || (thread.value & 7) != 0) {
+  if (threads.empty()) {
     reason = "the interpreter has no thread state";
-    return false;
+    return Verdict::not_up;
   }
-  // All thread states point back, for as many as matter.
-  constexpr int kEnough = 64;
-  for (int i = 0; thread && i < kEnough; ++i) {
-    RemoteAddress back;
-    if (!is_plausible(thread) || !memory.read_value(thread + *l.thread.interp, back.value) || back != interpreter) {
-      reason = "a thread state does not point back to its interpreter";
-      return false;
-    }
-    if (!memory.read_value(thread + *l.thread.next, thread.value)) {
-      reason = "the list of thread states cannot be read";
-      return false;
-    }
+  return trial_walk(l, threads, memory, reason) ? Verdict::valid : Verdict::wrong;
+}
+
+Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attempts) {
+  const auto modules = target::modules_of(view.maps);
+  const std::string executable = !view.executable.empty() ? view.executable : modules.empty() ? "" : modules.front().path;
+  if (const std::string other = other_implementation(modules, executable); !other.empty()) {
+    return fail(ErrorKind::unsupported_python, fmt::format("process {} runs {}, which phlox does not read: it reads CPython", view.pid, other));
   }
-  return true;
+  // libpython before the executable before anything else that has the symbol; a copy of libpython that was only
+  // mapped (by ctypes, by a debugger's helper) has no interpreter up and is passed over.
+  const auto rank = [&](const Module& m) {
+    const std::string name = base_name(m.path);
+    if (name.starts_with("libpython")) return 0;
+    if (m.path == executable) return 1;
+    return name.find("python") != std::string::npos ? 2 : 3;
+  };
+  std::vector<const Module*> order;
+  for (const Module& m : modules) order.push_back(&m);
+  std::stable_sort(order.begin(), order.end(), [&](const Module* a, const Module* b) { return rank(*a) < rank(*b); });
+  bool not_up = false, any_python = false;
+  std::string unsupported;
+  Outcome executables;
+  std::vector<std::string> failures;
+  for (const Module* module : order) {
+    // Only what can hold an interpreter: something writable. A file that is mapped twice is looked at twice.
+    if (std::none_of(module->mappings.begin(), module->mappings.end(), [](const Mapping& m) { return m.writable; })) continue;
+    if (rank(*module) == 3 && (not_up || !unsupported.empty())) break;
+    Outcome outcome = examine(view, *module, rank(*module) < 3, attempts);
+    if (outcome.found) return std::move(*outcome.found);
+    not_up = not_up || outcome.not_up;
+    any_python = any_python || outcome.python;
+    if (unsupported.empty()) unsupported = outcome.unsupported;
+    if (module->path == executable) executables = std::move(outcome);
+  }
+  if (!unsupported.empty()) {
+    return fail(ErrorKind::unsupported_python,
+                fmt::format("process {} runs {}, which this phlox does not read", view.pid, unsupported),
+                "what is read: docs/pythons.md");
+  }
+  if (not_up) {
+    return fail(ErrorKind::target_state,
+                fmt::format("the Python of process {} is not up: no interpreter has been made, or all are gone", view.pid),
+                "try again in a moment");
+  }
+  if (executables.unreadable.find("32-bit") != std::string::npos) {
+    return fail(ErrorKind::unsupported_python, fmt::format("process {} is a 32-bit program, which phlox does not read: {}", view.pid, executable));
+  }
+  if (any_python) {
+    return fail(ErrorKind::target_state,
+                fmt::format("process {} has a Python in it, but no interpreter was found", view.pid),
+                "--verbose says what was tried");
+  }
+  return tl::unexpected<Error>(not_python(view, executable, executables));
 }
 
 Result<Interpreter> locate(pid_t pid, std::vector<Attempt>* attempts) {
   auto maps = target::read_maps(pid);
   if (!maps) return fail(maps);
   memory::ProcessMemory memory(pid);
-  const auto modules = target::modules_of(*maps);
-  // libpython before the executable before anything else that has the symbol; a copy of libpython that was only mapped
-  // (by ctypes, by a debugger's helper) has no interpreter up and is passed over.
-  std::vector<const Module*> order;
-  const auto is_libpython = [](const Module& m) { return base_name(m.path).starts_with("libpython"); };
-  const std::string exe = [&] {
-    for (const Module& m : modules) {
-      if (m.mappings.front().executable || m.mappings.front().offset == 0) return m.path;
-    }
-    return std::string();
-  }();
-  for (const Module& m : modules) {
-    if (is_libpython(m)) order.push_back(&m);
+  ProcessView view{pid, {}, std::move(*maps), [pid](const Module& m) { return target::load_module(pid, m); }, memory};
+  char link[4096];
+  const ssize_t size = ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), link, sizeof link);
+  if (size > 0) view.executable.assign(link, static_cast<size_t>(size));
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (view.executable.ends_with(kDeleted)) view.executable.resize(view.executable.size() - kDeleted.size());
+  auto found = locate(view, attempts);
+  if (found) return found;
+  const int error = memory.last_error();
+  if (error == EPERM || error == EACCES) {
+    return fail(ErrorKind::permission,
+                fmt::format("cannot read memory of process {}: {} (process_vm_readv, errno {})", pid, std::strerror(error), error),
+                "run as the same user, or as root");
   }
-  for (const Module& m : modules) {
-    if (!is_libpython(m) && m.path == exe) order.push_back(&m);
-  }
-  bool any_not_up = false;
-  std::string unsupported;
-  std::string unreadable;
-  for (const Module* module : order) {
-    auto loaded = target::load_module(pid, *module);
-    if (!loaded) {
-      unreadable = loaded.error().message;
-      if (attempts != nullptr) attempts->push_back({"open", module->path, loaded.error().message});
-      continue;
-    }
-    const auto version = version_of(*loaded, memory);
-    if (!version) {
-      if (attempts != nullptr) attempts->push_back({"version", module->path, "neither a symbol nor its name says one"});
-      continue;
-    }
-    const Layout* layout = find_layout(version->major, version->minor);
-    if (layout == nullptr) {
-      unsupported = version->text;
-      if (attempts != nullptr) attempts->push_back({"layout", module->path, "no row for Python " + version->text});
-      continue;
-    }
-    Search search{*loaded, *layout, *version, memory, {}, false};
-    for (const Strategy& strategy : kStrategies) {
-      if (auto found = strategy.run(search)) return *found;
-      if (attempts != nullptr) attempts->push_back({strategy.name, module->path, search.reason});
-      if (search.not_up) break;
-    }
-    any_not_up = any_not_up || search.not_up;
-  }
-  if (memory.last_error() == EPERM || memory.last_error() == EACCES) {
-    return fail(ErrorKind::permission, fmt::format("cannot read memory of process {}: {} (process_vm_readv, errno {})", pid,
-                                                   std::strerror(memory.last_error()), memory.last_error()),
-                "run as the same user, or: sudo phlox …");
-  }
-  if (any_not_up) {
-    return fail(ErrorKind::target_state, fmt::format("the Python of process {} is not up: no interpreter has been made, or all are gone", pid),
-                "try again in a moment");
-  }
-  if (!unsupported.empty()) {
-    return fail(ErrorKind::unsupported_python, fmt::format("process {} runs Python {}, which this phlox does not read", pid, unsupported),
-                "a newer phlox may: see docs/pythons.md");
-  }
-  return fail(ErrorKind::not_python, fmt::format("process {} is not a Python process: {}", pid, exe.empty() ? "it has no executable" : "it runs " + exe),
-              unreadable.empty() ? "list Python processes with: pgrep -a python" : unreadable);
+  return found;
 }
 
 }  // namespace phlox::python

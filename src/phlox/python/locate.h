@@ -1,10 +1,12 @@
 // Finds the interpreter in a process: an ordered list of strategies, each a function; the result says which one won,
-// and a failure what each of them ran into. Every candidate is validated before it is believed (its thread states point back to it).
+// and a failure what each of them ran into. Every candidate is validated before it is believed: its thread states point
+// back to it, and a trial walk along their frames finds code objects.
 // Reads maps, files and memory of the target; executes nothing, writes nothing.
 #pragma once
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,11 +24,27 @@ struct Attempt {
   std::string reason;
 };
 
-// not_python: there is none (yet: target_state when the library is mapped but the interpreter is not up);
-// unsupported_python: one that no row covers; permission: the memory cannot be read.
+// A process as locate() looks at it, so that a test can make one up.
+struct ProcessView {
+  pid_t pid = 0;           // for messages only
+  std::string executable;  // as the maps name it; empty: the first module
+  std::vector<target::Mapping> maps;
+  std::function<Result<target::LoadedModule>(const target::Module&)> load;
+  memory::RemoteMemory& memory;
+};
+
+// not_python: there is none (yet); target_state: there is one, but it is not up yet or not any more;
+// unsupported_python: one that no row covers, or another implementation; permission: the memory cannot be read.
+Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attempts = nullptr);
+// Of a live process.
 Result<Interpreter> locate(pid_t pid, std::vector<Attempt>* attempts = nullptr);
 
-// Whether `interpreters_head` leads to interpreters whose thread states point back. `reason` says what does not hold.
-bool validate(const Interpreter& candidate, memory::RemoteMemory& memory, std::string& reason);
+enum class Verdict : uint8_t {
+  valid,
+  not_up,  // the place may be right: no interpreter, or one without a thread state
+  wrong,
+};
+// `reason` says what does not hold.
+Verdict validate(const Interpreter& candidate, memory::RemoteMemory& memory, std::string& reason);
 
 }  // namespace phlox::python

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <optional>
 
 #include "phlox/target/text_file.h"
 
@@ -144,6 +145,23 @@ Result<Descriptor> open_module(pid_t pid, const Module& module) {
                                             module.deleted ? ": it was deleted or replaced while the program runs" : ""));
 }
 
+namespace {
+
+// What was loaded moved as one: RemoteAddress - ImageAddress, or nothing when no mapping fits a segment.
+std::optional<uint64_t> bias_of(const Module& module, const elf::ElfFile& elf) {
+  for (const Mapping& m : module.mappings) {
+    for (const elf::Segment& s : elf.segments()) {
+      const uint64_t page_offset = s.offset & ~uint64_t{4095};
+      if (s.type != PT_LOAD || m.offset != page_offset || ((s.flags & PF_X) != 0) != m.executable) continue;
+      if (m.inode == 0 && m.offset == 0 && &m != &module.mappings.front()) continue;  // .bss
+      return m.start.value - (s.address.value - (s.offset - page_offset));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<LoadedModule> load_module(pid_t pid, const Module& module) {
   auto descriptor = open_module(pid, module);
   if (!descriptor) return fail(descriptor);
@@ -152,19 +170,35 @@ Result<LoadedModule> load_module(pid_t pid, const Module& module) {
   auto elf = elf::ElfFile::parse(file->bytes());
   if (!elf) return fail(elf.error().kind, fmt::format("{}: {}", module.path, elf.error().message));
   LoadedModule loaded{module, std::move(*file), std::move(*elf), 0};
-  // The mapping that carries a PT_LOAD's first page says where that segment went; all went the same way.
+  loaded.bias = bias_of(module, loaded.elf)
+                    .value_or(module.start.value - module.mappings.front().offset - loaded.elf.first_load().value);
+  return loaded;
+}
+
+Result<LoadedModule> load_from_memory(memory::RemoteMemory& memory, const Module& module) {
+  // libpython's text and data are below 64 MiB; a module that is larger is read in part.
+  constexpr uint64_t kMost = uint64_t{256} << 20;
+  std::vector<std::byte> image;
   for (const Mapping& m : module.mappings) {
-    if (m.inode == 0) continue;
-    for (const elf::Segment& s : loaded.elf.segments()) {
-      const uint64_t page_offset = s.offset & ~uint64_t{4095};
-      if (s.type != PT_LOAD || m.offset != page_offset) continue;
-      if (((s.flags & PF_X) != 0) != m.executable) continue;
-      loaded.bias = m.start.value - (s.address.value - (s.offset - page_offset));
-      return loaded;
+    if (!m.readable || (m.inode == 0 && &m != &module.mappings.front())) continue;
+    const uint64_t size = m.end - m.start;
+    if (m.offset > kMost || size > kMost - m.offset) continue;
+    if (image.size() < m.offset + size) image.resize(m.offset + size);
+    // A mapping may reach beyond its file: page by page what can be had.
+    if (memory.read(m.start, std::span(image).subspan(m.offset, size))) continue;
+    for (uint64_t at = 0; at < size; at += 4096) {
+      memory.read(m.start + at, std::span(image).subspan(m.offset + at, std::min<uint64_t>(4096, size - at)));
     }
   }
-  loaded.bias = module.start.value - module.mappings.front().offset - loaded.elf.first_load().value;
-  return loaded;
+  if (image.empty()) return fail(ErrorKind::input, fmt::format("{} is not readable in memory", module.path));
+  auto file = elf::FileBytes::own(std::move(image));
+  const auto first = elf::ElfFile::parse(file.bytes());
+  if (!first) return fail(first.error().kind, fmt::format("{} in memory: {}", module.path, first.error().message));
+  const auto bias = bias_of(module, *first);
+  if (!bias) return fail(ErrorKind::input, fmt::format("{} in memory: no segment is where a mapping is", module.path));
+  auto elf = elf::ElfFile::parse(file.bytes(), *bias);
+  if (!elf) return fail(elf);
+  return LoadedModule{module, std::move(file), std::move(*elf), *bias};
 }
 
 }  // namespace phlox::target

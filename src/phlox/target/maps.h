@@ -12,6 +12,7 @@
 #include "phlox/base/descriptor.h"
 #include "phlox/base/result.h"
 #include "phlox/elf/elf_file.h"
+#include "phlox/memory/remote_memory.h"
 
 namespace phlox::target {
 
@@ -55,5 +56,8 @@ struct LoadedModule {
   RemoteAddress remote(ImageAddress a) const { return RemoteAddress(a.value + bias); }
 };
 Result<LoadedModule> load_module(pid_t pid, const Module& module);
+// The same out of the process's memory, for a file that cannot be opened any more (deleted, replaced, another user's):
+// segments and dynamic symbols, no sections. Also what the vdso is read with.
+Result<LoadedModule> load_from_memory(memory::RemoteMemory& memory, const Module& module);
 
 }  // namespace phlox::target
