@@ -11,7 +11,8 @@
 namespace phlox::python {
 namespace {
 
-// _PyRuntimeState of a 3.15 free-threaded debug build has 425,368 bytes. Nothing here reaches a hundred times that.
+// _PyRuntimeState of a 3.15 free-threaded debug build has 425,368 bytes. Nothing here reaches a hundred times
+// that.
 constexpr uint64_t kMaxOffset = uint64_t{1} << 24;
 
 struct Place {
@@ -74,8 +75,9 @@ struct Reach {
 
 // The first field that lies beyond the struct it is said to be in.
 const char* beyond_its_struct(const Layout& l, const std::vector<std::pair<const char*, uint64_t>>& stated) {
-  const Reach reaches[] = {{"runtime.", l.runtime.size}, {"interpreter.", l.interpreter.size}, {"thread.", l.thread.size},
-                           {"frame.", l.frame.size},     {"code.", l.code.size},               {"unicode.", l.unicode.size}};
+  const Reach reaches[] = {{"runtime.", l.runtime.size}, {"interpreter.", l.interpreter.size},
+                           {"thread.", l.thread.size},   {"frame.", l.frame.size},
+                           {"code.", l.code.size},       {"unicode.", l.unicode.size}};
   for (const auto& [name, value] : stated) {
     const std::string_view text(name);
     if (text.ends_with(".size")) {
@@ -83,7 +85,8 @@ const char* beyond_its_struct(const Layout& l, const std::vector<std::pair<const
       continue;
     }
     for (const Reach& reach : reaches) {
-      // <=: what follows a struct at once (co_code_adaptive, localsplus, the characters of a str) starts at its size.
+      // <=: what follows a struct at once (co_code_adaptive, localsplus, the characters of a str) starts at
+      // its size.
       if (text.starts_with(reach.prefix) && reach.size.present() && value > *reach.size) return name;
     }
   }
@@ -110,7 +113,8 @@ size_t debug_offsets_size() {
 
 Result<void> apply_debug_offsets(std::span<const std::byte> bytes, Layout& layout) {
   const auto header = parse_debug_header(bytes);
-  if (!header) return fail(ErrorKind::unsupported_python, "_Py_DebugOffsets has not got its cookie or no sane version");
+  if (!header)
+    return fail(ErrorKind::unsupported_python, "_Py_DebugOffsets has not got its cookie or no sane version");
   const Table& table = table_for(*header);
   if (bytes.size() < table.size) {
     return fail(ErrorKind::unsupported_python,
@@ -122,7 +126,8 @@ Result<void> apply_debug_offsets(std::span<const std::byte> bytes, Layout& layou
     return value;
   };
   const auto refuse = [&](const char* name, uint64_t value) {
-    return fail(ErrorKind::unsupported_python, fmt::format("_Py_DebugOffsets says {} is {:#x}, which it cannot be", name, value));
+    return fail(ErrorKind::unsupported_python,
+                fmt::format("_Py_DebugOffsets says {} is {:#x}, which it cannot be", name, value));
   };
   Layout result = layout;
   std::vector<std::pair<const char*, uint64_t>> stated;
@@ -146,9 +151,10 @@ Result<void> apply_debug_offsets(std::span<const std::byte> bytes, Layout& layou
     }
   }
   // Words that the walk loads as pointers.
-  for (const Offset pointer : {result.runtime.interpreters_head, result.interpreter.next, result.interpreter.threads_head,
-                               result.thread.next, result.thread.interp, result.thread.current_frame,
-                               result.frame.previous, result.frame.executable, result.frame.instr}) {
+  for (const Offset pointer :
+       {result.runtime.interpreters_head, result.interpreter.next, result.interpreter.threads_head,
+        result.thread.next, result.thread.interp, result.thread.current_frame, result.frame.previous,
+        result.frame.executable, result.frame.instr}) {
     if (pointer.present() && *pointer % 8 != 0) return refuse("a pointer's place", *pointer);
   }
   layout = result;

@@ -1,6 +1,6 @@
 // _Py_DebugOffsets: what a CPython of 3.13 and later says of itself, at the start of _PyRuntime
-// (Include/internal/pycore_debug_offsets.h). Laid over the row of the version, so that a patch release or a build
-// option that moved a field is read right all the same. Pure: takes bytes, which may hold anything.
+// (Include/internal/pycore_debug_offsets.h). Laid over the row of the version, so that a patch release or a
+// build option that moved a field is read right all the same. Pure: takes bytes, which may hold anything.
 #pragma once
 
 #include <cstddef>
@@ -28,9 +28,9 @@ std::optional<DebugHeader> parse_debug_header(std::span<const std::byte> bytes);
 // Bytes of the largest _Py_DebugOffsets that is known.
 size_t debug_offsets_size();
 
-// Lays the words over the row's fields. A field that the row does not have stays absent. Nothing is changed when
-// a word cannot be an offset: beyond its struct, beyond any struct, misaligned. Error: unsupported_python, naming the
-// field. A version newer than the table is taken as the newest one known.
+// Lays the words over the row's fields. A field that the row does not have stays absent. Nothing is changed
+// when a word cannot be an offset: beyond its struct, beyond any struct, misaligned. Error:
+// unsupported_python, naming the field. A version newer than the table is taken as the newest one known.
 Result<void> apply_debug_offsets(std::span<const std::byte> bytes, Layout& layout);
 
 }  // namespace phlox::python

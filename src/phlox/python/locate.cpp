@@ -30,13 +30,17 @@ constexpr uint64_t kScanBlock = uint64_t{4} << 20;
 constexpr int kMostInterpreters = 4096;
 constexpr int kMostThreads = 64;  // that are checked of each
 
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::string base_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
 
 std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-bool is_pointer(uint64_t value) { return is_plausible(RemoteAddress(value)) && (value & 7) == 0; }
+bool is_pointer(uint64_t value) {
+  return is_plausible(RemoteAddress(value)) && (value & 7) == 0;
+}
 
 // Memory for walk_frames(): every piece fetched when asked for.
 class ReadThrough {
@@ -59,9 +63,9 @@ struct Search {
   std::optional<Version> version;  // none: only what states its own (3.13+) can be read
   std::vector<Build> builds;       // that may be: most likely first
   memory::RemoteMemory& memory;
-  std::string reason;   // why the last strategy brought nothing
+  std::string reason;       // why the last strategy brought nothing
   std::string unsupported;  // a version that no row covers
-  bool not_up = false;  // the place was found, but no interpreter is up there yet
+  bool not_up = false;      // the place was found, but no interpreter is up there yet
 };
 
 Interpreter make(const Layout& layout, const Version& version, RemoteAddress runtime) {
@@ -73,7 +77,8 @@ Interpreter make(const Layout& layout, const Version& version, RemoteAddress run
   i.version = version.text;
   i.build = name_of({.debug = layout.traits.debug, .free_threaded = layout.traits.free_threaded});
   i.runtime = runtime;
-  if (layout.runtime.interpreters_head.present()) i.interpreters_head = runtime + *layout.runtime.interpreters_head;
+  if (layout.runtime.interpreters_head.present())
+    i.interpreters_head = runtime + *layout.runtime.interpreters_head;
   if (layout.traits.gil == GilPlace::runtime) {
     if (layout.runtime.gil.present()) i.gil = runtime + *layout.runtime.gil;
     if (layout.runtime.tstate_current.present()) i.tstate_current = runtime + *layout.runtime.tstate_current;
@@ -96,8 +101,9 @@ std::optional<Interpreter> accept(Search& search, Interpreter candidate, const s
 }
 
 // A candidate whose _PyRuntime states its own offsets (3.13+).
-std::optional<Interpreter> accept_stated(Search& search, RemoteAddress runtime, std::span<const std::byte> bytes,
-                                         const DebugHeader& header, const std::string& how) {
+std::optional<Interpreter> accept_stated(Search& search, RemoteAddress runtime,
+                                         std::span<const std::byte> bytes, const DebugHeader& header,
+                                         const std::string& how) {
   const Version version = version_of_hex(header.version);
   for (Build build : search.builds) {
     build.free_threaded = header.free_threaded;
@@ -105,9 +111,11 @@ std::optional<Interpreter> accept_stated(Search& search, RemoteAddress runtime, 
     std::string warning;
     if (row == nullptr) {
       row = newest_layout(build);
-      warning = fmt::format("Python {} is newer than this phlox: read through what it states of itself", version.text);
+      warning = fmt::format("Python {} is newer than this phlox: read through what it states of itself",
+                            version.text);
     } else if (version.pre_release) {
-      warning = fmt::format("Python {} is a pre-release: read through what it states of itself", version.text);
+      warning =
+          fmt::format("Python {} is a pre-release: read through what it states of itself", version.text);
     }
     Layout layout = *row;
     if (const auto applied = apply_debug_offsets(bytes, layout); !applied) {
@@ -160,13 +168,14 @@ std::vector<const Layout*> rows_of(const Search& search) {
   std::vector<const Layout*> rows;
   for (const Build build : search.builds) {
     if (!search.version) break;
-    if (const Layout* row = find_layout(search.version->major, search.version->minor, build)) rows.push_back(row);
+    if (const Layout* row = find_layout(search.version->major, search.version->minor, build))
+      rows.push_back(row);
   }
   return rows;
 }
 
-// Calls `visit(address, bytes)` for the module's writable memory, block by block with `overlap` bytes of the next.
-// Stops when visit says true.
+// Calls `visit(address, bytes)` for the module's writable memory, block by block with `overlap` bytes of the
+// next. Stops when visit says true.
 template <class Visit>
 void scan_writable(const Search& search, uint64_t overlap, Visit visit) {
   uint64_t left = kMostScanned;
@@ -177,17 +186,21 @@ void scan_writable(const Search& search, uint64_t overlap, Visit visit) {
       const uint64_t rest = mapping.end - mapping.start - at;
       block.resize(std::min({rest, kScanBlock + overlap, left}));
       left -= block.size();
-      if (search.memory.read(mapping.start + at, block) && visit(mapping.start + at, std::span<const std::byte>(block))) return;
+      if (search.memory.read(mapping.start + at, block) &&
+          visit(mapping.start + at, std::span<const std::byte>(block)))
+        return;
     }
   }
 }
 
 // The words at these addresses, nothing where there is none to read.
-std::vector<std::optional<uint64_t>> read_words(memory::RemoteMemory& memory, std::span<const RemoteAddress> addresses) {
+std::vector<std::optional<uint64_t>> read_words(memory::RemoteMemory& memory,
+                                                std::span<const RemoteAddress> addresses) {
   std::vector<uint64_t> values(addresses.size());
   std::vector<std::optional<uint64_t>> words(addresses.size());
   std::vector<memory::Range> ranges(addresses.size());
-  for (size_t i = 0; i < addresses.size(); ++i) ranges[i] = {addresses[i], std::as_writable_bytes(std::span(&values[i], 1))};
+  for (size_t i = 0; i < addresses.size(); ++i)
+    ranges[i] = {addresses[i], std::as_writable_bytes(std::span(&values[i], 1))};
   for (size_t at = 0; at < ranges.size();) {
     const size_t count = std::min<size_t>(ranges.size() - at, 256);
     const size_t got = memory.read(std::span<const memory::Range>(ranges).subspan(at, count));
@@ -197,13 +210,15 @@ std::vector<std::optional<uint64_t>> read_words(memory::RemoteMemory& memory, st
   return words;
 }
 
-// Places in the module's writable memory whose word leads to an interpreter whose first thread state points back.
+// Places in the module's writable memory whose word leads to an interpreter whose first thread state points
+// back.
 std::vector<RemoteAddress> find_heads(const Search& search, const Layout& row) {
   std::vector<RemoteAddress> places, interpreters, fields;
   const auto is_mapped = [&](uint64_t value) {
     const auto after = std::upper_bound(search.view.maps.begin(), search.view.maps.end(), value,
                                         [](uint64_t v, const Mapping& m) { return v < m.start.value; });
-    return after != search.view.maps.begin() && std::prev(after)->holds(RemoteAddress(value)) && std::prev(after)->writable;
+    return after != search.view.maps.begin() && std::prev(after)->holds(RemoteAddress(value)) &&
+           std::prev(after)->writable;
   };
   scan_writable(search, 8, [&](RemoteAddress start, std::span<const std::byte> bytes) {
     for (size_t at = 0; at + 8 <= bytes.size() && at < kScanBlock; at += 8) {
@@ -278,7 +293,8 @@ std::optional<Interpreter> by_cookie(Search& search) {
   search.reason = "no debug-offsets cookie in writable memory";
   scan_writable(search, DebugHeader::kSize, [&](RemoteAddress start, std::span<const std::byte> bytes) {
     const std::string_view text = as_text(bytes);
-    for (size_t at = text.find(kDebugCookie); at != std::string_view::npos; at = text.find(kDebugCookie, at + 1)) {
+    for (size_t at = text.find(kDebugCookie); at != std::string_view::npos;
+         at = text.find(kDebugCookie, at + 1)) {
       const RemoteAddress runtime = start + at;
       if ((runtime.value & 7) != 0 || !parse_debug_header(bytes.subspan(at))) continue;
       found = accept_runtime(search, runtime, "debug-offsets cookie");
@@ -292,9 +308,10 @@ std::optional<Interpreter> by_cookie(Search& search) {
 std::optional<Interpreter> by_scan(Search& search) {
   for (const Layout* row : rows_of(search)) {
     for (const RemoteAddress place : find_heads(search, *row)) {
-      auto found = row->runtime.interpreters_head.present()
-                       ? accept_runtime(search, place - *row->runtime.interpreters_head, "scan of writable memory")
-                       : accept_head(search, place, "scan of writable memory");
+      auto found =
+          row->runtime.interpreters_head.present()
+              ? accept_runtime(search, place - *row->runtime.interpreters_head, "scan of writable memory")
+              : accept_head(search, place, "scan of writable memory");
       if (found) return found;
     }
   }
@@ -322,11 +339,13 @@ std::string_view constants_of(const LoadedModule& module) {
 std::optional<Version> version_of(const ProcessView& view, const LoadedModule& module) {
   if (const auto symbol = module.elf.find_symbol("Py_Version")) {  // 3.11+
     uint32_t hex = 0;
-    if (view.memory.read_value(module.remote(symbol->address), hex) && hex >> 24 == 3) return version_of_hex(hex);
+    if (view.memory.read_value(module.remote(symbol->address), hex) && hex >> 24 == 3)
+      return version_of_hex(hex);
   }
   const auto named = version_of_file_name(base_name(module.module.path));
   if (named) {
-    if (auto constant = find_version_constant(constants_of(module), named->major, named->minor)) return constant;
+    if (auto constant = find_version_constant(constants_of(module), named->major, named->minor))
+      return constant;
   }
   // Py_GetVersion()'s buffer is filled when sys is made.
   std::optional<Version> found;
@@ -353,9 +372,14 @@ std::string other_implementation(const std::vector<Module>& modules, const std::
     const char* prefix;  // of a file's name
     const char* name;
   };
-  constexpr Mark kMarks[] = {{"libpypy", "PyPy"},          {"pypy", "PyPy"},           {"libpythonvm", "GraalPy"},
-                             {"libgraalpy", "GraalPy"},    {"graalpy", "GraalPy"},     {"graalpython", "GraalPy"},
-                             {"micropython", "MicroPython"}, {"circuitpython", "CircuitPython"}};
+  constexpr Mark kMarks[] = {{"libpypy", "PyPy"},
+                             {"pypy", "PyPy"},
+                             {"libpythonvm", "GraalPy"},
+                             {"libgraalpy", "GraalPy"},
+                             {"graalpy", "GraalPy"},
+                             {"graalpython", "GraalPy"},
+                             {"micropython", "MicroPython"},
+                             {"circuitpython", "CircuitPython"}};
   for (const Module& module : modules) {
     const std::string name = base_name(module.path);
     for (const Mark& mark : kMarks) {
@@ -372,7 +396,8 @@ std::vector<Build> builds_of(const LoadedModule& module) {
   const bool named = version_of_file_name(name).has_value();
   const std::string flags = named ? name.substr(name.find("python") + 6) : std::string();
   const size_t letters = flags.find_first_not_of("0123456789.");
-  const std::string abi = letters == std::string::npos ? "" : flags.substr(letters, flags.find('.', letters) - letters);
+  const std::string abi =
+      letters == std::string::npos ? "" : flags.substr(letters, flags.find('.', letters) - letters);
   Build build;
   build.free_threaded = abi.find('t') != std::string::npos;
   // Objects/object.c: there only with Py_REF_DEBUG, which --with-pydebug sets.
@@ -407,13 +432,15 @@ Outcome examine(const ProcessView& view, const Module& module, bool insist, std:
       return out;
     }
   }
-  if (!insist && !loaded->elf.find_symbol("_PyRuntime") && !loaded->elf.find_symbol("_PyThreadState_Current")) return out;
+  if (!insist && !loaded->elf.find_symbol("_PyRuntime") && !loaded->elf.find_symbol("_PyThreadState_Current"))
+    return out;
   if (!looks_like_python(*loaded)) return out;
   Search search{view, *loaded, version_of(view, *loaded), builds_of(*loaded), view.memory, {}, {}, false};
   out.python = search.version.has_value() || loaded->elf.find_symbol("_PyRuntime").has_value();
   if (loaded->elf.find_symbol("_Py_PrintReferences")) {
     // Py_TRACE_REFS puts two pointers in front of every object; --with-pydebug implied it before 3.8.
-    out.unsupported = fmt::format("Python {} built with Py_TRACE_REFS", search.version ? search.version->text : "?");
+    out.unsupported =
+        fmt::format("Python {} built with Py_TRACE_REFS", search.version ? search.version->text : "?");
     note("build", "built with Py_TRACE_REFS");
     return out;
   }
@@ -432,7 +459,8 @@ Outcome examine(const ProcessView& view, const Module& module, bool insist, std:
 }
 
 // Frames of some threads lead to code objects. Running threads move on meanwhile: several tries.
-bool trial_walk(const Layout& l, std::span<const RemoteAddress> threads, memory::RemoteMemory& memory, std::string& reason) {
+bool trial_walk(const Layout& l, std::span<const RemoteAddress> threads, memory::RemoteMemory& memory,
+                std::string& reason) {
   constexpr int kTries = 6;
   bool any_frames = false;
   std::array<RawFrame, 32> frames;
@@ -468,7 +496,8 @@ Error not_python(const ProcessView& view, const std::string& executable, const O
   error.kind = ErrorKind::not_python;
   error.message = fmt::format("process {} is not a Python process: {}", view.pid,
                               executable.empty() ? "it has no executable" : "it runs " + executable);
-  error.hint = executables_outcome.unreadable.empty() ? "list Python processes with: pgrep -a python" : executables_outcome.unreadable;
+  error.hint = executables_outcome.unreadable.empty() ? "list Python processes with: pgrep -a python"
+                                                      : executables_outcome.unreadable;
   return error;
 }
 
@@ -499,7 +528,8 @@ Verdict validate(const Interpreter& candidate, memory::RemoteMemory& memory, std
     }
     for (int i = 0; thread && i < kMostThreads; ++i) {
       RemoteAddress back;
-      if (!is_pointer(thread.value) || !memory.read_value(thread + *l.thread.interp, back.value) || back != interpreter) {
+      if (!is_pointer(thread.value) || !memory.read_value(thread + *l.thread.interp, back.value) ||
+          back != interpreter) {
         reason = "a thread state does not point back to its interpreter";
         return Verdict::wrong;
       }
@@ -520,12 +550,16 @@ Verdict validate(const Interpreter& candidate, memory::RemoteMemory& memory, std
 
 Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attempts) {
   const auto modules = target::modules_of(view.maps);
-  const std::string executable = !view.executable.empty() ? view.executable : modules.empty() ? "" : modules.front().path;
+  const std::string executable = !view.executable.empty() ? view.executable
+                                 : modules.empty()        ? ""
+                                                          : modules.front().path;
   if (const std::string other = other_implementation(modules, executable); !other.empty()) {
-    return fail(ErrorKind::unsupported_python, fmt::format("process {} runs {}, which phlox does not read: it reads CPython", view.pid, other));
+    return fail(
+        ErrorKind::unsupported_python,
+        fmt::format("process {} runs {}, which phlox does not read: it reads CPython", view.pid, other));
   }
-  // libpython before the executable before anything else that has the symbol; a copy of libpython that was only
-  // mapped (by ctypes, by a debugger's helper) has no interpreter up and is passed over.
+  // libpython before the executable before anything else that has the symbol; a copy of libpython that was
+  // only mapped (by ctypes, by a debugger's helper) has no interpreter up and is passed over.
   const auto rank = [&](const Module& m) {
     const std::string name = base_name(m.path);
     if (name.starts_with("libpython")) return 0;
@@ -534,14 +568,17 @@ Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attemp
   };
   std::vector<const Module*> order;
   for (const Module& m : modules) order.push_back(&m);
-  std::stable_sort(order.begin(), order.end(), [&](const Module* a, const Module* b) { return rank(*a) < rank(*b); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](const Module* a, const Module* b) { return rank(*a) < rank(*b); });
   bool not_up = false, any_python = false;
   std::string unsupported;
   Outcome executables;
   std::vector<std::string> failures;
   for (const Module* module : order) {
     // Only what can hold an interpreter: something writable. A file that is mapped twice is looked at twice.
-    if (std::none_of(module->mappings.begin(), module->mappings.end(), [](const Mapping& m) { return m.writable; })) continue;
+    if (std::none_of(module->mappings.begin(), module->mappings.end(),
+                     [](const Mapping& m) { return m.writable; }))
+      continue;
     if (rank(*module) == 3 && (not_up || !unsupported.empty())) break;
     Outcome outcome = examine(view, *module, rank(*module) < 3, attempts);
     if (outcome.found) return std::move(*outcome.found);
@@ -556,12 +593,16 @@ Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attemp
                 "what is read: docs/pythons.md");
   }
   if (not_up) {
-    return fail(ErrorKind::target_state,
-                fmt::format("the Python of process {} is not up: no interpreter has been made, or all are gone", view.pid),
-                "try again in a moment");
+    return fail(
+        ErrorKind::target_state,
+        fmt::format("the Python of process {} is not up: no interpreter has been made, or all are gone",
+                    view.pid),
+        "try again in a moment");
   }
   if (executables.unreadable.find("32-bit") != std::string::npos) {
-    return fail(ErrorKind::unsupported_python, fmt::format("process {} is a 32-bit program, which phlox does not read: {}", view.pid, executable));
+    return fail(
+        ErrorKind::unsupported_python,
+        fmt::format("process {} is a 32-bit program, which phlox does not read: {}", view.pid, executable));
   }
   if (any_python) {
     return fail(ErrorKind::target_state,
@@ -575,7 +616,8 @@ Result<Interpreter> locate(pid_t pid, std::vector<Attempt>* attempts) {
   auto maps = target::read_maps(pid);
   if (!maps) return fail(maps);
   memory::ProcessMemory memory(pid);
-  ProcessView view{pid, {}, std::move(*maps), [pid](const Module& m) { return target::load_module(pid, m); }, memory};
+  ProcessView view{
+      pid, {}, std::move(*maps), [pid](const Module& m) { return target::load_module(pid, m); }, memory};
   char link[4096];
   const ssize_t size = ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), link, sizeof link);
   if (size > 0) view.executable.assign(link, static_cast<size_t>(size));
@@ -586,7 +628,8 @@ Result<Interpreter> locate(pid_t pid, std::vector<Attempt>* attempts) {
   const int error = memory.last_error();
   if (error == EPERM || error == EACCES) {
     return fail(ErrorKind::permission,
-                fmt::format("cannot read memory of process {}: {} (process_vm_readv, errno {})", pid, std::strerror(error), error),
+                fmt::format("cannot read memory of process {}: {} (process_vm_readv, errno {})", pid,
+                            std::strerror(error), error),
                 "run as the same user, or as root");
   }
   return found;

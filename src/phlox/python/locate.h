@@ -1,7 +1,7 @@
-// Finds the interpreter in a process: an ordered list of strategies, each a function; the result says which one won,
-// and a failure what each of them ran into. Every candidate is validated before it is believed: its thread states point
-// back to it, and a trial walk along their frames finds code objects.
-// Reads maps, files and memory of the target; executes nothing, writes nothing.
+// Finds the interpreter in a process: an ordered list of strategies, each a function; the result says which
+// one won, and a failure what each of them ran into. Every candidate is validated before it is believed: its
+// thread states point back to it, and a trial walk along their frames finds code objects. Reads maps, files
+// and memory of the target; executes nothing, writes nothing.
 #pragma once
 
 #include <sys/types.h>
@@ -34,7 +34,8 @@ struct ProcessView {
 };
 
 // not_python: there is none (yet); target_state: there is one, but it is not up yet or not any more;
-// unsupported_python: one that no row covers, or another implementation; permission: the memory cannot be read.
+// unsupported_python: one that no row covers, or another implementation; permission: the memory cannot be
+// read.
 Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attempts = nullptr);
 // Of a live process.
 Result<Interpreter> locate(pid_t pid, std::vector<Attempt>* attempts = nullptr);

@@ -73,7 +73,8 @@ std::optional<Version> version_of_file_name(std::string_view name) {
 std::optional<Version> find_version_text(std::string_view memory) {
   // The compiler's name is the rarest part; before it stand version and build within 250 bytes.
   for (const std::string_view compiler : {"[GCC ", "[Clang "}) {
-    for (size_t at = memory.find(compiler); at != std::string_view::npos; at = memory.find(compiler, at + 1)) {
+    for (size_t at = memory.find(compiler); at != std::string_view::npos;
+         at = memory.find(compiler, at + 1)) {
       const size_t reach = std::min<size_t>(at, 200);
       const std::string_view before = memory.substr(at - reach, reach);
       const size_t nul = before.rfind('\0');
@@ -87,7 +88,8 @@ std::optional<Version> find_version_text(std::string_view memory) {
 
 std::optional<Version> find_version_constant(std::string_view constants, uint8_t major, uint8_t minor) {
   const std::string wanted = std::string(1, '\0') + fmt::format("{}.{}.", major, minor);
-  for (size_t at = constants.find(wanted); at != std::string_view::npos; at = constants.find(wanted, at + 1)) {
+  for (size_t at = constants.find(wanted); at != std::string_view::npos;
+       at = constants.find(wanted, at + 1)) {
     const std::string_view text = constants.substr(at + 1, 16);
     auto version = parse_version(text);
     if (version && version->text.size() < text.size() && text[version->text.size()] == '\0') return version;
