@@ -35,6 +35,7 @@ constexpr size_t kMaxInterpreters = 1024;
 constexpr size_t kMaxThreads = 65536;
 // The list of threads is read again at least this often, and whenever its head changed.
 constexpr Nanoseconds kRefreshEvery = 10 * kSecond;
+constexpr Nanoseconds kShortestRefreshPause = 2'000'000;
 // A turn takes no longer than this from the CPU that it borrows; who was not looked at is first in the next one.
 constexpr Nanoseconds kLongestTurn = 200'000;
 constexpr size_t kThreadsPerTurn = 64;
@@ -232,19 +233,19 @@ pid_t ProcessSampler::task_of(uint64_t python_id, uint64_t native_id) {
   return found == outer_tid_.end() ? 0 : found->second;
 }
 
-void ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanoseconds now) {
+bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanoseconds now) {
   uint64_t interp = 0;
   uint64_t python_id = 0;
   uint64_t native_id = 0;
-  if (!memory_.read_value(tstate + *layout_.thread.interp, interp) || interp != domain.interpreter.value) return;
-  if (!memory_.read_value(tstate + *layout_.thread.thread_id, python_id)) return;
+  if (!memory_.read_value(tstate + *layout_.thread.interp, interp) || interp != domain.interpreter.value) return false;
+  if (!memory_.read_value(tstate + *layout_.thread.thread_id, python_id)) return false;
   if (layout_.thread.native_thread_id.present()) {
     memory_.read_value(tstate + *layout_.thread.native_thread_id, native_id);
-    if (native_id == 0) return;  // made, but its thread has not started
+    if (native_id == 0) return false;  // made, but its thread has not started
   }
-  if (python_id == 0) return;
+  if (python_id == 0) return false;
   const pid_t tid = task_of(python_id, native_id);
-  if (tid == 0) return;  // not started yet, or ending: the next refresh tells
+  if (tid == 0) return false;  // not started yet, or ending: the next refresh tells
   auto slot = std::make_unique<Slot>();
   slot->index = next_thread_++;
   slot->tstate = tstate;
@@ -261,7 +262,7 @@ void ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
   }
   slot->last_time = now;
   const auto stat = slot->probe->schedstat();
-  if (!stat) return;  // a state whose thread is gone: left behind by a fork, or about to be freed
+  if (!stat) return false;  // a state whose thread is gone: left behind by a fork, or about to be freed
   slot->seen = *stat;
   ThreadRecord record;
   record.thread = slot->index;
@@ -272,6 +273,7 @@ void ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
   push(bytes_of(record), {});
   by_tstate_[tstate.value] = slot.get();
   slots_.push_back(std::move(slot));
+  return true;
 }
 
 void ProcessSampler::refresh_threads(Nanoseconds now) {
@@ -285,6 +287,7 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
   bool ids_known = !pid_namespace_ && layout_.thread.native_thread_id.present();
   size_t added = 0;
   bool more_to_add = false;
+  bool declined = false;
   std::unordered_map<uint64_t, size_t> present;
   for (size_t d = 0; d < domains_.size(); ++d) {
     Domain& domain = domains_[d];
@@ -318,7 +321,8 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
         if (++added > kNewThreadsPerTurn) {
           more_to_add = true;
         } else {
-          add_thread(domain, at, now);
+          // A state whose thread is not up yet, or was left behind by a fork: asked again, but less and less often.
+          declined = !add_thread(domain, at, now) || declined;
         }
       }
       at = RemoteAddress(next);
@@ -330,6 +334,11 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
     }
   }
   refresh_wanted_ = refresh_wanted_ || more_to_add;
+  if (declined) {
+    refresh_pause_ = refresh_pause_ >= kRefreshEvery ? kShortestRefreshPause : std::clamp(refresh_pause_ * 2, kShortestRefreshPause, kSecond);
+  } else {
+    refresh_pause_ = kRefreshEvery;
+  }
   drop_dead(now);
 }
 
@@ -910,7 +919,7 @@ void ProcessSampler::reject(Slot& slot, Nanoseconds now, Rejected why) {
 void ProcessSampler::turn(Nanoseconds now) {
   ++tick_;
   ++counts_.ticks;
-  if (refresh_wanted_ || now - last_refresh_ > kRefreshEvery) refresh_threads(now);
+  if (refresh_wanted_ || now - last_refresh_ > refresh_pause_) refresh_threads(now);
   // The others' counts first: whoever is found blocked with the same count afterwards stood still while the memory was copied.
   size_t asked = 0;
   const size_t threads = slots_.size();

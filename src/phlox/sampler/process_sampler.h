@@ -129,7 +129,7 @@ class ProcessSampler {
 
   void refresh_threads(Nanoseconds now);
   bool refresh_interpreters();
-  void add_thread(Domain& domain, RemoteAddress tstate, Nanoseconds now);
+  bool add_thread(Domain& domain, RemoteAddress tstate, Nanoseconds now);
   void learn_task_ids();
   pid_t task_of(uint64_t python_id, uint64_t native_id);
   Slot* find_slot(RemoteAddress tstate);
@@ -176,6 +176,7 @@ class ProcessSampler {
   uint64_t tick_ = 0;
   int my_cpu_ = -1;
   Nanoseconds last_refresh_ = 0;
+  Nanoseconds refresh_pause_ = 0;
   bool refresh_wanted_ = true;
   bool process_gone_ = false;
   bool schedstat_off_ = false;
