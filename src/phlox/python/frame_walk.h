@@ -99,6 +99,7 @@ WalkResult walk_frames(const Layout& layout, RemoteAddress top, Memory& memory, 
   // Brent's algorithm: a checkpoint that moves at powers of two finds any cycle in linear time.
   RemoteAddress checkpoint;
   size_t next_checkpoint = 1;
+  bool runs_python = false;
   bool base = objects;  // frame objects carry no mark of a base: the chain ends where f_back is none
   while (at) {
     if (result.count == frames.size()) {
@@ -134,9 +135,11 @@ WalkResult walk_frames(const Layout& layout, RemoteAddress top, Memory& memory, 
       frame.entry = detail::load<uint8_t>(bytes + *offsets.is_entry) != 0;
       base = frame.entry && (!has_owner || detail::load<uint8_t>(bytes + *offsets.owner) == layout.traits.owner.thread);
     }
+    runs_python = runs_python || frame.code;
     at = RemoteAddress(detail::load<uint64_t>(bytes + *offsets.previous));
   }
-  if (result.count == 0) {
+  if (!runs_python) {
+    // From 3.15 on the chain of an idle thread still has its sentinel (tstate->base_frame).
     result.end = WalkEnd::empty;
   } else {
     result.end = base ? WalkEnd::base : WalkEnd::detached;
