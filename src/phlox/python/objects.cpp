@@ -71,6 +71,7 @@ Read<int64_t> ObjectReader::integer(RemoteAddress object) {
   // Digits have 30 bits; 64 bits take three of them, the third with four bits.
   std::array<uint32_t, 3> digit{};
   if (digits > digit.size()) return fault(FaultKind::too_large, object);
+  if (!fields.ob_digit.present()) return fault(FaultKind::unsupported, object);
   const RemoteAddress at = object + *fields.ob_digit;
   if (digits != 0 && !memory_.read(at, std::as_writable_bytes(std::span(digit).first(digits)))) {
     return fault(FaultKind::unreadable, at);
