@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "phlox/python/code_object.h"
+#include "phlox/python/layout_table.h"
 #include "phlox/python/thread_names.h"
-#include "support/object_rows.h"
 
 namespace {
 
@@ -38,7 +38,7 @@ class InputMemory : public phlox::memory::RemoteMemory {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace phlox;
   if (size < 1) return 0;
-  const auto& rows = test::object_rows();
+  const auto rows = python::layouts();
   python::Layout layout = rows[data[0] % rows.size()];
   layout.interpreter.modules = 0;
   InputMemory memory(std::as_bytes(std::span(data + 1, size - 1)));

@@ -5,10 +5,11 @@
 #include <chrono>
 #include <sstream>
 
+#include "phlox/python/layout_table.h"
 #include "phlox/python/line_table.h"
+#include "phlox/python/locate.h"
 #include "support/fake_interpreter.h"
 #include "support/live_python.h"
-#include "support/object_rows.h"
 #include "support/pythons.h"
 
 namespace phlox::python {
@@ -26,7 +27,7 @@ std::string label(const Layout& layout) {
 }
 
 class EveryCodeRow : public testing::TestWithParam<Layout> {};
-INSTANTIATE_TEST_SUITE_P(CodeObject, EveryCodeRow, testing::ValuesIn(test::object_rows()),
+INSTANTIATE_TEST_SUITE_P(CodeObject, EveryCodeRow, testing::ValuesIn(layouts()),
                          [](const auto& test) { return label(test.param); });
 
 TEST_P(EveryCodeRow, reads_names_file_and_lines) {
@@ -186,14 +187,12 @@ std::string unhex(const std::string& hex) {
 }
 
 TEST_P(EveryCodeObject, code_objects_are_what_the_program_says_they_are) {
-  const Layout* layout = nullptr;
-  for (const Layout& row : test::object_rows()) {
-    if (row.major == GetParam().major && row.minor == GetParam().minor) layout = &row;
-  }
-  ASSERT_NE(layout, nullptr);
   test::LivePython live(GetParam(), std::string(PHLOX_SOURCE_DIR) + "/tests/python/code_target.py");
   ASSERT_TRUE(live.ready());
   ASSERT_GT(live.lines().size(), 40U);
+  const auto interpreter = locate(live.pid());
+  ASSERT_TRUE(interpreter) << interpreter.error().message;
+  const Layout& layout = interpreter->layout;
   CodeCapture capture;
   std::chrono::nanoseconds time{0};
   size_t calls = 0;
@@ -205,11 +204,11 @@ TEST_P(EveryCodeObject, code_objects_are_what_the_program_says_they_are) {
     words >> address >> name >> qualname >> file >> first_line >> flags >> size;
     const size_t before = live.calls();
     const auto start = std::chrono::steady_clock::now();
-    const auto captured = capture_code(*layout, live, RemoteAddress(address), capture);
+    const auto captured = capture_code(layout, live, RemoteAddress(address), capture);
     time += std::chrono::steady_clock::now() - start;
     calls += live.calls() - before;
     ASSERT_TRUE(captured) << line.substr(0, 200);
-    const auto code = decode_code(*layout, capture);
+    const auto code = decode_code(layout, capture);
     ASSERT_TRUE(code);
     EXPECT_EQ(code->name, unhex(name));
     EXPECT_EQ(code->qualified_name, unhex(qualname));

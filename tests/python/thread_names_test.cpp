@@ -5,21 +5,15 @@
 #include <map>
 #include <sstream>
 
+#include "phlox/python/layout_table.h"
+#include "phlox/python/locate.h"
 #include "phlox/python/objects.h"
 #include "support/fake_interpreter.h"
 #include "support/live_python.h"
-#include "support/object_rows.h"
 #include "support/pythons.h"
 
 namespace phlox::python {
 namespace {
-
-const Layout* row_of(const test::Python& python) {
-  for (const Layout& row : test::object_rows()) {
-    if (row.major == python.major && row.minor == python.minor) return &row;
-  }
-  return nullptr;
-}
 
 std::string unhex(const std::string& hex) {
   std::string out;
@@ -34,8 +28,6 @@ INSTANTIATE_TEST_SUITE_P(ThreadNames, EveryThreadNames, testing::ValuesIn(test::
                          [](const auto& test) { return test.param.label; });
 
 TEST_P(EveryThreadNames, are_those_that_the_program_gave) {
-  const Layout* layout = row_of(GetParam());
-  ASSERT_NE(layout, nullptr);
   test::LivePython live(GetParam(), std::string(PHLOX_SOURCE_DIR) + "/tests/python/thread_target.py");
   ASSERT_TRUE(live.ready());
   std::map<uint64_t, std::string> expected, got;
@@ -47,8 +39,10 @@ TEST_P(EveryThreadNames, are_those_that_the_program_gave) {
     expected[ident] = unhex(name);
   }
   ASSERT_GT(expected.size(), 15U);
-  const RemoteAddress interpreter(std::stoull(live.lines()[0]));
-  const auto names = read_thread_names(*layout, live, interpreter);
+  const auto interpreter = locate(live.pid());
+  ASSERT_TRUE(interpreter) << interpreter.error().message;
+  const RemoteAddress state(std::stoull(live.lines()[0]));
+  const auto names = read_thread_names(interpreter->layout, live, state);
   ASSERT_TRUE(names) << "fault " << static_cast<int>(names.error().kind) << " at " << std::hex
                      << names.error().address.value;
   EXPECT_TRUE(names->threading);
@@ -58,7 +52,7 @@ TEST_P(EveryThreadNames, are_those_that_the_program_gave) {
 }
 
 TEST(ThreadNames, an_interpreter_without_modules_yet_has_no_names) {
-  for (const Layout& layout : test::object_rows()) {
+  for (const Layout& layout : layouts()) {
     test::FakeInterpreter fake(layout);
     const auto names = read_thread_names(layout, fake.memory(), fake.state());
     ASSERT_TRUE(names);
@@ -68,7 +62,7 @@ TEST(ThreadNames, an_interpreter_without_modules_yet_has_no_names) {
 }
 
 TEST(ThreadNames, a_torn_pointer_is_a_fault) {
-  for (const Layout& layout : test::object_rows()) {
+  for (const Layout& layout : layouts()) {
     test::FakeInterpreter fake(layout);
     fake.set(fake.state(), layout.interpreter.modules, uint64_t{0xdeadbeefdeadbeef});
     EXPECT_EQ(read_thread_names(layout, fake.memory(), fake.state()).error().kind, FaultKind::implausible);
@@ -78,7 +72,7 @@ TEST(ThreadNames, a_torn_pointer_is_a_fault) {
 }
 
 TEST(ThreadNames, a_dict_that_claims_to_be_endless_is_refused) {
-  for (const Layout& layout : test::object_rows()) {
+  for (const Layout& layout : layouts()) {
     test::FakeInterpreter fake(layout);
     const RemoteAddress dict = fake.memory().allocate(256), keys = fake.memory().allocate(4096);
     fake.set(fake.state(), layout.interpreter.modules, dict);
@@ -94,7 +88,7 @@ TEST(ThreadNames, a_dict_that_claims_to_be_endless_is_refused) {
 }
 
 TEST(ObjectReader, reads_integers_of_every_size_up_to_64_bits) {
-  for (const Layout& layout : test::object_rows()) {
+  for (const Layout& layout : layouts()) {
     test::FakeInterpreter fake(layout);
     ObjectReader objects(layout, fake.memory());
     for (int64_t value :
