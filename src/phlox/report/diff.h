@@ -1,8 +1,8 @@
-// `phlox diff BEFORE AFTER`: which functions and lines take another share of their recording than before, and which of
-// these differences are more than noise. Pure: two Profiles in, text out.
+// `phlox diff BEFORE AFTER`: which functions and lines take another share of their recording than before, and
+// which of these differences are more than noise. Pure: two Profiles in, text out.
 //
-// Shares are compared, so that recordings of different length can be; the absolute weights stand beside them. A difference is
-// called noise when its 99 % interval (of the two reports' blocks) contains zero.
+// Shares are compared, so that recordings of different length can be; the absolute weights stand beside them.
+// A difference is called noise when its 99 % interval (of the two reports' blocks) contains zero.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ struct Change {
 struct DiffRow {
   profile::FrameKind kind = profile::FrameKind::python;
   std::string name;
-  std::string file;   // after's where it has it
-  int32_t line = 0;   // functions: first line; lines: the line
+  std::string file;  // after's where it has it
+  int32_t line = 0;  // functions: first line; lines: the line
   std::string module;
   Change self;
   Change total;
@@ -54,7 +54,8 @@ struct Diff {
   std::string before_quality, after_quality, before_warning, after_warning;
 };
 
-Result<Diff> make_diff(const profile::Profile& before, const profile::Profile& after, const DiffOptions& options);
+Result<Diff> make_diff(const profile::Profile& before, const profile::Profile& after,
+                       const DiffOptions& options);
 
 std::string diff_text(const Diff& diff);
 std::string diff_markdown(const Diff& diff);
@@ -62,8 +63,10 @@ std::string diff_json(const Diff& diff);  // docs/json/diff.schema.json
 
 // 'total(json.loads) > +10%': (self|total)(FUNCTION) then > >= < <= then a limit:
 //   +10% -10%        relative change of the share       +2pp -2pp   change of the share in percentage points
-//   10%              share in AFTER                     1.5s 20ms   weight in AFTER       +1.5s -20ms  change of the weight
-// FUNCTION: a qualified name, or module.name, or file.py:name; * stands for anything. All that match are added up.
+//   10%              share in AFTER                     1.5s 20ms   weight in AFTER       +1.5s -20ms  change
+//   of the weight
+// FUNCTION: a qualified name, or module.name, or file.py:name; * stands for anything. All that match are
+// added up.
 enum class LimitKind { relative, points, share, weight, weight_change };
 struct Condition {
   std::string text;
@@ -77,11 +80,11 @@ struct Condition {
 Result<Condition> parse_condition(std::string_view text);
 
 struct ConditionResult {
-  bool holds = false;    // the difference is beyond the limit: the build should fail
+  bool holds = false;     // the difference is beyond the limit: the build should fail
   bool is_noise = false;  // beyond the limit, but the difference is noise: does not hold
-  bool found = false;    // the function is in one of the recordings; when not, it weighs 0 in both
-  double value = 0;      // what was compared with the limit
-  std::string text;      // one sentence
+  bool found = false;     // the function is in one of the recordings; when not, it weighs 0 in both
+  double value = 0;       // what was compared with the limit
+  std::string text;       // one sentence
 };
 ConditionResult check_condition(const Diff& diff, const Condition& condition);
 

@@ -1,8 +1,9 @@
-// `phlox report`: where the time went, in words and tables. Pure: a Profile in, text out; source text comes through a
-// function of the caller's. Never prints, never opens a file.
+// `phlox report`: where the time went, in words and tables. Pure: a Profile in, text out; source text comes
+// through a function of the caller's. Never prints, never opens a file.
 //
-// Every weight carries a 99 % interval: the recording is cut into equal blocks of time, and how much the blocks differ
-// says how far a share can be trusted (docs/report.md has the formula and why it stands for a bootstrap over blocks).
+// Every share carries a 99 % interval: the recording is cut into equal blocks of time, and how much the
+// blocks differ says how far a share can be trusted (analysis.h has the formula and why it stands for a
+// bootstrap over blocks).
 #pragma once
 
 #include <cstdint>
@@ -32,9 +33,9 @@ struct Estimate {
 
 struct FunctionRow {
   profile::FrameKind kind = profile::FrameKind::python;
-  std::string name;    // qualified
+  std::string name;  // qualified
   std::string file;
-  int32_t line = 0;    // first line
+  int32_t line = 0;  // first line
   std::string module;
   Estimate self;
   Estimate total;        // time with the function on the stack, recursion counted once
@@ -102,7 +103,7 @@ struct LineWeight {
 // All lines of one file that were seen, for the annotated source.
 struct FileLines {
   std::string file;
-  int64_t total = 0;  // weight of samples with the file on their stack
+  int64_t self = 0;                                   // of all its lines
   std::vector<std::pair<int32_t, LineWeight>> lines;  // ordered
 };
 
@@ -115,16 +116,16 @@ struct Report {
   size_t functions_seen = 0;
   size_t lines_seen = 0;
   size_t threads_seen = 0;
-  uint32_t blocks = 0;  // what the intervals stand on; below 2 there are none (0 and 1)
+  uint32_t blocks = 0;  // what the intervals stand on; 0: too few looks for blocks, the number of looks alone
   std::vector<FunctionRow> functions;  // by self weight
   std::vector<FunctionRow> totals;     // by total weight, functions that are on every stack first
   std::vector<LineRow> lines;          // by self weight
   std::vector<ThreadRow> threads;      // by weight
   std::vector<WaitRow> waits;          // by wall time
   std::vector<Finding> findings;
-  std::vector<FileLines> files;        // by total weight
-  std::string quality;                 // profile::quality_line
-  std::string warning;                 // profile::quality_warning
+  std::vector<FileLines> files;  // by self weight
+  std::string quality;           // profile::quality_line
+  std::string warning;           // profile::quality_warning
 };
 
 Result<Report> make_report(const profile::Profile& profile, const ReportOptions& options);
@@ -136,7 +137,9 @@ std::string report_json(const Report& report);  // docs/json/report.schema.json
 
 // The text of a source file as it was recorded, or none.
 using SourceOf = std::function<std::optional<std::string>(std::string_view file)>;
-// The hottest files with each line's share of the whole beside it; files without source say so.
+// The hottest files with each line's share of the whole beside it; what was not seen is folded away. Files
+// without source say so.
 std::string report_source(const Report& report, const SourceOf& source);
+inline constexpr size_t kSourceFiles = 5;
 
 }  // namespace phlox::report

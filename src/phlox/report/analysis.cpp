@@ -1,0 +1,369 @@
+#include "phlox/report/analysis.h"
+
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace phlox::report {
+namespace {
+
+using profile::Frame;
+using profile::FrameKind;
+using profile::Profile;
+
+// Enough for a variance that can be believed (t is within 7 % of the normal's), long enough for a second to
+// hold many looks.
+constexpr uint32_t kBlocks = 30;
+constexpr uint64_t kLooksInABlock = 10;  // fewer would be luck, not time
+
+struct Key {
+  FrameKind kind;
+  std::string_view name;
+  std::string_view file;
+  int32_t first_line;
+  friend bool operator==(const Key&, const Key&) = default;
+};
+struct KeyHash {
+  size_t operator()(const Key& key) const {
+    const std::hash<std::string_view> text;
+    size_t hash = text(key.name) * 0x9e3779b97f4a7c15U + text(key.file);
+    hash =
+        (hash ^ static_cast<uint32_t>(key.first_line)) * 0x9e3779b97f4a7c15U + static_cast<size_t>(key.kind);
+    return hash ^ (hash >> 29);
+  }
+};
+struct NumberHash {
+  size_t operator()(uint64_t key) const {
+    key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9U;
+    return key ^ (key >> 27);
+  }
+};
+
+std::string_view last_part(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// Which function and which line each frame is. 0: a marker.
+struct Items {
+  std::vector<uint32_t> function;  // by frame id
+  std::vector<uint32_t> line;
+  uint32_t functions = 0;
+  uint32_t lines = 0;
+};
+
+Items identify(const Profile& profile, Identity identity) {
+  Items items;
+  const auto& frames = profile.frames();
+  items.function.resize(frames.size() + 1, 0);
+  items.line.resize(frames.size() + 1, 0);
+  tsl::robin_map<Key, uint32_t, KeyHash> functions;
+  tsl::robin_map<uint64_t, uint32_t, NumberHash> lines;
+  for (size_t i = 0; i < frames.size(); ++i) {
+    const Frame& frame = frames[i];
+    if (frame.kind == FrameKind::marker) continue;
+    Key key{frame.kind, frame.qualified_name.empty() ? frame.function : frame.qualified_name, frame.file,
+            frame.first_line};
+    int32_t line = frame.line;
+    if (identity == Identity::portable) {
+      key.file = last_part(frame.file);
+      key.first_line = 0;
+      line -= frame.first_line;
+    }
+    // Native code without a name is told apart by its place.
+    if (key.name.empty()) key.first_line = static_cast<int32_t>(frame.address ^ (frame.address >> 32));
+    const auto [function, added] = functions.try_emplace(key, items.functions + 1);
+    if (added) ++items.functions;
+    const auto [at, fresh] =
+        lines.try_emplace(uint64_t{function->second} << 32 | static_cast<uint32_t>(line), items.lines + 1);
+    if (fresh) ++items.lines;
+    items.function[i + 1] = function->second;
+    items.line[i + 1] = at->second;
+  }
+  return items;
+}
+
+// The stacks that were seen, with what they are: parents before children, 0 the root of all.
+struct Tree {
+  std::vector<uint32_t> parent;
+  std::vector<uint32_t> frame;
+  // The function (line) that a node adds to the totals: 0 where the same one is further out already.
+  std::vector<uint32_t> function;
+  std::vector<uint32_t> line;
+};
+
+// Marks where a function (line) is on the stack for the first time: one walk over the tree with a counter
+// each.
+void mark_outermost(Tree& tree, const Items& items) {
+  const size_t count = tree.parent.size();
+  std::vector<uint32_t> begin(count + 1, 0), kids(count);
+  for (size_t i = 1; i < count; ++i) ++begin[tree.parent[i] + 1];
+  for (size_t i = 0; i < count; ++i) begin[i + 1] += begin[i];
+  std::vector<uint32_t> next(begin.begin(), begin.end() - 1);
+  for (uint32_t i = 1; i < count; ++i) kids[next[tree.parent[i]]++] = i;
+  std::copy(begin.begin(), begin.end() - 1, next.begin());
+
+  tree.function.assign(count, 0);
+  tree.line.assign(count, 0);
+  std::vector<uint32_t> functions_open(items.functions + 1, 0), lines_open(items.lines + 1, 0);
+  std::vector<uint32_t> path = {0};
+  while (!path.empty()) {
+    const uint32_t at = path.back();
+    const uint32_t frame = tree.frame[at];
+    if (next[at] < begin[at + 1]) {
+      const uint32_t kid = kids[next[at]++];
+      const uint32_t kid_frame = tree.frame[kid];
+      if (functions_open[items.function[kid_frame]]++ == 0) tree.function[kid] = items.function[kid_frame];
+      if (lines_open[items.line[kid_frame]]++ == 0) tree.line[kid] = items.line[kid_frame];
+      path.push_back(kid);
+      continue;
+    }
+    path.pop_back();
+    if (at == 0) continue;
+    --functions_open[items.function[frame]];
+    --lines_open[items.line[frame]];
+  }
+}
+
+struct Piece {
+  uint32_t block;
+  uint32_t node;
+  int64_t weight;
+};
+
+// Sums of one item, and what its variance needs: over blocks, of x² and x·t, in parts of the whole.
+struct Sums {
+  int64_t weight = 0;
+  double xx = 0;
+  double xt = 0;
+};
+
+class Adder {
+ public:
+  Adder(size_t items, double whole) : here_(items + 1, 0), sums_(items + 1), whole_(whole) {}
+  void add(uint32_t item, int64_t weight) { here_[item] += weight; }
+  void close_block(double t) {
+    for (size_t i = 1; i < here_.size(); ++i) {
+      if (here_[i] == 0) continue;
+      const double x = double(here_[i]) / whole_;
+      sums_[i].weight += here_[i];
+      sums_[i].xx += x * x;
+      sums_[i].xt += x * t;
+      here_[i] = 0;
+    }
+  }
+  const Sums& of(size_t item) const { return sums_[item]; }
+
+ private:
+  std::vector<int64_t> here_;
+  std::vector<Sums> sums_;
+  double whole_;
+};
+
+// Agresti and Coull: the variance of a share of `looks` throws, not zero for 0 and 1. 6.6 is the square
+// of 2.58, of 99 %.
+double throw_variance(double share, double looks) {
+  if (looks <= 0) return 1;
+  const double p = (share * looks + 3.3) / (looks + 6.6);
+  return p * (1 - p) / looks;
+}
+
+}  // namespace
+
+double unseen_variance(const Analysis& analysis) {
+  return throw_variance(0, analysis.looks);
+}
+
+double quantile(double chance_of_missing, uint32_t blocks) {
+  // The normal's: Abramowitz and Stegun 26.2.23 with two Newton steps on erfc.
+  const double tail = chance_of_missing / 2;
+  const double t = std::sqrt(-2 * std::log(tail));
+  double z = t - (2.515517 + 0.802853 * t + 0.010328 * t * t) /
+                     (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t);
+  for (int i = 0; i < 2; ++i) {
+    const double error = 0.5 * std::erfc(z / std::sqrt(2.0)) - tail;
+    z += error / (std::exp(-z * z / 2) / std::sqrt(2 * 3.14159265358979323846));
+  }
+  if (blocks < 2) return z;
+  // Student's from the normal's: Abramowitz and Stegun 26.7.5.
+  const double v = blocks - 1, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
+  return z + (z3 + z) / (4 * v) + (5 * z5 + 16 * z3 + 3 * z) / (96 * v * v) +
+         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v);
+}
+
+Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices, Identity identity) {
+  const auto filter = profile::SampleFilter::make(profile, choices);
+  if (!filter) return fail(filter);
+  const auto& samples = profile.samples();
+  const auto& stacks = profile.stacks();
+
+  Analysis result;
+  // First look: how much there is, and when.
+  Nanoseconds begin = std::numeric_limits<Nanoseconds>::max(), end = std::numeric_limits<Nanoseconds>::min();
+  std::vector<uint32_t> node_of(stacks.size() + 1, 0);
+  double squares = 0;
+  for (const auto& sample : samples) {
+    const auto part = filter->part(sample);
+    if (!part.passes) continue;
+    begin = std::min(begin, part.start);
+    end = std::max(end, part.start + part.wall);
+    result.total += part.weight;
+    result.wall += part.wall;
+    result.cpu += part.cpu;
+    result.samples += static_cast<uint64_t>(part.samples);
+    squares += double(part.weight) * double(part.weight) / double(std::max<int64_t>(1, part.samples));
+    if (sample.quality != profile::Quality::rejected && sample.stack.value <= stacks.size())
+      node_of[sample.stack.value] = 1;
+  }
+  const double whole = double(result.total);
+  result.looks = squares > 0 ? whole * whole / squares : 0;
+  const uint64_t blocks = std::min<uint64_t>(kBlocks, result.samples / kLooksInABlock);
+  const uint32_t count = blocks >= 5 && end > begin ? static_cast<uint32_t>(blocks) : 1;
+  result.blocks = count > 1 ? count : 0;
+
+  // The stacks that were seen and what lies beneath them. A parent that does not come before its child is
+  // taken for the root.
+  auto parent_of = [&](uint32_t stack) {
+    const uint32_t parent = stacks[stack - 1].parent.value;
+    return parent < stack ? parent : 0;
+  };
+  for (auto stack = static_cast<uint32_t>(stacks.size()); stack > 0; --stack) {
+    if (node_of[stack] != 0) node_of[parent_of(stack)] = 1;
+  }
+  Tree tree;
+  tree.parent.push_back(0);
+  tree.frame.push_back(0);
+  node_of[0] = 0;
+  for (uint32_t stack = 1; stack <= stacks.size(); ++stack) {
+    if (node_of[stack] == 0) continue;
+    node_of[stack] = static_cast<uint32_t>(tree.parent.size());
+    tree.parent.push_back(node_of[parent_of(stack)]);
+    const uint32_t frame = stacks[stack - 1].frame.value;
+    tree.frame.push_back(frame <= profile.frames().size() ? frame : 0);
+  }
+  const Items items = identify(profile, identity);
+  mark_outermost(tree, items);
+
+  // Second look: the pieces of every stretch, by block.
+  std::vector<Piece> pieces;
+  pieces.reserve(samples.size() + samples.size() / 8);
+  std::vector<int64_t> cpu(tree.parent.size(), 0);
+  std::vector<uint64_t> looks(tree.parent.size(), 0);
+  const double length = count > 1 ? double(end - begin) / count : 1;
+  for (const auto& sample : samples) {
+    const auto part = filter->part(sample);
+    if (!part.passes) continue;
+    const bool has_stack =
+        sample.quality != profile::Quality::rejected && sample.stack.value <= stacks.size();
+    const uint32_t node = has_stack ? node_of[sample.stack.value] : 0;
+    cpu[node] += part.cpu;
+    looks[node] += static_cast<uint64_t>(part.samples);
+    if (part.weight == 0) continue;
+    auto block_of = [&](Nanoseconds time) {
+      return std::min(count - 1, static_cast<uint32_t>(double(time - begin) / length));
+    };
+    uint32_t block = count > 1 ? block_of(part.start) : 0;
+    const uint32_t last = count > 1 && part.wall > 0 ? block_of(part.start + part.wall - 1) : block;
+    int64_t left = part.weight;
+    for (; block < last; ++block) {
+      // The part of the stretch up to the end of the block.
+      const double until = double(begin - part.start) + length * (block + 1);
+      const auto done =
+          std::clamp<int64_t>(std::llround(double(part.weight) * until / double(part.wall)), 0, part.weight);
+      const int64_t weight = done - (part.weight - left);
+      if (weight > 0) {
+        pieces.push_back({block, node, weight});
+        left -= weight;
+      }
+    }
+    if (left > 0) pieces.push_back({last, node, left});
+  }
+  std::vector<size_t> first(count + 1, 0);
+  for (const Piece& piece : pieces) ++first[piece.block + 1];
+  for (uint32_t i = 0; i < count; ++i) first[i + 1] += first[i];
+  std::vector<std::pair<uint32_t, int64_t>> by_block(pieces.size());
+  {
+    std::vector<size_t> next(first.begin(), first.end() - 1);
+    for (const Piece& piece : pieces) by_block[next[piece.block]++] = {piece.node, piece.weight};
+  }
+
+  // Block by block: weight of each node, added to its parent on the way from the leaves to the root.
+  Adder function_self(items.functions, whole), function_total(items.functions, whole);
+  Adder line_self(items.lines, whole), line_total(items.lines, whole);
+  std::vector<int64_t> weight(tree.parent.size(), 0);
+  double tt = 0;
+  for (uint32_t block = 0; block < count; ++block) {
+    int64_t t = 0;
+    for (size_t i = first[block]; i < first[block + 1]; ++i) {
+      const auto [node, w] = by_block[i];
+      weight[node] += w;
+      t += w;
+      function_self.add(items.function[tree.frame[node]], w);
+      line_self.add(items.line[tree.frame[node]], w);
+    }
+    for (size_t node = tree.parent.size(); node-- > 1;) {
+      const int64_t w = weight[node];
+      if (w == 0) continue;
+      function_total.add(tree.function[node], w);
+      line_total.add(tree.line[node], w);
+      weight[tree.parent[node]] += w;
+      weight[node] = 0;
+    }
+    weight[0] = 0;
+    const double share = whole > 0 ? double(t) / whole : 0;
+    tt += share * share;
+    for (Adder* adder : {&function_self, &function_total, &line_self, &line_total}) adder->close_block(share);
+  }
+
+  auto share_of = [&](const Sums& sums) {
+    Share share;
+    share.weight = sums.weight;
+    if (whole <= 0) return share;
+    const double p = share.share = double(sums.weight) / whole;
+    share.variance = throw_variance(p, result.looks);
+    if (count > 1) {
+      const double squared = std::max(0.0, sums.xx - 2 * p * sums.xt + p * p * tt);
+      share.variance = std::max(share.variance, double(count) / (count - 1) * squared);
+    }
+    return share;
+  };
+  std::vector<Entry> functions(items.functions + 1), lines(items.lines + 1);
+  std::vector<uint64_t> beneath = looks;
+  for (size_t node = tree.parent.size(); node-- > 1;) {
+    const uint32_t frame = tree.frame[node];
+    functions[tree.function[node]].samples += beneath[node];
+    lines[tree.line[node]].samples += beneath[node];
+    functions[items.function[frame]].self_cpu += cpu[node];
+    lines[items.line[frame]].self_cpu += cpu[node];
+    beneath[tree.parent[node]] += beneath[node];
+    functions[items.function[frame]].frame = profile::FrameId(frame);
+    lines[items.line[frame]].frame = profile::FrameId(frame);
+  }
+  result.function_of.assign(profile.frames().size() + 1, 0);
+  std::vector<uint32_t> place(items.functions + 1, 0);
+  for (size_t i = 1; i < functions.size(); ++i) {
+    Entry& entry = functions[i];
+    if (!entry.frame) continue;
+    entry.self = share_of(function_self.of(i));
+    entry.total = share_of(function_total.of(i));
+    result.functions.push_back(entry);
+    place[i] = static_cast<uint32_t>(result.functions.size());
+  }
+  for (size_t i = 1; i < lines.size(); ++i) {
+    Entry& entry = lines[i];
+    if (!entry.frame || profile.frame(entry.frame).line == 0) continue;
+    entry.line = profile.frame(entry.frame).line;
+    entry.self = share_of(line_self.of(i));
+    entry.total = share_of(line_total.of(i));
+    result.lines.push_back(entry);
+  }
+  for (size_t frame = 1; frame < result.function_of.size(); ++frame)
+    result.function_of[frame] = place[items.function[frame]];
+  return result;
+}
+
+}  // namespace phlox::report

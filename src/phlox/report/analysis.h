@@ -1,0 +1,59 @@
+// Adds a recording up per function and per line, with the error of every share: what report and diff are made
+// of.
+//
+// The error: the recording is cut into blocks of equal time; a share is a ratio of two sums over blocks, x of
+// the function and t of everything, p = Σx / Σt, with the variance  B/(B-1) Σ(x_b - p t_b)² / (Σt)²  (the
+// linearised jackknife, to which a bootstrap over the same blocks converges, at a thousandth of its cost).
+// Neighbouring looks see the same thing; looks in different blocks hardly do. Few looks make few blocks
+// differ by luck, so the variance is never taken below that of a coin thrown as often as was looked.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "phlox/profile/view.h"
+
+namespace phlox::report {
+
+// exact: a function is (name, file, first line). portable: what stays the same between two installations and
+// releases: name, module and last part of the file's path; lines count from the function's first one.
+enum class Identity { exact, portable };
+
+struct Share {
+  int64_t weight = 0;
+  double share = 0;
+  double variance = 0;
+};
+
+struct Entry {
+  profile::FrameId frame;  // one that stands for it (the heaviest is not looked for)
+  int32_t line = 0;        // of lines
+  Share self;
+  Share total;           // recursion counted once
+  int64_t self_cpu = 0;  // ns, whatever is weighed
+  uint64_t samples = 0;  // looks of `total`
+};
+
+struct Analysis {
+  int64_t total = 0;  // weight of all that passed
+  int64_t wall = 0;   // ns, whatever is weighed
+  int64_t cpu = 0;
+  uint64_t samples = 0;
+  double looks = 0;  // as many equal ones would say as much (Kish)
+  uint32_t blocks = 0;
+  std::vector<Entry> functions;  // markers are not among them
+  std::vector<Entry> lines;
+  std::vector<uint32_t> function_of;  // by frame id: index + 1 into functions, 0: a marker or not seen
+};
+
+Result<Analysis> analyse(const profile::Profile& profile, const profile::Choices& choices, Identity identity);
+
+// Variance of a share nobody saw any of.
+double unseen_variance(const Analysis& analysis);
+// How many standard errors the two-sided interval with this chance of missing reaches to either side
+// (Student's t).
+double quantile(double chance_of_missing, uint32_t blocks);
+
+inline constexpr double kMissing = 0.01;  // 99 % intervals
+
+}  // namespace phlox::report

@@ -1,0 +1,15 @@
+// What report and diff share of turning an Analysis into what people are shown.
+#pragma once
+
+#include "phlox/report/analysis.h"
+#include "phlox/report/report.h"
+
+namespace phlox::report {
+
+// The share with its 99 % interval.
+Estimate estimate_of(const Share& share, uint32_t blocks);
+
+// From the first to the last moment that passes the filter.
+Nanoseconds elapsed_of(const profile::Profile& profile, const profile::SampleFilter& filter);
+
+}  // namespace phlox::report

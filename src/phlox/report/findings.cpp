@@ -1,0 +1,285 @@
+#include "phlox/report/findings.h"
+
+#include <fmt/format.h>
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "phlox/profile/quality.h"
+#include "phlox/report/table.h"
+#include "phlox/report/waits.h"
+
+namespace phlox::report {
+namespace {
+
+using profile::Profile;
+using profile::ThreadId;
+
+// Below these a fact is no news.
+constexpr double kHotFunction = 0.15;  // of the CPU time
+constexpr double kHotLine = 0.15;      // of the CPU time
+constexpr double kGilWait = 0.05;      // of a thread's wall time
+constexpr double kCpuWait = 0.05;
+constexpr double kMostlyWaiting =
+    0.5;  // of a thread's wall time, of a program that uses less than half a CPU
+constexpr double kCollecting = 0.03;
+constexpr double kImports = 0.05;
+// A thread seen for less is no thread to speak of.
+constexpr double kThreadShare = 0.01;  // of the recording
+
+double part(Nanoseconds of, Nanoseconds whole) {
+  return whole > 0 ? double(of) / double(whole) : 0;
+}
+
+// Who held the GIL while `waiter` waited for it.
+struct Holder {
+  ThreadId thread;
+  double share = 0;  // of the waiting
+  profile::FrameId function;
+};
+
+Holder holder_of(const Profile& profile, ThreadId waiter, Nanoseconds waited) {
+  struct Hold {
+    Nanoseconds start, end;
+    const profile::Sample* sample;
+  };
+  const profile::Thread& row = profile.thread(waiter);
+  std::vector<Hold> holds;
+  std::vector<std::pair<Nanoseconds, Nanoseconds>> waits;
+  for (const profile::Sample& sample : profile.samples()) {
+    const Nanoseconds end = sample.start + sample.wall;
+    if (sample.thread == waiter) {
+      if (sample.gil_state == profile::GilState::waits) waits.emplace_back(sample.start, end);
+      continue;
+    }
+    if (sample.gil_state != profile::GilState::holds || !sample.thread ||
+        sample.thread.value > profile.threads().size())
+      continue;
+    const profile::Thread& other = profile.thread(sample.thread);
+    if (other.process == row.process && other.interpreter == row.interpreter)
+      holds.push_back({sample.start, end, &sample});
+  }
+  std::sort(holds.begin(), holds.end(), [](const Hold& a, const Hold& b) { return a.start < b.start; });
+  std::sort(waits.begin(), waits.end());
+  // By thread and by its innermost function. Holds hardly overlap, so those before a wait need no second
+  // look.
+  std::map<uint32_t, Nanoseconds> threads;
+  std::map<std::pair<uint32_t, uint32_t>, Nanoseconds> frames;
+  size_t first = 0;
+  for (const auto& [start, end] : waits) {
+    while (first < holds.size() && holds[first].end <= start) ++first;
+    for (size_t i = first; i < holds.size() && holds[i].start < end; ++i) {
+      const Nanoseconds overlap = std::min(end, holds[i].end) - std::max(start, holds[i].start);
+      if (overlap <= 0) continue;
+      const profile::Sample& sample = *holds[i].sample;
+      threads[sample.thread.value] += overlap;
+      if (sample.stack && sample.stack.value <= profile.stacks().size())
+        frames[{sample.thread.value, profile.stack(sample.stack).frame.value}] += overlap;
+    }
+  }
+  Holder holder;
+  Nanoseconds most = 0;
+  for (const auto& [thread, time] : threads) {
+    if (time <= most) continue;
+    most = time;
+    holder.thread = ThreadId(thread);
+  }
+  holder.share = part(most, waited);
+  Nanoseconds most_in_frame = 0;
+  for (const auto& [key, time] : frames) {
+    if (key.first != holder.thread.value || time <= most_in_frame) continue;
+    most_in_frame = time;
+    holder.function = profile::FrameId(key.second);
+  }
+  return holder;
+}
+
+class Findings {
+ public:
+  Findings(const Profile& profile, const profile::Choices& choices, const Analysis& analysis,
+           const Report& report)
+      : profile_(profile), choices_(choices), analysis_(analysis), report_(report) {}
+
+  std::vector<Finding> all() && {
+    quality();
+    hot_functions();
+    hot_line();
+    gil_waits();
+    waiting();
+    cpu_waits();
+    collecting();
+    imports();
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const Finding& a, const Finding& b) { return a.weight > b.weight; });
+    return std::move(found_);
+  }
+
+ private:
+  using Numbers = std::vector<std::pair<std::string, double>>;
+  using Names = std::vector<std::pair<std::string, std::string>>;
+  void add(std::string kind, double weight, std::string text, Numbers numbers, Names names = {}) {
+    found_.push_back({std::move(kind), weight, std::move(text), std::move(numbers), std::move(names)});
+  }
+  // Weights of findings about one thread are measured by the recording, not by the thread.
+  double of_recording(Nanoseconds time) const {
+    return part(time, std::max<Nanoseconds>(report_.elapsed, 1));
+  }
+  bool is_short(const ThreadRow& thread) const { return of_recording(thread.wall) < kThreadShare; }
+
+  void quality() {
+    if (report_.warning.empty()) return;
+    const auto quality = profile::summarize_quality(profile_);
+    add("rejected", 1, report_.warning,
+        {{"rejected_share", quality.rejected_share()}, {"rejected", double(quality.rejected)}});
+  }
+
+  void hot_functions() {
+    std::vector<const Entry*> entries;
+    for (const Entry& entry : analysis_.functions) {
+      if (part(entry.self_cpu, analysis_.cpu) >= kHotFunction) entries.push_back(&entry);
+    }
+    std::sort(entries.begin(), entries.end(),
+              [](const Entry* a, const Entry* b) { return a->self_cpu > b->self_cpu; });
+    for (const Entry* entry : entries) {
+      const double share = part(entry->self_cpu, analysis_.cpu);
+      const auto label = profile::function_label(profile_, entry->frame);
+      add("hot_function", of_recording(entry->self_cpu),
+          fmt::format("{} of the CPU time is spent in {} itself{}", share_words(share), plain(label.name),
+                      label.file.empty() ? "" : " (" + place_words(label.file, label.line) + ")"),
+          {{"cpu_share", share}, {"cpu_ns", double(entry->self_cpu)}},
+          {{"function", label.name}, {"file", label.file}});
+    }
+  }
+
+  void hot_line() {
+    const Entry* hottest = nullptr;
+    for (const Entry& entry : analysis_.lines) {
+      if (hottest == nullptr || entry.self_cpu > hottest->self_cpu) hottest = &entry;
+    }
+    if (hottest == nullptr || part(hottest->self_cpu, analysis_.cpu) < kHotLine) return;
+    const double share = part(hottest->self_cpu, analysis_.cpu);
+    const auto label = profile::line_label(profile_, hottest->frame);
+    // Just behind its function, of which it is a part.
+    add("hot_line", of_recording(hottest->self_cpu) * 0.999,
+        fmt::format("one line takes {} of the CPU time: {} in {}", share_words(share),
+                    place_words(label.file, hottest->line), plain(label.name)),
+        {{"cpu_share", share}, {"cpu_ns", double(hottest->self_cpu)}, {"line", double(hottest->line)}},
+        {{"function", label.name}, {"file", label.file}});
+  }
+
+  void gil_waits() {
+    // The three that wait most: looking for the holder takes a walk over all samples.
+    std::vector<const ThreadRow*> waiters;
+    for (const ThreadRow& thread : report_.threads) {
+      if (!is_short(thread) && part(thread.states.gil_waits, thread.wall) >= kGilWait)
+        waiters.push_back(&thread);
+    }
+    std::sort(waiters.begin(), waiters.end(), [](const ThreadRow* a, const ThreadRow* b) {
+      return a->states.gil_waits > b->states.gil_waits;
+    });
+    if (waiters.size() > 3) waiters.resize(3);
+    for (const ThreadRow* thread : waiters) {
+      const double share = part(thread->states.gil_waits, thread->wall);
+      std::string text = fmt::format("{} of the wall time of {} is spent waiting for the GIL",
+                                     share_words(share), plain(thread->name));
+      Numbers numbers = {{"wall_share", share}, {"wall_ns", double(thread->states.gil_waits)}};
+      Names names = {{"thread", thread->name}};
+      const Holder holder = holder_of(profile_, thread->id, thread->states.gil_waits);
+      if (holder.thread && holder.share > 0) {
+        const std::string name = profile::thread_label(profile_.thread(holder.thread));
+        text += fmt::format(", held {} of that time by {}", share_words(std::min(1.0, holder.share)),
+                            plain(name));
+        numbers.emplace_back("holder_share", std::min(1.0, holder.share));
+        names.emplace_back("holder", name);
+        if (holder.function) {
+          const auto label = profile::function_label(profile_, holder.function);
+          text += fmt::format(", mostly in {}", plain(label.name));
+          names.emplace_back("holder_function", label.name);
+        }
+      }
+      add("gil_wait", of_recording(thread->states.gil_waits), std::move(text), std::move(numbers),
+          std::move(names));
+    }
+  }
+
+  void waiting() {
+    if (report_.elapsed <= 0 || part(analysis_.cpu, report_.elapsed) >= kMostlyWaiting) return;
+    // Of a program that mostly waits, the thread that matters is the one that works at all: the busiest.
+    const ThreadRow* busiest = nullptr;
+    for (const ThreadRow& thread : report_.threads) {
+      if (!is_short(thread) && (busiest == nullptr || thread.cpu > busiest->cpu)) busiest = &thread;
+    }
+    if (busiest == nullptr || part(busiest->states.idle, busiest->wall) < kMostlyWaiting) return;
+    const double share = part(busiest->states.idle, busiest->wall);
+    std::string text = fmt::format(
+        "the program waits more than it works: it used {} of a CPU, and {} was blocked {} of its time",
+        share_words(part(analysis_.cpu, report_.elapsed)), plain(busiest->name), share_words(share));
+    Names names = {{"thread", busiest->name}};
+    for (const WaitRow& wait : find_waits(profile_, choices_, busiest->id, 1)) {
+      text += fmt::format(", most of it in {} called by {}", wait.what, plain(wait.name));
+      if (!wait.file.empty()) text += fmt::format(" ({})", place_words(wait.file, wait.line));
+      names.insert(names.end(), {{"waits_for", wait.what}, {"function", wait.name}, {"file", wait.file}});
+    }
+    add("mostly_waiting", of_recording(busiest->states.idle), std::move(text),
+        {{"cpu_of_elapsed", part(analysis_.cpu, report_.elapsed)},
+         {"wall_share", share},
+         {"wall_ns", double(busiest->states.idle)}},
+        std::move(names));
+  }
+
+  void cpu_waits() {
+    Nanoseconds runnable = 0, active = 0;
+    for (const ThreadRow& thread : report_.threads) {
+      runnable += thread.states.runnable;
+      active += thread.states.runnable + thread.states.running;
+    }
+    const double share = part(runnable, active);
+    if (share < kCpuWait || of_recording(runnable) < kCpuWait) return;
+    add("cpu_wait", of_recording(runnable),
+        fmt::format("threads that could run waited for a CPU {} of the time: the machine or the container's "
+                    "quota is short of CPUs",
+                    share_words(share)),
+        {{"share", share}, {"wall_ns", double(runnable)}});
+  }
+
+  void collecting() {
+    Nanoseconds collecting = 0;
+    for (const ThreadRow& thread : report_.threads) collecting += thread.states.collecting;
+    if (of_recording(collecting) < kCollecting) return;
+    add("garbage_collection", of_recording(collecting),
+        fmt::format("the cyclic garbage collector ran for {} of the recording ({})",
+                    share_words(of_recording(collecting)), time_words(collecting)),
+        {{"share", of_recording(collecting)}, {"wall_ns", double(collecting)}});
+  }
+
+  void imports() {
+    for (const Entry& entry : analysis_.functions) {
+      const profile::Frame& frame = profile_.frame(entry.frame);
+      if (frame.qualified_name != "_find_and_load" || frame.file.find("importlib") == std::string::npos)
+        continue;
+      if (entry.total.share < kImports) continue;
+      add("imports", entry.total.share,
+          fmt::format("{} of the {} goes into importing modules", share_words(entry.total.share),
+                      weight_name(report_.weight)),
+          {{"share", entry.total.share}, {"weight", double(entry.total.weight)}});
+      return;
+    }
+  }
+
+  const Profile& profile_;
+  const profile::Choices& choices_;
+  const Analysis& analysis_;
+  const Report& report_;
+  std::vector<Finding> found_;
+};
+
+}  // namespace
+
+std::vector<Finding> find_findings(const Profile& profile, const profile::Choices& choices,
+                                   const Analysis& analysis, const Report& report) {
+  return Findings(profile, choices, analysis, report).all();
+}
+
+}  // namespace phlox::report

@@ -1,0 +1,16 @@
+// Puts the numbers of a report into sentences: what somebody who looks at it should see first. docs/report.md
+// lists the kinds.
+#pragma once
+
+#include <vector>
+
+#include "phlox/report/analysis.h"
+#include "phlox/report/report.h"
+
+namespace phlox::report {
+
+// `report` is complete but for its findings.
+std::vector<Finding> find_findings(const profile::Profile& profile, const profile::Choices& choices,
+                                   const Analysis& analysis, const Report& report);
+
+}  // namespace phlox::report

@@ -1,0 +1,17 @@
+// The objects that the JSON of report and diff share.
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+#include "phlox/report/json_text.h"
+#include "phlox/report/report.h"
+
+namespace phlox::report {
+
+void write_estimate(JsonText& json, std::string_view name, const Estimate& estimate);
+void write_place(JsonText& json, profile::FrameKind kind, std::string_view name, std::string_view file,
+                 int32_t line, std::string_view module);
+std::string_view weight_key(profile::Weight weight);
+
+}  // namespace phlox::report

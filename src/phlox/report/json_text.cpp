@@ -1,0 +1,92 @@
+#include "phlox/report/json_text.h"
+
+#include <rapidjson/prettywriter.h>
+#include <rapidjson/stringbuffer.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace phlox::report {
+namespace {
+
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const auto lead = static_cast<unsigned char>(text[0]);
+    size_t length = lead < 0x80                   ? 1
+                    : lead >= 0xc2 && lead < 0xe0 ? 2
+                    : lead >= 0xe0 && lead < 0xf0 ? 3
+                    : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                  : 0;
+    bool valid = length != 0 && length <= text.size();
+    for (size_t i = 1; valid && i < length; ++i) valid = (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80;
+    if (valid && length > 2) {
+      const auto second = static_cast<unsigned char>(text[1]);
+      valid = !((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
+                (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f));
+    }
+    out += valid ? text.substr(0, length) : std::string_view("\xef\xbf\xbd");
+    text.remove_prefix(valid ? length : 1);
+  }
+  return out;
+}
+
+}  // namespace
+
+struct JsonText::Writer {
+  rapidjson::StringBuffer buffer;
+  rapidjson::PrettyWriter<rapidjson::StringBuffer> json{buffer};
+};
+
+JsonText::JsonText() : writer_(std::make_unique<Writer>()) {
+  writer_->json.SetIndent(' ', 1);
+  writer_->json.SetFormatOptions(rapidjson::kFormatSingleLineArray);
+}
+JsonText::~JsonText() = default;
+
+void JsonText::begin_object() {
+  writer_->json.StartObject();
+}
+void JsonText::end_object() {
+  writer_->json.EndObject();
+}
+void JsonText::begin_array() {
+  writer_->json.StartArray();
+}
+void JsonText::end_array() {
+  writer_->json.EndArray();
+}
+void JsonText::key(std::string_view name) {
+  writer_->json.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
+}
+void JsonText::value(std::string_view text) {
+  const std::string valid = valid_utf8(text);
+  writer_->json.String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
+}
+void JsonText::value(int64_t number) {
+  writer_->json.Int64(number);
+}
+void JsonText::value(uint64_t number) {
+  writer_->json.Uint64(number);
+}
+void JsonText::value(double number) {
+  if (!std::isfinite(number)) {
+    writer_->json.Null();
+    return;
+  }
+  // Nine digits are more than any share is known to, and keep rounding errors out of golden files.
+  const double scale = number == 0 ? 1 : std::pow(10.0, 8 - std::floor(std::log10(std::abs(number))));
+  writer_->json.Double(std::isfinite(scale) ? std::round(number * scale) / scale : number);
+}
+void JsonText::value(bool truth) {
+  writer_->json.Bool(truth);
+}
+
+std::string JsonText::finish() && {
+  std::string text(writer_->buffer.GetString(), writer_->buffer.GetSize());
+  text += '\n';
+  return text;
+}
+
+}  // namespace phlox::report

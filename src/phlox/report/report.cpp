@@ -1,0 +1,214 @@
+#include "phlox/report/report.h"
+
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "phlox/profile/quality.h"
+#include "phlox/profile/tally.h"
+#include "phlox/report/analysis.h"
+#include "phlox/report/estimate.h"
+#include "phlox/report/findings.h"
+#include "phlox/report/waits.h"
+
+namespace phlox::report {
+namespace {
+
+using profile::Profile;
+
+// More lines than a screen has are not annotated, however many files a recording names.
+constexpr size_t kMaximumFiles = 200;
+
+struct PairHash {
+  size_t operator()(uint64_t key) const { return (key ^ (key >> 32)) * 0x9e3779b97f4a7c15U >> 16; }
+};
+
+std::string title_of(const Profile& profile) {
+  if (profile.processes().empty()) return "(empty recording)";
+  std::string title = profile::process_label(profile.processes().front());
+  if (profile.processes().size() > 1)
+    title += " and " + std::to_string(profile.processes().size() - 1) + " more";
+  return title;
+}
+
+FunctionRow function_row(const Profile& profile, const Analysis& analysis, const Entry& entry) {
+  const auto label = profile::function_label(profile, entry.frame);
+  return {label.kind,
+          label.name,
+          label.file,
+          label.line,
+          label.module,
+          estimate_of(entry.self, analysis.blocks),
+          estimate_of(entry.total, analysis.blocks),
+          entry.samples};
+}
+
+template <class Weight>
+std::vector<const Entry*> heaviest(const std::vector<Entry>& entries, size_t limit, Weight&& weight) {
+  std::vector<const Entry*> order;
+  for (const Entry& entry : entries) {
+    if (weight(entry) > 0) order.push_back(&entry);
+  }
+  const size_t count = std::min(limit, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](const Entry* a, const Entry* b) {
+                      return weight(*a) != weight(*b) ? weight(*a) > weight(*b)
+                                                      : a->frame.value < b->frame.value;
+                    });
+  order.resize(count);
+  return order;
+}
+
+void add_states(StateTimes& times, const profile::Sample& sample, Nanoseconds wall) {
+  switch (sample.cpu_state) {
+    case profile::CpuState::running:
+      times.running += wall;
+      break;
+    case profile::CpuState::runnable:
+      times.runnable += wall;
+      break;
+    case profile::CpuState::blocked:
+      times.blocked += wall;
+      if (sample.gil_state != profile::GilState::waits) times.idle += wall;
+      break;
+    case profile::CpuState::unknown:
+      times.unknown += wall;
+      break;
+  }
+  if (sample.gil_state == profile::GilState::holds) times.gil_holds += wall;
+  if (sample.gil_state == profile::GilState::waits) times.gil_waits += wall;
+  if (sample.collecting) times.collecting += wall;
+  if (sample.quality == profile::Quality::rejected) times.rejected += wall;
+}
+
+std::vector<ThreadRow> thread_rows(const Profile& profile, const profile::SampleFilter& filter,
+                                   const Analysis& analysis) {
+  std::vector<ThreadRow> rows(profile.threads().size());
+  // Thread and function. Ids are small and in the low bits of both halves, so the hash mixes them.
+  tsl::robin_map<uint64_t, int64_t, PairHash> selves;
+  for (const profile::Sample& sample : profile.samples()) {
+    const auto part = filter.part(sample);
+    if (!part.passes) continue;
+    ThreadRow& row = rows[sample.thread.value - 1];
+    row.weight += part.weight;
+    row.wall += part.wall;
+    row.cpu += part.cpu;
+    row.samples += static_cast<uint64_t>(part.samples);
+    add_states(row.states, sample, part.wall);
+    if (!sample.stack || sample.stack.value > profile.stacks().size()) continue;
+    const uint32_t frame = profile.stack(sample.stack).frame.value;
+    const uint32_t function = frame < analysis.function_of.size() ? analysis.function_of[frame] : 0;
+    if (function != 0) selves[uint64_t{function} << 32 | sample.thread.value] += part.weight;
+  }
+  std::vector<std::pair<int64_t, uint32_t>> busiest(rows.size(), {0, 0});
+  for (const auto& [key, weight] : selves) {
+    const auto function = static_cast<uint32_t>(key >> 32);
+    const auto thread = static_cast<uint32_t>(key);
+    auto& best = busiest[thread - 1];
+    if (weight > best.first || (weight == best.first && function < best.second)) best = {weight, function};
+  }
+  std::vector<ThreadRow> seen;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    ThreadRow& row = rows[i];
+    if (row.samples == 0) continue;
+    const profile::Thread& thread = profile.threads()[i];
+    row.id = profile::ThreadId(static_cast<uint32_t>(i + 1));
+    row.name = profile::thread_label(thread);
+    row.tid = thread.tid;
+    if (thread.process && thread.process.value <= profile.processes().size())
+      row.pid = profile.process(thread.process).pid;
+    if (busiest[i].second != 0) {
+      row.busiest = profile::function_label(profile, analysis.functions[busiest[i].second - 1].frame).name;
+    }
+    seen.push_back(std::move(row));
+  }
+  std::stable_sort(seen.begin(), seen.end(),
+                   [](const ThreadRow& a, const ThreadRow& b) { return a.weight > b.weight; });
+  return seen;
+}
+
+std::vector<FileLines> file_lines(const Profile& profile, const Analysis& analysis) {
+  struct Sums {
+    int64_t self = 0;
+    std::map<int32_t, LineWeight> lines;
+  };
+  std::map<std::string, Sums> files;
+  for (const Entry& entry : analysis.lines) {
+    const profile::Frame& frame = profile.frame(entry.frame);
+    if (frame.file.empty()) continue;
+    Sums& sums = files[frame.file];
+    sums.self += entry.self.weight;
+    LineWeight& line = sums.lines[entry.line];
+    line.self += entry.self.weight;
+    // Functions that share a line (a lambda and who holds it) may lie on one stack: the larger is the honest
+    // one.
+    line.total = std::max(line.total, entry.total.weight);
+  }
+  std::vector<FileLines> rows;
+  for (auto& [file, sums] : files) rows.push_back({file, sums.self, {sums.lines.begin(), sums.lines.end()}});
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const FileLines& a, const FileLines& b) { return a.self > b.self; });
+  if (rows.size() > kMaximumFiles) rows.resize(kMaximumFiles);
+  return rows;
+}
+
+}  // namespace
+
+Estimate estimate_of(const Share& share, uint32_t blocks) {
+  const double reach = quantile(kMissing, blocks) * std::sqrt(share.variance);
+  return {share.weight, share.share, std::max(0.0, share.share - reach), std::min(1.0, share.share + reach)};
+}
+
+Nanoseconds elapsed_of(const Profile& profile, const profile::SampleFilter& filter) {
+  Nanoseconds begin = std::numeric_limits<Nanoseconds>::max(), end = std::numeric_limits<Nanoseconds>::min();
+  for (const profile::Sample& sample : profile.samples()) {
+    const auto part = filter.part(sample);
+    if (!part.passes) continue;
+    begin = std::min(begin, part.start);
+    end = std::max(end, part.start + part.wall);
+  }
+  return end > begin ? end - begin : 0;
+}
+
+Result<Report> make_report(const Profile& profile, const ReportOptions& options) {
+  const auto filter = profile::SampleFilter::make(profile, options.choices);
+  if (!filter) return fail(filter);
+  const auto analysis = analyse(profile, options.choices, Identity::exact);
+  if (!analysis) return fail(analysis);
+
+  Report report;
+  report.title = title_of(profile);
+  report.weight = options.choices.weight;
+  report.total = analysis->total;
+  report.samples = analysis->samples;
+  report.blocks = analysis->blocks;
+  report.elapsed = elapsed_of(profile, *filter);
+  for (const Entry& entry : analysis->functions) report.functions_seen += entry.total.weight > 0;
+  for (const Entry& entry : analysis->lines) report.lines_seen += entry.self.weight > 0;
+  for (const Entry* entry :
+       heaviest(analysis->functions, options.limit, [](const Entry& e) { return e.self.weight; }))
+    report.functions.push_back(function_row(profile, *analysis, *entry));
+  for (const Entry* entry :
+       heaviest(analysis->functions, options.limit, [](const Entry& e) { return e.total.weight; }))
+    report.totals.push_back(function_row(profile, *analysis, *entry));
+  for (const Entry* entry :
+       heaviest(analysis->lines, options.limit, [](const Entry& e) { return e.self.weight; })) {
+    const auto label = profile::line_label(profile, entry->frame);
+    report.lines.push_back({label.name, label.file, entry->line, estimate_of(entry->self, analysis->blocks),
+                            estimate_of(entry->total, analysis->blocks), entry->samples});
+  }
+  report.threads = thread_rows(profile, *filter, *analysis);
+  report.threads_seen = report.threads.size();
+  report.waits = find_waits(profile, options.choices, {}, options.limit);
+  report.files = file_lines(profile, *analysis);
+  const auto quality = profile::summarize_quality(profile);
+  report.quality = profile::quality_line(quality);
+  report.warning = profile::quality_warning(quality);
+  report.findings = find_findings(profile, options.choices, *analysis, report);
+  if (report.threads.size() > options.limit) report.threads.resize(options.limit);
+  return report;
+}
+
+}  // namespace phlox::report

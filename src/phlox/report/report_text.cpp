@@ -1,0 +1,218 @@
+// A report as plain text, Markdown, annotated source.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "phlox/report/report.h"
+#include "phlox/report/table.h"
+
+namespace phlox::report {
+namespace {
+
+// "± 2.1": half the 99 % interval, in percentage points.
+std::string error_words(const Estimate& estimate) {
+  const double reach = std::max(estimate.high - estimate.share, estimate.share - estimate.low) * 100;
+  return reach < 0.995 ? fmt::format("± {:.2f}", reach) : fmt::format("± {:.1f}", reach);
+}
+
+std::string heading(const Report& report) {
+  return fmt::format("{}: {} in {} {}, {} samples over {}", plain(report.title),
+                     report.weight == profile::Weight::samples
+                         ? count_words(static_cast<uint64_t>(report.total)) + " samples"
+                         : time_words(report.total) + " of " + std::string(weight_name(report.weight)),
+                     report.threads_seen, report.threads_seen == 1 ? "thread" : "threads",
+                     count_words(report.samples), time_words(report.elapsed));
+}
+
+Table function_table(const Report& report, bool self) {
+  const auto& rows = self ? report.functions : report.totals;
+  Table table;
+  table.title =
+      self ? "Hot functions (the time in the function itself)" : "Functions with everything they call";
+  table.columns = {{"share", true}, {"99 %", true}, {"weight", true}, {self ? "total" : "self", true},
+                   {"function"},    {"where"}};
+  for (const FunctionRow& row : rows) {
+    const Estimate& first = self ? row.self : row.total;
+    const Estimate& second = self ? row.total : row.self;
+    table.rows.push_back({share_words(first.share), error_words(first),
+                          weight_words(first.weight, report.weight), share_words(second.share),
+                          plain(row.name), place_words(row.file, row.line)});
+  }
+  table.left_out = report.functions_seen - std::min(report.functions_seen, rows.size());
+  // Most functions on the stack never run a line of their own when it was looked.
+  if (self) table.left_out = 0;
+  return table;
+}
+
+Table line_table(const Report& report) {
+  Table table;
+  table.title = "Hot lines";
+  table.columns = {{"share", true}, {"99 %", true}, {"weight", true}, {"where"}, {"function"}};
+  for (const LineRow& row : report.lines) {
+    table.rows.push_back({share_words(row.self.share), error_words(row.self),
+                          weight_words(row.self.weight, report.weight), place_words(row.file, row.line),
+                          plain(row.name)});
+  }
+  table.left_out = report.lines_seen - std::min(report.lines_seen, report.lines.size());
+  return table;
+}
+
+std::string of_wall(Nanoseconds time, Nanoseconds wall) {
+  return time == 0 ? "-" : share_words(wall > 0 ? double(time) / double(wall) : 0);
+}
+
+Table thread_table(const Report& report) {
+  Table table;
+  table.title = "Threads (parts of each thread's wall time)";
+  table.columns = {{"thread"},           {"wall", true},     {"CPU", true},       {"running", true},
+                   {"runnable", true},   {"blocked", true},  {"holds GIL", true}, {"waits for GIL", true},
+                   {"collecting", true}, {"rejected", true}, {"busiest function"}};
+  for (const ThreadRow& row : report.threads) {
+    const StateTimes& s = row.states;
+    table.rows.push_back({plain(row.name), time_words(row.wall), time_words(row.cpu),
+                          of_wall(s.running, row.wall), of_wall(s.runnable, row.wall),
+                          of_wall(s.blocked, row.wall), of_wall(s.gil_holds, row.wall),
+                          of_wall(s.gil_waits, row.wall), of_wall(s.collecting, row.wall),
+                          of_wall(s.rejected, row.wall), plain(row.busiest)});
+  }
+  table.left_out = report.threads_seen - report.threads.size();
+  return table;
+}
+
+Table wait_table(const Report& report) {
+  Table table;
+  table.title = "Where threads wait (parts of the wall time of all threads)";
+  table.columns = {{"share", true}, {"wall", true}, {"threads", true}, {"for"}, {"function"}, {"where"}};
+  for (const WaitRow& row : report.waits) {
+    table.rows.push_back({share_words(row.share), time_words(row.wall), count_words(row.threads), row.what,
+                          plain(row.name), place_words(row.file, row.line)});
+  }
+  return table;
+}
+
+std::vector<Table> tables(const Report& report) {
+  return {function_table(report, true), function_table(report, false), line_table(report),
+          thread_table(report), wait_table(report)};
+}
+
+std::string_view interval_note(const Report& report) {
+  return report.blocks > 0 ? "Beside each share: half its 99 % interval, in percentage points, from how much "
+                             "equal blocks of time differ."
+                           : "Beside each share: half its 99 % interval, in percentage points, from the "
+                             "number of looks alone (too few for more).";
+}
+
+constexpr int32_t kLinesAround = 2;  // of a line that was seen
+
+std::string share_cell(int64_t weight, int64_t whole) {
+  return weight == 0 ? std::string(8, ' ')
+                     : fmt::format("{:>8}", share_words(whole > 0 ? double(weight) / double(whole) : 0));
+}
+
+std::string annotated(const FileLines& file, const std::string& source, int64_t whole) {
+  std::vector<std::string_view> lines;
+  for (std::string_view rest = source; !rest.empty();) {
+    const size_t end = rest.find('\n');
+    std::string_view line = rest.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.push_back(line);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  std::string out;
+  int32_t shown = 0;  // the last line that was written
+  const auto last = static_cast<int32_t>(std::min<size_t>(lines.size(), 10'000'000));
+  for (size_t i = 0; i < file.lines.size(); ++i) {
+    const int32_t seen = file.lines[i].first;
+    if (seen < 1 || seen > last) {
+      out += fmt::format("  line {} was seen ({}), but the file has {} lines: it is not the one that ran\n",
+                         seen, share_words(whole > 0 ? double(file.lines[i].second.self) / double(whole) : 0),
+                         last);
+      continue;
+    }
+    const int32_t from = std::max(shown + 1, seen > kLinesAround ? seen - kLinesAround : 1);
+    const int32_t to = std::min(last, seen + kLinesAround);
+    if (from > shown + 1) out += "       ...\n";
+    for (int32_t line = from; line <= to; ++line) {
+      LineWeight weight;
+      for (size_t k = i; k < file.lines.size() && file.lines[k].first <= line; ++k) {
+        if (file.lines[k].first == line) weight = file.lines[k].second;
+      }
+      std::string text = plain(lines[static_cast<size_t>(line) - 1]);
+      // A tab of the source is a step of the text, not a \x09.
+      for (size_t at; (at = text.find("\\x09")) != std::string::npos &&
+                      lines[static_cast<size_t>(line) - 1].find('\t') != std::string_view::npos;)
+        text.replace(at, 4, "    ");
+      std::string row = fmt::format("{} {} {:>6}  {}", share_cell(weight.self, whole),
+                                    share_cell(weight.total, whole), line, text);
+      row.erase(row.find_last_not_of(' ') + 1);
+      out += row + "\n";
+    }
+    shown = std::max(shown, to);
+  }
+  if (shown < last) out += "       ...\n";
+  return out;
+}
+
+}  // namespace
+
+std::string report_text(const Report& report) {
+  std::string out = heading(report) + "\n";
+  if (!report.warning.empty()) out += "warning: " + report.warning + "\n";
+  if (!report.findings.empty()) {
+    out += "\nFindings\n";
+    for (size_t i = 0; i < report.findings.size(); ++i)
+      out += fmt::format("  {}. {}\n", i + 1, report.findings[i].text);
+  }
+  for (const Table& table : tables(report)) out += "\n" + table_text(table);
+  out += fmt::format("\n{}\n{}\n", interval_note(report), plain(report.quality));
+  return out;
+}
+
+std::string report_summary(const Report& report) {
+  constexpr size_t kLines = 3;
+  std::string out = heading(report) + "\n";
+  for (size_t i = 0; i < std::min(kLines, report.findings.size()); ++i)
+    out += "  " + report.findings[i].text + "\n";
+  for (size_t i = 0; i < std::min(kLines, report.functions.size()); ++i) {
+    const FunctionRow& row = report.functions[i];
+    out += fmt::format("  {:>7} {}  {}  {}\n", share_words(row.self.share), error_words(row.self),
+                       plain(row.name), place_words(row.file, row.line));
+  }
+  return out;
+}
+
+std::string report_markdown(const Report& report) {
+  std::string out = "# " + markdown_escaped(heading(report)) + "\n";
+  if (!report.warning.empty()) out += "\n**Warning:** " + markdown_escaped(report.warning) + "\n";
+  if (!report.findings.empty()) {
+    out += "\n## Findings\n\n";
+    for (size_t i = 0; i < report.findings.size(); ++i)
+      out += fmt::format("{}. {}\n", i + 1, markdown_escaped(report.findings[i].text));
+  }
+  for (const Table& table : tables(report)) out += "\n" + table_markdown(table);
+  out += fmt::format("\n{}\n\n{}\n", interval_note(report), markdown_escaped(plain(report.quality)));
+  return out;
+}
+
+std::string report_source(const Report& report, const SourceOf& source) {
+  std::string out = heading(report) + "\n";
+  size_t files = 0;
+  for (const FileLines& file : report.files) {
+    if (files == kSourceFiles) break;
+    if (file.self == 0) continue;
+    ++files;
+    out += fmt::format("\n{}: {}\n", plain(file.file),
+                       share_words(report.total > 0 ? double(file.self) / double(report.total) : 0));
+    const auto text = source(file.file);
+    if (!text) {
+      out += "  (its source cannot be read)\n";
+      continue;
+    }
+    out += "    self    total   line\n" + annotated(file, *text, report.total);
+  }
+  if (files == 0) out += "\n(no line was seen)\n";
+  return out;
+}
+
+}  // namespace phlox::report

@@ -1,0 +1,177 @@
+#include "phlox/report/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace phlox::report {
+namespace {
+
+// Length of the valid UTF-8 character at the start, 0 when there is none.
+size_t character_length(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return 1;
+  const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  if ((lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) > 0x9f) ||
+      (lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) > 0x8f))
+    return 0;
+  return length;
+}
+
+// C0, DEL, C1, and the characters that turn the direction of what follows (U+200E, U+200F, U+202A to E,
+// U+2066 to 9) or break lines.
+bool is_shown(std::string_view character) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 1) return byte(0) >= 0x20 && byte(0) != 0x7f;
+  if (character.size() == 2) return !(byte(0) == 0xc2 && byte(1) < 0xa0);
+  if (character.size() != 3 || byte(0) != 0xe2) return true;
+  if (byte(1) == 0x80) return !(byte(2) == 0x8e || byte(2) == 0x8f || (byte(2) >= 0xa8 && byte(2) <= 0xae));
+  return !(byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9);
+}
+
+size_t columns_of(std::string_view text) {
+  return static_cast<size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+std::string left_out_words(const Table& table) {
+  return table.left_out > 0 ? fmt::format("{} more", count_words(table.left_out)) : std::string();
+}
+
+}  // namespace
+
+std::string plain(std::string_view name) {
+  std::string out;
+  out.reserve(name.size());
+  while (!name.empty()) {
+    const size_t length = character_length(name);
+    if (length != 0 && is_shown(name.substr(0, length))) {
+      out += name.substr(0, length);
+      name.remove_prefix(length);
+      continue;
+    }
+    for (char c : name.substr(0, std::max<size_t>(length, 1)))
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    name.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return out;
+}
+
+std::string count_words(uint64_t value) {
+  std::string digits = std::to_string(value);
+  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<size_t>(at), ",");
+  return digits;
+}
+
+std::string time_words(Nanoseconds value) {
+  const double ns = std::abs(double(value));
+  const std::string sign = value < 0 ? "-" : "";
+  auto three = [](double x) {
+    return x < 9.995   ? fmt::format("{:.2f}", x)
+           : x < 99.95 ? fmt::format("{:.1f}", x)
+                       : fmt::format("{:.0f}", x);
+  };
+  if (ns < 1000) return sign + fmt::format("{:.0f} ns", ns);
+  if (ns < 999.5e3) return sign + three(ns / 1e3) + " µs";
+  if (ns < 999.5e6) return sign + three(ns / 1e6) + " ms";
+  if (ns < 119.5e9) return sign + three(ns / 1e9) + " s";
+  const auto seconds = static_cast<int64_t>(std::llround(ns / 1e9));
+  if (seconds < 7200) return sign + fmt::format("{} min {} s", seconds / 60, seconds % 60);
+  return sign + fmt::format("{} h {} min", seconds / 3600, seconds % 3600 / 60);
+}
+
+std::string weight_words(int64_t value, profile::Weight weight) {
+  if (weight != profile::Weight::samples) return time_words(value);
+  return (value < 0 ? "-" : "") +
+         count_words(value < 0 ? -static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
+}
+
+std::string share_words(double share) {
+  const double percent = share * 100;
+  if (percent <= 0) return "0 %";
+  if (percent < 0.01) return "< 0.01 %";
+  return percent < 0.995 ? fmt::format("{:.2f} %", percent) : fmt::format("{:.1f} %", percent);
+}
+
+std::string points_words(double share) {
+  const double points = share * 100;
+  return std::abs(points) < 0.995 ? fmt::format("{:+.2f}", points) : fmt::format("{:+.1f}", points);
+}
+
+std::string_view weight_name(profile::Weight weight) {
+  switch (weight) {
+    case profile::Weight::wall:
+      return "wall time";
+    case profile::Weight::cpu:
+      return "CPU time";
+    case profile::Weight::samples:
+      return "samples";
+  }
+  return "";
+}
+
+std::string place_words(std::string_view file, int32_t line) {
+  if (file.empty()) return {};
+  return line > 0 ? fmt::format("{}:{}", plain(file), line) : plain(file);
+}
+
+std::string table_text(const Table& table) {
+  std::string out = table.title + "\n";
+  if (!table.note.empty()) out += "  " + table.note + "\n";
+  if (table.rows.empty()) return out + "  (nothing)\n";
+  std::vector<size_t> widths;
+  for (size_t c = 0; c < table.columns.size(); ++c) {
+    size_t width = columns_of(table.columns[c].header);
+    for (const auto& row : table.rows) width = std::max(width, columns_of(row[c]));
+    widths.push_back(width);
+  }
+  auto line = [&](auto&& cell) {
+    std::string text;
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      const std::string& value = cell(c);
+      const std::string pad(widths[c] - columns_of(value), ' ');
+      text += "  " + (table.columns[c].right ? pad + value : value + pad);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    out += text + "\n";
+  };
+  line([&](size_t c) -> const std::string& { return table.columns[c].header; });
+  for (const auto& row : table.rows) line([&](size_t c) -> const std::string& { return row[c]; });
+  if (table.left_out > 0) out += "  (" + left_out_words(table) + ")\n";
+  return out;
+}
+
+std::string markdown_escaped(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (std::string_view("\\`*_{}[]<>()#+!|~&").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string table_markdown(const Table& table) {
+  std::string out = "## " + table.title + "\n\n";
+  if (!table.note.empty()) out += table.note + "\n\n";
+  if (table.rows.empty()) return out + "Nothing.\n";
+  out += "|";
+  for (const Column& column : table.columns) out += " " + column.header + " |";
+  out += "\n|";
+  for (const Column& column : table.columns) out += column.right ? " ---: |" : " --- |";
+  for (const auto& row : table.rows) {
+    out += "\n|";
+    for (const std::string& cell : row) out += " " + markdown_escaped(cell) + " |";
+  }
+  out += "\n";
+  if (table.left_out > 0) out += "\n" + left_out_words(table) + "\n";
+  return out;
+}
+
+}  // namespace phlox::report

@@ -1,0 +1,42 @@
+// How numbers and names are written for people: words, and tables as plain text or Markdown. Names come from
+// a target: any bytes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "phlox/profile/view.h"
+
+namespace phlox::report {
+
+// Valid UTF-8 without control characters: what is neither is shown as \xNN, so that no name moves the cursor.
+std::string plain(std::string_view name);
+
+std::string count_words(uint64_t value);                          // "1,234"
+std::string time_words(Nanoseconds value);                        // "1.23 s", "45.6 ms", "1 min 5 s"
+std::string weight_words(int64_t value, profile::Weight weight);  // "1.23 s", "1,234"
+std::string share_words(double share);                            // "12.3 %", "0.12 %", "< 0.01 %"
+std::string points_words(double share);                           // "+1.2", "-0.05": percentage points
+std::string_view weight_name(profile::Weight weight);             // "wall time"
+std::string place_words(std::string_view file, int32_t line);     // "app.py:7"
+
+struct Column {
+  std::string header;
+  bool right = false;
+};
+
+struct Table {
+  std::string title;
+  std::string note;  // a line beneath the title
+  std::vector<Column> columns;
+  std::vector<std::vector<std::string>> rows;  // plain
+  size_t left_out = 0;
+};
+
+std::string table_text(const Table& table);
+std::string table_markdown(const Table& table);
+std::string markdown_escaped(std::string_view plain_text);
+
+}  // namespace phlox::report

@@ -1,0 +1,277 @@
+#include "phlox/report/report.h"
+
+#include <gtest/gtest.h>
+
+#include "phlox/report/json_text.h"
+#include "phlox/report/system_calls.h"
+#include "phlox/report/table.h"
+#include "report/schema.h"
+#include "support/profile_of.h"
+
+namespace phlox::report {
+namespace {
+
+using namespace phlox::profile;
+using test::ProfileMaker;
+
+constexpr Nanoseconds kMs = 1'000'000;
+
+// Two workers that want the GIL, a main thread that waits for a lock.
+void fill(ProfileMaker& maker, Sink& sink) {
+  sink.put_meta("machine", "x86_64");
+  const ThreadId main = maker.thread("MainThread"), a = maker.thread("worker-a"),
+                 b = maker.thread("worker-b");
+  auto blocked = [&](ThreadId thread, const char* stack, Nanoseconds wall, GilState gil) {
+    Sample sample = maker.sample(thread, stack, wall);
+    sample.cpu = 0;
+    sample.cpu_state = CpuState::blocked;
+    sample.gil_state = gil;
+    sample.system_call = 202;
+    maker.put(sample);
+  };
+  for (int i = 0; i < 100; ++i) {
+    blocked(main, "main:5;threading.py/join:10;threading.py/wait:20", 10 * kMs, GilState::none);
+    maker.add(a, "run:7;crunch:30", 6 * kMs);
+    blocked(a, "run:7;crunch:30", 4 * kMs, GilState::waits);
+    blocked(b, "run:7;parse:40", 6 * kMs, GilState::waits);
+    maker.add(b, "run:7;parse:41;json/decoder.py/decode:12", 4 * kMs);
+  }
+}
+
+Report report_of(const Profile& profile, const ReportOptions& options = {}) {
+  auto report = make_report(profile, options);
+  EXPECT_TRUE(report);
+  return report ? *report : Report{};
+}
+
+class ReportOf : public testing::Test {
+ protected:
+  void SetUp() override { fill(maker, profile); }
+  Profile profile;
+  ProfileMaker maker{profile};
+};
+
+TEST_F(ReportOf, functions_are_ranked) {
+  const Report report = report_of(profile);
+  EXPECT_EQ(report.total, 3000 * kMs);
+  EXPECT_EQ(report.elapsed, 1000 * kMs);
+  ASSERT_GE(report.functions.size(), 4u);
+  EXPECT_EQ(report.functions[0].name, "wait");
+  EXPECT_EQ(report.functions[0].self.weight, 1000 * kMs);
+  EXPECT_EQ(report.functions[1].name, "crunch");
+  EXPECT_EQ(report.totals[0].name, "run");
+  EXPECT_EQ(report.totals[0].total.weight, 2000 * kMs);
+  for (const FunctionRow& row : report.functions) {
+    EXPECT_LE(row.self.low, row.self.share);
+    EXPECT_GE(row.self.high, row.self.share);
+  }
+  EXPECT_EQ(report.lines[0].line, 20);
+}
+
+TEST_F(ReportOf, choices_apply) {
+  ReportOptions options;
+  options.choices.weight = Weight::cpu;
+  options.limit = 1;
+  const Report report = report_of(profile, options);
+  EXPECT_EQ(report.functions.size(), 1u);
+  EXPECT_EQ(report.functions[0].name, "crunch");
+  EXPECT_DOUBLE_EQ(report.functions[0].self.share, 0.6);
+  options.choices.thread_regex = "(";
+  EXPECT_FALSE(make_report(profile, options));
+}
+
+TEST_F(ReportOf, threads_say_what_they_did) {
+  const Report report = report_of(profile);
+  ASSERT_EQ(report.threads.size(), 3u);
+  const ThreadRow& a = report.threads[1];
+  EXPECT_EQ(a.name, "Thread worker-a (4712)");
+  EXPECT_EQ(a.wall, 1000 * kMs);
+  EXPECT_EQ(a.cpu, 600 * kMs);
+  EXPECT_EQ(a.states.running, 600 * kMs);
+  EXPECT_EQ(a.states.gil_waits, 400 * kMs);
+  EXPECT_EQ(a.states.idle, 0);
+  EXPECT_EQ(a.busiest, "crunch");
+  EXPECT_EQ(report.threads[0].states.idle, 1000 * kMs);
+}
+
+TEST_F(ReportOf, waits_say_for_what_and_where) {
+  const Report report = report_of(profile);
+  ASSERT_EQ(report.waits.size(), 3u);
+  EXPECT_EQ(report.waits[0].what, "futex");
+  EXPECT_EQ(report.waits[0].name, "wait");
+  EXPECT_EQ(report.waits[0].line, 20);
+  EXPECT_EQ(report.waits[1].what, "the GIL");
+  EXPECT_EQ(report.waits[1].name, "parse");
+  EXPECT_EQ(report.waits[1].wall, 600 * kMs);
+}
+
+TEST_F(ReportOf, findings_name_who_waits_for_the_gil_and_who_holds_it) {
+  const Report report = report_of(profile);
+  const Finding* gil = nullptr;
+  for (const Finding& finding : report.findings) {
+    if (finding.kind == "gil_wait" && gil == nullptr) gil = &finding;
+  }
+  ASSERT_NE(gil, nullptr);
+  EXPECT_EQ(gil->text,
+            "60.0 % of the wall time of Thread worker-b (4713) is spent waiting for the GIL, held 100.0 % of "
+            "that time by "
+            "Thread worker-a (4712), mostly in crunch");
+  EXPECT_EQ(gil->numbers[0], (std::pair<std::string, double>("wall_share", 0.6)));
+}
+
+TEST_F(ReportOf, findings_name_the_hot_function_and_line) {
+  const Report report = report_of(profile);
+  std::string texts;
+  for (const Finding& finding : report.findings) texts += finding.text + "\n";
+  EXPECT_NE(texts.find("60.0 % of the CPU time is spent in crunch itself (/app/app.py:1)"), std::string::npos)
+      << texts;
+  EXPECT_NE(texts.find("one line takes 60.0 % of the CPU time: /app/app.py:30 in crunch"), std::string::npos)
+      << texts;
+  for (size_t i = 1; i < report.findings.size(); ++i)
+    EXPECT_GE(report.findings[i - 1].weight, report.findings[i].weight);
+}
+
+TEST(Report, a_waiting_program_is_called_one) {
+  Profile profile;
+  ProfileMaker maker(profile);
+  const ThreadId thread = maker.thread("MainThread");
+  for (int i = 0; i < 50; ++i) {
+    maker.add(thread, "main:1;work:2", 1 * kMs);
+    Sample sample = maker.sample(thread, "main:1;fetch:9", 99 * kMs);
+    sample.cpu = 0;
+    sample.cpu_state = CpuState::blocked;
+    sample.gil_state = GilState::none;
+    sample.system_call = 45;
+    maker.put(sample);
+  }
+  const Report report = report_of(profile);
+  ASSERT_FALSE(report.findings.empty());
+  EXPECT_EQ(report.findings[0].text,
+            "the program waits more than it works: it used 1.0 % of a CPU, and Thread MainThread (4711) was "
+            "blocked 99.0 % of its "
+            "time, most of it in recvfrom called by fetch (/app/app.py:9)");
+}
+
+TEST(Report, short_of_cpus_garbage_and_imports) {
+  Profile profile;
+  ProfileMaker maker(profile);
+  const ThreadId thread = maker.thread("MainThread");
+  for (int i = 0; i < 20; ++i) {
+    Sample sample =
+        maker.sample(thread, "<frozen importlib._bootstrap>/_find_and_load:5;exec_module:6", 10 * kMs);
+    sample.collecting = true;
+    maker.put(sample);
+    sample = maker.sample(thread, "main", 10 * kMs);
+    sample.cpu_state = CpuState::runnable;
+    maker.put(sample);
+  }
+  const Report report = report_of(profile);
+  std::string kinds;
+  for (const Finding& finding : report.findings) kinds += finding.kind + " ";
+  for (const char* kind : {"cpu_wait", "garbage_collection", "imports"})
+    EXPECT_NE(kinds.find(kind), std::string::npos) << kinds;
+}
+
+TEST_F(ReportOf, plain_text) {
+  const std::string text = report_text(report_of(profile));
+  EXPECT_EQ(text.substr(0, text.find('\n')),
+            "python3 app.py (pid 4711): 3.00 s of wall time in 3 threads, 500 samples over 1.00 s");
+  for (const char* part : {"\nFindings\n  1. ", "\nHot functions", "\nHot lines", "\nThreads",
+                           "\nWhere threads wait", "/app/app.py:30", "99 % interval"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << text;
+  }
+  EXPECT_EQ(text.find(" \n"), std::string::npos) << "no blanks at the end of lines";
+  const std::string summary = report_summary(report_of(profile));
+  EXPECT_LE(std::count(summary.begin(), summary.end(), '\n'), 7);
+}
+
+TEST_F(ReportOf, markdown) {
+  const std::string text = report_markdown(report_of(profile));
+  EXPECT_NE(text.find("| share | 99 % | weight |"), std::string::npos) << text;
+  EXPECT_NE(text.find("| ---: | ---: |"), std::string::npos);
+}
+
+TEST_F(ReportOf, json_is_what_the_schema_says) {
+  const std::string json = report_json(report_of(profile));
+  EXPECT_EQ(test::schema_violation(json, "report.schema.json"), "") << json;
+  // The schema can say no.
+  std::string wrong = json;
+  wrong.replace(wrong.find("\"version\": 1"), 12, "\"version\": 2");
+  EXPECT_NE(test::schema_violation(wrong, "report.schema.json"), "");
+  EXPECT_EQ(test::schema_violation(report_json(report_of(Profile{})), "report.schema.json"), "");
+}
+
+TEST_F(ReportOf, names_from_outside_stay_names) {
+  maker.add(maker.thread("evil\x1b[2J\n| x"), "/tmp/\xff\xfe.py/<b>`\xe2\x80\xae;name:3", 9000 * kMs);
+  const Report report = report_of(profile);
+  const std::string text = report_text(report);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_EQ(text.find("\xe2\x80\xae"), std::string::npos);
+  EXPECT_NE(text.find("evil\\x1b[2J\\x0a| x"), std::string::npos);
+  EXPECT_NE(report_markdown(report).find("\\| x"), std::string::npos);
+  EXPECT_EQ(test::schema_violation(report_json(report), "report.schema.json"), "");
+}
+
+TEST_F(ReportOf, source_is_annotated) {
+  const Report report = report_of(profile);
+  const std::string text = report_source(report, [](std::string_view file) -> std::optional<std::string> {
+    if (file != "/app/app.py") return {};
+    std::string source;
+    for (int i = 1; i <= 45; ++i) source += "line " + std::to_string(i) + "\n";
+    return source;
+  });
+  EXPECT_NE(text.find("  33.3 %   33.3 %     30  line 30\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("29  line 29\n"), std::string::npos);
+  EXPECT_EQ(text.find("line 25\n"), std::string::npos);
+  EXPECT_NE(text.find("  20.0 %   20.0 %     40  line 40\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("(its source cannot be read)"), std::string::npos);
+  const std::string other =
+      report_source(report, [](std::string_view) { return std::optional<std::string>("one\n"); });
+  EXPECT_NE(other.find("line 30 was seen (33.3 %), but the file has 1 lines"), std::string::npos) << other;
+}
+
+TEST(Report, of_nothing_is_no_crash) {
+  const Profile profile;
+  const Report report = report_of(profile);
+  EXPECT_NE(report_text(report).find("(nothing)"), std::string::npos);
+  EXPECT_FALSE(report_markdown(report).empty());
+  EXPECT_FALSE(report_summary(report).empty());
+}
+
+TEST(Words, of_numbers) {
+  EXPECT_EQ(time_words(999), "999 ns");
+  EXPECT_EQ(time_words(0), "0 ns");
+  EXPECT_EQ(time_words(1'234'000), "1.23 ms");
+  EXPECT_EQ(time_words(45'600'000), "45.6 ms");
+  EXPECT_EQ(time_words(-2 * kSecond), "-2.00 s");
+  EXPECT_EQ(time_words(125 * kSecond), "2 min 5 s");
+  EXPECT_EQ(time_words(7'500 * kSecond), "2 h 5 min");
+  EXPECT_EQ(count_words(1'234'567), "1,234,567");
+  EXPECT_EQ(count_words(123), "123");
+  EXPECT_EQ(share_words(0.00001), "< 0.01 %");
+  EXPECT_EQ(share_words(0.1234), "12.3 %");
+  EXPECT_EQ(share_words(0.0012), "0.12 %");
+  EXPECT_EQ(points_words(-0.0005), "-0.05");
+}
+
+TEST(Words, system_calls_have_names) {
+  EXPECT_EQ(system_call_name(202, "x86_64"), "futex");
+  EXPECT_EQ(system_call_name(98, "aarch64"), "futex");
+  EXPECT_EQ(system_call_name(25, "aarch64"), "fcntl");
+  EXPECT_EQ(system_call_name(232, "x86_64"), "epoll_wait");
+  EXPECT_EQ(system_call_name(9999, "x86_64"), "system call 9999");
+  EXPECT_EQ(system_call_name(-1, "aarch64"), "unknown");
+}
+
+TEST(JsonText, numbers_are_short_and_text_is_utf8) {
+  JsonText json;
+  json.begin_array();
+  json.value(0.1 + 0.2);
+  json.value(std::numeric_limits<double>::quiet_NaN());
+  json.value(std::string_view("a\xffz\n"));
+  json.end_array();
+  EXPECT_EQ(std::move(json).finish(), "[0.3, null, \"a\xef\xbf\xbdz\\n\"]\n");
+}
+
+}  // namespace
+}  // namespace phlox::report
