@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <ctime>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -26,6 +28,19 @@ const char* weight_name(profile::Weight weight) {
   return "";
 }
 
+std::string date_words(int64_t unix_ns) {
+  std::time_t seconds = unix_ns / kSecond;
+  std::tm utc = {};
+  gmtime_r(&seconds, &utc);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
+                     utc.tm_hour, utc.tm_min);
+}
+
+// The recorder notes its start first and its end last.
+bool is_unfinished(const profile::Profile& profile) {
+  return profile.meta().contains("start_monotonic_ns") && !profile.meta().contains("end_monotonic_ns");
+}
+
 std::string state_names(uint8_t states) {
   constexpr std::pair<profile::StateChoice, std::string_view> kNames[] = {
       {profile::StateChoice::running, "running"},
@@ -43,6 +58,16 @@ std::string state_names(uint8_t states) {
 }
 
 }  // namespace
+
+int64_t recording_start_time(const profile::Profile& profile) {
+  auto found = profile.meta().find("start_unix_ns");
+  int64_t start = 0;
+  if (found != profile.meta().end()) {
+    const std::string& text = found->second;
+    std::from_chars(text.data(), text.data() + text.size(), start);
+  }
+  return start;
+}
 
 std::string recording_title(const profile::Profile& profile) {
   if (profile.processes().empty()) return "Empty recording";
@@ -67,6 +92,8 @@ std::string recording_subtitle(const profile::Profile& profile, const profile::C
   size_t threads = profile.threads().size();
   text += fmt::format("{} {}", threads, threads == 1 ? "thread" : "threads");
   if (elapsed > 0) text += " over " + weight_words(elapsed, profile::Weight::wall);
+  if (int64_t start = recording_start_time(profile); start > 0) text += ", " + date_words(start);
+  if (auto host = profile.meta().find("host"); host != profile.meta().end()) text += " on " + host->second;
   text += fmt::format(". Widths: {}", weight_name(choices.weight));
   if (choices.states != 0) text += ", only while " + state_names(choices.states);
   if (choices.thread_regex) text += ", only threads /" + *choices.thread_regex + "/";
@@ -84,6 +111,10 @@ FlamePicture make_picture(const profile::Profile& profile, const profile::Choice
   picture.subtitle = displayable(recording_subtitle(profile, choices));
   profile::QualitySummary quality = profile::summarize_quality(profile);
   picture.quality = {displayable(profile::quality_line(quality))};
+  if (is_unfinished(profile)) {
+    picture.quality.emplace_back(
+        "the recorder was killed: what it saw last, at most half a second, is missing");
+  }
   picture.warning = displayable(profile::quality_warning(quality));
   picture.weight = choices.weight;
   picture.tree = std::move(tree);

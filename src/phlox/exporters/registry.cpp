@@ -37,6 +37,7 @@ Result<void> export_pprof(const profile::Profile& profile, const profile::Choice
   PprofFacts facts;
   facts.weight = choices.weight;
   facts.by_line = choices.by.line;
+  facts.start = recording_start_time(profile);
   facts.duration = quality.elapsed;
   facts.comment = recording_title(profile) + ": " + profile::quality_line(quality);
   return write_pprof(*tree, facts, out);
