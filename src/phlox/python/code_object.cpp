@@ -214,7 +214,7 @@ Read<Code> decode_code(const Layout& layout, const CodeCapture& capture) {
   code.line_table_kind = layout.traits.lines;
   code.first_instruction = capture.first_instruction;
   code.code_size = capture.code_size;
-  // _Py_InitCleanup (Python/specialize.c, 3.12+) is a static code object whose file is its name and that has
+  // _Py_InitCleanup (Python/specialize.c, 3.13+) is a static code object whose file is its name and that has
   // no line.
   code.shim = layout.code.qualname.present() && code.first_line <= 0 &&
               (!has_qualname ||

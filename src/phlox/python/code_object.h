@@ -74,7 +74,7 @@ struct Code {
   int32_t first_line = 0;
   uint32_t flags = 0;
   bool cut = false;   // a string or the line table was longer than its cap
-  bool shim = false;  // the interpreter's own glue (3.12+: the frame beneath a specialised __init__): not a
+  bool shim = false;  // the interpreter's own glue (3.13+: the frame beneath a specialised __init__): not a
                       // frame to show
   std::vector<std::byte> line_table;
   LineTable line_table_kind = LineTable::pep657;

@@ -113,7 +113,7 @@ enum class ManagedDict : uint8_t {
   none,          // no such instances: tp_dictoffset says where the dict is (<= 3.10)
   two_words,     // values at -4 words, dict at -3 words, one of them NULL (3.11)
   tagged,        // one word at -3: values with the low bit set, or the dict (3.12)
-  inline_values, // dict at -3 words (-1 when free-threaded) or NULL; values behind the object's head (3.13+)
+  inline_values, // dict at -3 words (-1 when free-threaded) or NULL; values behind its fixed part (3.13+)
 };
 
 // frame.owner's values differ per version. What the walk asks: is this the entry frame of one evaluation of the

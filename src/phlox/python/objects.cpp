@@ -10,6 +10,7 @@ namespace phlox::python {
 namespace {
 
 constexpr size_t kMaxTypeName = 256;
+constexpr uint64_t kMaxBasicSize = 1 << 20;
 
 template <class T>
 T load(std::span<const std::byte> bytes, size_t offset) {
@@ -271,8 +272,14 @@ Read<std::vector<DictItem>> ObjectReader::instance_items(RemoteAddress instance)
         dict_place = instance - (layout_.traits.free_threaded ? 1 : 3) * kWord;
         const auto dict_object = pointer(dict_place);
         if (!dict_object) return tl::unexpected(dict_object.error());
-        if (!*dict_object && (type->flags & TypeFlag::kInlineValues) != 0)
-          return with_values(instance + *layout_.object.size);
+        if (!*dict_object && (type->flags & TypeFlag::kInlineValues) != 0) {
+          // Behind the object's fixed part; up to 3.13 that was the head alone (_PyObject_InlineValues in
+          // Include/internal/pycore_object.h).
+          const auto size = pointer(type->address + *layout_.type.tp_basicsize);
+          if (!size) return tl::unexpected(size.error());
+          if (size->value > kMaxBasicSize) return fault(FaultKind::implausible, type->address);
+          return with_values(instance + size->value);
+        }
         break;
       }
     }
