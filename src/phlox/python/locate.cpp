@@ -66,6 +66,7 @@ struct Search {
   std::string reason;       // why the last strategy brought nothing
   std::string unsupported;  // a version that no row covers
   bool not_up = false;      // the place was found, but no interpreter is up there yet
+  bool place_known = false;  // the file itself says where _PyRuntime or interp_head lies
 };
 
 Interpreter make(const Layout& layout, const Version& version, RemoteAddress runtime) {
@@ -268,11 +269,13 @@ bool has_no_runtime(const Search& search) {
 std::optional<Interpreter> by_symbol(Search& search) {
   if (has_no_runtime(search)) {
     const auto head = search.module.elf.find_symbol("interp_head");
+    search.place_known = head.has_value();
     if (head) return accept_head(search, search.module.remote(head->address), "symbol interp_head");
     search.reason = "no symbol interp_head (the file is stripped)";
     return {};
   }
   const auto runtime = search.module.elf.find_symbol("_PyRuntime");
+  search.place_known = runtime.has_value();
   if (runtime) return accept_runtime(search, search.module.remote(runtime->address), "symbol _PyRuntime");
   search.reason = "no symbol _PyRuntime (the file is stripped, or is no Python)";
   return {};
@@ -285,6 +288,7 @@ std::optional<Interpreter> by_section(Search& search) {
     search.reason = "no section .PyRuntime";
     return {};
   }
+  search.place_known = true;
   return accept_runtime(search, search.module.remote(section->address), "section .PyRuntime");
 }
 
@@ -349,7 +353,7 @@ std::optional<Version> version_of(const ProcessView& view, const LoadedModule& m
   }
   // Py_GetVersion()'s buffer is filled when sys is made.
   std::optional<Version> found;
-  const Search search{view, module, {}, {}, view.memory, {}, {}, false};
+  const Search search{view, module, {}, {}, view.memory, {}, {}, false, false};
   scan_writable(search, 512, [&](RemoteAddress, std::span<const std::byte> bytes) {
     found = find_version_text(as_text(bytes));
     return found.has_value();
@@ -435,7 +439,7 @@ Outcome examine(const ProcessView& view, const Module& module, bool insist, std:
   if (!insist && !loaded->elf.find_symbol("_PyRuntime") && !loaded->elf.find_symbol("_PyThreadState_Current"))
     return out;
   if (!looks_like_python(*loaded)) return out;
-  Search search{view, *loaded, version_of(view, *loaded), builds_of(*loaded), view.memory, {}, {}, false};
+  Search search{view, *loaded, version_of(view, *loaded), builds_of(*loaded), view.memory, {}, {}, false, false};
   out.python = search.version.has_value() || loaded->elf.find_symbol("_PyRuntime").has_value();
   if (loaded->elf.find_symbol("_Py_PrintReferences")) {
     // Py_TRACE_REFS puts two pointers in front of every object; --with-pydebug implied it before 3.8.
@@ -452,6 +456,12 @@ Outcome examine(const ProcessView& view, const Module& module, bool insist, std:
     }
     note(strategy.name, search.reason);
     if (search.not_up || !search.unsupported.empty()) break;
+    // The place is certain, so what lies there is an interpreter that is still being made. A scan would come across a half-made
+    // copy of its pointers and believe it.
+    if (search.place_known) {
+      search.not_up = true;
+      break;
+    }
   }
   out.not_up = search.not_up;
   if (!search.unsupported.empty()) out.unsupported = "Python " + search.unsupported;

@@ -21,6 +21,7 @@ namespace {
 
 // While the interpreter of a launched program comes up.
 constexpr Nanoseconds kFirstPause = 200'000;
+constexpr Nanoseconds kBrieflyPatient = 300'000'000;
 constexpr Nanoseconds kLongestPause = 20'000'000;
 constexpr int kMaxInterpreters = 1024;
 
@@ -104,6 +105,7 @@ Result<Descriptor> watch(pid_t pid) {
 
 Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd, bool patient, const std::atomic<bool>& stop) {
   Nanoseconds pause = kFirstPause;
+  const Nanoseconds start = clock_now();
   for (;;) {
     const Image image = image_of(pid);
     auto found = python::locate(pid);
@@ -116,7 +118,9 @@ Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd
     pollfd poll{pidfd.get(), POLLIN, 0};
     const bool gone = ::poll(&poll, 1, 0) > 0;
     const bool may_come = found.error().kind == ErrorKind::not_python || found.error().kind == ErrorKind::target_state;
-    if (!patient || gone || !may_come || stop.load(std::memory_order_relaxed)) {
+    // Somebody else's program may just be starting, or caught between two states.
+    const bool briefly = found.error().kind == ErrorKind::target_state && clock_now() - start < kBrieflyPatient;
+    if (!(patient || briefly) || gone || !may_come || stop.load(std::memory_order_relaxed)) {
       if (gone) {
         return fail(ErrorKind::target_gone, fmt::format("process {} ended before a Python was running in it", pid),
                     "is the command a Python program? phlox record -- python3 app.py");
