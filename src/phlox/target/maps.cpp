@@ -75,7 +75,8 @@ std::vector<Mapping> parse_maps(std::string_view text) {
     m.writable = line[1] == 'w';
     m.executable = line[2] == 'x';
     line.remove_prefix(5);
-    if (!take_hex(line, m.offset, ' ') || !take_hex(line, major, ':') || !take_hex(line, minor, ' ')) continue;
+    if (!take_hex(line, m.offset, ' ') || !take_hex(line, major, ':') || !take_hex(line, minor, ' '))
+      continue;
     m.device = major << 32 | minor;
     const auto [after, error] = std::from_chars(line.data(), line.data() + line.size(), m.inode);
     if (error != std::errc{}) continue;
@@ -98,7 +99,8 @@ Result<std::vector<Mapping>> read_maps(pid_t pid) {
   const auto text = read_text(fmt::format("/proc/{}/maps", pid));
   if (!text) {
     const int error = errno;
-    if (error == ENOENT || error == ESRCH) return fail(ErrorKind::no_such_process, fmt::format("no process with id {}", pid));
+    if (error == ENOENT || error == ESRCH)
+      return fail(ErrorKind::no_such_process, fmt::format("no process with id {}", pid));
     return fail(error == EACCES || error == EPERM ? ErrorKind::permission : ErrorKind::system,
                 fmt::format("cannot read the memory map of process {}: {}", pid, std::strerror(error)));
   }
@@ -117,8 +119,11 @@ std::vector<Module> modules_of(const std::vector<Mapping>& maps) {
       }
       continue;
     }
-    const bool same = !modules.empty() && modules.back().inode == m.inode && modules.back().device == m.device &&
-                      modules.back().path == m.path && m.offset >= modules.back().mappings.back().offset;
+    // A file that starts again at offset 0 was loaded a second time (dlmopen, a copy in another namespace).
+    const bool same = !modules.empty() && modules.back().inode == m.inode &&
+                      modules.back().device == m.device && modules.back().path == m.path &&
+                      m.offset >= modules.back().mappings.back().offset &&
+                      (m.offset != 0 || m.start == modules.back().mappings.back().end);
     if (!same) modules.push_back(Module{m.path, m.device, m.inode, m.deleted, m.start, {}});
     modules.back().mappings.push_back(m);
   }
@@ -141,8 +146,9 @@ Result<Descriptor> open_module(pid_t pid, const Module& module) {
   // The executable itself can always be had, even when it was deleted or replaced on disk.
   Descriptor exe(::open(fmt::format("/proc/{}/exe", pid).c_str(), O_RDONLY | O_CLOEXEC));
   if (exe && same_file(exe, module)) return exe;
-  return fail(ErrorKind::input, fmt::format("cannot open {} of process {}{}", module.path, pid,
-                                            module.deleted ? ": it was deleted or replaced while the program runs" : ""));
+  return fail(ErrorKind::input,
+              fmt::format("cannot open {} of process {}{}", module.path, pid,
+                          module.deleted ? ": it was deleted or replaced while the program runs" : ""));
 }
 
 namespace {
@@ -170,8 +176,9 @@ Result<LoadedModule> load_module(pid_t pid, const Module& module) {
   auto elf = elf::ElfFile::parse(file->bytes());
   if (!elf) return fail(elf.error().kind, fmt::format("{}: {}", module.path, elf.error().message));
   LoadedModule loaded{module, std::move(*file), std::move(*elf), 0};
-  loaded.bias = bias_of(module, loaded.elf)
-                    .value_or(module.start.value - module.mappings.front().offset - loaded.elf.first_load().value);
+  loaded.bias =
+      bias_of(module, loaded.elf)
+          .value_or(module.start.value - module.mappings.front().offset - loaded.elf.first_load().value);
   return loaded;
 }
 
@@ -193,9 +200,11 @@ Result<LoadedModule> load_from_memory(memory::RemoteMemory& memory, const Module
   if (image.empty()) return fail(ErrorKind::input, fmt::format("{} is not readable in memory", module.path));
   auto file = elf::FileBytes::own(std::move(image));
   const auto first = elf::ElfFile::parse(file.bytes());
-  if (!first) return fail(first.error().kind, fmt::format("{} in memory: {}", module.path, first.error().message));
+  if (!first)
+    return fail(first.error().kind, fmt::format("{} in memory: {}", module.path, first.error().message));
   const auto bias = bias_of(module, *first);
-  if (!bias) return fail(ErrorKind::input, fmt::format("{} in memory: no segment is where a mapping is", module.path));
+  if (!bias)
+    return fail(ErrorKind::input, fmt::format("{} in memory: no segment is where a mapping is", module.path));
   auto elf = elf::ElfFile::parse(file.bytes(), *bias);
   if (!elf) return fail(elf);
   return LoadedModule{module, std::move(file), std::move(*elf), *bias};

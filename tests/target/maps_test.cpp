@@ -1,0 +1,130 @@
+#include "phlox/target/maps.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "phlox/memory/process_memory.h"
+#include "phlox/memory/recorded_memory.h"
+#include "support/elf_builder.h"
+
+namespace phlox::target {
+namespace {
+
+constexpr char kMaps[] =
+    "55d0aa400000-55d0aa401000 r--p 00000000 fe:00 42                         /usr/bin/python3.11\n"
+    "55d0aa401000-55d0aa402000 r-xp 00001000 fe:00 42                         /usr/bin/python3.11\n"
+    "55d0aa403000-55d0aa404000 rw-p 00002000 fe:00 42                         /usr/bin/python3.11\n"
+    "55d0aa404000-55d0aa408000 rw-p 00000000 00:00 0 \n"
+    "55d0ab000000-55d0ab100000 rw-p 00000000 00:00 0                          [heap]\n"
+    "7f00aa000000-7f00aa001000 r--p 00000000 fe:00 43                         /opt/a b\\012c/libx.so "
+    "(deleted)\n"
+    "7f00bb000000-7f00bb001000 r--p 00000000 fe:00 43                         /opt/a b\\012c/libx.so "
+    "(deleted)\n"
+    "7ffc00000000-7ffc00002000 r-xp 00000000 00:00 0                          [vdso]\n";
+
+TEST(MapsTest, lines_become_mappings) {
+  const auto maps = parse_maps(kMaps);
+  ASSERT_EQ(maps.size(), 8u);
+  EXPECT_EQ(maps[1].start, RemoteAddress(0x55d0aa401000));
+  EXPECT_TRUE(maps[1].executable && maps[1].readable && !maps[1].writable);
+  EXPECT_EQ(maps[1].offset, 0x1000u);
+  EXPECT_EQ(maps[1].inode, 42u);
+  EXPECT_EQ(maps[3].path, "");
+  EXPECT_EQ(maps[4].path, "[heap]");
+  EXPECT_EQ(maps[5].path, "/opt/a b\nc/libx.so");
+  EXPECT_TRUE(maps[5].deleted);
+  EXPECT_EQ(maps[7].path, "[vdso]");
+}
+
+TEST(MapsTest, damaged_lines_are_left_out) {
+  EXPECT_TRUE(parse_maps("").empty());
+  EXPECT_TRUE(
+      parse_maps("zz\n-\n55-\n55d0aa400000-55d0aa401000 r--\n55d0aa400000-55d0aa401000 r--p 0 fe").empty());
+  for (size_t cut = 0; cut < sizeof kMaps; ++cut)
+    EXPECT_LE(parse_maps(std::string_view(kMaps, cut)).size(), 8u);
+}
+
+TEST(MapsTest, a_module_is_the_mappings_of_one_load_of_a_file) {
+  const auto modules = modules_of(parse_maps(kMaps));
+  ASSERT_EQ(modules.size(), 3u);
+  EXPECT_EQ(modules[0].path, "/usr/bin/python3.11");
+  EXPECT_EQ(modules[0].mappings.size(), 4u);  // with .bss, without the heap
+  // Mapped twice from its start: two loads.
+  EXPECT_EQ(modules[1].path, modules[2].path);
+}
+
+TEST(MapsTest, no_process_is_an_error_of_that_kind) {
+  const auto maps = read_maps(0x3fffffff);
+  ASSERT_FALSE(maps.has_value());
+  EXPECT_EQ(maps.error().kind, ErrorKind::no_such_process);
+}
+
+int sentinel = 1;
+
+TEST(MapsTest, a_live_module_is_opened_and_its_addresses_agree) {
+  const auto maps = read_maps(::getpid());
+  ASSERT_TRUE(maps.has_value());
+  for (const Module& module : modules_of(*maps)) {
+    const RemoteAddress mine(reinterpret_cast<uint64_t>(&sentinel));
+    bool holds = false;
+    for (const Mapping& m : module.mappings) holds = holds || m.holds(mine);
+    if (!holds) continue;
+    const auto loaded = load_module(::getpid(), module);
+    ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+    bool found = false;
+    loaded->elf.for_each_symbol([&](const elf::Symbol& s) {
+      found =
+          found || (s.name.find("sentinel") != std::string_view::npos && loaded->remote(s.address) == mine);
+      return !found;
+    });
+    EXPECT_TRUE(found);
+    memory::ProcessMemory memory(::getpid());
+    const auto image = load_from_memory(memory, module);
+    ASSERT_TRUE(image.has_value()) << image.error().message;
+    EXPECT_EQ(image->bias, loaded->bias);
+    return;
+  }
+  FAIL() << "no module holds this program's own variable";
+}
+
+TEST(MapsTest, a_file_that_was_replaced_is_not_taken_for_the_mapped_one) {
+  const std::string path = testing::TempDir() + "replaced.so";
+  std::ofstream(path) << "one";
+  Module module;
+  module.path = path;
+  module.inode = 1;  // of another file
+  EXPECT_FALSE(open_module(::getpid(), module).has_value());
+  ::unlink(path.c_str());
+}
+
+TEST(MapsTest, an_image_is_put_together_from_memory) {
+  auto bytes =
+      test::ElfBuilder().dynamic_segment(0x1000, {{"_PyRuntime", 0x1100}}).without_sections().build();
+  bytes.resize(8192);
+  constexpr uint64_t kAt = 0x7f0000000000;
+  memory::RecordedMemory memory;
+  memory.add(RemoteAddress(kAt), bytes);
+  Mapping mapping{
+      RemoteAddress(kAt), RemoteAddress(kAt + 8192), true, false, false, 0, 1, 2, "/gone.so", true};
+  const auto image = load_from_memory(memory, Module{"/gone.so", 1, 2, true, mapping.start, {mapping}});
+  // The builder's only segment lies in the file's second page, so no mapping carries its start.
+  EXPECT_FALSE(image.has_value());
+  mapping.offset = 4096;
+  mapping.start = RemoteAddress(kAt + 4096);
+  Mapping head = mapping;
+  head.offset = 0;
+  head.start = RemoteAddress(kAt);
+  head.end = RemoteAddress(kAt + 4096);
+  const auto split = load_from_memory(memory, Module{"/gone.so", 1, 2, true, head.start, {head, mapping}});
+  ASSERT_TRUE(split.has_value()) << split.error().message;
+  EXPECT_EQ(split->bias, kAt);
+  const auto symbol = split->elf.find_symbol("_PyRuntime");
+  ASSERT_TRUE(symbol.has_value());
+  EXPECT_EQ(split->remote(symbol->address), RemoteAddress(kAt + 0x1100));
+}
+
+}  // namespace
+}  // namespace phlox::target
