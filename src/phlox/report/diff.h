@@ -2,7 +2,9 @@
 // which of these differences are more than noise. Pure: two Profiles in, text out.
 //
 // Shares are compared, so that recordings of different length can be; the absolute weights stand beside them.
-// A difference is called noise when its 99 % interval (of the two reports' blocks) contains zero.
+// Each difference has a 99 % interval, from the blocks of both recordings. It is called noise unless it is so
+// large that chance makes one of that size in one of a hundred comparisons of equal programs, all functions
+// taken together (Bonferroni).
 #pragma once
 
 #include <cstdint>
@@ -28,6 +30,7 @@ struct Change {
   double difference = 0;  // after.share - before.share
   double low = 0;         // 99 % interval of it
   double high = 0;
+  double error = 0;  // standard error of it
   Verdict verdict = Verdict::noise;
 };
 
@@ -80,12 +83,14 @@ struct Condition {
 Result<Condition> parse_condition(std::string_view text);
 
 struct ConditionResult {
-  bool holds = false;     // the difference is beyond the limit: the build should fail
-  bool is_noise = false;  // beyond the limit, but the difference is noise: does not hold
-  bool found = false;     // the function is in one of the recordings; when not, it weighs 0 in both
-  double value = 0;       // what was compared with the limit
-  std::string text;       // one sentence
+  bool holds = false;  // the difference is beyond the limit: the build should fail
+  bool is_noise =
+      false;           // beyond the limit, but its 99 % interval says that this may be chance: does not hold
+  bool found = false;  // the function is in one of the recordings; when not, it weighs 0 in both
+  double value = 0;    // what was compared with the limit
+  std::string text;    // one sentence
 };
-ConditionResult check_condition(const Diff& diff, const Condition& condition);
+// ErrorKind::usage: a limit that says nothing about what is compared, such as seconds of samples.
+Result<ConditionResult> check_condition(const Diff& diff, const Condition& condition);
 
 }  // namespace phlox::report
