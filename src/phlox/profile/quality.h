@@ -39,8 +39,8 @@ struct QualitySummary {
 
 QualitySummary summarize_quality(const Profile& profile);
 
-// "12,345 samples (199 Hz of 200 Hz asked), 3 missed, 12 retried, 2 rejected (0.02 %: 2 moved while read); read: same CPU
-// (real time); took 0.21 % of a CPU from the target, recorder 0.9 % of a CPU"
+// "12,345 samples (199 Hz of 200 Hz asked), 3 missed, 12 retried, 2 rejected (0.02 %: 2 moved while read);
+// read: same CPU (real time); took 0.21 % of a CPU from the target, recorder 0.9 % of a CPU"
 std::string quality_line(const QualitySummary& quality);
 // One sentence when needs_warning(), else empty.
 std::string quality_warning(const QualitySummary& quality);
