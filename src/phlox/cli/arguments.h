@@ -46,7 +46,7 @@ struct DiffArguments {
 
 struct DumpArguments {
   std::string pid;
-  bool json = false, locals = false, hands_off = false;
+  bool json = false, locals = false;
 };
 
 struct HelpArguments {

@@ -201,7 +201,6 @@ struct Grammar {
     b.value("-p,--pid", a.pid, {{}, "PID", "the process", {}, false});
     b.flag("--locals", a.locals, "arguments and local variables too (they may hold secrets)");
     b.flag("--json", a.json, "JSON, as docs/json/ describes it");
-    b.flag("--hands-off", a.hands_off, "read from another CPU only; stacks are unverified");
   }
 
   void describe_report() {

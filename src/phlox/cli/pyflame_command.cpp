@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "phlox/cli/attach_error.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/signal_watch.h"
@@ -21,7 +22,6 @@
 #include "phlox/sampler/instant.h"
 #include "phlox/sampler/recorder.h"
 #include "phlox/target/launch.h"
-#include "phlox/target/permission.h"
 #include "phlox/target/process_state.h"
 
 namespace phlox::cli {
@@ -184,13 +184,8 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
   return a;
 }
 
-// The error of a process that cannot be read, in as many words as record has for it.
 Error explained(Error error, pid_t pid) {
-  if (error.kind != ErrorKind::permission) return error;
-  const auto state = target::read_process_state(pid);
-  return state ? target::permission_error(target::read_permission_facts(*state),
-                                          fmt::format("pyflame -p {}", pid))
-               : error;
+  return explain_attach_error(std::move(error), pid, fmt::format("pyflame -p {}", pid));
 }
 
 Result<void> write(const Arguments& a, const profile::Profile& profile, OutputFile& output) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 
+#include "phlox/cli/attach_error.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
@@ -22,7 +23,6 @@
 #include "phlox/recording/writer.h"
 #include "phlox/sampler/recorder.h"
 #include "phlox/target/launch.h"
-#include "phlox/target/permission.h"
 #include "phlox/target/process_state.h"
 
 namespace phlox::cli {
@@ -299,12 +299,7 @@ class Recording {
   }
 
   int not_attached(Error error) {
-    if (error.kind == ErrorKind::permission) {
-      if (const auto state = target::read_process_state(pid_)) {
-        error = target::permission_error(target::read_permission_facts(*state),
-                                         fmt::format("record -p {}", pid_));
-      }
-    }
+    error = explain_attach_error(std::move(error), pid_, fmt::format("record -p {}", pid_));
     if (!program_) return failed(error);
     if (stop_)
       error = {ErrorKind::target_gone, "ended before the Python of the program was up: nothing was recorded",

@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+
+#include "phlox/cli/attach_error.h"
+#include "phlox/cli/commands.h"
+#include "phlox/cli/exit_status.h"
+#include "phlox/cli/output_file.h"
+#include "phlox/cli/values.h"
+#include "phlox/profile/profile.h"
+#include "phlox/report/dump.h"
+#include "phlox/sampler/instant.h"
+#include "phlox/target/source_file.h"
+
+namespace phlox::cli {
+namespace {
+
+// The longest source file that is read for a few of its lines.
+constexpr size_t kLongestSource = size_t{16} << 20;
+
+Result<void> run(const DumpArguments& arguments, Talk& talk) {
+  if (arguments.pid.empty()) return fail(ErrorKind::usage, "dump which process?", "phlox dump -p PID");
+  const auto pid = parse_pid(arguments.pid);
+  if (!pid) return fail(pid);
+  const auto state = target::read_process_state(*pid);
+  if (!state) return fail(state);
+  if (auto possible = target::check_recordable(*state); !possible) return possible;
+  for (const std::string& remark : target::remarks_on(*state)) talk.warn(remark);
+
+  sampler::InstantOptions options;
+  options.locals = arguments.locals;
+  profile::Profile look;
+  const auto instant = sampler::look_once(*pid, options, look);
+  if (!instant)
+    return tl::unexpected<Error>(
+        explain_attach_error(instant.error(), *pid, fmt::format("dump -p {}", *pid)));
+  report::Dump dump;
+  dump.python = instant->description;
+  for (const sampler::FrameLocals& frame : instant->locals) {
+    report::DumpVariables variables{frame.thread, frame.depth, {}};
+    for (const python::Local& local : frame.variables)
+      variables.variables.push_back({local.name, local.value, local.argument});
+    dump.variables.push_back(std::move(variables));
+  }
+  if (arguments.locals) talk.warn("variables may hold secrets: passwords, keys, personal data");
+
+  auto output = OutputFile::open("-", {});
+  if (!output) return fail(output);
+  (*output)->stream() << (arguments.json ? report::dump_json(look, dump)
+                                         : report::dump_text(look, dump, [&](const std::string& file) {
+                                             return target::read_file_of(*pid, file, kLongestSource);
+                                           }));
+  return (*output)->commit();
+}
+
+}  // namespace
+
+int dump(const CommandLine& line, Talk& talk) {
+  const auto done = run(line.dump, talk);
+  if (done) return kSuccess;
+  talk.error(done.error());
+  return exit_status(done.error().kind);
+}
+
+}  // namespace phlox::cli

@@ -1,0 +1,251 @@
+#include "phlox/report/dump.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "phlox/report/json_text.h"
+#include "phlox/report/system_calls.h"
+#include "phlox/report/table.h"
+
+namespace phlox::report {
+namespace {
+
+using profile::CpuState;
+using profile::Frame;
+using profile::FrameKind;
+using profile::GilState;
+using profile::Profile;
+using profile::Quality;
+using profile::Sample;
+
+// The last look at each thread, in the order in which the threads were met.
+std::map<uint32_t, const Sample*> last_looks(const Profile& look) {
+  std::map<uint32_t, const Sample*> last;
+  for (const Sample& sample : look.samples()) last[sample.thread.value] = &sample;
+  return last;
+}
+
+std::vector<const Frame*> frames_of(const Profile& look, profile::StackId stack) {
+  std::vector<const Frame*> frames;
+  while (stack) {
+    const profile::Stack& row = look.stack(stack);
+    frames.push_back(&look.frame(row.frame));
+    if (row.parent >= stack) break;  // parents come first: this ends
+    stack = row.parent;
+  }
+  return frames;
+}
+
+std::string_view cpu_name(CpuState state) {
+  switch (state) {
+    case CpuState::running:
+      return "running";
+    case CpuState::runnable:
+      return "runnable";
+    case CpuState::blocked:
+      return "blocked";
+    case CpuState::unknown:
+      break;
+  }
+  return "unknown";
+}
+
+std::string_view gil_name(GilState state) {
+  switch (state) {
+    case GilState::none:
+      return "none";
+    case GilState::holds:
+      return "holds";
+    case GilState::waits:
+      return "waits";
+    case GilState::not_applicable:
+      return "not_applicable";
+    case GilState::unknown:
+      break;
+  }
+  return "unknown";
+}
+
+std::string_view quality_name(Quality quality) {
+  switch (quality) {
+    case Quality::ok:
+      return "ok";
+    case Quality::cut:
+      return "cut";
+    case Quality::unproved:
+      return "unproved";
+    case Quality::detached:
+      return "detached";
+    case Quality::rejected:
+      break;
+  }
+  return "rejected";
+}
+
+std::string machine_of(const Profile& look) {
+  const auto found = look.meta().find("machine");
+  return found == look.meta().end() ? "" : found->second;
+}
+
+std::string states_of(const Sample& sample, std::string_view machine) {
+  std::string text(cpu_name(sample.cpu_state));
+  if (sample.cpu_state == CpuState::blocked && sample.system_call >= 0) {
+    text += " in " + system_call_name(sample.system_call, machine);
+  }
+  if (sample.gil_state == GilState::holds) text += ", holds the GIL";
+  if (sample.gil_state == GilState::waits) text += ", waits for the GIL";
+  if (sample.collecting) text += ", collecting garbage";
+  if (sample.quality == Quality::unproved) text += ", unverified";
+  if (sample.quality == Quality::detached) text += ", between two generators";
+  return text;
+}
+
+// Lines of the source, asked for once a file.
+class Lines {
+ public:
+  explicit Lines(const DumpSource& source) : source_(source) {}
+  std::string_view line(const std::string& file, int32_t number) {
+    const auto [entry, is_new] = files_.try_emplace(file);
+    if (is_new && source_) entry->second = source_(file);
+    if (!entry->second || number <= 0) return {};
+    std::string_view text = *entry->second;
+    for (int32_t at = 1; at < number; ++at) {
+      const size_t end = text.find('\n');
+      if (end == std::string_view::npos) return {};
+      text.remove_prefix(end + 1);
+    }
+    text = text.substr(0, text.find('\n'));
+    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+    while (!text.empty() && (text.back() == '\r' || text.back() == ' ')) text.remove_suffix(1);
+    return text;
+  }
+
+ private:
+  const DumpSource& source_;
+  std::map<std::string, std::optional<std::string>> files_;
+};
+
+// By thread and depth.
+using VariablesOf = std::map<std::pair<uint32_t, size_t>, const std::vector<DumpVariable>*>;
+
+VariablesOf index_of(const Dump& dump) {
+  VariablesOf index;
+  for (const DumpVariables& of_frame : dump.variables)
+    index[{of_frame.thread.value, of_frame.depth}] = &of_frame.variables;
+  return index;
+}
+
+}  // namespace
+
+std::string dump_text(const Profile& look, const Dump& dump, const DumpSource& source) {
+  std::string out;
+  for (const auto& process : look.processes()) {
+    out += fmt::format("Process {}: {}\n", process.pid, plain(process.command_line));
+  }
+  out += plain(dump.python) + "\n";
+  const std::string machine = machine_of(look);
+  const VariablesOf variables = index_of(dump);
+  Lines lines(source);
+  for (const auto& [id, sample] : last_looks(look)) {
+    const profile::Thread& thread = look.thread(profile::ThreadId(id));
+    out += fmt::format("\n{}: {}\n", plain(profile::thread_label(thread)), states_of(*sample, machine));
+    size_t depth = 0;
+    for (const Frame* frame : frames_of(look, sample->stack)) {
+      if (frame->kind == FrameKind::marker) {
+        out += fmt::format("    {}\n", plain(frame->function));
+        continue;
+      }
+      out += fmt::format("    {} ({}:{})\n", plain(frame->qualified_name), plain(frame->file), frame->line);
+      if (const auto text = lines.line(frame->file, frame->line); !text.empty())
+        out += fmt::format("        {}\n", plain(text));
+      if (frame->kind != FrameKind::python) continue;
+      const auto found = variables.find({id, depth++});
+      if (found == variables.end()) continue;
+      for (const DumpVariable& variable : *found->second) {
+        out += fmt::format("          {}{} = {}\n", variable.argument ? "" : "  ", plain(variable.name),
+                           plain(variable.value));
+      }
+    }
+    if (!sample->stack) out += "    (no Python frame)\n";
+  }
+  return out;
+}
+
+std::string dump_json(const Profile& look, const Dump& dump) {
+  JsonText json;
+  json.begin_object();
+  json.integer("version", 1);
+  json.text("kind", "dump");
+  json.text("python", dump.python);
+  json.array("processes");
+  for (const auto& process : look.processes()) {
+    json.begin_object();
+    json.integer("pid", process.pid);
+    json.integer("namespace_pid", process.namespace_pid);
+    json.text("executable", process.executable);
+    json.text("command_line", process.command_line);
+    json.text("python_version", process.python_version);
+    json.text("python_build", process.python_build);
+    json.text("way_of_reading", process.way_of_reading);
+    json.end_object();
+  }
+  json.end_array();
+  json.array("threads");
+  const std::string machine = machine_of(look);
+  const VariablesOf variables = index_of(dump);
+  for (const auto& [id, sample] : last_looks(look)) {
+    const profile::Thread& thread = look.thread(profile::ThreadId(id));
+    json.begin_object();
+    json.integer("pid", look.process(thread.process).pid);
+    json.integer("tid", thread.tid);
+    json.count("python_id", thread.python_id);
+    json.integer("interpreter", thread.interpreter);
+    json.text("name", thread.name);
+    json.text("kernel_name", thread.kernel_name);
+    json.text("cpu", cpu_name(sample->cpu_state));
+    json.text("gil", gil_name(sample->gil_state));
+    if (sample->cpu_state == CpuState::blocked && sample->system_call >= 0) {
+      json.text("system_call", system_call_name(sample->system_call, machine));
+    }
+    json.truth("collecting", sample->collecting);
+    json.text("quality", quality_name(sample->quality));
+    json.array("frames");
+    size_t depth = 0;
+    for (const Frame* frame : frames_of(look, sample->stack)) {
+      json.begin_object();
+      const bool python = frame->kind == FrameKind::python;
+      json.text("kind", python                             ? "python"
+                        : frame->kind == FrameKind::marker ? "marker"
+                        : frame->kind == FrameKind::native ? "native"
+                                                           : "kernel");
+      json.text("function", frame->function);
+      json.text("qualified_name", frame->qualified_name);
+      json.text("file", frame->file);
+      json.integer("first_line", frame->first_line);
+      json.integer("line", frame->line);
+      const auto found = python ? variables.find({id, depth++}) : variables.end();
+      if (found != variables.end()) {
+        json.array("variables");
+        for (const DumpVariable& variable : *found->second) {
+          json.begin_object();
+          json.text("name", variable.name);
+          json.text("value", variable.value);
+          json.truth("argument", variable.argument);
+          json.end_object();
+        }
+        json.end_array();
+      }
+      json.end_object();
+    }
+    json.end_array();
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return std::move(json).finish();
+}
+
+}  // namespace phlox::report

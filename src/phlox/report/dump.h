@@ -1,0 +1,40 @@
+// `phlox dump`: what every thread does at one instant, as text or JSON. Pure: the look is a Profile,
+// variables and source text come from the caller. Never prints, never opens a file.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "phlox/profile/profile.h"
+
+namespace phlox::report {
+
+struct DumpVariable {
+  std::string name;
+  std::string value;  // as Python writes it, short
+  bool argument = false;
+};
+
+// Of the `depth`-th Python frame of a thread's stack, leaf first, from 0.
+struct DumpVariables {
+  profile::ThreadId thread;
+  size_t depth = 0;
+  std::vector<DumpVariable> variables;
+};
+
+struct Dump {
+  std::string python;  // "CPython 3.12.1 (default), found by ..."
+  std::vector<DumpVariables> variables;
+};
+
+// The text of a source file of the target, whole, or none. Called once for each file.
+using DumpSource = std::function<std::optional<std::string>(const std::string& file)>;
+
+// Leaf first, as in a debugger.
+std::string dump_text(const profile::Profile& look, const Dump& dump, const DumpSource& source);
+std::string dump_json(const profile::Profile& look, const Dump& dump);  // docs/json/dump.schema.json
+
+}  // namespace phlox::report
