@@ -211,7 +211,7 @@ struct Grammar {
                        {"phlox report --json app.phlox", "for a program to read"}};
     auto& a = line.report;
     b.positional("FILE", a.file, {{}, "", "a recording", {}, true});
-    b.value("--top", a.top, {{}, "N", "so many lines in a table (default 20)", {}, false});
+    b.value("--top", a.top, {{}, "N", "so many lines in a table (default 15)", {}, false});
     b.flag("--json", a.json, "JSON, as docs/json/ describes it");
     b.flag("--markdown", a.markdown, "Markdown");
     b.flag("--source", a.source, "the source of the hot files with the share of each line");
@@ -229,7 +229,7 @@ struct Grammar {
     b.positional("BEFORE", a.before, {{}, "", "a recording", {}, true});
     b.positional("AFTER", a.after, {{}, "", "another one", {}, true});
     b.value("-o,--output", a.output, {{}, "FILE", "a differential flame graph, .svg", {}, true});
-    b.value("--top", a.top, {{}, "N", "so many lines in a table (default 20)", {}, false});
+    b.value("--top", a.top, {{}, "N", "so many lines in a table (default 15)", {}, false});
     b.flag("--json", a.json, "JSON, as docs/json/ describes it");
     b.values("--fail-if", a.fail_if,
              {{},

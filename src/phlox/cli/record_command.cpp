@@ -21,6 +21,7 @@
 #include "phlox/profile/tally.h"
 #include "phlox/recording/reader.h"
 #include "phlox/recording/writer.h"
+#include "phlox/report/report.h"
 #include "phlox/sampler/recorder.h"
 #include "phlox/target/launch.h"
 #include "phlox/target/process_state.h"
@@ -125,18 +126,30 @@ class Destination {
     auto finished = writer_->finish();
     writer_.reset();
     if (!finished) return finished;
+    if (!exported_ && !is_short()) return {};
+    auto read = recording::read(recording_);
+    if (!read) return fail(read);
+    profile_ = *std::move(read);
     if (!exported_) return {};
-    auto profile = recording::read(recording_);
-    if (!profile) return fail(profile);
     const exporters::Format* format = exporters::find_format(request_.output.format);
-    if (auto written = format->write(*profile, request_.choices, {}, exported_->stream()); !written)
+    if (auto written = format->write(profile_, request_.choices, {}, exported_->stream()); !written)
       return fail(written);
     if (auto committed = exported_->commit(); !committed) return committed;
     discard();
     return {};
   }
+  // What was recorded; empty before finish(), and of a long recording that nothing was made of.
+  const profile::Profile& profile() const { return profile_; }
 
  private:
+  // Short enough to be summed up at once: recording takes 20 MiB at most, and 4 MB of rows are about that in
+  // memory.
+  bool is_short() const {
+    constexpr off_t kLongest = 4'000'000;
+    struct stat there {};
+    return ::stat(recording_.c_str(), &there) == 0 && there.st_size <= kLongest;
+  }
+
   explicit Destination(const Request& request) : request_(request) {}
 
   // Beside the output, and findable there should phlox be killed: "flame.svg.partial.phlox".
@@ -159,6 +172,7 @@ class Destination {
   std::unique_ptr<OutputFile> exported_;
   std::unique_ptr<recording::Writer> writer_;
   std::string recording_;
+  profile::Profile profile_;
   bool keep_ = false;
 };
 
@@ -327,6 +341,13 @@ class Recording {
                            profile::quality_line(quality)));
     if (quality.needs_warning()) talk_.warn(profile::quality_warning(quality));
     if (outcome.progress.samples == 0) talk_.warn("no sample was taken: the recording is empty");
+    if (!error && !destination_->profile().samples().empty()) {
+      // The first lines of `phlox report`.
+      report::ReportOptions options;
+      options.choices = request_.choices;
+      if (const auto made = report::make_report(destination_->profile(), options))
+        talk_.lines(report::report_summary(*made));
+    }
     if (error) {
       talk_.error(*error);
       if (destination_->is_partial())
@@ -336,8 +357,8 @@ class Recording {
         talk_.note(fmt::format("wrote {}{}", request_.output.path, size_of(request_.output.path)));
     } else {
       const std::string& path = destination_->recording();
-      talk_.note(
-          fmt::format("wrote {}{}; flame graph: phlox export {} -o flame.svg", path, size_of(path), path));
+      talk_.note(fmt::format("wrote {}{}; more: phlox report {}; flame graph: phlox export {} -o flame.svg",
+                             path, size_of(path), path, path));
     }
     if (!program_) return error ? exit_status(error->kind) : kSuccess;
     if (!program_->try_wait()) {

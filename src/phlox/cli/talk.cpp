@@ -64,6 +64,14 @@ void Talk::note(std::string_view text) {
   line("", "phlox: ", text);
 }
 
+void Talk::lines(std::string_view text) {
+  if (options_.quiet) return;
+  const std::lock_guard lock(mutex_);
+  clear();
+  std::fwrite(text.data(), 1, text.size(), stream_);
+  std::fflush(stream_);
+}
+
 void Talk::detail(std::string_view text) {
   if (options_.verbose) note(text);
 }

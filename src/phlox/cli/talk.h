@@ -29,6 +29,7 @@ class Talk {
   void error(const Error& error);
   void warn(std::string_view text);    // unless quiet
   void note(std::string_view text);    // unless quiet
+  void lines(std::string_view text);   // unless quiet; as they are
   void detail(std::string_view text);  // when verbose
   // One line that replaces itself; on terminals only.
   void progress(const std::string& text);

@@ -1,0 +1,63 @@
+#include <unistd.h>
+
+#include <string>
+#include <string_view>
+
+#include "phlox/cli/commands.h"
+#include "phlox/cli/exit_status.h"
+#include "phlox/cli/output_file.h"
+#include "phlox/cli/values.h"
+#include "phlox/recording/reader.h"
+#include "phlox/report/report.h"
+#include "phlox/target/source_file.h"
+
+namespace phlox::cli {
+namespace {
+
+constexpr size_t kLongestSource = size_t{16} << 20;
+
+Result<void> print(const std::string& text) {
+  auto output = OutputFile::open("-", {});
+  if (!output) return fail(output);
+  (*output)->stream() << text;
+  return (*output)->commit();
+}
+
+Result<void> run(const ReportArguments& a) {
+  if (a.file.empty()) return fail(ErrorKind::usage, "report on which recording?", "phlox report app.phlox");
+  if (int(a.json) + int(a.markdown) + int(a.source) > 1) {
+    return fail(ErrorKind::usage, "--json, --markdown and --source are one choice", "phlox report --help");
+  }
+  report::ReportOptions options;
+  auto choices = choices_of(a.view);
+  if (!choices) return fail(choices);
+  options.choices = *choices;
+  if (!a.top.empty()) {
+    const auto top = parse_count("--top", a.top);
+    if (!top) return fail(top);
+    options.limit = *top;
+  }
+  const auto profile = recording::read(a.file);
+  if (!profile) return fail(profile);
+  const auto made = report::make_report(*profile, options);
+  if (!made) return fail(made);
+  if (a.json) return print(report::report_json(*made));
+  if (a.markdown) return print(report::report_markdown(*made));
+  if (!a.source) return print(report::report_text(*made));
+  // The files as they are here today: a recording may come from another machine, and is told so where a file
+  // is missing.
+  return print(report::report_source(*made, [](std::string_view file) {
+    return target::read_file_of(::getpid(), std::string(file), kLongestSource);
+  }));
+}
+
+}  // namespace
+
+int report(const CommandLine& line, Talk& talk) {
+  const auto done = run(line.report);
+  if (done) return kSuccess;
+  talk.error(done.error());
+  return exit_status(done.error().kind);
+}
+
+}  // namespace phlox::cli
