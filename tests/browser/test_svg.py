@@ -58,6 +58,15 @@ def test_browser_back_undoes_a_zoom(open_picture):
     assert "other" in names(page)
 
 
+def test_escape_after_browser_back_still_goes_back(open_picture):
+    page = open_picture(shop())
+    box(page, "main").click()
+    box(page, "parse").click()
+    page.go_back()
+    page.keyboard.press("Escape")
+    assert "other" in names(page)
+
+
 def test_zoom_shows_what_was_too_narrow(open_picture):
     picture = Picture()
     picture.stack(10_000, "big", samples=10)

@@ -443,7 +443,9 @@ function start(svg: SVGSVGElement, picture: Picture): void {
     if (helpOpen) return toggleHelp();
     if (state.search) return change({ search: "" });
     if (state.zoom) {
-      const to = trail.pop();
+      // The browser's Back may have gone some of the way already.
+      let to = trail.pop();
+      while (to === state.zoom) to = trail.pop();
       cursor = state.zoom;
       change({ zoom: to === undefined ? 0 : to });
     } else {
@@ -529,7 +531,7 @@ function start(svg: SVGSVGElement, picture: Picture): void {
       w: swapWidths,
       n: () => step(1),
       N: () => step(-1),
-      c: () => cursor >= 0 && navigator.clipboard?.writeText(labelOf(tree, cursor).name),
+      c: () => cursor >= 0 && navigator.clipboard?.writeText(labelOf(tree, cursor).name).catch(() => undefined),
       "?": toggleHelp,
     };
     let action: (() => void) | undefined = actions[event.key];

@@ -1,0 +1,51 @@
+"""A real program, recorded and drawn by the real phlox: what the picture says is what the program did."""
+import subprocess
+import sys
+
+from pictures import BUILD, box, boxes, matched, names
+
+PROGRAM = '''
+import time
+
+def spin(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        sum(range(200))
+
+def heavy():
+    spin(0.9)
+
+def light():
+    spin(0.1)
+
+def main():
+    for _ in range(2):
+        heavy()
+        light()
+
+main()
+'''
+
+
+def test_picture_of_a_real_program(open_picture, tmp_path):
+    (tmp_path / "shares.py").write_text(PROGRAM)
+    recording, svg = tmp_path / "shares.phlox", tmp_path / "shares.svg"
+    for command in [
+        ["record", "--max-overhead", "off", "-o", recording, "--", sys.executable, tmp_path / "shares.py"],
+        ["export", recording, "-o", svg],
+    ]:
+        done = subprocess.run([BUILD / "phlox", *command], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    page = open_picture(svg)
+    assert {"main", "heavy", "light"} <= set(names(page))
+    widths = {}  # the widest of each name: `site` has a main too
+    for entry in boxes(page):
+        widths[entry["text"]] = max(entry["width"], widths.get(entry["text"], 0))
+    # 90 to 10 by the program's own clock; the rest is for a busy machine, where either may be kept waiting.
+    assert 0.75 < widths["heavy"] / widths["main"] < 0.97
+    page.locator("input").fill(r"^shares\.spin$")
+    assert float(matched(page).split()[1]) > 80
+    box(page, "light").click()
+    assert "heavy" not in names(page)
+    assert "samples (" in page.locator(".quality").inner_text() and "rejected" in page.locator(".quality").inner_text()
+    assert "shares.py" in page.locator("h1").inner_text()
