@@ -1,19 +1,19 @@
 """phlox report and diff: the words of the command line, and where the text goes. What the numbers mean is tested in tests/report."""
 import json
-import os
 
 import pytest
 from conftest import PYTHON, phlox
 
 TWO_LOADS = """
 import sys, time
-def heavy(until):
-    while time.monotonic() < until: sum(i * i for i in range(300))
-def light(until):
-    while time.monotonic() < until: sum(i * i for i in range(300))
-now = time.monotonic()
-heavy(now + float(sys.argv[1]))
-light(now + 1)
+def heavy(turns):
+    for _ in range(turns): pass
+def light(turns):
+    for _ in range(turns): pass
+share, end = float(sys.argv[1]), time.monotonic() + 1.5
+while time.monotonic() < end:
+    heavy(int(20000 * share))
+    light(int(20000 * (1 - share)))
 """
 
 
@@ -44,7 +44,7 @@ def test_the_report_names_the_hot_function(recorded):
 def test_the_report_as_json_markdown_and_source(recorded):
     assert json.loads(phlox("report", "--json", recorded / "before.phlox").stdout)["version"] == 1
     assert phlox("report", "--markdown", recorded / "before.phlox").stdout.startswith("# ")
-    assert "    while time.monotonic() < until" in phlox("report", "--source", recorded / "before.phlox").stdout
+    assert "for _ in range(turns): pass" in phlox("report", "--source", recorded / "before.phlox").stdout
 
 
 def test_the_choices_of_the_view_and_the_length_hold(recorded):
@@ -59,5 +59,45 @@ def test_the_choices_of_the_view_and_the_length_hold(recorded):
 ])
 def test_report_errors(recorded, words, status):
     done = phlox(*words.split(), cwd=recorded)
+    assert done.returncode == status, done.stderr
+    assert done.stdout == "" and done.stderr.startswith("phlox: ")
+
+
+def test_diff_says_what_changed(recorded):
+    done = phlox("diff", recorded / "before.phlox", recorded / "after.phlox")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "heavy" in done.stdout and "light" in done.stdout
+
+
+def test_diff_as_json_markdown_and_picture(recorded):
+    both = ("before.phlox", "after.phlox")
+    assert json.loads(phlox("diff", "--json", *both, cwd=recorded).stdout)["version"] == 1
+    assert "| heavy" in phlox("diff", "--markdown", *both, cwd=recorded).stdout
+    done = phlox("diff", *both, "-o", "diff.svg", cwd=recorded)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert "heavy" in (recorded / "diff.svg").read_text()
+
+
+@pytest.mark.parametrize("condition, status", [
+    ("total(light) > +10%", 3), ("total(heavy) > +10%", 0), ("total(heavy) > 50%", 0), ("self(heavy) < -5pp", 3),
+])
+def test_diff_fails_on_a_condition(recorded, condition, status):
+    done = phlox("diff", "before.phlox", "after.phlox", "--fail-if", condition, cwd=recorded)
+    assert done.returncode == status, done.stderr
+    assert done.stderr.startswith("phlox: ")
+
+
+def test_one_of_several_conditions_is_enough(recorded):
+    done = phlox("diff", "before.phlox", "after.phlox", "--fail-if", "total(heavy) > +10%", "--fail-if", "total(light) > +10%", cwd=recorded)
+    assert done.returncode == 3, done.stderr
+
+
+@pytest.mark.parametrize("words, status", [
+    (["diff"], 2), (["diff", "before.phlox"], 2), (["diff", "before.phlox", "none.phlox"], 118), (["diff", "before.phlox", "after.phlox", "-o", "d.txt"], 2),
+    (["diff", "before.phlox", "after.phlox", "--fail-if", "light is slow"], 2), (["diff", "before.phlox", "after.phlox", "-o", "no/folder/d.svg"], 117),
+])
+def test_diff_errors(recorded, words, status):
+    done = phlox(*words, cwd=recorded)
     assert done.returncode == status, done.stderr
     assert done.stdout == "" and done.stderr.startswith("phlox: ")

@@ -39,7 +39,7 @@ struct ReportArguments {
 
 struct DiffArguments {
   std::string before, after, output, top;
-  bool json = false;
+  bool json = false, markdown = false;
   std::vector<std::string> fail_if;
   ViewArguments view;
 };

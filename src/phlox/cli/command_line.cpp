@@ -231,6 +231,7 @@ struct Grammar {
     b.value("-o,--output", a.output, {{}, "FILE", "a differential flame graph, .svg", {}, true});
     b.value("--top", a.top, {{}, "N", "so many lines in a table (default 15)", {}, false});
     b.flag("--json", a.json, "JSON, as docs/json/ describes it");
+    b.flag("--markdown", a.markdown, "Markdown");
     b.values("--fail-if", a.fail_if,
              {{},
               "CONDITION",

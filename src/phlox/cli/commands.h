@@ -14,6 +14,7 @@ int record(const CommandLine& line, Talk& talk);
 int export_recording(const CommandLine& line, Talk& talk);
 int dump(const CommandLine& line, Talk& talk);
 int report(const CommandLine& line, Talk& talk);
+int diff(const CommandLine& line, Talk& talk);
 // `words` as Pyflame would get them, the name of the program first. Any error is status 1, as Pyflame's was.
 int pyflame(const std::vector<std::string>& words, Talk& talk);
 

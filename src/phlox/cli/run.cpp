@@ -47,6 +47,7 @@ int dispatch(const CommandLine& line, Talk& talk) {
   if (line.command == "export") return export_recording(line, talk);
   if (line.command == "dump") return dump(line, talk);
   if (line.command == "report") return report(line, talk);
+  if (line.command == "diff") return diff(line, talk);
   if (line.command == "man") return print(man_page(description()), talk);
   if (line.command == "completions") {
     const auto text = completions(description(), line.completions.shell);

@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "phlox/cli/commands.h"
+#include "phlox/cli/exit_status.h"
+#include "phlox/cli/output_file.h"
+#include "phlox/cli/values.h"
+#include "phlox/exporters/diff_svg.h"
+#include "phlox/exporters/registry.h"
+#include "phlox/recording/reader.h"
+#include "phlox/report/diff.h"
+
+namespace phlox::cli {
+namespace {
+
+Result<void> print(const std::string& text) {
+  auto output = OutputFile::open("-", {});
+  if (!output) return fail(output);
+  (*output)->stream() << text;
+  return (*output)->commit();
+}
+
+// The status: kThreshold when a condition of --fail-if holds.
+Result<int> run(const DiffArguments& a, Talk& talk) {
+  if (a.before.empty() || a.after.empty())
+    return fail(ErrorKind::usage, "compare which two recordings?", "phlox diff before.phlox after.phlox");
+  if (a.json && a.markdown)
+    return fail(ErrorKind::usage, "--json and --markdown are one choice", "phlox diff --help");
+  report::DiffOptions options;
+  auto choices = choices_of(a.view);
+  if (!choices) return fail(choices);
+  options.choices = *choices;
+  if (!a.top.empty()) {
+    const auto top = parse_count("--top", a.top);
+    if (!top) return fail(top);
+    options.limit = *top;
+  }
+  std::vector<report::Condition> conditions;
+  for (const std::string& text : a.fail_if) {
+    auto condition = report::parse_condition(text);
+    if (!condition) return fail(condition);
+    conditions.push_back(*std::move(condition));
+  }
+  std::unique_ptr<OutputFile> picture;
+  if (!a.output.empty()) {
+    const exporters::Format* format = exporters::find_format_for_file(a.output);
+    if (format == nullptr || format->name != "svg") {
+      return fail(ErrorKind::usage, fmt::format("cannot write a difference as '{}'", a.output),
+                  "a differential flame graph: -o diff.svg");
+    }
+    auto opened = OutputFile::open(a.output, target::calling_user());
+    if (!opened) return fail(opened);
+    picture = *std::move(opened);
+  }
+  const auto before = recording::read(a.before);
+  if (!before) return fail(before);
+  const auto after = recording::read(a.after);
+  if (!after) return fail(after);
+  const auto made = report::make_diff(*before, *after, options);
+  if (!made) return fail(made);
+  if (picture) {
+    if (auto written = exporters::write_diff_svg(*before, *after, options.choices, {}, picture->stream());
+        !written)
+      return fail(written);
+    if (auto committed = picture->commit(); !committed) return fail(committed);
+    talk.note(fmt::format("wrote {}", a.output));
+  }
+  // With a picture and no word of another format the picture is what was asked for.
+  if (a.json || a.markdown || !picture) {
+    const std::string text = a.json       ? report::diff_json(*made)
+                             : a.markdown ? report::diff_markdown(*made)
+                                          : report::diff_text(*made);
+    if (auto printed = print(text); !printed) return fail(printed);
+  }
+  int status = kSuccess;
+  for (const report::Condition& condition : conditions) {
+    const auto result = report::check_condition(*made, condition);
+    if (!result) return fail(result);
+    if (result->holds) status = kThreshold;
+    result->holds || !result->found ? talk.warn(result->text) : talk.note(result->text);
+  }
+  return status;
+}
+
+}  // namespace
+
+int diff(const CommandLine& line, Talk& talk) {
+  const auto done = run(line.diff, talk);
+  if (done) return *done;
+  talk.error(done.error());
+  return exit_status(done.error().kind);
+}
+
+}  // namespace phlox::cli
