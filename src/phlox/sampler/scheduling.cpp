@@ -63,7 +63,7 @@ std::string_view describe(SchedulingClass scheduling) {
   switch (scheduling) {
     case SchedulingClass::real_time: return "real time";
     case SchedulingClass::short_slice: return "ordinary class, short slice";
-    case SchedulingClass::ordinary: return "ordinary class";
+    case SchedulingClass::ordinary: return "ordinary class, leans towards moments of waiting";
   }
   return "";
 }
