@@ -1,5 +1,7 @@
 #include "phlox/exporters/difference.h"
 
+#include <tsl/robin_map.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -19,6 +21,14 @@ Key key_of(const profile::Label& label, bool by_line) {
   return {label.kind, label.name, label.module, file, by_line ? label.line : 0};
 }
 
+// The low bits of parent and key alone are poor ones for a table that masks.
+struct SpreadHash {
+  size_t operator()(uint64_t value) const {
+    value *= 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio
+    return value ^ value >> 32;
+  }
+};
+
 struct Merged {
   uint32_t parent = 0;
   const profile::Label* label = nullptr;
@@ -33,13 +43,18 @@ class Merger {
   explicit Merger(bool by_line) : by_line_(by_line) { nodes_.emplace_back(); }
 
   void add(const profile::CallTree& tree, Side side) {
+    std::vector<uint32_t> keys;
+    keys.reserve(tree.labels.size());
+    for (const profile::Label& label : tree.labels) {
+      keys.push_back(
+          keys_.try_emplace(key_of(label, by_line_), static_cast<uint32_t>(keys_.size())).first->second);
+    }
     std::vector<uint32_t> place(tree.nodes.size(), 0);
     for (size_t i = 0; i < tree.nodes.size(); ++i) {
       const profile::CallNode& node = tree.nodes[i];
-      const profile::Label& label = tree.labels[node.label];
-      if (i > 0) place[i] = find(place[node.parent], label);
+      if (i > 0) place[i] = find(place[node.parent], keys[node.label]);
       Merged& merged = nodes_[place[i]];
-      if (side == kAfter || merged.label == nullptr) merged.label = &label;
+      if (side == kAfter || merged.label == nullptr) merged.label = &tree.labels[node.label];
       merged.weights[side].self += node.self;
       merged.weights[side].total += node.total;
       merged.weights[side].samples += node.samples;
@@ -49,16 +64,17 @@ class Merger {
   const std::vector<Merged>& nodes() const { return nodes_; }
 
  private:
-  uint32_t find(uint32_t parent, const profile::Label& label) {
+  uint32_t find(uint32_t parent, uint32_t key) {
     auto [at, added] =
-        places_.try_emplace({parent, key_of(label, by_line_)}, static_cast<uint32_t>(nodes_.size()));
+        places_.try_emplace(uint64_t{parent} << 32 | key, static_cast<uint32_t>(nodes_.size()));
     if (added) nodes_.push_back({parent, nullptr, {}});
     return at->second;
   }
 
   bool by_line_;
   std::vector<Merged> nodes_;
-  std::map<std::pair<uint32_t, Key>, uint32_t> places_;
+  std::map<Key, uint32_t> keys_;
+  tsl::robin_map<uint64_t, uint32_t, SpreadHash> places_;
 };
 
 // Parents before children, children by name.

@@ -23,6 +23,10 @@ constexpr double kColumnWidth = 7.25;
 // but capitals.
 constexpr double kSmallColumnWidth = 6.4;
 
+// A box has its name in a title for browsers without scripts; the embedded tree has each name once, these
+// repeat it.
+constexpr size_t kTitleColumns = 300;
+
 // The words above the boxes, written from the top down.
 class Heading {
  public:
@@ -90,8 +94,8 @@ void write_box(const FlamePicture& picture, const FlameBox& box, double y, std::
   fmt::format_to(std::back_inserter(out),
                  "<g class=\"b\" data-n=\"{}\"><title>{}{}{}{}&#10;{} of all, {}, {}</title>"
                  "<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"{}/>",
-                 box.node, xml_escaped(label.name), place.empty() ? "" : " (", xml_escaped(place),
-                 place.empty() ? "" : ")",
+                 box.node, xml_escaped(fit_columns(label.name, kTitleColumns)), place.empty() ? "" : " (",
+                 xml_escaped(fit_columns(place, kTitleColumns)), place.empty() ? "" : ")",
                  share_words(static_cast<double>(node.total), static_cast<double>(picture.tree.total)),
                  weight_words(node.total, picture.weight),
                  weight_words(static_cast<int64_t>(node.samples), profile::Weight::samples),
