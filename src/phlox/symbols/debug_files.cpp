@@ -1,0 +1,162 @@
+#include "phlox/symbols/debug_files.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "phlox/base/byte_reader.h"
+#include "phlox/base/descriptor.h"
+
+namespace phlox::symbols {
+namespace {
+
+std::string folder_of(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? std::string(".") : std::string(path.substr(0, slash));
+}
+
+bool is_hex(std::string_view text) {
+  return text.size() >= 4 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// A name from a file that we did not write must stay in the folder where we look.
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && name.find('/') == std::string_view::npos && name != ".." && name != ".";
+}
+
+std::string build_id_path(std::string_view folder, std::string_view build_id) {
+  return fmt::format("{}/.build-id/{}/{}.debug", folder, build_id.substr(0, 2), build_id.substr(2));
+}
+
+uint32_t crc_of(std::span<const std::byte> bytes) {
+  uLong crc = ::crc32(0, nullptr, 0);
+  while (!bytes.empty()) {
+    const size_t part = std::min<size_t>(bytes.size(), 1 << 30);
+    crc = ::crc32(crc, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(part));
+    bytes = bytes.subspan(part);
+  }
+  return static_cast<uint32_t>(crc);
+}
+
+// What proves that a file is the one we look for.
+struct Proof {
+  std::string build_id;
+  std::optional<uint32_t> crc;
+};
+
+bool belongs(const std::string& path, const Proof& proof) {
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return false;
+  const auto bytes = elf::FileBytes::read(fd.get(), path);
+  if (!bytes) return false;
+  const auto file = elf::ElfFile::parse(bytes->bytes());
+  if (!file) return false;
+  if (!proof.build_id.empty()) {
+    const std::string id = file->build_id();
+    if (!id.empty()) return id == proof.build_id;
+  }
+  return proof.crc && crc_of(bytes->bytes()) == *proof.crc;
+}
+
+// libdebuginfod is loaded only when asked for: it brings libcurl along.
+std::string ask_debuginfod(const std::string& build_id) {
+  const std::unique_ptr<void, int (*)(void*)> library(
+      ::dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL),
+      [](void* l) { return l != nullptr ? ::dlclose(l) : 0; });
+  if (library == nullptr) return {};
+  using Begin = void* (*)();
+  using Find = int (*)(void*, const unsigned char*, int, char**);
+  using End = void (*)(void*);
+  const auto begin = reinterpret_cast<Begin>(::dlsym(library.get(), "debuginfod_begin"));
+  const auto find = reinterpret_cast<Find>(::dlsym(library.get(), "debuginfod_find_debuginfo"));
+  const auto end = reinterpret_cast<End>(::dlsym(library.get(), "debuginfod_end"));
+  if (begin == nullptr || find == nullptr || end == nullptr) return {};
+  void* client = begin();
+  if (client == nullptr) return {};
+  char* path = nullptr;
+  // A length of 0 says: the id is text.
+  const int fd = find(client, reinterpret_cast<const unsigned char*>(build_id.c_str()), 0, &path);
+  const Descriptor closes_itself(fd);
+  const std::unique_ptr<char, decltype(&std::free)> owned(path, &std::free);
+  end(client);
+  return fd >= 0 && path != nullptr ? std::string(path) : std::string();
+}
+
+}  // namespace
+
+std::optional<DebugLink> debug_link(const elf::ElfFile& file) {
+  const elf::Section* section = file.find_section(".gnu_debuglink");
+  if (section == nullptr) return std::nullopt;
+  ByteReader in(file.contents(*section));
+  DebugLink link;
+  link.name = in.c_string();
+  in.skip((4 - in.offset() % 4) % 4);
+  link.crc = in.read<uint32_t>();
+  if (in.failed() || !is_plain_name(link.name)) return std::nullopt;
+  return link;
+}
+
+std::optional<DebugAltLink> debug_alt_link(const elf::ElfFile& file) {
+  const elf::Section* section = file.find_section(".gnu_debugaltlink");
+  if (section == nullptr) return std::nullopt;
+  ByteReader in(file.contents(*section));
+  DebugAltLink link;
+  link.path = in.c_string();
+  if (in.failed() || in.remaining() > 64) return std::nullopt;
+  while (!in.at_end()) link.build_id += fmt::format("{:02x}", in.read<uint8_t>());
+  return is_hex(link.build_id) ? std::optional(link) : std::nullopt;
+}
+
+std::vector<std::string> debug_file_candidates(std::string_view build_id,
+                                               const std::optional<DebugLink>& link,
+                                               std::string_view module_path, const DebugSearch& search) {
+  std::vector<std::string> out;
+  if (is_hex(build_id)) {
+    for (const auto& folder : search.folders) out.push_back(build_id_path(folder, build_id));
+  }
+  if (link) {
+    const std::string folder = folder_of(module_path);
+    out.push_back(fmt::format("{}/{}", folder, link->name));
+    out.push_back(fmt::format("{}/.debug/{}", folder, link->name));
+    for (const auto& root : search.folders) {
+      out.push_back(fmt::format("{}{}/{}", root, folder, link->name));
+      out.push_back(fmt::format("{}/{}", root, link->name));
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> alt_file_candidates(const DebugAltLink& link, std::string_view debug_path,
+                                             const DebugSearch& search) {
+  std::vector<std::string> out;
+  for (const auto& folder : search.folders) out.push_back(build_id_path(folder, link.build_id));
+  out.push_back(link.path.front() == '/' ? link.path
+                                         : fmt::format("{}/{}", folder_of(debug_path), link.path));
+  return out;
+}
+
+std::string find_debug_file(const elf::ElfFile& module, std::string_view module_path,
+                            const DebugSearch& search) {
+  const auto link = debug_link(module);
+  const std::string build_id = module.build_id();
+  const Proof proof{build_id, link ? std::optional(link->crc) : std::nullopt};
+  for (const std::string& path : debug_file_candidates(build_id, link, module_path, search)) {
+    if (path != module_path && belongs(path, proof)) return path;
+  }
+  return search.debuginfod && is_hex(build_id) ? ask_debuginfod(build_id) : std::string();
+}
+
+std::string find_alt_file(const elf::ElfFile& debug, std::string_view debug_path, const DebugSearch& search) {
+  const auto link = debug_alt_link(debug);
+  if (!link || link->path.empty()) return {};
+  for (const std::string& path : alt_file_candidates(*link, debug_path, search)) {
+    if (belongs(path, {link->build_id, std::nullopt})) return path;
+  }
+  return search.debuginfod ? ask_debuginfod(link->build_id) : std::string();
+}
+
+}  // namespace phlox::symbols

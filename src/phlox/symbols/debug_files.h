@@ -1,0 +1,46 @@
+// Where a module's debug information lies when it is not in the module: by build-id, by .gnu_debuglink
+// (checked by its CRC), and, only when asked for, from a debuginfod server. Opens files by path; takes only
+// what proves to belong to the module.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "phlox/elf/elf_file.h"
+
+namespace phlox::symbols {
+
+struct DebugSearch {
+  std::vector<std::string> folders = {"/usr/lib/debug"};  // those of --debug-path stand before it
+  bool debuginfod = false;                                // ask the servers of $DEBUGINFOD_URLS
+};
+
+// .gnu_debuglink: a file name and the CRC-32 of its contents.
+struct DebugLink {
+  std::string name;
+  uint32_t crc = 0;
+};
+std::optional<DebugLink> debug_link(const elf::ElfFile& file);
+
+// .gnu_debugaltlink: what dwz moved out of several files; its build-id as hex.
+struct DebugAltLink {
+  std::string path;
+  std::string build_id;
+};
+std::optional<DebugAltLink> debug_alt_link(const elf::ElfFile& file);
+
+// Every place to look at, best first. `module_path` as it can be opened here.
+std::vector<std::string> debug_file_candidates(std::string_view build_id,
+                                               const std::optional<DebugLink>& link,
+                                               std::string_view module_path, const DebugSearch& search);
+std::vector<std::string> alt_file_candidates(const DebugAltLink& link, std::string_view debug_path,
+                                             const DebugSearch& search);
+
+// The first candidate that belongs to the module, by build-id or CRC; empty: none.
+std::string find_debug_file(const elf::ElfFile& module, std::string_view module_path,
+                            const DebugSearch& search);
+std::string find_alt_file(const elf::ElfFile& debug, std::string_view debug_path, const DebugSearch& search);
+
+}  // namespace phlox::symbols

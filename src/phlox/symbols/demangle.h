@@ -1,0 +1,16 @@
+// Names as people wrote them: C++ and Rust (legacy and v0) by libiberty, Cython's by hand. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace phlox::symbols {
+
+// "_ZN4core3fmt5write17h0123456789abcdefE" -> "core::fmt::write"; what is not mangled comes back as it is.
+std::string demangle(std::string_view name);
+
+// Without parameters, template arguments, return type and leading namespaces but the last two parts: for
+// narrow places. "std::vector<int, std::allocator<int> >::push_back(int const&)" -> "vector::push_back".
+std::string short_name(std::string_view demangled);
+
+}  // namespace phlox::symbols

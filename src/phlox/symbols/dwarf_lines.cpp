@@ -1,0 +1,227 @@
+#include "phlox/symbols/dwarf_lines.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "phlox/base/descriptor.h"
+
+namespace phlox::symbols {
+namespace {
+
+constexpr size_t kMostUnits = 1'000'000;
+constexpr size_t kMostRanges = 10'000'000;
+constexpr size_t kMostDies = 20'000'000;  // of one unit, or beneath one function
+constexpr size_t kDeepest = 256;          // inlining; gcc stops at a few dozen
+
+struct Range {
+  uint64_t start = 0, end = 0;
+  size_t index = 0;
+};
+
+// Sorted by start. Several may hold an address (a function within a unit's hull): the narrowest wins.
+std::optional<size_t> narrowest(const std::vector<Range>& ranges, uint64_t address) {
+  auto next = std::upper_bound(ranges.begin(), ranges.end(), address,
+                               [](uint64_t v, const Range& r) { return v < r.start; });
+  std::optional<size_t> best;
+  uint64_t width = ~uint64_t{0};
+  for (int back = 0; back < 32 && next != ranges.begin(); ++back) {
+    --next;
+    if (address < next->end && next->end - next->start < width) {
+      width = next->end - next->start;
+      best = next->index;
+    }
+  }
+  return best;
+}
+
+void add_ranges(Dwarf_Die* die, size_t index, std::vector<Range>& out) {
+  Dwarf_Addr base = 0, start = 0, end = 0;
+  ptrdiff_t at = 0;
+  while (out.size() < kMostRanges && (at = ::dwarf_ranges(die, at, &base, &start, &end)) > 0) {
+    // Functions the linker threw away start at 0.
+    if (start < end && start != 0) out.push_back({start, end, index});
+  }
+}
+
+void sort(std::vector<Range>& ranges) {
+  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
+    return std::pair(a.start, b.end) < std::pair(b.start, a.end);
+  });
+}
+
+bool may_hold_functions(int tag) {
+  return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_structure_type ||
+         tag == DW_TAG_class_type || tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type;
+}
+
+std::string name_of(Dwarf_Die* die) {
+  Dwarf_Attribute attribute;
+  for (const unsigned kind :
+       {unsigned{DW_AT_linkage_name}, unsigned{DW_AT_MIPS_linkage_name}, unsigned{DW_AT_name}}) {
+    if (::dwarf_attr_integrate(die, kind, &attribute) == nullptr) continue;
+    const char* text = ::dwarf_formstring(&attribute);
+    if (text != nullptr && *text != '\0') return text;
+  }
+  return {};
+}
+
+std::optional<Dwarf_Word> number(Dwarf_Die* die, unsigned kind) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word value = 0;
+  if (::dwarf_attr(die, kind, &attribute) == nullptr || ::dwarf_formudata(&attribute, &value) != 0)
+    return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+struct DwarfLines::Libdw {
+  struct Unit {
+    Dwarf_Die die{};
+    bool indexed = false;
+    std::vector<Range> function_ranges;
+    std::vector<Dwarf_Die> functions;
+  };
+
+  ~Libdw() {
+    if (dwarf != nullptr) ::dwarf_end(dwarf);
+    if (alt != nullptr) ::dwarf_end(alt);
+  }
+
+  void index_units() {
+    Dwarf_CU* cu = nullptr;
+    Dwarf_Half version = 0;
+    uint8_t type = 0;
+    Dwarf_Die die, sub;
+    while (units.size() < kMostUnits && ::dwarf_get_units(dwarf, cu, &cu, &version, &type, &die, &sub) == 0) {
+      if (type == DW_UT_type || type == DW_UT_split_type || ::dwarf_tag(&die) == DW_TAG_partial_unit)
+        continue;
+      if (type == DW_UT_skeleton && ::dwarf_tag(&sub) != DW_TAG_invalid) die = sub;
+      Unit unit;
+      unit.die = die;
+      add_ranges(&die, units.size(), unit_ranges);
+      units.push_back(std::move(unit));
+    }
+    sort(unit_ranges);
+  }
+
+  // Functions with code, wherever a namespace or a type holds them; not what is inside functions.
+  static void index_functions(Unit& unit) {
+    unit.indexed = true;
+    std::vector<Dwarf_Die> open;
+    Dwarf_Die die;
+    if (::dwarf_child(&unit.die, &die) != 0) return;
+    open.push_back(die);
+    for (size_t seen = 0; !open.empty() && seen < kMostDies; ++seen) {
+      die = open.back();
+      open.pop_back();
+      Dwarf_Die next, child;
+      if (::dwarf_siblingof(&die, &next) == 0) open.push_back(next);
+      const int tag = ::dwarf_tag(&die);
+      if (tag == DW_TAG_subprogram) {
+        const size_t before = unit.function_ranges.size();
+        add_ranges(&die, unit.functions.size(), unit.function_ranges);
+        if (unit.function_ranges.size() != before) unit.functions.push_back(die);
+      } else if (may_hold_functions(tag) && open.size() < kMostDies && ::dwarf_child(&die, &child) == 0) {
+        open.push_back(child);
+      }
+    }
+    sort(unit.function_ranges);
+  }
+
+  // The inlined functions at an address within a function, outermost first.
+  static std::vector<Dwarf_Die> inlined_at(Dwarf_Die function, uint64_t address) {
+    std::vector<Dwarf_Die> out;
+    Dwarf_Die die;
+    bool more = ::dwarf_child(&function, &die) == 0;
+    for (size_t seen = 0; more && seen < kMostDies && out.size() < kDeepest; ++seen) {
+      const int tag = ::dwarf_tag(&die);
+      const bool scope = tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block;
+      Dwarf_Die next;
+      if (scope && ::dwarf_haspc(&die, address) == 1) {
+        if (tag == DW_TAG_inlined_subroutine) out.push_back(die);
+        more = ::dwarf_child(&die, &next) == 0;
+      } else {
+        more = ::dwarf_siblingof(&die, &next) == 0;
+      }
+      die = next;
+    }
+    return out;
+  }
+
+  Descriptor fd, alt_fd;
+  Dwarf* dwarf = nullptr;
+  Dwarf* alt = nullptr;
+  std::vector<Unit> units;
+  std::vector<Range> unit_ranges;
+};
+
+DwarfLines::DwarfLines(std::unique_ptr<Libdw> libdw) : libdw_(std::move(libdw)) {}
+DwarfLines::~DwarfLines() = default;
+
+std::unique_ptr<DwarfLines> DwarfLines::open(const std::string& path, const std::string& alt_path) {
+  auto libdw = std::make_unique<Libdw>();
+  libdw->fd = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!libdw->fd) return nullptr;
+  libdw->dwarf = ::dwarf_begin(libdw->fd.get(), DWARF_C_READ);
+  if (libdw->dwarf == nullptr) return nullptr;
+  if (!alt_path.empty()) {
+    libdw->alt_fd = Descriptor(::open(alt_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (libdw->alt_fd) libdw->alt = ::dwarf_begin(libdw->alt_fd.get(), DWARF_C_READ);
+    if (libdw->alt != nullptr) ::dwarf_setalt(libdw->dwarf, libdw->alt);
+  }
+  libdw->index_units();
+  if (libdw->units.empty()) return nullptr;
+  return std::unique_ptr<DwarfLines>(new DwarfLines(std::move(libdw)));
+}
+
+std::vector<SourceLevel> DwarfLines::find(ImageAddress address) {
+  std::vector<SourceLevel> out;
+  const auto unit_index = narrowest(libdw_->unit_ranges, address.value);
+  if (!unit_index) return out;
+  Libdw::Unit& unit = libdw_->units[*unit_index];
+
+  SourceLevel at;
+  if (Dwarf_Line* line = ::dwarf_getsrc_die(&unit.die, address.value)) {
+    int number_of_line = 0;
+    ::dwarf_lineno(line, &number_of_line);
+    at.line = number_of_line;
+    const char* file = ::dwarf_linesrc(line, nullptr, nullptr);
+    if (file != nullptr) at.file = file;
+  }
+  if (!unit.indexed) Libdw::index_functions(unit);
+  const auto function = narrowest(unit.function_ranges, address.value);
+  if (!function) {
+    if (at.line != 0) out.push_back(at);
+    return out;
+  }
+  Dwarf_Die& die = unit.functions[*function];
+  std::vector<Dwarf_Die> inlined = Libdw::inlined_at(die, address.value);
+  Dwarf_Files* files = nullptr;
+  size_t file_count = 0;
+  if (::dwarf_getsrcfiles(&unit.die, &files, &file_count) != 0) files = nullptr;
+  // Where an inlined function was called is a line of the function around it.
+  for (auto inner = inlined.rbegin(); inner != inlined.rend(); ++inner) {
+    at.function = name_of(&*inner);
+    out.push_back(at);
+    at = {};
+    const auto file = number(&*inner, DW_AT_call_file);
+    if (file && files != nullptr && *file < file_count) {
+      const char* text = ::dwarf_filesrc(files, *file, nullptr, nullptr);
+      if (text != nullptr) at.file = text;
+    }
+    const auto line = number(&*inner, DW_AT_call_line);
+    if (line && *line < 0x7fffffff) at.line = static_cast<int32_t>(*line);
+  }
+  at.function = name_of(&die);
+  out.push_back(at);
+  return out;
+}
+
+}  // namespace phlox::symbols

@@ -1,0 +1,37 @@
+// Source lines and inlined functions of one file's DWARF, through libdw. Not for hot paths (30 us a new
+// address) and not thread-safe: each address is asked for once, after capture.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "phlox/base/address.h"
+
+namespace phlox::symbols {
+
+// One function at an address: the innermost inlined one first, the one that has code of its own last.
+struct SourceLevel {
+  std::string function;  // linkage name where there is one (mangled), else the plain name; empty: not said
+  std::string file;
+  int32_t line = 0;  // that runs, or of the call that was inlined; 0: not known
+};
+
+class DwarfLines {
+ public:
+  // `alt_path`: the file of .gnu_debugaltlink; empty: none. nullptr when there is no DWARF that libdw can
+  // read.
+  static std::unique_ptr<DwarfLines> open(const std::string& path, const std::string& alt_path);
+  ~DwarfLines();
+  DwarfLines(const DwarfLines&) = delete;
+  DwarfLines& operator=(const DwarfLines&) = delete;
+
+  std::vector<SourceLevel> find(ImageAddress address);
+
+ private:
+  struct Libdw;
+  explicit DwarfLines(std::unique_ptr<Libdw> libdw);
+  std::unique_ptr<Libdw> libdw_;
+};
+
+}  // namespace phlox::symbols

@@ -1,0 +1,165 @@
+#include "phlox/symbols/jit_map.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "phlox/base/byte_reader.h"
+
+namespace phlox::symbols {
+namespace {
+
+constexpr size_t kMostRanges = 4'000'000;
+constexpr size_t kMostLines = 1'000'000;  // of one function
+constexpr uint32_t kMagic = 0x4A695444;   // "JiTD", in the writer's byte order
+enum Record : uint32_t { code_load = 0, code_move = 1, code_debug_info = 2, code_close = 3 };
+
+bool take_hex(std::string_view& text, uint64_t& value) {
+  if (text.substr(0, 2) == "0x") text.remove_prefix(2);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc{}) return false;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  if (text.empty() || text.front() != ' ') return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+}  // namespace
+
+void JitMap::put(uint64_t start, uint64_t size, std::shared_ptr<const Code> code) {
+  if (size == 0 || size > ~uint64_t{0} - start || code->name.empty() || ranges_.size() >= kMostRanges) {
+    ++refused_;
+    return;
+  }
+  const uint64_t end = start + size;
+  // Whatever lay here before is gone: the parts of it outside stay.
+  auto at = ranges_.lower_bound(start);
+  if (at != ranges_.begin()) {
+    auto before = std::prev(at);
+    if (before->second.end > end) {
+      Range rest = before->second;
+      ranges_.emplace_hint(at, end, std::move(rest));
+    }
+    before->second.end = std::min(before->second.end, start);
+  }
+  at = ranges_.lower_bound(start);
+  while (at != ranges_.end() && at->first < end) {
+    if (at->second.end > end) {
+      Range rest = std::move(at->second);
+      ranges_.erase(at);
+      ranges_.emplace(end, std::move(rest));
+      break;
+    }
+    at = ranges_.erase(at);
+  }
+  ranges_[start] = Range{end, start, std::move(code)};
+}
+
+void JitMap::add_perf_map(std::string_view text) {
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    if (end == std::string_view::npos) return;  // still being written
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    if (line.empty()) continue;
+    uint64_t start = 0, size = 0;
+    if (take_hex(line, start) && take_hex(line, size)) {
+      put(start, size, std::make_shared<Code>(Code{std::string(line), {}, {}}));
+    } else {
+      ++refused_;
+    }
+  }
+}
+
+void JitMap::add_jitdump(std::span<const std::byte> bytes) {
+  ByteReader in(bytes);
+  const auto magic = in.read<uint32_t>();
+  in.skip(4);
+  const auto header = in.read<uint32_t>();
+  if (in.failed() || magic != kMagic || header < 40 || header > bytes.size()) {
+    ++refused_;
+    return;
+  }
+  in.seek(header);
+  Code pending;  // debug information comes before the code it belongs to
+  uint64_t lines_of = 0;
+  while (in.remaining() >= 16) {
+    const size_t start = in.offset();
+    const auto kind = in.read<uint32_t>();
+    const auto size = in.read<uint32_t>();
+    if (size < 16 || size > bytes.size() - start) {
+      ++refused_;
+      return;
+    }
+    ByteReader record(bytes.subspan(start + 16, size - 16));
+    if (kind == code_load) {
+      record.skip(16);
+      const auto address = record.read<uint64_t>();
+      const auto length = record.read<uint64_t>();
+      record.skip(8);
+      const auto name = record.c_string();
+      if (record.failed()) {
+        ++refused_;
+      } else {
+        if (lines_of != address) pending = {};
+        pending.name = name;
+        put(address, length, std::make_shared<Code>(std::move(pending)));
+      }
+      pending = {};
+    } else if (kind == code_move) {
+      record.skip(16);
+      const auto from = record.read<uint64_t>();
+      const auto to = record.read<uint64_t>();
+      const auto length = record.read<uint64_t>();
+      const auto old = ranges_.find(from);
+      if (record.failed() || old == ranges_.end()) {
+        ++refused_;
+      } else {
+        const auto code = old->second.code;
+        ranges_.erase(old);
+        put(to, length, code);
+      }
+    } else if (kind == code_debug_info) {
+      lines_of = record.read<uint64_t>();
+      const auto count = record.read<uint64_t>();
+      pending = {};
+      for (uint64_t i = 0; i < count && i < kMostLines && !record.failed(); ++i) {
+        Line line;
+        line.offset = record.read<uint64_t>() - lines_of;
+        line.line = static_cast<int32_t>(record.read<uint32_t>() & 0x7fffffff);
+        record.skip(4);
+        const auto name = record.c_string();
+        if (record.failed()) break;
+        // The byte 0xff stands for "the same as before".
+        if (pending.files.empty() || (name != "\xff" && name != pending.files.back()))
+          pending.files.emplace_back(name);
+        line.file = static_cast<uint32_t>(pending.files.size() - 1);
+        pending.lines.push_back(line);
+      }
+      std::stable_sort(pending.lines.begin(), pending.lines.end(),
+                       [](const Line& x, const Line& y) { return x.offset < y.offset; });
+    } else if (kind == code_close) {
+      return;
+    }
+    in.seek(start + size);
+  }
+}
+
+std::optional<JitMap::Found> JitMap::find(RemoteAddress address) const {
+  auto next = ranges_.upper_bound(address.value);
+  if (next == ranges_.begin()) return std::nullopt;
+  --next;
+  if (address.value >= next->second.end) return std::nullopt;
+  const Code& code = *next->second.code;
+  Found found{code.name, address.value - next->second.origin, {}, 0};
+  auto line = std::upper_bound(code.lines.begin(), code.lines.end(), found.offset,
+                               [](uint64_t v, const Line& l) { return v < l.offset; });
+  if (line != code.lines.begin()) {
+    --line;
+    found.file = code.files[line->file];
+    found.line = line->line;
+  }
+  return found;
+}
+
+}  // namespace phlox::symbols

@@ -1,0 +1,59 @@
+// Names for code that has no file: perf maps (/tmp/perf-PID.map, "start size name" in hex) and jitdump
+// (tools/perf/Documentation/jitdump-specification.txt, kernel 6.1). From bytes; both are written by the
+// target and taken for hostile.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "phlox/base/address.h"
+
+namespace phlox::symbols {
+
+class JitMap {
+ public:
+  struct Found {
+    std::string_view name;
+    uint64_t offset = 0;
+    std::string_view file;  // jitdump with debug information only
+    int32_t line = 0;
+  };
+
+  // Later lines win over earlier ones at the same place: memory is used again.
+  void add_perf_map(std::string_view text);
+  void add_jitdump(std::span<const std::byte> bytes);
+  std::optional<Found> find(RemoteAddress address) const;
+  size_t size() const { return ranges_.size(); }
+  // Lines or records that made no sense.
+  size_t refused() const { return refused_; }
+
+ private:
+  struct Line {
+    uint64_t offset = 0;  // from the start of the code
+    int32_t line = 0;
+    uint32_t file = 0;  // into Code::files
+  };
+  struct Code {
+    std::string name;
+    std::vector<Line> lines;  // sorted
+    std::vector<std::string> files;
+  };
+  // Code that was partly overwritten stays as the ranges that are left of it.
+  struct Range {
+    uint64_t end = 0;
+    uint64_t origin = 0;  // where the code started
+    std::shared_ptr<const Code> code;
+  };
+  void put(uint64_t start, uint64_t size, std::shared_ptr<const Code> code);
+
+  std::map<uint64_t, Range> ranges_;  // by start, free of overlaps
+  size_t refused_ = 0;
+};
+
+}  // namespace phlox::symbols

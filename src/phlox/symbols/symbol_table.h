@@ -1,0 +1,49 @@
+// The functions of one ELF file by address: .symtab, .dynsym, the mini symbol table in .gnu_debugdata and the
+// entries of the procedure linkage table ("read@plt"). Own, sorted: 0.05 us a look-up where libdwfl takes
+// 300. Opens no file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "phlox/base/address.h"
+#include "phlox/elf/elf_file.h"
+
+namespace phlox::symbols {
+
+class SymbolTable {
+ public:
+  struct Found {
+    std::string_view name;  // as in the file, mangled; valid as long as the table
+    uint64_t offset = 0;    // of the address in it
+  };
+
+  // Adds what a file says; a separate debug file is added to the table of the file it belongs to.
+  void add(const elf::ElfFile& file);
+  // Sorts, and picks one of several names for an address. After the last add, before the first find.
+  void settle();
+
+  std::optional<Found> find(ImageAddress address) const;
+  size_t size() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    uint64_t start = 0, end = 0;  // end == start: up to the next one
+    uint32_t name = 0, name_size = 0;
+    uint8_t rank = 0;  // of several at one address the lowest
+  };
+  void add_symbols(const elf::ElfFile& file, const elf::ElfFile& image);
+  void add_plt(const elf::ElfFile& file);
+  void put(uint64_t start, uint64_t size, std::string_view name, uint8_t rank);
+
+  std::vector<Entry> entries_;
+  std::string names_;
+};
+
+// The ELF file inside .gnu_debugdata (xz); empty: none, damaged, or larger than 256 MiB.
+std::vector<std::byte> mini_debug_data(const elf::ElfFile& file);
+
+}  // namespace phlox::symbols
