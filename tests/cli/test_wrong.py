@@ -13,7 +13,7 @@ import time
 import pytest
 from conftest import BUSY, PHLOX, PYTHON, ROOT, count, is_recording, phlox, state_of, still_runs, wait_until
 
-NO_PROCESS, NOT_PYTHON, PERMISSION, GONE, STATE, OUTPUT, INPUT = 111, 112, 114, 115, 116, 117, 118
+NO_PROCESS, NOT_PYTHON, UNSUPPORTED, PERMISSION, GONE, STATE, OUTPUT, INPUT = 111, 112, 113, 114, 115, 116, 117, 118
 USAGE, NOT_STARTED = 2, 127
 AS_ROOT = os.geteuid() == 0
 NOBODY = 65534
@@ -279,3 +279,20 @@ def test_the_documented_statuses_are_those_of_the_program():
     page = (ROOT / "docs/exit-status.md").read_text()
     numbers = set(re.findall(r"return (\d+);", source)) | set(re.findall(r"= (\d+);", source))
     assert numbers == set(re.findall(r"^\| (\d+) \|", page, re.M))
+
+
+def test_a_python_not_covered_says_which(start, workdir):
+    # What makes a process a CPython to a reader: the library's symbols, and a version in them.
+    (workdir / "future.c").write_text("""
+        #include <stdio.h>
+        #include <unistd.h>
+        const unsigned long Py_Version = 0x036300f0;
+        char _PyRuntime[65536] = {1};
+        int main(void) { puts("ready"); fflush(stdout); pause(); return 0; }
+    """)
+    subprocess.run(["cc", "-rdynamic", "-o", "python3.99", "future.c"], check=True)
+    future = start([workdir / "python3.99"])
+    assert future.stdout.readline() == "ready\n"
+    check(phlox("record", "-p", future.pid, "-o", "a.phlox"), UNSUPPORTED, "3.99")
+    assert not os.path.exists("a.phlox")
+    assert still_runs(future)
