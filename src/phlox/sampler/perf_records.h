@@ -1,0 +1,104 @@
+// What a perf_event ring says, record by record, out of bytes: samples with registers and stack, threads and
+// mappings that come and go, context switches, losses. Opens no event and maps no ring; every length is
+// checked. The bytes are the kernel's, but a ring that was overrun, or a file, holds anything.
+// (include/uapi/linux/perf_event.h, kernel 6.1)
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "phlox/base/address.h"
+#include "phlox/base/byte_reader.h"
+#include "phlox/base/clock.h"
+#include "phlox/unwind/unwinder.h"
+
+namespace phlox::sampler::perf {
+
+// What attr.sample_type, attr.sample_regs_user and attr.sample_id_all were set to: the records' shape depends
+// on them.
+struct Shape {
+  uint64_t sample_type = 0;
+  uint64_t user_registers = 0;  // mask of PERF_REG_*
+  bool sample_id_all = true;
+  uint16_t machine = 0;  // EM_X86_64, EM_AARCH64
+};
+
+// For user registers and stack beside IP, TID, TIME, CPU: what our events ask for.
+Shape native_shape(uint16_t machine);
+
+struct SampleRecord {
+  pid_t pid = 0, tid = 0;
+  Nanoseconds time = 0;
+  uint32_t cpu = 0;
+  uint64_t ip = 0;
+  uint64_t period = 0;
+  bool has_registers = false;  // not for a thread that has left user space for good
+  unwind::Registers registers;
+  std::span<const std::byte> stack;      // from sp on, as much as is there
+  std::span<const std::byte> callchain;  // of u64, context markers among them
+};
+struct SwitchRecord {
+  pid_t pid = 0, tid = 0;
+  Nanoseconds time = 0;
+  uint32_t cpu = 0;
+  bool out = false;
+  bool preempted = false;  // out: it could have gone on running
+};
+struct LostRecord {
+  uint64_t count = 0;
+};
+struct MapRecord {
+  pid_t pid = 0, tid = 0;
+  uint64_t start = 0, size = 0, offset = 0;
+  bool executable = false;
+  std::string_view path;
+  std::span<const std::byte> build_id;  // of kernels and events that give it instead of device and inode
+};
+struct TaskRecord {  // fork (a thread too) and exit
+  pid_t pid = 0, parent_pid = 0, tid = 0, parent_tid = 0;
+  Nanoseconds time = 0;
+  bool exit = false;
+};
+struct NameRecord {
+  pid_t pid = 0, tid = 0;
+  std::string_view name;
+  bool exec = false;
+};
+// Any other kind, or one that is too short for what it says it is.
+struct OtherRecord {
+  uint32_t type = 0;
+  bool damaged = false;
+};
+using Record =
+    std::variant<OtherRecord, SampleRecord, SwitchRecord, LostRecord, MapRecord, TaskRecord, NameRecord>;
+
+// One record, its header included. Views point into the bytes.
+Record parse_record(std::span<const std::byte> bytes, const Shape& shape);
+
+// Goes through a ring between two positions: data_tail and data_head as they stand in the ring's first page,
+// which only grow. A record that wraps around the end is put together in a buffer of its own.
+class RingReader {
+ public:
+  // `ring`: the data pages; their size is a power of two.
+  RingReader(std::span<const std::byte> ring, uint64_t tail, uint64_t head);
+  // The next record's bytes, valid until the next call; empty at the end or when the ring makes no sense
+  // (damaged()).
+  std::span<const std::byte> next();
+  // To be written to data_tail when the bytes are no longer needed.
+  uint64_t tail() const { return tail_; }
+  bool damaged() const { return damaged_; }
+
+ private:
+  void copy(uint64_t from, size_t size, std::byte* to) const;
+  std::span<const std::byte> ring_;
+  uint64_t tail_, head_;
+  bool damaged_ = false;
+  std::vector<std::byte> wrapped_;
+};
+
+}  // namespace phlox::sampler::perf

@@ -1,0 +1,208 @@
+#include "phlox/sampler/perf_records.h"
+
+#include <elf.h>
+#include <gtest/gtest.h>
+#include <linux/perf_event.h>
+
+#include <cstring>
+#include <string>
+
+namespace phlox::sampler::perf {
+namespace {
+
+class Bytes {
+ public:
+  explicit Bytes(uint32_t type, uint16_t misc = 0) {
+    put(type);
+    put(misc);
+    put(uint16_t{0});
+  }
+  template <class T>
+  Bytes& put(T value) {
+    const size_t at = bytes.size();
+    bytes.resize(at + sizeof value);
+    std::memcpy(bytes.data() + at, &value, sizeof value);
+    return *this;
+  }
+  Bytes& text(const std::string& s) {
+    for (const char c : s) put(c);
+    put('\0');
+    while (bytes.size() % 8 != 0) put('\0');
+    return *this;
+  }
+  std::vector<std::byte>& done() {
+    const auto size = static_cast<uint16_t>(bytes.size());
+    std::memcpy(bytes.data() + 6, &size, 2);
+    return bytes;
+  }
+  std::vector<std::byte> bytes;
+};
+
+// pid 10, tid 11, time 12, CPU 3: registers fp, sp, pc in the order of their numbers; 16 bytes asked for, 8
+// of them there.
+Bytes sample() {
+  Bytes b(PERF_RECORD_SAMPLE);
+  b.put<uint64_t>(0x401000)
+      .put<int32_t>(10)
+      .put<int32_t>(11)
+      .put<uint64_t>(12)
+      .put<uint32_t>(3)
+      .put<uint32_t>(0)
+      .put<uint64_t>(1000);
+  b.put<uint64_t>(PERF_SAMPLE_REGS_ABI_64)
+      .put<uint64_t>(0x7ffe0010)
+      .put<uint64_t>(0x7ffe0000)
+      .put<uint64_t>(0x401000);
+  b.put<uint64_t>(16).put<uint64_t>(0x402000).put<uint64_t>(0).put<uint64_t>(8);
+  return b;
+}
+
+TEST(PerfRecords, sample_with_registers_and_stack) {
+  Bytes b = sample();
+  const Record record = parse_record(b.done(), native_shape(EM_X86_64));
+  const auto& s = std::get<SampleRecord>(record);
+  EXPECT_EQ(s.pid, 10);
+  EXPECT_EQ(s.tid, 11);
+  EXPECT_EQ(s.time, 12);
+  EXPECT_EQ(s.cpu, 3u);
+  EXPECT_EQ(s.period, 1000u);
+  EXPECT_TRUE(s.has_registers);
+  EXPECT_EQ(s.registers.pc, RemoteAddress(0x401000));
+  EXPECT_EQ(s.registers.sp, RemoteAddress(0x7ffe0000));
+  EXPECT_EQ(s.registers.fp, 0x7ffe0010u);
+  EXPECT_FALSE(s.registers.lr_known);
+  EXPECT_EQ(s.stack.size(), 8u);
+}
+
+TEST(PerfRecords, thread_without_user_registers) {
+  Bytes b(PERF_RECORD_SAMPLE);
+  b.put<uint64_t>(1)
+      .put<int32_t>(10)
+      .put<int32_t>(11)
+      .put<uint64_t>(12)
+      .put<uint32_t>(3)
+      .put<uint32_t>(0)
+      .put<uint64_t>(1);
+  b.put<uint64_t>(PERF_SAMPLE_REGS_ABI_NONE).put<uint64_t>(0);
+  const Record record = parse_record(b.done(), native_shape(EM_X86_64));
+  EXPECT_FALSE(std::get<SampleRecord>(record).has_registers);
+  EXPECT_TRUE(std::get<SampleRecord>(record).stack.empty());
+}
+
+TEST(PerfRecords, aarch64_link_register_is_taken) {
+  Bytes b(PERF_RECORD_SAMPLE);
+  b.put<uint64_t>(1)
+      .put<int32_t>(10)
+      .put<int32_t>(11)
+      .put<uint64_t>(12)
+      .put<uint32_t>(3)
+      .put<uint32_t>(0)
+      .put<uint64_t>(1);
+  b.put<uint64_t>(PERF_SAMPLE_REGS_ABI_64)
+      .put<uint64_t>(29)
+      .put<uint64_t>(30)
+      .put<uint64_t>(31)
+      .put<uint64_t>(32);
+  b.put<uint64_t>(0);
+  const Record record = parse_record(b.done(), native_shape(EM_AARCH64));
+  const auto& r = std::get<SampleRecord>(record).registers;
+  EXPECT_EQ(r.fp, 29u);
+  EXPECT_EQ(r.lr, 30u);
+  EXPECT_EQ(r.sp, RemoteAddress(31));
+  EXPECT_EQ(r.pc, RemoteAddress(32));
+  EXPECT_TRUE(r.lr_known);
+}
+
+TEST(PerfRecords, sample_cut_or_lying_about_a_length_is_damaged) {
+  const Shape shape = native_shape(EM_X86_64);
+  const size_t whole = sample().bytes.size();
+  for (size_t n = 8; n < whole; ++n) {
+    Bytes b = sample();
+    b.bytes.resize(n);
+    EXPECT_TRUE(std::get<OtherRecord>(parse_record(b.done(), shape)).damaged) << n;
+  }
+  Bytes b = sample();
+  const uint64_t huge = ~uint64_t{0};
+  std::memcpy(b.bytes.data() + whole - 32, &huge, 8);  // the size of the dump
+  EXPECT_TRUE(std::get<OtherRecord>(parse_record(b.done(), shape)).damaged);
+}
+
+TEST(PerfRecords, switch_says_who_when_and_why) {
+  Bytes b(PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
+  b.put<int32_t>(10).put<int32_t>(11).put<uint64_t>(12).put<uint32_t>(3).put<uint32_t>(0);
+  const Record record = parse_record(b.done(), native_shape(EM_X86_64));
+  const auto& s = std::get<SwitchRecord>(record);
+  EXPECT_EQ(s.tid, 11);
+  EXPECT_EQ(s.time, 12);
+  EXPECT_EQ(s.cpu, 3u);
+  EXPECT_TRUE(s.out);
+  EXPECT_TRUE(s.preempted);
+}
+
+TEST(PerfRecords, maps_names_tasks_and_losses) {
+  const Shape shape = native_shape(EM_X86_64);
+  Bytes map(PERF_RECORD_MMAP2);
+  map.put<int32_t>(10).put<int32_t>(11).put<uint64_t>(0x1000).put<uint64_t>(0x2000).put<uint64_t>(0x3000);
+  map.put<uint32_t>(8)
+      .put<uint32_t>(1)
+      .put<uint64_t>(77)
+      .put<uint64_t>(0)
+      .put<uint32_t>(5)
+      .put<uint32_t>(2)
+      .text("/lib/x.so");
+  const Record m = parse_record(map.done(), shape);
+  EXPECT_EQ(std::get<MapRecord>(m).path, "/lib/x.so");
+  EXPECT_EQ(std::get<MapRecord>(m).offset, 0x3000u);
+  EXPECT_TRUE(std::get<MapRecord>(m).executable);
+  Bytes name(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
+  name.put<int32_t>(10).put<int32_t>(11).text("python3");
+  const Record n = parse_record(name.done(), shape);
+  EXPECT_EQ(std::get<NameRecord>(n).name, "python3");
+  EXPECT_TRUE(std::get<NameRecord>(n).exec);
+  Bytes exit(PERF_RECORD_EXIT);
+  exit.put<int32_t>(10).put<int32_t>(1).put<int32_t>(11).put<int32_t>(10).put<uint64_t>(99);
+  const Record e = parse_record(exit.done(), shape);
+  EXPECT_EQ(std::get<TaskRecord>(e).tid, 11);
+  EXPECT_TRUE(std::get<TaskRecord>(e).exit);
+  Bytes lost(PERF_RECORD_LOST);
+  lost.put<uint64_t>(1).put<uint64_t>(42);
+  EXPECT_EQ(std::get<LostRecord>(parse_record(lost.done(), shape)).count, 42u);
+  Bytes strange(4711);
+  EXPECT_FALSE(std::get<OtherRecord>(parse_record(strange.done(), shape)).damaged);
+}
+
+TEST(PerfRing, record_that_wraps_is_put_together) {
+  Bytes lost(PERF_RECORD_LOST);
+  lost.put<uint64_t>(1).put<uint64_t>(42);
+  const auto one = lost.done();
+  std::vector<std::byte> ring(64);
+  const uint64_t tail = 64 * 5 + 16;
+  for (size_t i = 0; i < 2 * one.size(); ++i) ring[(tail + i) % 64] = one[i % one.size()];
+  RingReader reader(ring, tail, tail + 2 * one.size());
+  for (int i = 0; i < 2; ++i) {
+    const auto bytes = reader.next();
+    ASSERT_EQ(bytes.size(), one.size());
+    EXPECT_EQ(std::get<LostRecord>(parse_record(bytes, native_shape(EM_X86_64))).count, 42u);
+  }
+  EXPECT_TRUE(reader.next().empty());
+  EXPECT_FALSE(reader.damaged());
+  EXPECT_EQ(reader.tail(), tail + 2 * one.size());
+}
+
+TEST(PerfRing, positions_or_sizes_that_make_no_sense_end_it) {
+  std::vector<std::byte> ring(64);
+  RingReader zero(ring, 0, 32);  // a record of size 0
+  EXPECT_TRUE(zero.next().empty());
+  EXPECT_TRUE(zero.damaged());
+  RingReader backwards(ring, 32, 0);
+  EXPECT_TRUE(backwards.next().empty());
+  EXPECT_TRUE(backwards.damaged());
+  RingReader beyond(ring, 0, 65);
+  EXPECT_TRUE(beyond.next().empty());
+  RingReader short_header(ring, 0, 4);
+  EXPECT_TRUE(short_header.next().empty());
+  EXPECT_TRUE(short_header.damaged());
+}
+
+}  // namespace
+}  // namespace phlox::sampler::perf
