@@ -90,6 +90,10 @@ lint: ## check the format of the C++ sources, the types of web/, and the rules o
 install: build ## install phlox under PREFIX (default /usr/local)
 	cmake --install build/release --prefix $(PREFIX)
 
+.PHONY: deb
+deb: build ## make a Debian package in build/release
+	cd build/release && cpack
+
 .PHONY: clean
 clean: ## remove build/ and the demo's files (downloaded interpreters stay in the cache)
 	rm -rf build demo.phlox demo.svg
