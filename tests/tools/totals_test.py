@@ -1,0 +1,35 @@
+"""The last line of `make test` must not be able to say more than was run."""
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = pathlib.Path(__file__).resolve().parents[2] / "tools" / "test_totals.py"
+CTEST = '<testsuite><testcase name="a" status="run"/><testcase name="b" status="fail"><failure/></testcase>' \
+        '<testcase name="c" status="notrun"><skipped/></testcase></testsuite>'
+PYTEST = '<testsuites><testsuite><testcase classname="t" name="d"/><testcase classname="t" name="e"/></testsuite></testsuites>'
+
+
+def totals(tmp_path, *texts):
+    paths = []
+    for number, text in enumerate(texts):
+        paths.append(tmp_path / f"{number}.xml")
+        if text is not None:
+            paths[-1].write_text(text)
+    done = subprocess.run([sys.executable, PROGRAM, *paths], capture_output=True, text=True)
+    return done.returncode, done.stdout.splitlines()
+
+
+def test_reports_are_added_up_and_what_failed_or_was_skipped_is_named(tmp_path):
+    assert totals(tmp_path, CTEST, PYTEST) == (1, ["skipped: c", "failed: b", "3 passed, 1 failed, 1 skipped"])
+
+
+def test_all_green_is_two_numbers_and_status_0(tmp_path):
+    assert totals(tmp_path, PYTEST) == (0, ["2 passed, 0 failed"])
+
+
+@pytest.mark.parametrize("text", [None, "", "<testsuite/>", "<testsuite>"], ids=["missing", "empty", "no-test", "cut"])
+def test_a_suite_that_did_not_run_is_a_failure(tmp_path, text):
+    status, lines = totals(tmp_path, PYTEST, text)
+    assert status == 1 and lines[-1] == "2 passed, 1 failed"
