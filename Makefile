@@ -32,7 +32,7 @@ demo: ## install what is needed, build, and profile a real program: demo.phlox, 
 	@tools/install-packages.sh tools/packages-demo.txt
 	@$(MAKE) build
 	build/release/phlox record -o demo.phlox -- $(PYTHON) examples/orders.py
-	build/release/phlox export demo.phlox -f svg -o demo.svg
+	build/release/phlox export demo.phlox --by thread -f svg -o demo.svg
 	@printf '\ndemo.svg is the flame graph: open it in a browser. demo.phlox is the recording it was drawn from.\n'
 
 .PHONY: test

@@ -16,7 +16,7 @@ HOSTS = {
     "git.kernel.org", "man7.org", "sqlite.org", "www.sqlite.org", "sourceware.org", "refspecs.linuxfoundation.org",
     "lore.kernel.org", "bugs.python.org", "discuss.python.org", "www.apache.org", "profiler.firefox.com",
     "www.speedscope.app", "ui.perfetto.dev", "perfetto.dev", "keepachangelog.com", "example.org", "example.com",
-    "json-schema.org", "localhost", "127.0.0.1", "llvm.org", "dwarfstd.org", "itanium-cxx-abi.github.io",
+    "json-schema.org", "localhost", "127.0.0.1", "llvm.org", "git.musl-libc.org", "musl.libc.org", "dwarfstd.org", "itanium-cxx-abi.github.io",
 }
 
 
@@ -111,6 +111,20 @@ def test_only_known_hosts_are_named():
         text = path.read_text(errors="replace")
         wrong += [f"{path.relative_to(ROOT)}: {host}" for host in re.findall(r"https?://([\w.-]*\w)", text) if host not in HOSTS]
     assert wrong == []
+
+
+def test_links_between_documents_lead_somewhere():
+    dead = []
+    for path in tracked("*.md"):
+        for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text()):
+            if "://" not in link and not (path.parent / link).exists():
+                dead.append(f"{path.relative_to(ROOT)}: {link}")
+    assert dead == []
+
+
+def test_every_decision_is_in_the_index():
+    pages = {path.name for path in (ROOT / "docs" / "decisions").glob("[0-9]*.md")}
+    assert pages == set(re.findall(r"\]\((\d[^)]*)\)", (ROOT / "docs" / "decisions" / "README.md").read_text()))
 
 
 def test_the_checks_see_what_they_are_for():
