@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "phlox/python/line_table.h"
 
@@ -118,7 +119,8 @@ ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& 
       ring_(ring),
       snapshot_(memory),
       codes_(layout_, memory, ring),
-      frames_(kMaxFrames) {
+      frames_(static_cast<python::RawFrame*>(std::calloc(kMaxFrames, sizeof(python::RawFrame)))) {
+  if (!frames_) throw std::bad_alloc();
   places_.reserve(kKeepLeaf + kKeepRoot + 1);
   add_cpu_list("/sys/devices/system/cpu/isolated", isolated_);
   add_cpu_list("/sys/devices/system/cpu/nohz_full", isolated_);
@@ -471,9 +473,9 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
     reading.rejected = Rejected::unreadable;
     return reading;
   }
-  auto walk = python::walk_frames(layout_, top, snapshot_, std::span(frames_));
+  auto walk = python::walk_frames(layout_, top, snapshot_, std::span(frames_.get(), kMaxFrames));
   if (const auto outer = unpublished_evaluation(thread, walk)) {
-    walk = python::walk_frames(layout_, *outer, snapshot_, std::span(frames_));
+    walk = python::walk_frames(layout_, *outer, snapshot_, std::span(frames_.get(), kMaxFrames));
   }
   bool root_missing = false;
   switch (walk.end) {
@@ -531,7 +533,7 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
     return reading;
   }
   reading.whole = true;
-  if (config_.on_stack) config_.on_stack(slot.index, std::span(frames_).first(count));
+  if (config_.on_stack) config_.on_stack(slot.index, std::span(frames_.get(), kMaxFrames).first(count));
   return reading;
 }
 

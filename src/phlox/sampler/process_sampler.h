@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -163,7 +164,11 @@ class ProcessSampler {
   Ring& ring_;
   Snapshot snapshot_;
   CodeCache codes_;
-  std::vector<python::RawFrame> frames_;
+  // From calloc: pages that no stack reaches are never touched, which would cost a dump most of its time.
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<python::RawFrame[], Free> frames_;
   std::vector<Place> places_;  // the stack being read, root first
   std::vector<Domain> domains_;
   std::vector<std::unique_ptr<Slot>> slots_;
