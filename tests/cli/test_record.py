@@ -197,3 +197,74 @@ def test_under_sudo_the_program_and_the_file_are_the_calling_users(workdir):
     assert done.stdout == "1 1 /usr/sbin\n"
     there = os.stat("a.phlox")
     assert (there.st_uid, there.st_gid, stat.S_IMODE(there.st_mode)) == (1, 1, 0o600)
+
+
+def on_a_terminal_of_its_own(arguments):
+    """Starts phlox as the foreground of a new terminal: what is typed there goes to it and to what it launched."""
+    import fcntl
+    import pty
+    import termios
+
+    master, slave = pty.openpty()
+
+    def become_foreground():
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    process = subprocess.Popen([PHLOX, *map(str, arguments)], stdin=slave, stdout=slave, stderr=slave, preexec_fn=become_foreground,
+                               env={**os.environ, "TERM": "xterm"})
+    os.close(slave)
+    return process, master
+
+
+def read_until(master, text, seen=""):
+    while text not in seen:
+        try:
+            seen += os.read(master, 4096).decode()
+        except OSError:
+            raise AssertionError(f"the terminal closed before {text!r}: {seen}") from None
+    return seen
+
+
+COUNTS_INTERRUPTS = """
+import signal, sys, time
+interrupts = 0
+def count(number, frame):
+    global interrupts
+    interrupts += 1
+signal.signal(signal.SIGINT, count)
+print("ready", flush=True)
+while not interrupts: time.sleep(0.02)
+time.sleep(0.5)
+print("interrupts", interrupts, flush=True)
+sys.exit(7)
+"""
+
+
+def test_ctrl_c_typed_at_the_terminal_reaches_the_program_once(workdir):
+    recorder, master = on_a_terminal_of_its_own(["record", "-o", "a.phlox", "--", PYTHON, script(workdir, COUNTS_INTERRUPTS)])
+    try:
+        read_until(master, "ready")
+        wait_until(lambda: is_recording("a.phlox"), "samples")
+        os.write(master, b"\x03")
+        seen = read_until(master, "interrupts ")
+        assert recorder.wait(timeout=30) == 7
+        seen = read_until(master, "\n", seen[seen.index("interrupts "):])
+        assert seen.startswith("interrupts 1\r\n")
+        assert count("a.phlox") > 0
+    finally:
+        recorder.kill()
+        os.close(master)
+
+
+def test_the_program_can_read_from_the_terminal(workdir):
+    app = "print('ready', flush=True)\nprint(input(), flush=True)"
+    recorder, master = on_a_terminal_of_its_own(["record", "-q", "-o", "a.phlox", "--", PYTHON, "-c", app])
+    try:
+        read_until(master, "ready")
+        os.write(master, b"typed\n")
+        read_until(master, "typed\r\ntyped\r\n")
+        assert recorder.wait(timeout=30) == 0
+    finally:
+        recorder.kill()
+        os.close(master)

@@ -295,7 +295,8 @@ class Recording {
   // On the watch's thread.
   void on_signal(SignalSeen seen) {
     if (seen.number == SIGPIPE) return;
-    const bool ends = seen.number == SIGINT || !program_;
+    // A program that was not let go yet hears nothing: then the recording ends, as without one.
+    const bool ends = seen.number == SIGINT || !program_ || !released_;
     if (program_ && released_ && !(seen.from_kernel && (seen.number == SIGINT || seen.number == SIGQUIT))) {
       program_->send_signal(seen.number);  // what the terminal sends, it sends to the program too
     }

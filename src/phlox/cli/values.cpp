@@ -26,6 +26,18 @@ std::string_view base_name(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
+// ".svg, .txt, .collapsed": what the registry knows.
+std::string extensions() {
+  std::string list;
+  for (const exporters::Format& format : exporters::formats()) {
+    for (const std::string_view extension : format.extensions) {
+      list += list.empty() ? "" : ", ";
+      list += extension;
+    }
+  }
+  return list;
+}
+
 bool is_python(std::string_view program) {
   return program.starts_with("python") || program.starts_with("pypy");
 }
@@ -150,8 +162,9 @@ Result<Output> parse_output(const std::string& text) {
     output.format = format->name;
     return output;
   }
-  return fail(ErrorKind::usage, fmt::format("cannot tell from '{}' what to write", text),
-              "the extension chooses: .phlox, .svg, .txt, .collapsed; or - for collapsed on standard output");
+  return fail(
+      ErrorKind::usage, fmt::format("cannot tell from '{}' what to write", text),
+      fmt::format("the extension chooses: .phlox, {}; or - for collapsed on standard output", extensions()));
 }
 
 std::string short_name(const std::vector<std::string>& command) {
