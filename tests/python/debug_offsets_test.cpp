@@ -6,49 +6,19 @@
 #include <random>
 
 #include "phlox/python/layout_table.h"
+#include "support/debug_offsets_of.h"
 
 namespace phlox::python {
 namespace {
 
-// _Py_DebugOffsets as 3.13 and later have them, for a row: each word at its place.
 class DebugOffsetsTest : public testing::TestWithParam<const Layout*> {
  protected:
-  DebugOffsetsTest() : bytes_(debug_offsets_size()) {
-    put(0, 0);
-    std::memcpy(bytes_.data(), kDebugCookie, 8);
-    put(8, 0x03000000u | unsigned{GetParam()->minor} << 16 | 0xF0);
-    put(16, GetParam()->traits.free_threaded);
-    const Layout& l = *GetParam();
-    const uint64_t gil = *l.interpreter.gil;
-#define SIZE(n)
-#define FIELD(s, f, at) \
-  if (l.s.f.present()) put(at, *l.s.f + (std::string_view(#s) == "gil_state" ? gil : 0));
-    // interpreter_state.gc and gc.collecting add up to gc_collecting.
-#define GC_COLLECTING(at) gc_at_ = at;
-    if (l.minor == 13) {
-#include "phlox/python/rows/debug_offsets-3.13.inc"
-    } else if (l.minor == 14) {
-#include "phlox/python/rows/debug_offsets-3.14.inc"
-    } else {
-#include "phlox/python/rows/debug_offsets-3.15.inc"
-    }
-#undef SIZE
-#undef FIELD
-#undef GC_COLLECTING
-    put(gc_at_, 0);
-  }
+  DebugOffsetsTest() : bytes_(test::debug_offsets_of(*GetParam())) {}
 
   void put(size_t at, uint64_t value) {
     std::memcpy(bytes_.data() + at, &value, sizeof value);
   }
-  uint64_t get(size_t at) const {
-    uint64_t value = 0;
-    std::memcpy(&value, bytes_.data() + at, sizeof value);
-    return value;
-  }
-
   std::vector<std::byte> bytes_;
-  size_t gc_at_ = 0;
 };
 
 bool equal(const Layout& a, const Layout& b) {

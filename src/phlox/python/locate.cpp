@@ -524,8 +524,19 @@ Verdict validate(const Interpreter& candidate, memory::RemoteMemory& memory, std
     reason = "no interpreter is up";
     return Verdict::not_up;
   }
+  // The main interpreter is the oldest of the list. Without this a thread state can pass for an interpreter and the
+  // other way round: in 3.11 each has the pointer to the other at byte 16.
+  std::optional<uint64_t> main;
+  if (candidate.runtime && l.runtime.interpreters_main.present()) {
+    main.emplace();
+    if (!memory.read_value(candidate.runtime + *l.runtime.interpreters_main, *main)) {
+      reason = "its memory cannot be read";
+      return Verdict::wrong;
+    }
+  }
   std::vector<RemoteAddress> threads;
   for (int count = 0; interpreter; ++count) {
+    if (main == interpreter.value) main.reset();
     if (!is_pointer(interpreter.value) || count == kMostInterpreters) {
       reason = fmt::format("the list of interpreters holds {:#x}", interpreter.value);
       return Verdict::wrong;
@@ -550,6 +561,10 @@ Verdict validate(const Interpreter& candidate, memory::RemoteMemory& memory, std
       }
     }
     interpreter = next;
+  }
+  if (main) {
+    reason = fmt::format("interpreters.main is {:#x}, which is not in the list of interpreters", *main);
+    return Verdict::wrong;
   }
   if (threads.empty()) {
     reason = "the interpreter has no thread state";
