@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 
-PRODUCTS = [{"number": number, "name": f"article {number}", "price": 100 + number % 900} for number in range(4000)]
+PRODUCTS = [{"number": number, "name": f"article {number}", "price": 100 + number % 900} for number in range(20_000)]
 BY_NUMBER = {product["number"]: product for product in PRODUCTS}
 PAGE = string.Template("<html><title>$name</title><h1>$name</h1><p>$price</p><pre>$basket</pre></html>")
 FIXED = "--fixed" in sys.argv

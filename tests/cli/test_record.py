@@ -258,12 +258,12 @@ def test_ctrl_c_typed_at_the_terminal_reaches_the_program_once(workdir):
 
 
 def test_the_program_can_read_from_the_terminal(workdir):
-    app = "print('ready', flush=True)\nprint(input(), flush=True)"
+    app = "print('ready', flush=True)\nprint('heard', input().upper(), flush=True)"
     recorder, master = on_a_terminal_of_its_own(["record", "-q", "-o", "a.phlox", "--", PYTHON, "-c", app])
     try:
         read_until(master, "ready")
         os.write(master, b"typed\n")
-        read_until(master, "typed\r\ntyped\r\n")
+        read_until(master, "heard TYPED")
         assert recorder.wait(timeout=30) == 0
     finally:
         recorder.kill()

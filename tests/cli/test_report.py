@@ -23,7 +23,7 @@ def recorded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recorded")
     (folder / "app.py").write_text(TWO_LOADS)
     for name, share in (("before.phlox", 0.9), ("after.phlox", 0.4)):
-        done = phlox("record", "-o", folder / name, "--", PYTHON, folder / "app.py", share)
+        done = phlox("record", "-r", "500", "--max-overhead", "off", "-o", folder / name, "--", PYTHON, folder / "app.py", share)
         assert done.returncode == 0, done.stderr
     return folder
 
