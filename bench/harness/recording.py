@@ -4,6 +4,8 @@ import sqlite3
 
 
 class Recording:
+    """rows: (start, wall, cpu, samples, stack, quality), nanoseconds, in the order they were seen."""
+
     # sample.quality
     OK, CUT, UNPROVED, DETACHED, REJECTED = range(5)
 
@@ -13,8 +15,9 @@ class Recording:
         self.meta = dict(database.execute("SELECT key, value FROM meta"))
         self.frames = dict(database.execute("SELECT id, function FROM frame"))
         self.parents = {i: (parent, frame) for i, parent, frame in database.execute("SELECT id, parent, frame FROM stack")}
-        self.rows = database.execute(
-            "SELECT start_ns, wall_ns, cpu_ns, samples, stack, quality FROM sample ORDER BY start_ns").fetchall()
+        epoch = int(self.meta.get("sample_epoch_ns", 0))  # missing: no sample was taken
+        self.rows = [(epoch + 1000 * start, wall, cpu, samples, stack, quality) for start, wall, cpu, samples, stack, quality in database.execute(
+            "SELECT start_us, wall_ns, cpu_ns, samples, stack, quality FROM sample JOIN state ON state.id = sample.state ORDER BY sample.rowid")]
         self.tally = {}
         for name, value in database.execute("SELECT name, value FROM tally"):
             self.tally[name] = self.tally.get(name, 0) + value

@@ -153,6 +153,9 @@ def shares_row(settings, version, user, rate, seconds, runs):
         truth = shares(report["truth"])
         seen = {name: sum(c for names, c in outcome.stacks.items() if name in names) for name in truth}
         total = sum(seen.values())
+        if not total:
+            row["error"] = "no sample"
+            return row
         row["runs"] += 1
         inside = True
         for name, share in truth.items():
