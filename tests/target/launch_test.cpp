@@ -168,10 +168,10 @@ TEST(Launch, the_program_has_the_mask_it_is_given_not_ours) {
   LaunchOptions options = plain();
   sigaddset(&options.signal_mask, SIGUSR2);
   // Without a child of the shell's: dash clears the mask for those.
-  auto program = LaunchedProgram::start(
-      {"sh", "-c",
-       "while read key value; do case $key in SigBlk:) echo $value " + out.redirect() + ";; esac; done </proc/$$/status"},
-      options);
+  auto program = LaunchedProgram::start({"sh", "-c",
+                                         "while read key value; do case $key in SigBlk:) echo $value " +
+                                             out.redirect() + ";; esac; done </proc/$$/status"},
+                                        options);
   ASSERT_TRUE(program && program->release());
   EXPECT_EQ(out.line(), "0000000000000800");
   program->wait();
