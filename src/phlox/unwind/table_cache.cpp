@@ -1,0 +1,87 @@
+#include "phlox/unwind/table_cache.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "phlox/base/descriptor.h"
+
+namespace phlox::unwind {
+namespace {
+
+// A table of fewer rows is built faster than its file is opened.
+constexpr size_t kWorthKeeping = 2000;
+// In the name, so that versions do not write over each other's files.
+constexpr std::string_view kSuffix = ".cfi1";
+
+bool is_build_id(std::string_view id) {
+  return id.size() >= 16 && id.size() <= 128 &&
+         id.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// Makes the folder and what lies above it, each only for the user; the last one must be the user's own.
+bool make_private_folder(const std::string& folder) {
+  for (size_t at = folder.find('/', 1); at != std::string::npos; at = folder.find('/', at + 1)) {
+    ::mkdir(folder.substr(0, at).c_str(), 0700);
+  }
+  ::mkdir(folder.c_str(), 0700);
+  struct stat status {};
+  return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
+         (status.st_mode & 022) == 0;
+}
+
+bool write_all(int fd, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string cache_folder(std::string_view xdg_cache_home, std::string_view home) {
+  if (!xdg_cache_home.empty() && xdg_cache_home.front() == '/')
+    return std::string(xdg_cache_home) + "/phlox/unwind";
+  if (!home.empty() && home.front() == '/') return std::string(home) + "/.cache/phlox/unwind";
+  return {};
+}
+
+TableCache::TableCache(std::string folder) : folder_(std::move(folder)) {
+  usable_ = !folder_.empty() && folder_.front() == '/' && make_private_folder(folder_);
+}
+
+std::unique_ptr<UnwindTable> TableCache::find(std::string_view build_id) const {
+  if (!usable_ || !is_build_id(build_id)) return nullptr;
+  const std::string path = folder_ + "/" + std::string(build_id) + std::string(kSuffix);
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0 || status.st_uid != ::geteuid()) return nullptr;
+  const auto bytes = elf::FileBytes::read(fd.get(), path);
+  return bytes ? UnwindTable::parse(bytes->bytes()) : nullptr;
+}
+
+bool TableCache::write(std::string_view build_id, const UnwindTable& table) const {
+  if (!usable_ || !is_build_id(build_id)) return false;
+  std::string temporary = folder_ + "/new-XXXXXX";
+  const Descriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));  // mode 0600
+  if (!fd) return false;
+  const std::string path = folder_ + "/" + std::string(build_id) + std::string(kSuffix);
+  if (write_all(fd.get(), table.bytes()) && ::rename(temporary.c_str(), path.c_str()) == 0) return true;
+  ::unlink(temporary.c_str());
+  return false;
+}
+
+std::unique_ptr<UnwindTable> TableCache::table_of(const elf::ElfFile& file) const {
+  const std::string build_id = file.build_id();
+  if (auto known = find(build_id); known != nullptr && known->machine() == file.machine()) return known;
+  auto table = std::make_unique<UnwindTable>(UnwindTable::build(file));
+  if (table->row_count() >= kWorthKeeping) write(build_id, *table);
+  return table;
+}
+
+}  // namespace phlox::unwind
