@@ -1,0 +1,125 @@
+// Makes a recording of so many samples and measures what reading it and saying what is in it take: the
+// promise is one second for a report of a million, and for a diff of two of them.
+//   bench_report [SAMPLES] [STACKS]     (default 1,000,000 and 20,000)
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <future>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "phlox/profile/interner.h"
+#include "phlox/recording/reader.h"
+#include "phlox/recording/writer.h"
+#include "phlox/report/diff.h"
+#include "phlox/report/report.h"
+
+using namespace phlox;
+using namespace phlox::profile;
+
+namespace {
+
+// A program of 2,000 functions in 100 files, stacks up to 60 deep, four threads of which one works; 1,000
+// looks a second.
+bool make_recording(const std::string& path, uint32_t samples, uint32_t stacks, unsigned seed) {
+  auto writer = recording::Writer::create(path);
+  if (!writer) return false;
+  Sink& sink = **writer;
+  Interner interner(sink);
+  Process process;
+  process.pid = 1;
+  process.command_line = "python3 bench.py";
+  sink.put_process(ProcessId(1), process);
+  for (uint32_t t = 1; t <= 4; ++t) {
+    Thread thread;
+    thread.process = ProcessId(1);
+    thread.tid = static_cast<int32_t>(t);
+    thread.name = "worker-" + std::to_string(t);
+    sink.put_thread(ThreadId(t), thread);
+  }
+  std::mt19937 random(1);
+  std::vector<StackId> known = {interner.stack({}, interner.frame(Frame{}))}, leaves;
+  while (interner.stacks() < stacks) {
+    Frame frame;
+    const auto function = static_cast<uint32_t>(random() % 2000);
+    frame.function = "function_" + std::to_string(function);
+    frame.qualified_name = "Class" + std::to_string(function % 50) + "." + frame.function;
+    frame.file = "/usr/lib/python3.12/package/module_" + std::to_string(function % 100) + ".py";
+    frame.first_line = static_cast<int32_t>(function * 10);
+    frame.line = frame.first_line + static_cast<int32_t>(random() % 10);
+    // Mostly beneath one of the last, which makes stacks deep.
+    const StackId parent = known[known.size() - 1 - random() % std::min<size_t>(known.size(), 40)];
+    known.push_back(interner.stack(parent, interner.frame(frame)));
+  }
+  random.seed(seed);
+  Nanoseconds now = 0;
+  for (uint32_t i = 1; i <= samples; ++i) {
+    Sample sample;
+    sample.thread = ThreadId(i % 4 + 1);
+    sample.start = now;
+    sample.wall = 900'000 + static_cast<Nanoseconds>(random() % 200'000);
+    sample.stack = known[random() % known.size()];
+    sample.cpu_state = i % 4 == 0 ? CpuState::running : CpuState::blocked;
+    sample.gil_state = i % 4 == 0 ? GilState::holds : i % 4 == 1 ? GilState::waits : GilState::none;
+    sample.cpu = i % 4 == 0 ? sample.wall : 0;
+    sample.system_call = i % 4 == 0 ? -1 : 202;
+    if (i % 4 == 3) now += sample.wall;
+    sink.put_sample(SampleId(i), sample);
+    if (i % 1000 == 0 && !sink.commit()) return false;
+  }
+  return bool((*writer)->finish());
+}
+
+double since(Nanoseconds start) {
+  return double(clock_now() - start) / 1e6;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto samples = static_cast<uint32_t>(argc > 1 ? std::atoi(argv[1]) : 1'000'000);
+  const auto stacks = static_cast<uint32_t>(argc > 2 ? std::atoi(argv[2]) : 20'000);
+  std::string folder = "/tmp/phlox-bench-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) return 1;
+  const std::string before = folder + "/before.phlox", after = folder + "/after.phlox";
+  Nanoseconds start = clock_now();
+  if (!make_recording(before, samples, stacks, 1) || !make_recording(after, samples, stacks, 2)) return 1;
+  std::printf("two recordings of %u samples, %u stacks: written in %.0f ms\n", samples, stacks, since(start));
+
+  Nanoseconds cpu = clock_now(CLOCK_PROCESS_CPUTIME_ID);
+  start = clock_now();
+  const auto profile = recording::read(before);
+  if (!profile) return 1;
+  const double read_ms = since(start);
+  start = clock_now();
+  const auto tree = build_call_tree(*profile, {});
+  const double tree_ms = since(start);
+  start = clock_now();
+  const auto report = report::make_report(*profile, {});
+  if (!report || !tree) return 1;
+  const auto text = report::report_text(*report);
+  std::printf(
+      "report: read %.0f ms, make %.0f ms (flame graph's tree instead: %.0f ms); CPU of all three %.0f ms\n",
+      read_ms, since(start), tree_ms, double(clock_now(CLOCK_PROCESS_CPUTIME_ID) - cpu) / 1e6);
+
+  cpu = clock_now(CLOCK_PROCESS_CPUTIME_ID);
+  start = clock_now();
+  auto other = std::async(std::launch::async, [&] { return recording::read(after); });
+  const auto one = recording::read(before);
+  const auto two = other.get();
+  if (!one || !two) return 1;
+  const double both_ms = since(start);
+  start = clock_now();
+  const auto diff = report::make_diff(*one, *two, {});
+  if (!diff) return 1;
+  std::printf(
+      "diff: read both side by side %.0f ms, compare %.0f ms; CPU %.0f ms; %zu of %zu functions changed\n",
+      both_ms, since(start), double(clock_now(CLOCK_PROCESS_CPUTIME_ID) - cpu) / 1e6,
+      diff->functions.size() - diff->noise, diff->functions.size());
+  ::unlink(before.c_str());
+  ::unlink(after.c_str());
+  ::rmdir(folder.c_str());
+  return 0;
+}
