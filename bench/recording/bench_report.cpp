@@ -1,9 +1,9 @@
 // Makes a recording of so many samples and measures what reading it and saying what is in it take: the
 // promise is one second for a report of a million, and for a diff of two of them.
 //   bench_report [SAMPLES] [STACKS]     (default 1,000,000 and 20,000)
+#include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <future>
 #include <random>
@@ -72,9 +72,18 @@ bool make_recording(const std::string& path, uint32_t samples, uint32_t stacks, 
   return bool((*writer)->finish());
 }
 
-double since(Nanoseconds start) {
-  return double(clock_now() - start) / 1e6;
-}
+// Wall and CPU time of a piece of work, in ms.
+class Watch {
+ public:
+  std::string text() const {
+    return fmt::format("{:.0f} ms (CPU {:.0f})", double(clock_now() - wall_) / 1e6,
+                       double(clock_now(CLOCK_PROCESS_CPUTIME_ID) - cpu_) / 1e6);
+  }
+
+ private:
+  Nanoseconds wall_ = clock_now();
+  Nanoseconds cpu_ = clock_now(CLOCK_PROCESS_CPUTIME_ID);
+};
 
 }  // namespace
 
@@ -84,40 +93,38 @@ int main(int argc, char** argv) {
   std::string folder = "/tmp/phlox-bench-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) return 1;
   const std::string before = folder + "/before.phlox", after = folder + "/after.phlox";
-  Nanoseconds start = clock_now();
-  if (!make_recording(before, samples, stacks, 1) || !make_recording(after, samples, stacks, 2)) return 1;
-  std::printf("two recordings of %u samples, %u stacks: written in %.0f ms\n", samples, stacks, since(start));
-
-  Nanoseconds cpu = clock_now(CLOCK_PROCESS_CPUTIME_ID);
-  start = clock_now();
-  const auto profile = recording::read(before);
-  if (!profile) return 1;
-  const double read_ms = since(start);
-  start = clock_now();
-  const auto tree = build_call_tree(*profile, {});
-  const double tree_ms = since(start);
-  start = clock_now();
-  const auto report = report::make_report(*profile, {});
-  if (!report || !tree) return 1;
-  const auto text = report::report_text(*report);
-  std::printf(
-      "report: read %.0f ms, make %.0f ms (flame graph's tree instead: %.0f ms); CPU of all three %.0f ms\n",
-      read_ms, since(start), tree_ms, double(clock_now(CLOCK_PROCESS_CPUTIME_ID) - cpu) / 1e6);
-
-  cpu = clock_now(CLOCK_PROCESS_CPUTIME_ID);
-  start = clock_now();
-  auto other = std::async(std::launch::async, [&] { return recording::read(after); });
-  const auto one = recording::read(before);
-  const auto two = other.get();
-  if (!one || !two) return 1;
-  const double both_ms = since(start);
-  start = clock_now();
-  const auto diff = report::make_diff(*one, *two, {});
-  if (!diff) return 1;
-  std::printf(
-      "diff: read both side by side %.0f ms, compare %.0f ms; CPU %.0f ms; %zu of %zu functions changed\n",
-      both_ms, since(start), double(clock_now(CLOCK_PROCESS_CPUTIME_ID) - cpu) / 1e6,
-      diff->functions.size() - diff->noise, diff->functions.size());
+  {
+    const Watch watch;
+    if (!make_recording(before, samples, stacks, 1) || !make_recording(after, samples, stacks, 2)) return 1;
+    fmt::print("two recordings of {} samples, {} stacks: written in {}\n", samples, stacks, watch.text());
+  }
+  {
+    const Watch reading;
+    const auto profile = recording::read(before);
+    if (!profile) return 1;
+    const std::string read = reading.text();
+    const Watch making;
+    const auto report = report::make_report(*profile, {});
+    if (!report) return 1;
+    const auto text = report::report_text(*report);
+    fmt::print("report: read {}, make {}\n", read, making.text());
+    const Watch drawing;
+    if (!build_call_tree(*profile, {})) return 1;
+    fmt::print("the flame graph's tree: {}\n", drawing.text());
+  }
+  {
+    const Watch reading;
+    auto other = std::async(std::launch::async, [&] { return recording::read(after); });
+    const auto one = recording::read(before);
+    const auto two = other.get();
+    if (!one || !two) return 1;
+    const std::string read = reading.text();
+    const Watch comparing;
+    const auto diff = report::make_diff(*one, *two, {});
+    if (!diff) return 1;
+    fmt::print("diff: read both side by side {}, compare {}; {} of {} functions changed\n", read,
+               comparing.text(), diff->functions.size() - diff->noise, diff->functions.size());
+  }
   ::unlink(before.c_str());
   ::unlink(after.c_str());
   ::rmdir(folder.c_str());

@@ -33,6 +33,13 @@ double part(Nanoseconds of, Nanoseconds whole) {
   return whole > 0 ? double(of) / double(whole) : 0;
 }
 
+struct Spread {
+  size_t operator()(uint64_t key) const {
+    key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9U;
+    return key ^ (key >> 27);
+  }
+};
+
 // Who held the GIL while `waiter` waited for it.
 struct Holder {
   ThreadId thread;
@@ -66,7 +73,7 @@ Holder holder_of(const Profile& profile, ThreadId waiter, Nanoseconds waited) {
   // By thread and by its innermost function. Holds hardly overlap, so those before a wait need no second
   // look.
   std::map<uint32_t, Nanoseconds> threads;
-  std::map<std::pair<uint32_t, uint32_t>, Nanoseconds> frames;
+  tsl::robin_map<uint64_t, Nanoseconds, Spread> frames;  // thread and frame
   size_t first = 0;
   for (const auto& [start, end] : waits) {
     while (first < holds.size() && holds[first].end <= start) ++first;
@@ -76,7 +83,7 @@ Holder holder_of(const Profile& profile, ThreadId waiter, Nanoseconds waited) {
       const profile::Sample& sample = *holds[i].sample;
       threads[sample.thread.value] += overlap;
       if (sample.stack && sample.stack.value <= profile.stacks().size())
-        frames[{sample.thread.value, profile.stack(sample.stack).frame.value}] += overlap;
+        frames[uint64_t{sample.thread.value} << 32 | profile.stack(sample.stack).frame.value] += overlap;
     }
   }
   Holder holder;
@@ -89,9 +96,12 @@ Holder holder_of(const Profile& profile, ThreadId waiter, Nanoseconds waited) {
   holder.share = part(most, waited);
   Nanoseconds most_in_frame = 0;
   for (const auto& [key, time] : frames) {
-    if (key.first != holder.thread.value || time <= most_in_frame) continue;
+    if (key >> 32 != holder.thread.value || time < most_in_frame) continue;
+    // The table has no order: of equal ones the first.
+    if (time == most_in_frame && holder.function && static_cast<uint32_t>(key) > holder.function.value)
+      continue;
     most_in_frame = time;
-    holder.function = profile::FrameId(key.second);
+    holder.function = profile::FrameId(static_cast<uint32_t>(key));
   }
   return holder;
 }

@@ -1,13 +1,23 @@
 #include "phlox/report/waits.h"
 
+#include <tsl/robin_map.h>
+#include <tsl/robin_set.h>
+
 #include <algorithm>
-#include <map>
-#include <set>
-#include <tuple>
 
 #include "phlox/report/system_calls.h"
 
 namespace phlox::report {
+namespace {
+
+struct Spread {
+  size_t operator()(uint64_t key) const {
+    key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9U;
+    return key ^ (key >> 27);
+  }
+};
+
+}  // namespace
 
 std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::Choices& choices,
                                 std::optional<profile::ThreadId> thread, size_t limit) {
@@ -17,11 +27,17 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
   const std::string_view architecture =
       machine == profile.meta().end() ? "x86_64" : std::string_view(machine->second);
 
+  // By what for, system call and frame; what is looked up for every sample is a number.
   struct Sum {
+    WaitKind kind = WaitKind::system_call;
+    int16_t system_call = -1;
+    uint32_t frame = 0;
     Nanoseconds wall = 0;
-    std::set<uint32_t> threads;
+    uint32_t threads = 0;
   };
-  std::map<std::tuple<WaitKind, int16_t, uint32_t>, Sum> sums;  // what for, frame
+  std::vector<Sum> sums;
+  tsl::robin_map<uint64_t, uint32_t, Spread> places;
+  tsl::robin_set<uint64_t, Spread> met;  // place and thread
   Nanoseconds whole = 0;
   for (const profile::Sample& sample : profile.samples()) {
     if (thread && sample.thread != *thread) continue;
@@ -44,13 +60,18 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     if (sample.stack && sample.stack.value <= profile.stacks().size())
       frame = profile.stack(sample.stack).frame.value;
     if (frame > profile.frames().size()) frame = 0;
-    Sum& sum = sums[{kind, system_call, frame}];
+    const uint64_t key =
+        uint64_t{frame} << 32 | static_cast<uint64_t>(kind) << 16 | static_cast<uint16_t>(system_call);
+    const auto [place, added] = places.try_emplace(key, static_cast<uint32_t>(sums.size()));
+    if (added) sums.push_back({kind, system_call, frame, 0, 0});
+    Sum& sum = sums[place->second];
     sum.wall += part.wall;
-    sum.threads.insert(sample.thread.value);
+    sum.threads += met.insert(uint64_t{place->second} << 32 | sample.thread.value).second;
   }
+  std::stable_sort(sums.begin(), sums.end(), [](const Sum& x, const Sum& y) { return x.wall > y.wall; });
+  if (sums.size() > limit) sums.resize(limit);
   std::vector<WaitRow> rows;
-  for (const auto& [key, sum] : sums) {
-    const auto& [kind, system_call, frame] = key;
+  for (const auto& [kind, system_call, frame, wall, threads] : sums) {
     WaitRow row;
     row.kind = kind;
     row.what = kind == WaitKind::gil   ? "the GIL"
@@ -64,14 +85,11 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     } else {
       row.name = "(no Python frames)";
     }
-    row.wall = sum.wall;
-    row.share = whole > 0 ? double(sum.wall) / double(whole) : 0;
-    row.threads = static_cast<uint32_t>(sum.threads.size());
+    row.wall = wall;
+    row.share = whole > 0 ? double(wall) / double(whole) : 0;
+    row.threads = threads;
     rows.push_back(std::move(row));
   }
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const WaitRow& a, const WaitRow& b) { return a.wall > b.wall; });
-  if (rows.size() > limit) rows.resize(limit);
   return rows;
 }
 
