@@ -172,6 +172,29 @@ TEST_P(EveryCodeRow, an_identity_ends_when_a_string_was_recycled_in_place) {
   EXPECT_FALSE(identity.holds(fake.memory())) << "another body with the same name";
 }
 
+// Free-threaded 3.14+: every thread runs a copy of the instructions of its own. Rows without copies give the
+// same answer.
+TEST_P(EveryCodeRow, a_frame_is_on_its_line_whichever_copy_of_the_instructions_it_runs) {
+  FakeInterpreter fake(GetParam());
+  const int32_t first = fake.code_at(fake.code("work")).first_line;
+  auto& thread = fake.thread().calls("work", first + 3).with_bytecode_copy(5).calls("work", first + 7);
+  const auto code = read_code(fake.layout(), fake.memory(), fake.code("work"));
+  ASSERT_TRUE(code);
+  for (const test::FakeFrame& frame : thread.stack()) {
+    if (!frame.code) continue;
+    const RemoteAddress bytecode =
+        bytecode_of_frame(fake.layout(), frame.address, frame.code, code->first_instruction, fake.memory());
+    EXPECT_EQ(code->line(instruction_offset(GetParam().traits, bytecode, frame.instruction)), frame.line);
+  }
+  if (!GetParam().frame.tlbc_index.present()) return;
+  const RemoteAddress leaf = thread.stack().front().address;
+  for (int32_t torn : {16, -1, 0x7fffffff}) {
+    fake.set(leaf, GetParam().frame.tlbc_index, torn);
+    EXPECT_FALSE(
+        bytecode_of_frame(fake.layout(), leaf, fake.code("work"), code->first_instruction, fake.memory()));
+  }
+}
+
 // Every interpreter at hand says itself what its code objects are called and which line each instruction is
 // on.
 class EveryCodeObject : public testing::TestWithParam<test::Python> {};

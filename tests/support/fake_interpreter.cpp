@@ -13,9 +13,9 @@ namespace {
 constexpr uint64_t kStart = 0x7f00'0000'0000;
 constexpr size_t kSize = size_t{1} << 30;  // reserved; pages come as they are written
 constexpr size_t kChunk = 16 * 1024;       // DATA_STACK_CHUNK_SIZE of Python/pystate.c
-constexpr size_t kCStack = 16 << 20;  // some 30,000 evaluations
-constexpr size_t kCFrameDistance = 512;  // of C stack that one evaluation takes beside its frame
-constexpr uint32_t kStackSlots = 8;      // co_stacksize
+constexpr size_t kCStack = 16 << 20;       // some 30,000 evaluations
+constexpr size_t kCFrameDistance = 512;    // of C stack that one evaluation takes beside its frame
+constexpr uint32_t kStackSlots = 8;        // co_stacksize
 
 // tp_flags of Include/object.h.
 constexpr uint64_t kLong = 1UL << 24, kTuple = 1UL << 26, kBytes = 1UL << 27, kUnicode = 1UL << 28;
@@ -339,6 +339,25 @@ void FakeInterpreter::replace_code(RemoteAddress address, const FakeCode& code) 
   fill_code(address, code);
 }
 
+RemoteAddress FakeInterpreter::bytecode(RemoteAddress code, int32_t index) {
+  constexpr uint32_t kCopies = 16;
+  const auto& fields = layout_.code;
+  const RemoteAddress own = code + *fields.code_adaptive;
+  if (index == 0 || !fields.tlbc.present() || !layout_.frame.tlbc_index.present()) return own;
+  RemoteAddress copies(memory_.get<uint64_t>(code + *fields.tlbc));
+  if (!copies) {
+    copies = memory_.allocate(8 + 8 * kCopies);
+    memory_.put_value(copies, uint64_t{kCopies});
+    memory_.put_value(copies + *layout_.tlbc_array.entries, own.value);
+    set(code, fields.tlbc, copies);
+  }
+  const RemoteAddress entry = copies + *layout_.tlbc_array.entries + 8 * static_cast<uint64_t>(index);
+  if (memory_.get<uint64_t>(entry) == 0) {
+    memory_.put_value(entry, memory_.allocate(2 * size_t{codes_.at(code).instructions}).value);
+  }
+  return RemoteAddress(memory_.get<uint64_t>(entry));
+}
+
 RemoteAddress FakeInterpreter::code(const std::string& name) {
   auto found = named_codes_.find(name);
   if (found != named_codes_.end()) return found->second;
@@ -534,6 +553,11 @@ FakeThread& FakeThread::returns() {
 
 FakeThread& FakeThread::at_line(int32_t line) {
   set_instruction(frames_.back(), line);
+  return *this;
+}
+
+FakeThread& FakeThread::with_bytecode_copy(int32_t index) {
+  bytecode_copy_ = index;
   return *this;
 }
 

@@ -106,6 +106,8 @@ class FakeThread {
   FakeThread& returns();
   // The innermost frame moves on.
   FakeThread& at_line(int32_t line);
+  // From here on its frames run copy number `index` of their instructions (free-threaded 3.14+).
+  FakeThread& with_bytecode_copy(int32_t index);
   // Objects in the innermost frame's variables.
   FakeThread& locals(std::initializer_list<RemoteAddress> values);
 
@@ -145,6 +147,7 @@ class FakeThread {
   std::vector<Evaluation> evaluations_;
   std::vector<Chunk> chunks_;
   RemoteAddress last_cframe_;
+  int32_t bytecode_copy_ = 0;
 };
 
 class FakeInterpreter {
@@ -198,6 +201,8 @@ class FakeInterpreter {
   void fill_code(RemoteAddress address, const FakeCode& code);
   RemoteAddress make_string(const std::string& utf8, bool compact);
   std::vector<std::byte> line_table(const FakeCode& code) const;
+  // Where copy number `index` of its instructions starts; made when first asked for.
+  RemoteAddress bytecode(RemoteAddress code, int32_t index);
   uint32_t end_of(std::initializer_list<python::Offset> fields) const;
 
   const python::Layout& layout_;

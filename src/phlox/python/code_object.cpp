@@ -64,7 +64,6 @@ uint32_t struct_size(const Layout& layout) {
   reach(layout.code.firstlineno, 4);
   reach(layout.code.flags, 4);
   reach(layout.code.version, 4);
-  reach(layout.code.tlbc, 8);
   reach(layout.code.code, 8);
   if (layout.code.code_adaptive.present()) reach(layout.bytes.ob_size, 8);
   return end;
@@ -176,7 +175,6 @@ Read<void> capture_code(const Layout& layout, memory::RemoteMemory& memory, Remo
   if (units > uint64_t{1} << 31) return fault(FaultKind::implausible, address);
   into.code_size = static_cast<uint32_t>(code_apart ? units : units * 2);
   into.first_instruction = code_apart ? code + *layout.bytes.ob_sval : address + *layout.code.code_adaptive;
-  into.tlbc = RemoteAddress(layout.code.tlbc.present() ? load<uint64_t>(into.bytes, *layout.code.tlbc) : 0);
   return {};
 }
 
@@ -227,19 +225,6 @@ Read<Code> read_code(const Layout& layout, memory::RemoteMemory& memory, RemoteA
   const auto captured = capture_code(layout, memory, address, capture);
   if (!captured) return tl::unexpected(captured.error());
   return decode_code(layout, capture);
-}
-
-Read<RemoteAddress> read_thread_bytecode(const Layout& layout, memory::RemoteMemory& memory,
-                                         RemoteAddress tlbc, int32_t index) {
-  if (!layout.tlbc_array.entries.present()) return fault(FaultKind::unsupported, tlbc);
-  uint64_t size = 0, entry = 0;
-  if (!is_plausible(tlbc)) return fault(FaultKind::implausible, tlbc);
-  if (!memory.read_value(tlbc + *layout.tlbc_array.size, size)) return fault(FaultKind::unreadable, tlbc);
-  if (index < 0 || static_cast<uint64_t>(index) >= size) return fault(FaultKind::implausible, tlbc);
-  const RemoteAddress place = tlbc + *layout.tlbc_array.entries + static_cast<uint64_t>(index) * 8;
-  if (!memory.read_value(place, entry)) return fault(FaultKind::unreadable, place);
-  if (!is_plausible(RemoteAddress(entry))) return fault(FaultKind::implausible, place);
-  return RemoteAddress(entry);
 }
 
 CodeIdentity::CodeIdentity(const Layout& layout, const CodeCapture& capture) {

@@ -49,7 +49,6 @@ struct CodeCapture {
   RemoteAddress type;  // ob_type: the same for every code object of a process
   RemoteAddress first_instruction;
   uint32_t code_size = 0;  // bytes of instructions
-  RemoteAddress tlbc;  // per-thread copies of the instructions (free-threaded 3.14+); none: there are none
 };
 
 // Copies the code object at `address`. What it points to must stand still meanwhile, or what comes out of
@@ -90,10 +89,32 @@ Read<Code> decode_code(const Layout& layout, const CodeCapture& capture);
 // Both at once, for whoever is in no hurry.
 Read<Code> read_code(const Layout& layout, memory::RemoteMemory& memory, RemoteAddress address);
 
-// Free-threaded builds of 3.14+ run a copy of the instructions per thread: where copy number `index`
-// (frame.tlbc_index) starts.
-Read<RemoteAddress> read_thread_bytecode(const Layout& layout, memory::RemoteMemory& memory,
-                                         RemoteAddress tlbc, int32_t index);
+// Where the instructions that a frame runs start: in the code object, or, in free-threaded builds of 3.14+,
+// in the copy of its thread (co_tlbc's entry number tlbc_index; _PyFrame_GetBytecode in
+// Include/internal/pycore_interpframe.h). None: it cannot be told. Memory as walk_frames() takes it.
+template <class Memory>
+RemoteAddress bytecode_of_frame(const Layout& layout, RemoteAddress frame, RemoteAddress code,
+                                RemoteAddress first_instruction, Memory& memory) {
+  if (!layout.frame.tlbc_index.present() || !layout.code.tlbc.present() ||
+      !layout.tlbc_array.entries.present()) {
+    return first_instruction;
+  }
+  auto word = [&memory](RemoteAddress at, auto& value) {
+    const std::byte* bytes = is_plausible(at) ? memory.find(at, sizeof value) : nullptr;
+    if (bytes != nullptr) std::memcpy(&value, bytes, sizeof value);
+    return bytes != nullptr;
+  };
+  int32_t index = 0;
+  uint64_t copies = 0, count = 0, copy = 0;
+  if (!word(frame + *layout.frame.tlbc_index, index)) return {};
+  if (index == 0) return first_instruction;  // the first entry is the code object's own
+  if (!word(code + *layout.code.tlbc, copies)) return {};
+  const RemoteAddress entries = RemoteAddress(copies) + *layout.tlbc_array.entries;
+  if (!word(entries - sizeof count, count)) return {};  // Py_ssize_t size lies before them
+  if (index < 0 || static_cast<uint64_t>(index) >= count) return {};
+  if (!word(entries + static_cast<uint64_t>(index) * 8, copy)) return {};
+  return RemoteAddress(copy);
+}
 
 // What must still lie where it lay for a cached Code to be the code object at its address. 3.12+: one range
 // of the struct, with co_version in it, unique in the life of an interpreter. Before, strings are recycled

@@ -509,7 +509,10 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
     if (entry == nullptr) return false;
     Place place;
     place.code = entry->number;
-    place.instruction = python::instruction_offset(layout_.traits, entry->first_instruction, frame.instruction);
+    const RemoteAddress bytecode =
+        python::bytecode_of_frame(layout_, frame.frame, frame.code, entry->first_instruction, snapshot_);
+    if (!bytecode) return false;
+    place.instruction = python::instruction_offset(layout_.traits, bytecode, frame.instruction);
     places_.push_back(place);
     return true;
   };
