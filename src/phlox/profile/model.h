@@ -93,7 +93,9 @@ struct Sample {
   ThreadId thread;
   Nanoseconds start = 0;      // of the stretch
   Nanoseconds wall = 0;       // its length: measured time since the look before, not the nominal interval
-  Nanoseconds cpu = 0;        // CPU time the kernel accounted to the thread in it
+  // CPU time that the kernel accounted to the thread. What a thread used before it was found blocked is charged to the stack
+  // that it is next found running with, not to its waiting.
+  Nanoseconds cpu = 0;
   uint32_t samples = 1;       // looks that saw it
   int16_t cpu_number = -1;    // where it last ran; -1: unknown
   StackId stack;              // none: no Python frame on it (thread starting or ending)

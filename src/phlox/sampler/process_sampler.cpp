@@ -348,6 +348,15 @@ void ProcessSampler::drop_dead(Nanoseconds now) {
   for (auto& slot : slots_) {
     if (slot->alive) continue;
     flush_slot(*slot);
+    if (slot->cpu_carried > 0 && slot->state.looks != 0) {
+      // Never found running again: its last stack is the best guess left.
+      LookRecord rest = slot->state;
+      rest.time = slot->last_time;
+      rest.wall = 0;
+      rest.cpu = std::exchange(slot->cpu_carried, 0);
+      rest.looks = 0;
+      push(bytes_of(rest), {});
+    }
     ThreadEndRecord record;
     record.thread = slot->index;
     record.time = now;
@@ -846,7 +855,10 @@ void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanosecon
   look.thread = slot.index;
   look.time = now;
   look.wall = now - slot.last_time;
-  look.cpu = static_cast<Nanoseconds>(stat.run_ns - slot.seen.run_ns);
+  // CPU time used since the last look was used by something that ran: a thread that is found blocked keeps it for the next stack
+  // that it is found running with, or its waiting would be charged with it.
+  slot.cpu_carried += static_cast<Nanoseconds>(stat.run_ns - slot.seen.run_ns);
+  if (!seen.blocked) look.cpu = std::exchange(slot.cpu_carried, 0);
   look.looks = 1;
   look.cpu_number = seen.cpu_number;
   look.system_call = seen.system_call;
@@ -899,7 +911,7 @@ void ProcessSampler::reject(Slot& slot, Nanoseconds now, Rejected why) {
   look.quality = Quality::rejected;
   look.rejected = why;
   if (const auto stat = slot.probe->schedstat()) {
-    look.cpu = static_cast<Nanoseconds>(stat->run_ns - slot.seen.run_ns);
+    look.cpu = std::exchange(slot.cpu_carried, 0) + static_cast<Nanoseconds>(stat->run_ns - slot.seen.run_ns);
     slot.seen = *stat;
   }
   hand_on(slot, look, false);

@@ -96,6 +96,7 @@ class ProcessSampler {
     uint32_t idle_looks = 0;
     uint64_t next_tick = 0;
     Nanoseconds last_time = 0;
+    Nanoseconds cpu_carried = 0;  // used, and not yet charged to a stack
     std::vector<Place> stack;    // root first, as last handed on
     LookRecord more;             // looks like the last one handed on, held back
     LookRecord state;            // states of the last one
