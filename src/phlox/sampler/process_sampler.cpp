@@ -450,6 +450,9 @@ std::optional<RemoteAddress> ProcessSampler::unpublished_evaluation(const std::b
   RemoteAddress previous, outer;
   if (!snapshot_.load(cframe + *layout_.cframe.previous, previous.value) || !previous) return {};
   if (!snapshot_.load(previous + *layout_.cframe.current_frame, outer.value)) return {};
+  // The outermost evaluation: nothing else to ask, so what was found stays, detached as it may be (3.12 clears a generator's
+  // `previous` while it is still current_frame).
+  if (!outer) return {};
   for (size_t i = 0; i < walk.count; ++i) {
     if (!frames_[i].entry) continue;
     const RemoteAddress before = i + 1 < walk.count ? frames_[i + 1].frame : RemoteAddress{};
