@@ -35,7 +35,7 @@ struct Places {
 [[gnu::noinline]] Places outermost() {
   Places p;
   innermost(p);
-  p.call_line = __LINE__;
+  p.call_line = __LINE__ - 1;  // of the call
   return p;
 }
 
