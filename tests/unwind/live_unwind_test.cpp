@@ -116,7 +116,7 @@ TEST_P(LiveUnwind, frames_equal_libdwfl_s_at_any_moment) {
               kStops, whole, static_cast<double>(frames) / kStops, deepest, libraries.size());
   EXPECT_EQ(equal, kStops);
   EXPECT_EQ(whole, kStops);
-  EXPECT_GE(libraries.size(), 2u);  // a standalone build has its own libraries inside
+  EXPECT_GE(libraries.size(), 1u);  // a standalone build has most libraries inside
   EXPECT_GE(deepest, 30u);
 }
 
