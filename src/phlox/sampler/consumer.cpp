@@ -157,8 +157,6 @@ void Consumer::drain(Ring& ring) {
         threads_.erase(found);
         break;
       }
-      case RecordKind::way:
-        break;
     }
   }
 }

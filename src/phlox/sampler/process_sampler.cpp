@@ -422,9 +422,8 @@ bool ProcessSampler::follow(int cpu) {
   return true;
 }
 
-GilState ProcessSampler::gil_state_of(const Slot& slot, const Domain& domain, const target::BlockedIn* in) const {
+GilState ProcessSampler::gil_state_of(const Domain& domain, const target::BlockedIn* in) const {
   if (layout_.traits.free_threaded) return GilState::not_applicable;
-  (void)slot;
   if (in != nullptr && !in->running && in->number == kFutex && domain.gil && layout_.gil_state.size.present()) {
     // take_gil() waits on the condition variable inside the GIL's own struct (Python/ceval_gil.c).
     const uint64_t futex = in->arguments[0];
@@ -641,7 +640,7 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
     }
     seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
                      : holds                      ? GilState::holds
-                                                  : gil_state_of(slot, domain, &in);
+                                                  : gil_state_of(domain, &in);
     seen.collecting = holds && collecting(domain);
     accept(slot, *after, now, seen, reading);
     return true;
@@ -781,7 +780,7 @@ void ProcessSampler::read_other(Slot& slot, Domain& domain, Nanoseconds now) {
     Seen seen;
     seen.cpu_state = CpuState::blocked;
     seen.system_call = static_cast<int16_t>(in->number);
-    seen.gil_state = gil_state_of(slot, domain, &*in);
+    seen.gil_state = gil_state_of(domain, &*in);
     seen.quality = reading.quality;
     if (after->off() && seen.quality == Quality::ok) seen.quality = Quality::unproved;
     seen.blocked = true;

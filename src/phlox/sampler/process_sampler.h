@@ -92,7 +92,6 @@ class ProcessSampler {
     bool traced = false;         // seized
     bool alive = true;
     bool done = false;           // in this turn
-    bool announced = false;
     uint32_t idle_looks = 0;
     uint64_t next_tick = 0;
     Nanoseconds last_time = 0;
@@ -149,7 +148,7 @@ class ProcessSampler {
   bool still_unmoved(Slot& slot, const target::SchedStat& since);
   int cpu_of(Slot& slot);
   bool follow(int cpu);
-  profile::GilState gil_state_of(const Slot& slot, const Domain& domain, const target::BlockedIn* in) const;
+  profile::GilState gil_state_of(const Domain& domain, const target::BlockedIn* in) const;
   bool collecting(const Domain& domain);
   void accept(Slot& slot, const target::SchedStat& now_stat, Nanoseconds now, const Seen& seen, const Reading& reading);
   void did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now);

@@ -23,7 +23,7 @@ inline constexpr uint32_t kCallersUnknown = 0xfffffffe;
 
 enum class Rejected : uint8_t { no, moved, unreadable, broken, budget };
 
-enum class RecordKind : uint32_t { look, code, thread, thread_end, way };
+enum class RecordKind : uint32_t { look, code, thread, thread_end };
 
 // One look at a thread, or several alike. Followed by `fresh` Places, root first: the stack is the first `keep` places of this
 // thread's look before, then these.

@@ -114,7 +114,6 @@ void SamplerThread::run() {
       cpu_before = cpu;
       since_measured = 0;
     }
-    numbers.follows = numbers.follows || sampler.counts().migrations > 0;
     now = clock_now();
     keep_within_budget(now, numbers, schedule);
     numbers.ticks_missed = numbers.rate_hz > 0 ? schedule.missed() : 0;

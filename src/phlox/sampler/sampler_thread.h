@@ -29,7 +29,6 @@ class SamplerThread {
     SchedulingClass scheduling = SchedulingClass::ordinary;
     bool schedstat_off = false;
     bool process_gone = false;
-    bool follows = false;            // has run on the target's CPU
   };
 
   SamplerThread(const ProcessSampler::Config& config, const Options& options, const python::Interpreter& interpreter,
