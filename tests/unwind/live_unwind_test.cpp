@@ -69,7 +69,7 @@ TEST_P(LiveUnwind, frames_equal_libdwfl_s_at_any_moment) {
   std::mt19937 random(7);
   NativeStack stack;
   std::map<std::string, int> libraries;
-  size_t equal = 0, whole = 0, frames = 0, deepest = 0;
+  size_t equal = 0, whole = 0, broken = 0, frames = 0, deepest = 0;
   constexpr size_t kStops = 120;
   for (size_t i = 0; i < kStops; ++i) {
     // Stops at moments that have nothing to do with the program's turns.
@@ -91,6 +91,14 @@ TEST_P(LiveUnwind, frames_equal_libdwfl_s_at_any_moment) {
     // libdwfl tells of the frame before the outermost one as well when that has no CFI; ours is never the
     // shorter.
     const bool same = ours == theirs;
+    // Builds rewritten by BOLT hold a few places whose CFI is wrong or missing (3.14.6's adler32_z: the rule
+    // of the early return goes on behind it). libdwfl then steps to what is no code, or guesses by rbp; we
+    // have to say that the stack is not whole, and be right up to there.
+    if (!same && stack.end != StackEnd::reached_end && ours.size() < theirs.size() &&
+        std::equal(ours.begin(), ours.end(), theirs.begin())) {
+      ++broken;
+      continue;
+    }
     equal += same;
     whole += stack.end == StackEnd::reached_end;
     frames += ours.size();
@@ -112,10 +120,11 @@ TEST_P(LiveUnwind, frames_equal_libdwfl_s_at_any_moment) {
                   static_cast<int>(stack.end), theirs.size(), text.c_str());
     }
   }
-  std::printf("%zu of %zu equal, %zu whole, %.1f frames on average, %zu at most, %zu libraries\n", equal,
-              kStops, whole, static_cast<double>(frames) / kStops, deepest, libraries.size());
-  EXPECT_EQ(equal, kStops);
-  EXPECT_EQ(whole, kStops);
+  std::printf("%zu of %zu equal, %zu whole, %zu broken, %.1f frames on average, %zu at most, %zu libraries\n",
+              equal, kStops, whole, broken, static_cast<double>(frames) / kStops, deepest, libraries.size());
+  EXPECT_EQ(equal, kStops - broken);
+  EXPECT_EQ(whole, kStops - broken);
+  EXPECT_LE(broken, 6u);
   EXPECT_GE(libraries.size(), 1u);  // a standalone build has most libraries inside
   EXPECT_GE(deepest, 30u);
 }
