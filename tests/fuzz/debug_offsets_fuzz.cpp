@@ -1,4 +1,5 @@
-// Any _Py_DebugOffsets over any row: an error, or a layout whose offsets are bounded; and any text as maps and version.
+// Any _Py_DebugOffsets over any row: an error, or a layout whose offsets are bounded; and any text as maps
+// and version.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -26,8 +27,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::memcpy(bytes.data() + 8, &version, sizeof version);
   std::memcpy(bytes.data() + 16, data, size);
   if (!apply_debug_offsets(bytes, layout)) return 0;
-  for (const Offset offset : {layout.runtime.interpreters_head, layout.thread.current_frame, layout.frame.previous,
-                              layout.gil_state.locked, layout.interpreter.gc_collecting}) {
+  for (const Offset offset :
+       {layout.runtime.interpreters_head, layout.thread.current_frame, layout.frame.previous,
+        layout.gil_state.locked, layout.interpreter.gc_collecting}) {
     if (offset.present() && *offset >= (1U << 25)) std::abort();
   }
   return 0;

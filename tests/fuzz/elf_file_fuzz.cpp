@@ -11,7 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto file = elf::ElfFile::parse(bytes, loaded_at);
     if (!file) return 0;
     size_t seen = 0;
-    file->for_each_symbol([&](const elf::Symbol& symbol) { return (seen += symbol.name.size()) < (size_t{1} << 24); });
+    file->for_each_symbol(
+        [&](const elf::Symbol& symbol) { return (seen += symbol.name.size()) < (size_t{1} << 24); });
     for (const elf::Section& section : file->sections()) {
       if (file->contents(section).size() > size) std::abort();
     }

@@ -15,9 +15,7 @@ class DebugOffsetsTest : public testing::TestWithParam<const Layout*> {
  protected:
   DebugOffsetsTest() : bytes_(test::debug_offsets_of(*GetParam())) {}
 
-  void put(size_t at, uint64_t value) {
-    std::memcpy(bytes_.data() + at, &value, sizeof value);
-  }
+  void put(size_t at, uint64_t value) { std::memcpy(bytes_.data() + at, &value, sizeof value); }
   std::vector<std::byte> bytes_;
 };
 

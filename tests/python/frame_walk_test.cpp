@@ -33,7 +33,9 @@ class FrameWalk : public testing::TestWithParam<const Layout*> {
       EXPECT_EQ(frames_[i].frame, expected[i].address) << i;
       EXPECT_EQ(frames_[i].code, expected[i].code) << i;
       EXPECT_EQ(frames_[i].entry, expected[i].entry) << i;
-      if (expected[i].code) { EXPECT_EQ(frames_[i].instruction, expected[i].instruction) << i; }
+      if (expected[i].code) {
+        EXPECT_EQ(frames_[i].instruction, expected[i].instruction) << i;
+      }
     }
   }
 

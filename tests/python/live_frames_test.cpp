@@ -86,8 +86,8 @@ TEST_P(EveryLiveFrame, are_what_the_program_says_of_itself) {
   }
   EXPECT_EQ(compared, expected.size());
   EXPECT_GT(frames, 300U);
-  // A specialised call of a class puts a shim beneath __init__ (CALL_ALLOC_AND_ENTER_INIT, 3.13+). Free-threaded
-  // 3.13 does not specialise (Python/specialize.c is off under Py_GIL_DISABLED).
+  // A specialised call of a class puts a shim beneath __init__ (CALL_ALLOC_AND_ENTER_INIT, 3.13+).
+  // Free-threaded 3.13 does not specialise (Python/specialize.c is off under Py_GIL_DISABLED).
   if (layout.traits.free_threaded) return;
   EXPECT_EQ(shims > 0, layout.major == 3 && layout.minor >= 13);
 }

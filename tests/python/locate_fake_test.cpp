@@ -18,7 +18,8 @@ target::LoadedModule loaded_as(const target::Module& module, test::ElfBuilder bu
   return {module, std::move(file), std::move(*elf), 0};
 }
 
-target::Mapping mapping(uint64_t start, uint64_t end, const std::string& path, bool writable = true, uint64_t offset = 0) {
+target::Mapping mapping(uint64_t start, uint64_t end, const std::string& path, bool writable = true,
+                        uint64_t offset = 0) {
   target::Mapping m;
   m.start = RemoteAddress(start);
   m.end = RemoteAddress(end);
@@ -37,7 +38,8 @@ class EveryRow : public testing::TestWithParam<const Layout*> {
     fake_.new_thread().calls("other");
     const Layout& row = *GetParam();
     if (row.runtime.debug_offsets.present()) {
-      fake_.memory().put(fake_.interpreter().runtime + *row.runtime.debug_offsets, test::debug_offsets_of(row));
+      fake_.memory().put(fake_.interpreter().runtime + *row.runtime.debug_offsets,
+                         test::debug_offsets_of(row));
     }
     const uint64_t end = fake_.memory().allocate(1, 4096).value;
     path_ = "/usr/lib/libpython" + std::to_string(row.major) + "." + std::to_string(row.minor) +
@@ -88,8 +90,9 @@ TEST_P(EveryRow, is_found_by_its_section_without_symbols) {
 }
 
 TEST_P(EveryRow, is_found_in_memory_alone) {
-  expect_found(locate_in(test::ElfBuilder().without_sections()),
-               GetParam()->runtime.debug_offsets.present() ? "debug-offsets cookie" : "scan of writable memory");
+  expect_found(locate_in(test::ElfBuilder().without_sections()), GetParam()->runtime.debug_offsets.present()
+                                                                     ? "debug-offsets cookie"
+                                                                     : "scan of writable memory");
 }
 
 TEST_P(EveryRow, is_not_believed_when_a_thread_state_points_elsewhere) {
@@ -103,8 +106,9 @@ TEST_P(EveryRow, is_not_believed_when_a_thread_state_points_elsewhere) {
 TEST_P(EveryRow, that_is_not_up_yet_is_said_to_be_so) {
   fake_.memory().put_value(fake_.interpreter().interpreters_head, uint64_t{0});
   const Interpreter truth = fake_.interpreter();
-  const auto found = locate_in(test::ElfBuilder().symbols(
-      {{has_runtime() ? "_PyRuntime" : "interp_head", (has_runtime() ? truth.runtime : truth.interpreters_head).value}}));
+  const auto found = locate_in(
+      test::ElfBuilder().symbols({{has_runtime() ? "_PyRuntime" : "interp_head",
+                                   (has_runtime() ? truth.runtime : truth.interpreters_head).value}}));
   ASSERT_FALSE(found.has_value());
   EXPECT_EQ(found.error().kind, ErrorKind::target_state);
 }
@@ -127,7 +131,8 @@ INSTANTIATE_TEST_SUITE_P(Locate, EveryRow, testing::ValuesIn(rows()), [](const a
 });
 
 // One program, made of nothing but names.
-Result<Interpreter> locate_program(const std::string& executable, const std::string& library, test::ElfBuilder builder = {}) {
+Result<Interpreter> locate_program(const std::string& executable, const std::string& library,
+                                   test::ElfBuilder builder = {}) {
   memory::RecordedMemory memory;
   std::vector<target::Mapping> maps = {mapping(0x400000, 0x401000, executable)};
   if (!library.empty()) maps.push_back(mapping(0x7f0000000000, 0x7f0000001000, library));
@@ -143,11 +148,13 @@ Result<Interpreter> locate_program(const std::string& executable, const std::str
 
 TEST(LocateFakeTest, other_implementations_are_refused_by_name) {
   const auto name_in = [](const Result<Interpreter>& r, const char* name) {
-    return !r && r.error().kind == ErrorKind::unsupported_python && r.error().message.find(name) != std::string::npos;
+    return !r && r.error().kind == ErrorKind::unsupported_python &&
+           r.error().message.find(name) != std::string::npos;
   };
   EXPECT_TRUE(name_in(locate_program("/opt/pypy/bin/pypy3.10", "/opt/pypy/bin/libpypy3.10-c.so"), "PyPy"));
   EXPECT_TRUE(name_in(locate_program("/usr/bin/pypy3", ""), "PyPy"));
-  EXPECT_TRUE(name_in(locate_program("/opt/graalpy/bin/graalpy", "/opt/graalpy/lib/libpythonvm.so"), "GraalPy"));
+  EXPECT_TRUE(
+      name_in(locate_program("/opt/graalpy/bin/graalpy", "/opt/graalpy/lib/libpythonvm.so"), "GraalPy"));
   EXPECT_TRUE(name_in(locate_program("/usr/bin/micropython", ""), "MicroPython"));
 }
 
@@ -196,7 +203,9 @@ TEST(LocateFakeTest, a_newer_python_is_read_through_its_own_words_with_a_warning
   const RemoteAddress runtime = fake.interpreter().runtime;
   fake.memory().put(runtime, words);
   const uint64_t end = fake.memory().allocate(1, 4096).value;
-  ProcessView view{1, "/usr/bin/python3.16", {mapping(0x7f00'0000'1000, end, "/usr/bin/python3.16")},
+  ProcessView view{1,
+                   "/usr/bin/python3.16",
+                   {mapping(0x7f00'0000'1000, end, "/usr/bin/python3.16")},
                    [&](const target::Module& m) -> Result<target::LoadedModule> {
                      return loaded_as(m, test::ElfBuilder().symbols({{"_PyRuntime", runtime.value}}));
                    },

@@ -11,7 +11,11 @@ namespace {
 
 class CodeCaches : public testing::TestWithParam<const python::Layout*> {
  protected:
-  CodeCaches() : fake_(*GetParam()), ring_(1 << 20), cache_(fake_.layout(), fake_.memory(), ring_), snapshot_(fake_.memory()) {}
+  CodeCaches()
+      : fake_(*GetParam()),
+        ring_(1 << 20),
+        cache_(fake_.layout(), fake_.memory(), ring_),
+        snapshot_(fake_.memory()) {}
   ~CodeCaches() override { names(); }
 
   uint32_t number(RemoteAddress code) {

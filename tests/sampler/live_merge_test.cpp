@@ -65,7 +65,8 @@ TEST_P(LiveMerge, every_python_frame_stands_on_the_native_frame_that_ran_it) {
     thread.resume();
     ASSERT_FALSE(threads.empty());
     const auto groups = groups_of(threads.back().frames);
-    // 3.12 publishes a CFrame before its current_frame is set (docs/decisions/0001): nothing to merge at such a stop.
+    // 3.12 publishes a CFrame before its current_frame is set (docs/decisions/0001): nothing to merge at such
+    // a stop.
     if (groups.empty()) {
       ++unread;
       continue;

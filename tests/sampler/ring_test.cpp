@@ -11,7 +11,9 @@
 namespace phlox::sampler {
 namespace {
 
-std::span<const std::byte> bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> bytes(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
 
 std::string pop(Ring& ring) {
   std::vector<std::byte> record;
@@ -48,7 +50,8 @@ TEST(Ring, one_writer_and_one_reader_lose_and_change_nothing) {
     std::vector<uint64_t> body;
     for (uint64_t i = 0; i < kRecords; ++i) {
       body.assign(random() % 20, i);
-      while (!ring.push(std::as_bytes(std::span(&i, 1)), std::as_bytes(std::span(body)))) std::this_thread::yield();
+      while (!ring.push(std::as_bytes(std::span(&i, 1)), std::as_bytes(std::span(body))))
+        std::this_thread::yield();
     }
   });
   std::vector<std::byte> record;

@@ -10,7 +10,9 @@ namespace phlox::test {
 
 std::vector<std::byte> debug_offsets_of(const python::Layout& row) {
   std::vector<std::byte> bytes;
-  const auto put = [&bytes](size_t at, uint64_t value) { std::memcpy(bytes.data() + at, &value, sizeof value); };
+  const auto put = [&bytes](size_t at, uint64_t value) {
+    std::memcpy(bytes.data() + at, &value, sizeof value);
+  };
   const uint64_t gil = *row.interpreter.gil;
   // CPython counts the fields of the GIL from the interpreter. gc and gc.collecting add up to gc_collecting.
 #define SIZE(n) bytes.resize(n);

@@ -30,7 +30,9 @@ using ImageAddress = Address<struct ImageTag>;
 
 // User addresses of x86-64 and aarch64 end below 2^47 (2^48 on aarch64 with 48-bit VA; 2^56 with five-level
 // paging only when asked for by a hint, which CPython's allocators never do).
-constexpr bool is_plausible(RemoteAddress a) { return a.value >= 4096 && a.value < (uint64_t{1} << 48); }
+constexpr bool is_plausible(RemoteAddress a) {
+  return a.value >= 4096 && a.value < (uint64_t{1} << 48);
+}
 
 }  // namespace phlox
 

@@ -1,5 +1,6 @@
-// Failing to start is rare and deserves words: an Error says what failed, why, with the numbers, and what to do
-// next. (Failing to read a running target is normal and is a small value of its own: see memory/remote_memory.h.)
+// Failing to start is rare and deserves words: an Error says what failed, why, with the numbers, and what to
+// do next. (Failing to read a running target is normal and is a small value of its own: see
+// memory/remote_memory.h.)
 #pragma once
 
 #include <string>

@@ -20,7 +20,9 @@ constexpr size_t kMaxSections = 65536;
 constexpr uint64_t kPage = 4096;
 
 // offset + size lies inside `limit` bytes.
-bool inside(uint64_t offset, uint64_t size, uint64_t limit) { return offset <= limit && size <= limit - offset; }
+bool inside(uint64_t offset, uint64_t size, uint64_t limit) {
+  return offset <= limit && size <= limit - offset;
+}
 
 template <class T>
 bool read_at(std::span<const std::byte> bytes, uint64_t offset, T& value) {
@@ -56,7 +58,8 @@ Result<ElfFile> ElfFile::parse(std::span<const std::byte> bytes, uint64_t loaded
         !read_at(bytes, header.e_phoff + i * header.e_phentsize, p)) {
       return fail(ErrorKind::input, "program headers lie outside the ELF file");
     }
-    file.segments_.push_back({p.p_type, p.p_flags, p.p_offset, ImageAddress(p.p_vaddr), p.p_filesz, p.p_memsz});
+    file.segments_.push_back(
+        {p.p_type, p.p_flags, p.p_offset, ImageAddress(p.p_vaddr), p.p_filesz, p.p_memsz});
   }
   // Section headers are a convenience: a file stripped of them, or with damaged ones, still has its segments.
   const size_t sections = std::min<size_t>(header.e_shnum, kMaxSections);
@@ -87,7 +90,8 @@ Result<ElfFile> ElfFile::parse(std::span<const std::byte> bytes, uint64_t loaded
 }
 
 const Section* ElfFile::find_section(std::string_view name) const {
-  const auto found = std::find_if(sections_.begin(), sections_.end(), [&](const Section& s) { return s.name == name; });
+  const auto found =
+      std::find_if(sections_.begin(), sections_.end(), [&](const Section& s) { return s.name == name; });
   return found == sections_.end() ? nullptr : &*found;
 }
 
@@ -136,7 +140,8 @@ void ElfFile::for_each_symbol(const std::function<bool(const Symbol&)>& visit) c
 }
 
 void ElfFile::for_each_dynamic_symbol(const std::function<bool(const Symbol&)>& visit) const {
-  const auto dynamic = std::find_if(segments_.begin(), segments_.end(), [](const Segment& s) { return s.type == PT_DYNAMIC; });
+  const auto dynamic =
+      std::find_if(segments_.begin(), segments_.end(), [](const Segment& s) { return s.type == PT_DYNAMIC; });
   if (dynamic == segments_.end()) return;
   uint64_t symbols = 0, strings = 0, strings_size = 0;
   // By address, not by file offset: an image out of memory may have moved (patchelf) but its addresses hold.
@@ -161,7 +166,8 @@ void ElfFile::for_each_dynamic_symbol(const std::function<bool(const Symbol&)>& 
     symbols -= loaded_at_;
     strings -= loaded_at_;
   }
-  // Nothing says how many symbols there are but a hash table; every linker puts the strings right behind them.
+  // Nothing says how many symbols there are but a hash table; every linker puts the strings right behind
+  // them.
   if (strings <= symbols) return;
   visit_table(at(ImageAddress(symbols), strings - symbols), at(ImageAddress(strings), strings_size), visit);
 }
@@ -205,11 +211,14 @@ ImageAddress ElfFile::first_load() const {
 
 Result<FileBytes> FileBytes::read(int fd, std::string_view name) {
   struct stat status {};
-  if (::fstat(fd, &status) != 0) return fail(ErrorKind::input, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
+  if (::fstat(fd, &status) != 0)
+    return fail(ErrorKind::input, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
   FileBytes file;
-  if (!S_ISREG(status.st_mode) || status.st_size == 0) return fail(ErrorKind::input, fmt::format("{} is not a file with contents", name));
+  if (!S_ISREG(status.st_mode) || status.st_size == 0)
+    return fail(ErrorKind::input, fmt::format("{} is not a file with contents", name));
   void* data = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
-  if (data == MAP_FAILED) return fail(ErrorKind::input, fmt::format("cannot map {}: {}", name, std::strerror(errno)));
+  if (data == MAP_FAILED)
+    return fail(ErrorKind::input, fmt::format("cannot map {}: {}", name, std::strerror(errno)));
   file.data_ = static_cast<const std::byte*>(data);
   file.size_ = static_cast<size_t>(status.st_size);
   return file;

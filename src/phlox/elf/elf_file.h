@@ -1,5 +1,6 @@
-// What an ELF file says: segments, sections, symbols, build-id. Works on bytes (a mapped file or a test's array), opens
-// no process. Every offset is checked against the bytes; counts are capped. Only 64-bit little-endian files; others are named.
+// What an ELF file says: segments, sections, symbols, build-id. Works on bytes (a mapped file or a test's
+// array), opens no process. Every offset is checked against the bytes; counts are capped. Only 64-bit
+// little-endian files; others are named.
 #pragma once
 
 #include <cstddef>
@@ -60,15 +61,17 @@ class ElfFile {
   // The file's bytes at an image address, as far as they are in the file.
   std::span<const std::byte> at(ImageAddress address, uint64_t size) const;
 
-  // Defined symbols of .symtab and .dynsym, in file order, until the visitor says false. Without section headers (an
-  // image copied out of memory, a file stripped of them) the dynamic segment leads to the dynamic ones.
+  // Defined symbols of .symtab and .dynsym, in file order, until the visitor says false. Without section
+  // headers (an image copied out of memory, a file stripped of them) the dynamic segment leads to the dynamic
+  // ones.
   void for_each_symbol(const std::function<bool(const Symbol&)>& visit) const;
   std::optional<Symbol> find_symbol(std::string_view name) const;
   bool has_symbol_table() const { return find_section(".symtab") != nullptr; }
 
   // Of the note NT_GNU_BUILD_ID, lower-case hex; empty: none.
   std::string build_id() const;
-  // The image address of the first PT_LOAD, rounded down to a page: what the mapping at file offset 0 starts with.
+  // The image address of the first PT_LOAD, rounded down to a page: what the mapping at file offset 0 starts
+  // with.
   ImageAddress first_load() const;
 
  private:

@@ -49,7 +49,8 @@ size_t ProcessMemory::read_file(std::span<const Range> ranges) {
   }
   size_t whole = 0;
   for (const Range& range : ranges) {
-    const ssize_t got = ::pread(file_.get(), range.into.data(), range.into.size(), static_cast<off_t>(range.address.value));
+    const ssize_t got =
+        ::pread(file_.get(), range.into.data(), range.into.size(), static_cast<off_t>(range.address.value));
     if (got < 0) last_error_ = errno;
     if (got != static_cast<ssize_t>(range.into.size())) return whole;
     ++whole;

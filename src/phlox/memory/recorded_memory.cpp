@@ -27,7 +27,8 @@ Result<RecordedMemory> RecordedMemory::parse(std::string_view text) {
     };
     uint64_t address = 0;
     const auto [stop, error] = std::from_chars(words.data(), words.data() + words.size(), address, 16);
-    if (error != std::errc{} || stop == words.data() + words.size() || *stop != ' ') return wrong("no address");
+    if (error != std::errc{} || stop == words.data() + words.size() || *stop != ' ')
+      return wrong("no address");
     const std::string_view hex = words.substr(static_cast<size_t>(stop - words.data()) + 1);
     if (hex.size() % 2 != 0) return wrong("half a byte");
     if (hex.size() / 2 > UINT64_MAX - address) return wrong("beyond the last address");
@@ -71,7 +72,8 @@ void RecordedMemory::add(RemoteAddress address, std::span<const std::byte> bytes
     end = std::max(end, last->first + last->second.size());
   }
   std::vector<std::byte> joined(end - start);
-  for (auto it = first; it != last; ++it) std::copy(it->second.begin(), it->second.end(), joined.begin() + (it->first - start));
+  for (auto it = first; it != last; ++it)
+    std::copy(it->second.begin(), it->second.end(), joined.begin() + (it->first - start));
   std::copy(bytes.begin(), bytes.end(), joined.begin() + (address.value - start));
   blocks_.erase(first, last);
   blocks_.emplace(start, std::move(joined));

@@ -1,5 +1,6 @@
-// Memory that was copied before: for replaying, in a test, what a real process held. Also writes such a copy down
-// while it is made (MemoryRecorder). The text form is one line a block: address in hexadecimal, a blank, its bytes.
+// Memory that was copied before: for replaying, in a test, what a real process held. Also writes such a copy
+// down while it is made (MemoryRecorder). The text form is one line a block: address in hexadecimal, a blank,
+// its bytes.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// The model: what was seen, interned. A row here is a row of the recording (docs/recording.md); `recording` writes
-// and reads it, `exporters` and `report` turn it into files and text, none of them sees a process.
+// The model: what was seen, interned. A row here is a row of the recording (docs/recording.md); `recording`
+// writes and reads it, `exporters` and `report` turn it into files and text, none of them sees a process.
 // Times are nanoseconds; start and end are CLOCK_MONOTONIC of the recording host.
 #pragma once
 
@@ -27,8 +27,8 @@ struct Process {
   std::string command_line;    // arguments joined by one space
   std::string python_version;  // "3.12.1"; empty: no Python in it
   std::string python_build;    // "default", "debug", "free-threaded", ...
-  std::string found_by;        // which strategy found the interpreter: "symbol _PyRuntime in libpython3.12.so.1.0"
-  std::string way_of_reading;  // "same CPU (real time)", "same CPU (ordinary class)", "ptrace stop", "hands off (unverified)"
+  std::string found_by;  // which strategy found the interpreter: "symbol _PyRuntime in libpython3.12.so.1.0"
+  std::string way_of_reading;  // "same CPU (real time)", "ptrace stop", "hands off (unverified)", ...
   Nanoseconds start = 0;       // when it was first seen
   Nanoseconds end = 0;         // 0: still running when last seen
   std::string how_ended;       // "exit 0", "signal 9", "exec", "recording ended", ""
@@ -36,13 +36,13 @@ struct Process {
 
 struct Thread {
   ProcessId process;
-  int32_t tid = 0;              // kernel thread id; 0: unknown (a Python thread without one before 3.11)
-  uint64_t python_id = 0;       // threading.get_ident(); 0: not a Python thread
-  int64_t interpreter = 0;      // PyInterpreterState.id
-  std::string name;             // threading's name; empty: not known
-  std::string kernel_name;      // comm
-  Nanoseconds start = 0;        // first seen
-  Nanoseconds end = 0;          // 0: still there when last seen
+  int32_t tid = 0;          // kernel thread id; 0: unknown (a Python thread without one before 3.11)
+  uint64_t python_id = 0;   // threading.get_ident(); 0: not a Python thread
+  int64_t interpreter = 0;  // PyInterpreterState.id
+  std::string name;         // threading's name; empty: not known
+  std::string kernel_name;  // comm
+  Nanoseconds start = 0;    // first seen
+  Nanoseconds end = 0;      // 0: still there when last seen
 };
 
 struct Module {
@@ -55,11 +55,11 @@ enum class FrameKind : uint8_t { python = 0, native = 1, kernel = 2, marker = 3 
 
 struct Frame {
   FrameKind kind = FrameKind::python;
-  std::string function;        // co_name; a marker's own text: "(… 19,744 frames left out …)"
-  std::string qualified_name;  // co_qualname; equal to function where Python has none
-  std::string file;            // co_filename as Python has it
-  int32_t first_line = 0;      // co_firstlineno; 0: none
-  int32_t line = 0;            // the line that ran; 0: none
+  std::string function;            // co_name; a marker's own text: "(… 19,744 frames left out …)"
+  std::string qualified_name;      // co_qualname; equal to function where Python has none
+  std::string file;                // co_filename as Python has it
+  int32_t first_line = 0;          // co_firstlineno; 0: none
+  int32_t line = 0;                // the line that ran; 0: none
   std::optional<ModuleId> module;  // native
   uint64_t address = 0;            // native: ImageAddress
   std::optional<FrameId> inlined_in;
@@ -76,7 +76,8 @@ struct Stack {
 
 // What the kernel did with the thread.
 enum class CpuState : uint8_t { unknown = 0, running = 1, runnable = 2, blocked = 3 };
-// What it had to do with its interpreter's GIL. not_applicable: a free-threaded build, or not a Python thread.
+// What it had to do with its interpreter's GIL. not_applicable: a free-threaded build, or not a Python
+// thread.
 enum class GilState : uint8_t { unknown = 0, none = 1, holds = 2, waits = 3, not_applicable = 4 };
 
 // How good a stack is. Only `ok` and `cut` carry a whole claim; `rejected` carries time without a stack.
@@ -91,18 +92,18 @@ enum class Quality : uint8_t {
 // One thread over one stretch of time in which stack and states stayed the same at every look.
 struct Sample {
   ThreadId thread;
-  Nanoseconds start = 0;      // of the stretch
-  Nanoseconds wall = 0;       // its length: measured time since the look before, not the nominal interval
-  // CPU time that the kernel accounted to the thread. What a thread used before it was found blocked is charged to the stack
-  // that it is next found running with, not to its waiting.
+  Nanoseconds start = 0;  // of the stretch
+  Nanoseconds wall = 0;   // its length: measured time since the look before, not the nominal interval
+  // CPU time that the kernel accounted to the thread. What a thread used before it was found blocked is
+  // charged to the stack that it is next found running with, not to its waiting.
   Nanoseconds cpu = 0;
-  uint32_t samples = 1;       // looks that saw it
-  int16_t cpu_number = -1;    // where it last ran; -1: unknown
-  StackId stack;              // none: no Python frame on it (thread starting or ending)
+  uint32_t samples = 1;     // looks that saw it
+  int16_t cpu_number = -1;  // where it last ran; -1: unknown
+  StackId stack;            // none: no Python frame on it (thread starting or ending)
   CpuState cpu_state = CpuState::unknown;
   GilState gil_state = GilState::unknown;
-  bool collecting = false;    // the cyclic garbage collector ran
-  int16_t system_call = -1;   // blocked: in which system call (number of the target's architecture)
+  bool collecting = false;   // the cyclic garbage collector ran
+  int16_t system_call = -1;  // blocked: in which system call (number of the target's architecture)
   Quality quality = Quality::ok;
 };
 

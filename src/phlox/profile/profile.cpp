@@ -3,7 +3,8 @@
 namespace phlox::profile {
 namespace {
 
-// Ids count up from 1, so a row is replaced or appended; one from outside that leaves a gap gets empty rows before it.
+// Ids count up from 1, so a row is replaced or appended; one from outside that leaves a gap gets empty rows
+// before it.
 template <class Row, class RowId>
 void put(std::vector<Row>& rows, RowId id, const Row& row) {
   if (id.value == 0) return;
@@ -13,14 +14,30 @@ void put(std::vector<Row>& rows, RowId id, const Row& row) {
 
 }  // namespace
 
-void Profile::put_meta(std::string_view key, std::string_view value) { meta_.insert_or_assign(std::string(key), std::string(value)); }
-void Profile::put_process(ProcessId id, const Process& process) { put(processes_, id, process); }
-void Profile::put_thread(ThreadId id, const Thread& thread) { put(threads_, id, thread); }
-void Profile::put_module(ModuleId id, const Module& module) { put(modules_, id, module); }
-void Profile::put_frame(FrameId id, const Frame& frame) { put(frames_, id, frame); }
-void Profile::put_stack(StackId id, const Stack& stack) { put(stacks_, id, stack); }
-void Profile::put_sample(SampleId id, const Sample& sample) { put(samples_, id, sample); }
-void Profile::put_event(const Event& event) { events_.push_back(event); }
+void Profile::put_meta(std::string_view key, std::string_view value) {
+  meta_.insert_or_assign(std::string(key), std::string(value));
+}
+void Profile::put_process(ProcessId id, const Process& process) {
+  put(processes_, id, process);
+}
+void Profile::put_thread(ThreadId id, const Thread& thread) {
+  put(threads_, id, thread);
+}
+void Profile::put_module(ModuleId id, const Module& module) {
+  put(modules_, id, module);
+}
+void Profile::put_frame(FrameId id, const Frame& frame) {
+  put(frames_, id, frame);
+}
+void Profile::put_stack(StackId id, const Stack& stack) {
+  put(stacks_, id, stack);
+}
+void Profile::put_sample(SampleId id, const Sample& sample) {
+  put(samples_, id, sample);
+}
+void Profile::put_event(const Event& event) {
+  events_.push_back(event);
+}
 
 void Profile::put_tally(const Tally& tally) {
   for (Tally& row : tallies_) {

@@ -1,5 +1,6 @@
-// A recording in memory: every row of the model, by id. Filled by recording::read (or, in tests and for `dump`,
-// straight from the sampler, since it is a Sink). Rows are kept in vectors: id.value - 1 is the index.
+// A recording in memory: every row of the model, by id. Filled by recording::read (or, in tests and for
+// `dump`, straight from the sampler, since it is a Sink). Rows are kept in vectors: id.value - 1 is the
+// index.
 #pragma once
 
 #include <map>

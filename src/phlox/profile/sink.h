@@ -1,6 +1,6 @@
-// Where new rows go. The sampler's consumer interns what it saw and tells a Sink about each new row once, in an order
-// in which nothing refers to a row that was not told before. The recording's writer is a Sink; so is the Profile in memory.
-// One thread calls it. Never blocks on the target.
+// Where new rows go. The sampler's consumer interns what it saw and tells a Sink about each new row once, in
+// an order in which nothing refers to a row that was not told before. The recording's writer is a Sink; so is
+// the Profile in memory. One thread calls it. Never blocks on the target.
 #pragma once
 
 #include <string_view>
@@ -14,7 +14,8 @@ class Sink {
  public:
   virtual ~Sink() = default;
 
-  // Ids are given by the caller, counting up from 1 for each kind. put_* of an id seen before replaces that row.
+  // Ids are given by the caller, counting up from 1 for each kind. put_* of an id seen before replaces that
+  // row.
   virtual void put_meta(std::string_view key, std::string_view value) = 0;
   virtual void put_process(ProcessId id, const Process& process) = 0;
   virtual void put_thread(ThreadId id, const Thread& thread) = 0;

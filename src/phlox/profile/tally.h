@@ -6,19 +6,19 @@
 
 namespace phlox::profile::tally {
 
-inline constexpr std::string_view kSamples = "samples";              // threads looked at, "did not run" included
-inline constexpr std::string_view kTicks = "ticks";                  // times the sampler looked at the process
-inline constexpr std::string_view kTicksMissed = "ticks_missed";     // scheduled, but too late to be taken
-inline constexpr std::string_view kRetried = "retried";              // further attempts at the same sample
-inline constexpr std::string_view kDetached = "detached";            // chain without base
-inline constexpr std::string_view kCut = "cut";                      // stack with a part left out
+inline constexpr std::string_view kSamples = "samples";           // threads looked at, "did not run" included
+inline constexpr std::string_view kTicks = "ticks";               // times the sampler looked at the process
+inline constexpr std::string_view kTicksMissed = "ticks_missed";  // scheduled, but too late to be taken
+inline constexpr std::string_view kRetried = "retried";           // further attempts at the same sample
+inline constexpr std::string_view kDetached = "detached";         // chain without base
+inline constexpr std::string_view kCut = "cut";                   // stack with a part left out
 inline constexpr std::string_view kUnproved = "unproved";
-inline constexpr std::string_view kRejectedMoved = "rejected_moved";            // ran while it was read, every attempt
+inline constexpr std::string_view kRejectedMoved = "rejected_moved";  // ran while it was read, every attempt
 inline constexpr std::string_view kRejectedUnreadable = "rejected_unreadable";  // memory that cannot be read
 inline constexpr std::string_view kRejectedBroken = "rejected_broken";          // a chain that makes no sense
 inline constexpr std::string_view kRejectedBudget = "rejected_budget";          // the turn's time was up
-inline constexpr std::string_view kLost = "lost";                    // looks that could not be taken over in time
-inline constexpr std::string_view kTargetTime = "target_time_ns";    // taken from the target's CPUs, wake-ups included
+inline constexpr std::string_view kLost = "lost";  // looks that could not be taken over in time
+inline constexpr std::string_view kTargetTime = "target_time_ns";  // taken from its CPUs, wake-ups included
 inline constexpr std::string_view kRecorderTime = "recorder_cpu_ns";  // CPU time of the whole recorder
 inline constexpr std::string_view kAskedRate = "asked_rate_mhz";      // looks a second asked for, times 1000
 inline constexpr std::string_view kElapsed = "elapsed_ns";

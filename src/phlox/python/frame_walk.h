@@ -1,5 +1,6 @@
-// The walk along one thread's Python frames, over bytes that were copied before. Pure: asks a Memory for bytes by
-// address, knows no process, allocates nothing. The same loop serves every version: rows and traits say the rest.
+// The walk along one thread's Python frames, over bytes that were copied before. Pure: asks a Memory for
+// bytes by address, knows no process, allocates nothing. The same loop serves every version: rows and traits
+// say the rest.
 //
 // Memory must offer   const std::byte* find(RemoteAddress address, size_t size)
 // which gives the bytes, fetching them when they were not foreseen, or nullptr when they cannot be had.
@@ -14,8 +15,9 @@
 
 namespace phlox::python {
 
-// One frame as it lies in memory, leaf first. Entry frames (one C local per evaluation of the interpreter loop,
-// from 3.12 on) are kept: code is none and entry is set; they are anchors for native frames, not Python frames.
+// One frame as it lies in memory, leaf first. Entry frames (one C local per evaluation of the interpreter
+// loop, from 3.12 on) are kept: code is none and entry is set; they are anchors for native frames, not Python
+// frames.
 struct RawFrame {
   RemoteAddress frame;
   RemoteAddress code;
@@ -60,7 +62,8 @@ RemoteAddress top_frame(const Layout& layout, const std::byte* thread, Memory& m
     case FrameAnchor::cframe: {
       const RemoteAddress cframe(detail::load<uint64_t>(thread + *layout.thread.cframe));
       if (!cframe) return {};
-      const std::byte* bytes = is_plausible(cframe) ? memory.find(cframe + *layout.cframe.current_frame, 8) : nullptr;
+      const std::byte* bytes =
+          is_plausible(cframe) ? memory.find(cframe + *layout.cframe.current_frame, 8) : nullptr;
       if (bytes == nullptr) {
         unreadable = true;
         return {};
@@ -124,8 +127,9 @@ WalkResult walk_frames(const Layout& layout, RemoteAddress top, Memory& memory, 
     uint64_t executable = detail::load<uint64_t>(bytes + *offsets.executable);
     if (layout.traits.tagged_executable) executable &= ~uint64_t{3};
     frame.code = RemoteAddress(executable);
-    frame.instruction = objects ? static_cast<uint64_t>(int64_t{detail::load<int32_t>(bytes + *offsets.instr)})
-                                : detail::load<uint64_t>(bytes + *offsets.instr);
+    frame.instruction = objects
+                            ? static_cast<uint64_t>(int64_t{detail::load<int32_t>(bytes + *offsets.instr)})
+                            : detail::load<uint64_t>(bytes + *offsets.instr);
     frame.entry = false;
     if (has_entry_frames) {
       frame.entry = detail::load<uint8_t>(bytes + *offsets.owner) >= layout.traits.owner.entry;
@@ -133,7 +137,8 @@ WalkResult walk_frames(const Layout& layout, RemoteAddress top, Memory& memory, 
       base = frame.entry;
     } else if (has_is_entry) {
       frame.entry = detail::load<uint8_t>(bytes + *offsets.is_entry) != 0;
-      base = frame.entry && (!has_owner || detail::load<uint8_t>(bytes + *offsets.owner) == layout.traits.owner.thread);
+      base = frame.entry &&
+             (!has_owner || detail::load<uint8_t>(bytes + *offsets.owner) == layout.traits.owner.thread);
     }
     runs_python = runs_python || frame.code;
     at = RemoteAddress(detail::load<uint64_t>(bytes + *offsets.previous));

@@ -11,17 +11,19 @@
 namespace phlox::python {
 
 struct Interpreter {
-  Layout layout;                    // the row, with _Py_DebugOffsets laid over it where the target has them
+  Layout layout;  // the row, with _Py_DebugOffsets laid over it where the target has them
   uint8_t major = 0, minor = 0, micro = 0;
-  std::string version;              // "3.12.1", "3.15.0a2"
-  std::string build;                // "default", "debug", "free-threaded", "free-threaded debug"
-  std::string found_by;             // "symbol _PyRuntime in libpython3.12.so.1.0"
-  std::string warning;              // e.g. a pre-release read through _Py_DebugOffsets; empty: none
-  RemoteAddress runtime;            // _PyRuntime; none before 3.7
-  // The word that holds the first PyInterpreterState*: runtime + interpreters_head, or the symbol interp_head.
+  std::string version;    // "3.12.1", "3.15.0a2"
+  std::string build;      // "default", "debug", "free-threaded", "free-threaded debug"
+  std::string found_by;   // "symbol _PyRuntime in libpython3.12.so.1.0"
+  std::string warning;    // e.g. a pre-release read through _Py_DebugOffsets; empty: none
+  RemoteAddress runtime;  // _PyRuntime; none before 3.7
+  // The word that holds the first PyInterpreterState*: runtime + interpreters_head, or the symbol
+  // interp_head.
   RemoteAddress interpreters_head;
-  RemoteAddress tstate_current;     // the word that holds the GIL holder's PyThreadState* (<= 3.11); none after
-  RemoteAddress gil;                // struct _gil_runtime_state in _PyRuntime (3.7-3.11); none: per interpreter, or not known
+  RemoteAddress tstate_current;  // the word that holds the GIL holder's PyThreadState* (<= 3.11); none after
+  RemoteAddress
+      gil;  // struct _gil_runtime_state in _PyRuntime (3.7-3.11); none: per interpreter, or not known
 };
 
 }  // namespace phlox::python

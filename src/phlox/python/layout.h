@@ -1,9 +1,10 @@
-// Where CPython's fields sit: one Layout is one row of the version table (layout_table.cpp), or such a row with
-// the words that the target's own _Py_DebugOffsets states laid over it (3.13+). Code asks for a field or a trait,
-// never for a version. "Absent" is a value of its own, not 0.
+// Where CPython's fields sit: one Layout is one row of the version table (layout_table.cpp), or such a row
+// with the words that the target's own _Py_DebugOffsets states laid over it (3.13+). Code asks for a field or
+// a trait, never for a version. "Absent" is a value of its own, not 0.
 //
 // Field names are CPython's. Sources: Include/internal/pycore_{runtime,interp,frame,gil,ceval_state}.h,
-// Include/cpython/{pystate,code,unicodeobject,dictobject,frameobject}.h of each version; read off by tools/layouts.
+// Include/cpython/{pystate,code,unicodeobject,dictobject,frameobject}.h of each version; read off by
+// tools/layouts.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +27,9 @@ class Offset {
   uint32_t value_ = kAbsent;
 };
 
-// Every struct and its fields, written once: the table, tools/layouts, the overlay of _Py_DebugOffsets, the checks and
-// the printing loop over this list. S(struct) opens a struct, F(field) is a field in it.
-// "size" is sizeof(struct). A path within a struct is written with '_' ("ceval_gil" is interp.ceval.gil).
+// Every struct and its fields, written once: the table, tools/layouts, the overlay of _Py_DebugOffsets, the
+// checks and the printing loop over this list. S(struct) opens a struct, F(field) is a field in it. "size" is
+// sizeof(struct). A path within a struct is written with '_' ("ceval_gil" is interp.ceval.gil).
 // clang-format off
 #define PHLOX_LAYOUT_FIELDS(S, F)                                                                              \
   /* _PyRuntimeState. gil: the inline struct of 3.7-3.11 (ceval.gil). tstate_current: gilstate.tstate_current */ \
@@ -108,21 +109,23 @@ enum class GilPlace : uint8_t {
   interpreter,  // 3.12+: one an interpreter, by pointer
 };
 
-// Where an instance of a class with Py_TPFLAGS_MANAGED_DICT keeps its attributes (Include/internal/pycore_object.h).
+// Where an instance of a class with Py_TPFLAGS_MANAGED_DICT keeps its attributes
+// (Include/internal/pycore_object.h).
 enum class ManagedDict : uint8_t {
-  none,          // no such instances: tp_dictoffset says where the dict is (<= 3.10)
-  two_words,     // values at -4 words, dict at -3 words, one of them NULL (3.11)
-  tagged,        // one word at -3: values with the low bit set, or the dict (3.12)
-  inline_values, // dict at -3 words (-1 when free-threaded) or NULL; values behind its fixed part (3.13+)
+  none,           // no such instances: tp_dictoffset says where the dict is (<= 3.10)
+  two_words,      // values at -4 words, dict at -3 words, one of them NULL (3.11)
+  tagged,         // one word at -3: values with the low bit set, or the dict (3.12)
+  inline_values,  // dict at -3 words (-1 when free-threaded) or NULL; values behind its fixed part (3.13+)
 };
 
-// frame.owner's values differ per version. What the walk asks: is this the entry frame of one evaluation of the
-// interpreter loop (a C local, no code), and is this frame a generator's?
+// frame.owner's values differ per version. What the walk asks: is this the entry frame of one evaluation of
+// the interpreter loop (a C local, no code), and is this frame a generator's?
 struct OwnerTraits {
   uint8_t thread = 0;
   uint8_t generator = 1;
   uint8_t frame_object = 2;
-  uint8_t entry = 255;  // owner >= entry: an entry/base frame without code of its own (3 from 3.12 on); 255: none
+  // owner >= entry: an entry/base frame without code of its own (3 from 3.12 on); 255: none
+  uint8_t entry = 255;
 };
 
 struct Traits {
@@ -133,13 +136,14 @@ struct Traits {
   GilPlace gil = GilPlace::interpreter;
   OwnerTraits owner;
   ManagedDict managed_dict = ManagedDict::inline_values;
-  uint8_t unicode_kind_shift = 2;   // bit of state.kind: 8 in free-threaded builds of 3.14+, where `interned` is a byte
-  bool tagged_executable = false;   // f_executable is a _PyStackRef: clear the two low bits (3.14+)
-  bool has_data_stack = true;       // frames in _PyStackChunk (3.11+)
-  bool free_threaded = false;       // no GIL unless enabled at run time
+  // bit of state.kind: 8 in free-threaded builds of 3.14+, where `interned` is a byte
+  uint8_t unicode_kind_shift = 2;
+  bool tagged_executable = false;  // f_executable is a _PyStackRef: clear the two low bits (3.14+)
+  bool has_data_stack = true;      // frames in _PyStackChunk (3.11+)
+  bool free_threaded = false;      // no GIL unless enabled at run time
   bool debug = false;
-  bool python2 = false;             // str is bytes
-  bool interpreter_frames = true;   // _PyInterpreterFrame (3.11+), else PyFrameObject
+  bool python2 = false;            // str is bytes
+  bool interpreter_frames = true;  // _PyInterpreterFrame (3.11+), else PyFrameObject
 };
 
 struct Layout {
@@ -147,7 +151,9 @@ struct Layout {
   uint8_t major = 3;
   uint8_t minor = 0;
   Traits traits;
+// clang-format off
 #define PHLOX_STRUCT(s) }; struct s##_fields {
+// clang-format on
 #define PHLOX_FIELD(f) Offset f;
   struct first_fields {
     PHLOX_LAYOUT_FIELDS(PHLOX_STRUCT, PHLOX_FIELD)

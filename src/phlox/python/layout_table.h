@@ -1,5 +1,5 @@
-// The version table: one row a version and build, read off that version's headers by tools/layouts. The only file
-// that knows what a version number means; everybody else asks a Layout for a field or a trait.
+// The version table: one row a version and build, read off that version's headers by tools/layouts. The only
+// file that knows what a version number means; everybody else asks a Layout for a field or a trait.
 #pragma once
 
 #include <cstdint>

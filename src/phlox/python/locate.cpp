@@ -63,9 +63,9 @@ struct Search {
   std::optional<Version> version;  // none: only what states its own (3.13+) can be read
   std::vector<Build> builds;       // that may be: most likely first
   memory::RemoteMemory& memory;
-  std::string reason;       // why the last strategy brought nothing
-  std::string unsupported;  // a version that no row covers
-  bool not_up = false;      // the place was found, but no interpreter is up there yet
+  std::string reason;        // why the last strategy brought nothing
+  std::string unsupported;   // a version that no row covers
+  bool not_up = false;       // the place was found, but no interpreter is up there yet
   bool place_known = false;  // the file itself says where _PyRuntime or interp_head lies
 };
 
@@ -439,7 +439,8 @@ Outcome examine(const ProcessView& view, const Module& module, bool insist, std:
   if (!insist && !loaded->elf.find_symbol("_PyRuntime") && !loaded->elf.find_symbol("_PyThreadState_Current"))
     return out;
   if (!looks_like_python(*loaded)) return out;
-  Search search{view, *loaded, version_of(view, *loaded), builds_of(*loaded), view.memory, {}, {}, false, false};
+  Search search{view,  *loaded, version_of(view, *loaded), builds_of(*loaded), view.memory, {}, {},
+                false, false};
   out.python = search.version.has_value() || loaded->elf.find_symbol("_PyRuntime").has_value();
   if (loaded->elf.find_symbol("_Py_PrintReferences")) {
     // Py_TRACE_REFS puts two pointers in front of every object; --with-pydebug implied it before 3.8.
@@ -456,8 +457,8 @@ Outcome examine(const ProcessView& view, const Module& module, bool insist, std:
     }
     note(strategy.name, search.reason);
     if (search.not_up || !search.unsupported.empty()) break;
-    // The place is certain, so what lies there is an interpreter that is still being made. A scan would come across a half-made
-    // copy of its pointers and believe it.
+    // The place is certain, so what lies there is an interpreter that is still being made. A scan would come
+    // across a half-made copy of its pointers and believe it.
     if (search.place_known) {
       search.not_up = true;
       break;
@@ -524,8 +525,8 @@ Verdict validate(const Interpreter& candidate, memory::RemoteMemory& memory, std
     reason = "no interpreter is up";
     return Verdict::not_up;
   }
-  // The main interpreter is the oldest of the list. Without this a thread state can pass for an interpreter and the
-  // other way round: in 3.11 each has the pointer to the other at byte 16.
+  // The main interpreter is the oldest of the list. Without this a thread state can pass for an interpreter
+  // and the other way round: in 3.11 each has the pointer to the other at byte 16.
   std::optional<uint64_t> main;
   if (candidate.runtime && l.runtime.interpreters_main.present()) {
     main.emplace();

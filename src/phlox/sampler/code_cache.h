@@ -1,5 +1,6 @@
-// Which code object lies at an address: resolved once, and proved at every look to be the same one still, because
-// addresses are used again (78 % of looks at a program that makes functions met one). Sampler thread only.
+// Which code object lies at an address: resolved once, and proved at every look to be the same one still,
+// because addresses are used again (78 % of looks at a program that makes functions met one). Sampler thread
+// only.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ namespace phlox::sampler {
 class CodeCache {
  public:
   struct Entry {
-    uint32_t number = 0;       // of the code object among all that were met, from 1
-    uint64_t proved_at = 0;    // look
+    uint32_t number = 0;     // of the code object among all that were met, from 1
+    uint64_t proved_at = 0;  // look
     RemoteAddress first_instruction;
     python::CodeIdentity identity;
   };

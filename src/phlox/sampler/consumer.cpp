@@ -16,20 +16,29 @@ Record record_at(const std::vector<std::byte>& bytes) {
 
 std::string_view describe(Rejected why) {
   switch (why) {
-    case Rejected::moved: return "(rejected: the thread ran while it was read)";
-    case Rejected::unreadable: return "(rejected: memory that cannot be read)";
-    case Rejected::broken: return "(rejected: frames that make no sense)";
-    case Rejected::budget: return "(rejected: the turn's time was up)";
-    case Rejected::no: break;
+    case Rejected::moved:
+      return "(rejected: the thread ran while it was read)";
+    case Rejected::unreadable:
+      return "(rejected: memory that cannot be read)";
+    case Rejected::broken:
+      return "(rejected: frames that make no sense)";
+    case Rejected::budget:
+      return "(rejected: the turn's time was up)";
+    case Rejected::no:
+      break;
   }
   return "";
 }
 
 }  // namespace
 
-Consumer::Consumer(const python::Layout& layout, profile::ProcessId process, profile::Sink& sink, Identities& identities,
-                   NameThread name_thread)
-    : layout_(layout), process_(process), sink_(sink), identities_(identities), name_thread_(std::move(name_thread)) {}
+Consumer::Consumer(const python::Layout& layout, profile::ProcessId process, profile::Sink& sink,
+                   Identities& identities, NameThread name_thread)
+    : layout_(layout),
+      process_(process),
+      sink_(sink),
+      identities_(identities),
+      name_thread_(std::move(name_thread)) {}
 
 profile::FrameId Consumer::marker(std::string text) {
   profile::Frame frame;
@@ -41,11 +50,13 @@ profile::FrameId Consumer::marker(std::string text) {
 
 profile::FrameId Consumer::frame_of(Place place) {
   if (place.code == kFramesLeftOut) {
-    return marker(place.instruction > 0 ? fmt::format("({} frames left out)", place.instruction) : "(more frames left out)");
+    return marker(place.instruction > 0 ? fmt::format("({} frames left out)", place.instruction)
+                                        : "(more frames left out)");
   }
   if (place.code == kCallersUnknown) return marker("(callers unknown: a generator between two states)");
   const auto found = codes_.find(place.code);
-  if (found == codes_.end() || found->second.code == nullptr) return marker("(a code object that cannot be read)");
+  if (found == codes_.end() || found->second.code == nullptr)
+    return marker("(a code object that cannot be read)");
   KnownCode& known = found->second;
   const auto [at, fresh] = known.frames.try_emplace(place.instruction);
   if (fresh && !known.code->shim) {
@@ -111,7 +122,8 @@ void Consumer::drain(Ring& ring) {
         const std::unique_ptr<python::CodeCapture> capture(static_cast<python::CodeCapture*>(record.capture));
         if (record.retired != 0) codes_.erase(record.retired);
         auto code = python::decode_code(layout_, *capture);
-        codes_[record.code] = KnownCode{code ? std::make_unique<python::Code>(std::move(*code)) : nullptr, {}};
+        codes_[record.code] =
+            KnownCode{code ? std::make_unique<python::Code>(std::move(*code)) : nullptr, {}};
         break;
       }
       case RecordKind::thread: {

@@ -1,5 +1,6 @@
-// The other end of the ring: turns records into interned rows and hands them to a Sink. Runs at leisure, in a thread of
-// the ordinary class; decodes code objects and line tables, keeps each thread's stack, and knows no process.
+// The other end of the ring: turns records into interned rows and hands them to a Sink. Runs at leisure, in a
+// thread of the ordinary class; decodes code objects and line tables, keeps each thread's stack, and knows no
+// process.
 #pragma once
 
 #include <cstddef>
@@ -32,10 +33,11 @@ class Consumer {
   // Names a new thread as far as it can be named by now (Thread::kernel_name, name).
   using NameThread = std::function<void(profile::Thread&)>;
 
-  Consumer(const python::Layout& layout, profile::ProcessId process, profile::Sink& sink, Identities& identities,
-           NameThread name_thread);
+  Consumer(const python::Layout& layout, profile::ProcessId process, profile::Sink& sink,
+           Identities& identities, NameThread name_thread);
 
-  // Takes everything out of the ring. Stretches that still grow are in Identities::stretches: flush() them before a commit.
+  // Takes everything out of the ring. Stretches that still grow are in Identities::stretches: flush() them
+  // before a commit.
   void drain(Ring& ring);
 
   struct LiveThread {

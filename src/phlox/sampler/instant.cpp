@@ -49,7 +49,8 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
         FrameLocals of_frame;
         of_frame.thread = profile::ThreadId(thread);
         of_frame.depth = depth++;
-        if (auto variables = python::read_locals(layout, program.memory, frame.frame, frame.code, options.limits)) {
+        if (auto variables =
+                python::read_locals(layout, program.memory, frame.frame, frame.code, options.limits)) {
           of_frame.variables = std::move(*variables);
         }
         rows.push_back(std::move(of_frame));

@@ -1,5 +1,6 @@
-// One look at a process, for `dump`: the same turn, proof and consumer as a recording, once. Everything goes to a Sink.
-// Stays in the ordinary scheduling class, so that reading variables never holds a CPU against anybody.
+// One look at a process, for `dump`: the same turn, proof and consumer as a recording, once. Everything goes
+// to a Sink. Stays in the ordinary scheduling class, so that reading variables never holds a CPU against
+// anybody.
 #pragma once
 
 #include <sys/types.h>

@@ -56,7 +56,8 @@ Image image_of(pid_t pid) {
 }
 
 std::string Program::description() const {
-  return fmt::format("CPython {} ({}), found by {}", interpreter.version, interpreter.build, interpreter.found_by);
+  return fmt::format("CPython {} ({}), found by {}", interpreter.version, interpreter.build,
+                     interpreter.found_by);
 }
 
 profile::Process Program::process_row() const {
@@ -98,12 +99,15 @@ Result<Descriptor> watch(pid_t pid) {
   Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (pidfd) return pidfd;
   if (errno == ESRCH || errno == EINVAL) {
-    return fail(ErrorKind::no_such_process, fmt::format("no process with id {}", pid), "list Python processes with: pgrep -a python");
+    return fail(ErrorKind::no_such_process, fmt::format("no process with id {}", pid),
+                "list Python processes with: pgrep -a python");
   }
-  return fail(ErrorKind::system, fmt::format("cannot watch process {}: {} (pidfd_open)", pid, std::strerror(errno)));
+  return fail(ErrorKind::system,
+              fmt::format("cannot watch process {}: {} (pidfd_open)", pid, std::strerror(errno)));
 }
 
-Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd, bool patient, const std::atomic<bool>& stop) {
+Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd, bool patient,
+                                              const std::atomic<bool>& stop) {
   Nanoseconds pause = kFirstPause;
   const Nanoseconds start = clock_now();
   for (;;) {
@@ -112,17 +116,21 @@ Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd
     if (found) {
       auto program = std::make_unique<Program>(pid, std::move(*found));
       program->image = image;
-      if (const auto offset = target::find_rseq_offset(pid)) program->rseq_cpu_offset = *offset + 4;  // struct rseq: cpu_id
+      if (const auto offset = target::find_rseq_offset(pid))
+        program->rseq_cpu_offset = *offset + 4;  // struct rseq: cpu_id
       return program;
     }
     pollfd poll{pidfd.get(), POLLIN, 0};
     const bool gone = ::poll(&poll, 1, 0) > 0;
-    const bool may_come = found.error().kind == ErrorKind::not_python || found.error().kind == ErrorKind::target_state;
+    const bool may_come =
+        found.error().kind == ErrorKind::not_python || found.error().kind == ErrorKind::target_state;
     // Somebody else's program may just be starting, or caught between two states.
-    const bool briefly = found.error().kind == ErrorKind::target_state && clock_now() - start < kBrieflyPatient;
+    const bool briefly =
+        found.error().kind == ErrorKind::target_state && clock_now() - start < kBrieflyPatient;
     if (!(patient || briefly) || gone || !may_come || stop.load(std::memory_order_relaxed)) {
       if (gone) {
-        return fail(ErrorKind::target_gone, fmt::format("process {} ended before a Python was running in it", pid),
+        return fail(ErrorKind::target_gone,
+                    fmt::format("process {} ended before a Python was running in it", pid),
                     "is the command a Python program? phlox record -- python3 app.py");
       }
       return fail(found);

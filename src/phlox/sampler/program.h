@@ -1,5 +1,5 @@
-// One program of a process: from where its interpreter is up until it ends or calls execve. What the recorder and a single look
-// share: finding it, describing it, naming its threads.
+// One program of a process: from where its interpreter is up until it ends or calls execve. What the recorder
+// and a single look share: finding it, describing it, naming its threads.
 #pragma once
 
 #include <sys/types.h>
@@ -18,8 +18,8 @@
 
 namespace phlox::sampler {
 
-// What tells one program image from the next in the same process: execve gives a new stack (its start is random) and often a
-// new executable.
+// What tells one program image from the next in the same process: execve gives a new stack (its start is
+// random) and often a new executable.
 struct Image {
   std::string executable;
   uint64_t start_stack = 0;
@@ -28,7 +28,8 @@ struct Image {
 Image image_of(pid_t pid);
 
 struct Program {
-  Program(pid_t process, python::Interpreter found) : pid(process), memory(process), interpreter(std::move(found)) {}
+  Program(pid_t process, python::Interpreter found)
+      : pid(process), memory(process), interpreter(std::move(found)) {}
 
   std::string description() const;
   profile::Process process_row() const;
@@ -45,9 +46,10 @@ struct Program {
 // A descriptor that becomes readable when the process ends.
 Result<Descriptor> watch(pid_t pid);
 
-// The program that runs in the process now. `patient`: its interpreter may still be coming up; waits for it, the end of the process, or
-// `stop`.
-Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd, bool patient, const std::atomic<bool>& stop);
+// The program that runs in the process now. `patient`: its interpreter may still be coming up; waits for it,
+// the end of the process, or `stop`.
+Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd, bool patient,
+                                              const std::atomic<bool>& stop);
 
 // Meta of the machine and the clock.
 void put_host(profile::Sink& sink, Nanoseconds start);

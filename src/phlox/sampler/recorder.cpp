@@ -40,19 +40,20 @@ class LiveRecorder : public Recorder {
   Outcome run(profile::Sink& sink, const std::atomic<bool>& stop,
               const std::function<void(const Progress&)>& progress) override;
 
-  std::string description() const override {
-    return program_->description();
-  }
+  std::string description() const override { return program_->description(); }
 
  private:
   enum class ProgramEnd { stopped, duration, gone, exec, sink_failed };
 
-  ProgramEnd record(profile::Sink& sink, Identities& identities, profile::ProcessId process, const std::atomic<bool>& stop,
-                    const std::function<void(const Progress&)>& progress, Outcome& outcome);
-  void put_process(profile::Sink& sink, profile::ProcessId id, Nanoseconds end, const std::string& how, const std::string& way);
+  ProgramEnd record(profile::Sink& sink, Identities& identities, profile::ProcessId process,
+                    const std::atomic<bool>& stop, const std::function<void(const Progress&)>& progress,
+                    Outcome& outcome);
+  void put_process(profile::Sink& sink, profile::ProcessId id, Nanoseconds end, const std::string& how,
+                   const std::string& way);
   bool gone(int timeout_ms) const;
   std::string how_it_ended() const;
-  void put_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& numbers, const Progress& base) const;
+  void put_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& numbers,
+                   const Progress& base) const;
 
   pid_t pid_;
   Options options_;
@@ -72,22 +73,25 @@ bool LiveRecorder::gone(int timeout_ms) const {
 std::string LiveRecorder::how_it_ended() const {
   siginfo_t info{};
   // Only a child tells; it stays to be reaped by whoever started it.
-  if (::waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+  if (::waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+      info.si_pid != 0) {
     if (info.si_code == CLD_EXITED) return fmt::format("exit {}", info.si_status);
-    return fmt::format("signal {} (SIG{})", info.si_status, ::sigabbrev_np(info.si_status) ? ::sigabbrev_np(info.si_status) : "?");
+    return fmt::format("signal {} (SIG{})", info.si_status,
+                       ::sigabbrev_np(info.si_status) ? ::sigabbrev_np(info.si_status) : "?");
   }
   return "ended";
 }
 
-void LiveRecorder::put_process(profile::Sink& sink, profile::ProcessId id, Nanoseconds end, const std::string& how,
-                               const std::string& way) {
+void LiveRecorder::put_process(profile::Sink& sink, profile::ProcessId id, Nanoseconds end,
+                               const std::string& how, const std::string& way) {
   process_row_.end = end;
   process_row_.how_ended = how;
   process_row_.way_of_reading = way;
   sink.put_process(id, process_row_);
 }
 
-void LiveRecorder::put_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now, const Progress& before) const {
+void LiveRecorder::put_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now,
+                               const Progress& before) const {
   const auto put = [&](std::string_view name, auto value, auto base) {
     sink.put_tally({process, std::string(name), static_cast<int64_t>(value - base)});
   };
@@ -109,9 +113,10 @@ void LiveRecorder::put_tallies(profile::Sink& sink, profile::ProcessId process, 
   sink.put_tally({{}, std::string(tally::kElapsed), now.elapsed});
 }
 
-LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& identities, profile::ProcessId process,
-                                              const std::atomic<bool>& stop,
-                                              const std::function<void(const Progress&)>& progress, Outcome& outcome) {
+LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& identities,
+                                              profile::ProcessId process, const std::atomic<bool>& stop,
+                                              const std::function<void(const Progress&)>& progress,
+                                              Outcome& outcome) {
   Ring ring(kRingBytes);
   const python::Interpreter& interpreter = program_->interpreter;
   Consumer consumer(interpreter.layout, process, sink, identities, [this](profile::Thread& thread) {
@@ -146,7 +151,8 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
     now.lost += c.lost;
     now.target_time += numbers.target_time;
     now.asked_rate_hz = options_.rate_hz;
-    now.rate_hz = now.elapsed > 0 ? static_cast<double>(now.ticks) * 1e9 / static_cast<double>(now.elapsed) : 0;
+    now.rate_hz =
+        now.elapsed > 0 ? static_cast<double>(now.ticks) * 1e9 / static_cast<double>(now.elapsed) : 0;
     now.way = describe_way(numbers);
     now.recorder_cpu = clock_now(CLOCK_PROCESS_CPUTIME_ID) - cpu_start_;
     return now;
@@ -237,7 +243,9 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
   identities.stretches.flush();
   done_ = total();
   put_tallies(sink, process, done_, before);
-  const std::string how = end == ProgramEnd::gone ? how_it_ended() : end == ProgramEnd::exec ? "exec" : "recording ended";
+  const std::string how = end == ProgramEnd::gone   ? how_it_ended()
+                          : end == ProgramEnd::exec ? "exec"
+                                                    : "recording ended";
   if (end == ProgramEnd::gone) outcome.how_target_ended = how;
   put_process(sink, process, clock_now(), how, done_.way);
   return end;
@@ -311,7 +319,8 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
 
 }  // namespace
 
-Result<std::unique_ptr<Recorder>> Recorder::attach(pid_t pid, const Options& options, const std::atomic<bool>& stop) {
+Result<std::unique_ptr<Recorder>> Recorder::attach(pid_t pid, const Options& options,
+                                                   const std::atomic<bool>& stop) {
   auto pidfd = watch(pid);
   if (!pidfd) return fail(pidfd);
   // Descriptors are kept open for each thread: take what the hard limit grants.

@@ -1,5 +1,5 @@
-// Records one process: finds its interpreter, starts the sampler thread and the consumer, hands everything to a Sink.
-// Used by cli. Prints nothing, ends nothing; the target goes on running whatever happens here.
+// Records one process: finds its interpreter, starts the sampler thread and the consumer, hands everything to
+// a Sink. Used by cli. Prints nothing, ends nothing; the target goes on running whatever happens here.
 #pragma once
 
 #include <sys/types.h>
@@ -24,28 +24,30 @@ struct Options {
   std::optional<Nanoseconds> duration;         // none: until stopped or the target ends
   std::optional<double> max_overhead_percent;  // of one CPU, taken from the target; none: no budget
   Way way = Way::automatic;
-  bool isolated_cpus = false;                  // may run on isolated and nohz_full CPUs too
-  bool launched = false;                       // the program was started for us: wait for its interpreter to come up
-  std::string command_line;                    // of phlox, for meta
-  std::string command;                         // of the target, for meta
+  bool isolated_cpus = false;  // may run on isolated and nohz_full CPUs too
+  bool launched = false;       // the program was started for us: wait for its interpreter to come up
+  std::string command_line;    // of phlox, for meta
+  std::string command;         // of the target, for meta
 };
 
 // Running numbers; also what the last line says.
 struct Progress {
   Nanoseconds elapsed = 0;
-  uint64_t ticks = 0;         // times looked at the process
+  uint64_t ticks = 0;  // times looked at the process
   uint64_t ticks_missed = 0;
-  uint64_t samples = 0;       // threads looked at
+  uint64_t samples = 0;  // threads looked at
   uint64_t retried = 0;
   uint64_t rejected_moved = 0, rejected_unreadable = 0, rejected_broken = 0, rejected_budget = 0;
   uint64_t detached = 0, cut = 0, unproved = 0;
-  uint64_t lost = 0;          // looks the consumer could not take in time
+  uint64_t lost = 0;  // looks the consumer could not take in time
   double asked_rate_hz = 0;
-  double rate_hz = 0;         // achieved
-  std::string way;            // "same CPU (real time)", ...
+  double rate_hz = 0;  // achieved
+  std::string way;     // "same CPU (real time)", ...
   Nanoseconds target_time = 0;
   Nanoseconds recorder_cpu = 0;
-  uint64_t rejected() const { return rejected_moved + rejected_unreadable + rejected_broken + rejected_budget; }
+  uint64_t rejected() const {
+    return rejected_moved + rejected_unreadable + rejected_broken + rejected_budget;
+  }
 };
 
 enum class Ended { stopped, duration, target_ended, sink_failed };
@@ -60,12 +62,14 @@ struct Outcome {
 
 class Recorder {
  public:
-  // Finds the process and its interpreter. `launched`: waits until the interpreter is up, the process ends, or `stop`.
-  static Result<std::unique_ptr<Recorder>> attach(pid_t pid, const Options& options, const std::atomic<bool>& stop);
+  // Finds the process and its interpreter. `launched`: waits until the interpreter is up, the process ends,
+  // or `stop`.
+  static Result<std::unique_ptr<Recorder>> attach(pid_t pid, const Options& options,
+                                                  const std::atomic<bool>& stop);
   virtual ~Recorder() = default;
 
-  // Records until `stop`, the duration, or the end of the target. Calls `progress` about ten times a second, from
-  // the calling thread, which is also the one that calls the sink.
+  // Records until `stop`, the duration, or the end of the target. Calls `progress` about ten times a second,
+  // from the calling thread, which is also the one that calls the sink.
   virtual Outcome run(profile::Sink& sink, const std::atomic<bool>& stop,
                       const std::function<void(const Progress&)>& progress) = 0;
 

@@ -25,8 +25,8 @@ enum class Rejected : uint8_t { no, moved, unreadable, broken, budget };
 
 enum class RecordKind : uint32_t { look, code, thread, thread_end };
 
-// One look at a thread, or several alike. Followed by `fresh` Places, root first: the stack is the first `keep` places of this
-// thread's look before, then these.
+// One look at a thread, or several alike. Followed by `fresh` Places, root first: the stack is the first
+// `keep` places of this thread's look before, then these.
 struct LookRecord {
   RecordKind kind = RecordKind::look;
   uint32_t thread = 0;
@@ -45,7 +45,8 @@ struct LookRecord {
   bool collecting = false;
 };
 
-// A code object met for the first time (or another one at an address met before). The consumer owns `capture`.
+// A code object met for the first time (or another one at an address met before). The consumer owns
+// `capture`.
 struct CodeRecord {
   RecordKind kind = RecordKind::code;
   uint32_t code = 0;

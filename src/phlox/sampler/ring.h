@@ -1,5 +1,5 @@
-// From the sampler thread to the consumer: a bounded queue of records for one writer and one reader that never
-// blocks and never allocates. A record that does not fit is refused, and the writer counts it as lost.
+// From the sampler thread to the consumer: a bounded queue of records for one writer and one reader that
+// never blocks and never allocates. A record that does not fit is refused, and the writer counts it as lost.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// The scheduling class of the sampler thread, and the rules of a real-time thread (docs/decisions/0001). Touches only
-// the calling thread, and the process's limit on real-time CPU.
+// The scheduling class of the sampler thread, and the rules of a real-time thread (docs/decisions/0001).
+// Touches only the calling thread, and the process's limit on real-time CPU.
 #pragma once
 
 #include <string_view>

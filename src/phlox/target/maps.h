@@ -36,14 +36,15 @@ struct Module {
   std::string path;  // as the target sees it
   uint64_t device = 0, inode = 0;
   bool deleted = false;
-  RemoteAddress start;             // of the first mapping
-  std::vector<Mapping> mappings;   // with the .bss that lies behind the file's last one
+  RemoteAddress start;            // of the first mapping
+  std::vector<Mapping> mappings;  // with the .bss that lies behind the file's last one
 };
 std::vector<Module> modules_of(const std::vector<Mapping>& maps);
 
-// The file behind a mapping, whatever the target's mount namespace or root: /proc/PID/map_files first (the very inode,
-// deleted ones too; asks for CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE), then the path beneath /proc/PID/root, then (a plain chroot, whose
-// maps show the host's path) the path as it stands, each only when device and inode agree.
+// The file behind a mapping, whatever the target's mount namespace or root: /proc/PID/map_files first (the
+// very inode, deleted ones too; asks for CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE), then the path beneath
+// /proc/PID/root, then (a plain chroot, whose maps show the host's path) the path as it stands, each only
+// when device and inode agree.
 Result<Descriptor> open_module(pid_t pid, const Module& module);
 
 // The module's file, mapped and parsed, with its load bias.
@@ -56,8 +57,8 @@ struct LoadedModule {
   RemoteAddress remote(ImageAddress a) const { return RemoteAddress(a.value + bias); }
 };
 Result<LoadedModule> load_module(pid_t pid, const Module& module);
-// The same out of the process's memory, for a file that cannot be opened any more (deleted, replaced, another user's):
-// segments and dynamic symbols, no sections. Also what the vdso is read with.
+// The same out of the process's memory, for a file that cannot be opened any more (deleted, replaced, another
+// user's): segments and dynamic symbols, no sections. Also what the vdso is read with.
 Result<LoadedModule> load_from_memory(memory::RemoteMemory& memory, const Module& module);
 
 }  // namespace phlox::target

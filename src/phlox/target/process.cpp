@@ -17,7 +17,8 @@ ProcessFacts read_process(pid_t pid) {
   const ssize_t size = ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), link, sizeof link);
   if (size > 0) facts.executable.assign(link, static_cast<size_t>(size));
   constexpr std::string_view kDeleted = " (deleted)";
-  if (facts.executable.ends_with(kDeleted)) facts.executable.resize(facts.executable.size() - kDeleted.size());
+  if (facts.executable.ends_with(kDeleted))
+    facts.executable.resize(facts.executable.size() - kDeleted.size());
   if (auto text = read_text(fmt::format("/proc/{}/cmdline", pid))) {
     while (!text->empty() && text->back() == '\0') text->pop_back();
     for (char& c : *text) {
@@ -49,7 +50,9 @@ std::optional<int64_t> find_rseq_offset(pid_t pid) {
     if (!offset || !length) continue;
     int64_t value = 0;
     uint32_t bytes = 0;
-    if (!memory.read_value(loaded->remote(offset->address), value) || !memory.read_value(loaded->remote(length->address), bytes)) continue;
+    if (!memory.read_value(loaded->remote(offset->address), value) ||
+        !memory.read_value(loaded->remote(length->address), bytes))
+      continue;
     if (bytes == 0 || value < -65536 || value > 65536) return {};  // 0: not registered (GLIBC_TUNABLES)
     return value;
   }

@@ -16,8 +16,8 @@ struct ProcessFacts {
 };
 ProcessFacts read_process(pid_t pid);
 
-// Where the target's C library keeps struct rseq, from a thread's pointer (pthread_self()): the value of __rseq_offset
-// (glibc 2.35+, in ld.so). none: no such library, or registration is off.
+// Where the target's C library keeps struct rseq, from a thread's pointer (pthread_self()): the value of
+// __rseq_offset (glibc 2.35+, in ld.so). none: no such library, or registration is off.
 std::optional<int64_t> find_rseq_offset(pid_t pid);
 
 }  // namespace phlox::target

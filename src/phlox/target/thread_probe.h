@@ -1,6 +1,6 @@
-// What the kernel says of one thread of a target, cheaply and often: descriptors of its /proc files are kept open.
-// Costs measured on Linux 6.18: schedstat 0.8 us, syscall 1.0 us (running) or 1.7 us (blocked), stat 2.8 us.
-// Reads only; decides nothing.
+// What the kernel says of one thread of a target, cheaply and often: descriptors of its /proc files are kept
+// open. Costs measured on Linux 6.18: schedstat 0.8 us, syscall 1.0 us (running) or 1.7 us (blocked),
+// stat 2.8 us. Reads only; decides nothing.
 #pragma once
 
 #include <sys/types.h>
@@ -14,8 +14,9 @@
 
 namespace phlox::target {
 
-// /proc/PID/task/TID/schedstat (Documentation/scheduler/sched-stats.rst): time on a CPU, time waiting for one, times
-// scheduled in. A running thread's run_ns moves only with the scheduler's tick; once it is off the CPU it is exact.
+// /proc/PID/task/TID/schedstat (Documentation/scheduler/sched-stats.rst): time on a CPU, time waiting for
+// one, times scheduled in. A running thread's run_ns moves only with the scheduler's tick; once it is off the
+// CPU it is exact.
 struct SchedStat {
   uint64_t run_ns = 0;
   uint64_t wait_ns = 0;
@@ -23,12 +24,15 @@ struct SchedStat {
   // Everything zero although the thread lives: the kernel was built without CONFIG_SCHED_INFO.
   bool off() const { return run_ns == 0 && count == 0; }
   // Whether a thread that was off the CPU when `a` was read was never on it until `b` was.
-  friend bool unmoved(const SchedStat& a, const SchedStat& b) { return a.run_ns == b.run_ns && a.count == b.count; }
+  friend bool unmoved(const SchedStat& a, const SchedStat& b) {
+    return a.run_ns == b.run_ns && a.count == b.count;
+  }
 };
 std::optional<SchedStat> parse_schedstat(std::string_view text);
 
-// /proc/PID/task/TID/syscall (fs/proc/base.c: proc_pid_syscall): "running" for a thread that runs or is runnable; else the
-// number (-1: blocked outside a system call, a page fault), six arguments, stack pointer and instruction pointer.
+// /proc/PID/task/TID/syscall (fs/proc/base.c: proc_pid_syscall): "running" for a thread that runs or is
+// runnable; else the number (-1: blocked outside a system call, a page fault), six arguments, stack pointer
+// and instruction pointer.
 struct BlockedIn {
   bool running = true;
   int64_t number = -1;
@@ -38,7 +42,8 @@ struct BlockedIn {
 };
 std::optional<BlockedIn> parse_syscall(std::string_view text);
 
-// Field 3 (state) and 39 (CPU last executed on) of /proc/PID/task/TID/stat; the name before them may hold anything.
+// Field 3 (state) and 39 (CPU last executed on) of /proc/PID/task/TID/stat; the name before them may hold
+// anything.
 struct ThreadStat {
   char state = '?';
   int cpu = -1;
