@@ -18,7 +18,6 @@
 #include "phlox/cli/values.h"
 #include "phlox/exporters/registry.h"
 #include "phlox/profile/quality.h"
-#include "phlox/profile/tally.h"
 #include "phlox/recording/reader.h"
 #include "phlox/recording/writer.h"
 #include "phlox/report/report.h"
@@ -178,30 +177,11 @@ class Destination {
 
 // The numbers of a recording as its quality line.
 profile::QualitySummary quality_of(const sampler::Progress& p) {
-  namespace tally = profile::tally;
   profile::Profile numbers;
   profile::Process process;
   process.way_of_reading = p.way;
   numbers.put_process(profile::ProcessId(1), process);
-  const auto put = [&](std::string_view name, auto value) {
-    numbers.put_tally({profile::ProcessId(1), std::string(name), static_cast<int64_t>(value)});
-  };
-  put(tally::kSamples, p.samples);
-  put(tally::kTicks, p.ticks);
-  put(tally::kTicksMissed, p.ticks_missed);
-  put(tally::kRetried, p.retried);
-  put(tally::kDetached, p.detached);
-  put(tally::kCut, p.cut);
-  put(tally::kUnproved, p.unproved);
-  put(tally::kLost, p.lost);
-  put(tally::kRejectedMoved, p.rejected_moved);
-  put(tally::kRejectedUnreadable, p.rejected_unreadable);
-  put(tally::kRejectedBroken, p.rejected_broken);
-  put(tally::kRejectedBudget, p.rejected_budget);
-  put(tally::kTargetTime, p.target_time);
-  put(tally::kRecorderTime, p.recorder_cpu);
-  put(tally::kAskedRate, p.asked_rate_hz * 1000);
-  put(tally::kElapsed, p.elapsed);
+  sampler::put_tallies(numbers, profile::ProcessId(1), p);
   return profile::summarize_quality(numbers);
 }
 

@@ -16,7 +16,6 @@
 
 #include "phlox/base/descriptor.h"
 #include "phlox/profile/tally.h"
-
 #include "phlox/sampler/consumer.h"
 #include "phlox/sampler/program.h"
 #include "phlox/sampler/sampler_thread.h"
@@ -32,6 +31,27 @@ constexpr Nanoseconds kDrainEvery = kSecond / 40;
 constexpr Nanoseconds kProgressEvery = kSecond / 10;
 constexpr Nanoseconds kCommitEvery = kSecond / 4;
 constexpr Nanoseconds kNamesEvery = kSecond / 2;
+
+// Every count, once: what the sampler thread calls it, what it is called in a recording.
+struct Counted {
+  uint64_t Progress::*total;
+  uint64_t Counts::*count;
+  std::string_view name;
+};
+constexpr Counted kCounted[] = {
+    {&Progress::ticks, &Counts::ticks, tally::kTicks},
+    {&Progress::samples, &Counts::samples, tally::kSamples},
+    {&Progress::retried, &Counts::retried, tally::kRetried},
+    {&Progress::detached, &Counts::detached, tally::kDetached},
+    {&Progress::cut, &Counts::cut, tally::kCut},
+    {&Progress::unproved, &Counts::unproved, tally::kUnproved},
+    {&Progress::rejected_moved, &Counts::moved, tally::kRejectedMoved},
+    {&Progress::rejected_unreadable, &Counts::unreadable, tally::kRejectedUnreadable},
+    {&Progress::rejected_broken, &Counts::broken, tally::kRejectedBroken},
+    {&Progress::rejected_budget, &Counts::budget, tally::kRejectedBudget},
+    {&Progress::lost, &Counts::lost, tally::kLost},
+};
+
 class LiveRecorder : public Recorder {
  public:
   LiveRecorder(pid_t pid, const Options& options, Descriptor pidfd, std::unique_ptr<Program> program)
@@ -52,8 +72,6 @@ class LiveRecorder : public Recorder {
                    const std::string& way);
   bool gone(int timeout_ms) const;
   std::string how_it_ended() const;
-  void put_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& numbers,
-                   const Progress& base) const;
 
   pid_t pid_;
   Options options_;
@@ -90,29 +108,6 @@ void LiveRecorder::put_process(profile::Sink& sink, profile::ProcessId id, Nanos
   sink.put_process(id, process_row_);
 }
 
-void LiveRecorder::put_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now,
-                               const Progress& before) const {
-  const auto put = [&](std::string_view name, auto value, auto base) {
-    sink.put_tally({process, std::string(name), static_cast<int64_t>(value - base)});
-  };
-  put(tally::kTicks, now.ticks, before.ticks);
-  put(tally::kTicksMissed, now.ticks_missed, before.ticks_missed);
-  put(tally::kSamples, now.samples, before.samples);
-  put(tally::kRetried, now.retried, before.retried);
-  put(tally::kDetached, now.detached, before.detached);
-  put(tally::kCut, now.cut, before.cut);
-  put(tally::kUnproved, now.unproved, before.unproved);
-  put(tally::kRejectedMoved, now.rejected_moved, before.rejected_moved);
-  put(tally::kRejectedUnreadable, now.rejected_unreadable, before.rejected_unreadable);
-  put(tally::kRejectedBroken, now.rejected_broken, before.rejected_broken);
-  put(tally::kRejectedBudget, now.rejected_budget, before.rejected_budget);
-  put(tally::kLost, now.lost, before.lost);
-  put(tally::kTargetTime, now.target_time, before.target_time);
-  sink.put_tally({{}, std::string(tally::kRecorderTime), now.recorder_cpu});
-  sink.put_tally({{}, std::string(tally::kAskedRate), static_cast<int64_t>(options_.rate_hz * 1000)});
-  sink.put_tally({{}, std::string(tally::kElapsed), now.elapsed});
-}
-
 LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& identities,
                                               profile::ProcessId process, const std::atomic<bool>& stop,
                                               const std::function<void(const Progress&)>& progress,
@@ -134,21 +129,10 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
   const Progress before = done_;
   const auto total = [&] {
     const auto numbers = sampler.numbers();
-    const Counts& c = numbers.counts;
     Progress now = before;
+    for (const Counted& c : kCounted) now.*c.total += numbers.counts.*c.count;
     now.elapsed = clock_now() - start_;
-    now.ticks += c.ticks;
     now.ticks_missed += numbers.ticks_missed;
-    now.samples += c.samples;
-    now.retried += c.retried;
-    now.rejected_moved += c.moved;
-    now.rejected_unreadable += c.unreadable;
-    now.rejected_broken += c.broken;
-    now.rejected_budget += c.budget;
-    now.detached += c.detached;
-    now.cut += c.cut;
-    now.unproved += c.unproved;
-    now.lost += c.lost;
     now.target_time += numbers.target_time;
     now.asked_rate_hz = options_.rate_hz;
     now.rate_hz =
@@ -318,6 +302,19 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
 }
 
 }  // namespace
+
+void put_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now,
+                 const Progress& before) {
+  const auto put = [&](profile::ProcessId of, std::string_view name, auto value) {
+    sink.put_tally({of, std::string(name), static_cast<int64_t>(value)});
+  };
+  for (const Counted& c : kCounted) put(process, c.name, now.*c.total - before.*c.total);
+  put(process, tally::kTicksMissed, now.ticks_missed - before.ticks_missed);
+  put(process, tally::kTargetTime, now.target_time - before.target_time);
+  put({}, tally::kRecorderTime, now.recorder_cpu);
+  put({}, tally::kAskedRate, now.asked_rate_hz * 1000);
+  put({}, tally::kElapsed, now.elapsed);
+}
 
 Result<std::unique_ptr<Recorder>> Recorder::attach(pid_t pid, const Options& options,
                                                    const std::atomic<bool>& stop) {

@@ -50,6 +50,10 @@ struct Progress {
   }
 };
 
+// What a recording says of them: `before` is what an earlier program of the same recording has told already.
+void put_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now,
+                 const Progress& before = {});
+
 enum class Ended { stopped, duration, target_ended, sink_failed };
 
 struct Outcome {
