@@ -172,6 +172,31 @@ TEST_P(EveryCodeRow, an_identity_ends_when_a_string_was_recycled_in_place) {
   EXPECT_FALSE(identity.holds(fake.memory())) << "another body with the same name";
 }
 
+TEST_P(EveryCodeRow, an_identity_ends_when_only_the_end_of_something_long_changes) {
+  if (GetParam().traits.code_proof == CodeProof::co_version)
+    GTEST_SKIP() << "co_version tells without the strings";
+  for (size_t length : {200UL, 3000UL, 50'000UL}) {
+    FakeInterpreter fake(GetParam());
+    FakeCode what;
+    what.name = std::string(length, 'n');
+    what.file = "/" + std::string(length, 'f');
+    what.instructions = static_cast<uint32_t>(length);
+    CodeCapture capture;
+    ASSERT_TRUE(capture_code(fake.layout(), fake.memory(), fake.make_code(what), capture));
+    const CodeIdentity identity(fake.layout(), capture);
+    EXPECT_TRUE(identity.holds(fake.memory()));
+    for (const auto part : {CodeCapture::name, CodeCapture::filename, CodeCapture::linetable}) {
+      const CapturedObject& object = capture.parts[part];
+      const RemoteAddress last = object.content_address + (object.content - 1);
+      const auto was = fake.memory().get<uint8_t>(last);
+      fake.memory().put_value(last, static_cast<uint8_t>(was + 1));
+      EXPECT_FALSE(identity.holds(fake.memory())) << length << " part " << int{part};
+      fake.memory().put_value(last, was);
+    }
+    EXPECT_TRUE(identity.holds(fake.memory()));
+  }
+}
+
 // Free-threaded 3.14+: every thread runs a copy of the instructions of its own. Rows without copies give the
 // same answer.
 TEST_P(EveryCodeRow, a_frame_is_on_its_line_whichever_copy_of_the_instructions_it_runs) {

@@ -257,7 +257,8 @@ CodeIdentity::CodeIdentity(const Layout& layout, const CodeCapture& capture) {
         part == CodeCapture::linetable ? *layout.bytes.ob_size : string_length_offset(layout);
     const auto head_end = static_cast<uint32_t>(head_size(layout, part));
     const uint64_t content_at = object.content_address - object.address;
-    const uint32_t content = std::min(object.content, kContentBytes);
+    const bool whole = object.content <= kContentBytes;
+    const uint32_t content = whole ? object.content : kContentBytes / 2;
     if (content_at <= head_end) {
       const auto end = static_cast<uint32_t>(content_at) + content;
       const uint32_t near = std::min(end, object.head);
@@ -271,6 +272,10 @@ CodeIdentity::CodeIdentity(const Layout& layout, const CodeCapture& capture) {
         add(object.content_address, content);
         remember(all.subspan(object.content_offset, content));
       }
+    }
+    if (!whole) {
+      add(object.content_address + (object.content - content), content);
+      remember(all.subspan(object.content_offset + object.content - content, content));
     }
   }
 }

@@ -119,7 +119,7 @@ RemoteAddress bytecode_of_frame(const Layout& layout, RemoteAddress frame, Remot
 // What must still lie where it lay for a cached Code to be the code object at its address. 3.12+: one range
 // of the struct, with co_version in it, unique in the life of an interpreter. Before, strings are recycled
 // too (38 % of recycled code objects had equal pointers on 3.11), so the range of the struct plus head and
-// beginning of each string and of the line table.
+// content of each string and of the line table.
 class CodeIdentity {
  public:
   struct Item {
@@ -127,9 +127,10 @@ class CodeIdentity {
     uint32_t size = 0;
     uint32_t offset = 0;  // of the remembered bytes
   };
-  // Of a string's or table's content so much is compared; its length, and for names its hash, are in the
-  // head.
-  static constexpr uint32_t kContentBytes = 128;
+  // Of a string's or table's content so much is compared: all of nearly every one (a page costs 0.1 us to
+  // copy), of a longer one the first and the last half of this. Its length, and for names mostly its hash,
+  // are in the head.
+  static constexpr uint32_t kContentBytes = 4096;
 
   CodeIdentity() = default;
   CodeIdentity(const Layout& layout, const CodeCapture& capture);
@@ -150,7 +151,7 @@ class CodeIdentity {
   }
 
  private:
-  std::array<Item, 1 + 2 * CodeCapture::kParts> items_;
+  std::array<Item, 1 + 3 * CodeCapture::kParts> items_;
   uint32_t count_ = 0;
   std::vector<std::byte> bytes_;
 };
