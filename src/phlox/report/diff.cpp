@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <limits>
 #include <map>
 #include <string>
@@ -130,9 +131,10 @@ Result<Diff> make_diff(const Profile& before, const Profile& after, const DiffOp
   if (!before_filter) return fail(before_filter);
   const auto after_filter = profile::SampleFilter::make(after, options.choices);
   if (!after_filter) return fail(after_filter);
-  const auto before_analysis = analyse(before, options.choices, Identity::portable);
-  if (!before_analysis) return fail(before_analysis);
+  auto other = std::async([&] { return analyse(before, options.choices, Identity::portable); });
   const auto after_analysis = analyse(after, options.choices, Identity::portable);
+  const auto before_analysis = other.get();
+  if (!before_analysis) return fail(before_analysis);
   if (!after_analysis) return fail(after_analysis);
 
   Diff diff;
@@ -147,8 +149,9 @@ Result<Diff> make_diff(const Profile& before, const Profile& after, const DiffOp
   diff.after_elapsed = elapsed_of(after, *after_filter);
   diff.limit = options.limit;
   const Side before_side{&before, &*before_analysis}, after_side{&after, &*after_analysis};
+  auto lines = std::async([&] { return compare(before_side, after_side, true); });
   diff.functions = compare(before_side, after_side, false);
-  diff.lines = compare(before_side, after_side, true);
+  diff.lines = lines.get();
   for (const DiffRow& row : diff.functions) {
     diff.noise += row.self.verdict == Verdict::noise && row.total.verdict == Verdict::noise;
   }
