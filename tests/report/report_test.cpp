@@ -264,13 +264,16 @@ TEST(Words, system_calls_have_names) {
 }
 
 TEST(JsonText, numbers_are_short_and_text_is_utf8) {
-  JsonText json;
-  json.begin_array();
-  json.value(0.1 + 0.2);
-  json.value(std::numeric_limits<double>::quiet_NaN());
-  json.value(std::string_view("a\xffz\n"));
-  json.end_array();
-  EXPECT_EQ(std::move(json).finish(), "[0.3, null, \"a\xef\xbf\xbdz\\n\"]\n");
+  const std::vector<double> rows = {0.1 + 0.2, std::numeric_limits<double>::quiet_NaN()};
+  const std::string text = JsonText::document([&](JsonText& json) {
+    json.objects("rows", rows, [&](double row) { json.number("n", row); });
+    json.object("o", [&] { json.text("t", "a\xffz\n"); });
+  });
+  EXPECT_EQ(text,
+            "{\n"
+            " \"rows\": [{\n   \"n\": 0.3\n  }, {\n   \"n\": null\n  }],\n"
+            " \"o\": {\n  \"t\": \"a\xef\xbf\xbdz\\n\"\n }\n"
+            "}\n");
 }
 
 }  // namespace

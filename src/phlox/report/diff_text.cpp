@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "phlox/report/diff.h"
 #include "phlox/report/json_rows.h"
@@ -97,42 +98,40 @@ constexpr std::string_view kNote =
     "hundred comparisons of equal programs are left out.";
 
 void write_change(JsonText& json, std::string_view name, const Change& change) {
-  json.object(name);
-  write_estimate(json, "before", change.before);
-  write_estimate(json, "after", change.after);
-  json.number("difference", change.difference);
-  json.number("low", change.low);
-  json.number("high", change.high);
-  json.text("verdict", verdict_name(change.verdict));
-  json.end_object();
+  json.object(name, [&] {
+    write_estimate(json, "before", change.before);
+    write_estimate(json, "after", change.after);
+    json.number("difference", change.difference);
+    json.number("low", change.low);
+    json.number("high", change.high);
+    json.text("verdict", verdict_name(change.verdict));
+  });
 }
 
-void write_rows(JsonText& json, std::string_view name, const Diff& diff, const std::vector<DiffRow>& rows) {
-  json.array(name);
-  size_t noise = 0;
-  for (const DiffRow& row : rows) {
-    const bool certain = row.self.verdict != Verdict::noise || row.total.verdict != Verdict::noise;
-    if (!certain && noise++ == diff.limit) break;
-    json.begin_object();
+// The certain ones, and of the noise behind them the first few.
+void write_rows(JsonText& json, std::string_view name, const Diff& diff, std::span<const DiffRow> rows) {
+  const auto noise = std::find_if(rows.begin(), rows.end(), [](const DiffRow& row) {
+    return row.self.verdict == Verdict::noise && row.total.verdict == Verdict::noise;
+  });
+  const auto certain = static_cast<size_t>(noise - rows.begin());
+  json.objects(name, rows.first(std::min(rows.size(), certain + diff.limit)), [&](const DiffRow& row) {
     write_place(json, row.kind, row.name, row.file, row.line, row.module);
     write_change(json, "self", row.self);
     write_change(json, "total", row.total);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_side(JsonText& json, std::string_view name, const std::string& title, int64_t total,
                 uint64_t samples, Nanoseconds elapsed, const std::string& quality,
                 const std::string& warning) {
-  json.object(name);
-  json.text("title", title);
-  json.integer("total", total);
-  json.count("samples", samples);
-  json.integer("elapsed_ns", elapsed);
-  json.text("quality", quality);
-  json.text("warning", warning);
-  json.end_object();
+  json.object(name, [&] {
+    json.text("title", title);
+    json.integer("total", total);
+    json.count("samples", samples);
+    json.integer("elapsed_ns", elapsed);
+    json.text("quality", quality);
+    json.text("warning", warning);
+  });
 }
 
 }  // namespace
@@ -156,21 +155,19 @@ std::string diff_markdown(const Diff& diff) {
 }
 
 std::string diff_json(const Diff& diff) {
-  JsonText json;
-  json.begin_object();
-  json.text("format", "phlox diff");
-  json.integer("version", kVersion);
-  json.text("weight", weight_key(diff.weight));
-  write_side(json, "before", diff.before_title, diff.before_total, diff.before_samples, diff.before_elapsed,
-             diff.before_quality, diff.before_warning);
-  write_side(json, "after", diff.after_title, diff.after_total, diff.after_samples, diff.after_elapsed,
-             diff.after_quality, diff.after_warning);
-  json.count("functions_seen", diff.functions.size());
-  json.count("functions_noise", diff.noise);
-  write_rows(json, "functions", diff, diff.functions);
-  write_rows(json, "lines", diff, diff.lines);
-  json.end_object();
-  return std::move(json).finish();
+  return JsonText::document([&](JsonText& json) {
+    json.text("format", "phlox diff");
+    json.integer("version", kVersion);
+    json.text("weight", weight_key(diff.weight));
+    write_side(json, "before", diff.before_title, diff.before_total, diff.before_samples, diff.before_elapsed,
+               diff.before_quality, diff.before_warning);
+    write_side(json, "after", diff.after_title, diff.after_total, diff.after_samples, diff.after_elapsed,
+               diff.after_quality, diff.after_warning);
+    json.count("functions_seen", diff.functions.size());
+    json.count("functions_noise", diff.noise);
+    write_rows(json, "functions", diff, diff.functions);
+    write_rows(json, "lines", diff, diff.lines);
+  });
 }
 
 }  // namespace phlox::report

@@ -6,12 +6,15 @@
 #include <map>
 #include <string>
 
-#include "phlox/report/json_text.h"
+#include "phlox/report/json_rows.h"
 #include "phlox/report/system_calls.h"
 #include "phlox/report/table.h"
 
 namespace phlox::report {
 namespace {
+
+// Of the JSON: a change that readers would misread raises it.
+constexpr int64_t kVersion = 1;
 
 using profile::CpuState;
 using profile::Frame;
@@ -175,77 +178,57 @@ std::string dump_text(const Profile& look, const Dump& dump, const DumpSource& s
 }
 
 std::string dump_json(const Profile& look, const Dump& dump) {
-  JsonText json;
-  json.begin_object();
-  json.integer("version", 1);
-  json.text("kind", "dump");
-  json.text("python", dump.python);
-  json.array("processes");
-  for (const auto& process : look.processes()) {
-    json.begin_object();
-    json.integer("pid", process.pid);
-    json.integer("namespace_pid", process.namespace_pid);
-    json.text("executable", process.executable);
-    json.text("command_line", process.command_line);
-    json.text("python_version", process.python_version);
-    json.text("python_build", process.python_build);
-    json.text("way_of_reading", process.way_of_reading);
-    json.end_object();
-  }
-  json.end_array();
-  json.array("threads");
   const std::string machine = machine_of(look);
   const VariablesOf variables = index_of(dump);
-  for (const auto& [id, sample] : last_looks(look)) {
-    const profile::Thread& thread = look.thread(profile::ThreadId(id));
-    json.begin_object();
-    json.integer("pid", look.process(thread.process).pid);
-    json.integer("tid", thread.tid);
-    json.count("python_id", thread.python_id);
-    json.integer("interpreter", thread.interpreter);
-    json.text("name", thread.name);
-    json.text("kernel_name", thread.kernel_name);
-    json.text("cpu", cpu_name(sample->cpu_state));
-    json.text("gil", gil_name(sample->gil_state));
-    if (sample->cpu_state == CpuState::blocked && sample->system_call >= 0) {
-      json.text("system_call", system_call_name(sample->system_call, machine));
-    }
-    json.truth("collecting", sample->collecting);
-    json.text("quality", quality_name(sample->quality));
-    json.array("frames");
-    size_t depth = 0;
-    for (const Frame* frame : frames_of(look, sample->stack)) {
-      json.begin_object();
-      const bool python = frame->kind == FrameKind::python;
-      json.text("kind", python                             ? "python"
-                        : frame->kind == FrameKind::marker ? "marker"
-                        : frame->kind == FrameKind::native ? "native"
-                                                           : "kernel");
-      json.text("function", frame->function);
-      json.text("qualified_name", frame->qualified_name);
-      json.text("file", frame->file);
-      json.integer("first_line", frame->first_line);
-      json.integer("line", frame->line);
-      const auto found = python ? variables.find({id, depth++}) : variables.end();
-      if (found != variables.end()) {
-        json.array("variables");
-        for (const DumpVariable& variable : *found->second) {
-          json.begin_object();
+  return JsonText::document([&](JsonText& json) {
+    json.integer("version", kVersion);
+    json.text("kind", "dump");
+    json.text("python", dump.python);
+    json.objects("processes", look.processes(), [&](const profile::Process& process) {
+      json.integer("pid", process.pid);
+      json.integer("namespace_pid", process.namespace_pid);
+      json.text("executable", process.executable);
+      json.text("command_line", process.command_line);
+      json.text("python_version", process.python_version);
+      json.text("python_build", process.python_build);
+      json.text("way_of_reading", process.way_of_reading);
+    });
+    json.objects("threads", last_looks(look), [&](const auto& looked) {
+      const uint32_t id = looked.first;
+      const Sample& sample = *looked.second;
+      const profile::Thread& thread = look.thread(profile::ThreadId(id));
+      json.integer("pid", look.process(thread.process).pid);
+      json.integer("tid", thread.tid);
+      json.count("python_id", thread.python_id);
+      json.integer("interpreter", thread.interpreter);
+      json.text("name", thread.name);
+      json.text("kernel_name", thread.kernel_name);
+      json.text("cpu", cpu_name(sample.cpu_state));
+      json.text("gil", gil_name(sample.gil_state));
+      if (sample.cpu_state == CpuState::blocked && sample.system_call >= 0) {
+        json.text("system_call", system_call_name(sample.system_call, machine));
+      }
+      json.truth("collecting", sample.collecting);
+      json.text("quality", quality_name(sample.quality));
+      size_t depth = 0;
+      json.objects("frames", frames_of(look, sample.stack), [&](const Frame* frame) {
+        const bool python = frame->kind == FrameKind::python;
+        json.text("kind", kind_key(frame->kind));
+        json.text("function", frame->function);
+        json.text("qualified_name", frame->qualified_name);
+        json.text("file", frame->file);
+        json.integer("first_line", frame->first_line);
+        json.integer("line", frame->line);
+        const auto found = python ? variables.find({id, depth++}) : variables.end();
+        if (found == variables.end()) return;
+        json.objects("variables", *found->second, [&](const DumpVariable& variable) {
           json.text("name", variable.name);
           json.text("value", variable.value);
           json.truth("argument", variable.argument);
-          json.end_object();
-        }
-        json.end_array();
-      }
-      json.end_object();
-    }
-    json.end_array();
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
-  return std::move(json).finish();
+        });
+      });
+    });
+  });
 }
 
 }  // namespace phlox::report

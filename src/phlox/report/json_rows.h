@@ -1,4 +1,4 @@
-// The objects that the JSON of report and diff share.
+// What the JSON of report, diff and dump share.
 #pragma once
 
 #include <string_view>
@@ -13,5 +13,6 @@ void write_estimate(JsonText& json, std::string_view name, const Estimate& estim
 void write_place(JsonText& json, profile::FrameKind kind, std::string_view name, std::string_view file,
                  int32_t line, std::string_view module);
 std::string_view weight_key(profile::Weight weight);
+std::string_view kind_key(profile::FrameKind kind);
 
 }  // namespace phlox::report

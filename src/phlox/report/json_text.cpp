@@ -60,30 +60,35 @@ void JsonText::end_array() {
 void JsonText::key(std::string_view name) {
   writer_->json.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
 }
-void JsonText::value(std::string_view text) {
-  const std::string valid = valid_utf8(text);
+void JsonText::text(std::string_view name, std::string_view v) {
+  key(name);
+  const std::string valid = valid_utf8(v);
   writer_->json.String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
 }
-void JsonText::value(int64_t number) {
-  writer_->json.Int64(number);
+void JsonText::integer(std::string_view name, int64_t v) {
+  key(name);
+  writer_->json.Int64(v);
 }
-void JsonText::value(uint64_t number) {
-  writer_->json.Uint64(number);
+void JsonText::count(std::string_view name, uint64_t v) {
+  key(name);
+  writer_->json.Uint64(v);
 }
-void JsonText::value(double number) {
-  if (!std::isfinite(number)) {
+void JsonText::number(std::string_view name, double v) {
+  key(name);
+  if (!std::isfinite(v)) {
     writer_->json.Null();
     return;
   }
   // Nine digits are more than any share is known to, and keep rounding errors out of golden files.
-  const double scale = number == 0 ? 1 : std::pow(10.0, 8 - std::floor(std::log10(std::abs(number))));
-  writer_->json.Double(std::isfinite(scale) ? std::round(number * scale) / scale : number);
+  const double scale = v == 0 ? 1 : std::pow(10.0, 8 - std::floor(std::log10(std::abs(v))));
+  writer_->json.Double(std::isfinite(scale) ? std::round(v * scale) / scale : v);
 }
-void JsonText::value(bool truth) {
-  writer_->json.Bool(truth);
+void JsonText::truth(std::string_view name, bool v) {
+  key(name);
+  writer_->json.Bool(v);
 }
 
-std::string JsonText::finish() && {
+std::string JsonText::finish() {
   std::string text(writer_->buffer.GetString(), writer_->buffer.GetSize());
   text += '\n';
   return text;

@@ -10,35 +10,54 @@ namespace phlox::report {
 
 class JsonText {
  public:
-  JsonText();
   ~JsonText();
   JsonText(const JsonText&) = delete;
   JsonText& operator=(const JsonText&) = delete;
 
+  // One member of the object that is being filled.
+  void text(std::string_view name, std::string_view v);
+  void integer(std::string_view name, int64_t v);
+  void count(std::string_view name, uint64_t v);
+  void number(std::string_view name, double v);  // a NaN or an infinity becomes null
+  void truth(std::string_view name, bool v);
+  // `fill` writes the members of the object.
+  template <class Fill>
+  void object(std::string_view name, Fill&& fill) {
+    key(name);
+    filled(fill);
+  }
+  // An array with an object a row; `fill(row)` writes its members.
+  template <class Rows, class Fill>
+  void objects(std::string_view name, const Rows& rows, Fill&& fill) {
+    key(name);
+    begin_array();
+    for (const auto& row : rows) filled([&] { fill(row); });
+    end_array();
+  }
+
+  // The text of a document that is one object, ending in a new line.
+  template <class Fill>
+  static std::string document(Fill&& fill) {
+    JsonText json;
+    json.filled([&] { fill(json); });
+    return json.finish();
+  }
+
+ private:
+  template <class Fill>
+  void filled(Fill&& fill) {
+    begin_object();
+    fill();
+    end_object();
+  }
+  void key(std::string_view name);
   void begin_object();
   void end_object();
   void begin_array();
   void end_array();
-  void key(std::string_view name);
-  void value(std::string_view text);
-  void value(int64_t number);
-  void value(uint64_t number);
-  void value(double number);  // a NaN or an infinity becomes null
-  void value(bool truth);
+  std::string finish();
 
-  // key and value in one
-  void text(std::string_view name, std::string_view v) { key(name), value(v); }
-  void integer(std::string_view name, int64_t v) { key(name), value(v); }
-  void count(std::string_view name, uint64_t v) { key(name), value(v); }
-  void number(std::string_view name, double v) { key(name), value(v); }
-  void truth(std::string_view name, bool v) { key(name), value(v); }
-  void object(std::string_view name) { key(name), begin_object(); }
-  void array(std::string_view name) { key(name), begin_array(); }
-
-  // All of it, ending in a new line. Every object and array must be closed.
-  std::string finish() &&;
-
- private:
+  JsonText();
   struct Writer;
   std::unique_ptr<Writer> writer_;
 };

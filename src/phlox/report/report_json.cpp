@@ -19,58 +19,62 @@ std::string_view wait_name(WaitKind kind) {
   return "";
 }
 
-void write_function(JsonText& json, const FunctionRow& row) {
-  json.begin_object();
-  write_place(json, row.kind, row.name, row.file, row.line, row.module);
-  write_estimate(json, "self", row.self);
-  write_estimate(json, "total", row.total);
-  json.count("samples", row.samples);
-  json.end_object();
+void write_functions(JsonText& json, std::string_view name, const std::vector<FunctionRow>& rows) {
+  json.objects(name, rows, [&](const FunctionRow& row) {
+    write_place(json, row.kind, row.name, row.file, row.line, row.module);
+    write_estimate(json, "self", row.self);
+    write_estimate(json, "total", row.total);
+    json.count("samples", row.samples);
+  });
 }
 
-void write_thread(JsonText& json, const ThreadRow& row) {
-  json.begin_object();
-  json.text("name", row.name);
-  json.integer("pid", row.pid);
-  json.integer("tid", row.tid);
-  json.integer("weight", row.weight);
-  json.integer("wall_ns", row.wall);
-  json.integer("cpu_ns", row.cpu);
-  json.count("samples", row.samples);
-  json.text("busiest_function", row.busiest);
-  json.object("states_ns");
-  json.integer("running", row.states.running);
-  json.integer("runnable", row.states.runnable);
-  json.integer("blocked", row.states.blocked);
-  json.integer("unknown", row.states.unknown);
-  json.integer("gil_holds", row.states.gil_holds);
-  json.integer("gil_waits", row.states.gil_waits);
-  json.integer("idle", row.states.idle);
-  json.integer("collecting", row.states.collecting);
-  json.integer("rejected", row.states.rejected);
-  json.end_object();
-  json.end_object();
+void write_threads(JsonText& json, const std::vector<ThreadRow>& rows) {
+  json.objects("threads", rows, [&](const ThreadRow& row) {
+    json.text("name", row.name);
+    json.integer("pid", row.pid);
+    json.integer("tid", row.tid);
+    json.integer("weight", row.weight);
+    json.integer("wall_ns", row.wall);
+    json.integer("cpu_ns", row.cpu);
+    json.count("samples", row.samples);
+    json.text("busiest_function", row.busiest);
+    json.object("states_ns", [&] {
+      json.integer("running", row.states.running);
+      json.integer("runnable", row.states.runnable);
+      json.integer("blocked", row.states.blocked);
+      json.integer("unknown", row.states.unknown);
+      json.integer("gil_holds", row.states.gil_holds);
+      json.integer("gil_waits", row.states.gil_waits);
+      json.integer("idle", row.states.idle);
+      json.integer("collecting", row.states.collecting);
+      json.integer("rejected", row.states.rejected);
+    });
+  });
 }
 
 }  // namespace
 
 void write_estimate(JsonText& json, std::string_view name, const Estimate& estimate) {
-  json.object(name);
-  json.integer("weight", estimate.weight);
-  json.number("share", estimate.share);
-  json.number("low", estimate.low);
-  json.number("high", estimate.high);
-  json.end_object();
+  json.object(name, [&] {
+    json.integer("weight", estimate.weight);
+    json.number("share", estimate.share);
+    json.number("low", estimate.low);
+    json.number("high", estimate.high);
+  });
 }
 
 void write_place(JsonText& json, profile::FrameKind kind, std::string_view name, std::string_view file,
                  int32_t line, std::string_view module) {
-  constexpr std::string_view kKinds[] = {"python", "native", "kernel", "marker"};
-  json.text("kind", kKinds[static_cast<size_t>(kind)]);
+  json.text("kind", kind_key(kind));
   json.text("name", name);
   json.text("file", file);
   json.integer("line", line);
   json.text("module", module);
+}
+
+std::string_view kind_key(profile::FrameKind kind) {
+  constexpr std::string_view kKinds[] = {"python", "native", "kernel", "marker"};
+  return kKinds[static_cast<size_t>(kind)];
 }
 
 std::string_view weight_key(profile::Weight weight) {
@@ -86,77 +90,57 @@ std::string_view weight_key(profile::Weight weight) {
 }
 
 std::string report_json(const Report& report) {
-  JsonText json;
-  json.begin_object();
-  json.text("format", "phlox report");
-  json.integer("version", kVersion);
-  json.text("title", report.title);
-  json.text("weight", weight_key(report.weight));
-  json.integer("total", report.total);
-  json.count("samples", report.samples);
-  json.integer("elapsed_ns", report.elapsed);
-  json.integer("blocks", report.blocks);
-  json.object("seen");
-  json.count("functions", report.functions_seen);
-  json.count("lines", report.lines_seen);
-  json.count("threads", report.threads_seen);
-  json.end_object();
-  json.array("findings");
-  for (const Finding& finding : report.findings) {
-    json.begin_object();
-    json.text("kind", finding.kind);
-    json.number("weight", finding.weight);
-    json.text("text", finding.text);
-    json.object("numbers");
-    for (const auto& [name, value] : finding.numbers) json.number(name, value);
-    json.end_object();
-    json.object("names");
-    for (const auto& [name, value] : finding.names) json.text(name, value);
-    json.end_object();
-    json.end_object();
-  }
-  json.end_array();
-  json.array("functions");
-  for (const FunctionRow& row : report.functions) write_function(json, row);
-  json.end_array();
-  json.array("functions_by_total");
-  for (const FunctionRow& row : report.totals) write_function(json, row);
-  json.end_array();
-  json.array("lines");
-  for (const LineRow& row : report.lines) {
-    json.begin_object();
-    json.text("name", row.name);
-    json.text("file", row.file);
-    json.integer("line", row.line);
-    write_estimate(json, "self", row.self);
-    write_estimate(json, "total", row.total);
-    json.count("samples", row.samples);
-    json.end_object();
-  }
-  json.end_array();
-  json.array("threads");
-  for (const ThreadRow& row : report.threads) write_thread(json, row);
-  json.end_array();
-  json.array("waits");
-  for (const WaitRow& row : report.waits) {
-    json.begin_object();
-    json.text("kind", wait_name(row.kind));
-    json.text("for", row.what);
-    json.text("name", row.name);
-    json.text("file", row.file);
-    json.integer("line", row.line);
-    json.integer("wall_ns", row.wall);
-    json.number("share", row.share);
-    json.integer("threads", row.threads);
-    json.end_object();
-  }
-  json.end_array();
-  json.object("quality");
-  json.text("line", report.quality);
-  json.text("warning", report.warning);
-  json.end_object();
-  json.end_object();
-  return std::move(json).finish();
+  return JsonText::document([&](JsonText& json) {
+    json.text("format", "phlox report");
+    json.integer("version", kVersion);
+    json.text("title", report.title);
+    json.text("weight", weight_key(report.weight));
+    json.integer("total", report.total);
+    json.count("samples", report.samples);
+    json.integer("elapsed_ns", report.elapsed);
+    json.integer("blocks", report.blocks);
+    json.object("seen", [&] {
+      json.count("functions", report.functions_seen);
+      json.count("lines", report.lines_seen);
+      json.count("threads", report.threads_seen);
+    });
+    json.objects("findings", report.findings, [&](const Finding& finding) {
+      json.text("kind", finding.kind);
+      json.number("weight", finding.weight);
+      json.text("text", finding.text);
+      json.object("numbers", [&] {
+        for (const auto& [name, value] : finding.numbers) json.number(name, value);
+      });
+      json.object("names", [&] {
+        for (const auto& [name, value] : finding.names) json.text(name, value);
+      });
+    });
+    write_functions(json, "functions", report.functions);
+    write_functions(json, "functions_by_total", report.totals);
+    json.objects("lines", report.lines, [&](const LineRow& row) {
+      json.text("name", row.name);
+      json.text("file", row.file);
+      json.integer("line", row.line);
+      write_estimate(json, "self", row.self);
+      write_estimate(json, "total", row.total);
+      json.count("samples", row.samples);
+    });
+    write_threads(json, report.threads);
+    json.objects("waits", report.waits, [&](const WaitRow& row) {
+      json.text("kind", wait_name(row.kind));
+      json.text("for", row.what);
+      json.text("name", row.name);
+      json.text("file", row.file);
+      json.integer("line", row.line);
+      json.integer("wall_ns", row.wall);
+      json.number("share", row.share);
+      json.integer("threads", row.threads);
+    });
+    json.object("quality", [&] {
+      json.text("line", report.quality);
+      json.text("warning", report.warning);
+    });
+  });
 }
 
 }  // namespace phlox::report
