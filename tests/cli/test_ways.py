@@ -1,0 +1,91 @@
+"""The ways of reading that this machine does not need: where the kernel refuses the first one, the next is taken and named."""
+import contextlib
+import json
+import os
+import re
+import sqlite3
+import subprocess
+
+import pytest
+from conftest import PHLOX, count, still_runs
+
+AS_ROOT = os.geteuid() == 0
+
+# Runs a command without some system calls, as a cpuset, a container's filter or a kernel would refuse them: a seccomp filter in
+# front of it. Numbers are x86-64's.
+REFUSE = """
+import ctypes, os, struct, sys
+EPERM, EINVAL = 1, 22
+NUMBERS = {"sched_setaffinity": (203, EINVAL), "ptrace": (101, EPERM)}
+refused, command = sys.argv[1].split(","), sys.argv[2:]
+program = [struct.pack("HBBI", 0x20, 0, 0, 0)]  # the call's number
+for name in refused:
+    number, error = NUMBERS[name]
+    program.append(struct.pack("HBBI", 0x15, 0, 1, number))
+    program.append(struct.pack("HBBI", 0x06, 0, 0, 0x00050000 | error))  # SECCOMP_RET_ERRNO
+program.append(struct.pack("HBBI", 0x06, 0, 0, 0x7fff0000))  # SECCOMP_RET_ALLOW
+code = ctypes.create_string_buffer(b"".join(program))
+class Filter(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
+libc = ctypes.CDLL(None, use_errno=True)
+argument = Filter(len(program), ctypes.addressof(code))
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(argument), 0, 0):
+    sys.exit("no seccomp: " + os.strerror(ctypes.get_errno()))
+os.execv(command[0], command)
+"""
+
+X86_64 = os.uname().machine == "x86_64"
+
+
+def record_without(calls, busy, *options):
+    done = subprocess.run(["/usr/bin/python3", "-c", REFUSE, calls, PHLOX, "record", "-v", "-p", str(busy.pid), "-d", "0.6", "-r", "100",
+                           "--max-overhead", "off", "-o", "a.phlox", *options], capture_output=True, text=True, timeout=60)
+    if done.stderr.startswith("no seccomp"):
+        pytest.skip(done.stderr)
+    return done
+
+
+def ways():
+    with contextlib.closing(sqlite3.connect("a.phlox")) as db:
+        (way,) = db.execute("SELECT way_of_reading FROM process").fetchone()
+        (proved,) = db.execute("SELECT count(*) FROM sample JOIN state ON state.id = sample.state WHERE quality = 0 AND cpu = 1").fetchone()
+    return way, proved
+
+
+@pytest.mark.skipif(not X86_64, reason="the filter knows the numbers of x86-64")
+def test_a_cpu_that_phlox_may_not_enter_is_read_by_stops(busy, workdir):
+    # What a cpuset without the target's CPU answers (kernel/sched/core.c: sched_setaffinity, EINVAL).
+    done = record_without("sched_setaffinity", busy)
+    assert done.returncode == 0, done.stderr
+    way, proved = ways()
+    assert "ptrace stop" in way and proved > 0
+    assert "ptrace stop" in done.stderr
+    assert still_runs(busy)
+
+
+@pytest.mark.skipif(not X86_64, reason="the filter knows the numbers of x86-64")
+def test_where_it_may_not_be_stopped_either_stacks_are_unproved_and_said_so(busy, workdir):
+    done = record_without("sched_setaffinity,ptrace", busy)
+    assert done.returncode == 0, done.stderr
+    way, proved = ways()
+    assert "hands off" in way and proved == 0 and count("a.phlox") > 0
+    assert "hands off" in done.stderr and "unproved" in done.stderr
+    assert still_runs(busy)
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="needs root to lay a file over the kernel's")
+def test_a_kernel_that_does_not_count_schedules_proves_nothing_and_says_so(busy, workdir):
+    # What a kernel with its accounting off shows (fs/proc/base.c: proc_pid_schedstat).
+    (workdir / "off").write_text("0 0 0\n")
+    over = f"/proc/{busy.pid}/task/{busy.pid}/schedstat"
+    done = subprocess.run(["unshare", "-m", "sh", "-c", 'mount --bind off "$1" || exit 99; shift; exec "$@"', "sh", over, PHLOX, "record", "-v",
+                           "-p", str(busy.pid), "-d", "0.6", "-r", "100", "--max-overhead", "off", "-o", "a.phlox"],
+                          capture_output=True, text=True, timeout=60)
+    if done.returncode in (1, 99):
+        pytest.skip(f"may not lay a file over /proc: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    way, proved = ways()
+    assert proved == 0 and count("a.phlox") > 0
+    assert "unproved" in done.stderr
+    report = json.loads(subprocess.run([PHLOX, "report", "--json", "a.phlox"], capture_output=True, text=True, check=True).stdout)
+    assert re.search(r"[1-9]\d* unproved", report["quality"]["line"])
