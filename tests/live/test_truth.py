@@ -66,6 +66,9 @@ def test_generators_and_exceptions(python, record):
         recording = record(target.pid, 1.5, *RATE)
     assert accepted(recording) > 0.97
     assert recording.tally("detached") <= 0.03 * recording.tally("samples")
+    # A generator that 3.12 has detached while it still is current_frame once made a stack of nothing of the whole.
+    empty = recording.query("SELECT count(*) FROM sample s JOIN state ON state.id = s.state WHERE s.stack IS NULL AND state.quality IN (0, 1)")
+    assert empty == [(0,)], "the program always has a frame"
 
 
 def test_threads_and_what_they_wait_for(python, record):

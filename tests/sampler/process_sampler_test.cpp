@@ -1,0 +1,153 @@
+#include "phlox/sampler/process_sampler.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <future>
+#include <thread>
+
+#include "phlox/profile/profile.h"
+#include "phlox/python/layout_table.h"
+#include "phlox/sampler/consumer.h"
+#include "support/fake_interpreter.h"
+
+namespace phlox::sampler {
+namespace {
+
+using profile::Quality;
+
+// A thread of ours that sleeps in read(): the kernel tells of it what it tells of any blocked thread of a
+// target, while its Python is made of memory.
+class SleepingThread {
+ public:
+  SleepingThread() {
+    if (::pipe(pipe_) != 0) std::abort();
+    std::promise<pid_t> started;
+    thread_ = std::thread([this, &started] {
+      started.set_value(::gettid());
+      char nothing = 0;
+      (void)!::read(pipe_[0], &nothing, 1);
+    });
+    tid_ = started.get_future().get();
+    target::ThreadProbe probe(::getpid(), tid_);
+    while (probe.stat()->state != 'S') std::this_thread::yield();
+  }
+  ~SleepingThread() {
+    ::close(pipe_[1]);
+    thread_.join();
+    ::close(pipe_[0]);
+  }
+  pid_t tid() const { return tid_; }
+
+ private:
+  int pipe_[2];
+  std::thread thread_;
+  pid_t tid_ = 0;
+};
+
+// The rows whose thread states point to a CFrame on the C stack: 3.11 and 3.12.
+class CFrames : public testing::TestWithParam<const python::Layout*> {
+ protected:
+  const python::Layout& layout() const { return *GetParam(); }
+
+  // The names of the thread's stack at one look, root first, and how good it is.
+  struct Seen {
+    std::vector<std::string> names;
+    Quality quality = Quality::rejected;
+  };
+  Seen look() {
+    fake_.set(fake_.thread().state(), layout().thread.native_thread_id, static_cast<uint64_t>(asleep_.tid()));
+    Ring ring(1 << 20);
+    profile::Profile seen;
+    Identities identities(seen);
+    Consumer consumer(layout(), profile::ProcessId(1), seen, identities, [](profile::Thread&) {});
+    ProcessSampler::Config config;
+    config.pid = ::getpid();
+    const python::Interpreter interpreter = fake_.interpreter();
+    ProcessSampler sampler(config, interpreter, fake_.memory(), ring);
+    sampler.turn(clock_now());
+    sampler.flush();
+    consumer.drain(ring);
+    identities.stretches.flush();
+    Seen result;
+    if (seen.samples().size() != 1) {
+      ADD_FAILURE() << seen.samples().size() << " samples";
+      return result;
+    }
+    const profile::Sample& sample = seen.samples().front();
+    EXPECT_EQ(sample.cpu_state, profile::CpuState::blocked);
+    result.quality = sample.quality;
+    for (profile::StackId at = sample.stack; at; at = seen.stack(at).parent) {
+      result.names.insert(result.names.begin(), seen.frame(seen.stack(at).frame).qualified_name);
+    }
+    return result;
+  }
+
+  RemoteAddress cframe() {
+    return RemoteAddress(fake_.memory().get<uint64_t>(field(layout().thread.cframe)));
+  }
+  RemoteAddress field(python::Offset offset) { return fake_.thread().state() + *offset; }
+
+  test::FakeInterpreter fake_{*GetParam()};
+  SleepingThread asleep_;
+};
+
+TEST_P(CFrames, a_stack_is_read) {
+  fake_.thread().calls("main").calls("work").enters("callback");
+  const Seen seen = look();
+  EXPECT_EQ(seen.names, (std::vector<std::string>{"main", "work", "callback"}));
+  EXPECT_EQ(seen.quality, Quality::ok);
+}
+
+// gen_send_ex2 and the interpreter loop clear a generator's `previous` while it is still current_frame
+// (3.12).
+TEST_P(CFrames, a_detached_generator_of_the_outermost_evaluation_is_kept_and_marked) {
+  fake_.thread().calls("main").resumes("numbers");
+  fake_.set(fake_.thread().stack().front().address, layout().frame.previous, uint64_t{0});
+  const Seen seen = look();
+  EXPECT_EQ(seen.quality, Quality::detached);
+  ASSERT_EQ(seen.names.size(), 2U) << "never an empty stack that passes for a whole one";
+  EXPECT_EQ(seen.names[1], "numbers");
+  EXPECT_EQ(seen.names[0].front(), '(') << "who called it is not known, and said so: " << seen.names[0];
+}
+
+// A C function calls Python: its evaluation's CFrame is published before current_frame is set in it, and what
+// lies there is an old frame. The evaluation outside it is what ran.
+TEST_P(CFrames, an_evaluation_that_is_not_published_yet_gives_the_one_outside_it) {
+  fake_.thread().calls("main").calls("work");
+  const auto outside = fake_.thread().stack();
+  fake_.thread().enters("callback");
+  const RemoteAddress inner = cframe();
+  // Left over from an evaluation that has ended: a chain of its own that leads nowhere near `work`.
+  const RemoteAddress left_over = fake_.memory().allocate(256);
+  std::vector<std::byte> bytes(128);
+  const RemoteAddress callback = fake_.thread().stack().front().address;
+  const std::byte* frame = fake_.memory().find(callback, bytes.size());
+  bytes.assign(frame, frame + bytes.size());
+  fake_.memory().put(left_over, bytes);
+  fake_.set(left_over, layout().frame.previous, uint64_t{0});
+  fake_.set(inner, layout().cframe.current_frame, left_over);
+  const Seen seen = look();
+  EXPECT_EQ(seen.names, (std::vector<std::string>{"main", "work"}));
+  EXPECT_EQ(seen.quality, Quality::ok);
+}
+
+std::vector<const python::Layout*> rows() {
+  std::vector<const python::Layout*> out;
+  for (const auto& layout : python::layouts()) {
+    if (layout.traits.anchor == python::FrameAnchor::cframe && layout.thread.native_thread_id.present())
+      out.push_back(&layout);
+  }
+  return out;
+}
+std::string row_name(const testing::TestParamInfo<const python::Layout*>& row) {
+  std::string name(row.param->name);
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return "python_" + name;
+}
+INSTANTIATE_TEST_SUITE_P(ProcessSampler, CFrames, testing::ValuesIn(rows()), row_name);
+
+}  // namespace
+}  // namespace phlox::sampler
