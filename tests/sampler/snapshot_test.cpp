@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "support/fake_interpreter.h"
 
 namespace phlox::sampler {
@@ -74,7 +76,9 @@ TEST(Snapshot, a_page_that_went_away_does_not_take_the_others_with_it) {
     snapshot.capture();
     for (size_t i = 0; i < places.size(); ++i) {
       EXPECT_EQ(snapshot.load(places[i], value), i != 2) << i;
-      if (i != 2) { EXPECT_EQ(value, static_cast<int>(i)); }
+      if (i != 2) {
+        EXPECT_EQ(value, static_cast<int>(i));
+      }
     }
   }
 }
@@ -105,15 +109,98 @@ TEST(Snapshot, the_last_word_is_read_with_the_others) {
   EXPECT_FALSE(snapshot.last());
   uint64_t value = 0;
   snapshot.load(a, value);
-  snapshot.set_last(word);
   const size_t calls = memory.calls();
-  snapshot.capture();
+  snapshot.capture(word);
   EXPECT_EQ(snapshot.last(), 7);
   EXPECT_EQ(memory.calls(), calls + 1);
   memory.make_unreadable(word, 8);
-  snapshot.capture();
+  snapshot.capture(word);
   EXPECT_FALSE(snapshot.last());
   EXPECT_TRUE(snapshot.load(a, value));
+}
+
+TEST(Snapshot, the_last_word_is_as_of_after_the_last_byte) {
+  test::FakeMemory memory;
+  const auto a = memory.allocate(8, Snapshot::kPage);
+  const auto b = memory.allocate(8, Snapshot::kPage);
+  const auto word = memory.allocate(8, Snapshot::kPage);
+  memory.put_value<int32_t>(word, 7);
+  Snapshot snapshot(memory);
+  uint64_t value = 0;
+  snapshot.capture(word);
+  memory.put_value<int32_t>(word, 8);
+  snapshot.load(a, value);
+  EXPECT_EQ(snapshot.last(), 8);
+  memory.put_value<int32_t>(word, 9);
+  snapshot.want(b, 8, true);
+  snapshot.fetch_wanted();
+  EXPECT_EQ(snapshot.last(), 9);
+}
+
+TEST(Snapshot, what_is_wanted_comes_with_one_call_and_in_passing_is_not_foreseen) {
+  test::FakeMemory memory;
+  std::vector<RemoteAddress> places;
+  for (int i = 0; i < 40; ++i) {
+    places.push_back(memory.allocate(256, Snapshot::kPage) + 100);
+    memory.put_value<uint64_t>(places.back(), 1000 + static_cast<uint64_t>(i));
+  }
+  Snapshot snapshot(memory);
+  for (int look = 0; look < 3; ++look) {
+    snapshot.capture();
+    const size_t calls = memory.calls();
+    for (size_t i = places.size(); i-- > 0;) snapshot.want(places[i], 8, true);
+    snapshot.fetch_wanted();
+    EXPECT_EQ(memory.calls(), calls + 1);
+    for (size_t i = 0; i < places.size(); ++i) {
+      uint64_t value = 0;
+      ASSERT_TRUE(snapshot.load(places[i], value));
+      EXPECT_EQ(value, 1000 + i);
+    }
+    EXPECT_EQ(memory.calls(), calls + 1);
+    EXPECT_EQ(snapshot.follow_ups(), 1U);
+    EXPECT_EQ(snapshot.planned_pages(), 0U);
+  }
+}
+
+TEST(Snapshot, something_gone_among_what_is_wanted_leaves_the_others) {
+  test::FakeMemory memory;
+  const auto a = memory.allocate(8, Snapshot::kPage);
+  const auto b = memory.allocate(8, 4 * Snapshot::kPage);
+  const auto c = memory.allocate(8, 4 * Snapshot::kPage);
+  memory.put_value<uint64_t>(a, 1);
+  memory.put_value<uint64_t>(c, 3);
+  memory.make_unreadable(b, 8);
+  Snapshot snapshot(memory);
+  snapshot.capture();
+  for (const auto place : {a, b, c}) snapshot.want(place, 8, true);
+  snapshot.fetch_wanted();
+  uint64_t value = 0;
+  EXPECT_TRUE(snapshot.load(a, value));
+  EXPECT_EQ(value, 1U);
+  EXPECT_FALSE(snapshot.load(b, value));
+  EXPECT_TRUE(snapshot.load(c, value));
+  EXPECT_EQ(value, 3U);
+}
+
+TEST(Snapshot, only_the_bytes_that_were_used_are_foreseen) {
+  test::FakeMemory memory;
+  const auto page = memory.allocate(2 * Snapshot::kPage, Snapshot::kPage);
+  Snapshot snapshot(memory);
+  snapshot.capture();
+  uint64_t value = 0;
+  snapshot.load(page + 1024, value);
+  snapshot.load(page + Snapshot::kPage - 4, value);  // across the border
+  snapshot.capture();
+  EXPECT_NE(snapshot.peek(page + 1024, 8), nullptr);
+  EXPECT_NE(snapshot.peek(page + 2048, 8), nullptr);
+  EXPECT_NE(snapshot.peek(page + Snapshot::kPage - 4, 8), nullptr);
+  EXPECT_EQ(snapshot.peek(page + 512, 8), nullptr);
+  EXPECT_EQ(snapshot.peek(page + Snapshot::kPage + 64, 8), nullptr);
+  // Asked for all the same, it is there, and foreseen.
+  EXPECT_TRUE(snapshot.load(page + 512, value));
+  snapshot.capture();
+  EXPECT_NE(snapshot.peek(page + 512, 8), nullptr);
+  EXPECT_NE(snapshot.peek(page + 1024, 8), nullptr);
 }
 
 TEST(Snapshot, torn_pointers_are_refused_without_a_read) {
@@ -121,7 +208,8 @@ TEST(Snapshot, torn_pointers_are_refused_without_a_read) {
   Snapshot snapshot(memory);
   snapshot.capture();
   const size_t calls = memory.calls();
-  for (const uint64_t address : {uint64_t{0}, uint64_t{8}, ~uint64_t{0}, ~uint64_t{0} - 7, uint64_t{1} << 63, uint64_t{1} << 48}) {
+  for (const uint64_t address :
+       {uint64_t{0}, uint64_t{8}, ~uint64_t{0}, ~uint64_t{0} - 7, uint64_t{1} << 63, uint64_t{1} << 48}) {
     EXPECT_EQ(snapshot.find(RemoteAddress(address), 80), nullptr);
   }
   EXPECT_EQ(memory.calls(), calls);

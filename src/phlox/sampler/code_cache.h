@@ -23,6 +23,7 @@ class CodeCache {
   struct Entry {
     uint32_t number = 0;     // of the code object among all that were met, from 1
     uint64_t proved_at = 0;  // look
+    uint64_t wanted_at = 0;  // look
     RemoteAddress first_instruction;
     python::CodeIdentity identity;
   };
@@ -33,6 +34,8 @@ class CodeCache {
   // A new look: everything must be proved again.
   void begin_look() { ++look_; }
 
+  // Tells the snapshot what find() will need of a code object that is known already.
+  void want(RemoteAddress code, Snapshot& snapshot);
   // The entry for the code object at this address, proved in this look; nullptr when it cannot be read.
   const Entry* find(RemoteAddress code, Snapshot& snapshot);
 

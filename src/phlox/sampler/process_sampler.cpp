@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -37,10 +38,13 @@ constexpr size_t kMaxThreads = 65536;
 // The list of threads is read again at least this often, and whenever its head changed.
 constexpr Nanoseconds kRefreshEvery = 10 * kSecond;
 constexpr Nanoseconds kShortestRefreshPause = 2'000'000;
-// A turn takes no longer than this from the CPU that it borrows; who was not looked at is first in the next one.
+// A turn takes no longer than this from the CPU that it borrows; who was not looked at is first in the next
+// one.
 constexpr Nanoseconds kLongestTurn = 200'000;
 constexpr size_t kThreadsPerTurn = 64;
 constexpr size_t kNewThreadsPerTurn = 16;
+// Threads whose CPU is asked for together with the GIL's holder.
+constexpr size_t kScouted = 32;
 // Threads that never run are asked less and less often, so that hundreds of sleeping ones cost little.
 constexpr uint32_t kIdleBeforeBackOff = 8;
 constexpr uint64_t kMaxBackOff = 16;
@@ -62,7 +66,9 @@ T load(const std::byte* from) {
   return value;
 }
 
-std::span<const std::byte> bytes_of(const auto& record) { return std::as_bytes(std::span(&record, 1)); }
+std::span<const std::byte> bytes_of(const auto& record) {
+  return std::as_bytes(std::span(&record, 1));
+}
 
 // "1,4-7" of /sys/devices/system/cpu/{isolated,nohz_full}
 void add_cpu_list(const char* file, std::vector<bool>& cpus) {
@@ -133,12 +139,14 @@ ProcessSampler::~ProcessSampler() {
   for (auto& slot : slots_) {
     if (!slot->traced) continue;
     // A tracee must be stopped to be detached; one that is gone answers ESRCH, and that is fine.
-    if (::ptrace(PTRACE_INTERRUPT, slot->probe->tid(), 0, 0) == 0) ::waitpid(slot->probe->tid(), nullptr, __WALL);
+    if (::ptrace(PTRACE_INTERRUPT, slot->probe->tid(), 0, 0) == 0)
+      ::waitpid(slot->probe->tid(), nullptr, __WALL);
     ::ptrace(PTRACE_DETACH, slot->probe->tid(), 0, 0);
   }
 }
 
-// ---- who is there ----------------------------------------------------------------------------------------------
+// ---- who is there
+// ----------------------------------------------------------------------------------------------
 
 ProcessSampler::Slot* ProcessSampler::find_slot(RemoteAddress tstate) {
   const auto found = by_tstate_.find(tstate.value);
@@ -151,7 +159,8 @@ bool ProcessSampler::refresh_interpreters() {
   if (!memory_.read_value(interpreter_.interpreters_head, at.value)) return false;
   while (at && domains.size() < kMaxInterpreters) {
     if (!is_plausible(at)) return false;
-    if (std::any_of(domains.begin(), domains.end(), [&](const Domain& d) { return d.interpreter == at; })) break;
+    if (std::any_of(domains.begin(), domains.end(), [&](const Domain& d) { return d.interpreter == at; }))
+      break;
     Domain domain;
     domain.interpreter = at;
     domain.threads_head_word = at + *layout_.interpreter.threads_head;
@@ -163,7 +172,8 @@ bool ProcessSampler::refresh_interpreters() {
       domain.gil = interpreter_.gil;
     }
     domains.push_back(domain);
-    if (!layout_.interpreter.next.present() || !memory_.read_value(at + *layout_.interpreter.next, at.value)) break;
+    if (!layout_.interpreter.next.present() || !memory_.read_value(at + *layout_.interpreter.next, at.value))
+      break;
   }
   if (domains.empty()) return false;
   for (auto& domain : domains) {
@@ -176,8 +186,8 @@ bool ProcessSampler::refresh_interpreters() {
 }
 
 void ProcessSampler::learn_task_ids() {
-  // In a PID namespace a thread's own id (native_thread_id) is not ours: the last number of NSpid is its own. Threads known
-  // before keep their ids.
+  // In a PID namespace a thread's own id (native_thread_id) is not ours: the last number of NSpid is its own.
+  // Threads known before keep their ids.
   std::unordered_map<pid_t, pid_t> ids;
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/task", config_.pid);
@@ -213,8 +223,9 @@ pid_t ProcessSampler::task_of(uint64_t python_id, uint64_t native_id) {
     const auto found = outer_tid_.find(static_cast<pid_t>(native_id));
     return found == outer_tid_.end() ? 0 : found->second;
   }
-  // Before 3.11 a thread state knows only pthread_self(), the address of the C library's struct pthread, which holds the
-  // kernel's id (glibc: nptl/descr.h, tid). Where in it, the main thread tells: its id is the process's.
+  // Before 3.11 a thread state knows only pthread_self(), the address of the C library's struct pthread,
+  // which holds the kernel's id (glibc: nptl/descr.h, tid). Where in it, the main thread tells: its id is the
+  // process's.
   if (!is_plausible(RemoteAddress(python_id))) return 0;
   constexpr size_t kLook = 0x800;
   std::byte area[kLook];
@@ -222,8 +233,8 @@ pid_t ProcessSampler::task_of(uint64_t python_id, uint64_t native_id) {
   auto value_at = [&](size_t offset) { return load<int32_t>(area + offset); };
   if (!pthread_tid_offset_) {
     for (size_t offset = 0; offset + 4 <= kLook; offset += 4) {
-      // tid is followed by a second id field in every glibc; a lone equal number is a coincidence less often than not, so all
-      // known ids are tried at the first offset that holds any.
+      // tid is followed by a second id field in every glibc; a lone equal number is a coincidence less often
+      // than not, so all known ids are tried at the first offset that holds any.
       if (value_at(offset) > 0 && outer_tid_.contains(value_at(offset))) {
         pthread_tid_offset_ = offset;
         break;
@@ -239,7 +250,8 @@ bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
   uint64_t interp = 0;
   uint64_t python_id = 0;
   uint64_t native_id = 0;
-  if (!memory_.read_value(tstate + *layout_.thread.interp, interp) || interp != domain.interpreter.value) return false;
+  if (!memory_.read_value(tstate + *layout_.thread.interp, interp) || interp != domain.interpreter.value)
+    return false;
   if (!memory_.read_value(tstate + *layout_.thread.thread_id, python_id)) return false;
   if (layout_.thread.native_thread_id.present()) {
     memory_.read_value(tstate + *layout_.thread.native_thread_id, native_id);
@@ -258,7 +270,8 @@ bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
   slot->probe = std::make_unique<target::ThreadProbe>(config_.pid, tid);
   if (config_.rseq_cpu_offset) {
     slot->rseq_cpu = RemoteAddress(python_id + static_cast<uint64_t>(*config_.rseq_cpu_offset));
-    // A thread whose C library did not register (another libc beside, GLIBC_TUNABLES) says -1 or nothing sensible.
+    // A thread whose C library did not register (another libc beside, GLIBC_TUNABLES) says -1 or nothing
+    // sensible.
     int32_t cpu = -1;
     if (!memory_.read_value(slot->rseq_cpu, cpu) || cpu < 0 || cpu > 8191) slot->rseq_cpu = {};
   }
@@ -323,7 +336,8 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
         if (++added > kNewThreadsPerTurn) {
           more_to_add = true;
         } else {
-          // A state whose thread is not up yet, or was left behind by a fork: asked again, but less and less often.
+          // A state whose thread is not up yet, or was left behind by a fork: asked again, but less and less
+          // often.
           declined = !add_thread(domain, at, now) || declined;
         }
       }
@@ -337,7 +351,9 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
   }
   refresh_wanted_ = refresh_wanted_ || more_to_add;
   if (declined) {
-    refresh_pause_ = refresh_pause_ >= kRefreshEvery ? kShortestRefreshPause : std::clamp(refresh_pause_ * 2, kShortestRefreshPause, kSecond);
+    refresh_pause_ = refresh_pause_ >= kRefreshEvery
+                         ? kShortestRefreshPause
+                         : std::clamp(refresh_pause_ * 2, kShortestRefreshPause, kSecond);
   } else {
     refresh_pause_ = kRefreshEvery;
   }
@@ -371,7 +387,8 @@ void ProcessSampler::drop_dead(Nanoseconds now) {
   std::erase_if(slots_, [](const auto& slot) { return !slot->alive; });
 }
 
-// ---- the scene -------------------------------------------------------------------------------------------------
+// ---- the scene
+// -------------------------------------------------------------------------------------------------
 
 RemoteAddress ProcessSampler::holder(const Domain& domain) {
   if (domain.gil && layout_.gil_state.last_holder.present()) {
@@ -388,6 +405,25 @@ RemoteAddress ProcessSampler::holder(const Domain& domain) {
   return {};
 }
 
+// The same, asked of the target now.
+RemoteAddress ProcessSampler::holder_now(const Domain& domain) {
+  int32_t locked = 1;
+  uint64_t last = 0;
+  std::array<memory::Range, 2> ranges;
+  size_t count = 0;
+  if (domain.gil && layout_.gil_state.last_holder.present()) {
+    ranges[count++] = {domain.gil + *layout_.gil_state.locked, std::as_writable_bytes(std::span(&locked, 1))};
+    ranges[count++] = {domain.gil + *layout_.gil_state.last_holder,
+                       std::as_writable_bytes(std::span(&last, 1))};
+  } else if (interpreter_.tstate_current) {
+    ranges[count++] = {interpreter_.tstate_current, std::as_writable_bytes(std::span(&last, 1))};
+  } else {
+    return {};
+  }
+  const bool read = memory_.read(std::span(ranges).first(count)) == count;
+  return read && locked > 0 ? RemoteAddress(last) : RemoteAddress{};
+}
+
 bool ProcessSampler::scene_changed() {
   uint64_t head = 0;
   if (!snapshot_.load(interpreter_.interpreters_head, head)) return true;
@@ -396,6 +432,47 @@ bool ProcessSampler::scene_changed() {
     if (!snapshot_.load(domain.threads_head_word, head) || domain.threads_head.value != head) return true;
   }
   return false;
+}
+
+// Who holds the GIL and which CPU everybody was on, in one small read: a wrong guess costs a whole copy and a
+// move. False: cannot be told this way.
+bool ProcessSampler::scout(Domain& domain) {
+  if (layout_.traits.free_threaded) return false;
+  struct Words {
+    int32_t locked = 1;
+    uint64_t holder = 0;
+    int32_t cpu[kScouted];
+  } words;
+  std::array<memory::Range, kScouted + 2> ranges;
+  std::array<Slot*, kScouted> slots;
+  size_t count = 0;
+  auto add = [&](RemoteAddress address, auto& into) {
+    ranges[count++] = memory::Range{address, std::as_writable_bytes(std::span(&into, 1))};
+  };
+  if (domain.gil && layout_.gil_state.last_holder.present()) {
+    add(domain.gil + *layout_.gil_state.locked, words.locked);
+    add(domain.gil + *layout_.gil_state.last_holder, words.holder);
+  } else if (interpreter_.tstate_current) {
+    add(interpreter_.tstate_current, words.holder);
+  } else {
+    return false;
+  }
+  const size_t gil_words = count;
+  for (const auto& slot : slots_) {
+    if (count - gil_words == kScouted) break;
+    if (!slot->alive || !slot->rseq_cpu || slot->interpreter != domain.interpreter) continue;
+    slots[count - gil_words] = slot.get();
+    add(slot->rseq_cpu, words.cpu[count - gil_words]);
+  }
+  const size_t got = memory_.read(std::span(ranges).first(count));
+  if (got < gil_words) return false;
+  for (size_t i = 0; i < got - gil_words; ++i) {
+    if (words.cpu[i] < 0) continue;
+    slots[i]->last_cpu = words.cpu[i];
+    slots[i]->cpu_known_at = tick_;
+  }
+  domain.runner = words.locked > 0 && words.holder != 0 ? find_slot(RemoteAddress(words.holder)) : nullptr;
+  return true;
 }
 
 int ProcessSampler::cpu_of(Slot& slot) {
@@ -409,7 +486,9 @@ int ProcessSampler::cpu_of(Slot& slot) {
 
 bool ProcessSampler::follow(int cpu) {
   if (cpu < 0) return false;
-  if (!config_.isolated_cpus && static_cast<size_t>(cpu) < isolated_.size() && isolated_[static_cast<size_t>(cpu)]) return false;
+  if (!config_.isolated_cpus && static_cast<size_t>(cpu) < isolated_.size() &&
+      isolated_[static_cast<size_t>(cpu)])
+    return false;
   cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(cpu) + 1);
   const size_t size = CPU_ALLOC_SIZE(static_cast<size_t>(cpu) + 1);
   CPU_ZERO_S(size, set);
@@ -424,10 +503,12 @@ bool ProcessSampler::follow(int cpu) {
 
 GilState ProcessSampler::gil_state_of(const Domain& domain, const target::BlockedIn* in) const {
   if (layout_.traits.free_threaded) return GilState::not_applicable;
-  if (in != nullptr && !in->running && in->number == kFutex && domain.gil && layout_.gil_state.size.present()) {
+  if (in != nullptr && !in->running && in->number == kFutex && domain.gil &&
+      layout_.gil_state.size.present()) {
     // take_gil() waits on the condition variable inside the GIL's own struct (Python/ceval_gil.c).
     const uint64_t futex = in->arguments[0];
-    if (futex >= domain.gil.value && futex - domain.gil.value < *layout_.gil_state.size) return GilState::waits;
+    if (futex >= domain.gil.value && futex - domain.gil.value < *layout_.gil_state.size)
+      return GilState::waits;
   }
   return GilState::none;
 }
@@ -438,19 +519,22 @@ bool ProcessSampler::collecting(const Domain& domain) {
   return snapshot_.load(domain.interpreter + *layout_.interpreter.gc_collecting, value) && value == 1;
 }
 
-// ---- one stack -------------------------------------------------------------------------------------------------
+// ---- one stack
+// -------------------------------------------------------------------------------------------------
 
-// 3.11 and 3.12: _PyEval_EvalFrameDefault publishes its CFrame (tstate->cframe) before it sets the CFrame's current_frame, so for a
-// moment that holds what lay on the C stack: garbage, or a frame of an evaluation that has ended (Python/ceval.c). The first
-// entry frame of a true chain has the outer CFrame's current_frame before it. Gives that frame when the chain is not true.
-std::optional<RemoteAddress> ProcessSampler::unpublished_evaluation(const std::byte* thread, const python::WalkResult& walk) {
+// 3.11 and 3.12: _PyEval_EvalFrameDefault publishes its CFrame (tstate->cframe) before it sets the CFrame's
+// current_frame, so for a moment that holds what lay on the C stack: garbage, or a frame of an evaluation
+// that has ended (Python/ceval.c). The first entry frame of a true chain has the outer CFrame's current_frame
+// before it. Gives that frame when the chain is not true.
+std::optional<RemoteAddress> ProcessSampler::unpublished_evaluation(const std::byte* thread,
+                                                                    const python::WalkResult& walk) {
   if (layout_.traits.anchor != python::FrameAnchor::cframe || walk.end == WalkEnd::empty) return {};
   const RemoteAddress cframe(load<uint64_t>(thread + *layout_.thread.cframe));
   RemoteAddress previous, outer;
   if (!snapshot_.load(cframe + *layout_.cframe.previous, previous.value) || !previous) return {};
   if (!snapshot_.load(previous + *layout_.cframe.current_frame, outer.value)) return {};
-  // The outermost evaluation: nothing else to ask, so what was found stays, detached as it may be (3.12 clears a generator's
-  // `previous` while it is still current_frame).
+  // The outermost evaluation: nothing else to ask, so what was found stays, detached as it may be (3.12
+  // clears a generator's `previous` while it is still current_frame).
   if (!outer) return {};
   for (size_t i = 0; i < walk.count; ++i) {
     if (!frames_[i].entry) continue;
@@ -529,6 +613,12 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
   };
   const bool deep = count > kKeepLeaf + kKeepRoot + 64;
   const size_t root_from = deep ? count - kKeepRoot : 0;  // frames_[count-1] is the root
+  for (size_t i = 0; i < count; ++i) {
+    if ((!deep && !root_missing) || i < kKeepLeaf || (deep && i >= root_from)) {
+      if (frames_[i].code) codes_.want(frames_[i].code, snapshot_);
+    }
+  }
+  snapshot_.fetch_wanted();
   bool known = true;
   if (root_missing) {
     places_.push_back(Place{kFramesLeftOut, 0});
@@ -556,14 +646,16 @@ bool ProcessSampler::still_unmoved(Slot& slot, const target::SchedStat& since) {
   return now && unmoved(since, *now);
 }
 
-// ---- ways to make a thread stand still -------------------------------------------------------------------------
+// ---- ways to make a thread stand still
+// -------------------------------------------------------------------------
 
-// On the thread's CPU: a look counts when the thread was not scheduled in between the first and the last thing read, and
-// its CPU, asked last, is ours. Both together say that it stood in this CPU's queue, behind us, all the while.
+// On the thread's CPU: a look counts when the thread was not scheduled in between the first and the last
+// thing read, and its CPU, asked last, is ours. Both together say that it stood in this CPU's queue, behind
+// us, all the while.
 bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds, Seen& seen) {
   Domain& domain = domains_[slot.domain];
   if (slot.last_cpu != my_cpu_) {
-    const int cpu = cpu_of(slot);
+    const int cpu = slot.cpu_known_at == tick_ ? slot.last_cpu : cpu_of(slot);
     if (cpu >= 0 && cpu != my_cpu_ && !follow(cpu)) {
       config_.stillness = Stillness::stop;
       return read_stopped(slot, now, holds, seen);
@@ -578,17 +670,14 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
       refresh_wanted_ = true;
       return true;
     }
-    snapshot_.set_last(slot.rseq_cpu);
-    snapshot_.capture();
-    snapshot_.set_last({});
-    const unsigned reads = snapshot_.follow_ups();
+    snapshot_.capture(slot.rseq_cpu);
     const uint64_t codes = codes_.resolved();
     if (holds && holder(domain) != slot.tstate) return false;  // somebody else by now: the caller looks again
     const Reading reading = read_stack(slot);
     if (!slot.alive) return true;
     // The CPU must be known as of after the last byte that was read.
-    const bool all_at_once = snapshot_.follow_ups() == reads && codes_.resolved() == codes;
-    const int cpu = all_at_once && snapshot_.last().value_or(-1) >= 0 ? *snapshot_.last() : cpu_of(slot);
+    const int cpu =
+        codes_.resolved() == codes && snapshot_.last().value_or(-1) >= 0 ? *snapshot_.last() : cpu_of(slot);
     const auto after = slot.probe->schedstat();
     if (!after) {
       slot.alive = false;
@@ -596,7 +685,8 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
       return true;
     }
     slot.last_cpu = cpu;
-    // Elsewhere and asleep: it lies as still there as here. Following it would take longer than its sleep, and miss it.
+    // Elsewhere and asleep: it lies as still there as here. Following it would take longer than its sleep,
+    // and miss it.
     std::optional<target::BlockedIn> asleep;
     if (cpu != my_cpu_) {
       asleep = slot.probe->blocked_in();
@@ -621,8 +711,8 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
       reject(slot, now, reading.rejected);
       return true;
     }
-    // What it did since the last look, by the kernel's accounting, tells running from waiting for the CPU. Only a thread that did
-    // little of either has to be asked.
+    // What it did since the last look, by the kernel's accounting, tells running from waiting for the CPU.
+    // Only a thread that did little of either has to be asked.
     const uint64_t ran = after->run_ns - slot.seen.run_ns;
     const uint64_t waited = after->wait_ns - slot.seen.wait_ns;
     const auto wall = static_cast<uint64_t>(std::max<Nanoseconds>(now - slot.last_time, 1));
@@ -642,6 +732,14 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
                      : holds                      ? GilState::holds
                                                   : gil_state_of(domain, &in);
     seen.collecting = holds && collecting(domain);
+    // A thread that has just taken the GIL says so a moment later (take_gil() sets `locked` before
+    // `last_holder`): asked again after the copy, or another's running could pass for this one's stillness.
+    if (holds && domain.threads > 1 && !after->off() && holder_now(domain) == slot.tstate) {
+      domain.frozen = &slot;
+      domain.frozen_stat = *after;
+      domain.frozen_look = snapshot_.look();
+      domain.frozen_reads = snapshot_.follow_ups();
+    }
     accept(slot, *after, now, seen, reading);
     return true;
   }
@@ -704,7 +802,9 @@ bool ProcessSampler::read_stopped(Slot& slot, Nanoseconds now, bool holds, Seen&
   seen.quality = reading.quality;
   if (!stopped && seen.quality == Quality::ok) seen.quality = Quality::unproved;
   seen.cpu_state = CpuState::running;
-  seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable : holds ? GilState::holds : GilState::none;
+  seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
+                   : holds                      ? GilState::holds
+                                                : GilState::none;
   seen.collecting = holds && collecting(domain);
   accept(slot, *after, now, seen, reading);
   return true;
@@ -717,8 +817,9 @@ void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
   }
   // Who holds the GIL may change until somebody is found standing still with it.
   for (int change = 0; change < kAttempts; ++change) {
+    const bool scouted = config_.stillness == Stillness::same_cpu && domain.threads > 1 && scout(domain);
     Slot* slot = domain.runner;
-    if (slot == nullptr || !slot->alive || change > 0) {
+    if (slot == nullptr || !slot->alive || (change > 0 && !scouted)) {
       snapshot_.capture();
       const RemoteAddress tstate = holder(domain);
       if (!tstate) return;
@@ -730,8 +831,9 @@ void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
       domain.runner = slot;
     }
     Seen seen;
-    const bool settled = config_.stillness == Stillness::same_cpu ? read_standing_still(*slot, now, true, seen)
-                                                                  : read_stopped(*slot, now, true, seen);
+    const bool settled = config_.stillness == Stillness::same_cpu
+                             ? read_standing_still(*slot, now, true, seen)
+                             : read_stopped(*slot, now, true, seen);
     if (settled) {
       slot->done = true;
       return;
@@ -739,11 +841,45 @@ void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
   }
 }
 
+// While the GIL's holder stands still nobody else's Python frames can change: what was copied with its stack
+// is proved with it, wherever the others run. False: it does not stand still any more.
+bool ProcessSampler::read_beside_holder(Slot& slot, Domain& domain, Nanoseconds now) {
+  const auto in = slot.probe->blocked_in();
+  const uint64_t codes = codes_.resolved();
+  const Reading reading = read_stack(slot);
+  if (!slot.alive) return true;
+  if (snapshot_.follow_ups() != domain.frozen_reads || codes_.resolved() != codes) {
+    if (!domain.frozen->alive || !still_unmoved(*domain.frozen, domain.frozen_stat)) return false;
+    domain.frozen_reads = snapshot_.follow_ups();
+  }
+  if (!reading.whole) {
+    reject(slot, now, reading.rejected);
+    return true;
+  }
+  Seen seen;
+  seen.quality = reading.quality;
+  if (in && !in->running) {
+    seen.cpu_state = CpuState::blocked;
+    seen.system_call = static_cast<int16_t>(in->number);
+    seen.blocked = true;
+  } else {
+    const uint64_t ran = slot.first.run_ns - slot.seen.run_ns;
+    const uint64_t waited = slot.first.wait_ns - slot.seen.wait_ns;
+    seen.cpu_state = ran >= waited ? CpuState::running : CpuState::runnable;
+    if (slot.cpu_known_at == tick_) seen.cpu_number = static_cast<int16_t>(slot.last_cpu);
+  }
+  seen.gil_state = gil_state_of(domain, in ? &*in : nullptr);
+  accept(slot, slot.first, now, seen, reading);
+  return true;
+}
+
 void ProcessSampler::read_other(Slot& slot, Domain& domain, Nanoseconds now) {
-  // Asked before the memory was copied; a thread that is off the CPU now and has the same count was off it all the while.
+  // Asked before the memory was copied; a thread that is off the CPU now and has the same count was off it
+  // all the while.
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (attempt > 0) ++counts_.retried;
-    const auto before = attempt == 0 && slot.first_valid ? std::optional(slot.first) : slot.probe->schedstat();
+    const auto before =
+        attempt == 0 && slot.first_valid ? std::optional(slot.first) : slot.probe->schedstat();
     if (!before) {
       slot.alive = false;
       refresh_wanted_ = true;
@@ -753,13 +889,18 @@ void ProcessSampler::read_other(Slot& slot, Domain& domain, Nanoseconds now) {
       did_not_run(slot, *before, now);
       return;
     }
+    if (attempt == 0 && slot.first_valid && !before->off() && domain.frozen != nullptr &&
+        domain.frozen_look == snapshot_.look() && read_beside_holder(slot, domain, now)) {
+      return;
+    }
     const auto in = slot.probe->blocked_in();
     const bool blocked = in && !in->running;
     if (!blocked) {
       // Runs, or would: without the GIL its frames change only once it gets it.
       Seen seen;
-      const bool settled = config_.stillness == Stillness::same_cpu ? read_standing_still(slot, now, false, seen)
-                                                                    : read_stopped(slot, now, false, seen);
+      const bool settled = config_.stillness == Stillness::same_cpu
+                               ? read_standing_still(slot, now, false, seen)
+                               : read_stopped(slot, now, false, seen);
       (void)settled;
       return;
     }
@@ -790,7 +931,8 @@ void ProcessSampler::read_other(Slot& slot, Domain& domain, Nanoseconds now) {
   reject(slot, now, Rejected::moved);
 }
 
-// ---- what was seen goes out ------------------------------------------------------------------------------------
+// ---- what was seen goes out
+// ------------------------------------------------------------------------------------
 
 void ProcessSampler::push(std::span<const std::byte> head, std::span<const std::byte> body) {
   if (!ring_.push(head, body)) ++counts_.lost;
@@ -804,8 +946,9 @@ void ProcessSampler::flush_slot(Slot& slot) {
 
 void ProcessSampler::hand_on(Slot& slot, LookRecord look, bool new_stack) {
   const LookRecord& last = slot.state;
-  const bool alike = !new_stack && last.looks != 0 && last.cpu_state == look.cpu_state && last.gil_state == look.gil_state &&
-                     last.quality == look.quality && last.rejected == look.rejected && last.collecting == look.collecting &&
+  const bool alike = !new_stack && last.looks != 0 && last.cpu_state == look.cpu_state &&
+                     last.gil_state == look.gil_state && last.quality == look.quality &&
+                     last.rejected == look.rejected && last.collecting == look.collecting &&
                      last.system_call == look.system_call && last.cpu_number == look.cpu_number;
   if (alike) {
     LookRecord& more = slot.more;
@@ -857,8 +1000,8 @@ void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanosecon
   look.thread = slot.index;
   look.time = now;
   look.wall = now - slot.last_time;
-  // CPU time used since the last look was used by something that ran: a thread that is found blocked keeps it for the next stack
-  // that it is found running with, or its waiting would be charged with it.
+  // CPU time used since the last look was used by something that ran: a thread that is found blocked keeps it
+  // for the next stack that it is found running with, or its waiting would be charged with it.
   slot.cpu_carried += static_cast<Nanoseconds>(stat.run_ns - slot.seen.run_ns);
   if (!seen.blocked) look.cpu = std::exchange(slot.cpu_carried, 0);
   look.looks = 1;
@@ -925,21 +1068,32 @@ void ProcessSampler::reject(Slot& slot, Nanoseconds now, Rejected why) {
   slot.done = true;
   ++counts_.samples;
   switch (why) {
-    case Rejected::moved: ++counts_.moved; break;
-    case Rejected::unreadable: ++counts_.unreadable; break;
-    case Rejected::broken: ++counts_.broken; break;
-    case Rejected::budget: ++counts_.budget; break;
-    case Rejected::no: break;
+    case Rejected::moved:
+      ++counts_.moved;
+      break;
+    case Rejected::unreadable:
+      ++counts_.unreadable;
+      break;
+    case Rejected::broken:
+      ++counts_.broken;
+      break;
+    case Rejected::budget:
+      ++counts_.budget;
+      break;
+    case Rejected::no:
+      break;
   }
 }
 
-// ---- the turn --------------------------------------------------------------------------------------------------
+// ---- the turn
+// --------------------------------------------------------------------------------------------------
 
 void ProcessSampler::turn(Nanoseconds now) {
   ++tick_;
   ++counts_.ticks;
   if (refresh_wanted_ || now - last_refresh_ > refresh_pause_) refresh_threads(now);
-  // The others' counts first: whoever is found blocked with the same count afterwards stood still while the memory was copied.
+  // The others' counts first: whoever is found blocked with the same count afterwards stood still while the
+  // memory was copied.
   size_t asked = 0;
   const size_t threads = slots_.size();
   for (auto& slot : slots_) {
@@ -961,7 +1115,12 @@ void ProcessSampler::turn(Nanoseconds now) {
       refresh_wanted_ = true;
     }
   }
-  for (auto& domain : domains_) read_holder(domain, now);
+  for (auto& domain : domains_) domain.threads = 0;
+  for (const auto& slot : slots_) ++domains_[slot->domain].threads;
+  for (auto& domain : domains_) {
+    domain.frozen = nullptr;
+    read_holder(domain, now);
+  }
   if (!domains_.empty() && scene_changed()) refresh_wanted_ = true;
   size_t next_first = first_slot_ + kThreadsPerTurn;
   for (size_t i = 0; i < threads; ++i) {
@@ -974,7 +1133,8 @@ void ProcessSampler::turn(Nanoseconds now) {
     read_other(slot, domains_[slot.domain], now);
   }
   first_slot_ = threads > 0 ? next_first % threads : 0;
-  if (std::any_of(slots_.begin(), slots_.end(), [](const auto& slot) { return !slot->alive; })) drop_dead(now);
+  if (std::any_of(slots_.begin(), slots_.end(), [](const auto& slot) { return !slot->alive; }))
+    drop_dead(now);
   counts_.follow_ups += snapshot_.follow_ups();
 }
 

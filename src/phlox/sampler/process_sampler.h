@@ -1,7 +1,8 @@
-// One turn after the other on the CPU of the thread that is read. While this thread runs there, that one cannot, so what
-// it reads stands still; the proof is the kernel's count of times scheduled in (docs/decisions/0001-reading-without-stopping.md).
-// Lives in the sampler thread, which may be of the real-time class: after construction it waits for nothing but the clock, and the
-// ring to the consumer is the only way out of it. Reads the target, writes nothing into it.
+// One turn after the other on the CPU of the thread that is read. While this thread runs there, that one
+// cannot, so what it reads stands still; the proof is the kernel's count of times scheduled in
+// (docs/decisions/0001-reading-without-stopping.md). Lives in the sampler thread, which may be of the
+// real-time class: after construction it waits for nothing but the clock, and the ring to the consumer is the
+// only way out of it. Reads the target, writes nothing into it.
 #pragma once
 
 #include <sys/types.h>
@@ -38,7 +39,7 @@ struct Counts {
   uint64_t moved = 0, unreadable = 0, broken = 0, budget = 0;
   uint64_t migrations = 0;  // times this thread followed the target to another CPU
   uint64_t follow_ups = 0;
-  uint64_t reads = 0;       // stacks read anew
+  uint64_t reads = 0;  // stacks read anew
 };
 
 class ProcessSampler {
@@ -49,12 +50,13 @@ class ProcessSampler {
     bool isolated_cpus = false;
     // Where the C library keeps rseq.cpu_id, from the thread pointer; none: ask /proc.
     std::optional<int64_t> rseq_cpu_offset;
-    // Called for each whole stack (leaf first) while its thread still stands still; again when the proof fails and it is
-    // read anew. The thread's number as in ThreadRecord.
+    // Called for each whole stack (leaf first) while its thread still stands still; again when the proof
+    // fails and it is read anew. The thread's number as in ThreadRecord.
     std::function<void(uint32_t thread, std::span<const python::RawFrame>)> on_stack;
   };
 
-  ProcessSampler(const Config& config, const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring);
+  ProcessSampler(const Config& config, const python::Interpreter& interpreter, memory::RemoteMemory& memory,
+                 Ring& ring);
   ~ProcessSampler();
   ProcessSampler(const ProcessSampler&) = delete;
   ProcessSampler& operator=(const ProcessSampler&) = delete;
@@ -83,22 +85,23 @@ class ProcessSampler {
     std::unique_ptr<target::ThreadProbe> probe;
     RemoteAddress rseq_cpu;
 
-    target::SchedStat seen;      // at the last look
-    target::SchedStat first;     // read before the memory of this turn
+    target::SchedStat seen;   // at the last look
+    target::SchedStat first;  // read before the memory of this turn
     bool first_valid = false;
-    bool was_blocked = false;    // at the last look, in a system call, proved
+    bool was_blocked = false;  // at the last look, in a system call, proved
     int last_cpu = -1;
+    uint64_t cpu_known_at = 0;  // turn in which last_cpu was scouted
     bool has_stack = false;
-    bool traced = false;         // seized
+    bool traced = false;  // seized
     bool alive = true;
-    bool done = false;           // in this turn
+    bool done = false;  // in this turn
     uint32_t idle_looks = 0;
     uint64_t next_tick = 0;
     Nanoseconds last_time = 0;
     Nanoseconds cpu_carried = 0;  // used, and not yet charged to a stack
-    std::vector<Place> stack;    // root first, as last handed on
-    LookRecord more;             // looks like the last one handed on, held back
-    LookRecord state;            // states of the last one
+    std::vector<Place> stack;     // root first, as last handed on
+    LookRecord more;              // looks like the last one handed on, held back
+    LookRecord state;             // states of the last one
   };
 
   // Threads that share one GIL; a free-threaded interpreter's have none.
@@ -107,8 +110,14 @@ class ProcessSampler {
     int64_t id = 0;
     RemoteAddress threads_head_word;
     RemoteAddress threads_head;
-    RemoteAddress gil;           // struct of last_holder and locked
-    Slot* runner = nullptr;      // who held it last
+    RemoteAddress gil;       // struct of last_holder and locked
+    Slot* runner = nullptr;  // who held it last
+    size_t threads = 0;
+    // Who was found standing still with the GIL in this turn, as of which copy of the memory.
+    Slot* frozen = nullptr;
+    target::SchedStat frozen_stat;
+    uint64_t frozen_look = 0;
+    unsigned frozen_reads = 0;  // follow-ups of that copy that are proved
   };
 
   struct Reading {
@@ -138,19 +147,24 @@ class ProcessSampler {
 
   // The thread state that holds the domain's GIL; none: nobody does.
   RemoteAddress holder(const Domain& domain);
+  RemoteAddress holder_now(const Domain& domain);
   bool scene_changed();
+  bool scout(Domain& domain);
   void read_holder(Domain& domain, Nanoseconds now);
   void read_other(Slot& slot, Domain& domain, Nanoseconds now);
+  bool read_beside_holder(Slot& slot, Domain& domain, Nanoseconds now);
   bool read_standing_still(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
   bool read_stopped(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
-  std::optional<RemoteAddress> unpublished_evaluation(const std::byte* thread, const python::WalkResult& walk);
+  std::optional<RemoteAddress> unpublished_evaluation(const std::byte* thread,
+                                                      const python::WalkResult& walk);
   Reading read_stack(Slot& slot);
   bool still_unmoved(Slot& slot, const target::SchedStat& since);
   int cpu_of(Slot& slot);
   bool follow(int cpu);
   profile::GilState gil_state_of(const Domain& domain, const target::BlockedIn* in) const;
   bool collecting(const Domain& domain);
-  void accept(Slot& slot, const target::SchedStat& now_stat, Nanoseconds now, const Seen& seen, const Reading& reading);
+  void accept(Slot& slot, const target::SchedStat& now_stat, Nanoseconds now, const Seen& seen,
+              const Reading& reading);
   void did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now);
   void reject(Slot& slot, Nanoseconds now, Rejected why);
   void hand_on(Slot& slot, LookRecord look, bool new_stack);
@@ -173,7 +187,8 @@ class ProcessSampler {
   std::vector<Domain> domains_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::unordered_map<uint64_t, Slot*> by_tstate_;
-  std::unordered_map<pid_t, pid_t> outer_tid_;  // by the target's own thread id, when it lives in a PID namespace
+  std::unordered_map<pid_t, pid_t>
+      outer_tid_;  // by the target's own thread id, when it lives in a PID namespace
   bool pid_namespace_ = false;
   std::optional<size_t> pthread_tid_offset_;
   uint32_t next_thread_ = 1;

@@ -7,12 +7,16 @@
 
 namespace phlox::sampler {
 namespace {
-// Faulted in and locked beforehand (as far as RLIMIT_MEMLOCK lets us): an ordinary stack never faults in a turn.
+// Faulted in and locked beforehand (as far as RLIMIT_MEMLOCK lets us): an ordinary stack never faults in a
+// turn.
 constexpr size_t kLocked = 512 * 1024;
+// What is foreseen of a page begins and ends at a cache line.
+constexpr uint32_t kLine = 64;
 }  // namespace
 
 Snapshot::Snapshot(memory::RemoteMemory& memory) : memory_(memory) {
-  void* arena = ::mmap(nullptr, kMaxPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* arena = ::mmap(nullptr, kMaxPages * kPage, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (arena == MAP_FAILED) throw std::bad_alloc();
   arena_ = static_cast<std::byte*>(arena);
   for (size_t at = 0; at < kLocked; at += kPage) arena_[at] = std::byte{0};
@@ -20,47 +24,67 @@ Snapshot::Snapshot(memory::RemoteMemory& memory) : memory_(memory) {
   pages_.reserve(256);
   windows_.reserve(64);
   ranges_.reserve(64);
-  extras_.reserve(64);
+  extras_.reserve(256);
+  wanted_.reserve(256);
+  fetched_.reserve(256);
+  batch_.reserve(256);
 }
 
-Snapshot::~Snapshot() { ::munmap(arena_, kMaxPages * kPage); }
+Snapshot::~Snapshot() {
+  ::munmap(arena_, kMaxPages * kPage);
+}
 
-void Snapshot::capture() {
+// The kernel copies ranges in the order given (mm/process_vm_access.c): the last word is read after all the
+// others.
+size_t Snapshot::read(std::span<const memory::Range> ranges) {
+  batch_.assign(ranges.begin(), ranges.end());
+  if (last_address_) batch_.push_back({last_address_, std::as_writable_bytes(std::span(&last_value_, 1))});
+  const size_t whole = memory_.read(batch_);
+  last_read_ = last_address_ && whole == batch_.size();
+  return std::min(whole, ranges.size());
+}
+
+void Snapshot::capture(RemoteAddress last) {
   ++look_;
   follow_ups_ = 0;
   exhausted_ = false;
-  if (changed_ || !extras_.empty() || look_ >= replan_at_) replan();
-  hint_ = 0;
+  const bool foresee =
+      std::any_of(extras_.begin(), extras_.end(), [](const Window& w) { return !w.in_passing; });
+  if (changed_ || foresee || look_ >= replan_at_) replan(look_ >= replan_at_);
+  extras_.clear();
+  used_ = planned_bytes_;
+  hint_ = extra_hint_ = 0;
+  last_address_ = last;
   last_read_ = false;
-  // The kernel copies ranges in the order given (mm/process_vm_access.c).
-  if (last_address_) {
-    ranges_.push_back(memory::Range{last_address_, std::as_writable_bytes(std::span(&last_value_, 1))});
-  }
   size_t first = 0;
   while (first < ranges_.size()) {
-    const size_t count = std::min(ranges_.size() - first, memory::RemoteMemory::kMaxRanges);
-    const size_t whole = memory_.read(std::span(ranges_).subspan(first, count));
+    const size_t count = std::min(ranges_.size() - first, memory::RemoteMemory::kMaxRanges - 1);
+    const size_t whole = read(std::span(ranges_).subspan(first, count));
     if (first != 0) ++follow_ups_;
     first += whole;
-    last_read_ = last_address_ && first == ranges_.size();
-    if (whole < count && first < windows_.size()) {
+    if (whole < count) {
       // This range has a page that is gone. Its pages leave the plan; whoever needs one of them asks again.
       Window& window = windows_[first];
-      for (size_t i = 0; i < window.size / kPage; ++i) pages_[window.first_page + i].last_used = 0;
+      const size_t pages = (window.address + window.size - 1) / kPage - window.address / kPage + 1;
+      for (size_t i = 0; i < pages; ++i) pages_[window.first_page + i].last_used = 0;
       window.size = 0;
       changed_ = true;
       ++first;
-    } else if (whole < count) {
-      ++first;  // the last word
     }
   }
-  if (last_address_) ranges_.pop_back();
 }
 
 void Snapshot::use(const Window& window, uint64_t address, size_t size) {
-  const size_t from = (address - window.address) / kPage;
-  const size_t to = (address + size - 1 - window.address) / kPage;
-  for (size_t i = from; i <= to; ++i) pages_[window.first_page + i].last_used = look_;
+  const uint64_t first = window.address / kPage;
+  const uint64_t end = address + size;
+  for (uint64_t number = address / kPage; number <= (end - 1) / kPage; ++number) {
+    Page& page = pages_[window.first_page + (number - first)];
+    page.last_used = look_;
+    page.used_from =
+        std::min(page.used_from, static_cast<uint32_t>(std::max(address, number * kPage) - number * kPage));
+    page.used_to =
+        std::max(page.used_to, static_cast<uint32_t>(std::min(end, (number + 1) * kPage) - number * kPage));
+  }
 }
 
 const std::byte* Snapshot::peek(RemoteAddress address, size_t size) {
@@ -82,10 +106,78 @@ const std::byte* Snapshot::peek(RemoteAddress address, size_t size) {
       return arena_ + window.offset + (address.value - window.address);
     }
   }
-  for (auto window = extras_.rbegin(); window != extras_.rend(); ++window) {
-    if (holds(*window)) return arena_ + window->offset + (address.value - window->address);
+  if (extras_.empty()) return nullptr;
+  auto found = [&](Window& extra) {
+    extra.used_from = std::min(extra.used_from, address.value);
+    extra.used_to = std::max(extra.used_to, address.value + size);
+    return arena_ + extra.offset + (address.value - extra.address);
+  };
+  if (extra_hint_ < extras_.size() && holds(extras_[extra_hint_])) return found(extras_[extra_hint_]);
+  // Extras may overlap: one that starts before may reach further. There are few, and that is rare.
+  auto extra = std::upper_bound(extras_.begin(), extras_.end(), address.value,
+                                [](uint64_t value, const Window& w) { return value < w.address; });
+  while (extra != extras_.begin()) {
+    --extra;
+    if (holds(*extra)) {
+      extra_hint_ = static_cast<size_t>(extra - extras_.begin());
+      return found(*extra);
+    }
   }
   return nullptr;
+}
+
+void Snapshot::want(RemoteAddress address, size_t size, bool in_passing) {
+  if (!is_plausible(address) || size == 0 || size > kPage || peek(address, size) != nullptr) return;
+  Window window;
+  window = {address.value, size, 0, 0, in_passing};
+  if (!in_passing) {
+    window.address = address.value & ~(kPage - 1);
+    window.size = ((address.value + size + kPage - 1) & ~(kPage - 1)) - window.address;
+  }
+  wanted_.push_back(window);
+}
+
+void Snapshot::fetch_wanted() {
+  if (wanted_.empty()) return;
+  std::sort(wanted_.begin(), wanted_.end(),
+            [](const Window& a, const Window& b) { return a.address < b.address; });
+  // What lies near each other comes as one range: kNear bytes more cost less than a range more.
+  constexpr uint64_t kNear = 512;
+  size_t count = 0;
+  for (const Window& window : wanted_) {
+    Window& before = wanted_[count - (count > 0)];
+    if (count > 0 && before.in_passing == window.in_passing &&
+        window.address <= before.address + before.size + (window.in_passing ? kNear : 0)) {
+      before.size = std::max(before.address + before.size, window.address + window.size) - before.address;
+    } else {
+      wanted_[count++] = window;
+    }
+  }
+  wanted_.resize(count);
+  size_t first = 0;
+  while (first < count) {
+    fetched_.clear();
+    size_t end = first;
+    size_t used = used_;
+    for (; end < count && end - first < memory::RemoteMemory::kMaxRanges - 1; ++end) {
+      Window& window = wanted_[end];
+      if (window.size > kMaxPages * kPage - used) break;
+      window.offset = used;
+      used += window.size;
+      fetched_.push_back({RemoteAddress(window.address), std::span(arena_ + window.offset, window.size)});
+    }
+    if (end == first) break;  // no room: whoever asks is told
+    ++follow_ups_;
+    const size_t whole = read(fetched_);
+    for (size_t i = 0; i < whole; ++i) extras_.push_back(wanted_[first + i]);
+    if (whole > 0) used_ = wanted_[first + whole - 1].offset + wanted_[first + whole - 1].size;
+    // A range that cannot be read is left to find(), which asks for less.
+    first += whole < end - first ? whole + 1 : whole;
+  }
+  wanted_.clear();
+  std::sort(extras_.begin(), extras_.end(),
+            [](const Window& a, const Window& b) { return a.address < b.address; });
+  extra_hint_ = 0;
 }
 
 const std::byte* Snapshot::find(RemoteAddress address, size_t size) {
@@ -102,40 +194,83 @@ const std::byte* Snapshot::fetch(uint64_t address, size_t size) {
     return nullptr;
   }
   ++follow_ups_;
-  if (!memory_.read(RemoteAddress(start), std::span(arena_ + used_, end - start))) return nullptr;
-  extras_.push_back(Window{start, end - start, used_, 0});
+  const memory::Range range{RemoteAddress(start), std::span(arena_ + used_, end - start)};
+  if (read(std::span(&range, 1)) != 1) return nullptr;
+  Window window;
+  window.address = start;
+  window.size = end - start;
+  window.offset = used_;
+  window.used_from = address;
+  window.used_to = address + size;
+  extras_.insert(std::upper_bound(extras_.begin(), extras_.end(), window,
+                                  [](const Window& a, const Window& b) { return a.address < b.address; }),
+                 window);
   used_ += end - start;
-  return arena_ + extras_.back().offset + (address - start);
+  return arena_ + window.offset + (address - start);
 }
 
-void Snapshot::replan() {
+void Snapshot::replan(bool forget) {
   std::erase_if(pages_, [this](const Page& p) { return p.last_used == 0 || p.last_used + kForget < look_; });
-  for (const Window& extra : extras_) {
-    for (uint64_t at = extra.address; at < extra.address + extra.size; at += kPage) pages_.push_back(Page{at / kPage, look_});
+  for (Page& page : pages_) {
+    if (page.used_from < page.used_to) {
+      page.from = forget ? page.used_from : std::min(page.from, page.used_from);
+      page.to = forget ? page.used_to : std::max(page.to, page.used_to);
+    }
+    if (forget) {
+      page.used_from = kPage;
+      page.used_to = 0;
+    }
   }
-  extras_.clear();
+  for (const Window& extra : extras_) {
+    if (extra.in_passing || extra.used_from >= extra.used_to) continue;
+    for (uint64_t number = extra.used_from / kPage; number <= (extra.used_to - 1) / kPage; ++number) {
+      Page page;
+      page.number = number;
+      page.last_used = look_;
+      page.from = page.used_from =
+          static_cast<uint32_t>(std::max(extra.used_from, number * kPage) - number * kPage);
+      page.to = page.used_to =
+          static_cast<uint32_t>(std::min(extra.used_to, (number + 1) * kPage) - number * kPage);
+      pages_.push_back(page);
+    }
+  }
   std::sort(pages_.begin(), pages_.end(), [](const Page& a, const Page& b) {
     return a.number != b.number ? a.number < b.number : a.last_used > b.last_used;
   });
-  pages_.erase(std::unique(pages_.begin(), pages_.end(), [](const Page& a, const Page& b) { return a.number == b.number; }),
-               pages_.end());
-  if (pages_.size() > kMaxPages / 2) pages_.resize(kMaxPages / 2);
+  size_t count = 0;
+  for (const Page& page : pages_) {
+    if (count > 0 && pages_[count - 1].number == page.number) {
+      Page& same = pages_[count - 1];
+      same.from = std::min(same.from, page.from);
+      same.to = std::max(same.to, page.to);
+      same.used_from = std::min(same.used_from, page.used_from);
+      same.used_to = std::max(same.used_to, page.used_to);
+    } else {
+      pages_[count++] = page;
+    }
+  }
+  pages_.resize(std::min(count, kMaxPages / 2));
   windows_.clear();
   ranges_.clear();
-  used_ = 0;
+  planned_bytes_ = 0;
   for (size_t i = 0; i < pages_.size(); ++i) {
-    const uint64_t address = pages_[i].number * kPage;
-    if (windows_.empty() || windows_.back().address + windows_.back().size != address) {
-      windows_.push_back(Window{address, 0, used_, i});
+    const uint64_t start = pages_[i].number * kPage + pages_[i].from / kLine * kLine;
+    const uint64_t end = pages_[i].number * kPage + (pages_[i].to + kLine - 1) / kLine * kLine;
+    if (windows_.empty() || windows_.back().address + windows_.back().size != start) {
+      Window window;
+      window.address = start;
+      window.offset = planned_bytes_;
+      window.first_page = i;
+      windows_.push_back(window);
     }
-    windows_.back().size += kPage;
-    used_ += kPage;
+    windows_.back().size += end - start;
+    planned_bytes_ += end - start;
   }
   for (const Window& w : windows_) {
     ranges_.push_back(memory::Range{RemoteAddress(w.address), std::span(arena_ + w.offset, w.size)});
   }
   changed_ = false;
-  replan_at_ = look_ + kForget;
+  replan_at_ = forget ? look_ + kForget : replan_at_;
 }
 
 }  // namespace phlox::sampler
