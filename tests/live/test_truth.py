@@ -32,6 +32,20 @@ def test_families_of_functions_never_mix(python, record, depth):
     assert accepted(recording) > 0.98
 
 
+def test_families_never_mix_where_threads_pass_the_gil_on(python, record):
+    with Target(python, TARGETS / "hard_threads.py", 60) as target:
+        recording = record(target.pid, 2, "-r", "1000", "--max-overhead", "off")
+    looks = 0
+    for names, count, _, quality in recording.stacks():
+        if quality not in (0, 1):
+            continue
+        family = [name for name in names if re.fullmatch(r"[ab]\d+", name)]
+        assert [int(name[1:]) for name in family] == list(range(len(family))), names
+        assert len({name[0] for name in family}) <= 1, names
+        looks += count
+    assert looks > 200
+
+
 def names_are_of_the_moment(python, record, kind):
     with Target(python, TARGETS / "fresh.py", 60, kind) as target:
         recording = record(target.pid, 1.5, *RATE)

@@ -1,0 +1,49 @@
+"""The hard case in several threads that pass the GIL on all the time: a look at one must not mix with another's turn.
+
+    hard_threads.py SECONDS [DEPTH] [THREADS]
+
+Every thread alternates between a0 > a1 > ... > aN and b0 > b1 > ... > bN; now and then it lets the GIL go on its own account
+(compressing, a short sleep), and the switch interval is short, so that the GIL changes hands at any moment. Possible stacks: as
+hard.py says, for every thread.
+"""
+import sys
+import threading
+import time
+import zlib
+
+import meter
+
+seconds = meter.seconds_argument()
+depth = int(sys.argv[2]) if len(sys.argv) > 2 else 20
+count = int(sys.argv[3]) if len(sys.argv) > 3 else 3
+lines = []
+for family in "ab":
+    for index in range(depth - 1):
+        lines.append("def %s%d(): return %s%d()" % (family, index, family, index + 1))
+    lines.append("def %s%d(): return 1" % (family, depth - 1))
+exec(compile("\n".join(lines), "families.py", "exec"))
+data = b"phlox" * 4000
+if hasattr(sys, "setswitchinterval"):
+    sys.setswitchinterval(2e-4)
+
+
+def rounds(number):
+    for i in range(400):
+        a0()  # noqa: F821
+        b0()  # noqa: F821
+    if number % 3 == 0:
+        zlib.compress(data)
+    elif number % 3 == 1:
+        time.sleep(0.0002)
+
+
+def run(number):
+    while True:
+        rounds(number)
+
+
+for number in range(1, count):
+    thread = threading.Thread(target=run, args=(number,))
+    thread.daemon = True
+    thread.start()
+meter.measure(lambda: rounds(0), seconds, lambda: {"depth": depth, "threads": count})
