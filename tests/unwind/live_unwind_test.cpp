@@ -4,9 +4,12 @@
 #include <poll.h>
 
 #include <chrono>
+#include <cstdio>
 #include <map>
+#include <memory>
 #include <random>
 
+#include "phlox/target/maps.h"
 #include "support/live_python.h"
 #include "support/stopped_thread.h"
 
@@ -23,13 +26,38 @@ class Reference {
       return -1;  // .eh_frame alone, as we do
     };
     dwfl_ = dwfl_begin(&callbacks_);
-    ok_ = dwfl_linux_proc_report(dwfl_, pid) == 0 && dwfl_report_end(dwfl_, nullptr, nullptr) == 0 &&
+    ok_ = report(pid) && dwfl_report_end(dwfl_, nullptr, nullptr) == 0 &&
           dwfl_linux_proc_attach(dwfl_, pid, true) == 0;
   }
   ~Reference() { dwfl_end(dwfl_); }
   Reference(const Reference&) = delete;
   Reference& operator=(const Reference&) = delete;
   bool ok() const { return ok_; }
+
+  // dwfl_linux_proc_report() takes the first mapping of a file for its beginning. Since 3.4 libffi maps
+  // single pages of itself for its closures (src/tramp.c), before or behind the rest: those are left out.
+  bool report(pid_t pid) {
+    const auto maps = target::read_maps(pid);
+    if (!maps) return false;
+    std::string text;
+    for (const auto& module : target::modules_of(*maps)) {
+      if (module.mappings.front().offset != 0) continue;
+      for (const auto& m : module.mappings) {
+        char line[64];
+        std::snprintf(line, sizeof line, "%lx-%lx %c%c%cp %lx ", m.start.value, m.end.value,
+                      m.readable ? 'r' : '-', m.writable ? 'w' : '-', m.executable ? 'x' : '-', m.offset);
+        text += line;
+        std::snprintf(line, sizeof line, "%lx:%lx %lu ", m.device >> 32, m.device & 0xffffffff, m.inode);
+        text += line + m.path + "\n";
+      }
+    }
+    std::unique_ptr<FILE, int (*)(FILE*)> file(::fmemopen(text.data(), text.size(), "r"), &::fclose);
+    if (!file || dwfl_linux_proc_maps_report(dwfl_, file.get()) != 0) return false;
+    const auto vdso =
+        std::find_if(maps->begin(), maps->end(), [](const auto& m) { return m.path == "[vdso]"; });
+    return vdso == maps->end() || dwfl_report_module(dwfl_, ("[vdso: " + std::to_string(pid) + "]").c_str(),
+                                                     vdso->start.value, vdso->end.value) != nullptr;
+  }
 
   std::vector<uint64_t> pcs(pid_t tid) {
     std::vector<uint64_t> out;
