@@ -6,6 +6,11 @@
 
 namespace phlox::sampler {
 
+namespace {
+// Looks after which a code object's pages may have left the snapshot's plan.
+constexpr uint64_t kForeseen = 8;
+}  // namespace
+
 void CodeCache::want(RemoteAddress code, Snapshot& snapshot) {
   if (last_ != nullptr && last_address_ == code && last_->wanted_at == look_) return;
   const auto found = entries_.find(code.value);
@@ -17,6 +22,7 @@ void CodeCache::want(RemoteAddress code, Snapshot& snapshot) {
   // One small range with co_version proves a code object from 3.12 on: it is asked for as it is needed.
   // Before, many small things lie strewn about, which pages foreseen bring cheaper.
   const auto items = entry.identity.items();
+  if (items.size() > 1 && entry.proved_at + kForeseen > look_) return;
   for (const auto& item : items) snapshot.want(item.address, item.size, items.size() == 1);
 }
 

@@ -73,6 +73,8 @@ class ProcessSampler {
   bool process_gone() const { return process_gone_; }
   bool schedstat_off() const { return schedstat_off_; }
   size_t threads() const { return slots_.size(); }
+  // Where this thread is pinned, next to the thread that it reads; -1: nowhere yet.
+  int cpu() const { return my_cpu_; }
 
  private:
   struct Slot {

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +9,7 @@
 #include <csignal>
 
 #include "phlox/sampler/schedule.h"
+#include "phlox/sampler/waker.h"
 
 namespace phlox::sampler {
 namespace {
@@ -20,18 +20,12 @@ constexpr Nanoseconds kBudgetWindow = kSecond;
 constexpr double kLowestRate = 5;
 // With no rate asked for: a breath between two turns, so that the target gets on at all.
 constexpr Nanoseconds kBreath = 2'000;
-// What a wake-up costs the target beyond our own CPU time: the timer interrupt and the way into our thread, measured against
-// the throughput of a target that never sleeps (docs/decisions/0001).
+// What a wake-up costs the target beyond our own CPU time: the timer interrupt and the way into our thread,
+// measured against the throughput of a target that never sleeps (docs/decisions/0001).
 constexpr Nanoseconds kWakeUp = 2'500;
 constexpr Nanoseconds kPublishEvery = kSecond / 20;
 // Turns between two looks at our own CPU clock, which costs 0.5 us.
 constexpr Nanoseconds kMeasureEvery = 8;
-
-void sleep_until(Nanoseconds when) {
-  const timespec t{when / kSecond, when % kSecond};
-  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) == EINTR) {
-  }
-}
 
 }  // namespace
 
@@ -41,7 +35,9 @@ SamplerThread::SamplerThread(const ProcessSampler::Config& config, const Options
   thread_ = std::thread([this] { run(); });
 }
 
-SamplerThread::~SamplerThread() { stop(); }
+SamplerThread::~SamplerThread() {
+  stop();
+}
 
 void SamplerThread::stop() {
   stop_.store(true, std::memory_order_relaxed);
@@ -76,7 +72,8 @@ void SamplerThread::keep_within_budget(Nanoseconds now, Numbers& numbers, Schedu
   double rate = numbers.rate_hz;
   if (percent > *options_.max_overhead_percent) {
     rate = std::max(kLowestRate, rate * *options_.max_overhead_percent / percent * 0.95);
-  } else if (options_.rate_hz > 0 && rate < options_.rate_hz && percent < 0.7 * *options_.max_overhead_percent) {
+  } else if (options_.rate_hz > 0 && rate < options_.rate_hz &&
+             percent < 0.7 * *options_.max_overhead_percent) {
     rate = std::min(options_.rate_hz, rate * 1.25);
   }
   if (std::abs(rate - numbers.rate_hz) > 0.5) {
@@ -93,12 +90,15 @@ void SamplerThread::run() {
 
   Numbers numbers;
   numbers.scheduling = take_best_class();
-  // Without a budget and a rate: as fast as it goes. With a budget the fastest start is a guess that the first window corrects.
+  // Without a budget and a rate: as fast as it goes. With a budget the fastest start is a guess that the
+  // first window corrects.
   const bool unlimited = options_.rate_hz <= 0;
   numbers.rate_hz = unlimited ? (options_.max_overhead_percent ? 1000.0 : 0.0) : options_.rate_hz;
-  const Nanoseconds interval = numbers.rate_hz > 0 ? static_cast<Nanoseconds>(1e9 / numbers.rate_hz) : kBreath;
+  const Nanoseconds interval =
+      numbers.rate_hz > 0 ? static_cast<Nanoseconds>(1e9 / numbers.rate_hz) : kBreath;
   ProcessSampler sampler(config_, interpreter_, memory_, ring_);
   Schedule schedule(interval, static_cast<uint64_t>(clock_now(CLOCK_REALTIME)));
+  Waker waker;
   Nanoseconds now = clock_now();
   schedule.start(now);
   Nanoseconds published = 0;
@@ -122,8 +122,14 @@ void SamplerThread::run() {
       publish(sampler, numbers);
     }
     if (sampler.process_gone()) break;
-    sleep_until(numbers.rate_hz > 0 ? schedule.next(now) : now + kBreath);
-    now = clock_now();
+    if (numbers.rate_hz > 0) {
+      now = waker.wait(schedule, now, sampler.cpu());
+      numbers.by_perf = waker.by_perf();
+      numbers.by_clock = waker.by_clock();
+    } else {
+      sleep_until(now + kBreath);
+      now = clock_now();
+    }
   }
   sampler.finish(clock_now());
   const Nanoseconds cpu_end = clock_now(CLOCK_THREAD_CPUTIME_ID);
@@ -142,11 +148,14 @@ std::string describe_way(const SamplerThread::Numbers& numbers) {
     case Stillness::same_cpu: {
       std::string text = "same CPU (";
       text += describe(numbers.scheduling);
+      if (numbers.by_perf > numbers.by_clock) text += ", woken by a perf event";
       text += numbers.schedstat_off ? "; unproved: no schedstat)" : ")";
       return text;
     }
-    case Stillness::stop: return "ptrace stop";
-    case Stillness::hands_off: return "hands off (unproved)";
+    case Stillness::stop:
+      return "ptrace stop";
+    case Stillness::hands_off:
+      return "hands off (unproved)";
   }
   return "";
 }

@@ -1,5 +1,5 @@
-// The thread that looks: schedule, scheduling class, turns, and the measure of what they take from the target. Owned by the
-// Recorder; everything it tells leaves through the ring and the published numbers.
+// The thread that looks: schedule, scheduling class, turns, and the measure of what they take from the
+// target. Owned by the Recorder; everything it tells leaves through the ring and the published numbers.
 #pragma once
 
 #include <atomic>
@@ -22,17 +22,18 @@ class SamplerThread {
   struct Numbers {
     Counts counts;
     uint64_t ticks_missed = 0;
-    double rate_hz = 0;              // asked for at the moment
-    Nanoseconds cpu = 0;             // of this thread
-    Nanoseconds target_time = 0;     // taken from the target
+    double rate_hz = 0;           // asked for at the moment
+    Nanoseconds cpu = 0;          // of this thread
+    Nanoseconds target_time = 0;  // taken from the target
     Stillness stillness = Stillness::same_cpu;
     SchedulingClass scheduling = SchedulingClass::ordinary;
     bool schedstat_off = false;
     bool process_gone = false;
+    uint64_t by_perf = 0, by_clock = 0;  // wake-ups
   };
 
-  SamplerThread(const ProcessSampler::Config& config, const Options& options, const python::Interpreter& interpreter,
-                memory::RemoteMemory& memory, Ring& ring);
+  SamplerThread(const ProcessSampler::Config& config, const Options& options,
+                const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring);
   ~SamplerThread();  // stops
 
   void stop();
@@ -56,7 +57,8 @@ class SamplerThread {
   std::thread thread_;
 };
 
-// What the way of reading is called in outputs: "same CPU (real time)", "ptrace stop", "hands off (unproved)".
+// What the way of reading is called in outputs: "same CPU (real time)", "ptrace stop", "hands off
+// (unproved)".
 std::string describe_way(const SamplerThread::Numbers& numbers);
 
 }  // namespace phlox::sampler

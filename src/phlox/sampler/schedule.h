@@ -1,7 +1,7 @@
-// When to look. Each next moment lies a random time after the one planned before: uniform between half and one and
-// a half intervals, so no periodic program can run in step with it, and the time since the last look does not depend on what the target
-// does at this one. Planned on an absolute time line (work does not lower the rate); what is missed is counted and not caught up.
-// Pure: takes the time, keeps no clock.
+// When to look. Each next moment lies a random time after the one planned before: uniform between half and
+// one and a half intervals, so no periodic program can run in step with it, and the time since the last look
+// does not depend on what the target does at this one. Planned on an absolute time line (work does not lower
+// the rate); what is missed is counted and not caught up. Pure: takes the time, keeps no clock.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,9 @@ class Schedule {
     return planned_;
   }
   uint64_t missed() const { return missed_; }
+  void missed_more(uint64_t looks) { missed_ += looks; }
 
- private:
+  // A random interval.
   Nanoseconds draw() {
     // xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled" (2016).
     state_ ^= state_ >> 12;
@@ -41,6 +42,7 @@ class Schedule {
     return static_cast<Nanoseconds>((0.5 + unit) * static_cast<double>(interval_));
   }
 
+ private:
   Nanoseconds interval_;
   Nanoseconds planned_ = 0;
   uint64_t state_;
