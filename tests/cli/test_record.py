@@ -1,5 +1,6 @@
 """phlox record: what goes in, what comes out, and what it leaves alone."""
 import os
+import pathlib
 import re
 import signal
 import stat
@@ -152,6 +153,23 @@ def test_nothing_is_said_when_quiet_but_errors(busy, workdir):
 def test_verbose_says_which_python_was_found_and_how(busy, workdir):
     done = phlox("record", "-v", "-p", busy.pid, "-d", "0.2", "-o", "a.phlox")
     assert re.search(r"CPython 3\.\d+.*found by", done.stderr)
+    assert re.search(r"found by \S.* in /.*: the row of 3\.\d+ .*interpreters from 0x[0-9a-f]+", done.stderr)
+
+
+@pytest.mark.parametrize("command", [["dump", "-p"], ["record", "-d", "0.2", "-o", "a.phlox", "-p"]])
+def test_verbose_says_what_was_tried_in_vain(start, workdir, command):
+    # A file that speaks of Python, and in which none is.
+    pathlib.Path("python3.12-not").write_bytes(pathlib.Path("/bin/cat").read_bytes() + b"PYTHONHOME")
+    os.chmod("python3.12-not", 0o755)
+    process = start([os.path.abspath("python3.12-not"), "-"], stdin=subprocess.PIPE)
+    wait_until(lambda: "python3.12-not" in os.readlink(f"/proc/{process.pid}/exe"), "exec")
+    wait_until(lambda: "libc.so" in pathlib.Path(f"/proc/{process.pid}/maps").read_text(), "libc")
+    done = phlox("-v", *command, process.pid)
+    assert done.returncode != 0
+    for strategy in ("symbol", "section .PyRuntime", "debug-offsets cookie", "scan of writable memory"):
+        assert re.search(rf"tried {re.escape(strategy)} in \S*python3\.12-not: \S", done.stderr), done.stderr
+    quiet = phlox(*command, process.pid)
+    assert "phlox: tried" not in quiet.stderr
 
 
 def test_no_colours_and_no_progress_line_without_a_terminal(busy, workdir):

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "phlox/cli/attach_error.h"
+#include "phlox/cli/attempts.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
@@ -28,7 +29,9 @@ Result<void> run(const DumpArguments& arguments, Talk& talk) {
   sampler::InstantOptions options;
   options.locals = arguments.locals;
   profile::Profile look;
-  const auto instant = sampler::look_once(*pid, options, look);
+  std::vector<python::Attempt> attempts;
+  const auto instant = sampler::look_once(*pid, options, look, &attempts);
+  say_attempts(attempts, talk);
   if (!instant)
     return tl::unexpected<Error>(
         explain_attach_error(instant.error(), *pid, fmt::format("dump -p {}", *pid)));

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "phlox/cli/attach_error.h"
+#include "phlox/cli/attempts.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
@@ -215,7 +216,9 @@ class Recording {
       if (auto released = program_->release(); !released) return failed(released.error());
       released_ = true;
     }
-    auto recorder = sampler::Recorder::attach(pid_, options_, stop_);
+    std::vector<python::Attempt> attempts;
+    auto recorder = sampler::Recorder::attach(pid_, options_, stop_, &attempts);
+    say_attempts(attempts, talk_);
     if (!recorder) return not_attached(recorder.error());
     talk_.detail((*recorder)->description());
     talk_.detail(fmt::format("recording into {}", destination_->recording()));

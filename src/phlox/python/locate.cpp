@@ -87,9 +87,20 @@ Interpreter make(const Layout& layout, const Version& version, RemoteAddress run
   return i;
 }
 
+std::string places_of(const Interpreter& i) {
+  std::string text = fmt::format("the row of {}.{} {}, ", i.major, i.minor, i.build);
+  if (i.runtime) text += fmt::format("_PyRuntime at {:#x}, ", i.runtime.value);
+  text += fmt::format("interpreters from {:#x}", i.interpreters_head.value);
+  if (i.tstate_current) text += fmt::format(", current thread state at {:#x}", i.tstate_current.value);
+  if (i.gil) text += fmt::format(", GIL at {:#x}", i.gil.value);
+  return text;
+}
+
 std::optional<Interpreter> accept(Search& search, Interpreter candidate, const std::string& how) {
   candidate.found_by = fmt::format("{} in {}", how, base_name(search.module.module.path));
-  switch (validate(candidate, search.memory, search.reason)) {
+  const Verdict verdict = validate(candidate, search.memory, search.reason);
+  search.reason = fmt::format("{}: {}", places_of(candidate), search.reason);
+  switch (verdict) {
     case Verdict::valid:
       return candidate;
     case Verdict::not_up:
@@ -424,7 +435,7 @@ struct Outcome {
 Outcome examine(const ProcessView& view, const Module& module, bool insist, std::vector<Attempt>* attempts) {
   Outcome out;
   const auto note = [&](const char* strategy, const std::string& reason) {
-    if (attempts != nullptr) attempts->push_back({strategy, module.path, reason});
+    if (attempts != nullptr) attempts->push_back({strategy, module.path, reason, false});
   };
   auto loaded = view.load(module);
   if (!loaded) {
@@ -438,7 +449,10 @@ Outcome examine(const ProcessView& view, const Module& module, bool insist, std:
   }
   if (!insist && !loaded->elf.find_symbol("_PyRuntime") && !loaded->elf.find_symbol("_PyThreadState_Current"))
     return out;
-  if (!looks_like_python(*loaded)) return out;
+  if (!looks_like_python(*loaded)) {
+    note("look", "nothing in the file is CPython's: neither its name, nor a symbol, nor the word PYTHONHOME");
+    return out;
+  }
   Search search{view,  *loaded, version_of(view, *loaded), builds_of(*loaded), view.memory, {}, {},
                 false, false};
   out.python = search.version.has_value() || loaded->elf.find_symbol("_PyRuntime").has_value();
@@ -452,6 +466,7 @@ Outcome examine(const ProcessView& view, const Module& module, bool insist, std:
   for (const Strategy& strategy : kStrategies) {
     search.reason.clear();
     if (auto found = strategy.run(search)) {
+      if (attempts != nullptr) attempts->push_back({strategy.name, module.path, places_of(*found), true});
       out.found = std::move(found);
       return out;
     }
@@ -575,6 +590,7 @@ Verdict validate(const Interpreter& candidate, memory::RemoteMemory& memory, std
 }
 
 Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attempts) {
+  if (attempts != nullptr) attempts->clear();
   const auto modules = target::modules_of(view.maps);
   const std::string executable = !view.executable.empty() ? view.executable
                                  : modules.empty()        ? ""
@@ -582,7 +598,8 @@ Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attemp
   if (const std::string other = other_implementation(modules, executable); !other.empty()) {
     return fail(
         ErrorKind::unsupported_python,
-        fmt::format("process {} runs {}, which phlox does not read: it reads CPython", view.pid, other));
+        fmt::format("process {} runs {}, which phlox does not read: it reads CPython", view.pid, other),
+        "what is read: docs/pythons.md");
   }
   // libpython before the executable before anything else that has the symbol; a copy of libpython that was
   // only mapped (by ctypes, by a debugger's helper) has no interpreter up and is passed over.
@@ -628,7 +645,8 @@ Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attemp
   if (executables.unreadable.find("32-bit") != std::string::npos) {
     return fail(
         ErrorKind::unsupported_python,
-        fmt::format("process {} is a 32-bit program, which phlox does not read: {}", view.pid, executable));
+        fmt::format("process {} is a 32-bit program, which phlox does not read: {}", view.pid, executable),
+        "what is read: docs/pythons.md");
   }
   if (any_python) {
     return fail(ErrorKind::target_state,

@@ -17,11 +17,12 @@
 
 namespace phlox::python {
 
-// One strategy that was tried on one module, and why it brought nothing. For --verbose.
+// One strategy that was tried on one module, and what it ran into, with the addresses. For --verbose.
 struct Attempt {
-  std::string strategy;  // "symbol _PyRuntime"
-  std::string module;
-  std::string reason;
+  std::string strategy;  // "symbol"
+  std::string module;    // its path
+  std::string reason;    // why it brought nothing; of the one that found it: where everything lies
+  bool found = false;
 };
 
 // A process as locate() looks at it, so that a test can make one up.
@@ -36,6 +37,7 @@ struct ProcessView {
 // not_python: there is none (yet); target_state: there is one, but it is not up yet or not any more;
 // unsupported_python: one that no row covers, or another implementation; permission: the memory cannot be
 // read.
+// `attempts` gets what was tried, in order; the one that found it is the last.
 Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attempts = nullptr);
 // Of a live process.
 Result<Interpreter> locate(pid_t pid, std::vector<Attempt>* attempts = nullptr);

@@ -19,11 +19,12 @@ constexpr size_t kFramesWithLocals = 200;
 
 }  // namespace
 
-Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sink& sink) {
+Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sink& sink,
+                          std::vector<python::Attempt>* attempts) {
   auto pidfd = watch(pid);
   if (!pidfd) return fail(pidfd);
   const std::atomic<bool> never{false};
-  auto found = find_program(pid, *pidfd, false, never);
+  auto found = find_program(pid, *pidfd, false, never, attempts);
   if (!found) return fail(found);
   Program& program = **found;
   const python::Layout& layout = program.interpreter.layout;

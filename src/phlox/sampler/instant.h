@@ -11,6 +11,7 @@
 #include "phlox/base/result.h"
 #include "phlox/profile/sink.h"
 #include "phlox/python/locals.h"
+#include "phlox/python/locate.h"
 
 namespace phlox::sampler {
 
@@ -31,6 +32,8 @@ struct Instant {
   std::vector<FrameLocals> locals;
 };
 
-Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sink& sink);
+// `attempts`: how the interpreter was searched for, found or not.
+Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sink& sink,
+                          std::vector<python::Attempt>* attempts = nullptr);
 
 }  // namespace phlox::sampler

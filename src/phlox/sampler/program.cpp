@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "phlox/python/locate.h"
 #include "phlox/python/thread_names.h"
 #include "phlox/target/process.h"
 
@@ -107,12 +106,13 @@ Result<Descriptor> watch(pid_t pid) {
 }
 
 Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd, bool patient,
-                                              const std::atomic<bool>& stop) {
+                                              const std::atomic<bool>& stop,
+                                              std::vector<python::Attempt>* attempts) {
   Nanoseconds pause = kFirstPause;
   const Nanoseconds start = clock_now();
   for (;;) {
     const Image image = image_of(pid);
-    auto found = python::locate(pid);
+    auto found = python::locate(pid, attempts);
     if (found) {
       auto program = std::make_unique<Program>(pid, std::move(*found));
       program->image = image;

@@ -8,12 +8,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "phlox/base/descriptor.h"
 #include "phlox/base/result.h"
 #include "phlox/memory/process_memory.h"
 #include "phlox/profile/sink.h"
 #include "phlox/python/interpreter.h"
+#include "phlox/python/locate.h"
 #include "phlox/sampler/consumer.h"
 
 namespace phlox::sampler {
@@ -47,9 +49,10 @@ struct Program {
 Result<Descriptor> watch(pid_t pid);
 
 // The program that runs in the process now. `patient`: its interpreter may still be coming up; waits for it,
-// the end of the process, or `stop`.
+// the end of the process, or `stop`. `attempts` gets what the last search tried.
 Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd, bool patient,
-                                              const std::atomic<bool>& stop);
+                                              const std::atomic<bool>& stop,
+                                              std::vector<python::Attempt>* attempts = nullptr);
 
 // Meta of the machine and the clock.
 void put_host(profile::Sink& sink, Nanoseconds start);

@@ -317,7 +317,8 @@ void put_tallies(profile::Sink& sink, profile::ProcessId process, const Progress
 }
 
 Result<std::unique_ptr<Recorder>> Recorder::attach(pid_t pid, const Options& options,
-                                                   const std::atomic<bool>& stop) {
+                                                   const std::atomic<bool>& stop,
+                                                   std::vector<python::Attempt>* attempts) {
   auto pidfd = watch(pid);
   if (!pidfd) return fail(pidfd);
   // Descriptors are kept open for each thread: take what the hard limit grants.
@@ -326,7 +327,7 @@ Result<std::unique_ptr<Recorder>> Recorder::attach(pid_t pid, const Options& opt
     files.rlim_cur = files.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &files);
   }
-  auto program = find_program(pid, *pidfd, options.launched, stop);
+  auto program = find_program(pid, *pidfd, options.launched, stop, attempts);
   if (!program) return fail(program);
   return std::make_unique<LiveRecorder>(pid, options, std::move(*pidfd), std::move(*program));
 }

@@ -14,6 +14,7 @@
 #include "phlox/base/clock.h"
 #include "phlox/base/result.h"
 #include "phlox/profile/sink.h"
+#include "phlox/python/locate.h"
 
 namespace phlox::sampler {
 
@@ -67,9 +68,10 @@ struct Outcome {
 class Recorder {
  public:
   // Finds the process and its interpreter. `launched`: waits until the interpreter is up, the process ends,
-  // or `stop`.
+  // or `stop`. `attempts`: how the interpreter was searched for, found or not.
   static Result<std::unique_ptr<Recorder>> attach(pid_t pid, const Options& options,
-                                                  const std::atomic<bool>& stop);
+                                                  const std::atomic<bool>& stop,
+                                                  std::vector<python::Attempt>* attempts = nullptr);
   virtual ~Recorder() = default;
 
   // Records until `stop`, the duration, or the end of the target. Calls `progress` about ten times a second,
