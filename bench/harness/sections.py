@@ -1,4 +1,5 @@
 """The sections of `make bench`, one function each: it measures and returns rows (plain dictionaries) for tables.py."""
+import json
 import os
 import sqlite3
 import subprocess
@@ -190,12 +191,13 @@ def ordinary_row(settings, version, user, rate, samples):
 
 def truth(settings):
     result = {"families": [], "fresh": [], "shares": [], "ordinary": []}
-    samples = settings.scaled(100000, 5000)  # of each of three targets: 300,000 a version
+    # Of each of three targets: 300,000 a version at 5 kHz, a third of it at 1 kHz.
+    samples = {5000: settings.scaled(100000, 5000), 1000: settings.scaled(34000, 2000)}
     for version in settings.versions:
         for user in settings.users:
             for label, script, args in HARD:
                 for rate in (5000, 1000):
-                    row = families_row(settings, Phlox(settings.phlox), version, user, label, script, args, rate, samples)
+                    row = families_row(settings, Phlox(settings.phlox), version, user, label, script, args, rate, samples[rate])
                     settings.log("truth", row)
                     result["families"].append(row)
             for kind in ("exec", "template"):
@@ -267,7 +269,6 @@ def yardstick(settings, version, module, words):
             line = next((x for x in done.stdout.splitlines() if x.startswith('{"pid"')), None)
             if line is None:
                 return {"tool": "python -m " + module, "python": version, "error": "no report"}
-            import json
             report = json.loads(line)
             rates.append(report["units"] / report["wall"])
         ratios.append(rates[0] / rates[1])
@@ -278,11 +279,11 @@ def yardstick(settings, version, module, words):
 
 def cost(settings):
     result = {"slow_down": []}
-    pairs = settings.scaled(32, 5)
+    pairs = settings.scaled(30, 5)
     for version in settings.versions:
         for user in settings.users:
             for rate in (100, 1000):
-                row = slow_down(settings, Phlox(settings.phlox), version, user, "hard.py", [50], rate, pairs)
+                row = slow_down(settings, Phlox(settings.phlox), version, user, "hard.py", [50], rate, pairs, on=1.2, off=0.8)
                 settings.log("cost", row)
                 result["slow_down"].append(row)
     peers = settings.peers()
@@ -314,8 +315,22 @@ def recorder_row(settings, profiler, version, user, depth, seconds, rate=1000):
     return row
 
 
+def floor_row(settings, user):
+    """What a look cannot cost less than: an empty wake-up, and the copy of one page and 50 code objects (bench/reading/wake.cpp)."""
+    tool = os.path.join(os.path.dirname(settings.reading), "wake")
+    row = {"user": user, "error": ""}
+    done = subprocess.run(as_user(user) + [tool, "--rate", "1000", "--seconds", str(settings.scaled(10, 2))], stdout=subprocess.PIPE,
+                          text=True, check=False)
+    if done.returncode != 0:
+        row["error"] = "cannot be measured"
+    else:
+        row.update(json.loads(done.stdout))
+    settings.log("recorder", row)
+    return row
+
+
 def recorder(settings):
-    result = {"cpu": [], "size": []}
+    result = {"cpu": [], "size": [], "floor": [floor_row(settings, user) for user in settings.users]}
     for version in settings.versions:
         for user in settings.users:
             for depth in (50, 200, 1000):

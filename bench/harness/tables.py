@@ -58,6 +58,11 @@ def recorder(data):
         ["tool", "Python", "user", "depth", "samples/s", "us of CPU a sample", "RSS MiB"],
         [[r["tool"], r["python"], r["user"], r["depth"], number(r.get("samples_a_second"), "%.0f"), number(r.get("cpu_us_a_sample"), "%.1f"),
           number(r.get("rss_mib"), "%.1f")] for r in data["cpu"]])
+    text += ("\nThe floor on this machine, in the same run: a thread that wakes 1,000 times a second beside a busy process and does nothing, and one copy "
+             "of a page and of 50 code objects (`bench/reading/wake.cpp`):\n\n") + table(
+        ["user", "class", "woken by the clock, us of CPU", "woken by a perf event, us", "copy, us"],
+        [[r["user"], "failed" if r["error"] else "real time" if r["real_time"] else "ordinary", number(r.get("clock_us"), "%.1f"),
+          "not permitted" if r.get("event_us", -1) < 0 else number(r["event_us"], "%.1f"), number(r.get("copy_us"), "%.1f")] for r in data.get("floor", [])])
     text += "\nA recording of hard.py 50, whose stack is another at every look:\n\n" + table(
         ["Python", "seconds", "rows", "bytes", "bytes a row", "RSS MiB"],
         [[r["python"], r["seconds"], r.get("rows", "failed"), r.get("bytes", "-"), number(r.get("bytes_a_row"), "%.1f"), number(r.get("rss_mib"), "%.1f")]

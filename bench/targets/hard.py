@@ -5,7 +5,9 @@
 A possible stack is: the frames that drive it (anything that does not look like a family's name), then one
 family only, its indices 0, 1, 2, ... without a gap. Everything else is a stack that never existed. All
 functions are alike and so are the frames: torn copies tile perfectly, which is what makes it hard.
-By symmetry a and b, and all indices but the last of a family, take equal shares.
+By symmetry a and b, and all indices but the last of a family, take equal shares: work() has so large a frame that the chunk of
+data stack it lies in (3.11+: Python/pystate.c, push_chunk) has room for a whole family. Else one function would pay for an mmap
+at every call, and a stopped reference sees such a function too often, for a stop waits until its system call has ended.
 """
 import sys
 
@@ -20,15 +22,19 @@ for family in "ab":
     lines.append("def %s%d(): return 1" % (family, depth - 1))
 exec(compile("\n".join(lines), "families.py", "exec"))
 sys.setrecursionlimit(depth + 1000)
-rounds = max(1, 2000 // depth)
+rounds = max(1, (2000 if depth <= 100 else 40000) // depth)
 calls = [0]
 
 
+exec("""
 def work():
     for _ in range(rounds):
-        a0()  # noqa: F821
-        b0()  # noqa: F821
+        a0()
+        b0()
     calls[0] += rounds
+    if False:
+        %s = 0
+""" % " = ".join("v%d" % i for i in range(9000 if depth > 100 else 1)))
 
 
 meter.measure(work, seconds, lambda: {"calls": {"each function": calls[0]}, "depth": depth})
