@@ -3,7 +3,7 @@
 
     bench/run.py [SECTION...] [--quick] [--versions 3.12] [--users root,NAME] [--no-peers]
 
-Sections: truth, cost, recorder, speed, at-once (all by default). Each stores its numbers in build/bench/SECTION.json and
+Sections: truth, cost, recorder, ten-minutes, speed, at-once (all by default). Each stores its numbers in build/bench/SECTION.json and
 docs/benchmarks.md is written from what is stored, so that sections can be measured one by one, on a quiet machine. --quick
 takes a minute or so a section and stores nothing. Ordinary users have to exist (useradd); root is needed to become them.
 """

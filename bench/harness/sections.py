@@ -330,23 +330,13 @@ def floor_row(settings, user):
 
 
 def recorder(settings):
-    result = {"cpu": [], "size": [], "floor": [floor_row(settings, user) for user in settings.users]}
+    result = {"cpu": [], "floor": [floor_row(settings, user) for user in settings.users]}
     for version in settings.versions:
         for user in settings.users:
             for depth in (50, 200, 1000):
                 row = recorder_row(settings, Phlox(settings.phlox), version, user, depth, settings.scaled(10, 2))
                 settings.log("recorder", row)
                 result["cpu"].append(row)
-    # Rows and memory: a target whose stack changes at every look; ten minutes unless --quick.
-    version = settings.versions[0]
-    with Target(settings.pythons[version], "hard.py", [50]) as target:
-        outcome = Phlox(settings.phlox).start(target.pid, 1000, settings.scaled(600, 5)).finish()
-    row = {"python": version, "seconds": settings.scaled(600, 5), "error": outcome.error}
-    if not outcome.error:
-        rows = len(outcome.recording.rows)
-        row.update(rows=rows, bytes=outcome.recording.size, bytes_a_row=outcome.recording.size / max(1, rows), rss_mib=outcome.rss_mib)
-    settings.log("recorder", row)
-    result["size"].append(row)
     peers = settings.peers()
     with Chroot(next((p.root for p, _ in peers if isinstance(p, Tachyon)), None)):
         for peer, versions in peers:
@@ -355,6 +345,22 @@ def recorder(settings):
                     row = recorder_row(settings, peer, version, "root", depth, settings.scaled(5, 2))
                     settings.log("recorder", row)
                     result["cpu"].append(row)
+    return result
+
+
+def ten_minutes(settings):
+    """Rows and memory: a target whose stack changes at every look."""
+    seconds = settings.scaled(600, 5)
+    result = {"size": []}
+    version = settings.versions[0]
+    with Target(settings.pythons[version], "hard.py", [50]) as target:
+        outcome = Phlox(settings.phlox).start(target.pid, 1000, seconds).finish()
+    row = {"python": version, "seconds": seconds, "error": outcome.error}
+    if not outcome.error:
+        rows = len(outcome.recording.rows)
+        row.update(rows=rows, bytes=outcome.recording.size, bytes_a_row=outcome.recording.size / max(1, rows), rss_mib=outcome.rss_mib)
+    settings.log("ten-minutes", row)
+    result["size"].append(row)
     return result
 
 
@@ -414,4 +420,4 @@ def first_instruction(command):
     return begun
 
 
-SECTIONS = {"truth": truth, "cost": cost, "recorder": recorder, "speed": speed, "at-once": at_once}
+SECTIONS = {"truth": truth, "cost": cost, "recorder": recorder, "ten-minutes": ten_minutes, "speed": speed, "at-once": at_once}
