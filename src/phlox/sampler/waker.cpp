@@ -26,6 +26,8 @@ constexpr int kSamePeriod = 4;
 constexpr Nanoseconds kLongestPeriod = 50'000'000;
 // perf_swevent_hrtimer() takes no shorter one (kernel/events/core.c).
 constexpr Nanoseconds kShortestPeriod = 10'000;
+// Faster looks overrun the event, whose interrupts go on during a look: at 20 kHz they took the machine.
+constexpr Nanoseconds kShortestInterval = 200'000;
 constexpr unsigned kSilences = 3;
 
 }  // namespace
@@ -103,7 +105,7 @@ Nanoseconds Waker::wait(Schedule& schedule, Nanoseconds now, int cpu) {
     ++stays_;
   }
   if (perf_allowed_ && cpu >= 0 && stays_ == kStays && !event_ && schedule.interval() <= kLongestPeriod &&
-      schedule.interval() >= 2 * kShortestPeriod) {
+      schedule.interval() >= kShortestInterval) {
     left_ = 0;
     if (!open(cpu, schedule.interval())) perf_allowed_ = false;
   }
