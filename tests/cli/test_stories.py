@@ -18,6 +18,18 @@ def told():
             yield command, output
 
 
+def replay(folder, seconds):
+    """The outputs of all commands; `seconds` for the programs, or as the page has it."""
+    environment = {**os.environ, "PATH": f"{folder / 'bin'}:/usr/bin:/bin"}
+    outputs = {}
+    for command, _ in told():
+        words = re.sub(r"(web_worker|waiting)\.py", rf"\g<0> {seconds}", command) if seconds and "record" in command else command
+        done = subprocess.run(words, shell=True, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240)
+        assert done.returncode == (3 if "--fail-if" in command else 0), f"{command}\n{done.stdout}"
+        outputs[command] = done.stdout
+    return outputs
+
+
 @pytest.fixture(scope="module")
 def replayed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stories")
@@ -25,13 +37,19 @@ def replayed(tmp_path_factory):
         shutil.copy(ROOT / "examples" / name, folder)
     (folder / "bin").mkdir()
     os.symlink(PHLOX, folder / "bin" / "phlox")
-    environment = {**os.environ, "PATH": f"{folder / 'bin'}:/usr/bin:/bin"}
-    outputs = {}
-    for command, _ in told():
-        done = subprocess.run(command, shell=True, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
-        assert done.returncode == (3 if "--fail-if" in command else 0), f"{command}\n{done.stdout}"
-        outputs[command] = done.stdout
+    # Three seconds hold enough for a difference that is no noise, unless others have the CPUs: a worker that gets a fifth of one has
+    # served too few pages in them, and diff rightly says so. Then it takes a longer look, as a person would.
+    for seconds in (None, 12, 30):
+        outputs = replay(folder, seconds)
+        if "shrank" in difference_of(outputs):
+            break
+        print(f"too few samples to tell the two workers apart, once more:\n{difference_of(outputs)}")
     return folder, outputs
+
+
+def difference_of(outputs):
+    (difference,) = [output for command, output in outputs.items() if command.endswith("before.phlox after.phlox")]
+    return difference
 
 
 def output_of(outputs, *parts):
@@ -44,8 +62,7 @@ def test_the_web_workers_lookup_is_found_and_its_fix_confirmed(replayed):
     hot = output_of(outputs, "phlox report --state gil-holds").split("Hot functions")[1]
     assert "find_product" in hot.splitlines()[2]
     assert "for product in PRODUCTS" in output_of(outputs, "--source --state")
-    (difference,) = [output for command, output in outputs.items() if command.endswith("before.phlox after.phlox")]
-    assert re.search(r"shrank +find_product", difference)
+    assert re.search(r"shrank +find_product", difference_of(outputs)), difference_of(outputs)
     assert "find_product" in (folder / "before.svg").read_text()
     assert "find_product" in (folder / "diff.svg").read_text()
     assert "beyond the limit" in output_of(outputs, "--fail-if")
