@@ -1,6 +1,9 @@
 """Pyflame's command line: what its own end-to-end tests asked of it, and what its readers expect of the output."""
+import html
 import os
+import pathlib
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -130,8 +133,38 @@ def test_errors_are_status_1(words, part):
     assert part in done.stderr and done.stdout == ""
 
 
-def test_a_flame_graph_script_can_read_it(busy):
-    """As stackcollapse and flamegraph scripts take a line apart: the last blank, then ';'."""
-    for line in phlox("pyflame", "-s", "0.3", "-p", busy.pid).stdout.splitlines():
-        stack, _, count = line.rpartition(" ")
-        assert count.isdigit() and all(stack.split(";"))
+def tool(name, *places):
+    """A program of other people's, where it may be."""
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "phlox"
+    for place in [shutil.which(name), *places, cache / "inferno" / "bin" / name]:
+        if place and os.path.isfile(place):
+            return str(place)
+    pytest.skip(f"{name} is not at hand")
+
+
+FLAMEGRAPH_PL = ("flamegraph.pl", "/usr/share/perl5/Devel/NYTProf/flamegraph.pl")  # Debian: libdevel-nytprof-perl
+
+
+@pytest.mark.parametrize("script", [
+    lambda: ["perl", tool(*FLAMEGRAPH_PL)],
+    lambda: [tool("inferno-flamegraph")],  # cargo install inferno --root ~/.cache/phlox/inferno
+], ids=["flamegraph.pl", "inferno"])
+@pytest.mark.parametrize("output", ["pyflame", "pyflame-threads", "collapsed"])
+def test_flame_graph_tools_draw_it(start, workdir, script, output):
+    command = script()
+    process = running(start, THREADS.replace("time.sleep(60)", "exec(BUSY)").replace("import threading", f"BUSY = {BUSY!r}\nimport threading"))
+    if output == "collapsed":
+        assert phlox("record", "-q", "-p", process.pid, "-d", "0.5", "-o", "a.txt").returncode == 0
+    else:
+        done = phlox("pyflame", "-s", "0.5", "-o", "a.txt", "-p", process.pid, *(["--threads"] if output == "pyflame-threads" else []))
+        assert done.returncode == 0, done.stderr
+    counts = {stack: int(count) for stack, _, count in (line.rpartition(" ") for line in open("a.txt"))}
+    drawn = subprocess.run([*command, "a.txt"], capture_output=True, text=True, timeout=60)
+    assert drawn.returncode == 0, drawn.stderr
+    assert "gnored" not in drawn.stderr and "nvalid" not in drawn.stderr, drawn.stderr
+    def told(name):
+        return name.translate(str.maketrans("<>", "()"))  # flamegraph.pl does so
+    titles = {told(html.unescape(title)) for title in re.findall(r"<title>([^<]*) \([\d,]+ samples", drawn.stdout)}
+    wide = {told(frame) for stack, count in counts.items() if count > 0.02 * sum(counts.values()) for frame in stack.split(";")}
+    assert wide and wide <= titles, wide - titles
+    assert any("work" in frame for frame in wide)
