@@ -58,8 +58,10 @@ class Columns {
 
   int64_t integer(int64_t low, int64_t high) {
     const int column = column_++;
-    if (sqlite3_column_type(statement_, column) != SQLITE_INTEGER) return reject(column, "is no integer");
-    const int64_t value = sqlite3_column_int64(statement_, column);
+    // One look at the column for type and number; alone with the connection, its value needs no copy.
+    sqlite3_value* const cell = sqlite3_column_value(statement_, column);
+    if (sqlite3_value_type(cell) != SQLITE_INTEGER) return reject(column, "is no integer");
+    const int64_t value = sqlite3_value_int64(cell);
     if (value < low || value > high) return reject(column, fmt::format("is {}, out of range", value));
     return value;
   }
