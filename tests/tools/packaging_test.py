@@ -1,0 +1,63 @@
+"""What `make install` and `make deb` put where, from the tree that was built for the tests."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("PHLOX_BUILD_DIR", ROOT / "build" / "dev"))
+VERSION = re.search(r"project\(phlox VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
+
+FILES = ["bin/phlox", "share/man/man1/phlox.1", "share/bash-completion/completions/phlox", "share/zsh/site-functions/_phlox",
+         "share/fish/vendor_completions.d/phlox.fish"]
+
+
+def works(program):
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    assert VERSION in said
+    done = subprocess.run([program, "record", "-q", "-o", "-", "--", "/usr/bin/python3", "-c", "import time; time.sleep(0.3)"],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "<module>" in done.stdout
+
+
+def test_make_install_brings_program_manual_and_completions(tmp_path):
+    subprocess.run(["cmake", "--install", BUILD, "--prefix", tmp_path, "--strip"], check=True, capture_output=True)
+    for name in FILES:
+        assert (tmp_path / name).stat().st_size > 0
+    works(tmp_path / "bin" / "phlox")
+    assert (tmp_path / "share/man/man1/phlox.1").read_text().startswith(".TH")
+
+
+def test_make_deb_makes_a_package_that_holds_together(tmp_path):
+    if not shutil.which("dpkg-shlibdeps"):
+        pytest.skip("no dpkg-dev here")
+    made = subprocess.run(["cpack", "--config", BUILD / "CPackConfig.cmake", "-B", tmp_path], capture_output=True, text=True, timeout=300)
+    assert made.returncode == 0, made.stdout + made.stderr
+    (package,) = tmp_path.glob("*.deb")
+    assert package.name.startswith(f"phlox_{VERSION}_")
+    field = lambda name: subprocess.run(["dpkg-deb", "-f", package, name], capture_output=True, text=True, check=True).stdout.strip()
+    assert field("Package") == "phlox"
+    needs = {re.match(r"[a-z0-9.+-]+", part.strip()).group(0) for part in field("Depends").split(",")}
+    assert {"libc6", "libsqlite3-0"} <= needs, needs
+    assert not any(name.endswith("-dev") or name.startswith("python") for name in needs), needs
+    assert re.search(r"<.+@.+>", field("Maintainer"))
+    root = tmp_path / "root"
+    subprocess.run(["dpkg-deb", "-x", package, root], check=True)
+    for name in FILES:
+        assert (root / "usr" / name).exists() or (root / "usr" / f"{name}.gz").exists(), name
+    assert list((root / "usr/share/doc/phlox").glob("copyright*"))
+    works(root / "usr/bin/phlox")
+
+
+def test_the_wheel_has_the_version_and_the_name_of_the_program():
+    tomllib = pytest.importorskip("tomllib")  # Python 3.11
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    provider = project["tool"]["scikit-build"]["metadata"]["version"]
+    assert re.search(provider["regex"], (ROOT / provider["input"]).read_text()).group("value") == VERSION
+    assert project["project"]["name"] == "phlox"
+    for name in [project["project"]["readme"], *project["tool"]["scikit-build"]["wheel"]["license-files"]]:
+        assert (ROOT / name).is_file()
