@@ -48,7 +48,10 @@ def test_the_report_as_json_markdown_and_source(recorded):
 
 
 def test_the_choices_of_the_view_and_the_length_hold(recorded):
-    assert "heavy" not in phlox("report", "--thread", "^none$", recorded / "before.phlox").stdout
+    for words in (["report"], ["report", "--markdown"], ["export"], ["diff", recorded / "before.phlox"]):
+        nothing = phlox(*words, "--thread", "^none$", recorded / "before.phlox")
+        assert nothing.returncode == 0 and "heavy" not in nothing.stdout
+        assert "no sample of the recording passes these choices; its threads: Thread " in nothing.stderr
     whole = phlox("report", recorded / "before.phlox").stdout
     assert len(phlox("report", "--top", "1", recorded / "before.phlox").stdout) < len(whole)
 

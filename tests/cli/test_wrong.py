@@ -228,6 +228,7 @@ def test_a_second_ctrl_c_ends_at_once(start, workdir):
 
 WORDS = """
 
+record -p
 record
 record -p 1 -- true
 record -p x

@@ -166,7 +166,7 @@ TEST_F(DiffOf, conditions_hold_when_they_should) {
   EXPECT_FALSE(tiny->holds);
   const auto text = check_condition(diff, *parse_condition("total(nobody) > +10%"));
   EXPECT_FALSE(text->found);
-  EXPECT_EQ(text->text, "total of nobody changed by +0.0 % (limit: > +10 %): in neither recording");
+  EXPECT_EQ(text->text, "no function nobody in either recording (limit of its total: > +10 %)");
 }
 
 TEST_F(DiffOf, conditions_that_say_nothing_are_refused) {

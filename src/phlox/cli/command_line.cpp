@@ -291,6 +291,9 @@ struct Grammar {
 
 // CLI11's sentences begin with a capital letter and end as they like; ours do not.
 std::string as_message(std::string text) {
+  // CLI11's "--pid: 1 required TEXT missing".
+  if (const size_t at = text.find(": 1 required "); at != std::string::npos && text.ends_with(" missing"))
+    return text.substr(0, at) + " needs a value";
   while (!text.empty() && (text.back() == '\n' || text.back() == '.')) text.pop_back();
   if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   return text;

@@ -62,6 +62,10 @@ Result<int> run(const DiffArguments& a, Talk& talk) {
   const auto before = reading.get();
   if (!before) return fail(before);
   if (!after) return fail(after);
+  for (const auto& [name, side] : {std::pair(&a.before, &*before), std::pair(&a.after, &*after)}) {
+    if (const auto nothing = nothing_passes(*side, options.choices))
+      talk.warn(fmt::format("{}: {}", *name, *nothing));
+  }
   const auto made = report::make_diff(*before, *after, options);
   if (!made) return fail(made);
   if (picture) {

@@ -20,7 +20,7 @@ Result<const exporters::Format*> format_for(const ExportArguments& arguments) {
               fmt::format("say it with -f: {}", exporters::format_names()));
 }
 
-Result<void> run(const ExportArguments& arguments) {
+Result<void> run(const ExportArguments& arguments, Talk& talk) {
   if (arguments.file.empty())
     return fail(ErrorKind::usage, "export which recording?", "phlox export app.phlox -f svg -o app.svg");
   auto format = format_for(arguments);
@@ -36,6 +36,7 @@ Result<void> run(const ExportArguments& arguments) {
   if (!output) return fail(output);
   auto profile = recording::read(arguments.file);
   if (!profile) return fail(profile);
+  if (const auto nothing = nothing_passes(*profile, *choices)) talk.warn(*nothing);
   exporters::ExportOptions options;
   options.title = arguments.title;
   if (auto written = (*format)->write(*profile, *choices, options, (*output)->stream()); !written)
@@ -46,7 +47,7 @@ Result<void> run(const ExportArguments& arguments) {
 }  // namespace
 
 int export_recording(const CommandLine& line, Talk& talk) {
-  const auto done = run(line.export_);
+  const auto done = run(line.export_, talk);
   if (done) return kSuccess;
   talk.error(done.error());
   return exit_status(done.error().kind);

@@ -317,8 +317,8 @@ class Recording {
     if (outcome.why == sampler::Ended::target_ended) {
       // Of a process that is not our child the kernel tells only that it is gone.
       const bool known = outcome.how_target_ended != "ended" && !outcome.how_target_ended.empty();
-      talk_.note(fmt::format("process {} ended{}: the recording is complete", pid_,
-                             known ? fmt::format(" ({})", outcome.how_target_ended) : ""));
+      talk_.note(fmt::format("process {} ended{}; the recording is complete", pid_,
+                             known ? ": " + outcome.how_target_ended : ""));
     }
     const auto quality = quality_of(outcome.progress);
     talk_.note(fmt::format("{:.1f} s: {}", static_cast<double>(outcome.progress.elapsed) * 1e-9,

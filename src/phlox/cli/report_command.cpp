@@ -23,7 +23,7 @@ Result<void> print(const std::string& text) {
   return (*output)->commit();
 }
 
-Result<void> run(const ReportArguments& a) {
+Result<void> run(const ReportArguments& a, Talk& talk) {
   if (a.file.empty()) return fail(ErrorKind::usage, "report on which recording?", "phlox report app.phlox");
   if (int(a.json) + int(a.markdown) + int(a.source) > 1) {
     return fail(ErrorKind::usage, "--json, --markdown and --source are one choice", "phlox report --help");
@@ -39,6 +39,7 @@ Result<void> run(const ReportArguments& a) {
   }
   const auto profile = recording::read(a.file);
   if (!profile) return fail(profile);
+  if (const auto nothing = nothing_passes(*profile, options.choices)) talk.warn(*nothing);
   const auto made = report::make_report(*profile, options);
   if (!made) return fail(made);
   if (a.json) return print(report::report_json(*made));
@@ -54,7 +55,7 @@ Result<void> run(const ReportArguments& a) {
 }  // namespace
 
 int report(const CommandLine& line, Talk& talk) {
-  const auto done = run(line.report);
+  const auto done = run(line.report, talk);
   if (done) return kSuccess;
   talk.error(done.error());
   return exit_status(done.error().kind);

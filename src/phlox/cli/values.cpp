@@ -149,6 +149,22 @@ Result<profile::Choices> choices_of(const ViewArguments& view) {
   return choices;
 }
 
+std::optional<std::string> nothing_passes(const profile::Profile& profile, const profile::Choices& choices) {
+  const auto filter = profile::SampleFilter::make(profile, choices);
+  if (!filter || profile.samples().empty()) return {};
+  for (const profile::Sample& sample : profile.samples()) {
+    if (filter->part(sample).passes) return {};
+  }
+  constexpr size_t kNamed = 5;
+  std::string threads;
+  const size_t count = profile.threads().size();
+  for (size_t i = 0; i < std::min(count, kNamed); ++i) {
+    threads += (i == 0 ? "" : ", ") + profile::thread_label(profile.threads()[i]);
+  }
+  if (count > kNamed) threads += fmt::format(" and {} more", count - kNamed);
+  return fmt::format("no sample of the recording passes these choices; its threads: {}", threads);
+}
+
 Result<Output> parse_output(const std::string& text) {
   Output output;
   output.path = text;

@@ -24,6 +24,9 @@ Result<sampler::Way> parse_way(std::string_view text, bool hands_off);
 Result<size_t> parse_count(std::string_view option, std::string_view text);
 
 Result<profile::Choices> choices_of(const ViewArguments& view);
+// A line to say when the choices leave nothing of a recording that has something: a misspelled name would
+// else be an empty output without a word.
+std::optional<std::string> nothing_passes(const profile::Profile& profile, const profile::Choices& choices);
 
 // What `record -o` means.
 enum class OutputKind { recording, exported };

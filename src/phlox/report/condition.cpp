@@ -228,11 +228,16 @@ Result<ConditionResult> check_condition(const Diff& diff, const Condition& condi
   const std::string what =
       whole ? std::string("the whole recording")
             : fmt::format("{} of {}", condition.self ? "self" : "total", plain(condition.function));
+  if (!result.found) {
+    result.text =
+        fmt::format("no function {} in either recording (limit of its {}: {} {})", plain(condition.function),
+                    condition.self ? "self" : "total", condition.greater ? ">" : "<", limit);
+    return result;
+  }
   result.text = fmt::format("{} {} (limit: {} {}){}", what, value, condition.greater ? ">" : "<", limit,
-                            !result.found     ? ": in neither recording"
-                            : result.is_noise ? ": noise"
-                            : result.holds    ? ": beyond the limit"
-                                              : ": within the limit");
+                            result.is_noise ? ": noise"
+                            : result.holds  ? ": beyond the limit"
+                                            : ": within the limit");
   return result;
 }
 

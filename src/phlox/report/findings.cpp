@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "phlox/profile/quality.h"
+#include "phlox/report/system_calls.h"
 #include "phlox/report/table.h"
 #include "phlox/report/waits.h"
 
@@ -18,6 +19,7 @@ using profile::Profile;
 using profile::ThreadId;
 
 // Below these a fact is no news.
+constexpr uint64_t kFewSamples = 10;   // and a fact of fewer is none
 constexpr double kHotFunction = 0.15;  // of the CPU time
 constexpr double kHotLine = 0.15;      // of the CPU time
 constexpr double kGilWait = 0.05;      // of a thread's wall time
@@ -114,6 +116,10 @@ class Findings {
 
   std::vector<Finding> all() && {
     quality();
+    if (analysis_.samples < kFewSamples) {
+      few_samples();
+      return std::move(found_);
+    }
     hot_functions();
     hot_line();
     gil_waits();
@@ -143,6 +149,15 @@ class Findings {
     const auto quality = profile::summarize_quality(profile_);
     add("rejected", 1, report_.warning,
         {{"rejected_share", quality.rejected_share()}, {"rejected", double(quality.rejected)}});
+  }
+
+  void few_samples() {
+    if (analysis_.samples == 0) return;
+    add("few_samples", 1,
+        fmt::format("{} say nothing about where time goes: record for longer, or with a higher rate",
+                    analysis_.samples == 1 ? std::string("one sample")
+                                           : fmt::format("{} samples", analysis_.samples)),
+        {{"samples", double(analysis_.samples)}});
   }
 
   void hot_functions() {
@@ -228,7 +243,10 @@ class Findings {
         share_words(part(analysis_.cpu, report_.elapsed)), plain(busiest->name), share_words(share));
     Names names = {{"thread", busiest->name}};
     for (const WaitRow& wait : find_waits(profile_, choices_, busiest->id, 1)) {
-      text += fmt::format(", most of it in {} called by {}", wait.what, plain(wait.name));
+      // Stopped, or waiting for a page of memory.
+      text += wait.kind == WaitKind::system_call && wait.what == kNoSystemCall
+                  ? fmt::format(", most of it outside any system call, in {}", plain(wait.name))
+                  : fmt::format(", most of it in {} called by {}", wait.what, plain(wait.name));
       if (!wait.file.empty()) text += fmt::format(" ({})", place_words(wait.file, wait.line));
       names.insert(names.end(), {{"waits_for", wait.what}, {"function", wait.name}, {"file", wait.file}});
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <map>
 
 #include "phlox/profile/quality.h"
@@ -175,6 +176,8 @@ Nanoseconds elapsed_of(const Profile& profile, const profile::SampleFilter& filt
 Result<Report> make_report(const Profile& profile, const ReportOptions& options) {
   const auto filter = profile::SampleFilter::make(profile, options.choices);
   if (!filter) return fail(filter);
+  // Beside the analysis, which takes longer.
+  auto waits = std::async([&] { return find_waits(profile, options.choices, {}, options.limit); });
   const auto analysis = analyse(profile, options.choices, Identity::exact);
   if (!analysis) return fail(analysis);
 
@@ -201,7 +204,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   }
   report.threads = thread_rows(profile, *filter, *analysis);
   report.threads_seen = report.threads.size();
-  report.waits = find_waits(profile, options.choices, {}, options.limit);
+  report.waits = waits.get();
   report.files = file_lines(profile, *analysis);
   const auto quality = profile::summarize_quality(profile);
   report.quality = profile::quality_line(quality);

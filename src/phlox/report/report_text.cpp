@@ -103,6 +103,8 @@ std::string_view interval_note(const Report& report) {
                              "number of looks alone (too few for more).";
 }
 
+constexpr std::string_view kNothing = "No sample of the recording passes these choices.";
+
 constexpr int32_t kLinesAround = 2;  // of a line that was seen
 
 std::string share_cell(int64_t weight, int64_t whole) {
@@ -164,6 +166,7 @@ std::string report_text(const Report& report) {
     for (size_t i = 0; i < report.findings.size(); ++i)
       out += fmt::format("  {}. {}\n", i + 1, report.findings[i].text);
   }
+  if (report.samples == 0) return out + fmt::format("\n{}\n{}\n", kNothing, plain(report.quality));
   for (const Table& table : tables(report)) out += "\n" + table_text(table);
   out += fmt::format("\n{}\n{}\n", interval_note(report), plain(report.quality));
   return out;
@@ -190,6 +193,8 @@ std::string report_markdown(const Report& report) {
     for (size_t i = 0; i < report.findings.size(); ++i)
       out += fmt::format("{}. {}\n", i + 1, markdown_escaped(report.findings[i].text));
   }
+  if (report.samples == 0)
+    return out + fmt::format("\n{}\n\n{}\n", kNothing, markdown_escaped(plain(report.quality)));
   for (const Table& table : tables(report)) out += "\n" + table_markdown(table);
   out += fmt::format("\n{}\n\n{}\n", interval_note(report), markdown_escaped(plain(report.quality)));
   return out;

@@ -114,7 +114,7 @@ std::string system_call_name(int16_t number, std::string_view machine) {
   for (const SystemCall& call : kSystemCalls) {
     if (number >= 0 && (arm ? call.aarch64 : call.x86_64) == number) return std::string(call.name);
   }
-  return number < 0 ? "unknown" : fmt::format("system call {}", number);
+  return number < 0 ? std::string(kNoSystemCall) : fmt::format("system call {}", number);
 }
 
 }  // namespace phlox::report

@@ -101,7 +101,7 @@ Bits read_bits(pid_t pid) {
 
 tl::unexpected<Error> no_such_process(pid_t pid) {
   return fail(ErrorKind::no_such_process, fmt::format("no process {}", pid),
-              "running Pythons: pgrep -a python");
+              "list Python processes with: pgrep -a python");
 }
 
 tl::unexpected<Error> hidden(pid_t pid) {
@@ -261,7 +261,7 @@ Result<void> check_recordable(const ProcessState& state) {
     return fail(ErrorKind::not_python,
                 fmt::format("process {} is a kernel thread, [{}], not a Python process", state.pid,
                             escape_controls(state.status.name)),
-                "running Pythons: pgrep -a python");
+                "list Python processes with: pgrep -a python");
   }
   if (state.zombie()) {
     return fail(ErrorKind::target_state,
@@ -282,7 +282,7 @@ std::vector<std::string> remarks_on(const ProcessState& state) {
   std::vector<std::string> remarks;
   if (state.stopped()) {
     remarks.push_back(fmt::format(
-        "process {} is stopped (state T) and recorded as it stands; to let it run on: kill -CONT {}",
+        "process {} is stopped (state T) and read as it stands; to let it run on: kill -CONT {}",
         state.pid, state.pid));
   }
   if (state.traced()) {
