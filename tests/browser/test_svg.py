@@ -227,6 +227,18 @@ def test_icicle_turns_the_rows_over(open_picture):
     assert {node: (e["x"], e["width"]) for node, e in turned.items()} == {n: (e["x"], e["width"]) for n, e in by_node.items()}
 
 
+def test_the_root_stays_in_sight_when_the_keys_are_shown(open_picture):
+    page = open_picture(Picture().stack(10, *[Frame(f"f{i}") for i in range(60)]), height=500)
+    lowest = "innerHeight - document.querySelector('[data-n=\"0\"] rect').getBoundingClientRect().bottom"
+    before = page.evaluate(lowest)
+    assert 0 <= before < 40
+    page.keyboard.press("?")
+    assert page.locator(".help").is_visible()
+    assert abs(page.evaluate(lowest) - before) < 2
+    page.keyboard.press("?")
+    assert abs(page.evaluate(lowest) - before) < 2
+
+
 def test_state_comes_back_from_the_fragment(open_picture):
     page = open_picture(shop())
     box(page, "parse").click()

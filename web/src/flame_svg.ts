@@ -97,6 +97,8 @@ function start(svg: SVGSVGElement, picture: Picture): void {
   svg.classList.add("live");
   svg.setAttribute("tabindex", "0");
   svg.style.outline = "none";
+  // The bar moves along with every scroll: Chromium would take it for content to hold on to, and scroll away for ever.
+  svg.style.setProperty("overflow-anchor", "none");
   svg.append(paper, frames, cursorBox, barBox, tipBox);
 
   for (const [keys, meaning] of [
@@ -174,6 +176,9 @@ function start(svg: SVGSVGElement, picture: Picture): void {
   }
 
   function draw(): void {
+    // Who looks at the root of a flame graph goes on looking at it when the words above grow (keys, a search) or the window does not.
+    const low = standalone && state.view === "flame" && window.scrollY > 0 &&
+      window.scrollY + window.innerHeight >= Number(svg.getAttribute("height")) - 2;
     const probe = svgElement("g", { class: "b" }, svgElement("text"));
     svg.append(probe);
     const font = getComputedStyle(probe.firstElementChild as Element).font;
@@ -212,6 +217,7 @@ function start(svg: SVGSVGElement, picture: Picture): void {
     frames.replaceChildren(parts);
     svg.classList.toggle("searching", found.frames > 0);
     placeCursor();
+    if (low) scrollToRoot();
     pin();
   }
 
