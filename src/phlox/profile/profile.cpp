@@ -1,5 +1,7 @@
 #include "phlox/profile/profile.h"
 
+#include <utility>
+
 namespace phlox::profile {
 namespace {
 
@@ -47,6 +49,13 @@ void Profile::put_tally(const Tally& tally) {
     }
   }
   tallies_.push_back(tally);
+}
+
+void Profile::replace_stacks(std::vector<Stack> stacks, const std::vector<StackId>& new_of) {
+  stacks_ = std::move(stacks);
+  for (Sample& sample : samples_) {
+    sample.stack = sample.stack.value < new_of.size() ? new_of[sample.stack.value] : StackId();
+  }
 }
 
 int64_t Profile::tally(std::string_view name) const {

@@ -56,6 +56,11 @@ QualitySummary summarize_quality(const Profile& profile) {
   }
   std::stable_sort(quality.reasons.begin(), quality.reasons.end(),
                    [](const RejectReason& a, const RejectReason& b) { return a.count > b.count; });
+  quality.native = profile.tally(tally::kNative);
+  quality.native_whole = profile.tally(tally::kNativeWhole);
+  quality.native_restarted = profile.tally(tally::kNativeRestarted);
+  quality.native_cut = profile.tally(tally::kNativeCut);
+  quality.native_unmerged = profile.tally(tally::kNativeUnmerged);
   quality.target_time = profile.tally(tally::kTargetTime);
   quality.recorder_time = profile.tally(tally::kRecorderTime);
   // Rates and the elapsed time are facts of one process or of the recorder, never sums over processes.
@@ -99,6 +104,13 @@ std::string quality_line(const QualitySummary& quality) {
   if (quality.cut > 0) line += ", " + grouped(quality.cut) + " cut";
   if (quality.detached > 0) line += ", " + grouped(quality.detached) + " detached";
   if (quality.unproved > 0) line += ", " + grouped(quality.unproved) + " unproved";
+  if (quality.native > 0) {
+    line += "; native frames: " + grouped(quality.native) + " looks, " +
+            percent(double(quality.native_whole) / double(quality.native)) + " whole";
+    if (quality.native_restarted > 0) line += ", " + grouped(quality.native_restarted) + " with a gap";
+    if (quality.native_cut > 0) line += ", " + grouped(quality.native_cut) + " cut";
+    if (quality.native_unmerged > 0) line += ", " + grouped(quality.native_unmerged) + " not merged";
+  }
   if (!quality.ways.empty()) {
     line += "; read: ";
     for (size_t i = 0; i < quality.ways.size(); ++i) line += (i == 0 ? "" : ", ") + quality.ways[i];

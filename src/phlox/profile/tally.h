@@ -21,6 +21,12 @@ inline constexpr std::string_view kLost = "lost";  // looks that could not be ta
 inline constexpr std::string_view kTargetTime = "target_time_ns";  // taken from its CPUs, wake-ups included
 inline constexpr std::string_view kRecorderTime = "recorder_cpu_ns";  // CPU time of the whole recorder
 inline constexpr std::string_view kAskedRate = "asked_rate_mhz";      // looks a second asked for, times 1000
+// Looks with native frames, and how these came out (sampler/native_stacks.h).
+inline constexpr std::string_view kNative = "native";
+inline constexpr std::string_view kNativeWhole = "native_whole";
+inline constexpr std::string_view kNativeRestarted = "native_restarted";
+inline constexpr std::string_view kNativeCut = "native_cut";
+inline constexpr std::string_view kNativeUnmerged = "native_unmerged";
 inline constexpr std::string_view kElapsed = "elapsed_ns";
 
 }  // namespace phlox::profile::tally

@@ -104,7 +104,9 @@ Label label_of(const Profile& profile, FrameId id, bool by_line) {
   const Frame& frame = profile.frame(id);
   Label label;
   label.kind = frame.kind;
-  label.name = frame.qualified_name.empty() ? frame.function : frame.qualified_name;
+  // Of C++ and Rust the short form: the full one, with every template argument, fills a screen.
+  const bool whole = frame.kind == FrameKind::python && !frame.qualified_name.empty();
+  label.name = whole || frame.function.empty() ? frame.qualified_name : frame.function;
   label.file = frame.file;
   if (frame.kind == FrameKind::marker) return label;
   label.line = by_line ? frame.line : frame.first_line;

@@ -1,0 +1,127 @@
+#include "phlox/profile/native_frames.h"
+
+#include <gtest/gtest.h>
+
+#include "phlox/profile/interner.h"
+
+namespace phlox::profile {
+namespace {
+
+// A recording of frames as the sampler and the naming leave them.
+class NativeFrames : public testing::Test {
+ protected:
+  NativeFrames() {
+    profile_.put_process(ProcessId(1), {});
+    Thread thread;
+    thread.process = ProcessId(1);
+    profile_.put_thread(ThreadId(1), thread);
+    profile_.put_module(kPython, {"/usr/bin/python3.12", "", 0});
+    profile_.put_module(kOther, {"/usr/lib/libother.so", "", 0});
+  }
+
+  FrameId python(const std::string& name) {
+    Frame frame;
+    frame.function = frame.qualified_name = name;
+    frame.file = "app.py";
+    return interner_.frame(frame);
+  }
+  FrameId native(ModuleId module, const std::string& name, const std::string& found_by = "cfi") {
+    Frame frame;
+    frame.kind = FrameKind::native;
+    frame.function = frame.qualified_name = name;
+    frame.module = module;
+    frame.address = ++address_;
+    frame.found_by = found_by;
+    return interner_.frame(frame);
+  }
+  FrameId loop() { return native(kPython, "_PyEval_EvalFrameDefault", "cfi, interpreter loop"); }
+  FrameId inlined(FrameId into, const std::string& name) {
+    Frame frame = profile_.frame(into);
+    frame.function = frame.qualified_name = name;
+    frame.inlined_in = into;
+    return interner_.frame(frame);
+  }
+  void sample(const std::vector<FrameId>& root_first) {
+    Sample row;
+    row.thread = ThreadId(1);
+    row.wall = 1;
+    row.stack = interner_.stack(root_first);
+    profile_.put_sample(SampleId(++samples_), row);
+  }
+  // Of the first sample, as it is shown.
+  std::vector<std::string> shown(bool all = false) {
+    Choices choices;
+    choices.all_frames = all;
+    show_native_frames(profile_, choices);
+    std::vector<std::string> names;
+    for (StackId at = profile_.samples().front().stack; at; at = profile_.stack(at).parent)
+      names.insert(names.begin(), profile_.frame(profile_.stack(at).frame).function);
+    return names;
+  }
+
+  const ModuleId kPython{1}, kOther{2};
+  Profile profile_;
+  Interner interner_{profile_};
+  uint64_t address_ = 0;
+  uint32_t samples_ = 0;
+};
+
+using Names = std::vector<std::string>;
+
+TEST_F(NativeFrames, loop_start_and_calls_are_folded_and_the_c_function_stays) {
+  sample({native(kOther, "__libc_start_main"), native(kPython, "main"), native(kPython, "Py_BytesMain"), loop(),
+          python("<module>"), native(kPython, "PyObject_Vectorcall"), native(kPython, "cfunction_vectorcall_O.cold"),
+          native(kPython, "list_sort"), loop(), python("key"), native(kPython, "take_gil")});
+  EXPECT_EQ(shown(), (Names{"<module>", "list_sort", "key", "take_gil"}));
+}
+
+TEST_F(NativeFrames, a_stripped_interpreter_s_start_is_folded_where_python_runs) {
+  const FrameId start = native(kPython, "python3.12+0x10"), run = native(kPython, "python3.12+0x20");
+  sample({start, run, loop(), python("<module>"), native(kPython, "python3.12+0x30")});
+  EXPECT_EQ(shown(), (Names{"<module>", "python3.12+0x30"}));
+}
+
+TEST_F(NativeFrames, a_stripped_interpreter_s_own_thread_keeps_its_frames) {
+  sample({native(kPython, "python3.12+0x10"), native(kPython, "python3.12+0x20")});
+  EXPECT_EQ(shown(), (Names{"python3.12+0x10", "python3.12+0x20"}));
+}
+
+TEST_F(NativeFrames, all_frames_shows_every_one) {
+  sample({native(kPython, "main"), loop(), python("<module>"), native(kPython, "list_sort")});
+  EXPECT_EQ(shown(true), (Names{"main", "_PyEval_EvalFrameDefault", "<module>", "list_sort"}));
+}
+
+TEST_F(NativeFrames, a_program_with_functions_called_like_those_of_the_interpreter_keeps_them) {
+  sample({native(kOther, "main"), native(kOther, "run_mod"), loop(), python("<module>"), native(kOther, "call_function")});
+  EXPECT_EQ(shown(), (Names{"main", "run_mod", "<module>", "call_function"}));
+}
+
+TEST_F(NativeFrames, what_was_inlined_stands_below_what_it_was_inlined_into) {
+  const FrameId outer = native(kOther, "outer");
+  inlined(inlined(outer, "middle"), "inner");
+  sample({python("<module>"), outer, native(kOther, "leaf")});
+  EXPECT_EQ(shown(), (Names{"<module>", "outer", "middle", "inner", "leaf"}));
+}
+
+TEST_F(NativeFrames, a_stack_of_nothing_else_shows_its_innermost_frame) {
+  sample({native(kOther, "clone3"), native(kOther, "start_thread")});
+  EXPECT_EQ(shown(), (Names{"start_thread"}));
+}
+
+TEST_F(NativeFrames, stacks_that_differ_in_folded_frames_only_become_one) {
+  const FrameId module = python("<module>"), work = python("work");
+  sample({loop(), module, loop(), work});
+  sample({loop(), module, native(kPython, "_PyFunction_Vectorcall"), loop(), work});
+  shown();
+  EXPECT_EQ(profile_.samples()[0].stack, profile_.samples()[1].stack);
+}
+
+TEST_F(NativeFrames, a_recording_without_native_frames_is_left_alone) {
+  sample({python("main"), python("work")});
+  const size_t stacks = profile_.stacks().size();
+  EXPECT_EQ(shown(), (Names{"main", "work"}));
+  EXPECT_EQ(profile_.stacks().size(), stacks);
+}
+
+}  // namespace
+}  // namespace phlox::profile
