@@ -92,6 +92,10 @@ void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
     sample.stack = identities_.interner.stack({}, marker(std::string(describe(record.rejected))));
     // The sampler starts this thread's stack anew after a rejected look.
     thread.stacks.clear();
+    thread.frames.clear();
+    thread.merged = {};
+  } else if (native_ != nullptr) {
+    look_with_native(record, body, thread, sample);
   } else {
     const size_t keep = std::min<size_t>(record.keep, thread.stacks.size());
     thread.stacks.resize(keep);
@@ -106,6 +110,31 @@ void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
     sample.stack = thread.stacks.empty() ? profile::StackId{} : thread.stacks.back();
   }
   identities_.stretches.look(sample);
+}
+
+// The frames of Python are kept, not their stacks: it is the merged stack that becomes a row.
+void Consumer::look_with_native(const LookRecord& record, std::span<const std::byte> body, ThreadState& thread,
+                                profile::Sample& sample) {
+  thread.frames.resize(std::min<size_t>(record.keep, thread.frames.size()));
+  size_t at = 0;
+  for (uint32_t i = 0; i < record.fresh && at + sizeof(Place) <= body.size(); ++i, at += sizeof(Place)) {
+    Place place;
+    std::memcpy(&place, body.data() + at, sizeof place);
+    thread.frames.push_back(frame_of(place));
+  }
+  if (record.native == NativePart::fresh && parse_native_look(body.subspan(at), native_look_)) {
+    const NativeStacks::Stack merged = native_->merge(native_look_, thread.frames);
+    thread.merged = merged.id;
+    thread.merged_cut = merged.cut;
+  } else if (record.native != NativePart::same || !thread.merged) {
+    thread.merged = {};
+    thread.merged_cut = false;
+    for (const profile::FrameId frame : thread.frames) {
+      if (frame) thread.merged = identities_.interner.stack(thread.merged, frame);
+    }
+  }
+  sample.stack = thread.merged;
+  if (thread.merged_cut && sample.quality == profile::Quality::ok) sample.quality = profile::Quality::cut;
 }
 
 void Consumer::drain(Ring& ring) {

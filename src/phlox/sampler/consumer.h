@@ -15,6 +15,7 @@
 #include "phlox/profile/stretches.h"
 #include "phlox/python/code_object.h"
 #include "phlox/python/layout.h"
+#include "phlox/sampler/native_stacks.h"
 #include "phlox/sampler/records.h"
 #include "phlox/sampler/ring.h"
 
@@ -26,6 +27,7 @@ struct Identities {
   profile::Interner interner;
   profile::Stretches stretches;
   uint32_t next_thread = 1;
+  uint32_t next_module = 1;
 };
 
 class Consumer {
@@ -35,6 +37,9 @@ class Consumer {
 
   Consumer(const python::Layout& layout, profile::ProcessId process, profile::Sink& sink,
            Identities& identities, NameThread name_thread);
+
+  // Merges native halves into the stacks from here on. `stacks` must outlive this.
+  void with_native(NativeStacks& stacks) { native_ = &stacks; }
 
   // Takes everything out of the ring. Stretches that still grow are in Identities::stretches: flush() them
   // before a commit.
@@ -52,6 +57,9 @@ class Consumer {
   struct ThreadState {
     profile::ThreadId id;
     std::vector<profile::StackId> stacks;  // of each prefix of its stack, root first
+    std::vector<profile::FrameId> frames;  // of each place; with native halves only
+    profile::StackId merged;               // of the last look with a native half
+    bool merged_cut = false;
   };
 
   struct KnownCode {
@@ -60,6 +68,8 @@ class Consumer {
   };
 
   void look(const LookRecord& record, std::span<const std::byte> body);
+  void look_with_native(const LookRecord& record, std::span<const std::byte> body, ThreadState& thread,
+                        profile::Sample& sample);
   // none: a shim of the interpreter's own, no frame to show.
   profile::FrameId frame_of(Place place);
   profile::FrameId marker(std::string text);
@@ -69,6 +79,8 @@ class Consumer {
   profile::Sink& sink_;
   Identities& identities_;
   NameThread name_thread_;
+  NativeStacks* native_ = nullptr;
+  NativeLook native_look_;
   std::unordered_map<uint32_t, KnownCode> codes_;  // by number, as long as it may be met again
   std::unordered_map<uint32_t, ThreadState> threads_;
   std::vector<LiveThread> live_;

@@ -12,6 +12,8 @@ namespace phlox::sampler {
 namespace {
 
 constexpr size_t kRingBytes = size_t{1} << 20;
+// The stacks of 500 threads and more.
+constexpr size_t kNativeRingBytes = size_t{64} << 20;
 // A thread that ran at every attempt gets another chance or two: a single look has no next one.
 constexpr int kTurns = 3;
 // Frames whose variables are read: beyond, a dump is no longer read by anybody.
@@ -58,12 +60,20 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
       }
     };
   }
+  config.native = options.native;
+  if (options.native) config.longest_turn = kSecond;  // nobody's turn comes later
   take_best_class(/*allow_real_time=*/false);
-  Ring ring(kRingBytes);
+  Ring ring(options.native ? kNativeRingBytes : kRingBytes);
   Identities identities(sink);
   Consumer consumer(layout, process, sink, identities, [&](profile::Thread& thread) {
     thread.kernel_name = target::ThreadProbe(pid, thread.tid).kernel_name();
   });
+  memory::ProcessMemory native_memory(pid);
+  std::optional<NativeStacks> native;
+  if (options.native) {
+    native.emplace(pid, native_memory, identities, sink, options.unwind_cache);
+    consumer.with_native(*native);
+  }
   Counts counts;
   {
     ProcessSampler sampler(config, program.interpreter, program.memory, ring);
@@ -79,6 +89,10 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
     sampler.flush();
     counts = sampler.counts();
     row.way_of_reading = "same CPU (ordinary class)";
+    if (const auto source = sampler.native_source()) {
+      row.way_of_reading = *source == NativeSource::ptrace ? "ptrace stop of running threads, with native frames"
+                                                           : "same CPU (ordinary class), native frames of blocked threads only";
+    }
     sink.put_process(process, row);
     consumer.drain(ring);
     identities.stretches.flush();
@@ -88,6 +102,7 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
   consumer.drain(ring);
   Instant instant;
   instant.description = program.description();
+  if (native) instant.modules = native->take_modules();
   for (auto& [thread, rows] : locals) {
     for (auto& frame : rows) instant.locals.push_back(std::move(frame));
   }

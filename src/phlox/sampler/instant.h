@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,12 +13,16 @@
 #include "phlox/profile/sink.h"
 #include "phlox/python/locals.h"
 #include "phlox/python/locate.h"
+#include "phlox/sampler/native_capture.h"
+#include "phlox/sampler/native_stacks.h"
 
 namespace phlox::sampler {
 
 struct InstantOptions {
   bool locals = false;
   python::LocalsLimits limits;
+  std::optional<NativeSource> native;  // native frames too
+  std::string unwind_cache;
 };
 
 // The variables of one frame: the `depth`-th Python frame of the thread's stack, leaf first, from 0.
@@ -30,6 +35,7 @@ struct FrameLocals {
 struct Instant {
   std::string description;  // "CPython 3.12.1 (default), found by …"
   std::vector<FrameLocals> locals;
+  std::vector<NativeModule> modules;  // that native frames name
 };
 
 // `attempts`: how the interpreter was searched for, found or not.

@@ -16,6 +16,8 @@
 #include <new>
 
 #include "phlox/python/line_table.h"
+#include "phlox/sampler/native_half.h"
+#include "phlox/sampler/native_threads.h"
 
 namespace phlox::sampler {
 namespace {
@@ -38,9 +40,6 @@ constexpr size_t kMaxThreads = 65536;
 // The list of threads is read again at least this often, and whenever its head changed.
 constexpr Nanoseconds kRefreshEvery = 10 * kSecond;
 constexpr Nanoseconds kShortestRefreshPause = 2'000'000;
-// A turn takes no longer than this from the CPU that it borrows; who was not looked at is first in the next
-// one.
-constexpr Nanoseconds kLongestTurn = 200'000;
 constexpr size_t kThreadsPerTurn = 64;
 constexpr size_t kNewThreadsPerTurn = 16;
 // Threads whose CPU is asked for together with the GIL's holder.
@@ -133,6 +132,10 @@ ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& 
   char status[64];
   std::snprintf(status, sizeof status, "/proc/%d/status", config_.pid);
   pid_namespace_ = innermost_pid(status).has_value();
+  if (config_.native) {
+    native_ = std::make_unique<NativeHalf>(config_.pid, *config_.native);
+    native_threads_ = std::make_unique<NativeThreads>(config_.pid, memory_, ring_, *native_);
+  }
 }
 
 ProcessSampler::~ProcessSampler() {
@@ -598,7 +601,9 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
 
   // Root first; entry frames are anchors for native frames and no frames of Python.
   const size_t count = walk.count;
-  auto append = [&](const RawFrame& frame) {
+  auto append = [&](size_t index) {
+    const RawFrame& frame = frames_[index];
+    if (native_) note_start(frame, index);
     if (!frame.code) return true;
     const CodeCache::Entry* entry = codes_.find(frame.code, snapshot_);
     if (entry == nullptr) return false;
@@ -623,19 +628,20 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
   if (root_missing) {
     places_.push_back(Place{kFramesLeftOut, 0});
     reading.quality = Quality::cut;
-    for (size_t i = std::min(count, kKeepLeaf); known && i-- > 0;) known = append(frames_[i]);
+    for (size_t i = std::min(count, kKeepLeaf); known && i-- > 0;) known = append(i);
   } else if (deep) {
-    for (size_t i = count; known && i-- > root_from;) known = append(frames_[i]);
+    for (size_t i = count; known && i-- > root_from;) known = append(i);
     places_.push_back(Place{kFramesLeftOut, static_cast<int32_t>(root_from - kKeepLeaf)});
-    for (size_t i = kKeepLeaf; known && i-- > 0;) known = append(frames_[i]);
+    for (size_t i = kKeepLeaf; known && i-- > 0;) known = append(i);
     reading.quality = Quality::cut;
   } else {
-    for (size_t i = count; known && i-- > 0;) known = append(frames_[i]);
+    for (size_t i = count; known && i-- > 0;) known = append(i);
   }
   if (!known) {
     reading.rejected = Rejected::unreadable;
     return reading;
   }
+  if (native_) find_anchors(thread, count);
   reading.whole = true;
   if (config_.on_stack) config_.on_stack(slot.index, std::span(frames_.get(), kMaxFrames).first(count));
   return reading;
@@ -831,7 +837,8 @@ void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
       domain.runner = slot;
     }
     Seen seen;
-    const bool settled = config_.stillness == Stillness::same_cpu
+    const bool settled = native_ ? read_with_native(*slot, now, true, seen)
+                         : config_.stillness == Stillness::same_cpu
                              ? read_standing_still(*slot, now, true, seen)
                              : read_stopped(*slot, now, true, seen);
     if (settled) {
@@ -887,6 +894,11 @@ void ProcessSampler::read_other(Slot& slot, Domain& domain, Nanoseconds now) {
     }
     if (slot.has_stack && slot.was_blocked && unmoved(*before, slot.seen) && !before->off()) {
       did_not_run(slot, *before, now);
+      return;
+    }
+    if (native_) {
+      Seen seen;
+      read_with_native(slot, now, false, seen);
       return;
     }
     if (attempt == 0 && slot.first_valid && !before->off() && domain.frozen != nullptr &&
@@ -949,7 +961,8 @@ void ProcessSampler::hand_on(Slot& slot, LookRecord look, bool new_stack) {
   const bool alike = !new_stack && last.looks != 0 && last.cpu_state == look.cpu_state &&
                      last.gil_state == look.gil_state && last.quality == look.quality &&
                      last.rejected == look.rejected && last.collecting == look.collecting &&
-                     last.system_call == look.system_call && last.cpu_number == look.cpu_number;
+                     last.system_call == look.system_call && last.cpu_number == look.cpu_number &&
+                     last.native == look.native;
   if (alike) {
     LookRecord& more = slot.more;
     if (more.looks == 0) {
@@ -981,7 +994,8 @@ void ProcessSampler::hand_on(Slot& slot, LookRecord look, bool new_stack) {
   } else {
     look.keep = static_cast<uint32_t>(slot.stack.size());
   }
-  if (!ring_.push(bytes_of(look), body)) {
+  const auto native = native_ ? native_->bytes_for(look.native) : std::span<const std::byte>();
+  if (!ring_.push(bytes_of(look), body, native)) {
     // The consumer must not miss a part of a stack: the next one is told whole.
     ++counts_.lost;
     slot.stack.clear();
@@ -992,6 +1006,7 @@ void ProcessSampler::hand_on(Slot& slot, LookRecord look, bool new_stack) {
   slot.state = look;
   slot.state.keep = static_cast<uint32_t>(slot.stack.size());
   slot.state.fresh = 0;
+  if (look.native == NativePart::fresh) slot.state.native = NativePart::same;
 }
 
 void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanoseconds now, const Seen& seen,
@@ -1011,6 +1026,7 @@ void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanosecon
   look.gil_state = seen.gil_state;
   look.quality = seen.quality;
   look.collecting = seen.collecting;
+  if (native_) look.native = native_->part();
   const bool new_stack = !slot.has_stack || slot.stack.size() != places_.size() ||
                          !std::equal(places_.begin(), places_.end(), slot.stack.begin());
   hand_on(slot, look, new_stack);
@@ -1126,7 +1142,7 @@ void ProcessSampler::turn(Nanoseconds now) {
   for (size_t i = 0; i < threads; ++i) {
     Slot& slot = *slots_[(first_slot_ + i) % threads];
     if (slot.done || !slot.alive) continue;
-    if (i > 0 && i % 8 == 0 && clock_now() - now > kLongestTurn) {
+    if (i > 0 && i % 8 == 0 && clock_now() - now > config_.longest_turn) {
       next_first = first_slot_ + i;
       break;
     }
@@ -1135,14 +1151,17 @@ void ProcessSampler::turn(Nanoseconds now) {
   first_slot_ = threads > 0 ? next_first % threads : 0;
   if (std::any_of(slots_.begin(), slots_.end(), [](const auto& slot) { return !slot->alive; }))
     drop_dead(now);
+  if (native_threads_) look_at_native_threads(now);
   counts_.follow_ups += snapshot_.follow_ups();
 }
 
 void ProcessSampler::flush() {
+  if (native_threads_) native_threads_->flush();
   for (auto& slot : slots_) flush_slot(*slot);
 }
 
 void ProcessSampler::finish(Nanoseconds now) {
+  if (native_threads_) native_threads_->finish(now);
   for (auto& slot : slots_) slot->alive = false;
   drop_dead(now);
 }

@@ -20,12 +20,16 @@
 #include "phlox/python/frame_walk.h"
 #include "phlox/python/interpreter.h"
 #include "phlox/sampler/code_cache.h"
+#include "phlox/sampler/native_capture.h"
 #include "phlox/sampler/records.h"
 #include "phlox/sampler/ring.h"
 #include "phlox/sampler/snapshot.h"
 #include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
+
+class NativeHalf;
+class NativeThreads;
 
 // How the thread that runs Python is made to stand still.
 enum class Stillness : uint8_t {
@@ -53,6 +57,10 @@ class ProcessSampler {
     // Called for each whole stack (leaf first) while its thread still stands still; again when the proof
     // fails and it is read anew. The thread's number as in ThreadRecord.
     std::function<void(uint32_t thread, std::span<const python::RawFrame>)> on_stack;
+    // Native frames too, and threads without Python; how running threads are held for it.
+    std::optional<NativeSource> native;
+    // A turn takes no longer than this from the CPU that it borrows; who was not looked at is first in the next one.
+    Nanoseconds longest_turn = 200'000;
   };
 
   ProcessSampler(const Config& config, const python::Interpreter& interpreter, memory::RemoteMemory& memory,
@@ -69,6 +77,9 @@ class ProcessSampler {
   void flush();
 
   const Counts& counts() const { return counts_; }
+  // What holds running threads for their native half; none: native frames are not asked for.
+  std::optional<NativeSource> native_source() const;
+  size_t native_threads() const;
   Stillness stillness() const { return config_.stillness; }
   bool process_gone() const { return process_gone_; }
   bool schedstat_off() const { return schedstat_off_; }
@@ -86,6 +97,7 @@ class ProcessSampler {
     size_t domain = 0;
     std::unique_ptr<target::ThreadProbe> probe;
     RemoteAddress rseq_cpu;
+    uint64_t stack_end = 0;  // of its C stack, as learnt; native halves only
 
     target::SchedStat seen;   // at the last look
     target::SchedStat first;  // read before the memory of this turn
@@ -157,6 +169,10 @@ class ProcessSampler {
   bool read_beside_holder(Slot& slot, Domain& domain, Nanoseconds now);
   bool read_standing_still(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
   bool read_stopped(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
+  bool read_with_native(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
+  void note_start(const python::RawFrame& frame, size_t raw);
+  void find_anchors(const std::byte* thread, size_t frames);
+  void look_at_native_threads(Nanoseconds now);
   std::optional<RemoteAddress> unpublished_evaluation(const std::byte* thread,
                                                       const python::WalkResult& walk);
   Reading read_stack(Slot& slot);
@@ -204,6 +220,9 @@ class ProcessSampler {
   bool schedstat_off_ = false;
   std::vector<bool> isolated_;
   Counts counts_;
+  std::unique_ptr<NativeHalf> native_;  // none: native frames are not asked for
+  std::unique_ptr<NativeThreads> native_threads_;
+  std::vector<uint64_t> anchors_;
 };
 
 }  // namespace phlox::sampler

@@ -27,6 +27,8 @@ namespace tally = profile::tally;
 
 // What a busy sampler writes in a tenth of a second: 100,000 looks a second with a few new frames each.
 constexpr size_t kRingBytes = size_t{4} << 20;
+// With stacks of some 10 KB a look; longer ones at 1 kHz fill it in a quarter of a second.
+constexpr size_t kNativeRingBytes = size_t{16} << 20;
 constexpr Nanoseconds kDrainEvery = kSecond / 40;
 constexpr Nanoseconds kProgressEvery = kSecond / 10;
 constexpr Nanoseconds kCommitEvery = kSecond / 4;
@@ -112,13 +114,21 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
                                               profile::ProcessId process, const std::atomic<bool>& stop,
                                               const std::function<void(const Progress&)>& progress,
                                               Outcome& outcome) {
-  Ring ring(kRingBytes);
+  Ring ring(options_.native ? kNativeRingBytes : kRingBytes);
   const python::Interpreter& interpreter = program_->interpreter;
   Consumer consumer(interpreter.layout, process, sink, identities, [this](profile::Thread& thread) {
     thread.kernel_name = target::ThreadProbe(pid_, thread.tid).kernel_name();
   });
+  // Memory of its own: the sampler's is another thread's.
+  memory::ProcessMemory native_memory(pid_);
+  std::optional<NativeStacks> native;
+  if (options_.native) {
+    native.emplace(pid_, native_memory, identities, sink, options_.unwind_cache);
+    consumer.with_native(*native);
+  }
   ProcessSampler::Config config;
   config.pid = pid_;
+  config.native = options_.native;
   config.isolated_cpus = options_.isolated_cpus;
   config.rseq_cpu_offset = program_->rseq_cpu_offset;
   config.stillness = options_.way == Way::ptrace      ? Stillness::stop
@@ -139,6 +149,7 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
         now.elapsed > 0 ? static_cast<double>(now.ticks) * 1e9 / static_cast<double>(now.elapsed) : 0;
     now.way = describe_way(numbers);
     now.recorder_cpu = clock_now(CLOCK_PROCESS_CPUTIME_ID) - cpu_start_;
+    if (native) now.native += native->counts();
     return now;
   };
 
@@ -226,6 +237,9 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
   consumer.drain(ring);
   identities.stretches.flush();
   done_ = total();
+  if (native) {
+    for (NativeModule& module : native->take_modules()) outcome.modules.push_back(std::move(module));
+  }
   put_tallies(sink, process, done_, before);
   const std::string how = end == ProgramEnd::gone   ? how_it_ended()
                           : end == ProgramEnd::exec ? "exec"
@@ -311,6 +325,13 @@ void put_tallies(profile::Sink& sink, profile::ProcessId process, const Progress
   for (const Counted& c : kCounted) put(process, c.name, now.*c.total - before.*c.total);
   put(process, tally::kTicksMissed, now.ticks_missed - before.ticks_missed);
   put(process, tally::kTargetTime, now.target_time - before.target_time);
+  if (now.native.looks > 0) {
+    put(process, tally::kNative, now.native.looks - before.native.looks);
+    put(process, tally::kNativeWhole, now.native.whole - before.native.whole);
+    put(process, tally::kNativeRestarted, now.native.restarted - before.native.restarted);
+    put(process, tally::kNativeCut, now.native.cut - before.native.cut);
+    put(process, tally::kNativeUnmerged, now.native.unmerged - before.native.unmerged);
+  }
   put({}, tally::kRecorderTime, now.recorder_cpu);
   put({}, tally::kAskedRate, now.asked_rate_hz * 1000);
   put({}, tally::kElapsed, now.elapsed);

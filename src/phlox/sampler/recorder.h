@@ -15,6 +15,8 @@
 #include "phlox/base/result.h"
 #include "phlox/profile/sink.h"
 #include "phlox/python/locate.h"
+#include "phlox/sampler/native_capture.h"
+#include "phlox/sampler/native_stacks.h"
 
 namespace phlox::sampler {
 
@@ -29,6 +31,8 @@ struct Options {
   bool launched = false;       // the program was started for us: wait for its interpreter to come up
   std::string command_line;    // of phlox, for meta
   std::string command;         // of the target, for meta
+  std::optional<NativeSource> native;  // native frames too; what holds running threads for it
+  std::string unwind_cache;            // folder of unwind tables; empty: none
 };
 
 // Running numbers; also what the last line says.
@@ -46,6 +50,7 @@ struct Progress {
   std::string way;     // "same CPU (real time)", ...
   Nanoseconds target_time = 0;
   Nanoseconds recorder_cpu = 0;
+  NativeCounts native;
   uint64_t rejected() const {
     return rejected_moved + rejected_unreadable + rejected_broken + rejected_budget;
   }
@@ -63,6 +68,7 @@ struct Outcome {
   std::string how_target_ended;       // "exit 0", "signal 9 (SIGKILL)", "gone"; empty: it runs on
   std::optional<Error> error;         // of the sink (disk full), the recording until then being whole
   std::vector<std::string> warnings;  // lines worth saying
+  std::vector<NativeModule> modules;  // that native frames name, as long as they can still be opened
 };
 
 class Recorder {

@@ -25,8 +25,12 @@ enum class Rejected : uint8_t { no, moved, unreadable, broken, budget };
 
 enum class RecordKind : uint32_t { look, code, thread, thread_end };
 
+// What a look says of the thread's native frames. same: they are those of the look before.
+enum class NativePart : uint8_t { none, same, fresh };
+
 // One look at a thread, or several alike. Followed by `fresh` Places, root first: the stack is the first
-// `keep` places of this thread's look before, then these.
+// `keep` places of this thread's look before, then these. After them, when `native` is fresh, the native half
+// (native_capture.h).
 struct LookRecord {
   RecordKind kind = RecordKind::look;
   uint32_t thread = 0;
@@ -43,6 +47,7 @@ struct LookRecord {
   profile::Quality quality = profile::Quality::ok;
   Rejected rejected = Rejected::no;
   bool collecting = false;
+  NativePart native = NativePart::none;
 };
 
 // A code object met for the first time (or another one at an address met before). The consumer owns

@@ -16,15 +16,16 @@ class Ring {
   // A power of two.
   explicit Ring(size_t capacity) : capacity_(capacity), bytes_(new std::byte[capacity]) {}
 
-  // A record is the concatenation of two parts; false when there is no room.
-  bool push(std::span<const std::byte> head, std::span<const std::byte> body) {
-    const size_t size = align(sizeof(uint64_t) + head.size() + body.size());
+  // A record is the concatenation of its parts; false when there is no room.
+  bool push(std::span<const std::byte> head, std::span<const std::byte> body, std::span<const std::byte> tail = {}) {
+    const size_t size = align(sizeof(uint64_t) + head.size() + body.size() + tail.size());
     const uint64_t written = written_.load(std::memory_order_relaxed);
     if (size > capacity_ - (written - read_.load(std::memory_order_acquire))) return false;
-    const uint64_t length = head.size() + body.size();
+    const uint64_t length = head.size() + body.size() + tail.size();
     put(written, std::as_bytes(std::span(&length, 1)));
     put(written + sizeof(uint64_t), head);
     put(written + sizeof(uint64_t) + head.size(), body);
+    put(written + sizeof(uint64_t) + head.size() + body.size(), tail);
     written_.store(written + size, std::memory_order_release);
     return true;
   }

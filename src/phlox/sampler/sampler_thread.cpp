@@ -27,6 +27,21 @@ constexpr Nanoseconds kPublishEvery = kSecond / 20;
 // Turns between two looks at our own CPU clock, which costs 0.5 us.
 constexpr Nanoseconds kMeasureEvery = 8;
 
+std::string describe_python_way(const SamplerThread::Numbers& numbers) {
+  switch (numbers.stillness) {
+    case Stillness::same_cpu: {
+      std::string text = "same CPU (";
+      text += describe(numbers.scheduling);
+      if (numbers.by_perf > numbers.by_clock) text += ", woken by a perf event";
+      text += numbers.schedstat_off ? "; unproved: no schedstat)" : ")";
+      return text;
+    }
+    case Stillness::stop: return "ptrace stop";
+    case Stillness::hands_off: return "hands off (unproved)";
+  }
+  return "";
+}
+
 }  // namespace
 
 SamplerThread::SamplerThread(const ProcessSampler::Config& config, const Options& options,
@@ -57,6 +72,7 @@ void SamplerThread::publish(const ProcessSampler& sampler, const Numbers& number
   published_.counts = sampler.counts();
   published_.stillness = sampler.stillness();
   published_.schedstat_off = sampler.schedstat_off();
+  published_.native = sampler.native_source();
   published_.process_gone = sampler.process_gone();
 }
 
@@ -140,24 +156,18 @@ void SamplerThread::run() {
   published_.counts = sampler.counts();
   published_.stillness = sampler.stillness();
   published_.schedstat_off = sampler.schedstat_off();
+  published_.native = sampler.native_source();
   published_.process_gone = sampler.process_gone();
 }
 
 std::string describe_way(const SamplerThread::Numbers& numbers) {
-  switch (numbers.stillness) {
-    case Stillness::same_cpu: {
-      std::string text = "same CPU (";
-      text += describe(numbers.scheduling);
-      if (numbers.by_perf > numbers.by_clock) text += ", woken by a perf event";
-      text += numbers.schedstat_off ? "; unproved: no schedstat)" : ")";
-      return text;
-    }
-    case Stillness::stop:
-      return "ptrace stop";
-    case Stillness::hands_off:
-      return "hands off (unproved)";
+  const std::string way = describe_python_way(numbers);
+  if (!numbers.native) return way;
+  switch (*numbers.native) {
+    case NativeSource::ptrace: return "ptrace stop of running threads, with native frames";
+    case NativeSource::perf: return way + ", native frames by perf events";
+    default: return way + ", native frames of blocked threads only";
   }
-  return "";
 }
 
 }  // namespace phlox::sampler

@@ -28,6 +28,7 @@ class SamplerThread {
     Stillness stillness = Stillness::same_cpu;
     SchedulingClass scheduling = SchedulingClass::ordinary;
     bool schedstat_off = false;
+    std::optional<NativeSource> native;
     bool process_gone = false;
     uint64_t by_perf = 0, by_clock = 0;  // wake-ups
   };

@@ -1,0 +1,70 @@
+// What is mapped executable in a process, for unwinding: modules with their load bias and unwind table, each opened once
+// and kept, since the process may be gone, and its files replaced, before anybody asks for names. Consumer's thread only.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "phlox/base/clock.h"
+#include "phlox/base/descriptor.h"
+#include "phlox/memory/remote_memory.h"
+#include "phlox/target/maps.h"
+#include "phlox/unwind/table_cache.h"
+#include "phlox/unwind/unwinder.h"
+
+namespace phlox::sampler {
+
+class AddressSpace {
+ public:
+  struct Mapped {
+    target::Module file;  // as it was when first seen
+    uint64_t bias = 0;
+    std::string build_id;
+    std::optional<target::LoadedModule> loaded;  // none: it could not be opened
+    Descriptor descriptor;                       // the file, for names after the process is gone
+    std::unique_ptr<unwind::UnwindTable> table;
+    bool table_asked = false;
+    // Where the code of the interpreter loop lies, its .cold parts too; empty: no symbol says so.
+    std::vector<std::pair<uint64_t, uint64_t>> loop;  // image addresses, [first, second)
+  };
+
+  // `memory` must outlive it: the vdso is read out of it.
+  AddressSpace(pid_t pid, memory::RemoteMemory& memory, std::string cache_folder);
+
+  // Reads the maps again; nothing changes when no executable mapping did. False: the process cannot be asked any more.
+  bool refresh(Nanoseconds now);
+  Nanoseconds refreshed_at() const { return refreshed_at_; }
+
+  const unwind::ModuleMap& map() const { return map_; }
+  uint16_t machine() const { return machine_; }
+  const unwind::UnwindTable* table_of(uint32_t module);
+  const Mapped& mapped(uint32_t module) const { return *mapped_[module]; }
+  // Of the module's file; the caller keeps it.
+  Descriptor take_descriptor(uint32_t module) { return std::move(mapped_[module]->descriptor); }
+  size_t size() const { return mapped_.size(); }
+  bool is_loop(const unwind::NativeFrame& frame) const;
+
+ private:
+  uint32_t number_of(const target::Module& module);
+
+  pid_t pid_;
+  memory::RemoteMemory& memory_;
+  unwind::TableCache cache_;
+  unwind::ModuleMap map_;
+  std::vector<std::unique_ptr<Mapped>> mapped_;
+  struct Seen {
+    uint64_t start, end, inode, offset;
+    friend bool operator==(const Seen&, const Seen&) = default;
+  };
+  std::vector<Seen> seen_;  // the executable mappings of the last refresh
+  Nanoseconds refreshed_at_ = 0;
+  uint16_t machine_ = 0;
+};
+
+}  // namespace phlox::sampler

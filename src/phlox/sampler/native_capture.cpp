@@ -1,0 +1,146 @@
+#include "phlox/sampler/native_capture.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace phlox::sampler {
+namespace {
+
+constexpr size_t kPage = 4096;
+// Room for so many evaluations in one stack; beyond, the outermost ones are left without their native frames.
+constexpr size_t kMostStarts = 4096;
+
+#if defined(__aarch64__)
+constexpr bool kHasLinkRegister = true;
+#else
+constexpr bool kHasLinkRegister = false;
+#endif
+
+}  // namespace
+
+std::string_view describe(NativeSource source) {
+  switch (source) {
+    case NativeSource::automatic: return "automatic";
+    case NativeSource::perf: return "perf";
+    case NativeSource::ptrace: return "ptrace";
+    case NativeSource::syscall: return "syscall";
+  }
+  return "";
+}
+
+NativeCapture::Held StopCapture::hold(pid_t tid, target::ThreadProbe&, unwind::Registers& registers) {
+  stop_.emplace(pid_, tid);
+  target::UserRegisters user;
+  switch (stop_->state()) {
+    case target::ThreadStop::State::stopped:
+      if (stop_->read_registers(user)) break;
+      stop_.reset();
+      return Held::gone;
+    case target::ThreadStop::State::gone:
+      stop_.reset();
+      return Held::gone;
+    case target::ThreadStop::State::refused:
+      stop_.reset();
+      return Held::refused;
+    case target::ThreadStop::State::signalled:
+      stop_.reset();
+      return Held::running;
+  }
+  registers = {user.pc, user.sp, user.fp, user.lr, true, kHasLinkRegister};
+  return Held::yes;
+}
+
+NativeCapture::Held BlockedCapture::hold(pid_t, target::ThreadProbe& probe, unwind::Registers& registers) {
+  const auto in = probe.blocked_in();
+  if (!in) return Held::gone;
+  last_ = *in;
+  if (in->running || in->stack_pointer == 0) return Held::running;
+  // The kernel tells two registers only; frames that need the frame pointer say so (unwinder.h).
+  registers = {RemoteAddress(in->instruction_pointer), RemoteAddress(in->stack_pointer), 0, 0, false, false};
+  return Held::yes;
+}
+
+NativeCopy::NativeCopy() : bytes_(new std::byte[sizeof(NativeHead) + kMostStack + kMostStarts * sizeof(EvaluationStart)]) {
+  starts_.reserve(256);
+  clear();
+}
+
+void NativeCopy::clear() {
+  head() = NativeHead{};
+  starts_.clear();
+}
+
+bool NativeCopy::take(memory::RemoteMemory& memory, const unwind::Registers& registers, NativeSource source,
+                      uint64_t& end) {
+  NativeHead& to = head();
+  to = NativeHead{};
+  if (!is_plausible(registers.sp)) return false;
+  const uint64_t start = (registers.sp.value - unwind::kRedZone) & ~uint64_t{7};
+  to.pc = registers.pc.value;
+  to.sp = registers.sp.value;
+  to.fp = registers.fp;
+  to.lr = registers.lr;
+  to.fp_known = registers.fp_known;
+  to.lr_known = registers.lr_known;
+  to.source = source;
+  to.stack_start = start;
+  std::byte* into = bytes_.get() + sizeof(NativeHead);
+  if (end > start && end - start <= kMostStack) {
+    if (memory.read(RemoteAddress(start), std::span(into, end - start))) {
+      to.stack = static_cast<uint32_t>(end - start);
+      return true;
+    }
+    end = 0;
+  }
+  // Where the stack ends is not known (or it is on another one: a greenlet, a signal's): by pages, as far as they are there.
+  std::array<memory::Range, kMostStack / kPage + 2> ranges;
+  size_t count = 0;
+  for (uint64_t at = start; at < start + kMostStack;) {
+    const uint64_t next = std::min((at | (kPage - 1)) + 1, start + kMostStack);
+    ranges[count++] = {RemoteAddress(at), std::span(into + (at - start), next - at)};
+    at = next;
+  }
+  const size_t whole = memory.read(std::span(ranges.data(), count));
+  if (whole == 0) return false;
+  const uint64_t reached = ranges[whole - 1].address.value + ranges[whole - 1].into.size();
+  if (whole < count) end = reached;
+  to.stack = static_cast<uint32_t>(reached - start);
+  return true;
+}
+
+void NativeCopy::add_start(const EvaluationStart& start) {
+  if (starts_.size() == kMostStarts) return;
+  starts_.push_back(start);
+}
+
+std::span<const std::byte> NativeCopy::stack() const {
+  return {bytes_.get() + sizeof(NativeHead), head().stack};
+}
+
+std::span<const std::byte> NativeCopy::bytes() {
+  NativeHead& h = head();
+  h.groups = static_cast<uint32_t>(starts_.size());
+  // `stack` is a multiple of 8 but for a stack that ends within a page, which none does.
+  h.stack &= ~uint32_t{7};
+  std::byte* at = bytes_.get() + sizeof(NativeHead) + h.stack;
+  std::memcpy(at, starts_.data(), starts_.size() * sizeof(EvaluationStart));
+  return {bytes_.get(), sizeof(NativeHead) + h.stack + starts_.size() * sizeof(EvaluationStart)};
+}
+
+bool parse_native_look(std::span<const std::byte> bytes, NativeLook& into) {
+  if (bytes.size() < sizeof(NativeHead)) return false;
+  std::memcpy(&into.head, bytes.data(), sizeof(NativeHead));
+  bytes = bytes.subspan(sizeof(NativeHead));
+  if (into.head.stack > bytes.size()) return false;
+  into.stack = bytes.first(into.head.stack);
+  bytes = bytes.subspan(into.head.stack);
+  if (into.head.groups != bytes.size() / sizeof(EvaluationStart)) return false;
+  into.starts.resize(into.head.groups);
+  if (!into.starts.empty()) {
+    std::memcpy(into.starts.data(), bytes.data(), into.starts.size() * sizeof(EvaluationStart));
+  }
+  return true;
+}
+
+}  // namespace phlox::sampler

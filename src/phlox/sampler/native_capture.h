@@ -1,0 +1,123 @@
+// The native half of a look: registers and the bytes of the stack, of the same instant as the Python half. Three sources
+// behind one interface say how a thread is held while both are read, and what its registers are:
+//   perf     a CPU-clock event of the thread has just woken us on its CPU (perf_source.h);
+//   ptrace   it is stopped for some microseconds;
+//   syscall  it is blocked in a system call, and the kernel tells where.
+// Sampler thread only. Unwinds nothing, names nothing: the consumer does (native_stacks.h).
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "phlox/memory/remote_memory.h"
+#include "phlox/target/thread_probe.h"
+#include "phlox/target/thread_stop.h"
+#include "phlox/unwind/unwinder.h"
+
+namespace phlox::sampler {
+
+// What is asked for. automatic: the first that the host allows of perf and ptrace, and syscall for blocked threads always.
+enum class NativeSource : uint8_t { automatic, perf, ptrace, syscall };
+std::string_view describe(NativeSource source);
+
+class NativeCapture {
+ public:
+  enum class Held : uint8_t { yes, running, gone, refused };
+
+  virtual ~NativeCapture() = default;
+  // Makes the thread stand still, if that is this source's way, and gives its registers as they are then.
+  // running: not this time.
+  virtual Held hold(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) = 0;
+  // After everything was read. Does nothing for a thread that was not held.
+  virtual void let_go() = 0;
+  // Whether it is the caller who has to prove that the thread did not run between hold() and let_go().
+  virtual bool needs_proof() const = 0;
+};
+
+class StopCapture : public NativeCapture {
+ public:
+  explicit StopCapture(pid_t pid) : pid_(pid) {}
+  Held hold(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) override;
+  void let_go() override { stop_.reset(); }
+  bool needs_proof() const override { return false; }
+
+ private:
+  pid_t pid_;
+  std::optional<target::ThreadStop> stop_;
+};
+
+class BlockedCapture : public NativeCapture {
+ public:
+  Held hold(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) override;
+  void let_go() override {}
+  bool needs_proof() const override { return true; }
+  // What the kernel said at the last hold().
+  const target::BlockedIn& last() const { return last_; }
+
+ private:
+  target::BlockedIn last_;
+};
+
+// What follows a LookRecord's places on the ring when it carries a native half: this, `stack` bytes, then `groups`
+// EvaluationStarts.
+struct NativeHead {
+  uint64_t pc = 0, sp = 0, fp = 0, lr = 0;
+  uint64_t stack_start = 0;
+  uint32_t stack = 0;   // bytes, padded to 8
+  uint32_t groups = 0;
+  bool fp_known = false, lr_known = false;
+  NativeSource source = NativeSource::automatic;
+};
+
+// One evaluation of the interpreter loop begins at this place of the stack (root first): with the address of its anchor
+// on the C stack where there is one (merge.h).
+struct EvaluationStart {
+  uint64_t anchor = 0;
+  uint32_t place = 0;
+  uint32_t raw = 0;  // which of the frames that were walked; for the sampler only
+};
+
+// The copy itself; reused for every look.
+class NativeCopy {
+ public:
+  // A stack is copied up to this many bytes from its red zone on: 95 % of those of a Python with scikit-learn take less than
+  // 40 KiB. What lies beyond is told as missing by the unwinder.
+  static constexpr size_t kMostStack = 128 * 1024;
+
+  NativeCopy();
+
+  void clear();
+  bool empty() const { return head().stack == 0; }
+  // Copies the stack while the thread stands still. `end`: where its stack ends, as learnt at its last look (0: not yet).
+  bool take(memory::RemoteMemory& memory, const unwind::Registers& registers, NativeSource source, uint64_t& end);
+  void add_start(const EvaluationStart& start);
+  std::vector<EvaluationStart>& starts() { return starts_; }
+  std::span<const std::byte> stack() const;
+  uint64_t stack_start() const { return head().stack_start; }
+  // Everything, as it goes onto the ring.
+  std::span<const std::byte> bytes();
+
+ private:
+  const NativeHead& head() const { return *reinterpret_cast<const NativeHead*>(bytes_.get()); }
+  NativeHead& head() { return *reinterpret_cast<NativeHead*>(bytes_.get()); }
+
+  std::unique_ptr<std::byte[]> bytes_;
+  std::vector<EvaluationStart> starts_;
+};
+
+// Taken out of a record again; nothing when the bytes are not what they say.
+struct NativeLook {
+  NativeHead head;
+  std::span<const std::byte> stack;
+  std::vector<EvaluationStart> starts;
+};
+bool parse_native_look(std::span<const std::byte> bytes, NativeLook& into);
+
+}  // namespace phlox::sampler

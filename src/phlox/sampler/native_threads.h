@@ -1,0 +1,79 @@
+// The threads of a process that run no Python: pools of BLAS, Rayon, Tokio, a program's own. Looked at like the others,
+// with native frames only. Sampler thread only; what was seen leaves through the ring.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "phlox/base/clock.h"
+#include "phlox/memory/remote_memory.h"
+#include "phlox/sampler/native_half.h"
+#include "phlox/sampler/records.h"
+#include "phlox/sampler/ring.h"
+#include "phlox/target/thread_probe.h"
+
+namespace phlox::sampler {
+
+class NativeThreads {
+ public:
+  struct Numbers {
+    uint64_t samples = 0;
+    uint64_t retried = 0;
+    uint64_t rejected = 0;  // moved at every attempt, or without a native half
+    uint64_t lost = 0;
+  };
+
+  NativeThreads(pid_t pid, memory::RemoteMemory& memory, Ring& ring, NativeHalf& native)
+      : pid_(pid), memory_(memory), ring_(ring), native_(native) {}
+
+  // `is_python`: whether somebody else looks at the thread. Takes no longer than until `deadline` once it has looked at one.
+  void turn(Nanoseconds now, Nanoseconds deadline, const std::function<bool(pid_t)>& is_python);
+  void flush();
+  void finish(Nanoseconds now);
+
+  const Numbers& numbers() const { return numbers_; }
+  size_t size() const { return slots_.size(); }
+
+ private:
+  struct Slot {
+    uint32_t index = 0;
+    pid_t tid = 0;
+    std::unique_ptr<target::ThreadProbe> probe;
+    target::SchedStat seen;
+    bool was_blocked = false;  // at the last look, proved
+    bool alive = true;
+    uint32_t idle_looks = 0;
+    uint64_t next_tick = 0;
+    Nanoseconds last_time = 0;
+    Nanoseconds cpu_carried = 0;
+    uint64_t stack_end = 0;
+    LookRecord more;   // looks alike, held back
+    LookRecord state;  // the last one handed on; looks 0: none
+  };
+
+  void list(Nanoseconds now, const std::function<bool(pid_t)>& is_python);
+  void look(Slot& slot, Nanoseconds now);
+  void did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now);
+  void hand_on(Slot& slot, LookRecord look);
+  void reject(Slot& slot, Nanoseconds now);
+  void flush_slot(Slot& slot);
+  void drop_dead(Nanoseconds now);
+  void push(std::span<const std::byte> head);
+
+  pid_t pid_;
+  memory::RemoteMemory& memory_;
+  Ring& ring_;
+  NativeHalf& native_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  Numbers numbers_;
+  uint32_t next_ = 0;
+  uint64_t tick_ = 0;
+  size_t first_ = 0;  // who is looked at first in the next turn
+  Nanoseconds next_list_ = 0;
+};
+
+}  // namespace phlox::sampler

@@ -1,0 +1,175 @@
+// ProcessSampler's looks with a native half: both halves of one instant.
+#include <algorithm>
+#include <cstring>
+
+#include "phlox/sampler/native_half.h"
+#include "phlox/sampler/native_threads.h"
+#include "phlox/sampler/process_sampler.h"
+
+namespace phlox::sampler {
+namespace {
+
+using profile::CpuState;
+using profile::GilState;
+using profile::Quality;
+
+constexpr int kAttempts = 4;
+// More evaluations inside each other than a C stack of 8 MiB holds.
+constexpr size_t kMostEvaluations = 65536;
+
+}  // namespace
+
+// Called for each frame, root first, before its place: where evaluations begin. 3.12 and later say it by the entry frame,
+// which is the anchor; 3.11 by the first Python frame of an evaluation; before, every frame is an evaluation of its own.
+void ProcessSampler::note_start(const python::RawFrame& frame, size_t raw) {
+  const bool entry_frames = layout_.traits.owner.entry != 255 && layout_.frame.owner.present();
+  const auto place = static_cast<uint32_t>(places_.size());
+  if (entry_frames) {
+    if (!frame.code && frame.entry) native_->copy().add_start({frame.frame.value, place, 0});
+  } else if (frame.code && (frame.entry || !layout_.traits.interpreter_frames)) {
+    native_->copy().add_start({0, place, static_cast<uint32_t>(raw)});
+  }
+}
+
+// 3.10 and 3.11: the anchors are the CFrames, one an evaluation, chained from the innermost to the one in the thread state. The
+// innermost may be there before its frame is, so they are counted from the root.
+void ProcessSampler::find_anchors(const std::byte* thread, size_t frames) {
+  const bool entry_frames = layout_.traits.owner.entry != 255 && layout_.frame.owner.present();
+  if (entry_frames || !layout_.thread.cframe.present() || !layout_.cframe.previous.present()) return;
+  std::vector<uint64_t>& chain = anchors_;
+  chain.clear();
+  RemoteAddress at;
+  std::memcpy(&at.value, thread + *layout_.thread.cframe, sizeof at.value);
+  while (at && is_plausible(at) && chain.size() < kMostEvaluations) {
+    RemoteAddress previous;
+    if (!snapshot_.load(at + *layout_.cframe.previous, previous.value)) return;
+    if (previous) chain.push_back(at.value);  // the last lies in the thread state, not on the stack
+    if (previous == at) return;
+    at = previous;
+  }
+  std::reverse(chain.begin(), chain.end());
+  // Frames root first, beside the starts, which may leave out the middle of a very deep stack.
+  auto& starts = native_->copy().starts();
+  size_t evaluation = 0, next = 0;
+  for (size_t i = frames; i-- > 0 && next < starts.size();) {
+    const python::RawFrame& frame = frames_[i];
+    if (!frame.code || !(frame.entry || !layout_.traits.interpreter_frames)) continue;
+    if (starts[next].raw == i) {
+      if (evaluation < chain.size()) starts[next].anchor = chain[evaluation];
+      ++next;
+    }
+    ++evaluation;
+  }
+}
+
+bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, Seen& seen) {
+  Domain& domain = domains_[slot.domain];
+  NativeHalf& native = *native_;
+  const pid_t tid = slot.probe->tid();
+  native.begin_look();
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (attempt > 0) ++counts_.retried;
+    // What was asked before the turn's first copy of the memory holds for it (see read_other).
+    const bool copied_before = attempt == 0 && !holds && slot.first_valid;
+    const auto before = copied_before ? std::optional(slot.first) : slot.probe->schedstat();
+    if (!before) {
+      slot.alive = false;
+      refresh_wanted_ = true;
+      return true;
+    }
+    unwind::Registers registers;
+    BlockedCapture& blocked = native.for_blocked();
+    NativeCapture* source = &blocked;
+    auto held = blocked.hold(tid, *slot.probe, registers);
+    if (held == NativeCapture::Held::running) {
+      source = native.for_running();
+      if (source != nullptr) held = source->hold(tid, *slot.probe, registers);
+      if (source != nullptr && held == NativeCapture::Held::refused) native.refused();
+      if (source == nullptr || held == NativeCapture::Held::refused) {
+        // Nothing holds it: its Python half alone.
+        native.begin_look();
+        return config_.stillness == Stillness::same_cpu ? read_standing_still(slot, now, holds, seen)
+                                                        : read_stopped(slot, now, holds, seen);
+      }
+    }
+    if (held == NativeCapture::Held::gone) {
+      slot.alive = false;
+      refresh_wanted_ = true;
+      return true;
+    }
+    if (held != NativeCapture::Held::yes) continue;
+    const bool sleeps = source == &blocked;
+    if (!sleeps) native.held();
+
+    native.begin_look();
+    if (!copied_before || !sleeps) snapshot_.capture();
+    if (holds && holder(domain) != slot.tstate) {
+      source->let_go();
+      return false;
+    }
+    const bool copied =
+        native.copy().take(memory_, registers, sleeps ? NativeSource::syscall : native.in_use(), slot.stack_end);
+    const Reading reading = read_stack(slot);
+    if (!sleeps) slot.last_cpu = cpu_of(slot);
+    const auto after = slot.probe->schedstat();
+    source->let_go();
+    if (!slot.alive) return true;
+    if (!after) {
+      slot.alive = false;
+      refresh_wanted_ = true;
+      return true;
+    }
+    if (source->needs_proof() && !unmoved(*before, *after)) continue;
+    if (!reading.whole) {
+      reject(slot, now, reading.rejected);
+      return true;
+    }
+    if (copied) native.taken();
+    seen.quality = reading.quality;
+    seen.cpu_number = static_cast<int16_t>(slot.last_cpu);
+    if (after->off()) {
+      schedstat_off_ = true;
+      if (source->needs_proof() && seen.quality == Quality::ok) seen.quality = Quality::unproved;
+    }
+    const target::BlockedIn* in = nullptr;
+    if (sleeps) {
+      in = &blocked.last();
+      seen.cpu_state = CpuState::blocked;
+      seen.system_call = static_cast<int16_t>(in->number);
+      seen.blocked = true;
+    } else {
+      const uint64_t ran = after->run_ns - slot.seen.run_ns, waited = after->wait_ns - slot.seen.wait_ns;
+      seen.cpu_state = ran >= waited ? CpuState::running : CpuState::runnable;
+    }
+    seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
+                     : holds                      ? GilState::holds
+                                                  : gil_state_of(domain, in);
+    seen.collecting = holds && collecting(domain);
+    accept(slot, *after, now, seen, reading);
+    native.begin_look();
+    return true;
+  }
+  native.begin_look();
+  reject(slot, now, Rejected::moved);
+  return true;
+}
+
+void ProcessSampler::look_at_native_threads(Nanoseconds now) {
+  const NativeThreads::Numbers before = native_threads_->numbers();
+  native_threads_->turn(now, now + config_.longest_turn, [this](pid_t tid) {
+    return std::any_of(slots_.begin(), slots_.end(), [tid](const auto& slot) { return slot->probe->tid() == tid; });
+  });
+  const NativeThreads::Numbers& numbers = native_threads_->numbers();
+  counts_.samples += numbers.samples - before.samples;
+  counts_.retried += numbers.retried - before.retried;
+  counts_.moved += numbers.rejected - before.rejected;
+  counts_.lost += numbers.lost - before.lost;
+}
+
+std::optional<NativeSource> ProcessSampler::native_source() const {
+  return native_ ? std::optional(native_->in_use()) : std::nullopt;
+}
+
+size_t ProcessSampler::native_threads() const { return native_threads_ ? native_threads_->size() : 0; }
+
+}  // namespace phlox::sampler
