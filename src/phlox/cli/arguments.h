@@ -18,11 +18,20 @@ struct GlobalArguments {
 // The choices of a view, the same for every command that shows a recording.
 struct ViewArguments {
   std::string by, states, thread, pid, time, weight;
+  bool all_frames = false;
+};
+
+// Of the commands that look at a process.
+struct NativeArguments {
+  bool native = false, debuginfod = false;
+  std::string source;
+  std::vector<std::string> debug_paths;
 };
 
 struct RecordArguments {
   std::string pid, duration, rate, output, max_overhead, way;
   bool hands_off = false;
+  NativeArguments native;
   ViewArguments view;
 };
 
@@ -46,7 +55,8 @@ struct DiffArguments {
 
 struct DumpArguments {
   std::string pid;
-  bool json = false, locals = false;
+  bool json = false, locals = false, all_frames = false;
+  NativeArguments native;
 };
 
 struct HelpArguments {

@@ -33,6 +33,20 @@ class CommandBuilder {
     words.value = name;
     text_.options.push_back(std::move(words));
   }
+  void native(NativeArguments& into) {
+    flag("--native", into.native,
+         "frames of C, C++ and Rust too, beneath and between those of Python, and threads that run no Python");
+    value("--native-source", into.source,
+          {{},
+           "HOW",
+           "how a running thread is held for it: perf (a CPU-clock event, nothing is stopped), ptrace (a stop of "
+           "microseconds), syscall (only threads that are blocked); default: the first that the host allows",
+           {"auto", "perf", "ptrace", "syscall"},
+           false});
+    values("--debug-path", into.debug_paths,
+           {{}, "FOLDER", "look for separate debug files here first; may be repeated", {}, true});
+    flag("--debuginfod", into.debuginfod, "fetch missing debug files from the servers in $DEBUGINFOD_URLS");
+  }
   // `with_pid`: not for record, whose --pid is another thing.
   void view(ViewArguments& into, bool with_pid) {
     std::vector<OptionText> own;
@@ -65,6 +79,7 @@ class CommandBuilder {
            "what counts: wall time (default), cpu time, or samples",
            {"wall", "cpu", "samples"},
            false});
+    flag("--all-frames", into.all_frames, "native frames: the interpreter's own C too, which is folded away else");
     text_.view_options = std::move(text_.options);
     text_.options = std::move(own);
   }
@@ -147,6 +162,7 @@ struct Grammar {
          "a new one from its first line to its end, as a flame graph"},
         {"sudo phlox record -r 1000 -p $(pgrep -f worker.py) -o worker.phlox",
          "somebody else's, a thousand times a second"},
+        {"phlox record --native -o flame.svg -- python3 train.py", "down to the line of C, C++ or Rust"},
     };
     auto& a = line.record;
     b.value("-p,--pid", a.pid, {{}, "PID", "record this process", {}, false});
@@ -182,6 +198,7 @@ struct Grammar {
          "how to read: on the thread's own CPU, by stopping it for microseconds, or hands off (default auto)",
          {"auto", "same-cpu", "ptrace", "hands-off"},
          false});
+    b.native(a.native);
     b.view(a.view, false);
     text().more =
         "Nothing is changed in the program that is recorded, and by default nothing of it is ever "
@@ -196,11 +213,14 @@ struct Grammar {
     CommandBuilder b = command("dump", "print every thread's stack once", "[options] -p PID");
     text().examples = {{"phlox dump -p 4711", "what is it doing right now?"},
                        {"phlox dump --locals -p 4711", "with arguments and local variables"},
+                       {"phlox dump --native -p 4711", "down to the line of C, C++ or Rust"},
                        {"phlox dump --json -p 4711", "for a program to read"}};
     auto& a = line.dump;
     b.value("-p,--pid", a.pid, {{}, "PID", "the process", {}, false});
     b.flag("--locals", a.locals, "arguments and local variables too (they may hold secrets)");
     b.flag("--json", a.json, "JSON, as docs/json/ describes it");
+    b.native(a.native);
+    b.flag("--all-frames", a.all_frames, "native frames: the interpreter's own C too, which is folded away else");
   }
 
   void describe_report() {

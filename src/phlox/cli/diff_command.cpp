@@ -11,6 +11,7 @@
 #include "phlox/cli/values.h"
 #include "phlox/exporters/diff_svg.h"
 #include "phlox/exporters/registry.h"
+#include "phlox/profile/native_frames.h"
 #include "phlox/recording/reader.h"
 #include "phlox/report/diff.h"
 
@@ -58,14 +59,16 @@ Result<int> run(const DiffArguments& a, Talk& talk) {
   }
   // Side by side: reading a million samples takes half a second. Without leave to start a thread, one by one.
   auto reading = std::async([&] { return recording::read(a.before); });
-  const auto after = recording::read(a.after);
-  const auto before = reading.get();
+  auto after = recording::read(a.after);
+  auto before = reading.get();
   if (!before) return fail(before);
   if (!after) return fail(after);
   for (const auto& [name, side] : {std::pair(&a.before, &*before), std::pair(&a.after, &*after)}) {
     if (const auto nothing = nothing_passes(*side, options.choices))
       talk.warn(fmt::format("{}: {}", *name, *nothing));
   }
+  profile::show_native_frames(*before, options.choices);
+  profile::show_native_frames(*after, options.choices);
   const auto made = report::make_diff(*before, *after, options);
   if (!made) return fail(made);
   if (picture) {

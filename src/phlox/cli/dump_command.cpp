@@ -4,8 +4,10 @@
 #include "phlox/cli/attempts.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
+#include "phlox/cli/native_names.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/values.h"
+#include "phlox/profile/native_frames.h"
 #include "phlox/profile/profile.h"
 #include "phlox/report/dump.h"
 #include "phlox/sampler/instant.h"
@@ -28,13 +30,25 @@ Result<void> run(const DumpArguments& arguments, Talk& talk) {
 
   sampler::InstantOptions options;
   options.locals = arguments.locals;
+  const auto native = native_source_of(arguments.native);
+  if (!native) return fail(native);
+  options.native = *native;
+  if (options.native) options.unwind_cache = unwind_cache();
   profile::Profile look;
+  NativeRows rows(look);
   std::vector<python::Attempt> attempts;
-  const auto instant = sampler::look_once(*pid, options, look, &attempts);
+  const auto instant = sampler::look_once(*pid, options, rows, &attempts);
   say_attempts(attempts, talk);
   if (!instant)
     return tl::unexpected<Error>(
         explain_attach_error(instant.error(), *pid, fmt::format("dump -p {}", *pid)));
+  if (options.native) {
+    for (const auto& missing : rows.name(instant->modules, debug_search_of(arguments.native)))
+      talk.detail(describe(missing));
+    profile::Choices choices;
+    choices.all_frames = arguments.all_frames;
+    profile::show_native_frames(look, choices);
+  }
   report::Dump dump;
   dump.python = instant->description;
   for (const sampler::FrameLocals& frame : instant->locals) {

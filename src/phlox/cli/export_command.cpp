@@ -6,6 +6,7 @@
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/values.h"
 #include "phlox/exporters/registry.h"
+#include "phlox/profile/native_frames.h"
 #include "phlox/recording/reader.h"
 
 namespace phlox::cli {
@@ -37,6 +38,7 @@ Result<void> run(const ExportArguments& arguments, Talk& talk) {
   auto profile = recording::read(arguments.file);
   if (!profile) return fail(profile);
   if (const auto nothing = nothing_passes(*profile, *choices)) talk.warn(*nothing);
+  profile::show_native_frames(*profile, *choices);
   exporters::ExportOptions options;
   options.title = arguments.title;
   if (auto written = (*format)->write(*profile, *choices, options, (*output)->stream()); !written)

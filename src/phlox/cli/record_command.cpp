@@ -14,10 +14,12 @@
 #include "phlox/cli/attempts.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
+#include "phlox/cli/native_names.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/signal_watch.h"
 #include "phlox/cli/values.h"
 #include "phlox/exporters/registry.h"
+#include "phlox/profile/native_frames.h"
 #include "phlox/profile/quality.h"
 #include "phlox/recording/reader.h"
 #include "phlox/recording/writer.h"
@@ -36,6 +38,7 @@ struct Request {
   sampler::Options options;
   Output output;
   profile::Choices choices;
+  symbols::DebugSearch debug_search;
 };
 
 Result<Request> request_of(const CommandLine& line) {
@@ -71,6 +74,11 @@ Result<Request> request_of(const CommandLine& line) {
   auto way = parse_way(a.way, a.hands_off);
   if (!way) return fail(way);
   request.options.way = *way;
+  auto native = native_source_of(a.native);
+  if (!native) return fail(native);
+  request.options.native = *native;
+  if (request.options.native) request.options.unwind_cache = unwind_cache();
+  request.debug_search = debug_search_of(a.native);
   auto output = parse_output(a.output);
   if (!output) return fail(output);
   request.output = *output;
@@ -108,6 +116,7 @@ class Destination {
     auto writer = recording::Writer::create(made->recording_, file_owner);
     if (!writer) return fail(writer);
     made->writer_ = *std::move(writer);
+    made->rows_.emplace(*made->writer_);
     return made;
   }
 
@@ -115,7 +124,11 @@ class Destination {
     if (!keep_) discard();
   }
 
-  profile::Sink& sink() { return *writer_; }
+  profile::Sink& sink() { return request_.options.native ? static_cast<profile::Sink&>(*rows_) : *writer_; }
+  // Of the native frames, when all is recorded.
+  std::vector<symbols::MissingNames> name(const std::vector<sampler::NativeModule>& modules) {
+    return rows_->name(modules, request_.debug_search);
+  }
   const std::string& recording() const { return recording_; }
   bool is_partial() const { return exported_ != nullptr; }
   // From here on the recording stays, whatever happens.
@@ -130,6 +143,7 @@ class Destination {
     auto read = recording::read(recording_);
     if (!read) return fail(read);
     profile_ = *std::move(read);
+    profile::show_native_frames(profile_, request_.choices);
     if (!exported_) return {};
     const exporters::Format* format = exporters::find_format(request_.output.format);
     if (auto written = format->write(profile_, request_.choices, {}, exported_->stream()); !written)
@@ -171,6 +185,7 @@ class Destination {
   const Request& request_;
   std::unique_ptr<OutputFile> exported_;
   std::unique_ptr<recording::Writer> writer_;
+  std::optional<NativeRows> rows_;
   std::string recording_;
   profile::Profile profile_;
   bool keep_ = false;
@@ -291,6 +306,24 @@ class Recording {
     }
   }
 
+  // What would make the native frames say more.
+  void tell_missing(const std::vector<symbols::MissingNames>& missing) {
+    constexpr size_t kMost = 5;
+    size_t told = 0, more = 0;
+    for (const symbols::MissingNames& row : missing) {
+      const bool worth = !row.complete && told < kMost;
+      if (worth) {
+        talk_.note(describe(row));
+        ++told;
+      } else {
+        talk_.detail(describe(row));
+        more += !row.complete;
+      }
+    }
+    if (more > 0)
+      talk_.note(fmt::format("and {} more modules without names or lines (--verbose lists them)", more));
+  }
+
   int failed(const Error& error) {
     talk_.error(error);
     return exit_status(error.kind);
@@ -312,6 +345,8 @@ class Recording {
 
   int finish(const sampler::Outcome& outcome) {
     std::optional<Error> error = outcome.error;
+    std::vector<symbols::MissingNames> missing;
+    if (options_.native && !error) missing = destination_->name(outcome.modules);
     if (auto finished = destination_->finish(); !finished && !error) error = finished.error();
     for (const std::string& warning : outcome.warnings) talk_.warn(warning);
     if (outcome.why == sampler::Ended::target_ended) {
@@ -324,6 +359,7 @@ class Recording {
     talk_.note(fmt::format("{:.1f} s: {}", static_cast<double>(outcome.progress.elapsed) * 1e-9,
                            profile::quality_line(quality)));
     if (quality.needs_warning()) talk_.warn(profile::quality_warning(quality));
+    tell_missing(missing);
     if (outcome.progress.samples == 0) talk_.warn("no sample was taken: the recording is empty");
     if (!error && !destination_->profile().samples().empty()) {
       // The first lines of `phlox report`.

@@ -7,6 +7,7 @@
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/values.h"
+#include "phlox/profile/native_frames.h"
 #include "phlox/recording/reader.h"
 #include "phlox/report/report.h"
 #include "phlox/target/source_file.h"
@@ -37,9 +38,10 @@ Result<void> run(const ReportArguments& a, Talk& talk) {
     if (!top) return fail(top);
     options.limit = *top;
   }
-  const auto profile = recording::read(a.file);
+  auto profile = recording::read(a.file);
   if (!profile) return fail(profile);
   if (const auto nothing = nothing_passes(*profile, options.choices)) talk.warn(*nothing);
+  profile::show_native_frames(*profile, options.choices);
   const auto made = report::make_report(*profile, options);
   if (!made) return fail(made);
   if (a.json) return print(report::report_json(*made));

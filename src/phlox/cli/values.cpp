@@ -6,10 +6,12 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <ctime>
 #include <limits>
 
 #include "phlox/exporters/registry.h"
+#include "phlox/unwind/table_cache.h"
 
 namespace phlox::cli {
 namespace {
@@ -117,6 +119,32 @@ Result<size_t> parse_count(std::string_view option, std::string_view text) {
   return count;
 }
 
+Result<std::optional<sampler::NativeSource>> native_source_of(const NativeArguments& native) {
+  using sampler::NativeSource;
+  if (!native.native) {
+    const bool other = !native.source.empty() || !native.debug_paths.empty() || native.debuginfod;
+    if (!other) return std::optional<NativeSource>();
+    return fail(ErrorKind::usage, "an option for native frames without --native", "add --native");
+  }
+  if (native.source == "perf") return std::optional(NativeSource::perf);
+  if (native.source == "ptrace") return std::optional(NativeSource::ptrace);
+  if (native.source == "syscall") return std::optional(NativeSource::syscall);
+  return std::optional(NativeSource::automatic);
+}
+
+symbols::DebugSearch debug_search_of(const NativeArguments& native) {
+  symbols::DebugSearch search;
+  search.folders.insert(search.folders.begin(), native.debug_paths.begin(), native.debug_paths.end());
+  search.debuginfod = native.debuginfod;
+  return search;
+}
+
+std::string unwind_cache() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  return unwind::cache_folder(cache != nullptr ? cache : "", home != nullptr ? home : "");
+}
+
 Result<profile::Choices> choices_of(const ViewArguments& view) {
   profile::Choices choices;
   if (!view.by.empty()) {
@@ -146,6 +174,7 @@ Result<profile::Choices> choices_of(const ViewArguments& view) {
     if (!weight) return fail(weight);
     choices.weight = *weight;
   }
+  choices.all_frames = view.all_frames;
   return choices;
 }
 

@@ -13,6 +13,7 @@
 #include "phlox/cli/arguments.h"
 #include "phlox/profile/view.h"
 #include "phlox/sampler/recorder.h"
+#include "phlox/symbols/debug_files.h"
 
 namespace phlox::cli {
 
@@ -22,6 +23,11 @@ Result<double> parse_rate(std::string_view text);                     // "200", 
 Result<std::optional<double>> parse_overhead(std::string_view text);  // "2", "0.5%", "off"
 Result<sampler::Way> parse_way(std::string_view text, bool hands_off);
 Result<size_t> parse_count(std::string_view option, std::string_view text);
+
+Result<std::optional<sampler::NativeSource>> native_source_of(const NativeArguments& native);
+symbols::DebugSearch debug_search_of(const NativeArguments& native);
+// Folder of unwind tables, from the environment; under sudo root's, not the calling user's.
+std::string unwind_cache();
 
 Result<profile::Choices> choices_of(const ViewArguments& view);
 // A line to say when the choices leave nothing of a recording that has something: a misspelled name would

@@ -131,6 +131,12 @@ class Lines {
   std::map<std::string, std::optional<std::string>> files_;
 };
 
+// " in /usr/lib/libfoo.so", for a native frame without a source file.
+std::string module_words(const Profile& look, const Frame& frame) {
+  if (!frame.module || frame.module->value == 0 || frame.module->value > look.modules().size()) return {};
+  return " in " + plain(look.modules()[frame.module->value - 1].path);
+}
+
 // By thread and depth.
 using VariablesOf = std::map<std::pair<uint32_t, size_t>, const std::vector<DumpVariable>*>;
 
@@ -161,7 +167,11 @@ std::string dump_text(const Profile& look, const Dump& dump, const DumpSource& s
         out += fmt::format("    {}\n", plain(frame->function));
         continue;
       }
-      out += fmt::format("    {} ({}:{})\n", plain(frame->qualified_name), plain(frame->file), frame->line);
+      if (frame->kind == FrameKind::python || !frame->file.empty()) {
+        out += fmt::format("    {} ({}:{})\n", plain(frame->qualified_name), plain(frame->file), frame->line);
+      } else {
+        out += fmt::format("    {}{}\n", plain(frame->qualified_name), module_words(look, *frame));
+      }
       if (const auto text = lines.line(frame->file, frame->line); !text.empty())
         out += fmt::format("        {}\n", plain(text));
       if (frame->kind != FrameKind::python) continue;

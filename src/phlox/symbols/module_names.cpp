@@ -189,6 +189,7 @@ std::vector<MissingNames> ModuleNames::missing() const {
   m.why = trouble_.empty() ? "its debug information does not cover every address" : trouble_;
   const bool packaged = shown_path_.substr(0, 5) == "/usr/" && shown_path_.substr(0, 11) != "/usr/local/";
   if (lines_ != nullptr) {
+    m.complete = trouble_.empty();
     m.advice = "nothing to do: code without debug information was linked in";
   } else if (rust_) {
     m.advice = "build it with -C debuginfo=1 (Cargo: debug = 1 in the profile) and without strip";

@@ -39,6 +39,7 @@ struct MissingNames {
   bool no_lines = false;    // functions without files and lines
   std::string why;          // "no debug information in the file, none found for its build-id", ...
   std::string advice;       // a package, a command or a build flag
+  bool complete = false;    // its debug information is there: nothing would bring more
 };
 
 class ModuleNames {

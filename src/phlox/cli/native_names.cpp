@@ -1,0 +1,147 @@
+#include "phlox/cli/native_names.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "phlox/base/descriptor.h"
+#include "phlox/symbols/jit_map.h"
+#include "phlox/target/source_file.h"
+
+namespace phlox::cli {
+namespace {
+
+// A map of a JIT compiler that ran for days: some 10 million functions.
+constexpr size_t kLargestMap = size_t{512} << 20;
+
+// Where the module is opened by its own path, debug files that lie beside it are found; only when that is still the file
+// that was mapped.
+std::string path_to_open(const sampler::NativeModule& module) {
+  if (module.open_path.empty()) return {};
+  struct stat kept {}, there {};
+  if (::fstat(module.descriptor->get(), &kept) == 0 && ::stat(module.path.c_str(), &there) == 0 &&
+      kept.st_ino == there.st_ino && kept.st_dev == there.st_dev) {
+    return module.path;
+  }
+  return module.open_path;
+}
+
+// A file of our own machine; no link is followed.
+std::optional<std::string> read_whole(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size < 0 ||
+      static_cast<size_t>(status.st_size) > kLargestMap) {
+    return {};
+  }
+  std::string text(static_cast<size_t>(status.st_size), '\0');
+  size_t have = 0;
+  while (have < text.size()) {
+    const ssize_t got = ::read(file.get(), text.data() + have, text.size() - have);
+    if (got <= 0) break;
+    have += static_cast<size_t>(got);
+  }
+  text.resize(have);
+  return text;
+}
+
+}  // namespace
+
+void NativeRows::put_process(profile::ProcessId id, const profile::Process& process) {
+  if (processes_.size() < id.value) processes_.resize(id.value);
+  processes_[id.value - 1] = process;
+  sink_.put_process(id, process);
+}
+
+void NativeRows::put_frame(profile::FrameId id, const profile::Frame& frame) {
+  last_frame_ = std::max(last_frame_, id.value);
+  if (frame.kind == profile::FrameKind::native) frames_.emplace_back(id, frame);
+  sink_.put_frame(id, frame);
+}
+
+// The frame itself becomes the function that has code of its own; what was inlined there follows as frames of their own.
+void NativeRows::put_named(profile::FrameId id, const profile::Frame& frame,
+                           const std::vector<symbols::NativeName>& levels) {
+  profile::FrameId into = id;
+  for (size_t i = levels.size(); i-- > 0;) {
+    profile::Frame named = frame;
+    named.function = levels[i].short_name;
+    named.qualified_name = levels[i].function;
+    named.file = levels[i].file;
+    named.line = levels[i].line;
+    profile::FrameId to = id;
+    if (i + 1 < levels.size()) {
+      to = profile::FrameId(++last_frame_);
+      named.inlined_in = into;
+      into = to;
+    }
+    sink_.put_frame(to, named);
+  }
+}
+
+void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wanted) {
+  symbols::JitMap map;
+  for (const profile::Process& process : processes_) {
+    // As its writer sees the file: by its own id, beneath its own root; after it is gone only what lies here.
+    const std::string path = fmt::format("/tmp/perf-{}.map", process.namespace_pid);
+    auto text = target::read_file_of(process.pid, path, kLargestMap);
+    if (!text) text = read_whole(path);
+    if (text) map.add_perf_map(*text);
+  }
+  if (map.size() == 0) return;
+  for (auto& [id, frame] : frames_) {
+    if (!std::binary_search(wanted.begin(), wanted.end(), id)) continue;
+    const auto found = map.find(RemoteAddress(frame.address));
+    if (!found) continue;
+    symbols::NativeName name;
+    name.function = name.short_name = std::string(found->name);
+    name.file = std::string(found->file);
+    name.line = found->line;
+    put_named(id, frame, {name});
+  }
+}
+
+std::vector<symbols::MissingNames> NativeRows::name(const std::vector<sampler::NativeModule>& modules,
+                                                    const symbols::DebugSearch& search) {
+  std::vector<symbols::MissingNames> missing;
+  std::map<uint32_t, std::vector<size_t>> by_module;
+  std::vector<profile::FrameId> without_module;
+  for (size_t i = 0; i < frames_.size(); ++i) {
+    const auto& [id, frame] = frames_[i];
+    if (frame.module) {
+      by_module[frame.module->value].push_back(i);
+    } else if (frame.address != 0) {
+      without_module.push_back(id);
+    }
+  }
+  for (const sampler::NativeModule& module : modules) {
+    const auto found = by_module.find(module.id.value);
+    if (found == by_module.end()) continue;
+    symbols::ModuleNames names = symbols::ModuleNames::open(path_to_open(module), module.path, search);
+    for (const size_t i : found->second) {
+      const auto& [id, frame] = frames_[i];
+      put_named(id, frame, names.name(ImageAddress(frame.address)).levels);
+    }
+    if (module.path.starts_with("[")) continue;  // the vdso: nothing would bring its lines
+    for (symbols::MissingNames& row : names.missing()) missing.push_back(std::move(row));
+  }
+  if (!without_module.empty()) name_code_without_file(without_module);
+  std::stable_sort(missing.begin(), missing.end(),
+                   [](const auto& a, const auto& b) { return a.no_symbols > b.no_symbols; });
+  return missing;
+}
+
+std::string describe(const symbols::MissingNames& missing) {
+  return fmt::format("{}: no {} ({}): {}", missing.module,
+                     missing.no_symbols && missing.no_lines ? "functions, no lines"
+                     : missing.no_symbols                   ? "functions"
+                                                            : "lines",
+                     missing.why, missing.advice);
+}
+
+}  // namespace phlox::cli

@@ -1,0 +1,50 @@
+// Names for the native frames of a recording, after capture: once an address, module by module, from the files that the
+// sampler kept open. Says for each module what is missing and what would bring it. Touches no process but for the maps that
+// a JIT compiler leaves behind.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "phlox/profile/sink.h"
+#include "phlox/sampler/native_stacks.h"
+#include "phlox/symbols/debug_files.h"
+#include "phlox/symbols/module_names.h"
+
+namespace phlox::cli {
+
+// Hands every row on, and keeps those that want names.
+class NativeRows : public profile::Sink {
+ public:
+  explicit NativeRows(profile::Sink& sink) : sink_(sink) {}
+
+  void put_meta(std::string_view key, std::string_view value) override { sink_.put_meta(key, value); }
+  void put_process(profile::ProcessId id, const profile::Process& process) override;
+  void put_thread(profile::ThreadId id, const profile::Thread& thread) override { sink_.put_thread(id, thread); }
+  void put_module(profile::ModuleId id, const profile::Module& module) override { sink_.put_module(id, module); }
+  void put_frame(profile::FrameId id, const profile::Frame& frame) override;
+  void put_stack(profile::StackId id, const profile::Stack& stack) override { sink_.put_stack(id, stack); }
+  void put_sample(profile::SampleId id, const profile::Sample& sample) override { sink_.put_sample(id, sample); }
+  void put_event(const profile::Event& event) override { sink_.put_event(event); }
+  void put_tally(const profile::Tally& tally) override { sink_.put_tally(tally); }
+  Result<void> commit() override { return sink_.commit(); }
+
+  // Names every native frame that was put. Gives what is missing, worst first.
+  std::vector<symbols::MissingNames> name(const std::vector<sampler::NativeModule>& modules,
+                                          const symbols::DebugSearch& search);
+
+ private:
+  void put_named(profile::FrameId id, const profile::Frame& frame, const std::vector<symbols::NativeName>& levels);
+  void name_code_without_file(const std::vector<profile::FrameId>& frames);
+
+  profile::Sink& sink_;
+  std::vector<std::pair<profile::FrameId, profile::Frame>> frames_;  // native, in the order of their ids
+  std::vector<profile::Process> processes_;
+  uint32_t last_frame_ = 0;
+};
+
+// "libfoo.so: no lines (no debug information ...): install ..."
+std::string describe(const symbols::MissingNames& missing);
+
+}  // namespace phlox::cli

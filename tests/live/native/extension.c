@@ -1,0 +1,73 @@
+/* A C extension of a program's own: each function is a frame that must stand where it was called. */
+#define _GNU_SOURCE
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <time.h>
+
+static volatile uint64_t sink;
+
+__attribute__((noinline)) static void ext_spin(long turns) {
+  uint64_t x = 88172645463325252ull;
+  for (long i = 0; i < turns; ++i) {
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    sink = x;
+  }
+}
+
+__attribute__((noinline)) static long ext_middle(long turns) {
+  ext_spin(turns);
+  return (long)sink | 1; /* no tail call */
+}
+
+static PyObject* spin(PyObject* self, PyObject* args) {
+  long turns;
+  if (!PyArg_ParseTuple(args, "l", &turns)) return NULL;
+  return PyLong_FromLong(ext_middle(turns));
+}
+
+static PyObject* spin_without_gil(PyObject* self, PyObject* args) {
+  long turns;
+  if (!PyArg_ParseTuple(args, "l", &turns)) return NULL;
+  Py_BEGIN_ALLOW_THREADS
+  ext_middle(turns);
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
+}
+
+/* Calls a Python function from C. */
+__attribute__((noinline)) static PyObject* ext_call(PyObject* function) {
+  PyObject* result = PyObject_CallObject(function, NULL);
+  sink = sink + 1;
+  return result;
+}
+
+static PyObject* call(PyObject* self, PyObject* args) {
+  PyObject* function;
+  if (!PyArg_ParseTuple(args, "O", &function)) return NULL;
+  return ext_call(function);
+}
+
+__attribute__((noinline)) static void* ext_pool(void* unused) {
+  for (;;) ext_middle(100000);
+  return unused;
+}
+
+/* A thread that never meets Python. */
+static PyObject* start_pool(PyObject* self, PyObject* args) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, ext_pool, NULL) != 0) return PyErr_NoMemory();
+  pthread_setname_np(thread, "ext-pool");
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {{"spin", spin, METH_VARARGS, ""},
+                                {"spin_without_gil", spin_without_gil, METH_VARARGS, ""},
+                                {"call", call, METH_VARARGS, ""},
+                                {"start_pool", start_pool, METH_VARARGS, ""},
+                                {NULL, NULL, 0, NULL}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "extension", NULL, -1, methods, NULL, NULL, NULL, NULL};
+PyMODINIT_FUNC PyInit_extension(void) { return PyModule_Create(&module); }

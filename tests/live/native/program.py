@@ -1,0 +1,126 @@
+"""What native stacks are recorded of: Python in C in Python, an extension of its own, a thread without Python, one that
+is blocked. argv: the folder of the built extension ("" for none), then what to do."""
+import ctypes
+import functools
+import os
+import re
+import sys
+import threading
+
+folder, what = sys.argv[1:3]
+if folder:
+    sys.path.insert(0, folder)
+    import extension
+
+
+def busy(turns=400):
+    return sum(i * i for i in range(turns))
+
+
+def by_sorted():
+    sorted([3, 1, 2], key=key_of)
+
+
+def key_of(one):
+    by_reduce()
+    return one
+
+
+def by_reduce():
+    functools.reduce(add_up, [1, 2, 3])
+
+
+def add_up(a, b):
+    by_sub()
+    return a + b
+
+
+def by_sub():
+    re.sub("b", replaced, "abc")
+
+
+def replaced(match):
+    by_ctypes()
+    return "x"
+
+
+def by_ctypes():
+    callback(1)
+
+
+@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
+def callback(number):
+    by_attribute()
+    return number
+
+
+class Attribute(object):
+    def __getattr__(self, name):
+        by_generator()
+        return name
+
+
+def by_attribute():
+    Attribute().anything
+
+
+def by_generator():
+    next(generator())
+
+
+def generator():
+    busy()
+    yield 1
+
+
+def nested():
+    while True:
+        by_sorted()
+
+
+def in_extension():
+    while True:
+        extension.spin(200000)
+
+
+def without_gil():
+    while True:
+        extension.spin_without_gil(200000)
+
+
+def called_from_c():
+    extension.call(in_extension)
+
+
+def wait():
+    os.read(os.pipe()[0], 1)
+
+
+def blocked():
+    while True:
+        busy()
+
+
+def pool():
+    while True:
+        busy()
+
+
+def numpy_sort():
+    while True:
+        numpy.sort(values)
+
+
+# What takes its time comes before the word.
+if what == "blocked":
+    waiter = threading.Thread(target=wait, name="waiter")
+    waiter.daemon = True
+    waiter.start()
+if what == "pool":
+    extension.start_pool()
+if what == "numpy_sort":
+    import numpy
+    values = numpy.random.default_rng(1).random(300000)
+print("ready", os.getpid())
+sys.stdout.flush()
+globals()[what]()
