@@ -11,6 +11,8 @@ def pytest_generate_tests(metafunc):
         # @since(3, 8): the program of this test is in a language that older ones do not speak.
         since = getattr(metafunc.function, "since", (2, 7))
         chosen = [p for p in INTERPRETERS if (p.major, p.minor) >= since]
+        if getattr(metafunc.function, "once_a_version", False):
+            chosen = list({(p.major, p.minor, p.flags): p for p in reversed(chosen)}.values())[::-1]
         metafunc.parametrize("python", chosen, ids=[p.name for p in chosen])
 
 

@@ -11,24 +11,24 @@ BUILD = pathlib.Path(os.environ.get("PHLOX_BUILD_DIR", ROOT / "build" / "dev"))
 PHLOX = os.environ.get("PHLOX_BIN", str(BUILD / "phlox"))
 TARGETS = ROOT / "bench" / "targets"
 
-Python = collections.namedtuple("Python", "name path major minor")
+Python = collections.namedtuple("Python", "name path major minor flags", defaults=["-"])  # flags: t free-threaded, d debug
 
 
 def _interpreters():
     given = os.environ.get("PHLOX_PYTHONS", "")
     lines = []
     if os.path.isfile(given):
-        lines = [line.rstrip("\n").split("\t")[:2] for line in open(given) if line.strip() and not line.startswith("#")]
+        lines = [line.rstrip("\n").split("\t") for line in open(given) if line.strip() and not line.startswith("#")]
     elif given:
         lines = [(path.replace("/", "-").strip("-"), path) for path in given.split(":")]
     else:
         lines = [("system", "/usr/bin/python3")]
     found = []
-    for name, path in lines:
+    for name, path, *rest in lines:
         asked = subprocess.run([path, "-c", "import sys; print('%d %d' % sys.version_info[:2])"], capture_output=True, text=True)
         if asked.returncode == 0:
             major, minor = map(int, asked.stdout.split())
-            found.append(Python(name, path, major, minor))
+            found.append(Python(name, path, major, minor, *rest[2:3]))
     return found
 
 
@@ -40,6 +40,12 @@ def since(*version):
         function.since = version
         return function
     return mark
+
+
+def once_a_version(function):
+    """For what depends on the version and not on who built it: one interpreter of each, debug and free-threaded ones for themselves."""
+    function.once_a_version = True
+    return function
 
 
 class Recording:

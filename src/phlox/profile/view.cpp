@@ -409,7 +409,9 @@ Label line_label(const Profile& profile, FrameId frame) {
 }
 
 std::string thread_label(const Thread& thread) {
-  const std::string& name = thread.name.empty() ? thread.kernel_name : thread.name;
+  std::string name = thread.name.empty() ? thread.kernel_name : thread.name;
+  if (thread.interpreter > 0)
+    name += fmt::format("{}interpreter {}", name.empty() ? "" : ", ", thread.interpreter);
   if (thread.tid == 0)
     return name.empty() ? fmt::format("Thread 0x{:x}", thread.python_id) : "Thread " + name;
   return name.empty() ? fmt::format("Thread {}", thread.tid)

@@ -144,6 +144,10 @@ struct Traits {
   bool debug = false;
   bool python2 = false;            // str is bytes
   bool interpreter_frames = true;  // _PyInterpreterFrame (3.11+), else PyFrameObject
+  // A subinterpreter's first thread state is made by the thread that makes the interpreter, and run by
+  // whichever thread swaps to it, with the maker's ids in it (Modules/_xxsubinterpretersmodule.c,
+  // until 3.12).
+  bool first_state_wanders = false;
 };
 
 struct Layout {

@@ -18,6 +18,7 @@ constexpr Traits kPython2_7 = [] {
   t.has_data_stack = false;
   t.python2 = true;
   t.interpreter_frames = false;
+  t.first_state_wanders = true;
   return t;
 }();
 
@@ -65,6 +66,7 @@ constexpr Traits kPython3_12 = [] {
 
 constexpr Traits kPython3_13 = [] {
   Traits t = kPython3_12;
+  t.first_state_wanders = false;
   t.anchor = FrameAnchor::current_frame;
   t.instruction = InstructionUnit::instr_ptr;
   t.managed_dict = ManagedDict::inline_values;

@@ -18,6 +18,7 @@
 #include "phlox/python/line_table.h"
 #include "phlox/sampler/native_half.h"
 #include "phlox/sampler/native_threads.h"
+#include "phlox/target/maps.h"
 
 namespace phlox::sampler {
 namespace {
@@ -249,6 +250,40 @@ pid_t ProcessSampler::task_of(uint64_t python_id, uint64_t native_id) {
   return found == outer_tid_.end() ? 0 : found->second;
 }
 
+// Whose C stack the frames of a subinterpreter's first thread state hang on: tstate->cframe points into it
+// while Python runs there (3.10 to 3.12), and into the thread state itself else. glibc keeps a thread's
+// struct pthread, whose address is its Python id, in the mapping of its stack (nptl/allocatestack.c).
+// nullptr: nobody's, or it cannot be told.
+ProcessSampler::Slot* ProcessSampler::find_home(Slot& wanderer) {
+  uint64_t cframe = 0;
+  if (!layout_.thread.cframe.present() ||
+      !memory_.read_value(wanderer.tstate + *layout_.thread.cframe, cframe) ||
+      cframe - wanderer.tstate.value < *layout_.thread.size) {
+    return nullptr;
+  }
+  const auto maps = target::read_maps(config_.pid);
+  if (!maps) return nullptr;
+  const auto stack = std::find_if(maps->begin(), maps->end(),
+                                  [&](const target::Mapping& m) { return m.holds(RemoteAddress(cframe)); });
+  if (stack == maps->end()) return nullptr;
+  for (auto& slot : slots_) {
+    if (!slot->alive || slot->wanders) continue;
+    const bool main_stack = stack->path == "[stack]" && slot->probe->tid() == config_.pid;
+    if (!main_stack && !stack->holds(RemoteAddress(slot->python_id))) continue;
+    wanderer.stack_start = stack->start;
+    wanderer.stack_end = stack->end;
+    return slot.get();
+  }
+  return nullptr;
+}
+
+bool ProcessSampler::is_at_home(const Slot& slot, const std::byte* thread) const {
+  if (!layout_.thread.cframe.present()) return true;  // cannot be told: such a look is unproved
+  const RemoteAddress cframe(load<uint64_t>(thread + *layout_.thread.cframe));
+  return cframe.value - slot.tstate.value < *layout_.thread.size ||
+         (cframe >= slot.stack_start && cframe < slot.stack_end);
+}
+
 bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanoseconds now) {
   uint64_t interp = 0;
   uint64_t python_id = 0;
@@ -261,18 +296,28 @@ bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
     if (native_id == 0) return false;  // made, but its thread has not started
   }
   if (python_id == 0) return false;
-  const pid_t tid = task_of(python_id, native_id);
+  pid_t tid = task_of(python_id, native_id);
   if (tid == 0) return false;  // not started yet, or ending: the next refresh tells
   auto slot = std::make_unique<Slot>();
-  slot->index = next_thread_++;
   slot->tstate = tstate;
+  uint64_t home_id = python_id;
+  slot->wanders =
+      layout_.traits.first_state_wanders && domain.id > 0 &&
+      std::any_of(slots_.begin(), slots_.end(), [&](const auto& other) {
+        return other->alive && other->python_id == python_id && other->interpreter_id != domain.id;
+      });
+  if (const Slot* home = slot->wanders ? find_home(*slot) : nullptr) {
+    tid = home->probe->tid();
+    home_id = home->python_id;
+  }
+  slot->index = next_thread_++;
   slot->interpreter = domain.interpreter;
   slot->interpreter_id = domain.id;
   slot->python_id = python_id;
   slot->domain = static_cast<size_t>(&domain - domains_.data());
   slot->probe = std::make_unique<target::ThreadProbe>(config_.pid, tid);
   if (config_.rseq_cpu_offset) {
-    slot->rseq_cpu = RemoteAddress(python_id + static_cast<uint64_t>(*config_.rseq_cpu_offset));
+    slot->rseq_cpu = RemoteAddress(home_id + static_cast<uint64_t>(*config_.rseq_cpu_offset));
     // A thread whose C library did not register (another libc beside, GLIBC_TUNABLES) says -1 or nothing
     // sensible.
     int32_t cpu = -1;
@@ -285,7 +330,7 @@ bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
   ThreadRecord record;
   record.thread = slot->index;
   record.tid = tid;
-  record.python_id = python_id;
+  record.python_id = home_id;
   record.interpreter = domain.id;
   record.time = now;
   push(bytes_of(record), {});
@@ -307,7 +352,8 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
   bool more_to_add = false;
   bool declined = false;
   std::unordered_map<uint64_t, size_t> present;
-  for (size_t d = 0; d < domains_.size(); ++d) {
+  // Oldest first: a subinterpreter's first thread state is told by the threads that are known already.
+  for (size_t d = domains_.size(); d-- > 0;) {
     Domain& domain = domains_[d];
     RemoteAddress at = domain.threads_head;
     size_t count = 0;
@@ -388,6 +434,18 @@ void ProcessSampler::drop_dead(Nanoseconds now) {
     if (slot->traced) ::ptrace(PTRACE_DETACH, slot->probe->tid(), 0, 0);
   }
   std::erase_if(slots_, [](const auto& slot) { return !slot->alive; });
+  for (auto& slot : slots_) slot->guest = nullptr;
+  if (domains_.size() < 2) return;
+  std::unordered_map<pid_t, Slot*> newest;
+  for (auto& slot : slots_) {
+    if (slot->wanders && !slot->stack_end) continue;  // not known to be on that thread
+    Slot*& top = newest[slot->probe->tid()];
+    if (top == nullptr || top->interpreter_id < slot->interpreter_id) top = slot.get();
+  }
+  for (auto& slot : slots_) {
+    Slot* top = newest[slot->probe->tid()];
+    slot->guest = top != slot.get() ? top : nullptr;
+  }
 }
 
 // ---- the scene
@@ -565,6 +623,13 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
     reading.rejected = Rejected::broken;
     return reading;
   }
+  if (slot.wanders && !is_at_home(slot, thread)) {
+    // Another thread runs it by now: what the kernel says of the one we know proves nothing.
+    slot.alive = false;
+    refresh_wanted_ = true;
+    reading.rejected = Rejected::moved;
+    return reading;
+  }
   bool unreadable = false;
   const RemoteAddress top = python::top_frame(layout_, thread, snapshot_, unreadable);
   if (unreadable) {
@@ -643,6 +708,8 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
   }
   if (native_) find_anchors(thread, count);
   reading.whole = true;
+  if (slot.wanders && !layout_.thread.cframe.present() && reading.quality == Quality::ok)
+    reading.quality = Quality::unproved;
   if (config_.on_stack) config_.on_stack(slot.index, std::span(frames_.get(), kMaxFrames).first(count));
   return reading;
 }
@@ -740,7 +807,8 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
     seen.collecting = holds && collecting(domain);
     // A thread that has just taken the GIL says so a moment later (take_gil() sets `locked` before
     // `last_holder`): asked again after the copy, or another's running could pass for this one's stillness.
-    if (holds && domain.threads > 1 && !after->off() && holder_now(domain) == slot.tstate) {
+    if (holds && domain.threads > 1 && !after->off() && (!slot.wanders || slot.stack_end) &&
+        holder_now(domain) == slot.tstate) {
       domain.frozen = &slot;
       domain.frozen_stat = *after;
       domain.frozen_look = snapshot_.look();
@@ -1017,7 +1085,8 @@ void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanosecon
   look.wall = now - slot.last_time;
   // CPU time used since the last look was used by something that ran: a thread that is found blocked keeps it
   // for the next stack that it is found running with, or its waiting would be charged with it.
-  slot.cpu_carried += static_cast<Nanoseconds>(stat.run_ns - slot.seen.run_ns);
+  if (slot.guest == nullptr || slot.guest->stack.empty())
+    slot.cpu_carried += static_cast<Nanoseconds>(stat.run_ns - slot.seen.run_ns);
   if (!seen.blocked) look.cpu = std::exchange(slot.cpu_carried, 0);
   look.looks = 1;
   look.cpu_number = seen.cpu_number;

@@ -93,7 +93,13 @@ class ProcessSampler {
     RemoteAddress tstate;
     RemoteAddress interpreter;
     int64_t interpreter_id = 0;
-    uint64_t python_id = 0;
+    uint64_t python_id = 0;  // as the thread state has it
+    // It stands for whichever thread runs a subinterpreter: the one whose C stack its frames hang on
+    // (Traits::first_state_wanders). An empty stack: not known, nothing may hang on any.
+    bool wanders = false;
+    RemoteAddress stack_start, stack_end;
+    // The newest interpreter's state on the same thread, called by way of this one: CPU time is its.
+    Slot* guest = nullptr;
     size_t domain = 0;
     std::unique_ptr<target::ThreadProbe> probe;
     RemoteAddress rseq_cpu;
@@ -154,6 +160,8 @@ class ProcessSampler {
   void refresh_threads(Nanoseconds now);
   bool refresh_interpreters();
   bool add_thread(Domain& domain, RemoteAddress tstate, Nanoseconds now);
+  Slot* find_home(Slot& wanderer);
+  bool is_at_home(const Slot& slot, const std::byte* thread) const;
   void learn_task_ids();
   pid_t task_of(uint64_t python_id, uint64_t native_id);
   Slot* find_slot(RemoteAddress tstate);

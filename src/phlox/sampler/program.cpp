@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 #include "phlox/python/thread_names.h"
 #include "phlox/target/process.h"
@@ -75,22 +76,25 @@ profile::Process Program::process_row() const {
 
 void Program::name_threads(Consumer& consumer) {
   auto& live = consumer.live_threads();
+  // By Python id, newest interpreter first: a thread that runs code of several is called as the oldest of
+  // them calls it, the one that started it; a subinterpreter takes it for its MainThread.
+  std::map<uint64_t, std::string> called;
   RemoteAddress at;
   memory.read_value(interpreter.interpreters_head, at.value);
   for (int i = 0; is_plausible(at) && i < kMaxInterpreters; ++i) {
     if (const auto names = python::read_thread_names(interpreter.layout, memory, at)) {
-      for (const auto& [python_id, name] : names->names) {
-        for (auto& thread : live) {
-          if (thread.row.python_id != python_id || thread.row.name == name) continue;
-          thread.row.name = name;
-          consumer.put_thread(thread);
-        }
-      }
+      for (const auto& [python_id, name] : names->names) called[python_id] = name;
     }
     if (!interpreter.layout.interpreter.next.present() ||
         !memory.read_value(at + *interpreter.layout.interpreter.next, at.value)) {
       break;
     }
+  }
+  for (auto& thread : live) {
+    const auto name = called.find(thread.row.python_id);
+    if (name == called.end() || name->second == thread.row.name) continue;
+    thread.row.name = name->second;
+    consumer.put_thread(thread);
   }
 }
 
