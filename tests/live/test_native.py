@@ -74,7 +74,7 @@ def share(rows, holds):
 def whole(recording):
     """Of the looks with a native half, those without any gap."""
     looks = recording.tally("native")
-    assert looks > 50
+    assert looks > 10
     return recording.tally("native_whole") / looks
 
 
@@ -82,10 +82,20 @@ NESTED = ["<module>", "nested", "by_sorted", "key_of", "by_reduce", "add_up", "b
           "by_attribute", "__getattr__", "by_generator", "generator"]
 
 
+def way(recording):
+    (way,), = recording.query("SELECT DISTINCT way_of_reading FROM process")
+    return way
+
+
+@pytest.mark.parametrize("source", ["ptrace", "auto"])
 @since(3, 6)
-def test_python_in_c_in_python_seven_deep(python, record):
+def test_python_in_c_in_python_seven_deep(python, source, record):
     with Target(python, PROGRAM, "", "nested") as target:
-        recording = record(target.pid, 1.5, "--native", "--native-source", "ptrace", *RATE)
+        recording = record(target.pid, 1.5, "--native", "--native-source", source, *RATE)
+    # Which one the host grants is not the test's to say; that it is named is.
+    named = {"ptrace": ["ptrace stop of running threads"],
+             "auto": ["native frames by perf events", "ptrace stop of running threads"]}
+    assert any(text in way(recording) for text in named[source])
     deep = 0
     for _, frames, _ in stacks(recording):
         # Python frames are in the order of their calls, whatever lies between them, however short the stack.
@@ -94,7 +104,7 @@ def test_python_in_c_in_python_seven_deep(python, record):
         deep += len(found) == len(NESTED)
     assert deep > 0
     assert recording.tally("native_unmerged") <= recording.tally("native") * 0.05
-    assert recording.tally("native") > 50
+    assert recording.tally("native") > 10
 
 
 @since(3, 6)
@@ -136,10 +146,11 @@ def test_a_thread_that_gave_the_gil_away(builder, record, extension):
     assert share(stacks(recording), lambda frames: in_order(frames, wanted)) > 0.9
 
 
+@pytest.mark.parametrize("source", ["ptrace", "auto"])
 @with_headers
-def test_a_thread_without_python(builder, record, extension):
+def test_a_thread_without_python(builder, source, record, extension):
     with Target(builder, PROGRAM, extension(builder), "pool") as target:
-        recording = record(target.pid, 1.5, "--native", "--native-source", "ptrace", *RATE)
+        recording = record(target.pid, 1.5, "--native", "--native-source", source, *RATE)
     rows = recording.query("SELECT id, python_id FROM thread WHERE kernel_name = 'ext-pool'")
     assert [python_id for _, python_id in rows] == [0]
     names = [names for names, *_ in recording.stacks("ext-pool")]
@@ -155,8 +166,7 @@ def test_a_blocked_thread_is_read_as_it_lies(python, record):
     assert found
     # Beneath the Python function: os.read(), and the C library's read().
     assert any(re.search("read", name) for names in found for name in names[names.index("wait") + 1:]), found[0]
-    way, = {way for way, in recording.query("SELECT way_of_reading FROM process")}
-    assert "native frames of blocked threads only" in way
+    assert "native frames of blocked threads only" in way(recording)
 
 
 def test_numpy(record):

@@ -29,11 +29,11 @@ std::string_view describe(NativeSource source);
 
 class NativeCapture {
  public:
-  enum class Held : uint8_t { yes, running, gone, refused };
+  // running: not at this attempt; later: not this turn.
+  enum class Held : uint8_t { yes, running, later, gone, refused };
 
   virtual ~NativeCapture() = default;
   // Makes the thread stand still, if that is this source's way, and gives its registers as they are then.
-  // running: not this time.
   virtual Held hold(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) = 0;
   // After everything was read. Does nothing for a thread that was not held.
   virtual void let_go() = 0;

@@ -1,14 +1,84 @@
 #include "phlox/sampler/native_half.h"
 
+#include <algorithm>
+
 namespace phlox::sampler {
+namespace {
 
-NativeHalf::NativeHalf(pid_t pid, NativeSource asked)
-    : in_use_(asked == NativeSource::syscall ? NativeSource::syscall : NativeSource::ptrace), stop_(pid) {}
+// A thread that no event has caught for so many intervals is stopped once, where that was not ruled out: it runs on a CPU that we
+// may not run on, or within the kernel where our event may not look.
+constexpr int kPatience = 20;
+constexpr Nanoseconds kShortestPatience = kSecond / 20;
+// With nobody running no event comes, and the others are looked at all the same.
+constexpr double kWithoutEvent = 1.6;
 
-NativeCapture* NativeHalf::for_running() { return in_use_ == NativeSource::ptrace ? &stop_ : nullptr; }
+}  // namespace
 
-void NativeHalf::refused() {
-  if (!ever_held_) in_use_ = NativeSource::syscall;
+NativeHalf::NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool real_time)
+    : asked_(asked),
+      in_use_(asked),
+      real_time_(real_time),
+      patience_(std::max(kPatience * interval, kShortestPatience)),
+      stop_(pid) {
+  const bool by_event = asked == NativeSource::perf || (asked == NativeSource::automatic && real_time);
+  if (by_event && interval > 0) {
+    in_use_ = NativeSource::perf;
+    perf_.emplace(interval, static_cast<uint64_t>(clock_now(CLOCK_REALTIME)));
+  } else if (asked == NativeSource::automatic) {
+    in_use_ = NativeSource::ptrace;
+  } else if (asked == NativeSource::perf) {
+    in_use_ = NativeSource::syscall;
+  }
+}
+
+NativeCapture* NativeHalf::hold_running(pid_t tid, target::ThreadProbe& probe, Nanoseconds waiting,
+                                        unwind::Registers& registers, NativeCapture::Held& held) {
+  using Held = NativeCapture::Held;
+  bool stop = in_use_ == NativeSource::ptrace;
+  held = Held::refused;
+  if (in_use_ == NativeSource::perf) {
+    held = perf_->hold(tid, probe, registers);
+    if (held == Held::yes) return &*perf_;
+    if (held == Held::refused) {
+      in_use_ = asked_ == NativeSource::perf ? NativeSource::syscall : NativeSource::ptrace;
+      stop = in_use_ == NativeSource::ptrace;
+    } else {
+      stop = asked_ == NativeSource::automatic && waiting > patience_ && !stop_refused_;
+      held = Held::later;
+    }
+  }
+  if (stop) {
+    const Held stopped = stop_.hold(tid, probe, registers);
+    if (stopped == Held::yes) {
+      ever_stopped_ = true;
+      ++stops_;
+      held = stopped;
+      return &stop_;
+    }
+    if (stopped != Held::refused || in_use_ == NativeSource::ptrace) held = stopped;
+    if (stopped == Held::refused && !ever_stopped_) {
+      stop_refused_ = true;
+      if (in_use_ == NativeSource::ptrace) in_use_ = NativeSource::syscall;
+    }
+  }
+  if (held == Held::later && waiting >= longest_waiting_) {
+    longest_ = tid;
+    longest_waiting_ = waiting;
+  }
+  return nullptr;
+}
+
+pid_t NativeHalf::take_longest_waiting() {
+  const pid_t tid = longest_;
+  longest_ = 0;
+  longest_waiting_ = 0;
+  return tid;
+}
+
+bool NativeHalf::wait(Nanoseconds interval) {
+  if (in_use_ != NativeSource::perf) return false;
+  perf_->set_interval(interval);
+  return perf_->wait(clock_now() + static_cast<Nanoseconds>(kWithoutEvent * static_cast<double>(interval)));
 }
 
 }  // namespace phlox::sampler

@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "phlox/memory/remote_memory.h"
 #include "phlox/sampler/native_capture.h"
+#include "phlox/sampler/perf_source.h"
 #include "phlox/sampler/records.h"
 #include "phlox/sampler/ring.h"
 
@@ -17,16 +19,28 @@ namespace phlox::sampler {
 
 class NativeHalf {
  public:
-  NativeHalf(pid_t pid, NativeSource asked);
+  // `interval`: between two looks; 0: one look only, which no event can be waited for. `real_time`: our class, in which
+  // waking up on a thread's CPU pre-empts it at once.
+  NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool real_time);
 
-  // nullptr: nothing holds a running thread; its looks have no native half.
-  NativeCapture* for_running();
+  // Holds a running thread by what is in use; `waiting`: since its last look. With Held::yes gives the source to let go
+  // of it by. later: not this turn; it waits on, and its time with it.
+  NativeCapture* hold_running(pid_t tid, target::ThreadProbe& probe, Nanoseconds waiting, unwind::Registers& registers,
+                              NativeCapture::Held& held);
   BlockedCapture& for_blocked() { return blocked_; }
-  // The source for running threads was refused by the kernel. Once nothing was ever held, it is given up.
-  void refused();
-  void held() { ever_held_ = true; }
   // What holds running threads; syscall: nothing does.
   NativeSource in_use() const { return in_use_; }
+  NativeSource name_of(const NativeCapture* source) const {
+    return source == &blocked_ ? NativeSource::syscall : source == &stop_ ? NativeSource::ptrace : NativeSource::perf;
+  }
+  // A look by this source is as sure as the schedule counts around it.
+  bool proves(const NativeCapture* source) const { return real_time_ || source == &stop_ || source == &blocked_; }
+
+  // Of the threads that wait on, the one that has waited longest; 0: nobody. Forgotten by asking.
+  pid_t take_longest_waiting();
+  // Sleeps until an event of a thread wakes us or the time has come. False: there is none.
+  bool wait(Nanoseconds interval);
+  uint64_t stops() const { return stops_; }
 
   NativeCopy& copy() { return copy_; }
   void begin_look() {
@@ -40,12 +54,18 @@ class NativeHalf {
   }
 
  private:
-  NativeSource in_use_;
+  NativeSource asked_, in_use_;
+  bool real_time_;
+  Nanoseconds patience_;
   StopCapture stop_;
   BlockedCapture blocked_;
+  std::optional<PerfCapture> perf_;
   NativeCopy copy_;
   bool fresh_ = false;
-  bool ever_held_ = false;
+  bool ever_stopped_ = false, stop_refused_ = false;
+  uint64_t stops_ = 0;
+  pid_t longest_ = 0;
+  Nanoseconds longest_waiting_ = 0;
 };
 
 }  // namespace phlox::sampler

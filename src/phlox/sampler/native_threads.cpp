@@ -155,22 +155,18 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     NativeCapture* source = &blocked;
     auto held = blocked.hold(slot.tid, *slot.probe, registers);
     if (held == NativeCapture::Held::running) {
-      source = native_.for_running();
-      if (source == nullptr) break;
-      held = source->hold(slot.tid, *slot.probe, registers);
+      source = native_.hold_running(slot.tid, *slot.probe, now - slot.last_time, registers, held);
+      if (held == NativeCapture::Held::later) return;
     }
     if (held == NativeCapture::Held::gone) {
       slot.alive = false;
       return;
     }
-    if (held == NativeCapture::Held::refused) {
-      native_.refused();
-      break;
-    }
+    if (held == NativeCapture::Held::refused) break;
     if (held == NativeCapture::Held::running) continue;
     native_.begin_look();
     const bool copied = native_.copy().take(
-        memory_, registers, source == &blocked ? NativeSource::syscall : native_.in_use(), slot.stack_end);
+        memory_, registers, native_.name_of(source), slot.stack_end);
     const auto after = slot.probe->schedstat();
     source->let_go();
     if (!after) {
@@ -180,7 +176,6 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     if (source->needs_proof() && !unmoved(*before, *after)) continue;
     if (!copied) break;
     native_.taken();
-    if (source != &blocked) native_.held();
     LookRecord look;
     look.thread = slot.index;
     look.time = now;
@@ -188,7 +183,7 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     look.looks = 1;
     look.gil_state = profile::GilState::not_applicable;
     look.native = NativePart::fresh;
-    if (after->off() && source == &blocked) look.quality = profile::Quality::unproved;
+    if (!native_.proves(source) || (after->off() && source->needs_proof())) look.quality = profile::Quality::unproved;
     slot.cpu_carried += static_cast<Nanoseconds>(after->run_ns - slot.seen.run_ns);
     const bool sleeps = source == &blocked;
     if (sleeps) {

@@ -134,7 +134,7 @@ ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& 
   std::snprintf(status, sizeof status, "/proc/%d/status", config_.pid);
   pid_namespace_ = innermost_pid(status).has_value();
   if (config_.native) {
-    native_ = std::make_unique<NativeHalf>(config_.pid, *config_.native);
+    native_ = std::make_unique<NativeHalf>(config_.pid, *config_.native, config_.interval, config_.real_time);
     native_threads_ = std::make_unique<NativeThreads>(config_.pid, memory_, ring_, *native_);
   }
 }

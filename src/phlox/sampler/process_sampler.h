@@ -59,6 +59,9 @@ class ProcessSampler {
     std::function<void(uint32_t thread, std::span<const python::RawFrame>)> on_stack;
     // Native frames too, and threads without Python; how running threads are held for it.
     std::optional<NativeSource> native;
+    // Between two looks, 0: there is one look only; and whether our class is of real time. For native frames.
+    Nanoseconds interval = 0;
+    bool real_time = false;
     // A turn takes no longer than this from the CPU that it borrows; who was not looked at is first in the next one.
     Nanoseconds longest_turn = 200'000;
   };
@@ -80,6 +83,9 @@ class ProcessSampler {
   // What holds running threads for their native half; none: native frames are not asked for.
   std::optional<NativeSource> native_source() const;
   size_t native_threads() const;
+  // Sleeps until a perf event of a thread wakes us for its native half, or about an interval; false: there is none, wait
+  // in another way.
+  bool wait_for_event(Nanoseconds interval);
   Stillness stillness() const { return config_.stillness; }
   bool process_gone() const { return process_gone_; }
   bool schedstat_off() const { return schedstat_off_; }

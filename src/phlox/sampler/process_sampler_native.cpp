@@ -82,10 +82,17 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
     NativeCapture* source = &blocked;
     auto held = blocked.hold(tid, *slot.probe, registers);
     if (held == NativeCapture::Held::running) {
-      source = native.for_running();
-      if (source != nullptr) held = source->hold(tid, *slot.probe, registers);
-      if (source != nullptr && held == NativeCapture::Held::refused) native.refused();
-      if (source == nullptr || held == NativeCapture::Held::refused) {
+      source = native.hold_running(tid, *slot.probe, now - slot.last_time, registers, held);
+      if (held == NativeCapture::Held::later) {
+        // Not caught this time. Whether it is this thread at all that has the GIL, its holder tells.
+        if (holds) {
+          snapshot_.capture();
+          if (holder(domain) != slot.tstate) return false;
+        }
+        slot.done = true;
+        return true;
+      }
+      if (held == NativeCapture::Held::refused) {
         // Nothing holds it: its Python half alone.
         native.begin_look();
         return config_.stillness == Stillness::same_cpu ? read_standing_still(slot, now, holds, seen)
@@ -99,7 +106,6 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
     }
     if (held != NativeCapture::Held::yes) continue;
     const bool sleeps = source == &blocked;
-    if (!sleeps) native.held();
 
     native.begin_look();
     if (!copied_before || !sleeps) snapshot_.capture();
@@ -108,7 +114,7 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
       return false;
     }
     const bool copied =
-        native.copy().take(memory_, registers, sleeps ? NativeSource::syscall : native.in_use(), slot.stack_end);
+        native.copy().take(memory_, registers, native.name_of(source), slot.stack_end);
     const Reading reading = read_stack(slot);
     if (!sleeps) slot.last_cpu = cpu_of(slot);
     const auto after = slot.probe->schedstat();
@@ -127,10 +133,9 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
     if (copied) native.taken();
     seen.quality = reading.quality;
     seen.cpu_number = static_cast<int16_t>(slot.last_cpu);
-    if (after->off()) {
-      schedstat_off_ = true;
-      if (source->needs_proof() && seen.quality == Quality::ok) seen.quality = Quality::unproved;
-    }
+    if (after->off()) schedstat_off_ = true;
+    const bool unproved = !native.proves(source) || (after->off() && source->needs_proof());
+    if (unproved && seen.quality == Quality::ok) seen.quality = Quality::unproved;
     const target::BlockedIn* in = nullptr;
     if (sleeps) {
       in = &blocked.last();
@@ -164,7 +169,14 @@ void ProcessSampler::look_at_native_threads(Nanoseconds now) {
   counts_.retried += numbers.retried - before.retried;
   counts_.moved += numbers.rejected - before.rejected;
   counts_.lost += numbers.lost - before.lost;
+  // Events wake us where we are pinned: to whom has waited longest we go next.
+  if (const pid_t tid = native_->take_longest_waiting(); tid != 0) {
+    const auto stat = target::ThreadProbe(config_.pid, tid).stat();
+    if (stat && stat->cpu != my_cpu_) follow(stat->cpu);
+  }
 }
+
+bool ProcessSampler::wait_for_event(Nanoseconds interval) { return native_ && native_->wait(interval); }
 
 std::optional<NativeSource> ProcessSampler::native_source() const {
   return native_ ? std::optional(native_->in_use()) : std::nullopt;

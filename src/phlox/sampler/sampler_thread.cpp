@@ -112,6 +112,8 @@ void SamplerThread::run() {
   numbers.rate_hz = unlimited ? (options_.max_overhead_percent ? 1000.0 : 0.0) : options_.rate_hz;
   const Nanoseconds interval =
       numbers.rate_hz > 0 ? static_cast<Nanoseconds>(1e9 / numbers.rate_hz) : kBreath;
+  config_.interval = interval;
+  config_.real_time = numbers.scheduling == SchedulingClass::real_time;
   ProcessSampler sampler(config_, interpreter_, memory_, ring_);
   Schedule schedule(interval, static_cast<uint64_t>(clock_now(CLOCK_REALTIME)));
   Waker waker;
@@ -138,7 +140,10 @@ void SamplerThread::run() {
       publish(sampler, numbers);
     }
     if (sampler.process_gone()) break;
-    if (numbers.rate_hz > 0) {
+    if (numbers.rate_hz > 0 && config_.native && sampler.wait_for_event(schedule.interval())) {
+      now = clock_now();
+      schedule.start(now);
+    } else if (numbers.rate_hz > 0) {
       now = waker.wait(schedule, now, sampler.cpu());
       numbers.by_perf = waker.by_perf();
       numbers.by_clock = waker.by_clock();
