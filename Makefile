@@ -43,6 +43,17 @@ test: ## install what the tests need, build preset dev, run every test
 	$(call configure_and_build,dev)
 	@tools/run-tests.sh build/dev
 
+# The matrix is worth keeping only where nearly every interpreter is: pyenv's, root's suites, PYTHONS=all for the rest.
+.PHONY: pythons-doc
+pythons-doc: ## bring docs/pythons.md up to date with a run over every interpreter here: make pythons-doc PYTHONS=musl
+	@tools/install-build-deps.sh
+	@tools/install-test-deps.sh
+	@tools/get-pythons.sh $(PYTHONS)
+	$(call configure_and_build,dev,--target phlox)
+	PHLOX_MATRIX_SECONDS=2 PHLOX_BUILD_DIR=build/dev PHLOX_TREE=$(CURDIR) PHLOX_PYTHONS=$${PHLOX_PYTHONS:-$(CACHE)/pythons/pythons.list} \
+		$(PHLOX_VENV)/bin/python -m pytest -q tests/live/test_matrix.py -k stacks_and_lines
+	cp build/dev/pythons.md docs/pythons.md
+
 .PHONY: bench
 bench: build build-reading ## run the benchmarks: make bench BENCH='truth cost --quick'
 	python3 bench/run.py $(BENCH)
