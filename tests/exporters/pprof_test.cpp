@@ -24,20 +24,25 @@ std::string read_back(const std::string& message) {
   std::vector<std::pair<std::vector<uint64_t>, std::vector<int64_t>>> samples;
   protozero::pbf_reader profile(message);
   while (profile.next()) {
-    if (profile.tag() == 6) {
+    // With asserts on, protozero forgets the tag when the field is taken.
+    const auto tag = profile.tag();
+    if (tag == 6) {
       strings.push_back(profile.get_string());
       continue;
     }
-    if (profile.tag() > 6) {
+    if (tag > 6) {
       profile.skip();
       continue;
     }
     protozero::pbf_reader part = profile.get_message();
-    if (profile.tag() == 1) {
+    if (tag == 1) {
       std::pair<int64_t, int64_t> type;
-      while (part.next()) (part.tag() == 1 ? type.first : type.second) = part.get_int64();
+      while (part.next()) {
+        int64_t& half = part.tag() == 1 ? type.first : type.second;
+        half = part.get_int64();
+      }
       types.push_back(type);
-    } else if (profile.tag() == 2) {
+    } else if (tag == 2) {
       samples.emplace_back();
       while (part.next()) {
         if (part.tag() == 1) {
@@ -46,7 +51,7 @@ std::string read_back(const std::string& message) {
           for (int64_t value : part.get_packed_int64()) samples.back().second.push_back(value);
         }
       }
-    } else if (profile.tag() == 4) {
+    } else if (tag == 4) {
       uint64_t id = 0;
       std::pair<uint64_t, int64_t> place;
       while (part.next()) {
@@ -64,7 +69,7 @@ std::string read_back(const std::string& message) {
         }
       }
       locations[id] = place;
-    } else if (profile.tag() == 5) {
+    } else if (tag == 5) {
       uint64_t id = 0;
       while (part.next()) {
         if (part.tag() == 1) {
@@ -76,7 +81,7 @@ std::string read_back(const std::string& message) {
         }
       }
     } else {
-      ADD_FAILURE() << "unexpected field " << profile.tag();
+      ADD_FAILURE() << "unexpected field " << tag;
     }
   }
   auto text = [&](int64_t index) { return strings.at(static_cast<size_t>(index)); };
