@@ -1,7 +1,8 @@
-// What a wake-up costs when nothing is done with it: the floor of every sampler that sleeps between its looks. A busy process on CPU 0 is
-// interrupted --rate times a second for --seconds by an empty thread of the best class that is given, woken by the clock and, where it
-// may be opened, by a perf event of the CPU; and what one look's copy costs: a page of thread state and stack, and 50 small ranges
-// strewn over as many pages. One line of JSON: microseconds of CPU.
+// What a wake-up costs when nothing is done with it: the floor of every sampler that sleeps between its
+// looks. A busy process on CPU 0 is interrupted --rate times a second for --seconds by an empty thread of the
+// best class that is given, woken by the clock and, where it may be opened, by a perf event of the CPU; and
+// what one look's copy costs: a page of thread state and stack, and 50 small ranges strewn over as many
+// pages. One line of JSON: microseconds of CPU.
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <sched.h>
@@ -81,7 +82,8 @@ double copy(pid_t target, char* memory, int looks) {
   }
   const int64_t cpu = now(CLOCK_THREAD_CPUTIME_ID);
   for (int i = 0; i < looks; ++i) {
-    if (::process_vm_readv(target, local.data(), local.size(), remote.data(), remote.size(), 0) <= 0) return -1;
+    if (::process_vm_readv(target, local.data(), local.size(), remote.data(), remote.size(), 0) <= 0)
+      return -1;
   }
   return static_cast<double>(now(CLOCK_THREAD_CPUTIME_ID) - cpu) / looks / 1e3;
 }
@@ -116,6 +118,6 @@ int main(int argc, char** argv) {
   const double copied = copy(busy, memory, 5000);
   ::kill(busy, SIGKILL);
   ::waitpid(busy, nullptr, 0);
-  std::printf("{\"real_time\": %s, \"clock_us\": %.2f, \"event_us\": %.2f, \"copy_us\": %.2f}\n", real_time ? "true" : "false", clock,
-              event, copied);
+  std::printf("{\"real_time\": %s, \"clock_us\": %.2f, \"event_us\": %.2f, \"copy_us\": %.2f}\n",
+              real_time ? "true" : "false", clock, event, copied);
 }

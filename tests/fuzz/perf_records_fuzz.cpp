@@ -1,5 +1,5 @@
-// A ring of perf records between two positions, and what rides on our own ring: no crash, no read outside, an end. The first
-// bytes choose the machine and where in the ring reading begins.
+// A ring of perf records between two positions, and what rides on our own ring: no crash, no read outside, an
+// end. The first bytes choose the machine and where in the ring reading begins.
 #include <elf.h>
 
 #include <cstdlib>

@@ -69,9 +69,10 @@ class NativeFrames : public testing::Test {
 using Names = std::vector<std::string>;
 
 TEST_F(NativeFrames, loop_start_and_calls_are_folded_and_the_c_function_stays) {
-  sample({native(kOther, "__libc_start_main"), native(kPython, "main"), native(kPython, "Py_BytesMain"), loop(),
-          python("<module>"), native(kPython, "PyObject_Vectorcall"), native(kPython, "cfunction_vectorcall_O.cold"),
-          native(kPython, "list_sort"), loop(), python("key"), native(kPython, "take_gil")});
+  sample({native(kOther, "__libc_start_main"), native(kPython, "main"), native(kPython, "Py_BytesMain"),
+          loop(), python("<module>"), native(kPython, "PyObject_Vectorcall"),
+          native(kPython, "cfunction_vectorcall_O.cold"), native(kPython, "list_sort"), loop(), python("key"),
+          native(kPython, "take_gil")});
   EXPECT_EQ(shown(), (Names{"<module>", "list_sort", "key", "take_gil"}));
 }
 
@@ -92,7 +93,8 @@ TEST_F(NativeFrames, all_frames_shows_every_one) {
 }
 
 TEST_F(NativeFrames, a_program_with_functions_called_like_those_of_the_interpreter_keeps_them) {
-  sample({native(kOther, "main"), native(kOther, "run_mod"), loop(), python("<module>"), native(kOther, "call_function")});
+  sample({native(kOther, "main"), native(kOther, "run_mod"), loop(), python("<module>"),
+          native(kOther, "call_function")});
   EXPECT_EQ(shown(), (Names{"main", "run_mod", "<module>", "call_function"}));
 }
 

@@ -58,7 +58,9 @@ TEST(Preempted, thread_that_went_to_sleep_by_itself_does_not_stand_where_it_was_
   EXPECT_FALSE(stands({sample(100), out(2'000, false)}));
 }
 
-TEST(Preempted, sample_without_user_registers_is_none) { EXPECT_FALSE(stands({sample(100, false), out(2'000)})); }
+TEST(Preempted, sample_without_user_registers_is_none) {
+  EXPECT_FALSE(stands({sample(100, false), out(2'000)}));
+}
 
 TEST(Preempted, lost_or_damaged_records_leave_nothing_to_rely_on) {
   EXPECT_FALSE(stands({sample(100), perf::LostRecord{3}, out(2'000)}));

@@ -34,12 +34,14 @@ class CommandBuilder {
     text_.options.push_back(std::move(words));
   }
   void native(NativeArguments& into) {
-    flag("--native", into.native,
-         "frames of C, C++ and Rust too, beneath and between those of Python, and threads that run no Python");
+    flag(
+        "--native", into.native,
+        "frames of C, C++ and Rust too, beneath and between those of Python, and threads that run no Python");
     value("--native-source", into.source,
           {{},
            "HOW",
-           "how a running thread is held for it: perf (a CPU-clock event, nothing is stopped), ptrace (a stop of "
+           "how a running thread is held for it: perf (a CPU-clock event, nothing is stopped), ptrace (a "
+           "stop of "
            "microseconds), syscall (only threads that are blocked); default: the first that the host allows",
            {"auto", "perf", "ptrace", "syscall"},
            false});
@@ -79,7 +81,8 @@ class CommandBuilder {
            "what counts: wall time (default), cpu time, or samples",
            {"wall", "cpu", "samples"},
            false});
-    flag("--all-frames", into.all_frames, "native frames: the interpreter's own C too, which is folded away else");
+    flag("--all-frames", into.all_frames,
+         "native frames: the interpreter's own C too, which is folded away else");
     text_.view_options = std::move(text_.options);
     text_.options = std::move(own);
   }
@@ -220,7 +223,8 @@ struct Grammar {
     b.flag("--locals", a.locals, "arguments and local variables too (they may hold secrets)");
     b.flag("--json", a.json, "JSON, as docs/json/ describes it");
     b.native(a.native);
-    b.flag("--all-frames", a.all_frames, "native frames: the interpreter's own C too, which is folded away else");
+    b.flag("--all-frames", a.all_frames,
+           "native frames: the interpreter's own C too, which is folded away else");
   }
 
   void describe_report() {

@@ -19,11 +19,12 @@ namespace {
 // A map of a JIT compiler that ran for days: some 10 million functions.
 constexpr size_t kLargestMap = size_t{512} << 20;
 
-// Where the module is opened by its own path, debug files that lie beside it are found; only when that is still the file
-// that was mapped.
+// Where the module is opened by its own path, debug files that lie beside it are found; only when that is
+// still the file that was mapped.
 std::string path_to_open(const sampler::NativeModule& module) {
   if (module.open_path.empty()) return {};
-  struct stat kept {}, there {};
+  struct stat kept {
+  }, there{};
   if (::fstat(module.descriptor->get(), &kept) == 0 && ::stat(module.path.c_str(), &there) == 0 &&
       kept.st_ino == there.st_ino && kept.st_dev == there.st_dev) {
     return module.path;
@@ -64,7 +65,8 @@ void NativeRows::put_frame(profile::FrameId id, const profile::Frame& frame) {
   sink_.put_frame(id, frame);
 }
 
-// The frame itself becomes the function that has code of its own; what was inlined there follows as frames of their own.
+// The frame itself becomes the function that has code of its own; what was inlined there follows as frames of
+// their own.
 void NativeRows::put_named(profile::FrameId id, const profile::Frame& frame,
                            const std::vector<symbols::NativeName>& levels) {
   profile::FrameId into = id;

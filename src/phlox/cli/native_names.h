@@ -1,6 +1,6 @@
-// Names for the native frames of a recording, after capture: once an address, module by module, from the files that the
-// sampler kept open. Says for each module what is missing and what would bring it. Touches no process but for the maps that
-// a JIT compiler leaves behind.
+// Names for the native frames of a recording, after capture: once an address, module by module, from the
+// files that the sampler kept open. Says for each module what is missing and what would bring it. Touches no
+// process but for the maps that a JIT compiler leaves behind.
 #pragma once
 
 #include <string>
@@ -21,11 +21,17 @@ class NativeRows : public profile::Sink {
 
   void put_meta(std::string_view key, std::string_view value) override { sink_.put_meta(key, value); }
   void put_process(profile::ProcessId id, const profile::Process& process) override;
-  void put_thread(profile::ThreadId id, const profile::Thread& thread) override { sink_.put_thread(id, thread); }
-  void put_module(profile::ModuleId id, const profile::Module& module) override { sink_.put_module(id, module); }
+  void put_thread(profile::ThreadId id, const profile::Thread& thread) override {
+    sink_.put_thread(id, thread);
+  }
+  void put_module(profile::ModuleId id, const profile::Module& module) override {
+    sink_.put_module(id, module);
+  }
   void put_frame(profile::FrameId id, const profile::Frame& frame) override;
   void put_stack(profile::StackId id, const profile::Stack& stack) override { sink_.put_stack(id, stack); }
-  void put_sample(profile::SampleId id, const profile::Sample& sample) override { sink_.put_sample(id, sample); }
+  void put_sample(profile::SampleId id, const profile::Sample& sample) override {
+    sink_.put_sample(id, sample);
+  }
   void put_event(const profile::Event& event) override { sink_.put_event(event); }
   void put_tally(const profile::Tally& tally) override { sink_.put_tally(tally); }
   Result<void> commit() override { return sink_.commit(); }
@@ -35,7 +41,8 @@ class NativeRows : public profile::Sink {
                                           const symbols::DebugSearch& search);
 
  private:
-  void put_named(profile::FrameId id, const profile::Frame& frame, const std::vector<symbols::NativeName>& levels);
+  void put_named(profile::FrameId id, const profile::Frame& frame,
+                 const std::vector<symbols::NativeName>& levels);
   void name_code_without_file(const std::vector<profile::FrameId>& frames);
 
   profile::Sink& sink_;

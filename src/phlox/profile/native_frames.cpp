@@ -16,8 +16,9 @@ constexpr size_t kMostInlined = 64;
 // What the sampler adds to `found_by` of the interpreter loop's frames (sampler/native_stacks.cpp).
 constexpr std::string_view kLoop = "interpreter loop";
 
-// Sorted. From Objects/call.c, Objects/methodobject.c, Objects/descrobject.c, Objects/typeobject.c, Objects/genobject.c,
-// Python/ceval.c, Python/pythonrun.c, Modules/main.c, Modules/_threadmodule.c of CPython 2.7 to 3.15.
+// Sorted. From Objects/call.c, Objects/methodobject.c, Objects/descrobject.c, Objects/typeobject.c,
+// Objects/genobject.c, Python/ceval.c, Python/pythonrun.c, Modules/main.c, Modules/_threadmodule.c of
+// CPython 2.7 to 3.15.
 constexpr std::string_view kPlumbing[] = {
     "PyCFunction_Call",
     "PyEval_CallObjectWithKeywords",
@@ -154,8 +155,8 @@ constexpr std::string_view kPlumbing[] = {
 static_assert(std::is_sorted(std::begin(kPlumbing), std::end(kPlumbing)));
 
 constexpr std::string_view kStarts[] = {
-    "__clone",  "__clone3", "__libc_start_call_main", "__libc_start_main", "__libc_start_main_impl",
-    "_start",   "clone",    "clone3",                 "start_thread",
+    "__clone", "__clone3", "__libc_start_call_main", "__libc_start_main", "__libc_start_main_impl", "_start",
+    "clone",   "clone3",   "start_thread",
 };
 static_assert(std::is_sorted(std::begin(kStarts), std::end(kStarts)));
 
@@ -173,9 +174,11 @@ bool is_loop(const Frame& frame) {
   return frame.kind == FrameKind::native && std::string_view(frame.found_by).ends_with(kLoop);
 }
 
-// Whether the module is a Python, by its file's name: for those whose symbols were stripped, outside the outermost Python frame.
+// Whether the module is a Python, by its file's name: for those whose symbols were stripped, outside the
+// outermost Python frame.
 bool is_python_file(const Profile& profile, const Frame& frame) {
-  if (!frame.module || frame.module->value == 0 || frame.module->value > profile.modules().size()) return false;
+  if (!frame.module || frame.module->value == 0 || frame.module->value > profile.modules().size())
+    return false;
   const std::string_view path = profile.modules()[frame.module->value - 1].path;
   const std::string_view name = path.substr(path.rfind('/') + 1);
   return name.starts_with("python") || name.starts_with("libpython");
@@ -186,7 +189,8 @@ std::vector<uint8_t> folded_frames(const Profile& profile) {
   const auto& frames = profile.frames();
   std::vector<uint8_t> interpreter(profile.modules().size() + 1, 0);
   for (const Frame& frame : frames) {
-    if (is_loop(frame) && frame.module && frame.module->value < interpreter.size()) interpreter[frame.module->value] = 1;
+    if (is_loop(frame) && frame.module && frame.module->value < interpreter.size())
+      interpreter[frame.module->value] = 1;
   }
   std::vector<uint8_t> folded(frames.size() + 1, 0);
   for (size_t i = 0; i < frames.size(); ++i) {
@@ -210,19 +214,23 @@ bool is_plumbing(std::string_view function) {
   return among(kPlumbing, function) || function.starts_with("_TAIL_CALL_");
 }
 
-bool is_start(std::string_view function) { return among(kStarts, function); }
+bool is_start(std::string_view function) {
+  return among(kStarts, function);
+}
 
 void show_native_frames(Profile& profile, const Choices& choices) {
   const auto& frames = profile.frames();
   const auto& stacks = profile.stacks();
-  if (std::none_of(frames.begin(), frames.end(), [](const Frame& f) { return f.kind == FrameKind::native; })) return;
+  if (std::none_of(frames.begin(), frames.end(), [](const Frame& f) { return f.kind == FrameKind::native; }))
+    return;
   const std::vector<uint8_t> folded =
       choices.all_frames ? std::vector<uint8_t>(frames.size() + 1, 0) : folded_frames(profile);
   // What was inlined at a frame's address: one chain, since a frame is one address.
   std::vector<FrameId> inlined(frames.size() + 1);
   for (uint32_t i = 0; i < frames.size(); ++i) {
     const auto& into = frames[i].inlined_in;
-    if (into && into->value != 0 && into->value <= i && !inlined[into->value]) inlined[into->value] = FrameId(i + 1);
+    if (into && into->value != 0 && into->value <= i && !inlined[into->value])
+      inlined[into->value] = FrameId(i + 1);
   }
 
   std::vector<Stack> rows;
@@ -233,8 +241,9 @@ void show_native_frames(Profile& profile, const Choices& choices) {
     if (fresh) rows.push_back({parent, frame});
     return StackId(at->second);
   };
-  // Outside the outermost Python frame every function of the interpreter is folded, named or not; whether there is a Python
-  // frame is known only further in. Hence two forms of a stack until then: with those functions, and without.
+  // Outside the outermost Python frame every function of the interpreter is folded, named or not; whether
+  // there is a Python frame is known only further in. Hence two forms of a stack until then: with those
+  // functions, and without.
   struct Shown {
     StackId with, without;
     bool python = false;

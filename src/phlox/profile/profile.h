@@ -24,7 +24,8 @@ class Profile : public Sink {
   void put_tally(const Tally& tally) override;
   Result<void> commit() override { return {}; }
 
-  // Other stacks in place of those there are; `new_of`: by the id of an old one, what its samples have from now on.
+  // Other stacks in place of those there are; `new_of`: by the id of an old one, what its samples have from
+  // now on.
   void replace_stacks(std::vector<Stack> stacks, const std::vector<StackId>& new_of);
 
   const std::map<std::string, std::string, std::less<>>& meta() const { return meta_; }

@@ -28,10 +28,10 @@ struct QualitySummary {
   double asked_rate = 0;              // looks a second; 0: not known
   double achieved_rate = 0;           // looks taken a second of recording; 0: not known
   std::vector<std::string> ways;      // of reading, each once, in the order of the processes
-  int64_t native = 0;  // samples with native frames
+  int64_t native = 0;                 // samples with native frames
   int64_t native_whole = 0, native_restarted = 0, native_cut = 0, native_unmerged = 0;
-  Nanoseconds target_time = 0;        // taken from the targets' CPUs
-  Nanoseconds recorder_time = 0;      // CPU time of the recorder
+  Nanoseconds target_time = 0;    // taken from the targets' CPUs
+  Nanoseconds recorder_time = 0;  // CPU time of the recorder
   Nanoseconds elapsed = 0;
 
   double rejected_share() const { return samples > 0 ? double(rejected) / double(samples) : 0.0; }

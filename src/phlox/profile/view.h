@@ -42,7 +42,8 @@ struct Choices {
   Nanoseconds from = 0;  // since the start of the recording
   Nanoseconds to = std::numeric_limits<Nanoseconds>::max();
   Weight weight = Weight::wall;
-  bool all_frames = false;  // the interpreter's own C too: what show_native_frames() is told before anything else
+  bool all_frames =
+      false;  // the interpreter's own C too: what show_native_frames() is told before anything else
 };
 
 Result<By> parse_by(std::string_view text);           // "function", "line,thread,process"

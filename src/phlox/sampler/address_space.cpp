@@ -17,8 +17,8 @@ constexpr uint16_t kOurMachine = EM_X86_64;
 // Every mapping of code there is; beyond, a hostile process makes us keep what it likes.
 constexpr size_t kMostModules = 16384;
 
-// _PyEval_EvalFrameDefault is the loop from 3.6 on, PyEval_EvalFrameEx before; compilers split parts off under names with
-// a suffix (".cold", ".cold.0" of BOLT, ".localalias").
+// _PyEval_EvalFrameDefault is the loop from 3.6 on, PyEval_EvalFrameEx before; compilers split parts off
+// under names with a suffix (".cold", ".cold.0" of BOLT, ".localalias").
 bool names_loop(std::string_view name) {
   for (const std::string_view loop : {"_PyEval_EvalFrameDefault", "PyEval_EvalFrameEx"}) {
     if (name == loop || (name.starts_with(loop) && name[loop.size()] == '.')) return true;
@@ -79,7 +79,8 @@ bool AddressSpace::refresh(Nanoseconds now) {
   seen_ = std::move(seen);
   map_.clear();
   for (const target::Module& module : target::modules_of(*maps)) {
-    if (std::none_of(module.mappings.begin(), module.mappings.end(), [](const auto& m) { return m.executable; })) {
+    if (std::none_of(module.mappings.begin(), module.mappings.end(),
+                     [](const auto& m) { return m.executable; })) {
       continue;
     }
     const uint32_t number = number_of(module);

@@ -1,5 +1,6 @@
-// What is mapped executable in a process, for unwinding: modules with their load bias and unwind table, each opened once
-// and kept, since the process may be gone, and its files replaced, before anybody asks for names. Consumer's thread only.
+// What is mapped executable in a process, for unwinding: modules with their load bias and unwind table, each
+// opened once and kept, since the process may be gone, and its files replaced, before anybody asks for names.
+// Consumer's thread only.
 #pragma once
 
 #include <sys/types.h>
@@ -37,7 +38,8 @@ class AddressSpace {
   // `memory` must outlive it: the vdso is read out of it.
   AddressSpace(pid_t pid, memory::RemoteMemory& memory, std::string cache_folder);
 
-  // Reads the maps again; nothing changes when no executable mapping did. False: the process cannot be asked any more.
+  // Reads the maps again; nothing changes when no executable mapping did. False: the process cannot be asked
+  // any more.
   bool refresh(Nanoseconds now);
   Nanoseconds refreshed_at() const { return refreshed_at_; }
 

@@ -113,8 +113,8 @@ void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
 }
 
 // The frames of Python are kept, not their stacks: it is the merged stack that becomes a row.
-void Consumer::look_with_native(const LookRecord& record, std::span<const std::byte> body, ThreadState& thread,
-                                profile::Sample& sample) {
+void Consumer::look_with_native(const LookRecord& record, std::span<const std::byte> body,
+                                ThreadState& thread, profile::Sample& sample) {
   thread.frames.resize(std::min<size_t>(record.keep, thread.frames.size()));
   size_t at = 0;
   for (uint32_t i = 0; i < record.fresh && at + sizeof(Place) <= body.size(); ++i, at += sizeof(Place)) {

@@ -90,8 +90,9 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
     counts = sampler.counts();
     row.way_of_reading = "same CPU (ordinary class)";
     if (const auto source = sampler.native_source()) {
-      row.way_of_reading = *source == NativeSource::ptrace ? "ptrace stop of running threads, with native frames"
-                                                           : "same CPU (ordinary class), native frames of blocked threads only";
+      row.way_of_reading = *source == NativeSource::ptrace
+                               ? "ptrace stop of running threads, with native frames"
+                               : "same CPU (ordinary class), native frames of blocked threads only";
     }
     sink.put_process(process, row);
     consumer.drain(ring);

@@ -21,10 +21,14 @@ constexpr bool kHasLinkRegister = false;
 
 std::string_view describe(NativeSource source) {
   switch (source) {
-    case NativeSource::automatic: return "automatic";
-    case NativeSource::perf: return "perf";
-    case NativeSource::ptrace: return "ptrace";
-    case NativeSource::syscall: return "syscall";
+    case NativeSource::automatic:
+      return "automatic";
+    case NativeSource::perf:
+      return "perf";
+    case NativeSource::ptrace:
+      return "ptrace";
+    case NativeSource::syscall:
+      return "syscall";
   }
   return "";
 }
@@ -61,7 +65,8 @@ NativeCapture::Held BlockedCapture::hold(pid_t, target::ThreadProbe& probe, unwi
   return Held::yes;
 }
 
-NativeCopy::NativeCopy() : bytes_(new std::byte[sizeof(NativeHead) + kMostStack + kMostStarts * sizeof(EvaluationStart)]) {
+NativeCopy::NativeCopy()
+    : bytes_(new std::byte[sizeof(NativeHead) + kMostStack + kMostStarts * sizeof(EvaluationStart)]) {
   starts_.reserve(256);
   clear();
 }
@@ -93,7 +98,8 @@ bool NativeCopy::take(memory::RemoteMemory& memory, const unwind::Registers& reg
     }
     end = 0;
   }
-  // Where the stack ends is not known (or it is on another one: a greenlet, a signal's): by pages, as far as they are there.
+  // Where the stack ends is not known (or it is on another one: a greenlet, a signal's): by pages, as far as
+  // they are there.
   std::array<memory::Range, kMostStack / kPage + 2> ranges;
   size_t count = 0;
   for (uint64_t at = start; at < start + kMostStack;) {

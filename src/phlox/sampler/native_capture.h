@@ -1,5 +1,6 @@
-// The native half of a look: registers and the bytes of the stack, of the same instant as the Python half. Three sources
-// behind one interface say how a thread is held while both are read, and what its registers are:
+// The native half of a look: registers and the bytes of the stack, of the same instant as the Python half.
+// Three sources behind one interface say how a thread is held while both are read, and what its registers
+// are:
 //   perf     a CPU-clock event of the thread has just woken us on its CPU (perf_source.h);
 //   ptrace   it is stopped for some microseconds;
 //   syscall  it is blocked in a system call, and the kernel tells where.
@@ -23,7 +24,8 @@
 
 namespace phlox::sampler {
 
-// What is asked for. automatic: the first that the host allows of perf and ptrace, and syscall for blocked threads always.
+// What is asked for. automatic: the first that the host allows of perf and ptrace, and syscall for blocked
+// threads always.
 enum class NativeSource : uint8_t { automatic, perf, ptrace, syscall };
 std::string_view describe(NativeSource source);
 
@@ -65,19 +67,19 @@ class BlockedCapture : public NativeCapture {
   target::BlockedIn last_;
 };
 
-// What follows a LookRecord's places on the ring when it carries a native half: this, `stack` bytes, then `groups`
-// EvaluationStarts.
+// What follows a LookRecord's places on the ring when it carries a native half: this, `stack` bytes, then
+// `groups` EvaluationStarts.
 struct NativeHead {
   uint64_t pc = 0, sp = 0, fp = 0, lr = 0;
   uint64_t stack_start = 0;
-  uint32_t stack = 0;   // bytes, padded to 8
+  uint32_t stack = 0;  // bytes, padded to 8
   uint32_t groups = 0;
   bool fp_known = false, lr_known = false;
   NativeSource source = NativeSource::automatic;
 };
 
-// One evaluation of the interpreter loop begins at this place of the stack (root first): with the address of its anchor
-// on the C stack where there is one (merge.h).
+// One evaluation of the interpreter loop begins at this place of the stack (root first): with the address of
+// its anchor on the C stack where there is one (merge.h).
 struct EvaluationStart {
   uint64_t anchor = 0;
   uint32_t place = 0;
@@ -87,16 +89,18 @@ struct EvaluationStart {
 // The copy itself; reused for every look.
 class NativeCopy {
  public:
-  // A stack is copied up to this many bytes from its red zone on: 95 % of those of a Python with scikit-learn take less than
-  // 40 KiB. What lies beyond is told as missing by the unwinder.
+  // A stack is copied up to this many bytes from its red zone on: 95 % of those of a Python with scikit-learn
+  // take less than 40 KiB. What lies beyond is told as missing by the unwinder.
   static constexpr size_t kMostStack = 128 * 1024;
 
   NativeCopy();
 
   void clear();
   bool empty() const { return head().stack == 0; }
-  // Copies the stack while the thread stands still. `end`: where its stack ends, as learnt at its last look (0: not yet).
-  bool take(memory::RemoteMemory& memory, const unwind::Registers& registers, NativeSource source, uint64_t& end);
+  // Copies the stack while the thread stands still. `end`: where its stack ends, as learnt at its last look
+  // (0: not yet).
+  bool take(memory::RemoteMemory& memory, const unwind::Registers& registers, NativeSource source,
+            uint64_t& end);
   void add_start(const EvaluationStart& start);
   std::vector<EvaluationStart>& starts() { return starts_; }
   std::span<const std::byte> stack() const;

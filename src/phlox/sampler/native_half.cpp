@@ -5,8 +5,8 @@
 namespace phlox::sampler {
 namespace {
 
-// A thread that no event has caught for so many intervals is stopped once, where that was not ruled out: it runs on a CPU that we
-// may not run on, or within the kernel where our event may not look.
+// A thread that no event has caught for so many intervals is stopped once, where that was not ruled out: it
+// runs on a CPU that we may not run on, or within the kernel where our event may not look.
 constexpr int kPatience = 20;
 constexpr Nanoseconds kShortestPatience = kSecond / 20;
 // With nobody running no event comes, and the others are looked at all the same.

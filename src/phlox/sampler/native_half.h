@@ -1,5 +1,6 @@
-// The sampler thread's side of native stacks: which source holds a running thread, which a blocked one, and the copy that
-// goes with the look being taken. Made when a recording asks for native frames; nothing of it runs otherwise.
+// The sampler thread's side of native stacks: which source holds a running thread, which a blocked one, and
+// the copy that goes with the look being taken. Made when a recording asks for native frames; nothing of it
+// runs otherwise.
 #pragma once
 
 #include <sys/types.h>
@@ -19,22 +20,26 @@ namespace phlox::sampler {
 
 class NativeHalf {
  public:
-  // `interval`: between two looks; 0: one look only, which no event can be waited for. `real_time`: our class, in which
-  // waking up on a thread's CPU pre-empts it at once.
+  // `interval`: between two looks; 0: one look only, which no event can be waited for. `real_time`: our
+  // class, in which waking up on a thread's CPU pre-empts it at once.
   NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool real_time);
 
-  // Holds a running thread by what is in use; `waiting`: since its last look. With Held::yes gives the source to let go
-  // of it by. later: not this turn; it waits on, and its time with it.
-  NativeCapture* hold_running(pid_t tid, target::ThreadProbe& probe, Nanoseconds waiting, unwind::Registers& registers,
-                              NativeCapture::Held& held);
+  // Holds a running thread by what is in use; `waiting`: since its last look. With Held::yes gives the source
+  // to let go of it by. later: not this turn; it waits on, and its time with it.
+  NativeCapture* hold_running(pid_t tid, target::ThreadProbe& probe, Nanoseconds waiting,
+                              unwind::Registers& registers, NativeCapture::Held& held);
   BlockedCapture& for_blocked() { return blocked_; }
   // What holds running threads; syscall: nothing does.
   NativeSource in_use() const { return in_use_; }
   NativeSource name_of(const NativeCapture* source) const {
-    return source == &blocked_ ? NativeSource::syscall : source == &stop_ ? NativeSource::ptrace : NativeSource::perf;
+    return source == &blocked_ ? NativeSource::syscall
+           : source == &stop_  ? NativeSource::ptrace
+                               : NativeSource::perf;
   }
   // A look by this source is as sure as the schedule counts around it.
-  bool proves(const NativeCapture* source) const { return real_time_ || source == &stop_ || source == &blocked_; }
+  bool proves(const NativeCapture* source) const {
+    return real_time_ || source == &stop_ || source == &blocked_;
+  }
 
   // Of the threads that wait on, the one that has waited longest; 0: nobody. Forgotten by asking.
   pid_t take_longest_waiting();

@@ -10,7 +10,8 @@
 namespace phlox::sampler {
 namespace {
 
-// A library loaded meanwhile: the maps are read again when a stack leads to where nothing was, but not for each one.
+// A library loaded meanwhile: the maps are read again when a stack leads to where nothing was, but not for
+// each one.
 constexpr Nanoseconds kShortestRefresh = kSecond / 20;
 // Code is seldom unmapped, and another mapped at its place: so often we look.
 constexpr Nanoseconds kRefreshEvery = 2 * kSecond;
@@ -19,30 +20,40 @@ constexpr unsigned kAgree = 8;
 
 std::string_view describe(unwind::FoundBy found_by) {
   switch (found_by) {
-    case unwind::FoundBy::registers: return "registers";
-    case unwind::FoundBy::cfi: return "cfi";
-    case unwind::FoundBy::frame_pointer: return "frame pointer";
-    case unwind::FoundBy::signal: return "signal";
-    case unwind::FoundBy::restart: return "restart";
+    case unwind::FoundBy::registers:
+      return "registers";
+    case unwind::FoundBy::cfi:
+      return "cfi";
+    case unwind::FoundBy::frame_pointer:
+      return "frame pointer";
+    case unwind::FoundBy::signal:
+      return "signal";
+    case unwind::FoundBy::restart:
+      return "restart";
   }
   return "";
 }
 
 const char* why(unwind::StackEnd end) {
   switch (end) {
-    case unwind::StackEnd::truncated: return "(native callers unknown: the stack is deeper than what was copied)";
-    case unwind::StackEnd::no_cfi: return "(native callers unknown: no unwind information)";
-    case unwind::StackEnd::bad_memory: return "(native callers unknown: the stack makes no sense)";
-    case unwind::StackEnd::too_deep: return "(native callers left out: too many)";
-    case unwind::StackEnd::reached_end: break;
+    case unwind::StackEnd::truncated:
+      return "(native callers unknown: the stack is deeper than what was copied)";
+    case unwind::StackEnd::no_cfi:
+      return "(native callers unknown: no unwind information)";
+    case unwind::StackEnd::bad_memory:
+      return "(native callers unknown: the stack makes no sense)";
+    case unwind::StackEnd::too_deep:
+      return "(native callers left out: too many)";
+    case unwind::StackEnd::reached_end:
+      break;
   }
   return "";
 }
 
 }  // namespace
 
-NativeStacks::NativeStacks(pid_t pid, memory::RemoteMemory& memory, Identities& identities, profile::Sink& sink,
-                           std::string cache_folder)
+NativeStacks::NativeStacks(pid_t pid, memory::RemoteMemory& memory, Identities& identities,
+                           profile::Sink& sink, std::string cache_folder)
     : pid_(pid),
       identities_(identities),
       sink_(sink),
@@ -59,11 +70,12 @@ void NativeStacks::unwind(const NativeLook& look) {
         restarts_.push_back({group.anchor, group.anchor + static_cast<uint64_t>(distance_), -8, fp_offset_});
       }
     }
-    std::sort(restarts_.begin(), restarts_.end(), [](const auto& a, const auto& b) { return a.anchor < b.anchor; });
+    std::sort(restarts_.begin(), restarts_.end(),
+              [](const auto& a, const auto& b) { return a.anchor < b.anchor; });
   }
   unwind::UnwindInput input;
   input.registers = {RemoteAddress(look.head.pc), RemoteAddress(look.head.sp), look.head.fp, look.head.lr,
-                     look.head.fp_known, look.head.lr_known};
+                     look.head.fp_known,          look.head.lr_known};
   input.stack_start = RemoteAddress(look.head.stack_start);
   input.stack = look.stack;
   input.restarts = restarts_;
@@ -75,8 +87,9 @@ void NativeStacks::learn_distance() {
   if (distance_ < 0 || agreed_ >= kAgree) return;
   for (const PythonGroup& group : groups_) {
     if (!group.anchor) continue;
-    const auto host = std::find_if(native_.frames.begin(), native_.frames.end(),
-                                   [&](const auto& f) { return group.anchor >= f.sp && group.anchor < f.cfa; });
+    const auto host = std::find_if(native_.frames.begin(), native_.frames.end(), [&](const auto& f) {
+      return group.anchor >= f.sp && group.anchor < f.cfa;
+    });
     if (host == native_.frames.end() || host + 1 == native_.frames.end()) return;
     if ((host + 1)->found_by != unwind::FoundBy::cfi) return;
     const auto distance = static_cast<int64_t>(host->cfa - group.anchor);
@@ -107,7 +120,8 @@ profile::FrameId NativeStacks::frame_of(const unwind::NativeFrame& native, bool 
     known_generation_ = space_.map().generation();
   }
   // 48 bits of address, 3 of FoundBy, one of the loop.
-  const uint64_t key = native.lookup_pc().value << 4 | static_cast<uint64_t>(native.found_by) << 1 | (loop ? 1 : 0);
+  const uint64_t key =
+      native.lookup_pc().value << 4 | static_cast<uint64_t>(native.found_by) << 1 | (loop ? 1 : 0);
   const auto [at, fresh] = known_.try_emplace(key);
   if (!fresh) return at->second;
   profile::Frame frame;
@@ -132,7 +146,8 @@ profile::FrameId NativeStacks::frame_of(const unwind::NativeFrame& native, bool 
 NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const profile::FrameId> python) {
   ++counts_.looks;
   const auto places = static_cast<uint32_t>(python.size());
-  // Starts are root first, and tell where an evaluation begins; groups are innermost first, and count from the leaf.
+  // Starts are root first, and tell where an evaluation begins; groups are innermost first, and count from
+  // the leaf.
   groups_.clear();
   uint32_t end = places;
   for (size_t i = look.starts.size(); i-- > 0;) {
@@ -146,8 +161,9 @@ NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const 
   const Nanoseconds now = clock_now();
   if (now - space_.refreshed_at() > kRefreshEvery) space_.refresh(now);
   unwind(look);
-  const bool lost = native_.end != unwind::StackEnd::reached_end &&
-                    (native_.frames.back().module == unwind::kNoModule || native_.end == unwind::StackEnd::bad_memory);
+  const bool lost =
+      native_.end != unwind::StackEnd::reached_end &&
+      (native_.frames.back().module == unwind::kNoModule || native_.end == unwind::StackEnd::bad_memory);
   if (lost && now - space_.refreshed_at() > kShortestRefresh) {
     const uint64_t before = space_.map().generation();
     space_.refresh(now);
@@ -178,7 +194,8 @@ NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const 
   counts_.prologues += merged_.prologue;
   counts_.restarted += restarted;
   counts_.cut += !whole_walk;
-  const bool unmerged = merged_.end == MergeEnd::partial || (merged_.end == MergeEnd::native_cut && whole_walk);
+  const bool unmerged =
+      merged_.end == MergeEnd::partial || (merged_.end == MergeEnd::native_cut && whole_walk);
   counts_.unmerged += unmerged;
   counts_.whole += whole_walk && !restarted && !unmerged;
 
@@ -199,7 +216,8 @@ NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const 
     stack.id = identities_.interner.stack(stack.id, frame_of(native, is_loop_[frame.index] != 0));
     // Between a restart and what is inside it, some native frames are not known.
     if (native.found_by == unwind::FoundBy::restart) {
-      stack.id = identities_.interner.stack(stack.id, marker("(native frames missing: no unwind information)"));
+      stack.id =
+          identities_.interner.stack(stack.id, marker("(native frames missing: no unwind information)"));
     }
   }
   return stack;

@@ -1,5 +1,5 @@
-// From the native half of a look to one stack: unwinds the copied bytes, sets the Python frames into the native ones by
-// address, and interns what comes out. The consumer's, at leisure; names nothing.
+// From the native half of a look to one stack: unwinds the copied bytes, sets the Python frames into the
+// native ones by address, and interns what comes out. The consumer's, at leisure; names nothing.
 #pragma once
 
 #include <sys/types.h>
@@ -25,13 +25,13 @@ struct Identities;
 
 // How the native halves came out.
 struct NativeCounts {
-  uint64_t looks = 0;       // with a native half
-  uint64_t whole = 0;       // the walk reached the thread's start, and every Python frame has its place
-  uint64_t restarted = 0;   // taken up again at a Python entry, a part between being unknown
-  uint64_t cut = 0;         // the walk ended before the thread's start
-  uint64_t unmerged = 0;    // some Python frames have no place of their own
+  uint64_t looks = 0;      // with a native half
+  uint64_t whole = 0;      // the walk reached the thread's start, and every Python frame has its place
+  uint64_t restarted = 0;  // taken up again at a Python entry, a part between being unknown
+  uint64_t cut = 0;        // the walk ended before the thread's start
+  uint64_t unmerged = 0;   // some Python frames have no place of their own
   uint64_t frames = 0;
-  uint64_t prologues = 0;   // an innermost loop frame without Python frames yet
+  uint64_t prologues = 0;  // an innermost loop frame without Python frames yet
 
   NativeCounts& operator+=(const NativeCounts& o) {
     looks += o.looks, whole += o.whole, restarted += o.restarted, cut += o.cut, unmerged += o.unmerged;
@@ -43,8 +43,8 @@ struct NativeCounts {
 // A module that frames name, opened while it was there: for symbols::ModuleNames.
 struct NativeModule {
   profile::ModuleId id;
-  std::string path;        // as the target sees it
-  std::string open_path;   // where it can be opened here, as long as the descriptor lives; empty: nowhere
+  std::string path;       // as the target sees it
+  std::string open_path;  // where it can be opened here, as long as the descriptor lives; empty: nowhere
   std::shared_ptr<Descriptor> descriptor;
 };
 
@@ -80,7 +80,7 @@ class NativeStacks {
   std::vector<unwind::Restart> restarts_;
   std::vector<uint8_t> is_loop_;
   Merged merged_;
-  std::vector<profile::FrameId> frames_;  // of native_, as interned
+  std::vector<profile::FrameId> frames_;                  // of native_, as interned
   std::unordered_map<uint64_t, profile::FrameId> known_;  // by place looked up, how it was found, loop
   uint64_t known_generation_ = 0;
   std::vector<profile::ModuleId> module_ids_;  // by the number in space_

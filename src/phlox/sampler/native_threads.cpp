@@ -24,7 +24,9 @@ constexpr uint32_t kIdleBeforeBackOff = 8;
 constexpr uint64_t kMaxBackOff = 16;
 constexpr size_t kFewThreads = 8;
 
-std::span<const std::byte> bytes_of(const auto& record) { return std::as_bytes(std::span(&record, 1)); }
+std::span<const std::byte> bytes_of(const auto& record) {
+  return std::as_bytes(std::span(&record, 1));
+}
 
 }  // namespace
 
@@ -165,8 +167,7 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     if (held == NativeCapture::Held::refused) break;
     if (held == NativeCapture::Held::running) continue;
     native_.begin_look();
-    const bool copied = native_.copy().take(
-        memory_, registers, native_.name_of(source), slot.stack_end);
+    const bool copied = native_.copy().take(memory_, registers, native_.name_of(source), slot.stack_end);
     const auto after = slot.probe->schedstat();
     source->let_go();
     if (!after) {
@@ -183,7 +184,8 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     look.looks = 1;
     look.gil_state = profile::GilState::not_applicable;
     look.native = NativePart::fresh;
-    if (!native_.proves(source) || (after->off() && source->needs_proof())) look.quality = profile::Quality::unproved;
+    if (!native_.proves(source) || (after->off() && source->needs_proof()))
+      look.quality = profile::Quality::unproved;
     slot.cpu_carried += static_cast<Nanoseconds>(after->run_ns - slot.seen.run_ns);
     const bool sleeps = source == &blocked;
     if (sleeps) {
@@ -191,7 +193,8 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
       look.system_call = static_cast<int16_t>(blocked.last().number);
     } else {
       const uint64_t waited = after->wait_ns - slot.seen.wait_ns;
-      look.cpu_state = after->run_ns - slot.seen.run_ns >= waited ? profile::CpuState::running : profile::CpuState::runnable;
+      look.cpu_state = after->run_ns - slot.seen.run_ns >= waited ? profile::CpuState::running
+                                                                  : profile::CpuState::runnable;
       look.cpu = std::exchange(slot.cpu_carried, 0);
     }
     hand_on(slot, look);
@@ -227,7 +230,8 @@ void NativeThreads::turn(Nanoseconds now, Nanoseconds deadline, const std::funct
     looked = true;
   }
   first_ = count > 0 ? next_first % count : 0;
-  if (std::any_of(slots_.begin(), slots_.end(), [](const auto& slot) { return !slot->alive; })) drop_dead(now);
+  if (std::any_of(slots_.begin(), slots_.end(), [](const auto& slot) { return !slot->alive; }))
+    drop_dead(now);
 }
 
 void NativeThreads::drop_dead(Nanoseconds now) {

@@ -1,5 +1,5 @@
-// The threads of a process that run no Python: pools of BLAS, Rayon, Tokio, a program's own. Looked at like the others,
-// with native frames only. Sampler thread only; what was seen leaves through the ring.
+// The threads of a process that run no Python: pools of BLAS, Rayon, Tokio, a program's own. Looked at like
+// the others, with native frames only. Sampler thread only; what was seen leaves through the ring.
 #pragma once
 
 #include <sys/types.h>
@@ -30,7 +30,8 @@ class NativeThreads {
   NativeThreads(pid_t pid, memory::RemoteMemory& memory, Ring& ring, NativeHalf& native)
       : pid_(pid), memory_(memory), ring_(ring), native_(native) {}
 
-  // `is_python`: whether somebody else looks at the thread. Takes no longer than until `deadline` once it has looked at one.
+  // `is_python`: whether somebody else looks at the thread. Takes no longer than until `deadline` once it has
+  // looked at one.
   void turn(Nanoseconds now, Nanoseconds deadline, const std::function<bool(pid_t)>& is_python);
   void flush();
   void finish(Nanoseconds now);

@@ -28,8 +28,8 @@ constexpr uint16_t kMachine = EM_X86_64;
 constexpr size_t kPage = 4096;
 // Only to be a sample with a stack; the stack itself is read while the thread stands still.
 constexpr uint32_t kStackBytes = 64;
-// The kernel drops a record that finds no room and says so only in the next one that finds some. With this much room left
-// behind the last record, none was dropped: our largest is a sample of some 400 bytes.
+// The kernel drops a record that finds no room and says so only in the next one that finds some. With this
+// much room left behind the last record, none was dropped: our largest is a sample of some 400 bytes.
 constexpr uint64_t kRoomForAnother = 1024;
 constexpr Nanoseconds kIdleLimit = 2 * kSecond;
 constexpr size_t kMostEvents = 256;
@@ -54,24 +54,29 @@ void Preempted::take(const perf::Record& record) {
     // Only straight from the sample, and not because it went to sleep.
     const bool at_once = change->out && change->preempted && change->time - sampled_at_ <= kAtOnce;
     state_ = state_ == State::sampled && at_once ? State::stands : State::elsewhere;
-  } else if (const auto* other = std::get_if<perf::OtherRecord>(&record); other != nullptr && !other->damaged) {
+  } else if (const auto* other = std::get_if<perf::OtherRecord>(&record);
+             other != nullptr && !other->damaged) {
     return;
   } else {
     state_ = State::elsewhere;
   }
 }
 
-size_t PerfCapture::most_events(uint64_t descriptors, uint64_t mlock_kb, uint64_t cpus, uint64_t memlock_bytes) {
+size_t PerfCapture::most_events(uint64_t descriptors, uint64_t mlock_kb, uint64_t cpus,
+                                uint64_t memlock_bytes) {
   const uint64_t by_descriptors = descriptors / 4;  // the others are for /proc, three a thread
   const uint64_t each = kRingBytes + kPage;
   // Of what all of the user's events may lock, a half.
-  const uint64_t locked = std::min<uint64_t>(mlock_kb, uint64_t{1} << 30) * 1024 * std::clamp<uint64_t>(cpus, 1, 8192);
+  const uint64_t locked =
+      std::min<uint64_t>(mlock_kb, uint64_t{1} << 30) * 1024 * std::clamp<uint64_t>(cpus, 1, 8192);
   const uint64_t by_memory = (locked + std::min<uint64_t>(memlock_bytes, uint64_t{1} << 40)) / 2 / each;
   return std::min<uint64_t>({by_descriptors, by_memory, kMostEvents});
 }
 
 PerfCapture::PerfCapture(Nanoseconds interval, uint64_t seed)
-    : shape_(perf::native_shape(kMachine)), interval_(std::max<Nanoseconds>(interval, 20'000)), random_(seed | 1) {
+    : shape_(perf::native_shape(kMachine)),
+      interval_(std::max<Nanoseconds>(interval, 20'000)),
+      random_(seed | 1) {
   rlimit files{}, memory{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   ::getrlimit(RLIMIT_MEMLOCK, &memory);
@@ -108,11 +113,13 @@ bool PerfCapture::open(pid_t tid, bool& refused) {
   attr.exclude_hv = 1;
   attr.exclude_kernel = !with_kernel_;
   Event event;
-  event.file = Descriptor(static_cast<int>(::syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+  event.file =
+      Descriptor(static_cast<int>(::syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
   if (!event.file && (errno == EACCES || errno == EPERM) && with_kernel_) {
     with_kernel_ = false;
     attr.exclude_kernel = 1;
-    event.file = Descriptor(static_cast<int>(::syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+    event.file = Descriptor(
+        static_cast<int>(::syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
   }
   if (!event.file) {
     // Out of descriptors is no refusal; a thread that is gone neither.
@@ -140,7 +147,8 @@ void PerfCapture::drain(Event& event) {
   const uint64_t head = std::atomic_ref(page.data_head).load(std::memory_order_acquire);
   const uint64_t tail = page.data_tail;
   if (head == tail) return;
-  perf::RingReader reader(std::span(static_cast<const std::byte*>(event.ring) + kPage, kRingBytes), tail, head);
+  perf::RingReader reader(std::span(static_cast<const std::byte*>(event.ring) + kPage, kRingBytes), tail,
+                          head);
   for (auto bytes = reader.next(); !bytes.empty(); bytes = reader.next()) {
     const perf::Record record = perf::parse_record(bytes, shape_);
     event.state.take(record);

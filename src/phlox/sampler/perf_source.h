@@ -1,8 +1,9 @@
-// Holds a running thread by a CPU-clock event of its own: the event's interrupt takes its registers and wakes us on its CPU,
-// where we pre-empt it, so that it stands where it was sampled. The ring tells, in order: a sample, then "switched out, pre-empted",
-// then nothing. Whether it ran after that the caller proves by its schedule count. Nothing is stopped and no right beyond
-// that to look at one's own processes is needed (kernel.perf_event_paranoid <= 2).
-// A thread is given an event when it is first seen running, and loses it when it has not run for a while.
+// Holds a running thread by a CPU-clock event of its own: the event's interrupt takes its registers and wakes
+// us on its CPU, where we pre-empt it, so that it stands where it was sampled. The ring tells, in order: a
+// sample, then "switched out, pre-empted", then nothing. Whether it ran after that the caller proves by its
+// schedule count. Nothing is stopped and no right beyond that to look at one's own processes is needed
+// (kernel.perf_event_paranoid <= 2). A thread is given an event when it is first seen running, and loses it
+// when it has not run for a while.
 #pragma once
 
 #include <sys/types.h>
@@ -49,14 +50,15 @@ class PerfCapture : public NativeCapture {
   void let_go() override {}
   bool needs_proof() const override { return true; }
 
-  // Sleeps until a thread was sampled or the time has come. False: there is no event to wait for; nothing was done.
+  // Sleeps until a thread was sampled or the time has come. False: there is no event to wait for; nothing was
+  // done.
   bool wait(Nanoseconds until);
   void set_interval(Nanoseconds interval) { interval_ = interval; }
   size_t events() const { return events_.size(); }
 
-  // How many events there may be at once, out of the descriptors that are left and the memory that may be locked: an event
-  // takes one descriptor and kRingBytes + a page. The kernel counts locked memory per user and CPU first
-  // (kernel.perf_event_mlock_kb, default 516), then against RLIMIT_MEMLOCK.
+  // How many events there may be at once, out of the descriptors that are left and the memory that may be
+  // locked: an event takes one descriptor and kRingBytes + a page. The kernel counts locked memory per user
+  // and CPU first (kernel.perf_event_mlock_kb, default 516), then against RLIMIT_MEMLOCK.
   static size_t most_events(uint64_t descriptors, uint64_t mlock_kb, uint64_t cpus, uint64_t memlock_bytes);
   static constexpr size_t kRingBytes = 8192;
 

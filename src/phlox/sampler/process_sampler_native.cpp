@@ -19,8 +19,9 @@ constexpr size_t kMostEvaluations = 65536;
 
 }  // namespace
 
-// Called for each frame, root first, before its place: where evaluations begin. 3.12 and later say it by the entry frame,
-// which is the anchor; 3.11 by the first Python frame of an evaluation; before, every frame is an evaluation of its own.
+// Called for each frame, root first, before its place: where evaluations begin. 3.12 and later say it by the
+// entry frame, which is the anchor; 3.11 by the first Python frame of an evaluation; before, every frame is
+// an evaluation of its own.
 void ProcessSampler::note_start(const python::RawFrame& frame, size_t raw) {
   const bool entry_frames = layout_.traits.owner.entry != 255 && layout_.frame.owner.present();
   const auto place = static_cast<uint32_t>(places_.size());
@@ -31,8 +32,8 @@ void ProcessSampler::note_start(const python::RawFrame& frame, size_t raw) {
   }
 }
 
-// 3.10 and 3.11: the anchors are the CFrames, one an evaluation, chained from the innermost to the one in the thread state. The
-// innermost may be there before its frame is, so they are counted from the root.
+// 3.10 and 3.11: the anchors are the CFrames, one an evaluation, chained from the innermost to the one in the
+// thread state. The innermost may be there before its frame is, so they are counted from the root.
 void ProcessSampler::find_anchors(const std::byte* thread, size_t frames) {
   const bool entry_frames = layout_.traits.owner.entry != 255 && layout_.frame.owner.present();
   if (entry_frames || !layout_.thread.cframe.present() || !layout_.cframe.previous.present()) return;
@@ -113,8 +114,7 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
       source->let_go();
       return false;
     }
-    const bool copied =
-        native.copy().take(memory_, registers, native.name_of(source), slot.stack_end);
+    const bool copied = native.copy().take(memory_, registers, native.name_of(source), slot.stack_end);
     const Reading reading = read_stack(slot);
     if (!sleeps) slot.last_cpu = cpu_of(slot);
     const auto after = slot.probe->schedstat();
@@ -162,7 +162,8 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
 void ProcessSampler::look_at_native_threads(Nanoseconds now) {
   const NativeThreads::Numbers before = native_threads_->numbers();
   native_threads_->turn(now, now + config_.longest_turn, [this](pid_t tid) {
-    return std::any_of(slots_.begin(), slots_.end(), [tid](const auto& slot) { return slot->probe->tid() == tid; });
+    return std::any_of(slots_.begin(), slots_.end(),
+                       [tid](const auto& slot) { return slot->probe->tid() == tid; });
   });
   const NativeThreads::Numbers& numbers = native_threads_->numbers();
   counts_.samples += numbers.samples - before.samples;
@@ -176,12 +177,16 @@ void ProcessSampler::look_at_native_threads(Nanoseconds now) {
   }
 }
 
-bool ProcessSampler::wait_for_event(Nanoseconds interval) { return native_ && native_->wait(interval); }
+bool ProcessSampler::wait_for_event(Nanoseconds interval) {
+  return native_ && native_->wait(interval);
+}
 
 std::optional<NativeSource> ProcessSampler::native_source() const {
   return native_ ? std::optional(native_->in_use()) : std::nullopt;
 }
 
-size_t ProcessSampler::native_threads() const { return native_threads_ ? native_threads_->size() : 0; }
+size_t ProcessSampler::native_threads() const {
+  return native_threads_ ? native_threads_->size() : 0;
+}
 
 }  // namespace phlox::sampler

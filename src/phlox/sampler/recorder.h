@@ -27,10 +27,10 @@ struct Options {
   std::optional<Nanoseconds> duration;         // none: until stopped or the target ends
   std::optional<double> max_overhead_percent;  // of one CPU, taken from the target; none: no budget
   Way way = Way::automatic;
-  bool isolated_cpus = false;  // may run on isolated and nohz_full CPUs too
-  bool launched = false;       // the program was started for us: wait for its interpreter to come up
-  std::string command_line;    // of phlox, for meta
-  std::string command;         // of the target, for meta
+  bool isolated_cpus = false;          // may run on isolated and nohz_full CPUs too
+  bool launched = false;               // the program was started for us: wait for its interpreter to come up
+  std::string command_line;            // of phlox, for meta
+  std::string command;                 // of the target, for meta
   std::optional<NativeSource> native;  // native frames too; what holds running threads for it
   std::string unwind_cache;            // folder of unwind tables; empty: none
 };

@@ -17,7 +17,8 @@ class Ring {
   explicit Ring(size_t capacity) : capacity_(capacity), bytes_(new std::byte[capacity]) {}
 
   // A record is the concatenation of its parts; false when there is no room.
-  bool push(std::span<const std::byte> head, std::span<const std::byte> body, std::span<const std::byte> tail = {}) {
+  bool push(std::span<const std::byte> head, std::span<const std::byte> body,
+            std::span<const std::byte> tail = {}) {
     const size_t size = align(sizeof(uint64_t) + head.size() + body.size() + tail.size());
     const uint64_t written = written_.load(std::memory_order_relaxed);
     if (size > capacity_ - (written - read_.load(std::memory_order_acquire))) return false;

@@ -36,8 +36,10 @@ std::string describe_python_way(const SamplerThread::Numbers& numbers) {
       text += numbers.schedstat_off ? "; unproved: no schedstat)" : ")";
       return text;
     }
-    case Stillness::stop: return "ptrace stop";
-    case Stillness::hands_off: return "hands off (unproved)";
+    case Stillness::stop:
+      return "ptrace stop";
+    case Stillness::hands_off:
+      return "hands off (unproved)";
   }
   return "";
 }
@@ -169,9 +171,12 @@ std::string describe_way(const SamplerThread::Numbers& numbers) {
   const std::string way = describe_python_way(numbers);
   if (!numbers.native) return way;
   switch (*numbers.native) {
-    case NativeSource::ptrace: return "ptrace stop of running threads, with native frames";
-    case NativeSource::perf: return way + ", native frames by perf events";
-    default: return way + ", native frames of blocked threads only";
+    case NativeSource::ptrace:
+      return "ptrace stop of running threads, with native frames";
+    case NativeSource::perf:
+      return way + ", native frames by perf events";
+    default:
+      return way + ", native frames of blocked threads only";
   }
 }
 

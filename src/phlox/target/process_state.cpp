@@ -281,9 +281,9 @@ Result<void> check_recordable(const ProcessState& state) {
 std::vector<std::string> remarks_on(const ProcessState& state) {
   std::vector<std::string> remarks;
   if (state.stopped()) {
-    remarks.push_back(fmt::format(
-        "process {} is stopped (state T) and read as it stands; to let it run on: kill -CONT {}",
-        state.pid, state.pid));
+    remarks.push_back(
+        fmt::format("process {} is stopped (state T) and read as it stands; to let it run on: kill -CONT {}",
+                    state.pid, state.pid));
   }
   if (state.traced()) {
     remarks.push_back(fmt::format(

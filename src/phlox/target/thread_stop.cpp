@@ -20,8 +20,8 @@ ThreadStop::ThreadStop(pid_t pid, pid_t tid) : tid_(tid) {
     ::ptrace(PTRACE_DETACH, tid, nullptr, nullptr);
     return;
   }
-  // WNOWAIT: the end of a program that we started must stay to be reaped by its parent, another thread of ours. A stop
-  // that is not taken over goes away with the detach.
+  // WNOWAIT: the end of a program that we started must stay to be reaped by its parent, another thread of
+  // ours. A stop that is not taken over goes away with the detach.
   siginfo_t info{};
   int waited = -1;
   do {
@@ -32,8 +32,8 @@ ThreadStop::ThreadStop(pid_t pid, pid_t tid) : tid_(tid) {
     if (waited == 0 && tid != pid) ::waitpid(tid, nullptr, __WALL);
     return;
   }
-  // si_status holds the stop's whole code (kernel/exit.c, wait_task_stopped): a signal, and PTRACE_EVENT_STOP above it when
-  // it was us (or a stop by job control, which detaching leaves in force).
+  // si_status holds the stop's whole code (kernel/exit.c, wait_task_stopped): a signal, and PTRACE_EVENT_STOP
+  // above it when it was us (or a stop by job control, which detaching leaves in force).
   if (info.si_status >> 8 != PTRACE_EVENT_STOP) {
     ::ptrace(PTRACE_DETACH, tid, nullptr, static_cast<uintptr_t>(info.si_status & 0x7f));
     state_ = State::signalled;

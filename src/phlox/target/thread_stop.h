@@ -1,7 +1,8 @@
-// One thread of a target, standing still for some microseconds: seized, interrupted, let go. It is traced only as long
-// as the object lives, so that between two looks signals reach it as ever, a debugger may attach, and nothing can be
-// left stopped: the kernel lets go of it when we die. One CPU thread makes and destroys it (ptrace is bound to it).
-// Never used on a thread that is blocked in a system call: an interrupt makes epoll_wait return EINTR.
+// One thread of a target, standing still for some microseconds: seized, interrupted, let go. It is traced
+// only as long as the object lives, so that between two looks signals reach it as ever, a debugger may
+// attach, and nothing can be left stopped: the kernel lets go of it when we die. One CPU thread makes and
+// destroys it (ptrace is bound to it). Never used on a thread that is blocked in a system call: an interrupt
+// makes epoll_wait return EINTR.
 #pragma once
 
 #include <sys/types.h>
@@ -23,8 +24,8 @@ class ThreadStop {
  public:
   enum class State : uint8_t {
     stopped,
-    gone,     // it ended, or was never there
-    refused,  // no right, or somebody else traces it: it will be so next time too
+    gone,       // it ended, or was never there
+    refused,    // no right, or somebody else traces it: it will be so next time too
     signalled,  // it was just taking a signal of its own, which it has got; another attempt will do
   };
 
