@@ -109,7 +109,7 @@ class ProcessSampler {
     size_t domain = 0;
     std::unique_ptr<target::ThreadProbe> probe;
     RemoteAddress rseq_cpu;
-    uint64_t stack_end = 0;  // of its C stack, as learnt; native halves only
+    uint64_t c_stack_end = 0;  // as learnt; native halves only
 
     target::SchedStat seen;   // at the last look
     target::SchedStat first;  // read before the memory of this turn

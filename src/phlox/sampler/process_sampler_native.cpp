@@ -114,7 +114,7 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
       source->let_go();
       return false;
     }
-    const bool copied = native.copy().take(memory_, registers, native.name_of(source), slot.stack_end);
+    const bool copied = native.copy().take(memory_, registers, native.name_of(source), slot.c_stack_end);
     const Reading reading = read_stack(slot);
     if (!sleeps) slot.last_cpu = cpu_of(slot);
     const auto after = slot.probe->schedstat();
