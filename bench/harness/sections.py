@@ -283,7 +283,7 @@ def cost(settings):
     for version in settings.versions:
         for user in settings.users:
             for rate in (100, 1000):
-                row = slow_down(settings, Phlox(settings.phlox), version, user, "hard.py", [50], rate, pairs, on=1.2, off=0.8)
+                row = slow_down(settings, Phlox(settings.phlox), version, user, "hard.py", [50], rate, pairs, on=0.9, off=0.6)
                 settings.log("cost", row)
                 result["slow_down"].append(row)
     peers = settings.peers()
@@ -291,7 +291,7 @@ def cost(settings):
         for peer, versions in peers:
             for version in versions:
                 for rate in (100, 1000):
-                    row = slow_down(settings, peer, version, "root", "hard.py", [50], rate, settings.scaled(8, 2))
+                    row = slow_down(settings, peer, version, "root", "hard.py", [50], rate, settings.scaled(6, 2))
                     settings.log("cost", row)
                     result["slow_down"].append(row)
     if settings.with_peers and settings.versions:
@@ -367,7 +367,7 @@ def ten_minutes(settings):
 def speed(settings):
     result = {"speed": []}
     version = next(v for v in ("3.12", "3.13", "3.11") if v in settings.versions)
-    pairs = settings.scaled(8, 2)
+    pairs = settings.scaled(6, 2)
     for user in settings.users:
         for rate in (1000, 5000, 20000, 0):
             row = slow_down(settings, Phlox(settings.phlox), version, user, "hard.py", [50], rate, pairs)
