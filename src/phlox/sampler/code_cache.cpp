@@ -8,28 +8,41 @@ namespace phlox::sampler {
 
 namespace {
 // Looks after which a code object's pages may have left the snapshot's plan.
-constexpr uint64_t kForeseen = 8;
+constexpr uint64_t kForeseen = Snapshot::kForget / 2;
+// A code object that was proved so often stays: its bytes are foreseen, in place of being asked for anew.
+constexpr uint32_t kSettled = 16;
 }  // namespace
 
-void CodeCache::want(RemoteAddress code, Snapshot& snapshot) {
-  if (last_ != nullptr && last_address_ == code && last_->wanted_at == look_) return;
-  const auto found = entries_.find(code.value);
-  if (found == entries_.end() || found->second->number == 0 || found->second->wanted_at == look_) return;
-  Entry& entry = *found.value();
-  entry.wanted_at = look_;
-  last_ = &entry;
-  last_address_ = code;
-  // One small range with co_version proves a code object from 3.12 on: it is asked for as it is needed.
-  // Before, many small things lie strewn about, which pages foreseen bring cheaper.
-  const auto items = entry.identity.items();
-  if (items.size() > 1 && entry.proved_at + kForeseen > look_) return;
-  for (const auto& item : items) snapshot.want(item.address, item.size, items.size() == 1);
+CodeCache::Entry* CodeCache::want(RemoteAddress code, Snapshot& snapshot) {
+  if (last_ == nullptr || last_address_ != code) {
+    const auto found = entries_.find(code.value);
+    if (found == entries_.end()) return nullptr;
+    last_ = found.value().get();
+    last_address_ = code;
+  }
+  want(*last_, snapshot);
+  return last_;
 }
 
-const CodeCache::Entry* CodeCache::find(RemoteAddress code, Snapshot& snapshot) {
+void CodeCache::want(Entry& entry, Snapshot& snapshot) {
+  if (entry.number == 0) return;
+  // One small range with co_version proves a code object from 3.12 on: it is asked for as it is needed, until
+  // it turns out to stay. Before, many small things lie strewn about, which pages foreseen bring cheaper.
+  const auto items = entry.identity.items();
+  const bool in_use = entry.used_at + kForeseen > snapshot.look();
+  if (in_use && (items.size() > 1 || entry.streak > kSettled)) return;
+  const bool in_passing = items.size() == 1 && !(in_use && entry.streak == kSettled);
+  for (const auto& item : items) snapshot.want(item.address, item.size, in_passing);
+}
+
+const CodeCache::Entry* CodeCache::find(RemoteAddress code, Snapshot& snapshot, Entry* known) {
   if (last_ != nullptr && last_address_ == code && last_->proved_at == look_) return last_;
-  auto& entry = entries_[code.value];
-  if (entry == nullptr) entry = std::make_unique<Entry>();
+  Entry* entry = known;
+  if (entry == nullptr) {
+    auto& slot = entries_[code.value];
+    if (slot == nullptr) slot = std::make_unique<Entry>();
+    entry = slot.get();
+  }
   if (entry->proved_at != look_) {
     if (entry->number == 0 || !entry->identity.holds(snapshot)) {
       auto capture = std::make_unique<python::CodeCapture>();
@@ -50,10 +63,15 @@ const CodeCache::Entry* CodeCache::find(RemoteAddress code, Snapshot& snapshot) 
       }
       (void)capture.release();  // the consumer's
       entry->number = next_++;
+      entry->streak = 0;
     }
     entry->proved_at = look_;
+    if (entry->used_at != snapshot.look()) {
+      entry->streak = entry->used_at + kForeseen > snapshot.look() ? entry->streak + 1 : 1;
+      entry->used_at = snapshot.look();
+    }
   }
-  last_ = entry.get();
+  last_ = entry;
   last_address_ = code;
   return last_;
 }

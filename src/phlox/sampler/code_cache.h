@@ -23,7 +23,8 @@ class CodeCache {
   struct Entry {
     uint32_t number = 0;     // of the code object among all that were met, from 1
     uint64_t proved_at = 0;  // look
-    uint64_t wanted_at = 0;  // look
+    uint64_t used_at = 0;    // the snapshot's look in which it was proved last
+    uint32_t streak = 0;     // proofs since it was last out of use
     RemoteAddress first_instruction;
     python::CodeIdentity identity;
   };
@@ -34,10 +35,12 @@ class CodeCache {
   // A new look: everything must be proved again.
   void begin_look() { ++look_; }
 
-  // Tells the snapshot what find() will need of a code object that is known already.
-  void want(RemoteAddress code, Snapshot& snapshot);
+  // Tells the snapshot what find() will need of a code object that is known already. Gives its entry, for
+  // find(); nullptr: not known. Entries stay where they are.
+  Entry* want(RemoteAddress code, Snapshot& snapshot);
+  void want(Entry& entry, Snapshot& snapshot);
   // The entry for the code object at this address, proved in this look; nullptr when it cannot be read.
-  const Entry* find(RemoteAddress code, Snapshot& snapshot);
+  const Entry* find(RemoteAddress code, Snapshot& snapshot, Entry* known = nullptr);
 
   uint64_t resolved() const { return next_ - 1; }
 
@@ -47,7 +50,7 @@ class CodeCache {
   Ring& ring_;
   tsl::robin_map<uint64_t, std::unique_ptr<Entry>> entries_;
   RemoteAddress last_address_;  // neighbouring frames are often of one function
-  const Entry* last_ = nullptr;
+  Entry* last_ = nullptr;
   uint64_t look_ = 0;
   uint32_t next_ = 1;
 };

@@ -670,7 +670,7 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
     const RawFrame& frame = frames_[index];
     if (native_) note_start(frame, index);
     if (!frame.code) return true;
-    const CodeCache::Entry* entry = codes_.find(frame.code, snapshot_);
+    const CodeCache::Entry* entry = codes_.find(frame.code, snapshot_, entries_[index]);
     if (entry == nullptr) return false;
     Place place;
     place.code = entry->number;
@@ -683,10 +683,19 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
   };
   const bool deep = count > kKeepLeaf + kKeepRoot + 64;
   const size_t root_from = deep ? count - kKeepRoot : 0;  // frames_[count-1] is the root
+  entries_.assign(count, nullptr);
+  slot.codes.resize(count);
   for (size_t i = 0; i < count; ++i) {
-    if ((!deep && !root_missing) || i < kKeepLeaf || (deep && i >= root_from)) {
-      if (frames_[i].code) codes_.want(frames_[i].code, snapshot_);
+    if (!frames_[i].code || ((deep || root_missing) && i >= kKeepLeaf && (!deep || i < root_from))) continue;
+    // Most of a stack is what it was at the last look.
+    auto& [address, entry] = slot.codes[count - 1 - i];
+    if (entry != nullptr && address == frames_[i].code) {
+      codes_.want(*entry, snapshot_);
+    } else {
+      address = frames_[i].code;
+      entry = codes_.want(address, snapshot_);
     }
+    entries_[i] = entry;
   }
   snapshot_.fetch_wanted();
   bool known = true;

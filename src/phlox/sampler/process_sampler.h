@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "phlox/memory/remote_memory.h"
@@ -62,7 +63,8 @@ class ProcessSampler {
     // Between two looks, 0: there is one look only; and whether our class is of real time. For native frames.
     Nanoseconds interval = 0;
     bool real_time = false;
-    // A turn takes no longer than this from the CPU that it borrows; who was not looked at is first in the next one.
+    // A turn takes no longer than this from the CPU that it borrows; who was not looked at is first in the
+    // next one.
     Nanoseconds longest_turn = 200'000;
   };
 
@@ -124,10 +126,11 @@ class ProcessSampler {
     uint32_t idle_looks = 0;
     uint64_t next_tick = 0;
     Nanoseconds last_time = 0;
-    Nanoseconds cpu_carried = 0;  // used, and not yet charged to a stack
-    std::vector<Place> stack;     // root first, as last handed on
-    LookRecord more;              // looks like the last one handed on, held back
-    LookRecord state;             // states of the last one
+    Nanoseconds cpu_carried = 0;                                     // used, and not yet charged to a stack
+    std::vector<Place> stack;                                        // root first, as last handed on
+    std::vector<std::pair<RemoteAddress, CodeCache::Entry*>> codes;  // root first, of the stack last read
+    LookRecord more;   // looks like the last one handed on, held back
+    LookRecord state;  // states of the last one
   };
 
   // Threads that share one GIL; a free-threaded interpreter's have none.
@@ -215,7 +218,8 @@ class ProcessSampler {
     void operator()(void* memory) const { std::free(memory); }
   };
   std::unique_ptr<python::RawFrame[], Free> frames_;
-  std::vector<Place> places_;  // the stack being read, root first
+  std::vector<Place> places_;               // the stack being read, root first
+  std::vector<CodeCache::Entry*> entries_;  // of its frames, leaf first; none: not known before
   std::vector<Domain> domains_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::unordered_map<uint64_t, Slot*> by_tstate_;
