@@ -1,9 +1,10 @@
 """No stack that never was, no name of another moment, on every interpreter. Short runs; `make bench` does the long ones."""
+import pathlib
 import re
 
 import pytest
 
-from live_support import TARGETS, Target, since
+from live_support import TARGETS, Target, once_a_version, since
 
 RATE = ("-r", "2000", "--max-overhead", "off")
 
@@ -96,6 +97,16 @@ def test_threads_and_what_they_wait_for(python, record):
     elapsed = recording.tally("elapsed_ns")
     assert 0.85 * threads * elapsed < total <= 1.02 * threads * elapsed, "every thread's whole time is accounted for"
     assert any(cpu == 3 for _, cpu, _, _ in states), "somebody is blocked"
+
+
+@once_a_version
+def test_threads_have_the_kernel_s_ids_and_their_own_names(python, record, tmp_path):
+    # Before 3.11 a thread state does not hold the kernel's id; glibc's struct pthread does.
+    with Target(python, pathlib.Path(__file__).parent / "programs" / "thread_ids.py", tmp_path / "ids") as target:
+        recording = record(target.pid, 0.5, "-r", "200", "--max-overhead", "off")
+    said = {tuple(line.split()) for line in (tmp_path / "ids").read_text().splitlines()}
+    assert len(said) == 4
+    assert {(name, str(tid)) for name, tid in recording.query("SELECT name, tid FROM thread")} == said
 
 
 DEEP = """
