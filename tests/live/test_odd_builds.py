@@ -217,8 +217,12 @@ def test_two_libpythons_in_one_process(record, tmp_path, up):
         shutil.copy2(system_libpython(), tmp_path / name)
     with Program(program, tmp_path / "libpython-a.so", tmp_path / "libpython-b.so", up, BUILTINS_ONLY % str(TARGETS)) as running:
         recording = records_truly(record, running)
+        dumped = subprocess.run([PHLOX, "dump", "-p", str(running.pid)], capture_output=True, text=True, timeout=60)
     if len(up) == 1:
         assert f"libpython-{up}.so" in found_by(recording)
+    # Where both are up one is read, and the other not passed over in silence.
+    assert dumped.returncode == 0, dumped.stderr
+    assert ("a second Python" in dumped.stderr) == (up == "ab"), dumped.stderr
 
 
 # ---- refused, by name ------------------------------------------------------------------------------------------

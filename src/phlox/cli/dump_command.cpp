@@ -49,6 +49,7 @@ Result<void> run(const DumpArguments& arguments, Talk& talk) {
     choices.all_frames = arguments.all_frames;
     profile::show_native_frames(look, choices);
   }
+  if (!instant->warning.empty()) talk.warn(instant->warning);
   report::Dump dump;
   dump.python = instant->description;
   for (const sampler::FrameLocals& frame : instant->locals) {

@@ -527,6 +527,21 @@ Error not_python(const ProcessView& view, const std::string& executable, const O
   return error;
 }
 
+// Two libpythons may be up in one process: one is read, and the other is not passed over in silence. Only
+// files that are called so are looked at: any other would cost every attach what almost none needs.
+void warn_of_another(const ProcessView& view, const Module& chosen, const std::vector<const Module*>& all,
+                     Interpreter& found) {
+  for (const Module* module : all) {
+    if (module == &chosen || !base_name(module->path).starts_with("libpython")) continue;
+    const Outcome other = examine(view, *module, true, nullptr);
+    if (!other.found || other.found->interpreters_head == found.interpreters_head) continue;
+    if (!found.warning.empty()) found.warning += "; ";
+    found.warning += fmt::format("a second Python, {}, is up in this process, in {}: it is not read",
+                                 other.found->version, base_name(module->path));
+    return;
+  }
+}
+
 }  // namespace
 
 Verdict validate(const Interpreter& candidate, memory::RemoteMemory& memory, std::string& reason) {
@@ -624,7 +639,10 @@ Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attemp
       continue;
     if (rank(*module) == 3 && (not_up || !unsupported.empty())) break;
     Outcome outcome = examine(view, *module, rank(*module) < 3, attempts);
-    if (outcome.found) return std::move(*outcome.found);
+    if (outcome.found) {
+      warn_of_another(view, *module, order, *outcome.found);
+      return std::move(*outcome.found);
+    }
     not_up = not_up || outcome.not_up;
     any_python = any_python || outcome.python;
     if (unsupported.empty()) unsupported = outcome.unsupported;

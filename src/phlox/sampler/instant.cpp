@@ -103,6 +103,7 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
   consumer.drain(ring);
   Instant instant;
   instant.description = program.description();
+  instant.warning = program.interpreter.warning;
   if (native) instant.modules = native->take_modules();
   for (auto& [thread, rows] : locals) {
     for (auto& frame : rows) instant.locals.push_back(std::move(frame));

@@ -33,6 +33,7 @@ struct FrameLocals {
 };
 
 struct Instant {
+  std::string warning;      // of the interpreter, e.g. a pre-release; empty: none
   std::string description;  // "CPython 3.12.1 (default), found by …"
   std::vector<FrameLocals> locals;
   std::vector<NativeModule> modules;  // that native frames name
