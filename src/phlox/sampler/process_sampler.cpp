@@ -715,7 +715,7 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
     reading.rejected = Rejected::unreadable;
     return reading;
   }
-  if (native_) find_anchors(thread, count);
+  if (native_) find_anchors(slot.tstate, thread, count);
   reading.whole = true;
   if (slot.wanders && !layout_.thread.cframe.present() && reading.quality == Quality::ok)
     reading.quality = Quality::unproved;

@@ -188,7 +188,7 @@ class ProcessSampler {
   bool read_stopped(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
   bool read_with_native(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
   void note_start(const python::RawFrame& frame, size_t raw);
-  void find_anchors(const std::byte* thread, size_t frames);
+  void find_anchors(RemoteAddress state, const std::byte* thread, size_t frames);
   void look_at_native_threads(Nanoseconds now);
   std::optional<RemoteAddress> unpublished_evaluation(const std::byte* thread,
                                                       const python::WalkResult& walk);

@@ -34,18 +34,22 @@ void ProcessSampler::note_start(const python::RawFrame& frame, size_t raw) {
 
 // 3.10 and 3.11: the anchors are the CFrames, one an evaluation, chained from the innermost to the one in the
 // thread state. The innermost may be there before its frame is, so they are counted from the root.
-void ProcessSampler::find_anchors(const std::byte* thread, size_t frames) {
+void ProcessSampler::find_anchors(RemoteAddress state, const std::byte* thread, size_t frames) {
   const bool entry_frames = layout_.traits.owner.entry != 255 && layout_.frame.owner.present();
   if (entry_frames || !layout_.thread.cframe.present() || !layout_.cframe.previous.present()) return;
   std::vector<uint64_t>& chain = anchors_;
   chain.clear();
   RemoteAddress at;
   std::memcpy(&at.value, thread + *layout_.thread.cframe, sizeof at.value);
-  while (at && is_plausible(at) && chain.size() < kMostEvaluations) {
+  // root_cframe, the last one, lies in the thread state; its `previous` is what lay there before (3.10, Python/pystate.c:
+  // new_threadstate() leaves it as malloc gave it).
+  while (at - state >= *layout_.thread.size) {
     RemoteAddress previous;
-    if (!snapshot_.load(at + *layout_.cframe.previous, previous.value)) return;
-    if (previous) chain.push_back(at.value);  // the last lies in the thread state, not on the stack
-    if (previous == at) return;
+    if (!is_plausible(at) || chain.size() == kMostEvaluations ||
+        !snapshot_.load(at + *layout_.cframe.previous, previous.value)) {
+      return;  // no anchors rather than wrong ones
+    }
+    chain.push_back(at.value);
     at = previous;
   }
   std::reverse(chain.begin(), chain.end());
