@@ -15,6 +15,10 @@ BUILD = pathlib.Path(os.environ.get("PHLOX_BUILD_DIR", ROOT / "build" / "dev"))
 PHLOX = os.environ.get("PHLOX_BIN", str(BUILD / "phlox"))
 LIMIT = 60  # seconds: a test that takes longer hangs
 
+# What was started in the background or by nohup ignores these, and so would every program that the tests start.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 def recordable():
     """A Python that phlox reads, of those that the tests know."""
