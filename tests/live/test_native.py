@@ -179,7 +179,7 @@ def test_numpy(record):
     modules = {pathlib.Path(path).name for path, in recording.query("SELECT path FROM module")}
     assert any(name.startswith("_multiarray_umath") for name in modules), modules
     assert whole(recording) > 0.9
-    assert share(stacks(recording), lambda frames: frames[:2] == ["<module>", "numpy_sort"]) > 0.9
+    assert share(stacks(recording), lambda frames: in_order(frames, ["<module>", "numpy_sort"])) > 0.9
 
 
 @since(3, 8)
@@ -189,7 +189,8 @@ def test_dump(python):
     assert done.returncode == 0, done.stderr
     thread, = json.loads(done.stdout)["threads"]
     names = [frame["function"] for frame in reversed(thread["frames"])]
-    assert names[:2] == ["<module>", "nested"]
+    # Beneath them lies the C library's start of main(), which has a name only where its debug information is installed.
+    assert in_order(names, ["<module>", "nested"])
     assert any(frame["kind"] == "native" for frame in thread["frames"])
 
 
