@@ -451,38 +451,39 @@ void ProcessSampler::drop_dead(Nanoseconds now) {
 // ---- the scene
 // -------------------------------------------------------------------------------------------------
 
-RemoteAddress ProcessSampler::holder(const Domain& domain) {
+size_t ProcessSampler::ranges_of(const Domain& domain, GilWords& words,
+                                 std::span<memory::Range> ranges) const {
+  size_t count = 0;
+  auto add = [&](RemoteAddress address, auto& into) {
+    ranges[count++] = {address, std::as_writable_bytes(std::span(&into, 1))};
+  };
   if (domain.gil && layout_.gil_state.last_holder.present()) {
-    int32_t locked = 0;
-    uint64_t last = 0;
-    if (!snapshot_.load(domain.gil + *layout_.gil_state.locked, locked) || locked <= 0) return {};
-    if (!snapshot_.load(domain.gil + *layout_.gil_state.last_holder, last)) return {};
-    return RemoteAddress(last);
+    add(domain.gil + *layout_.gil_state.locked, words.locked);
+    add(domain.gil + *layout_.gil_state.last_holder, words.last);
+  } else if (interpreter_.tstate_current) {
+    add(interpreter_.tstate_current, words.last);
   }
-  if (interpreter_.tstate_current) {
-    uint64_t current = 0;
-    if (snapshot_.load(interpreter_.tstate_current, current)) return RemoteAddress(current);
+  return count;
+}
+
+RemoteAddress ProcessSampler::holder(const Domain& domain) {
+  GilWords words;
+  std::array<memory::Range, GilWords::kRanges> ranges;
+  const size_t count = ranges_of(domain, words, ranges);
+  for (const memory::Range& range : std::span(ranges).first(count)) {
+    const std::byte* bytes = snapshot_.find(range.address, range.into.size());
+    if (bytes == nullptr) return {};
+    std::memcpy(range.into.data(), bytes, range.into.size());
   }
-  return {};
+  return words.holder();
 }
 
 // The same, asked of the target now.
 RemoteAddress ProcessSampler::holder_now(const Domain& domain) {
-  int32_t locked = 1;
-  uint64_t last = 0;
-  std::array<memory::Range, 2> ranges;
-  size_t count = 0;
-  if (domain.gil && layout_.gil_state.last_holder.present()) {
-    ranges[count++] = {domain.gil + *layout_.gil_state.locked, std::as_writable_bytes(std::span(&locked, 1))};
-    ranges[count++] = {domain.gil + *layout_.gil_state.last_holder,
-                       std::as_writable_bytes(std::span(&last, 1))};
-  } else if (interpreter_.tstate_current) {
-    ranges[count++] = {interpreter_.tstate_current, std::as_writable_bytes(std::span(&last, 1))};
-  } else {
-    return {};
-  }
-  const bool read = memory_.read(std::span(ranges).first(count)) == count;
-  return read && locked > 0 ? RemoteAddress(last) : RemoteAddress{};
+  GilWords words;
+  std::array<memory::Range, GilWords::kRanges> ranges;
+  const size_t count = ranges_of(domain, words, ranges);
+  return memory_.read(std::span(ranges).first(count)) == count ? words.holder() : RemoteAddress{};
 }
 
 bool ProcessSampler::scene_changed() {
@@ -499,40 +500,29 @@ bool ProcessSampler::scene_changed() {
 // move. False: cannot be told this way.
 bool ProcessSampler::scout(Domain& domain) {
   if (layout_.traits.free_threaded) return false;
-  struct Words {
-    int32_t locked = 1;
-    uint64_t holder = 0;
-    int32_t cpu[kScouted];
-  } words;
-  std::array<memory::Range, kScouted + 2> ranges;
+  GilWords words;
+  std::array<int32_t, kScouted> cpus;
   std::array<Slot*, kScouted> slots;
-  size_t count = 0;
-  auto add = [&](RemoteAddress address, auto& into) {
-    ranges[count++] = memory::Range{address, std::as_writable_bytes(std::span(&into, 1))};
-  };
-  if (domain.gil && layout_.gil_state.last_holder.present()) {
-    add(domain.gil + *layout_.gil_state.locked, words.locked);
-    add(domain.gil + *layout_.gil_state.last_holder, words.holder);
-  } else if (interpreter_.tstate_current) {
-    add(interpreter_.tstate_current, words.holder);
-  } else {
-    return false;
-  }
-  const size_t gil_words = count;
+  std::array<memory::Range, GilWords::kRanges + kScouted> ranges;
+  const size_t gil_words = ranges_of(domain, words, ranges);
+  if (gil_words == 0) return false;
+  size_t asked = 0;
   for (const auto& slot : slots_) {
-    if (count - gil_words == kScouted) break;
+    if (asked == kScouted) break;
     if (!slot->alive || !slot->rseq_cpu || slot->interpreter != domain.interpreter) continue;
-    slots[count - gil_words] = slot.get();
-    add(slot->rseq_cpu, words.cpu[count - gil_words]);
+    slots[asked] = slot.get();
+    ranges[gil_words + asked] = {slot->rseq_cpu, std::as_writable_bytes(std::span(&cpus[asked], 1))};
+    ++asked;
   }
-  const size_t got = memory_.read(std::span(ranges).first(count));
+  const size_t got = memory_.read(std::span(ranges).first(gil_words + asked));
   if (got < gil_words) return false;
   for (size_t i = 0; i < got - gil_words; ++i) {
-    if (words.cpu[i] < 0) continue;
-    slots[i]->last_cpu = words.cpu[i];
+    if (cpus[i] < 0) continue;
+    slots[i]->last_cpu = cpus[i];
     slots[i]->cpu_known_at = tick_;
   }
-  domain.runner = words.locked > 0 && words.holder != 0 ? find_slot(RemoteAddress(words.holder)) : nullptr;
+  const RemoteAddress holder = words.holder();
+  domain.runner = holder ? find_slot(holder) : nullptr;
   return true;
 }
 

@@ -85,8 +85,8 @@ class ProcessSampler {
   // What holds running threads for their native half; none: native frames are not asked for.
   std::optional<NativeSource> native_source() const;
   size_t native_threads() const;
-  // Sleeps until a perf event of a thread wakes us for its native half, or about an interval; false: there is none, wait
-  // in another way.
+  // Sleeps until a perf event of a thread wakes us for its native half, or about an interval; false: there is
+  // none, wait in another way.
   bool wait_for_event(Nanoseconds interval);
   Stillness stillness() const { return config_.stillness; }
   bool process_gone() const { return process_gone_; }
@@ -176,6 +176,15 @@ class ProcessSampler {
   Slot* find_slot(RemoteAddress tstate);
   void drop_dead(Nanoseconds now);
 
+  // The words that say who holds a GIL; where the layout has no GIL, the current thread state alone does.
+  struct GilWords {
+    static constexpr size_t kRanges = 2;
+    int32_t locked = 1;
+    uint64_t last = 0;
+    RemoteAddress holder() const { return locked > 0 ? RemoteAddress(last) : RemoteAddress{}; }
+  };
+  // Where they lie, each to be read into `words`; how many of `ranges`, 0: not known.
+  size_t ranges_of(const Domain& domain, GilWords& words, std::span<memory::Range> ranges) const;
   // The thread state that holds the domain's GIL; none: nobody does.
   RemoteAddress holder(const Domain& domain);
   RemoteAddress holder_now(const Domain& domain);

@@ -41,8 +41,8 @@ void ProcessSampler::find_anchors(RemoteAddress state, const std::byte* thread, 
   chain.clear();
   RemoteAddress at;
   std::memcpy(&at.value, thread + *layout_.thread.cframe, sizeof at.value);
-  // root_cframe, the last one, lies in the thread state; its `previous` is what lay there before (3.10, Python/pystate.c:
-  // new_threadstate() leaves it as malloc gave it).
+  // root_cframe, the last one, lies in the thread state; its `previous` is what lay there before (3.10,
+  // Python/pystate.c: new_threadstate() leaves it as malloc gave it).
   while (at - state >= *layout_.thread.size) {
     RemoteAddress previous;
     if (!is_plausible(at) || chain.size() == kMostEvaluations ||
