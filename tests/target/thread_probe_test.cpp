@@ -22,6 +22,12 @@ TEST(Schedstat, a_changed_run_time_alone_means_it_moved) {
   EXPECT_FALSE(unmoved(SchedStat{10, 1, 3}, SchedStat{10, 1, 4}));
 }
 
+TEST(Schedstat, a_thread_that_lives_and_was_never_scheduled_in_is_not_counted_at_all) {
+  EXPECT_TRUE(parse_schedstat("0 0 0\n")->off());
+  EXPECT_TRUE((SchedStat{20'000'000, 0, 0}.off()));  // the run time of stat, where there is no schedstat
+  EXPECT_FALSE((SchedStat{0, 5, 1}.off()));
+}
+
 TEST(Syscall, running_blocked_and_blocked_outside_a_call) {
   EXPECT_TRUE(parse_syscall("running\n")->running);
   const auto b = parse_syscall("202 0x7f01 0x189 0x0 0x0 0x0 0xffffffff 0x7ffd10 0x7f3b8b29e503\n");
@@ -42,6 +48,7 @@ TEST(ThreadStatText, a_name_with_parentheses_and_blanks_does_not_shift_the_field
   const auto s = parse_thread_stat(text);
   ASSERT_TRUE(s);
   EXPECT_EQ(s->state, 'S');
+  EXPECT_EQ(s->ticks, 14U + 15U);
   EXPECT_EQ(s->cpu, 17);
   EXPECT_FALSE(parse_thread_stat("4711 (python"));
 }

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cstdio>
 
+#include "phlox/base/clock.h"
+
 namespace phlox::target {
 namespace {
 
@@ -55,10 +57,16 @@ std::optional<ThreadStat> parse_thread_stat(std::string_view text) {
   ThreadStat stat;
   stat.state = text.front();
   text.remove_prefix(1);
-  constexpr int kFieldCpu = 39;
+  constexpr int kFieldUserTime = 14, kFieldKernelTime = 15, kFieldCpu = 39;
   for (int field = 4; field <= kFieldCpu; ++field) {
     while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    uint64_t time = 0;
     if (field == kFieldCpu) return take_number(text, stat.cpu) ? std::optional(stat) : std::nullopt;
+    if (field == kFieldUserTime || field == kFieldKernelTime) {
+      if (!take_number(text, time)) return {};
+      stat.ticks += time;
+      continue;
+    }
     const size_t blank = text.find(' ');
     if (blank == std::string_view::npos) return {};
     text.remove_prefix(blank);
@@ -81,8 +89,18 @@ std::optional<std::string_view> ThreadProbe::read(Descriptor& descriptor, const 
 }
 
 std::optional<SchedStat> ThreadProbe::schedstat() {
-  const auto text = read(schedstat_, "schedstat");
-  return text ? parse_schedstat(*text) : std::nullopt;
+  if (has_schedstat_) {
+    errno = 0;
+    const auto text = read(schedstat_, "schedstat");
+    if (!text && errno != ENOENT) return {};
+    const auto counted = text ? parse_schedstat(*text) : std::nullopt;
+    if (text && (!counted || !counted->off())) return counted;
+    has_schedstat_ = text.has_value();
+  }
+  // ENOENT is what a thread that is gone says too; then stat is as little there.
+  static const auto kTick = static_cast<uint64_t>(kSecond / ::sysconf(_SC_CLK_TCK));
+  const auto used = stat();
+  return used ? std::optional(SchedStat{used->ticks * kTick, 0, 0}) : std::nullopt;
 }
 
 std::optional<BlockedIn> ThreadProbe::blocked_in() {

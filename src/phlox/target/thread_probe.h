@@ -21,8 +21,8 @@ struct SchedStat {
   uint64_t run_ns = 0;
   uint64_t wait_ns = 0;
   uint64_t count = 0;
-  // Everything zero although the thread lives: the kernel was built without CONFIG_SCHED_INFO.
-  bool off() const { return run_ns == 0 && count == 0; }
+  // Not one time scheduled in although the thread lives: the kernel does not count (or it has never run yet).
+  bool off() const { return count == 0; }
   // Whether a thread that was off the CPU when `a` was read was never on it until `b` was.
   friend bool unmoved(const SchedStat& a, const SchedStat& b) {
     return a.run_ns == b.run_ns && a.count == b.count;
@@ -42,10 +42,11 @@ struct BlockedIn {
 };
 std::optional<BlockedIn> parse_syscall(std::string_view text);
 
-// Field 3 (state) and 39 (CPU last executed on) of /proc/PID/task/TID/stat; the name before them may hold
-// anything.
+// Fields 3 (state), 14 and 15 (time used, in clock ticks) and 39 (CPU last executed on) of
+// /proc/PID/task/TID/stat; the name before them may hold anything.
 struct ThreadStat {
   char state = '?';
+  uint64_t ticks = 0;  // in user and in kernel mode
   int cpu = -1;
 };
 std::optional<ThreadStat> parse_thread_stat(std::string_view text);
@@ -56,6 +57,8 @@ class ThreadProbe {
 
   pid_t tid() const { return tid_; }
   // Each gives nothing when the thread is gone (ESRCH) or the file may not be read.
+  // Where the kernel does not count (no such file, or zeros: fs/proc/base.c, CONFIG_SCHED_INFO and
+  // proc_pid_schedstat): off(), with the run time of stat, which moves in clock ticks.
   std::optional<SchedStat> schedstat();
   std::optional<BlockedIn> blocked_in();
   std::optional<ThreadStat> stat();
@@ -70,6 +73,7 @@ class ThreadProbe {
   pid_t tid_;
   Descriptor schedstat_, syscall_, stat_;
   bool syscall_readable_ = true;
+  bool has_schedstat_ = true;
   char buffer_[1024];
 };
 
