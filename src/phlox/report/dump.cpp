@@ -131,10 +131,15 @@ class Lines {
   std::map<std::string, std::optional<std::string>> files_;
 };
 
+std::string_view module_path(const Profile& look, const Frame& frame) {
+  if (!frame.module || frame.module->value == 0 || frame.module->value > look.modules().size()) return {};
+  return look.modules()[frame.module->value - 1].path;
+}
+
 // " in /usr/lib/libfoo.so", for a native frame without a source file.
 std::string module_words(const Profile& look, const Frame& frame) {
-  if (!frame.module || frame.module->value == 0 || frame.module->value > look.modules().size()) return {};
-  return " in " + plain(look.modules()[frame.module->value - 1].path);
+  const std::string_view path = module_path(look, frame);
+  return path.empty() ? std::string() : " in " + plain(path);
 }
 
 // By thread and depth.
@@ -229,6 +234,12 @@ std::string dump_json(const Profile& look, const Dump& dump) {
         json.text("file", frame->file);
         json.integer("first_line", frame->first_line);
         json.integer("line", frame->line);
+        if (frame->kind == FrameKind::native) {
+          json.text("module", module_path(look, *frame));
+          json.count("address", frame->address);
+          json.truth("inlined", frame->inlined_in.has_value());
+          json.text("found_by", frame->found_by);
+        }
         const auto found = python ? variables.find({id, depth++}) : variables.end();
         if (found == variables.end()) return;
         json.objects("variables", *found->second, [&](const DumpVariable& variable) {

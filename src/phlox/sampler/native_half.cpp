@@ -68,6 +68,17 @@ NativeCapture* NativeHalf::hold_running(pid_t tid, target::ThreadProbe& probe, N
   return nullptr;
 }
 
+NativeCapture* NativeHalf::hold_stopped(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) {
+  using Held = NativeCapture::Held;
+  if (asked_ != NativeSource::automatic && asked_ != NativeSource::ptrace) return nullptr;
+  const auto stat = probe.stat();
+  if (!stat || stat->state != 'T') return nullptr;
+  unwind::Registers all;
+  if (stop_.hold(tid, probe, all) != Held::yes) return nullptr;
+  registers = all;
+  return &stop_;
+}
+
 pid_t NativeHalf::take_longest_waiting() {
   const pid_t tid = longest_;
   longest_ = 0;

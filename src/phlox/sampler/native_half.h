@@ -28,6 +28,9 @@ class NativeHalf {
   // to let go of it by. later: not this turn; it waits on, and its time with it.
   NativeCapture* hold_running(pid_t tid, target::ThreadProbe& probe, Nanoseconds waiting,
                               unwind::Registers& registers, NativeCapture::Held& held);
+  // A thread that job control has stopped, blocked as its system call file has it. There are no registers but
+  // two in that file, and a stop takes nothing from it: no call is left to interrupt. nullptr: by the file.
+  NativeCapture* hold_stopped(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers);
   BlockedCapture& for_blocked() { return blocked_; }
   // What holds running threads; syscall: nothing does.
   NativeSource in_use() const { return in_use_; }

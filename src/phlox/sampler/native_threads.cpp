@@ -166,6 +166,10 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     }
     if (held == NativeCapture::Held::refused) break;
     if (held == NativeCapture::Held::running) continue;
+    const bool sleeps = source == &blocked;
+    if (sleeps && blocked.last().number < 0) {
+      if (NativeCapture* stopped = native_.hold_stopped(slot.tid, *slot.probe, registers)) source = stopped;
+    }
     native_.begin_look();
     const bool copied = native_.copy().take(memory_, registers, native_.name_of(source), slot.stack_end);
     const auto after = slot.probe->schedstat();
@@ -187,7 +191,6 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     if (!native_.proves(source) || (after->off() && source->needs_proof()))
       look.quality = profile::Quality::unproved;
     slot.cpu_carried += static_cast<Nanoseconds>(after->run_ns - slot.seen.run_ns);
-    const bool sleeps = source == &blocked;
     if (sleeps) {
       look.cpu_state = profile::CpuState::blocked;
       look.system_call = static_cast<int16_t>(blocked.last().number);

@@ -111,9 +111,12 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
     }
     if (held != NativeCapture::Held::yes) continue;
     const bool sleeps = source == &blocked;
+    if (sleeps && blocked.last().number < 0) {
+      if (NativeCapture* stopped = native.hold_stopped(tid, *slot.probe, registers)) source = stopped;
+    }
 
     native.begin_look();
-    if (!copied_before || !sleeps) snapshot_.capture();
+    if (!copied_before || source != &blocked) snapshot_.capture();
     if (holds && holder(domain) != slot.tstate) {
       source->let_go();
       return false;
