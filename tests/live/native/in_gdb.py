@@ -1,0 +1,77 @@
+"""Run by gdb (test_native_judge.py). Stops a process at moments of chance; at each, phlox dumps it, and then gdb says what it
+finds: its native frames by gdb's unwinder, the Python frames in them by CPython's own Tools/gdb/libpython.py where there is one.
+$JUDGE: {"pid", "dump": [command], "support": file or null, "moments", "to": file}."""
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+
+import gdb
+
+asked = json.loads(os.environ["JUDGE"])
+if asked["support"]:
+    gdb.execute("source " + asked["support"])  # defines Frame, here
+
+
+def stop(pid):
+    os.kill(pid, signal.SIGSTOP)
+    while True:
+        states = []
+        for task in os.listdir("/proc/%d/task" % pid):
+            with open("/proc/%d/task/%s/stat" % (pid, task)) as stat:
+                states.append(stat.read().rpartition(")")[2].split()[0])
+        if set(states) == {"T"}:
+            return
+        time.sleep(0.01)
+
+
+def python_frames(frame):
+    """[[function, file, line or None], ...] of the evaluation that this frame of the loop runs, innermost first; None: not to be had."""
+    if not asked["support"]:
+        return None
+    try:
+        wrapped = Frame(frame)  # noqa: F821
+        if not wrapped.is_evalframe():
+            return None
+        one, found = wrapped.get_pyop(), []
+        while one:
+            if one.is_optimized_out():
+                return None
+            if hasattr(one, "is_shim") and one.is_shim():
+                break
+            found.append([one.co_name.proxyval(set()), one.filename(), one.current_line_num()])
+            # Before 3.11 an evaluation is one frame; in 3.11 the outermost of one says so.
+            if not hasattr(one, "previous") or (hasattr(one, "is_entry") and one.is_entry()):
+                break
+            one = one.previous()
+        return found or None
+    except (gdb.error, RuntimeError, ValueError, AttributeError, TypeError, UnicodeDecodeError):
+        return None
+
+
+def frames():
+    """Innermost first. What gdb adds by call sites (inlined and tail-called functions) has no place on the stack."""
+    found, frame = [], gdb.newest_frame()
+    while frame is not None and frame.is_valid():
+        if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME) and frame.pc() != 0:
+            found.append({"pc": frame.pc(), "name": frame.name(), "signal": frame.type() == gdb.SIGTRAMP_FRAME, "python": python_frames(frame)})
+        frame = frame.older()
+    return found
+
+
+moments = []
+for _ in range(asked["moments"]):
+    time.sleep(random.random() * 0.02)
+    stop(asked["pid"])
+    dump = subprocess.run(asked["dump"], capture_output=True, text=True)
+    with open("/proc/%d/maps" % asked["pid"]) as maps:
+        moment = {"status": dump.returncode, "error": dump.stderr, "dump": dump.stdout, "maps": maps.read()}
+    gdb.execute("attach %d" % asked["pid"], to_string=True)
+    moment["gdb"] = frames()
+    gdb.execute("detach", to_string=True)
+    os.kill(asked["pid"], signal.SIGCONT)
+    moments.append(moment)
+with open(asked["to"], "w") as file:
+    json.dump(moments, file)
