@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """The benchmarks of issue "the spine": phlox beside its peers on the same targets, in the same run.
 
-    bench/run.py [SECTION...] [--quick] [--versions 3.12] [--users root,NAME] [--no-peers]
+    bench/run.py [SECTION...] [--quick] [--versions 3.12] [--users root,NAME] [--no-peers] [--store-as NAME]
 
 Sections: truth, cost, recorder, ten-minutes, speed, at-once (all by default). Each stores its numbers in build/bench/SECTION.json and
 docs/benchmarks.md is written from what is stored, so that sections can be measured one by one, on a quiet machine. --quick
-takes a minute or so a section and stores nothing. Ordinary users have to exist (useradd); root is needed to become them.
+takes a minute or so a section and stores nothing. What is measured with --store-as NAME stands beside the rest in the
+page, under that name: the other versions, and a free-threaded build, have their truth and cost so:
+    bench/run.py truth cost --versions 3.8,3.9,3.10,3.14,3.15,3.13t --no-peers --store-as 'other Pythons'
+Ordinary users have to exist (useradd); root is needed to become them.
 """
 import argparse
 import datetime
+import glob
 import json
 import os
 import platform
@@ -46,12 +50,14 @@ def main():
     parser.add_argument("--phlox", default=os.path.join(ROOT, "build", "release", "phlox"))
     parser.add_argument("--reading", default=os.path.join(ROOT, "build", "release", "bench", "reading"),
                         help="bench/reading, for the stopped reference (make bench-reading builds it)")
-    parser.add_argument("--pythons", nargs="*", help="3.12=/path/python3.12 ..., default pyenv's")
-    parser.add_argument("--versions", default="3.11,3.12,3.13")
+    parser.add_argument("--pythons", nargs="*", help="3.12=/path/python3.12 ..., default: pyenv's, then what tools/get-pythons.sh has listed")
+    parser.add_argument("--versions", default="3.11,3.12,3.13", help="such as 3.8,3.13t (default: %(default)s)")
     parser.add_argument("--users", default=None, help="default: root and phloxbench if it exists, or just you")
     parser.add_argument("--cache", default=os.environ.get("PHLOX_BENCH_CACHE", "/var/tmp/phlox-bench"))
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--part", type=float, default=1.0, metavar="SHARE", help="this share of the samples of section truth")
+    parser.add_argument("--store-as", default="", metavar="NAME", help="keep these results beside the others, not instead of them")
     parser.add_argument("--document-only", action="store_true", help="write docs/benchmarks.md from what is stored")
     options = parser.parse_args()
     unknown = set(options.sections) - set(SECTIONS)
@@ -65,7 +71,7 @@ def main():
         parser.error("no interpreter for %s (give --pythons or --versions)" % ", ".join(missing))
     users = options.users.split(",") if options.users else default_users()
     settings = Settings(os.path.abspath(options.phlox), os.path.abspath(options.reading), pythons, versions, users, options.cache, options.quick,
-                        not options.no_peers, brief)
+                        not options.no_peers, brief, options.part)
     if not options.document_only and not os.access(options.phlox, os.X_OK):
         parser.error("no phlox at %s: make build first" % options.phlox)
     store = os.path.join(ROOT, "build", "bench")
@@ -78,14 +84,15 @@ def main():
                 print("%s: the load is %.1f; slow-downs measured now are worth little" % (name, load), file=sys.stderr)
             stored = {"command": "bench/run.py " + " ".join(sys.argv[1:]), "machine": machine(), "load": "%.2f" % load,
                       "date": datetime.date.today().isoformat(), "data": SECTIONS[name](settings)}
-            with open(os.path.join(store, name + (".quick" if options.quick else "") + ".json"), "w") as file:
+            label = "@" + options.store_as.replace(" ", "-") if options.store_as else ""
+            with open(os.path.join(store, name + label + (".quick" if options.quick else "") + ".json"), "w") as file:
                 json.dump(stored, file, indent=1)
     if options.quick:
         return
     results = {}
-    for name in SECTIONS:
-        path = os.path.join(store, name + ".json")
-        if os.path.exists(path):
+    for path in sorted(glob.glob(os.path.join(store, "*.json"))):
+        name = os.path.basename(path)[:-len(".json")]
+        if name.partition("@")[0] in SECTIONS and not name.endswith(".quick"):
             with open(path) as file:
                 results[name] = json.load(file)
     with open(os.path.join(ROOT, "docs", "benchmarks.md"), "w") as file:

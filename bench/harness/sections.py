@@ -22,12 +22,16 @@ HARD = [("hard 50", "hard.py", [50]), ("hard 200", "hard.py", [200]), ("leaf", "
 class Settings:
     """What the command line chose."""
 
-    def __init__(self, phlox, reading, pythons, versions, users, cache, quick, with_peers, log):
+    def __init__(self, phlox, reading, pythons, versions, users, cache, quick, with_peers, log, part=1.0):
         self.phlox, self.reading, self.pythons, self.versions = phlox, reading, pythons, versions
         self.users, self.cache, self.quick, self.with_peers, self.log = users, cache, quick, with_peers, log
+        self.part = part
 
     def scaled(self, full, quick):
         return quick if self.quick else full
+
+    def samples(self, full, quick):
+        return quick if self.quick else max(quick, int(full * self.part))
 
     def peers(self):
         """(profiler, versions it is measured on), phlox apart."""
@@ -44,11 +48,11 @@ class Settings:
 
 def stopped_leaves(settings, pid, version, samples):
     """Leaf counts of the same process, stopped by ptrace for every look (bench/reading); None where that cannot be built."""
-    if not os.path.exists(settings.reading) or version not in ("3.11", "3.12", "3.13"):
-        return None
     import experiment as reading
-    command = [settings.reading, "--pid", str(pid), "--runtime", "%x" % reading.runtime_address(pid), "--minor",
-               version.split(".")[1], "--samples", str(samples), "--way", "ptrace", "--rate", "5000"]
+    if not os.path.exists(settings.reading) or version not in reading.LAYOUTS:
+        return None
+    command = [settings.reading, "--pid", str(pid), "--runtime", "%x" % reading.runtime_address(pid), "--python",
+               version, "--samples", str(samples), "--way", "ptrace", "--rate", "5000"]
     return reading.read_once(command, 600)["leaves"]
 
 
@@ -192,7 +196,7 @@ def ordinary_row(settings, version, user, rate, samples):
 def truth(settings):
     result = {"families": [], "fresh": [], "shares": [], "ordinary": []}
     # Of each of three targets: 300,000 a version at 5 kHz, a third of it at 1 kHz.
-    samples = {5000: settings.scaled(100000, 5000), 1000: settings.scaled(34000, 2000)}
+    samples = {5000: settings.samples(100000, 5000), 1000: settings.samples(34000, 2000)}
     for version in settings.versions:
         for user in settings.users:
             for label, script, args in HARD:
@@ -201,11 +205,11 @@ def truth(settings):
                     settings.log("truth", row)
                     result["families"].append(row)
             for kind in ("exec", "template"):
-                result["fresh"].append(fresh_row(settings, version, user, kind, 5000, settings.scaled(100000, 5000)))
+                result["fresh"].append(fresh_row(settings, version, user, kind, 5000, samples[5000]))
                 settings.log("truth", result["fresh"][-1])
             result["shares"].append(shares_row(settings, version, user, 1000, settings.scaled(5, 1), settings.scaled(20, 3)))
             settings.log("truth", result["shares"][-1])
-            result["ordinary"].append(ordinary_row(settings, version, user, 5000, settings.scaled(100000, 5000)))
+            result["ordinary"].append(ordinary_row(settings, version, user, 5000, samples[5000]))
             settings.log("truth", result["ordinary"][-1])
     peers = settings.peers()
     with Chroot(next((p.root for p, _ in peers if isinstance(p, Tachyon)), None)):

@@ -92,10 +92,14 @@ TABLES = {"truth": truth, "cost": cost, "recorder": recorder, "ten-minutes": ten
 def document(results):
     text = ["# Benchmarks", "", "Written by `make bench` (`bench/run.py`); each section can be measured alone (`make bench BENCH=truth`). Targets: "
             "`bench/targets`. `--max-overhead off` throughout. The user `root` may use real time; any other has no capability and `RLIMIT_RTPRIO` 0.", ""]
-    for name, render in TABLES.items():
-        if name not in results:
-            continue
+    # "truth", then "truth@other-Pythons", ...
+    for name in sorted(results, key=lambda name: (list(TABLES).index(name.partition("@")[0]), name)):
+        section, _, label = name.partition("@")
         stored = results[name]
-        text += [render(stored["data"]), "`%s`, %s, %s%s" % (stored["command"], stored["machine"], stored["date"],
+        page = TABLES[section](stored["data"])
+        if label:
+            head, rest = page.split("\n", 1)
+            page = "%s: %s\n%s" % (head, label.replace("-", " "), rest)
+        text += [page, "`%s`, %s, %s%s" % (stored["command"], stored["machine"], stored["date"],
                                                               ", load %s before" % stored["load"]), ""]
     return "\n".join(text).rstrip() + "\n"

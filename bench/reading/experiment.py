@@ -19,6 +19,8 @@ import subprocess
 import sys
 import time
 
+# What bench/reading/layout.h knows.
+LAYOUTS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.13t", "3.14", "3.15")
 HERE = os.path.dirname(os.path.abspath(__file__))
 TARGETS = os.path.join(os.path.dirname(HERE), "targets")
 
@@ -133,7 +135,7 @@ def run(case, reader, pythons, timeout=900):
         neighbours = start_neighbours(case)
         time.sleep(0.2)
         base = as_user(case.user) + [reader, "--pid", str(pid), "--runtime", "%x" % runtime_address(pid),
-                                     "--minor", case.python.split(".")[1]]
+                                     "--python", case.python]
         rounds = case.rounds if case.versus else 1
         own, stopped = [], []
         for _ in range(rounds):

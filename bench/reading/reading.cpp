@@ -1,5 +1,5 @@
 // The experiment behind docs/decisions/0001: reads the Python stack of the GIL's holder again and again, in
-// one of several ways, and says how many of the stacks were possible at all. Knows three builds of CPython
+// one of several ways, and says how many of the stacks were possible at all. Knows some builds of CPython
 // and the names that bench/targets use; it is no profiler. Never writes to its target. Prints one JSON
 // object. Started by bench/reading/experiment.py.
 #include <dirent.h>
@@ -217,7 +217,10 @@ class Reader {
     Thread thread;
     uint64_t native = 0;
     if (!pages_.load(state + layout_.thread_id, thread.pointer)) return nullptr;
-    if (!pages_.load(state + layout_.native_thread_id, native)) return nullptr;
+    // Before 3.11 a thread state does not hold it: the targets read there have one thread.
+    native = static_cast<uint64_t>(options_.pid);
+    if (layout_.native_thread_id != 0 && !pages_.load(state + layout_.native_thread_id, native))
+      return nullptr;
     thread.state = state;
     thread.tid = static_cast<pid_t>(native);
     char path[64];
@@ -251,6 +254,10 @@ class Reader {
   // from there leads to the current frame of the _PyCFrame before; else that one is where the thread is.
   End walk_chain(const Thread& thread, Stack& stack) {
     uint64_t frame = 0, cframe = 0;
+    if (layout_.minor < 11) {
+      if (!pages_.load(thread.state + layout_.thread_frame, frame)) return End::unreadable;
+      return walk_objects(frame, stack);
+    }
     if (layout_.minor >= 13) {
       if (!pages_.load(thread.state + layout_.thread_current_frame, frame)) return End::unreadable;
       return walk_from(frame, stack);
@@ -271,20 +278,37 @@ class Reader {
     return walk_from(outer, stack);
   }
 
+  static constexpr size_t kMaxFrames = 25000;
+
+  // Until 3.10 a chain of frame objects, which ends where there is none before.
+  End walk_objects(uint64_t frame, Stack& stack) {
+    stack.top = frame;
+    while (frame != 0 && stack.codes.size() < kMaxFrames) {
+      const unsigned char* bytes = pages_.find(frame, layout_.frame_size);
+      if (bytes == nullptr) return End::unreadable;
+      uint64_t code = 0;
+      std::memcpy(&code, bytes + layout_.frame_code, sizeof(code));
+      std::memcpy(&frame, bytes + layout_.frame_previous, sizeof(frame));
+      stack.codes.push_back(code);
+    }
+    return frame == 0 ? End::base : End::broken;
+  }
+
   End walk_from(uint64_t frame, Stack& stack) {
-    constexpr size_t kMaxFrames = 25000;
     stack.top = frame;
     stack.entered = false;
     if (frame == 0) return End::base;
     for (size_t count = 0; count < kMaxFrames; ++count) {
-      const unsigned char* bytes = pages_.find(frame, 72);
+      const unsigned char* bytes = pages_.find(frame, layout_.frame_size);
       if (bytes == nullptr) return End::unreadable;
       uint64_t code = 0, previous = 0;
       std::memcpy(&code, bytes + layout_.frame_code, sizeof(code));
       std::memcpy(&previous, bytes + layout_.frame_previous, sizeof(previous));
       stack.owner = bytes[layout_.frame_owner];
-      if (stack.owner > 3) return End::broken;
-      const bool entry = layout_.minor >= 12 ? stack.owner == 3 : bytes[layout_.frame_is_entry] != 0;
+      if (stack.owner > (layout_.minor >= 14 ? 4 : 3)) return End::broken;
+      const bool entry = layout_.minor >= 12 ? stack.owner >= 3 : bytes[layout_.frame_is_entry] != 0;
+      // 3.14+: f_executable is a _PyStackRef, tagged in its lowest bits.
+      if (layout_.minor >= 14) code &= ~uint64_t{3};
       // From 3.12 on an entry frame has no code of its own.
       if (layout_.minor < 12 || !entry) stack.codes.push_back(code);
       if (entry && !stack.entered) {
@@ -726,9 +750,9 @@ Options parse(int count, char** words) {
       options.pid = std::atoi(value.c_str());
     else if (key == "--runtime")
       options.runtime = std::strtoull(value.c_str(), nullptr, 16);
-    else if (key == "--minor") {
+    else if (key == "--python") {
       for (const Layout& l : kLayouts)
-        if (l.minor == std::atoi(value.c_str())) options.layout = &l;
+        if (value == l.name) options.layout = &l;
     } else if (key == "--rate")
       options.rate = std::atof(value.c_str());
     else if (key == "--samples")
@@ -763,9 +787,9 @@ Options parse(int count, char** words) {
       choose(key, {});
   }
   if (options.pid == 0 || options.runtime == 0 || options.layout == nullptr) {
-    std::fprintf(
-        stderr,
-        "usage: reading --pid PID --runtime HEX --minor 11|12|13 [--way same-cpu|ptrace|other-cpu] ...\n");
+    std::fprintf(stderr,
+                 "usage: reading --pid PID --runtime HEX --python 3.8|...|3.15|3.13t "
+                 "[--way same-cpu|ptrace|other-cpu] ...\n");
     std::exit(2);
   }
   return options;

@@ -4,7 +4,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "bench"))
 
-from harness import possible, statistics  # noqa: E402
+from harness import possible, statistics, tables, target  # noqa: E402
 
 
 def test_whole_stacks_of_one_family_are_possible():
@@ -46,3 +46,19 @@ def test_bootstrap_holds_the_mean():
 
 def test_nothing_seen_is_bounded_not_zero():
     assert 0 < statistics.upper_bound_of_none(300000) < 1.1e-5
+
+
+def test_the_interpreters_of_a_list_are_known_by_version_and_build(tmp_path, monkeypatch):
+    lines = [("sid-3.14", "/sid", "sid", "3.14.10", "-"), ("standalone-3.14.6", "/standalone", "standalone", "3.14.6", "-"),
+             ("3.13t", "/free", "3.13t", "3.13.5", "t"), ("debian-3.9-dbg", "/debug", "debian", "3.9.2", "d")]
+    (tmp_path / "pythons.list").write_text("".join("\t".join(line) + "\n" for line in lines))
+    monkeypatch.setenv("PHLOX_PYTHONS", str(tmp_path / "pythons.list"))
+    monkeypatch.setenv("HOME", str(tmp_path))  # no pyenv here
+    assert target.find_pythons(None) == {"3.14": "/standalone", "3.13t": "/free"}
+    assert target.find_pythons(["3.12=/mine"]) == {"3.12": "/mine"}
+
+
+def test_what_is_stored_under_a_name_stands_beside_the_rest():
+    stored = {"command": "c", "machine": "m", "date": "d", "load": "0", "data": {"slow_down": []}}
+    page = tables.document({"cost@other-Pythons": stored, "cost": stored})
+    assert page.index("## Cost to the target\n") < page.index("## Cost to the target: other Pythons\n")
