@@ -2,24 +2,20 @@
 says of itself, its cost by the recording's own figures. The run writes the page into the build directory; `make pythons-doc`
 brings it to docs/."""
 import collections
-import json
 import os
-import pathlib
 import re
 
 import pytest
 
 import families
+from lines import LINES, lines_of, reported_lines
 from live_support import BUILD, INTERPRETERS, ROOT, TARGETS, Target
 
 # The page is written from longer runs (make pythons-doc).
 SECONDS = float(os.environ.get("PHLOX_MATRIX_SECONDS", 0.7))
 PAGE = ROOT / "docs" / "pythons.md"
-PROGRAM = pathlib.Path(__file__).parent / "programs" / "lines.py"
 TABLE = (ROOT / "src" / "phlox" / "python" / "layout_table.cpp").read_text()
 LAYOUTS = re.findall(r'\.name = "([^"]+)"', TABLE)
-# What a look is worth: whole, or cut in the middle (profile/model.h).
-STANDS = (0, 1)
 
 Row = collections.namedtuple("Row", "found_by looks impossible accepted cost lines lines_right")
 
@@ -46,26 +42,6 @@ def rows():
         (BUILD / "pythons.md").write_text(page(found))
 
 
-def lines_of(recording, reported):
-    """(looks in which spot() was called, looks whose every line is one that the program has reported)."""
-    looks, right, wrong = 0, 0, []
-    for stack, count, quality in recording.query("SELECT s.stack, s.samples, state.quality FROM sample s JOIN state ON state.id = s.state "
-                                                 "WHERE s.stack IS NOT NULL"):
-        if quality not in STANDS:
-            continue
-        frames = recording.stack(stack)[::-1]
-        at = [i for i, frame in enumerate(frames) if frame[1] == "spot" and frame[3].endswith("lines.py")]
-        if not at:
-            continue
-        seen = tuple((function, file, first, line) for _, function, _, file, first, line in frames[at[0] + 1:])
-        looks += count
-        if seen in reported:
-            right += count
-        else:
-            wrong.append(seen)
-    return looks, right, wrong
-
-
 def test_stacks_and_lines_are_right(python, record, rows, tmp_path):
     with Target(python, TARGETS / "hard.py", 60, 50) as target:
         stacks = record(target.pid, SECONDS, "-r", "1000", "--max-overhead", "off")
@@ -73,9 +49,9 @@ def test_stacks_and_lines_are_right(python, record, rows, tmp_path):
     samples = stacks.tally("samples")
     rejected = sum(stacks.tally(f"rejected_{why}") for why in ("moved", "unreadable", "broken", "budget"))
 
-    with Target(python, PROGRAM, tmp_path / "lines.json") as target:
+    with Target(python, LINES, tmp_path / "lines.json") as target:
         lines = record(target.pid, SECONDS, "-r", "1000", "--max-overhead", "off")
-    reported = {tuple(tuple(frame) for frame in stack) for stack in json.loads((tmp_path / "lines.json").read_text())}
+    reported = reported_lines(tmp_path / "lines.json")
     spots, right, wrong = lines_of(lines, reported)
 
     found_by, = stacks.query("SELECT found_by FROM process")[0]

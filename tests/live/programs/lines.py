@@ -6,8 +6,10 @@
 
 A stack is [[function, file, first line, line], ...], the caller of spot() first. Python 2.7 to 3.15.
 """
+import functools
 import json
 import os
+import re
 import sys
 import time
 
@@ -35,7 +37,7 @@ def piece(name, text):
         code = compile(text, name, "exec")
     except SyntaxError:  # of a later version
         return
-    names = {"spot": spot, "__name__": name}
+    names = {"spot": spot, "__name__": name, "functools": functools, "re": re}
     exec(code, names)
     PIECES.append(names["run"])
 
@@ -284,6 +286,189 @@ def run():
             else 3, n
             .anything)
 """)
+piece("asynchronous comprehensions.py", """
+async def ticks():
+    for x in [
+        spot(),
+        2]:
+        yield (
+            x +
+            spot())
+async def inner():
+    a = [x
+         async for x in
+             ticks()
+         if
+             spot()]
+    b = {x: spot()
+         async for x in ticks()}
+    c = (x +
+         spot() async for x
+         in ticks())
+    return [y async for y in c], a, b
+def run():
+    c = inner()
+    try:
+        c.send(None)
+    except StopIteration:
+        spot()
+""")
+piece("groups of exceptions.py", """
+def run():
+    try:
+        raise ExceptionGroup("g", [
+            KeyError(spot()),
+            ValueError()])
+    except* KeyError:
+        spot()
+    except* (
+        ValueError,
+        TypeError,
+    ):
+        spot(
+        )
+    finally:
+        spot()
+""")
+piece("texts.py", """
+def run():
+    x = 1
+    return f'{spot()}' f'''{
+        x}
+        {spot(
+            x)}
+    ''' + (
+        f'{x!r:>{spot()}}')
+""")
+piece("type parameters.py", """
+def run():
+    def f[T: (
+        int,
+        spot())](x: T = spot()):
+        return spot()
+    type A[U] = (
+        spot())
+    class C[V](
+        dict if spot() else
+            int):
+        x = spot()
+    return f(1), A.__value__, f.__type_params__[0].__constraints__
+""")
+piece("called from C.py", """
+class K(object):
+    def __init__(self, x):
+        self.x = spot(
+            x)
+    def __hash__(self):
+        return spot()
+    def __eq__(self, other):
+        return bool(
+            spot())
+    def __del__(self):
+        spot()
+def run():
+    k = K(1)
+    sorted([3, 1],
+           key=lambda x:
+               spot(x))
+    functools.reduce(
+        lambda a, b: (
+            spot()),
+        [1, 2, 3])
+    re.sub("a|b",
+           lambda found:
+           str(spot()),
+           "ab")
+    d = {k: 1,
+         K(2): 2}
+    del d, \\
+        k
+    return list(map(
+        spot,
+        [1]))
+""")
+piece("evaluated.py", """
+def run():
+    x = eval("spot(\\n\\n)\\n",
+             {"spot":
+              spot})
+    exec("def inner():\\n\\n  return spot()\\n"
+         "inner()\\n", {"spot":
+                       spot})
+    return eval("[spot() for _ in (1,\\n2)]", {"spot": spot})
+""")
+piece("chains.py", """
+def run():
+    assert (
+        spot()), (
+        spot())
+    x = (0 < spot()
+         <= spot(
+         ) !=
+         spot() + 5)
+    if (x and
+            not spot(0)): x = (spot() if
+                               spot() else 3)
+    return [*[spot()],
+            *(
+                spot(),
+            )]
+""")
+piece("walrus.py", """
+def f(a, /, b, *, c=1):
+    while (n := spot(
+            a)) and (
+            b :=
+            spot()) and c:
+        a = 0
+        c = spot(0)
+    return n
+def run():
+    return f(
+        1,
+        2,
+    )
+""")
+piece("ways out.py", """
+def early(x):
+    for _ in range(2):
+        try:
+            if x:
+                return (
+                    spot())
+            continue
+        finally:
+            spot()
+    else:
+        spot()
+    while True:
+        try:
+            break
+        finally:
+            spot()
+def gone():
+    try:
+        yield 1
+        yield 2
+    except ValueError:
+        spot()
+        yield 3
+    finally:
+        spot()
+def run():
+    early(1)
+    early(0)
+    g = gone()
+    next(g)
+    g.throw(
+        ValueError())
+    g.close()
+""")
+piece("\n", "def run():\n    return spot()\n")
+piece("", "def run():\n    return (\n        spot())\n")
+piece("long/" * 1000 + ".py", "def run():\n    return spot()\n")
+piece("\u043f\u0440\u043e\u0431\u0430.py", u"def \u043f\u0440\u043e\u0431\u0430():\n    return spot()\nrun = \u043f\u0440\u043e\u0431\u0430\n")
+piece("long name.py", "def %s():\n    return spot()\nrun = %s\n" % (("n" * 3000,) * 2))
 piece("far.py", "\n" * 70000 + "def run():\n    spot()\n" + "\n" * 300 + "    spot()\n    for x in [1, 2]:\n" + "\n" * 40000 + "        spot()\n")
 piece("a name with blanks, ; and \xe9.py" if sys.version_info[0] > 2 else "a name with blanks and ;.py", "def run():\n    return spot(\n    )\n")
 piece("<string>", "class C(object):\n    def run(self): return spot()\nrun = C().run\n")
