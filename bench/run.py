@@ -3,7 +3,7 @@
 
     bench/run.py [SECTION...] [--quick] [--versions 3.12] [--users root,NAME] [--no-peers] [--store-as NAME]
 
-Sections: truth, cost, recorder, ten-minutes, speed, at-once (all by default). Each stores its numbers in build/bench/SECTION.json and
+Sections: truth, cost, recorder, ten-minutes, speed, at-once, native (all by default). Each stores its numbers in build/bench/SECTION.json and
 docs/benchmarks.md is written from what is stored, so that sections can be measured one by one, on a quiet machine. --quick
 takes a minute or so a section and stores nothing. What is measured with --store-as NAME stands beside the rest in the
 page, under that name: the other versions, and a free-threaded build, have their truth and cost so:
@@ -18,9 +18,11 @@ import os
 import platform
 import sys
 
-from harness import tables
+from harness import native, tables
 from harness.sections import SECTIONS, Settings
 from harness.target import find_pythons
+
+SECTIONS["native"], tables.TABLES["native"] = native.native, native.document
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 

@@ -1,5 +1,6 @@
 """Brings the peers into a directory outside the tree: py-spy and austin from PyPI, Tachyon (profiling.sampling)
-with CPython 3.15 from Debian sid, unpacked aside by a private apt. Nothing of the host's own is changed.
+with CPython 3.15 from Debian sid, unpacked aside by a private apt. And what the targets of the section `native` import.
+Nothing of the host's own is changed.
 """
 import glob
 import os
@@ -32,6 +33,18 @@ def venv(cache):
         subprocess.run([sys.executable, "-m", "venv", directory], check=True)
         subprocess.run([os.path.join(directory, "bin", "pip"), "-q", "install", "py-spy", "austin-dist", "austin-python"], check=True)
     return directory
+
+
+def packages(cache, python, version):
+    """The interpreter of an environment with what forest.py and dataflow.py import."""
+    directory = os.path.join(cache, "packages-" + version)
+    inside = os.path.join(directory, "bin", "python")
+    done = os.path.join(directory, "complete")
+    if not os.path.exists(done):
+        subprocess.run([python, "-m", "venv", "--clear", directory], check=True)
+        subprocess.run([inside, "-m", "pip", "-q", "install", "--only-binary", ":all:", "pandas<3", "scikit-learn<2", "bytewax<0.22"], check=True)
+        open(done, "w").close()
+    return inside
 
 
 def sid(cache):

@@ -1,0 +1,164 @@
+"""The section `native`: Python and native code as one stack, on a random-forest fit and on a Bytewax dataflow. Whole stacks,
+what it costs the target (interleaved pairs) and the recorder, `dump --native` beside its peer's.
+"""
+import json
+import os
+import subprocess
+import sys
+import time
+
+from . import install, sections
+from .peers import Phlox, PySpy
+from .recording import Recording
+from .statistics import bootstrap, median
+from .target import Target
+from .tables import number, percent, slow_down, table
+
+# Bytewax has no wheel for 3.13 and later.
+VERSIONS = ("3.12", "3.11")
+FOREST = ("random forest", "forest.py", [])
+DATAFLOW = ("Bytewax dataflow", "dataflow.py", [])
+
+
+class NativePhlox(Phlox):
+    """phlox record --native, of targets that run in the environment with their packages."""
+
+    def __init__(self, binary, environment, source=None):
+        super().__init__(binary)
+        self.environment, self.source = environment, source
+        self.name = "phlox --native" + (" --native-source " + source if source else "")
+
+    def python(self, pythons, version):
+        return self.environment, ()
+
+    def command(self, pid, rate, seconds, output):
+        return super().command(pid, rate, seconds, output) + ["--native"] + (["--native-source", self.source] if self.source else [])
+
+
+class NativePySpy(PySpy):
+    def __init__(self, cache, environment):
+        super().__init__(cache)
+        self.environment = environment
+        self.name = "py-spy --native"
+
+    def python(self, pythons, version):
+        return self.environment, ()
+
+    def command(self, pid, rate, seconds, output):
+        return super().command(pid, rate, seconds, output) + ["--native"]
+
+
+def whole_row(settings, profiler, version, target, seconds, rate=1000):
+    """Of the looks with a native half, how many are complete to the thread's start and merged."""
+    label, script, args = target
+    row = {"tool": profiler.name, "python": version, "target": label, "rate": rate, "error": ""}
+    python, prefix = profiler.python(settings.pythons, version)
+    with Target(python, script, args, prefix=prefix) as running:
+        outcome = profiler.start(running.pid, rate, seconds).finish()
+    if outcome.error:
+        row["error"] = outcome.error
+        return row
+    tally = outcome.recording.tally
+    looks = max(1, tally.get("native", 0))
+    row.update(way=outcome.recording.way[0], looks=looks, whole=tally.get("native_whole", 0) / looks, cut=tally.get("native_cut", 0) / looks,
+               restarted=tally.get("native_restarted", 0) / looks, unmerged=tally.get("native_unmerged", 0) / looks,
+               samples=outcome.samples, rejected=outcome.failed,
+               recorder_us=tally.get("recorder_cpu_ns", 0) / max(1, outcome.samples) / 1e3)
+    return row
+
+
+def parts_row(settings, tool, version, environment, target):
+    """How long ptrace keeps a thread standing, and a frame's unwinding with its rules known (bench/native/native_cost.cpp)."""
+    label, script, args = target
+    row = {"python": version, "target": label, "error": ""}
+    with Target(environment, script, args) as running:
+        time.sleep(1)
+        done = subprocess.run([tool, str(running.pid), str(settings.scaled(5000, 500))], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        row["error"] = done.stderr.strip()[-200:]
+    else:
+        row.update(json.loads(done.stdout))
+    return row
+
+
+def dump_row(settings, version, environment, target, rounds):
+    """From start to exit, in turn with the peer, caches warm."""
+    label, script, args = target
+    commands = {"phlox dump --native": [settings.phlox, "dump", "--native", "-p"]}
+    if settings.with_peers:
+        commands["py-spy dump --native"] = [PySpy(settings.cache).binary, "dump", "--native", "--pid"]
+    took = {name: [] for name in commands}
+    rows = []
+    with Target(environment, script, args) as running:
+        time.sleep(1)
+        for turn in range(rounds + 1):
+            for name, words in commands.items():
+                begun = time.monotonic()
+                done = subprocess.run(words + [str(running.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+                if done.returncode != 0:
+                    rows.append({"tool": name, "python": version, "target": label, "error": done.stderr.strip()[-200:]})
+                elif turn > 0:  # the first one warms
+                    took[name].append((time.monotonic() - begun) * 1e3)
+    for name, times in took.items():
+        if times:
+            middle, low, high = bootstrap(times, median)
+            rows.append({"tool": name, "python": version, "target": label, "runs": len(times), "median_ms": middle, "low": low, "high": high,
+                         "worst_ms": max(times), "error": ""})
+    return rows
+
+
+def native(settings):
+    version = next((v for v in VERSIONS if v in settings.pythons), None)
+    if version is None:
+        raise RuntimeError("the section native needs CPython " + " or ".join(VERSIONS))
+    environment = install.packages(settings.cache, settings.pythons[version], version)
+    result = {"whole": [], "slow_down": [], "parts": [], "dump": []}
+
+    def keep(part, row):
+        settings.log("native", row)
+        result[part].append(row)
+
+    ours = NativePhlox(settings.phlox, environment)
+    for target in (FOREST, DATAFLOW):
+        for profiler in (ours, NativePhlox(settings.phlox, environment, "ptrace")):
+            keep("whole", whole_row(settings, profiler, version, target, settings.scaled(10, 3)))
+    tool = os.path.join(os.path.dirname(settings.reading), "native_cost")
+    if os.path.exists(tool):
+        for target in (FOREST, DATAFLOW):
+            keep("parts", parts_row(settings, tool, version, environment, target))
+    else:
+        print("native: no %s: make build-reading builds it" % tool, file=sys.stderr)
+    for target in (FOREST, DATAFLOW):
+        for row in dump_row(settings, version, environment, target, settings.scaled(30, 5)):
+            keep("dump", row)
+    for target in (FOREST, DATAFLOW):
+        for rate in (100, 1000):
+            row = sections.slow_down(settings, ours, version, "root", target[1], target[2], rate, settings.scaled(30, 4), on=2.0, off=1.5)
+            keep("slow_down", row)
+    if settings.with_peers:
+        for rate in (100, 1000):
+            row = sections.slow_down(settings, NativePySpy(settings.cache, environment), version, "root", FOREST[1], FOREST[2], rate,
+                                     settings.scaled(5, 1))
+            keep("slow_down", row)
+    return result
+
+
+def document(data):
+    text = ["## Python and native code as one stack", "", "`phlox record --native`. Whole: complete to the thread's start, and every Python frame "
+            "on the native frame that ran it. The recorder's CPU is all it used from its start to the last sample, unwinding included.", ""]
+    text.append(table(["tool", "Python", "target", "Hz", "way", "stacks", "whole", "cut", "restarted", "unmerged", "us of CPU a sample"], [
+        [r["tool"], r["python"], r["target"], r["rate"], r.get("way", "failed: " + r["error"][:60]), r.get("looks", "-"), percent(r.get("whole")),
+         percent(r.get("cut")), percent(r.get("restarted")), percent(r.get("unmerged")), number(r.get("recorder_us"), "%.1f")] for r in data["whole"]]))
+    text.append("Cost to the target, as in \"Cost to the target\":\n")
+    text.append(table(["tool", "Python", "target", "Hz", "pairs", "slow-down", "us of CPU a sample, all of the tool"], [
+        [r["tool"], r["python"], r["target"], r["rate"], r.get("pairs", "-"), slow_down(r), number(r.get("cpu_us_a_sample"), "%.0f")]
+        for r in data["slow_down"]]))
+    text.append("A thread stopped by ptrace, from before it was asked to stop to after it was let go, and a frame's unwinding with its rules known:\n")
+    text.append(table(["Python", "target", "stops", "median us", "p99 us", "worst us", "frames a stack", "ns a frame"], [
+        [r["python"], r["target"], r.get("stops", "failed"), number(r.get("stop_median_us"), "%.0f"), number(r.get("stop_p99_us"), "%.0f"),
+         number(r.get("stop_worst_us"), "%.0f"), number(r.get("frames_a_stack"), "%.0f"), number(r.get("frame_ns"), "%.1f")] for r in data["parts"]]))
+    text.append("One look, from the start of the command to its exit, in turn, caches warm:\n")
+    text.append(table(["tool", "Python", "target", "runs", "median ms", "95 % interval", "worst ms"], [
+        [r["tool"], r["python"], r["target"], r.get("runs", "failed"), number(r.get("median_ms"), "%.0f"),
+         "%s to %s" % (number(r.get("low"), "%.0f"), number(r.get("high"), "%.0f")), number(r.get("worst_ms"), "%.0f")] for r in data["dump"]]))
+    return "\n".join(text)
