@@ -75,7 +75,8 @@ def page(found):
         "  left out, another order.",
         "- *Lines right*: looks in which every function, file, first line and line of the stack is one that the program itself",
         "  reported (`sys._getframe`), over awkward code: decorators, calls over several lines, comprehensions, generators,",
-        "  coroutines, `match`, exceptions, lines that go backwards, lines past 65,535, odd names.",
+        "  coroutines, `match`, exceptions and groups of them, calls from C, `eval` and `exec`, lines that go backwards, lines past",
+        "  65,535, odd names.",
         "- *µs a sample*: CPU time taken from the target for one look, by the recording's own figures, wake-ups included. One",
         "  run on a busy two-core machine, caches cold: to compare rows, not to promise.",
         "",
@@ -101,10 +102,12 @@ def page(found):
 ODD = """## Where a Python may live
 
 Tested each time: embedded in a C program (`Py_RunMain`, `Py_Initialize`; shared, static, static and stripped, static
-without its own section), in uWSGI, in Apache's mod_wsgi (main and subinterpreter); a renamed executable, a
-relocated prefix, a stripped one, one changed by patchelf, one started through `ld.so`; the executable deleted, replaced
-or overtaken by a new file while it runs, `libpython` likewise; two `libpython` in one process (the one that is up is read;
-where both are, one of them); in a root of its own (`chroot`). Builds on musl are tried by hand (`tools/get-pythons.sh musl`).
+without its own section), in uWSGI, in Apache's mod_wsgi (main and subinterpreter), frozen by PyInstaller; a renamed
+executable, a relocated prefix (as conda's are), one that is moved while it runs, a stripped one, one changed by patchelf, one
+started through `ld.so`, one that was never a file (`memfd_create`); the executable deleted, replaced or overtaken by a new file
+while it runs, `libpython` likewise; two `libpython` in one process (the one that is up is read; where both are, one of them and a
+warning), or the same one twice (`dlmopen`); the JIT switched on (`PYTHON_JIT=1`); in a root of its own (`chroot`). Builds on musl are
+tried by hand (`tools/get-pythons.sh musl`).
 
 Subinterpreters: all of them, each thread named, from 3.8 on. Until 3.9 nothing in the process says which of its threads
 runs a subinterpreter: looks at such a thread state are marked *unproved*.

@@ -6,12 +6,14 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 
 import pytest
 
 import families
-from live_support import PHLOX
+from live_support import INTERPRETERS, PHLOX
+from lines import LINES, lines_of, reported_lines
 from programs import (HARD, SYSTEM, TARGETS, Program, brought, compile_program, copied_python, embedded, system_facts,
                       system_libpython)
 
@@ -147,6 +149,79 @@ def test_a_relocated_prefix(record, tmp_path):
         records_truly(record, running)
 
 
+# What conda does: interpreter, libpython and library are put where they were not built for.
+with_a_prefix = pytest.mark.parametrize("moved", [p for p in INTERPRETERS if p.name.startswith("standalone")], ids=lambda p: p.name)
+
+
+def moved_prefix(python, to):
+    """The prefix of a python-build-standalone at another place: interpreter and libpython copied, the library linked to."""
+    old = pathlib.Path(os.path.realpath(python.path)).parent.parent
+    (to / "bin").mkdir(parents=True)
+    (to / "lib").mkdir()
+    for library in old.glob("lib/libpython*.so*"):
+        shutil.copy2(library, to / "lib")
+    (to / "lib" / f"python{python.major}.{python.minor}").symlink_to(old / "lib" / f"python{python.major}.{python.minor}")
+    return shutil.copy2(os.path.realpath(python.path), to / "bin" / "python")
+
+
+@with_a_prefix
+@pytest.mark.parametrize("when", ["before", "while it runs"])
+def test_a_whole_prefix_is_moved(record, tmp_path, moved, when):
+    program = moved_prefix(moved, tmp_path / "moved")
+    with Program(program, "-u", HARD, 60, 30) as running:
+        if when == "while it runs":
+            os.rename(tmp_path / "moved", tmp_path / "away")
+            moved_prefix(moved, tmp_path / "moved")
+        maps = pathlib.Path(f"/proc/{running.pid}/maps").read_text()
+        assert str(tmp_path / ("moved" if when == "before" else "away") / "bin" / "python") in maps
+        records_truly(record, running)
+
+
+def test_an_executable_that_was_never_a_file(record):
+    # Launchers that unpack into memory: /proc/PID/exe is "/memfd:shop (deleted)".
+    launch = ("import os, sys; at = os.memfd_create('shop', 0); os.write(at, open(os.path.realpath(sys.executable), 'rb').read()); "
+              "os.execve('/proc/self/fd/%d' % at, ['python3', '-u', *sys.argv[1:]], {**os.environ, 'PYTHONHOME': sys.prefix})")
+    with Program(SYSTEM, "-c", launch, HARD, 60, 30) as running:
+        assert "memfd:shop" in os.readlink(f"/proc/{running.pid}/exe")
+        records_truly(record, running)
+
+
+@pytest.mark.parametrize("bundle", ["--onefile", "--onedir"])
+def test_a_frozen_program(record, tmp_path, bundle):
+    # --onefile: the program unpacks itself and starts itself again; the second one is the Python.
+    done = subprocess.run([sys.executable, "-m", "PyInstaller", bundle, "--name", "shop", "--log-level", "ERROR", "--specpath", tmp_path,
+                           "--distpath", tmp_path / "dist", "--workpath", tmp_path / "work", "--paths", TARGETS, HARD],
+                          capture_output=True, text=True, env={**os.environ, "PYINSTALLER_CONFIG_DIR": str(tmp_path / "cache")})
+    assert done.returncode == 0, done.stderr
+    program = tmp_path / "dist" / ("shop" if bundle == "--onefile" else "shop/shop")
+    with Program(program, 60, 30, env={"TMPDIR": str(tmp_path)}) as running:
+        recording = records_truly(record, running)
+    assert "libpython" in found_by(recording)
+
+
+# ---- compiled while it runs ------------------------------------------------------------------------------------
+
+ASK_JIT = "import sys; sys.exit(0 if getattr(sys, '_jit', None) and sys._jit.is_enabled() else 1)"
+
+
+def with_jit():
+    environment = {**os.environ, "PYTHON_JIT": "1"}
+    return [p for p in INTERPRETERS if (p.major, p.minor) >= (3, 14) and
+            subprocess.run([p.path, "-c", ASK_JIT], env=environment, capture_output=True).returncode == 0]
+
+
+@pytest.mark.parametrize("compiler", with_jit(), ids=lambda p: p.name)
+def test_with_the_jit_switched_on(record, tmp_path, compiler):
+    jit = {"PYTHON_JIT": "1"}
+    with Program(compiler.path, "-u", HARD, 60, 30, env=jit) as running:
+        records_truly(record, running)
+    with Program(compiler.path, "-u", LINES, tmp_path / "lines.json", env=jit) as running:
+        recording = record(running.pid, 1.5, *RATE)
+    spots, right, wrong = lines_of(recording, reported_lines(tmp_path / "lines.json"))
+    assert spots > 50
+    assert right == spots, wrong[:2]
+
+
 def test_a_stripped_executable(record, tmp_path):
     program = copied_python(tmp_path / "python3")
     subprocess.run(["strip", "--strip-all", program], check=True)
@@ -223,6 +298,14 @@ def test_two_libpythons_in_one_process(record, tmp_path, up):
     # Where both are up one is read, and the other not passed over in silence.
     assert dumped.returncode == 0, dumped.stderr
     assert ("a second Python" in dumped.stderr) == (up == "ab"), dumped.stderr
+
+
+@pytest.mark.parametrize("up", ["a", "b"])
+def test_one_libpython_mapped_twice(record, tmp_path, up):
+    program = compile_program("two_pythons", tmp_path / "two", "-ldl", "-lpthread")
+    library = system_libpython()
+    with Program(program, library, library, up, BUILTINS_ONLY % str(TARGETS)) as running:
+        records_truly(record, running)
 
 
 # ---- refused, by name ------------------------------------------------------------------------------------------

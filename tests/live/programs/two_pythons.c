@@ -1,4 +1,6 @@
-// Two libpythons in one process: two LIBRARY-A LIBRARY-B WHICH PROGRAM. WHICH says in which of them Python is up: a, b or ab.
+// Two libpythons in one process: two LIBRARY-A LIBRARY-B WHICH PROGRAM. WHICH says in which of them Python is up: a, b or ab. Where
+// A and B are one file, B goes into a namespace of its own (dlmopen), and the file is mapped twice.
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -10,8 +12,8 @@ struct python {
   int (*run)(const char*);
 };
 
-static struct python open_one(const char* path) {
-  void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+static struct python open_one(const char* path, Lmid_t space) {
+  void* handle = dlmopen(space, path, RTLD_NOW | RTLD_LOCAL);
   if (handle == NULL) {
     fprintf(stderr, "%s\n", dlerror());
     exit(3);
@@ -33,7 +35,8 @@ static void* run(void* from) {
 
 int main(int argc, char** argv) {
   if (argc < 5) return 2;
-  struct python a = open_one(argv[1]), b = open_one(argv[2]);
+  struct python a = open_one(argv[1], LM_ID_BASE);
+  struct python b = open_one(argv[2], strcmp(argv[1], argv[2]) == 0 ? LM_ID_NEWLM : LM_ID_BASE);
   program = argv[4];
   if (strcmp(argv[3], "ab") == 0) {
     pthread_t other;
