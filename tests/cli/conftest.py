@@ -23,7 +23,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def recordable():
     """A Python that phlox reads, of those that the tests know."""
     listed = os.environ.get("PHLOX_PYTHONS", "")
-    paths = pathlib.Path(listed).read_text().split() if os.path.isfile(listed) else listed.split(":")
+    paths = pathlib.Path(listed).read_text().split() if listed.endswith(".list") else listed.split(":")
     paths = [p for p in paths if re.search(r"3\.1[123]", p) and os.access(p, os.X_OK)]
     return paths[0] if paths else "/usr/bin/python3"
 

@@ -11,24 +11,28 @@ BUILD = pathlib.Path(os.environ.get("PHLOX_BUILD_DIR", ROOT / "build" / "dev"))
 PHLOX = os.environ.get("PHLOX_BIN", str(BUILD / "phlox"))
 TARGETS = ROOT / "bench" / "targets"
 
-Python = collections.namedtuple("Python", "name path major minor flags", defaults=["-"])  # flags: t free-threaded, d debug
+Python = collections.namedtuple("Python", "name path major minor flags")  # flags: t free-threaded, d debug
+
+
+ASK = """
+import sys, sysconfig
+flags = "t" * bool(sysconfig.get_config_var("Py_GIL_DISABLED")) + "d" * hasattr(sys, "gettotalrefcount")
+print("%d %d %s" % (sys.version_info[0], sys.version_info[1], flags or "-"))
+"""
 
 
 def _interpreters():
-    given = os.environ.get("PHLOX_PYTHONS", "")
-    lines = []
-    if os.path.isfile(given):
-        lines = [line.rstrip("\n").split("\t") for line in open(given) if line.strip() and not line.startswith("#")]
-    elif given:
-        lines = [(path.replace("/", "-").strip("-"), path) for path in given.split(":")]
+    given = os.environ.get("PHLOX_PYTHONS", "/usr/bin/python3")
+    if given.endswith(".list"):
+        lines = [line.split("\t")[:2] for line in open(given) if line.strip() and not line.startswith("#")]
     else:
-        lines = [("system", "/usr/bin/python3")]
+        lines = [(path.replace("/", "-").strip("-"), path) for path in given.split(":")]
     found = []
-    for name, path, *rest in lines:
-        asked = subprocess.run([path, "-c", "import sys; print('%d %d' % sys.version_info[:2])"], capture_output=True, text=True)
+    for name, path in lines:
+        asked = subprocess.run([path, "-c", ASK], capture_output=True, text=True)
         if asked.returncode == 0:
-            major, minor = map(int, asked.stdout.split())
-            found.append(Python(name, path, major, minor, *rest[2:3]))
+            major, minor, flags = asked.stdout.split()
+            found.append(Python(name, path, int(major), int(minor), flags))
     return found
 
 

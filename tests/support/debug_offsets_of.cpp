@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 
 #include "phlox/python/debug_offsets.h"
@@ -26,8 +28,11 @@ std::vector<std::byte> debug_offsets_of(const python::Layout& row) {
     case 14:
 #include "phlox/python/rows/debug_offsets-3.14.inc"
       break;
-    default:
+    case 15:
 #include "phlox/python/rows/debug_offsets-3.15.inc"
+      break;
+    default:
+      throw std::logic_error("debug_offsets_of: no case for Python 3." + std::to_string(row.minor));
   }
 #undef SIZE
 #undef FIELD
