@@ -5,9 +5,13 @@ FAMILY = re.compile(r"([ab])(\d+)([a-z]*)$")
 SERIAL = re.compile(r"f_(\d+)_(\d)$")
 
 
+# Where a whole stack begins: the main thread's, and another's (threading.py).
+ROOTS = ("<module>", "_bootstrap")
+
+
 def families(names):
-    """hard.py and leaf.py: after what drives them, one family, indices 0, 1, 2, ..., letters that nest."""
-    if not names or names[0] != "<module>":
+    """hard.py, hard_threads.py and leaf.py: after what drives them, one family, indices 0, 1, 2, ..., letters that nest."""
+    if not names or names[0] not in ROOTS:
         return False
     family, index, letters = None, -1, ""
     for name in names:

@@ -17,6 +17,8 @@ BENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(BENCH, "reading"))
 
 HARD = [("hard 50", "hard.py", [50]), ("hard 200", "hard.py", [200]), ("leaf", "leaf.py", [])]
+# Free-threaded builds: all of the threads run at once.
+AT_ONCE = ("hard threads", "hard_threads.py", [20, 3])
 
 
 class Settings:
@@ -96,7 +98,8 @@ def families_row(settings, profiler, version, user, label, script, args, rate, s
                 if not possible.families(names):
                     row["impossible"] += count - min(count, detached.get(names, 0))
             add(own, leaves_of(outcome))
-            if isinstance(profiler, Phlox) and user == settings.users[0]:
+            # The stopped reference knows one thread.
+            if isinstance(profiler, Phlox) and user == settings.users[0] and label != AT_ONCE[0]:
                 add(reference, stopped_leaves(settings, target.pid, version, samples // rounds))
     if reference:
         row["tv"], row["tv_chance"] = variation(own, reference)
@@ -199,7 +202,7 @@ def truth(settings):
     samples = {5000: settings.samples(100000, 5000), 1000: settings.samples(34000, 2000)}
     for version in settings.versions:
         for user in settings.users:
-            for label, script, args in HARD:
+            for label, script, args in HARD + ([AT_ONCE] if version.endswith("t") else []):
                 for rate in (5000, 1000):
                     row = families_row(settings, Phlox(settings.phlox), version, user, label, script, args, rate, samples[rate])
                     settings.log("truth", row)

@@ -11,6 +11,7 @@ def test_whole_stacks_of_one_family_are_possible():
     assert possible.families(["<module>", "measure", "work", "a0", "a1", "a2"])
     assert possible.families(["<module>", "measure"])
     assert possible.families(["<module>", "work", "b0", "b1", "b2g", "b3gl"])
+    assert possible.families(["_bootstrap", "_bootstrap_inner", "run", "run", "rounds", "a0", "a1"])
 
 
 def test_mixed_families_gaps_and_missing_roots_are_impossible():
