@@ -198,22 +198,25 @@ TEST(LocateFakeTest, a_newer_python_is_read_through_its_own_words_with_a_warning
   test::FakeInterpreter fake(row);
   fake.thread().calls("main");
   auto words = test::debug_offsets_of(row);
-  const uint64_t version = 0x031000A1;  // 3.16.0a1
+  const int minor = row.minor + 1;
+  const uint64_t version = 0x030000A1U | static_cast<uint64_t>(minor) << 16;
+  const std::string text = "3." + std::to_string(minor) + ".0a1",
+                    path = "/usr/bin/python3." + std::to_string(minor);
   std::memcpy(words.data() + 8, &version, sizeof version);
   const RemoteAddress runtime = fake.interpreter().runtime;
   fake.memory().put(runtime, words);
   const uint64_t end = fake.memory().allocate(1, 4096).value;
   ProcessView view{1,
-                   "/usr/bin/python3.16",
-                   {mapping(0x7f00'0000'1000, end, "/usr/bin/python3.16")},
+                   path,
+                   {mapping(0x7f00'0000'1000, end, path)},
                    [&](const target::Module& m) -> Result<target::LoadedModule> {
                      return loaded_as(m, test::ElfBuilder().symbols({{"_PyRuntime", runtime.value}}));
                    },
                    fake.memory()};
   const auto found = locate(view);
   ASSERT_TRUE(found.has_value()) << found.error().message;
-  EXPECT_EQ(found->version, "3.16.0a1");
-  EXPECT_NE(found->warning.find("3.16.0a1"), std::string::npos);
+  EXPECT_EQ(found->version, text);
+  EXPECT_NE(found->warning.find(text), std::string::npos);
 }
 
 }  // namespace
