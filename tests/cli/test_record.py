@@ -144,6 +144,17 @@ def test_execve_of_another_python_goes_on(workdir):
     assert count("a.phlox", "process") == 2
 
 
+def test_execve_of_what_is_no_python_ends_with_the_duration(start, workdir):
+    app = script(workdir, "import os, time\nprint('ready', flush=True)\ntime.sleep(0.4)\nos.execvp('sleep', ['sleep', '50'])")
+    process = start([PYTHON, app])
+    assert process.stdout.readline() == "ready\n"
+    done = phlox("record", "-p", process.pid, "-d", "2.5", "-o", "a.phlox")
+    assert done.returncode == 0, done.stderr
+    assert "became another program" in done.stderr and "sleep" in done.stderr
+    assert process.poll() is None
+    assert count("a.phlox", "process") == 1
+
+
 def test_nothing_is_said_when_quiet_but_errors(busy, workdir):
     done = phlox("record", "-q", "-p", busy.pid, "-d", "0.2", "-o", "a.phlox")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

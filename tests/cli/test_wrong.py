@@ -136,6 +136,14 @@ def test_a_program_that_is_no_python_and_ends(workdir):
     assert os.listdir() == []
 
 
+def test_a_program_that_is_no_python_is_not_waited_for_beyond_the_duration(workdir):
+    done = phlox("record", "-d", "0.5", "--", "sleep", "4")
+    assert done.returncode == NOT_PYTHON, done.stderr
+    for words in ("is not a Python process", "sleep", "runs on"):
+        assert words in done.stderr
+    assert os.listdir() == []
+
+
 @pytest.mark.parametrize("name", ["no/such/folder/a.phlox", "no/such/folder/a.svg", "folder.phlox", "folder.svg"])
 def test_output_that_cannot_be_written_is_found_out_before_anything_starts(workdir, name):
     (workdir / "folder.phlox").mkdir()

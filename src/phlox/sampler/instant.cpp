@@ -26,7 +26,7 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
   auto pidfd = watch(pid);
   if (!pidfd) return fail(pidfd);
   const std::atomic<bool> never{false};
-  auto found = find_program(pid, *pidfd, false, never, attempts);
+  auto found = find_program(pid, *pidfd, {}, never, attempts);
   if (!found) return fail(found);
   Program& program = **found;
   const python::Layout& layout = program.interpreter.layout;

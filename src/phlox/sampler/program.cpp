@@ -109,7 +109,7 @@ Result<Descriptor> watch(pid_t pid) {
               fmt::format("cannot watch process {}: {} (pidfd_open)", pid, std::strerror(errno)));
 }
 
-Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd, bool patient,
+Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd, Patience patience,
                                               const std::atomic<bool>& stop,
                                               std::vector<python::Attempt>* attempts) {
   Nanoseconds pause = kFirstPause;
@@ -131,7 +131,8 @@ Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd
     // Somebody else's program may just be starting, or caught between two states.
     const bool briefly =
         found.error().kind == ErrorKind::target_state && clock_now() - start < kBrieflyPatient;
-    if (!(patient || briefly) || gone || !may_come || stop.load(std::memory_order_relaxed)) {
+    const bool over = patience.until && clock_now() >= *patience.until;
+    if (!(patience.patient || briefly) || gone || !may_come || over || stop.load(std::memory_order_relaxed)) {
       if (gone) {
         return fail(ErrorKind::target_gone,
                     fmt::format("process {} ended before a Python was running in it", pid),

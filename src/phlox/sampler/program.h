@@ -48,9 +48,15 @@ struct Program {
 // A descriptor that becomes readable when the process ends.
 Result<Descriptor> watch(pid_t pid);
 
-// The program that runs in the process now. `patient`: its interpreter may still be coming up; waits for it,
-// the end of the process, or `stop`. `attempts` gets what the last search tried.
-Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd, bool patient,
+// How long a search goes on when there is no interpreter yet.
+struct Patience {
+  bool patient = false;              // it may still be coming up; false: only briefly
+  std::optional<Nanoseconds> until;  // clock_now() of the recording's end
+};
+
+// The program that runs in the process now. Waits for its interpreter, the end of the process, or `stop`.
+// `attempts` gets what the last search tried.
+Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd, Patience patience,
                                               const std::atomic<bool>& stop,
                                               std::vector<python::Attempt>* attempts = nullptr);
 

@@ -54,6 +54,12 @@ constexpr Counted kCounted[] = {
     {&Progress::lost, &Counts::lost, tally::kLost},
 };
 
+// A recording ends in time even when no Python ever comes.
+Patience patience(bool patient, const Options& options, Nanoseconds start) {
+  if (!options.duration) return {patient, {}};
+  return {patient, start + *options.duration};
+}
+
 class LiveRecorder : public Recorder {
  public:
   LiveRecorder(pid_t pid, const Options& options, Descriptor pidfd, std::unique_ptr<Program> program)
@@ -281,7 +287,7 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
     event.text = end == ProgramEnd::exec ? image_of(pid_).executable : process_row_.how_ended;
     if (end == ProgramEnd::exec || end == ProgramEnd::gone) sink.put_event(event);
     if (end == ProgramEnd::exec) {
-      auto next = find_program(pid_, pidfd_, true, stop);
+      auto next = find_program(pid_, pidfd_, patience(true, options_, start_), stop);
       if (next) {
         program_ = std::move(*next);
         continue;
@@ -290,7 +296,9 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
         outcome.how_target_ended = how_it_ended();
         outcome.why = Ended::target_ended;
       } else {
-        outcome.why = Ended::stopped;
+        const bool over = options_.duration && clock_now() - start_ >= *options_.duration;
+        outcome.why = over ? Ended::duration : Ended::stopped;
+        outcome.warnings.push_back(fmt::format("after it became another program: {}", next.error().message));
       }
       break;
     }
@@ -348,7 +356,7 @@ Result<std::unique_ptr<Recorder>> Recorder::attach(pid_t pid, const Options& opt
     files.rlim_cur = files.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &files);
   }
-  auto program = find_program(pid, *pidfd, options.launched, stop, attempts);
+  auto program = find_program(pid, *pidfd, patience(options.launched, options, clock_now()), stop, attempts);
   if (!program) return fail(program);
   return std::make_unique<LiveRecorder>(pid, options, std::move(*pidfd), std::move(*program));
 }
