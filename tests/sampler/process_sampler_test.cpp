@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <future>
 #include <thread>
 
@@ -26,11 +27,11 @@ class SleepingThread {
     thread_ = std::thread([this, &started] {
       started.set_value(::gettid());
       char nothing = 0;
-      (void)!::read(pipe_[0], &nothing, 1);
+      while (::read(pipe_[0], &nothing, 1) == 1) {
+      }
     });
     tid_ = started.get_future().get();
-    target::ThreadProbe probe(::getpid(), tid_);
-    while (probe.stat()->state != 'S') std::this_thread::yield();
+    until_asleep();
   }
   ~SleepingThread() {
     ::close(pipe_[1]);
@@ -38,8 +39,21 @@ class SleepingThread {
     ::close(pipe_[0]);
   }
   pid_t tid() const { return tid_; }
+  // It runs for a moment and sleeps again.
+  void wakes() {
+    const auto before = target::ThreadProbe(::getpid(), tid_).schedstat();
+    if (::write(pipe_[1], "", 1) != 1) std::abort();
+    while (target::ThreadProbe(::getpid(), tid_).schedstat()->run_ns == before->run_ns)
+      std::this_thread::yield();
+    until_asleep();
+  }
 
  private:
+  void until_asleep() {
+    target::ThreadProbe probe(::getpid(), tid_);
+    while (probe.stat()->state != 'S') std::this_thread::yield();
+  }
+
   int pipe_[2];
   std::thread thread_;
   pid_t tid_ = 0;
@@ -130,6 +144,58 @@ TEST_P(CFrames, an_evaluation_that_is_not_published_yet_gives_the_one_outside_it
   const Seen seen = look();
   EXPECT_EQ(seen.names, (std::vector<std::string>{"main", "work"}));
   EXPECT_EQ(seen.quality, Quality::ok);
+}
+
+// The thread that ran last is looked at first, and the copy of the memory made for it serves the others. When
+// it has ended meanwhile there is no copy, and that of the turn before shows where the others were then.
+TEST(FreeThreaded, no_stack_is_taken_from_the_copy_of_an_earlier_turn) {
+  const python::Layout& layout = *python::find_layout(3, 13, {.free_threaded = true});
+  test::FakeInterpreter fake(layout);
+  fake.thread().calls("main").calls("spin");
+  test::FakeThread& other = fake.new_thread();
+  other.calls("run").calls("earlier");
+
+  std::atomic<bool> end = false;
+  std::promise<pid_t> started;
+  std::thread spinner([&] {
+    started.set_value(::gettid());
+    while (!end) {
+    }
+  });
+  SleepingThread asleep;
+  const auto is_run_by = [&](const test::FakeThread& thread, pid_t tid) {
+    fake.set(thread.state(), layout.thread.native_thread_id, static_cast<uint64_t>(tid));
+  };
+  is_run_by(fake.thread(), started.get_future().get());
+  is_run_by(other, asleep.tid());
+
+  Ring ring(1 << 20);
+  ProcessSampler::Config config;
+  config.pid = ::getpid();
+  const python::Interpreter interpreter = fake.interpreter();
+  // In a thread of its own: it goes to the CPUs of those that it reads.
+  std::thread([&] {
+    ProcessSampler sampler(config, interpreter, fake.memory(), ring);
+    sampler.turn(clock_now());
+    end = true;
+    spinner.join();
+    other.returns().calls("later");
+    asleep.wakes();
+    sampler.turn(clock_now());
+    sampler.flush();
+  }).join();
+
+  profile::Profile seen;
+  Identities identities(seen);
+  Consumer consumer(layout, profile::ProcessId(1), seen, identities, [](profile::Thread&) {});
+  consumer.drain(ring);
+  identities.stretches.flush();
+  std::vector<std::string> leaves;
+  for (const profile::Sample& sample : seen.samples()) {
+    if (seen.thread(sample.thread).tid == asleep.tid())
+      leaves.push_back(seen.frame(seen.stack(sample.stack).frame).qualified_name);
+  }
+  EXPECT_EQ(leaves, (std::vector<std::string>{"earlier", "later"}));
 }
 
 std::vector<const python::Layout*> rows() {

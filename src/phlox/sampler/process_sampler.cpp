@@ -228,26 +228,32 @@ pid_t ProcessSampler::task_of(uint64_t python_id, uint64_t native_id) {
     return found == outer_tid_.end() ? 0 : found->second;
   }
   // Before 3.11 a thread state knows only pthread_self(), the address of the C library's struct pthread,
-  // which holds the kernel's id (glibc: nptl/descr.h, tid). Where in it, the main thread tells: its id is the
-  // process's.
+  // which holds the kernel's id (glibc: nptl/descr.h, tid).
   if (!is_plausible(RemoteAddress(python_id))) return 0;
   constexpr size_t kLook = 0x800;
   std::byte area[kLook];
   if (!memory_.read(RemoteAddress(python_id), area)) return 0;
-  auto value_at = [&](size_t offset) { return load<int32_t>(area + offset); };
-  if (!pthread_tid_offset_) {
-    for (size_t offset = 0; offset + 4 <= kLook; offset += 4) {
-      // tid is followed by a second id field in every glibc; a lone equal number is a coincidence less often
-      // than not, so all known ids are tried at the first offset that holds any.
-      if (value_at(offset) > 0 && outer_tid_.contains(value_at(offset))) {
-        pthread_tid_offset_ = offset;
-        break;
-      }
-    }
+  auto id_at = [&](size_t offset) -> pid_t {
+    const auto found = outer_tid_.find(load<int32_t>(area + offset));
+    return found == outer_tid_.end() ? 0 : found->second;
+  };
+  if (pthread_tid_offset_) return id_at(*pthread_tid_offset_);
+  // Small ids, of a container's first processes, equal flags and counts that lie before it. In glibc the list
+  // of robust mutexes follows at 16 bytes, and one that is empty points to itself; musl has pointers only
+  // before it.
+  auto has_robust_list = [&](size_t offset) {
+    return offset + 24 <= kLook && load<uint64_t>(area + offset + 16) == python_id + offset + 16;
+  };
+  pid_t first = 0;
+  for (size_t offset = 0; offset + 4 <= kLook; offset += 4) {
+    const pid_t id = id_at(offset);
+    if (id == 0) continue;
+    if (first == 0) first = id;
+    if (!has_robust_list(offset)) continue;
+    pthread_tid_offset_ = offset;
+    return id;
   }
-  if (!pthread_tid_offset_) return 0;
-  const auto found = outer_tid_.find(value_at(*pthread_tid_offset_));
-  return found == outer_tid_.end() ? 0 : found->second;
+  return first;
 }
 
 // Whose C stack the frames of a subinterpreter's first thread state hang on: tstate->cframe points into it
@@ -885,6 +891,16 @@ bool ProcessSampler::read_stopped(Slot& slot, Nanoseconds now, bool holds, Seen&
 
 void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
   if (layout_.traits.free_threaded) {
+    // Nobody holds anything. Whoever was found running last comes first: the copy made with its stack serves
+    // the others, and it is not asked whether it sleeps.
+    Slot* slot = domain.runner;
+    if (slot != nullptr && slot->alive && !slot->was_blocked && !native_ &&
+        config_.stillness == Stillness::same_cpu) {
+      Seen seen;
+      read_standing_still(*slot, now, false, seen);
+      return;
+    }
+    domain.runner = nullptr;
     snapshot_.capture();
     return;
   }
@@ -976,6 +992,7 @@ void ProcessSampler::read_other(Slot& slot, Domain& domain, Nanoseconds now) {
     const bool blocked = in && !in->running;
     if (!blocked) {
       // Runs, or would: without the GIL its frames change only once it gets it.
+      if (layout_.traits.free_threaded) domain.runner = &slot;
       Seen seen;
       const bool settled = config_.stillness == Stillness::same_cpu
                                ? read_standing_still(slot, now, false, seen)
@@ -983,7 +1000,8 @@ void ProcessSampler::read_other(Slot& slot, Domain& domain, Nanoseconds now) {
       (void)settled;
       return;
     }
-    if (attempt > 0 || !slot.first_valid) snapshot_.capture();
+    // No copy in this turn yet: whoever came first has ended before it was made.
+    if (attempt > 0 || !slot.first_valid || snapshot_.look() == last_turns_look_) snapshot_.capture();
     const Reading reading = read_stack(slot);
     if (!slot.alive) return;
     const auto after = slot.probe->schedstat();
@@ -1175,6 +1193,7 @@ void ProcessSampler::reject(Slot& slot, Nanoseconds now, Rejected why) {
 void ProcessSampler::turn(Nanoseconds now) {
   ++tick_;
   ++counts_.ticks;
+  last_turns_look_ = snapshot_.look();
   if (refresh_wanted_ || now - last_refresh_ > refresh_pause_) refresh_threads(now);
   // The others' counts first: whoever is found blocked with the same count afterwards stood still while the
   // memory was copied.

@@ -239,6 +239,7 @@ class ProcessSampler {
   uint32_t next_thread_ = 1;
   size_t first_slot_ = 0;  // where the next turn begins, when a turn cannot look at everybody
   uint64_t tick_ = 0;
+  uint64_t last_turns_look_ = 0;  // the copy of the memory that the turn before left
   int my_cpu_ = -1;
   Nanoseconds last_refresh_ = 0;
   Nanoseconds refresh_pause_ = 0;
