@@ -24,6 +24,17 @@ class CodeCaches : public testing::TestWithParam<const python::Layout*> {
     const auto* entry = cache_.find(code, snapshot_);
     return entry == nullptr ? 0 : entry->number;
   }
+  // The same in a look that has the interpreter's epoch, and counts or does not.
+  uint32_t number_by_epoch(RemoteAddress code, bool counts = true) {
+    snapshot_.capture();
+    cache_.begin_look(fake_.state(), python::code_epoch(fake_.interpreter(), fake_.state(), snapshot_));
+    const auto* entry = cache_.find(code, snapshot_);
+    if (counts) cache_.keep_proved();
+    return entry == nullptr ? 0 : entry->number;
+  }
+  bool has_epoch() const { return GetParam()->traits.code_epoch != python::CodeEpoch::none; }
+  // As the interpreter could only do it by making another code object.
+  void rename(RemoteAddress code) { fake_.set(code, GetParam()->code.name, fake_.string("other")); }
   // What the consumer was told, in order.
   std::vector<std::string> names() {
     std::vector<std::string> out;
@@ -75,6 +86,47 @@ TEST_P(CodeCaches, what_cannot_be_read_is_nobody_and_is_asked_again) {
   EXPECT_EQ(number(f), 0U);
   fake_.memory().make_readable();
   EXPECT_NE(number(f), 0U);
+}
+
+TEST_P(CodeCaches, stands_as_long_as_the_epoch_does) {
+  const auto f = fake_.make_code({.name = "first"});
+  const uint32_t first = number_by_epoch(f);
+  EXPECT_NE(first, 0U);
+  rename(f);
+  EXPECT_EQ(number_by_epoch(f) == first, has_epoch());
+  fake_.replace_code(f, {.name = "another"});
+  EXPECT_NE(number_by_epoch(f), first);
+  EXPECT_EQ(names().back(), "another");
+}
+
+TEST_P(CodeCaches, a_look_that_does_not_count_proves_nothing) {
+  const auto f = fake_.make_code({.name = "first"});
+  const uint32_t first = number_by_epoch(f, false);
+  rename(f);
+  EXPECT_NE(number_by_epoch(f), first);
+}
+
+TEST_P(CodeCaches, an_epoch_that_falls_is_another_interpreters) {
+  const auto f = fake_.make_code({.name = "first"});
+  fake_.set_epoch(1000);
+  const uint32_t first = number_by_epoch(f);
+  fake_.set_epoch(999);
+  const uint32_t again = number_by_epoch(fake_.code("g"));
+  EXPECT_NE(again, first);
+  fake_.set_epoch(1000);
+  rename(f);
+  EXPECT_NE(number_by_epoch(f), first);
+}
+
+TEST_P(CodeCaches, a_word_below_a_version_it_gave_is_not_believed) {
+  if (GetParam()->traits.code_epoch == python::CodeEpoch::generation || !has_epoch())
+    GTEST_SKIP() << "no word that numbers code objects";
+  fake_.code("f");
+  const auto g = fake_.make_code({.name = "g"});
+  fake_.set_epoch(1);
+  const uint32_t first = number_by_epoch(g);
+  rename(g);
+  EXPECT_NE(number_by_epoch(g), first);
 }
 
 std::vector<const python::Layout*> rows() {

@@ -95,6 +95,7 @@ FakeInterpreter::FakeInterpreter(const python::Layout& layout) : layout_(layout)
   memory_.allocate(4096);
   runtime_ = memory_.allocate(size_or(layout.runtime.size, kRoomy), 64);
   state_ = memory_.allocate(size_or(layout.interpreter.size, kRoomy), 64);
+  if (layout.traits.code_epoch == python::CodeEpoch::global_version) next_func_version_ = memory_.allocate(4);
   const bool has_runtime = layout.runtime.interpreters_head.present();
   if (has_runtime) {
     set(runtime_, layout.runtime.interpreters_head, state_);
@@ -137,6 +138,7 @@ python::Interpreter FakeInterpreter::interpreter() const {
   out.interpreters_head = head_word_;
   out.tstate_current = current_word_;
   if (layout_.traits.gil == python::GilPlace::runtime) out.gil = gil_;
+  out.next_func_version = next_func_version_;
   return out;
 }
 
@@ -304,8 +306,8 @@ void FakeInterpreter::fill_code(RemoteAddress address, const FakeCode& code) {
   set(address, fields.nlocals, static_cast<uint32_t>(code.variables.size()));
   set(address, fields.nlocalsplus, static_cast<uint32_t>(code.variables.size()));
   set(address, fields.linetable, bytes(line_table(code)));
-  static uint32_t next_version = 1;
-  set(address, fields.version, next_version++);
+  set(address, fields.version, next_version_++);
+  set_epoch(next_version_);
   std::vector<RemoteAddress> names;
   for (const std::string& name : code.variables) names.push_back(string(name));
   const RemoteAddress variables = tuple(names);
@@ -322,6 +324,22 @@ void FakeInterpreter::fill_code(RemoteAddress address, const FakeCode& code) {
     set(address, fields.code, bytes(std::vector(size_t{code.instructions} * 2, std::byte{9})));
   }
   codes_[address] = code;
+}
+
+void FakeInterpreter::set_epoch(uint32_t value) {
+  switch (layout_.traits.code_epoch) {
+    case python::CodeEpoch::none:
+      break;
+    case python::CodeEpoch::global_version:
+      memory_.put_value(next_func_version_, value);
+      break;
+    case python::CodeEpoch::interpreter_version:
+      set(state_, layout_.interpreter.func_state_next_version, value);
+      break;
+    case python::CodeEpoch::generation:
+      set(state_, layout_.interpreter.code_object_generation, uint64_t{value});
+      break;
+  }
 }
 
 RemoteAddress FakeInterpreter::make_code(const FakeCode& code) {

@@ -173,6 +173,8 @@ class FakeInterpreter {
   RemoteAddress make_code(const FakeCode& code);
   // Another code object at the same address, as when one was freed. The new one must not be larger.
   void replace_code(RemoteAddress address, const FakeCode& code);
+  // The word that changes with every code object (Traits::code_epoch), where this Python has one.
+  void set_epoch(uint32_t value);
   const FakeCode& code_at(RemoteAddress address) const { return codes_.at(address); }
 
   RemoteAddress string(const std::string& utf8);
@@ -207,7 +209,8 @@ class FakeInterpreter {
 
   const python::Layout& layout_;
   FakeMemory memory_;
-  RemoteAddress runtime_, state_, head_word_, current_word_, gil_, none_;
+  RemoteAddress runtime_, state_, head_word_, current_word_, gil_, none_, next_func_version_;
+  uint32_t next_version_ = 1;
   std::deque<FakeThread> threads_;
   std::map<std::string, RemoteAddress> named_codes_;
   std::map<std::string, RemoteAddress> types_;

@@ -227,6 +227,14 @@ Read<Code> read_code(const Layout& layout, memory::RemoteMemory& memory, RemoteA
   return decode_code(layout, capture);
 }
 
+bool epoch_follows(const Layout& layout, const CodeCapture& capture, uint64_t epoch) {
+  if (layout.traits.code_epoch == CodeEpoch::generation) return true;
+  uint32_t version = 0;
+  if (capture.bytes.size() < *layout.code.version + sizeof version) return false;
+  std::memcpy(&version, capture.bytes.data() + *layout.code.version, sizeof version);
+  return version < epoch;
+}
+
 CodeIdentity::CodeIdentity(const Layout& layout, const CodeCapture& capture) {
   auto add = [this](RemoteAddress address, uint32_t size) {
     items_[count_++] = Item{address, size, static_cast<uint32_t>(bytes_.size())};

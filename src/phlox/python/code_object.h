@@ -11,12 +11,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "phlox/base/address.h"
 #include "phlox/memory/remote_memory.h"
+#include "phlox/python/interpreter.h"
 #include "phlox/python/layout.h"
 #include "phlox/python/read_fault.h"
 
@@ -155,5 +157,35 @@ class CodeIdentity {
   uint32_t count_ = 0;
   std::vector<std::byte> bytes_;
 };
+
+// The word that Traits::code_epoch names, of this interpreter state. None: there is no such word, it is not
+// known where it is, or it has run out (a version of 0); each code object has to be proved by itself then.
+// Memory as walk_frames() takes it. A frame holds its code object: as long as the word is what it was at a
+// look that proved a code object, a frame that has its address has that code object.
+template <class Memory>
+std::optional<uint64_t> code_epoch(const Interpreter& interpreter, RemoteAddress state, Memory& memory) {
+  auto word = [&](RemoteAddress at, auto value) -> std::optional<uint64_t> {
+    const std::byte* bytes = at ? memory.find(at, sizeof value) : nullptr;
+    if (bytes == nullptr) return {};
+    std::memcpy(&value, bytes, sizeof value);
+    return value != 0 ? std::optional<uint64_t>(value) : std::nullopt;
+  };
+  const auto& fields = interpreter.layout.interpreter;
+  switch (interpreter.layout.traits.code_epoch) {
+    case CodeEpoch::none:
+      break;
+    case CodeEpoch::global_version:
+      return word(interpreter.next_func_version, uint32_t{});
+    case CodeEpoch::interpreter_version:
+      return word(state + *fields.func_state_next_version, uint32_t{});
+    case CodeEpoch::generation:
+      return word(state + *fields.code_object_generation, uint64_t{});
+  }
+  return {};
+}
+
+// Whether such a word can be what it should be, given a code object that was made before it was read: where
+// the word numbers code objects, their co_version is below it.
+bool epoch_follows(const Layout& layout, const CodeCapture& capture, uint64_t epoch);
 
 }  // namespace phlox::python

@@ -24,6 +24,7 @@ struct Interpreter {
   RemoteAddress tstate_current;  // the word that holds the GIL holder's PyThreadState* (<= 3.11); none after
   RemoteAddress
       gil;  // struct _gil_runtime_state in _PyRuntime (3.7-3.11); none: per interpreter, or not known
+  RemoteAddress next_func_version;  // the word _Py_next_func_version (3.12); none: not known
 };
 
 }  // namespace phlox::python

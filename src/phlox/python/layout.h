@@ -35,9 +35,10 @@ class Offset {
   /* _PyRuntimeState. gil: the inline struct of 3.7-3.11 (ceval.gil). tstate_current: gilstate.tstate_current */ \
   S(runtime) F(size) F(interpreters_head) F(interpreters_main) F(gil) F(tstate_current) F(finalizing)          \
   F(debug_offsets) F(autoTSSkey)                                                                               \
-  /* PyInterpreterState. ceval_gil: a pointer to the GIL (3.12+). gil: the interpreter's own inline GIL struct. */ \
+  /* PyInterpreterState. ceval_gil: a pointer to the GIL (3.12+). gil: the interpreter's own inline GIL struct. \
+     func_state_next_version: func_state.next_version */                                                       \
   S(interpreter) F(size) F(next) F(id) F(threads_head) F(ceval_gil) F(gil) F(gc_collecting) F(modules)         \
-  F(code_object_generation) F(tlbc_generation) F(threads_main)                                                 \
+  F(code_object_generation) F(func_state_next_version) F(tlbc_generation) F(threads_main)                      \
   /* struct _gil_runtime_state */                                                                              \
   S(gil_state) F(size) F(last_holder) F(locked) F(switch_number)                                               \
   /* PyThreadState. frame: <= 3.10; cframe: 3.10-3.12; current_frame, base_frame: 3.13+ */                     \
@@ -103,6 +104,18 @@ enum class CodeProof : uint8_t {
   co_version,  // co_version, unique per interpreter life, beside the pointers (3.12+)
 };
 
+// A word that is another one as soon as the address of a code object may hold another.
+enum class CodeEpoch : uint8_t {
+  none,
+  // _Py_next_func_version, which init_code() adds to for each code object it makes (3.12:
+  // Objects/codeobject.c)
+  global_version,
+  // the same, one an interpreter: func_state.next_version (3.13)
+  interpreter_version,
+  // _code_object_generation, which code_dealloc() adds to before it frees (3.14+)
+  generation,
+};
+
 enum class GilPlace : uint8_t {
   symbols,      // <= 3.6: file statics, only _PyThreadState_Current is reachable by symbol
   runtime,      // 3.7-3.11: in _PyRuntime
@@ -133,6 +146,7 @@ struct Traits {
   InstructionUnit instruction = InstructionUnit::instr_ptr;
   LineTable lines = LineTable::pep657;
   CodeProof code_proof = CodeProof::co_version;
+  CodeEpoch code_epoch = CodeEpoch::generation;
   GilPlace gil = GilPlace::interpreter;
   OwnerTraits owner;
   ManagedDict managed_dict = ManagedDict::inline_values;

@@ -13,6 +13,7 @@ constexpr Traits kPython2_7 = [] {
   t.instruction = InstructionUnit::lasti_bytes;
   t.lines = LineTable::lnotab_unsigned;
   t.code_proof = CodeProof::contents;
+  t.code_epoch = CodeEpoch::none;
   t.gil = GilPlace::symbols;
   t.managed_dict = ManagedDict::none;
   t.has_data_stack = false;
@@ -58,6 +59,7 @@ constexpr Traits kPython3_11 = [] {
 constexpr Traits kPython3_12 = [] {
   Traits t = kPython3_11;
   t.code_proof = CodeProof::co_version;
+  t.code_epoch = CodeEpoch::global_version;
   t.gil = GilPlace::interpreter;  // PEP 684
   t.owner.entry = 3;              // FRAME_OWNED_BY_CSTACK
   t.managed_dict = ManagedDict::tagged;
@@ -67,6 +69,7 @@ constexpr Traits kPython3_12 = [] {
 constexpr Traits kPython3_13 = [] {
   Traits t = kPython3_12;
   t.first_state_wanders = false;
+  t.code_epoch = CodeEpoch::interpreter_version;
   t.anchor = FrameAnchor::current_frame;
   t.instruction = InstructionUnit::instr_ptr;
   t.managed_dict = ManagedDict::inline_values;
@@ -75,6 +78,7 @@ constexpr Traits kPython3_13 = [] {
 
 constexpr Traits kPython3_14 = [] {
   Traits t = kPython3_13;
+  t.code_epoch = CodeEpoch::generation;
   t.tagged_executable = true;  // f_executable is a _PyStackRef
   return t;
 }();

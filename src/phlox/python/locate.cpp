@@ -102,6 +102,10 @@ std::optional<Interpreter> accept(Search& search, Interpreter candidate, const s
   search.reason = fmt::format("{}: {}", places_of(candidate), search.reason);
   switch (verdict) {
     case Verdict::valid:
+      if (candidate.layout.traits.code_epoch == CodeEpoch::global_version) {
+        if (const auto next = search.module.elf.find_symbol("_Py_next_func_version"))
+          candidate.next_func_version = search.module.remote(next->address);
+      }
       return candidate;
     case Verdict::not_up:
       search.not_up = true;

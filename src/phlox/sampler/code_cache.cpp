@@ -13,6 +13,35 @@ constexpr uint64_t kForeseen = Snapshot::kForget / 2;
 constexpr uint32_t kSettled = 16;
 }  // namespace
 
+void CodeCache::begin_look(RemoteAddress interpreter, std::optional<uint64_t> epoch) {
+  ++look_;
+  proved_.clear();
+  if (distrusted_) epoch.reset();
+  // Both words only grow. One that fell is another interpreter's at the same address.
+  if (epoch && interpreter == interpreter_ && *epoch < last_epoch_) forget_epochs();
+  interpreter_ = interpreter;
+  epoch_ = epoch;
+  if (epoch) last_epoch_ = *epoch;
+}
+
+void CodeCache::keep_proved() {
+  if (!epoch_) return;
+  for (Entry* entry : proved_) {
+    if (!entry->follows) {
+      distrusted_ = true;
+      forget_epochs();
+      break;
+    }
+    entry->interpreter = interpreter_;
+    entry->epoch = *epoch_;
+  }
+  proved_.clear();
+}
+
+void CodeCache::forget_epochs() {
+  for (auto& [address, entry] : entries_) entry->interpreter = {};
+}
+
 CodeCache::Entry* CodeCache::want(RemoteAddress code, Snapshot& snapshot) {
   if (last_ == nullptr || last_address_ != code) {
     const auto found = entries_.find(code.value);
@@ -25,7 +54,7 @@ CodeCache::Entry* CodeCache::want(RemoteAddress code, Snapshot& snapshot) {
 }
 
 void CodeCache::want(Entry& entry, Snapshot& snapshot) {
-  if (entry.number == 0) return;
+  if (entry.number == 0 || stands(entry)) return;
   // One small range with co_version proves a code object from 3.12 on: it is asked for as it is needed, until
   // it turns out to stay. Before, many small things lie strewn about, which pages foreseen bring cheaper.
   const auto items = entry.identity.items();
@@ -43,7 +72,7 @@ const CodeCache::Entry* CodeCache::find(RemoteAddress code, Snapshot& snapshot, 
     if (slot == nullptr) slot = std::make_unique<Entry>();
     entry = slot.get();
   }
-  if (entry->proved_at != look_) {
+  if (entry->proved_at != look_ && !stands(*entry)) {
     if (entry->number == 0 || !entry->identity.holds(snapshot)) {
       auto capture = std::make_unique<python::CodeCapture>();
       if (!python::capture_code(layout_, memory_, code, *capture)) {
@@ -57,6 +86,8 @@ const CodeCache::Entry* CodeCache::find(RemoteAddress code, Snapshot& snapshot, 
       record.capture = capture.get();
       entry->identity = python::CodeIdentity(layout_, *capture);
       entry->first_instruction = capture->first_instruction;
+      entry->interpreter = {};
+      entry->follows = !epoch_ || python::epoch_follows(layout_, *capture, *epoch_);
       if (!ring_.push(std::as_bytes(std::span(&record, 1)), {})) {
         entry->number = 0;  // the consumer never heard of it
         return nullptr;
@@ -65,12 +96,13 @@ const CodeCache::Entry* CodeCache::find(RemoteAddress code, Snapshot& snapshot, 
       entry->number = next_++;
       entry->streak = 0;
     }
-    entry->proved_at = look_;
+    if (epoch_) proved_.push_back(entry);
     if (entry->used_at != snapshot.look()) {
       entry->streak = entry->used_at + kForeseen > snapshot.look() ? entry->streak + 1 : 1;
       entry->used_at = snapshot.look();
     }
   }
+  entry->proved_at = look_;
   last_ = entry;
   last_address_ = code;
   return last_;

@@ -1,10 +1,12 @@
 // Which code object lies at an address: resolved once, and proved at every look to be the same one still,
-// because addresses are used again (78 % of looks at a program that makes functions met one). Sampler thread
-// only.
+// because addresses are used again (78 % of looks at a program that makes functions met one). Two proofs: the
+// interpreter's epoch (python::code_epoch) is that of a look that counted and proved it, or its bytes are
+// what they were. Sampler thread only.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <tsl/robin_map.h>
@@ -25,6 +27,10 @@ class CodeCache {
     uint64_t proved_at = 0;  // look
     uint64_t used_at = 0;    // the snapshot's look in which it was proved last
     uint32_t streak = 0;     // proofs since it was last out of use
+    // The interpreter's epoch as of the last look that counted and proved it; no interpreter: none yet.
+    RemoteAddress interpreter;
+    uint64_t epoch = 0;
+    bool follows = true;  // python::epoch_follows(), as of when it was copied
     RemoteAddress first_instruction;
     python::CodeIdentity identity;
   };
@@ -32,8 +38,13 @@ class CodeCache {
   CodeCache(const python::Layout& layout, memory::RemoteMemory& memory, Ring& ring)
       : layout_(layout), memory_(memory), ring_(ring) {}
 
-  // A new look: everything must be proved again.
-  void begin_look() { ++look_; }
+  // A new look at a thread of this interpreter, with its epoch as of this look (none: there is no such word).
+  void begin_look(RemoteAddress interpreter = {}, std::optional<uint64_t> epoch = {});
+  // The look counts: what was proved in it stands as long as the epoch does.
+  void keep_proved();
+  // Epochs of before say nothing any more: too long nobody looked, and the interpreter may have been ended
+  // and begun again.
+  void forget_epochs();
 
   // Tells the snapshot what find() will need of a code object that is known already. Gives its entry, for
   // find(); nullptr: not known. Entries stay where they are.
@@ -45,9 +56,18 @@ class CodeCache {
   uint64_t resolved() const { return next_ - 1; }
 
  private:
+  bool stands(const Entry& entry) const {
+    return epoch_ && entry.number != 0 && entry.epoch == *epoch_ && entry.interpreter == interpreter_;
+  }
+
   const python::Layout& layout_;
   memory::RemoteMemory& memory_;
   Ring& ring_;
+  RemoteAddress interpreter_;
+  std::optional<uint64_t> epoch_;
+  uint64_t last_epoch_ = 0;
+  bool distrusted_ = false;     // the word is not what the layout says
+  std::vector<Entry*> proved_;  // in this look, by their bytes
   tsl::robin_map<uint64_t, std::unique_ptr<Entry>> entries_;
   RemoteAddress last_address_;  // neighbouring frames are often of one function
   Entry* last_ = nullptr;

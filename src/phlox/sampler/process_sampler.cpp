@@ -52,6 +52,8 @@ constexpr uint64_t kMaxBackOff = 16;
 constexpr size_t kFewThreads = 32;
 // Looks alike are held back this long at most (a killed recorder loses half a second at most).
 constexpr Nanoseconds kHoldBack = kSecond / 10;
+// An interpreter can be ended and begun again where nobody looks, and count its code objects anew.
+constexpr Nanoseconds kEpochsLast = kSecond / 10;
 
 #if defined(__x86_64__)
 constexpr int64_t kFutex = 202;
@@ -605,7 +607,7 @@ std::optional<RemoteAddress> ProcessSampler::unpublished_evaluation(const std::b
 ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
   Reading reading;
   places_.clear();
-  codes_.begin_look();
+  codes_.begin_look(slot.interpreter, python::code_epoch(interpreter_, slot.interpreter, snapshot_));
   ++counts_.reads;
   const std::byte* thread = snapshot_.find(slot.tstate, *layout_.thread.size);
   if (thread == nullptr) {
@@ -1115,6 +1117,7 @@ void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanosecon
   if (native_) look.native = native_->part();
   const bool new_stack = !slot.has_stack || slot.stack.size() != places_.size() ||
                          !std::equal(places_.begin(), places_.end(), slot.stack.begin());
+  if (seen.quality != Quality::unproved) codes_.keep_proved();
   hand_on(slot, look, new_stack);
   slot.has_stack = slot.state.looks != 0;
   slot.seen = stat;
@@ -1194,6 +1197,7 @@ void ProcessSampler::turn(Nanoseconds now) {
   ++tick_;
   ++counts_.ticks;
   last_turns_look_ = snapshot_.look();
+  if (now - std::exchange(last_turn_, now) > kEpochsLast) codes_.forget_epochs();
   if (refresh_wanted_ || now - last_refresh_ > refresh_pause_) refresh_threads(now);
   // The others' counts first: whoever is found blocked with the same count afterwards stood still while the
   // memory was copied.

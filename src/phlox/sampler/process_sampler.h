@@ -242,6 +242,7 @@ class ProcessSampler {
   uint64_t last_turns_look_ = 0;  // the copy of the memory that the turn before left
   int my_cpu_ = -1;
   Nanoseconds last_refresh_ = 0;
+  Nanoseconds last_turn_ = 0;
   Nanoseconds refresh_pause_ = 0;
   bool refresh_wanted_ = true;
   bool process_gone_ = false;
