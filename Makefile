@@ -68,6 +68,12 @@ build-reading:
 bench-reading: build-reading ## repeat the experiment of docs/decisions/0001: make bench-reading READING='--quick --only leaf'
 	python3 bench/reading/experiment.py --reader build/release/bench/reading $(READING)
 
+.PHONY: bench-unwinding
+bench-unwinding: ## native frames against libdwfl's over many libraries: make bench-unwinding UNWINDING='--samples 1000'
+	cmake --preset release --log-level=WARNING -DPHLOX_BENCHMARKS=ON
+	cmake --build --preset release --parallel $(JOBS) --target unwinding
+	python3 bench/unwinding/run.py $(UNWINDING)
+
 .PHONY: asan tsan
 asan: ## run the C++ tests under the address and undefined-behaviour sanitizers
 tsan: ## run the C++ tests under the thread sanitizer

@@ -32,11 +32,16 @@ bool StoppedThread::stop(size_t stack_size) {
   iovec into{&regs, sizeof regs};
   if (::ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &into) != 0) return false;
   registers_ = {RemoteAddress(regs.rip), RemoteAddress(regs.rsp), regs.rbp, 0, true, false};
+  // psABI, figure 3.36
+  dwarf_registers_ = {regs.rax, regs.rdx, regs.rcx, regs.rbx, regs.rsi, regs.rdi, regs.rbp, regs.rsp, regs.r8,
+                      regs.r9,  regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15, regs.rip};
 #else
   user_regs_struct regs{};
   iovec into{&regs, sizeof regs};
   if (::ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &into) != 0) return false;
   registers_ = {RemoteAddress(regs.pc), RemoteAddress(regs.sp), regs.regs[29], regs.regs[30], true, true};
+  dwarf_registers_.assign(regs.regs, regs.regs + 31);
+  dwarf_registers_.insert(dwarf_registers_.end(), {regs.sp, regs.pc});
 #endif
   stack_.resize(stack_size);
   iovec local{stack_.data(), stack_.size()};

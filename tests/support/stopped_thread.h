@@ -27,6 +27,9 @@ class StoppedThread {
   void resume();
 
   const unwind::Registers& registers() const { return registers_; }
+  // All of them in DWARF's numbering, the last one the pc (x86-64: 16, the return address column).
+  const std::vector<uint64_t>& dwarf_registers() const { return dwarf_registers_; }
+  pid_t tid() const { return tid_; }
   RemoteAddress stack_start() const { return registers_.sp - unwind::kRedZone; }
   const std::vector<std::byte>& stack() const { return stack_; }
 
@@ -34,6 +37,7 @@ class StoppedThread {
   pid_t tid_;
   bool attached_ = false, stopped_ = false;
   unwind::Registers registers_;
+  std::vector<uint64_t> dwarf_registers_;
   std::vector<std::byte> stack_;
 };
 

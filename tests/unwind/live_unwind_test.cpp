@@ -1,5 +1,4 @@
 // A running Python stopped at any moment: our frames against libdwfl's, pc by pc.
-#include <elfutils/libdwfl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 
@@ -9,76 +8,12 @@
 #include <memory>
 #include <random>
 
-#include "phlox/target/maps.h"
+#include "support/dwfl_reference.h"
 #include "support/live_python.h"
 #include "support/stopped_thread.h"
 
 namespace phlox::unwind {
 namespace {
-
-// libdwfl's walk of one stopped thread. Attaches to nothing: the thread is stopped already.
-class Reference {
- public:
-  explicit Reference(pid_t pid) {
-    callbacks_.find_elf = dwfl_linux_proc_find_elf;
-    callbacks_.find_debuginfo = [](Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*,
-                                   GElf_Word, char**) {
-      return -1;  // .eh_frame alone, as we do
-    };
-    dwfl_ = dwfl_begin(&callbacks_);
-    ok_ = report(pid) && dwfl_report_end(dwfl_, nullptr, nullptr) == 0 &&
-          dwfl_linux_proc_attach(dwfl_, pid, true) == 0;
-  }
-  ~Reference() { dwfl_end(dwfl_); }
-  Reference(const Reference&) = delete;
-  Reference& operator=(const Reference&) = delete;
-  bool ok() const { return ok_; }
-
-  // dwfl_linux_proc_report() takes the first mapping of a file for its beginning. Since 3.4 libffi maps
-  // single pages of itself for its closures (src/tramp.c), before or behind the rest: those are left out.
-  bool report(pid_t pid) {
-    const auto maps = target::read_maps(pid);
-    if (!maps) return false;
-    std::string text;
-    for (const auto& module : target::modules_of(*maps)) {
-      if (module.mappings.front().offset != 0) continue;
-      for (const auto& m : module.mappings) {
-        char line[64];
-        std::snprintf(line, sizeof line, "%lx-%lx %c%c%cp %lx ", m.start.value, m.end.value,
-                      m.readable ? 'r' : '-', m.writable ? 'w' : '-', m.executable ? 'x' : '-', m.offset);
-        text += line;
-        std::snprintf(line, sizeof line, "%lx:%lx %lu ", m.device >> 32, m.device & 0xffffffff, m.inode);
-        text += line + m.path + "\n";
-      }
-    }
-    std::unique_ptr<FILE, int (*)(FILE*)> file(::fmemopen(text.data(), text.size(), "r"), &::fclose);
-    if (!file || dwfl_linux_proc_maps_report(dwfl_, file.get()) != 0) return false;
-    const auto vdso =
-        std::find_if(maps->begin(), maps->end(), [](const auto& m) { return m.path == "[vdso]"; });
-    return vdso == maps->end() || dwfl_report_module(dwfl_, ("[vdso: " + std::to_string(pid) + "]").c_str(),
-                                                     vdso->start.value, vdso->end.value) != nullptr;
-  }
-
-  std::vector<uint64_t> pcs(pid_t tid) {
-    std::vector<uint64_t> out;
-    dwfl_getthread_frames(
-        dwfl_, tid,
-        [](Dwfl_Frame* frame, void* to) {
-          Dwarf_Addr pc = 0;
-          bool activation = false;
-          if (!dwfl_frame_pc(frame, &pc, &activation)) return static_cast<int>(DWARF_CB_ABORT);
-          static_cast<std::vector<uint64_t>*>(to)->push_back(pc);
-          return static_cast<int>(DWARF_CB_OK);
-        },
-        &out);
-    return out;
-  }
-
- private:
-  Dwfl_Callbacks callbacks_{};
-  Dwfl* dwfl_ = nullptr;
-  bool ok_ = false;
-};
 
 class LiveUnwind : public testing::TestWithParam<test::Python> {};
 
@@ -89,7 +24,7 @@ TEST_P(LiveUnwind, frames_equal_libdwfl_s_at_any_moment) {
   ASSERT_TRUE(thread.attached());
   ASSERT_TRUE(thread.stop(4096));
   test::TargetTables tables(python.pid());
-  Reference reference(python.pid());
+  test::DwflReference reference(python.pid());
   ASSERT_TRUE(reference.ok());
   thread.resume();
   Unwinder unwinder(tables.map(), EM_X86_64, [&tables](uint32_t m) { return tables.table_of(m); });
@@ -109,8 +44,8 @@ TEST_P(LiveUnwind, frames_equal_libdwfl_s_at_any_moment) {
     input.stack_start = thread.stack_start();
     input.stack = thread.stack();
     unwinder.unwind(input, stack);
-    const std::vector<uint64_t> theirs = reference.pcs(python.pid());
     thread.resume();
+    const std::vector<uint64_t> theirs = reference.pcs(thread);
     std::vector<uint64_t> ours;
     for (const auto& f : stack.frames) {
       ours.push_back(f.pc.value);
