@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 
 import pytest
-from conftest import PHLOX, count, still_runs
+from conftest import BUSY, PHLOX, PYTHON, count, phlox, still_runs
 
 AS_ROOT = os.geteuid() == 0
 
@@ -102,3 +102,19 @@ def test_a_kernel_that_does_not_count_schedules_proves_nothing_and_says_so(busy,
     assert re.search(r"[1-9]\d* unproved", report["quality"]["line"])
     with contextlib.closing(sqlite3.connect("a.phlox")) as db:
         assert db.execute("SELECT sum(cpu_ns) FROM sample").fetchone()[0] > 0
+
+
+REAL_TIME = "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nos.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))\n"
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a real-time program leaves its CPU to nobody")
+def test_a_real_time_program_is_read_and_does_not_hold_the_recorder(start, workdir):
+    # Ends by itself, whatever becomes of this test.
+    busy = start([PYTHON, "-c", REAL_TIME + BUSY, "10"], stderr=subprocess.DEVNULL)
+    if busy.stdout.readline() != "ready\n":
+        pytest.skip("no right to real time")
+    done = phlox("record", "-p", busy.pid, "-d", "1", "-r", "200", "--max-overhead", "off", "-o", "a.phlox")
+    assert done.returncode == 0, done.stderr
+    assert busy.poll() is None, "it was waited for"
+    way, proved = ways()
+    assert "same CPU" in way and proved > 10

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <thread>
+#include <vector>
 
 #include "phlox/base/descriptor.h"
 #include "phlox/profile/tally.h"
@@ -186,6 +187,9 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
     }
     if (now >= next_names) {
       name_threads();
+      std::vector<pid_t> threads;
+      for (const auto& thread : consumer.live_threads()) threads.push_back(thread.row.tid);
+      sampler.stay_above(threads);
       next_names = now + kNamesEvery;
       const Image image = image_of(pid_);
       if (!image.executable.empty() && image != program_->image) {

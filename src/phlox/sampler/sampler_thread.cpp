@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -24,6 +25,10 @@ constexpr Nanoseconds kBreath = 2'000;
 // measured against the throughput of a target that never sleeps (docs/decisions/0001).
 constexpr Nanoseconds kWakeUp = 2'500;
 constexpr Nanoseconds kPublishEvery = kSecond / 20;
+// A turn takes less by far.
+constexpr Nanoseconds kStuck = kSecond / 10;
+// Linux: sched(7).
+constexpr int kHighestPriority = 99;
 // Turns between two looks at our own CPU clock, which costs 0.5 us.
 constexpr Nanoseconds kMeasureEvery = 8;
 
@@ -58,7 +63,35 @@ SamplerThread::~SamplerThread() {
 
 void SamplerThread::stop() {
   stop_.store(true, std::memory_order_relaxed);
-  if (thread_.joinable()) thread_.join();
+  if (!thread_.joinable()) return;
+  // It may stand on a CPU that a thread of a higher priority does not leave: from there it never comes back
+  // by itself, and may go there once more before it is told to stop.
+  cpu_set_t anywhere;
+  const bool known = ::sched_getaffinity(0, sizeof anywhere, &anywhere) == 0;
+  for (Nanoseconds wait = 0; !over_.load(); wait = kStuck) {
+    if (const pid_t tid = tid_.load(); wait > 0 && known && tid != 0)
+      ::sched_setaffinity(tid, sizeof anywhere, &anywhere);
+    for (const Nanoseconds since = clock_now(); !over_.load() && clock_now() - since < kStuck;)
+      sleep_until(clock_now() + kStuck / 100);
+  }
+  thread_.join();
+}
+
+void SamplerThread::stay_above(std::span<const pid_t> threads) {
+  const pid_t tid = tid_.load();
+  if (tid == 0 || (::sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK) != SCHED_FIFO) return;
+  int highest = 0;
+  for (const pid_t thread : threads) {
+    const int scheduler = ::sched_getscheduler(thread) & ~SCHED_RESET_ON_FORK;
+    sched_param parameter{};
+    if ((scheduler == SCHED_FIFO || scheduler == SCHED_RR) && ::sched_getparam(thread, &parameter) == 0)
+      highest = std::max(highest, parameter.sched_priority);
+  }
+  if (highest < priority_ || priority_ == kHighestPriority) return;
+  sched_param parameter{};
+  parameter.sched_priority = std::min(highest + 1, kHighestPriority);
+  if (::sched_setscheduler(tid, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameter) == 0)
+    priority_ = parameter.sched_priority;
 }
 
 SamplerThread::Numbers SamplerThread::numbers() {
@@ -102,6 +135,7 @@ void SamplerThread::keep_within_budget(Nanoseconds now, Numbers& numbers, Schedu
 
 void SamplerThread::run() {
   ::pthread_setname_np(::pthread_self(), "phlox-sampler");
+  tid_ = ::gettid();
   sigset_t all;
   sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
@@ -155,6 +189,7 @@ void SamplerThread::run() {
     }
   }
   sampler.finish(clock_now());
+  over_ = true;
   const Nanoseconds cpu_end = clock_now(CLOCK_THREAD_CPUTIME_ID);
   numbers.target_time += cpu_end - cpu_before + since_measured * kWakeUp;
   numbers.cpu = cpu_end - cpu_start;

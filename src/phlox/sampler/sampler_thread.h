@@ -5,6 +5,7 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 
@@ -40,6 +41,10 @@ class SamplerThread {
   void stop();
   Numbers numbers();
 
+  // On its CPU a thread of a real-time class runs as long as it likes, and the sampler beside it only when it
+  // is of a higher priority: makes it so, where it may. `threads`: kernel ids of those that are read.
+  void stay_above(std::span<const pid_t> threads);
+
  private:
   void run();
   void publish(const ProcessSampler& sampler, const Numbers& numbers);
@@ -55,6 +60,9 @@ class SamplerThread {
   Numbers published_;
   Nanoseconds window_start_ = 0;
   Nanoseconds window_taken_ = 0;
+  std::atomic<bool> over_{false};
+  std::atomic<pid_t> tid_{0};  // 0: not running yet
+  int priority_ = 1;           // in the real-time class
   std::thread thread_;
 };
 
