@@ -90,7 +90,7 @@ def test_a_kernel_that_does_not_count_schedules_proves_nothing_and_says_so(busy,
     if subprocess.run(["unshare", "-m", "true"]).returncode != 0:
         pytest.skip("may not make a mount namespace")
     done = subprocess.run(["unshare", "-m", "sh", "-c", lay + ' || exit 99\nshift; exec "$@"', "sh", over, PHLOX, "record", "-v",
-                           "-p", str(busy.pid), "-d", "0.6", "-r", "100", "--max-overhead", "off", "-o", "a.phlox"],
+                           "-p", str(busy.pid), "-d", "1.5", "-r", "100", "--max-overhead", "off", "-o", "a.phlox"],
                           capture_output=True, text=True, timeout=60)
     if done.returncode == 99:
         pytest.skip(f"may not lay files over /proc: {done.stderr}")
