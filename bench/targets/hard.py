@@ -12,16 +12,11 @@ at every call, and a stopped reference sees such a function too often, for a sto
 import sys
 
 import meter
+import two_families
 
 seconds = meter.seconds_argument()
 depth = int(sys.argv[2]) if len(sys.argv) > 2 else 50
-lines = []
-for family in "ab":
-    for index in range(depth - 1):
-        lines.append("def %s%d(): return %s%d()" % (family, index, family, index + 1))
-    lines.append("def %s%d(): return 1" % (family, depth - 1))
-exec(compile("\n".join(lines), "families.py", "exec"))
-sys.setrecursionlimit(depth + 1000)
+two_families.define(depth, globals())
 rounds = max(1, (2000 if depth <= 100 else 40000) // depth)
 calls = [0]
 

@@ -12,16 +12,12 @@ import time
 import zlib
 
 import meter
+import two_families
 
 seconds = meter.seconds_argument()
 depth = int(sys.argv[2]) if len(sys.argv) > 2 else 20
 count = int(sys.argv[3]) if len(sys.argv) > 3 else 3
-lines = []
-for family in "ab":
-    for index in range(depth - 1):
-        lines.append("def %s%d(): return %s%d()" % (family, index, family, index + 1))
-    lines.append("def %s%d(): return 1" % (family, depth - 1))
-exec(compile("\n".join(lines), "families.py", "exec"))
+two_families.define(depth, globals())
 data = b"phlox" * 4000
 if hasattr(sys, "setswitchinterval"):
     sys.setswitchinterval(2e-4)

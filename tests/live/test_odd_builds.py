@@ -86,7 +86,7 @@ def open_folder():
     """Where every user may read: Apache serves as none of those who may read the tree or pytest's folders."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="phlox-", dir="/tmp"))
     folder.chmod(0o755)
-    for name in ("hard.py", "meter.py"):
+    for name in ("hard.py", "meter.py", "two_families.py"):
         shutil.copy(TARGETS / name, folder)
     yield folder
     shutil.rmtree(folder)

@@ -1,0 +1,16 @@
+"""The functions of the hard cases: a0 > a1 > ... > aN and b0 > b1 > ... > bN, each calling the next one only.
+
+Runs on CPython 2.7 and 3.6 or later.
+"""
+import sys
+
+
+def define(depth, into):
+    """Puts them into a module's globals; a0() and b0() begin."""
+    lines = []
+    for family in "ab":
+        for index in range(depth - 1):
+            lines.append("def %s%d(): return %s%d()" % (family, index, family, index + 1))
+        lines.append("def %s%d(): return 1" % (family, depth - 1))
+    exec(compile("\n".join(lines), "families.py", "exec"), into)
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), depth + 1000))
