@@ -131,14 +131,15 @@ def native(settings):
     for target in (FOREST, DATAFLOW):
         for row in dump_row(settings, version, environment, target, settings.scaled(30, 5)):
             keep("dump", row)
-    for target in (FOREST, DATAFLOW):
+    # A pass of the forest takes a third of a second: stretches are some ten of them.
+    for target, on, off in ((FOREST, 4.0, 3.0), (DATAFLOW, 2.0, 1.5)):
         for rate in (100, 1000):
-            row = sections.slow_down(settings, ours, version, "root", target[1], target[2], rate, settings.scaled(30, 4), on=2.0, off=1.5)
+            row = sections.slow_down(settings, ours, version, "root", target[1], target[2], rate, settings.scaled(30, 4), on=on, off=off)
             keep("slow_down", row)
     if settings.with_peers:
         for rate in (100, 1000):
             row = sections.slow_down(settings, NativePySpy(settings.cache, environment), version, "root", FOREST[1], FOREST[2], rate,
-                                     settings.scaled(5, 1))
+                                     settings.scaled(5, 1), on=4.0, off=3.0)
             keep("slow_down", row)
     return result
 

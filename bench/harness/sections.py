@@ -246,7 +246,7 @@ def slow_down(settings, profiler, version, user, script, args, rate, pairs, on=1
             else:
                 # They start slowly and write at the end: the second before that is sure to be sampled.
                 end = session.begun + outcome.elapsed - 0.3
-                busy.append((end - 1.0, end))
+                busy.append((end - max(1.0, on - 0.5), end))
             samples, cpu, seconds = samples + outcome.samples, cpu + outcome.cpu, seconds + outcome.seconds
             time.sleep(0.2)
         begin = time.monotonic()

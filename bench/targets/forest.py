@@ -19,8 +19,8 @@ from sklearn.model_selection import train_test_split
 import meter
 
 seconds = meter.seconds_argument()
-trips = int(sys.argv[2]) if len(sys.argv) > 2 else 4000
-trees = int(sys.argv[3]) if len(sys.argv) > 3 else 8
+trips = int(sys.argv[2]) if len(sys.argv) > 2 else 6000
+trees = int(sys.argv[3]) if len(sys.argv) > 3 else 20
 threads = int(sys.argv[4]) if len(sys.argv) > 4 else 2
 folder = tempfile.mkdtemp(prefix="phlox-bench-trips-")
 path = os.path.join(folder, "trips.csv")
