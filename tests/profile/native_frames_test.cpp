@@ -17,6 +17,7 @@ class NativeFrames : public testing::Test {
     profile_.put_thread(ThreadId(1), thread);
     profile_.put_module(kPython, {"/usr/bin/python3.12", "", 0});
     profile_.put_module(kOther, {"/usr/lib/libother.so", "", 0});
+    profile_.put_module(kLibc, {"/usr/lib/x86_64-linux-gnu/libc.so.6", "", 0});
   }
 
   FrameId python(const std::string& name) {
@@ -59,7 +60,7 @@ class NativeFrames : public testing::Test {
     return names;
   }
 
-  const ModuleId kPython{1}, kOther{2};
+  const ModuleId kPython{1}, kOther{2}, kLibc{3};
   Profile profile_;
   Interner interner_{profile_};
   uint64_t address_ = 0;
@@ -74,6 +75,23 @@ TEST_F(NativeFrames, loop_start_and_calls_are_folded_and_the_c_function_stays) {
           native(kPython, "cfunction_vectorcall_O.cold"), native(kPython, "list_sort"), loop(), python("key"),
           native(kPython, "take_gil")});
   EXPECT_EQ(shown(), (Names{"<module>", "list_sort", "key", "take_gil"}));
+}
+
+TEST_F(NativeFrames, the_c_library_s_start_is_folded_without_a_name_too) {
+  sample({native(kPython, "_start"), native(kLibc, "__libc_start_main"), native(kLibc, "libc.so.6+0x27249"),
+          native(kPython, "main"), loop(), python("<module>"), native(kLibc, "libc.so.6+0x9a000")});
+  EXPECT_EQ(shown(), (Names{"<module>", "libc.so.6+0x9a000"}));
+}
+
+TEST_F(NativeFrames, a_thread_without_python_starts_where_its_own_code_does) {
+  sample({native(kLibc, "libc.so.6+0x1067db"), native(kLibc, "libc.so.6+0x89144"),
+          native(kOther, "pool_main"), native(kLibc, "libc.so.6+0x9a000")});
+  EXPECT_EQ(shown(), (Names{"pool_main", "libc.so.6+0x9a000"}));
+}
+
+TEST_F(NativeFrames, all_frames_show_the_c_library_s_start) {
+  sample({native(kLibc, "libc.so.6+0x1067db"), native(kOther, "pool_main")});
+  EXPECT_EQ(shown(true), (Names{"libc.so.6+0x1067db", "pool_main"}));
 }
 
 TEST_F(NativeFrames, a_stripped_interpreter_s_start_is_folded_where_python_runs) {

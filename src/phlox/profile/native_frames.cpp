@@ -184,6 +184,22 @@ bool is_python_file(const Profile& profile, const Frame& frame) {
   return name.starts_with("python") || name.starts_with("libpython");
 }
 
+// A part of the C library without a name: as long as nothing but starts lies outside of it, it starts the
+// program or the thread as well. __libc_start_call_main, start_thread and clone3 have names in the C
+// library's debug information only.
+bool is_unnamed_libc(const Profile& profile, const Frame& frame) {
+  if (!frame.module || frame.module->value == 0 || frame.module->value > profile.modules().size())
+    return false;
+  const std::string_view path = profile.modules()[frame.module->value - 1].path;
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  constexpr std::string_view kLibraries[] = {"libc.so.", "libc-2.", "libpthread", "ld-musl-", "libc.musl-"};
+  if (std::none_of(std::begin(kLibraries), std::end(kLibraries), [&](auto l) { return name.starts_with(l); }))
+    return false;
+  // Without a symbol a function is called by its file and address (symbols/module_names.cpp).
+  const std::string_view function = frame.function;
+  return function.empty() || (function.starts_with(name) && function.substr(name.size()).starts_with("+0x"));
+}
+
 // For each frame whether it is folded.
 std::vector<uint8_t> folded_frames(const Profile& profile) {
   const auto& frames = profile.frames();
@@ -261,11 +277,13 @@ void show_native_frames(Profile& profile, const Choices& choices) {
     if (!there) form = {put(form.with, frame), put(form.without, frame), form.python};
     for (size_t depth = 0; frame && frame.value <= frames.size() && depth < kMostInlined; ++depth) {
       if (folded[frame.value] == 0) {
-        form.with = put(form.with, frame);
-        const bool starts = !choices.all_frames && is_python_file(profile, frames[frame.value - 1]);
+        const Frame& row = frames[frame.value - 1];
+        const bool unnamed = !choices.all_frames && is_unnamed_libc(profile, row);
+        if (form.with || !unnamed) form.with = put(form.with, frame);
+        const bool starts = !choices.all_frames && is_python_file(profile, row);
         if (form.python) {
           form.without = form.with;
-        } else if (!starts) {
+        } else if (!starts && (form.without || !unnamed)) {
           form.without = put(form.without, frame);
         }
       }
