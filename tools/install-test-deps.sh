@@ -8,9 +8,12 @@ tools=$(dirname "$0")
 venv=${PHLOX_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/phlox/venv}
 if ! cmp -s "$tools/requirements-test.txt" "$venv/requirements-test.txt"; then
   echo "making $venv"
-  rm -rf "$venv"
-  mkdir -p "$(dirname "$venv")"
-  /usr/bin/python3 -m venv "$venv"
+  # One that works is added to: others may be running tests in it.
+  if ! "$venv/bin/python" -m pip --version > /dev/null 2>&1; then
+    rm -rf "$venv"
+    mkdir -p "$(dirname "$venv")"
+    /usr/bin/python3 -m venv "$venv"
+  fi
   "$venv/bin/python" -m pip --quiet install -r "$tools/requirements-test.txt"
   cp "$tools/requirements-test.txt" "$venv/"
 fi

@@ -1,4 +1,4 @@
-"""Run by gdb (test_native_judge.py). Stops a process at moments of chance; at each, phlox dumps it, and then gdb says what it
+"""Run by gdb (tests/live/judge.py). Stops a process at moments of chance; at each, phlox dumps it, and then gdb says what it
 finds: its native frames by gdb's unwinder, the Python frames in them by CPython's own Tools/gdb/libpython.py where there is one.
 $JUDGE: {"pid", "dump": [command], "support": file or null, "moments", "to": file}."""
 import json
@@ -56,7 +56,8 @@ def frames():
     found, frame = [], gdb.newest_frame()
     while frame is not None and frame.is_valid():
         if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME) and frame.pc() != 0:
-            found.append({"pc": frame.pc(), "name": frame.name(), "signal": frame.type() == gdb.SIGTRAMP_FRAME, "python": python_frames(frame)})
+            found.append({"pc": frame.pc(), "name": frame.name(), "symbol": gdb.execute("info symbol %#x" % frame.pc(), to_string=True),
+                          "signal": frame.type() == gdb.SIGTRAMP_FRAME, "python": python_frames(frame)})
         frame = frame.older()
     return found
 
@@ -69,6 +70,7 @@ for _ in range(asked["moments"]):
     with open("/proc/%d/maps" % asked["pid"]) as maps:
         moment = {"status": dump.returncode, "error": dump.stderr, "dump": dump.stdout, "maps": maps.read()}
     gdb.execute("attach %d" % asked["pid"], to_string=True)
+    next(one for one in gdb.selected_inferior().threads() if one.ptid[1] == asked["pid"]).switch()
     moment["gdb"] = frames()
     gdb.execute("detach", to_string=True)
     os.kill(asked["pid"], signal.SIGCONT)

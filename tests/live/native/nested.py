@@ -1,5 +1,5 @@
 """Python in C in Python, eight times over; the innermost function says by whom it was called, and goes on for ever.
-What each step is called by stands in test_native_judge.py. Python 3.8 to 3.15."""
+A program of its own, and what others take their end from (say, spin). Python 3.8 to 3.15."""
 import ctypes
 import functools
 import json

@@ -1,0 +1,196 @@
+"""gdb as judge of merged stacks: native frames by gdb's own unwinder, Python frames by CPython's support for gdb, and by what the
+program itself said of its callers. A program that is judged says so with nested.say(), in its last function, and never returns."""
+import collections
+import json
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+
+from live_support import INTERPRETERS, PHLOX
+
+HERE = pathlib.Path(__file__).resolve().parent / "native"
+MOMENTS = 3
+LOOP = "_PyEval_EvalFrameDefault"
+
+# Real: one on the stack, none that a compiler inlined. kind p(ython) or n(ative).
+Frame = collections.namedtuple("Frame", "kind name file line address")
+
+
+# ---- what gdb needs ------------------------------------------------------------------------------------------
+
+def support_of(python, exe, root):
+    """CPython's support for gdb of this minor version: pyenv installs it beside the interpreter, Debian where gdb looks by itself."""
+    name = f"python{python.major}.{python.minor}-gdb.py"
+    own = [pathlib.Path(exe).parent / name, pathlib.Path(root) / "usr/share/gdb/auto-load/usr/bin" / name]
+    others = [pathlib.Path(os.path.realpath(one.path)).parent / name for one in INTERPRETERS if (one.major, one.minor) == (python.major, python.minor)]
+    return next((str(path) for path in own + others if path.is_file()), None)
+
+
+class Mapped:
+    """Addresses of a process as (file's name, address in its image)."""
+
+    def __init__(self, maps):
+        self.rows = []
+        for line in maps.splitlines():
+            span, _, offset, _, _, *path = line.split(None, 5)
+            start, end = (int(number, 16) for number in span.split("-"))
+            self.rows.append((start, end, int(offset, 16), path[0] if path else ""))
+
+    def path(self, name):
+        return next(path for *_, path in self.rows if os.path.basename(path) == name)
+
+    @staticmethod
+    def segments(path, cache={}):
+        if path not in cache:
+            data = pathlib.Path(path).read_bytes()
+            at, = struct.unpack_from("<Q", data, 32)
+            size, count = struct.unpack_from("<HH", data, 54)
+            headers = [struct.unpack_from("<IIQQQQ", data, at + i * size) for i in range(count)]
+            cache[path] = [(offset, offset + filesz, address - offset) for kind, _, offset, address, _, filesz in headers if kind == 1]
+        return cache[path]
+
+    def place(self, address):
+        for start, end, offset, path in self.rows:
+            if start <= address < end:
+                if path == "[vdso]":
+                    return path, address - start
+                if not path.startswith("/"):
+                    return "", address
+                into = address - start + offset
+                return os.path.basename(path), next(into + bias for first, last, bias in self.segments(path) if first <= into < last)
+        return "", address
+
+
+def has_symbols(path):
+    return ".symtab" in subprocess.run(["readelf", "-SW", path], capture_output=True, text=True, check=True).stdout
+
+
+# ---- one process, looked at by both ---------------------------------------------------------------------------
+
+class Case:
+    """`python`: its version counts. `command`: what runs the script; by default the interpreter. Judges the main thread."""
+
+    def __init__(self, python, folder, script="nested.py", arguments=(), command=None, env=None, moments=MOMENTS):
+        self.python = python
+        to = folder / "moments.json"
+        to.unlink(missing_ok=True)
+        done = subprocess.Popen([*(command or [python.path]), "-u", str(HERE / script), *arguments], stdout=subprocess.PIPE, text=True,
+                                env={**os.environ, **(env or {})})
+        try:
+            self.said = json.loads(done.stdout.readline())  # the program's own traceback
+            self.pid = int(re.match(r"ready (\d+)", done.stdout.readline()).group(1))
+            root = os.readlink(f"/proc/{self.pid}/root")
+            self.exe = os.readlink(f"/proc/{self.pid}/exe")
+            self.support = support_of(python, self.exe, root)
+            gdb = shutil.which("gdb")
+            assert gdb, "there is no gdb: tools/packages-test.txt names it"
+            judge = {"pid": self.pid, "support": self.support, "moments": moments, "to": str(to),
+                     "dump": [PHLOX, "dump", "--native", "--all-frames", "--json", "-p", str(self.pid)]}
+            ran = subprocess.run([gdb, "-nx", "-nh", "-batch", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off",
+                                  "-ex", f"set sysroot {'' if root == '/' else root}", "-ex", f"file {self.exe}",
+                                  "-ex", "set backtrace past-main on", "-ex", "source " + str(HERE / "in_gdb.py")],
+                                 env={**os.environ, "JUDGE": json.dumps(judge)}, capture_output=True, text=True, timeout=600)
+            assert to.is_file(), ran.stderr
+            self.moments = json.loads(to.read_text())
+            assert len(self.moments) == moments
+        finally:
+            done.kill()
+            done.wait()
+            done.stdout.close()
+
+
+def ours(moment):
+    """(frames root first, whether the stack has no gap)"""
+    assert moment["status"] == 0, moment["error"]
+    threads = json.loads(moment["dump"])["threads"]
+    thread = next(one for one in threads if one["tid"] == one["pid"])
+    frames, whole = [], thread["quality"] == "ok"
+    for frame in reversed(thread["frames"]):
+        if frame["kind"] == "marker":
+            whole = False
+        elif frame["kind"] == "python":
+            frames.append(Frame("p", frame["function"], frame["file"], frame["line"], None))
+        elif not frame["inlined"]:
+            frames.append(Frame("n", frame["function"], frame["module"], frame["line"], (os.path.basename(frame["module"]), frame["address"])))
+    return frames, whole
+
+
+def groups(frames):
+    """[(native frame or None, [Python frames that stand in it]), ...], root first."""
+    found = [(None, [])]
+    for frame in frames:
+        if frame.kind == "n":
+            found.append((frame, []))
+        else:
+            found[-1][1].append(frame)
+    return found
+
+
+class Finding:
+    """A moment as both have it, root first: `natives` is [(frame, the Python frames that stand in it)], `judged` gdb's frames."""
+
+    def __init__(self, case, moment):
+        self.case = case
+        self.mapped = Mapped(moment["maps"])
+        self.frames, self.whole = ours(moment)
+        found = groups(self.frames)
+        assert found[0][1] == []  # nothing before the first native frame
+        self.natives = found[1:]
+        self.judged = []
+        for i, frame in enumerate(moment["gdb"]):
+            exact = i == 0 or moment["gdb"][i - 1]["signal"]
+            self.judged.insert(0, {**frame, "place": self.mapped.place(frame["pc"] if exact else frame["pc"] - 1)})
+        self.first = next((i for i, (_, inside) in enumerate(self.natives) if inside), len(self.natives))
+        self.loops = [i for i, frame in enumerate(self.judged) if re.match(rf"{LOOP}(\W|$)", frame["name"] or "")]
+
+
+def judge(case, evaluations):
+    """Every moment of the case; `evaluations`: the functions of the program that C calls, root first. The findings."""
+    return [judge_moment(Finding(case, moment), evaluations) for moment in case.moments]
+
+
+def judge_moment(found, evaluations):
+    natives, judged, case = found.natives, found.judged, found.case
+    assert found.whole, found.frames
+    assert [native.address for native, _ in natives] == [frame["place"] for frame in judged]
+
+    # Python frames are what the program said, by name, file and line; the last one has gone on since.
+    chain = [frame for frame in found.frames if frame.kind == "p"]
+    said = [tuple(one) for one in case.said]
+    assert [(one.name, one.file) for one in chain[:len(said)]] == [one[:2] for one in said]
+    assert [one.line for one in chain[:len(said) - 1]] == [one[2] for one in said[:-1]]
+
+    # Evaluations begin where C calls Python, and nowhere else.
+    runs = [inside for _, inside in natives if inside]
+    if case.python.minor >= 11:
+        of_said, left = [], len(said)
+        for inside in runs:
+            if left > 0:
+                of_said.append(inside[0].name)
+            left -= len(inside)
+        assert of_said == evaluations
+    else:
+        assert all(len(inside) == 1 for inside in runs)
+    assert len(runs) >= len(evaluations)
+
+    # Python stands in the loop by gdb's names, in every loop but one that is just being entered or left (and those of a greenlet's
+    # parent, whose stack it stands on).
+    host = next(native for native, inside in natives if inside)
+    if has_symbols(found.mapped.path(host.address[0])):
+        with_python = [i for i, (_, inside) in enumerate(natives) if inside]
+        loops = [i for i in found.loops if i >= found.first]
+        assert with_python in (loops, loops[:-1]), (with_python, [frame["name"] for frame in judged])
+
+    # And gdb's Python support finds in each the same frames; in the one that runs, what it goes by may lie in no register.
+    found.read = 0
+    for i, frame in enumerate(judged[:-1]):
+        innermost = i == found.loops[-1] if found.loops else False
+        if not frame["python"] or not natives[i][1] and (innermost or i < found.first):
+            continue
+        theirs = [tuple(one[:2]) for one in reversed(frame["python"])]
+        assert [(one.name, one.file) for one in natives[i][1]] == theirs, i
+        found.read += 1
+    return found
