@@ -1,4 +1,5 @@
-// What libraries.py calls of the C++ library: containers, algorithms, streams, a thrown exception, and back into Python.
+// What libraries.py calls of the C++ library: containers, algorithms, streams, a thrown exception, and back
+// into Python.
 #include <algorithm>
 #include <map>
 #include <regex>
