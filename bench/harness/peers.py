@@ -36,6 +36,22 @@ class Session:
         self.profiler, self.output, self.seconds = profiler, output, seconds
         self.begun = time.monotonic()
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        # rusage's maximum begins with this process's own fork, which is larger than most profilers.
+        self.peak_mib = float("nan")
+        self.ended = threading.Event()
+        self.watch = threading.Thread(target=self.watch_memory, daemon=True)
+        self.watch.start()
+
+    def watch_memory(self):
+        """The kernel's own high-water mark of the program as it was executed, looked at twice a second."""
+        while not self.ended.wait(0.5):
+            try:
+                with open("/proc/%d/status" % self.process.pid) as file:
+                    for line in file:
+                        if line.startswith("VmHWM:"):
+                            self.peak_mib = int(line.split()[1]) / 1024
+            except OSError:
+                return
 
     def finish(self):
         outcome = Outcome()
@@ -44,13 +60,14 @@ class Session:
         text = self.process.stdout.read().decode(errors="replace")
         _, status, usage = os.wait4(self.process.pid, 0)
         timer.cancel()
+        self.ended.set()
         self.process.returncode = os.waitstatus_to_exitcode(status)
         self.process.stdout.close()
         outcome.elapsed = time.monotonic() - self.begun
         # What is not overrun is start and end, which take no samples.
         outcome.seconds = self.seconds if outcome.elapsed < self.seconds + self.PATIENCE else outcome.elapsed
         outcome.cpu = usage.ru_utime + usage.ru_stime
-        outcome.rss_mib = usage.ru_maxrss / 1024
+        outcome.rss_mib = self.peak_mib
         if self.process.returncode not in self.profiler.good_exits or not os.path.exists(self.output):
             outcome.error = "exit %s: %s" % (self.process.returncode, text.strip()[-300:])
             return outcome

@@ -1,6 +1,8 @@
 """The sections of `make bench`, one function each: it measures and returns rows (plain dictionaries) for tables.py."""
+import bisect
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -10,7 +12,7 @@ import time
 from . import possible
 from .peers import Austin, Chroot, Phlox, PySpy, Tachyon
 from .recording import Recording
-from .statistics import bootstrap, median, shares, upper_bound_of_none, variation, wilson
+from .statistics import bootstrap, mean, median, shares, typical_ratio, upper_bound_of_none, variation, wilson
 from .target import TARGETS, Target, as_user, throughput
 
 BENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -224,8 +226,76 @@ def truth(settings):
     return result
 
 
+def beats(settings, version, user, script, args, rate, pairs, stretch_seconds=0.1, settle=0.02):
+    """Slow-down by phlox: one recording, its recorder stopped and let on in turn. The speed of a virtual machine's host changes by
+    half within seconds: only neighbours a tenth of a second apart are alike. A stopped recorder still costs
+    what a perf event of its own does to the CPU it is open on (root): an interrupt a sample, below 0.2 % at 1 kHz."""
+    row = {"tool": "phlox", "python": version, "user": user, "target": " ".join([script] + [str(a) for a in args]), "rate": rate, "error": ""}
+    quiet, busy = [], []
+    with Target(settings.pythons[version], script, args, user=user) as target:
+        time.sleep(0.3)
+        session = Phlox(settings.phlox).start(target.pid, rate, 3600, user)
+        time.sleep(1.0)
+
+        def stretch(signal_number, into):
+            os.kill(session.process.pid, signal_number)
+            time.sleep(settle)
+            begin = time.monotonic()
+            time.sleep(stretch_seconds)
+            into.append((begin, time.monotonic()))
+
+        cpu = cpu_seconds(session.process.pid)
+        for _ in range(pairs):
+            stretch(signal.SIGSTOP, quiet)
+            stretch(signal.SIGCONT, busy)
+        stretch(signal.SIGSTOP, quiet)
+        cpu = cpu_seconds(session.process.pid) - cpu
+        os.kill(session.process.pid, signal.SIGCONT)
+        session.process.send_signal(signal.SIGINT)
+        outcome = session.finish()
+        windows = target.stop()["windows"]
+    if outcome.error:
+        row["error"] = outcome.error
+        return row
+    ratios = []
+    for i, stretch_on in enumerate(busy):
+        base = (throughput(windows, *quiet[i]) + throughput(windows, *quiet[i + 1])) / 2
+        ratios.append(base / throughput(windows, *stretch_on))
+    row["slow_down"], row["low"], row["high"] = bootstrap(ratios, typical_ratio, rounds=1000)
+    row["mean"] = mean(ratios)
+    row["pairs"] = len(ratios)
+    taken = taken_within(outcome.recording, busy)
+    row["samples_a_second"] = taken / sum(end - begin for begin, end in busy)
+    row["cpu_us_a_sample"] = cpu / (row["samples_a_second"] * pairs * (stretch_seconds + settle)) * 1e6 if taken else float("nan")
+    return row
+
+
+def cpu_seconds(pid):
+    with open("/proc/%d/stat" % pid) as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def taken_within(recording, stretches):
+    """Looks of a recording in these stretches of the monotonic clock (seconds); a row's looks lie evenly in it."""
+    starts = [int(begin * 1e9) for begin, _ in stretches]
+    taken = 0.0
+    for start, wall, _, looks, _, quality in recording.rows:
+        if quality == Recording.REJECTED:
+            continue
+        end = start + wall
+        at = max(0, bisect.bisect_right(starts, start) - 1)
+        while at < len(stretches) and starts[at] < end:
+            shared = min(end, int(stretches[at][1] * 1e9)) - max(start, starts[at])
+            if shared > 0 and wall:
+                taken += looks * shared / wall
+            at += 1
+    return taken
+
+
 def slow_down(settings, profiler, version, user, script, args, rate, pairs, on=1.5, off=1.0):
-    """Pairs of neighbouring stretches of one process, without and with the profiler; ratio of its throughput."""
+    """Pairs of neighbouring stretches of one process, without and with the profiler; ratio of its throughput. Peers: each stretch
+    is a recording of its own, for a stopped profiler may hold its target."""
     python, prefix = profiler.python(settings.pythons, version)
     row = {"tool": profiler.name, "python": version, "user": user, "target": " ".join([script] + [str(a) for a in args]), "rate": rate, "error": ""}
     settle = 0.4
@@ -286,11 +356,11 @@ def yardstick(settings, version, module, words):
 
 def cost(settings):
     result = {"slow_down": []}
-    pairs = settings.scaled(30, 5)
+    pairs = settings.scaled(400, 40)
     for version in settings.versions:
         for user in settings.users:
             for rate in (100, 1000):
-                row = slow_down(settings, Phlox(settings.phlox), version, user, "hard.py", [50], rate, pairs, on=0.9, off=0.6)
+                row = beats(settings, version, user, "hard.py", [50], rate, pairs)
                 settings.log("cost", row)
                 result["slow_down"].append(row)
     peers = settings.peers()
@@ -374,10 +444,10 @@ def ten_minutes(settings):
 def speed(settings):
     result = {"speed": []}
     version = next(v for v in ("3.12", "3.13", "3.11") if v in settings.versions)
-    pairs = settings.scaled(6, 2)
+    pairs = settings.scaled(200, 20)
     for user in settings.users:
         for rate in (1000, 5000, 20000, 0):
-            row = slow_down(settings, Phlox(settings.phlox), version, user, "hard.py", [50], rate, pairs)
+            row = beats(settings, version, user, "hard.py", [50], rate, pairs)
             settings.log("speed", row)
             result["speed"].append(row)
     peers = settings.peers()

@@ -15,6 +15,13 @@ def mean(values):
     return sum(values) / len(values) if values else float("nan")
 
 
+def typical_ratio(values, cut=0.1):
+    """Geometric mean of ratios without the lowest and the highest tenth: a virtual machine loses whole stretches to its host."""
+    ordered = sorted(math.log(value) for value in values)
+    away = int(len(ordered) * cut)
+    return math.exp(mean(ordered[away:len(ordered) - away]))
+
+
 def bootstrap(values, statistic=mean, rounds=4000, level=0.95, seed=1):
     """(estimate, low, high) by resampling whole values (each a pair, a run: not a sample)."""
     chance = random.Random(seed)

@@ -4,8 +4,8 @@ A target prints `ready PID` on a line of its own, works for the given seconds (o
 line of JSON:
     units      how much work was done (calls of `work`)
     wall, cpu  seconds of the measured stretch (monotonic clock; thread CPU clock)
-    windows    [[monotonic time, units so far, thread CPU so far], ...], about twenty a second, so that a
-               benchmark can compare stretches of one process with and without a profiler
+    windows    [[monotonic time, units so far, thread CPU so far], ...], about a hundred a second, so that
+               a benchmark can compare stretches of one process with and without a profiler
 Standard library only; runs on CPython 2.7 and 3.6 or later.
 """
 import json
@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 
-WINDOW = 0.05
+WINDOW = 0.01
 clock = getattr(time, "monotonic", time.time)
 thread_clock = getattr(time, "thread_time", getattr(time, "clock", time.time))
 
