@@ -356,7 +356,7 @@ def yardstick(settings, version, module, words):
 
 def cost(settings):
     result = {"slow_down": []}
-    pairs = settings.scaled(400, 40)
+    pairs = settings.scaled(250, 40)
     for version in settings.versions:
         for user in settings.users:
             for rate in (100, 1000):
