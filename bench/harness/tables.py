@@ -48,7 +48,9 @@ def truth(data):
 
 
 def cost(data):
-    return "## Cost to the target\n\nBase throughput over throughput while recorded, pairs of neighbouring stretches of one process; mean and 95 % interval (bootstrap over pairs).\n\n" + table(
+    return "## Cost to the target\n\nBase throughput over throughput while recorded, pairs of neighbouring stretches of one process; 95 % interval by bootstrap over pairs. phlox: its recorder "
+    "stopped and let on in turn, a tenth of a second each, because the speed of a virtual machine changes by half within seconds; geometric mean without the lowest and highest "
+    "tenth of the pairs. Peers, whose stopping could hold their target: a recording for each pair; mean.\n\n" + table(
         ["tool", "Python", "user", "target", "Hz", "pairs", "slow-down"],
         [[r["tool"], r["python"], r.get("user", "root"), r.get("target", ""), r.get("rate", ""), r.get("pairs", "-"), slow_down(r)] for r in data["slow_down"]])
 
@@ -80,7 +82,7 @@ def speed(data):
 
 
 def at_once(data):
-    return "## At once\n\nFrom the start of `phlox record -p PID` to the moment of its first sample.\n\n" + table(
+    return "## At once\n\nFrom the start of `phlox record -p PID` to the moment of its first sample (without the time it takes to become another user).\n\n" + table(
         ["Python", "user", "starts", "median ms", "95 % interval", "worst ms"],
         [[r["python"], r["user"], r.get("starts", "failed"), number(r.get("median_ms"), "%.1f"),
           "%s to %s" % (number(r.get("low"), "%.1f"), number(r.get("high"), "%.1f")), number(r.get("worst_ms"), "%.1f")] for r in data["at_once"]])
