@@ -71,7 +71,8 @@ TEST_P(LiveMerge, every_python_frame_stands_on_the_native_frame_that_ran_it) {
       ++unread;
       continue;
     }
-    merge(groups, native.frames, {}, merged);
+    const NativeEnd end = native.end == unwind::StackEnd::reached_end ? NativeEnd::start : NativeEnd::cut;
+    merge(groups, native.frames, {}, end, merged);
     size_t frames = 0;
     for (const auto& group : groups) frames += group.count;
     // Nothing is dropped and nothing stands twice, whatever the end.

@@ -33,8 +33,8 @@ class Stack {
     return *this;
   }
   // "n0 p0 p1 n1": innermost first.
-  std::string merged() {
-    merge(groups_, native_, is_loop_, result);
+  std::string merged(NativeEnd end = NativeEnd::start) {
+    merge(groups_, native_, is_loop_, end, result);
     std::string text;
     for (const auto& frame : result.frames) {
       text += (text.empty() ? "" : " ") + std::string(frame.python ? "p" : "n") + std::to_string(frame.index);
@@ -107,6 +107,29 @@ TEST(Merge, before_anchors_the_innermost_loop_frame_may_be_in_its_prologue) {
   EXPECT_EQ(s.merged(), "n0 n1 p0 n2 n3 n4 p1 n5 n6");
   EXPECT_EQ(s.result.end, MergeEnd::whole);
   EXPECT_TRUE(s.result.prologue);
+}
+
+TEST(Merge, before_anchors_a_greenlet_stands_on_loop_frames_that_are_not_its_own) {
+  Stack s(10);
+  s.loops({3, 5, 6, 8}).python(1, Stack::kNone).python(1, Stack::kNone);
+  EXPECT_EQ(s.merged(), "n0 n1 n2 p0 n3 n4 p1 n5 n6 n7 n8 n9");
+  EXPECT_EQ(s.result.end, MergeEnd::whole);
+  EXPECT_FALSE(s.result.prologue);
+}
+
+TEST(Merge, before_anchors_a_greenlet_whose_innermost_loop_frame_may_be_in_its_prologue_is_said) {
+  Stack s(10);
+  s.loops({0, 4, 6, 8}).python(1, Stack::kNone).python(1, Stack::kNone);
+  EXPECT_EQ(s.merged(), "p0 n0 n1 n2 n3 p1 n4 n5 n6 n7 n8 n9");
+  EXPECT_EQ(s.result.end, MergeEnd::partial);
+}
+
+TEST(Merge, before_anchors_a_native_stack_that_was_cut_is_counted_from_the_inside) {
+  Stack s(6);
+  s.loops({2, 4}).python(1, Stack::kNone).python(1, Stack::kNone).python(1, Stack::kNone);
+  EXPECT_EQ(s.merged(NativeEnd::cut), "n0 n1 p0 n2 n3 p1 n4 n5 p2");
+  EXPECT_EQ(s.result.end, MergeEnd::native_cut);
+  EXPECT_EQ(s.result.unplaced_groups, 1u);
 }
 
 TEST(Merge, native_stack_that_was_cut_is_followed_by_the_rest_of_python) {

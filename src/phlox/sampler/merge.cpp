@@ -6,6 +6,9 @@ namespace phlox::sampler {
 namespace {
 
 constexpr uint32_t kUnplaced = 0xffffffff;
+// A loop frame that has just been entered, or is about to return, has no Python frame in the chain; and calls
+// nothing that goes deeper than this (3.9, Python/ceval.c: _Py_CheckFunctionResult, of debug builds).
+constexpr uint32_t kDeepestWithoutPython = 2;
 
 // The frame whose [sp, cfa) holds the anchor, not further in than `from`. Frames of one stack grow outwards;
 // a signal on an alternate stack breaks that, so this is a scan and not a search.
@@ -16,11 +19,31 @@ uint32_t host_of(std::span<const unwind::NativeFrame> native, RemoteAddress anch
   return kUnplaced;
 }
 
+// No group has an anchor: one for each loop frame. From the outermost, as an innermost loop frame may be
+// without Python. From the innermost where there are more loop frames than that explains: then whether the
+// innermost one has its Python may not be known. False says so.
+bool place_by_count(std::span<const PythonGroup> groups, std::span<const unwind::NativeFrame> native,
+                    std::span<const uint8_t> is_loop, NativeEnd native_end, std::vector<uint32_t>& hosts) {
+  std::vector<uint32_t> loops;
+  for (uint32_t i = 0; i < native.size() && i < is_loop.size(); ++i) {
+    if (is_loop[i] != 0) loops.push_back(i);
+  }
+  if (loops.empty()) return true;
+  const size_t placed = std::min(loops.size(), groups.size());
+  const bool maybe_without = loops.front() <= kDeepestWithoutPython;
+  const bool too_many = loops.size() > groups.size() + (maybe_without ? 1 : 0);
+  if (native_end == NativeEnd::cut || too_many) {
+    std::copy_n(loops.begin(), placed, hosts.begin());
+    return native_end == NativeEnd::cut || !maybe_without;
+  }
+  std::copy_n(loops.rbegin(), placed, hosts.rbegin());
+  return true;
+}
+
 // Where each group's native frame is. Groups with an anchor: by address. Then, from the outermost inwards,
 // groups without one take the loop frames that are left between their neighbours, one for one.
-std::vector<uint32_t> place(std::span<const PythonGroup> groups, std::span<const unwind::NativeFrame> native,
-                            std::span<const uint8_t> is_loop) {
-  std::vector<uint32_t> hosts(groups.size(), kUnplaced);
+void place_by_anchor(std::span<const PythonGroup> groups, std::span<const unwind::NativeFrame> native,
+                     std::span<const uint8_t> is_loop, std::vector<uint32_t>& hosts) {
   size_t from = 0;
   for (size_t g = 0; g < groups.size(); ++g) {
     if (!groups[g].anchor) continue;
@@ -49,7 +72,6 @@ std::vector<uint32_t> place(std::span<const PythonGroup> groups, std::span<const
       }
     }
   }
-  return hosts;
 }
 
 void append_group(const PythonGroup& group, Merged& out) {
@@ -59,23 +81,35 @@ void append_group(const PythonGroup& group, Merged& out) {
 }  // namespace
 
 void merge(std::span<const PythonGroup> groups, std::span<const unwind::NativeFrame> native,
-           std::span<const uint8_t> is_loop, Merged& out) {
+           std::span<const uint8_t> is_loop, NativeEnd native_end, Merged& out) {
   out.frames.clear();
   out.end = MergeEnd::whole;
   out.unplaced_groups = 0;
   out.prologue = false;
-  const std::vector<uint32_t> hosts = place(groups, native, is_loop);
+  std::vector<uint32_t> hosts(groups.size(), kUnplaced);
+  const bool anchors = std::any_of(groups.begin(), groups.end(), [](const auto& g) { return !!g.anchor; });
+  bool sure = true;
+  if (anchors) {
+    place_by_anchor(groups, native, is_loop, hosts);
+  } else {
+    sure = place_by_count(groups, native, is_loop, native_end, hosts);
+  }
+  // Groups further out than this one have no place.
+  const auto outermost =
+      std::find_if(hosts.rbegin(), hosts.rend(), [](uint32_t h) { return h != kUnplaced; });
+  const auto first_beyond = static_cast<size_t>(hosts.rend() - outermost);
 
   // Beyond the last native frame lies what the native walk did not reach.
   RemoteAddress reached;
   for (const auto& frame : native) reached = std::max(reached, frame.cfa);
 
   size_t next = 0;  // native frame to be written next
-  bool cut = false, loose = false;
+  bool cut = false, loose = !sure;
   for (size_t g = 0; g < groups.size(); ++g) {
     if (hosts[g] == kUnplaced) {
       ++out.unplaced_groups;
-      const bool beyond = groups[g].anchor && groups[g].anchor >= reached;
+      const bool beyond =
+          groups[g].anchor ? groups[g].anchor >= reached : native_end == NativeEnd::cut && g >= first_beyond;
       (beyond ? cut : loose) = true;
       // Next to the Python frames of the group around it, so that what is below the innermost Python frame
       // stays there.

@@ -1,8 +1,9 @@
 // One stack out of two: Python frames set into the native frames that ran them, by address. Since 3.10 every
 // evaluation of the interpreter loop keeps a record on the C stack (3.10, 3.11: the CFrame; 3.12+: the entry
 // frame): an anchor, which lies in the [sp, cfa) of exactly one native frame, the loop's. Before 3.10 there
-// is none: one Python frame for each native frame of the loop. Pure; no names, no counts, no process. What
-// cannot be merged is kept and said, never dropped.
+// is none: one Python frame for each native frame of the loop, counted from the outermost; from the innermost
+// where the outer ones are not of this chain (a greenlet stands on another's C stack) or were not reached.
+// Pure; no names, no counts, no process. What cannot be merged is kept and said, never dropped.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,9 @@ struct MergedFrame {
   friend bool operator==(const MergedFrame&, const MergedFrame&) = default;
 };
 
+// Whether the native frames reach to where the thread starts.
+enum class NativeEnd : uint8_t { start, cut };
+
 enum class MergeEnd : uint8_t {
   whole,       // every group sits in the native frame that ran it (an innermost loop frame may have no Python
                // frames yet)
@@ -48,6 +52,6 @@ struct Merged {
 // `groups` innermost first. `is_loop`: one byte for each native frame, 1 for a pc inside the interpreter
 // loop; may be empty (stripped files), then only anchors count. `out` is emptied first; its memory is reused.
 void merge(std::span<const PythonGroup> groups, std::span<const unwind::NativeFrame> native,
-           std::span<const uint8_t> is_loop, Merged& out);
+           std::span<const uint8_t> is_loop, NativeEnd native_end, Merged& out);
 
 }  // namespace phlox::sampler

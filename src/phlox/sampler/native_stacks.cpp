@@ -177,7 +177,8 @@ NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const 
     is_loop_[i] = space_.is_loop(frames[i]) ? 1 : 0;
     restarted = restarted || frames[i].found_by == unwind::FoundBy::restart;
   }
-  sampler::merge(groups_, frames, is_loop_, merged_);
+  const bool whole_walk = native_.end == unwind::StackEnd::reached_end;
+  sampler::merge(groups_, frames, is_loop_, whole_walk ? NativeEnd::start : NativeEnd::cut, merged_);
   // What hosts an anchor is the loop, whatever symbols say.
   for (const PythonGroup& group : groups_) {
     if (!group.anchor) continue;
@@ -187,7 +188,6 @@ NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const 
       break;
     }
   }
-  const bool whole_walk = native_.end == unwind::StackEnd::reached_end;
   if (whole_walk && !restarted) learn_distance();
 
   counts_.frames += frames.size();
