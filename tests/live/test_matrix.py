@@ -47,7 +47,7 @@ def test_stacks_and_lines_are_right(python, record, rows, tmp_path):
         stacks = record(target.pid, SECONDS, "-r", "1000", "--max-overhead", "off")
     looks, impossible, examples = families.judge(stacks)
     samples = stacks.tally("samples")
-    rejected = sum(stacks.tally(f"rejected_{why}") for why in ("moved", "unreadable", "broken", "budget"))
+    rejected = sum(stacks.tally(f"rejected_{why}") for why in ("moved", "unreadable", "broken"))
 
     with Target(python, LINES, tmp_path / "lines.json") as target:
         lines = record(target.pid, SECONDS, "-r", "1000", "--max-overhead", "off")

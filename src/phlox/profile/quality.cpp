@@ -15,7 +15,6 @@ constexpr std::pair<std::string_view, std::string_view> kReasons[] = {
     {tally::kRejectedMoved, "moved while read"},
     {tally::kRejectedUnreadable, "unreadable memory"},
     {tally::kRejectedBroken, "broken chain"},
-    {tally::kRejectedBudget, "out of time"},
 };
 
 std::string grouped(int64_t value) {

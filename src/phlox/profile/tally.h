@@ -16,7 +16,6 @@ inline constexpr std::string_view kUnproved = "unproved";
 inline constexpr std::string_view kRejectedMoved = "rejected_moved";  // ran while it was read, every attempt
 inline constexpr std::string_view kRejectedUnreadable = "rejected_unreadable";  // memory that cannot be read
 inline constexpr std::string_view kRejectedBroken = "rejected_broken";          // a chain that makes no sense
-inline constexpr std::string_view kRejectedBudget = "rejected_budget";          // the turn's time was up
 inline constexpr std::string_view kLost = "lost";  // looks that could not be taken over in time
 inline constexpr std::string_view kTargetTime = "target_time_ns";  // taken from its CPUs, wake-ups included
 inline constexpr std::string_view kRecorderTime = "recorder_cpu_ns";  // CPU time of the whole recorder

@@ -22,8 +22,6 @@ std::string_view describe(Rejected why) {
       return "(rejected: memory that cannot be read)";
     case Rejected::broken:
       return "(rejected: frames that make no sense)";
-    case Rejected::budget:
-      return "(rejected: the turn's time was up)";
     case Rejected::no:
       break;
   }

@@ -81,7 +81,7 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
     for (int turn = 0; turn < kTurns; ++turn) {
       sampler.turn(clock_now());
       const Counts& c = sampler.counts();
-      const uint64_t all = c.moved + c.unreadable + c.broken + c.budget;
+      const uint64_t all = c.moved + c.unreadable + c.broken;
       const bool fine = all == rejected && sampler.threads() > 0;
       rejected = all;
       if (fine) break;

@@ -1182,9 +1182,6 @@ void ProcessSampler::reject(Slot& slot, Nanoseconds now, Rejected why) {
     case Rejected::broken:
       ++counts_.broken;
       break;
-    case Rejected::budget:
-      ++counts_.budget;
-      break;
     case Rejected::no:
       break;
   }

@@ -41,7 +41,7 @@ enum class Stillness : uint8_t {
 
 struct Counts {
   uint64_t ticks = 0, samples = 0, retried = 0, detached = 0, cut = 0, unproved = 0, lost = 0;
-  uint64_t moved = 0, unreadable = 0, broken = 0, budget = 0;
+  uint64_t moved = 0, unreadable = 0, broken = 0;
   uint64_t migrations = 0;  // times this thread followed the target to another CPU
   uint64_t follow_ups = 0;
   uint64_t reads = 0;  // stacks read anew

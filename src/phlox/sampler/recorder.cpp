@@ -51,7 +51,6 @@ constexpr Counted kCounted[] = {
     {&Progress::rejected_moved, &Counts::moved, tally::kRejectedMoved},
     {&Progress::rejected_unreadable, &Counts::unreadable, tally::kRejectedUnreadable},
     {&Progress::rejected_broken, &Counts::broken, tally::kRejectedBroken},
-    {&Progress::rejected_budget, &Counts::budget, tally::kRejectedBudget},
     {&Progress::lost, &Counts::lost, tally::kLost},
 };
 

@@ -42,7 +42,7 @@ struct Progress {
   uint64_t ticks_missed = 0;
   uint64_t samples = 0;  // threads looked at
   uint64_t retried = 0;
-  uint64_t rejected_moved = 0, rejected_unreadable = 0, rejected_broken = 0, rejected_budget = 0;
+  uint64_t rejected_moved = 0, rejected_unreadable = 0, rejected_broken = 0;
   uint64_t detached = 0, cut = 0, unproved = 0;
   uint64_t lost = 0;  // looks the consumer could not take in time
   double asked_rate_hz = 0;
@@ -51,9 +51,7 @@ struct Progress {
   Nanoseconds target_time = 0;
   Nanoseconds recorder_cpu = 0;
   NativeCounts native;
-  uint64_t rejected() const {
-    return rejected_moved + rejected_unreadable + rejected_broken + rejected_budget;
-  }
+  uint64_t rejected() const { return rejected_moved + rejected_unreadable + rejected_broken; }
 };
 
 // What a recording says of them: `before` is what an earlier program of the same recording has told already.

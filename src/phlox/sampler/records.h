@@ -21,7 +21,7 @@ inline constexpr uint32_t kFramesLeftOut = 0xffffffff;
 // Place.code of a marker at the root of a detached stack: who called these frames is not known.
 inline constexpr uint32_t kCallersUnknown = 0xfffffffe;
 
-enum class Rejected : uint8_t { no, moved, unreadable, broken, budget };
+enum class Rejected : uint8_t { no, moved, unreadable, broken };
 
 enum class RecordKind : uint32_t { look, code, thread, thread_end };
 
