@@ -64,5 +64,13 @@ TEST(Schedule, after_a_long_sleep_it_counts_what_it_missed_and_does_not_catch_up
   EXPECT_GE(schedule.next(next), next + kInterval / 2);
 }
 
+TEST(IdlePause, grows_with_the_looks_that_saw_nothing_run_and_has_an_end) {
+  EXPECT_EQ(idle_pause(0), 1U);
+  EXPECT_EQ(idle_pause(8), 1U);
+  EXPECT_EQ(idle_pause(9), 2U);
+  EXPECT_EQ(idle_pause(40), 6U);
+  EXPECT_EQ(idle_pause(~uint32_t{0}), 16U);
+}
+
 }  // namespace
 }  // namespace phlox::sampler

@@ -9,6 +9,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "phlox/sampler/schedule.h"
+
 namespace phlox::sampler {
 namespace {
 
@@ -19,9 +21,7 @@ constexpr size_t kMostThreads = 65536;
 constexpr Nanoseconds kListEvery = kSecond / 5;
 constexpr Nanoseconds kListEveryPerThread = kSecond / 1600;
 constexpr int kAttempts = 4;
-constexpr Nanoseconds kHoldBack = kSecond / 10;
-constexpr uint32_t kIdleBeforeBackOff = 8;
-constexpr uint64_t kMaxBackOff = 16;
+// Below this many threads everybody is asked at every turn.
 constexpr size_t kFewThreads = 8;
 
 std::span<const std::byte> bytes_of(const auto& record) {
@@ -82,10 +82,7 @@ void NativeThreads::hand_on(Slot& slot, LookRecord look) {
     if (more.looks == 0) {
       more = look;
     } else {
-      more.time = look.time;
-      more.wall += look.wall;
-      more.cpu += look.cpu;
-      more.looks += look.looks;
+      join(more, look);
     }
     if (more.wall >= kHoldBack) flush_slot(slot);
     return;
@@ -110,20 +107,12 @@ void NativeThreads::did_not_run(Slot& slot, const target::SchedStat& stat, Nanos
   slot.seen = stat;
   slot.last_time = now;
   ++slot.idle_looks;
-  uint64_t pause = 1;
-  if (slots_.size() > kFewThreads && slot.idle_looks > kIdleBeforeBackOff) {
-    pause = std::min<uint64_t>(kMaxBackOff, slot.idle_looks / kIdleBeforeBackOff + 1);
-  }
-  slot.next_tick = tick_ + pause;
+  slot.next_tick = tick_ + (slots_.size() > kFewThreads ? idle_pause(slot.idle_looks) : 1);
   ++numbers_.samples;
 }
 
 void NativeThreads::reject(Slot& slot, Nanoseconds now) {
-  LookRecord look;
-  look.thread = slot.index;
-  look.time = now;
-  look.wall = now - slot.last_time;
-  look.looks = 1;
+  LookRecord look = look_at(slot.index, now, slot.last_time);
   look.quality = profile::Quality::rejected;
   look.rejected = Rejected::moved;
   look.gil_state = profile::GilState::not_applicable;
@@ -181,11 +170,7 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     if (source->needs_proof() && !unmoved(*before, *after)) continue;
     if (!copied) break;
     native_.taken();
-    LookRecord look;
-    look.thread = slot.index;
-    look.time = now;
-    look.wall = now - slot.last_time;
-    look.looks = 1;
+    LookRecord look = look_at(slot.index, now, slot.last_time);
     look.gil_state = profile::GilState::not_applicable;
     look.native = NativePart::fresh;
     if (!native_.proves(source) || (after->off() && source->needs_proof()))

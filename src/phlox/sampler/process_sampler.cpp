@@ -18,6 +18,7 @@
 #include "phlox/python/line_table.h"
 #include "phlox/sampler/native_half.h"
 #include "phlox/sampler/native_threads.h"
+#include "phlox/sampler/schedule.h"
 #include "phlox/target/maps.h"
 
 namespace phlox::sampler {
@@ -45,13 +46,8 @@ constexpr size_t kThreadsPerTurn = 64;
 constexpr size_t kNewThreadsPerTurn = 16;
 // Threads whose CPU is asked for together with the GIL's holder.
 constexpr size_t kScouted = 32;
-// Threads that never run are asked less and less often, so that hundreds of sleeping ones cost little.
-constexpr uint32_t kIdleBeforeBackOff = 8;
-constexpr uint64_t kMaxBackOff = 16;
 // Below this many threads everybody is asked at every turn.
 constexpr size_t kFewThreads = 32;
-// Looks alike are held back this long at most (a killed recorder loses half a second at most).
-constexpr Nanoseconds kHoldBack = kSecond / 10;
 // An interpreter can be ended and begun again where nobody looks, and count its code objects anew.
 constexpr Nanoseconds kEpochsLast = kSecond / 10;
 
@@ -1057,10 +1053,7 @@ void ProcessSampler::hand_on(Slot& slot, LookRecord look, bool new_stack) {
       more.keep = last.keep + last.fresh;
       more.fresh = 0;
     } else {
-      more.time = look.time;
-      more.wall += look.wall;
-      more.cpu += look.cpu;
-      more.looks += look.looks;
+      join(more, look);
     }
     if (more.wall >= kHoldBack) flush_slot(slot);
     return;
@@ -1098,16 +1091,12 @@ void ProcessSampler::hand_on(Slot& slot, LookRecord look, bool new_stack) {
 
 void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanoseconds now, const Seen& seen,
                             const Reading& reading) {
-  LookRecord look;
-  look.thread = slot.index;
-  look.time = now;
-  look.wall = now - slot.last_time;
+  LookRecord look = look_at(slot.index, now, slot.last_time);
   // CPU time used since the last look was used by something that ran: a thread that is found blocked keeps it
   // for the next stack that it is found running with, or its waiting would be charged with it.
   if (slot.guest == nullptr || slot.guest->stack.empty())
     slot.cpu_carried += static_cast<Nanoseconds>(stat.run_ns - slot.seen.run_ns);
   if (!seen.blocked) look.cpu = std::exchange(slot.cpu_carried, 0);
-  look.looks = 1;
   look.cpu_number = seen.cpu_number;
   look.system_call = seen.system_call;
   look.cpu_state = seen.cpu_state;
@@ -1144,20 +1133,12 @@ void ProcessSampler::did_not_run(Slot& slot, const target::SchedStat& stat, Nano
   slot.last_time = now;
   slot.done = true;
   ++slot.idle_looks;
-  uint64_t pause = 1;
-  if (slots_.size() > kFewThreads && slot.idle_looks > kIdleBeforeBackOff) {
-    pause = std::min<uint64_t>(kMaxBackOff, slot.idle_looks / kIdleBeforeBackOff + 1);
-  }
-  slot.next_tick = tick_ + pause;
+  slot.next_tick = tick_ + (slots_.size() > kFewThreads ? idle_pause(slot.idle_looks) : 1);
   ++counts_.samples;
 }
 
 void ProcessSampler::reject(Slot& slot, Nanoseconds now, Rejected why) {
-  LookRecord look;
-  look.thread = slot.index;
-  look.time = now;
-  look.wall = now - slot.last_time;
-  look.looks = 1;
+  LookRecord look = look_at(slot.index, now, slot.last_time);
   look.quality = Quality::rejected;
   look.rejected = why;
   if (const auto stat = slot.probe->schedstat()) {

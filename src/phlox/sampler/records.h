@@ -50,6 +50,27 @@ struct LookRecord {
   NativePart native = NativePart::none;
 };
 
+// A look at a thread, the one before having been at `before`.
+inline LookRecord look_at(uint32_t thread, Nanoseconds now, Nanoseconds before) {
+  LookRecord look;
+  look.thread = thread;
+  look.time = now;
+  look.wall = now - before;
+  look.looks = 1;
+  return look;
+}
+
+// Looks alike are held back this long at most (a killed recorder loses half a second at most).
+inline constexpr Nanoseconds kHoldBack = kSecond / 10;
+
+// A further look that differs from `held` in its times only goes out with it.
+inline void join(LookRecord& held, const LookRecord& look) {
+  held.time = look.time;
+  held.wall += look.wall;
+  held.cpu += look.cpu;
+  held.looks += look.looks;
+}
+
 // A code object met for the first time (or another one at an address met before). The consumer owns
 // `capture`.
 struct CodeRecord {

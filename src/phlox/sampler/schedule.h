@@ -4,6 +4,7 @@
 // the rate); what is missed is counted and not caught up. Pure: takes the time, keeps no clock.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "phlox/base/clock.h"
@@ -48,5 +49,13 @@ class Schedule {
   uint64_t state_;
   uint64_t missed_ = 0;
 };
+
+// How many turns until a thread is asked again that did not run for so many looks: those that never run are
+// asked less and less often, so that hundreds of sleeping ones cost little.
+inline uint64_t idle_pause(uint32_t idle_looks) {
+  constexpr uint32_t kPatience = 8;
+  constexpr uint64_t kLongest = 16;
+  return idle_looks > kPatience ? std::min<uint64_t>(kLongest, idle_looks / kPatience + 1) : 1;
+}
 
 }  // namespace phlox::sampler
