@@ -664,7 +664,7 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
     const RawFrame& frame = frames_[index];
     if (native_) note_start(frame, index);
     if (!frame.code) return true;
-    const CodeCache::Entry* entry = codes_.find(frame.code, snapshot_, entries_[index]);
+    const CodeCache::Entry* entry = codes_.find(frame.code, snapshot_, slot.codes[count - 1 - index].second);
     if (entry == nullptr) return false;
     Place place;
     place.code = entry->number;
@@ -677,7 +677,6 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
   };
   const bool deep = count > kKeepLeaf + kKeepRoot + 64;
   const size_t root_from = deep ? count - kKeepRoot : 0;  // frames_[count-1] is the root
-  entries_.assign(count, nullptr);
   slot.codes.resize(count);
   for (size_t i = 0; i < count; ++i) {
     if (!frames_[i].code || ((deep || root_missing) && i >= kKeepLeaf && (!deep || i < root_from))) continue;
@@ -689,7 +688,6 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
       address = frames_[i].code;
       entry = codes_.want(address, snapshot_);
     }
-    entries_[i] = entry;
   }
   snapshot_.fetch_wanted();
   bool known = true;

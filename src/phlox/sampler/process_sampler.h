@@ -227,8 +227,7 @@ class ProcessSampler {
     void operator()(void* memory) const { std::free(memory); }
   };
   std::unique_ptr<python::RawFrame[], Free> frames_;
-  std::vector<Place> places_;               // the stack being read, root first
-  std::vector<CodeCache::Entry*> entries_;  // of its frames, leaf first; none: not known before
+  std::vector<Place> places_;  // the stack being read, root first
   std::vector<Domain> domains_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::unordered_map<uint64_t, Slot*> by_tstate_;
