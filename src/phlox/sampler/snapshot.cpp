@@ -12,6 +12,22 @@ namespace {
 constexpr size_t kLocked = 512 * 1024;
 // What is foreseen of a page begins and ends at a cache line.
 constexpr uint32_t kLine = 64;
+
+// Of the bytes [from, to), those that lie on this page, counted from its start.
+struct OnPage {
+  uint32_t from, to;
+};
+OnPage on_page(uint64_t number, uint64_t from, uint64_t to) {
+  const uint64_t start = number * Snapshot::kPage;
+  return {static_cast<uint32_t>(std::max(from, start) - start),
+          static_cast<uint32_t>(std::min(to, start + Snapshot::kPage) - start)};
+}
+
+// For sorting windows, and for finding the first one that starts after an address.
+struct ByAddress {
+  bool operator()(const auto& a, const auto& b) const { return a.address < b.address; }
+  bool operator()(uint64_t address, const auto& window) const { return address < window.address; }
+};
 }  // namespace
 
 Snapshot::Snapshot(memory::RemoteMemory& memory) : memory_(memory) {
@@ -80,10 +96,9 @@ void Snapshot::use(const Window& window, uint64_t address, size_t size) {
   for (uint64_t number = address / kPage; number <= (end - 1) / kPage; ++number) {
     Page& page = pages_[window.first_page + (number - first)];
     page.last_used = look_;
-    page.used_from =
-        std::min(page.used_from, static_cast<uint32_t>(std::max(address, number * kPage) - number * kPage));
-    page.used_to =
-        std::max(page.used_to, static_cast<uint32_t>(std::min(end, (number + 1) * kPage) - number * kPage));
+    const OnPage part = on_page(number, address, end);
+    page.used_from = std::min(page.used_from, part.from);
+    page.used_to = std::max(page.used_to, part.to);
   }
 }
 
@@ -96,8 +111,7 @@ const std::byte* Snapshot::peek(RemoteAddress address, size_t size) {
     use(windows_[hint_], address.value, size);
     return arena_ + windows_[hint_].offset + (address.value - windows_[hint_].address);
   }
-  auto after = std::upper_bound(windows_.begin(), windows_.end(), address.value,
-                                [](uint64_t value, const Window& w) { return value < w.address; });
+  auto after = std::upper_bound(windows_.begin(), windows_.end(), address.value, ByAddress{});
   if (after != windows_.begin()) {
     const Window& window = *--after;
     if (holds(window)) {
@@ -114,8 +128,7 @@ const std::byte* Snapshot::peek(RemoteAddress address, size_t size) {
   };
   if (extra_hint_ < extras_.size() && holds(extras_[extra_hint_])) return found(extras_[extra_hint_]);
   // Extras may overlap: one that starts before may reach further. There are few, and that is rare.
-  auto extra = std::upper_bound(extras_.begin(), extras_.end(), address.value,
-                                [](uint64_t value, const Window& w) { return value < w.address; });
+  auto extra = std::upper_bound(extras_.begin(), extras_.end(), address.value, ByAddress{});
   while (extra != extras_.begin()) {
     --extra;
     if (holds(*extra)) {
@@ -139,8 +152,7 @@ void Snapshot::want(RemoteAddress address, size_t size, bool in_passing) {
 
 void Snapshot::fetch_wanted() {
   if (wanted_.empty()) return;
-  std::sort(wanted_.begin(), wanted_.end(),
-            [](const Window& a, const Window& b) { return a.address < b.address; });
+  std::sort(wanted_.begin(), wanted_.end(), ByAddress{});
   // What lies near each other comes as one range: kNear bytes more cost less than a range more.
   constexpr uint64_t kNear = 512;
   size_t count = 0;
@@ -175,8 +187,7 @@ void Snapshot::fetch_wanted() {
     first += whole < end - first ? whole + 1 : whole;
   }
   wanted_.clear();
-  std::sort(extras_.begin(), extras_.end(),
-            [](const Window& a, const Window& b) { return a.address < b.address; });
+  std::sort(extras_.begin(), extras_.end(), ByAddress{});
   extra_hint_ = 0;
 }
 
@@ -202,9 +213,7 @@ const std::byte* Snapshot::fetch(uint64_t address, size_t size) {
   window.offset = used_;
   window.used_from = address;
   window.used_to = address + size;
-  extras_.insert(std::upper_bound(extras_.begin(), extras_.end(), window,
-                                  [](const Window& a, const Window& b) { return a.address < b.address; }),
-                 window);
+  extras_.insert(std::upper_bound(extras_.begin(), extras_.end(), start, ByAddress{}), window);
   used_ += end - start;
   return arena_ + window.offset + (address - start);
 }
@@ -227,10 +236,9 @@ void Snapshot::replan(bool forget) {
       Page page;
       page.number = number;
       page.last_used = look_;
-      page.from = page.used_from =
-          static_cast<uint32_t>(std::max(extra.used_from, number * kPage) - number * kPage);
-      page.to = page.used_to =
-          static_cast<uint32_t>(std::min(extra.used_to, (number + 1) * kPage) - number * kPage);
+      const OnPage part = on_page(number, extra.used_from, extra.used_to);
+      page.from = page.used_from = part.from;
+      page.to = page.used_to = part.to;
       pages_.push_back(page);
     }
   }
