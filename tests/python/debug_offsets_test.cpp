@@ -7,6 +7,7 @@
 
 #include "phlox/python/layout_table.h"
 #include "support/debug_offsets_of.h"
+#include "support/layout_rows.h"
 
 namespace phlox::python {
 namespace {
@@ -94,19 +95,11 @@ TEST_P(DebugOffsetsTest, any_words_give_a_bounded_layout_or_an_error) {
   }
 }
 
-std::vector<const Layout*> rows() {
-  std::vector<const Layout*> all;
-  for (const Layout& row : layouts()) {
-    if (row.runtime.debug_offsets.present()) all.push_back(&row);
-  }
-  return all;
+bool has_debug_offsets(const Layout& row) {
+  return row.runtime.debug_offsets.present();
 }
-std::string label(const testing::TestParamInfo<const Layout*>& each) {
-  std::string text(each.param->name);
-  for (char& c : text) c = c == '.' || c == ' ' ? '_' : c;
-  return text;
-}
-INSTANTIATE_TEST_SUITE_P(Rows, DebugOffsetsTest, testing::ValuesIn(rows()), label);
+INSTANTIATE_TEST_SUITE_P(Rows, DebugOffsetsTest, testing::ValuesIn(test::layout_rows(has_debug_offsets)),
+                         test::row_name);
 
 TEST(DebugHeaderTest, tells_version_and_threading) {
   std::array<std::byte, DebugHeader::kSize> bytes{};

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "phlox/python/layout_table.h"
 #include "phlox/python/line_table.h"
 #include "support/fake_interpreter.h"
+#include "support/layout_rows.h"
 
 namespace phlox::python {
 namespace {
@@ -108,19 +108,7 @@ TEST_P(FrameWalk, a_chain_that_ends_without_a_base_is_detached) {
   EXPECT_EQ(walk(thread).end, GetParam()->traits.interpreter_frames ? WalkEnd::detached : WalkEnd::base);
 }
 
-std::vector<const Layout*> rows() {
-  std::vector<const Layout*> out;
-  for (const Layout& layout : layouts()) out.push_back(&layout);
-  return out;
-}
-std::string row_name(const testing::TestParamInfo<const Layout*>& info) {
-  std::string name(info.param->name);
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return "python_" + name;
-}
-INSTANTIATE_TEST_SUITE_P(EveryRow, FrameWalk, testing::ValuesIn(rows()), row_name);
+INSTANTIATE_TEST_SUITE_P(EveryRow, FrameWalk, testing::ValuesIn(test::layout_rows()), test::row_name);
 
 }  // namespace
 }  // namespace phlox::python

@@ -3,11 +3,11 @@
 
 #include "phlox/memory/recorded_memory.h"
 #include "phlox/python/debug_offsets.h"
-#include "phlox/python/layout_table.h"
 #include "phlox/python/locate.h"
 #include "support/debug_offsets_of.h"
 #include "support/elf_builder.h"
 #include "support/fake_interpreter.h"
+#include "support/layout_rows.h"
 
 namespace phlox::python {
 namespace {
@@ -119,16 +119,7 @@ TEST_P(EveryRow, with_its_interpreters_in_a_ring_is_not_believed_and_ends) {
   EXPECT_FALSE(found.has_value());
 }
 
-std::vector<const Layout*> rows() {
-  std::vector<const Layout*> all;
-  for (const Layout& row : layouts()) all.push_back(&row);
-  return all;
-}
-INSTANTIATE_TEST_SUITE_P(Locate, EveryRow, testing::ValuesIn(rows()), [](const auto& each) {
-  std::string text(each.param->name);
-  for (char& c : text) c = c == '.' || c == ' ' ? '_' : c;
-  return text;
-});
+INSTANTIATE_TEST_SUITE_P(Locate, EveryRow, testing::ValuesIn(test::layout_rows()), test::row_name);
 
 // One program, made of nothing but names.
 Result<Interpreter> locate_program(const std::string& executable, const std::string& library,

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "phlox/python/layout_table.h"
 #include "phlox/sampler/records.h"
 #include "support/fake_interpreter.h"
+#include "support/layout_rows.h"
 
 namespace phlox::sampler {
 namespace {
@@ -129,19 +129,7 @@ TEST_P(CodeCaches, a_word_below_a_version_it_gave_is_not_believed) {
   EXPECT_NE(number_by_epoch(g), first);
 }
 
-std::vector<const python::Layout*> rows() {
-  std::vector<const python::Layout*> out;
-  for (const auto& layout : python::layouts()) out.push_back(&layout);
-  return out;
-}
-std::string row_name(const testing::TestParamInfo<const python::Layout*>& row) {
-  std::string name(row.param->name);
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return "python_" + name;
-}
-INSTANTIATE_TEST_SUITE_P(EveryRow, CodeCaches, testing::ValuesIn(rows()), row_name);
+INSTANTIATE_TEST_SUITE_P(EveryRow, CodeCaches, testing::ValuesIn(test::layout_rows()), test::row_name);
 
 }  // namespace
 }  // namespace phlox::sampler

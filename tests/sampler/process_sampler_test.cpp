@@ -11,6 +11,7 @@
 #include "phlox/python/layout_table.h"
 #include "phlox/sampler/consumer.h"
 #include "support/fake_interpreter.h"
+#include "support/layout_rows.h"
 
 namespace phlox::sampler {
 namespace {
@@ -198,22 +199,11 @@ TEST(FreeThreaded, no_stack_is_taken_from_the_copy_of_an_earlier_turn) {
   EXPECT_EQ(leaves, (std::vector<std::string>{"earlier", "later"}));
 }
 
-std::vector<const python::Layout*> rows() {
-  std::vector<const python::Layout*> out;
-  for (const auto& layout : python::layouts()) {
-    if (layout.traits.anchor == python::FrameAnchor::cframe && layout.thread.native_thread_id.present())
-      out.push_back(&layout);
-  }
-  return out;
+bool has_cframes(const python::Layout& row) {
+  return row.traits.anchor == python::FrameAnchor::cframe && row.thread.native_thread_id.present();
 }
-std::string row_name(const testing::TestParamInfo<const python::Layout*>& row) {
-  std::string name(row.param->name);
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return "python_" + name;
-}
-INSTANTIATE_TEST_SUITE_P(ProcessSampler, CFrames, testing::ValuesIn(rows()), row_name);
+INSTANTIATE_TEST_SUITE_P(ProcessSampler, CFrames, testing::ValuesIn(test::layout_rows(has_cframes)),
+                         test::row_name);
 
 }  // namespace
 }  // namespace phlox::sampler
