@@ -1,18 +1,12 @@
 #include "phlox/sampler/address_space.h"
 
-#include <elf.h>
-
 #include <algorithm>
 #include <string_view>
 
+#include "phlox/unwind/arch/this_machine.h"
+
 namespace phlox::sampler {
 namespace {
-
-#if defined(__aarch64__)
-constexpr uint16_t kOurMachine = EM_AARCH64;
-#else
-constexpr uint16_t kOurMachine = EM_X86_64;
-#endif
 
 // Every mapping of code there is; beyond, a hostile process makes us keep what it likes.
 constexpr size_t kMostModules = 16384;
@@ -29,7 +23,7 @@ bool names_loop(std::string_view name) {
 }  // namespace
 
 AddressSpace::AddressSpace(pid_t pid, memory::RemoteMemory& memory, std::string cache_folder)
-    : pid_(pid), memory_(memory), cache_(std::move(cache_folder)), machine_(kOurMachine) {}
+    : pid_(pid), memory_(memory), cache_(std::move(cache_folder)), machine_(unwind::kThisMachine) {}
 
 uint32_t AddressSpace::number_of(const target::Module& module) {
   for (uint32_t i = 0; i < mapped_.size(); ++i) {

@@ -1,6 +1,5 @@
 #include "phlox/sampler/perf_source.h"
 
-#include <elf.h>
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -16,14 +15,10 @@
 #include <variant>
 #include <vector>
 
+#include "phlox/unwind/arch/this_machine.h"
+
 namespace phlox::sampler {
 namespace {
-
-#if defined(__aarch64__)
-constexpr uint16_t kMachine = EM_AARCH64;
-#else
-constexpr uint16_t kMachine = EM_X86_64;
-#endif
 
 constexpr size_t kPage = 4096;
 // Only to be a sample with a stack; the stack itself is read while the thread stands still.
@@ -74,7 +69,7 @@ size_t PerfCapture::most_events(uint64_t descriptors, uint64_t mlock_kb, uint64_
 }
 
 PerfCapture::PerfCapture(Nanoseconds interval, uint64_t seed)
-    : shape_(perf::native_shape(kMachine)),
+    : shape_(perf::native_shape(unwind::kThisMachine)),
       interval_(std::max<Nanoseconds>(interval, 20'000)),
       random_(seed | 1) {
   rlimit files{}, memory{};
