@@ -17,11 +17,13 @@ class Bytes {
     put(misc);
     put(uint16_t{0});
   }
-  template <class T>
-  Bytes& put(T value) {
+  // One number after the other, all of the first one's type.
+  template <class T, class... More>
+  Bytes& put(T value, More... more) {
     const size_t at = bytes.size();
     bytes.resize(at + sizeof value);
     std::memcpy(bytes.data() + at, &value, sizeof value);
+    (put<T>(static_cast<T>(more)), ...);
     return *this;
   }
   Bytes& text(const std::string& s) {
@@ -38,23 +40,26 @@ class Bytes {
   std::vector<std::byte> bytes;
 };
 
-// pid 10, tid 11, time 12, CPU 3: registers fp, sp, pc in the order of their numbers; 16 bytes asked for, 8
-// of them there.
-Bytes sample() {
-  Bytes b(PERF_RECORD_SAMPLE);
-  b.put<uint64_t>(0x401000)
-      .put<int32_t>(10)
-      .put<int32_t>(11)
+// What a record says of whom it is about: pid 10, tid 11.
+Bytes of_thread(uint32_t type, uint16_t misc = 0) {
+  return Bytes(type, misc).put<int32_t>(10, 11);
+}
+
+// A sample of pid 10, tid 11, time 12, CPU 3, as far as its registers.
+Bytes sample_head(uint64_t ip, uint64_t period) {
+  return Bytes(PERF_RECORD_SAMPLE)
+      .put(ip)
+      .put<int32_t>(10, 11)
       .put<uint64_t>(12)
-      .put<uint32_t>(3)
-      .put<uint32_t>(0)
-      .put<uint64_t>(1000);
-  b.put<uint64_t>(PERF_SAMPLE_REGS_ABI_64)
-      .put<uint64_t>(0x7ffe0010)
-      .put<uint64_t>(0x7ffe0000)
-      .put<uint64_t>(0x401000);
-  b.put<uint64_t>(16).put<uint64_t>(0x402000).put<uint64_t>(0).put<uint64_t>(8);
-  return b;
+      .put<uint32_t>(3, 0)
+      .put(period);
+}
+
+// With registers fp, sp, pc in the order of their numbers; 16 bytes asked for, 8 of them there.
+Bytes sample() {
+  return sample_head(0x401000, 1000)
+      .put<uint64_t>(PERF_SAMPLE_REGS_ABI_64, 0x7ffe0010, 0x7ffe0000, 0x401000)
+      .put<uint64_t>(16, 0x402000, 0, 8);
 }
 
 TEST(PerfRecords, sample_with_registers_and_stack) {
@@ -75,35 +80,14 @@ TEST(PerfRecords, sample_with_registers_and_stack) {
 }
 
 TEST(PerfRecords, thread_without_user_registers) {
-  Bytes b(PERF_RECORD_SAMPLE);
-  b.put<uint64_t>(1)
-      .put<int32_t>(10)
-      .put<int32_t>(11)
-      .put<uint64_t>(12)
-      .put<uint32_t>(3)
-      .put<uint32_t>(0)
-      .put<uint64_t>(1);
-  b.put<uint64_t>(PERF_SAMPLE_REGS_ABI_NONE).put<uint64_t>(0);
+  Bytes b = sample_head(1, 1).put<uint64_t>(PERF_SAMPLE_REGS_ABI_NONE, 0);
   const Record record = parse_record(b.done(), native_shape(EM_X86_64));
   EXPECT_FALSE(std::get<SampleRecord>(record).has_registers);
   EXPECT_TRUE(std::get<SampleRecord>(record).stack.empty());
 }
 
 TEST(PerfRecords, aarch64_link_register_is_taken) {
-  Bytes b(PERF_RECORD_SAMPLE);
-  b.put<uint64_t>(1)
-      .put<int32_t>(10)
-      .put<int32_t>(11)
-      .put<uint64_t>(12)
-      .put<uint32_t>(3)
-      .put<uint32_t>(0)
-      .put<uint64_t>(1);
-  b.put<uint64_t>(PERF_SAMPLE_REGS_ABI_64)
-      .put<uint64_t>(29)
-      .put<uint64_t>(30)
-      .put<uint64_t>(31)
-      .put<uint64_t>(32);
-  b.put<uint64_t>(0);
+  Bytes b = sample_head(1, 1).put<uint64_t>(PERF_SAMPLE_REGS_ABI_64, 29, 30, 31, 32, 0);
   const Record record = parse_record(b.done(), native_shape(EM_AARCH64));
   const auto& r = std::get<SampleRecord>(record).registers;
   EXPECT_EQ(r.fp, 29u);
@@ -128,8 +112,8 @@ TEST(PerfRecords, sample_cut_or_lying_about_a_length_is_damaged) {
 }
 
 TEST(PerfRecords, switch_says_who_when_and_why) {
-  Bytes b(PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
-  b.put<int32_t>(10).put<int32_t>(11).put<uint64_t>(12).put<uint32_t>(3).put<uint32_t>(0);
+  Bytes b = of_thread(PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
+  b.put<uint64_t>(12).put<uint32_t>(3, 0);
   const Record record = parse_record(b.done(), native_shape(EM_X86_64));
   const auto& s = std::get<SwitchRecord>(record);
   EXPECT_EQ(s.tid, 11);
@@ -141,31 +125,23 @@ TEST(PerfRecords, switch_says_who_when_and_why) {
 
 TEST(PerfRecords, maps_names_tasks_and_losses) {
   const Shape shape = native_shape(EM_X86_64);
-  Bytes map(PERF_RECORD_MMAP2);
-  map.put<int32_t>(10).put<int32_t>(11).put<uint64_t>(0x1000).put<uint64_t>(0x2000).put<uint64_t>(0x3000);
-  map.put<uint32_t>(8)
-      .put<uint32_t>(1)
-      .put<uint64_t>(77)
-      .put<uint64_t>(0)
-      .put<uint32_t>(5)
-      .put<uint32_t>(2)
-      .text("/lib/x.so");
+  Bytes map = of_thread(PERF_RECORD_MMAP2).put<uint64_t>(0x1000, 0x2000, 0x3000);
+  map.put<uint32_t>(8, 1).put<uint64_t>(77, 0).put<uint32_t>(5, 2).text("/lib/x.so");
   const Record m = parse_record(map.done(), shape);
   EXPECT_EQ(std::get<MapRecord>(m).path, "/lib/x.so");
   EXPECT_EQ(std::get<MapRecord>(m).offset, 0x3000u);
   EXPECT_TRUE(std::get<MapRecord>(m).executable);
-  Bytes name(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
-  name.put<int32_t>(10).put<int32_t>(11).text("python3");
+  Bytes name = of_thread(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC).text("python3");
   const Record n = parse_record(name.done(), shape);
   EXPECT_EQ(std::get<NameRecord>(n).name, "python3");
   EXPECT_TRUE(std::get<NameRecord>(n).exec);
   Bytes exit(PERF_RECORD_EXIT);
-  exit.put<int32_t>(10).put<int32_t>(1).put<int32_t>(11).put<int32_t>(10).put<uint64_t>(99);
+  exit.put<int32_t>(10, 1, 11, 10).put<uint64_t>(99);
   const Record e = parse_record(exit.done(), shape);
   EXPECT_EQ(std::get<TaskRecord>(e).tid, 11);
   EXPECT_TRUE(std::get<TaskRecord>(e).exit);
   Bytes lost(PERF_RECORD_LOST);
-  lost.put<uint64_t>(1).put<uint64_t>(42);
+  lost.put<uint64_t>(1, 42);
   EXPECT_EQ(std::get<LostRecord>(parse_record(lost.done(), shape)).count, 42u);
   Bytes strange(4711);
   EXPECT_FALSE(std::get<OtherRecord>(parse_record(strange.done(), shape)).damaged);
@@ -173,7 +149,7 @@ TEST(PerfRecords, maps_names_tasks_and_losses) {
 
 TEST(PerfRing, record_that_wraps_is_put_together) {
   Bytes lost(PERF_RECORD_LOST);
-  lost.put<uint64_t>(1).put<uint64_t>(42);
+  lost.put<uint64_t>(1, 42);
   const auto one = lost.done();
   std::vector<std::byte> ring(64);
   const uint64_t tail = 64 * 5 + 16;
