@@ -3,8 +3,8 @@
 
     bench/run.py [SECTION...] [--quick] [--versions 3.12] [--users root,NAME] [--no-peers] [--store-as NAME]
 
-Sections: truth, cost, recorder, ten-minutes, speed, at-once, native (all by default). Each stores its numbers in build/bench/SECTION.json and
-docs/benchmarks.md is written from what is stored, so that sections can be measured one by one, on a quiet machine. --quick
+Sections: truth, cost, recorder, ten-minutes, speed, at-once, dump, report, native (all by default). Each stores its numbers in
+build/bench/SECTION.json and docs/benchmarks.md is written from what is stored, so that sections can be measured one by one, on a quiet machine. --quick
 takes a minute or so a section and stores nothing. What is measured with --store-as NAME stands beside the rest in the
 page, under that name: the other versions, and a free-threaded build, have their truth and cost so:
     bench/run.py truth cost --versions 3.8,3.9,3.10,3.14,3.15,3.13t --no-peers --store-as 'other Pythons'
@@ -18,11 +18,12 @@ import os
 import platform
 import sys
 
-from harness import native, tables
+from harness import everyday, native, tables
 from harness.sections import SECTIONS, Settings
 from harness.target import find_pythons
 
-SECTIONS["native"], tables.TABLES["native"] = native.native, native.document
+SECTIONS.update(everyday.SECTIONS, native=native.native)
+tables.TABLES.update(everyday.TABLES, native=native.document)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 

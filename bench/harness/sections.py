@@ -492,9 +492,9 @@ def at_once(settings):
     return result
 
 
-def seconds_of(command):
+def seconds_of(command, **streams):
     begun = time.monotonic()
-    subprocess.run(command, check=True)
+    subprocess.run(command, check=True, **streams)
     return time.monotonic() - begun
 
 

@@ -1,6 +1,7 @@
 // Makes a recording of so many samples and measures what reading it and saying what is in it take: the
 // promise is one second for a report of a million, and for a diff of two of them.
-//   bench_report [SAMPLES] [STACKS]     (default 1,000,000 and 20,000)
+//   bench_report [SAMPLES] [STACKS] [FOLDER]     (default 1,000,000 and 20,000)
+// With a FOLDER it only leaves before.phlox and after.phlox there, for the section `report` of bench/run.py.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -90,14 +91,16 @@ class Watch {
 int main(int argc, char** argv) {
   const auto samples = static_cast<uint32_t>(argc > 1 ? std::atoi(argv[1]) : 1'000'000);
   const auto stacks = static_cast<uint32_t>(argc > 2 ? std::atoi(argv[2]) : 20'000);
-  std::string folder = "/tmp/phlox-bench-XXXXXX";
-  if (::mkdtemp(folder.data()) == nullptr) return 1;
+  const bool keep = argc > 3;
+  std::string folder = keep ? argv[3] : "/tmp/phlox-bench-XXXXXX";
+  if (!keep && ::mkdtemp(folder.data()) == nullptr) return 1;
   const std::string before = folder + "/before.phlox", after = folder + "/after.phlox";
   {
     const Watch watch;
     if (!make_recording(before, samples, stacks, 1) || !make_recording(after, samples, stacks, 2)) return 1;
     fmt::print("two recordings of {} samples, {} stacks: written in {}\n", samples, stacks, watch.text());
   }
+  if (keep) return 0;
   {
     const Watch reading;
     const auto profile = recording::read(before);

@@ -1,0 +1,115 @@
+"""The sections `dump` and `report`: what an everyday look costs, from the start of the command to its exit."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from .peers import Chroot, PySpy, Tachyon
+from .sections import seconds_of
+from .statistics import bootstrap, median
+from .tables import number, table
+from .target import Target
+
+TEN_THREADS = [2, 7]  # two run, seven wait, and the main one
+
+
+def timed(command):
+    """Seconds from the start of the command to its exit; what it prints goes to a file, as a script would have it."""
+    with open(os.devnull, "wb") as nowhere:
+        return seconds_of(command, stdout=nowhere, stderr=nowhere)
+
+
+def summary(times):
+    middle, low, high = bootstrap([t * 1e3 for t in times], median)
+    return {"runs": len(times), "median_ms": middle, "low": low, "high": high, "best_ms": min(times) * 1e3, "worst_ms": max(times) * 1e3}
+
+
+def in_turn(settings, section, commands, rounds, keep):
+    """Every command once, then every command again: neighbours meet the same machine."""
+    times = {name: [] for name, _, _ in commands}
+    errors = {}
+    for turn in range(rounds + 1):
+        for name, command, _ in commands:
+            try:
+                taken = timed(command)
+            except subprocess.CalledProcessError as error:
+                errors[name] = "exit %s" % error.returncode
+                continue
+            if turn:  # the first one warms the caches
+                times[name].append(taken)
+    for name, _, words in commands:
+        row = {"tool": name, "error": errors.get(name, ""), **words}
+        if times[name]:
+            row.update(summary(times[name]))
+        settings.log(section, row)
+        keep.append(row)
+
+
+def dump(settings):
+    """One look at ten threads; /bin/true beside it is what starting any process takes here."""
+    result = {"dump": []}
+    rounds = settings.scaled(60, 10)
+    for version in settings.versions:
+        words = {"python": version}
+        with Target(settings.pythons[version], "threads.py", TEN_THREADS) as target:
+            commands = [("phlox dump", [settings.phlox, "dump", "-p", str(target.pid)], words)]
+            if settings.with_peers:
+                commands.append(("py-spy dump", [PySpy(settings.cache).binary, "dump", "-p", str(target.pid)], words))
+            commands.append(("/bin/true", ["/bin/true"], words))
+            in_turn(settings, "dump", commands, rounds, result["dump"])
+    tachyon = Tachyon(settings.cache)
+    if settings.with_peers and tachyon.available():
+        python, prefix = tachyon.python(settings.pythons, "3.15")
+        with Chroot(tachyon.root), Target(python, "threads.py", TEN_THREADS, prefix=prefix) as target:
+            words = {"python": "3.15"}
+            in_turn(settings, "dump", [
+                ("phlox dump", [settings.phlox, "dump", "-p", str(target.pid)], words),
+                ("Tachyon dump", [*prefix, python, "-m", "profiling.sampling", "dump", str(target.pid)], words)],
+                max(3, rounds // 6), result["dump"])
+    return result
+
+
+def report(settings):
+    """Report and diff of recordings of a million samples: 20,000 stacks up to 60 deep, 2,000 functions."""
+    samples = settings.scaled(1000000, 100000)
+    result = {"report": [], "samples": samples}
+    folder = tempfile.mkdtemp(prefix="phlox-bench-", dir="/var/tmp")
+    try:
+        maker = os.path.join(os.path.dirname(settings.reading), "bench_report")
+        subprocess.run([maker, str(samples), "20000", folder], check=True, stdout=sys.stderr)
+        before, after = os.path.join(folder, "before.phlox"), os.path.join(folder, "after.phlox")
+        result["bytes"] = os.path.getsize(before)
+        svg = os.path.join(folder, "out.svg")
+        in_turn(settings, "report", [
+            ("phlox report", [settings.phlox, "report", before], {}),
+            ("phlox report --json", [settings.phlox, "report", "--json", before], {}),
+            ("phlox diff", [settings.phlox, "diff", before, after], {}),
+            ("phlox export -f svg", [settings.phlox, "export", before, "-f", "svg", "-o", svg], {})],
+            settings.scaled(15, 3), result["report"])
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return result
+
+
+def times_of(row):
+    return [row.get("runs", "failed: " + row["error"]), number(row.get("median_ms"), "%.1f"),
+            "%s to %s" % (number(row.get("low"), "%.1f"), number(row.get("high"), "%.1f")), number(row.get("best_ms"), "%.1f"),
+            number(row.get("worst_ms"), "%.1f")]
+
+
+TIMES = ["runs", "median ms", "95 % interval", "best ms", "worst ms"]
+
+
+def dump_table(data):
+    return ("## One look\n\nTen threads, two of which run; from the start of the command to its exit, in turn. `/bin/true` is what starting "
+            "any process takes here.\n\n") + table(["tool", "Python"] + TIMES, [[r["tool"], r["python"]] + times_of(r) for r in data["dump"]])
+
+
+def report_table(data):
+    return ("## Reports\n\nOf recordings of %s samples with 20,000 stacks (%.0f MB each), from the start of the command to its exit, in turn.\n\n"
+            % ("{:,}".format(data["samples"]), data["bytes"] / 1e6)) + table(["command"] + TIMES, [[r["tool"]] + times_of(r) for r in data["report"]])
+
+
+SECTIONS = {"dump": dump, "report": report}
+TABLES = {"dump": dump_table, "report": report_table}
