@@ -112,34 +112,37 @@ std::span<const std::byte> ElfFile::at(ImageAddress address, uint64_t size) cons
 
 namespace {
 
-// False: the visitor has had enough.
-bool visit_table(std::span<const std::byte> table, std::span<const std::byte> strings,
-                 const std::function<bool(const Symbol&)>& visit) {
+// The defined, named symbols of a table until visit(symbol) says false; false: it did.
+template <class Visit>
+bool visit_defined(std::span<const std::byte> table, Visit&& visit) {
   for (size_t at = 0; at + sizeof(Elf64_Sym) <= table.size(); at += sizeof(Elf64_Sym)) {
     Elf64_Sym s;
     std::memcpy(&s, table.data() + at, sizeof s);
-    if (s.st_shndx == SHN_UNDEF || s.st_name == 0) continue;
-    Symbol symbol{string_at(strings, s.st_name), ImageAddress(s.st_value), s.st_size,
-                  static_cast<uint8_t>(ELF64_ST_TYPE(s.st_info))};
-    if (!symbol.name.empty() && !visit(symbol)) return false;
+    if (s.st_shndx != SHN_UNDEF && s.st_name != 0 && !visit(s)) return false;
   }
   return true;
 }
 
+Symbol symbol_of(const Elf64_Sym& s, std::string_view name) {
+  return {name, ImageAddress(s.st_value), s.st_size, static_cast<uint8_t>(ELF64_ST_TYPE(s.st_info))};
+}
+
 }  // namespace
 
-void ElfFile::for_each_symbol(const std::function<bool(const Symbol&)>& visit) const {
+template <class Visit>
+void ElfFile::for_each_symbol_table(Visit&& visit) const {
   bool any = false;
   for (const Section& section : sections_) {
     if (section.type != SHT_SYMTAB && section.type != SHT_DYNSYM) continue;
     if (section.link >= sections_.size()) continue;
     any = true;
-    if (!visit_table(contents(section), contents(sections_[section.link]), visit)) return;
+    if (!visit(contents(section), contents(sections_[section.link]))) return;
   }
-  if (!any) for_each_dynamic_symbol(visit);
+  if (!any) with_dynamic_symbols(visit);
 }
 
-void ElfFile::for_each_dynamic_symbol(const std::function<bool(const Symbol&)>& visit) const {
+template <class Visit>
+void ElfFile::with_dynamic_symbols(Visit&& visit) const {
   const auto dynamic =
       std::find_if(segments_.begin(), segments_.end(), [](const Segment& s) { return s.type == PT_DYNAMIC; });
   if (dynamic == segments_.end()) return;
@@ -169,14 +172,31 @@ void ElfFile::for_each_dynamic_symbol(const std::function<bool(const Symbol&)>& 
   // Nothing says how many symbols there are but a hash table; every linker puts the strings right behind
   // them.
   if (strings <= symbols) return;
-  visit_table(at(ImageAddress(symbols), strings - symbols), at(ImageAddress(strings), strings_size), visit);
+  visit(at(ImageAddress(symbols), strings - symbols), at(ImageAddress(strings), strings_size));
+}
+
+void ElfFile::for_each_symbol(const std::function<bool(const Symbol&)>& visit) const {
+  for_each_symbol_table([&](std::span<const std::byte> table, std::span<const std::byte> strings) {
+    return visit_defined(table, [&](const Elf64_Sym& s) {
+      const Symbol symbol = symbol_of(s, string_at(strings, s.st_name));
+      return symbol.name.empty() || visit(symbol);
+    });
+  });
 }
 
 std::optional<Symbol> ElfFile::find_symbol(std::string_view name) const {
   std::optional<Symbol> found;
-  for_each_symbol([&](const Symbol& symbol) {
-    if (symbol.name == name) found = symbol;
-    return !found;
+  if (name.empty()) return found;
+  // Most names asked for are not there, in tables of tens of thousands: the end of a name tells most apart.
+  const auto is_named = [&](std::span<const std::byte> strings, size_t offset) {
+    return offset + name.size() < strings.size() && strings[offset + name.size()] == std::byte{0} &&
+           std::memcmp(strings.data() + offset, name.data(), name.size()) == 0;
+  };
+  for_each_symbol_table([&](std::span<const std::byte> table, std::span<const std::byte> strings) {
+    return visit_defined(table, [&](const Elf64_Sym& s) {
+      if (is_named(strings, s.st_name)) found = symbol_of(s, string_at(strings, s.st_name));
+      return !found;
+    });
   });
   return found;
 }

@@ -75,7 +75,11 @@ class ElfFile {
   ImageAddress first_load() const;
 
  private:
-  void for_each_dynamic_symbol(const std::function<bool(const Symbol&)>& visit) const;
+  // Calls visit(table of Elf64_Sym, its strings) for every symbol table until it says false.
+  template <class Visit>
+  void for_each_symbol_table(Visit&& visit) const;
+  template <class Visit>
+  void with_dynamic_symbols(Visit&& visit) const;
 
   std::span<const std::byte> bytes_;
   uint16_t type_ = 0;
