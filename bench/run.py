@@ -16,6 +16,7 @@ import glob
 import json
 import os
 import platform
+import signal
 import sys
 
 from harness import everyday, native, tables
@@ -48,6 +49,8 @@ def brief(section, row):
 
 
 def main():
+    # A shell without job control starts what it sends to the background with SIGINT ignored, and recordings end by it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
     parser.add_argument("--phlox", default=os.path.join(ROOT, "build", "release", "phlox"))

@@ -122,7 +122,7 @@ class Phlox(Profiler):
 
     def command(self, pid, rate, seconds, output):
         words = [self.binary, "record", "-p", str(pid), "-o", output, "--max-overhead", "off", "-d", "%.3f" % seconds,
-                 "-r", "%g" % rate]
+                 "-r", "%g" % rate if rate else "max"]
         return words + (["--%s" % self.way] if self.way else [])
 
     def read(self, output, text, outcome):
