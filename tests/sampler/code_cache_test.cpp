@@ -88,6 +88,23 @@ TEST_P(CodeCaches, what_cannot_be_read_is_nobody_and_is_asked_again) {
   EXPECT_NE(number(f), 0U);
 }
 
+TEST_P(CodeCaches, one_that_stayed_for_long_is_looked_at_every_time) {
+  const auto f = fake_.make_code({.name = "first"});
+  const uint32_t first = number(f);
+  for (uint64_t look = 0; look < 3 * Snapshot::kForget; ++look) {
+    ASSERT_EQ(number(f), first);
+    if (look > Snapshot::kForget) {
+      EXPECT_EQ(snapshot_.follow_ups(), 0U) << look << ": its bytes are foreseen";
+    }
+  }
+  rename(f);
+  const uint32_t second = number(f);
+  EXPECT_NE(second, first);
+  for (uint64_t look = 0; look < Snapshot::kForget; ++look) ASSERT_EQ(number(f), second);
+  fake_.memory().make_unreadable(f, *GetParam()->code.size);
+  EXPECT_EQ(number(f), 0U);
+}
+
 TEST_P(CodeCaches, stands_as_long_as_the_epoch_does) {
   const auto f = fake_.make_code({.name = "first"});
   const uint32_t first = number_by_epoch(f);

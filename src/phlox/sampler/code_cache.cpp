@@ -11,6 +11,20 @@ namespace {
 constexpr uint64_t kForeseen = Snapshot::kForget / 2;
 // A code object that was proved so often stays: its bytes are foreseen, in place of being asked for anew.
 constexpr uint32_t kSettled = 16;
+
+// The snapshot, and where in it everything lay that was asked for.
+struct Noting {
+  Snapshot& snapshot;
+  std::vector<const std::byte*>& places;
+  bool planned = true;
+
+  const std::byte* find(RemoteAddress address, size_t size) {
+    const std::byte* bytes = snapshot.find(address, size);
+    planned = planned && bytes != nullptr && snapshot.is_planned(bytes);
+    places.push_back(bytes);
+    return bytes;
+  }
+};
 }  // namespace
 
 void CodeCache::begin_look(RemoteAddress interpreter, std::optional<uint64_t> epoch) {
@@ -64,6 +78,22 @@ void CodeCache::want(Entry& entry, Snapshot& snapshot) {
   for (const auto& item : items) snapshot.want(item.address, item.size, in_passing);
 }
 
+bool CodeCache::holds(Entry& entry, Snapshot& snapshot) {
+  const auto items = entry.identity.items();
+  if (entry.plan == snapshot.plan()) {
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (!entry.identity.matches(items[i], entry.places[i])) return false;
+    }
+    return true;
+  }
+  entry.plan = 0;
+  entry.places.clear();
+  Noting noting{snapshot, entry.places};
+  if (!entry.identity.holds(noting)) return false;
+  if (noting.planned) entry.plan = snapshot.plan();
+  return true;
+}
+
 const CodeCache::Entry* CodeCache::find(RemoteAddress code, Snapshot& snapshot, Entry* known) {
   if (last_ != nullptr && last_address_ == code && last_->proved_at == look_) return last_;
   Entry* entry = known;
@@ -73,7 +103,7 @@ const CodeCache::Entry* CodeCache::find(RemoteAddress code, Snapshot& snapshot, 
     entry = slot.get();
   }
   if (entry->proved_at != look_ && !stands(*entry)) {
-    if (entry->number == 0 || !entry->identity.holds(snapshot)) {
+    if (entry->number == 0 || !holds(*entry, snapshot)) {
       auto capture = std::make_unique<python::CodeCapture>();
       if (!python::capture_code(layout_, memory_, code, *capture)) {
         // Nothing is known of this address any more.
@@ -85,6 +115,7 @@ const CodeCache::Entry* CodeCache::find(RemoteAddress code, Snapshot& snapshot, 
       record.retired = entry->number;
       record.capture = capture.get();
       entry->identity = python::CodeIdentity(layout_, *capture);
+      entry->plan = 0;
       entry->first_instruction = capture->first_instruction;
       entry->interpreter = {};
       entry->follows = !epoch_ || python::epoch_follows(layout_, *capture, *epoch_);

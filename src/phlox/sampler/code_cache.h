@@ -33,6 +33,9 @@ class CodeCache {
     bool follows = true;  // python::epoch_follows(), as of when it was copied
     RemoteAddress first_instruction;
     python::CodeIdentity identity;
+    // Where its bytes lie in each look of this plan of the snapshot; 0: not all in the plan.
+    uint64_t plan = 0;
+    std::vector<const std::byte*> places;
   };
 
   CodeCache(const python::Layout& layout, memory::RemoteMemory& memory, Ring& ring)
@@ -59,6 +62,9 @@ class CodeCache {
   bool stands(const Entry& entry) const {
     return epoch_ && entry.number != 0 && entry.epoch == *epoch_ && entry.interpreter == interpreter_;
   }
+
+  // Its bytes are what they were.
+  static bool holds(Entry& entry, Snapshot& snapshot);
 
   const python::Layout& layout_;
   memory::RemoteMemory& memory_;

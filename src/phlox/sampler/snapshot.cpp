@@ -85,6 +85,7 @@ void Snapshot::capture(RemoteAddress last) {
       for (size_t i = 0; i < pages; ++i) pages_[window.first_page + i].last_used = 0;
       window.size = 0;
       changed_ = true;
+      ++plan_;
       ++first;
     }
   }
@@ -278,6 +279,7 @@ void Snapshot::replan(bool forget) {
     ranges_.push_back(memory::Range{RemoteAddress(w.address), std::span(arena_ + w.offset, w.size)});
   }
   changed_ = false;
+  ++plan_;
   replan_at_ = forget ? look_ + kForget : replan_at_;
 }
 

@@ -54,6 +54,12 @@ class Snapshot {
     return true;
   }
 
+  // Bytes that find() gave and that lie in the plan: in every look with the same plan() they lie there again,
+  // fresh. Who looks at the same ones look after look need not search for them; each new plan has to be told
+  // by find() what is needed still.
+  bool is_planned(const std::byte* bytes) const { return bytes >= arena_ && bytes < arena_ + planned_bytes_; }
+  uint64_t plan() const { return plan_; }
+
   uint64_t look() const { return look_; }
   // System calls that this look needed beside the first.
   unsigned follow_ups() const { return follow_ups_; }
@@ -100,6 +106,7 @@ class Snapshot {
   bool last_read_ = false;
   size_t hint_ = 0;
   uint64_t look_ = 0;
+  uint64_t plan_ = 1;
   uint64_t replan_at_ = 0;
   unsigned follow_ups_ = 0;
   size_t extra_hint_ = 0;
