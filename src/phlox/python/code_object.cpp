@@ -258,7 +258,10 @@ CodeIdentity::CodeIdentity(const Layout& layout, const CodeCapture& capture) {
 
   for (size_t part = 0; part < CodeCapture::kParts; ++part) {
     const CapturedObject& object = capture.parts[part];
-    if (!object.address) continue;
+    const auto same = [&](const CapturedObject& other) { return other.address == object.address; };
+    const auto before = std::span(capture.parts).first(part);
+    // The qualified name of a function of a module is its name.
+    if (!object.address || std::any_of(before.begin(), before.end(), same)) continue;
     // From the length on: the reference count before it is nobody's proof. Caches in the head (hash, UTF-8)
     // may be filled in later, which looks like another object once.
     const uint32_t start =
