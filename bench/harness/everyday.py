@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 
-from .peers import Chroot, PySpy, Tachyon
+from .peers import Austin, Chroot, PySpy, Tachyon
 from .sections import seconds_of
 from .statistics import bootstrap, median
 from .tables import number, table
@@ -56,6 +56,7 @@ def dump(settings):
             commands = [("phlox dump", [settings.phlox, "dump", "-p", str(target.pid)], words)]
             if settings.with_peers:
                 commands.append(("py-spy dump", [PySpy(settings.cache).binary, "dump", "-p", str(target.pid)], words))
+                commands.append(("austin --where", Austin(settings.cache).words + ["--where", str(target.pid)], words))
             commands.append(("/bin/true", ["/bin/true"], words))
             in_turn(settings, "dump", commands, rounds, result["dump"])
     tachyon = Tachyon(settings.cache)
