@@ -31,7 +31,7 @@ bool StoppedThread::stop(size_t stack_size) {
   user_regs_struct regs{};
   iovec into{&regs, sizeof regs};
   if (::ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &into) != 0) return false;
-  registers_ = {RemoteAddress(regs.rip), RemoteAddress(regs.rsp), regs.rbp, 0, true, false};
+  registers_ = {RemoteAddress(regs.rip), RemoteAddress(regs.rsp), regs.rbp, 0, true, false, true, regs.rbx};
   // psABI, figure 3.36
   dwarf_registers_ = {regs.rax, regs.rdx, regs.rcx, regs.rbx, regs.rsi, regs.rdi, regs.rbp, regs.rsp, regs.r8,
                       regs.r9,  regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15, regs.rip};
@@ -108,6 +108,11 @@ void TargetTables::refresh() {
     map_.add(m.start, m.end, bias, module);
   }
   map_.settle();
+}
+
+bool TargetTables::read_code(RemoteAddress address, std::span<std::byte> into) const {
+  iovec local{into.data(), into.size()}, remote{reinterpret_cast<void*>(address.value), into.size()};
+  return ::process_vm_readv(pid_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(into.size());
 }
 
 const unwind::UnwindTable* TargetTables::table_of(uint32_t module) {

@@ -49,6 +49,7 @@ class TargetTables {
   void refresh();
   const unwind::ModuleMap& map() const { return map_; }
   const unwind::UnwindTable* table_of(uint32_t module);
+  bool read_code(RemoteAddress address, std::span<std::byte> into) const;
   size_t modules() const { return modules_.size(); }
   const std::string& path(uint32_t module) const { return modules_[module].path; }
   uint64_t bias(uint32_t module) const { return biases_[module]; }

@@ -43,6 +43,9 @@ TEST_P(LiveUnwind, frames_equal_libdwfl_s_at_any_moment) {
     input.registers = thread.registers();
     input.stack_start = thread.stack_start();
     input.stack = thread.stack();
+    input.read_code = [&tables](RemoteAddress at, std::span<std::byte> into) {
+      return tables.read_code(at, into);
+    };
     unwinder.unwind(input, stack);
     thread.resume();
     const std::vector<uint64_t> theirs = reference.pcs(thread);

@@ -42,28 +42,35 @@ struct Open {
 
 // What readelf's column says: "c-16" is 16 below the CFA, "u" not said or undefined, "s" the same.
 void expect_row(const std::string& path, uint64_t pc, const std::string& cfa, const std::string& rbp,
-                const std::string& ra, const Rule& rule, size_t& compared) {
-  if (cfa == "exp" || ra == "exp" || rbp == "exp" || rbp == "vexp") return;  // expressions: unwind_table_test
-  const bool sp = cfa.rfind("rsp", 0) == 0, fp = cfa.rfind("rbp", 0) == 0;
+                const std::string& rbx, const std::string& ra, const Rule& rule, size_t& compared) {
+  for (const std::string& column : {cfa, rbp, rbx, ra}) {
+    if (column == "exp" || column == "vexp") return;  // expressions: unwind_table_test
+  }
+  const bool sp = cfa.rfind("rsp", 0) == 0, fp = cfa.rfind("rbp", 0) == 0, bx = cfa.rfind("rbx", 0) == 0;
   ++compared;
   if (ra == "u") {
     EXPECT_EQ(rule.kind, RuleKind::end) << path << std::hex << " " << pc;
     return;
   }
-  if (!sp && !fp) {
+  if (!sp && !fp && !bx) {
     EXPECT_EQ(rule.kind, RuleKind::none) << path << std::hex << " " << pc << " " << cfa;
     return;
   }
   Rule expected;
   expected.kind = RuleKind::plain;
-  expected.base = sp ? CfaBase::sp : CfaBase::fp;
+  expected.base = sp ? CfaBase::sp : fp ? CfaBase::fp : CfaBase::bx;
   expected.cfa_offset = std::atoi(cfa.c_str() + 3);
   expected.ra_offset = std::atoi(ra.c_str() + 1);
   if (rbp[0] == 'c') {
     expected.fp = FpRule::at_cfa;
     expected.fp_offset = std::atoi(rbp.c_str() + 1);
   }
-  EXPECT_EQ(rule, expected) << path << std::hex << " " << pc << " " << cfa << " " << rbp << " " << ra;
+  if (rbx[0] == 'c') {
+    expected.bx = BxRule::at_cfa;
+    expected.bx_offset = static_cast<int16_t>(std::atoi(rbx.c_str() + 1));
+  }
+  EXPECT_EQ(rule, expected) << path << std::hex << " " << pc << " " << cfa << " " << rbp << " " << rbx << " "
+                            << ra;
 }
 
 size_t compare_with_readelf(const std::string& path, const UnwindTable& table) {
@@ -88,9 +95,10 @@ size_t compare_with_readelf(const std::string& path, const UnwindTable& table) {
       columns = w;
     } else if (in_fde && w.size() == columns.size() && w.size() > 1 && w[0].size() == 16) {
       const uint64_t pc = std::strtoull(w[0].c_str(), nullptr, 16);
-      std::string rbp = "u", ra = "u";
+      std::string rbp = "u", rbx = "u", ra = "u";
       for (size_t i = 2; i < w.size(); ++i) {
         if (columns[i] == "rbp") rbp = w[i];
+        if (columns[i] == "rbx") rbx = w[i];
         if (columns[i] == "ra") ra = w[i];
       }
       const Rule rule = table.find(ImageAddress(pc));
@@ -98,7 +106,7 @@ size_t compare_with_readelf(const std::string& path, const UnwindTable& table) {
         EXPECT_EQ(rule.kind, RuleKind::signal);
         ++compared;
       } else {
-        expect_row(path, pc, w[1], rbp, ra, rule, compared);
+        expect_row(path, pc, w[1], rbp, rbx, ra, rule, compared);
       }
     }
   }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "phlox/unwind/arch/aarch64.h"
+#include "phlox/unwind/arch/x86_64.h"
 #include "support/frame_bytes.h"
 
 namespace phlox::unwind {
@@ -43,6 +45,15 @@ class Process {
     input.stack = std::as_bytes(std::span(words_));
     input.restarts = restarts;
     input.read_more = more;
+    if (read_code) {
+      // Every return address of these tests follows a call, but for those ending in 0xf.
+      input.read_code = [](RemoteAddress where, std::span<std::byte> into) {
+        std::fill(into.begin(), into.end(), std::byte{0x90});
+        if ((where.value + into.size()) % 16 != 15 && into.size() >= 5)
+          into[into.size() - 5] = std::byte{0xe8};
+        return true;
+      };
+    }
     NativeStack out;
     unwinder.unwind(input, out);
     return out;
@@ -51,6 +62,7 @@ class Process {
   FrameBytes cfi;
   std::vector<Restart> restarts;
   std::function<bool(RemoteAddress, uint64_t&)> more;
+  bool read_code = true;
 
  private:
   uint16_t machine_;
@@ -139,6 +151,58 @@ TEST(Unwinder, code_without_cfi_is_left_by_its_frame_pointer) {
   ASSERT_EQ(stack.frames.size(), 2u);
   EXPECT_EQ(stack.frames[0].module, kNoModule);
   EXPECT_EQ(stack.frames[1].found_by, FoundBy::frame_pointer);
+}
+
+// The same with what the pair of words says changed.
+NativeStack by_frame_pointer(uint64_t return_address, bool read_code) {
+  Process p = three_functions();
+  p.word(kStack + 16, kStack + 56);
+  p.word(kStack + 24, return_address);
+  p.read_code = read_code;
+  return p.unwind(at(0x900010, kStack, kStack + 16));
+}
+
+TEST(Unwinder, frame_pointer_is_followed_only_to_the_return_address_of_a_call) {
+  EXPECT_EQ(by_frame_pointer(Process::code(0x1010), true).frames.size(), 2u);
+  EXPECT_EQ(by_frame_pointer(Process::code(0x101f), true).end, StackEnd::no_cfi);  // a pointer to a function
+  EXPECT_EQ(by_frame_pointer(0x1234, true).end, StackEnd::no_cfi);
+  EXPECT_EQ(by_frame_pointer(Process::code(0x1010), false).end, StackEnd::no_cfi);  // it cannot be known
+}
+
+TEST(Unwinder, cfi_that_leads_nowhere_gives_way_to_a_frame_pointer_that_does_not) {
+  Process p = three_functions();
+  p.function(0x4000, {0x0e, 32});  // BOLT left the rule of another path: 24 bytes too many
+  p.word(kStack + 16, kStack + 56);
+  p.word(kStack + 24, Process::code(0x1010));
+  NativeStack stack = p.unwind(at(Process::code(0x4010), kStack - 8, kStack + 16));
+  EXPECT_EQ(stack.end, StackEnd::reached_end);
+  ASSERT_EQ(stack.frames.size(), 2u);
+  EXPECT_EQ(stack.frames[1].pc, RemoteAddress(Process::code(0x1010)));
+  EXPECT_EQ(stack.frames[1].found_by, FoundBy::frame_pointer);
+  EXPECT_EQ(p.unwind(at(Process::code(0x4010), kStack - 8, 12345)).end, StackEnd::bad_memory);
+}
+
+TEST(Unwinder, cfa_by_rbx_and_rbx_saved_by_its_callee) {
+  Process p = three_functions();
+  p.function(0x4000, {0x0e, 16, 0x83, 2, 0x0d, 3});  // the linker's trampoline: CFA = rbx + 16
+  p.function(0x5000, {0x0e, 24, 0x83, 2});           // its callee saved rbx at CFA - 16
+  p.word(kStack, 0);
+  p.word(kStack + 8, kStack + 32);  // rbx
+  p.word(kStack + 16, Process::code(0x4010));
+  p.word(kStack + 32, 7);
+  p.word(kStack + 40, Process::code(0x1010));
+  Registers registers = at(Process::code(0x5010), kStack);
+  NativeStack stack = p.unwind(registers);
+  EXPECT_EQ(stack.end, StackEnd::reached_end);
+  EXPECT_EQ(pcs(stack),
+            (std::vector<uint64_t>{Process::code(0x5010), Process::code(0x4010), Process::code(0x1010)}));
+  EXPECT_EQ(stack.frames[1].cfa, RemoteAddress(kStack + 48));
+  // The innermost frame has it in the register, if that is known.
+  registers = at(Process::code(0x4010), kStack);
+  EXPECT_EQ(p.unwind(registers).end, StackEnd::no_cfi);
+  registers.bx = kStack + 32;
+  registers.bx_known = true;
+  EXPECT_EQ(p.unwind(registers).end, StackEnd::reached_end);
 }
 
 TEST(Unwinder, frame_pointer_that_is_a_number_is_not_followed) {
@@ -246,6 +310,44 @@ TEST(Unwinder, aarch64_leaf_returns_by_its_link_register_once) {
             (std::vector<uint64_t>{Process::code(0x3000), Process::code(0x2010), Process::code(0x1010)}));
   p.word(kStack + 8, Process::code(0x3010));  // a caller that claims to be a leaf: its link register is gone
   EXPECT_EQ(p.unwind(registers).end, StackEnd::bad_memory);
+}
+
+bool ends_in_call(std::initializer_list<uint8_t> code) {
+  std::vector<std::byte> bytes;
+  for (const uint8_t byte : code) bytes.push_back(std::byte{byte});
+  return X86_64::ends_in_call(bytes);
+}
+
+TEST(EndsInCall, every_form_of_x86_64_s_call) {
+  EXPECT_TRUE(ends_in_call({0xe8, 1, 2, 3, 4}));
+  EXPECT_TRUE(ends_in_call({0x90, 0x90, 0xe8, 1, 2, 3, 4}));
+  EXPECT_TRUE(ends_in_call({0xff, 0xd0}));                    // call *%rax
+  EXPECT_TRUE(ends_in_call({0x41, 0xff, 0xd4}));              // call *%r12
+  EXPECT_TRUE(ends_in_call({0xff, 0x10}));                    // call *(%rax)
+  EXPECT_TRUE(ends_in_call({0xff, 0x53, 0x18}));              // call *0x18(%rbx)
+  EXPECT_TRUE(ends_in_call({0xff, 0x15, 1, 2, 3, 4}));        // call *f@GOT(%rip)
+  EXPECT_TRUE(ends_in_call({0xff, 0x93, 1, 2, 3, 4}));        // call *0x4030201(%rbx)
+  EXPECT_TRUE(ends_in_call({0xff, 0x14, 0xc3}));              // call *(%rbx,%rax,8)
+  EXPECT_TRUE(ends_in_call({0xff, 0x54, 0xc3, 8}));           // call *8(%rbx,%rax,8)
+  EXPECT_TRUE(ends_in_call({0xff, 0x94, 0xc3, 1, 2, 3, 4}));  // call *0x4030201(%rbx,%rax,8)
+  EXPECT_TRUE(ends_in_call({0xff, 0x14, 0xc5, 1, 2, 3, 4}));  // call *0x4030201(,%rax,8)
+  EXPECT_FALSE(ends_in_call({}));
+  EXPECT_FALSE(ends_in_call({0xe8, 1, 2, 3}));
+  EXPECT_FALSE(ends_in_call({0xff, 0xe0}));              // jmp *%rax
+  EXPECT_FALSE(ends_in_call({0xff, 0x25, 1, 2, 3, 4}));  // jmp *f@GOT(%rip)
+  EXPECT_FALSE(ends_in_call({0xc3, 0x90, 0x90, 0x90}));
+}
+
+TEST(EndsInCall, aarch64_s_branches_with_link) {
+  const auto ends = [](uint32_t instruction) {
+    return Aarch64::ends_in_call(std::as_bytes(std::span(&instruction, 1)));
+  };
+  EXPECT_TRUE(ends(0x94000012));   // bl
+  EXPECT_TRUE(ends(0xd63f0200));   // blr x16
+  EXPECT_TRUE(ends(0xd73f0a00));   // blraa x16, x0
+  EXPECT_FALSE(ends(0x14000012));  // b
+  EXPECT_FALSE(ends(0xd61f0200));  // br x16
+  EXPECT_FALSE(ends(0xd65f03c0));  // ret
 }
 
 TEST(ModuleMap, range_that_overlaps_an_earlier_one_is_dropped) {

@@ -48,9 +48,9 @@ bool ThreadStop::read_registers(UserRegisters& into) const {
   iovec to{&regs, sizeof regs};
   if (::ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &to) != 0) return false;
 #if defined(__x86_64__)
-  into = {RemoteAddress(regs.rip), RemoteAddress(regs.rsp), regs.rbp, 0};
+  into = {RemoteAddress(regs.rip), RemoteAddress(regs.rsp), regs.rbp, 0, regs.rbx};
 #elif defined(__aarch64__)
-  into = {RemoteAddress(regs.pc), RemoteAddress(regs.sp), regs.regs[29], regs.regs[30]};
+  into = {RemoteAddress(regs.pc), RemoteAddress(regs.sp), regs.regs[29], regs.regs[30], 0};
 #endif
   return true;
 }

@@ -18,6 +18,7 @@ struct UserRegisters {
   RemoteAddress pc, sp;
   uint64_t fp = 0;  // rbp, x29
   uint64_t lr = 0;  // x30; x86-64 has none
+  uint64_t bx = 0;  // rbx; aarch64 has none
 };
 
 class ThreadStop {

@@ -1,9 +1,10 @@
-// How one native frame's caller is found: what a row of an unwind table says. Only three registers are
-// followed (stack pointer, frame pointer, return address), as a profiler needs no more.
+// How one native frame's caller is found: what a row of an unwind table says. Only four registers are
+// followed (stack pointer, frame pointer, return address, rbx), as a profiler needs no more.
 //
-//   CFA = base + cfa_offset                  base: sp, fp, *(sp + inner), *(fp + inner), see CfaBase
+//   CFA = base + cfa_offset                  base: sp, fp, bx, *(sp + inner), *(fp + inner), see CfaBase
 //   caller's sp = CFA
 //   caller's fp = fp | *(CFA + fp_offset) | *(fp + fp_offset)
+//   caller's bx = bx | *(CFA + bx_offset)    x86-64 only
 //   caller's pc = *(CFA + ra_offset) | x30
 #pragma once
 
@@ -24,10 +25,12 @@ enum class CfaBase : uint8_t {
   fp,
   deref_sp,  // *(sp + inner): hand-written assembly that saved its old stack pointer
   deref_fp,  // *(fp + inner): functions that realign their stack (gcc's DRAP)
+  bx,        // rbx: the dynamic linker's trampolines of lazy binding (_dl_runtime_resolve)
   plt,       // sp, and 8 more when (pc & 15) >= inner: a lazily bound procedure linkage table entry of x86-64
 };
 
 enum class FpRule : uint8_t { same, at_cfa, at_fp, unknown };
+enum class BxRule : uint8_t { same, at_cfa, unknown };
 enum class RaRule : uint8_t { at_cfa, link_register };
 
 struct Rule {
@@ -35,6 +38,9 @@ struct Rule {
   CfaBase base = CfaBase::sp;
   FpRule fp = FpRule::same;
   RaRule ra = RaRule::at_cfa;
+  BxRule bx = BxRule::same;
+  uint8_t unused = 0;  // a table is kept in a file as it lies
+  int16_t bx_offset = 0;
   int32_t cfa_offset = 0;
   int32_t inner = 0;
   int32_t fp_offset = 0;
@@ -42,6 +48,6 @@ struct Rule {
 
   friend bool operator==(const Rule&, const Rule&) = default;
 };
-static_assert(sizeof(Rule) == 20);
+static_assert(sizeof(Rule) == 24);
 
 }  // namespace phlox::unwind

@@ -70,19 +70,19 @@ enum : uint8_t { DW_EH_PE_omit = 0xff, DW_EH_PE_indirect = 0x80 };
 constexpr size_t kMaxRemembered = 64;
 // A rule number is 16 bits wide; OpenBLAS has about 1,000.
 constexpr size_t kMaxRules = 65535;
-constexpr std::array<char, 8> kMagic = {'P', 'H', 'L', 'X', 'C', 'F', 'I', '1'};
+constexpr std::array<char, 8> kMagic = {'P', 'H', 'L', 'X', 'C', 'F', 'I', '2'};
 
 // Where a module's registers are, in DWARF's numbering.
 struct DwarfRegisters {
-  uint64_t sp, fp, ra;
+  uint64_t sp, fp, bx, ra;
   bool ra_in_register;  // what "not said" means for the return address: still in the link register
 };
 
 std::optional<DwarfRegisters> registers_of(uint16_t machine) {
   if (machine == EM_X86_64)
-    return DwarfRegisters{X86_64::kDwarfSp, X86_64::kDwarfFp, X86_64::kDwarfRa, false};
+    return DwarfRegisters{X86_64::kDwarfSp, X86_64::kDwarfFp, X86_64::kDwarfBx, X86_64::kDwarfRa, false};
   if (machine == EM_AARCH64)
-    return DwarfRegisters{Aarch64::kDwarfSp, Aarch64::kDwarfFp, Aarch64::kDwarfRa, true};
+    return DwarfRegisters{Aarch64::kDwarfSp, Aarch64::kDwarfFp, Aarch64::kDwarfBx, Aarch64::kDwarfRa, true};
   return std::nullopt;
 }
 
@@ -98,7 +98,7 @@ struct Saved {
 };
 struct State {
   Cfa cfa;
-  Saved fp, ra;
+  Saved fp, ra, bx;
 };
 
 struct Cie {
@@ -122,7 +122,8 @@ struct Fde {
 struct RuleHash {
   size_t operator()(const Rule& r) const {
     uint64_t h = static_cast<uint64_t>(r.kind) | static_cast<uint64_t>(r.base) << 8 |
-                 static_cast<uint64_t>(r.fp) << 16 | static_cast<uint64_t>(r.ra) << 24;
+                 static_cast<uint64_t>(r.fp) << 16 | static_cast<uint64_t>(r.ra) << 24 |
+                 static_cast<uint64_t>(r.bx) << 32 | uint64_t{static_cast<uint16_t>(r.bx_offset)} << 40;
     for (const int32_t v : {r.cfa_offset, r.inner, r.fp_offset, r.ra_offset}) {
       h = (h ^ static_cast<uint32_t>(v)) * 0x9e3779b97f4a7c15ULL;
       h ^= h >> 29;
@@ -455,6 +456,12 @@ class TableBuilder {
     auto set = [&](uint64_t reg, Saved saved) {
       if (reg == registers_.fp) state.fp = saved;
       if (reg == registers_.ra) state.ra = saved;
+      if (reg == registers_.bx) state.bx = saved;
+    };
+    auto restore = [&](uint64_t reg) {
+      if (reg == registers_.fp) state.fp = initial.fp;
+      if (reg == registers_.ra) state.ra = initial.ra;
+      if (reg == registers_.bx) state.bx = initial.bx;
     };
     auto offset_of = [&](uint64_t factor) { return times(static_cast<int64_t>(factor), cie.data_align); };
     while (!in.at_end() && !in.failed()) {
@@ -469,7 +476,7 @@ class TableBuilder {
           continue;
         }
         case DW_CFA_restore:
-          set(op & 0x3f, (op & 0x3f) == registers_.fp ? initial.fp : initial.ra);
+          restore(op & 0x3f);
           continue;
         default:
           break;
@@ -513,7 +520,7 @@ class TableBuilder {
         }
         case DW_CFA_restore_extended: {
           const uint64_t reg = in.uleb128();
-          set(reg, reg == registers_.fp ? initial.fp : initial.ra);
+          restore(reg);
           break;
         }
         case DW_CFA_undefined:
@@ -649,10 +656,11 @@ class TableBuilder {
     }
     rule.kind = RuleKind::plain;
     const bool on_sp = s.cfa.base == registers_.sp;
-    if (s.cfa.kind == Cfa::unknown || (!on_sp && s.cfa.base != registers_.fp)) return {};
+    const bool on_bx = s.cfa.base == registers_.bx && s.cfa.kind == Cfa::reg;
+    if (s.cfa.kind == Cfa::unknown || (!on_sp && !on_bx && s.cfa.base != registers_.fp)) return {};
     if (!fits32(s.cfa.offset) || !fits32(s.cfa.inner) || !fits32(s.fp.offset) || !fits32(s.ra.offset))
       return {};
-    if (s.cfa.kind == Cfa::reg) rule.base = on_sp ? CfaBase::sp : CfaBase::fp;
+    if (s.cfa.kind == Cfa::reg) rule.base = on_sp ? CfaBase::sp : on_bx ? CfaBase::bx : CfaBase::fp;
     if (s.cfa.kind == Cfa::deref) rule.base = on_sp ? CfaBase::deref_sp : CfaBase::deref_fp;
     if (s.cfa.kind == Cfa::plt) rule.base = CfaBase::plt;
     rule.cfa_offset = static_cast<int32_t>(s.cfa.offset);
@@ -674,6 +682,12 @@ class TableBuilder {
       case Saved::unknown:
         rule.fp = FpRule::unknown;
         break;
+    }
+    if (s.bx.kind == Saved::at_cfa && s.bx.offset == static_cast<int16_t>(s.bx.offset)) {
+      rule.bx = BxRule::at_cfa;
+      rule.bx_offset = static_cast<int16_t>(s.bx.offset);
+    } else if (s.bx.kind != Saved::unsaid && s.bx.kind != Saved::same) {
+      rule.bx = BxRule::unknown;
     }
     switch (s.ra.kind) {
       case Saved::at_cfa:
@@ -850,7 +864,7 @@ void append(std::vector<std::byte>& out, const std::vector<T>& values) {
 
 bool is_sound(const Rule& r) {
   return r.kind <= RuleKind::signal && r.base <= CfaBase::plt && r.fp <= FpRule::unknown &&
-         r.ra <= RaRule::link_register;
+         r.ra <= RaRule::link_register && r.bx <= BxRule::unknown;
 }
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include "phlox/unwind/unwinder.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -123,6 +124,8 @@ Outcome step_by_signal(const Registers& regs, Words& words, Step& step) {
   step.caller = {RemoteAddress(Arch::strip(pc)), RemoteAddress(sp), fp, 0, true, false};
   if constexpr (Arch::kSignalHasLr)
     step.caller.lr_known = words.read(regs.sp.value + Arch::kSignalLr, step.caller.lr);
+  if constexpr (Arch::kSignalBx != 0)
+    step.caller.bx_known = words.read(regs.sp.value + Arch::kSignalBx, step.caller.bx);
   // On the stack of the thread the frame ends where the interrupted code's begins; an alternate stack lies
   // elsewhere.
   step.cfa = sp > regs.sp.value ? sp : regs.sp.value;
@@ -145,6 +148,10 @@ Outcome step_by_rule(const Rule& rule, const Registers& regs, Words& words, Step
       break;
     case CfaBase::deref_sp:
       if (!words.read(plus(base, rule.inner), base)) return Outcome::unreadable;
+      break;
+    case CfaBase::bx:
+      if (!regs.bx_known) return Outcome::no_rule;
+      base = regs.bx;
       break;
     case CfaBase::fp:
     case CfaBase::deref_fp:
@@ -175,13 +182,22 @@ Outcome step_by_rule(const Rule& rule, const Registers& regs, Words& words, Step
       step.caller.fp_known = true;
     }
   }
+  step.caller.bx = regs.bx;
+  step.caller.bx_known = regs.bx_known && rule.bx != BxRule::unknown;
+  if (rule.bx == BxRule::at_cfa) {
+    const uint64_t place = plus(cfa, rule.bx_offset);
+    // As with fp: what lies below sp and was not copied has been popped.
+    const bool popped = place < regs.sp.value && regs.bx_known;
+    step.caller.bx_known = words.read(place, step.caller.bx) || popped;
+  }
   step.cfa = cfa;
   step.found_by = FoundBy::cfi;
   step.exact = false;
   return Outcome::stepped;
 }
 
-// Code that nothing describes: if fp points at a pair of words that can only be a frame, follow it.
+// Code that nothing describes, or that its description does not fit: if fp points at a pair of words that can
+// be a frame, gives its caller. Whether that is the return address of a call is for the caller to say.
 template <class Arch>
 bool step_by_frame_pointer(const ModuleMap& map, const Registers& regs, Words& words, Step& step) {
   uint64_t pc = 0, fp = 0;
@@ -234,6 +250,22 @@ StackEnd end_of(Outcome outcome) {
 }  // namespace
 
 template <class Arch>
+bool Unwinder::returns_from_call(const UnwindInput& input, uint64_t pc) {
+  if (!input.read_code) return false;
+  if (calls_.size() > kCacheSlots) calls_.clear();
+  const auto [at, fresh] = calls_.try_emplace(pc, false);
+  if (!fresh) return at->second;
+  std::array<std::byte, Arch::kLongestCall> code;
+  // A call may be the first instruction of what is mapped.
+  for (size_t size = code.size(); size >= 2; --size) {
+    const std::span bytes = std::span(code).first(size);
+    if (!input.read_code(RemoteAddress(pc - size), bytes)) continue;
+    return at->second = Arch::ends_in_call(bytes);
+  }
+  return false;
+}
+
+template <class Arch>
 void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
   Words words(input, out.read_more);
   Registers regs = input.registers;
@@ -257,7 +289,11 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
                          (Arch::kHasLinkRegister && frame.exact_pc);
       if (!grows || map_.find(step.exact ? step.caller.pc : step.caller.pc - 1) == nullptr)
         outcome = Outcome::senseless;
-    } else if (outcome == Outcome::no_rule && step_by_frame_pointer<Arch>(map_, regs, words, step)) {
+    }
+    // No description, or one that leads nowhere: builds rewritten by BOLT have such.
+    if ((outcome == Outcome::no_rule || outcome == Outcome::senseless) &&
+        step_by_frame_pointer<Arch>(map_, regs, words, step) &&
+        returns_from_call<Arch>(input, step.caller.pc.value)) {
       outcome = Outcome::stepped;
     }
     if (outcome != Outcome::stepped) {
@@ -292,6 +328,7 @@ void Unwinder::unwind(const UnwindInput& input, NativeStack& out) {
     // A module's number may mean another file now.
     tables_.clear();
     asked_.clear();
+    calls_.clear();
     generation_ = map_.generation();
   }
   if (machine_ == X86_64::kMachine) return walk<X86_64>(input, out);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "phlox/base/address.h"
@@ -29,6 +30,8 @@ struct Registers {
   uint64_t lr = 0;  // x30; x86-64 has none
   bool fp_known = true;
   bool lr_known = false;
+  bool bx_known = false;
+  uint64_t bx = 0;  // rbx; aarch64: never known
 };
 
 // How a frame was found: by what its callee's registers gave it.
@@ -99,6 +102,9 @@ struct UnwindInput {
   // One word of the target's stack that is not in `stack`; may be empty (a dump read later).
   std::function<bool(RemoteAddress, uint64_t&)> read_more = {};
   std::span<const Restart> restarts = {};  // sorted by address
+  // Bytes of the target's code, all of them or false. Only with it a frame pointer is followed where call
+  // frame information is missing or wrong: what it leads to must be the return address of a call.
+  std::function<bool(RemoteAddress, std::span<std::byte>)> read_code = {};
 };
 
 class Unwinder {
@@ -128,6 +134,8 @@ class Unwinder {
   template <class Arch>
   void walk(const UnwindInput& input, NativeStack& out);
   const Slot& look_up(RemoteAddress pc, bool exact);
+  template <class Arch>
+  bool returns_from_call(const UnwindInput& input, uint64_t pc);
 
   const ModuleMap& map_;
   uint16_t machine_;
@@ -136,6 +144,7 @@ class Unwinder {
   std::vector<const UnwindTable*> tables_;
   std::vector<uint8_t> asked_;
   uint64_t generation_ = 0;
+  std::unordered_map<uint64_t, bool> calls_;  // return addresses that frame pointers led to
   uint64_t hits_ = 0, misses_ = 0;
 };
 

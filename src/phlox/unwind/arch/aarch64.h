@@ -3,7 +3,10 @@
 
 #include <elf.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <string_view>
 
 namespace phlox::unwind {
@@ -12,6 +15,7 @@ struct Aarch64 {
   static constexpr uint16_t kMachine = EM_AARCH64;
   // DWARF for the Arm 64-bit Architecture, section 4.1.
   static constexpr uint64_t kDwarfFp = 29, kDwarfSp = 31, kDwarfRa = 30;
+  static constexpr uint64_t kDwarfBx = ~uint64_t{0};  // none is followed
 
   // mov x8, #139 (rt_sigreturn); svc #0
   static constexpr std::string_view kSigreturn{"\x68\x11\x80\xd2\x01\x00\x00\xd4", 8};
@@ -23,11 +27,22 @@ struct Aarch64 {
   static constexpr uint64_t kSignalFp = kRegisters + 29 * 8, kSignalLr = kRegisters + 30 * 8,
                             kSignalSp = kRegisters + 31 * 8, kSignalPc = kRegisters + 32 * 8;
   static constexpr bool kSignalHasLr = true;
+  static constexpr uint64_t kSignalBx = 0;
 
   // stp x29, x30, [sp, #-N]!; mov x29, sp: caller's fp = *fp, pc = *(fp + 8), sp at least fp + 16.
   static constexpr bool kHasLinkRegister = true;
   // Pointer authentication codes sit above the 48 bits of a user address.
   static constexpr uint64_t strip(uint64_t pc) { return pc & ((uint64_t{1} << 48) - 1); }
+
+  // Whether these bytes, up to a return address, end in a call. Arm ARM, C6.2: BL; BLR, BLRAA, BLRAB and
+  // their forms with a zero modifier.
+  static constexpr size_t kLongestCall = 4;
+  static bool ends_in_call(std::span<const std::byte> code) {
+    if (code.size() < 4) return false;
+    uint32_t instruction = 0;
+    std::memcpy(&instruction, code.data() + code.size() - 4, 4);
+    return (instruction & 0xfc000000) == 0x94000000 || (instruction & 0xfefff000) == 0xd63f0000;
+  }
 };
 
 }  // namespace phlox::unwind
