@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
     const Nanoseconds before = clock_now();
     const auto held = stop.hold(tid, probe, registers);
     const bool copied = held == sampler::NativeCapture::Held::yes &&
-                        copy.take(memory, registers, sampler::NativeSource::ptrace, end);
+                        copy.take(memory, registers, sampler::NativeSource::ptrace, {}, end);
     stop.let_go();
     const Nanoseconds after = clock_now();
     if (!copied) continue;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
 
+#include <array>
 #include <cstring>
 #include <string>
 
@@ -55,10 +56,10 @@ Bytes sample_head(uint64_t ip, uint64_t period) {
       .put(period);
 }
 
-// With registers fp, sp, pc in the order of their numbers; 16 bytes asked for, 8 of them there.
+// With registers bx, fp, sp, pc in the order of their numbers; 16 bytes asked for, 8 of them there.
 Bytes sample() {
   return sample_head(0x401000, 1000)
-      .put<uint64_t>(PERF_SAMPLE_REGS_ABI_64, 0x7ffe0010, 0x7ffe0000, 0x401000)
+      .put<uint64_t>(PERF_SAMPLE_REGS_ABI_64, 0xb0b, 0x7ffe0010, 0x7ffe0000, 0x401000)
       .put<uint64_t>(16, 0x402000, 0, 8);
 }
 
@@ -75,6 +76,8 @@ TEST(PerfRecords, sample_with_registers_and_stack) {
   EXPECT_EQ(s.registers.pc, RemoteAddress(0x401000));
   EXPECT_EQ(s.registers.sp, RemoteAddress(0x7ffe0000));
   EXPECT_EQ(s.registers.fp, 0x7ffe0010u);
+  EXPECT_EQ(s.registers.bx, 0xb0bu);
+  EXPECT_TRUE(s.registers.bx_known);
   EXPECT_FALSE(s.registers.lr_known);
   EXPECT_EQ(s.stack.size(), 8u);
 }
@@ -95,6 +98,7 @@ TEST(PerfRecords, aarch64_link_register_is_taken) {
   EXPECT_EQ(r.sp, RemoteAddress(31));
   EXPECT_EQ(r.pc, RemoteAddress(32));
   EXPECT_TRUE(r.lr_known);
+  EXPECT_FALSE(r.bx_known);
 }
 
 TEST(PerfRecords, sample_cut_or_lying_about_a_length_is_damaged) {
@@ -109,6 +113,25 @@ TEST(PerfRecords, sample_cut_or_lying_about_a_length_is_damaged) {
   const uint64_t huge = ~uint64_t{0};
   std::memcpy(b.bytes.data() + whole - 32, &huge, 8);  // the size of the dump
   EXPECT_TRUE(std::get<OtherRecord>(parse_record(b.done(), shape)).damaged);
+}
+
+TEST(PerfRecords, kernel_s_part_of_a_call_chain) {
+  Bytes b = sample_head(1, 1);
+  constexpr auto kKernel = static_cast<uint64_t>(PERF_CONTEXT_KERNEL);
+  constexpr auto kUser = static_cast<uint64_t>(PERF_CONTEXT_USER);
+  b.put<uint64_t>(6, kKernel, 0xffffffff81000010, 0xffffffff81000020, kUser, 0x401000, 0x402000);
+  b.put<uint64_t>(PERF_SAMPLE_REGS_ABI_NONE, 0);
+  Shape shape = native_shape(EM_X86_64);
+  shape.sample_type |= PERF_SAMPLE_CALLCHAIN;
+  const Record record = parse_record(b.done(), shape);
+  const auto& chain = std::get<SampleRecord>(record).callchain;
+  std::array<uint64_t, 4> found{};
+  ASSERT_EQ(parse_kernel_chain(chain, found), 2u);
+  EXPECT_EQ(found[0], 0xffffffff81000010);
+  EXPECT_EQ(found[1], 0xffffffff81000020);
+  EXPECT_EQ(parse_kernel_chain(chain, std::span(found).first(1)), 1u);
+  EXPECT_EQ(parse_kernel_chain({}, found), 0u);
+  EXPECT_EQ(parse_kernel_chain(chain.subspan(8), found), 0u);  // nothing says whose these are
 }
 
 TEST(PerfRecords, switch_says_who_when_and_why) {

@@ -1,6 +1,9 @@
 #include "phlox/sampler/perf_source.h"
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
+
+#include <array>
 
 namespace phlox::sampler {
 namespace {
@@ -67,22 +70,33 @@ TEST(Preempted, lost_or_damaged_records_leave_nothing_to_rely_on) {
   EXPECT_FALSE(stands({sample(100), out(2'000), perf::OtherRecord{9, true}}));
 }
 
-TEST(PerfCapture, five_hundred_threads_on_64_cpus_stay_within_the_default_limits) {
-  // ulimit -n 1024, kernel.perf_event_mlock_kb 516 a CPU, ulimit -l 8192.
-  const size_t most = PerfCapture::most_events(1024, 516, 64, 8192 * 1024);
-  EXPECT_GE(most, 64u);  // as many as can run at once
-  EXPECT_LE(most, 1024u - 500u);
-  EXPECT_LE(most * (PerfCapture::kRingBytes + 4096), (516u * 64 + 8192) * 1024);
+TEST(Preempted, last_record_says_where_it_is) {
+  Preempted state;
+  EXPECT_EQ(state.cpu(), -1);
+  auto taken = sample(100);
+  taken.cpu = 3;
+  state.take(taken);
+  EXPECT_EQ(state.cpu(), 3);
+  auto elsewhere = in(200);
+  elsewhere.cpu = 5;
+  state.take(elsewhere);
+  state.forget();
+  EXPECT_EQ(state.cpu(), 5);
 }
 
-TEST(PerfCapture, little_that_may_be_locked_means_few_events) {
-  EXPECT_LE(PerfCapture::most_events(1024, 0, 1, 64 * 1024) * (PerfCapture::kRingBytes + 4096), 64u * 1024);
-  EXPECT_EQ(PerfCapture::most_events(1024, 0, 1, 0), 0u);
-  EXPECT_EQ(PerfCapture::most_events(3, 516, 64, 8192 * 1024), 0u);
-}
-
-TEST(PerfCapture, numbers_without_a_limit_do_not_overflow) {
-  EXPECT_GT(PerfCapture::most_events(~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}), 0u);
+TEST(Preempted, kernel_frames_of_the_sample_stay_until_the_next_one) {
+  const std::array<uint64_t, 3> chain = {static_cast<uint64_t>(PERF_CONTEXT_KERNEL), 0xffffffff81000010,
+                                         0xffffffff81000020};
+  Preempted state;
+  auto taken = sample(100);
+  taken.callchain = std::as_bytes(std::span(chain));
+  state.take(taken);
+  state.take(out(200));
+  state.forget();
+  ASSERT_EQ(state.kernel_frames().size(), 2u);
+  EXPECT_EQ(state.kernel_frames()[0], chain[1]);
+  state.take(sample(300));
+  EXPECT_TRUE(state.kernel_frames().empty());
 }
 
 }  // namespace

@@ -1,7 +1,11 @@
 #include "phlox/target/thread_probe.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+#include <filesystem>
+#include <list>
 
 namespace phlox::target {
 namespace {
@@ -51,6 +55,26 @@ TEST(ThreadStatText, a_name_with_parentheses_and_blanks_does_not_shift_the_field
   EXPECT_EQ(s->ticks, 14U + 15U);
   EXPECT_EQ(s->cpu, 17);
   EXPECT_FALSE(parse_thread_stat("4711 (python"));
+}
+
+TEST(ThreadProbe, many_of_them_leave_descriptors_for_others) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = 64;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::list<ThreadProbe> probes;
+  size_t answers = 0, open = 0;
+  for (int i = 0; i < 100; ++i) {
+    probes.emplace_back(getpid(), gettid());
+    answers += probes.back().schedstat().has_value() && probes.back().blocked_in().has_value();
+  }
+  for (auto& probe : probes) answers += probe.schedstat().has_value();
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++open;
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(answers, 200u);
+  EXPECT_LE(open, 44u);
+  EXPECT_GE(open, 30u);
 }
 
 TEST(ThreadProbe, reads_the_live_thread_and_nothing_of_a_gone_one) {

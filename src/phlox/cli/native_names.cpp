@@ -11,6 +11,7 @@
 
 #include "phlox/base/descriptor.h"
 #include "phlox/symbols/jit_map.h"
+#include "phlox/symbols/kernel_symbols.h"
 #include "phlox/target/source_file.h"
 
 namespace phlox::cli {
@@ -62,6 +63,7 @@ void NativeRows::put_process(profile::ProcessId id, const profile::Process& proc
 void NativeRows::put_frame(profile::FrameId id, const profile::Frame& frame) {
   last_frame_ = std::max(last_frame_, id.value);
   if (frame.kind == profile::FrameKind::native) frames_.emplace_back(id, frame);
+  if (frame.kind == profile::FrameKind::kernel) kernel_frames_.emplace_back(id, frame);
   sink_.put_frame(id, frame);
 }
 
@@ -108,6 +110,17 @@ void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wan
   }
 }
 
+void NativeRows::name_kernel_frames() {
+  if (kernel_frames_.empty()) return;
+  const auto names = symbols::KernelSymbols::read();
+  for (auto& [id, frame] : kernel_frames_) {
+    const auto name = names.find(frame.address);
+    if (!name) continue;
+    frame.function = frame.qualified_name = *name;
+    sink_.put_frame(id, frame);
+  }
+}
+
 std::vector<symbols::MissingNames> NativeRows::name(const std::vector<sampler::NativeModule>& modules,
                                                     const symbols::DebugSearch& search) {
   std::vector<symbols::MissingNames> missing;
@@ -133,6 +146,7 @@ std::vector<symbols::MissingNames> NativeRows::name(const std::vector<sampler::N
     for (symbols::MissingNames& row : names.missing()) missing.push_back(std::move(row));
   }
   if (!without_module.empty()) name_code_without_file(without_module);
+  name_kernel_frames();
   std::stable_sort(missing.begin(), missing.end(),
                    [](const auto& a, const auto& b) { return a.no_symbols > b.no_symbols; });
   return missing;

@@ -44,9 +44,11 @@ class NativeRows : public profile::Sink {
   void put_named(profile::FrameId id, const profile::Frame& frame,
                  const std::vector<symbols::NativeName>& levels);
   void name_code_without_file(const std::vector<profile::FrameId>& frames);
+  void name_kernel_frames();
 
   profile::Sink& sink_;
   std::vector<std::pair<profile::FrameId, profile::Frame>> frames_;  // native, in the order of their ids
+  std::vector<std::pair<profile::FrameId, profile::Frame>> kernel_frames_;
   std::vector<profile::Process> processes_;
   uint32_t last_frame_ = 0;
 };

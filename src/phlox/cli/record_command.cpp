@@ -349,6 +349,7 @@ class Recording {
     if (options_.native && !error) missing = destination_->name(outcome.modules);
     if (auto finished = destination_->finish(); !finished && !error) error = finished.error();
     for (const std::string& warning : outcome.warnings) talk_.warn(warning);
+    for (const std::string& detail : outcome.details) talk_.detail(detail);
     if (outcome.why == sampler::Ended::target_ended) {
       // Of a process that is not our child the kernel tells only that it is gone.
       const bool known = outcome.how_target_ended != "ended" && !outcome.how_target_ended.empty();

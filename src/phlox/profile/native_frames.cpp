@@ -7,6 +7,8 @@
 
 #include <tsl/robin_map.h>
 
+#include "phlox/profile/kernel_frames.h"
+
 namespace phlox::profile {
 namespace {
 
@@ -211,6 +213,7 @@ std::vector<uint8_t> folded_frames(const Profile& profile) {
   std::vector<uint8_t> folded(frames.size() + 1, 0);
   for (size_t i = 0; i < frames.size(); ++i) {
     const Frame& frame = frames[i];
+    if (frame.kind == FrameKind::kernel) folded[i + 1] = is_kernel_entry(frame.function) ? 1 : 0;
     if (frame.kind != FrameKind::native) continue;
     const bool in_interpreter =
         frame.module && frame.module->value < interpreter.size() && interpreter[frame.module->value] != 0;

@@ -26,6 +26,8 @@ inline constexpr std::string_view kNativeWhole = "native_whole";
 inline constexpr std::string_view kNativeRestarted = "native_restarted";
 inline constexpr std::string_view kNativeCut = "native_cut";
 inline constexpr std::string_view kNativeUnmerged = "native_unmerged";
+// Threads that ran at once and had no perf event of their own, at the most.
+inline constexpr std::string_view kNativeWithoutEvent = "native_without_event";
 inline constexpr std::string_view kElapsed = "elapsed_ns";
 
 }  // namespace phlox::profile::tally

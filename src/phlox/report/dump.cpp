@@ -234,7 +234,7 @@ std::string dump_json(const Profile& look, const Dump& dump) {
         json.text("file", frame->file);
         json.integer("first_line", frame->first_line);
         json.integer("line", frame->line);
-        if (frame->kind == FrameKind::native) {
+        if (frame->kind == FrameKind::native || frame->kind == FrameKind::kernel) {
           json.text("module", module_path(look, *frame));
           json.count("address", frame->address);
           json.truth("inlined", frame->inlined_in.has_value());

@@ -51,7 +51,7 @@ NativeCapture::Held StopCapture::hold(pid_t tid, target::ThreadProbe&, unwind::R
       stop_.reset();
       return Held::running;
   }
-  registers = {user.pc, user.sp, user.fp, user.lr, true, kHasLinkRegister};
+  registers = {user.pc, user.sp, user.fp, user.lr, true, kHasLinkRegister, !kHasLinkRegister, user.bx};
   return Held::yes;
 }
 
@@ -66,7 +66,8 @@ NativeCapture::Held BlockedCapture::hold(pid_t, target::ThreadProbe& probe, unwi
 }
 
 NativeCopy::NativeCopy()
-    : bytes_(new std::byte[sizeof(NativeHead) + kMostStack + kMostStarts * sizeof(EvaluationStart)]) {
+    : bytes_(new std::byte[sizeof(NativeHead) + kMostStack + kMostStarts * sizeof(EvaluationStart) +
+                           kMostKernelFrames * sizeof(uint64_t)]) {
   starts_.reserve(256);
   clear();
 }
@@ -77,7 +78,7 @@ void NativeCopy::clear() {
 }
 
 bool NativeCopy::take(memory::RemoteMemory& memory, const unwind::Registers& registers, NativeSource source,
-                      uint64_t& end) {
+                      std::span<const uint64_t> kernel, uint64_t& end) {
   NativeHead& to = head();
   to = NativeHead{};
   if (!is_plausible(registers.sp)) return false;
@@ -88,6 +89,10 @@ bool NativeCopy::take(memory::RemoteMemory& memory, const unwind::Registers& reg
   to.lr = registers.lr;
   to.fp_known = registers.fp_known;
   to.lr_known = registers.lr_known;
+  to.bx = registers.bx;
+  to.bx_known = registers.bx_known;
+  to.kernel = static_cast<uint16_t>(std::min(kernel.size(), kMostKernelFrames));
+  std::copy_n(kernel.begin(), to.kernel, kernel_.begin());
   to.source = source;
   to.stack_start = start;
   std::byte* into = bytes_.get() + sizeof(NativeHead);
@@ -130,8 +135,10 @@ std::span<const std::byte> NativeCopy::bytes() {
   // `stack` is a multiple of 8 but for a stack that ends within a page, which none does.
   h.stack &= ~uint32_t{7};
   std::byte* at = bytes_.get() + sizeof(NativeHead) + h.stack;
-  std::memcpy(at, starts_.data(), starts_.size() * sizeof(EvaluationStart));
-  return {bytes_.get(), sizeof(NativeHead) + h.stack + starts_.size() * sizeof(EvaluationStart)};
+  const size_t starts = starts_.size() * sizeof(EvaluationStart), kernel = h.kernel * sizeof(uint64_t);
+  std::memcpy(at, starts_.data(), starts);
+  std::memcpy(at + starts, kernel_.data(), kernel);
+  return {bytes_.get(), sizeof(NativeHead) + h.stack + starts + kernel};
 }
 
 bool parse_native_look(std::span<const std::byte> bytes, NativeLook& into) {
@@ -141,10 +148,14 @@ bool parse_native_look(std::span<const std::byte> bytes, NativeLook& into) {
   if (into.head.stack > bytes.size()) return false;
   into.stack = bytes.first(into.head.stack);
   bytes = bytes.subspan(into.head.stack);
-  if (into.head.groups != bytes.size() / sizeof(EvaluationStart)) return false;
+  if (into.head.groups > bytes.size() / sizeof(EvaluationStart)) return false;
+  const size_t starts = into.head.groups * sizeof(EvaluationStart);
+  if (into.head.kernel != (bytes.size() - starts) / sizeof(uint64_t)) return false;
   into.starts.resize(into.head.groups);
-  if (!into.starts.empty()) {
-    std::memcpy(into.starts.data(), bytes.data(), into.starts.size() * sizeof(EvaluationStart));
+  if (!into.starts.empty()) std::memcpy(into.starts.data(), bytes.data(), starts);
+  into.kernel.resize(into.head.kernel);
+  if (!into.kernel.empty()) {
+    std::memcpy(into.kernel.data(), bytes.data() + starts, into.kernel.size() * sizeof(uint64_t));
   }
   return true;
 }

@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,6 +24,10 @@
 #include "phlox/unwind/unwinder.h"
 
 namespace phlox::sampler {
+
+// Of the kernel's own frames, more are seldom there: a page fault that reclaims memory for a file has some
+// 40.
+inline constexpr size_t kMostKernelFrames = 64;
 
 // What is asked for. automatic: the first that the host allows of perf and ptrace, and syscall for blocked
 // threads always.
@@ -39,6 +44,9 @@ class NativeCapture {
   virtual Held hold(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) = 0;
   // After everything was read. Does nothing for a thread that was not held.
   virtual void let_go() = 0;
+  // The kernel's addresses, innermost first, where the thread was in the kernel and the host lets us see
+  // that; of the last hold().
+  virtual std::span<const uint64_t> kernel_frames() const { return {}; }
   // Whether it is the caller who has to prove that the thread did not run between hold() and let_go().
   virtual bool needs_proof() const = 0;
 };
@@ -68,13 +76,14 @@ class BlockedCapture : public NativeCapture {
 };
 
 // What follows a LookRecord's places on the ring when it carries a native half: this, `stack` bytes, then
-// `groups` EvaluationStarts.
+// `groups` EvaluationStarts, then `kernel` addresses of 8 bytes.
 struct NativeHead {
-  uint64_t pc = 0, sp = 0, fp = 0, lr = 0;
+  uint64_t pc = 0, sp = 0, fp = 0, lr = 0, bx = 0;
   uint64_t stack_start = 0;
   uint32_t stack = 0;  // bytes, padded to 8
   uint32_t groups = 0;
-  bool fp_known = false, lr_known = false;
+  uint16_t kernel = 0;
+  bool fp_known = false, lr_known = false, bx_known = false;
   NativeSource source = NativeSource::automatic;
 };
 
@@ -97,10 +106,10 @@ class NativeCopy {
 
   void clear();
   bool empty() const { return head().stack == 0; }
-  // Copies the stack while the thread stands still. `end`: where its stack ends, as learnt at its last look
-  // (0: not yet).
+  // Copies the stack while the thread stands still. `kernel`: see kernel_frames(). `end`: where its stack
+  // ends, as learnt at its last look (0: not yet).
   bool take(memory::RemoteMemory& memory, const unwind::Registers& registers, NativeSource source,
-            uint64_t& end);
+            std::span<const uint64_t> kernel, uint64_t& end);
   void add_start(const EvaluationStart& start);
   std::vector<EvaluationStart>& starts() { return starts_; }
   std::span<const std::byte> stack() const;
@@ -114,6 +123,7 @@ class NativeCopy {
 
   std::unique_ptr<std::byte[]> bytes_;
   std::vector<EvaluationStart> starts_;
+  std::array<uint64_t, kMostKernelFrames> kernel_;
 };
 
 // Taken out of a record again; nothing when the bytes are not what they say.
@@ -121,6 +131,7 @@ struct NativeLook {
   NativeHead head;
   std::span<const std::byte> stack;
   std::vector<EvaluationStart> starts;
+  std::vector<uint64_t> kernel;
 };
 bool parse_native_look(std::span<const std::byte> bytes, NativeLook& into);
 

@@ -86,10 +86,11 @@ pid_t NativeHalf::take_longest_waiting() {
   return tid;
 }
 
-bool NativeHalf::wait(Nanoseconds interval) {
+bool NativeHalf::wait(Nanoseconds interval, int cpu) {
   if (in_use_ != NativeSource::perf) return false;
   perf_->set_interval(interval);
-  return perf_->wait(clock_now() + static_cast<Nanoseconds>(kWithoutEvent * static_cast<double>(interval)));
+  return perf_->wait(clock_now() + static_cast<Nanoseconds>(kWithoutEvent * static_cast<double>(interval)),
+                     cpu);
 }
 
 }  // namespace phlox::sampler

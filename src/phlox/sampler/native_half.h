@@ -46,8 +46,9 @@ class NativeHalf {
 
   // Of the threads that wait on, the one that has waited longest; 0: nobody. Forgotten by asking.
   pid_t take_longest_waiting();
-  // Sleeps until an event of a thread wakes us or the time has come. False: there is none.
-  bool wait(Nanoseconds interval);
+  // Sleeps until an event of a thread on this CPU wakes us or the time has come. False: there is none.
+  bool wait(Nanoseconds interval, int cpu);
+  EventNumbers events() const { return perf_ ? perf_->numbers() : EventNumbers(); }
   uint64_t stops() const { return stops_; }
 
   NativeCopy& copy() { return copy_; }

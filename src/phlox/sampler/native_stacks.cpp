@@ -55,6 +55,7 @@ const char* why(unwind::StackEnd end) {
 NativeStacks::NativeStacks(pid_t pid, memory::RemoteMemory& memory, Identities& identities,
                            profile::Sink& sink, std::string cache_folder)
     : pid_(pid),
+      memory_(memory),
       identities_(identities),
       sink_(sink),
       space_(pid, memory, std::move(cache_folder)),
@@ -74,11 +75,13 @@ void NativeStacks::unwind(const NativeLook& look) {
               [](const auto& a, const auto& b) { return a.anchor < b.anchor; });
   }
   unwind::UnwindInput input;
-  input.registers = {RemoteAddress(look.head.pc), RemoteAddress(look.head.sp), look.head.fp, look.head.lr,
-                     look.head.fp_known,          look.head.lr_known};
+  input.registers = {
+      RemoteAddress(look.head.pc), RemoteAddress(look.head.sp), look.head.fp,       look.head.lr,
+      look.head.fp_known,          look.head.lr_known,          look.head.bx_known, look.head.bx};
   input.stack_start = RemoteAddress(look.head.stack_start);
   input.stack = look.stack;
   input.restarts = restarts_;
+  input.read_code = [this](RemoteAddress at, std::span<std::byte> into) { return memory_.read(at, into); };
   unwinder_.unwind(input, native_);
 }
 
@@ -104,6 +107,23 @@ void NativeStacks::learn_distance() {
     }
   }
   ++agreed_;
+}
+
+// The kernel is one module, whatever parts are loaded into it.
+profile::FrameId NativeStacks::kernel_frame(uint64_t address, bool exact) {
+  const uint64_t inside = exact ? address : address - 1;
+  const auto [at, fresh] = known_kernel_.try_emplace(inside);
+  if (!fresh) return at->second;
+  if (!kernel_) {
+    kernel_ = profile::ModuleId(identities_.next_module++);
+    sink_.put_module(kernel_, {"[kernel]", "", 0});
+  }
+  profile::Frame frame;
+  frame.kind = profile::FrameKind::kernel;
+  frame.module = kernel_;
+  frame.address = inside;
+  frame.found_by = "kernel";
+  return at->second = identities_.interner.frame(frame);
 }
 
 profile::FrameId NativeStacks::marker(const char* text) {
@@ -219,6 +239,9 @@ NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const 
       stack.id =
           identities_.interner.stack(stack.id, marker("(native frames missing: no unwind information)"));
     }
+  }
+  for (size_t i = look.kernel.size(); i-- > 0;) {
+    stack.id = identities_.interner.stack(stack.id, kernel_frame(look.kernel[i], i == 0));
   }
   return stack;
 }

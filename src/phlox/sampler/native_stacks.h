@@ -68,9 +68,11 @@ class NativeStacks {
   void unwind(const NativeLook& look);
   void learn_distance();
   profile::FrameId frame_of(const unwind::NativeFrame& frame, bool loop);
+  profile::FrameId kernel_frame(uint64_t address, bool exact);
   profile::FrameId marker(const char* text);
 
   pid_t pid_;
+  memory::RemoteMemory& memory_;
   Identities& identities_;
   profile::Sink& sink_;
   AddressSpace space_;
@@ -83,7 +85,9 @@ class NativeStacks {
   std::vector<profile::FrameId> frames_;                  // of native_, as interned
   std::unordered_map<uint64_t, profile::FrameId> known_;  // by place looked up, how it was found, loop
   uint64_t known_generation_ = 0;
-  std::vector<profile::ModuleId> module_ids_;  // by the number in space_
+  std::vector<profile::ModuleId> module_ids_;                    // by the number in space_
+  profile::ModuleId kernel_;                                     // none: not met yet
+  std::unordered_map<uint64_t, profile::FrameId> known_kernel_;  // by address
   // cfa - anchor of the interpreter loop: constant in one build. 0: not learnt yet; -1: it is not.
   int64_t distance_ = 0;
   int32_t fp_offset_ = 0;

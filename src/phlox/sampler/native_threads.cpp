@@ -160,7 +160,8 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
       if (NativeCapture* stopped = native_.hold_stopped(slot.tid, *slot.probe, registers)) source = stopped;
     }
     native_.begin_look();
-    const bool copied = native_.copy().take(memory_, registers, native_.name_of(source), slot.stack_end);
+    const bool copied = native_.copy().take(memory_, registers, native_.name_of(source),
+                                            source->kernel_frames(), slot.stack_end);
     const auto after = slot.probe->schedstat();
     source->let_go();
     if (!after) {

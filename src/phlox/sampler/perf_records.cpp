@@ -13,11 +13,11 @@ namespace {
 // arch/x86/include/uapi/asm/perf_regs.h and arch/arm64/include/uapi/asm/perf_regs.h, kernel 6.1. Both headers
 // are not there on the other architecture, and a file of either can be read on both.
 struct RegisterNumbers {
-  unsigned pc, sp, fp, lr;
+  unsigned pc, sp, fp, lr, bx;
 };
-constexpr RegisterNumbers kX86_64{8, 7, 6, 64};
-constexpr RegisterNumbers kAarch64{32, 31, 29, 30};
 constexpr unsigned kNone = 64;
+constexpr RegisterNumbers kX86_64{8, 7, 6, kNone, 1};
+constexpr RegisterNumbers kAarch64{32, 31, 29, 30, kNone};
 
 const RegisterNumbers& numbers_of(uint16_t machine) {
   return machine == EM_AARCH64 ? kAarch64 : kX86_64;
@@ -25,7 +25,7 @@ const RegisterNumbers& numbers_of(uint16_t machine) {
 
 uint64_t mask_of(const RegisterNumbers& n) {
   return (uint64_t{1} << n.pc) | (uint64_t{1} << n.sp) | (uint64_t{1} << n.fp) |
-         (n.lr == kNone ? 0 : uint64_t{1} << n.lr);
+         (n.lr == kNone ? 0 : uint64_t{1} << n.lr) | (n.bx == kNone ? 0 : uint64_t{1} << n.bx);
 }
 
 // The value of register `number` among those of the mask, which are given in the order of their numbers.
@@ -107,6 +107,8 @@ Record parse_sample(ByteReader& in, const Shape& shape) {
       s.registers.fp = value_of(values, shape.user_registers, n.fp);
       s.registers.lr_known = n.lr != kNone;
       if (n.lr != kNone) s.registers.lr = value_of(values, shape.user_registers, n.lr);
+      s.registers.bx_known = n.bx != kNone;
+      if (n.bx != kNone) s.registers.bx = value_of(values, shape.user_registers, n.bx);
     }
   }
   if ((type & PERF_SAMPLE_STACK_USER) != 0) {
@@ -156,6 +158,21 @@ Shape native_shape(uint16_t machine) {
   shape.user_registers = mask_of(numbers_of(machine));
   shape.machine = machine;
   return shape;
+}
+
+size_t parse_kernel_chain(std::span<const std::byte> callchain, std::span<uint64_t> into) {
+  ByteReader in(callchain);
+  size_t count = 0;
+  bool kernel = false;
+  while (in.remaining() >= 8 && count < into.size()) {
+    const auto word = in.read<uint64_t>();
+    if (word >= static_cast<uint64_t>(PERF_CONTEXT_MAX)) {
+      kernel = word == static_cast<uint64_t>(PERF_CONTEXT_KERNEL);
+    } else if (kernel) {
+      into[count++] = word;
+    }
+  }
+  return count;
 }
 
 Record parse_record(std::span<const std::byte> bytes, const Shape& shape) {

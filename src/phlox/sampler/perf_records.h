@@ -80,6 +80,10 @@ using Record =
 // One record, its header included. Views point into the bytes.
 Record parse_record(std::span<const std::byte> bytes, const Shape& shape);
 
+// The kernel's own addresses of a call chain, innermost first; how many. Those behind the first are return
+// addresses.
+size_t parse_kernel_chain(std::span<const std::byte> callchain, std::span<uint64_t> into);
+
 // Goes through a ring between two positions: data_tail and data_head as they stand in the ring's first page,
 // which only grow. A record that wraps around the end is put together in a buffer of its own.
 class RingReader {

@@ -24,10 +24,9 @@ constexpr size_t kPage = 4096;
 // Only to be a sample with a stack; the stack itself is read while the thread stands still.
 constexpr uint32_t kStackBytes = 64;
 // The kernel drops a record that finds no room and says so only in the next one that finds some. With this
-// much room left behind the last record, none was dropped: our largest is a sample of some 400 bytes.
+// much room left behind the last record, none was dropped: our largest is a sample of some 750 bytes.
 constexpr uint64_t kRoomForAnother = 1024;
-constexpr Nanoseconds kIdleLimit = 2 * kSecond;
-constexpr size_t kMostEvents = 256;
+constexpr Nanoseconds kCleanEvery = kSecond / 4;
 
 uint64_t number_in(const char* file, uint64_t otherwise) {
   FILE* f = std::fopen(file, "re");
@@ -45,7 +44,10 @@ void Preempted::take(const perf::Record& record) {
     state_ = sample->has_registers ? State::sampled : State::elsewhere;
     sampled_at_ = sample->time;
     registers_ = sample->registers;
+    cpu_ = static_cast<int>(sample->cpu);
+    kernel_frames_ = perf::parse_kernel_chain(sample->callchain, kernel_);
   } else if (const auto* change = std::get_if<perf::SwitchRecord>(&record)) {
+    cpu_ = static_cast<int>(change->cpu);
     // Only straight from the sample, and not because it went to sleep.
     const bool at_once = change->out && change->preempted && change->time - sampled_at_ <= kAtOnce;
     state_ = state_ == State::sampled && at_once ? State::stands : State::elsewhere;
@@ -57,31 +59,23 @@ void Preempted::take(const perf::Record& record) {
   }
 }
 
-size_t PerfCapture::most_events(uint64_t descriptors, uint64_t mlock_kb, uint64_t cpus,
-                                uint64_t memlock_bytes) {
-  const uint64_t by_descriptors = descriptors / 4;  // the others are for /proc, three a thread
-  const uint64_t each = kRingBytes + kPage;
-  // Of what all of the user's events may lock, a half.
-  const uint64_t locked =
-      std::min<uint64_t>(mlock_kb, uint64_t{1} << 30) * 1024 * std::clamp<uint64_t>(cpus, 1, 8192);
-  const uint64_t by_memory = (locked + std::min<uint64_t>(memlock_bytes, uint64_t{1} << 40)) / 2 / each;
-  return std::min<uint64_t>({by_descriptors, by_memory, kMostEvents});
-}
-
 PerfCapture::PerfCapture(Nanoseconds interval, uint64_t seed)
-    : shape_(perf::native_shape(unwind::kThisMachine)),
-      interval_(std::max<Nanoseconds>(interval, 20'000)),
-      random_(seed | 1) {
+    : interval_(std::max<Nanoseconds>(interval, 20'000)),
+      random_(seed | 1),
+      deepest_chain_(static_cast<uint16_t>(
+          std::min<uint64_t>(number_in("/proc/sys/kernel/perf_event_max_stack", 127), kMostKernelFrames))),
+      budget_(0) {
   rlimit files{}, memory{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   ::getrlimit(RLIMIT_MEMLOCK, &memory);
   const long cpus = ::sysconf(_SC_NPROCESSORS_ONLN);
-  most_ = most_events(files.rlim_cur, number_in("/proc/sys/kernel/perf_event_mlock_kb", 516),
-                      cpus > 0 ? static_cast<uint64_t>(cpus) : 1, memory.rlim_cur);
+  budget_ = EventBudget(most_events(files.rlim_cur, number_in("/proc/sys/kernel/perf_event_mlock_kb", 516),
+                                    cpus > 0 ? static_cast<uint64_t>(cpus) : 1, memory.rlim_cur,
+                                    kRingBytes + kPage));
 }
 
 PerfCapture::~PerfCapture() {
-  for (auto& [tid, event] : events_) close(event);
+  while (!events_.empty()) close(events_.begin()->first);
 }
 
 Nanoseconds PerfCapture::draw() {
@@ -92,63 +86,77 @@ Nanoseconds PerfCapture::draw() {
 }
 
 bool PerfCapture::open(pid_t tid, bool& refused) {
-  perf_event_attr attr{};
-  attr.size = sizeof attr;
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_CPU_CLOCK;
-  attr.sample_period = static_cast<uint64_t>(draw());
-  attr.sample_type = shape_.sample_type;
-  attr.sample_regs_user = shape_.user_registers;
-  attr.sample_stack_user = kStackBytes;
-  attr.sample_id_all = shape_.sample_id_all;
-  attr.wakeup_events = 1;
-  attr.context_switch = 1;
-  attr.use_clockid = 1;
-  attr.clockid = CLOCK_MONOTONIC;
-  attr.exclude_hv = 1;
-  attr.exclude_kernel = !with_kernel_;
   Event event;
-  event.file =
-      Descriptor(static_cast<int>(::syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
-  if (!event.file && (errno == EACCES || errno == EPERM) && with_kernel_) {
-    with_kernel_ = false;
-    attr.exclude_kernel = 1;
+  for (;;) {
+    event.shape = perf::native_shape(unwind::kThisMachine);
+    perf_event_attr attr{};
+    attr.size = sizeof attr;
+    attr.type = PERF_TYPE_SOFTWARE;
+    attr.config = PERF_COUNT_SW_CPU_CLOCK;
+    attr.sample_period = static_cast<uint64_t>(draw());
+    if (depth_ == Depth::kernel_frames) {
+      event.shape.sample_type |= PERF_SAMPLE_CALLCHAIN;
+      attr.exclude_callchain_user = 1;
+      attr.sample_max_stack = deepest_chain_;
+    }
+    attr.sample_type = event.shape.sample_type;
+    attr.sample_regs_user = event.shape.user_registers;
+    attr.sample_stack_user = kStackBytes;
+    attr.sample_id_all = event.shape.sample_id_all;
+    attr.wakeup_events = 1;
+    attr.context_switch = 1;
+    attr.use_clockid = 1;
+    attr.clockid = CLOCK_MONOTONIC;
+    attr.exclude_hv = 1;
+    attr.exclude_kernel = depth_ == Depth::user;
     event.file = Descriptor(
         static_cast<int>(::syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+    if (event.file) break;
+    if (depth_ != Depth::user && (errno == EACCES || errno == EPERM)) {
+      depth_ = Depth::user;
+    } else if (depth_ == Depth::kernel_frames && errno != ESRCH && errno != EMFILE && errno != ENFILE) {
+      depth_ = Depth::kernel;
+    } else {
+      // Out of descriptors is no refusal; a thread that is gone neither.
+      refused = errno != ESRCH && errno != EMFILE && errno != ENFILE;
+      return false;
+    }
   }
-  if (!event.file) {
-    // Out of descriptors is no refusal; a thread that is gone neither.
-    refused = errno != ESRCH && errno != EMFILE && errno != ENFILE;
-    return false;
-  }
+  numbers_.kernel = depth_ == Depth::kernel_frames;
   event.ring = ::mmap(nullptr, kPage + kRingBytes, PROT_READ | PROT_WRITE, MAP_SHARED, event.file.get(), 0);
   if (event.ring == MAP_FAILED) {
     refused = events_.empty();  // as many as there is room for
-    most_ = std::min(most_, events_.size());
+    budget_.no_more();
     return false;
   }
-  event.last_sample = clock_now();
+  budget_.opened(tid, clock_now());
   events_.emplace(tid, std::move(event));
   return true;
 }
 
-void PerfCapture::close(Event& event) {
-  if (event.ring != nullptr) ::munmap(event.ring, kPage + kRingBytes);
-  event.ring = nullptr;
+void PerfCapture::close(pid_t tid) {
+  const auto found = events_.find(tid);
+  if (found == events_.end()) return;
+  if (held_ == &found->second) held_ = nullptr;
+  ::munmap(found->second.ring, kPage + kRingBytes);
+  events_.erase(found);
+  budget_.closed(tid);
 }
 
-void PerfCapture::drain(Event& event) {
+void PerfCapture::drain(pid_t tid, Event& event) {
   auto& page = *static_cast<perf_event_mmap_page*>(event.ring);
   const uint64_t head = std::atomic_ref(page.data_head).load(std::memory_order_acquire);
   const uint64_t tail = page.data_tail;
   if (head == tail) return;
   perf::RingReader reader(std::span(static_cast<const std::byte*>(event.ring) + kPage, kRingBytes), tail,
                           head);
+  bool sampled = false;
   for (auto bytes = reader.next(); !bytes.empty(); bytes = reader.next()) {
-    const perf::Record record = perf::parse_record(bytes, shape_);
+    const perf::Record record = perf::parse_record(bytes, event.shape);
     event.state.take(record);
-    if (std::holds_alternative<perf::SampleRecord>(record)) event.last_sample = clock_now();
+    sampled = sampled || std::holds_alternative<perf::SampleRecord>(record);
   }
+  if (sampled) budget_.ran(tid, clock_now());
   if (reader.damaged() || head - tail > kRingBytes - kRoomForAnother) event.state.forget();
   std::atomic_ref(page.data_tail).store(head, std::memory_order_release);
 }
@@ -156,17 +164,22 @@ void PerfCapture::drain(Event& event) {
 NativeCapture::Held PerfCapture::hold(pid_t tid, target::ThreadProbe&, unwind::Registers& registers) {
   const auto found = events_.find(tid);
   if (found == events_.end()) {
-    drop_idle(clock_now());
+    const Nanoseconds now = clock_now();
+    drop_idle(now);
     bool refused = false;
-    if (events_.size() < most_) open(tid, refused);
+    const EventBudget::Grant grant = budget_.ask(tid, now);
+    if (grant.close_first != 0) close(grant.close_first);
+    if (grant.open) open(tid, refused);
+    numbers_.most = budget_.most();
+    numbers_.without = std::max(numbers_.without, budget_.without());
     return refused ? Held::refused : Held::running;
   }
   Event& event = found->second;
-  drain(event);
-  if (!event.state.stands()) return Held::running;
+  drain(tid, event);
+  if (!woke_us(event.state)) return Held::running;
   registers = event.state.registers();
-  // Each sample is used once; and the next comes after another time, so that no program runs in step with it.
-  event.state.forget();
+  held_ = &event;
+  // The next one comes after another time, so that no program runs in step with us.
   auto period = static_cast<uint64_t>(draw());
   ::ioctl(event.file.get(), PERF_EVENT_IOC_PERIOD, &period);
   return Held::yes;
@@ -174,41 +187,45 @@ NativeCapture::Held PerfCapture::hold(pid_t tid, target::ThreadProbe&, unwind::R
 
 void PerfCapture::drop_idle(Nanoseconds now) {
   if (now < next_cleaning_) return;
-  next_cleaning_ = now + kIdleLimit / 8;
-  for (auto at = events_.begin(); at != events_.end();) {
-    if (now - at->second.last_sample < kIdleLimit) {
-      ++at;
-      continue;
-    }
-    close(at->second);
-    at = events_.erase(at);
-  }
+  next_cleaning_ = now + kCleanEvery;
+  for (const pid_t tid : budget_.take_idle(now)) close(tid);
 }
 
-bool PerfCapture::wait(Nanoseconds until) {
+// Its sample found us waiting on its CPU, so it has run no further: whoever is pre-empted by our coming here,
+// or by somebody else, may have. Samples of an earlier wait were for an earlier turn.
+bool PerfCapture::woke_us(const Preempted& state) const {
+  return state.stands() && state.sampled_at() >= waits_since_ && (cpu_ < 0 || state.cpu() == cpu_);
+}
+
+bool PerfCapture::wait(Nanoseconds until, int cpu) {
+  cpu_ = cpu;
+  waits_since_ = clock_now();
+  drop_idle(waits_since_);
   for (;;) {
     if (events_.empty()) return false;
-    std::vector<pollfd> wanted;
-    std::vector<pid_t> tids;
+    wanted_.clear();
+    wanted_tids_.clear();
     for (const auto& [tid, event] : events_) {
-      wanted.push_back({event.file.get(), POLLIN, 0});
-      tids.push_back(tid);
+      if (cpu >= 0 && event.state.cpu() >= 0 && event.state.cpu() != cpu) continue;
+      wanted_.push_back({event.file.get(), POLLIN, 0});
+      wanted_tids_.push_back(tid);
     }
     const Nanoseconds left = std::max<Nanoseconds>(until - clock_now(), 0);
     const timespec timeout{left / kSecond, left % kSecond};
-    const int ready = ::ppoll(wanted.data(), wanted.size(), &timeout, nullptr);
+    const int ready = ::ppoll(wanted_.data(), wanted_.size(), &timeout, nullptr);
     if (ready == 0 || (ready < 0 && errno != EINTR)) return true;
-    bool sampled = false;
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      if ((wanted[i].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
-        const auto gone = events_.find(tids[i]);  // its thread has ended
-        close(gone->second);
-        events_.erase(gone);
-      } else if ((wanted[i].revents & POLLIN) != 0) {
-        sampled = true;
+    bool stands = false;
+    for (size_t i = 0; i < wanted_.size(); ++i) {
+      if ((wanted_[i].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
+        close(wanted_tids_[i]);  // its thread has ended
+      } else if ((wanted_[i].revents & POLLIN) != 0) {
+        Event& event = events_.find(wanted_tids_[i])->second;
+        drain(wanted_tids_[i], event);
+        stands = stands || woke_us(event.state);
       }
     }
-    if (sampled) return true;
+    // Else: samples from before we came to this CPU, or of a thread that has left it.
+    if (stands) return true;
   }
 }
 

@@ -3,18 +3,23 @@
 // sample, then "switched out, pre-empted", then nothing. Whether it ran after that the caller proves by its
 // schedule count. Nothing is stopped and no right beyond that to look at one's own processes is needed
 // (kernel.perf_event_paranoid <= 2). A thread is given an event when it is first seen running, and loses it
-// when it has not run for a while.
+// when it has not run for a while (event_budget.h). With the right to see the kernel (CAP_PERFMON, or
+// kernel.perf_event_paranoid <= 1) the event tells the kernel's frames too.
 #pragma once
 
+#include <poll.h>
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "phlox/base/clock.h"
 #include "phlox/base/descriptor.h"
+#include "phlox/sampler/event_budget.h"
 #include "phlox/sampler/native_capture.h"
 #include "phlox/sampler/perf_records.h"
 
@@ -31,12 +36,26 @@ class Preempted {
   // The thread stands where the sample found it, as far as these records reach.
   bool stands() const { return state_ == State::stands; }
   const unwind::Registers& registers() const { return registers_; }
+  std::span<const uint64_t> kernel_frames() const { return std::span(kernel_).first(kernel_frames_); }
+  Nanoseconds sampled_at() const { return sampled_at_; }
+  // Where it was when the last record was written; -1: no record yet.
+  int cpu() const { return cpu_; }
 
  private:
   enum class State : uint8_t { elsewhere, sampled, stands };
   State state_ = State::elsewhere;
   Nanoseconds sampled_at_ = 0;
   unwind::Registers registers_;
+  int cpu_ = -1;
+  size_t kernel_frames_ = 0;
+  std::array<uint64_t, kMostKernelFrames> kernel_;
+};
+
+// What there is to say of the events of a process.
+struct EventNumbers {
+  size_t most = 0;      // that there may be at once
+  size_t without = 0;   // threads that ran at once and went without, at the most
+  bool kernel = false;  // the kernel's frames are told
 };
 
 class PerfCapture : public NativeCapture {
@@ -45,43 +64,54 @@ class PerfCapture : public NativeCapture {
   PerfCapture(Nanoseconds interval, uint64_t seed);
   ~PerfCapture() override;
 
-  // running: it has no event yet, or was not caught by one. refused: the kernel gives us none.
+  // running: it has no event yet, or was not caught by one. refused: the kernel gives us none. As often as
+  // asked until the next wait().
   Held hold(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) override;
-  void let_go() override {}
+  void let_go() override { held_ = nullptr; }
   bool needs_proof() const override { return true; }
+  std::span<const uint64_t> kernel_frames() const override {
+    return held_ != nullptr ? held_->state.kernel_frames() : std::span<const uint64_t>();
+  }
 
-  // Sleeps until a thread was sampled or the time has come. False: there is no event to wait for; nothing was
-  // done.
-  bool wait(Nanoseconds until);
+  // Sleeps until a thread of this CPU stands where it was sampled, or the time has come. Those elsewhere go
+  // on undisturbed, and we with them: they could not be read from here. `cpu`: where we are pinned; -1:
+  // nowhere. False: there is no event to wait for; nothing was done.
+  bool wait(Nanoseconds until, int cpu);
   void set_interval(Nanoseconds interval) { interval_ = interval; }
-  size_t events() const { return events_.size(); }
+  const EventNumbers& numbers() const { return numbers_; }
 
-  // How many events there may be at once, out of the descriptors that are left and the memory that may be
-  // locked: an event takes one descriptor and kRingBytes + a page. The kernel counts locked memory per user
-  // and CPU first (kernel.perf_event_mlock_kb, default 516), then against RLIMIT_MEMLOCK.
-  static size_t most_events(uint64_t descriptors, uint64_t mlock_kb, uint64_t cpus, uint64_t memlock_bytes);
+  // Of a ring's data; a page goes before it.
   static constexpr size_t kRingBytes = 8192;
 
  private:
   struct Event {
     Descriptor file;
     void* ring = nullptr;  // the control page, the data behind it
+    perf::Shape shape;
     Preempted state;
-    Nanoseconds last_sample = 0;
   };
+  // How much of the kernel an event may see.
+  enum class Depth : uint8_t { user, kernel, kernel_frames };
   bool open(pid_t tid, bool& refused);
-  void close(Event& event);
-  void drain(Event& event);
+  void close(pid_t tid);
+  void drain(pid_t tid, Event& event);
   void drop_idle(Nanoseconds now);
+  bool woke_us(const Preempted& state) const;
   Nanoseconds draw();
 
-  perf::Shape shape_;
   Nanoseconds interval_;
   uint64_t random_;
-  bool with_kernel_ = true;  // samples of the kernel's part too: not for everybody
-  size_t most_ = 0;
+  Depth depth_ = Depth::kernel_frames;  // the most that was not refused
+  uint16_t deepest_chain_;
   Nanoseconds next_cleaning_ = 0;
+  EventBudget budget_;
+  EventNumbers numbers_;
   std::unordered_map<pid_t, Event> events_;
+  const Event* held_ = nullptr;
+  int cpu_ = -1;  // where we wait or last waited, and since when
+  Nanoseconds waits_since_ = 0;
+  std::vector<pollfd> wanted_;  // of those waited for, and whose they are
+  std::vector<pid_t> wanted_tids_;
 };
 
 }  // namespace phlox::sampler

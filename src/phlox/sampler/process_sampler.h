@@ -22,6 +22,7 @@
 #include "phlox/python/interpreter.h"
 #include "phlox/sampler/code_cache.h"
 #include "phlox/sampler/native_capture.h"
+#include "phlox/sampler/perf_source.h"
 #include "phlox/sampler/records.h"
 #include "phlox/sampler/ring.h"
 #include "phlox/sampler/snapshot.h"
@@ -84,6 +85,7 @@ class ProcessSampler {
   const Counts& counts() const { return counts_; }
   // What holds running threads for their native half; none: native frames are not asked for.
   std::optional<NativeSource> native_source() const;
+  EventNumbers native_events() const;
   size_t native_threads() const;
   // Sleeps until a perf event of a thread wakes us for its native half, or about an interval; false: there is
   // none, wait in another way.

@@ -121,7 +121,8 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
       source->let_go();
       return false;
     }
-    const bool copied = native.copy().take(memory_, registers, native.name_of(source), slot.c_stack_end);
+    const bool copied = native.copy().take(memory_, registers, native.name_of(source),
+                                           source->kernel_frames(), slot.c_stack_end);
     const Reading reading = read_stack(slot);
     if (!sleeps) slot.last_cpu = cpu_of(slot);
     const auto after = slot.probe->schedstat();
@@ -185,11 +186,15 @@ void ProcessSampler::look_at_native_threads(Nanoseconds now) {
 }
 
 bool ProcessSampler::wait_for_event(Nanoseconds interval) {
-  return native_ && native_->wait(interval);
+  return native_ && native_->wait(interval, my_cpu_);
 }
 
 std::optional<NativeSource> ProcessSampler::native_source() const {
   return native_ ? std::optional(native_->in_use()) : std::nullopt;
+}
+
+EventNumbers ProcessSampler::native_events() const {
+  return native_ ? native_->events() : EventNumbers();
 }
 
 size_t ProcessSampler::native_threads() const {

@@ -156,6 +156,7 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
     now.way = describe_way(numbers);
     now.recorder_cpu = clock_now(CLOCK_PROCESS_CPUTIME_ID) - cpu_start_;
     if (native) now.native += native->counts();
+    now.native_without_event = std::max(now.native_without_event, numbers.events.without);
     return now;
   };
 
@@ -248,6 +249,7 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
   done_ = total();
   if (native) {
     for (NativeModule& module : native->take_modules()) outcome.modules.push_back(std::move(module));
+    for (std::string& line : details_of(sampler.numbers())) outcome.details.push_back(std::move(line));
   }
   put_tallies(sink, process, done_, before);
   const std::string how = end == ProgramEnd::gone   ? how_it_ended()
@@ -342,6 +344,7 @@ void put_tallies(profile::Sink& sink, profile::ProcessId process, const Progress
     put(process, tally::kNativeRestarted, now.native.restarted - before.native.restarted);
     put(process, tally::kNativeCut, now.native.cut - before.native.cut);
     put(process, tally::kNativeUnmerged, now.native.unmerged - before.native.unmerged);
+    put(process, tally::kNativeWithoutEvent, now.native_without_event);
   }
   put({}, tally::kRecorderTime, now.recorder_cpu);
   put({}, tally::kAskedRate, now.asked_rate_hz * 1000);

@@ -51,6 +51,7 @@ struct Progress {
   Nanoseconds target_time = 0;
   Nanoseconds recorder_cpu = 0;
   NativeCounts native;
+  size_t native_without_event = 0;  // threads that ran at once and had no perf event, at the most
   uint64_t rejected() const { return rejected_moved + rejected_unreadable + rejected_broken; }
 };
 
@@ -66,6 +67,7 @@ struct Outcome {
   std::string how_target_ended;       // "exit 0", "signal 9 (SIGKILL)", "gone"; empty: it runs on
   std::optional<Error> error;         // of the sink (disk full), the recording until then being whole
   std::vector<std::string> warnings;  // lines worth saying
+  std::vector<std::string> details;   // for --verbose
   std::vector<NativeModule> modules;  // that native frames name, as long as they can still be opened
 };
 

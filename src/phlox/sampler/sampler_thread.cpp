@@ -1,5 +1,6 @@
 #include "phlox/sampler/sampler_thread.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
@@ -108,6 +109,7 @@ void SamplerThread::publish(const ProcessSampler& sampler, const Numbers& number
   published_.stillness = sampler.stillness();
   published_.schedstat_off = sampler.schedstat_off();
   published_.native = sampler.native_source();
+  published_.events = sampler.native_events();
   published_.process_gone = sampler.process_gone();
 }
 
@@ -199,6 +201,7 @@ void SamplerThread::run() {
   published_.stillness = sampler.stillness();
   published_.schedstat_off = sampler.schedstat_off();
   published_.native = sampler.native_source();
+  published_.events = sampler.native_events();
   published_.process_gone = sampler.process_gone();
 }
 
@@ -209,10 +212,30 @@ std::string describe_way(const SamplerThread::Numbers& numbers) {
     case NativeSource::ptrace:
       return "ptrace stop of running threads, with native frames";
     case NativeSource::perf:
-      return way + ", native frames by perf events";
+      return way + ", native frames by perf events" + (numbers.events.kernel ? ", the kernel's too" : "");
     default:
       return way + ", native frames of blocked threads only";
   }
+}
+
+std::vector<std::string> details_of(const SamplerThread::Numbers& numbers) {
+  std::vector<std::string> lines;
+  if (numbers.native != NativeSource::perf) {
+    if (numbers.native) lines.push_back("no kernel frames: only perf events tell them");
+    return lines;
+  }
+  if (!numbers.events.kernel) {
+    lines.push_back(
+        "no kernel frames: perf events of the kernel are refused (CAP_PERFMON, or kernel.perf_event_paranoid "
+        "of 1 or less, would grant them)");
+  }
+  if (numbers.events.without > 0) {
+    lines.push_back(
+        fmt::format("up to {} running threads were without a perf event: there may be {} at once "
+                    "(descriptors, locked memory); they took turns",
+                    numbers.events.without, numbers.events.most));
+  }
+  return lines;
 }
 
 }  // namespace phlox::sampler

@@ -30,6 +30,7 @@ class SamplerThread {
     SchedulingClass scheduling = SchedulingClass::ordinary;
     bool schedstat_off = false;
     std::optional<NativeSource> native;
+    EventNumbers events;  // of `native`
     bool process_gone = false;
     uint64_t by_perf = 0, by_clock = 0;  // wake-ups
   };
@@ -69,5 +70,8 @@ class SamplerThread {
 // What the way of reading is called in outputs: "same CPU (real time)", "ptrace stop", "hands off
 // (unproved)".
 std::string describe_way(const SamplerThread::Numbers& numbers);
+
+// What there is to know of its native frames beyond that, for --verbose.
+std::vector<std::string> details_of(const SamplerThread::Numbers& numbers);
 
 }  // namespace phlox::sampler

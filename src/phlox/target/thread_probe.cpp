@@ -1,11 +1,14 @@
 #include "phlox/target/thread_probe.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <utility>
 
 #include "phlox/base/clock.h"
 
@@ -74,16 +77,24 @@ std::optional<ThreadStat> parse_thread_stat(std::string_view text) {
   return {};
 }
 
-ThreadProbe::ThreadProbe(pid_t pid, pid_t tid) : pid_(pid), tid_(tid) {}
+ThreadProbe::ThreadProbe(pid_t pid, pid_t tid) : pid_(pid), tid_(tid) {
+  // The kernel gives the lowest number that is free. Of the others a half is for perf events
+  // (sampler/event_budget.h).
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  most_kept_ = static_cast<int>(std::min<rlim_t>(files.rlim_cur, 1 << 30) / 8 * 5);
+}
 
 std::optional<std::string_view> ThreadProbe::read(Descriptor& descriptor, const char* file) {
+  Descriptor once;
   if (!descriptor) {
     char path[64];
     std::snprintf(path, sizeof path, "/proc/%d/task/%d/%s", pid_, tid_, file);
-    descriptor = Descriptor(::open(path, O_RDONLY | O_CLOEXEC));
-    if (!descriptor) return {};
+    once = Descriptor(::open(path, O_RDONLY | O_CLOEXEC));
+    if (!once) return {};
+    if (once.get() < most_kept_) descriptor = std::move(once);
   }
-  const ssize_t size = ::pread(descriptor.get(), buffer_, sizeof buffer_, 0);
+  const ssize_t size = ::pread(descriptor ? descriptor.get() : once.get(), buffer_, sizeof buffer_, 0);
   if (size <= 0) return {};
   return std::string_view(buffer_, static_cast<size_t>(size));
 }

@@ -1,0 +1,150 @@
+"""How `--native` captures: the kernel's frames where the host grants them, many threads within the limits on descriptors, and whose
+events wake it."""
+import os
+import pathlib
+import resource
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from live_support import PHLOX, Recording, Target
+from test_native import way
+from test_native_judge import SYSTEM
+
+HERE = pathlib.Path(__file__).resolve().parent / "native"
+CAPTURED = HERE / "captured.py"
+RATE = ("-r", "500", "--max-overhead", "off")
+
+
+def recorded(tmp_path, target, seconds, *options, before=(), limit=None):
+    """(recording, what was said)"""
+    path = tmp_path / "captured.phlox"
+    limits = None if limit is None else (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
+    done = subprocess.run([*before, PHLOX, "-v", "record", "-p", str(target.pid), "-d", str(seconds), "-o", str(path), "--native", *RATE, *options],
+                          capture_output=True, text=True, timeout=seconds + 60, preexec_fn=limits)
+    assert done.returncode == 0, done.stderr
+    return Recording(path), done.stderr
+
+
+def frames_of(recording, kind):
+    return {function for of_kind, function, *_ in recording.frames.values() if of_kind == kind}
+
+
+# ---- the kernel -----------------------------------------------------------------------------------------------
+
+def names_of_the_kernel():
+    with open("/proc/kallsyms") as file:
+        return int(file.readline().split()[0], 16) != 0
+
+
+def test_kernel_frames_beneath_the_system_call(tmp_path):
+    with Target(SYSTEM, CAPTURED, "reads") as target:
+        recording, said = recorded(tmp_path, target, 1.5, "--native-source", "perf")
+    if "no kernel frames" in said:
+        assert frames_of(recording, 2) == set()
+        pytest.skip("this host does not grant kernel frames, and phlox says so")
+    assert way(recording).endswith("the kernel's too")
+    assert recording.query("SELECT count(*) FROM module WHERE path = '[kernel]'") == [(1,)]
+    deep = 0
+    for stack in {stack for stack, in recording.query("SELECT DISTINCT stack FROM sample WHERE stack IS NOT NULL")}:
+        kinds = [frame[0] for frame in recording.stack(stack)]
+        # At the leaf's end, all of them: the kernel calls nobody.
+        assert kinds == sorted(kinds, key=lambda kind: kind == 2), recording.stack(stack)
+        deep += kinds.count(2) >= 2
+    assert deep > 0
+    if names_of_the_kernel():
+        names = frames_of(recording, 2)
+        assert {"vfs_read", "ksys_read"} <= names, names
+        shown = subprocess.run([PHLOX, "export", str(recording.path), "-f", "collapsed"], capture_output=True, text=True, check=True).stdout
+        everything = subprocess.run([PHLOX, "export", str(recording.path), "-f", "collapsed", "--all-frames"], capture_output=True, text=True,
+                                    check=True).stdout
+        assert "do_syscall_64" not in shown and "invoke_syscall" not in shown
+        assert "vfs_read" in shown and ("do_syscall_64" in everything or "invoke_syscall" in everything)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="gives up a right that only root has")
+def test_without_the_right_there_are_none_and_it_is_said(tmp_path):
+    if int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text()) <= 1:
+        pytest.skip("kernel.perf_event_paranoid grants it to everybody")
+    with Target(SYSTEM, CAPTURED, "reads") as target:
+        recording, said = recorded(tmp_path, target, 1, "--native-source", "perf", before=["setpriv", "--bounding-set=-perfmon,-sys_admin"])
+    assert "no kernel frames" in said and "perf_event_paranoid" in said
+    assert frames_of(recording, 2) == set()
+    assert "the kernel's" not in way(recording)
+
+
+def cpu_of(pid):
+    """Seconds."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+# ---- many threads ---------------------------------------------------------------------------------------------
+
+def test_five_hundred_threads_within_the_default_limit_on_descriptors(tmp_path):
+    with Target(SYSTEM, CAPTURED, "crowd", 500) as target:
+        before = cpu_of(target.pid)
+        recording, said = recorded(tmp_path, target, 4, limit=1024)
+        used = cpu_of(target.pid) - before
+    # Nobody is left out for want of a descriptor.
+    threads, = recording.query("SELECT count(DISTINCT thread) FROM sample")[0]
+    assert threads >= 500, threads
+    assert "Too many open files" not in said
+    assert recording.tally("rejected_moved") <= 0.02 * recording.tally("samples")
+    assert recording.tally("native") > 500
+    # Who has no event waits for the next round or is stopped for a moment: its time is there all the same.
+    assert recording.tally("native_whole") >= 0.95 * recording.tally("native")
+    charged = recording.query("SELECT sum(cpu_ns) FROM sample")[0][0] * 1e-9
+    assert charged > 0.5 * used, (charged, used)  # the recorder takes its time to start and to end
+
+
+def test_threads_over_the_budget_of_events_take_turns(tmp_path):
+    """As a limit on descriptors of 64 would have it: 16 events."""
+    with Target(SYSTEM, CAPTURED, "busy", 40) as target:
+        recording, said = recorded(tmp_path, target, 3, "--native-source", "perf", limit=64)
+    if "perf events" not in way(recording):
+        pytest.skip("perf events are refused here")
+    assert recording.tally("native_without_event") >= 20
+    assert "without a perf event: there may be 16 at once" in said
+    held = recording.query("SELECT count(DISTINCT t.id) FROM sample s JOIN thread t ON t.id = s.thread JOIN stack k ON k.id = s.stack "
+                           "JOIN frame f ON f.id = k.frame WHERE f.kind IN (1, 2)")[0][0]
+    assert held > 20, held
+
+
+# ---- whose events wake it ---------------------------------------------------------------------------------------
+
+def wake_ups(pid):
+    """Of the thread that samples."""
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        if (task / "comm").read_text().strip() == "phlox-sampler":
+            status = dict(line.split(":", 1) for line in (task / "status").read_text().splitlines())
+            return int(status["voluntary_ctxt_switches"])
+    raise AssertionError("no thread samples")
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
+def test_threads_on_other_cpus_do_not_wake_it(tmp_path):
+    """Two threads on a CPU each: with one event a thread and interval, half of the wake-ups would be for nothing."""
+    rate, seconds = 500, 2
+    with Target(SYSTEM, CAPTURED, "busy", 2) as target:
+        recorder = subprocess.Popen([PHLOX, "record", "-p", str(target.pid), "-o", str(tmp_path / "wakes.phlox"), "--native", "--native-source", "perf",
+                                     "-r", str(rate), "--max-overhead", "off"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(1.5)
+        before = wake_ups(recorder.pid)
+        time.sleep(seconds)
+        woken = wake_ups(recorder.pid) - before
+        recorder.send_signal(2)
+        _, said = recorder.communicate(timeout=60)
+    assert recorder.returncode == 0, said
+    recording = Recording(tmp_path / "wakes.phlox")
+    if "perf events" not in way(recording):
+        pytest.skip("perf events are refused here")
+    ticks = recording.tally("ticks") / (recording.tally("elapsed_ns") * 1e-9)
+    assert woken / seconds < 2.2 * ticks, (woken / seconds, ticks)  # going to another CPU counts as one
+    assert ticks < 1.35 * rate, ticks
+    # And hardly a wake-up without somebody who stands there, whether or not he has the GIL.
+    looks = recording.tally("native") / (recording.tally("elapsed_ns") * 1e-9)
+    caught, = recording.query("SELECT count(DISTINCT stack) FROM sample WHERE cpu_ns > 0")[0]
+    assert caught > 1 and looks > 0.4 * ticks, (looks, ticks)
