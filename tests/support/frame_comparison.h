@@ -1,0 +1,59 @@
+// Frames against libdwfl's on the same captured bytes: stops a running thread of a process at moments of
+// chance, and counts how often both find the same return addresses, all of them. For tests/unwind and
+// bench/unwinding. x86-64.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "phlox/unwind/unwinder.h"
+#include "support/dwfl_reference.h"
+#include "support/stopped_thread.h"
+
+namespace phlox::test {
+
+class FrameComparison {
+ public:
+  struct Library {
+    size_t samples = 0, equal = 0;  // with a frame in it
+  };
+  struct Numbers {
+    size_t samples = 0, equal = 0;
+    size_t whole = 0;  // to the thread's start
+    size_t said = 0;   // not whole, said so, and true as far as it goes
+    size_t frames = 0;
+    int64_t ours_ns = 0, theirs_ns = 0;
+    std::map<std::string, Library> libraries;  // by path
+  };
+
+  explicit FrameComparison(pid_t pid);
+  bool ok() const { return reference_.ok(); }
+  // Stops one thread once. False: the process is gone.
+  bool take();
+  const Numbers& numbers() const { return numbers_; }
+  // Of what differed, the first few.
+  const std::vector<std::string>& examples() const { return examples_; }
+
+ private:
+  void compare(const StoppedThread& thread);
+  std::string place(uint64_t pc) const;
+  std::string explain(const std::vector<uint64_t>& ours, const std::vector<uint64_t>& theirs) const;
+
+  pid_t pid_;
+  TargetTables tables_;
+  DwflReference reference_;
+  unwind::Unwinder unwinder_;
+  unwind::NativeStack stack_;
+  std::map<pid_t, std::unique_ptr<StoppedThread>> threads_;
+  std::mt19937 random_{7};
+  Numbers numbers_;
+  std::vector<std::string> examples_;
+};
+
+}  // namespace phlox::test
