@@ -4,7 +4,7 @@
     bench/run.py [SECTION...] [--quick] [--versions 3.12] [--users root,NAME] [--no-peers] [--store-as NAME]
 
 Sections: truth, cost, recorder, ten-minutes, speed, at-once, dump, report, native (all by default). Each stores its numbers in
-build/bench/SECTION.json and docs/benchmarks.md is written from what is stored, so that sections can be measured one by one, on a quiet machine. --quick
+bench/results/SECTION.json and docs/benchmarks.md is written from what is stored, so that sections can be measured one by one, on a quiet machine. --quick
 takes a minute or so a section and stores nothing. What is measured with --store-as NAME stands beside the rest in the
 page, under that name: the other versions, and a free-threaded build, have their truth and cost so:
     bench/run.py truth cost --versions 3.8,3.9,3.10,3.14,3.15,3.13t --no-peers --store-as 'other Pythons'
@@ -80,7 +80,7 @@ def main():
                         not options.no_peers, brief, options.part)
     if not options.document_only and not os.access(options.phlox, os.X_OK):
         parser.error("no phlox at %s: make build first" % options.phlox)
-    store = os.path.join(ROOT, "build", "bench")
+    store = os.path.join(ROOT, "bench", "results")
     os.makedirs(store, exist_ok=True)
     os.makedirs(options.cache, exist_ok=True)
     if not options.document_only:
@@ -90,15 +90,17 @@ def main():
                 print("%s: the load is %.1f; slow-downs measured now are worth little" % (name, load), file=sys.stderr)
             stored = {"command": "bench/run.py " + " ".join(sys.argv[1:]), "machine": machine(), "load": "%.2f" % load,
                       "date": datetime.date.today().isoformat(), "data": SECTIONS[name](settings)}
+            if options.quick:
+                continue
             label = "@" + options.store_as.replace(" ", "-") if options.store_as else ""
-            with open(os.path.join(store, name + label + (".quick" if options.quick else "") + ".json"), "w") as file:
+            with open(os.path.join(store, name + label + ".json"), "w") as file:
                 json.dump(stored, file, indent=1)
     if options.quick:
         return
     results = {}
     for path in sorted(glob.glob(os.path.join(store, "*.json"))):
         name = os.path.basename(path)[:-len(".json")]
-        if name.partition("@")[0] in SECTIONS and not name.endswith(".quick"):
+        if name.partition("@")[0] in SECTIONS:
             with open(path) as file:
                 results[name] = json.load(file)
     with open(os.path.join(ROOT, "docs", "benchmarks.md"), "w") as file:
