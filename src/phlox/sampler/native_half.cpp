@@ -18,6 +18,7 @@ NativeHalf::NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool
     : asked_(asked),
       in_use_(asked),
       real_time_(real_time),
+      looks_once_(interval == 0),
       patience_(std::max(kPatience * interval, kShortestPatience)),
       stop_(pid) {
   const bool by_event = asked == NativeSource::perf || (asked == NativeSource::automatic && real_time);

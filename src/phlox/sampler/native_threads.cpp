@@ -156,7 +156,7 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     if (held == NativeCapture::Held::refused) break;
     if (held == NativeCapture::Held::running) continue;
     const bool sleeps = source == &blocked;
-    if (sleeps && blocked.last().number < 0) {
+    if (sleeps && (blocked.last().number < 0 || native_.looks_once())) {
       if (NativeCapture* stopped = native_.hold_stopped(slot.tid, *slot.probe, registers)) source = stopped;
     }
     native_.begin_look();

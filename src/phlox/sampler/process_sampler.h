@@ -252,7 +252,7 @@ class ProcessSampler {
   Counts counts_;
   std::unique_ptr<NativeHalf> native_;  // none: native frames are not asked for
   std::unique_ptr<NativeThreads> native_threads_;
-  std::vector<uint64_t> anchors_;
+  std::vector<uint64_t> links_, anchors_;
 };
 
 }  // namespace phlox::sampler

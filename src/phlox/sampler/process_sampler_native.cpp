@@ -33,11 +33,14 @@ void ProcessSampler::note_start(const python::RawFrame& frame, size_t raw) {
 }
 
 // 3.10 and 3.11: the anchors are the CFrames, one an evaluation, chained from the innermost to the one in the
-// thread state. The innermost may be there before its frame is, so they are counted from the root.
+// thread state. 3.11's say which frame they are at: those of no evaluation, as greenlet puts one at the root
+// of each of its stacks, are at none of this chain. 3.10's do not; the innermost may be there before its
+// frame is, so they are counted from the root.
 void ProcessSampler::find_anchors(RemoteAddress state, const std::byte* thread, size_t frames) {
   const bool entry_frames = layout_.traits.owner.entry != 255 && layout_.frame.owner.present();
   if (entry_frames || !layout_.thread.cframe.present() || !layout_.cframe.previous.present()) return;
-  std::vector<uint64_t>& chain = anchors_;
+  std::vector<uint64_t>&links = links_, &chain = anchors_;
+  links.clear();
   chain.clear();
   RemoteAddress at;
   std::memcpy(&at.value, thread + *layout_.thread.cframe, sizeof at.value);
@@ -45,20 +48,42 @@ void ProcessSampler::find_anchors(RemoteAddress state, const std::byte* thread, 
   // Python/pystate.c: new_threadstate() leaves it as malloc gave it).
   while (at - state >= *layout_.thread.size) {
     RemoteAddress previous;
-    if (!is_plausible(at) || chain.size() == kMostEvaluations ||
+    if (!is_plausible(at) || links.size() == kMostEvaluations ||
         !snapshot_.load(at + *layout_.cframe.previous, previous.value)) {
       return;  // no anchors rather than wrong ones
     }
-    chain.push_back(at.value);
+    links.push_back(at.value);
     at = previous;
   }
-  std::reverse(chain.begin(), chain.end());
+  std::reverse(links.begin(), links.end());
+  const auto begins = [&](size_t i) {
+    return frames_[i].code && (frames_[i].entry || !layout_.traits.interpreter_frames);
+  };
+  if (!layout_.cframe.current_frame.present()) {
+    chain.swap(links);
+  } else {
+    size_t from = frames;  // frames from this one on, root first, are told
+    for (const uint64_t link : links) {
+      RemoteAddress current;
+      if (!snapshot_.load(RemoteAddress(link) + *layout_.cframe.current_frame, current.value)) {
+        chain.clear();
+        return;
+      }
+      size_t to = from;
+      while (to > 0 && frames_[to - 1].frame != current) --to;
+      if (to == 0) continue;
+      const size_t before = chain.size();
+      for (; from >= to; --from) {
+        if (begins(from - 1)) chain.push_back(0);
+      }
+      if (chain.size() > before) chain.back() = link;
+    }
+  }
   // Frames root first, beside the starts, which may leave out the middle of a very deep stack.
   auto& starts = native_->copy().starts();
   size_t evaluation = 0, next = 0;
   for (size_t i = frames; i-- > 0 && next < starts.size();) {
-    const python::RawFrame& frame = frames_[i];
-    if (!frame.code || !(frame.entry || !layout_.traits.interpreter_frames)) continue;
+    if (!begins(i)) continue;
     if (starts[next].raw == i) {
       if (evaluation < chain.size()) starts[next].anchor = chain[evaluation];
       ++next;
@@ -111,7 +136,7 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
     }
     if (held != NativeCapture::Held::yes) continue;
     const bool sleeps = source == &blocked;
-    if (sleeps && blocked.last().number < 0) {
+    if (sleeps && (blocked.last().number < 0 || config_.interval == 0)) {
       if (NativeCapture* stopped = native.hold_stopped(tid, *slot.probe, registers)) source = stopped;
     }
 
