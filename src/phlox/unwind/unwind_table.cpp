@@ -70,7 +70,7 @@ enum : uint8_t { DW_EH_PE_omit = 0xff, DW_EH_PE_indirect = 0x80 };
 constexpr size_t kMaxRemembered = 64;
 // A rule number is 16 bits wide; OpenBLAS has about 1,000.
 constexpr size_t kMaxRules = 65535;
-constexpr std::array<char, 8> kMagic = {'P', 'H', 'L', 'X', 'C', 'F', 'I', '2'};
+constexpr std::array<char, 8> kMagic = {'P', 'H', 'L', 'X', 'C', 'F', 'I', '3'};
 
 // Where a module's registers are, in DWARF's numbering.
 struct DwarfRegisters {
@@ -248,8 +248,8 @@ class TableBuilder {
     return std::move(table_);
   }
 
-  // Marks [start, start + size) as a signal trampoline if nothing describes it.
-  static void mark_signal(UnwindTable& table, ImageAddress start, uint64_t size) {
+  // Gives [start, start + size) this kind if nothing describes it.
+  static void mark(UnwindTable& table, ImageAddress start, uint64_t size, RuleKind kind) {
     if (table.offsets_.empty() || start < table.base_) return;
     const uint64_t offset = start - table.base_;
     if (offset + size >= std::numeric_limits<uint32_t>::max() || table.find(start).kind != RuleKind::none)
@@ -261,7 +261,7 @@ class TableBuilder {
     if (next < table.offsets_.size() && table.offsets_[next] < offset + size) return;
     if (table.rules_.size() >= kMaxRules) return;
     Rule rule;
-    rule.kind = RuleKind::signal;
+    rule.kind = kind;
     auto known = std::find(table.rules_.begin(), table.rules_.end(), rule);
     const auto id = static_cast<uint16_t>(known - table.rules_.begin());
     if (known == table.rules_.end()) table.rules_.push_back(rule);
@@ -791,9 +791,20 @@ void mark_trampolines(const elf::ElfFile& file, UnwindTable& table, std::string_
     const auto bytes = file.at(s.address, s.file_size);
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     for (size_t at = text.find(code); at != std::string_view::npos; at = text.find(code, at + 1)) {
-      TableBuilder::mark_signal(table, s.address + at, code.size());
+      TableBuilder::mark(table, s.address + at, code.size(), RuleKind::signal);
     }
   }
+}
+
+// Nobody calls where a program starts; some C runtimes (conda's) do not say so.
+void mark_entry(const elf::ElfFile& file, UnwindTable& table) {
+  constexpr size_t kEntryField = offsetof(Elf64_Ehdr, e_entry);
+  constexpr uint64_t kLongestStart = 48;  // glibc's: 38 bytes; musl's: 22
+  ByteReader in(file.bytes());
+  in.seek(kEntryField);
+  const auto entry = in.read<uint64_t>();
+  if (!in.failed() && entry != 0)
+    TableBuilder::mark(table, ImageAddress(entry), kLongestStart, RuleKind::end);
 }
 
 }  // namespace
@@ -817,6 +828,7 @@ UnwindTable UnwindTable::build(const elf::ElfFile& file) {
   // musl's trampoline has no CFI: https://git.musl-libc.org/cgit/musl/tree/src/signal/x86_64/restore.s
   if (file.machine() == EM_X86_64) mark_trampolines(file, table, X86_64::kSigreturn);
   if (file.machine() == EM_AARCH64) mark_trampolines(file, table, Aarch64::kSigreturn);
+  mark_entry(file, table);
   return table;
 }
 
