@@ -1,5 +1,6 @@
 """gdb as judge of merged stacks: native frames by gdb's own unwinder, Python frames by CPython's support for gdb, and by what the
-program itself said of its callers. A program that is judged says so with nested.say(), in its last function, and never returns."""
+program itself said of its callers. A program that is judged says so with nested.say(), in its last function, and never returns; one
+with several threads says it of each, {tid: callers}."""
 import collections
 import json
 import os
@@ -64,24 +65,26 @@ class Mapped:
         return "", address
 
 
-def has_symbols(path):
-    return ".symtab" in subprocess.run(["readelf", "-SW", path], capture_output=True, text=True, check=True).stdout
+def has_section(path, name):
+    return name in subprocess.run(["readelf", "-SW", path], capture_output=True, text=True, check=True).stdout.split()
 
 
 # ---- one process, looked at by both ---------------------------------------------------------------------------
 
 class Case:
-    """`python`: its version counts. `command`: what runs the script; by default the interpreter. Judges the main thread."""
+    """`python`: its version counts. `command`: what runs the script; by default the interpreter. Judges the threads of which it says who
+    called, the main one if it says it of itself."""
 
     def __init__(self, python, folder, script="nested.py", arguments=(), command=None, env=None, moments=MOMENTS):
         self.python = python
         to = folder / "moments.json"
         to.unlink(missing_ok=True)
-        done = subprocess.Popen([*(command or [python.path]), "-u", str(HERE / script), *arguments], stdout=subprocess.PIPE, text=True,
+        done = subprocess.Popen([*(command or [python.path]), str(HERE / script), *map(str, arguments)], stdout=subprocess.PIPE, text=True,
                                 env={**os.environ, **(env or {})})
         try:
-            self.said = json.loads(done.stdout.readline())  # the program's own traceback
+            said = json.loads(done.stdout.readline())  # the program's own traceback
             self.pid = int(re.match(r"ready (\d+)", done.stdout.readline()).group(1))
+            self.said = {int(tid): one for tid, one in said.items()} if isinstance(said, dict) else {self.pid: said}
             root = os.readlink(f"/proc/{self.pid}/root")
             self.exe = os.readlink(f"/proc/{self.pid}/exe")
             self.support = support_of(python, self.exe, root)
@@ -102,11 +105,10 @@ class Case:
             done.stdout.close()
 
 
-def ours(moment):
+def ours(moment, tid):
     """(frames root first, whether the stack has no gap)"""
     assert moment["status"] == 0, moment["error"]
-    threads = json.loads(moment["dump"])["threads"]
-    thread = next(one for one in threads if one["tid"] == one["pid"])
+    thread, = (one for one in json.loads(moment["dump"])["threads"] if one["tid"] == tid)
     frames, whole = [], thread["quality"] == "ok"
     for frame in reversed(thread["frames"]):
         if frame["kind"] == "marker":
@@ -130,36 +132,51 @@ def groups(frames):
 
 
 class Finding:
-    """A moment as both have it, root first: `natives` is [(frame, the Python frames that stand in it)], `judged` gdb's frames."""
+    """A thread at a moment as both have it, root first: `natives` is [(frame, the Python frames that stand in it)], `judged` gdb's."""
 
-    def __init__(self, case, moment):
-        self.case = case
+    def __init__(self, case, moment, tid, cut):
+        self.case, self.tid = case, tid
         self.mapped = Mapped(moment["maps"])
-        self.frames, self.whole = ours(moment)
+        self.frames, self.whole = ours(moment, tid)
         found = groups(self.frames)
         assert found[0][1] == []  # nothing before the first native frame
         self.natives = found[1:]
         self.judged = []
-        for i, frame in enumerate(moment["gdb"]):
-            exact = i == 0 or moment["gdb"][i - 1]["signal"]
+        theirs = moment["gdb"][str(tid)]
+        for i, frame in enumerate(theirs):
+            exact = i == 0 or theirs[i - 1]["signal"]
             self.judged.insert(0, {**frame, "place": self.mapped.place(frame["pc"] if exact else frame["pc"] - 1)})
+        if cut:
+            self.judged = self.judged[-len(self.natives):]
         self.first = next((i for i, (_, inside) in enumerate(self.natives) if inside), len(self.natives))
         self.loops = [i for i, frame in enumerate(self.judged) if re.match(rf"{LOOP}(\W|$)", frame["name"] or "")]
 
 
-def judge(case, evaluations):
-    """Every moment of the case; `evaluations`: the functions of the program that C calls, root first. The findings."""
-    return [judge_moment(Finding(case, moment), evaluations) for moment in case.moments]
+def judge(case, evaluations, cut=False):
+    """Every thread that is judged at every moment of the case; `evaluations`: the functions of the program that C calls, root first.
+    `cut`: the stack is said to be without its outer part, and is judged as far as it goes. The findings."""
+    found = []
+    for moment in case.moments:
+        for tid in case.said:
+            found.append(judge_moment(Finding(case, moment, tid, cut), evaluations, cut))
+    # The support for gdb that came with the interpreter has read evaluations too: nothing was judged by nothing.
+    assert found
+    own = case.support and pathlib.Path(case.support).parent == pathlib.Path(case.exe).parent
+    if own and has_section(found[0].mapped.path(found[0].host.address[0]), ".debug_info"):
+        assert sum(one.read for one in found) >= len(found), [one.read for one in found]
+    return found
 
 
-def judge_moment(found, evaluations):
+def judge_moment(found, evaluations, cut):
     natives, judged, case = found.natives, found.judged, found.case
-    assert found.whole, found.frames
+    assert evaluations and natives
+    assert found.whole != cut, found.frames
     assert [native.address for native, _ in natives] == [frame["place"] for frame in judged]
 
     # Python frames are what the program said, by name, file and line; the last one has gone on since.
     chain = [frame for frame in found.frames if frame.kind == "p"]
-    said = [tuple(one) for one in case.said]
+    said = [tuple(one) for one in case.said[found.tid]]
+    assert said
     assert [(one.name, one.file) for one in chain[:len(said)]] == [one[:2] for one in said]
     assert [one.line for one in chain[:len(said) - 1]] == [one[2] for one in said[:-1]]
 
@@ -178,8 +195,8 @@ def judge_moment(found, evaluations):
 
     # Python stands in the loop by gdb's names, in every loop but one that is just being entered or left (and those of a greenlet's
     # parent, whose stack it stands on).
-    host = next(native for native, inside in natives if inside)
-    if has_symbols(found.mapped.path(host.address[0])):
+    found.host = next(native for native, inside in natives if inside)
+    if has_section(found.mapped.path(found.host.address[0]), ".symtab"):
         with_python = [i for i, (_, inside) in enumerate(natives) if inside]
         loops = [i for i in found.loops if i >= found.first]
         assert with_python in (loops, loops[:-1]), (with_python, [frame["name"] for frame in judged])

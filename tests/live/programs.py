@@ -69,13 +69,13 @@ def compile_program(name, to, *options):
     return to
 
 
-def embedded(to, static):
+def embedded(to, static, *options):
     if not static:
-        return compile_program("embedded", to, *system_config("--includes"), *system_config("--embed", "--ldflags"))
+        return compile_program("embedded", to, *system_config("--includes"), *system_config("--embed", "--ldflags"), *options)
     folder, library, libraries = system_facts("LIBPL", "LIBRARY", "MODLIBS")
     archive = os.path.join(folder, library)
     # Debian's archive holds pyexpat and zlib as builtin modules, and is not made for PIE.
-    return compile_program("embedded", to, *system_config("--includes"), "-no-pie", archive, *libraries.split(), "-lexpat", "-lz", "-lm", "-ldl")
+    return compile_program("embedded", to, *system_config("--includes"), "-no-pie", archive, *libraries.split(), "-lexpat", "-lz", "-lm", "-ldl", *options)
 
 
 def copied_python(to):

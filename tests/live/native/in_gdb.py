@@ -70,8 +70,10 @@ for _ in range(asked["moments"]):
     with open("/proc/%d/maps" % asked["pid"]) as maps:
         moment = {"status": dump.returncode, "error": dump.stderr, "dump": dump.stdout, "maps": maps.read()}
     gdb.execute("attach %d" % asked["pid"], to_string=True)
-    next(one for one in gdb.selected_inferior().threads() if one.ptid[1] == asked["pid"]).switch()
-    moment["gdb"] = frames()
+    moment["gdb"] = {}
+    for thread in gdb.selected_inferior().threads():
+        thread.switch()
+        moment["gdb"][thread.ptid[1]] = frames()
     gdb.execute("detach", to_string=True)
     os.kill(asked["pid"], signal.SIGCONT)
     moments.append(moment)
