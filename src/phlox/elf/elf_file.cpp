@@ -124,7 +124,8 @@ bool visit_defined(std::span<const std::byte> table, Visit&& visit) {
 }
 
 Symbol symbol_of(const Elf64_Sym& s, std::string_view name) {
-  return {name, ImageAddress(s.st_value), s.st_size, static_cast<uint8_t>(ELF64_ST_TYPE(s.st_info))};
+  return {name, ImageAddress(s.st_value), s.st_size, static_cast<uint8_t>(ELF64_ST_TYPE(s.st_info)),
+          static_cast<uint8_t>(ELF64_ST_BIND(s.st_info))};
 }
 
 }  // namespace
@@ -201,23 +202,38 @@ std::optional<Symbol> ElfFile::find_symbol(std::string_view name) const {
   return found;
 }
 
+namespace {
+
+std::string build_id_in(std::span<const std::byte> bytes) {
+  ByteReader notes(bytes);
+  while (notes.remaining() >= sizeof(Elf64_Nhdr)) {
+    const auto note = notes.read<Elf64_Nhdr>();
+    const auto name = notes.bytes((note.n_namesz + 3ULL) & ~3ULL);
+    const auto description = notes.bytes((note.n_descsz + 3ULL) & ~3ULL);
+    if (notes.failed()) break;
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name.data(), "GNU", 4) == 0) {
+      std::string id;
+      for (const std::byte b : description.first(std::min<size_t>(note.n_descsz, 64))) {
+        id += fmt::format("{:02x}", std::to_integer<unsigned>(b));
+      }
+      return id;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 std::string ElfFile::build_id() const {
   for (const Segment& segment : segments_) {
     if (segment.type != PT_NOTE || !inside(segment.offset, segment.file_size, bytes_.size())) continue;
-    ByteReader notes(bytes_.subspan(segment.offset, segment.file_size));
-    while (notes.remaining() >= sizeof(Elf64_Nhdr)) {
-      const auto note = notes.read<Elf64_Nhdr>();
-      const auto name = notes.bytes((note.n_namesz + 3ULL) & ~3ULL);
-      const auto description = notes.bytes((note.n_descsz + 3ULL) & ~3ULL);
-      if (notes.failed()) break;
-      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name.data(), "GNU", 4) == 0) {
-        std::string id;
-        for (const std::byte b : description.first(std::min<size_t>(note.n_descsz, 64))) {
-          id += fmt::format("{:02x}", std::to_integer<unsigned>(b));
-        }
-        return id;
-      }
-    }
+    if (std::string id = build_id_in(bytes_.subspan(segment.offset, segment.file_size)); !id.empty())
+      return id;
+  }
+  // A file of dwz's has no segments.
+  for (const Section& section : sections_) {
+    if (section.type != SHT_NOTE) continue;
+    if (std::string id = build_id_in(contents(section)); !id.empty()) return id;
   }
   return {};
 }

@@ -42,7 +42,8 @@ struct Symbol {
   std::string_view name;
   ImageAddress address;
   uint64_t size = 0;
-  uint8_t type = 0;  // STT_*
+  uint8_t type = 0;     // STT_*
+  uint8_t binding = 0;  // STB_*
 };
 
 class ElfFile {
