@@ -48,8 +48,7 @@ bool same_file(const Descriptor& file, const Module& module) {
   return status.st_ino == module.inode;
 }
 
-Descriptor open_beneath_root(pid_t pid, const std::string& path) {
-  Descriptor root(::open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+Descriptor open_beneath(const Descriptor& root, const std::string& path) {
   if (!root) return {};
   open_how how{};
   how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
@@ -130,7 +129,11 @@ std::vector<Module> modules_of(const std::vector<Mapping>& maps) {
   return modules;
 }
 
-Result<Descriptor> open_module(pid_t pid, const Module& module) {
+Descriptor open_root(pid_t pid) {
+  return Descriptor(::open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+Result<Descriptor> open_module(pid_t pid, const Module& module, const Descriptor& kept_root) {
   if (!module.mappings.empty()) {
     const Mapping& first = module.mappings.front();
     const auto path = fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, first.start.value, first.end.value);
@@ -138,7 +141,8 @@ Result<Descriptor> open_module(pid_t pid, const Module& module) {
     if (file) return file;
   }
   if (!module.deleted) {
-    Descriptor file = open_beneath_root(pid, module.path);
+    Descriptor file =
+        kept_root ? open_beneath(kept_root, module.path) : open_beneath(open_root(pid), module.path);
     if (file && same_file(file, module)) return file;
     file = Descriptor(::open(module.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (file && same_file(file, module)) return file;
@@ -169,9 +173,13 @@ std::optional<uint64_t> bias_of(const Module& module, const elf::ElfFile& elf) {
 }  // namespace
 
 Result<LoadedModule> load_module(pid_t pid, const Module& module) {
-  auto descriptor = open_module(pid, module);
+  const auto descriptor = open_module(pid, module);
   if (!descriptor) return fail(descriptor);
-  auto file = elf::FileBytes::read(descriptor->get(), module.path);
+  return load_module(*descriptor, module);
+}
+
+Result<LoadedModule> load_module(const Descriptor& descriptor, const Module& module) {
+  auto file = elf::FileBytes::read(descriptor.get(), module.path);
   if (!file) return fail(file);
   auto elf = elf::ElfFile::parse(file->bytes());
   if (!elf) return fail(elf.error().kind, fmt::format("{}: {}", module.path, elf.error().message));

@@ -44,8 +44,10 @@ std::vector<Module> modules_of(const std::vector<Mapping>& maps);
 // The file behind a mapping, whatever the target's mount namespace or root: /proc/PID/map_files first (the
 // very inode, deleted ones too; asks for CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE), then the path beneath
 // /proc/PID/root, then (a plain chroot, whose maps show the host's path) the path as it stands, each only
-// when device and inode agree.
-Result<Descriptor> open_module(pid_t pid, const Module& module);
+// when device and inode agree. `kept_root`: of open_root(), for a process that may have ended.
+Result<Descriptor> open_module(pid_t pid, const Module& module, const Descriptor& kept_root = {});
+// The target's root folder, which outlives it; none when it cannot be had.
+Descriptor open_root(pid_t pid);
 
 // The module's file, mapped and parsed, with its load bias.
 struct LoadedModule {
@@ -57,6 +59,7 @@ struct LoadedModule {
   RemoteAddress remote(ImageAddress a) const { return RemoteAddress(a.value + bias); }
 };
 Result<LoadedModule> load_module(pid_t pid, const Module& module);
+Result<LoadedModule> load_module(const Descriptor& file, const Module& module);
 // The same out of the process's memory, for a file that cannot be opened any more (deleted, replaced, another
 // user's): segments and dynamic symbols, no sections. Also what the vdso is read with.
 Result<LoadedModule> load_from_memory(memory::RemoteMemory& memory, const Module& module);

@@ -1,0 +1,91 @@
+#include "phlox/target/packages.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+namespace phlox::target {
+namespace {
+
+constexpr const char* kLists = "/var/lib/dpkg/info";
+constexpr std::string_view kSuffix = ".list";
+// A Debian with everything installed has some 60,000 packages; the longest list, of a package of icons, 5 MB.
+constexpr size_t kMostLists = 100'000;
+constexpr size_t kLongestList = size_t{32} << 20;
+constexpr size_t kMostBytes = size_t{512} << 20;
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
+std::optional<std::string> read_list(int folder, const char* name) {
+  const Descriptor file(::openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size < 0 ||
+      static_cast<size_t>(status.st_size) > kLongestList)
+    return {};
+  std::string text(static_cast<size_t>(status.st_size), '\0');
+  size_t have = 0;
+  while (have < text.size()) {
+    const ssize_t got = ::read(file.get(), text.data() + have, text.size() - have);
+    if (got <= 0) break;
+    have += static_cast<size_t>(got);
+  }
+  text.resize(have);
+  return text;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> packages_of(const Descriptor& root,
+                                               const std::vector<std::string>& paths) {
+  std::map<std::string, std::string> found;
+  // As the lists may have them: before Debian 13 some packages still say /lib for what lies in /usr/lib.
+  std::unordered_map<std::string_view, const std::string*> wanted;
+  for (const std::string& path : paths) {
+    wanted.emplace(path, &path);
+    if (path.starts_with("/usr/")) wanted.emplace(std::string_view(path).substr(4), &path);
+  }
+  if (!root || wanted.empty()) return found;
+  open_how how{};
+  how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  const int lists = static_cast<int>(::syscall(SYS_openat2, root.get(), kLists, &how, sizeof how));
+  const std::unique_ptr<DIR, CloseFolder> folder(lists >= 0 ? ::fdopendir(lists) : nullptr);
+  if (folder == nullptr) {
+    if (lists >= 0) ::close(lists);
+    return found;
+  }
+  size_t seen = 0, bytes = 0;
+  for (const dirent* entry = ::readdir(folder.get());
+       entry != nullptr && seen < kMostLists && bytes < kMostBytes && found.size() < paths.size();
+       entry = ::readdir(folder.get())) {
+    const std::string_view name(entry->d_name);
+    if (!name.ends_with(kSuffix)) continue;
+    ++seen;
+    const auto text = read_list(lists, entry->d_name);
+    if (!text) continue;
+    bytes += text->size();
+    for (std::string_view rest = *text; !rest.empty();) {
+      const size_t end = rest.find('\n');
+      const auto known = wanted.find(rest.substr(0, end));
+      // "libc6:amd64.list"
+      if (known != wanted.end()) {
+        const std::string_view package = name.substr(0, name.size() - kSuffix.size());
+        found.emplace(*known->second, package.substr(0, package.find(':')));
+      }
+      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    }
+  }
+  return found;
+}
+
+}  // namespace phlox::target
