@@ -35,10 +35,18 @@ class Process {
   NativeStack unwind(Registers registers) {
     table_ = cfi.table(machine_);
     ModuleMap map;
-    map.add(RemoteAddress(kBias), RemoteAddress(kBias + 0x100000), kBias, 0);
+    map.add(RemoteAddress(kBias), RemoteAddress(kBias + 0x100000), late_bias ? 0 : kBias, 0);
     map.add(RemoteAddress(0x900000), RemoteAddress(0x910000), 0, kNoModule);
+    Rule trampoline;
+    trampoline.kind = RuleKind::plain;
+    trampoline.cfa_offset = 16;
+    trampoline.ra_offset = -8;
+    map.add_code(RemoteAddress(0x920000), RemoteAddress(0x930000), trampoline);
     map.settle();
-    Unwinder unwinder(map, machine_, [this](uint32_t) { return &table_; });
+    Unwinder unwinder(map, machine_, [this, &map](uint32_t module) {
+      if (late_bias) map.set_bias(module, kBias);
+      return &table_;
+    });
     UnwindInput input;
     input.registers = registers;
     input.stack_start = RemoteAddress(kStack);
@@ -60,6 +68,7 @@ class Process {
   }
 
   FrameBytes cfi;
+  bool late_bias = false;  // known when the module's table is asked for
   std::vector<Restart> restarts;
   std::function<bool(RemoteAddress, uint64_t&)> more;
   bool read_code = true;
@@ -203,6 +212,25 @@ TEST(Unwinder, cfa_by_rbx_and_rbx_saved_by_its_callee) {
   registers.bx = kStack + 32;
   registers.bx_known = true;
   EXPECT_EQ(p.unwind(registers).end, StackEnd::reached_end);
+}
+
+TEST(Unwinder, trampoline_that_was_called_through_is_left_by_its_rule) {
+  Process p = three_functions();
+  p.word(kStack, 0x920006);  // leaf() returns into it; it keeps 8 bytes and the return address
+  p.word(kStack + 16, Process::code(0x1010));
+  const NativeStack stack = p.unwind(at(Process::code(0x3000), kStack, 12345));
+  EXPECT_EQ(stack.end, StackEnd::reached_end);
+  EXPECT_EQ(pcs(stack), (std::vector<uint64_t>{Process::code(0x3000), 0x920006, Process::code(0x1010)}));
+  EXPECT_EQ(stack.frames[1].module, kNoModule);
+  EXPECT_EQ(stack.frames[1].cfa, RemoteAddress(kStack + 24));
+}
+
+TEST(Unwinder, bias_of_a_module_may_be_known_when_a_stack_leads_there) {
+  Process p = three_functions();
+  p.late_bias = true;
+  const NativeStack stack = p.unwind(at(Process::code(0x3000), kStack));
+  EXPECT_EQ(stack.end, StackEnd::reached_end);
+  EXPECT_EQ(stack.frames.size(), 3u);
 }
 
 TEST(Unwinder, frame_pointer_that_is_a_number_is_not_followed) {

@@ -13,7 +13,12 @@ namespace phlox::unwind {
 
 void ModuleMap::add(RemoteAddress start, RemoteAddress end, uint64_t bias, uint32_t module) {
   ++generation_;
-  if (start < end) entries_.push_back({start.value, end.value, bias, module});
+  if (start < end) entries_.push_back({start.value, end.value, bias, module, {}});
+}
+
+void ModuleMap::add_code(RemoteAddress start, RemoteAddress end, const Rule& returned_to) {
+  ++generation_;
+  if (start < end) entries_.push_back({start.value, end.value, 0, kNoModule, returned_to});
 }
 
 void ModuleMap::settle() {
@@ -30,6 +35,12 @@ void ModuleMap::settle() {
 void ModuleMap::clear() {
   entries_.clear();
   ++generation_;
+}
+
+void ModuleMap::set_bias(uint32_t module, uint64_t bias) {
+  for (Entry& entry : entries_) {
+    if (entry.module == module) entry.bias = bias;
+  }
 }
 
 const ModuleMap::Entry* ModuleMap::find(RemoteAddress pc) const {
@@ -58,7 +69,11 @@ const Unwinder::Slot& Unwinder::look_up(RemoteAddress pc, bool exact) {
   // does.
   const bool at_start = entry == nullptr && !exact;
   if (at_start) entry = map_.find(pc);
-  if (entry == nullptr || entry->module == kNoModule) return slot;
+  if (entry == nullptr) return slot;
+  if (entry->module == kNoModule) {
+    if (!exact) slot.rule = entry->returned_to;
+    return slot;
+  }
   slot.module = entry->module;
   if (entry->module >= tables_.size()) {
     tables_.resize(entry->module + size_t{1}, nullptr);

@@ -71,12 +71,17 @@ class ModuleMap {
     uint64_t start = 0, end = 0;
     uint64_t bias = 0;
     uint32_t module = kNoModule;
+    Rule returned_to = {};  // of code without a file: at every return address in it
   };
-  // Module kNoModule: executable memory without a file (JIT code, perf trampolines).
+  // Module kNoModule: executable memory without a file (JIT code).
   void add(RemoteAddress start, RemoteAddress end, uint64_t bias, uint32_t module);
+  // Executable memory without a file, all of it one short function again and again (perf trampolines).
+  void add_code(RemoteAddress start, RemoteAddress end, const Rule& returned_to);
   // After the last add, before the first find. Ranges that overlap an earlier one are dropped.
   void settle();
   void clear();
+  // Of a module whose file was not read when it was added. For the Unwinder's TableOf: what it knows stays.
+  void set_bias(uint32_t module, uint64_t bias);
   const Entry* find(RemoteAddress pc) const;
   // Grows with every change: the Unwinder forgets its cache then.
   uint64_t generation() const { return generation_; }
@@ -109,7 +114,8 @@ struct UnwindInput {
 
 class Unwinder {
  public:
-  // The table of a module, asked for once a module; nullptr: it has none.
+  // The table of a module, asked for when a stack first leads there; nullptr: it has none. From then on its
+  // bias must be right in the map.
   using TableOf = std::function<const UnwindTable*(uint32_t module)>;
   // 20,000 frames of a recursion are beyond what anybody reads.
   static constexpr size_t kMaxFrames = 4096;
