@@ -136,6 +136,69 @@ TEST_F(NativeFrames, stacks_that_differ_in_folded_frames_only_become_one) {
   EXPECT_EQ(profile_.samples()[0].stack, profile_.samples()[1].stack);
 }
 
+TEST_F(NativeFrames, slots_and_calls_between_are_folded_and_shown_innermost) {
+  sample({loop(), python("<module>"), native(kPython, "slot_nb_add"), native(kPython, "wrap_binaryfunc"),
+          native(kPython, "_PyObject_CallMethodFormat"), native(kOther, "__Pyx_PyObject_CallOneArg"), loop(),
+          python("__add__"), native(kPython, "cfunction_vectorcall_O"), native(kPython, "slot_tp_hash")});
+  EXPECT_EQ(shown(), (Names{"<module>", "__add__", "slot_tp_hash"}));
+}
+
+TEST_F(NativeFrames, the_loop_is_folded_where_it_is_innermost_too) {
+  sample({loop(), python("<module>"), native(kPython, "_PyEval_Vector"), loop()});
+  EXPECT_EQ(shown(), (Names{"<module>"}));
+}
+
+TEST_F(NativeFrames, one_that_is_folded_between_and_shown_innermost_is_two_stacks) {
+  const FrameId module = python("<module>"), call = native(kPython, "PyObject_Vectorcall");
+  sample({loop(), module, call});
+  sample({loop(), module, call, native(kPython, "list_sort")});
+  EXPECT_EQ(shown(), (Names{"<module>", "PyObject_Vectorcall"}));
+  EXPECT_EQ(profile_.stack(profile_.samples()[1].stack).parent,
+            profile_.stack(profile_.samples()[0].stack).parent);
+}
+
+TEST_F(NativeFrames, a_trampoline_is_folded_with_or_without_a_name) {
+  Frame trampoline;
+  trampoline.kind = FrameKind::native;
+  trampoline.address = 0x7000;
+  trampoline.found_by = "cfi" + std::string(kTrampoline);
+  Frame named = trampoline;
+  named.function = "py::work:/app.py";
+  named.found_by = "frame pointer";
+  sample({interner_.frame(trampoline), loop(), python("<module>"), interner_.frame(named), loop(),
+          python("work")});
+  EXPECT_EQ(shown(), (Names{"<module>", "work"}));
+}
+
+TEST_F(NativeFrames, what_cython_makes_of_one_function_is_shown_as_one) {
+  const auto fast = [&](std::string_view mark) {
+    return native(kOther, "fast.compute", "cfi" + std::string(mark));
+  };
+  sample({python("<module>"), native(kOther, "fast.outer", "cfi, Cython wrapper"), fast(kCythonWrapper),
+          fast(kCythonBody), fast("")});
+  EXPECT_EQ(shown(), (Names{"<module>", "fast.outer", "fast.compute"}));
+}
+
+TEST_F(NativeFrames, recursion_in_cython_keeps_its_turns) {
+  const auto turn = [&](std::string_view mark) {
+    return native(kOther, "fast.fib", "cfi" + std::string(mark));
+  };
+  sample({python("<module>"), turn(kCythonWrapper), turn(kCythonBody), turn(kCythonWrapper),
+          turn(kCythonBody), turn(""), turn("")});
+  EXPECT_EQ(shown(), (Names{"<module>", "fast.fib", "fast.fib", "fast.fib"}));
+}
+
+TEST_F(NativeFrames, time_in_a_cython_wrapper_itself_is_its_function_s) {
+  sample({python("<module>"), native(kOther, "fast.compute", "cfi, Cython wrapper")});
+  EXPECT_EQ(shown(), (Names{"<module>", "fast.compute"}));
+}
+
+TEST_F(NativeFrames, all_frames_show_what_cython_makes_of_one_function) {
+  sample({native(kOther, "fast.compute", "cfi, Cython wrapper"),
+          native(kOther, "fast.compute", "cfi, Cython body")});
+  EXPECT_EQ(shown(true), (Names{"fast.compute", "fast.compute"}));
+}
+
 TEST_F(NativeFrames, a_recording_without_native_frames_is_left_alone) {
   sample({python("main"), python("work")});
   const size_t stacks = profile_.stacks().size();

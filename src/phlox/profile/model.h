@@ -45,10 +45,19 @@ struct Thread {
   Nanoseconds end = 0;      // 0: still there when last seen
 };
 
+// What the native frames of a module lack, and what would bring it.
+struct MissingNames {
+  bool functions = false;  // some have an address in place of a name
+  bool lines = false;
+  std::string why;
+  std::string advice;  // a package, a command, a build flag
+};
+
 struct Module {
   std::string path;      // as the target sees it
   std::string build_id;  // hex; empty: none
   uint64_t load_bias = 0;
+  std::optional<MissingNames> missing = {};
 };
 
 enum class FrameKind : uint8_t { python = 0, native = 1, kernel = 2, marker = 3 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <span>
 #include <vector>
 
 #include <tsl/robin_map.h>
@@ -18,28 +19,14 @@ constexpr size_t kMostInlined = 64;
 // What the sampler adds to `found_by` of the interpreter loop's frames (sampler/native_stacks.cpp).
 constexpr std::string_view kLoop = "interpreter loop";
 
-// Sorted. From Objects/call.c, Objects/methodobject.c, Objects/descrobject.c, Objects/typeobject.c,
-// Objects/genobject.c, Python/ceval.c, Python/pythonrun.c, Modules/main.c, Modules/_threadmodule.c of
-// CPython 2.7 to 3.15.
+// Sorted, but for what kPlumbingPrefixes and is_call_of_object cover. From Objects/call.c,
+// Objects/methodobject.c, Objects/descrobject.c, Objects/typeobject.c, Objects/genobject.c, Python/ceval.c,
+// Python/pythonrun.c, Modules/main.c, Modules/_threadmodule.c of CPython 2.7 to 3.15.
 constexpr std::string_view kPlumbing[] = {
     "PyCFunction_Call",
     "PyEval_CallObjectWithKeywords",
     "PyEval_EvalCode",
     "PyEval_EvalCodeEx",
-    "PyEval_EvalFrame",
-    "PyEval_EvalFrameEx",
-    "PyObject_Call",
-    "PyObject_CallFunction",
-    "PyObject_CallFunctionObjArgs",
-    "PyObject_CallMethod",
-    "PyObject_CallMethodNoArgs",
-    "PyObject_CallMethodObjArgs",
-    "PyObject_CallMethodOneArg",
-    "PyObject_CallNoArgs",
-    "PyObject_CallObject",
-    "PyObject_CallOneArg",
-    "PyObject_Vectorcall",
-    "PyObject_VectorcallMethod",
     "PyRun_AnyFileExFlags",
     "PyRun_AnyFileFlags",
     "PyRun_AnyFileObject",
@@ -52,13 +39,14 @@ constexpr std::string_view kPlumbing[] = {
     "Py_BytesMain",
     "Py_Main",
     "Py_RunMain",
+    "_PyCFunctionWithKeywords_TrampolineCall",
     "_PyCFunction_FastCallDict",
     "_PyCFunction_FastCallKeywords",
+    "_PyCFunction_TrampolineCall",
     "_PyCFunction_Vectorcall",
     "_PyCFunction_vectorcall",
+    "_PyEval_CallTracing",
     "_PyEval_EvalCodeWithName",
-    "_PyEval_EvalFrame",
-    "_PyEval_EvalFrameDefault",
     "_PyEval_Vector",
     "_PyFunction_FastCall",
     "_PyFunction_FastCallDict",
@@ -69,44 +57,22 @@ constexpr std::string_view kPlumbing[] = {
     "_PyMethodDef_RawFastCallKeywords",
     "_PyMethodDescr_FastCallKeywords",
     "_PyMethodDescr_Vectorcall",
-    "_PyObject_Call",
-    "_PyObject_CallFunctionVa",
-    "_PyObject_CallFunction_SizeT",
-    "_PyObject_CallMethod",
-    "_PyObject_CallMethodIdNoArgs",
-    "_PyObject_CallMethodIdObjArgs",
-    "_PyObject_CallMethodIdOneArg",
-    "_PyObject_CallMethodNoArgs",
-    "_PyObject_CallNoArg",
-    "_PyObject_CallNoArgs",
-    "_PyObject_CallNoArgsTstate",
-    "_PyObject_CallOneArg",
-    "_PyObject_Call_Prepend",
-    "_PyObject_FastCall",
-    "_PyObject_FastCallDict",
-    "_PyObject_FastCallDictTstate",
-    "_PyObject_FastCallKeywords",
-    "_PyObject_FastCall_Prepend",
-    "_PyObject_MakeTpCall",
-    "_PyObject_Vectorcall",
-    "_PyObject_VectorcallMethodId",
-    "_PyObject_VectorcallTstate",
     "_PyRun_AnyFileObject",
     "_PyRun_SimpleFile",
     "_PyRun_SimpleFileObject",
     "_PyVectorcall_Call",
+    "_PyVectorcall_FunctionInline",
     "bootstrap_thread",
+    "call_attribute",
     "call_function",
+    "call_maybe",
+    "call_method",
     "call_unbound",
     "call_unbound_noarg",
     "callmethod",
     "cfunction_call",
     "cfunction_call_varargs",
-    "cfunction_vectorcall_FASTCALL",
-    "cfunction_vectorcall_FASTCALL_KEYWORDS",
-    "cfunction_vectorcall_FASTCALL_KEYWORDS_METHOD",
-    "cfunction_vectorcall_NOARGS",
-    "cfunction_vectorcall_O",
+    "cfunction_enter_call",
     "classmethoddescr_call",
     "context_run",
     "do_call_core",
@@ -120,17 +86,11 @@ constexpr std::string_view kPlumbing[] = {
     "gen_send_ex2",
     "instancemethod_call",
     "method_call",
+    "method_enter_call",
     "method_vectorcall",
-    "method_vectorcall_FASTCALL",
-    "method_vectorcall_FASTCALL_KEYWORDS",
-    "method_vectorcall_FASTCALL_KEYWORDS_METHOD",
-    "method_vectorcall_NOARGS",
-    "method_vectorcall_O",
-    "method_vectorcall_VARARGS",
-    "method_vectorcall_VARARGS_KEYWORDS",
     "methoddescr_call",
+    "methoddescr_vectorcall",
     "object_vacall",
-    "py_trampoline_evaluator",
     "pymain_main",
     "pymain_run_command",
     "pymain_run_file",
@@ -142,9 +102,14 @@ constexpr std::string_view kPlumbing[] = {
     "pyrun_file",
     "pyrun_simple_file",
     "pythread_wrapper",
+    "richcmp_eq",
+    "richcmp_ge",
+    "richcmp_gt",
+    "richcmp_le",
+    "richcmp_lt",
+    "richcmp_ne",
     "run_eval_code_obj",
     "run_mod",
-    "slot_tp_call",
     "t_bootstrap",
     "thread_run",
     "trampoline_vectorcall",
@@ -152,9 +117,63 @@ constexpr std::string_view kPlumbing[] = {
     "vectorcall_maybe",
     "vectorcall_method",
     "vectorcall_unbound",
+    "wrap_binaryfunc",
+    "wrap_binaryfunc_l",
+    "wrap_binaryfunc_r",
+    "wrap_buffer",
+    "wrap_call",
+    "wrap_cmpfunc",
+    "wrap_coercefunc",
+    "wrap_del",
+    "wrap_delattr",
+    "wrap_delitem",
+    "wrap_delslice",
+    "wrap_descr_delete",
+    "wrap_descr_get",
+    "wrap_descr_set",
+    "wrap_hashfunc",
+    "wrap_indexargfunc",
+    "wrap_init",
+    "wrap_inquirypred",
+    "wrap_lenfunc",
+    "wrap_next",
+    "wrap_objobjargproc",
+    "wrap_objobjproc",
+    "wrap_releasebuffer",
+    "wrap_richcmpfunc",
+    "wrap_setattr",
+    "wrap_sq_delitem",
+    "wrap_sq_item",
+    "wrap_sq_setitem",
+    "wrap_ssizeargfunc",
+    "wrap_ssizessizeargfunc",
+    "wrap_ssizessizeobjargproc",
+    "wrap_ternaryfunc",
+    "wrap_ternaryfunc_r",
+    "wrap_unaryfunc",
     "wrapper_call",
+    "wrapperdescr_call",
+    "wrapperdescr_raw_call",
 };
 static_assert(std::is_sorted(std::begin(kPlumbing), std::end(kPlumbing)));
+
+// A type's slots that a class in Python fills (Objects/typeobject.c), and the ways to call a C function. The
+// tail-calling interpreter has a function an instruction (Python/generated_cases.c.h, 3.14): see kLoopPrefix.
+constexpr std::string_view kPlumbingPrefixes[] = {
+    "slot_tp_",          "slot_nb_", "slot_sq_", "slot_mp_", "slot_am_", "slot_bf_", "cfunction_vectorcall_",
+    "method_vectorcall_"};
+constexpr std::string_view kLoopNames[] = {"PyEval_EvalFrame", "PyEval_EvalFrameEx", "_PyEval_EvalFrame",
+                                           "_PyEval_EvalFrameDefault", "py_trampoline_evaluator"};
+static_assert(std::is_sorted(std::begin(kLoopNames), std::end(kLoopNames)));
+constexpr std::string_view kLoopPrefix = "_TAIL_CALL_";
+
+// What Cython writes into each of its modules in order to call (Cython/Utility/ObjectHandling.c,
+// CythonFunction.c, Coroutine.c).
+constexpr std::string_view kCythonPlumbing[] = {
+    "__Pyx_PyObject_Call",       "__Pyx__PyObject_Call",        "__Pyx_PyObject_FastCall",
+    "__Pyx_PyFunction_FastCall", "__Pyx_PyCFunction_FastCall",  "__Pyx_PyVectorcall_",
+    "__Pyx_CyFunction_Call",     "__Pyx_CyFunction_Vectorcall", "__Pyx_Coroutine_Send",
+    "__Pyx_Generator_Next",      "__pyx_FusedFunction_call"};
 
 constexpr std::string_view kStarts[] = {
     "__clone", "__clone3", "__libc_start_call_main", "__libc_start_main", "__libc_start_main_impl", "_start",
@@ -202,26 +221,65 @@ bool is_unnamed_libc(const Profile& profile, const Frame& frame) {
   return function.empty() || (function.starts_with(name) && function.substr(name.size()).starts_with("+0x"));
 }
 
+// The innermost function of a stack is shown though it only leads on: there is nothing that it leads to.
+enum class Fold : uint8_t { no, but_innermost, always };
+
+bool starts_with_one_of(std::span<const std::string_view> prefixes, std::string_view name) {
+  return std::any_of(prefixes.begin(), prefixes.end(), [&](auto prefix) { return name.starts_with(prefix); });
+}
+
+// PyObject_CallOneArg, _PyObject_FastCallDictTstate, _PyObject_VectorcallMethod, ...
+bool is_call_of_object(std::string_view name) {
+  if (name.starts_with('_')) name.remove_prefix(1);
+  return name.starts_with("PyObject_") &&
+         (name.find("Call") != std::string_view::npos || name.find("Vectorcall") != std::string_view::npos);
+}
+
+// Of the C functions that Cython makes of one, which calls which (cli/native_names.cpp): the greater is
+// called by the smaller.
+enum class CythonLevel : uint8_t { slot, wrapper, body, function };
+
+CythonLevel cython_level(const Frame& frame) {
+  if (frame.kind != FrameKind::native) return CythonLevel::function;
+  const std::string_view by = frame.found_by;
+  if (by.ends_with(kCythonSlot)) return CythonLevel::slot;
+  if (by.ends_with(kCythonWrapper)) return CythonLevel::wrapper;
+  if (by.ends_with(kCythonBody)) return CythonLevel::body;
+  return CythonLevel::function;
+}
+
+// Whether both are of one function of a .pyx file, and `outer` only leads into what is at `level`.
+bool leads_into(const Frame& outer, const Frame& inner, CythonLevel level) {
+  return inner.kind == FrameKind::native && cython_level(outer) < level && outer.module == inner.module &&
+         outer.qualified_name == inner.qualified_name;
+}
+
 // For each frame whether it is folded.
-std::vector<uint8_t> folded_frames(const Profile& profile) {
+std::vector<Fold> folded_frames(const Profile& profile) {
   const auto& frames = profile.frames();
   std::vector<uint8_t> interpreter(profile.modules().size() + 1, 0);
   for (const Frame& frame : frames) {
     if (is_loop(frame) && frame.module && frame.module->value < interpreter.size())
       interpreter[frame.module->value] = 1;
   }
-  std::vector<uint8_t> folded(frames.size() + 1, 0);
+  std::vector<Fold> folded(frames.size() + 1, Fold::no);
   for (size_t i = 0; i < frames.size(); ++i) {
     const Frame& frame = frames[i];
     if (frame.kind == FrameKind::kernel) folded[i + 1] = is_kernel_entry(frame.function) ? 1 : 0;
     if (frame.kind != FrameKind::native) continue;
     const bool in_interpreter =
         frame.module && frame.module->value < interpreter.size() && interpreter[frame.module->value] != 0;
-    bool fold = is_loop(frame) || is_start(frame.function);
-    if (in_interpreter) fold = fold || is_plumbing(frame.function) || frame.function == "main";
+    const std::string_view name = frame.function;
+    bool always = is_loop(frame) || is_start(name);
+    if (in_interpreter) always = always || is_loop_function(name) || name == "main";
     // A trampoline of -X perf stands for the Python frame beside it (Python/perf_trampoline.c).
-    if (!frame.module) fold = fold || frame.function.starts_with("py::");
-    folded[i + 1] = fold ? 1 : 0;
+    if (!frame.module)
+      always = always || name.starts_with("py::") || std::string_view(frame.found_by).ends_with(kTrampoline);
+    if (always) {
+      folded[i + 1] = Fold::always;
+    } else if ((in_interpreter && is_plumbing(name)) || is_cython_plumbing(name)) {
+      folded[i + 1] = Fold::but_innermost;
+    }
   }
   return folded;
 }
@@ -229,12 +287,30 @@ std::vector<uint8_t> folded_frames(const Profile& profile) {
 }  // namespace
 
 bool is_plumbing(std::string_view function) {
-  // The tail-calling interpreter has a function an instruction (Python/generated_cases.c.h, 3.14).
-  return among(kPlumbing, function) || function.starts_with("_TAIL_CALL_");
+  const std::string_view name = without_suffix(function);
+  return among(kPlumbing, name) || starts_with_one_of(kPlumbingPrefixes, name) || is_call_of_object(name);
+}
+
+bool is_cython_plumbing(std::string_view function) {
+  return starts_with_one_of(kCythonPlumbing, function);
+}
+
+bool is_loop_function(std::string_view function) {
+  return among(kLoopNames, function) || function.starts_with(kLoopPrefix);
 }
 
 bool is_start(std::string_view function) {
   return among(kStarts, function);
+}
+
+std::vector<Module> modules_without_names(const Profile& profile) {
+  std::vector<Module> out;
+  for (const bool functions : {true, false}) {
+    for (const Module& module : profile.modules()) {
+      if (module.missing && module.missing->functions == functions) out.push_back(module);
+    }
+  }
+  return out;
 }
 
 void show_native_frames(Profile& profile, const Choices& choices) {
@@ -242,8 +318,8 @@ void show_native_frames(Profile& profile, const Choices& choices) {
   const auto& stacks = profile.stacks();
   if (std::none_of(frames.begin(), frames.end(), [](const Frame& f) { return f.kind == FrameKind::native; }))
     return;
-  const std::vector<uint8_t> folded =
-      choices.all_frames ? std::vector<uint8_t>(frames.size() + 1, 0) : folded_frames(profile);
+  const std::vector<Fold> folded =
+      choices.all_frames ? std::vector<Fold>(frames.size() + 1, Fold::no) : folded_frames(profile);
   // What was inlined at a frame's address: one chain, since a frame is one address.
   std::vector<FrameId> inlined(frames.size() + 1);
   for (uint32_t i = 0; i < frames.size(); ++i) {
@@ -259,6 +335,20 @@ void show_native_frames(Profile& profile, const Choices& choices) {
         known.try_emplace(uint64_t{parent.value} << 32 | frame.value, static_cast<uint32_t>(rows.size() + 1));
     if (fresh) rows.push_back({parent, frame});
     return StackId(at->second);
+  };
+  // In the place of what only leads into it.
+  const auto put_below = [&](StackId parent, FrameId frame) {
+    // Outwards the levels go down, else it is a recursion.
+    CythonLevel level = cython_level(frames[frame.value - 1]);
+    while (!choices.all_frames && parent) {
+      const FrameId outer = rows[parent.value - 1].frame;
+      if (!outer || outer.value > frames.size() ||
+          !leads_into(frames[outer.value - 1], frames[frame.value - 1], level))
+        break;
+      level = cython_level(frames[outer.value - 1]);
+      parent = rows[parent.value - 1].parent;
+    }
+    return put(parent, frame);
   };
   // Outside the outermost Python frame every function of the interpreter is folded, named or not; whether
   // there is a Python frame is known only further in. Hence two forms of a stack until then: with those
@@ -279,15 +369,15 @@ void show_native_frames(Profile& profile, const Choices& choices) {
     }
     if (!there) form = {put(form.with, frame), put(form.without, frame), form.python};
     for (size_t depth = 0; frame && frame.value <= frames.size() && depth < kMostInlined; ++depth) {
-      if (folded[frame.value] == 0) {
+      if (folded[frame.value] == Fold::no) {
         const Frame& row = frames[frame.value - 1];
         const bool unnamed = !choices.all_frames && is_unnamed_libc(profile, row);
-        if (form.with || !unnamed) form.with = put(form.with, frame);
+        if (form.with || !unnamed) form.with = put_below(form.with, frame);
         const bool starts = !choices.all_frames && is_python_file(profile, row);
         if (form.python) {
           form.without = form.with;
         } else if (!starts && (form.without || !unnamed)) {
-          form.without = put(form.without, frame);
+          form.without = put_below(form.without, frame);
         }
       }
       frame = inlined[frame.value];
@@ -300,9 +390,18 @@ void show_native_frames(Profile& profile, const Choices& choices) {
   for (const Sample& sample : profile.samples()) {
     if (sample.stack.value <= stacks.size()) ends[sample.stack.value] = 1;
   }
-  // A stack that is folded whole shows its innermost frame.
+  // The innermost function is shown, and a stack that is folded whole shows its innermost frame.
   for (uint32_t i = 1; i <= stacks.size(); ++i) {
-    if (ends[i] != 0 && !shown[i]) shown[i] = put({}, stacks[i - 1].frame);
+    if (ends[i] == 0) continue;
+    FrameId innermost = stacks[i - 1].frame;
+    if (!innermost || innermost.value > frames.size()) continue;
+    for (size_t depth = 0; inlined[innermost.value] && depth < kMostInlined; ++depth)
+      innermost = inlined[innermost.value];
+    if (folded[innermost.value] == Fold::but_innermost) {
+      shown[i] = put(shown[i], innermost);
+    } else if (!shown[i]) {
+      shown[i] = put({}, stacks[i - 1].frame);
+    }
   }
   profile.replace_stacks(std::move(rows), shown);
 }

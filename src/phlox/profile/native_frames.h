@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "phlox/profile/profile.h"
 #include "phlox/profile/view.h"
@@ -14,9 +15,25 @@ namespace phlox::profile {
 // stay. Does nothing to a recording without native frames.
 void show_native_frames(Profile& profile, const Choices& choices);
 
+// Those that tell of missing names, those without functions first.
+std::vector<Module> modules_without_names(const Profile& profile);
+
+// What the sampler adds to `found_by` of a trampoline of -X perf, which stands for the Python frame beside
+// it.
+inline constexpr std::string_view kTrampoline = ", trampoline";
+// What the naming adds to `found_by` of the C functions that Cython makes of one function of a .pyx file:
+// which of them called which, so that they can be shown as one.
+inline constexpr std::string_view kCythonSlot = ", Cython slot";
+inline constexpr std::string_view kCythonWrapper = ", Cython wrapper";
+inline constexpr std::string_view kCythonBody = ", Cython body";
+
 // Whether this C function of CPython only leads from one Python frame, or one C function, to the next.
 // Suffixes that compilers add (".cold", ".constprop.0") do not count.
 bool is_plumbing(std::string_view function);
+// The same of what Cython brings along, in any module.
+bool is_cython_plumbing(std::string_view function);
+// Whether it is the interpreter's loop, or a part of it: the Python frame beneath says what it did.
+bool is_loop_function(std::string_view function);
 // Whether it starts a program or a thread, before anything of the program runs.
 bool is_start(std::string_view function);
 
