@@ -1,6 +1,11 @@
 #include "phlox/sampler/address_space.h"
 
+#include <elf.h>
+
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
 #include <string_view>
 
 #include "phlox/unwind/arch/this_machine.h"
@@ -10,6 +15,8 @@ namespace {
 
 // Every mapping of code there is; beyond, a hostile process makes us keep what it likes.
 constexpr size_t kMostModules = 16384;
+// A process has one; one that forked and went on, its parent's too.
+constexpr size_t kMostJitDumps = 16;
 
 // _PyEval_EvalFrameDefault is the loop from 3.6 on, PyEval_EvalFrameEx before; compilers split parts off
 // under names with a suffix (".cold", ".cold.0" of BOLT, ".localalias").
@@ -20,45 +27,108 @@ bool names_loop(std::string_view name) {
   return false;
 }
 
+// A JIT compiler that writes a jitdump maps its first page executable, so that a profiler finds it by its
+// name: "jit-PID.dump" (tools/perf/Documentation/jitdump-specification.txt).
+bool is_jitdump(const target::Module& module) {
+  std::string_view name = module.path;
+  name.remove_prefix(name.rfind('/') + 1);
+  if (!name.starts_with("jit-") || !name.ends_with(".dump") || name.size() <= 9) return false;
+  return name.substr(4, name.size() - 9).find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 }  // namespace
 
 AddressSpace::AddressSpace(pid_t pid, memory::RemoteMemory& memory, std::string cache_folder)
-    : pid_(pid), memory_(memory), cache_(std::move(cache_folder)), machine_(unwind::kThisMachine) {}
+    : pid_(pid),
+      memory_(memory),
+      root_(target::open_root(pid)),
+      cache_(std::move(cache_folder)),
+      machine_(unwind::kThisMachine) {}
 
 uint32_t AddressSpace::number_of(const target::Module& module) {
-  for (uint32_t i = 0; i < mapped_.size(); ++i) {
-    const target::Module& known = mapped_[i]->file;
-    if (known.start == module.start && known.inode == module.inode && known.device == module.device &&
-        known.path == module.path) {
-      return i;
+  const auto [place, fresh] = by_start_.try_emplace(module.start.value);
+  if (!fresh) {
+    const target::Module& known = mapped_[place->second]->file;
+    if (known.inode == module.inode && known.device == module.device && known.path == module.path)
+      return place->second;
+  }
+  if (mapped_.size() == kMostModules) {
+    if (fresh) by_start_.erase(place);
+    return unwind::kNoModule;
+  }
+  mapped_.push_back(std::make_unique<Mapped>());
+  mapped_.back()->file = module;
+  place->second = static_cast<uint32_t>(mapped_.size() - 1);
+  // What only the living process has is taken at once: the vdso, and files without a name.
+  if (module.inode == 0 || module.deleted) opened(place->second);
+  return place->second;
+}
+
+AddressSpace::Mapped& AddressSpace::opened(uint32_t module) {
+  Mapped& m = *mapped_[module];
+  if (m.opened) return m;
+  m.opened = true;
+  const bool file = m.file.inode != 0;  // not the vdso
+  Result<target::LoadedModule> loaded = fail(ErrorKind::input, "not opened");
+  if (file) {
+    if (auto descriptor = target::open_module(pid_, m.file, root_)) {
+      m.descriptor = *std::move(descriptor);
+      loaded = target::load_module(m.descriptor, m.file);
     }
   }
-  if (mapped_.size() == kMostModules) return unwind::kNoModule;
-  auto made = std::make_unique<Mapped>();
-  made->file = module;
-  const bool file = module.inode != 0;  // not the vdso
-  if (file) {
-    if (auto descriptor = target::open_module(pid_, module)) made->descriptor = *std::move(descriptor);
-  }
-  if (auto loaded = file ? target::load_module(pid_, module) : target::load_from_memory(memory_, module);
-      loaded || (loaded = target::load_from_memory(memory_, module))) {
-    made->bias = loaded->bias;
-    made->build_id = loaded->elf.build_id();
-    bool pre_ex = true;
-    loaded->elf.for_each_symbol([&](const auto& symbol) {
-      if (symbol.size == 0 || !names_loop(symbol.name)) return true;
-      // Since 3.6 PyEval_EvalFrameEx only calls the loop.
-      const bool old = symbol.name.starts_with("PyEval");
-      if (!old && pre_ex) made->loop.clear();
-      if (!old) pre_ex = false;
-      if (old && !pre_ex) return true;
-      made->loop.emplace_back(symbol.address.value, symbol.address.value + symbol.size);
-      return true;
-    });
-    made->loaded.emplace(*std::move(loaded));
-  }
-  mapped_.push_back(std::move(made));
-  return static_cast<uint32_t>(mapped_.size() - 1);
+  if (!loaded) loaded = target::load_from_memory(memory_, m.file);
+  if (!loaded) return m;
+  m.bias = loaded->bias;
+  m.build_id = loaded->elf.build_id();
+  m.loaded.emplace(*std::move(loaded));
+  map_.set_bias(module, m.bias);
+  return m;
+}
+
+void AddressSpace::find_loop(Mapped& module) {
+  module.loop_asked = true;
+  if (!module.loaded) return;
+  bool pre_ex = true;
+  module.loaded->elf.for_each_symbol([&](const auto& symbol) {
+    if (symbol.size == 0 || !names_loop(symbol.name)) return true;
+    // Since 3.6 PyEval_EvalFrameEx only calls the loop.
+    const bool old = symbol.name.starts_with("PyEval");
+    if (!old && pre_ex) module.loop.clear();
+    if (!old) pre_ex = false;
+    if (old && !pre_ex) return true;
+    module.loop.emplace_back(symbol.address.value, symbol.address.value + symbol.size);
+    return true;
+  });
+}
+
+size_t AddressSpace::opened_modules() const {
+  return static_cast<size_t>(
+      std::count_if(mapped_.begin(), mapped_.end(), [](const auto& m) { return m->opened; }));
+}
+
+void AddressSpace::keep_jitdump(const target::Module& module) {
+  const bool known = std::any_of(jitdumps_.begin(), jitdumps_.end(), [&](const JitDump& d) {
+    return d.file.inode == module.inode && d.file.device == module.device;
+  });
+  if (known || jitdumps_.size() == kMostJitDumps) return;
+  if (auto file = target::open_module(pid_, module, root_)) jitdumps_.push_back({module, *std::move(file)});
+}
+
+// CPython's trampolines (-X perf, perf_jit) fill whole mappings, and on x86-64 keep no frame pointer
+// (Python/asm_trampoline.S, 3.12 and later): sub $8, %rsp; call *%rcx; add $8, %rsp; ret, maybe behind
+// endbr64. One that keeps it (aarch64, and 3.14's) needs no rule.
+std::optional<unwind::Rule> AddressSpace::trampoline_at(RemoteAddress start) const {
+  constexpr uint8_t kCode[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3};
+  constexpr uint8_t kMark[] = {0xf3, 0x0f, 0x1e, 0xfa};
+  std::array<std::byte, sizeof kMark + sizeof kCode> bytes{};
+  if (machine_ != EM_X86_64 || !memory_.read(start, std::span(bytes))) return {};
+  const size_t at = std::memcmp(bytes.data(), kMark, sizeof kMark) == 0 ? sizeof kMark : 0;
+  if (std::memcmp(bytes.data() + at, kCode, sizeof kCode) != 0) return {};
+  unwind::Rule rule;
+  rule.kind = unwind::RuleKind::plain;
+  rule.cfa_offset = 16;
+  rule.ra_offset = -8;
+  return rule;
 }
 
 bool AddressSpace::refresh(Nanoseconds now) {
@@ -77,6 +147,10 @@ bool AddressSpace::refresh(Nanoseconds now) {
                      [](const auto& m) { return m.executable; })) {
       continue;
     }
+    if (is_jitdump(module)) {
+      keep_jitdump(module);
+      continue;
+    }
     const uint32_t number = number_of(module);
     const uint64_t bias = number == unwind::kNoModule ? 0 : mapped_[number]->bias;
     for (const auto& m : module.mappings) {
@@ -85,6 +159,10 @@ bool AddressSpace::refresh(Nanoseconds now) {
   }
   for (const auto& m : *maps) {
     if (!m.executable || m.inode != 0) continue;
+    if (const auto rule = trampoline_at(m.start)) {
+      map_.add_code(m.start, m.end, *rule);
+      continue;
+    }
     const uint32_t number =
         m.path == "[vdso]" ? number_of({m.path, 0, 0, false, m.start, {m}}) : unwind::kNoModule;
     map_.add(m.start, m.end, number == unwind::kNoModule ? 0 : mapped_[number]->bias, number);
@@ -95,7 +173,7 @@ bool AddressSpace::refresh(Nanoseconds now) {
 
 const unwind::UnwindTable* AddressSpace::table_of(uint32_t module) {
   if (module >= mapped_.size()) return nullptr;
-  Mapped& m = *mapped_[module];
+  Mapped& m = opened(module);
   if (!m.table_asked && m.loaded) {
     m.table = cache_.table_of(m.loaded->elf);
   }
@@ -103,9 +181,10 @@ const unwind::UnwindTable* AddressSpace::table_of(uint32_t module) {
   return m.table.get();
 }
 
-bool AddressSpace::is_loop(const unwind::NativeFrame& frame) const {
+bool AddressSpace::is_loop(const unwind::NativeFrame& frame) {
   if (frame.module >= mapped_.size()) return false;
-  const Mapped& m = *mapped_[frame.module];
+  Mapped& m = opened(frame.module);
+  if (!m.loop_asked) find_loop(m);
   const uint64_t at = frame.lookup_pc().value - m.bias;
   return std::any_of(m.loop.begin(), m.loop.end(),
                      [at](const auto& range) { return at >= range.first && at < range.second; });

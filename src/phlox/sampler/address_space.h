@@ -1,6 +1,6 @@
-// What is mapped executable in a process, for unwinding: modules with their load bias and unwind table, each
-// opened once and kept, since the process may be gone, and its files replaced, before anybody asks for names.
-// Consumer's thread only.
+// What is mapped executable in a process, for unwinding: modules with their load bias and unwind table. A
+// module is opened when a stack first leads there, and kept, since the process may be gone, and its files
+// replaced, before anybody asks for names. Consumer's thread only.
 #pragma once
 
 #include <sys/types.h>
@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -25,12 +26,14 @@ class AddressSpace {
  public:
   struct Mapped {
     target::Module file;  // as it was when first seen
+    bool opened = false;  // or tried to; what follows holds from then on
     uint64_t bias = 0;
     std::string build_id;
     std::optional<target::LoadedModule> loaded;  // none: it could not be opened
     Descriptor descriptor;                       // the file, for names after the process is gone
     std::unique_ptr<unwind::UnwindTable> table;
     bool table_asked = false;
+    bool loop_asked = false;
     // Where the code of the interpreter loop lies, its .cold parts too; empty: no symbol says so.
     std::vector<std::pair<uint64_t, uint64_t>> loop;  // image addresses, [first, second)
   };
@@ -46,20 +49,35 @@ class AddressSpace {
   const unwind::ModuleMap& map() const { return map_; }
   uint16_t machine() const { return machine_; }
   const unwind::UnwindTable* table_of(uint32_t module);
-  const Mapped& mapped(uint32_t module) const { return *mapped_[module]; }
+  const Mapped& mapped(uint32_t module) { return opened(module); }
   // Of the module's file; the caller keeps it.
   Descriptor take_descriptor(uint32_t module) { return std::move(mapped_[module]->descriptor); }
   size_t size() const { return mapped_.size(); }
-  bool is_loop(const unwind::NativeFrame& frame) const;
+  // Files in which a JIT compiler says what it compiled, opened while they were there.
+  struct JitDump {
+    target::Module file;
+    Descriptor descriptor;
+  };
+  Descriptor take_root() { return std::move(root_); }
+  std::vector<JitDump> take_jitdumps() { return std::move(jitdumps_); }
+  size_t opened_modules() const;
+  bool is_loop(const unwind::NativeFrame& frame);
 
  private:
   uint32_t number_of(const target::Module& module);
+  Mapped& opened(uint32_t module);
+  std::optional<unwind::Rule> trampoline_at(RemoteAddress start) const;
+  static void find_loop(Mapped& module);
+  void keep_jitdump(const target::Module& module);
 
   pid_t pid_;
   memory::RemoteMemory& memory_;
+  Descriptor root_;  // the process's
   unwind::TableCache cache_;
   unwind::ModuleMap map_;
   std::vector<std::unique_ptr<Mapped>> mapped_;
+  std::unordered_map<uint64_t, uint32_t> by_start_;  // the last module that started there
+  std::vector<JitDump> jitdumps_;
   struct Seen {
     uint64_t start, end, inode, offset;
     friend bool operator==(const Seen&, const Seen&) = default;

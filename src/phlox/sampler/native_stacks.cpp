@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "phlox/profile/native_frames.h"
 #include "phlox/sampler/consumer.h"
 
 namespace phlox::sampler {
@@ -160,6 +161,11 @@ profile::FrameId NativeStacks::frame_of(const unwind::NativeFrame& native, bool 
     frame.module = id;
     frame.address -= mapped.bias;
   }
+  if (native.module == unwind::kNoModule && native.pc) {
+    const auto* code = space_.map().find(native.lookup_pc());
+    if (code != nullptr && code->returned_to.kind != unwind::RuleKind::none)
+      frame.found_by += profile::kTrampoline;
+  }
   return at->second = identities_.interner.frame(frame);
 }
 
@@ -248,15 +254,24 @@ NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const 
 
 std::vector<NativeModule> NativeStacks::take_modules() {
   std::vector<NativeModule> out;
+  const auto root = std::make_shared<Descriptor>(space_.take_root());
   for (uint32_t i = 0; i < module_ids_.size(); ++i) {
     if (!module_ids_[i]) continue;
     NativeModule module;
     module.id = module_ids_[i];
     module.path = space_.mapped(i).file.path;
+    module.root = root;
     if (Descriptor file = space_.take_descriptor(i)) {
       module.open_path = fmt::format("/proc/self/fd/{}", file.get());
       module.descriptor = std::make_shared<Descriptor>(std::move(file));
     }
+    out.push_back(std::move(module));
+  }
+  for (AddressSpace::JitDump& dump : space_.take_jitdumps()) {
+    NativeModule module;
+    module.path = dump.file.path;
+    module.open_path = fmt::format("/proc/self/fd/{}", dump.descriptor.get());
+    module.descriptor = std::make_shared<Descriptor>(std::move(dump.descriptor));
     out.push_back(std::move(module));
   }
   return out;

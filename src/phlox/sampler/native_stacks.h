@@ -40,12 +40,14 @@ struct NativeCounts {
   }
 };
 
-// A module that frames name, opened while it was there: for symbols::ModuleNames.
+// A module that frames name, opened while it was there: for symbols::ModuleNames. Or a jitdump, without an
+// id: for symbols::JitMap.
 struct NativeModule {
   profile::ModuleId id;
   std::string path;       // as the target sees it
   std::string open_path;  // where it can be opened here, as long as the descriptor lives; empty: nowhere
   std::shared_ptr<Descriptor> descriptor;
+  std::shared_ptr<Descriptor> root;  // the folder that the target sees as its root
 };
 
 class NativeStacks {
@@ -61,7 +63,7 @@ class NativeStacks {
   Stack merge(const NativeLook& look, std::span<const profile::FrameId> python);
 
   const NativeCounts& counts() const { return counts_; }
-  // Those that frames name.
+  // Those that frames name, and the jitdumps.
   std::vector<NativeModule> take_modules();
 
  private:
