@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <span>
 
 namespace phlox::symbols {
 namespace {
@@ -112,6 +116,95 @@ TEST(JitMap, jitdump_cut_anywhere_keeps_what_came_before) {
     map.add_jitdump(std::span(dump.bytes).first(n));
     EXPECT_EQ(name_at(map, 0x6000), "-");
   }
+}
+
+// Three functions that CPython 3.13 -X perf_jit compiled a trampoline for, as it wrote them, each after a
+// record of its unwind information.
+std::vector<std::byte> recorded() {
+  std::ifstream in(PHLOX_SOURCE_DIR "/tests/symbols/recorded/jit-cpython-3.13.dump", std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+  return {bytes.begin(), bytes.end()};
+}
+
+TEST(JitMap, jitdump_of_cpython) {
+  JitMap map;
+  map.add_jitdump(recorded());
+  EXPECT_EQ(map.refused(), 0u);
+  EXPECT_EQ(map.size(), 3u);
+  EXPECT_EQ(name_at(map, 0x7f935ab0d006), "py::_find_and_load:<frozen importlib._bootstrap>");
+  EXPECT_EQ(name_at(map, 0x7f935ab0d00b), "-");
+}
+
+// What hostile bytes may cost: never more names than there are records, no more of either than bytes.
+void expect_bounded(const std::vector<std::byte>& bytes) {
+  JitMap map;
+  map.add_jitdump(bytes);
+  EXPECT_LE(map.size(), 2 * bytes.size() / 16);
+  EXPECT_LE(map.refused(), bytes.size() / 16 + 1);
+  for (uint64_t at : {uint64_t{0}, uint64_t{0x7f935ab0d006}, ~uint64_t{0}}) map.find(RemoteAddress(at));
+}
+
+TEST(JitMap, recorded_jitdump_with_any_word_replaced) {
+  const auto whole = recorded();
+  ASSERT_GT(whole.size(), 200u);
+  for (const uint32_t word : {0u, 1u, 0x7fffffffu, 0xffffffffu}) {
+    for (size_t at = 0; at + 4 <= whole.size(); at += 4) {
+      auto bytes = whole;
+      std::memcpy(bytes.data() + at, &word, 4);
+      expect_bounded(bytes);
+    }
+  }
+}
+
+TEST(JitMap, jitdump_of_another_byte_order_or_none_is_refused) {
+  auto bytes = recorded();
+  std::reverse(bytes.begin(), bytes.begin() + 4);
+  JitMap map;
+  map.add_jitdump(bytes);
+  map.add_jitdump({});
+  map.add_jitdump(std::span(bytes).first(8));
+  EXPECT_EQ(map.size(), 0u);
+  EXPECT_EQ(map.refused(), 3u);
+}
+
+TEST(JitMap, record_that_is_longer_than_the_file_ends_it) {
+  Dump dump;
+  dump.load(0x5000, 16, "py::f");
+  const size_t second = dump.bytes.size();
+  dump.load(0x6000, 16, "py::g");
+  const uint32_t size = 0x7fffffff;
+  std::memcpy(dump.bytes.data() + second + 4, &size, 4);
+  JitMap map;
+  map.add_jitdump(dump.bytes);
+  EXPECT_EQ(name_at(map, 0x5000), "py::f");
+  EXPECT_EQ(map.size(), 1u);
+  EXPECT_EQ(map.refused(), 1u);
+}
+
+TEST(JitMap, lines_that_are_announced_but_not_there_are_left_out) {
+  Dump dump;
+  dump.begin(2);
+  dump.put<uint64_t>(0x5000), dump.put<uint64_t>(~uint64_t{0});
+  dump.put<uint64_t>(0x5000), dump.put<uint32_t>(7), dump.put<uint32_t>(0), dump.text("/app/a.py");
+  dump.end();
+  dump.load(0x5000, 16, "py::f");
+  JitMap map;
+  map.add_jitdump(dump.bytes);
+  const auto found = map.find(RemoteAddress(0x5004));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->line, 7);
+}
+
+TEST(JitMap, code_that_reaches_beyond_all_addresses_is_refused) {
+  Dump dump;
+  dump.load(~uint64_t{0} - 4, 16, "py::f");
+  dump.load(0x5000, 0, "py::g");
+  dump.load(0x6000, 16, "");
+  JitMap map;
+  map.add_jitdump(dump.bytes);
+  EXPECT_EQ(map.size(), 0u);
+  EXPECT_EQ(map.refused(), 3u);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <link.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "phlox/base/descriptor.h"
@@ -119,10 +121,16 @@ TEST(ModuleNames, debug_file_beside_the_module_and_by_build_id) {
   ModuleNames bare = ModuleNames::open(module, "/usr/lib/libfoo.so", nowhere);
   EXPECT_EQ(bare.name(at).source, NameSource::none);
   EXPECT_EQ(bare.name(at).levels[0].function.substr(0, 12), "libfoo.so+0x");
+  // The function's start, whichever of its addresses was asked for: from the unwind information.
+  const std::string start = fmt::format("libfoo.so+{:#x}", reinterpret_cast<uint64_t>(&outermost) - bias());
+  EXPECT_EQ(bare.name(at).levels[0].function, start);
+  EXPECT_EQ(bare.name(at + 1).levels[0].function, start);
+  EXPECT_EQ(bare.name(ImageAddress(8)).levels[0].function, "libfoo.so+0x8");  // no code
   const auto missing = bare.missing();
   ASSERT_EQ(missing.size(), 1u);
   EXPECT_TRUE(missing[0].no_symbols);
-  EXPECT_NE(missing[0].advice.find("dbgsym"), std::string::npos);
+  EXPECT_NE(missing[0].advice.find("debug symbols of its package"), std::string::npos);
+  EXPECT_NE(missing[0].advice.find("debuginfod-find debuginfo " + bare.build_id()), std::string::npos);
 }
 
 TEST(ModuleNames, debug_file_of_another_module_is_refused) {
@@ -148,6 +156,84 @@ TEST(ModuleNames, symbols_packed_in_gnu_debugdata) {
   const Naming& naming = names.name(ImageAddress(outermost().inlined - bias()));
   EXPECT_EQ(naming.source, NameSource::symbol);
   EXPECT_EQ(naming.levels[0].function, "phlox::symbols::outermost()");
+}
+
+// malloc() of the C library, whose own file is stripped: the package libc6-dbg has the rest, by its build-id
+// in /usr/lib/debug, where it is called __libc_malloc.
+TEST(ModuleNames, debug_file_of_the_system_and_the_name_that_people_know) {
+  Dl_info info{};
+  ASSERT_NE(::dladdr(::dlsym(RTLD_DEFAULT, "malloc"), &info), 0);
+  const std::string libc = std::filesystem::canonical(info.dli_fname).string();
+  if (libc.find("libc.so") == std::string::npos) GTEST_SKIP() << "malloc() is not the C library's: " << libc;
+  const ImageAddress at(reinterpret_cast<uint64_t>(info.dli_saddr) -
+                        reinterpret_cast<uint64_t>(info.dli_fbase));
+  ModuleNames names = ModuleNames::open(libc, libc, {});
+  EXPECT_EQ(names.debug_path().substr(0, 24), "/usr/lib/debug/.build-id") << "libc6-dbg is not installed";
+  const Naming& naming = names.name(at);
+  EXPECT_EQ(naming.source, NameSource::debug_info);
+  EXPECT_EQ(naming.levels.back().function, "malloc");
+  EXPECT_NE(naming.levels.back().file.find("malloc.c"), std::string::npos);
+  EXPECT_GT(naming.levels.back().line, 0);
+  DebugSearch nowhere;
+  nowhere.folders = {};
+  EXPECT_EQ(ModuleNames::open(libc, libc, nowhere).name(at).source, NameSource::symbol);
+}
+
+// Debian's debug packages: dwz moves what two files share into a third.
+TEST(ModuleNames, shared_debug_information_in_a_file_of_its_own) {
+  Folder folder;
+  const std::string f = folder.path;
+  std::ofstream(f + "/shared.h")
+      << "struct pair { long first, second; struct pair* next; const char* name; };\n"
+         "static inline __attribute__((always_inline)) long\n"
+         "shared(volatile struct pair* p) {\n"
+         "  return p->first * p->second + p->next->first;\n"
+         "}\n";
+  for (const std::string name : {"one", "two"}) {
+    std::ofstream(f + "/" + name + ".c")
+        << "#include \"shared.h\"\nlong " + name + "(volatile struct pair* p) { return shared(p) + 1; }\n";
+    ASSERT_TRUE(
+        run("cd " + f + " && gcc -g -O2 -shared -fPIC -Wl,--build-id " + name + ".c -o " + name + ".so"));
+  }
+  ASSERT_TRUE(run("cd " + f + " && dwz -m shared.debug -M " + f + "/shared.debug one.so two.so"));
+  ASSERT_TRUE(std::filesystem::exists(f + "/shared.debug"));
+  const Descriptor fd(::open((f + "/one.so").c_str(), O_RDONLY));
+  const auto bytes = elf::FileBytes::read(fd.get(), "one.so");
+  ASSERT_TRUE(bytes);
+  const auto file = elf::ElfFile::parse(bytes->bytes());
+  ASSERT_TRUE(file && debug_alt_link(*file));
+  const auto symbol = file->find_symbol("one");
+  ASSERT_TRUE(symbol);
+  // Some address of the function is in what was inlined.
+  const auto inlined = [&](ModuleNames& names) {
+    for (uint64_t at = 0; at < symbol->size; ++at) {
+      const Naming& naming = names.name(symbol->address + at);
+      if (naming.levels.size() == 2) return naming.levels[0].function;
+    }
+    return std::string();
+  };
+  DebugSearch nowhere;
+  nowhere.folders = {};
+  {
+    ModuleNames names = ModuleNames::open(f + "/one.so", f + "/one.so", nowhere);
+    EXPECT_EQ(inlined(names), "shared");
+    EXPECT_TRUE(names.missing().empty());
+  }
+  // Another file of that name is not taken for it.
+  const std::string by_id = f + "/debug/.build-id/" + debug_alt_link(*file)->build_id.substr(0, 2);
+  std::filesystem::create_directories(by_id);
+  std::filesystem::rename(f + "/shared.debug",
+                          by_id + "/" + debug_alt_link(*file)->build_id.substr(2) + ".debug");
+  std::filesystem::copy(f + "/two.so", f + "/shared.debug");
+  {
+    ModuleNames names = ModuleNames::open(f + "/one.so", f + "/one.so", nowhere);
+    EXPECT_EQ(inlined(names), "");
+    ASSERT_EQ(names.missing().size(), 1u);
+    EXPECT_NE(names.missing()[0].why.find("shared part"), std::string::npos);
+  }
+  nowhere.folders = {f + "/debug"};
+  ModuleNames names = ModuleNames::open(f + "/one.so", f + "/one.so", nowhere);
+  EXPECT_EQ(inlined(names), "shared");
 }
 
 TEST(ModuleNames, same_functions_and_lines_as_addr2line) {
@@ -228,13 +314,28 @@ TEST(ModuleNames, file_that_is_not_there_gives_addresses) {
   EXPECT_EQ(names.missing()[0].why, "the file cannot be opened");
 }
 
-TEST(CythonPlace, last_comment_at_or_before_the_line) {
-  constexpr std::string_view source =
-      "/* Generated by Cython */\n  /* \"fast.pyx\":12\n * def f():\n  x;\n  /* \"dir/fast.pyx\":13\n  y;\n";
-  EXPECT_EQ(cython_place(source, 1).file, "");
-  EXPECT_EQ(cython_place(source, 4).line, 12);
-  EXPECT_EQ(cython_place(source, 6).file, "dir/fast.pyx");
-  EXPECT_EQ(cython_place(source, 6).line, 13);
+TEST(Advice, by_where_the_module_comes_from) {
+  MissingNames m;
+  m.module = "/usr/lib/x86_64-linux-gnu/libfoo.so.1";
+  EXPECT_EQ(advise(m, "libfoo1"), "apt install libfoo1-dbgsym (from the archive's debug part)");
+  EXPECT_EQ(advise(m, "libc6"), "apt install libc6-dbg");
+  EXPECT_EQ(advise(m, "libpython3.11-minimal"), "apt install python3.11-dbg");
+  EXPECT_EQ(advise(m, "python3.13"), "apt install python3.13-dbg");
+  EXPECT_EQ(advise(m, "python3-numpy"), "apt install python3-numpy-dbgsym (from the archive's debug part)");
+  EXPECT_EQ(advise(m, ""), "install the debug symbols of its package");
+  m.build_id = "abcdef";
+  EXPECT_EQ(advise(m, "libc6"),
+            "apt install libc6-dbg, or ask with --debuginfod (debuginfod-find debuginfo abcdef)");
+  m.tried_debuginfod = true;
+  EXPECT_EQ(advise(m, "libc6"), "apt install libc6-dbg");
+  m.module = "/home/me/venv/lib/python3.11/site-packages/fast.so";
+  EXPECT_NE(advise(m, "").find("--no-binary"), std::string::npos);
+  m.module = "/home/me/libmine.so";
+  EXPECT_EQ(advise(m, ""), "build it with -g and without stripping");
+  m.rust = true;
+  EXPECT_NE(advise(m, "").find("-C debuginfo=1"), std::string::npos);
+  m.complete = true;
+  EXPECT_NE(advise(m, "").find("nothing to do"), std::string::npos);
 }
 
 TEST(DebugFiles, candidates_in_order_and_none_that_leads_elsewhere) {

@@ -5,7 +5,8 @@
 #include <cctype>
 #include <cstdlib>
 #include <memory>
-#include <vector>
+
+#include "phlox/symbols/cython_name.h"
 
 namespace phlox::symbols {
 namespace {
@@ -13,42 +14,11 @@ namespace {
 // libiberty recurses with the name's nesting; the longest names of real programs have some 10,000 characters.
 constexpr size_t kLongest = 32 * 1024;
 
-// Cython's: __pyx_pw_4fast_5inner_1compute is compute of module fast.inner (Cython/Compiler/Naming.py: pw,
-// pf, f, wrappers). Parts of the module carry their length; the function is preceded by a counter.
-std::string cython_name(std::string_view name) {
-  std::string_view rest;
-  for (const std::string_view prefix : {"__pyx_pw_", "__pyx_pf_", "__pyx_f_", "__pyx_fuse_0__pyx_pw_"}) {
-    if (name.substr(0, prefix.size()) == prefix) rest = name.substr(prefix.size());
-  }
-  std::string out;
-  while (!rest.empty()) {
-    size_t length = 0, digits = 0;
-    while (digits < rest.size() && digits < 4 &&
-           std::isdigit(static_cast<unsigned char>(rest[digits])) != 0) {
-      length = length * 10 + static_cast<size_t>(rest[digits++] - '0');
-    }
-    const std::string_view tail = rest.substr(digits);
-    // A part of the module is followed by '_' or the end; anything else is the function.
-    const bool part = digits > 0 && length > 0 && length < tail.size() && tail[length] == '_';
-    if (!out.empty()) out += '.';
-    if (!part) {
-      out += tail;
-      return tail.empty() ? std::string() : out;
-    }
-    out += tail.substr(0, length);
-    rest = tail.substr(length + 1);
-  }
-  return {};
-}
-
 }  // namespace
 
 std::string demangle(std::string_view name) {
   if (name.size() > kLongest) return std::string(name);
-  if (name.substr(0, 6) == "__pyx_") {
-    const std::string cython = cython_name(name);
-    return cython.empty() ? std::string(name) : cython;
-  }
+  if (std::string cython = cython_name(name).name; !cython.empty()) return cython;
   if (name.substr(0, 2) != "_Z" && name.substr(0, 2) != "_R" && name.substr(0, 3) != "__Z")
     return std::string(name);
   // ".cold", ".part.0", ".llvm.123": kept behind the name as libiberty's " [clone .cold]" (C++), dropped by

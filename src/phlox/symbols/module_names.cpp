@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "phlox/base/byte_reader.h"
 #include "phlox/base/descriptor.h"
 #include "phlox/symbols/demangle.h"
@@ -66,12 +64,14 @@ ModuleNames ModuleNames::open(const std::string& path, const std::string& shown_
     names.trouble_ = "the file cannot be opened";
     return names;
   }
-  const auto bytes = elf::FileBytes::read(fd.get(), path);
+  auto bytes = elf::FileBytes::read(fd.get(), path);
   const auto file = bytes ? elf::ElfFile::parse(bytes->bytes()) : Result<elf::ElfFile>(fail(bytes));
   if (!file) {
     names.trouble_ = file.error().message;
     return names;
   }
+  names.bytes_.emplace(*std::move(bytes));
+  names.starts_ = FunctionStarts(*file);
   names.build_id_ = file->build_id();
   names.rust_ = says_rust(*file);
   names.symbols_.add(*file);
@@ -118,62 +118,78 @@ const Naming& ModuleNames::name(ImageAddress address) {
   return place->second;
 }
 
+NativeName ModuleNames::named(std::string_view symbol) const {
+  NativeName name;
+  const std::string_view file = base_name(shown_path_);
+  CythonName cython = cython_name(symbol, file.substr(0, file.find('.')));
+  if (cython.name.empty()) {
+    name.function = demangle(symbol);
+    name.short_name = short_name(name.function);
+    return name;
+  }
+  name.cython = cython.part;
+  name.function = std::move(cython.name);
+  // The last two parts, as for C++.
+  const size_t last = name.function.rfind('.');
+  const size_t dot = last == std::string::npos || last == 0 ? last : name.function.rfind('.', last - 1);
+  name.short_name = dot == std::string::npos ? name.function : name.function.substr(dot + 1);
+  return name;
+}
+
 Naming ModuleNames::look_up(ImageAddress address) {
   Naming naming;
-  const auto symbol = symbols_.find(address);
+  const auto start = starts_.find(address);
+  auto symbol = symbols_.find(address);
+  // A label that does not say where it ends does not reach into the next function.
+  if (symbol && !symbol->sized && start && address - *start < symbol->offset) symbol.reset();
   std::vector<SourceLevel> levels = lines_ != nullptr ? lines_->find(address) : std::vector<SourceLevel>();
   for (size_t i = 0; i < levels.size(); ++i) {
-    NativeName name;
     const bool outermost = i + 1 == levels.size();
     // DWARF names C's functions only; for the one with code of its own the symbol says it as the linker does
-    // ("f.cold").
+    // ("f.cold"), and "malloc" where the source says __libc_malloc.
     std::string_view mangled = levels[i].function;
-    if (mangled.empty() && outermost && symbol) mangled = symbol->name;
-    if (mangled.empty()) continue;
-    name.function = demangle(mangled);
+    if (outermost && symbol && (mangled.empty() || (symbol->sized && plainer_name(symbol->name, mangled))))
+      mangled = symbol->name;
+    if (mangled.empty()) {
+      ++without_symbol_;
+      continue;
+    }
+    NativeName name = named(mangled);
     name.file = std::move(levels[i].file);
     name.line = levels[i].line;
     name.inlined = !outermost;
+    improve_cython(name);
     naming.levels.push_back(std::move(name));
     naming.source = NameSource::debug_info;
   }
   if (naming.levels.empty() && symbol) {
-    NativeName name;
-    name.function = demangle(symbol->name);
-    naming.levels.push_back(std::move(name));
-    const bool plt = symbol->name.size() > 4 && symbol->name.substr(symbol->name.size() - 4) == "@plt";
-    naming.source = plt ? NameSource::plt : NameSource::symbol;
-  }
-  for (NativeName& name : naming.levels) {
-    name.short_name = short_name(name.function);
-    improve_cython(name);
+    naming.levels.push_back(named(symbol->name));
+    naming.source = symbol->name.ends_with("@plt") ? NameSource::plt : NameSource::symbol;
   }
   if (naming.levels.empty()) {
     NativeName name;
-    name.function = fmt::format("{}+{:#x}", base_name(shown_path_), address.value);
+    name.function = fmt::format("{}+{:#x}", base_name(shown_path_), start.value_or(address).value);
     name.short_name = name.function;
     naming.levels.push_back(std::move(name));
   }
   return naming;
 }
 
+// Only functions of the .pyx file: what Cython brings along has comments of what stands before it.
 void ModuleNames::improve_cython(NativeName& name) {
-  const bool c_file = name.file.size() > 2 && (name.file.substr(name.file.size() - 2) == ".c" ||
-                                               name.file.substr(name.file.size() - 4) == ".cpp");
-  if (!c_file || name.line == 0) return;
+  const bool c_file = name.file.ends_with(".c") || name.file.ends_with(".cpp");
+  if (name.cython == CythonPart::none || !c_file || name.line == 0) return;
   const auto [place, fresh] = sources_.try_emplace(name.file);
   if (fresh) {
     const Descriptor fd(::open(name.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     const auto bytes = fd ? elf::FileBytes::read(fd.get(), name.file)
                           : Result<elf::FileBytes>(fail(ErrorKind::input, "gone"));
     if (bytes && bytes->bytes().size() < kLargestSource) {
-      const std::string_view text(reinterpret_cast<const char*>(bytes->bytes().data()),
-                                  bytes->bytes().size());
-      if (text.substr(0, 64).find("Generated by Cython") != std::string_view::npos) place->second = text;
+      place->second = CythonSource(
+          std::string_view(reinterpret_cast<const char*>(bytes->bytes().data()), bytes->bytes().size()));
     }
   }
-  if (place->second.empty()) return;
-  SourcePlace pyx = cython_place(place->second, name.line);
+  SourcePlace pyx = place->second.find(name.line);
   if (pyx.file.empty()) return;
   name.file = std::move(pyx.file);
   name.line = pyx.line;
@@ -187,42 +203,51 @@ std::vector<MissingNames> ModuleNames::missing() const {
   m.no_symbols = without_symbol_ != 0;
   m.no_lines = without_line_ != 0;
   m.why = trouble_.empty() ? "its debug information does not cover every address" : trouble_;
-  const bool packaged = shown_path_.substr(0, 5) == "/usr/" && shown_path_.substr(0, 11) != "/usr/local/";
-  if (lines_ != nullptr) {
-    m.complete = trouble_.empty();
-    m.advice = "nothing to do: code without debug information was linked in";
-  } else if (rust_) {
-    m.advice = "build it with -C debuginfo=1 (Cargo: debug = 1 in the profile) and without strip";
-  } else if (packaged) {
-    m.advice = fmt::format("install its package's -dbgsym (find-dbgsym-packages {}){}", shown_path_,
-                           tried_debuginfod_ || build_id_.empty() ? "" : ", or use --debuginfod");
-  } else {
-    m.advice = fmt::format("build it with -g and without stripping{}",
-                           tried_debuginfod_ || build_id_.empty() ? "" : ", or try --debuginfod");
-  }
+  m.complete = lines_ != nullptr && trouble_.empty();
+  m.rust = rust_;
+  m.tried_debuginfod = tried_debuginfod_;
+  m.advice = advise(m, {});
   return {m};
 }
 
-SourcePlace cython_place(std::string_view c_source, int32_t line) {
-  SourcePlace found;
-  int32_t at = 1;
-  while (!c_source.empty() && at <= line) {
-    const size_t end = c_source.find('\n');
-    const std::string_view text = c_source.substr(0, end);
-    const size_t open = text.find("/* \"");
-    const size_t close = open == std::string_view::npos ? open : text.find("\":", open + 4);
-    if (close != std::string_view::npos) {
-      int32_t number = 0;
-      const char* from = text.data() + close + 2;
-      if (std::from_chars(from, text.data() + text.size(), number).ec == std::errc{} && number > 0) {
-        found = {std::string(text.substr(open + 4, close - open - 4)), number};
-      }
-    }
-    if (end == std::string_view::npos) break;
-    c_source.remove_prefix(end + 1);
-    ++at;
+namespace {
+
+// Debian's C library and Pythons have packages of their own for it; all others have them in the archive's
+// part for debug symbols.
+std::string debug_package_of(std::string_view package) {
+  if (package == "libc6") return "libc6-dbg";
+  std::string_view python = package;
+  if (python.starts_with("lib")) python.remove_prefix(3);
+  constexpr std::string_view kPython = "python3.";
+  if (python.starts_with(kPython)) {
+    const size_t end = python.find_first_not_of("0123456789", kPython.size());
+    return std::string(python.substr(0, end)) + "-dbg";
   }
-  return found;
+  return std::string(package) + "-dbgsym";
+}
+
+}  // namespace
+
+std::string advise(const MissingNames& missing, std::string_view package) {
+  const std::string_view path = missing.module;
+  const bool wheel = path.find("/site-packages/") != std::string_view::npos ||
+                     path.find("/dist-packages/") != std::string_view::npos;
+  const bool packaged = path.starts_with("/usr/") && !path.starts_with("/usr/local/") && !wheel;
+  std::string by_id;
+  if (!missing.tried_debuginfod && !missing.build_id.empty())
+    by_id = fmt::format(", or ask with --debuginfod (debuginfod-find debuginfo {})", missing.build_id);
+  if (missing.complete) return "nothing to do: code without debug information was linked in";
+  if (!package.empty()) {
+    const std::string name = debug_package_of(package);
+    return fmt::format("apt install {}{}{}", name,
+                       name.ends_with("-dbgsym") ? " (from the archive's debug part)" : "", by_id);
+  }
+  if (packaged) return "install the debug symbols of its package" + by_id;
+  if (missing.rust)
+    return "build it with -C debuginfo=1 (Cargo: debug = 1 in the profile) and without strip" + by_id;
+  if (wheel)
+    return "build it from source with -g and without stripping (CFLAGS=-g pip install --no-binary)" + by_id;
+  return "build it with -g and without stripping" + by_id;
 }
 
 }  // namespace phlox::symbols

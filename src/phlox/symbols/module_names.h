@@ -4,14 +4,18 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "phlox/base/address.h"
+#include "phlox/symbols/cython_name.h"
+#include "phlox/symbols/cython_source.h"
 #include "phlox/symbols/debug_files.h"
 #include "phlox/symbols/dwarf_lines.h"
+#include "phlox/symbols/function_starts.h"
 #include "phlox/symbols/symbol_table.h"
 
 namespace phlox::symbols {
@@ -22,12 +26,15 @@ struct NativeName {
   std::string file;        // empty: not known
   int32_t line = 0;
   bool inlined = false;  // into the next one
+  CythonPart cython = CythonPart::none;
 };
 
 enum class NameSource : uint8_t { none, symbol, plt, debug_info };
 
 struct Naming {
-  std::vector<NativeName> levels;  // innermost first; never empty: "libfoo.so+0x1234" where nothing is known
+  // Innermost first; never empty: "libfoo.so+0x1234" where nothing is known, with the start of the function
+  // where unwind information says it, so that its addresses have one name.
+  std::vector<NativeName> levels;
   NameSource source = NameSource::none;
 };
 
@@ -38,9 +45,15 @@ struct MissingNames {
   bool no_symbols = false;  // addresses without a function
   bool no_lines = false;    // functions without files and lines
   std::string why;          // "no debug information in the file, none found for its build-id", ...
-  std::string advice;       // a package, a command or a build flag
   bool complete = false;    // its debug information is there: nothing would bring more
+  bool rust = false;
+  bool tried_debuginfod = false;
+  std::string advice;  // of advise()
 };
+
+// A package, a command or a build flag. `package`: that brought the module, by Debian's name; empty: not
+// known.
+std::string advise(const MissingNames& missing, std::string_view package);
 
 class ModuleNames {
  public:
@@ -56,23 +69,18 @@ class ModuleNames {
 
  private:
   Naming look_up(ImageAddress address);
+  NativeName named(std::string_view symbol) const;
   void improve_cython(NativeName& name);
 
   std::string shown_path_, build_id_, debug_path_, trouble_;
   bool rust_ = false, tried_debuginfod_ = false;
+  std::optional<elf::FileBytes> bytes_;  // of the module
+  FunctionStarts starts_;                // in bytes_
   SymbolTable symbols_;
   std::unique_ptr<DwarfLines> lines_;
   std::unordered_map<uint64_t, Naming> names_;
-  std::unordered_map<std::string, std::string> sources_;  // C files written by Cython, for their comments
+  std::unordered_map<std::string, CythonSource> sources_;  // of C files; empty: not written by Cython
   size_t without_symbol_ = 0, without_line_ = 0;
 };
-
-// Cython repeats the line of the .pyx file in a comment before the C of it: /* "fast.pyx":12 */. The last
-// such comment at or before `line`; empty file: none.
-struct SourcePlace {
-  std::string file;
-  int32_t line = 0;
-};
-SourcePlace cython_place(std::string_view c_source, int32_t line);
 
 }  // namespace phlox::symbols

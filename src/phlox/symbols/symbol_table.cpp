@@ -25,15 +25,16 @@ bool in_code(const elf::ElfFile& image, uint64_t address) {
   return false;
 }
 
-// "read" before "__read" before "__GI___libc_read"; a mapping symbol ("$x") is no name at all.
-uint8_t rank_of(std::string_view name, uint8_t type) {
-  uint8_t rank = type == STT_NOTYPE ? 8 : 0;
-  if (name.substr(0, 5) == "__GI_") return static_cast<uint8_t>(rank + 4);
-  while (!name.empty() && name.front() == '_' && rank % 8 < 3) {
-    ++rank;
-    name.remove_prefix(1);
-  }
-  return rank;
+// "read" before "__read" before "__GI___libc_read", which is glibc's own alias.
+uint8_t oddness_of(std::string_view name) {
+  if (name.starts_with("__GI_")) return 4;
+  return static_cast<uint8_t>(std::min<size_t>(name.find_first_not_of('_'), 3));
+}
+
+// A function before a label, a plain name before an odd one, a global one before a local one.
+uint8_t rank_of(const elf::Symbol& symbol) {
+  return static_cast<uint8_t>((symbol.type == STT_NOTYPE ? 16 : 0) + 2 * oddness_of(symbol.name) +
+                              (symbol.binding == STB_LOCAL ? 1 : 0));
 }
 
 // The slot of the global offset table that a PLT entry jumps through: jmp *disp(%rip), maybe behind endbr64
@@ -63,6 +64,10 @@ uint64_t got_slot_aarch64(std::span<const std::byte> entry, uint64_t address) {
 }
 
 }  // namespace
+
+bool plainer_name(std::string_view a, std::string_view b) {
+  return oddness_of(a) < oddness_of(b);
+}
 
 std::vector<std::byte> mini_debug_data(const elf::ElfFile& file) {
   const elf::Section* section = file.find_section(".gnu_debugdata");
@@ -96,7 +101,7 @@ void SymbolTable::add_symbols(const elf::ElfFile& file, const elf::ElfFile& imag
   file.for_each_symbol([&](const elf::Symbol& s) {
     const bool code = s.type == STT_FUNC || s.type == STT_GNU_IFUNC || s.type == STT_NOTYPE;
     if (code && s.name.front() != '$' && in_code(image, s.address.value))
-      put(s.address.value, s.size, s.name, rank_of(s.name, s.type));
+      put(s.address.value, s.size, s.name, rank_of(s));
     return entries_.size() < kMostSymbols;
   });
 }
@@ -138,7 +143,7 @@ void SymbolTable::add_plt(const elf::ElfFile& file) {
       const auto named = slots.find(slot);
       put(address, size,
           named != slots.end() ? std::string(named->second) + "@plt" : "(" + std::string(section.name) + ")",
-          16);
+          32);
     }
   }
 }
@@ -172,7 +177,8 @@ std::optional<SymbolTable::Found> SymbolTable::find(ImageAddress address) const 
     --next;
     const bool holds = address.value < next->end || (next->end == next->start && back == 0);
     if (holds)
-      return Found{std::string_view(names_).substr(next->name, next->name_size), address.value - next->start};
+      return Found{std::string_view(names_).substr(next->name, next->name_size), address.value - next->start,
+                   next->end != next->start};
   }
   return std::nullopt;
 }

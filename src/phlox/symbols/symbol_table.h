@@ -19,6 +19,7 @@ class SymbolTable {
   struct Found {
     std::string_view name;  // as in the file, mangled; valid as long as the table
     uint64_t offset = 0;    // of the address in it
+    bool sized = true;      // it says where it ends; else it was the last one before the address
   };
 
   // Adds what a file says; a separate debug file is added to the table of the file it belongs to.
@@ -42,6 +43,9 @@ class SymbolTable {
   std::vector<Entry> entries_;
   std::string names_;
 };
+
+// Of two names for one place, whether `a` is the one that people know: "malloc", not "__libc_malloc".
+bool plainer_name(std::string_view a, std::string_view b);
 
 // The ELF file inside .gnu_debugdata (xz); empty: none, damaged, or larger than 256 MiB.
 std::vector<std::byte> mini_debug_data(const elf::ElfFile& file);
