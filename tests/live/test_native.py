@@ -1,14 +1,17 @@
 """`--native` on running programs: one stack, Python and C in the order in which they called each other."""
 import collections
+import http.server
 import json
+import os
 import pathlib
 import re
 import shutil
 import subprocess
+import threading
 
 import pytest
 
-from live_support import INTERPRETERS, PHLOX, Target, since
+from live_support import INTERPRETERS, PHLOX, Recording, Target, since
 
 HERE = pathlib.Path(__file__).resolve().parent / "native"
 PROGRAM = HERE / "program.py"
@@ -171,6 +174,70 @@ def test_a_blocked_thread_is_read_as_it_lies(python, record):
     assert "native frames of blocked threads only" in way(recording)
 
 
+def named_trampolines(recording):
+    """Of the frames of trampolines, the names."""
+    return {function for function, in recording.query("SELECT function FROM frame WHERE kind = 1 AND module IS NULL AND function != ''")}
+
+
+def needs_trampolines(python):
+    ask = "import sysconfig; print(sysconfig.get_config_var('PY_HAVE_PERF_TRAMPOLINE'))"
+    if subprocess.run([python.path, "-c", ask], capture_output=True, text=True).stdout.strip() != "1":
+        pytest.skip("built without trampolines")
+
+
+def trampolines_are_named(recording):
+    names = {name.split(":")[2] for name in named_trampolines(recording) if name.startswith("py::")}
+    assert {"key_of", "by_reduce", "busy"} <= names, names
+    # In the place of the Python frame beside it, hence folded.
+    assert share(stacks(recording), lambda frames: not any("py::" in frame for frame in frames)) == 1
+    assert share(stacks(recording, all_frames=True), lambda frames: any("py::" in frame for frame in frames)) > 0.5
+
+
+@since(3, 12)
+def test_trampolines_are_named_by_the_perf_map(python, record):
+    needs_trampolines(python)
+    with Target(python, "-X", "perf", PROGRAM, "", "trampolines") as target:
+        recording = record(target.pid, 1.5, "--native", "--native-source", "ptrace", *RATE)
+        (pathlib.Path("/tmp") / f"perf-{target.pid}.map").unlink()
+    trampolines_are_named(recording)
+
+
+@since(3, 13)
+def test_trampolines_are_named_by_the_jitdump(python, record):
+    needs_trampolines(python)
+    with Target(python, "-X", "perf_jit", PROGRAM, "", "trampolines") as target:
+        recording = record(target.pid, 1.5, "--native", "--native-source", "ptrace", *RATE)
+        pathlib.Path(f"/tmp/jit-{target.pid}.dump").unlink()
+    trampolines_are_named(recording)
+
+
+# Debian's Cython writes C for up to 3.11.
+WITH_CYTHON = [python for python in WITH_HEADERS if shutil.which("cython3") and (python.major, python.minor) in ((3, 9), (3, 11))]
+
+
+@pytest.mark.parametrize("language", ["c", "c++"])
+@pytest.mark.parametrize("builder", WITH_CYTHON, ids=[python.name for python in WITH_CYTHON])
+def test_cython_s_functions_by_their_own_names_and_lines(builder, language, record, tmp_path):
+    source = tmp_path / ("fast.c" if language == "c" else "fast.cpp")
+    shutil.copy(HERE / "fast.pyx", tmp_path)
+    subprocess.run(["cython3", *(["--cplus"] if language == "c++" else []), "fast.pyx", "-o", source.name], cwd=tmp_path, check=True)
+    include, suffix = _includes(builder)
+    subprocess.run(["gcc" if language == "c" else "g++", "-g", "-O1", "-shared", "-fPIC", "-I", include, source.name, "-o",
+                    f"fast{suffix}"], cwd=tmp_path, check=True)
+    with Target(builder, PROGRAM, tmp_path, "cython") as target:
+        recording = record(target.pid, 1.5, "--native", "--native-source", "ptrace", *RATE)
+    # One frame for each function, whatever Cython made of it.
+    ours = ["fast.from_python", "fast.through_def", "fast.both_ways"]
+    seen = [[frame for frame in frames if frame.startswith("fast.")] for _, frames, _ in stacks(recording)]
+    assert seen.count(ours) + seen.count([*ours, "fast.of_c_only"]) > 0.9 * len(seen), seen[:5]
+    assert share(stacks(recording), lambda frames: in_order(frames, ["cython", *ours, "fast.of_c_only"])) > 0.3
+    assert share(stacks(recording), lambda frames: not any(re.search("__[Pp]yx_", frame) for frame in frames)) > 0.95
+    pairs = [["fast.through_def"] * 2, ["fast.both_ways"] * 2]
+    assert share(stacks(recording, all_frames=True), lambda frames: any(in_order(frames, pair) for pair in pairs)) > 0.5
+    lines = recording.query("SELECT DISTINCT line FROM frame WHERE function = 'fast.of_c_only' AND file LIKE '%fast.pyx'")
+    assert {line for line, in lines} <= set(range(16, 22)) and lines
+
+
 def test_numpy(record):
     """The system's own Python and NumPy, as packaged: stripped, without debug information."""
     python = collections.namedtuple("Python", "name path")("system", "/usr/bin/python3")
@@ -192,6 +259,93 @@ def test_dump(python):
     # Beneath them lies the C library's start of main(), which has a name only where its debug information is installed.
     assert in_order(names, ["<module>", "nested"])
     assert any(frame["kind"] == "native" for frame in thread["frames"])
+
+
+@pytest.fixture
+def debuginfod(tmp_path):
+    """debuginfod({build-id: file}) -> the environment that asks this server."""
+    servers = []
+
+    def serve(files):
+        class Answer(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                found = re.fullmatch("/buildid/([0-9a-f]+)/debuginfo", self.path)
+                file = files.get(found.group(1)) if found else None
+                self.send_response(200 if file else 404)
+                self.end_headers()
+                if file:
+                    self.wfile.write(file.read_bytes())
+
+            def log_message(self, *_):
+                pass
+        servers.append(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer))
+        threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
+        return {**os.environ, "DEBUGINFOD_URLS": f"http://127.0.0.1:{servers[-1].server_port}", "DEBUGINFOD_CACHE_PATH": str(tmp_path / "cache"),
+                "DEBUGINFOD_TIMEOUT": "5", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+    yield serve
+    for server in servers:
+        server.shutdown()
+
+
+@pytest.mark.parametrize("where", ["link", "debug-path", "debuginfod", "nowhere"])
+@pytest.mark.parametrize("builder", WITH_HEADERS[-1:], ids=[python.name for python in WITH_HEADERS[-1:]])
+def test_debug_information_in_a_file_of_its_own(builder, where, extension, tmp_path, debuginfod):
+    original, = extension(builder).glob("extension*.so")
+    module, debug = tmp_path / original.name, tmp_path / "extension.debug"
+    subprocess.run(["objcopy", "--only-keep-debug", original, debug], check=True)
+    link = [f"--add-gnu-debuglink={debug}"] if where == "link" else []
+    subprocess.run(["objcopy", "--strip-all", *link, original, module], check=True)
+    notes = subprocess.run(["readelf", "-n", module], capture_output=True, text=True, check=True).stdout
+    build_id = re.search("Build ID: ([0-9a-f]+)", notes).group(1)
+    options, environment = [], None
+    if where == "debug-path":
+        folder = tmp_path / "symbols" / ".build-id" / build_id[:2]
+        folder.mkdir(parents=True)
+        debug.rename(folder / f"{build_id[2:]}.debug")
+        options = ["--debug-path", str(tmp_path / "symbols")]
+    elif where == "debuginfod":
+        hidden = tmp_path / "elsewhere"
+        debug.rename(hidden)
+        environment = debuginfod({build_id: hidden})
+        options = ["--debuginfod"]
+    elif where == "nowhere":
+        debug.unlink()
+    path = tmp_path / "app.phlox"
+    with Target(builder, PROGRAM, tmp_path, "in_extension") as target:
+        done = subprocess.run([PHLOX, "record", "-p", str(target.pid), "-d", "1", "-o", str(path), "--native", "--native-source", "ptrace", *RATE,
+                               *options], capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == 0, done.stderr
+    recording = Recording(path)
+    rows = recording.query("SELECT DISTINCT file LIKE '%extension.c' AND line > 0 FROM frame WHERE function = 'ext_spin'")
+    if where != "nowhere":
+        assert rows == [(1,)]
+        return
+    assert rows == []
+    # Each function has one name, its start, and what would bring a better one is told.
+    starts = {function for function, in recording.query("SELECT function FROM frame f JOIN module m ON m.id = f.module "
+                                                        "WHERE m.path LIKE ? AND function LIKE '%+0x%'", f"%{module.name}")}
+    assert 1 <= len(starts) <= 5, starts
+    advice = "build it with -g and without stripping"
+    assert advice in done.stderr and build_id in done.stderr
+    told, = recording.query("SELECT functions, advice FROM missing_names n JOIN module m ON m.id = n.module WHERE m.path = ?", str(module))
+    assert told[0] == 1 and advice in told[1]
+    report = json.loads(subprocess.run([PHLOX, "report", "--json", path], capture_output=True, text=True, check=True).stdout)
+    assert any(row["module"] == str(module) and row["build_id"] == build_id and advice in row["advice"] for row in report["missing_names"])
+
+
+def test_the_package_that_brought_the_interpreter_is_told(tmp_path):
+    """Debian strips its Python; dpkg knows which package it is of."""
+    if not pathlib.Path("/var/lib/dpkg/info").is_dir():
+        pytest.skip("no dpkg here")
+    python = collections.namedtuple("Python", "name path")("system", "/usr/bin/python3")
+    with Target(python, PROGRAM, "", "blocked") as target:
+        done = subprocess.run([PHLOX, "dump", "--native", "--json", "-p", str(target.pid)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    rows = {pathlib.Path(row["module"]).name: row["advice"] for row in json.loads(done.stdout)["missing_names"]}
+    owner = subprocess.run(["dpkg", "-S", pathlib.Path("/usr/bin/python3").resolve()], capture_output=True, text=True).stdout.split(":")[0]
+    assert owner.startswith("python3."), owner
+    debug = re.match(r"python3\.\d+", owner).group() + "-dbg"
+    assert f"apt install {debug}" in rows[pathlib.Path("/usr/bin/python3").resolve().name], rows
 
 
 def test_options_for_native_frames_need_them():

@@ -97,6 +97,9 @@ TEST_F(Recording, what_was_written_is_read) {
   process.how_ended = "exit 0";
   out->put_process(ProcessId(2), process);
   out->put_module(ModuleId(1), {"/lib/libc.so.6", "ab12", 0xffff'8000'0000'0000});
+  out->put_module(ModuleId(2), {"/lib/libm.so.6", "", 0});
+  out->put_module(ModuleId(2),
+                  {"/lib/libm.so.6", "", 0, MissingNames{true, false, "stripped", "install it"}});
   Frame native;
   native.kind = FrameKind::native;
   native.module = ModuleId(1);
@@ -131,6 +134,12 @@ TEST_F(Recording, what_was_written_is_read) {
   EXPECT_EQ(profile->processes()[1].how_ended, "exit 0");
   EXPECT_EQ(profile->thread(thread).name, "worker \xf0\x9f\x8c\xb8");
   EXPECT_EQ(profile->modules()[0].load_bias, 0xffff'8000'0000'0000);
+  EXPECT_FALSE(profile->modules()[0].missing);
+  ASSERT_TRUE(profile->modules()[1].missing);
+  EXPECT_TRUE(profile->modules()[1].missing->functions);
+  EXPECT_FALSE(profile->modules()[1].missing->lines);
+  EXPECT_EQ(profile->modules()[1].missing->why, "stripped");
+  EXPECT_EQ(profile->modules()[1].missing->advice, "install it");
   EXPECT_EQ(profile->frame(FrameId(3)), native);
   EXPECT_EQ(profile->frame(FrameId(2)).line, 7);
   ASSERT_EQ(profile->stacks().size(), 2u);
@@ -388,6 +397,20 @@ TEST_F(Recording, what_is_no_recording_says_so) {
   fs::remove(path_);
   fs::create_directory(path_);
   expect_refused("not a regular file");
+}
+
+TEST_F(Recording, of_before_there_were_missing_names_is_read) {
+  write_small();
+  run_sql("DROP TABLE missing_names");
+  const auto profile = recording::read(path_);
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_FALSE(profile->samples().empty());
+}
+
+TEST_F(Recording, missing_names_of_no_module_are_refused) {
+  write_small();
+  run_sql("INSERT INTO missing_names VALUES (999, 1, 1, '', '')");
+  expect_refused("missing_names");
 }
 
 TEST_F(Recording, of_a_newer_phlox_says_so) {

@@ -201,6 +201,22 @@ TEST_F(ReportOf, json_is_what_the_schema_says) {
   EXPECT_EQ(test::schema_violation(report_json(report_of(Profile{})), "report.schema.json"), "");
 }
 
+TEST_F(ReportOf, modules_without_names_are_told_with_what_would_bring_them) {
+  maker.add(maker.thread("main"), "work:1", 9000 * kMs);
+  profile.put_module(profile::ModuleId(1),
+                     {"/lib/libm.so.6", "", 0, profile::MissingNames{false, true, "", "lines of m"}});
+  profile.put_module(profile::ModuleId(2), {"/lib/libz.so.1", "", 0});
+  profile.put_module(profile::ModuleId(3),
+                     {"/lib/libc.so.6", "ab", 0, profile::MissingNames{true, true, "", "apt install x"}});
+  const Report report = report_of(profile);
+  ASSERT_EQ(report.missing_names.size(), 2u);
+  EXPECT_EQ(report.missing_names[0].path, "/lib/libc.so.6");
+  EXPECT_NE(report_text(report).find("apt install x"), std::string::npos);
+  EXPECT_NE(report_markdown(report).find("lines of m"), std::string::npos);
+  EXPECT_EQ(test::schema_violation(report_json(report), "report.schema.json"), "");
+  EXPECT_EQ(report_text(report_of(Profile{})).find("without names"), std::string::npos);
+}
+
 TEST_F(ReportOf, names_from_outside_stay_names) {
   maker.add(maker.thread("evil\x1b[2J\n| x"), "/tmp/\xff\xfe.py/<b>`\xe2\x80\xae;name:3", 9000 * kMs);
   const Report report = report_of(profile);

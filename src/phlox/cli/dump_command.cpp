@@ -43,8 +43,9 @@ Result<void> run(const DumpArguments& arguments, Talk& talk) {
     return tl::unexpected<Error>(
         explain_attach_error(instant.error(), *pid, fmt::format("dump -p {}", *pid)));
   if (options.native) {
-    for (const auto& missing : rows.name(instant->modules, debug_search_of(arguments.native)))
-      talk.detail(describe(missing));
+    auto missing = rows.name(instant->modules, debug_search_of(arguments.native));
+    if (arguments.json || talk.says_details()) rows.advise(missing);
+    for (const auto& row : missing) talk.detail(describe(row));
     profile::Choices choices;
     choices.all_frames = arguments.all_frames;
     profile::show_native_frames(look, choices);

@@ -8,10 +8,13 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/profile/native_frames.h"
 #include "phlox/symbols/jit_map.h"
 #include "phlox/symbols/kernel_symbols.h"
+#include "phlox/target/packages.h"
 #include "phlox/target/source_file.h"
 
 namespace phlox::cli {
@@ -33,9 +36,8 @@ std::string path_to_open(const sampler::NativeModule& module) {
   return module.open_path;
 }
 
-// A file of our own machine; no link is followed.
-std::optional<std::string> read_whole(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+// Read, not mapped: the target may cut its file short under us.
+std::optional<std::string> read_whole(const Descriptor& file) {
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size < 0 ||
       static_cast<size_t>(status.st_size) > kLargestMap) {
@@ -44,12 +46,32 @@ std::optional<std::string> read_whole(const std::string& path) {
   std::string text(static_cast<size_t>(status.st_size), '\0');
   size_t have = 0;
   while (have < text.size()) {
-    const ssize_t got = ::read(file.get(), text.data() + have, text.size() - have);
+    const ssize_t got = ::pread(file.get(), text.data() + have, text.size() - have, static_cast<off_t>(have));
     if (got <= 0) break;
     have += static_cast<size_t>(got);
   }
   text.resize(have);
   return text;
+}
+
+// A file of our own machine; no link is followed.
+std::optional<std::string> read_whole(const std::string& path) {
+  return read_whole(Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)));
+}
+
+std::string_view mark_of(symbols::CythonPart part) {
+  switch (part) {
+    case symbols::CythonPart::slot:
+      return profile::kCythonSlot;
+    case symbols::CythonPart::wrapper:
+      return profile::kCythonWrapper;
+    case symbols::CythonPart::body:
+      return profile::kCythonBody;
+    case symbols::CythonPart::function:
+    case symbols::CythonPart::none:
+      break;
+  }
+  return {};
 }
 
 }  // namespace
@@ -58,6 +80,11 @@ void NativeRows::put_process(profile::ProcessId id, const profile::Process& proc
   if (processes_.size() < id.value) processes_.resize(id.value);
   processes_[id.value - 1] = process;
   sink_.put_process(id, process);
+}
+
+void NativeRows::put_module(profile::ModuleId id, const profile::Module& module) {
+  modules_[id.value] = module;
+  sink_.put_module(id, module);
 }
 
 void NativeRows::put_frame(profile::FrameId id, const profile::Frame& frame) {
@@ -78,6 +105,7 @@ void NativeRows::put_named(profile::FrameId id, const profile::Frame& frame,
     named.qualified_name = levels[i].function;
     named.file = levels[i].file;
     named.line = levels[i].line;
+    named.found_by += mark_of(levels[i].cython);
     profile::FrameId to = id;
     if (i + 1 < levels.size()) {
       to = profile::FrameId(++last_frame_);
@@ -88,7 +116,8 @@ void NativeRows::put_named(profile::FrameId id, const profile::Frame& frame,
   }
 }
 
-void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wanted) {
+void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wanted,
+                                        const std::vector<sampler::NativeModule>& modules) {
   symbols::JitMap map;
   for (const profile::Process& process : processes_) {
     // As its writer sees the file: by its own id, beneath its own root; after it is gone only what lies here.
@@ -96,6 +125,11 @@ void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wan
     auto text = target::read_file_of(process.pid, path, kLargestMap);
     if (!text) text = read_whole(path);
     if (text) map.add_perf_map(*text);
+  }
+  for (const sampler::NativeModule& module : modules) {
+    if (module.id || !module.descriptor) continue;
+    if (const auto bytes = read_whole(*module.descriptor))
+      map.add_jitdump(std::as_bytes(std::span(bytes->data(), bytes->size())));
   }
   if (map.size() == 0) return;
   for (auto& [id, frame] : frames_) {
@@ -121,9 +155,9 @@ void NativeRows::name_kernel_frames() {
   }
 }
 
-std::vector<symbols::MissingNames> NativeRows::name(const std::vector<sampler::NativeModule>& modules,
-                                                    const symbols::DebugSearch& search) {
-  std::vector<symbols::MissingNames> missing;
+std::vector<NativeRows::Missing> NativeRows::name(const std::vector<sampler::NativeModule>& modules,
+                                                  const symbols::DebugSearch& search) {
+  std::vector<Missing> missing;
   std::map<uint32_t, std::vector<size_t>> by_module;
   std::vector<profile::FrameId> without_module;
   for (size_t i = 0; i < frames_.size(); ++i) {
@@ -143,21 +177,46 @@ std::vector<symbols::MissingNames> NativeRows::name(const std::vector<sampler::N
       put_named(id, frame, names.name(ImageAddress(frame.address)).levels);
     }
     if (module.path.starts_with("[")) continue;  // the vdso: nothing would bring its lines
-    for (symbols::MissingNames& row : names.missing()) missing.push_back(std::move(row));
+    for (symbols::MissingNames& row : names.missing())
+      missing.push_back({module.id, module.root, std::move(row)});
   }
-  if (!without_module.empty()) name_code_without_file(without_module);
+  if (!without_module.empty()) name_code_without_file(without_module, modules);
   name_kernel_frames();
-  std::stable_sort(missing.begin(), missing.end(),
-                   [](const auto& a, const auto& b) { return a.no_symbols > b.no_symbols; });
+  std::stable_sort(missing.begin(), missing.end(), [](const Missing& a, const Missing& b) {
+    return a.names.no_symbols > b.names.no_symbols;
+  });
   return missing;
 }
 
-std::string describe(const symbols::MissingNames& missing) {
-  return fmt::format("{}: no {} ({}): {}", missing.module,
-                     missing.no_symbols && missing.no_lines ? "functions, no lines"
-                     : missing.no_symbols                   ? "functions"
-                                                            : "lines",
-                     missing.why, missing.advice);
+void NativeRows::advise(std::vector<Missing>& missing) {
+  // One after another programs of a recording may have had another root each.
+  std::map<std::shared_ptr<Descriptor>, std::vector<std::string>> paths;
+  for (const Missing& row : missing) {
+    if (row.root && !row.names.complete) paths[row.root].push_back(row.names.module);
+  }
+  for (const auto& [root, of_root] : paths) {
+    const auto packages = target::packages_of(*root, of_root);
+    for (Missing& row : missing) {
+      const auto found = packages.find(row.names.module);
+      if (row.root == root && found != packages.end())
+        row.names.advice = symbols::advise(row.names, found->second);
+    }
+  }
+  for (const Missing& row : missing) {
+    if (row.names.complete) continue;
+    profile::Module& module = modules_[row.module.value];
+    module.missing = {row.names.no_symbols, row.names.no_lines, row.names.why, row.names.advice};
+    sink_.put_module(row.module, module);
+  }
+}
+
+std::string describe(const NativeRows::Missing& missing) {
+  const symbols::MissingNames& names = missing.names;
+  return fmt::format("{}: no {} ({}): {}", names.module,
+                     names.no_symbols && names.no_lines ? "functions, no lines"
+                     : names.no_symbols                 ? "functions"
+                                                        : "lines",
+                     names.why, names.advice);
 }
 
 }  // namespace phlox::cli

@@ -3,6 +3,8 @@
 // process but for the maps that a JIT compiler leaves behind.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,9 +26,7 @@ class NativeRows : public profile::Sink {
   void put_thread(profile::ThreadId id, const profile::Thread& thread) override {
     sink_.put_thread(id, thread);
   }
-  void put_module(profile::ModuleId id, const profile::Module& module) override {
-    sink_.put_module(id, module);
-  }
+  void put_module(profile::ModuleId id, const profile::Module& module) override;
   void put_frame(profile::FrameId id, const profile::Frame& frame) override;
   void put_stack(profile::StackId id, const profile::Stack& stack) override { sink_.put_stack(id, stack); }
   void put_sample(profile::SampleId id, const profile::Sample& sample) override {
@@ -36,24 +36,34 @@ class NativeRows : public profile::Sink {
   void put_tally(const profile::Tally& tally) override { sink_.put_tally(tally); }
   Result<void> commit() override { return sink_.commit(); }
 
+  // What the frames of a module lack.
+  struct Missing {
+    profile::ModuleId module;
+    std::shared_ptr<Descriptor> root;
+    symbols::MissingNames names;
+  };
   // Names every native frame that was put. Gives what is missing, worst first.
-  std::vector<symbols::MissingNames> name(const std::vector<sampler::NativeModule>& modules,
-                                          const symbols::DebugSearch& search);
+  std::vector<Missing> name(const std::vector<sampler::NativeModule>& modules,
+                            const symbols::DebugSearch& search);
+  // Looks up which packages would bring it, and puts it with the modules.
+  void advise(std::vector<Missing>& missing);
 
  private:
   void put_named(profile::FrameId id, const profile::Frame& frame,
                  const std::vector<symbols::NativeName>& levels);
-  void name_code_without_file(const std::vector<profile::FrameId>& frames);
+  void name_code_without_file(const std::vector<profile::FrameId>& frames,
+                              const std::vector<sampler::NativeModule>& modules);
   void name_kernel_frames();
 
   profile::Sink& sink_;
   std::vector<std::pair<profile::FrameId, profile::Frame>> frames_;  // native, in the order of their ids
   std::vector<std::pair<profile::FrameId, profile::Frame>> kernel_frames_;
   std::vector<profile::Process> processes_;
+  std::map<uint32_t, profile::Module> modules_;
   uint32_t last_frame_ = 0;
 };
 
 // "libfoo.so: no lines (no debug information ...): install ..."
-std::string describe(const symbols::MissingNames& missing);
+std::string describe(const NativeRows::Missing& missing);
 
 }  // namespace phlox::cli

@@ -126,8 +126,10 @@ class Destination {
 
   profile::Sink& sink() { return request_.options.native ? static_cast<profile::Sink&>(*rows_) : *writer_; }
   // Of the native frames, when all is recorded.
-  std::vector<symbols::MissingNames> name(const std::vector<sampler::NativeModule>& modules) {
-    return rows_->name(modules, request_.debug_search);
+  std::vector<NativeRows::Missing> name(const std::vector<sampler::NativeModule>& modules) {
+    auto missing = rows_->name(modules, request_.debug_search);
+    rows_->advise(missing);
+    return missing;
   }
   const std::string& recording() const { return recording_; }
   bool is_partial() const { return exported_ != nullptr; }
@@ -307,17 +309,17 @@ class Recording {
   }
 
   // What would make the native frames say more.
-  void tell_missing(const std::vector<symbols::MissingNames>& missing) {
+  void tell_missing(const std::vector<NativeRows::Missing>& missing) {
     constexpr size_t kMost = 5;
     size_t told = 0, more = 0;
-    for (const symbols::MissingNames& row : missing) {
-      const bool worth = !row.complete && told < kMost;
+    for (const NativeRows::Missing& row : missing) {
+      const bool worth = !row.names.complete && told < kMost;
       if (worth) {
         talk_.note(describe(row));
         ++told;
       } else {
         talk_.detail(describe(row));
-        more += !row.complete;
+        more += !row.names.complete;
       }
     }
     if (more > 0)
@@ -345,7 +347,7 @@ class Recording {
 
   int finish(const sampler::Outcome& outcome) {
     std::optional<Error> error = outcome.error;
-    std::vector<symbols::MissingNames> missing;
+    std::vector<NativeRows::Missing> missing;
     if (options_.native && !error) missing = destination_->name(outcome.modules);
     if (auto finished = destination_->finish(); !finished && !error) error = finished.error();
     for (const std::string& warning : outcome.warnings) talk_.warn(warning);

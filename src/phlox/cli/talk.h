@@ -33,6 +33,7 @@ class Talk {
   void detail(std::string_view text);  // when verbose
   // One line that replaces itself; on terminals only.
   void progress(const std::string& text);
+  bool says_details() const { return options_.verbose; }
   bool shows_progress() const { return options_.terminal && !options_.quiet; }
 
  private:

@@ -146,12 +146,13 @@ std::optional<Id<Tag>> optional_of(Id<Tag> id) {
 
 class Reading {
  public:
-  Reading(sqlite3* database, const std::string& path) : database_(database), path_(path) {}
+  Reading(sqlite3* database, const std::string& path, bool has_missing_names)
+      : database_(database), path_(path), has_missing_names_(has_missing_names) {}
 
   Result<Profile> run() {
-    for (auto part :
-         {&Reading::meta, &Reading::processes, &Reading::threads, &Reading::modules, &Reading::frames,
-          &Reading::stacks, &Reading::states, &Reading::samples, &Reading::events, &Reading::tallies}) {
+    for (auto part : {&Reading::meta, &Reading::processes, &Reading::threads, &Reading::modules,
+                      &Reading::missing_names, &Reading::frames, &Reading::stacks, &Reading::states,
+                      &Reading::samples, &Reading::events, &Reading::tallies}) {
       if (auto done = (this->*part)(); !done) return fail(done);
     }
     return std::move(profile_);
@@ -234,6 +235,22 @@ class Reading {
       row.build_id = c.text();
       row.load_bias = c.bits();
       if (!c.failed()) profile_.put_module(profile::ModuleId(c.row()), row);
+    });
+  }
+
+  Result<void> missing_names() {
+    if (!has_missing_names_) return {};
+    return each("missing_names", "module, functions, lines, why, advice", [&](Columns& c) {
+      const auto id = c.reference<profile::ModuleTag>(profile_.modules().size());
+      profile::MissingNames row;
+      row.functions = c.integer(0, 1) != 0;
+      row.lines = c.integer(0, 1) != 0;
+      row.why = c.text();
+      row.advice = c.text();
+      if (c.failed()) return;
+      profile::Module module = profile_.modules()[id.value - 1];
+      module.missing = std::move(row);
+      profile_.put_module(id, module);
     });
   }
 
@@ -349,6 +366,7 @@ class Reading {
 
   sqlite3* database_;
   const std::string& path_;
+  bool has_missing_names_;
   Profile profile_;
   std::vector<profile::Sample> states_;
 };
@@ -388,19 +406,24 @@ Result<int64_t> pragma(sqlite3* database, const std::string& path, const char* n
   return damaged(path, sqlite3_errmsg(database));
 }
 
+// Came later than format 1: a recording without it is one that tells nothing of it.
+constexpr const char* kMissingNames = "missing_names";
+
 // Every table must be one: a "sample" that is a virtual table or has computed columns is somebody's program.
-Result<void> check_tables(sqlite3* database, const std::string& path) {
+// Says whether the one is there that may be absent.
+Result<bool> check_tables(sqlite3* database, const std::string& path) {
   sqlite3_stmt* raw = nullptr;
   if (sqlite3_prepare_v2(database, "SELECT type, sql FROM sqlite_schema WHERE name = ?", -1, &raw, nullptr) !=
       SQLITE_OK)
     return damaged(path, sqlite3_errmsg(database));
   const Statement statement(raw);
-  for (const char* table :
-       {"meta", "process", "thread", "module", "frame", "stack", "state", "sample", "event", "tally"}) {
+  for (const char* table : {"meta", "process", "thread", "module", "frame", "stack", "state", "sample",
+                            "event", "tally", kMissingNames}) {
     sqlite3_reset(raw);
     sqlite3_bind_text(raw, 1, table, -1, SQLITE_STATIC);
     const int step = sqlite3_step(raw);
     if (step == SQLITE_DONE) {
+      if (std::string_view(table) == kMissingNames) return false;
       return fail(ErrorKind::input, fmt::format("{} has no table {}", path, table),
                   fmt::format("a recording that was cut off is two files: copy {}-wal too", path));
     }
@@ -411,7 +434,7 @@ Result<void> check_tables(sqlite3* database, const std::string& path) {
     if (type == nullptr || std::strcmp(type, "table") != 0 || !text.starts_with("CREATE TABLE"))
       return damaged(path, fmt::format("{} is not a plain table", table));
   }
-  return {};
+  return true;
 }
 
 }  // namespace
@@ -451,8 +474,9 @@ Result<Profile> read(const std::string& path) {
                 "pip install --upgrade phlox");
   }
   if (*version < 1) return damaged(path, fmt::format("format {}", *version));
-  if (auto checked = check_tables(raw, path); !checked) return fail(checked);
-  return Reading(raw, path).run();
+  const auto has_missing_names = check_tables(raw, path);
+  if (!has_missing_names) return fail(has_missing_names);
+  return Reading(raw, path, *has_missing_names).run();
 }
 
 }  // namespace phlox::recording

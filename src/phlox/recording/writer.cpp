@@ -110,6 +110,7 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::opt
   w.process_ = w.prepare("INSERT OR REPLACE INTO process VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
   w.thread_ = w.prepare("INSERT OR REPLACE INTO thread VALUES (?,?,?,?,?,?,?,?,?)");
   w.module_ = w.prepare("INSERT OR REPLACE INTO module VALUES (?,?,?,?)");
+  w.missing_names_ = w.prepare("INSERT OR REPLACE INTO missing_names VALUES (?,?,?,?,?)");
   w.frame_ = w.prepare("INSERT OR REPLACE INTO frame VALUES (?,?,?,?,?,?,?,?,?,?,?)");
   w.stack_ = w.prepare("INSERT OR REPLACE INTO stack VALUES (?,?,?)");
   w.state_ = w.prepare("INSERT INTO state VALUES (?,?,?,?,?,?,?)");
@@ -124,8 +125,8 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::opt
 }
 
 Writer::~Writer() {
-  for (sqlite3_stmt* s :
-       {meta_, process_, thread_, module_, frame_, stack_, state_, sample_, grown_sample_, event_, tally_})
+  for (sqlite3_stmt* s : {meta_, process_, thread_, module_, missing_names_, frame_, stack_, state_, sample_,
+                          grown_sample_, event_, tally_})
     sqlite3_finalize(s);
   sqlite3_close(database_);
 }
@@ -199,6 +200,14 @@ void Writer::put_thread(profile::ThreadId id, const profile::Thread& t) {
 void Writer::put_module(profile::ModuleId id, const profile::Module& m) {
   Row(module_).id(id).text(m.path).text(m.build_id).integer(static_cast<int64_t>(m.load_bias));
   step(module_);
+  if (!m.missing) return;
+  Row(missing_names_)
+      .id(id)
+      .integer(m.missing->functions)
+      .integer(m.missing->lines)
+      .text(m.missing->why)
+      .text(m.missing->advice);
+  step(missing_names_);
 }
 
 void Writer::put_frame(profile::FrameId id, const profile::Frame& f) {
@@ -292,8 +301,8 @@ Result<void> Writer::commit() {
 
 Result<void> Writer::finish() {
   auto committed = commit();
-  for (sqlite3_stmt** s : {&meta_, &process_, &thread_, &module_, &frame_, &stack_, &state_, &sample_,
-                           &grown_sample_, &event_, &tally_}) {
+  for (sqlite3_stmt** s : {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &stack_, &state_,
+                           &sample_, &grown_sample_, &event_, &tally_}) {
     sqlite3_finalize(*s);
     *s = nullptr;
   }

@@ -62,8 +62,8 @@ class Writer : public profile::Sink {
   std::optional<Owner> owner_;
   sqlite3* database_ = nullptr;
   sqlite3_stmt *meta_ = nullptr, *process_ = nullptr, *thread_ = nullptr, *module_ = nullptr,
-               *frame_ = nullptr, *stack_ = nullptr, *state_ = nullptr, *sample_ = nullptr,
-               *grown_sample_ = nullptr, *event_ = nullptr, *tally_ = nullptr;
+               *missing_names_ = nullptr, *frame_ = nullptr, *stack_ = nullptr, *state_ = nullptr,
+               *sample_ = nullptr, *grown_sample_ = nullptr, *event_ = nullptr, *tally_ = nullptr;
   tsl::robin_map<uint64_t, int64_t> states_;  // rows of `state` by their values
   std::optional<Nanoseconds> epoch_;          // what start_us counts from
   uint32_t last_sample_ = 0;

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "phlox/profile/native_frames.h"
 #include "phlox/report/json_rows.h"
 #include "phlox/report/system_calls.h"
 #include "phlox/report/table.h"
@@ -208,6 +209,7 @@ std::string dump_json(const Profile& look, const Dump& dump) {
       json.text("python_build", process.python_build);
       json.text("way_of_reading", process.way_of_reading);
     });
+    write_missing_names(json, profile::modules_without_names(look));
     json.objects("threads", last_looks(look), [&](const auto& looked) {
       const uint32_t id = looked.first;
       const Sample& sample = *looked.second;

@@ -12,6 +12,8 @@ namespace phlox::report {
 void write_estimate(JsonText& json, std::string_view name, const Estimate& estimate);
 void write_place(JsonText& json, profile::FrameKind kind, std::string_view name, std::string_view file,
                  int32_t line, std::string_view module);
+// Modules whose native frames lack names, and what would bring them.
+void write_missing_names(JsonText& json, const std::vector<profile::Module>& modules);
 std::string_view weight_key(profile::Weight weight);
 std::string_view kind_key(profile::FrameKind kind);
 

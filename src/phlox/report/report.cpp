@@ -7,6 +7,7 @@
 #include <future>
 #include <map>
 
+#include "phlox/profile/native_frames.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/tally.h"
 #include "phlox/report/analysis.h"
@@ -209,6 +210,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   const auto quality = profile::summarize_quality(profile);
   report.quality = profile::quality_line(quality);
   report.warning = profile::quality_warning(quality);
+  report.missing_names = profile::modules_without_names(profile);
   report.findings = find_findings(profile, options.choices, *analysis, report);
   if (report.threads.size() > options.limit) report.threads.resize(options.limit);
   return report;

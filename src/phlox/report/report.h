@@ -123,9 +123,10 @@ struct Report {
   std::vector<ThreadRow> threads;      // by weight
   std::vector<WaitRow> waits;          // by wall time
   std::vector<Finding> findings;
-  std::vector<FileLines> files;  // by self weight
-  std::string quality;           // profile::quality_line
-  std::string warning;           // profile::quality_warning
+  std::vector<FileLines> files;                // by self weight
+  std::string quality;                         // profile::quality_line
+  std::string warning;                         // profile::quality_warning
+  std::vector<profile::Module> missing_names;  // modules whose native frames lack names
 };
 
 Result<Report> make_report(const profile::Profile& profile, const ReportOptions& options);

@@ -72,6 +72,17 @@ void write_place(JsonText& json, profile::FrameKind kind, std::string_view name,
   json.text("module", module);
 }
 
+void write_missing_names(JsonText& json, const std::vector<profile::Module>& modules) {
+  json.objects("missing_names", modules, [&](const profile::Module& module) {
+    json.text("module", module.path);
+    json.text("build_id", module.build_id);
+    json.truth("functions", module.missing->functions);
+    json.truth("lines", module.missing->lines);
+    json.text("why", module.missing->why);
+    json.text("advice", module.missing->advice);
+  });
+}
+
 std::string_view kind_key(profile::FrameKind kind) {
   constexpr std::string_view kKinds[] = {"python", "native", "kernel", "marker"};
   return kKinds[static_cast<size_t>(kind)];
@@ -136,6 +147,7 @@ std::string report_json(const Report& report) {
       json.number("share", row.share);
       json.integer("threads", row.threads);
     });
+    write_missing_names(json, report.missing_names);
     json.object("quality", [&] {
       json.text("line", report.quality);
       json.text("warning", report.warning);

@@ -91,9 +91,25 @@ Table wait_table(const Report& report) {
   return table;
 }
 
+Table missing_names_table(const Report& report) {
+  constexpr size_t kMost = 10;
+  Table table;
+  table.title = "Native frames without names";
+  table.columns = {{"module"}, {"lacks"}, {"what would bring it"}};
+  for (const profile::Module& module : report.missing_names) {
+    if (table.rows.size() == kMost) break;
+    table.rows.push_back({plain(module.path), module.missing->functions ? "functions" : "lines",
+                          plain(module.missing->advice)});
+  }
+  table.left_out = report.missing_names.size() - table.rows.size();
+  return table;
+}
+
 std::vector<Table> tables(const Report& report) {
-  return {function_table(report, true), function_table(report, false), line_table(report),
-          thread_table(report), wait_table(report)};
+  std::vector<Table> all = {function_table(report, true), function_table(report, false), line_table(report),
+                            thread_table(report), wait_table(report)};
+  if (!report.missing_names.empty()) all.push_back(missing_names_table(report));
+  return all;
 }
 
 std::string_view interval_note(const Report& report) {

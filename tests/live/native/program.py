@@ -8,7 +8,7 @@ import sys
 import threading
 
 folder, what = sys.argv[1:3]
-if folder:
+if folder and what != "cython":
     sys.path.insert(0, folder)
     import extension
 
@@ -78,6 +78,14 @@ def nested():
         by_sorted()
 
 
+def trampolines():
+    """CPython writes down what it made with a buffer: what follows `nested` pushes it out."""
+    by_sorted()
+    for i in range(300):
+        exec("def one(): pass\none()", {})
+    nested()
+
+
 def in_extension():
     while True:
         extension.spin(200000)
@@ -104,6 +112,16 @@ def blocked():
 def pool():
     while True:
         busy()
+
+
+def cython():
+    sys.path.insert(0, folder)
+    import fast
+    fast.from_python(called_by_cython)
+
+
+def called_by_cython():
+    sum(range(2000))
 
 
 def numpy_sort():
