@@ -1,6 +1,8 @@
 #include "phlox/sampler/address_space.h"
 
 #include <elf.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -114,6 +116,14 @@ void AddressSpace::keep_jitdump(const target::Module& module) {
   if (auto file = target::open_module(pid_, module, root_)) jitdumps_.push_back({module, *std::move(file)});
 }
 
+// Tells a file from another at its place: wheels often have no build-id.
+std::string identity_of(const Descriptor& file) {
+  struct stat s {};
+  if (!file || ::fstat(file.get(), &s) != 0) return {};
+  return fmt::format("{:016x}{:016x}{:016x}{:016x}{:08x}", s.st_dev, s.st_ino, s.st_size, s.st_mtim.tv_sec,
+                     s.st_mtim.tv_nsec);
+}
+
 // CPython's trampolines (-X perf, perf_jit) fill whole mappings, and on x86-64 keep no frame pointer
 // (Python/asm_trampoline.S, 3.12 and later): sub $8, %rsp; call *%rcx; add $8, %rsp; ret, maybe behind
 // endbr64. One that keeps it (aarch64, and 3.14's) needs no rule.
@@ -175,7 +185,7 @@ const unwind::UnwindTable* AddressSpace::table_of(uint32_t module) {
   if (module >= mapped_.size()) return nullptr;
   Mapped& m = opened(module);
   if (!m.table_asked && m.loaded) {
-    m.table = cache_.table_of(m.loaded->elf);
+    m.table = cache_.table_of(m.loaded->elf, identity_of(m.descriptor));
   }
   m.table_asked = true;
   return m.table.get();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/base/private_folder.h"
 
 namespace phlox::unwind {
 namespace {
@@ -20,26 +21,6 @@ constexpr std::string_view kSuffix = ".cfi3";
 bool is_build_id(std::string_view id) {
   return id.size() >= 16 && id.size() <= 128 &&
          id.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-// Makes the folder and what lies above it, each only for the user; the last one must be the user's own.
-bool make_private_folder(const std::string& folder) {
-  for (size_t at = folder.find('/', 1); at != std::string::npos; at = folder.find('/', at + 1)) {
-    ::mkdir(folder.substr(0, at).c_str(), 0700);
-  }
-  ::mkdir(folder.c_str(), 0700);
-  struct stat status {};
-  return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
-         (status.st_mode & 022) == 0;
-}
-
-bool write_all(int fd, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n <= 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(n));
-  }
-  return true;
 }
 
 }  // namespace
@@ -67,17 +48,12 @@ std::unique_ptr<UnwindTable> TableCache::find(std::string_view build_id) const {
 
 bool TableCache::write(std::string_view build_id, const UnwindTable& table) const {
   if (!usable_ || !is_build_id(build_id)) return false;
-  std::string temporary = folder_ + "/new-XXXXXX";
-  const Descriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));  // mode 0600
-  if (!fd) return false;
-  const std::string path = folder_ + "/" + std::string(build_id) + std::string(kSuffix);
-  if (write_all(fd.get(), table.bytes()) && ::rename(temporary.c_str(), path.c_str()) == 0) return true;
-  ::unlink(temporary.c_str());
-  return false;
+  return write_whole_file(folder_, std::string(build_id) + std::string(kSuffix), table.bytes());
 }
 
-std::unique_ptr<UnwindTable> TableCache::table_of(const elf::ElfFile& file) const {
-  const std::string build_id = file.build_id();
+std::unique_ptr<UnwindTable> TableCache::table_of(const elf::ElfFile& file, std::string_view identity) const {
+  std::string build_id = file.build_id();
+  if (build_id.empty()) build_id = identity;
   if (auto known = find(build_id); known != nullptr && known->machine() == file.machine()) return known;
   auto table = std::make_unique<UnwindTable>(UnwindTable::build(file));
   if (table->row_count() >= kWorthKeeping) write(build_id, *table);

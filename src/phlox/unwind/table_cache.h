@@ -25,7 +25,8 @@ class TableCache {
 
   // The table of a module: from the cache by its build-id, else built, and kept if that took long enough to
   // matter.
-  std::unique_ptr<UnwindTable> table_of(const elf::ElfFile& file) const;
+  // `identity`: in place of a build-id, where there is none: as hexadecimal as that.
+  std::unique_ptr<UnwindTable> table_of(const elf::ElfFile& file, std::string_view identity = {}) const;
 
  private:
   std::string folder_;
