@@ -133,6 +133,54 @@ TEST(ModuleNames, debug_file_beside_the_module_and_by_build_id) {
   EXPECT_NE(missing[0].advice.find("debuginfod-find debuginfo " + bare.build_id()), std::string::npos);
 }
 
+TEST(ModuleNames, names_are_kept_until_the_file_is_another) {
+  Folder folder;
+  const std::string module = folder.path + "/module";
+  ASSERT_TRUE(run("cp " + self() + " " + module));
+  DebugSearch search;
+  search.folders = {};
+  search.name_cache = folder.path + "/names";
+  const Places places = outermost();
+  const ImageAddress at(places.inlined - bias());
+  {
+    ModuleNames names = ModuleNames::open(module, module, search);
+    expect_inlined(names.name(at), places);
+    names.keep();
+  }
+  // Without its contents (size and time as before) the names can only come from what was kept.
+  ASSERT_TRUE(run("cd " + folder.path +
+                  " && touch -r module time && size=$(stat -c %s module) && head -c 65536 module > head && "
+                  ": > module && cat head >> module && truncate -s $size module && touch -r time module"));
+  {
+    ModuleNames names = ModuleNames::open(module, module, search);
+    expect_inlined(names.name(at), places);
+  }
+  ASSERT_TRUE(run("cp " + self() + " " + module + " && objcopy --strip-all " + module));
+  ModuleNames names = ModuleNames::open(module, module, search);
+  EXPECT_EQ(names.name(at).source, NameSource::none);
+}
+
+TEST(NameCache, damaged_or_of_another_identity_is_none) {
+  Naming naming;
+  naming.source = NameSource::debug_info;
+  naming.levels = {{"a::b(int)", "a::b", "a.cpp", 7, true}, {"main", "main", "", 0, false}};
+  const std::string bytes = NameCache::bytes_of("this", {{0x1000, naming}});
+  const auto back = NameCache::parse(bytes, "this");
+  ASSERT_EQ(back.size(), 1u);
+  EXPECT_EQ(back.at(0x1000).levels[0].function, "a::b(int)");
+  EXPECT_EQ(back.at(0x1000).levels[0].line, 7);
+  EXPECT_TRUE(back.at(0x1000).levels[0].inlined);
+  EXPECT_EQ(back.at(0x1000).levels.size(), 2u);
+  EXPECT_TRUE(NameCache::parse(bytes, "that").empty());
+  for (size_t n = 0; n < bytes.size(); ++n)
+    EXPECT_TRUE(NameCache::parse(std::string_view(bytes).substr(0, n), "this").empty());
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x81);
+    NameCache::parse(damaged, "this");  // anything but a crash
+  }
+}
+
 TEST(ModuleNames, debug_file_of_another_module_is_refused) {
   Folder folder;
   const std::string module = folder.path + "/module", debug = folder.path + "/module.debug";

@@ -176,6 +176,7 @@ std::vector<NativeRows::Missing> NativeRows::name(const std::vector<sampler::Nat
       const auto& [id, frame] = frames_[i];
       put_named(id, frame, names.name(ImageAddress(frame.address)).levels);
     }
+    names.keep();
     if (module.path.starts_with("[")) continue;  // the vdso: nothing would bring its lines
     for (symbols::MissingNames& row : names.missing())
       missing.push_back({module.id, module.root, std::move(row)});

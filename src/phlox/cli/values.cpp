@@ -136,6 +136,9 @@ symbols::DebugSearch debug_search_of(const NativeArguments& native) {
   symbols::DebugSearch search;
   search.folders.insert(search.folders.begin(), native.debug_paths.begin(), native.debug_paths.end());
   search.debuginfod = native.debuginfod;
+  // Beside the unwind tables.
+  if (const std::string tables = unwind_cache(); !tables.empty())
+    search.name_cache = tables.substr(0, tables.rfind('/')) + "/names";
   return search;
 }
 

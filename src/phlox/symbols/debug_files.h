@@ -15,6 +15,7 @@ namespace phlox::symbols {
 struct DebugSearch {
   std::vector<std::string> folders = {"/usr/lib/debug"};  // those of --debug-path stand before it
   bool debuginfod = false;                                // ask the servers of $DEBUGINFOD_URLS
+  std::string name_cache;                                 // folder of names found before; empty: none
 };
 
 // .gnu_debuglink: a file name and the CRC-32 of its contents.

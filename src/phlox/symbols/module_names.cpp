@@ -3,6 +3,9 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
 
 #include "phlox/base/byte_reader.h"
 #include "phlox/base/descriptor.h"
@@ -40,16 +43,24 @@ bool has_lines(const elf::ElfFile& file) {
   return file.find_section(".debug_info") != nullptr || file.find_section(".zdebug_info") != nullptr;
 }
 
-// Adds the symbols of a separate file; says whether it has DWARF.
-bool add_debug_symbols(const std::string& path, SymbolTable& symbols) {
+// Hands over what the file at a path says; false: it cannot be read.
+template <class Visit>
+bool with_file(const std::string& path, Visit&& visit) {
   const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   const auto bytes = fd ? elf::FileBytes::read(fd.get(), path)
                         : Result<elf::FileBytes>(fail(ErrorKind::input, "cannot open"));
   const auto file = bytes ? elf::ElfFile::parse(bytes->bytes())
                           : Result<elf::ElfFile>(fail(ErrorKind::input, "cannot read"));
   if (!file) return false;
-  symbols.add(*file);
-  return has_lines(*file);
+  visit(*file);
+  return true;
+}
+
+// Another file at the same place is told from it.
+std::string identity_of(const std::string& path) {
+  struct stat s {};
+  if (path.empty() || ::stat(path.c_str(), &s) != 0) return "none";
+  return fmt::format("{}:{}:{}:{}.{}", s.st_dev, s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
 }
 
 }  // namespace
@@ -72,50 +83,78 @@ ModuleNames ModuleNames::open(const std::string& path, const std::string& shown_
   }
   names.bytes_.emplace(*std::move(bytes));
   names.starts_ = FunctionStarts(*file);
+  names.file_ = *file;
   names.build_id_ = file->build_id();
   names.rust_ = says_rust(*file);
-  names.symbols_.add(*file);
-  std::string with_lines = has_lines(*file) ? path : std::string();
-  if (with_lines.empty() || !file->has_symbol_table()) {
+  names.search_ = search;
+  if (has_lines(*file)) names.with_lines_ = path;
+  if (names.with_lines_.empty() || !file->has_symbol_table()) {
     names.debug_path_ = find_debug_file(*file, path, search);
-    if (!names.debug_path_.empty() && add_debug_symbols(names.debug_path_, names.symbols_) &&
-        with_lines.empty())
-      with_lines = names.debug_path_;
+    bool lines = false;
+    if (!names.debug_path_.empty() &&
+        with_file(names.debug_path_, [&](const elf::ElfFile& debug) { lines = has_lines(debug); }) && lines &&
+        names.with_lines_.empty())
+      names.with_lines_ = names.debug_path_;
   }
-  names.symbols_.settle();
-  if (with_lines.empty()) {
+  if (names.with_lines_.empty()) {
     names.trouble_ = names.build_id_.empty()
                          ? "no debug information in the file, which has no build-id"
                          : "no debug information in the file, and none found for its build-id";
-    return names;
   }
-  const Descriptor debug_fd(::open(with_lines.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  const auto debug_bytes = debug_fd ? elf::FileBytes::read(debug_fd.get(), with_lines)
-                                    : Result<elf::FileBytes>(fail(ErrorKind::input, "gone"));
-  const auto debug = debug_bytes ? elf::ElfFile::parse(debug_bytes->bytes())
-                                 : Result<elf::ElfFile>(fail(ErrorKind::input, "gone"));
-  if (!debug) return names;
-  const std::string alt = find_alt_file(*debug, with_lines, search);
-  names.lines_ = DwarfLines::open(with_lines, alt);
-  if (names.lines_ == nullptr) {
-    names.trouble_ = holds_zstd(*debug)
-                         ? "its debug information is compressed with zstd, which this libdw cannot read"
-                         : "its debug information cannot be read";
-  } else if (alt.empty() && debug_alt_link(*debug)) {
-    names.trouble_ =
-        fmt::format("the shared part of its debug information ({}) is missing", debug_alt_link(*debug)->path);
+  if (!search.name_cache.empty()) {
+    names.cache_ = NameCache(search.name_cache, fmt::format("{} {} {} {}", names.build_id_, identity_of(path),
+                                                            identity_of(names.debug_path_), shown_path));
   }
   return names;
+}
+
+void ModuleNames::load() {
+  loaded_ = true;
+  if (!file_) return;
+  symbols_.add(*file_);
+  if (!debug_path_.empty()) with_file(debug_path_, [&](const elf::ElfFile& debug) { symbols_.add(debug); });
+  symbols_.settle();
+  if (with_lines_.empty()) return;
+  with_file(with_lines_, [&](const elf::ElfFile& debug) {
+    const std::string alt = find_alt_file(debug, with_lines_, search_);
+    lines_ = DwarfLines::open(with_lines_, alt);
+    if (lines_ == nullptr) {
+      trouble_ = holds_zstd(debug)
+                     ? "its debug information is compressed with zstd, which this libdw cannot read"
+                     : "its debug information cannot be read";
+    } else if (alt.empty() && debug_alt_link(debug)) {
+      trouble_ = fmt::format("the shared part of its debug information ({}) is missing",
+                             debug_alt_link(debug)->path);
+    }
+  });
 }
 
 const Naming& ModuleNames::name(ImageAddress address) {
   const auto [place, fresh] = names_.try_emplace(address.value);
   if (fresh) {
-    place->second = look_up(address);
+    if (const Naming* known = cache_.find(address)) {
+      place->second = *known;
+    } else {
+      if (!loaded_) load();
+      place->second = look_up(address);
+    }
     if (place->second.source == NameSource::none) ++without_symbol_;
     if (place->second.levels.front().line == 0 && place->second.source != NameSource::plt) ++without_line_;
   }
   return place->second;
+}
+
+void ModuleNames::keep() {
+  // Where debug information is there and cannot be read, or not all of it, it may be better next time.
+  if (loaded_ && !with_lines_.empty() && !trouble_.empty()) return;
+  for (const auto& [address, naming] : names_) {
+    // The lines of a .pyx file come from a C file that may change.
+    const bool cython = std::any_of(naming.levels.begin(), naming.levels.end(), [](const NativeName& n) {
+      return n.cython != CythonPart::none && n.line > 0;
+    });
+    if (!cython) cache_.add(ImageAddress(address), naming);
+  }
+  cache_.write();
 }
 
 NativeName ModuleNames::named(std::string_view symbol) const {
@@ -203,7 +242,7 @@ std::vector<MissingNames> ModuleNames::missing() const {
   m.no_symbols = without_symbol_ != 0;
   m.no_lines = without_line_ != 0;
   m.why = trouble_.empty() ? "its debug information does not cover every address" : trouble_;
-  m.complete = lines_ != nullptr && trouble_.empty();
+  m.complete = !with_lines_.empty() && trouble_.empty();
   m.rust = rust_;
   m.tried_debuginfod = tried_debuginfod_;
   m.advice = advise(m, {});

@@ -11,32 +11,15 @@
 #include <vector>
 
 #include "phlox/base/address.h"
-#include "phlox/symbols/cython_name.h"
 #include "phlox/symbols/cython_source.h"
 #include "phlox/symbols/debug_files.h"
 #include "phlox/symbols/dwarf_lines.h"
 #include "phlox/symbols/function_starts.h"
+#include "phlox/symbols/name_cache.h"
+#include "phlox/symbols/naming.h"
 #include "phlox/symbols/symbol_table.h"
 
 namespace phlox::symbols {
-
-struct NativeName {
-  std::string function;    // full, demangled
-  std::string short_name;  // for narrow places
-  std::string file;        // empty: not known
-  int32_t line = 0;
-  bool inlined = false;  // into the next one
-  CythonPart cython = CythonPart::none;
-};
-
-enum class NameSource : uint8_t { none, symbol, plt, debug_info };
-
-struct Naming {
-  // Innermost first; never empty: "libfoo.so+0x1234" where nothing is known, with the start of the function
-  // where unwind information says it, so that its addresses have one name.
-  std::vector<NativeName> levels;
-  NameSource source = NameSource::none;
-};
 
 // What a reader of the profile would have to do to see more of this module.
 struct MissingNames {
@@ -62,20 +45,28 @@ class ModuleNames {
   static ModuleNames open(const std::string& path, const std::string& shown_path, const DebugSearch& search);
 
   const Naming& name(ImageAddress address);
+  // Keeps what was named in the folder of the search, for the next time.
+  void keep();
   const std::string& build_id() const { return build_id_; }
   const std::string& debug_path() const { return debug_path_; }  // empty: none found
   // After the names were asked for; nothing when nothing is missing.
   std::vector<MissingNames> missing() const;
 
  private:
+  void load();
   Naming look_up(ImageAddress address);
   NativeName named(std::string_view symbol) const;
   void improve_cython(NativeName& name);
 
   std::string shown_path_, build_id_, debug_path_, trouble_;
+  std::string with_lines_;  // the file that has DWARF; empty: none
+  DebugSearch search_;
+  NameCache cache_;
   bool rust_ = false, tried_debuginfod_ = false;
   std::optional<elf::FileBytes> bytes_;  // of the module
+  std::optional<elf::ElfFile> file_;     // in bytes_
   FunctionStarts starts_;                // in bytes_
+  bool loaded_ = false;                  // symbols_ and lines_: when the first name is not in the cache
   SymbolTable symbols_;
   std::unique_ptr<DwarfLines> lines_;
   std::unordered_map<uint64_t, Naming> names_;

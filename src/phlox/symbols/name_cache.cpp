@@ -1,0 +1,142 @@
+#include "phlox/symbols/name_cache.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "phlox/base/byte_reader.h"
+#include "phlox/base/descriptor.h"
+#include "phlox/base/private_folder.h"
+#include "phlox/elf/elf_file.h"
+
+namespace phlox::symbols {
+namespace {
+
+// In the name, so that versions do not write over each other's files.
+constexpr const char* kSuffix = ".names1";
+// A program of a day touches some thousand addresses of a module.
+constexpr size_t kMostNames = 50'000;
+constexpr size_t kMostLevels = 512;
+constexpr size_t kLargest = size_t{64} << 20;
+
+// FNV-1a: only the name of a file, which says itself whose it is.
+uint64_t hash_of(std::string_view text) {
+  uint64_t hash = 14695981039346656037U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return hash;
+}
+
+template <class T>
+void put(std::string& out, T value) {
+  char bytes[sizeof value];
+  std::memcpy(bytes, &value, sizeof value);
+  out.append(bytes, sizeof value);
+}
+
+void put_text(std::string& out, std::string_view text) {
+  put(out, static_cast<uint32_t>(text.size()));
+  out += text;
+}
+
+std::string take_text(ByteReader& in) {
+  const auto bytes = in.bytes(in.read<uint32_t>());
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+NameCache::NameCache(std::string folder, std::string identity)
+    : folder_(std::move(folder)), identity_(std::move(identity)) {
+  if (folder_.empty() || !make_private_folder(folder_)) {
+    folder_.clear();
+    return;
+  }
+  file_ = fmt::format("{:016x}{}", hash_of(identity_), kSuffix);
+  const std::string path = folder_ + "/" + file_;
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0 || status.st_uid != ::geteuid() ||
+      static_cast<size_t>(status.st_size) > kLargest)
+    return;
+  const auto bytes = elf::FileBytes::read(fd.get(), path);
+  if (bytes)
+    names_ = parse({reinterpret_cast<const char*>(bytes->bytes().data()), bytes->bytes().size()}, identity_);
+}
+
+const Naming* NameCache::find(ImageAddress address) const {
+  const auto found = names_.find(address.value);
+  return found == names_.end() ? nullptr : &found->second;
+}
+
+void NameCache::add(ImageAddress address, const Naming& naming) {
+  if (folder_.empty() || names_.size() >= kMostNames) return;
+  fresh_ |= names_.try_emplace(address.value, naming).second;
+}
+
+void NameCache::write() const {
+  if (!fresh_) return;
+  const std::string bytes = bytes_of(identity_, names_);
+  write_whole_file(folder_, file_, std::as_bytes(std::span(bytes)));
+}
+
+std::string NameCache::bytes_of(std::string_view identity,
+                                const std::unordered_map<uint64_t, Naming>& names) {
+  std::string out;
+  put_text(out, identity);
+  for (const auto& [address, naming] : names) {
+    put(out, address);
+    put(out, static_cast<uint8_t>(naming.source));
+    put(out, static_cast<uint16_t>(naming.levels.size()));
+    for (const NativeName& name : naming.levels) {
+      put_text(out, name.function);
+      put_text(out, name.short_name);
+      put_text(out, name.file);
+      put(out, name.line);
+      put(out, static_cast<uint8_t>(name.inlined));
+      put(out, static_cast<uint8_t>(name.cython));
+    }
+  }
+  // So that a file that was cut is none.
+  put(out, uint64_t{out.size()});
+  return out;
+}
+
+std::unordered_map<uint64_t, Naming> NameCache::parse(std::string_view bytes, std::string_view identity) {
+  if (bytes.size() < 8) return {};
+  uint64_t size = 0;
+  std::memcpy(&size, bytes.data() + bytes.size() - 8, 8);
+  if (size != bytes.size() - 8) return {};
+  ByteReader in(std::as_bytes(std::span(bytes.data(), bytes.size() - 8)));
+  if (take_text(in) != identity) return {};
+  std::unordered_map<uint64_t, Naming> names;
+  while (!in.at_end() && !in.failed() && names.size() < kMostNames) {
+    const auto address = in.read<uint64_t>();
+    Naming naming;
+    const auto source = in.read<uint8_t>();
+    const auto levels = in.read<uint16_t>();
+    if (source > static_cast<uint8_t>(NameSource::debug_info) || levels == 0 || levels > kMostLevels)
+      return {};
+    naming.source = static_cast<NameSource>(source);
+    for (uint16_t i = 0; i < levels && !in.failed(); ++i) {
+      NativeName name;
+      name.function = take_text(in);
+      name.short_name = take_text(in);
+      name.file = take_text(in);
+      name.line = in.read<int32_t>();
+      name.inlined = in.read<uint8_t>() != 0;
+      const auto part = in.read<uint8_t>();
+      if (part > static_cast<uint8_t>(CythonPart::function)) return {};
+      name.cython = static_cast<CythonPart>(part);
+      naming.levels.push_back(std::move(name));
+    }
+    if (!in.failed()) names.emplace(address, std::move(naming));
+  }
+  return in.failed() ? std::unordered_map<uint64_t, Naming>() : names;
+}
+
+}  // namespace phlox::symbols
