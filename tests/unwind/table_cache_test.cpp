@@ -1,12 +1,16 @@
 #include "phlox/unwind/table_cache.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <span>
+#include <vector>
 
 #include "phlox/base/descriptor.h"
 #include "support/frame_bytes.h"
@@ -95,6 +99,27 @@ TEST_F(CacheTest, table_of_a_file_is_built_once) {
   ASSERT_GE(built->row_count(), 2000u);
   EXPECT_NE(cache.find(elf->build_id()), nullptr);
   EXPECT_EQ(*cache.table_of(*elf), *built);
+}
+
+TEST_F(CacheTest, table_of_a_file_without_a_build_id_is_kept_by_what_tells_the_file) {
+  const TableCache cache(folder());
+  const Descriptor fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  const auto mapped = elf::FileBytes::read(fd.get(), "self");
+  ASSERT_TRUE(mapped);
+  std::vector<std::byte> bytes(mapped->bytes().begin(), mapped->bytes().end());
+  const Elf64_Nhdr note{4, 20, NT_GNU_BUILD_ID};
+  const auto head = std::as_bytes(std::span(&note, 1));
+  const auto at = std::search(bytes.begin(), bytes.end(), head.begin(), head.end());
+  ASSERT_NE(at, bytes.end());
+  *at = std::byte{5};  // no name of four bytes: no build-id
+  const auto elf = elf::ElfFile::parse(bytes);
+  ASSERT_TRUE(elf);
+  ASSERT_EQ(elf->build_id(), "");
+  const auto built = cache.table_of(*elf);
+  EXPECT_EQ(cache.find(kId), nullptr);
+  cache.table_of(*elf, kId);
+  ASSERT_NE(cache.find(kId), nullptr);
+  EXPECT_EQ(*cache.find(kId), *built);
 }
 
 TEST(CacheFolder, follows_the_xdg_rules) {
