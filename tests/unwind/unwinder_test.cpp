@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <map>
 
 #include "phlox/unwind/arch/aarch64.h"
 #include "phlox/unwind/arch/x86_64.h"
@@ -55,10 +57,14 @@ class Process {
     input.read_more = more;
     if (read_code) {
       // Every return address of these tests follows a call, but for those ending in 0xf.
-      input.read_code = [](RemoteAddress where, std::span<std::byte> into) {
+      input.read_code = [this](RemoteAddress where, std::span<std::byte> into) {
+        const uint64_t end = where.value + into.size();
         std::fill(into.begin(), into.end(), std::byte{0x90});
-        if ((where.value + into.size()) % 16 != 15 && into.size() >= 5)
-          into[into.size() - 5] = std::byte{0xe8};
+        if (end % 16 == 15 || into.size() < 5) return true;
+        into[into.size() - 5] = std::byte{0xe8};
+        const auto called = calls.find(end);
+        const auto distance = static_cast<int32_t>(called == calls.end() ? 0x70000000 : called->second - end);
+        std::memcpy(into.data() + into.size() - 4, &distance, 4);
         return true;
       };
     }
@@ -72,6 +78,7 @@ class Process {
   std::vector<Restart> restarts;
   std::function<bool(RemoteAddress, uint64_t&)> more;
   bool read_code = true;
+  std::map<uint64_t, uint64_t> calls;  // by return address: the function called
 
  private:
   uint16_t machine_;
@@ -231,6 +238,45 @@ TEST(Unwinder, bias_of_a_module_may_be_known_when_a_stack_leads_there) {
   const NativeStack stack = p.unwind(at(Process::code(0x3000), kStack));
   EXPECT_EQ(stack.end, StackEnd::reached_end);
   EXPECT_EQ(stack.frames.size(), 3u);
+}
+
+// A thread asleep in a function that keeps its frame by rbp, which the kernel does not tell.
+Process asleep() {
+  Process p = three_functions();
+  p.function(0x4000, {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6});  // push %rbp; mov %rsp, %rbp
+  p.word(kStack, Process::code(0x2010));                         // an argument that is a return address
+  p.word(kStack + 8, 5);
+  p.word(kStack + 16, 0x77);
+  p.word(kStack + 24, Process::code(0x1010));
+  p.calls[Process::code(0x2010)] = Process::code(0x3000);
+  p.calls[Process::code(0x1010)] = Process::code(0x4000);
+  return p;
+}
+
+Registers asleep_at(uint64_t pc) {
+  Registers registers = at(pc, kStack);
+  registers.fp_known = false;
+  return registers;
+}
+
+TEST(Unwinder, frame_pointer_that_is_not_known_is_found_behind_the_call_of_this_function) {
+  Process p = asleep();
+  const NativeStack stack = p.unwind(asleep_at(Process::code(0x4010)));
+  EXPECT_EQ(stack.end, StackEnd::reached_end);
+  EXPECT_EQ(pcs(stack), (std::vector<uint64_t>{Process::code(0x4010), Process::code(0x1010)}));
+  EXPECT_EQ(stack.frames[0].cfa, RemoteAddress(kStack + 32));
+  EXPECT_EQ(stack.frames[1].found_by, FoundBy::frame_pointer);
+}
+
+TEST(Unwinder, frame_pointer_that_no_call_of_this_function_tells_stays_unknown) {
+  Process p = asleep();
+  p.calls[Process::code(0x1010)] = Process::code(0x3000);  // another function
+  EXPECT_EQ(p.unwind(asleep_at(Process::code(0x4010))).end, StackEnd::no_cfi);
+  p.calls[Process::code(0x1010)] = Process::code(0x4008);  // not where one begins
+  EXPECT_EQ(p.unwind(asleep_at(Process::code(0x4010))).end, StackEnd::no_cfi);
+  p = asleep();
+  p.read_code = false;
+  EXPECT_EQ(p.unwind(asleep_at(Process::code(0x4010))).end, StackEnd::no_cfi);
 }
 
 TEST(Unwinder, frame_pointer_that_is_a_number_is_not_followed) {

@@ -264,6 +264,14 @@ StackEnd end_of(Outcome outcome) {
 
 }  // namespace
 
+namespace {
+
+// A frame pointer that is searched for lies no further out, and its function began no longer ago.
+constexpr uint64_t kLargestFrame = 4096;
+constexpr uint64_t kLongestFunction = 65536;
+
+}  // namespace
+
 template <class Arch>
 bool Unwinder::returns_from_call(const UnwindInput& input, uint64_t pc) {
   if (!input.read_code) return false;
@@ -281,6 +289,53 @@ bool Unwinder::returns_from_call(const UnwindInput& input, uint64_t pc) {
 }
 
 template <class Arch>
+uint64_t Unwinder::called_by(const UnwindInput& input, uint64_t pc) {
+  if (called_.size() > kCacheSlots) called_.clear();
+  const auto [at, fresh] = called_.try_emplace(pc, 0);
+  if (!fresh) return at->second;
+  std::array<std::byte, Arch::kShortestDirectCall> code;
+  if (input.read_code(RemoteAddress(pc - code.size()), code)) at->second = Arch::called_by(code, pc);
+  return at->second;
+}
+
+// Of a thread that is blocked the kernel tells two registers, and not the frame pointer, which the function
+// at hand needs. It lies further out, where a frame would end at the return address of a call that leads to
+// this very function: so far before pc, and where the stack is as a function finds it. 0: nowhere.
+template <class Arch>
+uint64_t Unwinder::find_frame_pointer(const UnwindInput& input, const Registers& regs, const Rule& rule) {
+  const bool by_fp = rule.kind == RuleKind::plain && rule.base == CfaBase::fp && rule.ra == RaRule::at_cfa;
+  if (!by_fp || regs.fp_known || !input.read_code) return 0;
+  const uint64_t end = input.stack_start.value + input.stack.size();
+  const ModuleMap::Entry* here = map_.find(regs.pc - 1);
+  for (uint64_t fp = regs.sp.value & ~uint64_t{7}; here != nullptr && fp < regs.sp.value + kLargestFrame;
+       fp += 8) {
+    const uint64_t place = plus(plus(fp, rule.cfa_offset), rule.ra_offset);
+    const uint64_t into = place - input.stack_start.value;
+    if (place < regs.sp.value) continue;
+    if (end - input.stack_start.value < 8 || into > input.stack.size() - 8) return 0;
+    uint64_t pc = 0;
+    std::memcpy(&pc, input.stack.data() + into, 8);
+    pc = Arch::strip(pc);
+    if (pc == 0 || map_.find(RemoteAddress(pc - 1)) == nullptr) continue;
+    const uint64_t target = called_by<Arch>(input, pc);
+    if (target == 0 || target >= regs.pc.value || regs.pc.value - target > kLongestFunction) continue;
+    if (target < here->start) continue;
+    const Rule start = look_up(RemoteAddress(target), true).rule;
+    if (start.kind != RuleKind::plain || start.base != CfaBase::sp || start.cfa_offset != Arch::kCfaAtStart)
+      continue;
+    const UnwindTable* table = here->module < tables_.size() ? tables_[here->module] : nullptr;
+    if (table == nullptr) return 0;
+    // Between two functions lies what nothing describes, up to where the next one is aligned.
+    bool same_function = true;
+    for (uint64_t next = (target | 15) + 1; next < regs.pc.value && same_function; next += 16) {
+      same_function = table->find(ImageAddress(next - 1 - here->bias)).kind != RuleKind::none;
+    }
+    if (same_function) return fp;
+  }
+  return 0;
+}
+
+template <class Arch>
 void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
   Words words(input, out.read_more);
   Registers regs = input.registers;
@@ -291,8 +346,17 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
     const Slot& slot = look_up(regs.pc, frame.exact_pc);
     frame.module = slot.module;
     Step step;
-    Outcome outcome = step_by_rule<Arch>(slot.rule, regs, words, step);
+    const Rule rule = slot.rule;  // the slot may be another's after the next look_up()
+    Outcome outcome = step_by_rule<Arch>(rule, regs, words, step);
     if (outcome == Outcome::end) break;
+    if (outcome == Outcome::no_rule && !regs.fp_known) {
+      if (const uint64_t fp = find_frame_pointer<Arch>(input, regs, rule); fp != 0) {
+        regs.fp = fp;
+        regs.fp_known = true;
+        outcome = step_by_rule<Arch>(rule, regs, words, step);
+        step.found_by = FoundBy::frame_pointer;
+      }
+    }
     if (outcome == Outcome::stepped) {
       // A pc of 0 is how the start of a thread or a program looks where its CFI does not say so.
       if (!step.caller.pc) {
@@ -344,6 +408,7 @@ void Unwinder::unwind(const UnwindInput& input, NativeStack& out) {
     tables_.clear();
     asked_.clear();
     calls_.clear();
+    called_.clear();
     generation_ = map_.generation();
   }
   if (machine_ == X86_64::kMachine) return walk<X86_64>(input, out);

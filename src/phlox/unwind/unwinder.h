@@ -142,6 +142,10 @@ class Unwinder {
   const Slot& look_up(RemoteAddress pc, bool exact);
   template <class Arch>
   bool returns_from_call(const UnwindInput& input, uint64_t pc);
+  template <class Arch>
+  uint64_t find_frame_pointer(const UnwindInput& input, const Registers& regs, const Rule& rule);
+  template <class Arch>
+  uint64_t called_by(const UnwindInput& input, uint64_t pc);
 
   const ModuleMap& map_;
   uint16_t machine_;
@@ -150,7 +154,8 @@ class Unwinder {
   std::vector<const UnwindTable*> tables_;
   std::vector<uint8_t> asked_;
   uint64_t generation_ = 0;
-  std::unordered_map<uint64_t, bool> calls_;  // return addresses that frame pointers led to
+  std::unordered_map<uint64_t, bool> calls_;       // return addresses that frame pointers led to
+  std::unordered_map<uint64_t, uint64_t> called_;  // by return address: what the call says it leads to
   uint64_t hits_ = 0, misses_ = 0;
 };
 

@@ -34,9 +34,20 @@ struct Aarch64 {
   // Pointer authentication codes sit above the 48 bits of a user address.
   static constexpr uint64_t strip(uint64_t pc) { return pc & ((uint64_t{1} << 48) - 1); }
 
+  // Where the call that these bytes end in leads, if it says so itself; 0: it does not.
+  static uint64_t called_by(std::span<const std::byte> code, uint64_t return_address) {
+    uint32_t instruction = 0;
+    if (code.size() < 4) return 0;
+    std::memcpy(&instruction, code.data() + code.size() - 4, 4);
+    if ((instruction & 0xfc000000) != 0x94000000) return 0;
+    const auto words = static_cast<int32_t>(instruction << 6) >> 6;
+    return return_address - 4 + static_cast<uint64_t>(int64_t{words} * 4);
+  }
+
   // Whether these bytes, up to a return address, end in a call. Arm ARM, C6.2: BL; BLR, BLRAA, BLRAB and
   // their forms with a zero modifier.
-  static constexpr size_t kLongestCall = 4;
+  static constexpr size_t kLongestCall = 4, kShortestDirectCall = 4;
+  static constexpr int32_t kCfaAtStart = 0;
   static bool ends_in_call(std::span<const std::byte> code) {
     if (code.size() < 4) return false;
     uint32_t instruction = 0;

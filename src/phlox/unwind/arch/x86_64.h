@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 
@@ -32,10 +33,19 @@ struct X86_64 {
   // A stack word as a code address.
   static constexpr uint64_t strip(uint64_t pc) { return pc; }
 
+  // Where the call that these bytes end in leads, if it says so itself; 0: it does not.
+  static uint64_t called_by(std::span<const std::byte> code, uint64_t return_address) {
+    if (code.size() < 5 || std::to_integer<uint8_t>(code[code.size() - 5]) != 0xe8) return 0;
+    int32_t distance = 0;
+    std::memcpy(&distance, code.data() + code.size() - 4, 4);
+    return return_address + static_cast<uint64_t>(int64_t{distance});
+  }
+
   // Whether these bytes, up to a return address, end in a call. Intel SDM, volume 2, CALL: E8 with 4 bytes of
   // distance, or FF with a ModRM byte of /2, which says how many follow. Prefixes come before and do not
   // matter.
-  static constexpr size_t kLongestCall = 7;
+  static constexpr size_t kLongestCall = 7, kShortestDirectCall = 5;
+  static constexpr int32_t kCfaAtStart = 8;
   static bool ends_in_call(std::span<const std::byte> code) {
     const size_t size = code.size();
     const auto at = [&](size_t back) { return std::to_integer<uint8_t>(code[size - back]); };
