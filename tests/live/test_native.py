@@ -188,6 +188,7 @@ def needs_trampolines(python):
 def trampolines_are_named(recording):
     names = {name.split(":")[2] for name in named_trampolines(recording) if name.startswith("py::")}
     assert {"key_of", "by_reduce", "busy"} <= names, names
+    assert recording.tally("native_cut") <= recording.tally("native") * 0.1
     # In the place of the Python frame beside it, hence folded.
     assert share(stacks(recording), lambda frames: not any("py::" in frame for frame in frames)) == 1
     assert share(stacks(recording, all_frames=True), lambda frames: any("py::" in frame for frame in frames)) > 0.5

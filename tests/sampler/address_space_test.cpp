@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <vector>
 
 #include "phlox/memory/process_memory.h"
 
@@ -106,17 +107,22 @@ TEST_F(AddressSpaceOf, jitdumps_are_found_by_their_mapping_and_kept_open) {
 
 #if defined(__x86_64__)
 TEST_F(AddressSpaceOf, cpython_s_trampolines_are_known_by_their_code) {
-  const uint8_t code[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3};
-  void* mapped = ::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  std::memcpy(mapped, code, sizeof code);
-  ::mprotect(mapped, 8192, PROT_READ | PROT_EXEC);
-  space_.refresh(clock_now());
-  const auto* entry = space_.map().find(RemoteAddress(reinterpret_cast<uint64_t>(mapped) + 4096));
-  ASSERT_NE(entry, nullptr);
-  EXPECT_EQ(entry->module, unwind::kNoModule);
-  EXPECT_EQ(entry->returned_to.kind, unwind::RuleKind::plain);
-  EXPECT_EQ(entry->returned_to.cfa_offset, 16);
-  ::munmap(mapped, 8192);
+  const std::vector<uint8_t> codes[] = {
+      {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3},
+      {0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3},
+  };
+  for (const auto& code : codes) {
+    void* mapped = ::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::memcpy(mapped, code.data(), code.size());
+    ::mprotect(mapped, 8192, PROT_READ | PROT_EXEC);
+    space_.refresh(clock_now());
+    const auto* entry = space_.map().find(RemoteAddress(reinterpret_cast<uint64_t>(mapped) + 4096));
+    ASSERT_NE(entry, nullptr);
+    EXPECT_EQ(entry->module, unwind::kNoModule);
+    EXPECT_EQ(entry->returned_to.kind, unwind::RuleKind::plain);
+    EXPECT_EQ(entry->returned_to.cfa_offset, 16);
+    ::munmap(mapped, 8192);
+  }
 }
 #endif
 

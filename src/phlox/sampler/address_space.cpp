@@ -124,20 +124,27 @@ std::string identity_of(const Descriptor& file) {
                      s.st_mtim.tv_nsec);
 }
 
-// CPython's trampolines (-X perf, perf_jit) fill whole mappings, and on x86-64 keep no frame pointer
-// (Python/asm_trampoline.S, 3.12 and later): sub $8, %rsp; call *%rcx; add $8, %rsp; ret, maybe behind
-// endbr64. One that keeps it (aarch64, and 3.14's) needs no rule.
+// CPython's trampolines (-X perf, perf_jit) fill whole mappings (Python/asm_trampoline.S), maybe behind
+// endbr64. 3.12 and 3.13: sub $8, %rsp; call *%rcx; add $8, %rsp; ret. 3.14: push %rbp; mov %rsp, %rbp; call
+// *%rcx; pop %rbp; ret, called by code that has anything in rbp, which is no chain of frame pointers.
 std::optional<unwind::Rule> AddressSpace::trampoline_at(RemoteAddress start) const {
-  constexpr uint8_t kCode[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3};
   constexpr uint8_t kMark[] = {0xf3, 0x0f, 0x1e, 0xfa};
-  std::array<std::byte, sizeof kMark + sizeof kCode> bytes{};
+  constexpr uint8_t kPlain[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3};
+  constexpr uint8_t kWithFrame[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3};
+  std::array<std::byte, sizeof kMark + sizeof kPlain> bytes{};
   if (machine_ != EM_X86_64 || !memory_.read(start, std::span(bytes))) return {};
-  const size_t at = std::memcmp(bytes.data(), kMark, sizeof kMark) == 0 ? sizeof kMark : 0;
-  if (std::memcmp(bytes.data() + at, kCode, sizeof kCode) != 0) return {};
+  const std::byte* code = bytes.data();
+  if (std::memcmp(code, kMark, sizeof kMark) == 0) code += sizeof kMark;
+  const bool with_frame = std::memcmp(code, kWithFrame, sizeof kWithFrame) == 0;
+  if (!with_frame && std::memcmp(code, kPlain, sizeof kPlain) != 0) return {};
   unwind::Rule rule;
   rule.kind = unwind::RuleKind::plain;
   rule.cfa_offset = 16;
   rule.ra_offset = -8;
+  if (with_frame) {
+    rule.fp = unwind::FpRule::at_cfa;
+    rule.fp_offset = -16;
+  }
   return rule;
 }
 
