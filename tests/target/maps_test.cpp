@@ -56,6 +56,18 @@ TEST(MapsTest, a_module_is_the_mappings_of_one_load_of_a_file) {
   EXPECT_EQ(modules[1].path, modules[2].path);
 }
 
+TEST(MapsTest, a_gap_between_segments_does_not_part_a_module) {
+  // Segments aligned to 2 MiB share the page at 0x380000 of the file.
+  const auto modules =
+      modules_of(parse_maps("7f0000200000-7f0000581000 r-xp 00000000 fe:00 7 /lib/libold.so\n"
+                            "7f0000581000-7f0000780000 ---p 00381000 fe:00 7 /lib/libold.so\n"
+                            "7f0000780000-7f0000786000 r--p 00380000 fe:00 7 /lib/libold.so\n"
+                            "7f0000786000-7f00007c0000 rw-p 00386000 fe:00 7 /lib/libold.so\n"));
+  ASSERT_EQ(modules.size(), 1u);
+  EXPECT_EQ(modules[0].start, RemoteAddress(0x7f0000200000));
+  EXPECT_EQ(modules[0].mappings.size(), 4u);
+}
+
 TEST(MapsTest, no_process_is_an_error_of_that_kind) {
   const auto maps = read_maps(0x3fffffff);
   ASSERT_FALSE(maps.has_value());

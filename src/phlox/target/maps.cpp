@@ -118,10 +118,19 @@ std::vector<Module> modules_of(const std::vector<Mapping>& maps) {
       }
       continue;
     }
+    // The gap that ld.so leaves without any right between segments 2 MiB apart says an offset of its own,
+    // beyond that of the page that both segments share.
+    const auto offset_before = [&modules] {
+      const auto& before = modules.back().mappings;
+      const auto used = std::find_if(before.rbegin(), before.rend(), [](const Mapping& b) {
+        return b.readable || b.writable || b.executable;
+      });
+      return used == before.rend() ? 0 : used->offset;
+    };
     // A file that starts again at offset 0 was loaded a second time (dlmopen, a copy in another namespace).
     const bool same = !modules.empty() && modules.back().inode == m.inode &&
                       modules.back().device == m.device && modules.back().path == m.path &&
-                      m.offset >= modules.back().mappings.back().offset &&
+                      m.offset >= offset_before() &&
                       (m.offset != 0 || m.start == modules.back().mappings.back().end);
     if (!same) modules.push_back(Module{m.path, m.device, m.inode, m.deleted, m.start, {}});
     modules.back().mappings.push_back(m);
