@@ -265,7 +265,8 @@ std::vector<Fold> folded_frames(const Profile& profile) {
   std::vector<Fold> folded(frames.size() + 1, Fold::no);
   for (size_t i = 0; i < frames.size(); ++i) {
     const Frame& frame = frames[i];
-    if (frame.kind == FrameKind::kernel) folded[i + 1] = is_kernel_entry(frame.function) ? Fold::always : Fold::no;
+    if (frame.kind == FrameKind::kernel)
+      folded[i + 1] = is_kernel_entry(frame.function) ? Fold::always : Fold::no;
     if (frame.kind != FrameKind::native) continue;
     const bool in_interpreter =
         frame.module && frame.module->value < interpreter.size() && interpreter[frame.module->value] != 0;
