@@ -14,67 +14,66 @@ from .target import Target
 TEN_THREADS = [2, 7]  # two run, seven wait, and the main one
 
 
-def timed(command):
-    """Seconds from the start of the command to its exit; what it prints goes to a file, as a script would have it."""
-    with open(os.devnull, "wb") as nowhere:
-        return seconds_of(command, stdout=nowhere, stderr=nowhere)
-
-
 def summary(times):
     middle, low, high = bootstrap([t * 1e3 for t in times], median)
     return {"runs": len(times), "median_ms": middle, "low": low, "high": high, "best_ms": min(times) * 1e3, "worst_ms": max(times) * 1e3}
 
 
-def in_turn(settings, section, commands, rounds, keep):
-    """Every command once, then every command again: neighbours meet the same machine."""
-    times = {name: [] for name, _, _ in commands}
+def in_turn(commands, rounds, words):
+    """From start to exit of every command once, then of every command again: neighbours meet the same machine. `commands`: by the
+    name of their tool. Rows with `words` in each."""
+    times = {name: [] for name in commands}
     errors = {}
     for turn in range(rounds + 1):
-        for name, command, _ in commands:
+        for name, command in commands.items():
             try:
-                taken = timed(command)
+                taken = seconds_of(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             except subprocess.CalledProcessError as error:
-                errors[name] = "exit %s" % error.returncode
+                errors[name] = error.stderr.strip()[-200:] or "exit %s" % error.returncode
                 continue
             if turn:  # the first one warms the caches
                 times[name].append(taken)
-    for name, _, words in commands:
+    rows = []
+    for name in commands:
         row = {"tool": name, "error": errors.get(name, ""), **words}
         if times[name]:
             row.update(summary(times[name]))
-        settings.log(section, row)
-        keep.append(row)
+        rows.append(row)
+    return rows
 
 
 def dump(settings):
     """One look at ten threads; /bin/true beside it is what starting any process takes here."""
     result = {"dump": []}
     rounds = settings.scaled(60, 10)
+
+    def keep(rows):
+        for row in rows:
+            settings.log("dump", row)
+        result["dump"] += rows
+
     for version in settings.versions:
-        words = {"python": version}
         with Target(settings.pythons[version], "threads.py", TEN_THREADS) as target:
-            commands = [("phlox dump", [settings.phlox, "dump", "-p", str(target.pid)], words)]
+            commands = {"phlox dump": [settings.phlox, "dump", "-p", str(target.pid)]}
             if settings.with_peers:
-                commands.append(("py-spy dump", [PySpy(settings.cache).binary, "dump", "-p", str(target.pid)], words))
-                commands.append(("austin --where", Austin(settings.cache).words + ["--where", str(target.pid)], words))
-            commands.append(("/bin/true", ["/bin/true"], words))
-            in_turn(settings, "dump", commands, rounds, result["dump"])
+                commands["py-spy dump"] = [PySpy(settings.cache).binary, "dump", "-p", str(target.pid)]
+                commands["austin --where"] = Austin(settings.cache).words + ["--where", str(target.pid)]
+            commands["/bin/true"] = ["/bin/true"]
+            keep(in_turn(commands, rounds, {"python": version}))
     tachyon = Tachyon(settings.cache)
     if settings.with_peers and tachyon.available():
         python, prefix = tachyon.python(settings.pythons, "3.15")
         with Chroot(tachyon.root), Target(python, "threads.py", TEN_THREADS, prefix=prefix) as target:
-            words = {"python": "3.15"}
-            in_turn(settings, "dump", [
-                ("phlox dump", [settings.phlox, "dump", "-p", str(target.pid)], words),
-                ("Tachyon dump", [*prefix, python, "-m", "profiling.sampling", "dump", str(target.pid)], words)],
-                max(3, rounds // 6), result["dump"])
+            keep(in_turn({"phlox dump": [settings.phlox, "dump", "-p", str(target.pid)],
+                          "Tachyon dump": [*prefix, python, "-m", "profiling.sampling", "dump", str(target.pid)]},
+                         max(3, rounds // 6), {"python": "3.15"}))
     return result
 
 
 def report(settings):
     """Report and diff of recordings of a million samples: 20,000 stacks up to 60 deep, 2,000 functions."""
     samples = settings.scaled(1000000, 100000)
-    result = {"report": [], "samples": samples}
+    result = {"samples": samples}
     folder = tempfile.mkdtemp(prefix="phlox-bench-", dir="/var/tmp")
     try:
         maker = os.path.join(os.path.dirname(settings.reading), "bench_report")
@@ -82,12 +81,13 @@ def report(settings):
         before, after = os.path.join(folder, "before.phlox"), os.path.join(folder, "after.phlox")
         result["bytes"] = os.path.getsize(before)
         svg = os.path.join(folder, "out.svg")
-        in_turn(settings, "report", [
-            ("phlox report", [settings.phlox, "report", before], {}),
-            ("phlox report --json", [settings.phlox, "report", "--json", before], {}),
-            ("phlox diff", [settings.phlox, "diff", before, after], {}),
-            ("phlox export -f svg", [settings.phlox, "export", before, "-f", "svg", "-o", svg], {})],
-            settings.scaled(15, 3), result["report"])
+        result["report"] = in_turn({
+            "phlox report": [settings.phlox, "report", before],
+            "phlox report --json": [settings.phlox, "report", "--json", before],
+            "phlox diff": [settings.phlox, "diff", before, after],
+            "phlox export -f svg": [settings.phlox, "export", before, "-f", "svg", "-o", svg]}, settings.scaled(15, 3), {})
+        for row in result["report"]:
+            settings.log("report", row)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return result

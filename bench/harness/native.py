@@ -8,9 +8,9 @@ import sys
 import time
 
 from . import install, sections
+from .everyday import in_turn
 from .peers import Phlox, PySpy
 from .recording import Recording
-from .statistics import bootstrap, median
 from .target import Target
 from .tables import number, percent, slow_down, table
 
@@ -81,30 +81,15 @@ def parts_row(settings, tool, version, environment, target):
     return row
 
 
-def dump_row(settings, version, environment, target, rounds):
+def dump_rows(settings, version, environment, target, rounds):
     """From start to exit, in turn with the peer, caches warm."""
     label, script, args = target
     commands = {"phlox dump --native": [settings.phlox, "dump", "--native", "-p"]}
     if settings.with_peers:
         commands["py-spy dump --native"] = [PySpy(settings.cache).binary, "dump", "--native", "--pid"]
-    took = {name: [] for name in commands}
-    rows = []
     with Target(environment, script, args) as running:
         time.sleep(1)
-        for turn in range(rounds + 1):
-            for name, words in commands.items():
-                begun = time.monotonic()
-                done = subprocess.run(words + [str(running.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
-                if done.returncode != 0:
-                    rows.append({"tool": name, "python": version, "target": label, "error": done.stderr.strip()[-200:]})
-                elif turn > 0:  # the first one warms
-                    took[name].append((time.monotonic() - begun) * 1e3)
-    for name, times in took.items():
-        if times:
-            middle, low, high = bootstrap(times, median)
-            rows.append({"tool": name, "python": version, "target": label, "runs": len(times), "median_ms": middle, "low": low, "high": high,
-                         "worst_ms": max(times), "error": ""})
-    return rows
+        return in_turn({name: words + [str(running.pid)] for name, words in commands.items()}, rounds, {"python": version, "target": label})
 
 
 def native(settings):
@@ -129,7 +114,7 @@ def native(settings):
     else:
         print("native: no %s: make build-reading builds it" % tool, file=sys.stderr)
     for target in (FOREST, DATAFLOW):
-        for row in dump_row(settings, version, environment, target, settings.scaled(30, 5)):
+        for row in dump_rows(settings, version, environment, target, settings.scaled(30, 5)):
             keep("dump", row)
     # A pass of the forest takes a third of a second: stretches are some ten of them.
     for target, on, off in ((FOREST, 4.0, 3.0), (DATAFLOW, 2.0, 1.5)):
