@@ -24,6 +24,8 @@ class Descriptor {
   int get() const { return fd_; }
   bool is_open() const { return fd_ >= 0; }
   explicit operator bool() const { return is_open(); }
+  // Somebody else closes it from now on.
+  int release() { return std::exchange(fd_, -1); }
   void close() {
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   }

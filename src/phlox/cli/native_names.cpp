@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -16,6 +15,7 @@
 #include "phlox/symbols/kernel_symbols.h"
 #include "phlox/target/packages.h"
 #include "phlox/target/source_file.h"
+#include "phlox/target/text_file.h"
 
 namespace phlox::cli {
 namespace {
@@ -36,27 +36,10 @@ std::string path_to_open(const sampler::NativeModule& module) {
   return module.open_path;
 }
 
-// Read, not mapped: the target may cut its file short under us.
-std::optional<std::string> read_whole(const Descriptor& file) {
-  struct stat status {};
-  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size < 0 ||
-      static_cast<size_t>(status.st_size) > kLargestMap) {
-    return {};
-  }
-  std::string text(static_cast<size_t>(status.st_size), '\0');
-  size_t have = 0;
-  while (have < text.size()) {
-    const ssize_t got = ::pread(file.get(), text.data() + have, text.size() - have, static_cast<off_t>(have));
-    if (got <= 0) break;
-    have += static_cast<size_t>(got);
-  }
-  text.resize(have);
-  return text;
-}
-
 // A file of our own machine; no link is followed.
-std::optional<std::string> read_whole(const std::string& path) {
-  return read_whole(Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)));
+std::optional<std::string> read_ours(const std::string& path) {
+  return target::read_regular(
+      Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)), kLargestMap);
 }
 
 std::string_view mark_of(symbols::CythonPart part) {
@@ -123,12 +106,13 @@ void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wan
     // As its writer sees the file: by its own id, beneath its own root; after it is gone only what lies here.
     const std::string path = fmt::format("/tmp/perf-{}.map", process.namespace_pid);
     auto text = target::read_file_of(process.pid, path, kLargestMap);
-    if (!text) text = read_whole(path);
+    if (!text) text = read_ours(path);
     if (text) map.add_perf_map(*text);
   }
   for (const sampler::NativeModule& module : modules) {
     if (module.id || !module.descriptor) continue;
-    if (const auto bytes = read_whole(*module.descriptor))
+    // Read, not mapped: the target may cut its file short under us.
+    if (const auto bytes = target::read_regular(*module.descriptor, kLargestMap))
       map.add_jitdump(std::as_bytes(std::span(bytes->data(), bytes->size())));
   }
   if (map.size() == 0) return;

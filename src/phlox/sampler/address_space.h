@@ -17,6 +17,7 @@
 #include "phlox/base/descriptor.h"
 #include "phlox/memory/remote_memory.h"
 #include "phlox/target/maps.h"
+#include "phlox/target/root_folder.h"
 #include "phlox/unwind/table_cache.h"
 #include "phlox/unwind/unwinder.h"
 

@@ -3,9 +3,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -15,6 +13,7 @@
 #include <cstring>
 #include <optional>
 
+#include "phlox/target/root_folder.h"
 #include "phlox/target/text_file.h"
 
 namespace phlox::target {
@@ -46,15 +45,6 @@ bool same_file(const Descriptor& file, const Module& module) {
   if (::fstat(file.get(), &status) != 0) return false;
   // Device numbers of overlayfs and btrfs differ between maps and stat; the inode then has to do.
   return status.st_ino == module.inode;
-}
-
-Descriptor open_beneath(const Descriptor& root, const std::string& path) {
-  if (!root) return {};
-  open_how how{};
-  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
-  // No link of the target's leads out of its own root.
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  return Descriptor(static_cast<int>(::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how)));
 }
 
 }  // namespace
@@ -138,10 +128,6 @@ std::vector<Module> modules_of(const std::vector<Mapping>& maps) {
   return modules;
 }
 
-Descriptor open_root(pid_t pid) {
-  return Descriptor(::open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-}
-
 Result<Descriptor> open_module(pid_t pid, const Module& module, const Descriptor& kept_root) {
   if (!module.mappings.empty()) {
     const Mapping& first = module.mappings.front();
@@ -150,8 +136,8 @@ Result<Descriptor> open_module(pid_t pid, const Module& module, const Descriptor
     if (file) return file;
   }
   if (!module.deleted) {
-    Descriptor file =
-        kept_root ? open_beneath(kept_root, module.path) : open_beneath(open_root(pid), module.path);
+    Descriptor file = kept_root ? open_beneath(kept_root, module.path, O_NONBLOCK)
+                                : open_beneath(open_root(pid), module.path, O_NONBLOCK);
     if (file && same_file(file, module)) return file;
     file = Descriptor(::open(module.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (file && same_file(file, module)) return file;

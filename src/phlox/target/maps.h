@@ -46,8 +46,6 @@ std::vector<Module> modules_of(const std::vector<Mapping>& maps);
 // /proc/PID/root, then (a plain chroot, whose maps show the host's path) the path as it stands, each only
 // when device and inode agree. `kept_root`: of open_root(), for a process that may have ended.
 Result<Descriptor> open_module(pid_t pid, const Module& module, const Descriptor& kept_root = {});
-// The target's root folder, which outlives it; none when it cannot be had.
-Descriptor open_root(pid_t pid);
 
 // The module's file, mapped and parsed, with its load bias.
 struct LoadedModule {

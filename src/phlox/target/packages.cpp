@@ -2,15 +2,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <unordered_map>
+
+#include "phlox/target/root_folder.h"
+#include "phlox/target/text_file.h"
 
 namespace phlox::target {
 namespace {
@@ -26,23 +24,6 @@ struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
 };
 
-std::optional<std::string> read_list(int folder, const char* name) {
-  const Descriptor file(::openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
-  struct stat status {};
-  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size < 0 ||
-      static_cast<size_t>(status.st_size) > kLongestList)
-    return {};
-  std::string text(static_cast<size_t>(status.st_size), '\0');
-  size_t have = 0;
-  while (have < text.size()) {
-    const ssize_t got = ::read(file.get(), text.data() + have, text.size() - have);
-    if (got <= 0) break;
-    have += static_cast<size_t>(got);
-  }
-  text.resize(have);
-  return text;
-}
-
 }  // namespace
 
 std::map<std::string, std::string> packages_of(const Descriptor& root,
@@ -55,15 +36,10 @@ std::map<std::string, std::string> packages_of(const Descriptor& root,
     if (path.starts_with("/usr/")) wanted.emplace(std::string_view(path).substr(4), &path);
   }
   if (!root || wanted.empty()) return found;
-  open_how how{};
-  how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  const int lists = static_cast<int>(::syscall(SYS_openat2, root.get(), kLists, &how, sizeof how));
-  const std::unique_ptr<DIR, CloseFolder> folder(lists >= 0 ? ::fdopendir(lists) : nullptr);
-  if (folder == nullptr) {
-    if (lists >= 0) ::close(lists);
-    return found;
-  }
+  Descriptor opened = open_beneath(root, kLists, O_DIRECTORY);
+  const std::unique_ptr<DIR, CloseFolder> folder(opened ? ::fdopendir(opened.get()) : nullptr);
+  if (folder == nullptr) return found;
+  const int lists = opened.release();  // the folder's
   size_t seen = 0, bytes = 0;
   for (const dirent* entry = ::readdir(folder.get());
        entry != nullptr && seen < kMostLists && bytes < kMostBytes && found.size() < paths.size();
@@ -71,7 +47,9 @@ std::map<std::string, std::string> packages_of(const Descriptor& root,
     const std::string_view name(entry->d_name);
     if (!name.ends_with(kSuffix)) continue;
     ++seen;
-    const auto text = read_list(lists, entry->d_name);
+    const auto text = read_regular(
+        Descriptor(::openat(lists, entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)),
+        kLongestList);
     if (!text) continue;
     bytes += text->size();
     for (std::string_view rest = *text; !rest.empty();) {

@@ -2,14 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/openat2.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
-
-#include "phlox/base/descriptor.h"
+#include "phlox/target/root_folder.h"
+#include "phlox/target/text_file.h"
 
 namespace phlox::target {
 namespace {
@@ -26,27 +22,7 @@ std::optional<std::string> read_file_of(pid_t pid, const std::string& path, size
   if (path.empty() || path.find('\0') != std::string::npos) return {};
   const std::string whole =
       path[0] == '/' ? path : fmt::format("{}/{}", link_of(fmt::format("/proc/{}/cwd", pid)), path);
-  const Descriptor root(::open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!root) return {};
-  open_how how{};
-  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  const Descriptor file(
-      static_cast<int>(::syscall(SYS_openat2, root.get(), whole.c_str(), &how, sizeof how)));
-  struct stat status {};
-  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
-  if (status.st_size < 0 || static_cast<size_t>(status.st_size) > most) return {};
-  std::string text(static_cast<size_t>(status.st_size), '\0');
-  size_t have = 0;
-  while (have < text.size()) {
-    const ssize_t got = ::read(file.get(), text.data() + have, text.size() - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return {};
-    if (got == 0) break;  // it became shorter
-    have += static_cast<size_t>(got);
-  }
-  text.resize(have);
-  return text;
+  return read_regular(open_beneath(open_root(pid), whole, O_NONBLOCK | O_NOCTTY), most);
 }
 
 }  // namespace phlox::target

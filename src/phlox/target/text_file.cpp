@@ -1,6 +1,7 @@
 #include "phlox/target/text_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -27,6 +28,23 @@ std::optional<std::string> read_text(const std::string& path) {
       return {};
     }
   }
+}
+
+std::optional<std::string> read_regular(const Descriptor& file, size_t most) {
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  if (status.st_size < 0 || static_cast<size_t>(status.st_size) > most) return {};
+  std::string text(static_cast<size_t>(status.st_size), '\0');
+  size_t have = 0;
+  while (have < text.size()) {
+    const ssize_t got = ::pread(file.get(), text.data() + have, text.size() - have, static_cast<off_t>(have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return {};
+    if (got == 0) break;  // it became shorter
+    have += static_cast<size_t>(got);
+  }
+  text.resize(have);
+  return text;
 }
 
 }  // namespace phlox::target

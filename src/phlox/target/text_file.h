@@ -1,11 +1,16 @@
 // A small file of /proc or /sys as text, whole. Sets errno when it cannot be read.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
+
+#include "phlox/base/descriptor.h"
 
 namespace phlox::target {
 
 std::optional<std::string> read_text(const std::string& path);
+// A regular file of up to so many bytes, whole; none when it is another thing, longer, or cannot be read.
+std::optional<std::string> read_regular(const Descriptor& file, size_t most);
 
 }  // namespace phlox::target

@@ -1,0 +1,23 @@
+#include "phlox/target/root_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace phlox::target {
+
+Descriptor open_root(pid_t pid) {
+  return Descriptor(::open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+Descriptor open_beneath(const Descriptor& root, const std::string& path, int flags) {
+  if (!root) return {};
+  open_how how{};
+  how.flags = static_cast<unsigned>(O_RDONLY | O_CLOEXEC | flags);
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  return Descriptor(static_cast<int>(::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how)));
+}
+
+}  // namespace phlox::target

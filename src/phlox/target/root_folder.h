@@ -1,0 +1,18 @@
+// A target's own root folder, and files beneath it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "phlox/base/descriptor.h"
+
+namespace phlox::target {
+
+// The target's root folder, which outlives it; none when it cannot be had.
+Descriptor open_root(pid_t pid);
+
+// For reading, as openat2(2) with these flags beside; no link of the target's leads out of the root.
+Descriptor open_beneath(const Descriptor& root, const std::string& path, int flags);
+
+}  // namespace phlox::target
