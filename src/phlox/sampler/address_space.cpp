@@ -1,7 +1,6 @@
 #include "phlox/sampler/address_space.h"
 
 #include <elf.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "phlox/base/file_identity.h"
 #include "phlox/unwind/arch/this_machine.h"
 
 namespace phlox::sampler {
@@ -36,6 +36,11 @@ bool is_jitdump(const target::Module& module) {
   name.remove_prefix(name.rfind('/') + 1);
   if (!name.starts_with("jit-") || !name.ends_with(".dump") || name.size() <= 9) return false;
   return name.substr(4, name.size() - 9).find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+std::string identity_of(const Descriptor& file) {
+  struct stat s {};
+  return file && ::fstat(file.get(), &s) == 0 ? file_identity(s) : std::string();
 }
 
 }  // namespace
@@ -114,14 +119,6 @@ void AddressSpace::keep_jitdump(const target::Module& module) {
   });
   if (known || jitdumps_.size() == kMostJitDumps) return;
   if (auto file = target::open_module(pid_, module, root_)) jitdumps_.push_back({module, *std::move(file)});
-}
-
-// Tells a file from another at its place: wheels often have no build-id.
-std::string identity_of(const Descriptor& file) {
-  struct stat s {};
-  if (!file || ::fstat(file.get(), &s) != 0) return {};
-  return fmt::format("{:016x}{:016x}{:016x}{:016x}{:08x}", s.st_dev, s.st_ino, s.st_size, s.st_mtim.tv_sec,
-                     s.st_mtim.tv_nsec);
 }
 
 // CPython's trampolines (-X perf, perf_jit) fill whole mappings (Python/asm_trampoline.S), maybe behind

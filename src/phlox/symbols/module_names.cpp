@@ -9,6 +9,7 @@
 
 #include "phlox/base/byte_reader.h"
 #include "phlox/base/descriptor.h"
+#include "phlox/base/file_identity.h"
 #include "phlox/symbols/demangle.h"
 
 namespace phlox::symbols {
@@ -56,11 +57,9 @@ bool with_file(const std::string& path, Visit&& visit) {
   return true;
 }
 
-// Another file at the same place is told from it.
 std::string identity_of(const std::string& path) {
   struct stat s {};
-  if (path.empty() || ::stat(path.c_str(), &s) != 0) return "none";
-  return fmt::format("{}:{}:{}:{}.{}", s.st_dev, s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+  return !path.empty() && ::stat(path.c_str(), &s) == 0 ? file_identity(s) : "none";
 }
 
 }  // namespace
