@@ -192,10 +192,14 @@ from_source() { # NAME CONFIGURE-OPTION...   Debian trixie's python3.13
   ln -sfn "../$name/bin/python3" "$DIR/bin/$name"
 }
 
+complete() { # PROGRAM   the modules that the tests' programs need
+  "$1" -c 'import ctypes, zlib' 2> /dev/null
+}
+
 bring_musl() { # Debian's musl, unpacked aside, with the compiler's specs rewritten to point there
-  local root=$DIR/musl cc=$DIR/musl/cc include
-  [ ! -x "$DIR/bin/3.13musl" ] || return 0
-  rm -rf "$root"
+  local root=$DIR/musl cc=$DIR/musl/cc include library
+  [ ! -x "$DIR/bin/3.13musl" ] || ! complete "$DIR/bin/3.13musl" || return 0
+  rm -rf "$root" "$DIR/bin/3.13musl"
   mkdir -p "$root"
   private_apt musl bookworm
   (cd "$root" && apt-get -qq download musl musl-dev musl-tools linux-libc-dev && for f in *.deb; do dpkg -x "$f" .; done && rm -f ./*.deb)
@@ -211,7 +215,25 @@ bring_musl() { # Debian's musl, unpacked aside, with the compiler's specs rewrit
   ln -sfn "$root/usr/include/linux" "$include/linux"
   ln -sfn "$root/usr/include/asm-generic" "$include/asm-generic"
   ln -sfn "$root/usr/include/x86_64-linux-gnu/asm" "$include/asm"
-  PKG_CONFIG=/bin/false CC=$cc from_source 3.13musl
+  # Debian packages neither for musl; they are built in seconds.
+  private_apt musl bookworm deb-src
+  for library in libffi zlib; do
+    rm -rf "$root/$library"
+    mkdir -p "$root/$library"
+    (
+      cd "$root/$library"
+      apt-get -qq source --download-only "$library"
+      tar xf ./*.orig.tar.* --strip-components=1
+      CC=$cc CFLAGS='-O2 -fPIC' ./configure --prefix="$root/usr" "--libdir=$root/lib/x86_64-linux-musl" "--includedir=$include" \
+        $([ "$library" != libffi ] || echo --disable-multi-os-directory) &&
+        make -s -j"$(nproc)" && make -s install
+    ) > "$root/$library.log" 2>&1 || { say "musl: $library could not be built; what it said lies in $root/$library.log"; return 1; }
+    rm -rf "${root:?}/$library"
+  done
+  rm -rf "$DIR/.apt-musl"
+  PKG_CONFIG=/bin/false CC=$cc from_source 3.13musl "LDFLAGS=-Wl,-rpath,$root/lib/x86_64-linux-musl" \
+    "LIBFFI_CFLAGS=-I$include" "LIBFFI_LIBS=-L$root/lib/x86_64-linux-musl -lffi" \
+    "ZLIB_CFLAGS=-I$include" "ZLIB_LIBS=-L$root/lib/x86_64-linux-musl -lz"
 }
 
 bring_maven() {
@@ -256,13 +278,14 @@ bring() {
 
 # --- the list ---------------------------------------------------------------------------------------------------------
 declare -A have=()
-list_one() { # NAME PATH HOW   only what starts is listed
+list_one() { # NAME PATH HOW   only what starts and is whole is listed
   local version flags
   # shellcheck disable=SC2016
   read -r version flags < <("$2" -c 'import sys, sysconfig
 flags = "t" * bool(sysconfig.get_config_var("Py_GIL_DISABLED")) + "d" * hasattr(sys, "gettotalrefcount")
 print("%d.%d.%d" % sys.version_info[:3] + " " + (flags or "-"))' 2> /dev/null) ||
     { say "$1 does not start: $2"; return 0; }
+  complete "$2" || { say "$1 has no ctypes or no zlib, and is left out: $2"; return 0; }
   case $flags in
     -) have[${version%.*}]=1 ;;
     *) have[${version%.*}$flags]=1 ;;
