@@ -1,6 +1,5 @@
 #include "phlox/cli/native_names.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -14,7 +13,6 @@
 #include "phlox/symbols/jit_map.h"
 #include "phlox/symbols/kernel_symbols.h"
 #include "phlox/target/packages.h"
-#include "phlox/target/source_file.h"
 #include "phlox/target/text_file.h"
 
 namespace phlox::cli {
@@ -36,12 +34,6 @@ std::string path_to_open(const sampler::NativeModule& module) {
   return module.open_path;
 }
 
-// A file of our own machine; no link is followed.
-std::optional<std::string> read_ours(const std::string& path) {
-  return target::read_regular(
-      Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)), kLargestMap);
-}
-
 std::string_view mark_of(symbols::CythonPart part) {
   switch (part) {
     case symbols::CythonPart::slot:
@@ -58,12 +50,6 @@ std::string_view mark_of(symbols::CythonPart part) {
 }
 
 }  // namespace
-
-void NativeRows::put_process(profile::ProcessId id, const profile::Process& process) {
-  if (processes_.size() < id.value) processes_.resize(id.value);
-  processes_[id.value - 1] = process;
-  sink_.put_process(id, process);
-}
 
 void NativeRows::put_module(profile::ModuleId id, const profile::Module& module) {
   modules_[id.value] = module;
@@ -102,18 +88,16 @@ void NativeRows::put_named(profile::FrameId id, const profile::Frame& frame,
 void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wanted,
                                         const std::vector<sampler::NativeModule>& modules) {
   symbols::JitMap map;
-  for (const profile::Process& process : processes_) {
-    // As its writer sees the file: by its own id, beneath its own root; after it is gone only what lies here.
-    const std::string path = fmt::format("/tmp/perf-{}.map", process.namespace_pid);
-    auto text = target::read_file_of(process.pid, path, kLargestMap);
-    if (!text) text = read_ours(path);
-    if (text) map.add_perf_map(*text);
-  }
   for (const sampler::NativeModule& module : modules) {
-    if (module.id || !module.descriptor) continue;
+    if (module.kind == sampler::NativeFile::module || !module.descriptor) continue;
     // Read, not mapped: the target may cut its file short under us.
-    if (const auto bytes = target::read_regular(*module.descriptor, kLargestMap))
+    const auto bytes = target::read_regular(*module.descriptor, kLargestMap);
+    if (!bytes) continue;
+    if (module.kind == sampler::NativeFile::perf_map) {
+      map.add_perf_map(*bytes);
+    } else {
       map.add_jitdump(std::as_bytes(std::span(bytes->data(), bytes->size())));
+    }
   }
   if (map.size() == 0) return;
   for (auto& [id, frame] : frames_) {

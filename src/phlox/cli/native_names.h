@@ -1,6 +1,6 @@
 // Names for the native frames of a recording, after capture: once an address, module by module, from the
 // files that the sampler kept open. Says for each module what is missing and what would bring it. Touches no
-// process but for the maps that a JIT compiler leaves behind.
+// process.
 #pragma once
 
 #include <map>
@@ -22,7 +22,9 @@ class NativeRows : public profile::Sink {
   explicit NativeRows(profile::Sink& sink) : sink_(sink) {}
 
   void put_meta(std::string_view key, std::string_view value) override { sink_.put_meta(key, value); }
-  void put_process(profile::ProcessId id, const profile::Process& process) override;
+  void put_process(profile::ProcessId id, const profile::Process& process) override {
+    sink_.put_process(id, process);
+  }
   void put_thread(profile::ThreadId id, const profile::Thread& thread) override {
     sink_.put_thread(id, thread);
   }
@@ -58,7 +60,6 @@ class NativeRows : public profile::Sink {
   profile::Sink& sink_;
   std::vector<std::pair<profile::FrameId, profile::Frame>> frames_;  // native, in the order of their ids
   std::vector<std::pair<profile::FrameId, profile::Frame>> kernel_frames_;
-  std::vector<profile::Process> processes_;
   std::map<uint32_t, profile::Module> modules_;
   uint32_t last_frame_ = 0;
 };

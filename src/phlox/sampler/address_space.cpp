@@ -117,8 +117,19 @@ void AddressSpace::keep_jitdump(const target::Module& module) {
   const bool known = std::any_of(jitdumps_.begin(), jitdumps_.end(), [&](const JitDump& d) {
     return d.file.inode == module.inode && d.file.device == module.device;
   });
-  if (known || jitdumps_.size() == kMostJitDumps) return;
-  if (auto file = target::open_module(pid_, module, root_)) jitdumps_.push_back({module, *std::move(file)});
+  if (known || jitdumps_.size() == kMostJitDumps || !jit_writer_) return;
+  if (Descriptor file = target::open_jitdump(pid_, module, root_, *jit_writer_))
+    jitdumps_.push_back({module, std::move(file)});
+}
+
+// As soon as it is there: what a container wrote may go with its last process.
+void AddressSpace::keep_perf_map() {
+  if (!perf_map_ && jit_writer_) perf_map_ = target::open_perf_map(root_, *jit_writer_);
+}
+
+Descriptor AddressSpace::take_perf_map() {
+  keep_perf_map();
+  return std::move(perf_map_);
 }
 
 // CPython's trampolines (-X perf, perf_jit) fill whole mappings (Python/asm_trampoline.S), maybe behind
@@ -149,6 +160,8 @@ bool AddressSpace::refresh(Nanoseconds now) {
   const auto maps = target::read_maps(pid_);
   if (!maps || maps->empty()) return false;
   refreshed_at_ = now;
+  if (auto writer = target::jit_writer(pid_)) jit_writer_ = *writer;
+  keep_perf_map();
   std::vector<Seen> seen;
   for (const auto& m : *maps) {
     if (m.executable) seen.push_back({m.start.value, m.end.value, m.inode, m.offset});

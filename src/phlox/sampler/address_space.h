@@ -16,6 +16,7 @@
 #include "phlox/base/clock.h"
 #include "phlox/base/descriptor.h"
 #include "phlox/memory/remote_memory.h"
+#include "phlox/target/jit_files.h"
 #include "phlox/target/maps.h"
 #include "phlox/target/root_folder.h"
 #include "phlox/unwind/table_cache.h"
@@ -54,13 +55,14 @@ class AddressSpace {
   // Of the module's file; the caller keeps it.
   Descriptor take_descriptor(uint32_t module) { return std::move(mapped_[module]->descriptor); }
   size_t size() const { return mapped_.size(); }
+  Descriptor take_root() { return std::move(root_); }
   // Files in which a JIT compiler says what it compiled, opened while they were there.
   struct JitDump {
     target::Module file;
     Descriptor descriptor;
   };
-  Descriptor take_root() { return std::move(root_); }
   std::vector<JitDump> take_jitdumps() { return std::move(jitdumps_); }
+  Descriptor take_perf_map();
   size_t opened_modules() const;
   bool is_loop(const unwind::NativeFrame& frame);
 
@@ -70,6 +72,7 @@ class AddressSpace {
   std::optional<unwind::Rule> trampoline_at(RemoteAddress start) const;
   static void find_loop(Mapped& module);
   void keep_jitdump(const target::Module& module);
+  void keep_perf_map();
 
   pid_t pid_;
   memory::RemoteMemory& memory_;
@@ -78,7 +81,9 @@ class AddressSpace {
   unwind::ModuleMap map_;
   std::vector<std::unique_ptr<Mapped>> mapped_;
   std::unordered_map<uint64_t, uint32_t> by_start_;  // the last module that started there
+  std::optional<target::JitWriter> jit_writer_;      // as it was last seen
   std::vector<JitDump> jitdumps_;
+  Descriptor perf_map_;
   struct Seen {
     uint64_t start, end, inode, offset;
     friend bool operator==(const Seen&, const Seen&) = default;

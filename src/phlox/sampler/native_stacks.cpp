@@ -254,6 +254,7 @@ NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const 
 
 std::vector<NativeModule> NativeStacks::take_modules() {
   std::vector<NativeModule> out;
+  Descriptor perf_map = space_.take_perf_map();  // before the root
   const auto root = std::make_shared<Descriptor>(space_.take_root());
   for (uint32_t i = 0; i < module_ids_.size(); ++i) {
     if (!module_ids_[i]) continue;
@@ -269,9 +270,15 @@ std::vector<NativeModule> NativeStacks::take_modules() {
   }
   for (AddressSpace::JitDump& dump : space_.take_jitdumps()) {
     NativeModule module;
+    module.kind = NativeFile::jitdump;
     module.path = dump.file.path;
-    module.open_path = fmt::format("/proc/self/fd/{}", dump.descriptor.get());
     module.descriptor = std::make_shared<Descriptor>(std::move(dump.descriptor));
+    out.push_back(std::move(module));
+  }
+  if (perf_map) {
+    NativeModule module;
+    module.kind = NativeFile::perf_map;
+    module.descriptor = std::make_shared<Descriptor>(std::move(perf_map));
     out.push_back(std::move(module));
   }
   return out;

@@ -40,9 +40,12 @@ struct NativeCounts {
   }
 };
 
-// A module that frames name, opened while it was there: for symbols::ModuleNames. Or a jitdump, without an
-// id: for symbols::JitMap.
+enum class NativeFile { module, jitdump, perf_map };
+
+// A module that frames name, opened while it was there: for symbols::ModuleNames. Or what a JIT compiler
+// wrote, without an id: for symbols::JitMap.
 struct NativeModule {
+  NativeFile kind = NativeFile::module;
   profile::ModuleId id;
   std::string path;       // as the target sees it
   std::string open_path;  // where it can be opened here, as long as the descriptor lives; empty: nowhere
@@ -63,7 +66,7 @@ class NativeStacks {
   Stack merge(const NativeLook& look, std::span<const profile::FrameId> python);
 
   const NativeCounts& counts() const { return counts_; }
-  // Those that frames name, and the jitdumps.
+  // Those that frames name, and what JIT compilers wrote. Asked for once.
   std::vector<NativeModule> take_modules();
 
  private:

@@ -43,8 +43,11 @@ std::vector<Module> modules_of(const std::vector<Mapping>& maps);
 
 // The file behind a mapping, whatever the target's mount namespace or root: /proc/PID/map_files first (the
 // very inode, deleted ones too; asks for CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE), then the path beneath
-// /proc/PID/root, then (a plain chroot, whose maps show the host's path) the path as it stands, each only
-// when device and inode agree. `kept_root`: of open_root(), for a process that may have ended.
+// /proc/PID/root (of a plain chroot, whose maps show the host's path, what is left of it there), when the
+// inode agrees. `kept_root`: of open_root(), for a process that may have ended.
+Descriptor open_own_file(pid_t pid, const Module& module, const Descriptor& kept_root = {});
+// Or else, where the kernel does not open beneath a folder (openat2), the path as it stands here, and the
+// executable itself.
 Result<Descriptor> open_module(pid_t pid, const Module& module, const Descriptor& kept_root = {});
 
 // The module's file, mapped and parsed, with its load bias.

@@ -12,6 +12,12 @@ Descriptor open_root(pid_t pid) {
   return Descriptor(::open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
+std::string path_of(const Descriptor& folder) {
+  char text[4096];
+  const ssize_t size = ::readlink(fmt::format("/proc/self/fd/{}", folder.get()).c_str(), text, sizeof text);
+  return size < 0 ? std::string() : std::string(text, static_cast<size_t>(size));
+}
+
 Descriptor open_beneath(const Descriptor& root, const std::string& path, int flags) {
   if (!root) return {};
   open_how how{};

@@ -12,6 +12,9 @@ namespace phlox::target {
 // The target's root folder, which outlives it; none when it cannot be had.
 Descriptor open_root(pid_t pid);
 
+// Where an open folder lies, as we see it.
+std::string path_of(const Descriptor& folder);
+
 // For reading, as openat2(2) with these flags beside; no link of the target's leads out of the root.
 Descriptor open_beneath(const Descriptor& root, const std::string& path, int flags);
 

@@ -1,0 +1,41 @@
+#include "phlox/target/jit_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "phlox/target/process_state.h"
+#include "phlox/target/root_folder.h"
+#include "phlox/target/text_file.h"
+
+namespace phlox::target {
+namespace {
+
+Descriptor when_its_own(Descriptor file, const JitWriter& writer) {
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  return status.st_uid == writer.user || status.st_uid == 0 ? std::move(file) : Descriptor();
+}
+
+}  // namespace
+
+std::optional<JitWriter> jit_writer(pid_t pid) {
+  const auto text = read_text(fmt::format("/proc/{}/status", pid));
+  const auto status = text ? parse_status(*text) : std::nullopt;
+  if (!status) return {};
+  return JitWriter{status->uid.effective,
+                   status->namespace_pids.empty() ? pid : status->namespace_pids.back()};
+}
+
+Descriptor open_perf_map(const Descriptor& root, const JitWriter& writer) {
+  const auto path = fmt::format("/tmp/perf-{}.map", writer.own_pid);
+  return when_its_own(open_beneath(root, path, O_NOFOLLOW | O_NONBLOCK | O_NOCTTY), writer);
+}
+
+Descriptor open_jitdump(pid_t pid, const Module& module, const Descriptor& root, const JitWriter& writer) {
+  return when_its_own(open_own_file(pid, module, root), writer);
+}
+
+}  // namespace phlox::target
