@@ -6,13 +6,17 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/base/private_folder.h"
 #include "support/frame_bytes.h"
 
 namespace phlox::unwind {
@@ -53,6 +57,32 @@ TEST_F(CacheTest, table_comes_back_from_a_private_folder) {
   EXPECT_EQ(status.st_mode & 0777, 0600u);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder()), {}),
             1);  // no temporary file is left
+}
+
+TEST_F(CacheTest, what_was_not_used_for_longest_makes_room) {
+  ASSERT_TRUE(make_private_folder(folder()));
+  const std::vector<std::byte> bytes(100);
+  const auto write = [&](const std::string& name) { return write_whole_file(folder(), name, bytes, 400); };
+  const auto used_days_ago = [&](const std::string& name, int days) {
+    std::filesystem::last_write_time(
+        folder() + "/" + name, std::filesystem::file_time_type::clock::now() - days * std::chrono::hours(24));
+  };
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(write("file" + std::to_string(i)));
+    used_days_ago("file" + std::to_string(i), 10 - i);
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder()), {}), 4);
+  EXPECT_TRUE(open_kept_file(folder(), "file0", 100));  // used today
+  EXPECT_FALSE(open_kept_file(folder(), "file0", 99));
+  ASSERT_TRUE(write("file4"));
+  std::vector<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder()))
+    left.push_back(entry.path().filename());
+  std::sort(left.begin(), left.end());
+  EXPECT_EQ(left, (std::vector<std::string>{"file0", "file3", "file4"}));
+  ASSERT_TRUE(write_whole_file(folder(), "large", std::vector<std::byte>(1000), 400));  // alone, but there
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder()), {}), 1);
+  EXPECT_TRUE(open_kept_file(folder(), "large", 1000));
 }
 
 TEST_F(CacheTest, damaged_file_is_as_good_as_none_and_is_written_again) {

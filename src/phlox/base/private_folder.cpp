@@ -1,12 +1,14 @@
 #include "phlox/base/private_folder.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
-
-#include "phlox/base/descriptor.h"
+#include <ctime>
+#include <vector>
 
 namespace phlox {
 namespace {
@@ -18,6 +20,47 @@ bool write_all(int fd, std::span<const std::byte> bytes) {
     bytes = bytes.subspan(static_cast<size_t>(n));
   }
   return true;
+}
+
+constexpr time_t kDay = 24 * 60 * 60;
+
+struct Kept {
+  time_t used;
+  size_t size;
+  std::string name;
+};
+
+// Every plain file in it, those being written included: one that a killed run left behind goes like others.
+std::vector<Kept> kept_in(int folder) {
+  std::vector<Kept> result;
+  const int listed = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* directory = listed < 0 ? nullptr : ::fdopendir(listed);
+  if (directory == nullptr) {
+    if (listed >= 0) ::close(listed);
+    return result;
+  }
+  while (const dirent* entry = ::readdir(directory)) {
+    struct stat status {};
+    if (::fstatat(folder, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode))
+      result.push_back({status.st_mtime, static_cast<size_t>(status.st_size), entry->d_name});
+  }
+  ::closedir(directory);
+  return result;
+}
+
+void make_room(const std::string& folder, const std::string& newest, size_t most) {
+  const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd) return;
+  std::vector<Kept> files = kept_in(fd.get());
+  size_t total = 0;
+  for (const Kept& file : files) total += file.size;
+  if (total <= most) return;
+  std::sort(files.begin(), files.end(), [](const Kept& a, const Kept& b) { return a.used < b.used; });
+  // Some more than needed, so that it is not done for every file.
+  for (const Kept& file : files) {
+    if (total <= most / 4 * 3) break;
+    if (file.name != newest && ::unlinkat(fd.get(), file.name.c_str(), 0) == 0) total -= file.size;
+  }
 }
 
 }  // namespace
@@ -33,14 +76,27 @@ bool make_private_folder(const std::string& folder) {
          (status.st_mode & 022) == 0;
 }
 
-bool write_whole_file(const std::string& folder, const std::string& name, std::span<const std::byte> bytes) {
+bool write_whole_file(const std::string& folder, const std::string& name, std::span<const std::byte> bytes,
+                      size_t most_kept) {
   std::string temporary = folder + "/new-XXXXXX";
   const Descriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd) return false;
-  if (write_all(fd.get(), bytes) && ::rename(temporary.c_str(), (folder + "/" + name).c_str()) == 0)
+  if (write_all(fd.get(), bytes) && ::rename(temporary.c_str(), (folder + "/" + name).c_str()) == 0) {
+    make_room(folder, name, most_kept);
     return true;
+  }
   ::unlink(temporary.c_str());
   return false;
+}
+
+Descriptor open_kept_file(const std::string& folder, const std::string& name, size_t largest) {
+  Descriptor fd(::open((folder + "/" + name).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != ::geteuid() ||
+      static_cast<size_t>(status.st_size) > largest)
+    return {};
+  if (status.st_mtime + kDay < ::time(nullptr)) ::futimens(fd.get(), nullptr);
+  return fd;
 }
 
 }  // namespace phlox

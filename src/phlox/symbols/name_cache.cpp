@@ -1,9 +1,6 @@
 #include "phlox/symbols/name_cache.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <span>
@@ -57,13 +54,9 @@ NameCache::NameCache(std::string folder, std::string identity)
     return;
   }
   file_ = fmt::format("{:016x}{}", hash_of(identity_), kSuffix);
-  const std::string path = folder_ + "/" + file_;
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  struct stat status {};
-  if (!fd || ::fstat(fd.get(), &status) != 0 || status.st_uid != ::geteuid() ||
-      static_cast<size_t>(status.st_size) > kLargest)
-    return;
-  const auto bytes = elf::FileBytes::read(fd.get(), path);
+  const Descriptor fd = open_kept_file(folder_, file_, kLargest);
+  if (!fd) return;
+  const auto bytes = elf::FileBytes::read(fd.get(), folder_ + "/" + file_);
   if (bytes)
     names_ = parse({reinterpret_cast<const char*>(bytes->bytes().data()), bytes->bytes().size()}, identity_);
 }

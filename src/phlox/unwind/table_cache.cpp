@@ -1,10 +1,5 @@
 #include "phlox/unwind/table_cache.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cstdlib>
 #include <utility>
 
 #include "phlox/base/descriptor.h"
@@ -15,6 +10,7 @@ namespace {
 
 // A table of fewer rows is built faster than its file is opened.
 constexpr size_t kWorthKeeping = 2000;
+constexpr size_t kLargest = size_t{256} << 20;
 // In the name, so that versions do not write over each other's files.
 constexpr std::string_view kSuffix = ".cfi3";
 
@@ -38,11 +34,10 @@ TableCache::TableCache(std::string folder) : folder_(std::move(folder)) {
 
 std::unique_ptr<UnwindTable> TableCache::find(std::string_view build_id) const {
   if (!usable_ || !is_build_id(build_id)) return nullptr;
-  const std::string path = folder_ + "/" + std::string(build_id) + std::string(kSuffix);
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  struct stat status {};
-  if (!fd || ::fstat(fd.get(), &status) != 0 || status.st_uid != ::geteuid()) return nullptr;
-  const auto bytes = elf::FileBytes::read(fd.get(), path);
+  const std::string name = std::string(build_id) + std::string(kSuffix);
+  const Descriptor fd = open_kept_file(folder_, name, kLargest);
+  if (!fd) return nullptr;
+  const auto bytes = elf::FileBytes::read(fd.get(), folder_ + "/" + name);
   return bytes ? UnwindTable::parse(bytes->bytes()) : nullptr;
 }
 
