@@ -139,10 +139,14 @@ def document(data):
     text.append(table(["tool", "Python", "target", "Hz", "pairs", "slow-down", "us of CPU a sample, all of the tool"], [
         [r["tool"], r["python"], r["target"], r["rate"], r.get("pairs", "-"), slow_down(r), number(r.get("cpu_us_a_sample"), "%.0f")]
         for r in data["slow_down"]]))
-    text.append("A thread stopped by ptrace, from before it was asked to stop to after it was let go, and a frame's unwinding with its rules known:\n")
-    text.append(table(["Python", "target", "stops", "median us", "p99 us", "worst us", "frames a stack", "ns a frame"], [
-        [r["python"], r["target"], r.get("stops", "failed"), number(r.get("stop_median_us"), "%.0f"), number(r.get("stop_p99_us"), "%.0f"),
-         number(r.get("stop_worst_us"), "%.0f"), number(r.get("frames_a_stack"), "%.0f"), number(r.get("frame_ns"), "%.1f")] for r in data["parts"]]))
+    text.append("A thread stopped by ptrace, from before it was asked to stop to after it was let go. A thread that waits for a CPU stands still "
+                "without us until it gets one, so those that were on a CPU when asked (schedstat's count) say what a stop takes:\n")
+    text.append(table(["Python", "target", "thread", "stops", "median us", "p99 us", "worst us"], [
+        [r["python"], r["target"], which, r.get(count, "failed"), number(r.get(key + "_median_us"), "%.0f"), number(r.get(key + "_p99_us"), "%.0f"),
+         number(r.get(key + "_worst_us"), "%.0f")] for r in data["parts"] for which, count, key in (("running", "running", "running"), ("any", "stops", "stop"))]))
+    text.append("A frame's unwinding with its rules known:\n")
+    text.append(table(["Python", "target", "frames a stack", "ns a frame"], [
+        [r["python"], r["target"], number(r.get("frames_a_stack"), "%.0f"), number(r.get("frame_ns"), "%.1f")] for r in data["parts"]]))
     text.append("One look, from the start of the command to its exit, in turn, caches warm:\n")
     text.append(table(["tool", "Python", "target", "runs", "median ms", "95 % interval", "worst ms"], [
         [r["tool"], r["python"], r["target"], r.get("runs", "failed"), number(r.get("median_ms"), "%.0f"),

@@ -76,21 +76,30 @@ int main(int argc, char** argv) {
   target::ThreadProbe probe(pid, tid);
   sampler::StopCapture stop(pid);
   sampler::NativeCopy copy;
-  std::vector<Nanoseconds> took;
+  // Of all stops, and of those of a thread that was on a CPU when it was asked: one that waits for a CPU
+  // stands still without us, and is stopped when it gets one.
+  std::vector<Nanoseconds> took, took_running;
   std::vector<Kept> kept;
   uint64_t end = 0;
   for (int i = 0; i < stops; ++i) {
     const timespec pause{0, 500'000 + (i * 7919 % 1000) * 1000};
     ::ppoll(nullptr, 0, &pause, nullptr);
     unwind::Registers registers;
+    const auto asked = probe.schedstat();
     const Nanoseconds before = clock_now();
     const auto held = stop.hold(tid, probe, registers);
     const bool copied = held == sampler::NativeCapture::Held::yes &&
                         copy.take(memory, registers, sampler::NativeSource::ptrace, {}, end);
+    // Read while it stands: let go, it may be scheduled in again at once. What reading takes is ours, not the
+    // recorder's.
+    const Nanoseconds reading = clock_now();
+    const auto stopped = probe.schedstat();
+    const Nanoseconds read = clock_now();
     stop.let_go();
     const Nanoseconds after = clock_now();
-    if (!copied) continue;
-    took.push_back(after - before);
+    if (!copied || !asked || !stopped) continue;
+    took.push_back(after - before - (read - reading));
+    if (stopped->count == asked->count) took_running.push_back(took.back());
     if (i % std::max(1, stops / kStacks) != 0) continue;
     kept.push_back(
         {registers, RemoteAddress(copy.stack_start()), {copy.stack().begin(), copy.stack().end()}});
@@ -100,6 +109,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   std::sort(took.begin(), took.end());
+  std::sort(took_running.begin(), took_running.end());
 
   sampler::AddressSpace space(pid, memory, {});
   space.refresh(clock_now());
@@ -121,13 +131,16 @@ int main(int argc, char** argv) {
   const auto unwinding = static_cast<double>(clock_now(CLOCK_THREAD_CPUTIME_ID) - cpu);
   std::printf(
       "%s\n",
-      fmt::format(
-          "{{\"stops\": {}, \"real_time\": {}, \"stop_median_us\": {:.1f}, \"stop_p99_us\": {:.1f}, "
-          "\"stop_worst_us\": {:.1f}, \"frames_a_stack\": {:.1f}, \"whole\": {:.4f}, \"frame_ns\": {:.1f}}}",
-          took.size(), real_time, quantile(took, 0.5), quantile(took, 0.99), quantile(took, 1.0),
-          static_cast<double>(frames) / static_cast<double>(kept.size()),
-          static_cast<double>(whole) / static_cast<double>(kept.size()),
-          unwinding / kRounds / static_cast<double>(frames))
+      fmt::format("{{\"stops\": {}, \"real_time\": {}, \"stop_median_us\": {:.1f}, \"stop_p99_us\": {:.1f}, "
+                  "\"stop_worst_us\": {:.1f}, \"running\": {}, \"running_median_us\": {:.1f}, "
+                  "\"running_p99_us\": {:.1f}, "
+                  "\"running_worst_us\": {:.1f}, \"frames_a_stack\": {:.1f}, \"whole\": {:.4f}, "
+                  "\"frame_ns\": {:.1f}}}",
+                  took.size(), real_time, quantile(took, 0.5), quantile(took, 0.99), quantile(took, 1.0),
+                  took_running.size(), quantile(took_running, 0.5), quantile(took_running, 0.99),
+                  quantile(took_running, 1.0), static_cast<double>(frames) / static_cast<double>(kept.size()),
+                  static_cast<double>(whole) / static_cast<double>(kept.size()),
+                  unwinding / kRounds / static_cast<double>(frames))
           .c_str());
   return 0;
 }
