@@ -65,6 +65,20 @@ NativeCapture::Held BlockedCapture::hold(pid_t, target::ThreadProbe& probe, unwi
   return Held::yes;
 }
 
+uint64_t thread_control_block(std::span<const std::byte> stack, uint64_t start) {
+  if constexpr (kHasLinkRegister) return 0;
+  constexpr uint64_t kAlign = 64, kSelf = 16;
+  for (uint64_t at = (start + kAlign - 1) & ~(kAlign - 1); at - start + kSelf + 8 <= stack.size();
+       at += kAlign) {
+    uint64_t tcb = 0, self = 0;
+    std::memcpy(&tcb, stack.data() + (at - start), sizeof tcb);
+    if (tcb != at) continue;
+    std::memcpy(&self, stack.data() + (at - start) + kSelf, sizeof self);
+    if (self == at) return at;
+  }
+  return 0;
+}
+
 NativeCopy::NativeCopy()
     : bytes_(new std::byte[sizeof(NativeHead) + kMostStack + kMostStarts * sizeof(EvaluationStart) +
                            kMostKernelFrames * sizeof(uint64_t)]) {
@@ -114,8 +128,12 @@ bool NativeCopy::take(memory::RemoteMemory& memory, const unwind::Registers& reg
   }
   const size_t whole = memory.read(std::span(ranges.data(), count));
   if (whole == 0) return false;
-  const uint64_t reached = ranges[whole - 1].address.value + ranges[whole - 1].into.size();
-  if (whole < count) end = reached;
+  uint64_t reached = ranges[whole - 1].address.value + ranges[whole - 1].into.size();
+  if (const uint64_t block = thread_control_block({into, reached - start}, start); block != 0) {
+    end = reached = block;
+  } else if (whole < count) {
+    end = reached;
+  }
   to.stack = static_cast<uint32_t>(reached - start);
   return true;
 }

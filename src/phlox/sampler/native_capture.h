@@ -95,6 +95,11 @@ struct EvaluationStart {
   uint32_t raw = 0;  // which of the frames that were walked; for the sampler only
 };
 
+// Where glibc has put what it knows of a thread: at the top of its stack, with nothing in between that would
+// end a copy (another thread's stack or heap often follows). x86-64: tcbhead_t holds its own address as `tcb`
+// and, 16 bytes on, as `self` (sysdeps/x86_64/nptl/tls.h, 2.3 to 2.41), aligned to 64 bytes. 0: not there.
+uint64_t thread_control_block(std::span<const std::byte> stack, uint64_t start);
+
 // The copy itself; reused for every look.
 class NativeCopy {
  public:
