@@ -89,6 +89,7 @@ pid_t NativeHalf::take_longest_waiting() {
 
 bool NativeHalf::wait(Nanoseconds interval, int cpu) {
   if (in_use_ != NativeSource::perf) return false;
+  interval_ = interval;
   perf_->set_interval(interval);
   return perf_->wait(clock_now() + static_cast<Nanoseconds>(kWithoutEvent * static_cast<double>(interval)),
                      cpu);

@@ -50,6 +50,9 @@ class NativeHalf {
   pid_t take_longest_waiting();
   // Sleeps until an event of a thread on this CPU wakes us or the time has come. False: there is none.
   bool wait(Nanoseconds interval, int cpu);
+  // A thread that was looked at less than this long ago need not be looked at in this turn: every running
+  // thread has events of its own, and each wakes us for all threads.
+  Nanoseconds soonest_again() const { return in_use_ == NativeSource::perf ? interval_ / 3 : 0; }
   EventNumbers events() const { return perf_ ? perf_->numbers() : EventNumbers(); }
   uint64_t stops() const { return stops_; }
 
@@ -67,6 +70,7 @@ class NativeHalf {
  private:
   NativeSource asked_, in_use_;
   bool real_time_, looks_once_;
+  Nanoseconds interval_ = 0;  // between events; 0: none was waited for yet
   Nanoseconds patience_;
   StopCapture stop_;
   BlockedCapture blocked_;

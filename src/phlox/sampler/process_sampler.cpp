@@ -155,10 +155,15 @@ ProcessSampler::Slot* ProcessSampler::find_slot(RemoteAddress tstate) {
   return found == by_tstate_.end() ? nullptr : found->second;
 }
 
+template <class T>
+bool ProcessSampler::read_scene(RemoteAddress from, T& into) {
+  return scene_is_copied_ ? snapshot_.load(from, into) : memory_.read_value(from, into);
+}
+
 bool ProcessSampler::refresh_interpreters() {
   std::vector<Domain> domains;
   RemoteAddress at;
-  if (!memory_.read_value(interpreter_.interpreters_head, at.value)) return false;
+  if (!read_scene(interpreter_.interpreters_head, at.value)) return false;
   while (at && domains.size() < kMaxInterpreters) {
     if (!is_plausible(at)) return false;
     if (std::any_of(domains.begin(), domains.end(), [&](const Domain& d) { return d.interpreter == at; }))
@@ -166,16 +171,15 @@ bool ProcessSampler::refresh_interpreters() {
     Domain domain;
     domain.interpreter = at;
     domain.threads_head_word = at + *layout_.interpreter.threads_head;
-    if (!memory_.read_value(domain.threads_head_word, domain.threads_head.value)) return false;
-    if (layout_.interpreter.id.present()) memory_.read_value(at + *layout_.interpreter.id, domain.id);
+    if (!read_scene(domain.threads_head_word, domain.threads_head.value)) return false;
+    if (layout_.interpreter.id.present()) read_scene(at + *layout_.interpreter.id, domain.id);
     if (layout_.traits.gil == python::GilPlace::interpreter && layout_.interpreter.ceval_gil.present()) {
-      memory_.read_value(at + *layout_.interpreter.ceval_gil, domain.gil.value);
+      read_scene(at + *layout_.interpreter.ceval_gil, domain.gil.value);
     } else {
       domain.gil = interpreter_.gil;
     }
     domains.push_back(domain);
-    if (!layout_.interpreter.next.present() || !memory_.read_value(at + *layout_.interpreter.next, at.value))
-      break;
+    if (!layout_.interpreter.next.present() || !read_scene(at + *layout_.interpreter.next, at.value)) break;
   }
   if (domains.empty()) return false;
   for (auto& domain : domains) {
@@ -288,15 +292,53 @@ bool ProcessSampler::is_at_home(const Slot& slot, const std::byte* thread) const
          (cframe >= slot.stack_start && cframe < slot.stack_end);
 }
 
+ProcessSampler::Slot* ProcessSampler::find_resting(pid_t tid, int64_t interpreter_id) {
+  const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const auto& slot) {
+    return slot->alive && !slot->tstate && slot->probe->tid() == tid &&
+           slot->interpreter_id == interpreter_id;
+  });
+  return found == slots_.end() ? nullptr : found->get();
+}
+
+// Its thread state is gone. The thread itself may live on, and come back with another.
+void ProcessSampler::lose_state(Slot& slot) {
+  const auto found = by_tstate_.find(slot.tstate.value);
+  if (found != by_tstate_.end() && found->second == &slot) by_tstate_.erase(found);
+  for (auto& domain : domains_) {
+    if (domain.runner == &slot) domain.runner = nullptr;
+  }
+  slot.tstate = {};
+  if (slot.wanders || !slot.probe->schedstat()) {
+    slot.alive = false;
+    return;
+  }
+  if (native_) return;  // looked at as ever: its native frames are all there is
+  flush_slot(slot);
+  slot.has_stack = slot.was_blocked = false;
+}
+
+// Nothing to see of it; what it does until it is in Python again is not to be charged to what it does there.
+void ProcessSampler::look_at_resting(Slot& slot, Nanoseconds now) {
+  const auto stat = slot.probe->schedstat();
+  if (!stat) {
+    slot.alive = false;
+    return;
+  }
+  slot.idle_looks = unmoved(slot.seen, *stat) ? slot.idle_looks + 1 : 0;
+  slot.next_tick = tick_ + (slots_.size() > kFewThreads ? idle_pause(slot.idle_looks) : 1);
+  slot.seen = *stat;
+  slot.last_time = now;
+}
+
 bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanoseconds now) {
   uint64_t interp = 0;
   uint64_t python_id = 0;
   uint64_t native_id = 0;
-  if (!memory_.read_value(tstate + *layout_.thread.interp, interp) || interp != domain.interpreter.value)
+  if (!read_scene(tstate + *layout_.thread.interp, interp) || interp != domain.interpreter.value)
     return false;
-  if (!memory_.read_value(tstate + *layout_.thread.thread_id, python_id)) return false;
+  if (!read_scene(tstate + *layout_.thread.thread_id, python_id)) return false;
   if (layout_.thread.native_thread_id.present()) {
-    memory_.read_value(tstate + *layout_.thread.native_thread_id, native_id);
+    read_scene(tstate + *layout_.thread.native_thread_id, native_id);
     if (native_id == 0) return false;  // made, but its thread has not started
   }
   if (python_id == 0) return false;
@@ -308,11 +350,19 @@ bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
   slot->wanders =
       layout_.traits.first_state_wanders && domain.id > 0 &&
       std::any_of(slots_.begin(), slots_.end(), [&](const auto& other) {
-        return other->alive && other->python_id == python_id && other->interpreter_id != domain.id;
+        return other->in_python() && other->python_id == python_id && other->interpreter_id != domain.id;
       });
   if (const Slot* home = slot->wanders ? find_home(*slot) : nullptr) {
     tid = home->probe->tid();
     home_id = home->python_id;
+  }
+  if (Slot* resting = slot->wanders ? nullptr : find_resting(tid, domain.id)) {
+    resting->tstate = tstate;
+    resting->interpreter = domain.interpreter;
+    resting->domain = static_cast<size_t>(&domain - domains_.data());
+    resting->python_id = python_id;
+    by_tstate_[tstate.value] = resting;
+    return true;
   }
   slot->index = next_thread_++;
   slot->interpreter = domain.interpreter;
@@ -350,21 +400,16 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
     refresh_wanted_ = true;
     return;
   }
-  // Listing /proc/PID/task is only for those whose kernel id does not stand in the thread state.
-  bool ids_known = !pid_namespace_ && layout_.thread.native_thread_id.present();
-  size_t added = 0;
-  bool more_to_add = false;
-  bool declined = false;
   std::unordered_map<uint64_t, size_t> present;
+  std::vector<std::pair<RemoteAddress, size_t>> fresh;
   // Oldest first: a subinterpreter's first thread state is told by the threads that are known already.
   for (size_t d = domains_.size(); d-- > 0;) {
-    Domain& domain = domains_[d];
-    RemoteAddress at = domain.threads_head;
+    RemoteAddress at = domains_[d].threads_head;
     size_t count = 0;
     while (at && is_plausible(at) && ++count < kMaxThreads && !present.contains(at.value)) {
       present[at.value] = d;
       uint64_t next = 0;
-      if (!memory_.read_value(at + *layout_.thread.next, next)) {
+      if (!read_scene(at + *layout_.thread.next, next)) {
         refresh_wanted_ = true;
         break;
       }
@@ -372,35 +417,37 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
       if (slot != nullptr) {
         // The same address may be another thread by now.
         uint64_t python_id = 0;
-        memory_.read_value(at + *layout_.thread.thread_id, python_id);
+        read_scene(at + *layout_.thread.thread_id, python_id);
         if (python_id != slot->python_id) {
-          slot->alive = false;
-          by_tstate_.erase(at.value);
+          lose_state(*slot);
           slot = nullptr;
         } else {
           slot->domain = d;
         }
       }
-      if (slot == nullptr) {
-        if (!ids_known) {
-          learn_task_ids();
-          ids_known = true;
-        }
-        if (++added > kNewThreadsPerTurn) {
-          more_to_add = true;
-        } else {
-          // A state whose thread is not up yet, or was left behind by a fork: asked again, but less and less
-          // often.
-          declined = !add_thread(domain, at, now) || declined;
-        }
-      }
+      if (slot == nullptr) fresh.emplace_back(at, d);
       at = RemoteAddress(next);
     }
   }
+  // Before others are added: the thread of a state that is gone may have one of those.
   if (!refresh_wanted_) {
     for (auto& slot : slots_) {
-      if (!present.contains(slot->tstate.value)) slot->alive = false;
+      if (slot->in_python() && !present.contains(slot->tstate.value)) lose_state(*slot);
+      if (slot->in_python() || !slot->alive) continue;
+      const auto domain = std::find_if(domains_.begin(), domains_.end(),
+                                       [&](const Domain& d) { return d.id == slot->interpreter_id; });
+      slot->alive = domain != domains_.end();
+      slot->domain = static_cast<size_t>(domain - domains_.begin());
     }
+  }
+  // Listing /proc/PID/task is only for those whose kernel id does not stand in the thread state.
+  if (!fresh.empty() && (pid_namespace_ || !layout_.thread.native_thread_id.present())) learn_task_ids();
+  const bool more_to_add = fresh.size() > kNewThreadsPerTurn;
+  if (more_to_add) fresh.resize(kNewThreadsPerTurn);
+  bool declined = false;
+  for (const auto& [tstate, d] : fresh) {
+    // A state whose thread is not up yet, or was left behind by a fork: asked again, but less and less often.
+    declined = !add_thread(domains_[d], tstate, now) || declined;
   }
   refresh_wanted_ = refresh_wanted_ || more_to_add;
   if (declined) {
@@ -442,13 +489,13 @@ void ProcessSampler::drop_dead(Nanoseconds now) {
   if (domains_.size() < 2) return;
   std::unordered_map<pid_t, Slot*> newest;
   for (auto& slot : slots_) {
-    if (slot->wanders && !slot->stack_end) continue;  // not known to be on that thread
+    if (!slot->tstate || (slot->wanders && !slot->stack_end)) continue;  // not known to be on that thread
     Slot*& top = newest[slot->probe->tid()];
     if (top == nullptr || top->interpreter_id < slot->interpreter_id) top = slot.get();
   }
   for (auto& slot : slots_) {
     Slot* top = newest[slot->probe->tid()];
-    slot->guest = top != slot.get() ? top : nullptr;
+    slot->guest = slot->tstate && top != slot.get() ? top : nullptr;
   }
 }
 
@@ -605,6 +652,10 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
   places_.clear();
   codes_.begin_look(slot.interpreter, python::code_epoch(interpreter_, slot.interpreter, snapshot_));
   ++counts_.reads;
+  if (!slot.tstate) {
+    reading.whole = true;
+    return reading;
+  }
   const std::byte* thread = snapshot_.find(slot.tstate, *layout_.thread.size);
   if (thread == nullptr) {
     reading.rejected = Rejected::unreadable;
@@ -612,9 +663,9 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
   }
   if (load<uint64_t>(thread + *layout_.thread.interp) != slot.interpreter.value ||
       load<uint64_t>(thread + *layout_.thread.thread_id) != slot.python_id) {
-    slot.alive = false;
+    lose_state(slot);
     refresh_wanted_ = true;
-    reading.rejected = Rejected::broken;
+    reading.whole = true;
     return reading;
   }
   if (slot.wanders && !is_at_home(slot, thread)) {
@@ -748,7 +799,7 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
     const uint64_t codes = codes_.resolved();
     if (holds && holder(domain) != slot.tstate) return false;  // somebody else by now: the caller looks again
     const Reading reading = read_stack(slot);
-    if (!slot.alive) return true;
+    if (!slot.in_python()) return true;
     // The CPU must be known as of after the last byte that was read.
     const int cpu =
         codes_.resolved() == codes && snapshot_.last().value_or(-1) >= 0 ? *snapshot_.last() : cpu_of(slot);
@@ -869,7 +920,7 @@ bool ProcessSampler::read_stopped(Slot& slot, Nanoseconds now, bool holds, Seen&
   if (stopped) ::ptrace(PTRACE_CONT, tid, 0, 0);
   if (!still_holds) return false;
   if (!after) slot.alive = false;
-  if (!slot.alive) return true;
+  if (!slot.in_python()) return true;
   if (!reading.whole) {
     reject(slot, now, reading.rejected);
     return true;
@@ -883,6 +934,14 @@ bool ProcessSampler::read_stopped(Slot& slot, Nanoseconds now, bool holds, Seen&
   seen.collecting = holds && collecting(domain);
   accept(slot, *after, now, seen, reading);
   return true;
+}
+
+bool ProcessSampler::by_event() const {
+  return native_ && native_->in_use() == NativeSource::perf;
+}
+
+bool ProcessSampler::seen_lately(const Slot& slot, Nanoseconds now) const {
+  return native_ && slot.has_stack && now - slot.last_time < native_->soonest_again();
 }
 
 void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
@@ -902,10 +961,13 @@ void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
   }
   // Who holds the GIL may change until somebody is found standing still with it.
   for (int change = 0; change < kAttempts; ++change) {
-    const bool scouted = config_.stillness == Stillness::same_cpu && domain.threads > 1 && scout(domain);
-    Slot* slot = domain.runner;
+    // Woken by an event, the thread that it caught stands still already: one copy serves it and the others.
+    const bool caught = by_event() && change == 0;
+    const bool scouted =
+        !caught && config_.stillness == Stillness::same_cpu && domain.threads > 1 && scout(domain);
+    Slot* slot = caught ? nullptr : domain.runner;
     if (slot == nullptr || !slot->alive || (change > 0 && !scouted)) {
-      snapshot_.capture();
+      if (!caught || snapshot_.look() == last_turns_look_) snapshot_.capture();
       const RemoteAddress tstate = holder(domain);
       if (!tstate) return;
       slot = find_slot(tstate);
@@ -915,6 +977,7 @@ void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
       }
       domain.runner = slot;
     }
+    if (seen_lately(*slot, now)) return;  // the others are looked at by the copy
     Seen seen;
     const bool settled = native_ ? read_with_native(*slot, now, true, seen)
                          : config_.stillness == Stillness::same_cpu
@@ -933,7 +996,7 @@ bool ProcessSampler::read_beside_holder(Slot& slot, Domain& domain, Nanoseconds 
   const auto in = slot.probe->blocked_in();
   const uint64_t codes = codes_.resolved();
   const Reading reading = read_stack(slot);
-  if (!slot.alive) return true;
+  if (!slot.in_python()) return true;
   if (snapshot_.follow_ups() != domain.frozen_reads || codes_.resolved() != codes) {
     if (!domain.frozen->alive || !still_unmoved(*domain.frozen, domain.frozen_stat)) return false;
     domain.frozen_reads = snapshot_.follow_ups();
@@ -999,7 +1062,7 @@ void ProcessSampler::read_other(Slot& slot, Domain& domain, Nanoseconds now) {
     // No copy in this turn yet: whoever came first has ended before it was made.
     if (attempt > 0 || !slot.first_valid || snapshot_.look() == last_turns_look_) snapshot_.capture();
     const Reading reading = read_stack(slot);
-    if (!slot.alive) return;
+    if (!slot.in_python()) return;
     const auto after = slot.probe->schedstat();
     if (!after) {
       slot.alive = false;
@@ -1174,18 +1237,22 @@ void ProcessSampler::turn(Nanoseconds now) {
   ++counts_.ticks;
   last_turns_look_ = snapshot_.look();
   if (now - std::exchange(last_turn_, now) > kEpochsLast) codes_.forget_epochs();
-  if (refresh_wanted_ || now - last_refresh_ > refresh_pause_) refresh_threads(now);
+  const auto due = [&] { return refresh_wanted_ || now - last_refresh_ > refresh_pause_; };
+  if (!by_event() && due()) refresh_threads(now);
   // The others' counts first: whoever is found blocked with the same count afterwards stood still while the
   // memory was copied.
   size_t asked = 0;
-  const size_t threads = slots_.size();
+  size_t threads = slots_.size();
   for (auto& slot : slots_) {
     slot->first_valid = false;
-    slot->done = slot->next_tick > tick_;
+    slot->done = slot->next_tick > tick_ || seen_lately(*slot, now);
+    if (slot->done || slot->tstate || native_) continue;
+    look_at_resting(*slot, now);
+    slot->done = true;
   }
   for (size_t i = 0; i < threads; ++i) {
     Slot& slot = *slots_[(first_slot_ + i) % threads];
-    if (slot.done || domains_[slot.domain].runner == &slot) continue;
+    if (slot.done || (domains_[slot.domain].runner == &slot && !by_event())) continue;
     if (++asked > kThreadsPerTurn) {
       slot.done = true;  // in this turn
       continue;
@@ -1196,6 +1263,17 @@ void ProcessSampler::turn(Nanoseconds now) {
     } else {
       slot.alive = false;
       refresh_wanted_ = true;
+    }
+  }
+  if (by_event()) {
+    // Threads of Rust or C++ have thread states as short-lived as their calls into Python: whom the event
+    // caught is in the list of this copy, or is not in Python.
+    snapshot_.capture();
+    if (due() || scene_changed()) {
+      scene_is_copied_ = true;
+      refresh_threads(now);
+      scene_is_copied_ = false;
+      threads = slots_.size();
     }
   }
   for (auto& domain : domains_) domain.threads = 0;

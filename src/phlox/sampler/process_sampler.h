@@ -100,6 +100,8 @@ class ProcessSampler {
  private:
   struct Slot {
     uint32_t index = 0;  // of the thread, never reused
+    // None: the thread has none now. Threads of Rust or C++ make one for each call into Python, and are the
+    // same thread all the while.
     RemoteAddress tstate;
     RemoteAddress interpreter;
     int64_t interpreter_id = 0;
@@ -124,6 +126,7 @@ class ProcessSampler {
     bool has_stack = false;
     bool traced = false;  // seized
     bool alive = true;
+    bool in_python() const { return alive && tstate; }
     bool done = false;  // in this turn
     uint32_t idle_looks = 0;
     uint64_t next_tick = 0;
@@ -171,6 +174,11 @@ class ProcessSampler {
   void refresh_threads(Nanoseconds now);
   bool refresh_interpreters();
   bool add_thread(Domain& domain, RemoteAddress tstate, Nanoseconds now);
+  Slot* find_resting(pid_t tid, int64_t interpreter_id);
+  void lose_state(Slot& slot);
+  void look_at_resting(Slot& slot, Nanoseconds now);
+  template <class T>
+  bool read_scene(RemoteAddress from, T& into);
   Slot* find_home(Slot& wanderer);
   bool is_at_home(const Slot& slot, const std::byte* thread) const;
   void learn_task_ids();
@@ -198,6 +206,8 @@ class ProcessSampler {
   bool read_standing_still(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
   bool read_stopped(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
   bool read_with_native(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
+  bool by_event() const;
+  bool seen_lately(const Slot& slot, Nanoseconds now) const;
   void note_start(const python::RawFrame& frame, size_t raw);
   void find_anchors(RemoteAddress state, const std::byte* thread, size_t frames);
   void look_at_native_threads(Nanoseconds now);
@@ -246,6 +256,7 @@ class ProcessSampler {
   Nanoseconds last_turn_ = 0;
   Nanoseconds refresh_pause_ = 0;
   bool refresh_wanted_ = true;
+  bool scene_is_copied_ = false;  // the lists of threads are read from the copy of the memory
   bool process_gone_ = false;
   bool schedstat_off_ = false;
   std::vector<bool> isolated_;

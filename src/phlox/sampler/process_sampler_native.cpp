@@ -100,7 +100,7 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (attempt > 0) ++counts_.retried;
     // What was asked before the turn's first copy of the memory holds for it (see read_other).
-    const bool copied_before = attempt == 0 && !holds && slot.first_valid;
+    const bool copied_before = attempt == 0 && (!holds || by_event()) && slot.first_valid;
     const auto before = copied_before ? std::optional(slot.first) : slot.probe->schedstat();
     if (!before) {
       slot.alive = false;
@@ -141,15 +141,21 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
     }
 
     native.begin_look();
-    if (!copied_before || source != &blocked) snapshot_.capture();
+    // Whom an event caught has stood still since before the turn; the schedule counts around it say so too.
+    if (!copied_before || native.name_of(source) == NativeSource::ptrace) snapshot_.capture();
     if (holds && holder(domain) != slot.tstate) {
       source->let_go();
       return false;
     }
+    // What pthread_self() gives lies at the top of a thread's stack (glibc, musl), but for the main thread's.
+    if (slot.c_stack_end == 0 && slot.python_id - registers.sp.value <= NativeCopy::kMostStack)
+      slot.c_stack_end = slot.python_id;
     const bool copied = native.copy().take(memory_, registers, native.name_of(source),
                                            source->kernel_frames(), slot.c_stack_end);
     const Reading reading = read_stack(slot);
-    if (!sleeps) slot.last_cpu = cpu_of(slot);
+    // By an event it was caught on the CPU that we were pinned to.
+    if (!sleeps)
+      slot.last_cpu = my_cpu_ >= 0 && native.name_of(source) == NativeSource::perf ? my_cpu_ : cpu_of(slot);
     const auto after = slot.probe->schedstat();
     source->let_go();
     if (!slot.alive) return true;
@@ -205,8 +211,15 @@ void ProcessSampler::look_at_native_threads(Nanoseconds now) {
   counts_.lost += numbers.lost - before.lost;
   // Events wake us where we are pinned: to whom has waited longest we go next.
   if (const pid_t tid = native_->take_longest_waiting(); tid != 0) {
-    const auto stat = target::ThreadProbe(config_.pid, tid).stat();
-    if (stat && stat->cpu != my_cpu_) follow(stat->cpu);
+    const auto slot =
+        std::find_if(slots_.begin(), slots_.end(), [tid](const auto& s) { return s->probe->tid() == tid; });
+    int cpu = -1;
+    if (slot != slots_.end()) {
+      cpu = cpu_of(**slot);
+    } else if (const auto stat = target::ThreadProbe(config_.pid, tid).stat()) {
+      cpu = stat->cpu;
+    }
+    if (cpu >= 0 && cpu != my_cpu_) follow(cpu);
   }
 }
 

@@ -64,10 +64,33 @@ static PyObject* start_pool(PyObject* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+static PyObject* visited;
+
+/* Goes into Python and out again, as Rust's and C++'s threads do: each time with a thread state of its own. */
+__attribute__((noinline)) static void* ext_visit(void* unused) {
+  for (;;) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    Py_XDECREF(PyObject_CallObject(visited, NULL));
+    PyGILState_Release(state);
+    ext_middle(200000);
+  }
+  return unused;
+}
+
+static PyObject* start_visitor(PyObject* self, PyObject* args) {
+  pthread_t thread;
+  if (!PyArg_ParseTuple(args, "O", &visited)) return NULL;
+  Py_INCREF(visited);
+  if (pthread_create(&thread, NULL, ext_visit, NULL) != 0) return PyErr_NoMemory();
+  pthread_setname_np(thread, "ext-visitor");
+  Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {{"spin", spin, METH_VARARGS, ""},
                                 {"spin_without_gil", spin_without_gil, METH_VARARGS, ""},
                                 {"call", call, METH_VARARGS, ""},
                                 {"start_pool", start_pool, METH_VARARGS, ""},
+                                {"start_visitor", start_visitor, METH_VARARGS, ""},
                                 {NULL, NULL, 0, NULL}};
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "extension", NULL, -1, methods, NULL, NULL, NULL, NULL};
 PyMODINIT_FUNC PyInit_extension(void) { return PyModule_Create(&module); }

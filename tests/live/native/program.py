@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import threading
+import time
 
 folder, what = sys.argv[1:3]
 if folder and what != "cython":
@@ -114,6 +115,15 @@ def pool():
         busy()
 
 
+def visited():
+    busy(5000)
+
+
+def visitor():
+    while True:
+        time.sleep(1)
+
+
 def cython():
     sys.path.insert(0, folder)
     import fast
@@ -136,6 +146,8 @@ if what == "blocked":
     waiter.start()
 if what == "pool":
     extension.start_pool()
+if what == "visitor":
+    extension.start_visitor(visited)
 if what == "numpy_sort":
     import numpy
     values = numpy.random.default_rng(1).random(300000)
