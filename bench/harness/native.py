@@ -116,10 +116,11 @@ def native(settings):
     for target in (FOREST, DATAFLOW):
         for row in dump_rows(settings, version, environment, target, settings.scaled(30, 5)):
             keep("dump", row)
-    # A pass of the forest takes a third of a second: stretches are some ten of them.
-    for target, on, off in ((FOREST, 4.0, 3.0), (DATAFLOW, 2.0, 1.5)):
+    # Small passes, of a fifteenth of a second, so that neighbouring stretches hold enough of them.
+    for script, args, stretch in ((FOREST[1], [1500, 6], 0.8), (DATAFLOW[1], [], 0.4)):
         for rate in (100, 1000):
-            row = sections.slow_down(settings, ours, version, "root", target[1], target[2], rate, settings.scaled(30, 4), on=on, off=off)
+            row = sections.beats(settings, version, "root", script, args, rate, settings.scaled(60, 4), stretch_seconds=stretch, settle=0.05,
+                                 profiler=ours)
             keep("slow_down", row)
     if settings.with_peers:
         for rate in (100, 1000):
@@ -135,7 +136,8 @@ def document(data):
     text.append(table(["tool", "Python", "target", "Hz", "way", "stacks", "whole", "cut", "restarted", "unmerged", "us of CPU a sample"], [
         [r["tool"], r["python"], r["target"], r["rate"], r.get("way", "failed: " + r["error"][:60]), r.get("looks", "-"), percent(r.get("whole")),
          percent(r.get("cut")), percent(r.get("restarted")), percent(r.get("unmerged")), number(r.get("recorder_us"), "%.1f")] for r in data["whole"]]))
-    text.append("Cost to the target, as in \"Cost to the target\":\n")
+    text.append("Cost to the target, as in \"Cost to the target\" (phlox's recorder stopped and let on in turn, its perf events open all the "
+                "while; a peer's recordings begun and ended in turn):\n")
     text.append(table(["tool", "Python", "target", "Hz", "pairs", "slow-down", "us of CPU a sample, all of the tool"], [
         [r["tool"], r["python"], r["target"], r["rate"], r.get("pairs", "-"), slow_down(r), number(r.get("cpu_us_a_sample"), "%.0f")]
         for r in data["slow_down"]]))

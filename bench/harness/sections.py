@@ -226,15 +226,17 @@ def truth(settings):
     return result
 
 
-def beats(settings, version, user, script, args, rate, pairs, stretch_seconds=0.1, settle=0.02):
+def beats(settings, version, user, script, args, rate, pairs, stretch_seconds=0.1, settle=0.02, profiler=None):
     """Slow-down by phlox: one recording, its recorder stopped and let on in turn. The speed of a virtual machine's host changes by
     half within seconds: only neighbours a tenth of a second apart are alike. A stopped recorder still costs
     what a perf event of its own does to the CPU it is open on (root): an interrupt a sample, below 0.2 % at 1 kHz."""
-    row = {"tool": "phlox", "python": version, "user": user, "target": " ".join([script] + [str(a) for a in args]), "rate": rate, "error": ""}
+    profiler = profiler or Phlox(settings.phlox)
+    python, prefix = profiler.python(settings.pythons, version)
+    row = {"tool": profiler.name, "python": version, "user": user, "target": " ".join([script] + [str(a) for a in args]), "rate": rate, "error": ""}
     quiet, busy = [], []
-    with Target(settings.pythons[version], script, args, user=user) as target:
+    with Target(python, script, args, user=user, prefix=prefix) as target:
         time.sleep(0.3)
-        session = Phlox(settings.phlox).start(target.pid, rate, 3600, user)
+        session = profiler.start(target.pid, rate, 3600, user)
         time.sleep(1.0)
 
         def stretch(signal_number, into):
