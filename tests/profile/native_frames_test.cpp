@@ -89,6 +89,15 @@ TEST_F(NativeFrames, a_thread_without_python_starts_where_its_own_code_does) {
   EXPECT_EQ(shown(), (Names{"pool_main", "libc.so.6+0x9a000"}));
 }
 
+// Tables must not mind that a frame stands in very many places.
+TEST_F(NativeFrames, one_function_called_from_everywhere) {
+  constexpr uint32_t kCallers = 50'000;
+  const FrameId leaf = native(kOther, "malloc");
+  for (uint32_t i = 0; i < kCallers; ++i) sample({python("caller" + std::to_string(i)), loop(), leaf});
+  EXPECT_EQ(shown(), (Names{"caller0", "malloc"}));
+  EXPECT_EQ(profile_.stacks().size(), 2 * size_t{kCallers});
+}
+
 TEST_F(NativeFrames, all_frames_show_the_c_library_s_start) {
   sample({native(kLibc, "libc.so.6+0x1067db"), native(kOther, "pool_main")});
   EXPECT_EQ(shown(true), (Names{"libc.so.6+0x1067db", "pool_main"}));

@@ -1,4 +1,5 @@
 #include "phlox/exporters/difference.h"
+#include "phlox/base/spread.h"
 
 #include <tsl/robin_map.h>
 
@@ -20,14 +21,6 @@ Key key_of(const profile::Label& label, bool by_line) {
   file.remove_prefix(file.find_last_of("/\\") + 1);
   return {label.kind, label.name, label.module, file, by_line ? label.line : 0};
 }
-
-// The low bits of parent and key alone are poor ones for a table that masks.
-struct SpreadHash {
-  size_t operator()(uint64_t value) const {
-    value *= 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio
-    return value ^ value >> 32;
-  }
-};
 
 struct Merged {
   uint32_t parent = 0;
@@ -74,7 +67,7 @@ class Merger {
   bool by_line_;
   std::vector<Merged> nodes_;
   std::map<Key, uint32_t> keys_;
-  tsl::robin_map<uint64_t, uint32_t, SpreadHash> places_;
+  tsl::robin_map<uint64_t, uint32_t, Spread> places_;
 };
 
 // Parents before children, children by name.

@@ -35,9 +35,9 @@ Interner::ContentKey Interner::content_key(const Frame& frame) {
       frame.inlined_in ? frame.inlined_in->value : 0,
   };
   auto hash = [&](uint64_t h) {
-    for (uint64_t number : numbers) h = mix(h ^ number) + 0x9e3779b97f4a7c15U;
+    for (uint64_t number : numbers) h = Spread{}(h ^ number) + 0x9e3779b97f4a7c15U;
     for (const std::string* text : {&frame.function, &frame.qualified_name, &frame.file, &frame.found_by})
-      h = mix(hash_bytes(h, *text));
+      h = Spread{}(hash_bytes(h, *text));
     return h;
   };
   return {hash(0x6a09e667f3bcc908U), hash(0xbb67ae8584caa73bU)};

@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "phlox/base/spread.h"
 #include "phlox/profile/sink.h"
 
 namespace phlox::profile {
@@ -46,14 +47,8 @@ class Interner {
     uint64_t high = 0;
     friend bool operator==(const ContentKey&, const ContentKey&) = default;
   };
-  // Ids count up, so their low bits say nothing: spread them (the finalizer of splitmix64).
-  static constexpr uint64_t mix(uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-    return x ^ (x >> 31);
-  }
   struct MixHash {
-    size_t operator()(uint64_t key) const noexcept { return mix(key); }
+    size_t operator()(uint64_t key) const noexcept { return Spread{}(key); }
     size_t operator()(const ContentKey& key) const noexcept { return key.low; }
   };
   static ContentKey content_key(const Frame& frame);

@@ -8,6 +8,7 @@
 
 #include <tsl/robin_map.h>
 
+#include "phlox/base/spread.h"
 #include "phlox/profile/kernel_frames.h"
 
 namespace phlox::profile {
@@ -330,7 +331,7 @@ void show_native_frames(Profile& profile, const Choices& choices) {
   }
 
   std::vector<Stack> rows;
-  tsl::robin_map<uint64_t, uint32_t> known;  // parent << 32 | frame
+  tsl::robin_map<uint64_t, uint32_t, Spread> known;  // parent << 32 | frame
   const auto put = [&](StackId parent, FrameId frame) {
     const auto [at, fresh] =
         known.try_emplace(uint64_t{parent.value} << 32 | frame.value, static_cast<uint32_t>(rows.size() + 1));

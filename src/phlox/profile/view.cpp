@@ -1,4 +1,5 @@
 #include "phlox/profile/view.h"
+#include "phlox/base/spread.h"
 
 #include <fmt/format.h>
 #include <tsl/robin_map.h>
@@ -137,13 +138,6 @@ struct LabelHash {
   }
 };
 
-struct PairHash {
-  size_t operator()(uint64_t key) const {
-    key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9U;
-    return key ^ (key >> 27);
-  }
-};
-
 // Grows the tree; nodes come in the order in which they are met, parents before children.
 class TreeBuilder {
  public:
@@ -248,7 +242,7 @@ class TreeBuilder {
   const Choices& choices_;
   CallTree tree_;
   tsl::robin_map<Label, uint32_t, LabelHash> labels_;
-  tsl::robin_map<uint64_t, uint32_t, PairHash> children_;  // parent << 32 | label
+  tsl::robin_map<uint64_t, uint32_t, Spread> children_;  // parent << 32 | label
   std::vector<uint32_t> frame_labels_;
 };
 
@@ -453,7 +447,7 @@ Result<CallTree> build_call_tree(const Profile& profile, const Choices& choices)
   // number.
   const bool grouped = choices.by.thread || choices.by.process;
   const auto& stacks = profile.stacks();
-  tsl::robin_map<uint64_t, Sum, PairHash> sums;  // thread << 32 | stack
+  tsl::robin_map<uint64_t, Sum, Spread> sums;  // thread << 32 | stack
   Sum rejected;
   for (const Sample& sample : profile.samples()) {
     const SampleFilter::Part part = filter->part(sample);

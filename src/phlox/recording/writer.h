@@ -12,6 +12,7 @@
 #include <tsl/robin_map.h>
 
 #include "phlox/base/result.h"
+#include "phlox/base/spread.h"
 #include "phlox/profile/sink.h"
 
 struct sqlite3;
@@ -64,7 +65,7 @@ class Writer : public profile::Sink {
   sqlite3_stmt *meta_ = nullptr, *process_ = nullptr, *thread_ = nullptr, *module_ = nullptr,
                *missing_names_ = nullptr, *frame_ = nullptr, *stack_ = nullptr, *state_ = nullptr,
                *sample_ = nullptr, *grown_sample_ = nullptr, *event_ = nullptr, *tally_ = nullptr;
-  tsl::robin_map<uint64_t, int64_t> states_;  // rows of `state` by their values
+  tsl::robin_map<uint64_t, int64_t, Spread> states_;  // rows of `state` by their values
   std::optional<Nanoseconds> epoch_;          // what start_us counts from
   uint32_t last_sample_ = 0;
   bool in_transaction_ = false;

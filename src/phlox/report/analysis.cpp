@@ -1,4 +1,5 @@
 #include "phlox/report/analysis.h"
+#include "phlox/base/spread.h"
 
 #include <tsl/robin_map.h>
 
@@ -37,13 +38,6 @@ struct KeyHash {
     return hash ^ (hash >> 29);
   }
 };
-struct NumberHash {
-  size_t operator()(uint64_t key) const {
-    key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9U;
-    return key ^ (key >> 27);
-  }
-};
-
 std::string_view last_part(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
@@ -62,7 +56,7 @@ Items identify(const Profile& profile, Identity identity) {
   items.function.resize(frames.size() + 1, 0);
   items.line.resize(frames.size() + 1, 0);
   tsl::robin_map<Key, uint32_t, KeyHash> functions;
-  tsl::robin_map<uint64_t, uint32_t, NumberHash> lines;
+  tsl::robin_map<uint64_t, uint32_t, Spread> lines;
   for (size_t i = 0; i < frames.size(); ++i) {
     const Frame& frame = frames[i];
     if (frame.kind == FrameKind::marker) continue;

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "phlox/base/spread.h"
 #include "phlox/profile/quality.h"
 #include "phlox/report/system_calls.h"
 #include "phlox/report/table.h"
@@ -34,13 +35,6 @@ constexpr double kThreadShare = 0.01;  // of the recording
 double part(Nanoseconds of, Nanoseconds whole) {
   return whole > 0 ? double(of) / double(whole) : 0;
 }
-
-struct Spread {
-  size_t operator()(uint64_t key) const {
-    key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9U;
-    return key ^ (key >> 27);
-  }
-};
 
 // Who held the GIL while `waiter` waited for it.
 struct Holder {

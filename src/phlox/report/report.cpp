@@ -7,6 +7,7 @@
 #include <future>
 #include <map>
 
+#include "phlox/base/spread.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/tally.h"
@@ -22,10 +23,6 @@ using profile::Profile;
 
 // More lines than a screen has are not annotated, however many files a recording names.
 constexpr size_t kMaximumFiles = 200;
-
-struct PairHash {
-  size_t operator()(uint64_t key) const { return (key ^ (key >> 32)) * 0x9e3779b97f4a7c15U >> 16; }
-};
 
 std::string title_of(const Profile& profile) {
   if (profile.processes().empty()) return "(empty recording)";
@@ -89,7 +86,7 @@ std::vector<ThreadRow> thread_rows(const Profile& profile, const profile::Sample
                                    const Analysis& analysis) {
   std::vector<ThreadRow> rows(profile.threads().size());
   // Thread and function. Ids are small and in the low bits of both halves, so the hash mixes them.
-  tsl::robin_map<uint64_t, int64_t, PairHash> selves;
+  tsl::robin_map<uint64_t, int64_t, Spread> selves;
   for (const profile::Sample& sample : profile.samples()) {
     const auto part = filter.part(sample);
     if (!part.passes) continue;

@@ -5,17 +5,11 @@
 
 #include <algorithm>
 
+#include "phlox/base/spread.h"
 #include "phlox/report/system_calls.h"
 
 namespace phlox::report {
 namespace {
-
-struct Spread {
-  size_t operator()(uint64_t key) const {
-    key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9U;
-    return key ^ (key >> 27);
-  }
-};
 
 }  // namespace
 
