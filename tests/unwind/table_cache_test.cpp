@@ -62,27 +62,27 @@ TEST_F(CacheTest, table_comes_back_from_a_private_folder) {
 TEST_F(CacheTest, what_was_not_used_for_longest_makes_room) {
   ASSERT_TRUE(make_private_folder(folder()));
   const std::vector<std::byte> bytes(100);
-  const auto write = [&](const std::string& name) { return write_whole_file(folder(), name, bytes, 400); };
-  const auto used_days_ago = [&](const std::string& name, int days) {
-    std::filesystem::last_write_time(
-        folder() + "/" + name, std::filesystem::file_time_type::clock::now() - days * std::chrono::hours(24));
+  const auto left = [&] {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder()))
+      names.push_back(entry.path().filename());
+    std::sort(names.begin(), names.end());
+    return names;
   };
   for (int i = 0; i < 4; ++i) {
-    ASSERT_TRUE(write("file" + std::to_string(i)));
-    used_days_ago("file" + std::to_string(i), 10 - i);
+    const std::string name = "file" + std::to_string(i);
+    ASSERT_TRUE(write_whole_file(folder(), name, bytes));
+    std::filesystem::last_write_time(folder() + "/" + name, std::filesystem::file_time_type::clock::now() -
+                                                                (10 - i) * std::chrono::hours(24));
   }
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder()), {}), 4);
   EXPECT_TRUE(open_kept_file(folder(), "file0", 100));  // used today
   EXPECT_FALSE(open_kept_file(folder(), "file0", 99));
-  ASSERT_TRUE(write("file4"));
-  std::vector<std::string> left;
-  for (const auto& entry : std::filesystem::directory_iterator(folder()))
-    left.push_back(entry.path().filename());
-  std::sort(left.begin(), left.end());
-  EXPECT_EQ(left, (std::vector<std::string>{"file0", "file3", "file4"}));
-  ASSERT_TRUE(write_whole_file(folder(), "large", std::vector<std::byte>(1000), 400));  // alone, but there
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder()), {}), 1);
-  EXPECT_TRUE(open_kept_file(folder(), "large", 1000));
+  keep_within(folder(), 400);
+  EXPECT_EQ(left().size(), 4u);
+  keep_within(folder(), 399);
+  EXPECT_EQ(left(), (std::vector<std::string>{"file0", "file2", "file3"}));
+  keep_within(folder(), 250);
+  EXPECT_EQ(left(), (std::vector<std::string>{"file0", "file3"}));
 }
 
 TEST_F(CacheTest, damaged_file_is_as_good_as_none_and_is_written_again) {

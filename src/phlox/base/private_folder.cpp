@@ -48,21 +48,6 @@ std::vector<Kept> kept_in(int folder) {
   return result;
 }
 
-void make_room(const std::string& folder, const std::string& newest, size_t most) {
-  const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd) return;
-  std::vector<Kept> files = kept_in(fd.get());
-  size_t total = 0;
-  for (const Kept& file : files) total += file.size;
-  if (total <= most) return;
-  std::sort(files.begin(), files.end(), [](const Kept& a, const Kept& b) { return a.used < b.used; });
-  // Some more than needed, so that it is not done for every file.
-  for (const Kept& file : files) {
-    if (total <= most / 4 * 3) break;
-    if (file.name != newest && ::unlinkat(fd.get(), file.name.c_str(), 0) == 0) total -= file.size;
-  }
-}
-
 }  // namespace
 
 bool make_private_folder(const std::string& folder) {
@@ -76,17 +61,28 @@ bool make_private_folder(const std::string& folder) {
          (status.st_mode & 022) == 0;
 }
 
-bool write_whole_file(const std::string& folder, const std::string& name, std::span<const std::byte> bytes,
-                      size_t most_kept) {
+bool write_whole_file(const std::string& folder, const std::string& name, std::span<const std::byte> bytes) {
   std::string temporary = folder + "/new-XXXXXX";
   const Descriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd) return false;
-  if (write_all(fd.get(), bytes) && ::rename(temporary.c_str(), (folder + "/" + name).c_str()) == 0) {
-    make_room(folder, name, most_kept);
+  if (write_all(fd.get(), bytes) && ::rename(temporary.c_str(), (folder + "/" + name).c_str()) == 0)
     return true;
-  }
   ::unlink(temporary.c_str());
   return false;
+}
+
+void keep_within(const std::string& folder, size_t most) {
+  const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd) return;
+  std::vector<Kept> files = kept_in(fd.get());
+  size_t total = 0;
+  for (const Kept& file : files) total += file.size;
+  if (total <= most) return;
+  std::sort(files.begin(), files.end(), [](const Kept& a, const Kept& b) { return a.used < b.used; });
+  for (const Kept& file : files) {
+    if (total <= most) break;
+    if (::unlinkat(fd.get(), file.name.c_str(), 0) == 0) total -= file.size;
+  }
 }
 
 Descriptor open_kept_file(const std::string& folder, const std::string& name, size_t largest) {

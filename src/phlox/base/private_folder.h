@@ -17,10 +17,12 @@ inline constexpr size_t kMostKept = size_t{256} << 20;
 // else's, or is open to others' writing.
 bool make_private_folder(const std::string& folder);
 
-// A temporary file, then a rename. Mode 0600. Makes room for it: the folder holds `most_kept` bytes or less
-// afterwards, or this file alone.
-bool write_whole_file(const std::string& folder, const std::string& name, std::span<const std::byte> bytes,
-                      size_t most_kept = kMostKept);
+// A temporary file, then a rename. Mode 0600.
+bool write_whole_file(const std::string& folder, const std::string& name, std::span<const std::byte> bytes);
+
+// Throws away plain files of the folder, those first that were not used for longest, until it holds `most`
+// bytes or less. Reads the whole folder: for the end of a recording, not of a look.
+void keep_within(const std::string& folder, size_t most = kMostKept);
 
 // To be read, by us only if we wrote it; its time of change becomes that of its last use, to the day. None:
 // it is not there, is no plain file of ours, or is larger than `largest`.

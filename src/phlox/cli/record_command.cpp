@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 
+#include "phlox/base/private_folder.h"
 #include "phlox/cli/attach_error.h"
 #include "phlox/cli/attempts.h"
 #include "phlox/cli/commands.h"
@@ -348,7 +349,11 @@ class Recording {
   int finish(const sampler::Outcome& outcome) {
     std::optional<Error> error = outcome.error;
     std::vector<NativeRows::Missing> missing;
-    if (options_.native && !error) missing = destination_->name(outcome.modules);
+    if (options_.native && !error) {
+      missing = destination_->name(outcome.modules);
+      keep_within(options_.unwind_cache);
+      keep_within(request_.debug_search.name_cache);
+    }
     if (auto finished = destination_->finish(); !finished && !error) error = finished.error();
     for (const std::string& warning : outcome.warnings) talk_.warn(warning);
     for (const std::string& detail : outcome.details) talk_.detail(detail);
