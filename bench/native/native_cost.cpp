@@ -113,8 +113,9 @@ int main(int argc, char** argv) {
 
   sampler::AddressSpace space(pid, memory, {});
   space.refresh(clock_now());
-  unwind::Unwinder unwinder(space.map(), space.machine(),
-                            [&](uint32_t module) { return space.table_of(module); });
+  unwind::Unwinder unwinder(
+      space.map(), space.machine(), [&](uint32_t module) { return space.table_of(module); },
+      [&](uint32_t module) { return space.code_of(module); });
   unwind::NativeStack out;
   size_t frames = 0, whole = 0;
   const auto all = [&] {

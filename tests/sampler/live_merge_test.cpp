@@ -46,7 +46,9 @@ TEST_P(LiveMerge, every_python_frame_stands_on_the_native_frame_that_ran_it) {
   ASSERT_TRUE(thread.stop(4096));
   test::TargetTables tables(live.pid());
   thread.resume();
-  unwind::Unwinder unwinder(tables.map(), EM_X86_64, [&tables](uint32_t m) { return tables.table_of(m); });
+  unwind::Unwinder unwinder(
+      tables.map(), EM_X86_64, [&tables](uint32_t m) { return tables.table_of(m); },
+      [&tables](uint32_t m) { return tables.code_of(m); });
   std::mt19937 random(11);
   unwind::NativeStack native;
   Merged merged;
@@ -61,6 +63,9 @@ TEST_P(LiveMerge, every_python_frame_stands_on_the_native_frame_that_ran_it) {
     input.registers = thread.registers();
     input.stack_start = thread.stack_start();
     input.stack = thread.stack();
+    input.read_code = [&tables](RemoteAddress at, std::span<std::byte> into) {
+      return tables.read_code(at, into);
+    };
     unwinder.unwind(input, native);
     thread.resume();
     ASSERT_FALSE(threads.empty());

@@ -40,7 +40,9 @@ FrameComparison::FrameComparison(pid_t pid)
     : pid_(pid),
       tables_(pid),
       reference_(pid),
-      unwinder_(tables_.map(), EM_X86_64, [this](uint32_t m) { return tables_.table_of(m); }) {}
+      unwinder_(
+          tables_.map(), EM_X86_64, [this](uint32_t m) { return tables_.table_of(m); },
+          [this](uint32_t m) { return tables_.code_of(m); }) {}
 
 bool FrameComparison::take() {
   const std::vector<pid_t> candidates = threads_of(pid_);
@@ -80,7 +82,16 @@ void FrameComparison::compare(const StoppedThread& thread) {
     ours.push_back(frame.pc.value);
     if (frame.module != unwind::kNoModule) met.insert(tables_.path(frame.module));
   }
-  const bool whole = stack_.end == unwind::StackEnd::reached_end, same = ours == theirs;
+  // Where code has no call frame information, libdwfl guesses by rbp, or ends: equal is what comes before.
+  const auto by_code = std::find_if(stack_.frames.begin(), stack_.frames.end(),
+                                    [](const auto& f) { return f.found_by == unwind::FoundBy::code; });
+  const auto told = static_cast<size_t>(by_code - stack_.frames.begin());
+  const bool whole = stack_.end == unwind::StackEnd::reached_end;
+  const bool same =
+      by_code == stack_.frames.end()
+          ? ours == theirs
+          : theirs.size() >= told &&
+                std::equal(ours.begin(), ours.begin() + static_cast<ptrdiff_t>(told), theirs.begin());
   ++numbers_.samples;
   numbers_.equal += same;
   numbers_.whole += whole;

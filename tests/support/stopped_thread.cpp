@@ -70,14 +70,18 @@ void TargetTables::refresh() {
   modules_.clear();
   biases_.clear();
   tables_.clear();
+  codes_.clear();
+  loaded_.clear();
   const auto maps = target::read_maps(pid_);
   if (!maps) return;
   modules_ = target::modules_of(*maps);
   for (uint32_t i = 0; i < modules_.size(); ++i) {
     uint64_t bias = 0;
-    if (const auto loaded = target::load_module(pid_, modules_[i])) {
+    loaded_.push_back(nullptr);
+    if (auto loaded = target::load_module(pid_, modules_[i])) {
       bias = loaded->bias;
       tables_.push_back(std::make_unique<unwind::UnwindTable>(unwind::UnwindTable::build(loaded->elf)));
+      loaded_.back() = std::make_unique<target::LoadedModule>(*std::move(loaded));
     } else {
       tables_.push_back(nullptr);
     }
@@ -113,6 +117,14 @@ void TargetTables::refresh() {
 bool TargetTables::read_code(RemoteAddress address, std::span<std::byte> into) const {
   iovec local{into.data(), into.size()}, remote{reinterpret_cast<void*>(address.value), into.size()};
   return ::process_vm_readv(pid_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(into.size());
+}
+
+unwind::CodeRules* TargetTables::code_of(uint32_t module) {
+  if (module >= loaded_.size() || !loaded_[module]) return nullptr;
+  codes_.resize(loaded_.size());
+  if (!codes_[module])
+    codes_[module] = std::make_unique<unwind::CodeRules>(loaded_[module]->elf, table_of(module));
+  return codes_[module].get();
 }
 
 const unwind::UnwindTable* TargetTables::table_of(uint32_t module) {

@@ -49,6 +49,7 @@ class TargetTables {
   void refresh();
   const unwind::ModuleMap& map() const { return map_; }
   const unwind::UnwindTable* table_of(uint32_t module);
+  unwind::CodeRules* code_of(uint32_t module);
   bool read_code(RemoteAddress address, std::span<std::byte> into) const;
   size_t modules() const { return modules_.size(); }
   const std::string& path(uint32_t module) const { return modules_[module].path; }
@@ -60,6 +61,8 @@ class TargetTables {
   std::vector<target::Module> modules_;
   std::vector<uint64_t> biases_;
   std::vector<std::unique_ptr<unwind::UnwindTable>> tables_;
+  std::vector<std::unique_ptr<target::LoadedModule>> loaded_;
+  std::vector<std::unique_ptr<unwind::CodeRules>> codes_;
   std::vector<std::byte> vdso_;
 };
 

@@ -151,6 +151,24 @@ TEST(UnwindTable, location_that_leaves_the_function_ends_its_rows) {
   EXPECT_EQ(table.row_count(), 2u);
 }
 
+TEST(UnwindTable, gap_is_what_lies_between_functions_that_are_described) {
+  FrameBytes cfi;
+  const size_t cie = cfi.cie(kStart);
+  cfi.fde(cie, 0x1000, 0x40, {});
+  cfi.fde(cie, 0x2000, 0x40, {});
+  const UnwindTable table = cfi.table();
+  const auto gap = [&table](uint64_t pc) {
+    const auto found = table.gap(ImageAddress(pc));
+    return std::pair(found.first.value, found.second.value);
+  };
+  EXPECT_EQ(gap(0x1800), std::pair(uint64_t{0x1040}, uint64_t{0x2000}));
+  EXPECT_EQ(gap(0x1040), std::pair(uint64_t{0x1040}, uint64_t{0x2000}));
+  EXPECT_EQ(gap(0x100), std::pair(uint64_t{0}, uint64_t{0x1000}));
+  EXPECT_EQ(gap(0x5000), std::pair(uint64_t{0x2040}, ~uint64_t{0}));
+  EXPECT_EQ(gap(0x1010), std::pair(uint64_t{0x1010}, uint64_t{0x1010}));
+  EXPECT_EQ(UnwindTable().gap(ImageAddress(1)), std::pair(ImageAddress(0), ImageAddress(~uint64_t{0})));
+}
+
 TEST(UnwindTable, bytes_give_the_same_table_back) {
   FrameBytes cfi;
   const size_t cie = cfi.cie(kStart);

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <memory>
 
 #include "phlox/unwind/arch/aarch64.h"
 #include "phlox/unwind/arch/x86_64.h"
+#include "support/elf_builder.h"
 #include "support/frame_bytes.h"
 
 namespace phlox::unwind {
@@ -45,10 +47,15 @@ class Process {
     trampoline.ra_offset = -8;
     map.add_code(RemoteAddress(0x920000), RemoteAddress(0x930000), trampoline);
     map.settle();
-    Unwinder unwinder(map, machine_, [this, &map](uint32_t module) {
-      if (late_bias) map.set_bias(module, kBias);
-      return &table_;
-    });
+    std::unique_ptr<CodeRules> rules;
+    if (!code_image.empty()) rules = std::make_unique<CodeRules>(*elf::ElfFile::parse(code_image), &table_);
+    Unwinder unwinder(
+        map, machine_,
+        [this, &map](uint32_t module) {
+          if (late_bias) map.set_bias(module, kBias);
+          return &table_;
+        },
+        [&rules](uint32_t) { return rules.get(); });
     UnwindInput input;
     input.registers = registers;
     input.stack_start = RemoteAddress(kStack);
@@ -74,7 +81,8 @@ class Process {
   }
 
   FrameBytes cfi;
-  bool late_bias = false;  // known when the module's table is asked for
+  std::vector<std::byte> code_image;  // an ELF file whose code is followed where cfi says nothing
+  bool late_bias = false;             // known when the module's table is asked for
   std::vector<Restart> restarts;
   std::function<bool(RemoteAddress, uint64_t&)> more;
   bool read_code = true;
@@ -231,6 +239,36 @@ TEST(Unwinder, trampoline_that_was_called_through_is_left_by_its_rule) {
   EXPECT_EQ(stack.frames[1].module, kNoModule);
   EXPECT_EQ(stack.frames[1].cfa, RemoteAddress(kStack + 24));
 }
+
+#if defined(__x86_64__)
+// push %rbx; sub $16, %rsp; nop; add $16, %rsp; pop %rbx; ret at 0x5000, without call frame information.
+NativeStack by_instructions(uint64_t return_address) {
+  Process p = three_functions();
+  const uint8_t code[] = {0x53, 0x48, 0x83, 0xec, 0x10, 0x90, 0x48, 0x83, 0xc4, 0x10, 0x5b, 0xc3};
+  const auto bytes = std::as_bytes(std::span(code));
+  test::ElfBuilder builder;
+  builder.load(0x5000, {bytes.begin(), bytes.end()}, PF_R | PF_X);
+  builder.header.e_entry = 0x5000;
+  p.code_image = builder.build();
+  p.word(kStack + 8, Process::code(0x2010));  // a local that looks like it
+  p.word(kStack + 24, return_address);
+  return p.unwind(at(Process::code(0x5005), kStack, 12345));
+}
+
+TEST(Unwinder, code_without_cfi_is_left_by_its_instructions) {
+  const NativeStack stack = by_instructions(Process::code(0x1010));
+  EXPECT_EQ(stack.end, StackEnd::reached_end);
+  EXPECT_EQ(pcs(stack), (std::vector<uint64_t>{Process::code(0x5005), Process::code(0x1010)}));
+  EXPECT_EQ(stack.frames[1].found_by, FoundBy::code);
+  EXPECT_EQ(stack.frames[0].cfa, RemoteAddress(kStack + 32));
+}
+
+TEST(Unwinder, instructions_lead_only_behind_a_call) {
+  EXPECT_EQ(by_instructions(Process::code(0x101f)).end, StackEnd::no_cfi);
+  EXPECT_EQ(by_instructions(0x1234).end, StackEnd::bad_memory);
+  EXPECT_EQ(by_instructions(0).end, StackEnd::bad_memory);  // and not for the start of a thread
+}
+#endif
 
 TEST(Unwinder, bias_of_a_module_may_be_known_when_a_stack_leads_there) {
   Process p = three_functions();

@@ -51,6 +51,7 @@ Result<ElfFile> ElfFile::parse(std::span<const std::byte> bytes, uint64_t loaded
   file.loaded_at_ = loaded_at;
   file.type_ = header.e_type;
   file.machine_ = header.e_machine;
+  file.entry_ = ImageAddress(header.e_entry);
   const size_t segments = std::min<size_t>(header.e_phnum, kMaxSegments);
   for (size_t i = 0; i < segments; ++i) {
     Elf64_Phdr p;

@@ -54,6 +54,8 @@ class ElfFile {
   std::span<const std::byte> bytes() const { return bytes_; }
   uint16_t type() const { return type_; }        // ET_EXEC, ET_DYN, ...
   uint16_t machine() const { return machine_; }  // EM_X86_64, EM_AARCH64, ...
+  // Where a program starts; libraries have anything there.
+  ImageAddress entry() const { return entry_; }
   const std::vector<Segment>& segments() const { return segments_; }
   const std::vector<Section>& sections() const { return sections_; }
   const Section* find_section(std::string_view name) const;
@@ -85,6 +87,7 @@ class ElfFile {
   std::span<const std::byte> bytes_;
   uint16_t type_ = 0;
   uint16_t machine_ = 0;
+  ImageAddress entry_;
   uint64_t loaded_at_ = 0;
   std::vector<Segment> segments_;
   std::vector<Section> sections_;

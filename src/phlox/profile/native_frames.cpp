@@ -215,7 +215,8 @@ bool is_unnamed_libc(const Profile& profile, const Frame& frame) {
   const std::string_view path = profile.modules()[frame.module->value - 1].path;
   const std::string_view name = path.substr(path.rfind('/') + 1);
   constexpr std::string_view kLibraries[] = {"libc.so.", "libc-2.", "libpthread", "ld-musl-", "libc.musl-"};
-  if (std::none_of(std::begin(kLibraries), std::end(kLibraries), [&](auto l) { return name.starts_with(l); }))
+  if (name != "libc.so" &&  // musl's own name for it
+      std::none_of(std::begin(kLibraries), std::end(kLibraries), [&](auto l) { return name.starts_with(l); }))
     return false;
   // Without a symbol a function is called by its file and address (symbols/module_names.cpp).
   const std::string_view function = frame.function;

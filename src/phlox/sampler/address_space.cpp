@@ -208,6 +208,13 @@ const unwind::UnwindTable* AddressSpace::table_of(uint32_t module) {
   return m.table.get();
 }
 
+unwind::CodeRules* AddressSpace::code_of(uint32_t module) {
+  if (module >= mapped_.size()) return nullptr;
+  Mapped& m = opened(module);
+  if (!m.code && m.loaded) m.code = std::make_unique<unwind::CodeRules>(m.loaded->elf, table_of(module));
+  return m.code.get();
+}
+
 bool AddressSpace::is_loop(const unwind::NativeFrame& frame) {
   if (frame.module >= mapped_.size()) return false;
   Mapped& m = opened(frame.module);

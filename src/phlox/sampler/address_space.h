@@ -34,6 +34,7 @@ class AddressSpace {
     std::optional<target::LoadedModule> loaded;  // none: it could not be opened
     Descriptor descriptor;                       // the file, for names after the process is gone
     std::unique_ptr<unwind::UnwindTable> table;
+    std::unique_ptr<unwind::CodeRules> code;  // asked where the table has nothing
     bool table_asked = false;
     bool loop_asked = false;
     // Where the code of the interpreter loop lies, its .cold parts too; empty: no symbol says so.
@@ -51,6 +52,7 @@ class AddressSpace {
   const unwind::ModuleMap& map() const { return map_; }
   uint16_t machine() const { return machine_; }
   const unwind::UnwindTable* table_of(uint32_t module);
+  unwind::CodeRules* code_of(uint32_t module);
   const Mapped& mapped(uint32_t module) { return opened(module); }
   // Of the module's file; the caller keeps it.
   Descriptor take_descriptor(uint32_t module) { return std::move(mapped_[module]->descriptor); }

@@ -31,6 +31,8 @@ std::string_view describe(unwind::FoundBy found_by) {
       return "signal";
     case unwind::FoundBy::restart:
       return "restart";
+    case unwind::FoundBy::code:
+      return "instructions";
   }
   return "";
 }
@@ -60,7 +62,9 @@ NativeStacks::NativeStacks(pid_t pid, memory::RemoteMemory& memory, Identities& 
       identities_(identities),
       sink_(sink),
       space_(pid, memory, std::move(cache_folder)),
-      unwinder_(space_.map(), space_.machine(), [this](uint32_t module) { return space_.table_of(module); }) {
+      unwinder_(
+          space_.map(), space_.machine(), [this](uint32_t module) { return space_.table_of(module); },
+          [this](uint32_t module) { return space_.code_of(module); }) {
   space_.refresh(clock_now());
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "phlox/base/address.h"
@@ -34,6 +35,8 @@ class UnwindTable {
 
   // The rule that holds at a pc; kind none where nothing covers it.
   Rule find(ImageAddress pc) const;
+  // The stretch around a pc that no rule is known for, [first, second); nothing when there is one.
+  std::pair<ImageAddress, ImageAddress> gap(ImageAddress pc) const;
 
   uint16_t machine() const { return machine_; }  // EM_X86_64, EM_AARCH64
   size_t row_count() const { return offsets_.size(); }

@@ -51,8 +51,12 @@ const ModuleMap::Entry* ModuleMap::find(RemoteAddress pc) const {
   return pc.value < next->end ? &*next : nullptr;
 }
 
-Unwinder::Unwinder(const ModuleMap& map, uint16_t machine, TableOf table_of)
-    : map_(map), machine_(machine), table_of_(std::move(table_of)), cache_(kCacheSlots) {}
+Unwinder::Unwinder(const ModuleMap& map, uint16_t machine, TableOf table_of, CodeOf code_of)
+    : map_(map),
+      machine_(machine),
+      table_of_(std::move(table_of)),
+      code_of_(std::move(code_of)),
+      cache_(kCacheSlots) {}
 
 const Unwinder::Slot& Unwinder::look_up(RemoteAddress pc, bool exact) {
   // Return addresses and exact ones of the same value are told apart by what is looked up: pc - 1 against pc.
@@ -63,7 +67,7 @@ const Unwinder::Slot& Unwinder::look_up(RemoteAddress pc, bool exact) {
     return slot;
   }
   ++misses_;
-  slot = Slot{key, {}, kNoModule};
+  slot = Slot{key, {}, kNoModule, false, false};
   const ModuleMap::Entry* entry = map_.find(RemoteAddress(key));
   // A trampoline is returned to at its first byte, which is not always described one byte ahead as glibc
   // does.
@@ -84,11 +88,19 @@ const Unwinder::Slot& Unwinder::look_up(RemoteAddress pc, bool exact) {
     tables_[entry->module] = table_of_(entry->module);
   }
   const UnwindTable* table = tables_[entry->module];
-  if (table == nullptr || table->machine() != machine_) return slot;
-  slot.rule = at_start ? Rule{} : table->find(ImageAddress(key - entry->bias));
-  if (!exact && slot.rule.kind != RuleKind::signal) {
-    const Rule rule = table->find(ImageAddress(pc.value - entry->bias));
-    if (rule.kind == RuleKind::signal) slot.rule = rule;
+  if (table != nullptr && table->machine() == machine_) {
+    slot.rule = at_start ? Rule{} : table->find(ImageAddress(key - entry->bias));
+    if (!exact && slot.rule.kind != RuleKind::signal) {
+      const Rule rule = table->find(ImageAddress(pc.value - entry->bias));
+      if (rule.kind == RuleKind::signal) slot.rule = rule;
+    }
+  }
+  if (slot.rule.kind != RuleKind::none || at_start || !code_of_) return slot;
+  if (CodeRules* code = code_of_(entry->module)) {
+    const auto found = code->find(ImageAddress(pc.value - entry->bias), exact);
+    slot.rule = found.rule;
+    slot.by_code = found.rule.kind != RuleKind::none;
+    slot.until_return = found.until_return;
   }
   return slot;
 }
@@ -347,6 +359,7 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
     frame.module = slot.module;
     Step step;
     const Rule rule = slot.rule;  // the slot may be another's after the next look_up()
+    const bool by_code = slot.by_code, until_return = slot.until_return;
     Outcome outcome = step_by_rule<Arch>(rule, regs, words, step);
     if (outcome == Outcome::end) break;
     if (outcome == Outcome::no_rule && !regs.fp_known) {
@@ -359,7 +372,7 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
     }
     if (outcome == Outcome::stepped) {
       // A pc of 0 is how the start of a thread or a program looks where its CFI does not say so.
-      if (!step.caller.pc) {
+      if (!step.caller.pc && !by_code) {
         frame.cfa = RemoteAddress(step.cfa);
         break;
       }
@@ -368,6 +381,13 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
                          (Arch::kHasLinkRegister && frame.exact_pc);
       if (!grows || map_.find(step.exact ? step.caller.pc : step.caller.pc - 1) == nullptr)
         outcome = Outcome::senseless;
+      // What instructions tell is proven like a frame pointer: by the call that it leads behind. A way that
+      // the program never takes, out of one function and into the next, is told by the stack's alignment.
+      if (by_code && outcome == Outcome::stepped) {
+        step.found_by = FoundBy::code;
+        if ((until_return && (step.cfa & 15) != 0) || !returns_from_call<Arch>(input, step.caller.pc.value))
+          outcome = Outcome::no_rule;
+      }
     }
     // No description, or one that leads nowhere: builds rewritten by BOLT have such.
     if ((outcome == Outcome::no_rule || outcome == Outcome::senseless) &&

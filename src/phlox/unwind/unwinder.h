@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "phlox/base/address.h"
+#include "phlox/unwind/code_rules.h"
 #include "phlox/unwind/unwind_table.h"
 
 namespace phlox::unwind {
@@ -35,7 +36,7 @@ struct Registers {
 };
 
 // How a frame was found: by what its callee's registers gave it.
-enum class FoundBy : uint8_t { registers, cfi, frame_pointer, signal, restart };
+enum class FoundBy : uint8_t { registers, cfi, frame_pointer, signal, restart, code };
 
 enum class StackEnd : uint8_t {
   reached_end,  // the outermost frame: its return address is undefined, or 0
@@ -107,8 +108,9 @@ struct UnwindInput {
   // One word of the target's stack that is not in `stack`; may be empty (a dump read later).
   std::function<bool(RemoteAddress, uint64_t&)> read_more = {};
   std::span<const Restart> restarts = {};  // sorted by address
-  // Bytes of the target's code, all of them or false. Only with it a frame pointer is followed where call
-  // frame information is missing or wrong: what it leads to must be the return address of a call.
+  // Bytes of the target's code, all of them or false. Only with it a frame pointer, or what a function's
+  // instructions tell, is followed where call frame information is missing or wrong: what it leads to must be
+  // the return address of a call.
   std::function<bool(RemoteAddress, std::span<std::byte>)> read_code = {};
 };
 
@@ -117,13 +119,15 @@ class Unwinder {
   // The table of a module, asked for when a stack first leads there; nullptr: it has none. From then on its
   // bias must be right in the map.
   using TableOf = std::function<const UnwindTable*(uint32_t module)>;
+  // What a module's code tells where its table does not; asked for after that. May be empty.
+  using CodeOf = std::function<CodeRules*(uint32_t module)>;
   // 20,000 frames of a recursion are beyond what anybody reads.
   static constexpr size_t kMaxFrames = 4096;
   // 97 to 99.7 % of all frames of a Python with NumPy and scikit-learn hit.
   static constexpr size_t kCacheSlots = 4096;
 
   // The map must outlive the Unwinder. `machine`: EM_X86_64 or EM_AARCH64.
-  Unwinder(const ModuleMap& map, uint16_t machine, TableOf table_of);
+  Unwinder(const ModuleMap& map, uint16_t machine, TableOf table_of, CodeOf code_of = {});
 
   // `out` is emptied first; its memory is reused.
   void unwind(const UnwindInput& input, NativeStack& out);
@@ -136,6 +140,8 @@ class Unwinder {
     uint64_t pc = 0;
     Rule rule;
     uint32_t module = kNoModule;
+    bool by_code = false;       // the rule comes of the instructions
+    bool until_return = false;  // and of those still to run alone
   };
   template <class Arch>
   void walk(const UnwindInput& input, NativeStack& out);
@@ -150,6 +156,7 @@ class Unwinder {
   const ModuleMap& map_;
   uint16_t machine_;
   TableOf table_of_;
+  CodeOf code_of_;
   std::vector<Slot> cache_;
   std::vector<const UnwindTable*> tables_;
   std::vector<uint8_t> asked_;

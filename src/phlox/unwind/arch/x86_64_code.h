@@ -1,0 +1,51 @@
+// What one x86-64 instruction does to the stack pointer and to what is known of the other registers: no more
+// than following a stack needs. Decoded by Zydis.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace phlox::unwind {
+
+// Numbers of the general registers as instructions have them (Intel SDM, volume 2, table 3-1).
+inline constexpr uint8_t kRax = 0, kRcx = 1, kRdx = 2, kRbx = 3, kRsp = 4, kRbp = 5, kRsi = 6, kRdi = 7,
+                         kR12 = 12, kRegisterCount = 16, kNoRegister = 0xff;
+
+struct Instruction {
+  enum Kind : uint8_t {
+    invalid,
+    other,          // `written` are lost; `size` bytes at *(base + value) too, if there is a base
+    push,           // reg, or something
+    pop,            // into reg, or elsewhere
+    move,           // reg = base + value
+    load,           // reg = *(base + value)
+    store,          // *(base + value) = reg, or something; `size` bytes
+    add,            // reg += value
+    add_register,   // reg += base * value, value being 1 or -1
+    align,          // reg &= value, which is negative
+    set,            // reg = value
+    leave,          // rsp = rbp; pop rbp
+    call,           // target
+    call_indirect,  // anywhere
+    jump,
+    jump_indirect,
+    branch,  // to target, or on
+    ret,
+    stop,  // nothing comes behind it
+  };
+  Kind kind = invalid;
+  uint8_t length = 0;
+  uint8_t reg = kNoRegister;
+  uint8_t base = kNoRegister;
+  uint8_t size = 0;
+  bool points = false;   // `target` is an address that it makes (lea)
+  uint16_t written = 0;  // one bit a register
+  int32_t value = 0;
+  int64_t target = 0;  // from the instruction's first byte
+};
+
+// invalid: no instruction, one that is cut off, or a build for another machine.
+Instruction decode_x86_64(std::span<const std::byte> code);
+
+}  // namespace phlox::unwind

@@ -1,0 +1,292 @@
+#include "phlox/unwind/code_rules.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_set>
+
+#include "phlox/base/byte_reader.h"
+
+namespace phlox::unwind {
+namespace {
+
+// musl's C library has half of it; what is larger is looked at in parts.
+constexpr uint64_t kLargestStretch = 1 << 20;
+// Of one module, however many stretches.
+constexpr uint64_t kMostBytes = 64 << 20;
+constexpr size_t kMostStarts = 1 << 16;
+// Instructions looked at, some more than once: musl's C library takes a twentieth of it.
+constexpr uint64_t kBudget = 40'000'000;
+// For one instruction outside every function found.
+constexpr uint64_t kSmallBudget = 30'000;
+// What one function tells of another (where it starts, that it does not return) settles in so many rounds.
+constexpr int kMostRounds = 6;
+constexpr size_t kMostRules = 65535;
+
+bool holds(const std::vector<uint32_t>& sorted, uint32_t one) {
+  return std::binary_search(sorted.begin(), sorted.end(), one);
+}
+
+}  // namespace
+
+std::vector<CodeFlow::Row> CodeStretch::analyse(std::span<const std::byte> bytes,
+                                                std::span<const uint32_t> functions,
+                                                std::span<const uint32_t> maybe, Known& known) {
+  Code code(bytes);
+  std::set<uint32_t> starts(functions.begin(), functions.end()), none;
+  std::erase_if(starts, [&](uint32_t at) { return at >= bytes.size(); });
+  std::set<uint32_t> never;
+  uint64_t budget = kBudget;
+  CodeFlow::Surroundings around;
+  around.end = static_cast<uint32_t>(bytes.size());
+  around.budget = &budget;
+  // What the sets say, a byte each: asked for at every instruction.
+  std::vector<uint8_t> is_start(bytes.size()), is_never(bytes.size()), is_proven(bytes.size());
+  for (const uint32_t at : starts) is_start[at] = 1;
+  around.starts_function = [&is_start](uint32_t at) { return is_start[at] != 0; };
+  around.never_returns = [&is_never](uint32_t at) { return is_never[at] != 0; };
+  around.returns = [&is_proven](uint32_t at) { return is_proven[at] != 0; };
+  CodeFlow flow(code, around);
+  std::map<uint32_t, CodeFlow::Function> done;
+  // Functions that are called are functions.
+  const auto follow = [&](std::vector<uint32_t> todo, bool doubted) {
+    while (!todo.empty()) {
+      const uint32_t at = todo.back();
+      todo.pop_back();
+      if (done.count(at) != 0 || done.size() == kMostStarts || budget == 0) continue;
+      CodeFlow::Function& f = done[at] = flow.from_start(at);
+      if (!f.finished || !f.sound || (doubted && !f.evidence)) {
+        f.rows.clear();
+        f.sound = false;
+        continue;
+      }
+      for (const uint32_t called : f.calls) {
+        if (none.count(called) != 0 || !starts.insert(called).second) continue;
+        is_start[called] = 1;
+        todo.push_back(called);
+      }
+    }
+  };
+  for (int round = 0; round < kMostRounds; ++round) {
+    const std::set<uint32_t> starts_before = starts, never_before = never;
+    follow({starts.begin(), starts.end()}, false);
+    // Addresses that are made, and labels, where nothing else led to.
+    std::unordered_set<uint32_t> covered;
+    std::vector<uint32_t> points(maybe.begin(), maybe.end());
+    for (const auto& [at, f] : done) {
+      for (const auto& row : f.rows) covered.insert(row.offset);
+      if (f.sound) points.insert(points.end(), f.points.begin(), f.points.end());
+    }
+    for (const uint32_t at : points) {
+      if (at >= bytes.size() || covered.count(at) != 0 || starts.count(at) != 0) continue;
+      follow({at}, true);
+    }
+    bool again = false;
+    for (const auto& [at, f] : done) {
+      if (!f.sound) continue;
+      is_proven[at] = f.proven ? 1 : 0;
+      again |= f.unsure && round < 2;
+      if (!f.returns && never.insert(at).second) is_never[at] = 1;
+      for (const uint32_t into : f.into) {
+        if (starts.erase(into) == 0) continue;
+        is_start[into] = 0;
+        none.insert(into);
+      }
+    }
+    std::vector<uint32_t> news;
+    std::set_symmetric_difference(starts.begin(), starts.end(), starts_before.begin(), starts_before.end(),
+                                  std::back_inserter(news));
+    std::vector<uint32_t> endless;
+    std::set_difference(never.begin(), never.end(), never_before.begin(), never_before.end(),
+                        std::back_inserter(endless));
+    if (news.empty() && endless.empty() && !again) break;
+    std::sort(news.begin(), news.end());
+    // Those that this touches are looked at again.
+    std::erase_if(done, [&](const auto& one) {
+      const CodeFlow::Function& f = one.second;
+      if (none.count(one.first) != 0 || f.rows.empty() || (f.unsure && round < 2)) return true;
+      for (const uint32_t called : f.calls) {
+        if (std::binary_search(endless.begin(), endless.end(), called)) return true;
+      }
+      const auto [low, high] = std::minmax_element(
+          f.rows.begin(), f.rows.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
+      const auto next = std::upper_bound(news.begin(), news.end(), low->offset);
+      return next != news.end() && *next <= high->offset + high->length;
+    });
+  }
+  std::vector<CodeFlow::Row> rows;
+  for (auto& [at, f] : done) {
+    if (none.count(at) != 0 || !f.sound) continue;
+    rows.insert(rows.end(), f.rows.begin(), f.rows.end());
+    f.rows = {};
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.offset < b.offset; });
+  // Two that speak of the same bytes must say the same.
+  std::vector<CodeFlow::Row> out;
+  for (const CodeFlow::Row& row : rows) {
+    if (!out.empty() && row.offset == out.back().offset) {
+      if (!(row.rule == out.back().rule)) out.back().rule = {};
+      continue;
+    }
+    if (!out.empty() && row.offset < out.back().offset + out.back().length) {
+      out.back().rule = {};
+      continue;
+    }
+    out.push_back(row);
+  }
+  known.starts.assign(starts.begin(), starts.end());
+  known.never_return.assign(never.begin(), never.end());
+  return out;
+}
+
+std::vector<CodeFlow::Row> CodeStretch::rows(std::span<const std::byte> code,
+                                             std::span<const uint32_t> functions,
+                                             std::span<const uint32_t> maybe) {
+  Known known;
+  return analyse(code, functions, maybe, known);
+}
+
+CodeStretch::CodeStretch(std::span<const std::byte> code, std::span<const uint32_t> functions,
+                         std::span<const uint32_t> maybe)
+    : code_(code), rules_{Rule{}} {
+  uint64_t end = 0;
+  const auto put = [this](uint64_t offset, uint16_t id) {
+    if (!ids_.empty() && ids_.back() == id) return;
+    offsets_.push_back(static_cast<uint32_t>(offset));
+    ids_.push_back(id);
+  };
+  for (const CodeFlow::Row& row : analyse(code, functions, maybe, known_)) {
+    if (row.offset != end) put(end, 0);
+    end = uint64_t{row.offset} + row.length;
+    size_t id = ids_.empty() || !(rules_[ids_.back()] == row.rule)
+                    ? static_cast<size_t>(std::find(rules_.begin(), rules_.end(), row.rule) - rules_.begin())
+                    : ids_.back();
+    if (id == rules_.size()) {
+      if (id == kMostRules) {
+        id = 0;
+      } else {
+        rules_.push_back(row.rule);
+      }
+    }
+    put(row.offset, static_cast<uint16_t>(id));
+  }
+  put(end, 0);
+  offsets_.shrink_to_fit();
+  ids_.shrink_to_fit();
+}
+
+Rule CodeStretch::find(uint32_t offset) const {
+  const auto next = std::upper_bound(offsets_.begin(), offsets_.end(), offset);
+  if (next == offsets_.begin()) return {};
+  return rules_[ids_[static_cast<size_t>(next - offsets_.begin()) - 1]];
+}
+
+Rule CodeStretch::until_return(uint32_t offset) const {
+  Code code(code_);
+  uint64_t budget = kSmallBudget;
+  CodeFlow::Surroundings around;
+  around.end = static_cast<uint32_t>(code_.size());
+  around.budget = &budget;
+  around.starts_function = [this](uint32_t at) { return holds(known_.starts, at); };
+  around.never_returns = [this](uint32_t at) { return holds(known_.never_return, at); };
+  around.returns = [](uint32_t) { return false; };
+  return CodeFlow(code, around).until_return(offset);
+}
+
+CodeRules::CodeRules(const elf::ElfFile& file, const UnwindTable* table) : file_(file), table_(table) {}
+
+void CodeRules::starts(const elf::ElfFile& file, std::vector<ImageAddress>& functions,
+                       std::vector<ImageAddress>& maybe) {
+  size_t most = 8'000'000;
+  file.for_each_symbol([&](const elf::Symbol& s) {
+    if (s.type == STT_FUNC || s.type == STT_GNU_IFUNC) functions.push_back(s.address);
+    if (s.type == STT_NOTYPE) maybe.push_back(s.address);
+    return --most > 1;
+  });
+  if (file.entry()) maybe.push_back(file.entry());
+  // Tables of functions, which the linker made.
+  for (const elf::Section& section : file.sections()) {
+    if (section.type != SHT_RELA) continue;
+    ByteReader in(file.contents(section));
+    while (in.remaining() >= sizeof(Elf64_Rela) && --most != 0) {
+      const auto relocation = in.read<Elf64_Rela>();
+      const uint32_t type = ELF64_R_TYPE(relocation.r_info);
+      if (type == R_X86_64_RELATIVE || type == R_X86_64_IRELATIVE)
+        maybe.emplace_back(static_cast<uint64_t>(relocation.r_addend));
+    }
+  }
+  for (auto* all : {&functions, &maybe}) {
+    std::sort(all->begin(), all->end());
+    all->erase(std::unique(all->begin(), all->end()), all->end());
+  }
+}
+
+const CodeRules::Stretch* CodeRules::stretch_of(uint64_t pc) {
+  for (const Stretch& s : stretches_) {
+    if (pc >= s.start && pc < s.end) return &s;
+  }
+  const auto segment =
+      std::find_if(file_.segments().begin(), file_.segments().end(), [pc](const elf::Segment& s) {
+        return s.type == PT_LOAD && (s.flags & PF_X) != 0 && pc >= s.address.value &&
+               pc - s.address.value < s.file_size;
+      });
+  if (segment == file_.segments().end()) return nullptr;
+  if (!asked_) starts(file_, functions_, maybe_);
+  asked_ = true;
+  uint64_t start = segment->address.value, end = start + segment->file_size;
+  if (table_ != nullptr) {
+    const auto gap = table_->gap(ImageAddress(pc));
+    start = std::max(start, gap.first.value);
+    end = std::min(end, gap.second.value);
+  }
+  // Of a large one, whole functions around the place.
+  if (end - start > kLargestStretch) {
+    const auto whole = [this](uint64_t at, bool up, uint64_t otherwise) {
+      auto next = std::lower_bound(functions_.begin(), functions_.end(), ImageAddress(at));
+      if (!up && (next == functions_.end() || next->value != at)) {
+        if (next == functions_.begin()) return otherwise;
+        --next;
+      }
+      return next == functions_.end() ? otherwise : next->value;
+    };
+    const uint64_t low = pc - start > kLargestStretch / 2 ? whole(pc - kLargestStretch / 2, true, pc) : start;
+    if (low > pc) {
+      start = std::max(start, whole(pc, false, pc));
+    } else {
+      start = low;
+    }
+    if (end - start > kLargestStretch) end = std::max(whole(start + kLargestStretch, false, pc), pc + 1);
+    if (end - start > kLargestStretch || end <= pc) end = std::min(end, start + kLargestStretch);
+  }
+  if (pc < start || pc >= end || looked_at_ + (end - start) > kMostBytes) return nullptr;
+  looked_at_ += end - start;
+  const auto within = [start, end](const std::vector<ImageAddress>& all) {
+    std::vector<uint32_t> out;
+    for (auto at = std::lower_bound(all.begin(), all.end(), ImageAddress(start));
+         at != all.end() && at->value < end && out.size() < kMostStarts; ++at)
+      out.push_back(static_cast<uint32_t>(at->value - start));
+    return out;
+  };
+  const auto bytes = file_.at(ImageAddress(start), end - start);
+  stretches_.push_back(
+      {start, end, std::make_unique<CodeStretch>(bytes, within(functions_), within(maybe_))});
+  return &stretches_.back();
+}
+
+CodeRules::Found CodeRules::find(ImageAddress pc, bool exact) {
+  if (file_.machine() != EM_X86_64) return {};
+  const uint64_t inside = exact ? pc.value : pc.value - 1;
+  const Stretch* stretch = stretch_of(inside);
+  if (stretch == nullptr) return {};
+  Found found;
+  found.rule = stretch->code->find(static_cast<uint32_t>(inside - stretch->start));
+  if (found.rule.kind != RuleKind::none || pc.value >= stretch->end) return found;
+  found.rule = stretch->code->until_return(static_cast<uint32_t>(pc.value - stretch->start));
+  found.until_return = true;
+  return found;
+}
+
+}  // namespace phlox::unwind

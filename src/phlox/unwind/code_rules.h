@@ -1,0 +1,81 @@
+// Rules for code without call frame information, out of its instructions: musl's C library, kernels written
+// in assembler. A stretch of a module is looked at when a stack first leads there, and what came out is kept.
+// x86-64; elsewhere it never knows a rule.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "phlox/base/address.h"
+#include "phlox/elf/elf_file.h"
+#include "phlox/unwind/code_flow.h"
+#include "phlox/unwind/unwind_table.h"
+
+namespace phlox::unwind {
+
+// A stretch of code, looked at as a whole.
+class CodeStretch {
+ public:
+  // Offsets from the first byte. `functions` start where it says; where `maybe` says only if what follows
+  // looks like it.
+  CodeStretch(std::span<const std::byte> code, std::span<const uint32_t> functions,
+              std::span<const uint32_t> maybe);
+
+  // Of the instruction that covers a byte; kind none: not known.
+  Rule find(uint32_t offset) const;
+  // Of one instruction that no way from the start of a function was found to.
+  Rule until_return(uint32_t offset) const;
+  // What is kept, before it is packed: for tests.
+  static std::vector<CodeFlow::Row> rows(std::span<const std::byte> code, std::span<const uint32_t> functions,
+                                         std::span<const uint32_t> maybe);
+
+ private:
+  struct Known {
+    std::vector<uint32_t> starts, never_return;  // sorted
+  };
+  static std::vector<CodeFlow::Row> analyse(std::span<const std::byte> code,
+                                            std::span<const uint32_t> functions,
+                                            std::span<const uint32_t> maybe, Known& known);
+
+  std::span<const std::byte> code_;
+  std::vector<uint32_t> offsets_;  // sorted
+  std::vector<uint16_t> ids_;
+  std::vector<Rule> rules_;
+  Known known_;
+};
+
+class CodeRules {
+ public:
+  // The bytes of the file, and the table (nullptr: it has none), must outlive it.
+  CodeRules(const elf::ElfFile& file, const UnwindTable* table);
+
+  struct Found {
+    Rule rule;
+    bool until_return = false;  // known by the way on from there alone
+  };
+  // As with a table: of an instruction that runs, or (`exact` false) of the call before a return address.
+  Found find(ImageAddress pc, bool exact);
+
+  // Where functions start by the symbols, and where they might: labels, what relocations point to.
+  static void starts(const elf::ElfFile& file, std::vector<ImageAddress>& functions,
+                     std::vector<ImageAddress>& maybe);
+
+ private:
+  struct Stretch {
+    uint64_t start = 0, end = 0;
+    std::unique_ptr<CodeStretch> code;
+  };
+  const Stretch* stretch_of(uint64_t pc);
+
+  elf::ElfFile file_;
+  const UnwindTable* table_;
+  bool asked_ = false;
+  std::vector<ImageAddress> functions_, maybe_;  // sorted
+  std::vector<Stretch> stretches_;
+  uint64_t looked_at_ = 0;  // bytes, all stretches
+};
+
+}  // namespace phlox::unwind
