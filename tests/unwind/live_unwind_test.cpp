@@ -34,7 +34,7 @@ TEST_P(LiveUnwind, frames_equal_libdwfl_s_at_any_moment) {
   std::mt19937 random(7);
   NativeStack stack;
   std::map<std::string, int> libraries;
-  size_t equal = 0, whole = 0, broken = 0, coded = 0, frames = 0, deepest = 0;
+  size_t equal = 0, whole = 0, broken = 0, stepped_past = 0, coded = 0, frames = 0, deepest = 0;
   constexpr size_t kStops = 120;
   for (size_t i = 0; i < kStops; ++i) {
     // Stops at moments that have nothing to do with the program's turns.
@@ -74,11 +74,20 @@ TEST_P(LiveUnwind, frames_equal_libdwfl_s_at_any_moment) {
       ++broken;
       continue;
     }
-    equal += same;
+    // Or the frame pointer, which leads behind a call, takes us past such a place, and libdwfl past what it
+    // took for a frame: but for that, both say the same.
+    const size_t first = static_cast<size_t>(
+        std::mismatch(ours.begin(), ours.end(), theirs.begin(), theirs.end()).first - ours.begin());
+    const bool past = !same && first < theirs.size() &&
+                      tables.map().find(RemoteAddress(theirs[first])) == nullptr &&
+                      std::equal(ours.begin() + static_cast<ptrdiff_t>(first), ours.end(),
+                                 theirs.begin() + static_cast<ptrdiff_t>(first) + 1, theirs.end());
+    stepped_past += past;
+    equal += same || past;
     whole += stack.end == StackEnd::reached_end;
     frames += ours.size();
     deepest = std::max(deepest, ours.size());
-    if (!same) {
+    if (!same && !past) {
       std::string text;
       for (size_t k = 0; k < std::max(ours.size(), theirs.size()); ++k) {
         const uint64_t a = k < ours.size() ? ours[k] : 0, b = k < theirs.size() ? theirs[k] : 0;
@@ -101,7 +110,7 @@ TEST_P(LiveUnwind, frames_equal_libdwfl_s_at_any_moment) {
       equal, kStops, whole, broken, coded, static_cast<double>(frames) / kStops, deepest, libraries.size());
   EXPECT_EQ(equal, kStops - broken);
   EXPECT_EQ(whole, kStops - broken);
-  EXPECT_LE(broken, 6u);
+  EXPECT_LE(broken + stepped_past, 6u);
   EXPECT_GE(libraries.size(), 1u);  // a standalone build has most libraries inside
   EXPECT_GE(deepest, 30u);
 }
