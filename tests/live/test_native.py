@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -284,6 +285,7 @@ def test_numpy(record):
 @since(3, 8)
 def test_dump(python):
     with Target(python, PROGRAM, "", "nested") as target:
+        time.sleep(0.1)  # a look is quick enough to find it saying that it is ready
         done = subprocess.run([PHLOX, "dump", "--native", "--json", "-p", str(target.pid)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     thread, = json.loads(done.stdout)["threads"]
