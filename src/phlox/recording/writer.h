@@ -66,7 +66,7 @@ class Writer : public profile::Sink {
                *missing_names_ = nullptr, *frame_ = nullptr, *stack_ = nullptr, *state_ = nullptr,
                *sample_ = nullptr, *grown_sample_ = nullptr, *event_ = nullptr, *tally_ = nullptr;
   tsl::robin_map<uint64_t, int64_t, Spread> states_;  // rows of `state` by their values
-  std::optional<Nanoseconds> epoch_;          // what start_us counts from
+  std::optional<Nanoseconds> epoch_;                  // what start_us counts from
   uint32_t last_sample_ = 0;
   bool in_transaction_ = false;
   bool failed_ = false;
