@@ -1,5 +1,4 @@
 #include "phlox/exporters/difference.h"
-#include "phlox/base/spread.h"
 
 #include <tsl/robin_map.h>
 
@@ -9,6 +8,8 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+
+#include "phlox/base/spread.h"
 
 namespace phlox::exporters {
 namespace {

@@ -47,16 +47,15 @@ class Interner {
     uint64_t high = 0;
     friend bool operator==(const ContentKey&, const ContentKey&) = default;
   };
-  struct MixHash {
-    size_t operator()(uint64_t key) const noexcept { return Spread{}(key); }
+  struct ContentHash {
     size_t operator()(const ContentKey& key) const noexcept { return key.low; }
   };
   static ContentKey content_key(const Frame& frame);
 
   Sink& sink_;
-  tsl::robin_map<uint64_t, FrameId, MixHash> frames_by_key_;
-  tsl::robin_map<ContentKey, FrameId, MixHash> frames_by_content_;
-  tsl::robin_map<uint64_t, StackId, MixHash> stacks_;  // parent << 32 | frame
+  tsl::robin_map<uint64_t, FrameId, Spread> frames_by_key_;
+  tsl::robin_map<ContentKey, FrameId, ContentHash> frames_by_content_;
+  tsl::robin_map<uint64_t, StackId, Spread> stacks_;  // parent << 32 | frame
   uint32_t last_frame_ = 0;
   uint32_t last_stack_ = 0;
 };

@@ -1,5 +1,4 @@
 #include "phlox/profile/view.h"
-#include "phlox/base/spread.h"
 
 #include <fmt/format.h>
 #include <tsl/robin_map.h>
@@ -12,6 +11,8 @@
 #include <regex>
 #include <tuple>
 #include <utility>
+
+#include "phlox/base/spread.h"
 
 namespace phlox::profile {
 namespace {

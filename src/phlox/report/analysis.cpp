@@ -1,5 +1,4 @@
 #include "phlox/report/analysis.h"
-#include "phlox/base/spread.h"
 
 #include <tsl/robin_map.h>
 
@@ -9,6 +8,8 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+
+#include "phlox/base/spread.h"
 
 namespace phlox::report {
 namespace {
@@ -38,6 +39,7 @@ struct KeyHash {
     return hash ^ (hash >> 29);
   }
 };
+
 std::string_view last_part(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }

@@ -9,8 +9,6 @@
 #include "phlox/report/system_calls.h"
 
 namespace phlox::report {
-namespace {}  // namespace
-
 std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::Choices& choices,
                                 std::optional<profile::ThreadId> thread, size_t limit) {
   const auto filter = profile::SampleFilter::make(profile, choices);
