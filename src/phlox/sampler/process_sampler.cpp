@@ -300,13 +300,18 @@ ProcessSampler::Slot* ProcessSampler::find_resting(pid_t tid, int64_t interprete
   return found == slots_.end() ? nullptr : found->get();
 }
 
-// Its thread state is gone. The thread itself may live on, and come back with another.
-void ProcessSampler::lose_state(Slot& slot) {
+// Nobody is found by its thread state any more.
+void ProcessSampler::forget_state(Slot& slot) {
   const auto found = by_tstate_.find(slot.tstate.value);
   if (found != by_tstate_.end() && found->second == &slot) by_tstate_.erase(found);
   for (auto& domain : domains_) {
     if (domain.runner == &slot) domain.runner = nullptr;
   }
+}
+
+// Its thread state is gone. The thread itself may live on, and come back with another.
+void ProcessSampler::lose_state(Slot& slot) {
+  forget_state(slot);
   slot.tstate = {};
   if (slot.wanders || !slot.probe->schedstat()) {
     slot.alive = false;
@@ -317,6 +322,10 @@ void ProcessSampler::lose_state(Slot& slot) {
   slot.has_stack = slot.was_blocked = false;
 }
 
+void ProcessSampler::pause_idle(Slot& slot) {
+  slot.next_tick = tick_ + (slots_.size() > kFewThreads ? idle_pause(slot.idle_looks) : 1);
+}
+
 // Nothing to see of it; what it does until it is in Python again is not to be charged to what it does there.
 void ProcessSampler::look_at_resting(Slot& slot, Nanoseconds now) {
   const auto stat = slot.probe->schedstat();
@@ -325,7 +334,7 @@ void ProcessSampler::look_at_resting(Slot& slot, Nanoseconds now) {
     return;
   }
   slot.idle_looks = unmoved(slot.seen, *stat) ? slot.idle_looks + 1 : 0;
-  slot.next_tick = tick_ + (slots_.size() > kFewThreads ? idle_pause(slot.idle_looks) : 1);
+  pause_idle(slot);
   slot.seen = *stat;
   slot.last_time = now;
 }
@@ -344,25 +353,26 @@ bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
   if (python_id == 0) return false;
   pid_t tid = task_of(python_id, native_id);
   if (tid == 0) return false;  // not started yet, or ending: the next refresh tells
-  auto slot = std::make_unique<Slot>();
-  slot->tstate = tstate;
-  uint64_t home_id = python_id;
-  slot->wanders =
+  const bool wanders =
       layout_.traits.first_state_wanders && domain.id > 0 &&
       std::any_of(slots_.begin(), slots_.end(), [&](const auto& other) {
         return other->in_python() && other->python_id == python_id && other->interpreter_id != domain.id;
       });
-  if (const Slot* home = slot->wanders ? find_home(*slot) : nullptr) {
-    tid = home->probe->tid();
-    home_id = home->python_id;
-  }
-  if (Slot* resting = slot->wanders ? nullptr : find_resting(tid, domain.id)) {
+  if (Slot* resting = wanders ? nullptr : find_resting(tid, domain.id)) {
     resting->tstate = tstate;
     resting->interpreter = domain.interpreter;
     resting->domain = static_cast<size_t>(&domain - domains_.data());
     resting->python_id = python_id;
     by_tstate_[tstate.value] = resting;
     return true;
+  }
+  auto slot = std::make_unique<Slot>();
+  slot->tstate = tstate;
+  slot->wanders = wanders;
+  uint64_t home_id = python_id;
+  if (const Slot* home = wanders ? find_home(*slot) : nullptr) {
+    tid = home->probe->tid();
+    home_id = home->python_id;
   }
   slot->index = next_thread_++;
   slot->interpreter = domain.interpreter;
@@ -477,11 +487,7 @@ void ProcessSampler::drop_dead(Nanoseconds now) {
     record.thread = slot->index;
     record.time = now;
     push(bytes_of(record), {});
-    for (auto& domain : domains_) {
-      if (domain.runner == slot.get()) domain.runner = nullptr;
-    }
-    const auto found = by_tstate_.find(slot->tstate.value);
-    if (found != by_tstate_.end() && found->second == slot.get()) by_tstate_.erase(found);
+    forget_state(*slot);
     if (slot->traced) ::ptrace(PTRACE_DETACH, slot->probe->tid(), 0, 0);
   }
   std::erase_if(slots_, [](const auto& slot) { return !slot->alive; });
@@ -956,18 +962,19 @@ void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
       return;
     }
     domain.runner = nullptr;
-    snapshot_.capture();
+    if (!by_event()) snapshot_.capture();  // else the turn has
     return;
   }
   // Who holds the GIL may change until somebody is found standing still with it.
   for (int change = 0; change < kAttempts; ++change) {
-    // Woken by an event, the thread that it caught stands still already: one copy serves it and the others.
+    // Woken by an event, the thread that it caught stands still already: the turn's copy serves it and the
+    // others.
     const bool caught = by_event() && change == 0;
     const bool scouted =
         !caught && config_.stillness == Stillness::same_cpu && domain.threads > 1 && scout(domain);
     Slot* slot = caught ? nullptr : domain.runner;
     if (slot == nullptr || !slot->alive || (change > 0 && !scouted)) {
-      if (!caught || snapshot_.look() == last_turns_look_) snapshot_.capture();
+      if (!caught) snapshot_.capture();
       const RemoteAddress tstate = holder(domain);
       if (!tstate) return;
       slot = find_slot(tstate);
@@ -1194,7 +1201,7 @@ void ProcessSampler::did_not_run(Slot& slot, const target::SchedStat& stat, Nano
   slot.last_time = now;
   slot.done = true;
   ++slot.idle_looks;
-  slot.next_tick = tick_ + (slots_.size() > kFewThreads ? idle_pause(slot.idle_looks) : 1);
+  pause_idle(slot);
   ++counts_.samples;
 }
 

@@ -175,7 +175,9 @@ class ProcessSampler {
   bool refresh_interpreters();
   bool add_thread(Domain& domain, RemoteAddress tstate, Nanoseconds now);
   Slot* find_resting(pid_t tid, int64_t interpreter_id);
+  void forget_state(Slot& slot);
   void lose_state(Slot& slot);
+  void pause_idle(Slot& slot);
   void look_at_resting(Slot& slot, Nanoseconds now);
   template <class T>
   bool read_scene(RemoteAddress from, T& into);
