@@ -1,6 +1,5 @@
 #include "phlox/base/private_folder.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +8,8 @@
 #include <cstdlib>
 #include <ctime>
 #include <vector>
+
+#include "phlox/base/folder.h"
 
 namespace phlox {
 namespace {
@@ -31,20 +32,14 @@ struct Kept {
 };
 
 // Every plain file in it, those being written included: one that a killed run left behind goes like others.
-std::vector<Kept> kept_in(int folder) {
+std::vector<Kept> kept_in(DIR* folder) {
   std::vector<Kept> result;
-  const int listed = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR* directory = listed < 0 ? nullptr : ::fdopendir(listed);
-  if (directory == nullptr) {
-    if (listed >= 0) ::close(listed);
-    return result;
-  }
-  while (const dirent* entry = ::readdir(directory)) {
+  while (const dirent* entry = ::readdir(folder)) {
     struct stat status {};
-    if (::fstatat(folder, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode))
+    if (::fstatat(::dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(status.st_mode))
       result.push_back({status.st_mtime, static_cast<size_t>(status.st_size), entry->d_name});
   }
-  ::closedir(directory);
   return result;
 }
 
@@ -72,16 +67,16 @@ bool write_whole_file(const std::string& folder, const std::string& name, std::s
 }
 
 void keep_within(const std::string& folder, size_t most) {
-  const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd) return;
-  std::vector<Kept> files = kept_in(fd.get());
+  const Folder listed =
+      list_folder(Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)));
+  if (!listed) return;
+  std::vector<Kept> files = kept_in(listed.get());
   size_t total = 0;
   for (const Kept& file : files) total += file.size;
-  if (total <= most) return;
   std::sort(files.begin(), files.end(), [](const Kept& a, const Kept& b) { return a.used < b.used; });
   for (const Kept& file : files) {
     if (total <= most) break;
-    if (::unlinkat(fd.get(), file.name.c_str(), 0) == 0) total -= file.size;
+    if (::unlinkat(::dirfd(listed.get()), file.name.c_str(), 0) == 0) total -= file.size;
   }
 }
 

@@ -1,12 +1,11 @@
 #include "phlox/target/packages.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 
-#include <memory>
 #include <string_view>
 #include <unordered_map>
 
+#include "phlox/base/folder.h"
 #include "phlox/target/root_folder.h"
 #include "phlox/target/text_file.h"
 
@@ -20,10 +19,6 @@ constexpr size_t kMostLists = 100'000;
 constexpr size_t kLongestList = size_t{32} << 20;
 constexpr size_t kMostBytes = size_t{512} << 20;
 
-struct CloseFolder {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
-
 }  // namespace
 
 std::map<std::string, std::string> packages_of(const Descriptor& root,
@@ -36,10 +31,8 @@ std::map<std::string, std::string> packages_of(const Descriptor& root,
     if (path.starts_with("/usr/")) wanted.emplace(std::string_view(path).substr(4), &path);
   }
   if (!root || wanted.empty()) return found;
-  Descriptor opened = open_beneath(root, kLists, O_DIRECTORY);
-  const std::unique_ptr<DIR, CloseFolder> folder(opened ? ::fdopendir(opened.get()) : nullptr);
+  const Folder folder = list_folder(open_beneath(root, kLists, O_DIRECTORY));
   if (folder == nullptr) return found;
-  const int lists = opened.release();  // the folder's
   size_t seen = 0, bytes = 0;
   for (const dirent* entry = ::readdir(folder.get());
        entry != nullptr && seen < kMostLists && bytes < kMostBytes && found.size() < paths.size();
@@ -47,9 +40,10 @@ std::map<std::string, std::string> packages_of(const Descriptor& root,
     const std::string_view name(entry->d_name);
     if (!name.ends_with(kSuffix)) continue;
     ++seen;
-    const auto text = read_regular(
-        Descriptor(::openat(lists, entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)),
-        kLongestList);
+    const auto text =
+        read_regular(Descriptor(::openat(::dirfd(folder.get()), entry->d_name,
+                                         O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)),
+                     kLongestList);
     if (!text) continue;
     bytes += text->size();
     for (std::string_view rest = *text; !rest.empty();) {

@@ -10,7 +10,6 @@ namespace {
 
 // A table of fewer rows is built faster than its file is opened.
 constexpr size_t kWorthKeeping = 2000;
-constexpr size_t kLargest = size_t{256} << 20;
 // In the name, so that versions do not write over each other's files.
 constexpr std::string_view kSuffix = ".cfi3";
 
@@ -35,7 +34,7 @@ TableCache::TableCache(std::string folder) : folder_(std::move(folder)) {
 std::unique_ptr<UnwindTable> TableCache::find(std::string_view build_id) const {
   if (!usable_ || !is_build_id(build_id)) return nullptr;
   const std::string name = std::string(build_id) + std::string(kSuffix);
-  const Descriptor fd = open_kept_file(folder_, name, kLargest);
+  const Descriptor fd = open_kept_file(folder_, name, kMostKept);
   if (!fd) return nullptr;
   const auto bytes = elf::FileBytes::read(fd.get(), folder_ + "/" + name);
   return bytes ? UnwindTable::parse(bytes->bytes()) : nullptr;
