@@ -45,6 +45,17 @@ bool is_call(const Instruction& i) {
   return (i.kind == Instruction::call && i.target != i.length) || i.kind == Instruction::call_indirect;
 }
 
+// To somewhere that it may say itself.
+bool jumps(const Instruction& i) {
+  return i.kind == Instruction::jump || i.kind == Instruction::branch;
+}
+
+// The next instruction is never the one behind it.
+bool ends_way(const Instruction& i) {
+  return i.kind == Instruction::invalid || i.kind == Instruction::stop || i.kind == Instruction::ret ||
+         i.kind == Instruction::jump || i.kind == Instruction::jump_indirect;
+}
+
 // Where a function leaves for another in its own place, the stack is as it found it.
 bool as_found(const StackState& s) {
   for (const uint8_t reg : {kRsp, kRbx, kRbp, kR12, uint8_t{13}, uint8_t{14}, uint8_t{15}}) {
@@ -434,12 +445,9 @@ bool CodeFlow::discover(uint32_t start) {
       if (*around_.budget == 0) return false;
       --*around_.budget;
       const Instruction& i = code_.at(at);
-      const bool jumps = i.kind == Instruction::jump || i.kind == Instruction::branch;
-      if (jumps && inside(at + i.target) && !is_other(at + i.target)) lead(at + i.target);
-      if (i.kind == Instruction::invalid || i.kind == Instruction::stop || i.kind == Instruction::ret ||
-          i.kind == Instruction::jump || i.kind == Instruction::jump_indirect || !goes_on(at, i))
-        break;
-      if (jumps || is_call(i)) {
+      if (jumps(i) && inside(at + i.target) && !is_other(at + i.target)) lead(at + i.target);
+      if (ends_way(i) || !goes_on(at, i)) break;
+      if (jumps(i) || is_call(i)) {
         lead(at + i.length);
         break;
       }
@@ -456,10 +464,8 @@ bool CodeFlow::discover(uint32_t start) {
       const Instruction& i = code_.at(at);
       b.last = at;
       b.end = at + i.length;
-      if (i.kind == Instruction::jump || i.kind == Instruction::branch) b.target = block_at(at + i.target);
-      if (i.kind == Instruction::invalid || i.kind == Instruction::stop || i.kind == Instruction::ret ||
-          i.kind == Instruction::jump || i.kind == Instruction::jump_indirect)
-        break;
+      if (jumps(i)) b.target = block_at(at + i.target);
+      if (ends_way(i)) break;
       b.calls = is_call(i);
       b.call = at;
       if (!goes_on(at, i)) break;
@@ -483,6 +489,14 @@ StackState CodeFlow::run(const Block& block, See&& see) {
     if (at == block.last) return state;
     at += i.length;
   }
+}
+
+StackState CodeFlow::before_last(const Block& block) {
+  StackState before;
+  run(block, [&](uint32_t at, const Instruction&, const StackState& s) {
+    if (at == block.last) before = s;
+  });
+  return before;
 }
 
 void CodeFlow::spread(int32_t to, const StackState& state) {
@@ -531,10 +545,7 @@ CodeFlow::Function CodeFlow::from_start(uint32_t start) {
     const size_t jumped_into = into_.size();
     for (Block& b : blocks_) {
       if (!b.reached) continue;
-      StackState before;
-      const StackState after = run(b, [&](uint32_t at, const Instruction&, const StackState& s) {
-        if (at == b.last) before = s;
-      });
+      const StackState before = before_last(b);
       const Instruction& last = code_.at(b.last);
       const auto found = as_found(before);
       switch (last.kind) {
@@ -580,6 +591,8 @@ CodeFlow::Function CodeFlow::from_start(uint32_t start) {
             }
             out.evidence |= rule_of(before).kind == RuleKind::end;
           } else if (b.next < 0) {
+            StackState after = before;
+            after.run(last, b.last);
             b.good = as_found(after);
             b.bad = !b.good;
           }
@@ -676,14 +689,10 @@ Rule CodeFlow::until_return(uint32_t at) {
   std::vector<Value> calls;
   for (const Block& b : blocks_) {
     if (!b.reached) continue;
-    StackState before;
-    run(b, [&](uint32_t place, const Instruction&, const StackState& s) {
-      if (place == b.last) before = s;
-    });
+    const StackState before = before_last(b);
     const Instruction& last = code_.at(b.last);
     if (b.calls) calls.push_back(before.registers[kRsp]);
-    const bool leaves = (last.kind == Instruction::jump || last.kind == Instruction::branch) &&
-                        b.target < 0 && inside(int64_t{b.last} + last.target);
+    const bool leaves = jumps(last) && b.target < 0 && inside(int64_t{b.last} + last.target);
     if (last.kind != Instruction::ret && !leaves) continue;
     const Rule here = rule_at_return(before);
     if (here.kind == RuleKind::none) return {};

@@ -140,6 +140,7 @@ class CodeFlow {
   void spread(int32_t to, const StackState& state);
   template <class See>
   StackState run(const Block& block, See&& see);
+  StackState before_last(const Block& block);
 
   Code& code_;
   const Surroundings& around_;
