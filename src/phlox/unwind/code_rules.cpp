@@ -284,7 +284,11 @@ CodeRules::Found CodeRules::find(ImageAddress pc, bool exact) {
   Found found;
   found.rule = stretch->code->find(static_cast<uint32_t>(inside - stretch->start));
   if (found.rule.kind != RuleKind::none || pc.value >= stretch->end) return found;
-  found.rule = stretch->code->until_return(static_cast<uint32_t>(pc.value - stretch->start));
+  const auto known = until_return_.find(pc.value);
+  found.rule = known != until_return_.end()
+                   ? known->second
+                   : stretch->code->until_return(static_cast<uint32_t>(pc.value - stretch->start));
+  if (until_return_.size() < kMostRules) until_return_.try_emplace(pc.value, found.rule);
   found.until_return = true;
   return found;
 }

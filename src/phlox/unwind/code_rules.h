@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "phlox/base/address.h"
@@ -75,7 +76,8 @@ class CodeRules {
   bool asked_ = false;
   std::vector<ImageAddress> functions_, maybe_;  // sorted
   std::vector<Stretch> stretches_;
-  uint64_t looked_at_ = 0;  // bytes, all stretches
+  uint64_t looked_at_ = 0;                           // bytes, all stretches
+  std::unordered_map<uint64_t, Rule> until_return_;  // by pc: each costs up to thousands of instructions
 };
 
 }  // namespace phlox::unwind
