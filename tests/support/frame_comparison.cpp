@@ -36,6 +36,16 @@ std::vector<pid_t> threads_of(pid_t pid) {
 
 }  // namespace
 
+bool same_frames(const std::vector<unwind::NativeFrame>& ours, const std::vector<uint64_t>& theirs) {
+  const auto by_code = std::find_if(ours.begin(), ours.end(), [](const unwind::NativeFrame& f) {
+    return f.found_by == unwind::FoundBy::code;
+  });
+  const auto told = static_cast<size_t>(by_code - ours.begin());
+  if (by_code == ours.end() ? theirs.size() != told : theirs.size() < told) return false;
+  return std::equal(ours.begin(), by_code, theirs.begin(),
+                    [](const unwind::NativeFrame& f, uint64_t pc) { return f.pc.value == pc; });
+}
+
 FrameComparison::FrameComparison(pid_t pid)
     : pid_(pid),
       tables_(pid),
@@ -82,16 +92,7 @@ void FrameComparison::compare(const StoppedThread& thread) {
     ours.push_back(frame.pc.value);
     if (frame.module != unwind::kNoModule) met.insert(tables_.path(frame.module));
   }
-  // Where code has no call frame information, libdwfl guesses by rbp, or ends: equal is what comes before.
-  const auto by_code = std::find_if(stack_.frames.begin(), stack_.frames.end(),
-                                    [](const auto& f) { return f.found_by == unwind::FoundBy::code; });
-  const auto told = static_cast<size_t>(by_code - stack_.frames.begin());
-  const bool whole = stack_.end == unwind::StackEnd::reached_end;
-  const bool same =
-      by_code == stack_.frames.end()
-          ? ours == theirs
-          : theirs.size() >= told &&
-                std::equal(ours.begin(), ours.begin() + static_cast<ptrdiff_t>(told), theirs.begin());
+  const bool whole = stack_.end == unwind::StackEnd::reached_end, same = same_frames(stack_.frames, theirs);
   ++numbers_.samples;
   numbers_.equal += same;
   numbers_.whole += whole;

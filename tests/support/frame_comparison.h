@@ -18,6 +18,10 @@
 
 namespace phlox::test {
 
+// Whether both found the same frames. Where code has no call frame information libdwfl guesses by rbp, or
+// ends: up to the first frame that its instructions told of.
+bool same_frames(const std::vector<unwind::NativeFrame>& ours, const std::vector<uint64_t>& theirs);
+
 class FrameComparison {
  public:
   struct Library {

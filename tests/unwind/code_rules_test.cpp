@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -200,13 +201,12 @@ struct Count {
   size_t fp_known = 0, fp_wrong = 0, both = 0, both_differ = 0, unsaid = 0;
 };
 
-bool same_fp(const Rule& ours, const Rule& theirs, int32_t from_sp) {
+bool same_fp(const Rule& ours, const Rule& theirs) {
   if (ours.fp == FpRule::unknown || theirs.fp == FpRule::unknown) return true;
   if (ours.fp == FpRule::same && theirs.fp == FpRule::same) return true;
   // gcc's epilogues leave "fp at cfa-16" standing after the pop, and a register that is pushed is still
   // there.
-  if (ours.fp == FpRule::same && theirs.fp == FpRule::at_cfa)
-    return from_sp == CodeFlow::kUnknown || theirs.fp_offset < -from_sp || true;
+  if (ours.fp == FpRule::same && theirs.fp == FpRule::at_cfa) return true;
   return ours.fp == theirs.fp && ours.fp_offset == theirs.fp_offset;
 }
 
@@ -244,7 +244,8 @@ void compare_file(const std::string& path, Count& count, bool until_return) {
       };
       const auto part = code.subspan(from, to - from);
       const auto rows = CodeStretch::rows(part, within(functions), within(maybe));
-      const CodeStretch stretch(part, within(functions), within(maybe));
+      std::optional<CodeStretch> stretch;
+      if (until_return) stretch.emplace(part, within(functions), within(maybe));
       size_t next = 0;
       for (uint32_t at = 0; at < part.size();) {
         const Instruction i = decode_x86_64(part.subspan(at));
@@ -285,7 +286,7 @@ void compare_file(const std::string& path, Count& count, bool until_return) {
               tell("CFA", ours);
             } else if (ours.fp != FpRule::unknown) {
               ++count.fp_known;
-              if (!same_fp(ours, theirs, row.from_sp)) {
+              if (!same_fp(ours, theirs)) {
                 ++count.fp_wrong;
                 tell("rbp", ours);
               }
@@ -293,8 +294,8 @@ void compare_file(const std::string& path, Count& count, bool until_return) {
           }
         }
         // Here and there, where no way led to and where one did.
-        if (!until_return || place % 16 != 0) continue;
-        const Rule back = stretch.until_return(place);
+        if (!stretch || place % 16 != 0) continue;
+        const Rule back = stretch->until_return(place);
         if (back.kind != RuleKind::plain) continue;
         if (ours.kind == RuleKind::plain) {
           const int32_t mine = back.base == CfaBase::sp   ? rows[next].from_sp

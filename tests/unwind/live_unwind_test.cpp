@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <map>
@@ -9,6 +10,7 @@
 #include <random>
 
 #include "support/dwfl_reference.h"
+#include "support/frame_comparison.h"
 #include "support/live_python.h"
 #include "support/stopped_thread.h"
 
@@ -57,15 +59,10 @@ TEST_P(LiveUnwind, frames_equal_libdwfl_s_at_any_moment) {
       if (f.module != kNoModule) ++libraries[tables.path(f.module)];
     }
     // libdwfl tells of the frame before the outermost one as well when that has no CFI; ours is never the
-    // shorter. Where there is none (musl) it guesses by rbp, or ends: up to there, both must say the same.
-    const auto by_code = std::find_if(stack.frames.begin(), stack.frames.end(),
-                                      [](const NativeFrame& f) { return f.found_by == FoundBy::code; });
-    const bool same =
-        by_code == stack.frames.end()
-            ? ours == theirs
-            : theirs.size() >= static_cast<size_t>(by_code - stack.frames.begin()) &&
-                  std::equal(ours.begin(), ours.begin() + (by_code - stack.frames.begin()), theirs.begin());
-    coded += by_code != stack.frames.end();
+    // shorter.
+    const bool same = test::same_frames(stack.frames, theirs);
+    coded += std::any_of(stack.frames.begin(), stack.frames.end(),
+                         [](const NativeFrame& f) { return f.found_by == FoundBy::code; });
     // Builds rewritten by BOLT hold a few places whose CFI is wrong or missing (3.14.6's adler32_z: the rule
     // of the early return goes on behind it). libdwfl then steps to what is no code, or guesses by rbp; we
     // have to say that the stack is not whole, and be right up to there.

@@ -56,13 +56,15 @@ __attribute__((noinline)) static void* ext_pool(void* unused) {
   return unused;
 }
 
-/* A thread that never meets Python. */
-static PyObject* start_pool(PyObject* self, PyObject* args) {
+static PyObject* start(void* (*run)(void*), const char* name) {
   pthread_t thread;
-  if (pthread_create(&thread, NULL, ext_pool, NULL) != 0) return PyErr_NoMemory();
-  pthread_setname_np(thread, "ext-pool");
+  if (pthread_create(&thread, NULL, run, NULL) != 0) return PyErr_NoMemory();
+  pthread_setname_np(thread, name);
   Py_RETURN_NONE;
 }
+
+/* A thread that never meets Python. */
+static PyObject* start_pool(PyObject* self, PyObject* args) { return start(ext_pool, "ext-pool"); }
 
 static PyObject* visited;
 
@@ -78,12 +80,9 @@ __attribute__((noinline)) static void* ext_visit(void* unused) {
 }
 
 static PyObject* start_visitor(PyObject* self, PyObject* args) {
-  pthread_t thread;
   if (!PyArg_ParseTuple(args, "O", &visited)) return NULL;
   Py_INCREF(visited);
-  if (pthread_create(&thread, NULL, ext_visit, NULL) != 0) return PyErr_NoMemory();
-  pthread_setname_np(thread, "ext-visitor");
-  Py_RETURN_NONE;
+  return start(ext_visit, "ext-visitor");
 }
 
 static PyMethodDef methods[] = {{"spin", spin, METH_VARARGS, ""},
