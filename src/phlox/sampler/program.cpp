@@ -79,14 +79,16 @@ void Program::name_threads(Consumer& consumer) {
   // By Python id, newest interpreter first: a thread that runs code of several is called as the oldest of
   // them calls it, the one that started it; a subinterpreter takes it for its MainThread.
   std::map<uint64_t, std::string> called;
+  // `memory` is read by the sampler's thread meanwhile.
+  memory::ProcessMemory apart(pid);
   RemoteAddress at;
-  memory.read_value(interpreter.interpreters_head, at.value);
+  apart.read_value(interpreter.interpreters_head, at.value);
   for (int i = 0; is_plausible(at) && i < kMaxInterpreters; ++i) {
-    if (const auto names = python::read_thread_names(interpreter.layout, memory, at)) {
+    if (const auto names = python::read_thread_names(interpreter.layout, apart, at)) {
       for (const auto& [python_id, name] : names->names) called[python_id] = name;
     }
     if (!interpreter.layout.interpreter.next.present() ||
-        !memory.read_value(at + *interpreter.layout.interpreter.next, at.value)) {
+        !apart.read_value(at + *interpreter.layout.interpreter.next, at.value)) {
       break;
     }
   }
