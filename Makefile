@@ -75,14 +75,14 @@ bench-unwinding: ## native frames against libdwfl's over many libraries: make be
 	python3 bench/unwinding/run.py $(UNWINDING)
 
 .PHONY: asan tsan
-asan: ## run the C++ tests under the address and undefined-behaviour sanitizers
-tsan: ## run the C++ tests under the thread sanitizer
+asan: ## run C++, cli and live tests under the address and undefined-behaviour sanitizers
+tsan: ## run C++, cli and live tests under the thread sanitizer
 asan tsan:
 	@tools/install-build-deps.sh
 	@tools/install-test-deps.sh
 	@tools/get-pythons.sh
 	$(call configure_and_build,$@)
-	@tools/run-tests.sh --only-ctest build/$@
+	@tools/run-tests.sh --sanitized build/$@
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for a while: make fuzz SECONDS=60

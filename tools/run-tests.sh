@@ -1,31 +1,46 @@
 #!/bin/sh
-# run-tests.sh [--only-ctest] BUILD_DIR   Runs ctest and pytest of a built tree; the last line is the total of both.
+# run-tests.sh [--sanitized] BUILD_DIR   Runs ctest and pytest of a built tree; the last line is the total of both.
+# --sanitized: of pytest only what runs the program, on few interpreters; what a sanitizer has to say, in whichever process, is a failure.
 set -u
-only_ctest=no
-if [ "$1" = --only-ctest ]; then only_ctest=yes; shift; fi
+sanitized=no tests=tests
+if [ "$1" = --sanitized ]; then sanitized=yes tests='tests/cli tests/live'; shift; fi
 tree=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "$1" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/phlox
 export PHLOX_BUILD_DIR="$build" PHLOX_TREE="$tree"
 export PHLOX_PYTHONS="${PHLOX_PYTHONS:-$cache/pythons/pythons.list}"
-export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1:strict_string_checks=1}" UBSAN_OPTIONS="${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}"
 # A list of tests of another day could name tests that are no more, and such a test "passes".
 rm -f "$build/ctest.xml" "$build/pytest.xml" "$build"/tests/*_tests.cmake
+# Whoever the program runs as may write here.
+found=$build/findings
+rm -rf "$found" && mkdir "$found" && chmod 1777 "$found"
+# shellcheck disable=SC2089,SC2090
+export ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1:handle_abort=1:log_path=$found/asan"
+export UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS="second_deadlock_stack=1:log_path=$found/tsan"
 
 ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$(nproc)" --repeat until-pass:2 --output-junit "$build/ctest.xml"
 status=$?
-reports=$build/ctest.xml
-if [ $only_ctest = no ]; then
-  (cd "$tree" && "${PHLOX_VENV:-$cache/venv}/bin/python" -m pytest -q -rs --junit-xml="$build/pytest.xml" tests)
-  python_status=$?
-  # Live tests look at running programs on a machine that others use too: what failed gets one more try, in sight.
-  if [ $python_status = 1 ]; then
-    echo 'run-tests: once more, those that failed'
-    (cd "$tree" && "${PHLOX_VENV:-$cache/venv}/bin/python" -m pytest -q --last-failed --last-failed-no-failures none --junit-xml="$build/pytest.xml" tests)
-    python_status=$?
-  fi
-  [ $status != 0 ] || status=$python_status
-  reports="$reports $build/pytest.xml"
+if [ $sanitized = yes ]; then
+  # Those that differ most in what is read of them.
+  awk -F '\t' '$4 ~ /^3\.(8|11|13)\./ && $5 ~ /^[-t]$/ && !seen[substr($4, 1, 4) $5]++' "$PHLOX_PYTHONS" > "$build/few.list"
+  export PHLOX_PYTHONS="$build/few.list"
 fi
-python3 "$tree/tools/test_totals.py" $reports || status=1
+# shellcheck disable=SC2086
+pytest() { (cd "$tree" && "${PHLOX_VENV:-$cache/venv}/bin/python" -m pytest -q "$@" --junit-xml="$build/pytest.xml" $tests); }
+pytest -rs
+python_status=$?
+# Live tests look at running programs on a machine that others use too: what failed gets one more try, in sight.
+if [ $python_status = 1 ]; then
+  echo 'run-tests: once more, those that failed'
+  pytest --last-failed --last-failed-no-failures none
+  python_status=$?
+fi
+[ $status != 0 ] || status=$python_status
+for file in "$found"/*; do
+  [ -e "$file" ] || continue
+  status=1
+  echo "run-tests: a sanitizer found something: $file"
+  head -40 "$file"
+done
+python3 "$tree/tools/test_totals.py" "$build/ctest.xml" "$build/pytest.xml" || status=1
 exit $status
