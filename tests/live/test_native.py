@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from live_support import INTERPRETERS, PHLOX, Recording, Target, since
+from live_support import INTERPRETERS, PHLOX, Recording, Target, once_a_version, since
 
 HERE = pathlib.Path(__file__).resolve().parent / "native"
 PROGRAM = HERE / "program.py"
@@ -123,6 +123,24 @@ def test_c_stands_between_the_python_that_called_it_and_the_python_it_calls(pyth
                 between[above] += frames.index(below) - frames.index(above) > 1
     # A build that is stripped still has its frames, under the name of the file.
     assert between["by_sorted"] and between["by_sub"] and between["by_ctypes"], between
+
+
+def _ran(pid):
+    """Seconds that the process' first thread ran or waited for a CPU."""
+    run, wait, _ = pathlib.Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()
+    return (int(run) + int(wait)) / 1e9
+
+
+@since(3, 11)
+@once_a_version
+def test_time_asleep_is_what_the_kernel_says_it_is(python, record):
+    """Events find a thread running, whatever it does most."""
+    with Target(python, PROGRAM, "", "naps") as target:
+        begun, ran = time.monotonic(), _ran(target.pid)
+        recording = record(target.pid, 3, "--native", *RATE)
+        ran = (_ran(target.pid) - ran) / (time.monotonic() - begun)
+    walls = dict(recording.query("SELECT state.cpu = 3, sum(wall_ns) FROM sample JOIN state ON state.id = sample.state GROUP BY 1"))
+    assert abs(walls[0] / sum(walls.values()) - ran) < 0.05
 
 
 @with_headers

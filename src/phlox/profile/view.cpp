@@ -390,7 +390,8 @@ SampleFilter::Part SampleFilter::part(const Sample& sample) const {
   if (part.wall < sample.wall) {
     const double share = double(part.wall) / double(sample.wall);
     part.cpu = std::llround(double(sample.cpu) * share);
-    part.samples = std::max<int64_t>(1, std::llround(double(sample.samples) * share));
+    part.samples =
+        std::min<int64_t>(part.samples, std::max<int64_t>(1, std::llround(double(sample.samples) * share)));
   }
   part.weight = weight_ == Weight::wall ? part.wall : weight_ == Weight::cpu ? part.cpu : part.samples;
   return part;

@@ -107,6 +107,27 @@ void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
     }
     sample.stack = thread.stacks.empty() ? profile::StackId{} : thread.stacks.back();
   }
+  put_split(record, thread, sample);
+}
+
+void Consumer::put_split(const LookRecord& record, ThreadState& thread, profile::Sample& sample) {
+  if (record.ran >= 0 && record.rejected == Rejected::no) {
+    const bool asleep = record.cpu_state == profile::CpuState::blocked;
+    const auto& other = asleep ? thread.awake : thread.asleep;
+    const TimeSplit::Parts parts = thread.time.split(record.wall, record.ran, asleep, other.has_value());
+    if (parts.other > 0) {
+      profile::Sample before = *other;
+      before.start = sample.start;
+      before.wall = parts.other;
+      identities_.stretches.look(before);
+      sample.start += parts.other;
+      sample.wall = parts.own;
+    }
+    auto& kind = asleep ? thread.asleep : thread.awake;
+    kind = sample;
+    kind->cpu = 0;
+    kind->samples = 0;
+  }
   identities_.stretches.look(sample);
 }
 

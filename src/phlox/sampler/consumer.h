@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "phlox/sampler/native_stacks.h"
 #include "phlox/sampler/records.h"
 #include "phlox/sampler/ring.h"
+#include "phlox/sampler/time_split.h"
 
 namespace phlox::sampler {
 
@@ -60,6 +62,9 @@ class Consumer {
     std::vector<profile::FrameId> frames;  // of each place; with native halves only
     profile::StackId merged;               // of the last look with a native half
     bool merged_cut = false;
+    TimeSplit time;
+    // As last found running, and asleep.
+    std::optional<profile::Sample> awake, asleep;
   };
 
   struct KnownCode {
@@ -68,6 +73,7 @@ class Consumer {
   };
 
   void look(const LookRecord& record, std::span<const std::byte> body);
+  void put_split(const LookRecord& record, ThreadState& thread, profile::Sample& sample);
   void look_with_native(const LookRecord& record, std::span<const std::byte> body, ThreadState& thread,
                         profile::Sample& sample);
   // none: a shim of the interpreter's own, no frame to show.

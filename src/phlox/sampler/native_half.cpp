@@ -9,8 +9,11 @@ namespace {
 // runs on a CPU that we may not run on, or within the kernel where our event may not look.
 constexpr int kPatience = 20;
 constexpr Nanoseconds kShortestPatience = kSecond / 20;
-// With nobody running no event comes, and the others are looked at all the same.
-constexpr double kWithoutEvent = 1.6;
+// With nobody running no event comes, and the others are looked at all the same: a random interval later, and
+// this part of one, so that who runs is rather caught by an event.
+constexpr double kWithoutEvent = 0.6;
+// At most so often somebody stands still for a look at who sleeps.
+constexpr Nanoseconds kAsleep = 3'000'000;
 
 }  // namespace
 
@@ -19,6 +22,7 @@ NativeHalf::NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool
       in_use_(asked),
       real_time_(real_time),
       looks_once_(interval == 0),
+      schedule_(interval, static_cast<uint64_t>(clock_now(CLOCK_REALTIME))),
       patience_(std::max(kPatience * interval, kShortestPatience)),
       stop_(pid) {
   const bool by_event = asked == NativeSource::perf || (asked == NativeSource::automatic && real_time);
@@ -87,12 +91,18 @@ pid_t NativeHalf::take_longest_waiting() {
   return tid;
 }
 
+bool NativeHalf::too_soon(pid_t tid, bool asleep, Nanoseconds since) const {
+  if (in_use_ != NativeSource::perf) return false;
+  return since < interval_ / 3 || (asleep && since < kAsleep && perf_->caught_one() && !perf_->caught(tid));
+}
+
 bool NativeHalf::wait(Nanoseconds interval, int cpu) {
   if (in_use_ != NativeSource::perf) return false;
   interval_ = interval;
   perf_->set_interval(interval);
-  return perf_->wait(clock_now() + static_cast<Nanoseconds>(kWithoutEvent * static_cast<double>(interval)),
-                     cpu);
+  schedule_.set_interval(interval);
+  const auto more = static_cast<Nanoseconds>(kWithoutEvent * static_cast<double>(interval));
+  return perf_->wait(clock_now() + more + schedule_.draw(), cpu);
 }
 
 }  // namespace phlox::sampler

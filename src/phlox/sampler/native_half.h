@@ -15,6 +15,7 @@
 #include "phlox/sampler/perf_source.h"
 #include "phlox/sampler/records.h"
 #include "phlox/sampler/ring.h"
+#include "phlox/sampler/schedule.h"
 
 namespace phlox::sampler {
 
@@ -50,9 +51,16 @@ class NativeHalf {
   pid_t take_longest_waiting();
   // Sleeps until an event of a thread on this CPU wakes us or the time has come. False: there is none.
   bool wait(Nanoseconds interval, int cpu);
-  // A thread that was looked at less than this long ago need not be looked at in this turn: every running
-  // thread has events of its own, and each wakes us for all threads.
-  Nanoseconds soonest_again() const { return in_use_ == NativeSource::perf ? interval_ / 3 : 0; }
+  // Looked at so long ago, and found asleep or not, a thread need not be looked at in this turn: every
+  // running thread has events of its own, and each wakes us for all threads. Who sleeps is not looked at as
+  // often as asked while somebody else is kept from running by it; how long it slept the kernel tells
+  // (time_split.h).
+  bool too_soon(pid_t tid, bool asleep, Nanoseconds since) const;
+  // LookRecord::ran.
+  Nanoseconds ran_between(const target::SchedStat& before, const target::SchedStat& now) const {
+    if (in_use_ != NativeSource::perf || now.off()) return -1;
+    return static_cast<Nanoseconds>(now.run_ns - before.run_ns + now.wait_ns - before.wait_ns);
+  }
   EventNumbers events() const { return perf_ ? perf_->numbers() : EventNumbers(); }
   uint64_t stops() const { return stops_; }
 
@@ -71,6 +79,7 @@ class NativeHalf {
   NativeSource asked_, in_use_;
   bool real_time_, looks_once_;
   Nanoseconds interval_ = 0;  // between events; 0: none was waited for yet
+  Schedule schedule_;
   Nanoseconds patience_;
   StopCapture stop_;
   BlockedCapture blocked_;

@@ -102,6 +102,7 @@ void NativeThreads::did_not_run(Slot& slot, const target::SchedStat& stat, Nanos
   look.time = now;
   look.wall = now - slot.last_time;
   look.cpu = 0;
+  look.ran = look.ran < 0 ? -1 : 0;
   look.looks = 1;
   hand_on(slot, look);
   slot.seen = stat;
@@ -177,6 +178,7 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     if (!native_.proves(source) || (after->off() && source->needs_proof()))
       look.quality = profile::Quality::unproved;
     slot.cpu_carried += static_cast<Nanoseconds>(after->run_ns - slot.seen.run_ns);
+    look.ran = native_.ran_between(slot.seen, *after);
     if (sleeps) {
       look.cpu_state = profile::CpuState::blocked;
       look.system_call = static_cast<int16_t>(blocked.last().number);
@@ -207,7 +209,7 @@ void NativeThreads::turn(Nanoseconds now, Nanoseconds deadline, const std::funct
   for (size_t i = 0; i < count; ++i) {
     Slot& slot = *slots_[(first_ + i) % count];
     if (slot.next_tick > tick_) continue;
-    if (slot.state.looks != 0 && now - slot.last_time < native_.soonest_again()) continue;
+    if (slot.state.looks != 0 && native_.too_soon(slot.tid, slot.was_blocked, now - slot.last_time)) continue;
     if (is_python(slot.tid)) {
       slot.alive = false;  // it has met Python since: the other one looks at it
       continue;

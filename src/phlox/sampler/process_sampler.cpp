@@ -947,7 +947,8 @@ bool ProcessSampler::by_event() const {
 }
 
 bool ProcessSampler::seen_lately(const Slot& slot, Nanoseconds now) const {
-  return native_ && slot.has_stack && now - slot.last_time < native_->soonest_again();
+  return native_ && slot.has_stack &&
+         native_->too_soon(slot.probe->tid(), slot.was_blocked, now - slot.last_time);
 }
 
 void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
@@ -1171,7 +1172,10 @@ void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanosecon
   look.gil_state = seen.gil_state;
   look.quality = seen.quality;
   look.collecting = seen.collecting;
-  if (native_) look.native = native_->part();
+  if (native_) {
+    look.native = native_->part();
+    look.ran = native_->ran_between(slot.seen, stat);
+  }
   const bool new_stack = !slot.has_stack || slot.stack.size() != places_.size() ||
                          !std::equal(places_.begin(), places_.end(), slot.stack.begin());
   if (seen.quality != Quality::unproved) codes_.keep_proved();
@@ -1194,6 +1198,7 @@ void ProcessSampler::did_not_run(Slot& slot, const target::SchedStat& stat, Nano
   look.time = now;
   look.wall = now - slot.last_time;
   look.cpu = 0;
+  look.ran = look.ran < 0 ? -1 : 0;
   look.looks = 1;
   look.fresh = 0;
   hand_on(slot, look, false);

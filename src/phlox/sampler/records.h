@@ -37,6 +37,9 @@ struct LookRecord {
   Nanoseconds time = 0;  // of the last look
   Nanoseconds wall = 0;  // since the look before
   Nanoseconds cpu = 0;
+  // Of `wall`, how long it ran or waited for a CPU; below zero: the moment of this look was not chosen by its
+  // running, and all of its time is what it was found in (time_split.h).
+  Nanoseconds ran = -1;
   uint32_t looks = 0;
   uint32_t keep = 0;
   uint32_t fresh = 0;
@@ -68,6 +71,7 @@ inline void join(LookRecord& held, const LookRecord& look) {
   held.time = look.time;
   held.wall += look.wall;
   held.cpu += look.cpu;
+  if (held.ran >= 0 && look.ran >= 0) held.ran += look.ran;
   held.looks += look.looks;
 }
 

@@ -79,6 +79,13 @@ def nested():
         by_sorted()
 
 
+def naps():
+    """Runs and sleeps in turn, a tenth of a millisecond each."""
+    while True:
+        busy(2000)
+        time.sleep(0.0001)
+
+
 def trampolines():
     """CPython writes down what it made with a buffer: what follows `nested` pushes it out."""
     by_sorted()
