@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The benchmarks of issue "the spine": phlox beside its peers on the same targets, in the same run.
 
-    bench/run.py [SECTION...] [--quick] [--versions 3.12] [--users root,NAME] [--no-peers] [--store-as NAME]
+    bench/run.py [SECTION...] [--quick] [--versions 3.12] [--users root,NAME] [--no-peers] [--part SHARE] [--only TARGET]
+                 [--store-as NAME]
 
 Sections: truth, cost, recorder, ten-minutes, speed, at-once, dump, report, native (all by default). Each stores its numbers in
 bench/results/SECTION.json and docs/benchmarks.md is written from what is stored, so that sections can be measured one by one, on a quiet machine. --quick
@@ -63,6 +64,7 @@ def main():
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--part", type=float, default=1.0, metavar="SHARE", help="this share of the samples of section truth")
+    parser.add_argument("--only", metavar="TARGET", help="of section truth: hard 50, hard 200 or leaf")
     parser.add_argument("--store-as", default="", metavar="NAME", help="keep these results beside the others, not instead of them")
     parser.add_argument("--document-only", action="store_true", help="write docs/benchmarks.md from what is stored")
     options = parser.parse_args()
@@ -77,7 +79,7 @@ def main():
         parser.error("no interpreter for %s (give --pythons or --versions)" % ", ".join(missing))
     users = options.users.split(",") if options.users else default_users()
     settings = Settings(os.path.abspath(options.phlox), os.path.abspath(options.reading), pythons, versions, users, options.cache, options.quick,
-                        not options.no_peers, brief, options.part)
+                        not options.no_peers, brief, options.part, options.only)
     if not options.document_only and not os.access(options.phlox, os.X_OK):
         parser.error("no phlox at %s: make build first" % options.phlox)
     store = os.path.join(ROOT, "bench", "results")

@@ -26,10 +26,10 @@ AT_ONCE = ("hard threads", "hard_threads.py", [20, 3])
 class Settings:
     """What the command line chose."""
 
-    def __init__(self, phlox, reading, pythons, versions, users, cache, quick, with_peers, log, part=1.0):
+    def __init__(self, phlox, reading, pythons, versions, users, cache, quick, with_peers, log, part=1.0, only=None):
         self.phlox, self.reading, self.pythons, self.versions = phlox, reading, pythons, versions
         self.users, self.cache, self.quick, self.with_peers, self.log = users, cache, quick, with_peers, log
-        self.part = part
+        self.part, self.only = part, only
 
     def scaled(self, full, quick):
         return quick if self.quick else full
@@ -211,6 +211,8 @@ def truth(settings):
     for version in settings.versions:
         for user in settings.users:
             for label, script, args in HARD + ([AT_ONCE] if version.endswith("t") else []):
+                if settings.only not in (None, label):
+                    continue
                 for rate in (5000, 1000):
                     # What independent samples differ by anyway falls with the root of their number: below 0.01 the leaf's few functions take
                     # 100,000, and the hundred of hard 50 some 400,000, which one version and user is enough for.
@@ -218,6 +220,8 @@ def truth(settings):
                     row = families_row(settings, Phlox(settings.phlox), version, user, label, script, args, rate, times * samples[rate])
                     settings.log("truth", row)
                     result["families"].append(row)
+            if settings.only:
+                continue
             for kind in ("exec", "template"):
                 result["fresh"].append(fresh_row(settings, version, user, kind, 5000, samples[5000]))
                 settings.log("truth", result["fresh"][-1])
