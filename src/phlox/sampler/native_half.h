@@ -51,6 +51,7 @@ class NativeHalf {
   pid_t take_longest_waiting();
   // Sleeps until an event of a thread on this CPU wakes us or the time has come. False: there is none.
   bool wait(Nanoseconds interval, int cpu);
+  Nanoseconds interval() const { return interval_; }
   // Looked at so long ago, and found asleep or not, a thread need not be looked at in this turn: every
   // running thread has events of its own, and each wakes us for all threads. Who sleeps is not looked at as
   // often as asked while somebody else is kept from running by it; how long it slept the kernel tells
