@@ -1,7 +1,7 @@
 #!/bin/bash
 # fresh-root-test.sh [--suite SUITE] [--user] [--root DIR] [MAKE-TARGET...]
 #
-# Proves the set-up commands: a new Debian (bookworm unless said otherwise) with git and make and nothing else, a clone of
+# Proves the set-up commands: a new Debian (bookworm unless said otherwise) or Ubuntu (jammy, noble) with git and make and nothing else, a clone of
 # what is committed here, and there `make TARGET...` (demo, when nothing is said). As root, or with --user as an ordinary
 # user with sudo. Needs root and debootstrap. With --root the machine is kept in DIR and used again the next time;
 # else it is removed.
@@ -27,8 +27,15 @@ command -v debootstrap > /dev/null || { echo 'fresh-root-test: apt-get install d
 [ -n "$keep" ] || trap 'rm -rf --one-file-system "$root"' EXIT
 
 mirror=$("$tree/tools/apt-mirror.sh")
+script=() components=main
+case $suite in
+  jammy | noble | questing | resolute)
+    # Beside Debian's, as mirrors have it. Its keys are not Debian's; all of its suites are made in one way.
+    mirror=${mirror%/debian*}/ubuntu components=main,universe script=(gutsy) ;;
+esac
 if [ ! -e "$root/etc/os-release" ]; then
-  debootstrap --variant=minbase --include=git,make,ca-certificates,sudo "$suite" "$root" "$mirror" > "$root.log" 2>&1 ||
+  debootstrap ${script:+--no-check-gpg} --variant=minbase --components=$components --include=git,make,ca-certificates,sudo \
+    "$suite" "$root" "$mirror" "${script[@]}" > "$root.log" 2>&1 ||
     { tail -5 "$root.log" >&2; echo "fresh-root-test: no $suite from this machine's mirror" >&2; exit 1; }
   rm -f "$root.log"
   for f in /etc/pip.conf /etc/apt/apt.conf.d/*proxy* /usr/local/share/ca-certificates/*; do

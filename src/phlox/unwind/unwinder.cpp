@@ -67,13 +67,14 @@ const Unwinder::Slot& Unwinder::look_up(RemoteAddress pc, bool exact) {
     return slot;
   }
   ++misses_;
-  slot = Slot{key, {}, kNoModule, false, false};
+  slot = Slot{key, {}, kNoModule, false, false, false};
   const ModuleMap::Entry* entry = map_.find(RemoteAddress(key));
   // A trampoline is returned to at its first byte, which is not always described one byte ahead as glibc
   // does.
   const bool at_start = entry == nullptr && !exact;
   if (at_start) entry = map_.find(pc);
   if (entry == nullptr) return slot;
+  slot.mapped = !at_start;
   if (entry->module == kNoModule) {
     if (!exact) slot.rule = entry->returned_to;
     return slot;
@@ -353,9 +354,11 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
   Registers regs = input.registers;
   regs.pc = RemoteAddress(Arch::strip(regs.pc.value));
   out.frames.push_back({regs.pc, regs.sp, regs.sp, kNoModule, FoundBy::registers, true});
+  const Slot* next = nullptr;
   while (true) {
     NativeFrame& frame = out.frames.back();
-    const Slot& slot = look_up(regs.pc, frame.exact_pc);
+    const Slot& slot = next != nullptr ? *next : look_up(regs.pc, frame.exact_pc);
+    next = nullptr;
     frame.module = slot.module;
     Step step;
     const Rule rule = slot.rule;  // the slot may be another's after the next look_up()
@@ -379,8 +382,14 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
       const bool grows = step.found_by == FoundBy::signal || step.cfa > regs.sp.value ||
                          (Arch::kHasLinkRegister && out.frames.size() == 1) ||
                          (Arch::kHasLinkRegister && frame.exact_pc);
-      if (!grows || map_.find(step.exact ? step.caller.pc : step.caller.pc - 1) == nullptr)
+      if (grows && !by_code) next = &look_up(step.caller.pc, step.exact);
+      const bool leads_to_code = next != nullptr
+                                     ? next->mapped
+                                     : map_.find(step.exact ? step.caller.pc : step.caller.pc - 1) != nullptr;
+      if (!grows || !leads_to_code) {
         outcome = Outcome::senseless;
+        next = nullptr;
+      }
       // What instructions tell is proven like a frame pointer: by the call that it leads behind. A way that
       // the program never takes, out of one function and into the next, is told by the stack's alignment.
       if (by_code && outcome == Outcome::stepped) {
