@@ -66,6 +66,12 @@ TEST_P(FrameWalk, a_thread_that_runs_no_python) {
   EXPECT_EQ(walk(thread).end, WalkEnd::empty);
 }
 
+TEST_P(FrameWalk, what_has_neither_code_nor_the_mark_of_an_entry_is_no_frame) {
+  const RemoteAddress zeros = fake_.memory().allocate(256);
+  frames_.resize(10);
+  EXPECT_EQ(walk_frames(*GetParam(), zeros, fake_.memory(), std::span(frames_)).end, WalkEnd::broken);
+}
+
 TEST_P(FrameWalk, twenty_thousand_frames) {
   auto& thread = fake_.thread();
   for (int i = 0; i < 20'000; ++i) thread.calls("recurse");

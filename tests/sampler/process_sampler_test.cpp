@@ -90,8 +90,8 @@ class CFrames : public testing::TestWithParam<const python::Layout*> {
       return result;
     }
     const profile::Sample& sample = seen.samples().front();
-    EXPECT_EQ(sample.cpu_state, profile::CpuState::blocked);
     result.quality = sample.quality;
+    if (sample.quality != Quality::rejected) EXPECT_EQ(sample.cpu_state, profile::CpuState::blocked);
     for (profile::StackId at = sample.stack; at; at = seen.stack(at).parent) {
       result.names.insert(result.names.begin(), seen.frame(seen.stack(at).frame).qualified_name);
     }
@@ -145,6 +145,22 @@ TEST_P(CFrames, an_evaluation_that_is_not_published_yet_gives_the_one_outside_it
   const Seen seen = look();
   EXPECT_EQ(seen.names, (std::vector<std::string>{"main", "work"}));
   EXPECT_EQ(seen.quality, Quality::ok);
+}
+
+TEST_P(CFrames,
+       an_evaluation_that_is_not_published_yet_and_has_nothing_in_its_place_gives_the_one_outside_it) {
+  fake_.thread().calls("main").calls("work").enters("callback");
+  fake_.set(cframe(), layout().cframe.current_frame, uint64_t{0});
+  EXPECT_EQ(look().names, (std::vector<std::string>{"main", "work"}));
+}
+
+// The compiler may have put off both words of the CFrame.
+TEST_P(CFrames, garbage_in_a_cframe_is_no_thread_without_python) {
+  fake_.thread().calls("main").calls("work").enters("callback");
+  const RemoteAddress zeros = fake_.memory().allocate(256);
+  fake_.set(cframe(), layout().cframe.current_frame, zeros);
+  fake_.set(cframe(), layout().cframe.previous, uint64_t{0});
+  EXPECT_EQ(look().quality, Quality::rejected);
 }
 
 // The thread that ran last is looked at first, and the copy of the memory made for it serves the others. When

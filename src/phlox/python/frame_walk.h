@@ -102,7 +102,7 @@ WalkResult walk_frames(const Layout& layout, RemoteAddress top, Memory& memory, 
   // Brent's algorithm: a checkpoint that moves at powers of two finds any cycle in linear time.
   RemoteAddress checkpoint;
   size_t next_checkpoint = 1;
-  bool runs_python = false;
+  bool runs_python = false, only_entries = true;
   bool base = objects;  // frame objects carry no mark of a base: the chain ends where f_back is none
   while (at) {
     if (result.count == frames.size()) {
@@ -141,11 +141,13 @@ WalkResult walk_frames(const Layout& layout, RemoteAddress top, Memory& memory, 
              (!has_owner || detail::load<uint8_t>(bytes + *offsets.owner) == layout.traits.owner.thread);
     }
     runs_python = runs_python || frame.code;
+    only_entries = only_entries && has_entry_frames && frame.entry;
     at = RemoteAddress(detail::load<uint64_t>(bytes + *offsets.previous));
   }
   if (!runs_python) {
-    // From 3.15 on the chain of an idle thread still has its sentinel (tstate->base_frame).
-    result.end = WalkEnd::empty;
+    // From 3.15 on the chain of an idle thread still has its sentinel (tstate->base_frame). What has neither
+    // code nor that mark is no frame: 3.11 and 3.12 publish a CFrame before they fill it.
+    result.end = only_entries ? WalkEnd::empty : WalkEnd::broken;
   } else {
     result.end = base ? WalkEnd::base : WalkEnd::detached;
   }

@@ -631,13 +631,16 @@ bool ProcessSampler::collecting(const Domain& domain) {
 // -------------------------------------------------------------------------------------------------
 
 // 3.11 and 3.12: _PyEval_EvalFrameDefault publishes its CFrame (tstate->cframe) before it sets the CFrame's
-// current_frame, so for a moment that holds what lay on the C stack: garbage, or a frame of an evaluation
-// that has ended (Python/ceval.c). The first entry frame of a true chain has the outer CFrame's current_frame
-// before it. Gives that frame when the chain is not true.
-std::optional<RemoteAddress> ProcessSampler::unpublished_evaluation(const std::byte* thread,
+// current_frame, so for a moment that holds what lay on the C stack: garbage, nothing, or a frame of an
+// evaluation that has ended (Python/ceval.c). The first entry frame of a true chain has the outer CFrame's
+// current_frame before it. Gives that frame when the chain is not true.
+std::optional<RemoteAddress> ProcessSampler::unpublished_evaluation(RemoteAddress state,
+                                                                    const std::byte* thread,
                                                                     const python::WalkResult& walk) {
-  if (layout_.traits.anchor != python::FrameAnchor::cframe || walk.end == WalkEnd::empty) return {};
+  if (layout_.traits.anchor != python::FrameAnchor::cframe) return {};
   const RemoteAddress cframe(load<uint64_t>(thread + *layout_.thread.cframe));
+  // root_cframe, in the thread state itself: no evaluation.
+  if (cframe.value - state.value < *layout_.thread.size) return {};
   RemoteAddress previous, outer;
   if (!snapshot_.load(cframe + *layout_.cframe.previous, previous.value) || !previous) return {};
   if (!snapshot_.load(previous + *layout_.cframe.current_frame, outer.value)) return {};
@@ -688,7 +691,7 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
     return reading;
   }
   auto walk = python::walk_frames(layout_, top, snapshot_, std::span(frames_.get(), kMaxFrames));
-  if (const auto outer = unpublished_evaluation(thread, walk)) {
+  if (const auto outer = unpublished_evaluation(slot.tstate, thread, walk)) {
     walk = python::walk_frames(layout_, *outer, snapshot_, std::span(frames_.get(), kMaxFrames));
   }
   bool root_missing = false;

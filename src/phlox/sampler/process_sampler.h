@@ -213,7 +213,7 @@ class ProcessSampler {
   void note_start(const python::RawFrame& frame, size_t raw);
   void find_anchors(RemoteAddress state, const std::byte* thread, size_t frames);
   void look_at_native_threads(Nanoseconds now);
-  std::optional<RemoteAddress> unpublished_evaluation(const std::byte* thread,
+  std::optional<RemoteAddress> unpublished_evaluation(RemoteAddress state, const std::byte* thread,
                                                       const python::WalkResult& walk);
   Reading read_stack(Slot& slot);
   bool still_unmoved(Slot& slot, const target::SchedStat& since);
