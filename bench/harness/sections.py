@@ -246,7 +246,7 @@ def beats(settings, version, user, script, args, rate, pairs, stretch_seconds=0.
     profiler = profiler or Phlox(settings.phlox)
     python, prefix = profiler.python(settings.pythons, version)
     row = {"tool": profiler.name, "python": version, "user": user, "target": " ".join([script] + [str(a) for a in args]), "rate": rate, "error": ""}
-    quiet, busy = [], []
+    quiet, busy, stolen = [], [], {}
     with Target(python, script, args, user=user, prefix=prefix) as target:
         time.sleep(0.3)
         session = profiler.start(target.pid, rate, 3600, user)
@@ -255,9 +255,10 @@ def beats(settings, version, user, script, args, rate, pairs, stretch_seconds=0.
         def stretch(signal_number, into):
             os.kill(session.process.pid, signal_number)
             time.sleep(settle)
-            begin = time.monotonic()
+            begin, steal = time.monotonic(), stolen_seconds()
             time.sleep(stretch_seconds)
             into.append((begin, time.monotonic()))
+            stolen[into[-1]] = stolen_seconds() - steal
 
         cpu = cpu_seconds(session.process.pid)
         for _ in range(pairs):
@@ -274,8 +275,13 @@ def beats(settings, version, user, script, args, rate, pairs, stretch_seconds=0.
         return row
     ratios = []
     for i, stretch_on in enumerate(busy):
+        if max(stolen[s] for s in (quiet[i], stretch_on, quiet[i + 1])) > MOST_STOLEN * stretch_seconds * os.cpu_count():
+            continue
         base = (throughput(windows, *quiet[i]) + throughput(windows, *quiet[i + 1])) / 2
         ratios.append(base / throughput(windows, *stretch_on))
+    if len(ratios) < 3:
+        row["error"] = "the host took its CPUs back in all but %d of %d pairs" % (len(ratios), pairs)
+        return row
     row["slow_down"], row["low"], row["high"] = bootstrap(ratios, typical_ratio, rounds=1000)
     row["mean"] = mean(ratios)
     row["pairs"] = len(ratios)
@@ -283,6 +289,17 @@ def beats(settings, version, user, script, args, rate, pairs, stretch_seconds=0.
     row["samples_a_second"] = taken / sum(end - begin for begin, end in busy)
     row["cpu_us_a_sample"] = cpu / (row["samples_a_second"] * pairs * (stretch_seconds + settle)) * 1e6 if taken else float("nan")
     return row
+
+
+# Of the time of all CPUs, in a stretch that is compared with its neighbours.
+MOST_STOLEN = 0.02
+
+
+def stolen_seconds():
+    """What a virtual machine's host took of its CPUs for others."""
+    with open("/proc/stat") as file:
+        fields = file.readline().split()
+    return int(fields[8]) / os.sysconf("SC_CLK_TCK") if len(fields) > 8 else 0
 
 
 def cpu_seconds(pid):
@@ -372,7 +389,7 @@ def yardstick(settings, version, module, words):
 def cost(settings):
     result = {"slow_down": []}
     # At 100 Hz what is looked for is smaller than what one pair scatters by.
-    pairs = settings.scaled(400, 40)
+    pairs = settings.scaled(200, 40)
     for version in settings.versions:
         for user in settings.users:
             for rate in (100, 1000):

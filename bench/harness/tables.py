@@ -53,7 +53,8 @@ def truth(data):
 def cost(data):
     text = ("## Cost to the target\n\nBase throughput over throughput while recorded, pairs of neighbouring stretches of one process; 95 % interval "
             "by bootstrap over pairs. phlox: its recorder stopped and let on in turn, a tenth of a second each, because the speed of a virtual machine "
-            "changes by half within seconds; geometric mean without the lowest and highest tenth of the pairs. Peers, whose stopping could hold their "
+            "changes by half within seconds; geometric mean without the lowest and highest tenth of the pairs, and without those in which "
+            "the host took back more than 2 % of the CPUs. Peers, whose stopping could hold their "
             "target: a recording for each pair; mean.\n\n")
     return text + table(
         ["tool", "Python", "user", "target", "Hz", "pairs", "slow-down"],
