@@ -91,7 +91,9 @@ class CFrames : public testing::TestWithParam<const python::Layout*> {
     }
     const profile::Sample& sample = seen.samples().front();
     result.quality = sample.quality;
-    if (sample.quality != Quality::rejected) EXPECT_EQ(sample.cpu_state, profile::CpuState::blocked);
+    if (sample.quality != Quality::rejected) {
+      EXPECT_EQ(sample.cpu_state, profile::CpuState::blocked);
+    }
     for (profile::StackId at = sample.stack; at; at = seen.stack(at).parent) {
       result.names.insert(result.names.begin(), seen.frame(seen.stack(at).frame).qualified_name);
     }

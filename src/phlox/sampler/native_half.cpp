@@ -12,8 +12,6 @@ constexpr Nanoseconds kShortestPatience = kSecond / 20;
 // With nobody running no event comes, and the others are looked at all the same: a random interval later, and
 // this part of one, so that who runs is rather caught by an event.
 constexpr double kWithoutEvent = 0.6;
-// At most so often somebody stands still for a look at who sleeps.
-constexpr Nanoseconds kAsleep = 3'000'000;
 
 }  // namespace
 
@@ -89,11 +87,6 @@ pid_t NativeHalf::take_longest_waiting() {
   longest_ = 0;
   longest_waiting_ = 0;
   return tid;
-}
-
-bool NativeHalf::too_soon(pid_t tid, bool asleep, Nanoseconds since) const {
-  if (in_use_ != NativeSource::perf) return false;
-  return since < interval_ / 3 || (asleep && since < kAsleep && perf_->caught_one() && !perf_->caught(tid));
 }
 
 bool NativeHalf::wait(Nanoseconds interval, int cpu) {

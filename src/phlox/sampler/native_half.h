@@ -52,11 +52,9 @@ class NativeHalf {
   // Sleeps until an event of a thread on this CPU wakes us or the time has come. False: there is none.
   bool wait(Nanoseconds interval, int cpu);
   Nanoseconds interval() const { return interval_; }
-  // Looked at so long ago, and found asleep or not, a thread need not be looked at in this turn: every
-  // running thread has events of its own, and each wakes us for all threads. Who sleeps is not looked at as
-  // often as asked while somebody else is kept from running by it; how long it slept the kernel tells
-  // (time_split.h).
-  bool too_soon(pid_t tid, bool asleep, Nanoseconds since) const;
+  // A thread that was looked at less than this long ago need not be looked at in this turn: every running
+  // thread has events of its own, and each wakes us for all threads.
+  Nanoseconds soonest_again() const { return in_use_ == NativeSource::perf ? interval_ / 3 : 0; }
   // LookRecord::ran.
   Nanoseconds ran_between(const target::SchedStat& before, const target::SchedStat& now) const {
     if (in_use_ != NativeSource::perf || now.off()) return -1;

@@ -209,7 +209,7 @@ void NativeThreads::turn(Nanoseconds now, Nanoseconds deadline, const std::funct
   for (size_t i = 0; i < count; ++i) {
     Slot& slot = *slots_[(first_ + i) % count];
     if (slot.next_tick > tick_) continue;
-    if (slot.state.looks != 0 && native_.too_soon(slot.tid, slot.was_blocked, now - slot.last_time)) continue;
+    if (slot.state.looks != 0 && now - slot.last_time < native_.soonest_again()) continue;
     if (is_python(slot.tid)) {
       slot.alive = false;  // it has met Python since: the other one looks at it
       continue;

@@ -200,7 +200,6 @@ bool PerfCapture::woke_us(const Preempted& state) const {
 bool PerfCapture::wait(Nanoseconds until, int cpu) {
   cpu_ = cpu;
   waits_since_ = clock_now();
-  caught_one_ = false;
   drop_idle(waits_since_);
   for (;;) {
     if (events_.empty()) return false;
@@ -226,10 +225,7 @@ bool PerfCapture::wait(Nanoseconds until, int cpu) {
       }
     }
     // Else: samples from before we came to this CPU, or of a thread that has left it.
-    if (stands) {
-      caught_one_ = true;
-      return true;
-    }
+    if (stands) return true;
   }
 }
 

@@ -77,12 +77,6 @@ class PerfCapture : public NativeCapture {
   // on undisturbed, and we with them: they could not be read from here. `cpu`: where we are pinned; -1:
   // nowhere. False: there is no event to wait for; nothing was done.
   bool wait(Nanoseconds until, int cpu);
-  // By the last wait(): anybody, and who.
-  bool caught_one() const { return caught_one_; }
-  bool caught(pid_t tid) const {
-    const auto found = events_.find(tid);
-    return found != events_.end() && woke_us(found->second.state);
-  }
   void set_interval(Nanoseconds interval) { interval_ = interval; }
   const EventNumbers& numbers() const { return numbers_; }
 
@@ -114,7 +108,6 @@ class PerfCapture : public NativeCapture {
   EventNumbers numbers_;
   std::unordered_map<pid_t, Event> events_;
   const Event* held_ = nullptr;
-  bool caught_one_ = false;
   int cpu_ = -1;  // where we wait or last waited, and since when
   Nanoseconds waits_since_ = 0;
   std::vector<pollfd> wanted_;  // of those waited for, and whose they are

@@ -950,8 +950,7 @@ bool ProcessSampler::by_event() const {
 }
 
 bool ProcessSampler::seen_lately(const Slot& slot, Nanoseconds now) const {
-  return native_ && slot.has_stack &&
-         native_->too_soon(slot.probe->tid(), slot.was_blocked, now - slot.last_time);
+  return native_ && slot.has_stack && now - slot.last_time < native_->soonest_again();
 }
 
 void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
