@@ -98,8 +98,10 @@ bool LiveRecorder::gone(int timeout_ms) const {
 
 std::string LiveRecorder::how_it_ended() const {
   siginfo_t info{};
-  // Only a child tells; it stays to be reaped by whoever started it.
-  if (::waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+  // Only a child tells; it stays to be reaped by whoever started it. glibc has no name for P_PIDFD
+  // before 2.36.
+  constexpr auto kPidfd = static_cast<idtype_t>(3);
+  if (::waitid(kPidfd, static_cast<id_t>(pidfd_.get()), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
       info.si_pid != 0) {
     if (info.si_code == CLD_EXITED) return fmt::format("exit {}", info.si_status);
     return fmt::format("signal {} (SIG{})", info.si_status,
