@@ -79,6 +79,8 @@ def page(found):
         "  65,535, odd names.",
         "- *µs a sample*: CPU time taken from the target for one look, by the recording's own figures, wake-ups included. One",
         "  run on a busy two-core machine, caches cold: to compare rows, not to promise.",
+        "  Up to 3.10 a frame is an object of its own, anywhere on the heap: 50 calls are fifty places to copy, from 3.11 on a",
+        "  page. Measured longer, both against what is true and for what it takes: [benchmarks.md](benchmarks.md).",
         "",
         "| version | build | by | found by | stacks right | impossible stacks | lines right | µs a sample |",
         "| --- | --- | --- | --- | ---: | ---: | ---: | ---: |",
