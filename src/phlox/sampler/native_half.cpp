@@ -20,7 +20,6 @@ NativeHalf::NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool
       in_use_(asked),
       real_time_(real_time),
       looks_once_(interval == 0),
-      schedule_(interval, static_cast<uint64_t>(clock_now(CLOCK_REALTIME))),
       patience_(std::max(kPatience * interval, kShortestPatience)),
       stop_(pid) {
   const bool by_event = asked == NativeSource::perf || (asked == NativeSource::automatic && real_time);
@@ -93,9 +92,8 @@ bool NativeHalf::wait(Nanoseconds interval, int cpu) {
   if (in_use_ != NativeSource::perf) return false;
   interval_ = interval;
   perf_->set_interval(interval);
-  schedule_.set_interval(interval);
   const auto more = static_cast<Nanoseconds>(kWithoutEvent * static_cast<double>(interval));
-  return perf_->wait(clock_now() + more + schedule_.draw(), cpu);
+  return perf_->wait(clock_now() + more + perf_->draw(), cpu);
 }
 
 }  // namespace phlox::sampler

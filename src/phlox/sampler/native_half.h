@@ -15,7 +15,6 @@
 #include "phlox/sampler/perf_source.h"
 #include "phlox/sampler/records.h"
 #include "phlox/sampler/ring.h"
-#include "phlox/sampler/schedule.h"
 
 namespace phlox::sampler {
 
@@ -78,7 +77,6 @@ class NativeHalf {
   NativeSource asked_, in_use_;
   bool real_time_, looks_once_;
   Nanoseconds interval_ = 0;  // between events; 0: none was waited for yet
-  Schedule schedule_;
   Nanoseconds patience_;
   StopCapture stop_;
   BlockedCapture blocked_;

@@ -60,8 +60,7 @@ void Preempted::take(const perf::Record& record) {
 }
 
 PerfCapture::PerfCapture(Nanoseconds interval, uint64_t seed)
-    : interval_(std::max<Nanoseconds>(interval, 20'000)),
-      random_(seed | 1),
+    : schedule_(std::max<Nanoseconds>(interval, 20'000), seed),
       deepest_chain_(static_cast<uint16_t>(
           std::min<uint64_t>(number_in("/proc/sys/kernel/perf_event_max_stack", 127), kMostKernelFrames))),
       budget_(0) {
@@ -76,13 +75,6 @@ PerfCapture::PerfCapture(Nanoseconds interval, uint64_t seed)
 
 PerfCapture::~PerfCapture() {
   while (!events_.empty()) close(events_.begin()->first);
-}
-
-Nanoseconds PerfCapture::draw() {
-  random_ ^= random_ << 13;
-  random_ ^= random_ >> 7;
-  random_ ^= random_ << 17;
-  return interval_ / 2 + static_cast<Nanoseconds>(random_ % static_cast<uint64_t>(interval_));
 }
 
 bool PerfCapture::open(pid_t tid, bool& refused) {

@@ -22,6 +22,7 @@
 #include "phlox/sampler/event_budget.h"
 #include "phlox/sampler/native_capture.h"
 #include "phlox/sampler/perf_records.h"
+#include "phlox/sampler/schedule.h"
 
 namespace phlox::sampler {
 
@@ -77,7 +78,9 @@ class PerfCapture : public NativeCapture {
   // on undisturbed, and we with them: they could not be read from here. `cpu`: where we are pinned; -1:
   // nowhere. False: there is no event to wait for; nothing was done.
   bool wait(Nanoseconds until, int cpu);
-  void set_interval(Nanoseconds interval) { interval_ = interval; }
+  void set_interval(Nanoseconds interval) { schedule_.set_interval(interval); }
+  // A random interval.
+  Nanoseconds draw() { return schedule_.draw(); }
   const EventNumbers& numbers() const { return numbers_; }
 
   // Of a ring's data; a page goes before it.
@@ -97,10 +100,8 @@ class PerfCapture : public NativeCapture {
   void drain(pid_t tid, Event& event);
   void drop_idle(Nanoseconds now);
   bool woke_us(const Preempted& state) const;
-  Nanoseconds draw();
 
-  Nanoseconds interval_;
-  uint64_t random_;
+  Schedule schedule_;
   Depth depth_ = Depth::kernel_frames;  // the most that was not refused
   uint16_t deepest_chain_;
   Nanoseconds next_cleaning_ = 0;
