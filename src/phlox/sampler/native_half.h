@@ -57,7 +57,8 @@ class NativeHalf {
   // LookRecord::ran.
   Nanoseconds ran_between(const target::SchedStat& before, const target::SchedStat& now) const {
     if (in_use_ != NativeSource::perf || now.off()) return -1;
-    return static_cast<Nanoseconds>(now.run_ns - before.run_ns + now.wait_ns - before.wait_ns);
+    const target::SchedStat since = now - before;
+    return static_cast<Nanoseconds>(since.run_ns + since.wait_ns);
   }
   EventNumbers events() const { return perf_ ? perf_->numbers() : EventNumbers(); }
   uint64_t stops() const { return stops_; }

@@ -98,13 +98,7 @@ void NativeThreads::hand_on(Slot& slot, LookRecord look) {
 }
 
 void NativeThreads::did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now) {
-  LookRecord look = slot.state;
-  look.time = now;
-  look.wall = now - slot.last_time;
-  look.cpu = 0;
-  look.ran = look.ran < 0 ? -1 : 0;
-  look.looks = 1;
-  hand_on(slot, look);
+  hand_on(slot, same_look(slot.state, now, slot.last_time));
   slot.seen = stat;
   slot.last_time = now;
   ++slot.idle_looks;
@@ -183,9 +177,7 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
       look.cpu_state = profile::CpuState::blocked;
       look.system_call = static_cast<int16_t>(blocked.last().number);
     } else {
-      const uint64_t waited = after->wait_ns - slot.seen.wait_ns;
-      look.cpu_state = after->run_ns - slot.seen.run_ns >= waited ? profile::CpuState::running
-                                                                  : profile::CpuState::runnable;
+      look.cpu_state = awake_state(*after - slot.seen);
       look.cpu = std::exchange(slot.cpu_carried, 0);
     }
     hand_on(slot, look);

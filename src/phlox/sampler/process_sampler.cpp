@@ -847,12 +847,11 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
     }
     // What it did since the last look, by the kernel's accounting, tells running from waiting for the CPU.
     // Only a thread that did little of either has to be asked.
-    const uint64_t ran = after->run_ns - slot.seen.run_ns;
-    const uint64_t waited = after->wait_ns - slot.seen.wait_ns;
+    const target::SchedStat since = *after - slot.seen;
     const auto wall = static_cast<uint64_t>(std::max<Nanoseconds>(now - slot.last_time, 1));
-    seen.cpu_state = ran >= waited ? CpuState::running : CpuState::runnable;
+    seen.cpu_state = awake_state(since);
     target::BlockedIn in;
-    if (asleep || ran + waited < wall / 2) {
+    if (asleep || since.run_ns + since.wait_ns < wall / 2) {
       if (const auto asked = asleep ? asleep : slot.probe->blocked_in()) {
         in = *asked;
         if (!in.running) {
@@ -1022,9 +1021,7 @@ bool ProcessSampler::read_beside_holder(Slot& slot, Domain& domain, Nanoseconds 
     seen.system_call = static_cast<int16_t>(in->number);
     seen.blocked = true;
   } else {
-    const uint64_t ran = slot.first.run_ns - slot.seen.run_ns;
-    const uint64_t waited = slot.first.wait_ns - slot.seen.wait_ns;
-    seen.cpu_state = ran >= waited ? CpuState::running : CpuState::runnable;
+    seen.cpu_state = awake_state(slot.first - slot.seen);
     if (slot.cpu_known_at == tick_) seen.cpu_number = static_cast<int16_t>(slot.last_cpu);
   }
   seen.gil_state = gil_state_of(domain, in ? &*in : nullptr);
@@ -1196,14 +1193,7 @@ void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanosecon
 }
 
 void ProcessSampler::did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now) {
-  LookRecord look = slot.state;
-  look.time = now;
-  look.wall = now - slot.last_time;
-  look.cpu = 0;
-  look.ran = look.ran < 0 ? -1 : 0;
-  look.looks = 1;
-  look.fresh = 0;
-  hand_on(slot, look, false);
+  hand_on(slot, same_look(slot.state, now, slot.last_time), false);
   slot.seen = stat;
   slot.last_time = now;
   slot.done = true;

@@ -182,8 +182,7 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
       seen.system_call = static_cast<int16_t>(in->number);
       seen.blocked = true;
     } else {
-      const uint64_t ran = after->run_ns - slot.seen.run_ns, waited = after->wait_ns - slot.seen.wait_ns;
-      seen.cpu_state = ran >= waited ? CpuState::running : CpuState::runnable;
+      seen.cpu_state = awake_state(*after - slot.seen);
     }
     seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
                      : holds                      ? GilState::holds

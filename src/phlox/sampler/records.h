@@ -7,6 +7,7 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/profile/model.h"
+#include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
 
@@ -53,6 +54,11 @@ struct LookRecord {
   NativePart native = NativePart::none;
 };
 
+// Of a thread that is not blocked, by what it did since the look before.
+inline profile::CpuState awake_state(const target::SchedStat& since) {
+  return since.run_ns >= since.wait_ns ? profile::CpuState::running : profile::CpuState::runnable;
+}
+
 // A look at a thread, the one before having been at `before`.
 inline LookRecord look_at(uint32_t thread, Nanoseconds now, Nanoseconds before) {
   LookRecord look;
@@ -60,6 +66,18 @@ inline LookRecord look_at(uint32_t thread, Nanoseconds now, Nanoseconds before) 
   look.time = now;
   look.wall = now - before;
   look.looks = 1;
+  return look;
+}
+
+// One that finds the thread as `last` did, not having run since.
+inline LookRecord same_look(const LookRecord& last, Nanoseconds now, Nanoseconds before) {
+  LookRecord look = last;
+  look.time = now;
+  look.wall = now - before;
+  look.cpu = 0;
+  if (look.ran > 0) look.ran = 0;
+  look.looks = 1;
+  look.fresh = 0;
   return look;
 }
 

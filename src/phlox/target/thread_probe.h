@@ -24,6 +24,10 @@ struct SchedStat {
   uint64_t count = 0;
   // Not one time scheduled in although the thread lives: the kernel does not count (or it has never run yet).
   bool off() const { return count == 0; }
+  // What it did from `before` on.
+  friend SchedStat operator-(const SchedStat& now, const SchedStat& before) {
+    return {now.run_ns - before.run_ns, now.wait_ns - before.wait_ns, now.count - before.count};
+  }
   // Whether a thread that was off the CPU when `a` was read was never on it until `b` was.
   friend bool unmoved(const SchedStat& a, const SchedStat& b) {
     return a.run_ns == b.run_ns && a.count == b.count;
