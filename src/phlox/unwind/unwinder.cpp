@@ -382,13 +382,15 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
       const bool grows = step.found_by == FoundBy::signal || step.cfa > regs.sp.value ||
                          (Arch::kHasLinkRegister && out.frames.size() == 1) ||
                          (Arch::kHasLinkRegister && frame.exact_pc);
-      if (grows && !by_code) next = &look_up(step.caller.pc, step.exact);
-      const bool leads_to_code = next != nullptr
-                                     ? next->mapped
-                                     : map_.find(step.exact ? step.caller.pc : step.caller.pc - 1) != nullptr;
-      if (!grows || !leads_to_code) {
+      if (!grows) {
         outcome = Outcome::senseless;
-        next = nullptr;
+      } else if (by_code) {
+        // Not proven yet: no table is asked for because of it.
+        if (map_.find(step.caller.pc - 1) == nullptr) outcome = Outcome::senseless;
+      } else if (const Slot& caller = look_up(step.caller.pc, step.exact); caller.mapped) {
+        next = &caller;
+      } else {
+        outcome = Outcome::senseless;
       }
       // What instructions tell is proven like a frame pointer: by the call that it leads behind. A way that
       // the program never takes, out of one function and into the next, is told by the stack's alignment.
