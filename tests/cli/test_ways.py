@@ -34,18 +34,20 @@ if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(argument), 0, 0)
 os.execv(command[0], command)
 """
 
-X86_64 = os.uname().machine == "x86_64"
+where_calls_can_be_refused = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the filter knows the numbers of x86-64")
 
 
-def record_without(calls, busy, *options):
+def record_without(calls, busy):
+    """A recording by a phlox that is refused these calls: what it said, and its ways()."""
     # A phlox built with the address sanitizer looks for leaks at its end, by ptrace.
     without_leaks = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"} if "ptrace" in calls else {}
     done = subprocess.run(["/usr/bin/python3", "-c", REFUSE, calls, PHLOX, "record", "-v", "-p", str(busy.pid), "-d", "0.6", "-r", "100",
-                           "--max-overhead", "off", "-o", "a.phlox", *options], capture_output=True, text=True, timeout=60,
+                           "--max-overhead", "off", "-o", "a.phlox"], capture_output=True, text=True, timeout=60,
                           env=os.environ | without_leaks)
     if done.stderr.startswith("no seccomp"):
         pytest.skip(done.stderr)
-    return done
+    assert done.returncode == 0, done.stderr
+    return done.stderr, *ways()
 
 
 def ways():
@@ -55,33 +57,27 @@ def ways():
     return way, proved
 
 
-@pytest.mark.skipif(not X86_64, reason="the filter knows the numbers of x86-64")
+@where_calls_can_be_refused
 def test_a_cpu_that_phlox_may_not_enter_is_read_by_stops(busy, workdir):
     # What a cpuset without the target's CPU answers (kernel/sched/core.c: sched_setaffinity, EINVAL).
-    done = record_without("sched_setaffinity", busy)
-    assert done.returncode == 0, done.stderr
-    way, proved = ways()
+    said, way, proved = record_without("sched_setaffinity", busy)
     assert "ptrace stop" in way and proved > 0
-    assert "ptrace stop" in done.stderr
+    assert "ptrace stop" in said
     assert still_runs(busy)
 
 
-@pytest.mark.skipif(not X86_64, reason="the filter knows the numbers of x86-64")
+@where_calls_can_be_refused
 def test_where_it_may_not_be_stopped_either_stacks_are_unproved_and_said_so(busy, workdir):
-    done = record_without("sched_setaffinity,ptrace", busy)
-    assert done.returncode == 0, done.stderr
-    way, proved = ways()
+    said, way, proved = record_without("sched_setaffinity,ptrace", busy)
     assert "hands off" in way and proved == 0 and count("a.phlox") > 0
-    assert "hands off" in done.stderr and "unproved" in done.stderr
+    assert "hands off" in said and "unproved" in said
     assert still_runs(busy)
 
 
 # Under the thread sanitizer: what each thread found out about the call is its own.
-@pytest.mark.skipif(not X86_64, reason="the filter knows the numbers of x86-64")
+@where_calls_can_be_refused
 def test_without_the_call_that_reads_memory_its_file_is_read(busy, workdir):
-    done = record_without("process_vm_readv", busy)
-    assert done.returncode == 0, done.stderr
-    way, proved = ways()
+    _, way, proved = record_without("process_vm_readv", busy)
     assert "same CPU" in way and proved > 0
     with contextlib.closing(sqlite3.connect("a.phlox")) as db:
         assert db.execute("SELECT name FROM thread").fetchall() == [("MainThread",)]
