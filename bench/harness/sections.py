@@ -37,11 +37,15 @@ class Settings:
     def samples(self, full, quick):
         return quick if self.quick else max(quick, int(full * self.part))
 
+    def usual_version(self):
+        """The one that stands for the others where a number takes minutes; None: none of those is measured."""
+        return next((v for v in ("3.12", "3.13", "3.11") if v in self.versions), None)
+
     def peers(self):
         """(profiler, versions it is measured on), phlox apart."""
         if not self.with_peers:
             return []
-        first = [v for v in most_measured(self)[:1] if v]
+        first = [self.usual_version()] if self.usual_version() else []
         peers = [(PySpy(self.cache), first), (Austin(self.cache), first)]
         for blocking in (True, False):
             tachyon = Tachyon(self.cache, blocking)
@@ -198,16 +202,11 @@ def ordinary_row(settings, version, user, rate, samples):
     return row
 
 
-def most_measured(settings):
-    """The version and user that stand for the others where a number takes minutes."""
-    return next((v for v in ("3.12", "3.13", "3.11") if v in settings.versions), None), settings.users[0]
-
-
 def truth(settings):
     result = {"families": [], "fresh": [], "shares": [], "ordinary": []}
     # Of each of three targets: 300,000 a version at 5 kHz, a third of it at 1 kHz.
     samples = {5000: settings.samples(100000, 5000), 1000: settings.samples(34000, 2000)}
-    many = most_measured(settings)
+    many = settings.usual_version(), settings.users[0]
     for version in settings.versions:
         for user in settings.users:
             for label, script, args in HARD + ([AT_ONCE] if version.endswith("t") else []):
@@ -476,7 +475,7 @@ def ten_minutes(settings):
 
 def speed(settings):
     result = {"speed": []}
-    version, _ = most_measured(settings)
+    version = settings.usual_version()
     pairs = settings.scaled(100, 20)
     for user in settings.users:
         for rate in (1000, 5000, 20000, 0):

@@ -20,6 +20,10 @@ def table(head, rows):
     return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]) + "\n"
 
 
+def titled(title, head, rows):
+    return [title + "\n", table(head, rows)] if rows else []
+
+
 def slow_down(row):
     if row.get("error"):
         return "failed"
@@ -34,19 +38,14 @@ def truth(data):
         [r["tool"], r["python"], r["user"], r["target"], r["rate"], r["samples"], r["impossible"] if not r["error"] else "failed: " + r["error"][:60],
          number(r.get("bound"), "%.1e"), percent(r.get("accepted")), percent(r["detached"] / r["samples"] if r["samples"] else None),
          number(r.get("tv"), "%.4f"), number(r.get("tv_chance"), "%.4f")] for r in data["families"]]))
-    if data["fresh"]:
-        text.append("Fresh functions, whose names tell the moment:\n")
-        text.append(table(["Python", "user", "made by", "samples", "with a fresh name", "wrong name", "rejected"], [
-            [r["python"], r["user"], r["target"][6:], r["samples"], r["named"], r["wrong"] if not r["error"] else "failed", r["rejected"]] for r in data["fresh"]]))
-    if data["shares"]:
-        text.append("Known shares (10/30/60, measured inside by thread_time), all three inside the 99 % interval:\n")
-        text.append(table(["Python", "user", "runs", "inside", "largest difference"], [
-            [r["python"], r["user"], r["runs"], r["inside"] if not r["error"] else "failed", percent(r["worst"])] for r in data["shares"]]))
-    if data["ordinary"]:
-        text.append("An ordinary program (tokenize, difflib, json, pprint):\n")
-        text.append(table(["Python", "user", "samples", "without a root", "accepted", "TV", "chance"], [
-            [r["python"], r["user"], r.get("samples", "failed"), r.get("impossible", "-"), percent(r.get("accepted")), number(r.get("tv"), "%.4f"),
-             number(r.get("tv_chance"), "%.4f")] for r in data["ordinary"]]))
+    text += titled("Fresh functions, whose names tell the moment:", ["Python", "user", "made by", "samples", "with a fresh name", "wrong name", "rejected"], [
+        [r["python"], r["user"], r["target"][6:], r["samples"], r["named"], r["wrong"] if not r["error"] else "failed", r["rejected"]] for r in data["fresh"]])
+    text += titled("Known shares (10/30/60, measured inside by thread_time), all three inside the 99 % interval:",
+                   ["Python", "user", "runs", "inside", "largest difference"], [
+        [r["python"], r["user"], r["runs"], r["inside"] if not r["error"] else "failed", percent(r["worst"])] for r in data["shares"]])
+    text += titled("An ordinary program (tokenize, difflib, json, pprint):", ["Python", "user", "samples", "without a root", "accepted", "TV", "chance"], [
+        [r["python"], r["user"], r.get("samples", "failed"), r.get("impossible", "-"), percent(r.get("accepted")), number(r.get("tv"), "%.4f"),
+         number(r.get("tv_chance"), "%.4f")] for r in data["ordinary"]])
     return "\n".join(text)
 
 
