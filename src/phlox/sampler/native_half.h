@@ -50,7 +50,6 @@ class NativeHalf {
   pid_t take_longest_waiting();
   // Sleeps until an event of a thread on this CPU wakes us or the time has come. False: there is none.
   bool wait(Nanoseconds interval, int cpu);
-  Nanoseconds interval() const { return interval_; }
   // A thread that was looked at less than this long ago need not be looked at in this turn: every running
   // thread has events of its own, and each wakes us for all threads.
   Nanoseconds soonest_again() const { return in_use_ == NativeSource::perf ? interval_ / 3 : 0; }

@@ -1238,11 +1238,7 @@ void ProcessSampler::reject(Slot& slot, Nanoseconds now, Rejected why) {
 
 void ProcessSampler::turn(Nanoseconds now) {
   ++tick_;
-  // Each running thread has events of its own: the rate is that of looks at one of them.
-  if (!by_event() || now - last_counted_ >= native_->interval() / 2) {
-    ++counts_.ticks;
-    last_counted_ = now;
-  }
+  ++counts_.ticks;
   last_turns_look_ = snapshot_.look();
   if (now - std::exchange(last_turn_, now) > kEpochsLast) codes_.forget_epochs();
   const auto due = [&] { return refresh_wanted_ || now - last_refresh_ > refresh_pause_; };

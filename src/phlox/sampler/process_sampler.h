@@ -256,7 +256,6 @@ class ProcessSampler {
   int my_cpu_ = -1;
   Nanoseconds last_refresh_ = 0;
   Nanoseconds last_turn_ = 0;
-  Nanoseconds last_counted_ = 0;
   Nanoseconds refresh_pause_ = 0;
   bool refresh_wanted_ = true;
   bool scene_is_copied_ = false;  // the lists of threads are read from the copy of the memory
