@@ -4,7 +4,7 @@ import re
 import subprocess
 
 import pytest
-from conftest import phlox, wait_until
+from cli_support import phlox, wait_until
 
 APP = """
 import os, time

@@ -5,7 +5,7 @@ import pathlib
 import re
 
 import pytest
-from conftest import PYTHON, ROOT, phlox, still_runs, wait_until
+from cli_support import PYTHON, ROOT, phlox, still_runs, wait_until
 
 THREADS = """
 import threading, time

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import PHLOX, phlox
+from cli_support import PHLOX, phlox
 
 
 def commands():

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import BUSY, PHLOX, PYTHON, phlox
+from cli_support import BUSY, PHLOX, PYTHON, phlox
 
 LINE = re.compile(r"^(.+) (\d+)$")
 FRAME = re.compile(r"^[^:;]+:[^:;]+:\d+$")

@@ -7,7 +7,7 @@ import stat
 import subprocess
 
 import pytest
-from conftest import BUSY, PHLOX, PYTHON, count, is_recording, phlox, still_runs, wait_until
+from cli_support import BUSY, PHLOX, PYTHON, count, is_recording, phlox, still_runs, wait_until
 
 
 def script(workdir, text, name="app.py"):

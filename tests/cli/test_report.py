@@ -2,7 +2,7 @@
 import json
 
 import pytest
-from conftest import PYTHON, phlox
+from cli_support import PYTHON, phlox
 
 TWO_LOADS = """
 import sys, time

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import PHLOX, ROOT
+from cli_support import PHLOX, ROOT
 
 STORY = ROOT / "docs" / "stories.md"
 

@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 
 import pytest
-from conftest import BUSY, PHLOX, PYTHON, count, phlox, still_runs
+from cli_support import BUSY, PHLOX, PYTHON, count, phlox, still_runs
 
 AS_ROOT = os.geteuid() == 0
 

@@ -1,0 +1,85 @@
+"""The built phlox, driven as a user does; PHLOX_BIN names it, else it is the build tree's."""
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("PHLOX_BUILD_DIR", ROOT / "build" / "dev"))
+PHLOX = os.environ.get("PHLOX_BIN", str(BUILD / "phlox"))
+LIMIT = 60  # seconds: a test that takes longer hangs
+
+# What was started in the background or by nohup ignores these, and so would every program that the tests start.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def recordable():
+    """A Python that phlox reads, of those that the tests know."""
+    listed = os.environ.get("PHLOX_PYTHONS", "")
+    paths = pathlib.Path(listed).read_text().split() if listed.endswith(".list") else listed.split(":")
+    paths = [p for p in paths if re.search(r"3\.1[123]", p) and os.access(p, os.X_OK)]
+    return paths[0] if paths else "/usr/bin/python3"
+
+
+PYTHON = recordable()
+
+BUSY = """
+import sys, time
+def hot():
+    return sum(i * i for i in range(200))
+def work(until):
+    while time.monotonic() < until:
+        hot()
+print("ready", flush=True)
+work(time.monotonic() + float(sys.argv[1]) if len(sys.argv) > 1 else float("inf"))
+"""
+
+
+def phlox(*arguments, **options):
+    """Runs it to its end."""
+    options.setdefault("timeout", LIMIT)
+    return subprocess.run([PHLOX, *map(str, arguments)], capture_output=True, text=True, **options)
+
+
+def count(path, table="sample"):
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        return db.execute(f"select count(*) from {table}").fetchone()[0]
+
+
+def wait_until(condition, what):
+    """For what nobody can report on a pipe: the state of a process, a row in a file."""
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.01)
+    pytest.fail(f"waited {LIMIT} s for: {what}")
+
+
+def is_recording(path):
+    if not os.path.exists(path):
+        return False
+    try:
+        return count(path) > 0
+    except sqlite3.Error:
+        return False
+
+
+def status_of(pid):
+    return pathlib.Path(f"/proc/{pid}/status").read_text()
+
+
+def state_of(pid):
+    return re.search(r"^State:\t(\w)", status_of(pid), re.M).group(1)
+
+
+def still_runs(process):
+    """Not ended, not stopped, not traced."""
+    return process.poll() is None and state_of(process.pid) in "RSD" and "TracerPid:\t0\n" in status_of(process.pid)
