@@ -70,6 +70,36 @@ TEST(Preempted, lost_or_damaged_records_leave_nothing_to_rely_on) {
   EXPECT_FALSE(stands({sample(100), out(2'000), perf::OtherRecord{9, true}}));
 }
 
+Preempted::Doing doing(std::initializer_list<perf::Record> records) {
+  Preempted state;
+  for (const auto& record : records) state.take(record);
+  return state.doing();
+}
+
+TEST(Preempted, last_record_says_whether_it_could_run) {
+  using Doing = Preempted::Doing;
+  EXPECT_EQ(doing({}), Doing::unknown);
+  EXPECT_EQ(doing({sample(100)}), Doing::awake);
+  EXPECT_EQ(doing({sample(100), out(200)}), Doing::awake);
+  EXPECT_EQ(doing({sample(100), out(200, false)}), Doing::asleep);
+  EXPECT_EQ(doing({out(200, false), in(300)}), Doing::awake);
+  EXPECT_EQ(doing({out(200, false), sample(300, false)}), Doing::awake);
+}
+
+TEST(Preempted, nothing_is_said_of_what_it_does_after_a_loss_or_its_end) {
+  using Doing = Preempted::Doing;
+  EXPECT_EQ(doing({out(100, false), perf::LostRecord{3}}), Doing::unknown);
+  EXPECT_EQ(doing({in(100), perf::OtherRecord{9, true}}), Doing::unknown);
+  perf::TaskRecord task;
+  EXPECT_EQ(doing({in(100), task}), Doing::awake);
+  task.exit = true;
+  EXPECT_EQ(doing({in(100), task}), Doing::unknown);
+  Preempted state;
+  state.take(in(100));
+  state.forget();
+  EXPECT_EQ(state.doing(), Doing::unknown);
+}
+
 TEST(Preempted, last_record_says_where_it_is) {
   Preempted state;
   EXPECT_EQ(state.cpu(), -1);

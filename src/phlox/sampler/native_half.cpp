@@ -12,6 +12,8 @@ constexpr Nanoseconds kShortestPatience = kSecond / 20;
 // With nobody running no event comes, and the others are looked at all the same: a random interval later, and
 // this part of one, so that who runs is rather caught by an event.
 constexpr double kWithoutEvent = 0.6;
+// Whoever never runs is asked after this long again.
+constexpr Nanoseconds kIdlePause = 5'000'000;
 
 }  // namespace
 
@@ -63,11 +65,26 @@ NativeCapture* NativeHalf::hold_running(pid_t tid, target::ThreadProbe& probe, N
       if (in_use_ == NativeSource::ptrace) in_use_ = NativeSource::syscall;
     }
   }
-  if (held == Held::later && waiting >= longest_waiting_) {
-    longest_ = tid;
-    longest_waiting_ = waiting;
-  }
+  if (held == Held::later) wait_on(tid, waiting);
   return nullptr;
+}
+
+void NativeHalf::wait_on(pid_t tid, Nanoseconds waiting) {
+  if (waiting < longest_waiting_) return;
+  longest_ = tid;
+  longest_waiting_ = waiting;
+}
+
+Told NativeHalf::tell(pid_t tid, Nanoseconds waiting) {
+  if (in_use_ != NativeSource::perf || waiting > patience_) return {};
+  const Told told = perf_->tell(tid);
+  if (told.that == Told::That::elsewhere) wait_on(tid, waiting);
+  return told;
+}
+
+uint64_t NativeHalf::longest_pause() const {
+  if (in_use_ != NativeSource::perf || interval_ == 0) return 1;
+  return static_cast<uint64_t>(std::max<Nanoseconds>(kIdlePause / interval_, 1));
 }
 
 NativeCapture* NativeHalf::hold_stopped(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) {

@@ -33,6 +33,14 @@ class NativeHalf {
   // Asked of every blocked thread by who looks once, else of those outside a call: it takes 3 us.
   NativeCapture* hold_stopped(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers);
   BlockedCapture& for_blocked() { return blocked_; }
+  // What is known of a thread before anybody is asked; `waiting`: since its last look. elsewhere: not this
+  // turn; it waits on, and its time with it.
+  Told tell(pid_t tid, Nanoseconds waiting);
+  // Where a thread was last, if an event tells; -1 else.
+  int cpu_of(pid_t tid) const { return perf_ ? perf_->cpu_of(tid) : -1; }
+  // How many turns a thread that never runs may be left alone, where a look is asked for so often that it
+  // makes no difference to whoever reads the recording.
+  uint64_t longest_pause() const;
   bool looks_once() const { return looks_once_; }
   // What holds running threads; syscall: nothing does.
   NativeSource in_use() const { return in_use_; }
@@ -74,6 +82,9 @@ class NativeHalf {
   }
 
  private:
+  // Whom nobody holds in this turn.
+  void wait_on(pid_t tid, Nanoseconds waiting);
+
   NativeSource asked_, in_use_;
   bool real_time_, looks_once_;
   Nanoseconds interval_ = 0;  // between events; 0: none was waited for yet

@@ -102,7 +102,9 @@ void NativeThreads::did_not_run(Slot& slot, const target::SchedStat& stat, Nanos
   slot.seen = stat;
   slot.last_time = now;
   ++slot.idle_looks;
-  slot.next_tick = tick_ + (slots_.size() > kFewThreads ? idle_pause(slot.idle_looks) : 1);
+  slot.next_tick =
+      tick_ + (slots_.size() > kFewThreads ? idle_pause(slot.idle_looks)
+                                           : idle_pause(slot.idle_looks, native_.longest_pause()));
   ++numbers_.samples;
 }
 
@@ -125,6 +127,13 @@ void NativeThreads::reject(Slot& slot, Nanoseconds now) {
 }
 
 void NativeThreads::look(Slot& slot, Nanoseconds now) {
+  const Told told = native_.tell(slot.tid, now - slot.last_time);
+  if (told.that == Told::That::elsewhere) return;
+  if (told.that == Told::That::sleeps && slot.was_blocked && slot.state.looks != 0 &&
+      slot.blocked_since == told.last) {
+    did_not_run(slot, slot.seen, now);
+    return;
+  }
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (attempt > 0) ++numbers_.retried;
     const auto before = slot.probe->schedstat();
@@ -139,7 +148,8 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     unwind::Registers registers;
     BlockedCapture& blocked = native_.for_blocked();
     NativeCapture* source = &blocked;
-    auto held = blocked.hold(slot.tid, *slot.probe, registers);
+    auto held = NativeCapture::Held::running;
+    if (attempt > 0 || told.that != Told::That::stands) held = blocked.hold(slot.tid, *slot.probe, registers);
     if (held == NativeCapture::Held::running) {
       source = native_.hold_running(slot.tid, *slot.probe, now - slot.last_time, registers, held);
       if (held == NativeCapture::Held::later) return;
@@ -184,6 +194,7 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     slot.seen = *after;
     slot.last_time = now;
     slot.was_blocked = sleeps;
+    slot.blocked_since = sleeps ? told.last : 0;
     slot.idle_looks = 0;
     slot.next_tick = tick_ + 1;
     ++numbers_.samples;

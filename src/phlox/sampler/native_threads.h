@@ -45,7 +45,8 @@ class NativeThreads {
     pid_t tid = 0;
     std::unique_ptr<target::ThreadProbe> probe;
     target::SchedStat seen;
-    bool was_blocked = false;  // at the last look, proved
+    bool was_blocked = false;    // at the last look, proved
+    uint64_t blocked_since = 0;  // Told::last of that look; 0: it had no event
     bool alive = true;
     uint32_t idle_looks = 0;
     uint64_t next_tick = 0;

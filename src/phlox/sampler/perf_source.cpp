@@ -27,6 +27,9 @@ constexpr uint32_t kStackBytes = 64;
 // much room left behind the last record, none was dropped: our largest is a sample of some 750 bytes.
 constexpr uint64_t kRoomForAnother = 1024;
 constexpr Nanoseconds kCleanEvery = kSecond / 4;
+// Samples of a thread with one period: the next one comes after another time, so that no program runs in step
+// with us, and arming its timer anew costs a microsecond.
+constexpr int kSamePeriod = 4;
 
 uint64_t number_in(const char* file, uint64_t otherwise) {
   FILE* f = std::fopen(file, "re");
@@ -42,6 +45,7 @@ uint64_t number_in(const char* file, uint64_t otherwise) {
 void Preempted::take(const perf::Record& record) {
   if (const auto* sample = std::get_if<perf::SampleRecord>(&record)) {
     state_ = sample->has_registers ? State::sampled : State::elsewhere;
+    doing_ = Doing::awake;
     sampled_at_ = sample->time;
     registers_ = sample->registers;
     cpu_ = static_cast<int>(sample->cpu);
@@ -51,11 +55,15 @@ void Preempted::take(const perf::Record& record) {
     // Only straight from the sample, and not because it went to sleep.
     const bool at_once = change->out && change->preempted && change->time - sampled_at_ <= kAtOnce;
     state_ = state_ == State::sampled && at_once ? State::stands : State::elsewhere;
+    doing_ = change->out && !change->preempted ? Doing::asleep : Doing::awake;
+  } else if (const auto* task = std::get_if<perf::TaskRecord>(&record); task != nullptr && !task->exit) {
+    state_ = State::elsewhere;
+    doing_ = Doing::awake;
   } else if (const auto* other = std::get_if<perf::OtherRecord>(&record);
              other != nullptr && !other->damaged) {
     return;
   } else {
-    state_ = State::elsewhere;
+    forget();
   }
 }
 
@@ -97,6 +105,7 @@ bool PerfCapture::open(pid_t tid, bool& refused) {
     attr.sample_id_all = event.shape.sample_id_all;
     attr.wakeup_events = 1;
     attr.context_switch = 1;
+    attr.task = 1;  // its end: nothing else is told of that
     attr.use_clockid = 1;
     attr.clockid = CLOCK_MONOTONIC;
     attr.exclude_hv = 1;
@@ -146,6 +155,7 @@ void PerfCapture::drain(pid_t tid, Event& event) {
   for (auto bytes = reader.next(); !bytes.empty(); bytes = reader.next()) {
     const perf::Record record = perf::parse_record(bytes, event.shape);
     event.state.take(record);
+    event.last = ++records_;
     sampled = sampled || std::holds_alternative<perf::SampleRecord>(record);
   }
   if (sampled) budget_.ran(tid, clock_now());
@@ -171,10 +181,34 @@ NativeCapture::Held PerfCapture::hold(pid_t tid, target::ThreadProbe&, unwind::R
   if (!woke_us(event.state)) return Held::running;
   registers = event.state.registers();
   held_ = &event;
-  // The next one comes after another time, so that no program runs in step with us.
-  auto period = static_cast<uint64_t>(draw());
-  ::ioctl(event.file.get(), PERF_EVENT_IOC_PERIOD, &period);
+  if (++event.looks >= kSamePeriod) {
+    event.looks = 0;
+    auto period = static_cast<uint64_t>(draw());
+    ::ioctl(event.file.get(), PERF_EVENT_IOC_PERIOD, &period);
+  }
   return Held::yes;
+}
+
+Told PerfCapture::tell(pid_t tid) {
+  const auto found = events_.find(tid);
+  if (found == events_.end()) return {};
+  Event& event = found->second;
+  drain(tid, event);
+  if (woke_us(event.state)) return {Told::That::stands, event.last};
+  switch (event.state.doing()) {
+    case Preempted::Doing::awake:
+      return {Told::That::elsewhere, event.last};
+    case Preempted::Doing::asleep:
+      return {Told::That::sleeps, event.last};
+    case Preempted::Doing::unknown:
+      break;
+  }
+  return {};
+}
+
+int PerfCapture::cpu_of(pid_t tid) const {
+  const auto found = events_.find(tid);
+  return found == events_.end() ? -1 : found->second.state.cpu();
 }
 
 void PerfCapture::drop_idle(Nanoseconds now) {

@@ -33,7 +33,10 @@ class Preempted {
   static constexpr Nanoseconds kAtOnce = 50'000;
 
   void take(const perf::Record& record);
-  void forget() { state_ = State::elsewhere; }
+  void forget() {
+    state_ = State::elsewhere;
+    doing_ = Doing::unknown;
+  }
   // The thread stands where the sample found it, as far as these records reach.
   bool stands() const { return state_ == State::stands; }
   const unwind::Registers& registers() const { return registers_; }
@@ -41,15 +44,32 @@ class Preempted {
   Nanoseconds sampled_at() const { return sampled_at_; }
   // Where it was when the last record was written; -1: no record yet.
   int cpu() const { return cpu_; }
+  // What it did then. awake: it runs or could; asleep: it has been woken at most since, and has not run.
+  enum class Doing : uint8_t { unknown, awake, asleep };
+  Doing doing() const { return doing_; }
 
  private:
   enum class State : uint8_t { elsewhere, sampled, stands };
   State state_ = State::elsewhere;
+  Doing doing_ = Doing::unknown;
   Nanoseconds sampled_at_ = 0;
   unwind::Registers registers_;
   int cpu_ = -1;
   size_t kernel_frames_ = 0;
   std::array<uint64_t, kMostKernelFrames> kernel_;
+};
+
+// What the event of a thread tells of it without a system call.
+struct Told {
+  enum class That : uint8_t {
+    nothing,    // it has none, or its records do not tell
+    stands,     // it stands where its sample woke us: hold() has it
+    elsewhere,  // it runs or waits for a CPU, and its sample has not woken us
+    sleeps,     // it has not run since `last`
+  };
+  That that = That::nothing;
+  // Which record of all events' was the last of its own; never the same again. 0: none.
+  uint64_t last = 0;
 };
 
 // What there is to say of the events of a process.
@@ -69,6 +89,10 @@ class PerfCapture : public NativeCapture {
   // asked until the next wait().
   Held hold(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) override;
   void let_go() override { held_ = nullptr; }
+  // As of now.
+  Told tell(pid_t tid);
+  // The CPU of its last record; -1: not known.
+  int cpu_of(pid_t tid) const;
   bool needs_proof() const override { return true; }
   std::span<const uint64_t> kernel_frames() const override {
     return held_ != nullptr ? held_->state.kernel_frames() : std::span<const uint64_t>();
@@ -92,6 +116,8 @@ class PerfCapture : public NativeCapture {
     void* ring = nullptr;  // the control page, the data behind it
     perf::Shape shape;
     Preempted state;
+    uint64_t last = 0;  // Told::last
+    int looks = 0;      // with the same period
   };
   // How much of the kernel an event may see.
   enum class Depth : uint8_t { user, kernel, kernel_frames };
@@ -109,7 +135,8 @@ class PerfCapture : public NativeCapture {
   EventNumbers numbers_;
   std::unordered_map<pid_t, Event> events_;
   const Event* held_ = nullptr;
-  int cpu_ = -1;  // where we wait or last waited, and since when
+  uint64_t records_ = 0;  // of all events, as far as they were read
+  int cpu_ = -1;          // where we wait or last waited, and since when
   Nanoseconds waits_since_ = 0;
   std::vector<pollfd> wanted_;  // of those waited for, and whose they are
   std::vector<pid_t> wanted_tids_;

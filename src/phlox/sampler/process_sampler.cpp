@@ -323,7 +323,10 @@ void ProcessSampler::lose_state(Slot& slot) {
 }
 
 void ProcessSampler::pause_idle(Slot& slot) {
-  slot.next_tick = tick_ + (slots_.size() > kFewThreads ? idle_pause(slot.idle_looks) : 1);
+  const bool many = slots_.size() > kFewThreads;
+  slot.next_tick = tick_ + (many      ? idle_pause(slot.idle_looks)
+                            : native_ ? idle_pause(slot.idle_looks, native_->longest_pause())
+                                      : 1);
 }
 
 // Nothing to see of it; what it does until it is in Python again is not to be charged to what it does there.
@@ -986,7 +989,8 @@ void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
       }
       domain.runner = slot;
     }
-    if (seen_lately(*slot, now)) return;  // the others are looked at by the copy
+    // The others are looked at by the copy.
+    if (seen_lately(*slot, now) || slot->told.that == Told::That::elsewhere) return;
     Seen seen;
     const bool settled = native_ ? read_with_native(*slot, now, true, seen)
                          : config_.stillness == Stillness::same_cpu
@@ -1183,6 +1187,7 @@ void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanosecon
   slot.seen = stat;
   slot.last_time = now;
   slot.was_blocked = seen.blocked;
+  slot.blocked_since = seen.blocked ? slot.told.last : 0;
   slot.idle_looks = 0;
   slot.next_tick = tick_ + 1;
   slot.done = true;
@@ -1249,8 +1254,11 @@ void ProcessSampler::turn(Nanoseconds now) {
   size_t threads = slots_.size();
   for (auto& slot : slots_) {
     slot->first_valid = false;
+    slot->told = {};
     slot->done = slot->next_tick > tick_ || seen_lately(*slot, now);
-    if (slot->done || slot->tstate || native_) continue;
+    if (slot->done) continue;
+    if (native_) ask_event(*slot, now);
+    if (slot->tstate || native_) continue;
     look_at_resting(*slot, now);
     slot->done = true;
   }
@@ -1268,6 +1276,11 @@ void ProcessSampler::turn(Nanoseconds now) {
       slot.alive = false;
       refresh_wanted_ = true;
     }
+  }
+  if (by_event() && !due() && !slots_.empty() &&
+      std::all_of(slots_.begin(), slots_.end(), [](const auto& slot) { return slot->done; })) {
+    look_at_native_threads(now);  // no event has come, and nobody has gone to sleep since: nothing to copy
+    return;
   }
   if (by_event()) {
     // Threads of Rust or C++ have thread states as short-lived as their calls into Python: whom the event

@@ -127,7 +127,9 @@ class ProcessSampler {
     bool traced = false;  // seized
     bool alive = true;
     bool in_python() const { return alive && tstate; }
-    bool done = false;  // in this turn
+    bool done = false;           // in this turn
+    Told told;                   // by its event, in this turn
+    uint64_t blocked_since = 0;  // Told::last of the look that found it blocked; 0: it had no event
     uint32_t idle_looks = 0;
     uint64_t next_tick = 0;
     Nanoseconds last_time = 0;
@@ -210,6 +212,7 @@ class ProcessSampler {
   bool read_with_native(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
   bool by_event() const;
   bool seen_lately(const Slot& slot, Nanoseconds now) const;
+  void ask_event(Slot& slot, Nanoseconds now);
   void note_start(const python::RawFrame& frame, size_t raw);
   void find_anchors(RemoteAddress state, const std::byte* thread, size_t frames);
   void look_at_native_threads(Nanoseconds now);

@@ -92,6 +92,23 @@ void ProcessSampler::find_anchors(RemoteAddress state, const std::byte* thread, 
   }
 }
 
+// Most of what a look asks of the kernel its events have told already.
+void ProcessSampler::ask_event(Slot& slot, Nanoseconds now) {
+  slot.told = native_->tell(slot.probe->tid(), now - slot.last_time);
+  switch (slot.told.that) {
+    case Told::That::elsewhere:
+      slot.done = true;
+      break;
+    case Told::That::sleeps:
+      if (slot.has_stack && slot.was_blocked && slot.blocked_since == slot.told.last)
+        did_not_run(slot, slot.seen, now);
+      break;
+    case Told::That::nothing:
+    case Told::That::stands:
+      break;
+  }
+}
+
 bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, Seen& seen) {
   Domain& domain = domains_[slot.domain];
   NativeHalf& native = *native_;
@@ -110,7 +127,8 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
     unwind::Registers registers;
     BlockedCapture& blocked = native.for_blocked();
     NativeCapture* source = &blocked;
-    auto held = blocked.hold(tid, *slot.probe, registers);
+    auto held = NativeCapture::Held::running;
+    if (attempt > 0 || slot.told.that != Told::That::stands) held = blocked.hold(tid, *slot.probe, registers);
     if (held == NativeCapture::Held::running) {
       source = native.hold_running(tid, *slot.probe, now - slot.last_time, registers, held);
       if (held == NativeCapture::Held::later) {
@@ -212,11 +230,10 @@ void ProcessSampler::look_at_native_threads(Nanoseconds now) {
   if (const pid_t tid = native_->take_longest_waiting(); tid != 0) {
     const auto slot =
         std::find_if(slots_.begin(), slots_.end(), [tid](const auto& s) { return s->probe->tid() == tid; });
-    int cpu = -1;
-    if (slot != slots_.end()) {
-      cpu = cpu_of(**slot);
-    } else if (const auto stat = target::ThreadProbe(config_.pid, tid).stat()) {
-      cpu = stat->cpu;
+    int cpu = native_->cpu_of(tid);
+    if (cpu < 0 && slot != slots_.end()) cpu = cpu_of(**slot);
+    if (cpu < 0) {
+      if (const auto stat = target::ThreadProbe(config_.pid, tid).stat()) cpu = stat->cpu;
     }
     if (cpu >= 0 && cpu != my_cpu_) follow(cpu);
   }

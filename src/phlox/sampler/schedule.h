@@ -52,10 +52,9 @@ class Schedule {
 
 // How many turns until a thread is asked again that did not run for so many looks: those that never run are
 // asked less and less often, so that hundreds of sleeping ones cost little.
-inline uint64_t idle_pause(uint32_t idle_looks) {
+inline uint64_t idle_pause(uint32_t idle_looks, uint64_t longest = 16) {
   constexpr uint32_t kPatience = 8;
-  constexpr uint64_t kLongest = 16;
-  return idle_looks > kPatience ? std::min<uint64_t>(kLongest, idle_looks / kPatience + 1) : 1;
+  return idle_looks > kPatience ? std::min<uint64_t>(longest, idle_looks / kPatience + 1) : 1;
 }
 
 }  // namespace phlox::sampler
