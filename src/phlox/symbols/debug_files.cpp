@@ -62,18 +62,17 @@ bool belongs(const std::string& path, const Proof& proof) {
   return proof.crc && crc_of(bytes->bytes()) == *proof.crc;
 }
 
-// libdebuginfod is loaded only when asked for: it brings libcurl along.
+// libdebuginfod is loaded only when asked for: it brings libcurl along, and whatever those keep until the
+// program ends, so it stays.
 std::string ask_debuginfod(const std::string& build_id) {
-  const std::unique_ptr<void, int (*)(void*)> library(
-      ::dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL),
-      [](void* l) { return l != nullptr ? ::dlclose(l) : 0; });
+  static void* const library = ::dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return {};
   using Begin = void* (*)();
   using Find = int (*)(void*, const unsigned char*, int, char**);
   using End = void (*)(void*);
-  const auto begin = reinterpret_cast<Begin>(::dlsym(library.get(), "debuginfod_begin"));
-  const auto find = reinterpret_cast<Find>(::dlsym(library.get(), "debuginfod_find_debuginfo"));
-  const auto end = reinterpret_cast<End>(::dlsym(library.get(), "debuginfod_end"));
+  const auto begin = reinterpret_cast<Begin>(::dlsym(library, "debuginfod_begin"));
+  const auto find = reinterpret_cast<Find>(::dlsym(library, "debuginfod_find_debuginfo"));
+  const auto end = reinterpret_cast<End>(::dlsym(library, "debuginfod_end"));
   if (begin == nullptr || find == nullptr || end == nullptr) return {};
   void* client = begin();
   if (client == nullptr) return {};
