@@ -124,7 +124,7 @@ def native(settings):
             keep("slow_down", row)
     if settings.with_peers:
         for rate in (100, 1000):
-            row = sections.slow_down(settings, NativePySpy(settings.cache, environment), version, "root", FOREST[1], FOREST[2], rate,
+            row = sections.slow_down(settings, NativePySpy(settings.cache, environment), version, "root", FOREST[1], [1500, 6], rate,
                                      settings.scaled(5, 1), on=4.0, off=3.0)
             keep("slow_down", row)
     return result
