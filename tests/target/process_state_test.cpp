@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <thread>
 
@@ -194,10 +195,12 @@ TEST(ReadThreads, lists_them_with_their_names) {
   std::thread([] {
     pthread_setname_np(pthread_self(), "odd ) name");
     const auto threads = read_threads(getpid());
-    ASSERT_EQ(threads.size(), 2U);
-    EXPECT_EQ(threads[0].tid, getpid());
-    EXPECT_EQ(threads[1].tid, gettid());
-    EXPECT_EQ(threads[1].name, "odd ) name");
+    ASSERT_GE(threads.size(), 2U);  // the thread sanitizer has one of its own
+    EXPECT_EQ(threads.front().tid, getpid());
+    const auto own =
+        std::find_if(threads.begin(), threads.end(), [](const auto& t) { return t.tid == gettid(); });
+    ASSERT_NE(own, threads.end());
+    EXPECT_EQ(own->name, "odd ) name");
   }).join();
   EXPECT_TRUE(read_threads(0x7ffffff0).empty());
 }
