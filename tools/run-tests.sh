@@ -1,6 +1,6 @@
 #!/bin/sh
 # run-tests.sh [--sanitized] BUILD_DIR   Runs ctest and pytest of a built tree; the last line is the total of both.
-# --sanitized: of pytest only what runs the program, on few interpreters; what a sanitizer has to say, in whichever process, is a failure.
+# --sanitized: on few interpreters, of pytest only what runs the program; what a sanitizer has to say, in whichever process, is a failure.
 set -u
 sanitized=no tests=tests
 if [ "$1" = --sanitized ]; then sanitized=yes tests='tests/cli tests/live'; shift; fi
@@ -19,6 +19,9 @@ export ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1:strict_strin
 export UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS="second_deadlock_stack=1:log_path=$found/tsan"
 
 if [ $sanitized = yes ]; then
+  # Those that differ most in what is read of them.
+  awk -F '\t' '($4 ~ /^3\.(8|11|13)\./ && $5 ~ /^[-t]$/ && !seen[substr($4, 1, 4) $5]++) || $1 == "system" || $1 ~ /^standalone-3\.14/' "$PHLOX_PYTHONS" > "$build/few.list"
+  export PHLOX_PYTHONS="$build/few.list"
   # Each room in one process: under a sanitizer a process takes a second to start and to end, a test most often less.
   reports=''
   for tests_of_room in "$build"/tests/*_tests; do reports="$reports $tests_of_room.xml"; done
@@ -27,9 +30,6 @@ if [ $sanitized = yes ]; then
   printf '%s\n' "$build"/tests/*_tests | xargs -P "$(nproc)" -I {} sh -c \
     '"{}" --gtest_brief=1 --gtest_output=xml:"{}.xml" > "{}.log" 2>&1; end=$?; echo "{}: exit status $end"; [ $end = 0 ] || { tail -60 "{}.log"; exit 1; }'
   status=$?
-  # Those that differ most in what is read of them.
-  awk -F '\t' '($4 ~ /^3\.(8|11|13)\./ && $5 ~ /^[-t]$/ && !seen[substr($4, 1, 4) $5]++) || $1 == "system" || $1 ~ /^standalone-3\.14/' "$PHLOX_PYTHONS" > "$build/few.list"
-  export PHLOX_PYTHONS="$build/few.list"
 else
   reports=$build/ctest.xml
   ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$(nproc)" --repeat until-pass:2 --output-junit "$reports"
