@@ -3,6 +3,7 @@ import collections
 import os
 import pathlib
 import re
+import select
 import sqlite3
 import subprocess
 
@@ -86,11 +87,17 @@ class Recording:
         return sum(value for (value,) in self.query("SELECT value FROM tally WHERE name = ?", name))
 
 
+READY_WITHIN = 120  # seconds: a program that needs longer hangs
+
+
 class Target:
     """A running program that has said `ready`."""
 
     def __init__(self, python, *arguments):
         self.process = subprocess.Popen([python.path, "-u", *map(str, arguments)], stdout=subprocess.PIPE, text=True)
+        if not select.select([self.process.stdout], [], [], READY_WITHIN)[0]:
+            self.process.kill()
+            raise RuntimeError(f"{' '.join(map(str, self.process.args))}: not ready within {READY_WITHIN} s")
         line = self.process.stdout.readline()
         self.pid = int(re.match(r"ready (\d+)", line).group(1))
 
