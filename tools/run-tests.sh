@@ -20,7 +20,7 @@ export UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS="second_deadlock_stack=1:lo
 
 if [ $sanitized = yes ]; then
   # Those that differ most in what is read of them.
-  awk -F '\t' '($4 ~ /^3\.(8|11|13)\./ && $5 ~ /^[-t]$/ && !seen[substr($4, 1, 4) $5]++) || $1 == "system" || $1 ~ /^standalone-3\.14/' "$PHLOX_PYTHONS" > "$build/few.list"
+  awk -F '\t' '($4 ~ /^3\.(8|11|13)\./ && $5 ~ /^[-t]$/ && !seen[substr($4, 1, 4) $5]++) || $1 ~ /^(system|trixie-3\.13|standalone-3\.14)/' "$PHLOX_PYTHONS" > "$build/few.list"
   export PHLOX_PYTHONS="$build/few.list"
   # Each room in one process: under a sanitizer a process takes a second to start and to end, a test most often less.
   reports=''
