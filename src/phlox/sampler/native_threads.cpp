@@ -98,14 +98,15 @@ void NativeThreads::hand_on(Slot& slot, LookRecord look) {
 }
 
 void NativeThreads::did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now) {
-  hand_on(slot, same_look(slot.state, now, slot.last_time));
+  const uint64_t turns = tick_ - std::exchange(slot.last_tick, tick_);
+  hand_on(slot, same_look(slot.state, now, slot.last_time, turns));
   slot.seen = stat;
   slot.last_time = now;
   ++slot.idle_looks;
   slot.next_tick =
       tick_ + (slots_.size() > kFewThreads ? idle_pause(slot.idle_looks)
                                            : idle_pause(slot.idle_looks, native_.longest_pause()));
-  ++numbers_.samples;
+  numbers_.samples += turns;
 }
 
 void NativeThreads::reject(Slot& slot, Nanoseconds now) {
@@ -196,6 +197,7 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     slot.was_blocked = sleeps;
     slot.blocked_since = sleeps ? told.last : 0;
     slot.idle_looks = 0;
+    slot.last_tick = tick_;
     slot.next_tick = tick_ + 1;
     ++numbers_.samples;
     return;

@@ -49,7 +49,7 @@ class NativeThreads {
     uint64_t blocked_since = 0;  // Told::last of that look; 0: it had no event
     bool alive = true;
     uint32_t idle_looks = 0;
-    uint64_t next_tick = 0;
+    uint64_t last_tick = 0, next_tick = 0;  // at which it was, and will be, looked at
     Nanoseconds last_time = 0;
     Nanoseconds cpu_carried = 0;
     uint64_t stack_end = 0;

@@ -1189,6 +1189,7 @@ void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanosecon
   slot.was_blocked = seen.blocked;
   slot.blocked_since = seen.blocked ? slot.told.last : 0;
   slot.idle_looks = 0;
+  slot.last_tick = tick_;
   slot.next_tick = tick_ + 1;
   slot.done = true;
   ++counts_.samples;
@@ -1198,13 +1199,14 @@ void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanosecon
 }
 
 void ProcessSampler::did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now) {
-  hand_on(slot, same_look(slot.state, now, slot.last_time), false);
+  const uint64_t turns = tick_ - std::exchange(slot.last_tick, tick_);
+  hand_on(slot, same_look(slot.state, now, slot.last_time, turns), false);
   slot.seen = stat;
   slot.last_time = now;
   slot.done = true;
   ++slot.idle_looks;
   pause_idle(slot);
-  ++counts_.samples;
+  counts_.samples += turns;
 }
 
 void ProcessSampler::reject(Slot& slot, Nanoseconds now, Rejected why) {

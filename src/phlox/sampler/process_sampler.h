@@ -131,7 +131,7 @@ class ProcessSampler {
     Told told;                   // by its event, in this turn
     uint64_t blocked_since = 0;  // Told::last of the look that found it blocked; 0: it had no event
     uint32_t idle_looks = 0;
-    uint64_t next_tick = 0;
+    uint64_t last_tick = 0, next_tick = 0;  // at which it was, and will be, looked at
     Nanoseconds last_time = 0;
     Nanoseconds cpu_carried = 0;                                     // used, and not yet charged to a stack
     std::vector<Place> stack;                                        // root first, as last handed on

@@ -69,14 +69,15 @@ inline LookRecord look_at(uint32_t thread, Nanoseconds now, Nanoseconds before) 
   return look;
 }
 
-// One that finds the thread as `last` did, not having run since.
-inline LookRecord same_look(const LookRecord& last, Nanoseconds now, Nanoseconds before) {
+// One that finds the thread as `last` did, not having run since. `turns`: since that one; each would have
+// found the same, asked or not.
+inline LookRecord same_look(const LookRecord& last, Nanoseconds now, Nanoseconds before, uint64_t turns) {
   LookRecord look = last;
   look.time = now;
   look.wall = now - before;
   look.cpu = 0;
   if (look.ran > 0) look.ran = 0;
-  look.looks = 1;
+  look.looks = static_cast<uint32_t>(turns);
   look.fresh = 0;
   return look;
 }
