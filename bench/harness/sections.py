@@ -90,8 +90,9 @@ def families_row(settings, profiler, version, user, label, script, args, rate, s
     row = {"tool": profiler.name, "python": version, "user": user, "target": label, "rate": rate, "samples": 0, "impossible": 0,
            "failed": 0, "detached": 0, "error": ""}
     own, reference, rounds = {}, {}, settings.scaled(5, 1)
+    turns = ({}, {})  # of the reference, in turn
     with Target(python, script, args, user=user, prefix=prefix) as target:
-        for _ in range(rounds):
+        for round_number in range(rounds):
             outcome = profiler.start(target.pid, rate, max(1, samples / rounds / rate), user).finish()
             if outcome.error:
                 row["error"] = outcome.error
@@ -106,9 +107,12 @@ def families_row(settings, profiler, version, user, label, script, args, rate, s
             add(own, leaves_of(outcome))
             # The stopped reference knows one thread.
             if isinstance(profiler, Phlox) and user == settings.users[0] and label != AT_ONCE[0]:
-                add(reference, stopped_leaves(settings, target.pid, version, samples // rounds))
+                stopped = stopped_leaves(settings, target.pid, version, samples // rounds)
+                add(reference, stopped)
+                add(turns[round_number % 2], stopped)
     if reference:
         row["tv"], row["tv_chance"] = variation(own, reference)
+        row["tv_itself"], row["tv_itself_chance"] = variation(*turns)
     total = row["samples"] + row["failed"]
     row["accepted"] = row["samples"] / total if total else 0
     row["bound"] = upper_bound_of_none(row["samples"]) if not row["impossible"] else wilson(row["impossible"], row["samples"], 1.96)[1]

@@ -33,11 +33,14 @@ def slow_down(row):
 def truth(data):
     text = ["## Truth", "", "An impossible stack is one that never existed, told by names alone (bench/targets). Bound: the rate is below this "
             "with 95 % confidence. TV: total variation of leaf shares against the same process stopped by ptrace, in turn; chance: what "
-            "independent samples of these sizes differ by anyway.", ""]
-    text.append(table(["tool", "Python", "user", "target", "Hz", "samples", "impossible", "bound", "accepted", "detached", "TV", "chance"], [
+            "independent samples of these sizes differ by anyway; stopped against itself: the stopped process of the odd turns against that of the even ones "
+            "(chance), which is what the machine and the target change by themselves.", ""]
+    text.append(table(["tool", "Python", "user", "target", "Hz", "samples", "impossible", "bound", "accepted", "detached", "TV", "chance",
+                       "stopped against itself"], [
         [r["tool"], r["python"], r["user"], r["target"], r["rate"], r["samples"], r["impossible"] if not r["error"] else "failed: " + r["error"][:60],
          number(r.get("bound"), "%.1e"), percent(r.get("accepted")), percent(r["detached"] / r["samples"] if r["samples"] else None),
-         number(r.get("tv"), "%.4f"), number(r.get("tv_chance"), "%.4f")] for r in data["families"]]))
+         number(r.get("tv"), "%.4f"), number(r.get("tv_chance"), "%.4f"),
+         "%s (%s)" % (number(r.get("tv_itself"), "%.4f"), number(r.get("tv_itself_chance"), "%.4f"))] for r in data["families"]]))
     text += titled("Fresh functions, whose names tell the moment:", ["Python", "user", "made by", "samples", "with a fresh name", "wrong name", "rejected"], [
         [r["python"], r["user"], r["target"][6:], r["samples"], r["named"], r["wrong"] if not r["error"] else "failed", r["rejected"]] for r in data["fresh"]])
     text += titled("Known shares (10/30/60, measured inside by thread_time), all three inside the 99 % interval:",
