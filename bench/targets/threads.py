@@ -28,10 +28,10 @@ def spin():
 
 
 def run(name):
-    start = time.thread_time()
+    start = meter.thread_clock()
     while not stop.is_set():
         spin()
-    cpu[name] = time.thread_time() - start
+    cpu[name] = meter.thread_clock() - start
 
 
 def wait_for_lock():
