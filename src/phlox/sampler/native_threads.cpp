@@ -103,9 +103,8 @@ void NativeThreads::did_not_run(Slot& slot, const target::SchedStat& stat, Nanos
   slot.seen = stat;
   slot.last_time = now;
   ++slot.idle_looks;
-  slot.next_tick =
-      tick_ + (slots_.size() > kFewThreads ? idle_pause(slot.idle_looks)
-                                           : idle_pause(slot.idle_looks, native_.longest_pause()));
+  slot.next_tick = tick_ + idle_pause(slot.idle_looks, slots_.size() > kFewThreads ? kLongestIdlePause
+                                                                                   : native_.longest_pause());
   numbers_.samples += turns;
 }
 
@@ -130,8 +129,7 @@ void NativeThreads::reject(Slot& slot, Nanoseconds now) {
 void NativeThreads::look(Slot& slot, Nanoseconds now) {
   const Told told = native_.tell(slot.tid, now - slot.last_time);
   if (told.that == Told::That::elsewhere) return;
-  if (told.that == Told::That::sleeps && slot.was_blocked && slot.state.looks != 0 &&
-      slot.blocked_since == told.last) {
+  if (slot.was_blocked && slot.state.looks != 0 && told.sleeps_since(slot.blocked_since)) {
     did_not_run(slot, slot.seen, now);
     return;
   }

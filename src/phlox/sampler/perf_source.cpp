@@ -27,9 +27,6 @@ constexpr uint32_t kStackBytes = 64;
 // much room left behind the last record, none was dropped: our largest is a sample of some 750 bytes.
 constexpr uint64_t kRoomForAnother = 1024;
 constexpr Nanoseconds kCleanEvery = kSecond / 4;
-// Samples of a thread with one period: the next one comes after another time, so that no program runs in step
-// with us, and arming its timer anew costs a microsecond.
-constexpr int kSamePeriod = 4;
 
 uint64_t number_in(const char* file, uint64_t otherwise) {
   FILE* f = std::fopen(file, "re");
@@ -44,8 +41,7 @@ uint64_t number_in(const char* file, uint64_t otherwise) {
 
 void Preempted::take(const perf::Record& record) {
   if (const auto* sample = std::get_if<perf::SampleRecord>(&record)) {
-    state_ = sample->has_registers ? State::sampled : State::elsewhere;
-    doing_ = Doing::awake;
+    state_ = sample->has_registers ? State::sampled : State::awake;
     sampled_at_ = sample->time;
     registers_ = sample->registers;
     cpu_ = static_cast<int>(sample->cpu);
@@ -54,11 +50,11 @@ void Preempted::take(const perf::Record& record) {
     cpu_ = static_cast<int>(change->cpu);
     // Only straight from the sample, and not because it went to sleep.
     const bool at_once = change->out && change->preempted && change->time - sampled_at_ <= kAtOnce;
-    state_ = state_ == State::sampled && at_once ? State::stands : State::elsewhere;
-    doing_ = change->out && !change->preempted ? Doing::asleep : Doing::awake;
+    state_ = change->out && !change->preempted     ? State::asleep
+             : state_ == State::sampled && at_once ? State::stands
+                                                   : State::awake;
   } else if (const auto* task = std::get_if<perf::TaskRecord>(&record); task != nullptr && !task->exit) {
-    state_ = State::elsewhere;
-    doing_ = Doing::awake;
+    state_ = State::awake;
   } else if (const auto* other = std::get_if<perf::OtherRecord>(&record);
              other != nullptr && !other->damaged) {
     return;

@@ -33,10 +33,7 @@ class Preempted {
   static constexpr Nanoseconds kAtOnce = 50'000;
 
   void take(const perf::Record& record);
-  void forget() {
-    state_ = State::elsewhere;
-    doing_ = Doing::unknown;
-  }
+  void forget() { state_ = State::unknown; }
   // The thread stands where the sample found it, as far as these records reach.
   bool stands() const { return state_ == State::stands; }
   const unwind::Registers& registers() const { return registers_; }
@@ -46,12 +43,14 @@ class Preempted {
   int cpu() const { return cpu_; }
   // What it did then. awake: it runs or could; asleep: it has been woken at most since, and has not run.
   enum class Doing : uint8_t { unknown, awake, asleep };
-  Doing doing() const { return doing_; }
+  Doing doing() const {
+    return state_ == State::unknown ? Doing::unknown : state_ == State::asleep ? Doing::asleep : Doing::awake;
+  }
 
  private:
-  enum class State : uint8_t { elsewhere, sampled, stands };
-  State state_ = State::elsewhere;
-  Doing doing_ = Doing::unknown;
+  // The last two are awake, too.
+  enum class State : uint8_t { unknown, asleep, awake, sampled, stands };
+  State state_ = State::unknown;
   Nanoseconds sampled_at_ = 0;
   unwind::Registers registers_;
   int cpu_ = -1;
@@ -70,6 +69,8 @@ struct Told {
   That that = That::nothing;
   // Which record of all events' was the last of its own; never the same again. 0: none.
   uint64_t last = 0;
+  // `mark`: `last` as of an earlier look that found it blocked.
+  bool sleeps_since(uint64_t mark) const { return that == That::sleeps && last == mark; }
 };
 
 // What there is to say of the events of a process.

@@ -323,10 +323,8 @@ void ProcessSampler::lose_state(Slot& slot) {
 }
 
 void ProcessSampler::pause_idle(Slot& slot) {
-  const bool many = slots_.size() > kFewThreads;
-  slot.next_tick = tick_ + (many      ? idle_pause(slot.idle_looks)
-                            : native_ ? idle_pause(slot.idle_looks, native_->longest_pause())
-                                      : 1);
+  const uint64_t few = native_ ? native_->longest_pause() : 1;
+  slot.next_tick = tick_ + idle_pause(slot.idle_looks, slots_.size() > kFewThreads ? kLongestIdlePause : few);
 }
 
 // Nothing to see of it; what it does until it is in Python again is not to be charged to what it does there.
@@ -1279,12 +1277,12 @@ void ProcessSampler::turn(Nanoseconds now) {
       refresh_wanted_ = true;
     }
   }
-  if (by_event() && !due() && !slots_.empty() &&
-      std::all_of(slots_.begin(), slots_.end(), [](const auto& slot) { return slot->done; })) {
-    look_at_native_threads(now);  // no event has come, and nobody has gone to sleep since: nothing to copy
-    return;
-  }
   if (by_event()) {
+    if (!due() && !slots_.empty() &&
+        std::all_of(slots_.begin(), slots_.end(), [](const auto& slot) { return slot->done; })) {
+      look_at_native_threads(now);  // no event has come, and nobody has gone to sleep since: nothing to copy
+      return;
+    }
     // Threads of Rust or C++ have thread states as short-lived as their calls into Python: whom the event
     // caught is in the list of this copy, or is not in Python.
     snapshot_.capture();

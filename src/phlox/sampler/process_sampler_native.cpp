@@ -95,17 +95,10 @@ void ProcessSampler::find_anchors(RemoteAddress state, const std::byte* thread, 
 // Most of what a look asks of the kernel its events have told already.
 void ProcessSampler::ask_event(Slot& slot, Nanoseconds now) {
   slot.told = native_->tell(slot.probe->tid(), now - slot.last_time);
-  switch (slot.told.that) {
-    case Told::That::elsewhere:
-      slot.done = true;
-      break;
-    case Told::That::sleeps:
-      if (slot.has_stack && slot.was_blocked && slot.blocked_since == slot.told.last)
-        did_not_run(slot, slot.seen, now);
-      break;
-    case Told::That::nothing:
-    case Told::That::stands:
-      break;
+  if (slot.told.that == Told::That::elsewhere) {
+    slot.done = true;
+  } else if (slot.has_stack && slot.was_blocked && slot.told.sleeps_since(slot.blocked_since)) {
+    did_not_run(slot, slot.seen, now);
   }
 }
 

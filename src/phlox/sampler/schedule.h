@@ -11,6 +11,10 @@
 
 namespace phlox::sampler {
 
+// Wake-ups by a perf event with one period: arming its timer anew costs a microsecond, and periods differ by
+// up to a factor of three, so no program runs in step with more than these few.
+inline constexpr int kSamePeriod = 4;
+
 class Schedule {
  public:
   Schedule(Nanoseconds interval, uint64_t seed) : interval_(interval), state_(seed | 1) {}
@@ -50,9 +54,10 @@ class Schedule {
   uint64_t missed_ = 0;
 };
 
+inline constexpr uint64_t kLongestIdlePause = 16;  // turns
 // How many turns until a thread is asked again that did not run for so many looks: those that never run are
 // asked less and less often, so that hundreds of sleeping ones cost little.
-inline uint64_t idle_pause(uint32_t idle_looks, uint64_t longest = 16) {
+inline uint64_t idle_pause(uint32_t idle_looks, uint64_t longest = kLongestIdlePause) {
   constexpr uint32_t kPatience = 8;
   return idle_looks > kPatience ? std::min<uint64_t>(longest, idle_looks / kPatience + 1) : 1;
 }

@@ -18,9 +18,6 @@ namespace {
 // Looks on one CPU before an event is opened there: a sampler that follows threads from CPU to CPU would open
 // and close for nothing.
 constexpr unsigned kStays = 32;
-// Wake-ups with one period. A new one costs what arming a timer costs; the periods differ by up to a factor
-// of three, so no program runs in step with more than these few.
-constexpr int kSamePeriod = 4;
 // Below this the re-arming saves nothing worth a second mechanism, and a stop would have to wait for the
 // event.
 constexpr Nanoseconds kLongestPeriod = 50'000'000;
