@@ -71,8 +71,8 @@ TEST_P(LiveMerge, every_python_frame_stands_on_the_native_frame_that_ran_it) {
     ASSERT_FALSE(threads.empty());
     const auto& main = threads.back();
     const auto groups = groups_of(main.frames);
-    // 3.12 publishes a CFrame before its current_frame is set (docs/decisions/0001), and what it holds till then
-    // is what lay there: nothing to merge at such a stop.
+    // 3.12 publishes a CFrame before its current_frame is set (docs/decisions/0001), and what it holds till
+    // then is what lay there: nothing to merge at such a stop.
     if (groups.empty() || main.walk.end == python::WalkEnd::broken) {
       ++unread;
       continue;
@@ -91,9 +91,10 @@ TEST_P(LiveMerge, every_python_frame_stands_on_the_native_frame_that_ran_it) {
       const auto& last = native.frames.back();
       const auto* entry = tables.map().find(last.pc);
       std::printf(
-          "stop %zu: walk %d, end %d, %u of %zu groups without a place, native end %d at %lx in %s, frame %zu\n", i, static_cast<int>(main.walk.end),
-          static_cast<int>(merged.end), merged.unplaced_groups, groups.size(), static_cast<int>(native.end),
-          last.pc.value,
+          "stop %zu: walk %d, end %d, %u of %zu groups without a place, native end %d at %lx in %s, frame "
+          "%zu\n",
+          i, static_cast<int>(main.walk.end), static_cast<int>(merged.end), merged.unplaced_groups,
+          groups.size(), static_cast<int>(native.end), last.pc.value,
           entry != nullptr && entry->module != unwind::kNoModule ? tables.path(entry->module).c_str()
                                                                  : "no module",
           native.frames.size());
