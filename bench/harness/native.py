@@ -17,6 +17,8 @@ from .tables import number, percent, slow_down, table
 # Bytewax has no wheel for 3.13 and later.
 VERSIONS = ("3.12", "3.11")
 FOREST = ("random forest", "forest.py", [])
+# Small passes, of a fifteenth of a second, so that a stretch holds enough of them.
+SMALL_FOREST = [1500, 6]
 DATAFLOW = ("Bytewax dataflow", "dataflow.py", [])
 
 
@@ -116,15 +118,14 @@ def native(settings):
     for target in (FOREST, DATAFLOW):
         for row in dump_rows(settings, version, environment, target, settings.scaled(30, 5)):
             keep("dump", row)
-    # Small passes, of a fifteenth of a second, so that neighbouring stretches hold enough of them.
-    for script, args, stretch in ((FOREST[1], [1500, 6], 0.8), (DATAFLOW[1], [], 0.4)):
+    for script, args, stretch in ((FOREST[1], SMALL_FOREST, 0.8), (DATAFLOW[1], [], 0.4)):
         for rate in (100, 1000):
             row = sections.beats(settings, version, "root", script, args, rate, settings.scaled(60, 4), stretch_seconds=stretch, settle=0.05,
                                  profiler=ours)
             keep("slow_down", row)
     if settings.with_peers:
         for rate in (100, 1000):
-            row = sections.slow_down(settings, NativePySpy(settings.cache, environment), version, "root", FOREST[1], [1500, 6], rate,
+            row = sections.slow_down(settings, NativePySpy(settings.cache, environment), version, "root", FOREST[1], SMALL_FOREST, rate,
                                      settings.scaled(5, 1), on=4.0, off=3.0)
             keep("slow_down", row)
     return result

@@ -89,8 +89,7 @@ def families_row(settings, profiler, version, user, label, script, args, rate, s
     python, prefix = profiler.python(settings.pythons, version)
     row = {"tool": profiler.name, "python": version, "user": user, "target": label, "rate": rate, "samples": 0, "impossible": 0,
            "failed": 0, "detached": 0, "error": ""}
-    own, reference, rounds = {}, {}, settings.scaled(5, 1)
-    turns = ({}, {})  # of the reference, in turn
+    own, reference, rounds = {}, ({}, {}), settings.scaled(5, 1)  # the reference's even and odd rounds
     with Target(python, script, args, user=user, prefix=prefix) as target:
         for round_number in range(rounds):
             outcome = profiler.start(target.pid, rate, max(1, samples / rounds / rate), user).finish()
@@ -107,12 +106,12 @@ def families_row(settings, profiler, version, user, label, script, args, rate, s
             add(own, leaves_of(outcome))
             # The stopped reference knows one thread.
             if isinstance(profiler, Phlox) and user == settings.users[0] and label != AT_ONCE[0]:
-                stopped = stopped_leaves(settings, target.pid, version, samples // rounds)
-                add(reference, stopped)
-                add(turns[round_number % 2], stopped)
-    if reference:
-        row["tv"], row["tv_chance"] = variation(own, reference)
-        row["tv_itself"], row["tv_itself_chance"] = variation(*turns)
+                add(reference[round_number % 2], stopped_leaves(settings, target.pid, version, samples // rounds))
+    if any(reference):
+        row["tv_itself"], row["tv_itself_chance"] = variation(*reference)
+        both = dict(reference[0])
+        add(both, reference[1])
+        row["tv"], row["tv_chance"] = variation(own, both)
     total = row["samples"] + row["failed"]
     row["accepted"] = row["samples"] / total if total else 0
     row["bound"] = upper_bound_of_none(row["samples"]) if not row["impossible"] else wilson(row["impossible"], row["samples"], 1.96)[1]
