@@ -38,8 +38,7 @@ class CodeCaches : public testing::TestWithParam<const python::Layout*> {
   // What the consumer was told, in order.
   std::vector<std::string> names() {
     std::vector<std::string> out;
-    std::vector<std::byte> bytes;
-    while (ring_.pop(bytes)) {
+    for (auto bytes = ring_.front(); bytes.data() != nullptr; ring_.pop(), bytes = ring_.front()) {
       CodeRecord record;
       EXPECT_EQ(bytes.size(), sizeof record);
       std::memcpy(&record, bytes.data(), sizeof record);

@@ -119,7 +119,7 @@ const CodeCache::Entry* CodeCache::find(RemoteAddress code, Snapshot& snapshot, 
       entry->first_instruction = capture->first_instruction;
       entry->interpreter = {};
       entry->follows = !epoch_ || python::epoch_follows(layout_, *capture, *epoch_);
-      if (!ring_.push(std::as_bytes(std::span(&record, 1)), {})) {
+      if (!ring_.push(std::as_bytes(std::span(&record, 1)))) {
         entry->number = 0;  // the consumer never heard of it
         return nullptr;
       }

@@ -8,7 +8,7 @@ namespace phlox::sampler {
 namespace {
 
 template <class Record>
-Record record_at(const std::vector<std::byte>& bytes) {
+Record record_at(std::span<const std::byte> bytes) {
   Record record;
   std::memcpy(&record, bytes.data(), sizeof record);
   return record;
@@ -157,16 +157,16 @@ void Consumer::look_with_native(const LookRecord& record, std::span<const std::b
 }
 
 void Consumer::drain(Ring& ring) {
-  while (ring.pop(record_)) {
-    if (record_.size() < sizeof(RecordKind)) continue;
-    switch (record_at<RecordKind>(record_)) {
+  for (auto bytes = ring.front(); bytes.data() != nullptr; ring.pop(), bytes = ring.front()) {
+    if (bytes.size() < sizeof(RecordKind)) continue;
+    switch (record_at<RecordKind>(bytes)) {
       case RecordKind::look: {
-        const auto record = record_at<LookRecord>(record_);
-        look(record, std::span(record_).subspan(sizeof record));
+        const auto record = record_at<LookRecord>(bytes);
+        look(record, bytes.subspan(sizeof record));
         break;
       }
       case RecordKind::code: {
-        const auto record = record_at<CodeRecord>(record_);
+        const auto record = record_at<CodeRecord>(bytes);
         const std::unique_ptr<python::CodeCapture> capture(static_cast<python::CodeCapture*>(record.capture));
         if (record.retired != 0) codes_.erase(record.retired);
         auto code = python::decode_code(layout_, *capture);
@@ -175,7 +175,7 @@ void Consumer::drain(Ring& ring) {
         break;
       }
       case RecordKind::thread: {
-        const auto record = record_at<ThreadRecord>(record_);
+        const auto record = record_at<ThreadRecord>(bytes);
         LiveThread live;
         live.id = profile::ThreadId(identities_.next_thread++);
         live.row.process = process_;
@@ -196,7 +196,7 @@ void Consumer::drain(Ring& ring) {
         break;
       }
       case RecordKind::thread_end: {
-        const auto record = record_at<ThreadEndRecord>(record_);
+        const auto record = record_at<ThreadEndRecord>(bytes);
         const auto found = threads_.find(record.thread);
         if (found == threads_.end()) break;
         const profile::ThreadId id = found->second.id;

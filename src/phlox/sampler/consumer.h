@@ -90,7 +90,6 @@ class Consumer {
   std::unordered_map<uint32_t, KnownCode> codes_;  // by number, as long as it may be met again
   std::unordered_map<uint32_t, ThreadState> threads_;
   std::vector<LiveThread> live_;
-  std::vector<std::byte> record_;
 };
 
 }  // namespace phlox::sampler

@@ -31,7 +31,7 @@ std::span<const std::byte> bytes_of(const auto& record) {
 }  // namespace
 
 void NativeThreads::push(std::span<const std::byte> head) {
-  if (!ring_.push(head, {})) ++numbers_.lost;
+  if (!ring_.push(head)) ++numbers_.lost;
 }
 
 void NativeThreads::list(Nanoseconds now, const std::function<bool(pid_t)>& is_python) {
@@ -88,7 +88,7 @@ void NativeThreads::hand_on(Slot& slot, LookRecord look) {
     return;
   }
   flush_slot(slot);
-  if (!ring_.push(bytes_of(look), {}, native_.bytes_for(look.native))) {
+  if (!ring_.push(bytes_of(look), native_.bytes_for(look.native))) {
     ++numbers_.lost;
     slot.state.looks = 0;
     return;
