@@ -80,7 +80,7 @@ void CodeCache::want(Entry& entry, Snapshot& snapshot) {
 
 bool CodeCache::holds(Entry& entry, Snapshot& snapshot) {
   const auto items = entry.identity.items();
-  if (entry.plan == snapshot.plan()) {
+  if (snapshot.for_all() && entry.plan == snapshot.plan()) {
     for (size_t i = 0; i < items.size(); ++i) {
       if (!entry.identity.matches(items[i], entry.places[i])) return false;
     }

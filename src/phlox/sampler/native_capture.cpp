@@ -17,6 +17,10 @@ constexpr bool kHasLinkRegister = true;
 constexpr bool kHasLinkRegister = false;
 #endif
 
+uint64_t start_of(RemoteAddress sp) {
+  return (sp.value - unwind::kRedZone) & ~uint64_t{7};
+}
+
 }  // namespace
 
 std::string_view describe(NativeSource source) {
@@ -79,24 +83,27 @@ uint64_t thread_control_block(std::span<const std::byte> stack, uint64_t start) 
   return 0;
 }
 
-NativeCopy::NativeCopy()
-    : bytes_(new std::byte[sizeof(NativeHead) + kMostStack + kMostStarts * sizeof(EvaluationStart) +
-                           kMostKernelFrames * sizeof(uint64_t)]) {
+NativeCopy::NativeCopy() : own_(new std::byte[kMostStack]) {
   starts_.reserve(256);
-  clear();
 }
 
 void NativeCopy::clear() {
-  head() = NativeHead{};
+  head_ = NativeHead{};
   starts_.clear();
 }
 
+Stretch NativeCopy::stretch(RemoteAddress sp, uint64_t end) {
+  const uint64_t start = start_of(sp);
+  if (!is_plausible(sp) || end <= start || end - start > kMostStack) return {};
+  return {RemoteAddress(start), end - start};
+}
+
 bool NativeCopy::take(memory::RemoteMemory& memory, const unwind::Registers& registers, NativeSource source,
-                      std::span<const uint64_t> kernel, uint64_t& end) {
-  NativeHead& to = head();
+                      std::span<const uint64_t> kernel, uint64_t& end, const std::byte* have) {
+  NativeHead& to = head_;
   to = NativeHead{};
   if (!is_plausible(registers.sp)) return false;
-  const uint64_t start = (registers.sp.value - unwind::kRedZone) & ~uint64_t{7};
+  const uint64_t start = start_of(registers.sp);
   to.pc = registers.pc.value;
   to.sp = registers.sp.value;
   to.fp = registers.fp;
@@ -109,10 +116,12 @@ bool NativeCopy::take(memory::RemoteMemory& memory, const unwind::Registers& reg
   std::copy_n(kernel.begin(), to.kernel, kernel_.begin());
   to.source = source;
   to.stack_start = start;
-  std::byte* into = bytes_.get() + sizeof(NativeHead);
-  if (end > start && end - start <= kMostStack) {
-    if (memory.read(RemoteAddress(start), std::span(into, end - start))) {
-      to.stack = static_cast<uint32_t>(end - start);
+  std::byte* into = own_.get();
+  stack_ = into;
+  if (const size_t size = stretch(registers.sp, end).size; size > 0) {
+    if (have != nullptr) stack_ = have;
+    if (have != nullptr || memory.read(RemoteAddress(start), std::span(into, size))) {
+      to.stack = static_cast<uint32_t>(size);
       return true;
     }
     end = 0;
@@ -143,20 +152,14 @@ void NativeCopy::add_start(const EvaluationStart& start) {
   starts_.push_back(start);
 }
 
-std::span<const std::byte> NativeCopy::stack() const {
-  return {bytes_.get() + sizeof(NativeHead), head().stack};
-}
-
-std::span<const std::byte> NativeCopy::bytes() {
-  NativeHead& h = head();
-  h.groups = static_cast<uint32_t>(starts_.size());
+NativeCopy::Parts NativeCopy::parts() {
+  head_.groups = static_cast<uint32_t>(starts_.size());
   // `stack` is a multiple of 8 but for a stack that ends within a page, which none does.
-  h.stack &= ~uint32_t{7};
-  std::byte* at = bytes_.get() + sizeof(NativeHead) + h.stack;
-  const size_t starts = starts_.size() * sizeof(EvaluationStart), kernel = h.kernel * sizeof(uint64_t);
-  std::memcpy(at, starts_.data(), starts);
-  std::memcpy(at + starts, kernel_.data(), kernel);
-  return {bytes_.get(), sizeof(NativeHead) + h.stack + starts + kernel};
+  head_.stack &= ~uint32_t{7};
+  return {std::as_bytes(std::span(&head_, 1)),
+          {stack_, head_.stack},
+          std::as_bytes(std::span(starts_)),
+          std::as_bytes(std::span(kernel_).first(head_.kernel))};
 }
 
 bool parse_native_look(std::span<const std::byte> bytes, NativeLook& into) {

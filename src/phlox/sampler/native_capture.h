@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "phlox/memory/remote_memory.h"
+#include "phlox/sampler/snapshot.h"
 #include "phlox/target/thread_probe.h"
 #include "phlox/target/thread_stop.h"
 #include "phlox/unwind/unwinder.h"
@@ -110,23 +111,25 @@ class NativeCopy {
   NativeCopy();
 
   void clear();
-  bool empty() const { return head().stack == 0; }
+  // What take() will copy where it is known how far the stack goes; else of no size.
+  static Stretch stretch(RemoteAddress sp, uint64_t end);
   // Copies the stack while the thread stands still. `kernel`: see kernel_frames(). `end`: where its stack
-  // ends, as learnt at its last look (0: not yet).
+  // ends, as learnt at its last look (0: not yet). `have`: the bytes of stretch(), where they were read with
+  // something else and stay until parts() have been used; nullptr: not read yet.
   bool take(memory::RemoteMemory& memory, const unwind::Registers& registers, NativeSource source,
-            std::span<const uint64_t> kernel, uint64_t& end);
+            std::span<const uint64_t> kernel, uint64_t& end, const std::byte* have = nullptr);
   void add_start(const EvaluationStart& start);
   std::vector<EvaluationStart>& starts() { return starts_; }
-  std::span<const std::byte> stack() const;
-  uint64_t stack_start() const { return head().stack_start; }
-  // Everything, as it goes onto the ring.
-  std::span<const std::byte> bytes();
+  // Everything, in the order in which it goes onto the ring.
+  struct Parts {
+    std::span<const std::byte> head, stack, starts, kernel;
+  };
+  Parts parts();
 
  private:
-  const NativeHead& head() const { return *reinterpret_cast<const NativeHead*>(bytes_.get()); }
-  NativeHead& head() { return *reinterpret_cast<NativeHead*>(bytes_.get()); }
-
-  std::unique_ptr<std::byte[]> bytes_;
+  NativeHead head_;
+  std::unique_ptr<std::byte[]> own_;  // where a stack is copied to that nobody has read
+  const std::byte* stack_ = nullptr;
   std::vector<EvaluationStart> starts_;
   std::array<uint64_t, kMostKernelFrames> kernel_;
 };

@@ -77,8 +77,9 @@ class NativeHalf {
   }
   void taken() { fresh_ = true; }
   NativePart part() const { return fresh_ ? NativePart::fresh : NativePart::none; }
-  std::span<const std::byte> bytes_for(NativePart part) {
-    return part == NativePart::fresh ? copy_.bytes() : std::span<const std::byte>();
+  // What follows a LookRecord's places on the ring.
+  NativeCopy::Parts parts_for(NativePart part) {
+    return part == NativePart::fresh ? copy_.parts() : NativeCopy::Parts();
   }
 
  private:

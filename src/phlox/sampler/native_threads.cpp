@@ -88,7 +88,8 @@ void NativeThreads::hand_on(Slot& slot, LookRecord look) {
     return;
   }
   flush_slot(slot);
-  if (!ring_.push(bytes_of(look), native_.bytes_for(look.native))) {
+  const NativeCopy::Parts native = native_.parts_for(look.native);
+  if (!ring_.push(bytes_of(look), native.head, native.stack, native.starts, native.kernel)) {
     ++numbers_.lost;
     slot.state.looks = 0;
     return;

@@ -20,6 +20,14 @@
 namespace phlox::sampler {
 namespace {
 
+// What was read of a thread before this was read before whatever its records say after it. x86-64 loads in
+// order by itself.
+void read_first() {
+#if defined(__aarch64__)
+  std::atomic_thread_fence(std::memory_order_acquire);
+#endif
+}
+
 constexpr size_t kPage = 4096;
 // Only to be a sample with a stack; the stack itself is read while the thread stands still.
 constexpr uint32_t kStackBytes = 64;
@@ -142,6 +150,7 @@ void PerfCapture::close(pid_t tid) {
 
 void PerfCapture::drain(pid_t tid, Event& event) {
   auto& page = *static_cast<perf_event_mmap_page*>(event.ring);
+  read_first();
   const uint64_t head = std::atomic_ref(page.data_head).load(std::memory_order_acquire);
   const uint64_t tail = page.data_tail;
   if (head == tail) return;
@@ -190,12 +199,12 @@ Told PerfCapture::tell(pid_t tid) {
   if (found == events_.end()) return {};
   Event& event = found->second;
   drain(tid, event);
-  if (woke_us(event.state)) return {Told::That::stands, event.last};
+  if (woke_us(event.state)) return {Told::That::stands, event.last, event.state.registers().sp};
   switch (event.state.doing()) {
     case Preempted::Doing::awake:
-      return {Told::That::elsewhere, event.last};
+      return {Told::That::elsewhere, event.last, {}};
     case Preempted::Doing::asleep:
-      return {Told::That::sleeps, event.last};
+      return {Told::That::sleeps, event.last, {}};
     case Preempted::Doing::unknown:
       break;
   }

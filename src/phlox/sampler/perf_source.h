@@ -69,8 +69,13 @@ struct Told {
   That that = That::nothing;
   // Which record of all events' was the last of its own; never the same again. 0: none.
   uint64_t last = 0;
+  RemoteAddress sp;  // of who stands
   // `mark`: `last` as of an earlier look that found it blocked.
   bool sleeps_since(uint64_t mark) const { return that == That::sleeps && last == mark; }
+  // `before`: told earlier. It has stood all the while.
+  bool stands_since(const Told& before) const {
+    return that == That::stands && before.that == That::stands && last == before.last;
+  }
 };
 
 // What there is to say of the events of a process.

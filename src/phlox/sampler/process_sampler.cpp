@@ -64,6 +64,18 @@ T load(const std::byte* from) {
   return value;
 }
 
+// What is read while this lives is a thread's own.
+class ReadAs {
+ public:
+  ReadAs(Snapshot& snapshot, Snapshot::Reader reader) : snapshot_(snapshot) { snapshot_.read_as(reader); }
+  ~ReadAs() { snapshot_.read_as(Snapshot::kEverybody); }
+  ReadAs(const ReadAs&) = delete;
+  ReadAs& operator=(const ReadAs&) = delete;
+
+ private:
+  Snapshot& snapshot_;
+};
+
 std::span<const std::byte> bytes_of(const auto& record) {
   return std::as_bytes(std::span(&record, 1));
 }
@@ -153,6 +165,11 @@ ProcessSampler::~ProcessSampler() {
 ProcessSampler::Slot* ProcessSampler::find_slot(RemoteAddress tstate) {
   const auto found = by_tstate_.find(tstate.value);
   return found == by_tstate_.end() ? nullptr : found->second;
+}
+
+// Only for the list of threads: whoever is looked at has his thread state in the plan.
+void ProcessSampler::bring(RemoteAddress tstate) {
+  snapshot_.want(tstate, *layout_.thread.size, /*in_passing=*/true);
 }
 
 template <class T>
@@ -400,6 +417,7 @@ bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
   record.time = now;
   push(bytes_of(record), {});
   by_tstate_[tstate.value] = slot.get();
+  snapshot_.expect(slot->index, tstate, *layout_.thread.size);
   slots_.push_back(std::move(slot));
   return true;
 }
@@ -411,6 +429,10 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
     refresh_wanted_ = true;
     return;
   }
+  if (scene_is_copied_) {
+    for (const auto& slot : slots_) bring(slot->tstate);
+    snapshot_.fetch_wanted();
+  }
   std::unordered_map<uint64_t, size_t> present;
   std::vector<std::pair<RemoteAddress, size_t>> fresh;
   // Oldest first: a subinterpreter's first thread state is told by the threads that are known already.
@@ -419,6 +441,10 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
     size_t count = 0;
     while (at && is_plausible(at) && ++count < kMaxThreads && !present.contains(at.value)) {
       present[at.value] = d;
+      if (scene_is_copied_) {
+        bring(at);
+        snapshot_.fetch_wanted();
+      }
       uint64_t next = 0;
       if (!read_scene(at + *layout_.thread.next, next)) {
         refresh_wanted_ = true;
@@ -660,6 +686,7 @@ std::optional<RemoteAddress> ProcessSampler::unpublished_evaluation(RemoteAddres
 ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
   Reading reading;
   places_.clear();
+  const ReadAs as(snapshot_, slot.index);
   codes_.begin_look(slot.interpreter, python::code_epoch(interpreter_, slot.interpreter, snapshot_));
   ++counts_.reads;
   if (!slot.tstate) {
@@ -1144,8 +1171,8 @@ void ProcessSampler::hand_on(Slot& slot, LookRecord look, bool new_stack) {
   } else {
     look.keep = static_cast<uint32_t>(slot.stack.size());
   }
-  const auto native = native_ ? native_->bytes_for(look.native) : std::span<const std::byte>();
-  if (!ring_.push(bytes_of(look), body, native)) {
+  const auto native = native_ ? native_->parts_for(look.native) : NativeCopy::Parts();
+  if (!ring_.push(bytes_of(look), body, native.head, native.stack, native.starts, native.kernel)) {
     // The consumer must not miss a part of a stack: the next one is told whole.
     ++counts_.lost;
     slot.stack.clear();
@@ -1285,7 +1312,16 @@ void ProcessSampler::turn(Nanoseconds now) {
     }
     // Threads of Rust or C++ have thread states as short-lived as their calls into Python: whom the event
     // caught is in the list of this copy, or is not in Python.
-    snapshot_.capture();
+    const auto caught = std::find_if(slots_.begin(), slots_.end(), [](const auto& slot) {
+      return !slot->done && slot->told.that == Told::That::stands;
+    });
+    if (caught == slots_.end()) {
+      snapshot_.capture_for({}, {});
+    } else {
+      // First of all: the others have copies of their own.
+      first_slot_ = static_cast<size_t>(caught - slots_.begin());
+      snapshot_.capture_for(std::span(&(*caught)->index, 1), stack_of(**caught, (*caught)->told.sp));
+    }
     if (due() || scene_changed()) {
       scene_is_copied_ = true;
       refresh_threads(now);

@@ -181,6 +181,7 @@ class ProcessSampler {
   void lose_state(Slot& slot);
   void pause_idle(Slot& slot);
   void look_at_resting(Slot& slot, Nanoseconds now);
+  void bring(RemoteAddress tstate);
   template <class T>
   bool read_scene(RemoteAddress from, T& into);
   Slot* find_home(Slot& wanderer);
@@ -213,6 +214,7 @@ class ProcessSampler {
   bool by_event() const;
   bool seen_lately(const Slot& slot, Nanoseconds now) const;
   void ask_event(Slot& slot, Nanoseconds now);
+  Stretch stack_of(Slot& slot, RemoteAddress sp);
   void note_start(const python::RawFrame& frame, size_t raw);
   void find_anchors(RemoteAddress state, const std::byte* thread, size_t frames);
   void look_at_native_threads(Nanoseconds now);

@@ -102,6 +102,14 @@ void ProcessSampler::ask_event(Slot& slot, Nanoseconds now) {
   }
 }
 
+// What is to be copied of a thread's C stack, as far as it is known where that ends. What pthread_self()
+// gives lies at the top of a thread's stack (glibc, musl), but for the main thread's.
+Stretch ProcessSampler::stack_of(Slot& slot, RemoteAddress sp) {
+  if (slot.c_stack_end == 0 && slot.python_id - sp.value <= NativeCopy::kMostStack)
+    slot.c_stack_end = slot.python_id;
+  return NativeCopy::stretch(sp, slot.c_stack_end);
+}
+
 bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, Seen& seen) {
   Domain& domain = domains_[slot.domain];
   NativeHalf& native = *native_;
@@ -153,21 +161,22 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
 
     native.begin_look();
     // Whom an event caught has stood still since before the turn; the schedule counts around it say so too.
-    if (!copied_before || native.name_of(source) == NativeSource::ptrace) snapshot_.capture();
+    if (!copied_before || native.name_of(source) == NativeSource::ptrace || !snapshot_.is_for(slot.index))
+      snapshot_.capture_for(std::span(&slot.index, 1), stack_of(slot, registers.sp));
     if (holds && holder(domain) != slot.tstate) {
       source->let_go();
       return false;
     }
-    // What pthread_self() gives lies at the top of a thread's stack (glibc, musl), but for the main thread's.
-    if (slot.c_stack_end == 0 && slot.python_id - registers.sp.value <= NativeCopy::kMostStack)
-      slot.c_stack_end = slot.python_id;
-    const bool copied = native.copy().take(memory_, registers, native.name_of(source),
-                                           source->kernel_frames(), slot.c_stack_end);
+    const Stretch stack = stack_of(slot, registers.sp);
+    const bool copied =
+        native.copy().take(memory_, registers, native.name_of(source), source->kernel_frames(),
+                           slot.c_stack_end, snapshot_.peek(stack.address, stack.size));
     const Reading reading = read_stack(slot);
     // By an event it was caught on the CPU that we were pinned to.
     if (!sleeps)
       slot.last_cpu = my_cpu_ >= 0 && native.name_of(source) == NativeSource::perf ? my_cpu_ : cpu_of(slot);
-    const auto after = slot.probe->schedstat();
+    const auto after =
+        copied_before && native.tell(tid, 0).stands_since(slot.told) ? before : slot.probe->schedstat();
     source->let_go();
     if (!slot.alive) return true;
     if (!after) {

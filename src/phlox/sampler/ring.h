@@ -16,8 +16,7 @@ namespace phlox::sampler {
 class Ring {
  public:
   // A power of two; a larger one has a further kNear bytes.
-  explicit Ring(size_t capacity)
-      : near_(std::min(capacity, kNear)), far_(capacity > kNear ? capacity : 0) {}
+  explicit Ring(size_t capacity) : near_(std::min(capacity, kNear)), far_(capacity > kNear ? capacity : 0) {}
 
   // A record is the concatenation of its parts, each a span of bytes; false when there is no room.
   template <class... Parts>

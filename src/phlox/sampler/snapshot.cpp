@@ -10,6 +10,11 @@ namespace {
 // Faulted in and locked beforehand (as far as RLIMIT_MEMLOCK lets us): an ordinary stack never faults in a
 // turn.
 constexpr size_t kLocked = 512 * 1024;
+// Looks after which a page that nobody has used is forgotten although it was not copied all the while.
+constexpr uint64_t kForgetUnread = 4096;
+// Looks at some threads only need so many times as long until everybody was seen.
+constexpr uint64_t kForgetOfSome = 4;
+constexpr uint32_t kGrowth = 512;
 // What is foreseen of a page begins and ends at a cache line.
 constexpr uint32_t kLine = 64;
 
@@ -61,6 +66,19 @@ size_t Snapshot::read(std::span<const memory::Range> ranges) {
 }
 
 void Snapshot::capture(RemoteAddress last) {
+  for_all_ = true;
+  last_address_ = last;
+  start_look({});
+}
+
+void Snapshot::capture_for(std::span<const Reader> readers, Stretch beside) {
+  for_all_ = false;
+  readers_.assign(readers.begin(), readers.end());
+  last_address_ = {};
+  start_look(beside);
+}
+
+void Snapshot::start_look(Stretch beside) {
   ++look_;
   follow_ups_ = 0;
   exhausted_ = false;
@@ -70,17 +88,37 @@ void Snapshot::capture(RemoteAddress last) {
   extras_.clear();
   used_ = planned_bytes_;
   hint_ = extra_hint_ = 0;
-  last_address_ = last;
   last_read_ = false;
+  chosen_.clear();
+  ranges_.clear();
+  for (size_t i = 0; i < windows_.size(); ++i) {
+    Window& window = windows_[i];
+    window.copied = window.size != 0 && (window.reader == kEverybody || is_for(window.reader));
+    if (!window.copied) continue;
+    ++window.copies;
+    chosen_.push_back(i);
+    ranges_.push_back({RemoteAddress(window.address), std::span(arena_ + window.offset, window.size)});
+  }
+  beside_ = {};
+  if (is_plausible(beside.address) && beside.size > 0 && beside.size <= kMaxPages * kPage - used_) {
+    beside_.address = beside.address.value;
+    beside_.size = beside.size;
+    beside_.offset = used_;
+    used_ += beside.size;
+    ranges_.push_back({beside.address, std::span(arena_ + beside_.offset, beside.size)});
+  }
   size_t first = 0;
   while (first < ranges_.size()) {
     const size_t count = std::min(ranges_.size() - first, memory::RemoteMemory::kMaxRanges - 1);
     const size_t whole = read(std::span(ranges_).subspan(first, count));
     if (first != 0) ++follow_ups_;
     first += whole;
-    if (whole < count) {
+    if (whole < count && first == chosen_.size()) {
+      beside_ = {};
+      ++first;
+    } else if (whole < count) {
       // This range has a page that is gone. Its pages leave the plan; whoever needs one of them asks again.
-      Window& window = windows_[first];
+      Window& window = windows_[chosen_[first]];
       const size_t pages = (window.address + window.size - 1) / kPage - window.address / kPage + 1;
       for (size_t i = 0; i < pages; ++i) pages_[window.first_page + i].last_used = 0;
       window.size = 0;
@@ -97,6 +135,7 @@ void Snapshot::use(const Window& window, uint64_t address, size_t size) {
   for (uint64_t number = address / kPage; number <= (end - 1) / kPage; ++number) {
     Page& page = pages_[window.first_page + (number - first)];
     page.last_used = look_;
+    page.used_by = either(page.used_by, reader_);
     const OnPage part = on_page(number, address, end);
     page.used_from = std::min(page.used_from, part.from);
     page.used_to = std::max(page.used_to, part.to);
@@ -106,8 +145,11 @@ void Snapshot::use(const Window& window, uint64_t address, size_t size) {
 const std::byte* Snapshot::peek(RemoteAddress address, size_t size) {
   // address - window.address <= window.size - size cannot overflow, whatever a torn pointer says.
   auto holds = [&](const Window& w) {
-    return address.value >= w.address && w.size >= size && address.value - w.address <= w.size - size;
+    return w.copied && address.value >= w.address && w.size >= size &&
+           address.value - w.address <= w.size - size;
   };
+  // First, so that the plan need not bring it again.
+  if (holds(beside_)) return arena_ + beside_.offset + (address.value - beside_.address);
   if (hint_ < windows_.size() && holds(windows_[hint_])) {
     use(windows_[hint_], address.value, size);
     return arena_ + windows_[hint_].offset + (address.value - windows_[hint_].address);
@@ -125,6 +167,7 @@ const std::byte* Snapshot::peek(RemoteAddress address, size_t size) {
   auto found = [&](Window& extra) {
     extra.used_from = std::min(extra.used_from, address.value);
     extra.used_to = std::max(extra.used_to, address.value + size);
+    extra.reader = either(extra.reader, reader_);
     return arena_ + extra.offset + (address.value - extra.address);
   };
   if (extra_hint_ < extras_.size() && holds(extras_[extra_hint_])) return found(extras_[extra_hint_]);
@@ -144,6 +187,7 @@ void Snapshot::want(RemoteAddress address, size_t size, bool in_passing) {
   if (!is_plausible(address) || size == 0 || size > kPage || peek(address, size) != nullptr) return;
   Window window;
   window = {address.value, size, 0, 0, in_passing};
+  window.reader = reader_;
   if (!in_passing) {
     window.address = address.value & ~(kPage - 1);
     window.size = ((address.value + size + kPage - 1) & ~(kPage - 1)) - window.address;
@@ -214,14 +258,47 @@ const std::byte* Snapshot::fetch(uint64_t address, size_t size) {
   window.offset = used_;
   window.used_from = address;
   window.used_to = address + size;
+  window.reader = reader_;
   extras_.insert(std::upper_bound(extras_.begin(), extras_.end(), start, ByAddress{}), window);
   used_ += end - start;
   return arena_ + window.offset + (address - start);
 }
 
+void Snapshot::foresee(uint64_t address, uint64_t end, Reader reader) {
+  for (uint64_t number = address / kPage; number <= (end - 1) / kPage; ++number) {
+    Page page;
+    page.number = number;
+    page.last_used = look_;
+    const OnPage part = on_page(number, address, end);
+    page.from = page.used_from = part.from;
+    page.to = page.used_to = part.to;
+    page.reader = page.used_by = reader;
+    pages_.push_back(page);
+  }
+}
+
+void Snapshot::expect(Reader reader, RemoteAddress address, size_t size) {
+  if (!is_plausible(address) || size == 0 || size > kPage || pages_.size() >= kMaxPages / 2) return;
+  foresee(address.value, address.value + size, reader);
+  changed_ = true;
+}
+
 void Snapshot::replan(bool forget) {
-  std::erase_if(pages_, [this](const Page& p) { return p.last_used == 0 || p.last_used + kForget < look_; });
+  for (const Window& window : windows_) {
+    if (window.size == 0) continue;
+    for (uint64_t i = 0; i <= (window.address + window.size - 1) / kPage - window.address / kPage; ++i) {
+      Page& page = pages_[window.first_page + i];
+      page.idle = page.last_used >= planned_at_ ? 0 : page.idle + window.copies;
+    }
+  }
+  planned_at_ = look_;
+  // A thread that nobody looks at any more keeps its pages for a while.
+  std::erase_if(pages_, [this](const Page& p) {
+    return p.last_used == 0 || p.idle >= kForget || p.last_used + kForgetUnread < look_;
+  });
   for (Page& page : pages_) {
+    page.reader = forget && page.used_by != kNobody ? page.used_by : either(page.reader, page.used_by);
+    if (forget) page.used_by = kNobody;
     if (page.used_from < page.used_to) {
       page.from = forget ? page.used_from : std::min(page.from, page.used_from);
       page.to = forget ? page.used_to : std::max(page.to, page.used_to);
@@ -232,16 +309,8 @@ void Snapshot::replan(bool forget) {
     }
   }
   for (const Window& extra : extras_) {
-    if (extra.in_passing || extra.used_from >= extra.used_to) continue;
-    for (uint64_t number = extra.used_from / kPage; number <= (extra.used_to - 1) / kPage; ++number) {
-      Page page;
-      page.number = number;
-      page.last_used = look_;
-      const OnPage part = on_page(number, extra.used_from, extra.used_to);
-      page.from = page.used_from = part.from;
-      page.to = page.used_to = part.to;
-      pages_.push_back(page);
-    }
+    if (!extra.in_passing && extra.used_from < extra.used_to)
+      foresee(extra.used_from, extra.used_to, extra.reader);
   }
   std::sort(pages_.begin(), pages_.end(), [](const Page& a, const Page& b) {
     return a.number != b.number ? a.number < b.number : a.last_used > b.last_used;
@@ -250,17 +319,19 @@ void Snapshot::replan(bool forget) {
   for (const Page& page : pages_) {
     if (count > 0 && pages_[count - 1].number == page.number) {
       Page& same = pages_[count - 1];
+      // A stack that has grown is going to grow further.
+      if (page.to > same.to) same.to = std::min<uint32_t>(page.to + kGrowth, kPage);
       same.from = std::min(same.from, page.from);
-      same.to = std::max(same.to, page.to);
       same.used_from = std::min(same.used_from, page.used_from);
       same.used_to = std::max(same.used_to, page.used_to);
+      same.reader = either(same.reader, page.reader);
+      same.used_by = either(same.used_by, page.used_by);
     } else {
       pages_[count++] = page;
     }
   }
   pages_.resize(std::min(count, kMaxPages / 2));
   windows_.clear();
-  ranges_.clear();
   planned_bytes_ = 0;
   for (size_t i = 0; i < pages_.size(); ++i) {
     const uint64_t start = pages_[i].number * kPage + pages_[i].from / kLine * kLine;
@@ -270,17 +341,16 @@ void Snapshot::replan(bool forget) {
       window.address = start;
       window.offset = planned_bytes_;
       window.first_page = i;
+      window.reader = pages_[i].reader;
       windows_.push_back(window);
     }
+    windows_.back().reader = either(windows_.back().reader, pages_[i].reader);
     windows_.back().size += end - start;
     planned_bytes_ += end - start;
   }
-  for (const Window& w : windows_) {
-    ranges_.push_back(memory::Range{RemoteAddress(w.address), std::span(arena_ + w.offset, w.size)});
-  }
   changed_ = false;
   ++plan_;
-  replan_at_ = forget ? look_ + kForget : replan_at_;
+  replan_at_ = forget ? look_ + (for_all_ ? kForget : kForgetOfSome * kForget) : replan_at_;
 }
 
 }  // namespace phlox::sampler

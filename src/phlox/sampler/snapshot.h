@@ -1,12 +1,14 @@
 // One look's copy of a target's memory, by pages foreseen from the looks before, and what the stack itself
 // then asks for: in the steady state it comes with two system calls. What was not foreseen is fetched at once
 // (a follow-up) and foreseen next time; what was not used for a while is left out. A page costs 0.1 to 0.2
-// us, a further range 0.32 us, a further call 1.45 us. Used by the sampler thread only. After construction it
-// allocates only when the plan grows.
+// us when it lies in the cache, a further range 0.32 us, a further call 1.45 us; out of the cache it is ten
+// times that, so a look at one thread leaves out what only others needed. Used by the sampler thread only.
+// After construction it allocates only when the plan grows.
 #pragma once
 
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -17,6 +19,12 @@
 
 namespace phlox::sampler {
 
+// Bytes of the target.
+struct Stretch {
+  RemoteAddress address;
+  size_t size = 0;
+};
+
 class Snapshot {
  public:
   static constexpr size_t kPage = 4096;
@@ -24,6 +32,9 @@ class Snapshot {
   static constexpr size_t kMaxPages = 8192;
   // A page that was not used in this many looks leaves the plan.
   static constexpr uint64_t kForget = 24;
+  // Who asks: a number of the caller's. What several ask for, or everybody does, is everybody's.
+  using Reader = uint32_t;
+  static constexpr Reader kEverybody = 0;
 
   explicit Snapshot(memory::RemoteMemory& memory);
   ~Snapshot();
@@ -33,6 +44,17 @@ class Snapshot {
   // Starts a look: drops the copy before and reads every page of the plan. `last`: a word that this read and
   // every further one of the look reads after everything else; none: no such word.
   void capture(RemoteAddress last = {});
+  // Reads those pages only that one of these or everybody asks for. `beside`: bytes to bring with them in
+  // this look, where they can be read; peek() has them.
+  void capture_for(std::span<const Reader> readers, Stretch beside);
+  // Whether this look's copy was made for this one too.
+  bool is_for(Reader reader) const {
+    return for_all_ || std::find(readers_.begin(), readers_.end(), reader) != readers_.end();
+  }
+  // Foresees what this one is going to ask for.
+  void expect(Reader reader, RemoteAddress address, size_t size);
+  // Who asks from now on.
+  void read_as(Reader reader) { reader_ = reader; }
   // What that word was, as of after the last byte of this look; nothing when it could not be read.
   std::optional<int32_t> last() const { return last_read_ ? std::optional(last_value_) : std::nullopt; }
   // Bytes of the target as of this look; fetched when not there yet; nullptr when they cannot be read.
@@ -54,11 +76,12 @@ class Snapshot {
     return true;
   }
 
-  // Bytes that find() gave and that lie in the plan: in every look with the same plan() they lie there again,
-  // fresh. Who looks at the same ones look after look need not search for them; each new plan has to be told
-  // by find() what is needed still.
+  // Bytes that find() gave and that lie in the plan: in every look with the same plan() that is for_all()
+  // they lie there again, fresh. Who looks at the same ones look after look need not search for them; each
+  // new plan has to be told by find() what is needed still.
   bool is_planned(const std::byte* bytes) const { return bytes >= arena_ && bytes < arena_ + planned_bytes_; }
   uint64_t plan() const { return plan_; }
+  bool for_all() const { return for_all_; }
 
   uint64_t look() const { return look_; }
   // System calls that this look needed beside the first.
@@ -74,6 +97,8 @@ class Snapshot {
     uint64_t last_used = 0;  // look
     uint32_t from = 0, to = 0;
     uint32_t used_from = kPage, used_to = 0;
+    uint64_t idle = 0;  // copies of it under earlier plans since it was used
+    Reader reader = kEverybody, used_by = kNobody;
   };
   // Neighbouring bytes in one range.
   struct Window {
@@ -83,8 +108,17 @@ class Snapshot {
     size_t first_page = 0;  // index into pages_
     bool in_passing = false;
     uint64_t used_from = ~uint64_t{0}, used_to = 0;  // of an extra: addresses that were asked for
+    Reader reader = kEverybody;                      // of an extra: who asked
+    bool copied = true;                              // in this look
+    uint64_t copies = 0;                             // under this plan
   };
+  static constexpr Reader kNobody = ~Reader{0};
+  void foresee(uint64_t address, uint64_t end, Reader reader);
+  static Reader either(Reader a, Reader b) {
+    return a == kNobody ? b : a == b || b == kNobody ? a : kEverybody;
+  }
 
+  void start_look(Stretch beside);
   void replan(bool forget);
   const std::byte* fetch(uint64_t address, size_t size);
   size_t read(std::span<const memory::Range> ranges);
@@ -97,6 +131,7 @@ class Snapshot {
   std::vector<Page> pages_;      // sorted by number; the plan
   std::vector<Window> windows_;  // the plan as ranges, sorted by address
   std::vector<memory::Range> ranges_;
+  Window beside_;               // of this look
   std::vector<Window> extras_;  // fetched in this look, sorted by address
   std::vector<Window> wanted_;
   std::vector<memory::Range> fetched_;
@@ -104,6 +139,11 @@ class Snapshot {
   RemoteAddress last_address_;
   int32_t last_value_ = -1;
   bool last_read_ = false;
+  Reader reader_ = kEverybody;
+  std::vector<Reader> readers_;  // whom this look is for
+  bool for_all_ = true;
+  uint64_t planned_at_ = 0;     // look
+  std::vector<size_t> chosen_;  // of windows_, as they lie in ranges_
   size_t hint_ = 0;
   uint64_t look_ = 0;
   uint64_t plan_ = 1;
