@@ -118,12 +118,14 @@ def test_threads_over_the_budget_of_events_take_turns(tmp_path):
 # ---- whose events wake it ---------------------------------------------------------------------------------------
 
 def wake_ups(pid):
-    """Of the thread that samples."""
+    """Of the threads that sample."""
+    counts = []
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         if (task / "comm").read_text().strip() == "phlox-sampler":
             status = dict(line.split(":", 1) for line in (task / "status").read_text().splitlines())
-            return int(status["voluntary_ctxt_switches"])
-    raise AssertionError("no thread samples")
+            counts.append(int(status["voluntary_ctxt_switches"]))
+    assert counts, "no thread samples"
+    return sum(counts)
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
@@ -144,8 +146,20 @@ def test_threads_on_other_cpus_do_not_wake_it(tmp_path):
     if "perf events" not in way(recording):
         pytest.skip("perf events are refused here")
     ticks = recording.tally("ticks") / (recording.tally("elapsed_ns") * 1e-9)
-    assert woken / seconds < 2.2 * ticks, (woken / seconds, ticks)  # going to another CPU counts as one
-    # And hardly a wake-up without somebody who stands there, whether or not he has the GIL.
+    # Hardly a wake-up without somebody who stands there, whether or not he has the GIL.
     looks = recording.tally("native") / (recording.tally("elapsed_ns") * 1e-9)
+    assert woken / seconds < 1.4 * looks, (woken / seconds, looks)
     caught, = recording.query("SELECT count(DISTINCT stack) FROM sample WHERE cpu_ns > 0")[0]
     assert caught > 1 and looks > 0.4 * ticks, (looks, ticks)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
+def test_each_of_two_running_threads_is_looked_at_as_often_as_asked(tmp_path):
+    """By its own CPU time. One sampler that went from CPU to CPU saw three quarters of what was asked for."""
+    with Target(SYSTEM, CAPTURED, "busy", 2) as target:
+        recording, _ = recorded(tmp_path, target, 3, "--native-source", "perf")
+    if "perf events" not in way(recording):
+        pytest.skip("perf events are refused here")
+    rates = [looks / cpu for looks, cpu in recording.query("SELECT sum(samples), sum(cpu_ns) * 1e-9 FROM sample WHERE cpu_ns > 0 GROUP BY thread")
+             if cpu > 0.3]
+    assert len(rates) == 2 and min(rates) > 0.85 * 500, rates

@@ -56,11 +56,22 @@ class NativeHalf {
 
   // Of the threads that wait on, the one that has waited longest; 0: nobody. Forgotten by asking.
   pid_t take_longest_waiting();
-  // Sleeps until an event of a thread on this CPU wakes us or the time has come. False: there is none.
-  bool wait(Nanoseconds interval, int cpu);
+  // Sleeps until an event of a thread on this hand's CPU wakes it, or until it is time to look at those that
+  // no event catches (`beside`: another hand sees to that).
+  Woken wait(Hand& hand, Nanoseconds interval, bool beside, Baton& baton);
+  void add_hand(Hand& hand) {
+    if (perf_) perf_->add_hand(hand);
+  }
+  void act_as(const Hand& hand) {
+    if (perf_) perf_->act_as(hand);
+  }
   // A thread that was looked at less than this long ago need not be looked at in this turn: every running
   // thread has events of its own, and each wakes us for all threads.
   Nanoseconds soonest_again() const { return in_use_ == NativeSource::perf ? interval_ / 3 : 0; }
+  // A thread that has gone to sleep is looked at once an interval like the others, whoever's events wake us.
+  bool soon(Nanoseconds waiting) const {
+    return in_use_ == NativeSource::perf && waiting < interval_ * 3 / 4;
+  }
   // LookRecord::ran.
   Nanoseconds ran_between(const target::SchedStat& before, const target::SchedStat& now) const {
     if (in_use_ != NativeSource::perf || now.off()) return -1;

@@ -2,6 +2,7 @@
 
 #include <linux/perf_event.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -15,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "phlox/sampler/waker.h"
 #include "phlox/unwind/arch/this_machine.h"
 
 namespace phlox::sampler {
@@ -35,6 +37,8 @@ constexpr uint32_t kStackBytes = 64;
 // much room left behind the last record, none was dropped: our largest is a sample of some 750 bytes.
 constexpr uint64_t kRoomForAnother = 1024;
 constexpr Nanoseconds kCleanEvery = kSecond / 4;
+// A turn of another hand that takes longer than it should: whom we have caught runs on meanwhile.
+constexpr Nanoseconds kLongTurn = 1'000'000;
 
 uint64_t number_in(const char* file, uint64_t otherwise) {
   FILE* f = std::fopen(file, "re");
@@ -157,6 +161,7 @@ void PerfCapture::drain(pid_t tid, Event& event) {
   perf::RingReader reader(std::span(static_cast<const std::byte*>(event.ring) + kPage, kRingBytes), tail,
                           head);
   bool sampled = false;
+  const int before = event.state.cpu();
   for (auto bytes = reader.next(); !bytes.empty(); bytes = reader.next()) {
     const perf::Record record = perf::parse_record(bytes, event.shape);
     event.state.take(record);
@@ -166,6 +171,19 @@ void PerfCapture::drain(pid_t tid, Event& event) {
   if (sampled) budget_.ran(tid, clock_now());
   if (reader.damaged() || head - tail > kRingBytes - kRoomForAnother) event.state.forget();
   std::atomic_ref(page.data_tail).store(head, std::memory_order_release);
+  if (event.state.cpu() != before) call_hand(event.state.cpu());
+}
+
+void PerfCapture::add_hand(Hand& hand) {
+  hand.called = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  hands_.push_back(&hand);
+}
+
+// A thread has come to this CPU: who waits there does not know of it.
+void PerfCapture::call_hand(int cpu) {
+  for (const Hand* hand : hands_) {
+    if (hand->cpu == cpu && cpu != cpu_) hand->call();
+  }
 }
 
 NativeCapture::Held PerfCapture::hold(pid_t tid, target::ThreadProbe&, unwind::Registers& registers) {
@@ -228,35 +246,46 @@ bool PerfCapture::woke_us(const Preempted& state) const {
   return state.stands() && state.sampled_at() >= waits_since_ && (cpu_ < 0 || state.cpu() == cpu_);
 }
 
-bool PerfCapture::wait(Nanoseconds until, int cpu) {
-  cpu_ = cpu;
-  waits_since_ = clock_now();
-  drop_idle(waits_since_);
+Woken PerfCapture::wait(Hand& hand, Nanoseconds until, bool beside, Baton& baton) {
+  hand.waits_since = clock_now();
+  drop_idle(hand.waits_since);
   for (;;) {
-    if (events_.empty()) return false;
-    wanted_.clear();
-    wanted_tids_.clear();
+    if (events_.empty() && !beside) return Woken::nothing_to_wait_for;
+    hand.wanted.assign(1, {hand.called.get(), POLLIN, 0});
+    hand.tids.assign(1, 0);
     for (const auto& [tid, event] : events_) {
-      if (cpu >= 0 && event.state.cpu() >= 0 && event.state.cpu() != cpu) continue;
-      wanted_.push_back({event.file.get(), POLLIN, 0});
-      wanted_tids_.push_back(tid);
+      if (hand.cpu >= 0 && event.state.cpu() >= 0 && event.state.cpu() != hand.cpu) continue;
+      hand.wanted.push_back({event.file.get(), POLLIN, 0});
+      hand.tids.push_back(tid);
     }
     const Nanoseconds left = std::max<Nanoseconds>(until - clock_now(), 0);
     const timespec timeout{left / kSecond, left % kSecond};
-    const int ready = ::ppoll(wanted_.data(), wanted_.size(), &timeout, nullptr);
-    if (ready == 0 || (ready < 0 && errno != EINTR)) return true;
+    baton.give();
+    const int ready = ::ppoll(hand.wanted.data(), hand.wanted.size(), &timeout, nullptr);
+    while (!baton.take()) sleep_until(clock_now() + kLongTurn);
+    if (ready == 0 || (ready < 0 && errno != EINTR)) return Woken::by_time;
+    act_as(hand);
+    const bool called = hand.wanted.front().revents != 0;
+    if (called) {
+      eventfd_t calls = 0;
+      ::eventfd_read(hand.called.get(), &calls);
+    }
     bool stands = false;
-    for (size_t i = 0; i < wanted_.size(); ++i) {
-      if ((wanted_[i].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
-        close(wanted_tids_[i]);  // its thread has ended
-      } else if ((wanted_[i].revents & POLLIN) != 0) {
-        Event& event = events_.find(wanted_tids_[i])->second;
-        drain(wanted_tids_[i], event);
-        stands = stands || woke_us(event.state);
+    for (size_t i = 1; i < hand.wanted.size(); ++i) {
+      const short got = hand.wanted[i].revents;
+      const auto event = got != 0 ? events_.find(hand.tids[i]) : events_.end();
+      // Another hand may have closed it since, and its number be another file's.
+      if (event == events_.end() || event->second.file.get() != hand.wanted[i].fd) continue;
+      if ((got & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
+        close(hand.tids[i]);  // its thread has ended
+      } else {
+        drain(hand.tids[i], event->second);
+        stands = stands || woke_us(event->second.state);
       }
     }
     // Else: samples from before we came to this CPU, or of a thread that has left it.
-    if (stands) return true;
+    if (stands) return Woken::by_event;
+    if (called) return Woken::by_time;
   }
 }
 

@@ -7,7 +7,6 @@
 // kernel.perf_event_paranoid <= 1) the event tells the kernel's frames too.
 #pragma once
 
-#include <poll.h>
 #include <sys/types.h>
 
 #include <array>
@@ -20,6 +19,7 @@
 #include "phlox/base/clock.h"
 #include "phlox/base/descriptor.h"
 #include "phlox/sampler/event_budget.h"
+#include "phlox/sampler/hands.h"
 #include "phlox/sampler/native_capture.h"
 #include "phlox/sampler/perf_records.h"
 #include "phlox/sampler/schedule.h"
@@ -85,6 +85,9 @@ struct EventNumbers {
   bool kernel = false;  // the kernel's frames are told
 };
 
+// by_event: somebody is caught. by_time: nobody is, or the hand was called. nothing_to_wait_for: at once.
+enum class Woken : uint8_t { by_event, by_time, nothing_to_wait_for };
+
 class PerfCapture : public NativeCapture {
  public:
   // `interval`: of CPU time between two samples of a thread.
@@ -104,10 +107,17 @@ class PerfCapture : public NativeCapture {
     return held_ != nullptr ? held_->state.kernel_frames() : std::span<const uint64_t>();
   }
 
-  // Sleeps until a thread of this CPU stands where it was sampled, or the time has come. Those elsewhere go
-  // on undisturbed, and we with them: they could not be read from here. `cpu`: where we are pinned; -1:
-  // nowhere. False: there is no event to wait for; nothing was done.
-  bool wait(Nanoseconds until, int cpu);
+  // Sleeps, without the baton, until a thread of this hand's CPU stands where it was sampled, the time has
+  // come, or the hand is called. Those elsewhere go on undisturbed, and we with them: they could not be read
+  // from here. `beside`: it waits even while there is no event yet.
+  Woken wait(Hand& hand, Nanoseconds until, bool beside, Baton& baton);
+  // Before its first wait(); it stays.
+  void add_hand(Hand& hand);
+  // What is asked from now on, this hand asks.
+  void act_as(const Hand& hand) {
+    cpu_ = hand.cpu;
+    waits_since_ = hand.waits_since;
+  }
   void set_interval(Nanoseconds interval) { schedule_.set_interval(interval); }
   // A random interval.
   Nanoseconds draw() { return schedule_.draw(); }
@@ -130,6 +140,7 @@ class PerfCapture : public NativeCapture {
   bool open(pid_t tid, bool& refused);
   void close(pid_t tid);
   void drain(pid_t tid, Event& event);
+  void call_hand(int cpu);
   void drop_idle(Nanoseconds now);
   bool woke_us(const Preempted& state) const;
 
@@ -140,12 +151,11 @@ class PerfCapture : public NativeCapture {
   EventBudget budget_;
   EventNumbers numbers_;
   std::unordered_map<pid_t, Event> events_;
+  std::vector<Hand*> hands_;
   const Event* held_ = nullptr;
   uint64_t records_ = 0;  // of all events, as far as they were read
-  int cpu_ = -1;          // where we wait or last waited, and since when
+  int cpu_ = -1;          // of the hand whose turn it is, and since when it waited for that
   Nanoseconds waits_since_ = 0;
-  std::vector<pollfd> wanted_;  // of those waited for, and whose they are
-  std::vector<pid_t> wanted_tids_;
 };
 
 }  // namespace phlox::sampler

@@ -147,6 +147,7 @@ ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& 
     native_ = std::make_unique<NativeHalf>(config_.pid, *config_.native, config_.interval, config_.real_time);
     native_threads_ = std::make_unique<NativeThreads>(config_.pid, memory_, ring_, *native_);
   }
+  hand_ = &add_hand(-1);
 }
 
 ProcessSampler::~ProcessSampler() {
@@ -619,11 +620,25 @@ int ProcessSampler::cpu_of(Slot& slot) {
   return stat ? stat->cpu : -1;
 }
 
+bool ProcessSampler::is_kept_free(int cpu) const {
+  return !config_.isolated_cpus && static_cast<size_t>(cpu) < isolated_.size() &&
+         isolated_[static_cast<size_t>(cpu)];
+}
+
+std::vector<int> ProcessSampler::common_cpus() const {
+  cpu_set_t mine, its;
+  if (::sched_getaffinity(0, sizeof mine, &mine) != 0 ||
+      ::sched_getaffinity(config_.pid, sizeof its, &its) != 0)
+    return {};
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &mine) && CPU_ISSET(cpu, &its) && !is_kept_free(cpu)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
 bool ProcessSampler::follow(int cpu) {
-  if (cpu < 0) return false;
-  if (!config_.isolated_cpus && static_cast<size_t>(cpu) < isolated_.size() &&
-      isolated_[static_cast<size_t>(cpu)])
-    return false;
+  if (cpu < 0 || is_kept_free(cpu)) return false;
   cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(cpu) + 1);
   const size_t size = CPU_ALLOC_SIZE(static_cast<size_t>(cpu) + 1);
   CPU_ZERO_S(size, set);
@@ -631,7 +646,7 @@ bool ProcessSampler::follow(int cpu) {
   const bool moved = ::sched_setaffinity(0, size, set) == 0;
   CPU_FREE(set);
   if (!moved) return false;
-  my_cpu_ = cpu;
+  hand_->cpu = cpu;
   ++counts_.migrations;
   return true;
 }
@@ -816,9 +831,9 @@ bool ProcessSampler::still_unmoved(Slot& slot, const target::SchedStat& since) {
 // us, all the while.
 bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds, Seen& seen) {
   Domain& domain = domains_[slot.domain];
-  if (slot.last_cpu != my_cpu_) {
+  if (slot.last_cpu != hand_->cpu) {
     const int cpu = slot.cpu_known_at == tick_ ? slot.last_cpu : cpu_of(slot);
-    if (cpu >= 0 && cpu != my_cpu_ && !follow(cpu)) {
+    if (cpu >= 0 && cpu != hand_->cpu && !follow(cpu)) {
       config_.stillness = Stillness::stop;
       return read_stopped(slot, now, holds, seen);
     }
@@ -850,11 +865,11 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
     // Elsewhere and asleep: it lies as still there as here. Following it would take longer than its sleep,
     // and miss it.
     std::optional<target::BlockedIn> asleep;
-    if (cpu != my_cpu_) {
+    if (cpu != hand_->cpu) {
       asleep = slot.probe->blocked_in();
       if (asleep && (asleep->running || !still_unmoved(slot, *before))) asleep.reset();
     }
-    if (cpu != my_cpu_ && !asleep) {
+    if (cpu != hand_->cpu && !asleep) {
       if (!follow(cpu)) {
         config_.stillness = Stillness::stop;
         return read_stopped(slot, now, holds, seen);
@@ -1270,7 +1285,7 @@ void ProcessSampler::reject(Slot& slot, Nanoseconds now, Rejected why) {
 
 void ProcessSampler::turn(Nanoseconds now) {
   ++tick_;
-  ++counts_.ticks;
+  counts_.ticks = std::max(counts_.ticks, ++hand_->turns);
   last_turns_look_ = snapshot_.look();
   if (now - std::exchange(last_turn_, now) > kEpochsLast) codes_.forget_epochs();
   const auto due = [&] { return refresh_wanted_ || now - last_refresh_ > refresh_pause_; };

@@ -41,7 +41,9 @@ enum class Stillness : uint8_t {
 };
 
 struct Counts {
-  uint64_t ticks = 0, samples = 0, retried = 0, detached = 0, cut = 0, unproved = 0, lost = 0;
+  // Turns; of several hands, those of the busiest: how often a running thread is looked at.
+  uint64_t ticks = 0;
+  uint64_t samples = 0, retried = 0, detached = 0, cut = 0, unproved = 0, lost = 0;
   uint64_t moved = 0, unreadable = 0, broken = 0;
   uint64_t migrations = 0;  // times this thread followed the target to another CPU
   uint64_t follow_ups = 0;
@@ -87,15 +89,29 @@ class ProcessSampler {
   std::optional<NativeSource> native_source() const;
   EventNumbers native_events() const;
   size_t native_threads() const;
-  // Sleeps until a perf event of a thread wakes us for its native half, or about an interval; false: there is
-  // none, wait in another way.
-  bool wait_for_event(Nanoseconds interval);
+  // Sleeps, without the baton, until a perf event of a thread wakes this hand for its native half, or about
+  // an interval.
+  Woken wait_for_event(Hand& hand, Nanoseconds interval, Baton& baton);
+  // The hand whose turn it is from now on; the first one is there from the beginning. A further one is for a
+  // CPU of its own.
+  void act_as(Hand& hand);
+  Hand& first_hand() { return *hands_.front(); }
+  Hand& add_hand(int cpu);
+  void call_hands() const {
+    for (const auto& hand : hands_) hand->call();
+  }
+  // The hand whose turn it is goes there. False: it may not.
+  bool follow(int cpu);
+  // CPUs on which both the target and this thread may run.
+  std::vector<int> common_cpus() const;
+  // Since the last turn, whoever's it was.
+  Nanoseconds rested(Nanoseconds now) const { return now - last_turn_; }
   Stillness stillness() const { return config_.stillness; }
   bool process_gone() const { return process_gone_; }
   bool schedstat_off() const { return schedstat_off_; }
   size_t threads() const { return slots_.size(); }
-  // Where this thread is pinned, next to the thread that it reads; -1: nowhere yet.
-  int cpu() const { return my_cpu_; }
+  // Where the hand whose turn it is is pinned, next to the thread that it reads; -1: nowhere yet.
+  int cpu() const { return hand_->cpu; }
 
  private:
   struct Slot {
@@ -223,7 +239,7 @@ class ProcessSampler {
   Reading read_stack(Slot& slot);
   bool still_unmoved(Slot& slot, const target::SchedStat& since);
   int cpu_of(Slot& slot);
-  bool follow(int cpu);
+  bool is_kept_free(int cpu) const;
   profile::GilState gil_state_of(const Domain& domain, const target::BlockedIn* in) const;
   bool collecting(const Domain& domain);
   void accept(Slot& slot, const target::SchedStat& now_stat, Nanoseconds now, const Seen& seen,
@@ -258,7 +274,8 @@ class ProcessSampler {
   size_t first_slot_ = 0;  // where the next turn begins, when a turn cannot look at everybody
   uint64_t tick_ = 0;
   uint64_t last_turns_look_ = 0;  // the copy of the memory that the turn before left
-  int my_cpu_ = -1;
+  std::vector<std::unique_ptr<Hand>> hands_;
+  Hand* hand_ = nullptr;  // whose turn it is
   Nanoseconds last_refresh_ = 0;
   Nanoseconds last_turn_ = 0;
   Nanoseconds refresh_pause_ = 0;

@@ -95,7 +95,8 @@ void ProcessSampler::find_anchors(RemoteAddress state, const std::byte* thread, 
 // Most of what a look asks of the kernel its events have told already.
 void ProcessSampler::ask_event(Slot& slot, Nanoseconds now) {
   slot.told = native_->tell(slot.probe->tid(), now - slot.last_time);
-  if (slot.told.that == Told::That::elsewhere) {
+  if (slot.told.that == Told::That::elsewhere ||
+      (slot.told.that == Told::That::sleeps && native_->soon(now - slot.last_time))) {
     slot.done = true;
   } else if (slot.has_stack && slot.was_blocked && slot.told.sleeps_since(slot.blocked_since)) {
     did_not_run(slot, slot.seen, now);
@@ -134,10 +135,7 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
       source = native.hold_running(tid, *slot.probe, now - slot.last_time, registers, held);
       if (held == NativeCapture::Held::later) {
         // Not caught this time. Whether it is this thread at all that has the GIL, its holder tells.
-        if (holds) {
-          snapshot_.capture();
-          if (holder(domain) != slot.tstate) return false;
-        }
+        if (holds && holder_now(domain) != slot.tstate) return false;
         slot.done = true;
         return true;
       }
@@ -174,7 +172,8 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
     const Reading reading = read_stack(slot);
     // By an event it was caught on the CPU that we were pinned to.
     if (!sleeps)
-      slot.last_cpu = my_cpu_ >= 0 && native.name_of(source) == NativeSource::perf ? my_cpu_ : cpu_of(slot);
+      slot.last_cpu =
+          hand_->cpu >= 0 && native.name_of(source) == NativeSource::perf ? hand_->cpu : cpu_of(slot);
     const auto after =
         copied_before && native.tell(tid, 0).stands_since(slot.told) ? before : slot.probe->schedstat();
     source->let_go();
@@ -237,12 +236,26 @@ void ProcessSampler::look_at_native_threads(Nanoseconds now) {
     if (cpu < 0) {
       if (const auto stat = target::ThreadProbe(config_.pid, tid).stat()) cpu = stat->cpu;
     }
-    if (cpu >= 0 && cpu != my_cpu_) follow(cpu);
+    if (std::none_of(hands_.begin(), hands_.end(), [cpu](const auto& hand) { return hand->cpu == cpu; }))
+      follow(cpu);
   }
 }
 
-bool ProcessSampler::wait_for_event(Nanoseconds interval) {
-  return native_ && native_->wait(interval, my_cpu_);
+Woken ProcessSampler::wait_for_event(Hand& hand, Nanoseconds interval, Baton& baton) {
+  if (!native_) return Woken::nothing_to_wait_for;
+  return native_->wait(hand, interval, &hand != &first_hand(), baton);
+}
+
+void ProcessSampler::act_as(Hand& hand) {
+  hand_ = &hand;
+  if (native_) native_->act_as(hand);
+}
+
+Hand& ProcessSampler::add_hand(int cpu) {
+  hands_.push_back(std::make_unique<Hand>());
+  hands_.back()->cpu = cpu;
+  if (native_) native_->add_hand(*hands_.back());
+  return *hands_.back();
 }
 
 std::optional<NativeSource> ProcessSampler::native_source() const {

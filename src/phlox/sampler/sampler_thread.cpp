@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cmath>
 #include <csignal>
+#include <system_error>
+#include <utility>
 
 #include "phlox/sampler/schedule.h"
 #include "phlox/sampler/waker.h"
@@ -32,6 +34,30 @@ constexpr Nanoseconds kStuck = kSecond / 10;
 constexpr int kHighestPriority = 99;
 // Turns between two looks at our own CPU clock, which costs 0.5 us.
 constexpr Nanoseconds kMeasureEvery = 8;
+
+void prepare_thread(std::atomic<pid_t>& tid) {
+  ::pthread_setname_np(::pthread_self(), "phlox-sampler");
+  tid = ::gettid();
+  sigset_t all;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+// However long it takes, and nobody is kept from a CPU by it.
+void take(Baton& baton) {
+  while (!baton.take()) sleep_until(clock_now() + kStuck / 100);
+}
+
+void copy_numbers(const ProcessSampler& sampler, const SamplerThread::Numbers& from,
+                  SamplerThread::Numbers& into) {
+  into = from;
+  into.counts = sampler.counts();
+  into.stillness = sampler.stillness();
+  into.schedstat_off = sampler.schedstat_off();
+  into.native = sampler.native_source();
+  into.events = sampler.native_events();
+  into.process_gone = sampler.process_gone();
+}
 
 std::string describe_python_way(const SamplerThread::Numbers& numbers) {
   switch (numbers.stillness) {
@@ -70,8 +96,10 @@ void SamplerThread::stop() {
   cpu_set_t anywhere;
   const bool known = ::sched_getaffinity(0, sizeof anywhere, &anywhere) == 0;
   for (Nanoseconds wait = 0; !over_.load(); wait = kStuck) {
-    if (const pid_t tid = tid_.load(); wait > 0 && known && tid != 0)
-      ::sched_setaffinity(tid, sizeof anywhere, &anywhere);
+    for (const auto& hand : tids_) {
+      if (const pid_t tid = hand.load(); wait > 0 && known && tid != 0)
+        ::sched_setaffinity(tid, sizeof anywhere, &anywhere);
+    }
     for (const Nanoseconds since = clock_now(); !over_.load() && clock_now() - since < kStuck;)
       sleep_until(clock_now() + kStuck / 100);
   }
@@ -79,7 +107,7 @@ void SamplerThread::stop() {
 }
 
 void SamplerThread::stay_above(std::span<const pid_t> threads) {
-  const pid_t tid = tid_.load();
+  const pid_t tid = tids_.front().load();
   if (tid == 0 || (::sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK) != SCHED_FIFO) return;
   int highest = 0;
   for (const pid_t thread : threads) {
@@ -88,11 +116,14 @@ void SamplerThread::stay_above(std::span<const pid_t> threads) {
     if ((scheduler == SCHED_FIFO || scheduler == SCHED_RR) && ::sched_getparam(thread, &parameter) == 0)
       highest = std::max(highest, parameter.sched_priority);
   }
-  if (highest < priority_ || priority_ == kHighestPriority) return;
-  sched_param parameter{};
-  parameter.sched_priority = std::min(highest + 1, kHighestPriority);
-  if (::sched_setscheduler(tid, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameter) == 0)
-    priority_ = parameter.sched_priority;
+  if (highest >= priority_) priority_ = std::min(highest + 1, kHighestPriority);
+  for (const auto& hand : tids_) {
+    sched_param parameter{};
+    const pid_t one = hand.load();
+    if (one == 0 || ::sched_getparam(one, &parameter) != 0 || parameter.sched_priority == priority_) continue;
+    parameter.sched_priority = priority_;
+    ::sched_setscheduler(one, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameter);
+  }
 }
 
 SamplerThread::Numbers SamplerThread::numbers() {
@@ -104,13 +135,7 @@ void SamplerThread::publish(const ProcessSampler& sampler, const Numbers& number
   // Never waits for a reader: what is not told now is told at the next turn.
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;
-  published_ = numbers;
-  published_.counts = sampler.counts();
-  published_.stillness = sampler.stillness();
-  published_.schedstat_off = sampler.schedstat_off();
-  published_.native = sampler.native_source();
-  published_.events = sampler.native_events();
-  published_.process_gone = sampler.process_gone();
+  copy_numbers(sampler, numbers, published_);
 }
 
 void SamplerThread::keep_within_budget(Nanoseconds now, Numbers& numbers, Schedule& schedule) {
@@ -135,13 +160,67 @@ void SamplerThread::keep_within_budget(Nanoseconds now, Numbers& numbers, Schedu
   }
 }
 
-void SamplerThread::run() {
-  ::pthread_setname_np(::pthread_self(), "phlox-sampler");
-  tid_ = ::gettid();
-  sigset_t all;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+void SamplerThread::measure(Shared& shared, Cost& cost) {
+  const Nanoseconds cpu = clock_now(CLOCK_THREAD_CPUTIME_ID);
+  shared.numbers.target_time += cpu - cost.before + cost.turns * kWakeUp;
+  shared.numbers.cpu += cpu - cost.before;
+  cost = {cpu, 0};
+}
 
+void SamplerThread::take_turn(Shared& shared, Nanoseconds now, Cost& cost) {
+  Numbers& numbers = shared.numbers;
+  shared.sampler.turn(now);
+  if (++cost.turns == kMeasureEvery) measure(shared, cost);
+  now = clock_now();
+  keep_within_budget(now, numbers, shared.schedule);
+  numbers.ticks_missed = numbers.rate_hz > 0 ? shared.schedule.missed() : 0;
+  if (now - shared.published > kPublishEvery) {
+    shared.published = now;
+    publish(shared.sampler, numbers);
+  }
+}
+
+// A hand on a CPU of its own: looks when an event has caught a thread there, and at nothing else.
+void SamplerThread::run_beside(Shared& shared, int cpu, size_t index) {
+  prepare_thread(tids_[index]);
+  cpu_set_t here;
+  CPU_ZERO(&here);
+  CPU_SET(static_cast<size_t>(cpu), &here);
+  if (take_best_class() == SchedulingClass::real_time && ::sched_setaffinity(0, sizeof here, &here) == 0) {
+    Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0};
+    take(shared.baton);
+    Hand& hand = shared.sampler.add_hand(cpu);
+    while (!shared.over) {
+      const Woken woken = shared.sampler.wait_for_event(hand, shared.schedule.interval(), shared.baton);
+      if (woken == Woken::nothing_to_wait_for) break;  // events are refused by now
+      if (woken == Woken::by_event && !shared.over) {
+        const Nanoseconds now = clock_now();
+        shared.schedule.start(now);
+        shared.sampler.act_as(hand);
+        take_turn(shared, now, cost);
+      }
+    }
+    measure(shared, cost);
+    shared.baton.give();
+  }
+  tids_[index] = 0;
+}
+
+// One for each further CPU, once there are events. Fewer where no more threads are granted: the others go
+// from CPU to CPU.
+void SamplerThread::start_others(Shared& shared, const std::vector<int>& cpus,
+                                 std::vector<std::thread>& others) {
+  if (cpus.size() < 2) return;
+  shared.sampler.follow(cpus.front());
+  try {
+    for (size_t index = 1; index < std::min(cpus.size(), kMostHands); ++index)
+      others.emplace_back([this, &shared, index, cpu = cpus[index]] { run_beside(shared, cpu, index); });
+  } catch (const std::system_error&) {
+  }
+}
+
+void SamplerThread::run() {
+  prepare_thread(tids_.front());
   Numbers numbers;
   numbers.scheduling = take_best_class();
   // Without a budget and a rate: as fast as it goes. With a budget the fastest start is a guess that the
@@ -154,55 +233,54 @@ void SamplerThread::run() {
   config_.real_time = numbers.scheduling == SchedulingClass::real_time;
   ProcessSampler sampler(config_, interpreter_, memory_, ring_);
   Schedule schedule(interval, static_cast<uint64_t>(clock_now(CLOCK_REALTIME)));
+  Shared shared{sampler, schedule, numbers, {}, 0, false};
+  Hand& hand = sampler.first_hand();
+  std::vector<int> cpus = sampler.common_cpus();
+  std::vector<std::thread> others;
   Waker waker;
   Nanoseconds now = clock_now();
   schedule.start(now);
-  Nanoseconds published = 0;
-  Nanoseconds cpu_before = clock_now(CLOCK_THREAD_CPUTIME_ID);
-  Nanoseconds since_measured = 0;
-  const Nanoseconds cpu_start = cpu_before;
+  Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0};
+  bool due = true;
+  take(shared.baton);
   while (!stop_.load(std::memory_order_relaxed)) {
-    sampler.turn(now);
-    if (++since_measured == kMeasureEvery) {
-      const Nanoseconds cpu = clock_now(CLOCK_THREAD_CPUTIME_ID);
-      numbers.target_time += cpu - cpu_before + kMeasureEvery * kWakeUp;
-      numbers.cpu = cpu - cpu_start;
-      cpu_before = cpu;
-      since_measured = 0;
-    }
-    now = clock_now();
-    keep_within_budget(now, numbers, schedule);
-    numbers.ticks_missed = numbers.rate_hz > 0 ? schedule.missed() : 0;
-    if (now - published > kPublishEvery) {
-      published = now;
-      publish(sampler, numbers);
-    }
+    sampler.act_as(hand);
+    if (due) take_turn(shared, now, cost);
     if (sampler.process_gone()) break;
-    if (numbers.rate_hz > 0 && config_.native && sampler.wait_for_event(schedule.interval())) {
-      now = clock_now();
+    const double rate = shared.numbers.rate_hz;
+    const Woken woken = rate > 0 && config_.native
+                            ? sampler.wait_for_event(hand, schedule.interval(), shared.baton)
+                            : Woken::nothing_to_wait_for;
+    now = clock_now();
+    due = true;
+    if (woken != Woken::nothing_to_wait_for) {
+      // With nobody caught, once an interval, whosever turn it was.
+      due = woken == Woken::by_event || sampler.rested(now) > schedule.interval() / 2;
       schedule.start(now);
-    } else if (numbers.rate_hz > 0) {
-      now = waker.wait(schedule, now, sampler.cpu());
-      numbers.by_perf = waker.by_perf();
-      numbers.by_clock = waker.by_clock();
+      if (config_.real_time && others.empty()) start_others(shared, std::exchange(cpus, {}), others);
+      continue;
+    }
+    shared.baton.give();
+    if (rate > 0) {
+      now = waker.wait(schedule, now, hand.cpu);
     } else {
       sleep_until(now + kBreath);
       now = clock_now();
     }
+    take(shared.baton);
+    shared.numbers.by_perf = waker.by_perf();
+    shared.numbers.by_clock = waker.by_clock();
   }
+  shared.over = true;
+  sampler.call_hands();
+  shared.baton.give();
+  for (auto& other : others) other.join();
+  sampler.act_as(hand);
   sampler.finish(clock_now());
   over_ = true;
-  const Nanoseconds cpu_end = clock_now(CLOCK_THREAD_CPUTIME_ID);
-  numbers.target_time += cpu_end - cpu_before + since_measured * kWakeUp;
-  numbers.cpu = cpu_end - cpu_start;
+  measure(shared, cost);
   const std::lock_guard lock(mutex_);
-  published_ = numbers;
-  published_.counts = sampler.counts();
-  published_.stillness = sampler.stillness();
-  published_.schedstat_off = sampler.schedstat_off();
-  published_.native = sampler.native_source();
-  published_.events = sampler.native_events();
-  published_.process_gone = sampler.process_gone();
+  copy_numbers(sampler, shared.numbers, published_);
 }
 
 std::string describe_way(const SamplerThread::Numbers& numbers) {

@@ -1,13 +1,16 @@
-// The thread that looks: schedule, scheduling class, turns, and the measure of what they take from the
-// target. Owned by the Recorder; everything it tells leaves through the ring and the published numbers.
+// The thread that looks, or the hands that do (hands.h): schedule, scheduling class, turns, and the measure
+// of what they take from the target. Owned by the Recorder; everything it tells leaves through the ring and
+// the published numbers.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "phlox/base/clock.h"
 #include "phlox/memory/remote_memory.h"
@@ -47,7 +50,26 @@ class SamplerThread {
   void stay_above(std::span<const pid_t> threads);
 
  private:
+  // What the hands share. Who has the baton may use it.
+  struct Shared {
+    ProcessSampler& sampler;
+    class Schedule& schedule;
+    Numbers numbers;
+    Baton baton;
+    Nanoseconds published = 0;
+    bool over = false;
+  };
+  // A hand's own CPU time.
+  struct Cost {
+    Nanoseconds before = 0;
+    Nanoseconds turns = 0;  // since it was measured
+  };
+
   void run();
+  void start_others(Shared& shared, const std::vector<int>& cpus, std::vector<std::thread>& others);
+  void run_beside(Shared& shared, int cpu, size_t index);
+  void take_turn(Shared& shared, Nanoseconds now, Cost& cost);
+  void measure(Shared& shared, Cost& cost);
   void publish(const ProcessSampler& sampler, const Numbers& numbers);
   void keep_within_budget(Nanoseconds now, Numbers& numbers, class Schedule& schedule);
 
@@ -61,9 +83,11 @@ class SamplerThread {
   Numbers published_;
   Nanoseconds window_start_ = 0;
   Nanoseconds window_taken_ = 0;
+  // One goes with the target wherever it is; several need not, on most machines.
+  static constexpr size_t kMostHands = 4;
   std::atomic<bool> over_{false};
-  std::atomic<pid_t> tid_{0};  // 0: not running yet
-  int priority_ = 1;           // in the real-time class
+  std::array<std::atomic<pid_t>, kMostHands> tids_{};  // 0: not running
+  int priority_ = 1;                                   // in the real-time class
   std::thread thread_;
 };
 

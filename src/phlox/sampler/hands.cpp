@@ -1,0 +1,41 @@
+#include "phlox/sampler/hands.h"
+
+#include <sys/eventfd.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace phlox::sampler {
+namespace {
+
+void breathe() {
+#if defined(__x86_64__)
+  ::_mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+void Hand::call() const {
+  ::eventfd_write(called.get(), 1);
+}
+
+bool Baton::take() {
+  // Looks at the clock now and then only.
+  constexpr int kSpins = 64;
+  for (Nanoseconds until = 0;;) {
+    for (int i = 0; i < kSpins; ++i) {
+      if (!taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_acquire))
+        return true;
+      breathe();
+    }
+    const Nanoseconds now = clock_now();
+    if (until == 0) until = now + kPatience;
+    if (now >= until) return false;
+  }
+}
+
+}  // namespace phlox::sampler

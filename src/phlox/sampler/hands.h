@@ -1,0 +1,42 @@
+// The threads that look, where several do: one on each CPU where a thread of the target may be caught by its
+// event, since going from CPU to CPU costs more than a look (25 us: a stop of both of them). One at a time
+// has the baton and takes a turn; what a turn uses is nobody else's meanwhile. Decides nothing.
+#pragma once
+
+#include <poll.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <vector>
+
+#include "phlox/base/clock.h"
+#include "phlox/base/descriptor.h"
+
+namespace phlox::sampler {
+
+class Baton {
+ public:
+  // Who waits for it keeps a thread that it has caught from running on, so not for long: false, after that.
+  bool take();
+  void give() { taken_.store(false, std::memory_order_release); }
+
+ private:
+  static constexpr Nanoseconds kPatience = 150'000;
+  std::atomic<bool> taken_{false};
+};
+
+// One of them, as the source of events knows it.
+struct Hand {
+  int cpu = -1;                 // it is pinned there; -1: nowhere yet
+  Nanoseconds waits_since = 0;  // its last wait began
+  // Wakes it where it waits: there is something else to wait for, or nothing any more.
+  void call() const;
+
+  uint64_t turns = 0;
+  Descriptor called;  // an eventfd
+  // What it waits for, and whose events they are; the call is the first.
+  std::vector<pollfd> wanted;
+  std::vector<pid_t> tids;
+};
+
+}  // namespace phlox::sampler
