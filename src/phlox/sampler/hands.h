@@ -32,8 +32,10 @@ struct Hand {
   // Wakes it where it waits: there is something else to wait for, or nothing any more.
   void call() const;
 
-  uint64_t turns = 0;
-  Descriptor called;  // an eventfd
+  pid_t tid = 0;
+  uint64_t round = 0;  // in which it had its last turn
+  uint64_t list = 0;   // what it waits for is the how-manieth such list
+  Descriptor called;   // an eventfd
   // What it waits for, and whose events they are; the call is the first.
   std::vector<pollfd> wanted;
   std::vector<pid_t> tids;

@@ -68,10 +68,6 @@ class NativeHalf {
   // A thread that was looked at less than this long ago need not be looked at in this turn: every running
   // thread has events of its own, and each wakes us for all threads.
   Nanoseconds soonest_again() const { return in_use_ == NativeSource::perf ? interval_ / 3 : 0; }
-  // A thread that has gone to sleep is looked at once an interval like the others, whoever's events wake us.
-  bool soon(Nanoseconds waiting) const {
-    return in_use_ == NativeSource::perf && waiting < interval_ * 3 / 4;
-  }
   // LookRecord::ran.
   Nanoseconds ran_between(const target::SchedStat& before, const target::SchedStat& now) const {
     if (in_use_ != NativeSource::perf || now.off()) return -1;

@@ -204,8 +204,9 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
   reject(slot, now);
 }
 
-void NativeThreads::turn(Nanoseconds now, Nanoseconds deadline, const std::function<bool(pid_t)>& is_python) {
-  ++tick_;
+void NativeThreads::turn(uint64_t tick, Nanoseconds now, Nanoseconds deadline,
+                         const std::function<bool(pid_t)>& is_python) {
+  tick_ = tick;
   if (now >= next_list_) list(now, is_python);
   const size_t count = slots_.size();
   size_t next_first = 0;

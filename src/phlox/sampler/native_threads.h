@@ -32,7 +32,8 @@ class NativeThreads {
 
   // `is_python`: whether somebody else looks at the thread. Takes no longer than until `deadline` once it has
   // looked at one.
-  void turn(Nanoseconds now, Nanoseconds deadline, const std::function<bool(pid_t)>& is_python);
+  void turn(uint64_t tick, Nanoseconds now, Nanoseconds deadline,
+            const std::function<bool(pid_t)>& is_python);
   void flush();
   void finish(Nanoseconds now);
 

@@ -182,7 +182,7 @@ void PerfCapture::add_hand(Hand& hand) {
 // A thread has come to this CPU: who waits there does not know of it.
 void PerfCapture::call_hand(int cpu) {
   for (const Hand* hand : hands_) {
-    if (hand->cpu == cpu && cpu != cpu_) hand->call();
+    if (hand->cpu == cpu && hand != hand_) hand->call();
   }
 }
 
@@ -201,7 +201,7 @@ NativeCapture::Held PerfCapture::hold(pid_t tid, target::ThreadProbe&, unwind::R
   }
   Event& event = found->second;
   drain(tid, event);
-  if (!woke_us(event.state)) return Held::running;
+  if (!woke_us(event)) return Held::running;
   registers = event.state.registers();
   held_ = &event;
   if (++event.looks >= kSamePeriod) {
@@ -217,7 +217,7 @@ Told PerfCapture::tell(pid_t tid) {
   if (found == events_.end()) return {};
   Event& event = found->second;
   drain(tid, event);
-  if (woke_us(event.state)) return {Told::That::stands, event.last, event.state.registers().sp};
+  if (woke_us(event)) return {Told::That::stands, event.last, event.state.registers().sp};
   switch (event.state.doing()) {
     case Preempted::Doing::awake:
       return {Told::That::elsewhere, event.last, {}};
@@ -240,10 +240,13 @@ void PerfCapture::drop_idle(Nanoseconds now) {
   for (const pid_t tid : budget_.take_idle(now)) close(tid);
 }
 
-// Its sample found us waiting on its CPU, so it has run no further: whoever is pre-empted by our coming here,
-// or by somebody else, may have. Samples of an earlier wait were for an earlier turn.
-bool PerfCapture::woke_us(const Preempted& state) const {
-  return state.stands() && state.sampled_at() >= waits_since_ && (cpu_ < 0 || state.cpu() == cpu_);
+// Its sample found us waiting for it on its CPU, so it has run no further: whoever is pre-empted by our
+// coming here, or by our waking for something else, or by somebody else, may have. Samples of an earlier wait
+// were for an earlier turn.
+bool PerfCapture::woke_us(const Event& event) const {
+  const Preempted& state = event.state;
+  return hand_ != nullptr && event.waited_by == hand_ && event.list == hand_->list && state.stands() &&
+         state.sampled_at() >= hand_->waits_since && (hand_->cpu < 0 || state.cpu() == hand_->cpu);
 }
 
 Woken PerfCapture::wait(Hand& hand, Nanoseconds until, bool beside, Baton& baton) {
@@ -253,16 +256,22 @@ Woken PerfCapture::wait(Hand& hand, Nanoseconds until, bool beside, Baton& baton
     if (events_.empty() && !beside) return Woken::nothing_to_wait_for;
     hand.wanted.assign(1, {hand.called.get(), POLLIN, 0});
     hand.tids.assign(1, 0);
-    for (const auto& [tid, event] : events_) {
+    ++hand.list;
+    for (auto& [tid, event] : events_) {
       if (hand.cpu >= 0 && event.state.cpu() >= 0 && event.state.cpu() != hand.cpu) continue;
       hand.wanted.push_back({event.file.get(), POLLIN, 0});
       hand.tids.push_back(tid);
+      event.waited_by = &hand;
+      event.list = hand.list;
     }
     const Nanoseconds left = std::max<Nanoseconds>(until - clock_now(), 0);
     const timespec timeout{left / kSecond, left % kSecond};
     baton.give();
     const int ready = ::ppoll(hand.wanted.data(), hand.wanted.size(), &timeout, nullptr);
-    while (!baton.take()) sleep_until(clock_now() + kLongTurn);
+    while (!baton.take()) {
+      sleep_until(clock_now() + kLongTurn);
+      hand.waits_since = clock_now();  // whoever was caught has run on
+    }
     if (ready == 0 || (ready < 0 && errno != EINTR)) return Woken::by_time;
     act_as(hand);
     const bool called = hand.wanted.front().revents != 0;
@@ -280,7 +289,7 @@ Woken PerfCapture::wait(Hand& hand, Nanoseconds until, bool beside, Baton& baton
         close(hand.tids[i]);  // its thread has ended
       } else {
         drain(hand.tids[i], event->second);
-        stands = stands || woke_us(event->second.state);
+        stands = stands || woke_us(event->second);
       }
     }
     // Else: samples from before we came to this CPU, or of a thread that has left it.

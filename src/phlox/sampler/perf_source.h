@@ -114,10 +114,7 @@ class PerfCapture : public NativeCapture {
   // Before its first wait(); it stays.
   void add_hand(Hand& hand);
   // What is asked from now on, this hand asks.
-  void act_as(const Hand& hand) {
-    cpu_ = hand.cpu;
-    waits_since_ = hand.waits_since;
-  }
+  void act_as(const Hand& hand) { hand_ = &hand; }
   void set_interval(Nanoseconds interval) { schedule_.set_interval(interval); }
   // A random interval.
   Nanoseconds draw() { return schedule_.draw(); }
@@ -134,6 +131,9 @@ class PerfCapture : public NativeCapture {
     Preempted state;
     uint64_t last = 0;  // Told::last
     int looks = 0;      // with the same period
+    // Who waits for it, and by which list of his.
+    const Hand* waited_by = nullptr;
+    uint64_t list = 0;
   };
   // How much of the kernel an event may see.
   enum class Depth : uint8_t { user, kernel, kernel_frames };
@@ -142,7 +142,7 @@ class PerfCapture : public NativeCapture {
   void drain(pid_t tid, Event& event);
   void call_hand(int cpu);
   void drop_idle(Nanoseconds now);
-  bool woke_us(const Preempted& state) const;
+  bool woke_us(const Event& event) const;
 
   Schedule schedule_;
   Depth depth_ = Depth::kernel_frames;  // the most that was not refused
@@ -153,9 +153,8 @@ class PerfCapture : public NativeCapture {
   std::unordered_map<pid_t, Event> events_;
   std::vector<Hand*> hands_;
   const Event* held_ = nullptr;
-  uint64_t records_ = 0;  // of all events, as far as they were read
-  int cpu_ = -1;          // of the hand whose turn it is, and since when it waited for that
-  Nanoseconds waits_since_ = 0;
+  uint64_t records_ = 0;        // of all events, as far as they were read
+  const Hand* hand_ = nullptr;  // whose turn it is
 };
 
 }  // namespace phlox::sampler

@@ -430,10 +430,17 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
     refresh_wanted_ = true;
     return;
   }
+  for (auto& slot : slots_) {
+    const auto domain = std::find_if(domains_.begin(), domains_.end(),
+                                     [&](const Domain& d) { return d.id == slot->interpreter_id; });
+    slot->domain = static_cast<size_t>(domain - domains_.begin());
+    if (domain == domains_.end()) slot->alive = false;
+  }
   if (scene_is_copied_) {
     for (const auto& slot : slots_) bring(slot->tstate);
     snapshot_.fetch_wanted();
   }
+  size_t brought = 0;
   std::unordered_map<uint64_t, size_t> present;
   std::vector<std::pair<RemoteAddress, size_t>> fresh;
   // Oldest first: a subinterpreter's first thread state is told by the threads that are known already.
@@ -442,12 +449,12 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
     size_t count = 0;
     while (at && is_plausible(at) && ++count < kMaxThreads && !present.contains(at.value)) {
       present[at.value] = d;
-      if (scene_is_copied_) {
+      if (scene_is_copied_ && find_slot(at) == nullptr && ++brought <= kThreadsPerTurn) {
         bring(at);
         snapshot_.fetch_wanted();
       }
       uint64_t next = 0;
-      if (!read_scene(at + *layout_.thread.next, next)) {
+      if (brought > kThreadsPerTurn || !read_scene(at + *layout_.thread.next, next)) {
         refresh_wanted_ = true;
         break;
       }
@@ -471,11 +478,6 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
   if (!refresh_wanted_) {
     for (auto& slot : slots_) {
       if (slot->in_python() && !present.contains(slot->tstate.value)) lose_state(*slot);
-      if (slot->in_python() || !slot->alive) continue;
-      const auto domain = std::find_if(domains_.begin(), domains_.end(),
-                                       [&](const Domain& d) { return d.id == slot->interpreter_id; });
-      slot->alive = domain != domains_.end();
-      slot->domain = static_cast<size_t>(domain - domains_.begin());
     }
   }
   // Listing /proc/PID/task is only for those whose kernel id does not stand in the thread state.
@@ -637,15 +639,19 @@ std::vector<int> ProcessSampler::common_cpus() const {
   return cpus;
 }
 
-bool ProcessSampler::follow(int cpu) {
+bool ProcessSampler::pin(pid_t tid, int cpu) const {
   if (cpu < 0 || is_kept_free(cpu)) return false;
   cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(cpu) + 1);
   const size_t size = CPU_ALLOC_SIZE(static_cast<size_t>(cpu) + 1);
   CPU_ZERO_S(size, set);
   CPU_SET_S(static_cast<size_t>(cpu), size, set);
-  const bool moved = ::sched_setaffinity(0, size, set) == 0;
+  const bool moved = ::sched_setaffinity(tid, size, set) == 0;
   CPU_FREE(set);
-  if (!moved) return false;
+  return moved;
+}
+
+bool ProcessSampler::follow(int cpu) {
+  if (!pin(0, cpu)) return false;
   hand_->cpu = cpu;
   ++counts_.migrations;
   return true;
@@ -1030,7 +1036,9 @@ void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
       domain.runner = slot;
     }
     // The others are looked at by the copy.
-    if (seen_lately(*slot, now) || slot->told.that == Told::That::elsewhere) return;
+    if (seen_lately(*slot, now) || slot->told.that == Told::That::elsewhere ||
+        (slot->done && slot->told.that == Told::That::sleeps))
+      return;
     Seen seen;
     const bool settled = native_ ? read_with_native(*slot, now, true, seen)
                          : config_.stillness == Stillness::same_cpu
@@ -1283,9 +1291,17 @@ void ProcessSampler::reject(Slot& slot, Nanoseconds now, Rejected why) {
 // ---- the turn
 // --------------------------------------------------------------------------------------------------
 
+// Whom the event of this turn has caught, until it was looked at.
+ProcessSampler::Slot* ProcessSampler::caught() {
+  const auto found = std::find_if(slots_.begin(), slots_.end(), [](const auto& slot) {
+    return slot->alive && !slot->done && slot->told.that == Told::That::stands;
+  });
+  return found == slots_.end() ? nullptr : found->get();
+}
+
 void ProcessSampler::turn(Nanoseconds now) {
-  ++tick_;
-  counts_.ticks = std::max(counts_.ticks, ++hand_->turns);
+  if (hand_->round == tick_) counts_.ticks = ++tick_;
+  hand_->round = tick_;
   last_turns_look_ = snapshot_.look();
   if (now - std::exchange(last_turn_, now) > kEpochsLast) codes_.forget_epochs();
   const auto due = [&] { return refresh_wanted_ || now - last_refresh_ > refresh_pause_; };
@@ -1307,7 +1323,7 @@ void ProcessSampler::turn(Nanoseconds now) {
   for (size_t i = 0; i < threads; ++i) {
     Slot& slot = *slots_[(first_slot_ + i) % threads];
     if (slot.done || (domains_[slot.domain].runner == &slot && !by_event())) continue;
-    if (++asked > kThreadsPerTurn) {
+    if (slot.told.that != Told::That::stands && ++asked > kThreadsPerTurn) {
       slot.done = true;  // in this turn
       continue;
     }
@@ -1327,15 +1343,10 @@ void ProcessSampler::turn(Nanoseconds now) {
     }
     // Threads of Rust or C++ have thread states as short-lived as their calls into Python: whom the event
     // caught is in the list of this copy, or is not in Python.
-    const auto caught = std::find_if(slots_.begin(), slots_.end(), [](const auto& slot) {
-      return !slot->done && slot->told.that == Told::That::stands;
-    });
-    if (caught == slots_.end()) {
-      snapshot_.capture_for({}, {});
+    if (Slot* slot = caught()) {
+      snapshot_.capture_for(std::span(&slot->index, 1), stack_of(*slot, slot->told.sp));
     } else {
-      // First of all: the others have copies of their own.
-      first_slot_ = static_cast<size_t>(caught - slots_.begin());
-      snapshot_.capture_for(std::span(&(*caught)->index, 1), stack_of(**caught, (*caught)->told.sp));
+      snapshot_.capture_for({}, {});
     }
     if (due() || scene_changed()) {
       scene_is_copied_ = true;
@@ -1351,6 +1362,8 @@ void ProcessSampler::turn(Nanoseconds now) {
     read_holder(domain, now);
   }
   if (!domains_.empty() && scene_changed()) refresh_wanted_ = true;
+  // By the copy that was made for it; the others have copies of their own.
+  if (Slot* slot = by_event() ? caught() : nullptr) read_other(*slot, domains_[slot->domain], now);
   size_t next_first = first_slot_ + kThreadsPerTurn;
   for (size_t i = 0; i < threads; ++i) {
     Slot& slot = *slots_[(first_slot_ + i) % threads];

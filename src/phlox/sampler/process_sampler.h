@@ -41,7 +41,8 @@ enum class Stillness : uint8_t {
 };
 
 struct Counts {
-  // Turns; of several hands, those of the busiest: how often a running thread is looked at.
+  // Rounds: turns, of which each of several hands has at most one in a round. That often a running thread is
+  // looked at.
   uint64_t ticks = 0;
   uint64_t samples = 0, retried = 0, detached = 0, cut = 0, unproved = 0, lost = 0;
   uint64_t moved = 0, unreadable = 0, broken = 0;
@@ -228,6 +229,7 @@ class ProcessSampler {
   bool read_stopped(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
   bool read_with_native(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
   bool by_event() const;
+  Slot* caught();
   bool seen_lately(const Slot& slot, Nanoseconds now) const;
   void ask_event(Slot& slot, Nanoseconds now);
   Stretch stack_of(Slot& slot, RemoteAddress sp);
@@ -240,6 +242,8 @@ class ProcessSampler {
   bool still_unmoved(Slot& slot, const target::SchedStat& since);
   int cpu_of(Slot& slot);
   bool is_kept_free(int cpu) const;
+  bool pin(pid_t tid, int cpu) const;  // 0: the calling thread
+  void send_hand(int cpu);
   profile::GilState gil_state_of(const Domain& domain, const target::BlockedIn* in) const;
   bool collecting(const Domain& domain);
   void accept(Slot& slot, const target::SchedStat& now_stat, Nanoseconds now, const Seen& seen,
@@ -271,8 +275,8 @@ class ProcessSampler {
   bool pid_namespace_ = false;
   std::optional<size_t> pthread_tid_offset_;
   uint32_t next_thread_ = 1;
-  size_t first_slot_ = 0;  // where the next turn begins, when a turn cannot look at everybody
-  uint64_t tick_ = 0;
+  size_t first_slot_ = 0;         // where the next turn begins, when a turn cannot look at everybody
+  uint64_t tick_ = 0;             // of several hands each has one turn in it, or none
   uint64_t last_turns_look_ = 0;  // the copy of the memory that the turn before left
   std::vector<std::unique_ptr<Hand>> hands_;
   Hand* hand_ = nullptr;  // whose turn it is

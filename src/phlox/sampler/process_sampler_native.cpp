@@ -95,8 +95,7 @@ void ProcessSampler::find_anchors(RemoteAddress state, const std::byte* thread, 
 // Most of what a look asks of the kernel its events have told already.
 void ProcessSampler::ask_event(Slot& slot, Nanoseconds now) {
   slot.told = native_->tell(slot.probe->tid(), now - slot.last_time);
-  if (slot.told.that == Told::That::elsewhere ||
-      (slot.told.that == Told::That::sleeps && native_->soon(now - slot.last_time))) {
+  if (slot.told.that == Told::That::elsewhere) {
     slot.done = true;
   } else if (slot.has_stack && slot.was_blocked && slot.told.sleeps_since(slot.blocked_since)) {
     did_not_run(slot, slot.seen, now);
@@ -159,7 +158,8 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
 
     native.begin_look();
     // Whom an event caught has stood still since before the turn; the schedule counts around it say so too.
-    if (!copied_before || native.name_of(source) == NativeSource::ptrace || !snapshot_.is_for(slot.index))
+    if (!copied_before || native.name_of(source) == NativeSource::ptrace || !snapshot_.is_for(slot.index) ||
+        snapshot_.look() == last_turns_look_)
       snapshot_.capture_for(std::span(&slot.index, 1), stack_of(slot, registers.sp));
     if (holds && holder(domain) != slot.tstate) {
       source->let_go();
@@ -218,7 +218,7 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
 
 void ProcessSampler::look_at_native_threads(Nanoseconds now) {
   const NativeThreads::Numbers before = native_threads_->numbers();
-  native_threads_->turn(now, now + config_.longest_turn, [this](pid_t tid) {
+  native_threads_->turn(tick_, now, now + config_.longest_turn, [this](pid_t tid) {
     return std::any_of(slots_.begin(), slots_.end(),
                        [tid](const auto& slot) { return slot->probe->tid() == tid; });
   });
@@ -236,9 +236,24 @@ void ProcessSampler::look_at_native_threads(Nanoseconds now) {
     if (cpu < 0) {
       if (const auto stat = target::ThreadProbe(config_.pid, tid).stat()) cpu = stat->cpu;
     }
-    if (std::none_of(hands_.begin(), hands_.end(), [cpu](const auto& hand) { return hand->cpu == cpu; }))
-      follow(cpu);
+    send_hand(cpu);
   }
+}
+
+// To a CPU where no hand is: one that waits for nobody where it is, or the one whose turn it is.
+void ProcessSampler::send_hand(int cpu) {
+  if (cpu < 0 ||
+      std::any_of(hands_.begin(), hands_.end(), [cpu](const auto& hand) { return hand->cpu == cpu; }))
+    return;
+  for (const auto& hand : hands_) {
+    if (hand.get() == hand_ || hand->tid == 0 || hand->wanted.size() > 1) continue;
+    if (!pin(hand->tid, cpu)) return;
+    hand->cpu = cpu;
+    ++counts_.migrations;
+    hand->call();
+    return;
+  }
+  follow(cpu);
 }
 
 Woken ProcessSampler::wait_for_event(Hand& hand, Nanoseconds interval, Baton& baton) {

@@ -190,6 +190,7 @@ void SamplerThread::run_beside(Shared& shared, int cpu, size_t index) {
     Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0};
     take(shared.baton);
     Hand& hand = shared.sampler.add_hand(cpu);
+    hand.tid = ::gettid();
     while (!shared.over) {
       const Woken woken = shared.sampler.wait_for_event(hand, shared.schedule.interval(), shared.baton);
       if (woken == Woken::nothing_to_wait_for) break;  // events are refused by now
@@ -217,6 +218,15 @@ void SamplerThread::start_others(Shared& shared, const std::vector<int>& cpus,
       others.emplace_back([this, &shared, index, cpu = cpus[index]] { run_beside(shared, cpu, index); });
   } catch (const std::system_error&) {
   }
+}
+
+void SamplerThread::end_others(Shared& shared, std::vector<std::thread>& others) {
+  shared.over = true;
+  shared.sampler.call_hands();
+  shared.baton.give();
+  for (auto& other : others) other.join();
+  others.clear();
+  take(shared.baton);
 }
 
 void SamplerThread::run() {
@@ -260,6 +270,7 @@ void SamplerThread::run() {
       if (config_.real_time && others.empty()) start_others(shared, std::exchange(cpus, {}), others);
       continue;
     }
+    if (!others.empty() && sampler.native_source() != NativeSource::perf) end_others(shared, others);
     shared.baton.give();
     if (rate > 0) {
       now = waker.wait(schedule, now, hand.cpu);
@@ -268,13 +279,11 @@ void SamplerThread::run() {
       now = clock_now();
     }
     take(shared.baton);
+    now = clock_now();
     shared.numbers.by_perf = waker.by_perf();
     shared.numbers.by_clock = waker.by_clock();
   }
-  shared.over = true;
-  sampler.call_hands();
-  shared.baton.give();
-  for (auto& other : others) other.join();
+  end_others(shared, others);
   sampler.act_as(hand);
   sampler.finish(clock_now());
   over_ = true;

@@ -67,6 +67,8 @@ class SamplerThread {
 
   void run();
   void start_others(Shared& shared, const std::vector<int>& cpus, std::vector<std::thread>& others);
+  // With the baton, which is given and taken.
+  void end_others(Shared& shared, std::vector<std::thread>& others);
   void run_beside(Shared& shared, int cpu, size_t index);
   void take_turn(Shared& shared, Nanoseconds now, Cost& cost);
   void measure(Shared& shared, Cost& cost);
