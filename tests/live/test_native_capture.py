@@ -135,22 +135,20 @@ def test_threads_on_other_cpus_do_not_wake_it(tmp_path):
     with Target(SYSTEM, CAPTURED, "busy", 2) as target:
         recorder = subprocess.Popen([PHLOX, "record", "-p", str(target.pid), "-o", str(tmp_path / "wakes.phlox"), "--native", "--native-source", "perf",
                                      "-r", str(rate), "--max-overhead", "off"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        time.sleep(1.5)
-        before = wake_ups(recorder.pid)
-        time.sleep(seconds)
-        woken = wake_ups(recorder.pid) - before
+        time.sleep(1.5 + seconds)
+        woken = wake_ups(recorder.pid)
         recorder.send_signal(2)
         _, said = recorder.communicate(timeout=60)
     assert recorder.returncode == 0, said
     recording = Recording(tmp_path / "wakes.phlox")
     if "perf events" not in way(recording):
         pytest.skip("perf events are refused here")
-    ticks = recording.tally("ticks") / (recording.tally("elapsed_ns") * 1e-9)
-    # Hardly a wake-up without somebody who stands there, whether or not he has the GIL.
-    looks = recording.tally("native") / (recording.tally("elapsed_ns") * 1e-9)
-    assert woken / seconds < 1.4 * looks, (woken / seconds, looks)
+    looks, rounds = recording.tally("native"), recording.tally("ticks")
+    # One a round for each of two CPUs; by each other's threads it would be four.
+    assert woken < 2.8 * rounds, (woken, rounds)
+    # And hardly a wake-up without somebody who stands there, whether or not he has the GIL.
     caught, = recording.query("SELECT count(DISTINCT stack) FROM sample WHERE cpu_ns > 0")[0]
-    assert caught > 1 and looks > 0.4 * ticks, (looks, ticks)
+    assert caught > 1 and looks > 0.4 * rounds, (looks, rounds)
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
