@@ -161,3 +161,25 @@ def test_each_of_two_running_threads_is_looked_at_as_often_as_asked(tmp_path):
     rates = [looks / cpu for looks, cpu in recording.query("SELECT sum(samples), sum(cpu_ns) * 1e-9 FROM sample WHERE cpu_ns > 0 GROUP BY thread")
              if cpu > 0.3]
     assert len(rates) == 2 and min(rates) > 0.85 * 500, rates
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
+@pytest.mark.parametrize("of_cpus", (min, max))
+def test_who_dozes_is_seen_asleep_on_every_cpu(tmp_path, of_cpus):
+    """Events come where it runs, looks at whoever sleeps from the first CPU: neither may take the place of the other."""
+    path, seconds = tmp_path / "dozes.phlox", 3
+    with Target(SYSTEM, CAPTURED, "dozes") as target:
+        recorder = subprocess.Popen([PHLOX, "record", "-p", str(target.pid), "-o", str(path), "--native", "--native-source", "perf", *RATE],
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(1)  # a hand waits on each CPU by now
+        os.sched_setaffinity(target.pid, {of_cpus(os.sched_getaffinity(0))})
+        time.sleep(seconds)
+        recorder.send_signal(2)
+        _, said = recorder.communicate(timeout=60)
+    assert recorder.returncode == 0, said
+    recording = Recording(path)
+    if "perf events" not in way(recording):
+        pytest.skip("perf events are refused here")
+    found, = recording.query("SELECT sum(samples) FROM sample JOIN state ON state.id = sample.state WHERE state.cpu = 3 "
+                             f"AND start_us > (SELECT max(start_us) FROM sample) - {seconds - 0.5} * 1e6")[0]
+    assert (found or 0) >= 6, found  # some 20; none, or three, where the one took the other's place

@@ -96,6 +96,9 @@ class ProcessSampler {
   // The hand whose turn it is from now on; the first one is there from the beginning. A further one is for a
   // CPU of its own.
   void act_as(Hand& hand);
+  // The next turn of this hand begins a round: it is for those that no event catches, and who was looked at
+  // in this one may sleep by now.
+  void end_round(Hand& hand) const { hand.round = tick_; }
   Hand& first_hand() { return *hands_.front(); }
   Hand& add_hand(int cpu);
   void call_hands() const {

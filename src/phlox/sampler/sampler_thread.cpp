@@ -266,6 +266,7 @@ void SamplerThread::run() {
     if (woken != Woken::nothing_to_wait_for) {
       // With nobody caught, once an interval, whosever turn it was.
       due = woken == Woken::by_event || sampler.rested(now) > schedule.interval() / 2;
+      if (woken == Woken::by_time) sampler.end_round(hand);
       schedule.start(now);
       if (config_.real_time && others.empty()) start_others(shared, std::exchange(cpus, {}), others);
       continue;

@@ -29,6 +29,16 @@ def checksums():
         zlib.crc32(data)
 
 
+def dozes():
+    """Sleeps for a sixth of the time, a little at a time."""
+    ready()
+    while True:
+        end = time.monotonic() + 0.002
+        while time.monotonic() < end:
+            pass
+        time.sleep(0.0003)
+
+
 def crowd():
     """Sleeps, and works a little now and then."""
     for _ in range(count):
