@@ -34,14 +34,19 @@ class Mapped:
     """Addresses of a process as (file's name, address in its image)."""
 
     def __init__(self, maps):
-        self.rows = []
+        self.rows, self.code = [], []
         for line in maps.splitlines():
-            span, _, offset, _, _, *path = line.split(None, 5)
+            span, rights, offset, _, _, *path = line.split(None, 5)
             start, end = (int(number, 16) for number in span.split("-"))
             self.rows.append((start, end, int(offset, 16), path[0] if path else ""))
+            if "x" in rights:
+                self.code.append((start, end))
 
     def path(self, name):
         return next(path for *_, path in self.rows if os.path.basename(path) == name)
+
+    def is_code(self, address):
+        return any(start <= address < end for start, end in self.code)
 
     @staticmethod
     def segments(path, cache={}):
@@ -146,7 +151,13 @@ class Finding:
         for i, frame in enumerate(theirs):
             exact = i == 0 or theirs[i - 1]["signal"]
             self.judged.insert(0, {**frame, "place": self.mapped.place(frame["pc"] if exact else frame["pc"] - 1)})
-        if cut:
+        # No call returns to where no code is: gdb went by call frame information that is wrong. What BOLT makes of some functions has
+        # such (adler32 of the standalone 3.14: the second of its two prologues is not described).
+        wrong = next((i for i, frame in reversed(list(enumerate(self.judged))) if not self.mapped.is_code(frame["pc"])), None)
+        self.astray = wrong is not None
+        if self.astray:
+            self.judged = self.judged[wrong + 1:]
+        elif cut:
             self.judged = self.judged[-len(self.natives):]
         self.first = next((i for i, (_, inside) in enumerate(self.natives) if inside), len(self.natives))
         self.loops = [i for i, frame in enumerate(self.judged) if re.match(rf"{LOOP}(\W|$)", frame["name"] or "")]
@@ -158,7 +169,11 @@ def judge(case, evaluations, cut=False):
     found = []
     for moment in case.moments:
         for tid in case.said:
-            found.append(judge_moment(Finding(case, moment, tid, cut), evaluations, cut))
+            one = Finding(case, moment, tid, cut)
+            if one.astray:
+                judge_alone(one, cut)
+            else:
+                found.append(judge_moment(one, evaluations, cut))
     # The support for gdb that came with the interpreter has read evaluations too: nothing was judged by nothing.
     assert found
     own = case.support and pathlib.Path(case.support).parent == pathlib.Path(case.exe).parent
@@ -167,18 +182,33 @@ def judge(case, evaluations, cut=False):
     return found
 
 
+def judge_python(found):
+    """Python frames are what the program said, by name, file and line; the last one has gone on since. What it said."""
+    chain = [frame for frame in found.frames if frame.kind == "p"]
+    said = [tuple(one) for one in found.case.said[found.tid]]
+    assert said
+    assert [(one.name, one.file) for one in chain[:len(said)]] == [one[:2] for one in said]
+    assert [one.line for one in chain[:len(said) - 1]] == [one[2] for one in said[:-1]]
+    return said
+
+
+def judge_alone(found, cut):
+    """Where gdb went astray: as far as it came, and by the program's own word."""
+    places = [frame["place"] for frame in found.judged]
+    assert places and [native.address for native, _ in found.natives][-len(places):] == places
+    assert found.whole != cut, found.frames
+    judge_python(found)
+
+
 def judge_moment(found, evaluations, cut):
     natives, judged, case = found.natives, found.judged, found.case
     assert evaluations and natives
     assert found.whole != cut, found.frames
-    assert [native.address for native, _ in natives] == [frame["place"] for frame in judged]
+    places, of_gdb = [native.address for native, _ in natives], [frame["place"] for frame in judged]
+    same = len(os.path.commonprefix([places[::-1], of_gdb[::-1]]))
+    assert places == of_gdb, f"the innermost {same} of {len(places)} and {len(of_gdb)} agree, then {places[:-same or None][-3:]}, {of_gdb[:-same or None][-3:]}"
 
-    # Python frames are what the program said, by name, file and line; the last one has gone on since.
-    chain = [frame for frame in found.frames if frame.kind == "p"]
-    said = [tuple(one) for one in case.said[found.tid]]
-    assert said
-    assert [(one.name, one.file) for one in chain[:len(said)]] == [one[:2] for one in said]
-    assert [one.line for one in chain[:len(said) - 1]] == [one[2] for one in said[:-1]]
+    said = judge_python(found)
 
     # Evaluations begin where C calls Python, and nowhere else.
     runs = [inside for _, inside in natives if inside]

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <vector>
 
 #include "support/fake_interpreter.h"
@@ -209,7 +208,6 @@ TEST(Snapshot, a_look_for_one_leaves_out_what_only_others_asked_for) {
   const auto place = [&] { return memory.allocate(8, 2 * Snapshot::kPage); };
   const RemoteAddress of_one = place(), of_two = place(), of_both = place(), of_everybody = place();
   Snapshot snapshot(memory);
-  const std::array<Snapshot::Reader, 2> readers{1, 2};
   const auto look = [&] {
     uint64_t value = 0;
     snapshot.read_as(1);
@@ -220,11 +218,11 @@ TEST(Snapshot, a_look_for_one_leaves_out_what_only_others_asked_for) {
     EXPECT_TRUE(snapshot.load(of_everybody, value));
   };
   for (int i = 0; i < 3; ++i) {
-    snapshot.capture_for(readers, {});
+    snapshot.capture();
     look();
   }
   EXPECT_EQ(snapshot.follow_ups(), 0U);
-  snapshot.capture_for(std::span(readers).first(1), {});
+  snapshot.capture_for(1);
   EXPECT_TRUE(snapshot.is_for(1));
   EXPECT_FALSE(snapshot.is_for(2));
   for (const auto address : {of_one, of_both, of_everybody}) EXPECT_NE(snapshot.peek(address, 8), nullptr);
@@ -243,16 +241,15 @@ TEST(Snapshot, what_one_needs_is_not_forgotten_while_only_others_are_looked_at) 
   const auto a = memory.allocate(8, Snapshot::kPage);
   const auto b = memory.allocate(8, 3 * Snapshot::kPage) + 2 * Snapshot::kPage;
   Snapshot snapshot(memory);
-  const std::array<Snapshot::Reader, 2> readers{1, 2};
   uint64_t value = 0;
-  const auto look = [&](size_t reader, RemoteAddress address) {
-    snapshot.capture_for(std::span(readers).subspan(reader, 1), {});
-    snapshot.read_as(readers[reader]);
+  const auto look = [&](Snapshot::Reader reader, RemoteAddress address) {
+    snapshot.capture_for(reader);
+    snapshot.read_as(reader);
     snapshot.load(address, value);
   };
-  look(0, a);
-  for (uint64_t i = 0; i < 20 * Snapshot::kForget; ++i) look(1, b);
-  look(0, a);
+  look(1, a);
+  for (uint64_t i = 0; i < 20 * Snapshot::kForget; ++i) look(2, b);
+  look(1, a);
   EXPECT_EQ(snapshot.follow_ups(), 0U);
 }
 
@@ -265,7 +262,7 @@ TEST(Snapshot, bytes_beside_the_plan_come_with_it_and_are_not_foreseen) {
   uint64_t value = 0;
   for (int i = 0; i < 3; ++i) {
     const size_t calls = memory.calls();
-    snapshot.capture_for({}, {stack + 100, 9000});
+    snapshot.capture_for(Snapshot::kEverybody, {stack + 100, 9000});
     EXPECT_EQ(memory.calls(), calls + 1);
     EXPECT_TRUE(snapshot.load(stack + 9000, value));
     EXPECT_EQ(value, 7U);
@@ -275,11 +272,11 @@ TEST(Snapshot, bytes_beside_the_plan_come_with_it_and_are_not_foreseen) {
     EXPECT_EQ(snapshot.planned_pages(), i == 0 ? 0U : 1U);
     EXPECT_TRUE(snapshot.load(a, value));
   }
-  snapshot.capture_for({}, {});
+  snapshot.capture_for(Snapshot::kEverybody);
   EXPECT_EQ(snapshot.peek(stack + 9000, 8), nullptr);
   // Where they cannot be read, the plan is.
   memory.make_unreadable(stack + Snapshot::kPage, Snapshot::kPage);
-  snapshot.capture_for({}, {stack + 100, 9000});
+  snapshot.capture_for(Snapshot::kEverybody, {stack + 100, 9000});
   EXPECT_EQ(snapshot.peek(stack + 100, 9000), nullptr);
   EXPECT_NE(snapshot.peek(a, 8), nullptr);
 }
@@ -290,10 +287,9 @@ TEST(Snapshot, what_is_expected_comes_with_the_next_look) {
   Snapshot snapshot(memory);
   snapshot.capture();
   snapshot.expect(1, a, 300);
-  const Snapshot::Reader one = 1, two = 2;
-  snapshot.capture_for(std::span(&two, 1), {});
+  snapshot.capture_for(2);
   EXPECT_EQ(snapshot.peek(a, 300), nullptr);
-  snapshot.capture_for(std::span(&one, 1), {});
+  snapshot.capture_for(1);
   EXPECT_NE(snapshot.peek(a, 300), nullptr);
 }
 
