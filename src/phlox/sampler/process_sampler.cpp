@@ -1344,9 +1344,9 @@ void ProcessSampler::turn(Nanoseconds now) {
     // Threads of Rust or C++ have thread states as short-lived as their calls into Python: whom the event
     // caught is in the list of this copy, or is not in Python.
     if (Slot* slot = caught()) {
-      snapshot_.capture_for(std::span(&slot->index, 1), stack_of(*slot, slot->told.sp));
+      snapshot_.capture_for(slot->index, stack_of(*slot, slot->told.sp));
     } else {
-      snapshot_.capture_for({}, {});
+      snapshot_.capture_for(Snapshot::kEverybody);
     }
     if (due() || scene_changed()) {
       scene_is_copied_ = true;

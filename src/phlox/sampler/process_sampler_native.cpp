@@ -157,15 +157,15 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
     }
 
     native.begin_look();
+    const Stretch stack = stack_of(slot, registers.sp);
     // Whom an event caught has stood still since before the turn; the schedule counts around it say so too.
     if (!copied_before || native.name_of(source) == NativeSource::ptrace || !snapshot_.is_for(slot.index) ||
         snapshot_.look() == last_turns_look_)
-      snapshot_.capture_for(std::span(&slot.index, 1), stack_of(slot, registers.sp));
+      snapshot_.capture_for(slot.index, stack);
     if (holds && holder(domain) != slot.tstate) {
       source->let_go();
       return false;
     }
-    const Stretch stack = stack_of(slot, registers.sp);
     const bool copied =
         native.copy().take(memory_, registers, native.name_of(source), source->kernel_frames(),
                            slot.c_stack_end, snapshot_.peek(stack.address, stack.size));

@@ -71,9 +71,9 @@ void Snapshot::capture(RemoteAddress last) {
   start_look({});
 }
 
-void Snapshot::capture_for(std::span<const Reader> readers, Stretch beside) {
+void Snapshot::capture_for(Reader reader, Stretch beside) {
   for_all_ = false;
-  readers_.assign(readers.begin(), readers.end());
+  whose_ = reader;
   last_address_ = {};
   start_look(beside);
 }

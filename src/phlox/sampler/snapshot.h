@@ -8,7 +8,6 @@
 
 #include <sys/uio.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -44,13 +43,11 @@ class Snapshot {
   // Starts a look: drops the copy before and reads every page of the plan. `last`: a word that this read and
   // every further one of the look reads after everything else; none: no such word.
   void capture(RemoteAddress last = {});
-  // Reads those pages only that one of these or everybody asks for. `beside`: bytes to bring with them in
-  // this look, where they can be read; peek() has them.
-  void capture_for(std::span<const Reader> readers, Stretch beside);
+  // Reads those pages only that this one or everybody asks for. `beside`: bytes to bring with them in this
+  // look, where they can be read; peek() has them.
+  void capture_for(Reader reader, Stretch beside = {});
   // Whether this look's copy was made for this one too.
-  bool is_for(Reader reader) const {
-    return for_all_ || std::find(readers_.begin(), readers_.end(), reader) != readers_.end();
-  }
+  bool is_for(Reader reader) const { return for_all_ || reader == whose_; }
   // Foresees what this one is going to ask for.
   void expect(Reader reader, RemoteAddress address, size_t size);
   // Who asks from now on.
@@ -140,7 +137,7 @@ class Snapshot {
   int32_t last_value_ = -1;
   bool last_read_ = false;
   Reader reader_ = kEverybody;
-  std::vector<Reader> readers_;  // whom this look is for
+  Reader whose_ = kEverybody;  // whom this look is for, beside everybody
   bool for_all_ = true;
   uint64_t planned_at_ = 0;     // look
   std::vector<size_t> chosen_;  // of windows_, as they lie in ranges_
