@@ -6,6 +6,8 @@
 #include <immintrin.h>
 #endif
 
+#include "phlox/sampler/waker.h"
+
 namespace phlox::sampler {
 namespace {
 
@@ -36,6 +38,14 @@ bool Baton::take() {
     if (until == 0) until = now + kPatience;
     if (now >= until) return false;
   }
+}
+
+bool Baton::take_patiently() {
+  // Longer than a turn should take.
+  constexpr Nanoseconds kLongTurn = 1'000'000;
+  bool slept = false;
+  for (; !take(); slept = true) sleep_until(clock_now() + kLongTurn);
+  return slept;
 }
 
 }  // namespace phlox::sampler

@@ -18,6 +18,9 @@ class Baton {
  public:
   // Who waits for it keeps a thread that it has caught from running on, so not for long: false, after that.
   bool take();
+  // However long it takes, asleep in between, so that nobody is kept from a CPU by it. True: it slept, and
+  // whoever was caught has run on.
+  bool take_patiently();
   void give() { taken_.store(false, std::memory_order_release); }
 
  private:
@@ -27,6 +30,7 @@ class Baton {
 
 // One of them, as the source of events knows it.
 struct Hand {
+  bool beside = false;          // another one sees to those that no event catches
   int cpu = -1;                 // it is pinned there; -1: nowhere yet
   Nanoseconds waits_since = 0;  // its last wait began
   // Wakes it where it waits: there is something else to wait for, or nothing any more.

@@ -107,13 +107,13 @@ pid_t NativeHalf::take_longest_waiting() {
   return tid;
 }
 
-Woken NativeHalf::wait(Hand& hand, Nanoseconds interval, bool beside, Baton& baton) {
+Woken NativeHalf::wait(Hand& hand, Nanoseconds interval, Baton& baton) {
   if (in_use_ != NativeSource::perf) return Woken::nothing_to_wait_for;
   interval_ = interval;
   perf_->set_interval(interval);
   const auto more = static_cast<Nanoseconds>(kWithoutEvent * static_cast<double>(interval));
-  const Nanoseconds pause = beside ? kBeside : more + perf_->draw();
-  return perf_->wait(hand, clock_now() + pause, beside, baton);
+  const Nanoseconds pause = hand.beside ? kBeside : more + perf_->draw();
+  return perf_->wait(hand, clock_now() + pause, baton);
 }
 
 }  // namespace phlox::sampler

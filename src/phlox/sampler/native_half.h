@@ -57,8 +57,8 @@ class NativeHalf {
   // Of the threads that wait on, the one that has waited longest; 0: nobody. Forgotten by asking.
   pid_t take_longest_waiting();
   // Sleeps until an event of a thread on this hand's CPU wakes it, or until it is time to look at those that
-  // no event catches (`beside`: another hand sees to that).
-  Woken wait(Hand& hand, Nanoseconds interval, bool beside, Baton& baton);
+  // no event catches.
+  Woken wait(Hand& hand, Nanoseconds interval, Baton& baton);
   void add_hand(Hand& hand) {
     if (perf_) perf_->add_hand(hand);
   }

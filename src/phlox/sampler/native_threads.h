@@ -30,8 +30,8 @@ class NativeThreads {
   NativeThreads(pid_t pid, memory::RemoteMemory& memory, Ring& ring, NativeHalf& native)
       : pid_(pid), memory_(memory), ring_(ring), native_(native) {}
 
-  // `is_python`: whether somebody else looks at the thread. Takes no longer than until `deadline` once it has
-  // looked at one.
+  // `tick`: the round, as the other threads' turn counts them. `is_python`: whether somebody else looks at
+  // the thread. Takes no longer than until `deadline` once it has looked at one.
   void turn(uint64_t tick, Nanoseconds now, Nanoseconds deadline,
             const std::function<bool(pid_t)>& is_python);
   void flush();

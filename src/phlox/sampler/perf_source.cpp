@@ -16,7 +16,6 @@
 #include <variant>
 #include <vector>
 
-#include "phlox/sampler/waker.h"
 #include "phlox/unwind/arch/this_machine.h"
 
 namespace phlox::sampler {
@@ -37,8 +36,6 @@ constexpr uint32_t kStackBytes = 64;
 // much room left behind the last record, none was dropped: our largest is a sample of some 750 bytes.
 constexpr uint64_t kRoomForAnother = 1024;
 constexpr Nanoseconds kCleanEvery = kSecond / 4;
-// A turn of another hand that takes longer than it should: whom we have caught runs on meanwhile.
-constexpr Nanoseconds kLongTurn = 1'000'000;
 
 uint64_t number_in(const char* file, uint64_t otherwise) {
   FILE* f = std::fopen(file, "re");
@@ -249,11 +246,11 @@ bool PerfCapture::woke_us(const Event& event) const {
          state.sampled_at() >= hand_->waits_since && (hand_->cpu < 0 || state.cpu() == hand_->cpu);
 }
 
-Woken PerfCapture::wait(Hand& hand, Nanoseconds until, bool beside, Baton& baton) {
+Woken PerfCapture::wait(Hand& hand, Nanoseconds until, Baton& baton) {
   hand.waits_since = clock_now();
   drop_idle(hand.waits_since);
   for (;;) {
-    if (events_.empty() && !beside) return Woken::nothing_to_wait_for;
+    if (events_.empty() && !hand.beside) return Woken::nothing_to_wait_for;
     hand.wanted.assign(1, {hand.called.get(), POLLIN, 0});
     hand.tids.assign(1, 0);
     ++hand.list;
@@ -268,10 +265,7 @@ Woken PerfCapture::wait(Hand& hand, Nanoseconds until, bool beside, Baton& baton
     const timespec timeout{left / kSecond, left % kSecond};
     baton.give();
     const int ready = ::ppoll(hand.wanted.data(), hand.wanted.size(), &timeout, nullptr);
-    while (!baton.take()) {
-      sleep_until(clock_now() + kLongTurn);
-      hand.waits_since = clock_now();  // whoever was caught has run on
-    }
+    if (baton.take_patiently()) hand.waits_since = clock_now();
     if (ready == 0 || (ready < 0 && errno != EINTR)) return Woken::by_time;
     act_as(hand);
     const bool called = hand.wanted.front().revents != 0;

@@ -109,8 +109,8 @@ class PerfCapture : public NativeCapture {
 
   // Sleeps, without the baton, until a thread of this hand's CPU stands where it was sampled, the time has
   // come, or the hand is called. Those elsewhere go on undisturbed, and we with them: they could not be read
-  // from here. `beside`: it waits even while there is no event yet.
-  Woken wait(Hand& hand, Nanoseconds until, bool beside, Baton& baton);
+  // from here. A hand beside another waits even while there is no event yet.
+  Woken wait(Hand& hand, Nanoseconds until, Baton& baton);
   // Before its first wait(); it stays.
   void add_hand(Hand& hand);
   // What is asked from now on, this hand asks.

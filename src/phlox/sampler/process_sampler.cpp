@@ -449,7 +449,8 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
     size_t count = 0;
     while (at && is_plausible(at) && ++count < kMaxThreads && !present.contains(at.value)) {
       present[at.value] = d;
-      if (scene_is_copied_ && find_slot(at) == nullptr && ++brought <= kThreadsPerTurn) {
+      Slot* slot = find_slot(at);
+      if (scene_is_copied_ && slot == nullptr && ++brought <= kThreadsPerTurn) {
         bring(at);
         snapshot_.fetch_wanted();
       }
@@ -458,7 +459,6 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
         refresh_wanted_ = true;
         break;
       }
-      Slot* slot = find_slot(at);
       if (slot != nullptr) {
         // The same address may be another thread by now.
         uint64_t python_id = 0;
@@ -650,11 +650,15 @@ bool ProcessSampler::pin(pid_t tid, int cpu) const {
   return moved;
 }
 
-bool ProcessSampler::follow(int cpu) {
-  if (!pin(0, cpu)) return false;
-  hand_->cpu = cpu;
+bool ProcessSampler::move(Hand& hand, pid_t tid, int cpu) {
+  if (!pin(tid, cpu)) return false;
+  hand.cpu = cpu;
   ++counts_.migrations;
   return true;
+}
+
+bool ProcessSampler::follow(int cpu) {
+  return move(*hand_, 0, cpu);
 }
 
 GilState ProcessSampler::gil_state_of(const Domain& domain, const target::BlockedIn* in) const {

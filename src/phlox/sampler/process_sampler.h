@@ -104,6 +104,8 @@ class ProcessSampler {
   void call_hands() const {
     for (const auto& hand : hands_) hand->call();
   }
+  // A thread of ours (0: the calling one) stays on this CPU from now on. False: it may not.
+  bool pin(pid_t tid, int cpu) const;
   // The hand whose turn it is goes there. False: it may not.
   bool follow(int cpu);
   // CPUs on which both the target and this thread may run.
@@ -114,8 +116,6 @@ class ProcessSampler {
   bool process_gone() const { return process_gone_; }
   bool schedstat_off() const { return schedstat_off_; }
   size_t threads() const { return slots_.size(); }
-  // Where the hand whose turn it is is pinned, next to the thread that it reads; -1: nowhere yet.
-  int cpu() const { return hand_->cpu; }
 
  private:
   struct Slot {
@@ -245,7 +245,7 @@ class ProcessSampler {
   bool still_unmoved(Slot& slot, const target::SchedStat& since);
   int cpu_of(Slot& slot);
   bool is_kept_free(int cpu) const;
-  bool pin(pid_t tid, int cpu) const;  // 0: the calling thread
+  bool move(Hand& hand, pid_t tid, int cpu);
   void send_hand(int cpu);
   profile::GilState gil_state_of(const Domain& domain, const target::BlockedIn* in) const;
   bool collecting(const Domain& domain);

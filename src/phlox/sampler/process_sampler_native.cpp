@@ -247,10 +247,7 @@ void ProcessSampler::send_hand(int cpu) {
     return;
   for (const auto& hand : hands_) {
     if (hand.get() == hand_ || hand->tid == 0 || hand->wanted.size() > 1) continue;
-    if (!pin(hand->tid, cpu)) return;
-    hand->cpu = cpu;
-    ++counts_.migrations;
-    hand->call();
+    if (move(*hand, hand->tid, cpu)) hand->call();
     return;
   }
   follow(cpu);
@@ -258,7 +255,7 @@ void ProcessSampler::send_hand(int cpu) {
 
 Woken ProcessSampler::wait_for_event(Hand& hand, Nanoseconds interval, Baton& baton) {
   if (!native_) return Woken::nothing_to_wait_for;
-  return native_->wait(hand, interval, &hand != &first_hand(), baton);
+  return native_->wait(hand, interval, baton);
 }
 
 void ProcessSampler::act_as(Hand& hand) {
@@ -268,6 +265,7 @@ void ProcessSampler::act_as(Hand& hand) {
 
 Hand& ProcessSampler::add_hand(int cpu) {
   hands_.push_back(std::make_unique<Hand>());
+  hands_.back()->beside = hands_.size() > 1;
   hands_.back()->cpu = cpu;
   if (native_) native_->add_hand(*hands_.back());
   return *hands_.back();

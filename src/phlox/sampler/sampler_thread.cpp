@@ -43,11 +43,6 @@ void prepare_thread(std::atomic<pid_t>& tid) {
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
-// However long it takes, and nobody is kept from a CPU by it.
-void take(Baton& baton) {
-  while (!baton.take()) sleep_until(clock_now() + kStuck / 100);
-}
-
 void copy_numbers(const ProcessSampler& sampler, const SamplerThread::Numbers& from,
                   SamplerThread::Numbers& into) {
   into = from;
@@ -183,12 +178,9 @@ void SamplerThread::take_turn(Shared& shared, Nanoseconds now, Cost& cost) {
 // A hand on a CPU of its own: looks when an event has caught a thread there, and at nothing else.
 void SamplerThread::run_beside(Shared& shared, int cpu, size_t index) {
   prepare_thread(tids_[index]);
-  cpu_set_t here;
-  CPU_ZERO(&here);
-  CPU_SET(static_cast<size_t>(cpu), &here);
-  if (take_best_class() == SchedulingClass::real_time && ::sched_setaffinity(0, sizeof here, &here) == 0) {
+  if (take_best_class() == SchedulingClass::real_time && shared.sampler.pin(0, cpu)) {
     Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0};
-    take(shared.baton);
+    shared.baton.take_patiently();
     Hand& hand = shared.sampler.add_hand(cpu);
     hand.tid = ::gettid();
     while (!shared.over) {
@@ -226,7 +218,7 @@ void SamplerThread::end_others(Shared& shared, std::vector<std::thread>& others)
   shared.baton.give();
   for (auto& other : others) other.join();
   others.clear();
-  take(shared.baton);
+  shared.baton.take_patiently();
 }
 
 void SamplerThread::run() {
@@ -252,7 +244,7 @@ void SamplerThread::run() {
   schedule.start(now);
   Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0};
   bool due = true;
-  take(shared.baton);
+  shared.baton.take_patiently();
   while (!stop_.load(std::memory_order_relaxed)) {
     sampler.act_as(hand);
     if (due) take_turn(shared, now, cost);
@@ -274,12 +266,11 @@ void SamplerThread::run() {
     if (!others.empty() && sampler.native_source() != NativeSource::perf) end_others(shared, others);
     shared.baton.give();
     if (rate > 0) {
-      now = waker.wait(schedule, now, hand.cpu);
+      waker.wait(schedule, now, hand.cpu);
     } else {
       sleep_until(now + kBreath);
-      now = clock_now();
     }
-    take(shared.baton);
+    shared.baton.take_patiently();
     now = clock_now();
     shared.numbers.by_perf = waker.by_perf();
     shared.numbers.by_clock = waker.by_clock();
