@@ -22,16 +22,17 @@ def s{n}_beside():
 thread = threading.Thread(target=s{n}_beside, name="beside-{n}")
 thread.daemon = {daemon}
 thread.start()
-os.write({pipe}, b".")
+os.write({said}, b".")
+os.read({go}, 1)
 while True: s{n}_turn()
 """
 
 
-def running(number, pipe):
+def running(number, said, go):
     """A function that runs the script in a new interpreter, by the newest interface that this version has."""
     version = sys.version_info[:2]
     # 3.12: an interpreter of its own allows no daemon threads.
-    script = SCRIPT.format(n=number, pipe=pipe, daemon=version < (3, 9))
+    script = SCRIPT.format(n=number, said=said, go=go, daemon=version < (3, 9))
     if version >= (3, 14):
         from concurrent import interpreters
         made = interpreters.create()
@@ -51,15 +52,18 @@ def main_turn():
     time.sleep(0.01)
 
 
-read_end, write_end = os.pipe()
-# All are made before the first is busy: with 3.8's one GIL another one was made in minutes, if at all.
-for number, run in [(number, running(number, write_end)) for number in range(1, COUNT + 1)]:
+said, says = os.pipe()
+go, goes = os.pipe()
+# None is busy before all are ready. Before 3.12 they share the one GIL, and who waits for it asks only its own interpreter's threads to
+# drop it (take_gil in Python/ceval_gil.h): beside a busy interpreter another one was ready in seconds, or in minutes.
+for number, run in [(number, running(number, says, go)) for number in range(1, COUNT + 1)]:
     threading.Thread(target=run, name="host-%d" % number, daemon=True).start()
 seen = 0
 while seen < COUNT:
-    seen += len(os.read(read_end, 1))
+    seen += len(os.read(said, 1))
 print("ready %d" % os.getpid())
 sys.stdout.flush()
+os.write(goes, b"." * COUNT)
 end = time.time() + 60
 while time.time() < end:
     main_turn()
