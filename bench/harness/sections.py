@@ -245,7 +245,17 @@ def beats(settings, version, user, script, args, rate, pairs, stretch_seconds=0.
     """Slow-down by phlox: one recording, its recorder stopped and let on in turn. The speed of a virtual machine's host changes by
     half within seconds: only neighbours a tenth of a second apart are alike. A stopped recorder still costs
     what a perf event of its own does to the CPU it is open on (root): an interrupt a sample, below 0.2 % at 1 kHz."""
-    profiler = profiler or Phlox(settings.phlox)
+    row, ratios = one_run(settings, version, user, script, args, rate, pairs, stretch_seconds, settle, profiler or Phlox(settings.phlox))
+    return row if row["error"] else {**row, **of_pairs(ratios)}
+
+
+def of_pairs(ratios):
+    value, low, high = bootstrap(ratios, typical_ratio, rounds=1000)
+    return {"slow_down": value, "low": low, "high": high, "mean": mean(ratios), "pairs": len(ratios)}
+
+
+def one_run(settings, version, user, script, args, rate, pairs, stretch_seconds, settle, profiler):
+    """(row, slow-down of each pair); `alone`: units a second while the recorder was stopped."""
     python, prefix = profiler.python(settings.pythons, version)
     row = {"tool": profiler.name, "python": version, "user": user, "target": " ".join([script] + [str(a) for a in args]), "rate": rate, "error": ""}
     quiet, busy, stolen = [], [], {}
@@ -274,23 +284,22 @@ def beats(settings, version, user, script, args, rate, pairs, stretch_seconds=0.
         windows = target.stop()["windows"]
     if outcome.error:
         row["error"] = outcome.error
-        return row
-    ratios = []
+        return row, []
+    ratios, alone = [], []
     for i, stretch_on in enumerate(busy):
         if max(stolen[s] for s in (quiet[i], stretch_on, quiet[i + 1])) > MOST_STOLEN * stretch_seconds * os.cpu_count():
             continue
         base = (throughput(windows, *quiet[i]) + throughput(windows, *quiet[i + 1])) / 2
+        alone.append(base)
         ratios.append(base / throughput(windows, *stretch_on))
     if len(ratios) < 3:
         row["error"] = "the host took its CPUs back in all but %d of %d pairs" % (len(ratios), pairs)
-        return row
-    row["slow_down"], row["low"], row["high"] = bootstrap(ratios, typical_ratio, rounds=1000)
-    row["mean"] = mean(ratios)
-    row["pairs"] = len(ratios)
+        return row, []
+    row["alone"] = median(alone)
     taken = taken_within(outcome.recording, busy)
     row["samples_a_second"] = taken / sum(end - begin for begin, end in busy)
     row["cpu_us_a_sample"] = cpu / (row["samples_a_second"] * pairs * (stretch_seconds + settle)) * 1e6 if taken else float("nan")
-    return row
+    return row, ratios
 
 
 # Of the time of all CPUs, in a stretch that is compared with its neighbours.

@@ -4,7 +4,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "bench"))
 
-from harness import possible, statistics, tables, target  # noqa: E402
+from harness import native, possible, statistics, tables, target  # noqa: E402
 
 
 def test_whole_stacks_of_one_family_are_possible():
@@ -47,6 +47,20 @@ def test_bootstrap_holds_the_mean():
 
 def test_nothing_seen_is_bounded_not_zero():
     assert 0 < statistics.upper_bound_of_none(300000) < 1.1e-5
+
+
+def test_runs_on_a_slower_host_are_a_row_of_their_own():
+    def run(alone, ratios, rate=1000, name="forest.py", error=""):
+        row = {"tool": "phlox", "python": "3.12", "user": "root", "target": name, "rate": rate, "error": error}
+        return (row, []) if error else ({**row, "alone": alone, "samples_a_second": 10.0, "cpu_us_a_sample": 1.0}, ratios)
+    runs = [run(20, [1.02] * 5), run(15, [1.1] * 5), run(19, [1.04] * 5), run(100, [1.03] * 5, name="dataflow.py"), run(0, [], 100, error="gone")]
+    rows = {(row["target"], row["rate"], row.get("host")): row for row in native.by_speed(runs)}
+    assert set(rows) == {("forest.py", 1000, "full speed"), ("forest.py", 1000, "slower"), ("dataflow.py", 1000, "full speed"), ("forest.py", 100, None)}
+    fast, slow = rows["forest.py", 1000, "full speed"], rows["forest.py", 1000, "slower"]
+    assert (fast["runs"], fast["pairs"], fast["alone"]) == (2, 10, 19.5) and 1.02 < fast["slow_down"] < 1.04
+    assert (slow["runs"], slow["pairs"]) == (1, 5) and abs(slow["slow_down"] - 1.1) < 1e-9
+    gone = rows["forest.py", 100, None]
+    assert (gone["error"], gone["runs"]) == ("gone", 1)
 
 
 def test_the_interpreters_of_a_list_are_known_by_version_and_build(tmp_path, monkeypatch):
