@@ -1,5 +1,6 @@
 """`--native` on running programs: one stack, Python and C in the order in which they called each other."""
 import collections
+import concurrent.futures
 import http.server
 import json
 import os
@@ -125,22 +126,29 @@ def test_c_stands_between_the_python_that_called_it_and_the_python_it_calls(pyth
     assert between["by_sorted"] and between["by_sub"] and between["by_ctypes"], between
 
 
-def _ran(pid):
-    """Seconds that the process' first thread ran or waited for a CPU."""
-    run, wait, _ = pathlib.Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()
-    return (int(run) + int(wait)) / 1e9
+def _ran(pid, begin, end):
+    """The share of the time from now + begin to now + end (s) that the process' first thread ran or waited for a CPU."""
+    def seconds():
+        run, wait, _ = pathlib.Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()
+        return time.monotonic(), (int(run) + int(wait)) / 1e9
+    time.sleep(begin)
+    began, before = seconds()
+    time.sleep(end - begin)
+    ended, after = seconds()
+    return (after - before) / (ended - began)
 
 
 @since(3, 11)
 @once_a_version
 def test_time_asleep_is_what_the_kernel_says_it_is(python, record):
     """Events find a thread running, whatever it does most."""
-    with Target(python, PROGRAM, "", "naps") as target:
-        begun, ran = time.monotonic(), _ran(target.pid)
+    with Target(python, PROGRAM, "", "naps") as target, concurrent.futures.ThreadPoolExecutor() as beside:
+        # While it is recorded: our looks make the thread wait.
+        ran = beside.submit(_ran, target.pid, 1, 3)
         recording = record(target.pid, 3, "--native", *RATE)
-        ran = (_ran(target.pid) - ran) / (time.monotonic() - begun)
+        ran = ran.result()
     walls = dict(recording.query("SELECT state.cpu = 3, sum(wall_ns) FROM sample JOIN state ON state.id = sample.state GROUP BY 1"))
-    assert abs(walls[0] / sum(walls.values()) - ran) < 0.05
+    assert abs(walls[0] / sum(walls.values()) - ran) < 0.08
 
 
 @with_headers
