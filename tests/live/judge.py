@@ -151,14 +151,14 @@ class Finding:
         for i, frame in enumerate(theirs):
             exact = i == 0 or theirs[i - 1]["signal"]
             self.judged.insert(0, {**frame, "place": self.mapped.place(frame["pc"] if exact else frame["pc"] - 1)})
+        if cut:
+            self.judged = self.judged[-len(self.natives):]
         # No call returns to where no code is: gdb went by call frame information that is wrong. What BOLT makes of some functions has
         # such (adler32 of the standalone 3.14: the second of its two prologues is not described).
         wrong = next((i for i, frame in reversed(list(enumerate(self.judged))) if not self.mapped.is_code(frame["pc"])), None)
         self.astray = wrong is not None
         if self.astray:
             self.judged = self.judged[wrong + 1:]
-        elif cut:
-            self.judged = self.judged[-len(self.natives):]
         self.first = next((i for i, (_, inside) in enumerate(self.natives) if inside), len(self.natives))
         self.loops = [i for i, frame in enumerate(self.judged) if re.match(rf"{LOOP}(\W|$)", frame["name"] or "")]
 
