@@ -103,6 +103,23 @@ TEST_P(EveryRow, is_not_believed_when_a_thread_state_points_elsewhere) {
   EXPECT_FALSE(attempts_.empty());
 }
 
+TEST_P(EveryRow, is_found_while_its_threads_enter_evaluations) {
+  const Layout& row = *GetParam();
+  if (row.traits.anchor != FrameAnchor::cframe) GTEST_SKIP() << "no CFrame says where its frames begin";
+  auto& memory = fake_.memory();
+  RemoteAddress state(memory.get<uint64_t>(fake_.state() + *row.interpreter.threads_head));
+  for (; state; state = RemoteAddress(memory.get<uint64_t>(state + *row.thread.next))) {
+    const auto before = memory.get<uint64_t>(state + *row.thread.cframe);
+    const RemoteAddress cframe = memory.allocate(64);
+    fake_.set(cframe, row.cframe.previous, before);
+    fake_.set(cframe, row.cframe.current_frame, cframe.value + 24);  // what lay on the C stack
+    fake_.set(state, row.thread.cframe, cframe);
+  }
+  const auto found = locate_in(test::ElfBuilder());
+  ASSERT_TRUE(found.has_value()) << found.error().message;
+  EXPECT_EQ(found->interpreters_head, fake_.interpreter().interpreters_head);
+}
+
 TEST_P(EveryRow, that_is_not_up_yet_is_said_to_be_so) {
   fake_.memory().put_value(fake_.interpreter().interpreters_head, uint64_t{0});
   const Interpreter truth = fake_.interpreter();

@@ -488,12 +488,38 @@ Outcome examine(const ProcessView& view, const Module& module, bool insist, std:
   return out;
 }
 
+bool leads_to_code(const Layout& l, RemoteAddress top, memory::RemoteMemory& memory) {
+  ReadThrough reader(memory);
+  std::array<RawFrame, 32> frames;
+  const WalkResult walk = walk_frames(l, top, reader, frames);
+  return std::any_of(frames.begin(), frames.begin() + static_cast<ptrdiff_t>(walk.count),
+                     [&](const auto& frame) {
+                       RemoteAddress type, name;
+                       std::array<char, 5> text{};
+                       return frame.code && memory.read_value(frame.code + *l.object.ob_type, type.value) &&
+                              memory.read_value(type + *l.type.tp_name, name.value) &&
+                              memory.read(name, std::as_writable_bytes(std::span(text))) &&
+                              std::memcmp(text.data(), "code", 5) == 0;
+                     });
+}
+
+// An evaluation that begins links its CFrame into the thread state before it says of which frame that is
+// (3.11, 3.12: Python/ceval.c, _PyEval_EvalFrameDefault): until then what counts is the CFrame before.
+RemoteAddress frame_before(const Layout& l, std::span<const std::byte> state, memory::RemoteMemory& memory) {
+  if (l.traits.anchor != FrameAnchor::cframe || !l.cframe.previous.present()) return {};
+  RemoteAddress at, frame;
+  std::memcpy(&at.value, state.data() + *l.thread.cframe, sizeof at.value);
+  if (!memory.read_value(at + *l.cframe.previous, at.value) || !at ||
+      !memory.read_value(at + *l.cframe.current_frame, frame.value))
+    return {};
+  return frame;
+}
+
 // Frames of some threads lead to code objects. Running threads move on meanwhile: several tries.
 bool trial_walk(const Layout& l, std::span<const RemoteAddress> threads, memory::RemoteMemory& memory,
                 std::string& reason) {
   constexpr int kTries = 6;
   bool any_frames = false;
-  std::array<RawFrame, 32> frames;
   std::vector<std::byte> state(*l.thread.size);
   for (int i = 0; i < kTries; ++i) {
     for (const RemoteAddress thread : threads) {
@@ -503,17 +529,9 @@ bool trial_walk(const Layout& l, std::span<const RemoteAddress> threads, memory:
       const RemoteAddress top = top_frame(l, state.data(), reader, unreadable);
       if (!top && !unreadable) continue;
       any_frames = true;
-      const WalkResult walk = walk_frames(l, top, reader, frames);
-      for (size_t f = 0; f < walk.count; ++f) {
-        RemoteAddress type, name;
-        std::array<char, 5> text{};
-        if (!frames[f].code || !memory.read_value(frames[f].code + *l.object.ob_type, type.value) ||
-            !memory.read_value(type + *l.type.tp_name, name.value) ||
-            !memory.read(name, std::as_writable_bytes(std::span(text)))) {
-          continue;
-        }
-        if (std::memcmp(text.data(), "code", 5) == 0) return true;
-      }
+      if (leads_to_code(l, top, memory)) return true;
+      const RemoteAddress before = frame_before(l, state, memory);
+      if (before && leads_to_code(l, before, memory)) return true;
     }
     if (!any_frames) return true;  // no thread runs Python at this moment
   }
