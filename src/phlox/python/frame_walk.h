@@ -74,6 +74,24 @@ RemoteAddress top_frame(const Layout& layout, const std::byte* thread, Memory& m
   return {};
 }
 
+// 3.11 and 3.12: _PyEval_EvalFrameDefault publishes its CFrame (tstate->cframe) before it sets the CFrame's
+// current_frame, so for a moment that holds what lay on the C stack: garbage, nothing, or a frame of an
+// evaluation that has ended (Python/ceval.c). Gives the current_frame of the CFrame before it, which holds;
+// none: there is none before. `state`: where the thread state's bytes lay.
+template <class Memory>
+RemoteAddress outer_frame(const Layout& layout, RemoteAddress state, const std::byte* thread,
+                          Memory& memory) {
+  if (layout.traits.anchor != FrameAnchor::cframe) return {};
+  const RemoteAddress cframe(detail::load<uint64_t>(thread + *layout.thread.cframe));
+  // root_cframe, in the thread state itself: no evaluation.
+  if (cframe.value - state.value < *layout.thread.size) return {};
+  const std::byte* bytes = memory.find(cframe + *layout.cframe.previous, 8);
+  const RemoteAddress previous(bytes != nullptr ? detail::load<uint64_t>(bytes) : 0);
+  if (!previous) return {};
+  bytes = memory.find(previous + *layout.cframe.current_frame, 8);
+  return RemoteAddress(bytes != nullptr ? detail::load<uint64_t>(bytes) : 0);
+}
+
 // The bytes of a frame that the walk needs, from its start.
 inline size_t frame_header_size(const Layout& layout) {
   size_t end = 0;

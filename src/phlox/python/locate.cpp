@@ -503,18 +503,6 @@ bool leads_to_code(const Layout& l, RemoteAddress top, memory::RemoteMemory& mem
                      });
 }
 
-// An evaluation that begins links its CFrame into the thread state before it says of which frame that is
-// (3.11, 3.12: Python/ceval.c, _PyEval_EvalFrameDefault): until then what counts is the CFrame before.
-RemoteAddress frame_before(const Layout& l, std::span<const std::byte> state, memory::RemoteMemory& memory) {
-  if (l.traits.anchor != FrameAnchor::cframe || !l.cframe.previous.present()) return {};
-  RemoteAddress at, frame;
-  std::memcpy(&at.value, state.data() + *l.thread.cframe, sizeof at.value);
-  if (!memory.read_value(at + *l.cframe.previous, at.value) || !at ||
-      !memory.read_value(at + *l.cframe.current_frame, frame.value))
-    return {};
-  return frame;
-}
-
 // Frames of some threads lead to code objects. Running threads move on meanwhile: several tries.
 bool trial_walk(const Layout& l, std::span<const RemoteAddress> threads, memory::RemoteMemory& memory,
                 std::string& reason) {
@@ -530,8 +518,9 @@ bool trial_walk(const Layout& l, std::span<const RemoteAddress> threads, memory:
       if (!top && !unreadable) continue;
       any_frames = true;
       if (leads_to_code(l, top, memory)) return true;
-      const RemoteAddress before = frame_before(l, state, memory);
-      if (before && leads_to_code(l, before, memory)) return true;
+      // Or it is just entering an evaluation, and stopped there.
+      const RemoteAddress outer = outer_frame(l, thread, state.data(), reader);
+      if (outer && leads_to_code(l, outer, memory)) return true;
     }
     if (!any_frames) return true;  // no thread runs Python at this moment
   }

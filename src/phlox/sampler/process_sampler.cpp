@@ -682,20 +682,12 @@ bool ProcessSampler::collecting(const Domain& domain) {
 // ---- one stack
 // -------------------------------------------------------------------------------------------------
 
-// 3.11 and 3.12: _PyEval_EvalFrameDefault publishes its CFrame (tstate->cframe) before it sets the CFrame's
-// current_frame, so for a moment that holds what lay on the C stack: garbage, nothing, or a frame of an
-// evaluation that has ended (Python/ceval.c). The first entry frame of a true chain has the outer CFrame's
-// current_frame before it. Gives that frame when the chain is not true.
+// The first entry frame of a true chain has the outer CFrame's current_frame before it. Gives that frame when
+// the chain is not true: an evaluation that is just entered (python::outer_frame).
 std::optional<RemoteAddress> ProcessSampler::unpublished_evaluation(RemoteAddress state,
                                                                     const std::byte* thread,
                                                                     const python::WalkResult& walk) {
-  if (layout_.traits.anchor != python::FrameAnchor::cframe) return {};
-  const RemoteAddress cframe(load<uint64_t>(thread + *layout_.thread.cframe));
-  // root_cframe, in the thread state itself: no evaluation.
-  if (cframe.value - state.value < *layout_.thread.size) return {};
-  RemoteAddress previous, outer;
-  if (!snapshot_.load(cframe + *layout_.cframe.previous, previous.value) || !previous) return {};
-  if (!snapshot_.load(previous + *layout_.cframe.current_frame, outer.value)) return {};
+  const RemoteAddress outer = python::outer_frame(layout_, state, thread, snapshot_);
   // The outermost evaluation: nothing else to ask, so what was found stays, detached as it may be (3.12
   // clears a generator's `previous` while it is still current_frame).
   if (!outer) return {};
