@@ -241,11 +241,11 @@ def truth(settings):
     return result
 
 
-def beats(settings, version, user, script, args, rate, pairs, stretch_seconds=0.1, settle=0.02, profiler=None):
+def beats(settings, version, user, script, args, rate, pairs, stretch_seconds=0.1):
     """Slow-down by phlox: one recording, its recorder stopped and let on in turn. The speed of a virtual machine's host changes by
     half within seconds: only neighbours a tenth of a second apart are alike. A stopped recorder still costs
     what a perf event of its own does to the CPU it is open on (root): an interrupt a sample, below 0.2 % at 1 kHz."""
-    row, ratios = one_run(settings, version, user, script, args, rate, pairs, stretch_seconds, settle, profiler or Phlox(settings.phlox))
+    row, ratios = one_run(settings, version, user, script, args, rate, pairs, stretch_seconds, 0.02, Phlox(settings.phlox))
     return row if row["error"] else {**row, **of_pairs(ratios)}
 
 
