@@ -5,6 +5,7 @@ import pathlib
 import resource
 import shutil
 import subprocess
+import threading
 import time
 
 import pytest
@@ -167,17 +168,11 @@ def test_each_of_two_running_threads_is_looked_at_as_often_as_asked(tmp_path):
 @pytest.mark.parametrize("of_cpus", (min, max))
 def test_who_dozes_is_seen_asleep_on_every_cpu(tmp_path, of_cpus):
     """Events come where it runs, looks at whoever sleeps from the first CPU: neither may take the place of the other."""
-    path, seconds = tmp_path / "dozes.phlox", 3
+    seconds = 3
     with Target(SYSTEM, CAPTURED, "dozes") as target:
-        recorder = subprocess.Popen([PHLOX, "record", "-p", str(target.pid), "-o", str(path), "--native", "--native-source", "perf", *RATE],
-                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        time.sleep(1)  # a hand waits on each CPU by now
-        os.sched_setaffinity(target.pid, {of_cpus(os.sched_getaffinity(0))})
-        time.sleep(seconds)
-        recorder.send_signal(2)
-        _, said = recorder.communicate(timeout=60)
-    assert recorder.returncode == 0, said
-    recording = Recording(path)
+        # A hand waits on each CPU by then.
+        threading.Timer(1, os.sched_setaffinity, (target.pid, {of_cpus(os.sched_getaffinity(0))})).start()
+        recording, _ = recorded(tmp_path, target, 1 + seconds, "--native-source", "perf")
     if "perf events" not in way(recording):
         pytest.skip("perf events are refused here")
     found, = recording.query("SELECT sum(samples) FROM sample JOIN state ON state.id = sample.state WHERE state.cpu = 3 "
