@@ -1,19 +1,22 @@
 #!/bin/bash
-# fresh-root-test.sh [--suite SUITE] [--user] [--root DIR] [MAKE-TARGET...]
+# fresh-root-test.sh [--suite SUITE] [--user] [--root DIR] [--share DIR]... [MAKE-TARGET...]
 #
 # Proves the set-up commands: a new Debian (bookworm unless said otherwise) or Ubuntu (jammy, noble) with git and make and nothing else, a clone of
 # what is committed here, and there `make TARGET...` (demo, when nothing is said). As root, or with --user as an ordinary
 # user with sudo. Needs root and debootstrap. With --root the machine is kept in DIR and used again the next time;
-# else it is removed.
+# else it is removed. --share shows a directory of this machine in the new one at the same place (a cache, to save time; a proof
+# has none). The directory becomes the root of a mount namespace, not of a chroot: what mounts something, or shows a program
+# another root, works there as on any machine.
 #
 # What says where packages come from (apt, pip, certificates) is copied from this machine: a fresh machine has its own.
 set -euo pipefail
-suite=bookworm user=no keep= root=
+suite=bookworm user=no keep= root= shared=()
 while [ $# -gt 0 ]; do
   case $1 in
     --suite) suite=$2; shift 2 ;;
     --user) user=yes; shift ;;
     --root) keep=yes; root=$2; shift 2 ;;
+    --share) shared+=("$(readlink -f "$2")"); shift 2 ;;
     *) break ;;
   esac
 done
@@ -52,20 +55,28 @@ if [ $user = yes ]; then home=/home/somebody name=somebody; else home=/root name
 rm -rf "$root$home/phlox" "$root/phlox.git"
 git clone --quiet --bare "$tree" "$root/phlox.git"
 git -C "$tree" rev-parse HEAD > "$root/phlox.head"
+# git takes a repository from nobody but its owner.
+chroot "$root" chown -R "$name:" /phlox.git
 
 settings=$(env | grep -E '^(PIP_(CERT|DEFAULT_TIMEOUT|INDEX_URL)|(https?|no)_proxy|GO(PROXY|SUMDB|FLAGS))=' || true)
 start=$(date +%s)
 status=0
 # shellcheck disable=SC2086
-unshare --mount --pid --fork --kill-child --propagation private -- bash -euc '
-  root=$1 name=$2 home=$3; shift 3
+root=$root shared=$(printf '%s\n' "${shared[@]}") unshare --mount --pid --fork --kill-child --propagation private -- bash -euc '
+  mount --bind "$root" "$root"
   mount -t proc proc "$root/proc"
   mount --rbind /dev "$root/dev"
   mount --rbind /sys "$root/sys"
-  exec chroot "$root" setpriv --reuid "$name" --regid "$name" --init-groups \
-    env -i HOME="$home" USER="$name" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${@:2}" \
-    bash -euc "cd; git -c safe.directory=* clone --quiet /phlox.git phlox; cd phlox; git checkout --quiet --detach \$(cat /phlox.head); make $1"
-' bash "$root" "$name" "$home" "$*" $settings || status=$?
+  for directory in $shared; do mkdir -p "$root$directory"; mount --bind "$directory" "$root$directory"; done
+  cd "$root"
+  pivot_root . .
+  umount -l .
+  cd /
+  name=$1 home=$2 goals=$3; shift 3
+  exec setpriv --reuid "$name" --regid "$name" --init-groups \
+    env -i HOME="$home" USER="$name" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@" \
+    bash -euc "cd; git clone --quiet /phlox.git phlox; cd phlox; git checkout --quiet --detach \$(cat /phlox.head); make $goals"
+' bash "$name" "$home" "$*" $settings || status=$?
 printf 'fresh-root-test: %s as %s: make %s: %s after %s s\n' "$suite" "$name" "$*" \
   "$([ $status = 0 ] && echo good || echo "status $status")" "$(($(date +%s) - start))"
 exit $status
