@@ -20,15 +20,17 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def recordable():
-    """A Python that phlox reads, of those that the tests know."""
-    listed = os.environ.get("PHLOX_PYTHONS", "")
-    paths = pathlib.Path(listed).read_text().split() if listed.endswith(".list") else listed.split(":")
-    paths = [p for p in paths if re.search(r"3\.1[123]", p) and os.access(p, os.X_OK)]
-    return paths[0] if paths else "/usr/bin/python3"
+def ordinary_python(pythons):
+    """Of PHLOX_PYTHONS the first that is what most people have: no debug and no free-threaded build, of a version that phlox reads best."""
+    if pythons.endswith(".list"):
+        rows = [line.split("\t") for line in pathlib.Path(pythons).read_text().splitlines()]
+        paths = [row[1] for row in rows if re.match(r"3\.1[123]\.", row[3]) and row[4] == "-"]
+    else:
+        paths = [path for path in pythons.split(":") if re.search(r"3\.1[123](?![0-9td])", path)]
+    return next((path for path in paths if os.access(path, os.X_OK)), "/usr/bin/python3")
 
 
-PYTHON = recordable()
+PYTHON = ordinary_python(os.environ.get("PHLOX_PYTHONS", ""))
 
 BUSY = """
 import sys, time
