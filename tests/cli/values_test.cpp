@@ -66,6 +66,11 @@ TEST(ShortName, is_what_people_call_the_program) {
   EXPECT_EQ(short_name({"python3", "-c", "print(1)"}), "python3");
   EXPECT_EQ(short_name({"/usr/sbin/uwsgi", "--ini", "x"}), "uwsgi");
   EXPECT_EQ(short_name({"python3"}), "python3");
+  // An interpreter by another name is one all the same; its options and the program's are not the script.
+  EXPECT_EQ(short_name({"/opt/bin/3.13t", "-u", "/srv/app.py", "0.4"}), "app");
+  EXPECT_EQ(short_name({"/opt/bin/3.13t", "-X", "gil=0", "app.py"}), "app");
+  EXPECT_EQ(short_name({"/opt/bin/3.13t", "-c", "print(1)"}), "3.13t");
+  EXPECT_EQ(short_name({"gunicorn", "app:main", "setup.py"}), "gunicorn");
 }
 
 TEST(ShortName, never_leads_out_of_the_folder) {

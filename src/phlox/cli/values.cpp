@@ -44,6 +44,20 @@ bool is_python(std::string_view program) {
   return program.starts_with("python") || program.starts_with("pypy");
 }
 
+// What an interpreter with these words runs: a file, or the module behind -m. Empty: neither.
+std::string_view script_of(const std::vector<std::string>& command) {
+  for (size_t i = 1; i < command.size(); ++i) {
+    const std::string& word = command[i];
+    if (word == "-m") return i + 1 < command.size() ? std::string_view(command[i + 1]) : std::string_view();
+    if (word == "-c") return {};
+    if (word == "-X" || word == "-W")
+      ++i;  // these take a value
+    else if (!word.starts_with("-"))
+      return base_name(word);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<pid_t> parse_pid(std::string_view text) {
@@ -217,22 +231,9 @@ Result<Output> parse_output(const std::string& text) {
 
 std::string short_name(const std::vector<std::string>& command) {
   std::string_view name = command.empty() ? "" : base_name(command[0]);
-  if (is_python(name)) {
-    for (size_t i = 1; i < command.size(); ++i) {
-      const std::string& word = command[i];
-      if (word == "-m" && i + 1 < command.size()) {
-        name = command[i + 1];
-        break;
-      }
-      if (word == "-c") break;
-      if (word == "-X" || word == "-W")
-        ++i;  // these take a value
-      else if (!word.starts_with("-")) {
-        name = base_name(word);
-        break;
-      }
-    }
-  }
+  // An interpreter need not be called python (`3.13t app.py`); what it is given to run is then.
+  const std::string_view script = script_of(command);
+  if (!script.empty() && (is_python(name) || script.ends_with(".py"))) name = script;
   if (name.ends_with(".py")) name.remove_suffix(3);
   std::string clean;
   for (const char c : name) {
