@@ -184,6 +184,20 @@ TEST(View, threads_are_chosen_by_name_or_number) {
   EXPECT_EQ(tree_of(profile, choices).total, 0);
 }
 
+TEST(View, a_name_as_long_as_a_target_likes_is_searched_with_the_stack_there_is) {
+  Profile profile;
+  ProfileMaker maker(profile);
+  maker.add(maker.thread(std::string(2'000'000, 'x'), 100), "a", 1);
+  maker.add(maker.thread(std::string(2'000'000, 'x') + "\xff!", 200), "b", 2);  // nor need it be UTF-8
+  Choices choices;
+  choices.thread_regex = "^(x|y)+.?!$";
+  EXPECT_EQ(tree_of(profile, choices).total, 0);
+  choices.thread_regex = "(x|y)*z";
+  EXPECT_EQ(tree_of(profile, choices).total, 0);
+  choices.thread_regex = "!$";
+  EXPECT_EQ(tree_of(profile, choices).total, 2);
+}
+
 TEST(View, children_are_ordered_by_name_after_their_parents) {
   Profile profile;
   ProfileMaker maker(profile);

@@ -1,6 +1,7 @@
 #include "phlox/profile/view.h"
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 #include <tsl/robin_map.h>
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 #include <charconv>
 #include <cmath>
 #include <numeric>
-#include <regex>
 #include <tuple>
 #include <utility>
 
@@ -348,15 +348,14 @@ Result<SampleFilter> SampleFilter::make(const Profile& profile, const Choices& c
   filter.from_ = choices.from > 0 ? since_start(choices.from) : std::numeric_limits<Nanoseconds>::min();
   filter.to_ = since_start(choices.to);
   filter.threads_.assign(profile.threads().size(), true);
-  std::optional<std::regex> pattern;
+  // RE2, because the names are the target's: std::regex recurses once a character, until the stack is full.
+  std::optional<RE2> pattern;
   if (choices.thread_regex) {
-    try {
-      pattern.emplace(*choices.thread_regex, std::regex::ECMAScript);
-    } catch (const std::regex_error& error) {
+    pattern.emplace(*choices.thread_regex, RE2::Quiet);
+    if (!pattern->ok())
       return fail(ErrorKind::usage,
-                  fmt::format("cannot read the expression '{}': {}", *choices.thread_regex, error.what()),
+                  fmt::format("cannot read the expression '{}': {}", *choices.thread_regex, pattern->error()),
                   "for a name that has such characters in it, put a backslash before them");
-    }
   }
   for (size_t i = 0; i < profile.threads().size(); ++i) {
     const Thread& thread = profile.threads()[i];
@@ -366,8 +365,8 @@ Result<SampleFilter> SampleFilter::make(const Profile& profile, const Choices& c
                profile.process(thread.process).pid == *choices.pid;
     }
     if (passes && pattern) {
-      passes = std::regex_search(thread.name, *pattern) || std::regex_search(thread.kernel_name, *pattern) ||
-               std::regex_search(std::to_string(thread.tid), *pattern);
+      passes = RE2::PartialMatch(thread.name, *pattern) || RE2::PartialMatch(thread.kernel_name, *pattern) ||
+               RE2::PartialMatch(std::to_string(thread.tid), *pattern);
     }
     filter.threads_[i] = passes;
   }

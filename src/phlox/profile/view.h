@@ -37,7 +37,7 @@ enum class Weight : uint8_t { wall, cpu, samples };
 struct Choices {
   By by;
   uint8_t states = 0;                       // StateChoice bits; 0: all
-  std::optional<std::string> thread_regex;  // ECMAScript, searched in "name", "kernel_name" and "tid"
+  std::optional<std::string> thread_regex;  // as RE2 reads it, searched in "name", "kernel_name" and "tid"
   std::optional<int32_t> pid;
   Nanoseconds from = 0;  // since the start of the recording
   Nanoseconds to = std::numeric_limits<Nanoseconds>::max();
