@@ -8,6 +8,8 @@ PYTHON  ?= /usr/bin/python3
 JOBS    ?= $(shell nproc)
 PREFIX  ?= /usr/local
 SOURCES  = $(shell git ls-files '*.cpp' '*.h')
+# Every version formats in its own way: this one, which Debian 12 and Ubuntu 22.04 and 24.04 all have.
+CLANG_FORMAT ?= clang-format-14
 
 export PHLOX_VENV := $(CACHE)/venv
 
@@ -35,13 +37,34 @@ demo: ## install what is needed, build, and profile a real program: demo.phlox, 
 	build/release/phlox export demo.phlox --by thread -f svg -o demo.svg
 	@printf '\ndemo.svg is the flame graph: open it in a browser. demo.phlox is the recording it was drawn from.\n'
 
-.PHONY: test
-test: ## install what the tests need, build preset dev, run every test
-	@tools/install-build-deps.sh
-	@tools/install-test-deps.sh
-	@tools/get-pythons.sh
+# ONLY='python cli': the GoogleTest binaries of these rooms and the folders tests/python and tests/cli.
+comma := ,
+empty :=
+only_targets = $(if $(ONLY),--target phlox make_picture $(foreach room,$(ONLY),$(if $(wildcard tests/$(room)/*_test.cpp),$(room)_tests)))
+only_tests   = $(if $(ONLY),--only $(subst $(empty) $(empty),$(comma),$(strip $(ONLY))))
+
+.PHONY: check
+check: ## before each commit, two minutes: pure tests, the system's Python, the command line, web/, layers, format
+	@tools/install-packages.sh tools/packages-build.txt tools/packages-check.txt tools/packages-lint.txt
 	$(call configure_and_build,dev)
-	@tools/run-tests.sh build/dev
+	@$(MAKE) lint
+	@tools/run_tests.py --check $(only_tests) build/dev
+
+.PHONY: test
+test: ## install what the tests need, build preset dev, run every test; of some rooms: make test ONLY='python cli'
+	@tools/install-packages.sh tools/packages-build.txt tools/packages-test.txt
+	@tools/install-test-deps.sh
+	@$(MAKE) beside_pythons PRESET=dev
+	@tools/run_tests.py $(only_tests) build/dev
+
+# Interpreters are fetched while the compiler works.
+.PHONY: beside_pythons
+beside_pythons:
+	@tools/get-pythons.sh & pythons=$$!; $(MAKE) build_preset && wait $$pythons
+
+.PHONY: build_preset
+build_preset:
+	$(call configure_and_build,$(PRESET),$(only_targets))
 
 # The matrix is worth keeping only where nearly every interpreter is: pyenv's, root's suites, PYTHONS=all for the rest.
 .PHONY: pythons-doc
@@ -80,9 +103,8 @@ tsan: ## run C++, cli and live tests under the thread sanitizer
 asan tsan:
 	@tools/install-build-deps.sh
 	@tools/install-test-deps.sh
-	@tools/get-pythons.sh
-	$(call configure_and_build,$@)
-	@tools/run-tests.sh --sanitized build/$@
+	@$(MAKE) beside_pythons PRESET=$@
+	@tools/run_tests.py --sanitized $(only_tests) build/$@
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for a while: make fuzz SECONDS=60
@@ -94,14 +116,18 @@ fuzz: ## run every fuzz target for a while: make fuzz SECONDS=60
 .PHONY: format
 format: ## format the C++ sources
 	@tools/install-packages.sh tools/packages-lint.txt
-	clang-format -i $(SOURCES)
+	$(CLANG_FORMAT) -i $(SOURCES)
 
 .PHONY: lint
 lint: ## check the format of the C++ sources, the types of web/, and the rules of the house
 	@tools/install-packages.sh tools/packages-lint.txt
-	clang-format --dry-run --Werror $(SOURCES)
+	@$(CLANG_FORMAT) --dry-run --Werror $(SOURCES)
 	tsc --noEmit -p web
 	python3 tests/layers_test.py
+
+.PHONY: changelog
+changelog: ## make what waits in news/ a section of CHANGELOG.md: make changelog VERSION=0.2.0
+	@tools/news.py $(or $(VERSION),$(error make changelog VERSION=0.2.0))
 
 .PHONY: install
 install: build ## install phlox under PREFIX (default /usr/local)

@@ -1,6 +1,7 @@
-"""test_totals.py JUNIT.xml...   Adds up test reports; names what failed or was skipped; the last line is the total.
+"""test_totals.py REPORT.xml... [--again REPORT.xml...]   Adds up JUnit reports; names what failed or was skipped; the last line is the total.
 
 A report that is missing or holds no test is a failure: a suite that did not run must not look like one that passed.
+--again: reports of second tries. A test that failed first and passed then has passed, and is counted and named as such.
 """
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -14,8 +15,26 @@ def outcome(case):
     return "passed"
 
 
-def main(paths):
+def name_of(case):
+    return f"{case.get('classname') or ''} {case.get('name')}".strip()
+
+
+def passed_again(paths):
+    """Names of what passed in second tries. One whose end is an error (pytest has a case for each) has not."""
+    names = {"passed": set(), "failed": set(), "skipped": set()}
+    for path in paths:
+        try:
+            for case in ElementTree.parse(path).iter("testcase"):
+                names[outcome(case)].add(name_of(case))
+        except (OSError, ElementTree.ParseError):
+            continue  # what was not tried again has failed
+    return names["passed"] - names["failed"]
+
+
+def main(paths, again=()):
     names = {"passed": [], "failed": [], "skipped": []}
+    retried = []
+    mended = passed_again(again)
     for path in paths:
         try:
             cases = list(ElementTree.parse(path).iter("testcase"))
@@ -25,14 +44,24 @@ def main(paths):
         if not cases:
             names["failed"].append(f"{path}: holds no test")
         for case in cases:
-            names[outcome(case)].append(f"{case.get('classname') or ''} {case.get('name')}".strip())
+            how, name = outcome(case), name_of(case)
+            if how == "failed" and name in mended:
+                how = "passed"
+                retried.append(name)
+            names[how].append(name)
     for word in ("skipped", "failed"):
         for name in names[word]:
             print(f"{word}: {name}")
-    skipped = f", {len(names['skipped'])} skipped" if names["skipped"] else ""
-    print(f"{len(names['passed'])} passed, {len(names['failed'])} failed{skipped}")
+    words = f"{len(names['passed'])} passed, {len(names['failed'])} failed"
+    if names["skipped"]:
+        words += f", {len(names['skipped'])} skipped"
+    if retried:
+        words += f"; {len(retried)} passed only when tried again: {', '.join(sorted(retried))}"
+    print(words)
     return 1 if names["failed"] else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    arguments = sys.argv[1:]
+    at = arguments.index("--again") if "--again" in arguments else len(arguments)
+    sys.exit(main(arguments[:at], arguments[at + 1:]))

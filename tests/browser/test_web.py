@@ -1,4 +1,8 @@
-"""The unit tests of web/ (web/test/*_test.ts), run in the browser the code is for, and its types checked."""
+"""The unit tests of web/ (web/test/*_test.ts), run in the browser the code is for, and its types checked.
+
+They need no DOM, so `make check` runs them without a browser.
+"""
+import json
 import pathlib
 import shutil
 import subprocess
@@ -8,22 +12,42 @@ import pytest
 WEB = pathlib.Path(__file__).resolve().parents[2] / "web"
 
 
-@pytest.mark.parametrize("path", sorted(WEB.glob("test/*_test.ts")), ids=lambda path: path.stem)
+UNITS = pytest.mark.parametrize("path", sorted(WEB.glob("test/*_test.ts")), ids=lambda path: path.stem)
+
+
+def bundled(path, folder, *options):
+    subprocess.run(["esbuild", path, "--bundle", "--format=iife", "--target=es2019", "--charset=utf8", "--log-level=warning",
+                    f"--outfile={folder / 'test.js'}", *options], check=True)
+    return folder / "test.js"
+
+
+def all_passed(results):
+    assert len(results) > 1
+    assert [result for result in results if result["failure"]] == []
+
+
+@UNITS
 def test_unit(path, browser, tmp_path):
-    bundle = tmp_path / "test.js"
-    subprocess.run(
-        ["esbuild", path, "--bundle", "--format=iife", "--target=es2019", "--charset=utf8", "--log-level=warning",
-         f"--outfile={bundle}"], check=True)
     page = browser.new_page()
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.set_content("<!DOCTYPE html><meta charset=utf-8>")
-    page.add_script_tag(content=bundle.read_text())
+    page.add_script_tag(content=bundled(path, tmp_path).read_text())
     results = page.evaluate("window.results")
     page.close()
     assert errors == []
-    assert len(results) > 1
-    assert [result for result in results if result["failure"]] == []
+    all_passed(results)
+
+
+@pytest.mark.smoke
+@UNITS
+def test_unit_without_a_browser(path, tmp_path):
+    node = shutil.which("node")
+    assert node, "node is needed, which comes with tsc: apt-get install node-typescript"
+    script = bundled(path, tmp_path, "--banner:js=globalThis.window = {};", "--footer:js=console.log(JSON.stringify(window.results));")
+    done = subprocess.run([node, script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    all_passed(json.loads(done.stdout))
 
 
 def test_types():

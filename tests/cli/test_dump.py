@@ -7,6 +7,8 @@ import re
 import pytest
 from cli_support import PYTHON, ROOT, phlox, still_runs, wait_until
 
+pytestmark = pytest.mark.smoke
+
 THREADS = """
 import threading, time
 def waits(seconds, *rest, key=None):

@@ -6,6 +6,8 @@ import subprocess
 import pytest
 from cli_support import PHLOX, phlox
 
+pytestmark = pytest.mark.smoke
+
 
 def commands():
     overview = phlox("help").stdout

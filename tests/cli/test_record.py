@@ -9,6 +9,8 @@ import subprocess
 import pytest
 from cli_support import BUSY, PHLOX, PYTHON, count, is_recording, phlox, still_runs, wait_until
 
+pytestmark = pytest.mark.smoke
+
 
 def script(workdir, text, name="app.py"):
     path = workdir / name

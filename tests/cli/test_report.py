@@ -4,6 +4,8 @@ import json
 import pytest
 from cli_support import PYTHON, phlox
 
+pytestmark = pytest.mark.live
+
 TWO_LOADS = """
 import sys, time
 def heavy(turns):

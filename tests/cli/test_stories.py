@@ -7,6 +7,8 @@ import subprocess
 import pytest
 from cli_support import PHLOX, ROOT
 
+pytestmark = pytest.mark.live
+
 STORY = ROOT / "docs" / "stories.md"
 
 

@@ -9,6 +9,8 @@ import subprocess
 import pytest
 from cli_support import BUSY, PHLOX, PYTHON, count, phlox, still_runs
 
+pytestmark = pytest.mark.live
+
 AS_ROOT = os.geteuid() == 0
 
 # Runs a command without some system calls, as a cpuset, a container's filter or a kernel would refuse them: a seccomp filter in

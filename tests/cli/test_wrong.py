@@ -13,6 +13,8 @@ import time
 import pytest
 from cli_support import BUSY, PHLOX, PYTHON, ROOT, count, is_recording, phlox, state_of, still_runs, wait_until
 
+pytestmark = pytest.mark.smoke
+
 NO_PROCESS, NOT_PYTHON, UNSUPPORTED, PERMISSION, GONE, STATE, OUTPUT, INPUT = 111, 112, 113, 114, 115, 116, 117, 118
 USAGE, NOT_STARTED = 2, 127
 AS_ROOT = os.geteuid() == 0

@@ -1,9 +1,15 @@
-"""Each test that takes `python` runs on every interpreter; `record` records a process with the built phlox."""
+"""Each test that takes `python` runs on every interpreter; `record` records a process with the built phlox. All are `live`."""
 import subprocess
 
 import pytest
 
 from live_support import INTERPRETERS, PHLOX, Recording
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:  # of the whole session
+        if item.nodeid.startswith("tests/live/"):
+            item.add_marker(pytest.mark.live)
 
 
 def pytest_generate_tests(metafunc):
