@@ -9,7 +9,8 @@ import subprocess
 import pytest
 from cli_support import BUSY, PHLOX, PYTHON, count, phlox, still_runs
 
-pytestmark = pytest.mark.live
+# A program of the real-time class takes its CPU from every other test.
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 AS_ROOT = os.geteuid() == 0
 

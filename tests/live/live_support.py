@@ -40,6 +40,13 @@ def _interpreters():
 INTERPRETERS = _interpreters()
 
 
+def share(python, seconds, least=0.5):
+    """Seconds for this one, where a row of the version table is looked at for `seconds`: interpreters of one version and kind
+    are read by one row, and a moment at which the row is wrong is found by as many looks at all of them together."""
+    alike = sum((p.major, p.minor, p.flags) == (python.major, python.minor, python.flags) for p in INTERPRETERS)
+    return max(least, seconds / alike)
+
+
 def since(*version):
     def mark(function):
         function.since = version

@@ -14,6 +14,8 @@ from live_support import PHLOX, Recording, Target
 from test_native import way
 from test_native_judge import SYSTEM
 
+pytestmark = pytest.mark.alone  # they measure rates and shares, of several CPUs
+
 HERE = pathlib.Path(__file__).resolve().parent / "native"
 CAPTURED = HERE / "captured.py"
 RATE = ("-r", "500", "--max-overhead", "off")

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from live_support import PHLOX, Recording, once_a_version, since
-from test_native import PROGRAM, RATE, needs_trampolines, trampolines_are_named
+from test_native import PROGRAM, RATE, SECONDS, needs_trampolines, trampolines_are_named
 
 # The whole system beneath a root of its own, but for /tmp and /proc.
 ROOT = """
@@ -58,14 +58,14 @@ def _named(python, option, file, ends, tmp_path):
     with Contained(tmp_path, python, "-X", option, PROGRAM, "", "trampolines") as target:
         inside, here = (folder / file.format(target.own_pid) for folder in (pathlib.Path(f"/proc/{target.pid}/root/tmp"), pathlib.Path("/tmp")))
         assert inside.exists() and not (here.exists() and here.samefile(inside))
-        recording = subprocess.Popen([PHLOX, "record", "-p", str(target.pid), "-d", "30" if ends else "1.5", "-o", str(path), "--native",
+        recording = subprocess.Popen([PHLOX, "record", "-p", str(target.pid), "-d", "30" if ends else str(SECONDS), "-o", str(path), "--native",
                                       "--native-source", "ptrace", *RATE], stderr=subprocess.PIPE, text=True)
         if ends:
             # With it goes its /tmp.
             end = time.monotonic() + 20
             while time.monotonic() < end and not path.exists():
                 time.sleep(0.01)
-            time.sleep(1.5)
+            time.sleep(SECONDS)
             os.kill(target.pid, signal.SIGKILL)
         _, said = recording.communicate(timeout=60)
         assert recording.returncode == 0, said

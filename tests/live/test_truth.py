@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from live_support import BUILD, TARGETS, Target, once_a_version, since
+from live_support import BUILD, TARGETS, Target, once_a_version, share, since
 
 RATE = ("-r", "2000", "--max-overhead", "off")
 
@@ -21,7 +21,7 @@ def accepted(recording):
 @pytest.mark.parametrize("depth", [3, 50])
 def test_families_of_functions_never_mix(python, record, depth):
     with Target(python, TARGETS / "hard.py", 60, depth) as target:
-        recording = record(target.pid, 1.5, *RATE)
+        recording = record(target.pid, share(python, 1.5), *RATE)
     looks = 0
     for names, count, _, quality in recording.stacks():
         if quality not in (0, 1):
@@ -37,7 +37,7 @@ def test_families_of_functions_never_mix(python, record, depth):
 
 def test_families_never_mix_where_threads_pass_the_gil_on(python, record):
     with Target(python, TARGETS / "hard_threads.py", 60) as target:
-        recording = record(target.pid, 2, "-r", "1000", "--max-overhead", "off")
+        recording = record(target.pid, share(python, 2), "-r", "1000", "--max-overhead", "off")
     looks = 0
     for names, count, _, quality in recording.stacks():
         if quality not in (0, 1):
@@ -51,7 +51,7 @@ def test_families_never_mix_where_threads_pass_the_gil_on(python, record):
 
 def names_are_of_the_moment(python, record, kind):
     with Target(python, TARGETS / "fresh.py", 60, kind) as target:
-        recording = record(target.pid, 1.5, *RATE)
+        recording = record(target.pid, share(python, 1.5), *RATE)
     looks, last = 0, -1
     for names, count, _, quality in recording.stacks():
         if quality not in (0, 1):
@@ -80,7 +80,7 @@ def test_a_name_is_of_the_moment_with_templates(python, record):
 @since(3, 6)
 def test_generators_and_exceptions(python, record):
     with Target(python, TARGETS / "leaf.py", 60) as target:
-        recording = record(target.pid, 1.5, *RATE)
+        recording = record(target.pid, share(python, 1.5), *RATE)
     assert accepted(recording) > 0.97
     assert recording.tally("detached") <= 0.03 * recording.tally("samples")
     # A generator that 3.12 has detached while it still is current_frame once made a stack of nothing of the whole.
@@ -90,7 +90,7 @@ def test_generators_and_exceptions(python, record):
 
 def test_threads_and_what_they_wait_for(python, record):
     with Target(python, TARGETS / "threads.py", 60) as target:
-        recording = record(target.pid, 2, "-r", "500", "--max-overhead", "off")
+        recording = record(target.pid, share(python, 2, least=1), "-r", "500", "--max-overhead", "off")
     states = recording.query("SELECT t.name, state.cpu, state.gil, sum(s.wall_ns) FROM sample s JOIN thread t ON t.id = s.thread "
                              "JOIN state ON state.id = s.state GROUP BY 1, 2, 3")
     threads = recording.query("SELECT count(*) FROM thread")[0][0]
@@ -155,7 +155,7 @@ def test_twenty_thousand_frames_are_cut_and_not_lost(python, record, tmp_path):
     script = tmp_path / "deep.py"
     script.write_text(DEEP)
     with Target(python, script) as target:
-        recording = record(target.pid, 1.5, "-r", "100", "--max-overhead", "off")
+        recording = record(target.pid, share(python, 1.5), "-r", "100", "--max-overhead", "off")
     cut = [names for names, _, _, quality in recording.stacks() if quality == 1]
     assert cut, recording.query("SELECT name, sum(value) FROM tally GROUP BY name")
     for names in cut:
