@@ -118,6 +118,9 @@ class ProcessSampler {
   size_t threads() const { return slots_.size(); }
 
  private:
+  // At one stack before it is rejected: with 4, 99.2 to 100 % were accepted in the hard case.
+  static constexpr int kAttempts = 4;
+
   struct Slot {
     uint32_t index = 0;  // of the thread, never reused
     // None: the thread has none now. Threads of Rust or C++ make one for each call into Python, and are the

@@ -13,7 +13,6 @@ using profile::CpuState;
 using profile::GilState;
 using profile::Quality;
 
-constexpr int kAttempts = 4;
 // More evaluations inside each other than a C stack of 8 MiB holds.
 constexpr size_t kMostEvaluations = 65536;
 

@@ -1,0 +1,180 @@
+// ProcessSampler's ways to have a thread stand still while its Python half is read.
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "phlox/sampler/process_sampler.h"
+
+namespace phlox::sampler {
+namespace {
+
+using profile::CpuState;
+using profile::GilState;
+using profile::Quality;
+
+}  // namespace
+
+// On the thread's CPU: a look counts when the thread was not scheduled in between the first and the last
+// thing read, and its CPU, asked last, is ours. Both together say that it stood in this CPU's queue, behind
+// us, all the while.
+bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds, Seen& seen) {
+  Domain& domain = domains_[slot.domain];
+  if (slot.last_cpu != hand_->cpu) {
+    const int cpu = slot.cpu_known_at == tick_ ? slot.last_cpu : cpu_of(slot);
+    if (cpu >= 0 && cpu != hand_->cpu && !follow(cpu)) {
+      config_.stillness = Stillness::stop;
+      return read_stopped(slot, now, holds, seen);
+    }
+    slot.last_cpu = cpu;
+  }
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (attempt > 0) ++counts_.retried;
+    const auto before = slot.probe->schedstat();
+    if (!before) {
+      slot.alive = false;
+      refresh_wanted_ = true;
+      return true;
+    }
+    snapshot_.capture(slot.rseq_cpu);
+    const uint64_t codes = codes_.resolved();
+    if (holds && holder(domain) != slot.tstate) return false;  // somebody else by now: the caller looks again
+    const Reading reading = read_stack(slot);
+    if (!slot.in_python()) return true;
+    // The CPU must be known as of after the last byte that was read.
+    const int cpu =
+        codes_.resolved() == codes && snapshot_.last().value_or(-1) >= 0 ? *snapshot_.last() : cpu_of(slot);
+    const auto after = slot.probe->schedstat();
+    if (!after) {
+      slot.alive = false;
+      refresh_wanted_ = true;
+      return true;
+    }
+    slot.last_cpu = cpu;
+    // Elsewhere and asleep: it lies as still there as here. Following it would take longer than its sleep,
+    // and miss it.
+    std::optional<target::BlockedIn> asleep;
+    if (cpu != hand_->cpu) {
+      asleep = slot.probe->blocked_in();
+      if (asleep && (asleep->running || !still_unmoved(slot, *before))) asleep.reset();
+    }
+    if (cpu != hand_->cpu && !asleep) {
+      if (!follow(cpu)) {
+        config_.stillness = Stillness::stop;
+        return read_stopped(slot, now, holds, seen);
+      }
+      continue;
+    }
+    if (!unmoved(*before, *after)) continue;
+    seen.cpu_number = static_cast<int16_t>(cpu);
+    seen.quality = reading.quality;
+    if (after->off()) {
+      schedstat_off_ = true;
+      if (seen.quality == Quality::ok) seen.quality = Quality::unproved;
+    }
+    if (!reading.whole) {
+      // Standing still and yet unreadable: another attempt reads the same.
+      reject(slot, now, reading.rejected);
+      return true;
+    }
+    // What it did since the last look, by the kernel's accounting, tells running from waiting for the CPU.
+    // Only a thread that did little of either has to be asked.
+    const target::SchedStat since = *after - slot.seen;
+    const auto wall = static_cast<uint64_t>(std::max<Nanoseconds>(now - slot.last_time, 1));
+    seen.cpu_state = awake_state(since);
+    target::BlockedIn in;
+    if (asleep || since.run_ns + since.wait_ns < wall / 2) {
+      if (const auto asked = asleep ? asleep : slot.probe->blocked_in()) {
+        in = *asked;
+        if (!in.running) {
+          seen.cpu_state = CpuState::blocked;
+          seen.system_call = static_cast<int16_t>(in.number);
+          seen.blocked = true;
+        }
+      }
+    }
+    seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
+                     : holds                      ? GilState::holds
+                                                  : gil_state_of(domain, &in);
+    seen.collecting = holds && collecting(domain);
+    // A thread that has just taken the GIL says so a moment later (take_gil() sets `locked` before
+    // `last_holder`): asked again after the copy, or another's running could pass for this one's stillness.
+    if (holds && domain.threads > 1 && !after->off() && (!slot.wanders || slot.stack_end) &&
+        holder_now(domain) == slot.tstate) {
+      domain.frozen = &slot;
+      domain.frozen_stat = *after;
+      domain.frozen_look = snapshot_.look();
+      domain.frozen_reads = snapshot_.follow_ups();
+    }
+    accept(slot, *after, now, seen, reading);
+    return true;
+  }
+  reject(slot, now, Rejected::moved);
+  return true;
+}
+
+// A short ptrace stop of this one thread. Never of one blocked in a system call: it lies still as it is.
+bool ProcessSampler::read_stopped(Slot& slot, Nanoseconds now, bool holds, Seen& seen) {
+  Domain& domain = domains_[slot.domain];
+  const pid_t tid = slot.probe->tid();
+  if (config_.stillness == Stillness::stop && !slot.traced) {
+    if (::ptrace(PTRACE_SEIZE, tid, 0, 0) == 0) {
+      slot.traced = true;
+    } else {
+      config_.stillness = Stillness::hands_off;
+    }
+  }
+  bool stopped = false;
+  if (config_.stillness == Stillness::stop) {
+    if (::ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0) {
+      int status = 0;
+      while (::waitpid(tid, &status, __WALL) < 0 && errno == EINTR) {
+      }
+      if (WIFSTOPPED(status)) {
+        stopped = true;
+      } else {
+        slot.alive = false;
+        refresh_wanted_ = true;
+        return true;
+      }
+      const int signal = WSTOPSIG(status);
+      const bool event_stop = (status >> 16) == PTRACE_EVENT_STOP;
+      if (stopped && !event_stop) {
+        // It stopped for a signal of its own on the way: that goes on to it, and this look comes to nothing.
+        ::ptrace(PTRACE_CONT, tid, 0, signal);
+        ++counts_.retried;
+        reject(slot, now, Rejected::moved);
+        return true;
+      }
+    } else {
+      slot.alive = false;
+      refresh_wanted_ = true;
+      return true;
+    }
+  }
+  snapshot_.capture();
+  const bool still_holds = !holds || holder(domain) == slot.tstate;
+  Reading reading;
+  if (still_holds) reading = read_stack(slot);
+  const auto after = slot.probe->schedstat();
+  if (stopped) ::ptrace(PTRACE_CONT, tid, 0, 0);
+  if (!still_holds) return false;
+  if (!after) slot.alive = false;
+  if (!slot.in_python()) return true;
+  if (!reading.whole) {
+    reject(slot, now, reading.rejected);
+    return true;
+  }
+  seen.quality = reading.quality;
+  if (!stopped && seen.quality == Quality::ok) seen.quality = Quality::unproved;
+  seen.cpu_state = CpuState::running;
+  seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
+                   : holds                      ? GilState::holds
+                                                : GilState::none;
+  seen.collecting = holds && collecting(domain);
+  accept(slot, *after, now, seen, reading);
+  return true;
+}
+
+}  // namespace phlox::sampler
