@@ -89,6 +89,7 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
     sampler.flush();
     counts = sampler.counts();
     row.way_of_reading = "same CPU (ordinary class)";
+    if (counts.stopped_alone > 0) row.way_of_reading += ", ptrace stop where that CPU is refused";
     if (const auto source = sampler.native_source()) {
       row.way_of_reading = *source == NativeSource::ptrace
                                ? "ptrace stop of running threads, with native frames"

@@ -37,8 +37,8 @@ std::string_view describe(NativeSource source) {
   return "";
 }
 
-NativeCapture::Held StopCapture::hold(pid_t tid, target::ThreadProbe&, unwind::Registers& registers) {
-  stop_.emplace(pid_, tid);
+NativeCapture::Held StopCapture::hold(pid_t, target::ThreadProbe& probe, unwind::Registers& registers) {
+  stop_.emplace(pid_, probe, counts_);
   target::UserRegisters user;
   switch (stop_->state()) {
     case target::ThreadStop::State::stopped:

@@ -54,13 +54,14 @@ class NativeCapture {
 
 class StopCapture : public NativeCapture {
  public:
-  explicit StopCapture(pid_t pid) : pid_(pid) {}
+  StopCapture(pid_t pid, target::StopCounts& counts) : pid_(pid), counts_(counts) {}
   Held hold(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) override;
   void let_go() override { stop_.reset(); }
   bool needs_proof() const override { return false; }
 
  private:
   pid_t pid_;
+  target::StopCounts& counts_;
   std::optional<target::ThreadStop> stop_;
 };
 

@@ -19,13 +19,14 @@ constexpr Nanoseconds kIdlePause = 5'000'000;
 
 }  // namespace
 
-NativeHalf::NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool real_time)
+NativeHalf::NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool real_time,
+                       target::StopCounts& stops)
     : asked_(asked),
       in_use_(asked),
       real_time_(real_time),
       looks_once_(interval == 0),
       patience_(std::max(kPatience * interval, kShortestPatience)),
-      stop_(pid) {
+      stop_(pid, stops) {
   const bool by_event = asked == NativeSource::perf || (asked == NativeSource::automatic && real_time);
   if (by_event && interval > 0) {
     in_use_ = NativeSource::perf;
@@ -49,23 +50,18 @@ NativeCapture* NativeHalf::hold_running(pid_t tid, target::ThreadProbe& probe, N
       in_use_ = asked_ == NativeSource::perf ? NativeSource::syscall : NativeSource::ptrace;
       stop = in_use_ == NativeSource::ptrace;
     } else {
-      stop = asked_ == NativeSource::automatic && waiting > patience_ && !stop_refused_;
+      stop = asked_ == NativeSource::automatic && waiting > patience_;
       held = Held::later;
     }
   }
   if (stop) {
     const Held stopped = stop_.hold(tid, probe, registers);
     if (stopped == Held::yes) {
-      ever_stopped_ = true;
-      ++stops_;
       held = stopped;
       return &stop_;
     }
+    // Refused for this one thread: somebody else traces it.
     if (stopped != Held::refused || in_use_ == NativeSource::ptrace) held = stopped;
-    if (stopped == Held::refused && !ever_stopped_) {
-      stop_refused_ = true;
-      if (in_use_ == NativeSource::ptrace) in_use_ = NativeSource::syscall;
-    }
   }
   if (held == Held::later) wait_on(tid, waiting);
   return nullptr;

@@ -22,7 +22,8 @@ class NativeHalf {
  public:
   // `interval`: between two looks; 0: one look only, which no event can be waited for. `real_time`: our
   // class, in which waking up on a thread's CPU pre-empts it at once.
-  NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool real_time);
+  // `stops` counts those of this half, and outlives it.
+  NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool real_time, target::StopCounts& stops);
 
   // Holds a running thread by what is in use; `waiting`: since its last look. With Held::yes gives the source
   // to let go of it by. later: not this turn; it waits on, and its time with it.
@@ -75,7 +76,6 @@ class NativeHalf {
     return static_cast<Nanoseconds>(since.run_ns + since.wait_ns);
   }
   EventNumbers events() const { return perf_ ? perf_->numbers() : EventNumbers(); }
-  uint64_t stops() const { return stops_; }
 
   NativeCopy& copy() { return copy_; }
   void begin_look() {
@@ -102,8 +102,6 @@ class NativeHalf {
   std::optional<PerfCapture> perf_;
   NativeCopy copy_;
   bool fresh_ = false;
-  bool ever_stopped_ = false, stop_refused_ = false;
-  uint64_t stops_ = 0;
   pid_t longest_ = 0;
   Nanoseconds longest_waiting_ = 0;
 };

@@ -2,9 +2,6 @@
 
 #include <dirent.h>
 #include <sched.h>
-#include <sys/ptrace.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -142,21 +139,14 @@ ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& 
   std::snprintf(status, sizeof status, "/proc/%d/status", config_.pid);
   pid_namespace_ = innermost_pid(status).has_value();
   if (config_.native) {
-    native_ = std::make_unique<NativeHalf>(config_.pid, *config_.native, config_.interval, config_.real_time);
+    native_ = std::make_unique<NativeHalf>(config_.pid, *config_.native, config_.interval, config_.real_time,
+                                           counts_);
     native_threads_ = std::make_unique<NativeThreads>(config_.pid, memory_, ring_, *native_);
   }
   hand_ = &add_hand(-1);
 }
 
-ProcessSampler::~ProcessSampler() {
-  for (auto& slot : slots_) {
-    if (!slot->traced) continue;
-    // A tracee must be stopped to be detached; one that is gone answers ESRCH, and that is fine.
-    if (::ptrace(PTRACE_INTERRUPT, slot->probe->tid(), 0, 0) == 0)
-      ::waitpid(slot->probe->tid(), nullptr, __WALL);
-    ::ptrace(PTRACE_DETACH, slot->probe->tid(), 0, 0);
-  }
-}
+ProcessSampler::~ProcessSampler() = default;
 
 // ---- who is there
 // ----------------------------------------------------------------------------------------------
@@ -516,7 +506,6 @@ void ProcessSampler::drop_dead(Nanoseconds now) {
     record.time = now;
     push(bytes_of(record), {});
     forget_state(*slot);
-    if (slot->traced) ::ptrace(PTRACE_DETACH, slot->probe->tid(), 0, 0);
   }
   std::erase_if(slots_, [](const auto& slot) { return !slot->alive; });
   for (auto& slot : slots_) slot->guest = nullptr;
@@ -836,8 +825,7 @@ void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
     // Nobody holds anything. Whoever was found running last comes first: the copy made with its stack serves
     // the others, and it is not asked whether it sleeps.
     Slot* slot = domain.runner;
-    if (slot != nullptr && slot->alive && !slot->was_blocked && !native_ &&
-        config_.stillness == Stillness::same_cpu) {
+    if (slot != nullptr && slot->alive && !slot->was_blocked && !native_ && on_its_cpu()) {
       Seen seen;
       read_standing_still(*slot, now, false, seen);
       return;
@@ -851,8 +839,7 @@ void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
     // Woken by an event, the thread that it caught stands still already: the turn's copy serves it and the
     // others.
     const bool caught = by_event() && change == 0;
-    const bool scouted =
-        !caught && config_.stillness == Stillness::same_cpu && domain.threads > 1 && scout(domain);
+    const bool scouted = !caught && on_its_cpu() && domain.threads > 1 && scout(domain);
     Slot* slot = caught ? nullptr : domain.runner;
     if (slot == nullptr || !slot->alive || (change > 0 && !scouted)) {
       if (!caught) snapshot_.capture();
@@ -870,10 +857,8 @@ void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
         (slot->done && slot->told.that == Told::That::sleeps))
       return;
     Seen seen;
-    const bool settled = native_ ? read_with_native(*slot, now, true, seen)
-                         : config_.stillness == Stillness::same_cpu
-                             ? read_standing_still(*slot, now, true, seen)
-                             : read_stopped(*slot, now, true, seen);
+    const bool settled =
+        native_ ? read_with_native(*slot, now, true, seen) : read_running(*slot, now, true, seen);
     if (settled) {
       slot->done = true;
       return;
@@ -942,10 +927,7 @@ void ProcessSampler::read_other(Slot& slot, Domain& domain, Nanoseconds now) {
       // Runs, or would: without the GIL its frames change only once it gets it.
       if (layout_.traits.free_threaded) domain.runner = &slot;
       Seen seen;
-      const bool settled = config_.stillness == Stillness::same_cpu
-                               ? read_standing_still(slot, now, false, seen)
-                               : read_stopped(slot, now, false, seen);
-      (void)settled;
+      (void)read_running(slot, now, false, seen);
       return;
     }
     // No copy in this turn yet: whoever came first has ended before it was made.

@@ -26,27 +26,24 @@
 #include "phlox/sampler/records.h"
 #include "phlox/sampler/ring.h"
 #include "phlox/sampler/snapshot.h"
+#include "phlox/sampler/way.h"
 #include "phlox/target/thread_probe.h"
+#include "phlox/target/thread_stop.h"
 
 namespace phlox::sampler {
 
 class NativeHalf;
 class NativeThreads;
 
-// How the thread that runs Python is made to stand still.
-enum class Stillness : uint8_t {
-  same_cpu,   // we run on its CPU
-  stop,       // PTRACE_INTERRUPT of that one thread
-  hands_off,  // not at all: read as it comes, labelled unproved
-};
-
-struct Counts {
+struct Counts : target::StopCounts {
   // Rounds: turns, of which each of several hands has at most one in a round. That often a running thread is
   // looked at.
   uint64_t ticks = 0;
   uint64_t samples = 0, retried = 0, detached = 0, cut = 0, unproved = 0, lost = 0;
   uint64_t moved = 0, unreadable = 0, broken = 0;
-  uint64_t migrations = 0;  // times this thread followed the target to another CPU
+  uint64_t cpu_refused = 0;    // looks at a thread on a CPU that we may not use
+  uint64_t stopped_alone = 0;  // looks at a thread stopped for its Python half alone
+  uint64_t migrations = 0;     // times this thread followed the target to another CPU
   uint64_t follow_ups = 0;
   uint64_t reads = 0;  // stacks read anew
 };
@@ -55,7 +52,7 @@ class ProcessSampler {
  public:
   struct Config {
     pid_t pid = 0;
-    Stillness stillness = Stillness::same_cpu;
+    Way way = Way::automatic;
     bool isolated_cpus = false;
     // Where the C library keeps rseq.cpu_id, from the thread pointer; none: ask /proc.
     std::optional<int64_t> rseq_cpu_offset;
@@ -112,7 +109,7 @@ class ProcessSampler {
   std::vector<int> common_cpus() const;
   // Since the last turn, whoever's it was.
   Nanoseconds rested(Nanoseconds now) const { return now - last_turn_; }
-  Stillness stillness() const { return config_.stillness; }
+  Way way() const { return config_.way; }
   bool process_gone() const { return process_gone_; }
   bool schedstat_off() const { return schedstat_off_; }
   size_t threads() const { return slots_.size(); }
@@ -147,7 +144,6 @@ class ProcessSampler {
     int last_cpu = -1;
     uint64_t cpu_known_at = 0;  // turn in which last_cpu was scouted
     bool has_stack = false;
-    bool traced = false;  // seized
     bool alive = true;
     bool in_python() const { return alive && tstate; }
     bool done = false;           // in this turn
@@ -232,7 +228,10 @@ class ProcessSampler {
   void read_other(Slot& slot, Domain& domain, Nanoseconds now);
   bool read_beside_holder(Slot& slot, Domain& domain, Nanoseconds now);
   bool read_standing_still(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
-  bool read_stopped(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
+  bool read_from_elsewhere(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
+  bool read_running(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
+  bool on_its_cpu() const { return config_.way == Way::automatic || config_.way == Way::same_cpu; }
+  void has_ended(Slot& slot);
   bool read_with_native(Slot& slot, Nanoseconds now, bool holds, Seen& seen);
   bool by_event() const;
   Slot* caught();

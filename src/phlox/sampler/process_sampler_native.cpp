@@ -140,8 +140,7 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
       if (held == NativeCapture::Held::refused) {
         // Nothing holds it: its Python half alone.
         native.begin_look();
-        return config_.stillness == Stillness::same_cpu ? read_standing_still(slot, now, holds, seen)
-                                                        : read_stopped(slot, now, holds, seen);
+        return read_running(slot, now, holds, seen);
       }
     }
     if (held == NativeCapture::Held::gone) {
@@ -271,7 +270,10 @@ Hand& ProcessSampler::add_hand(int cpu) {
 }
 
 std::optional<NativeSource> ProcessSampler::native_source() const {
-  return native_ ? std::optional(native_->in_use()) : std::nullopt;
+  if (!native_) return {};
+  const bool stops_nobody =
+      native_->in_use() == NativeSource::ptrace && counts_.stops == 0 && counts_.stop_refused > 0;
+  return stops_nobody ? NativeSource::syscall : native_->in_use();
 }
 
 EventNumbers ProcessSampler::native_events() const {

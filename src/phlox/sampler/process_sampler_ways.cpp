@@ -1,9 +1,6 @@
 // ProcessSampler's ways to have a thread stand still while its Python half is read.
-#include <sys/ptrace.h>
-#include <sys/wait.h>
-
 #include <algorithm>
-#include <cerrno>
+#include <optional>
 
 #include "phlox/sampler/process_sampler.h"
 
@@ -24,8 +21,8 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
   if (slot.last_cpu != hand_->cpu) {
     const int cpu = slot.cpu_known_at == tick_ ? slot.last_cpu : cpu_of(slot);
     if (cpu >= 0 && cpu != hand_->cpu && !follow(cpu)) {
-      config_.stillness = Stillness::stop;
-      return read_stopped(slot, now, holds, seen);
+      ++counts_.cpu_refused;
+      return read_from_elsewhere(slot, now, holds, seen);
     }
     slot.last_cpu = cpu;
   }
@@ -33,8 +30,7 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
     if (attempt > 0) ++counts_.retried;
     const auto before = slot.probe->schedstat();
     if (!before) {
-      slot.alive = false;
-      refresh_wanted_ = true;
+      has_ended(slot);
       return true;
     }
     snapshot_.capture(slot.rseq_cpu);
@@ -47,8 +43,7 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
         codes_.resolved() == codes && snapshot_.last().value_or(-1) >= 0 ? *snapshot_.last() : cpu_of(slot);
     const auto after = slot.probe->schedstat();
     if (!after) {
-      slot.alive = false;
-      refresh_wanted_ = true;
+      has_ended(slot);
       return true;
     }
     slot.last_cpu = cpu;
@@ -61,8 +56,8 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
     }
     if (cpu != hand_->cpu && !asleep) {
       if (!follow(cpu)) {
-        config_.stillness = Stillness::stop;
-        return read_stopped(slot, now, holds, seen);
+        ++counts_.cpu_refused;
+        return read_from_elsewhere(slot, now, holds, seen);
       }
       continue;
     }
@@ -114,67 +109,73 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
   return true;
 }
 
-// A short ptrace stop of this one thread. Never of one blocked in a system call: it lies still as it is.
-bool ProcessSampler::read_stopped(Slot& slot, Nanoseconds now, bool holds, Seen& seen) {
+// Wherever it is: blocked in a system call it lies still as it is, and the schedule counts prove it; running,
+// it is stopped for as long as the reading takes, where it may be.
+bool ProcessSampler::read_from_elsewhere(Slot& slot, Nanoseconds now, bool holds, Seen& seen) {
+  using State = target::ThreadStop::State;
   Domain& domain = domains_[slot.domain];
-  const pid_t tid = slot.probe->tid();
-  if (config_.stillness == Stillness::stop && !slot.traced) {
-    if (::ptrace(PTRACE_SEIZE, tid, 0, 0) == 0) {
-      slot.traced = true;
-    } else {
-      config_.stillness = Stillness::hands_off;
-    }
-  }
-  bool stopped = false;
-  if (config_.stillness == Stillness::stop) {
-    if (::ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0) {
-      int status = 0;
-      while (::waitpid(tid, &status, __WALL) < 0 && errno == EINTR) {
-      }
-      if (WIFSTOPPED(status)) {
-        stopped = true;
-      } else {
-        slot.alive = false;
-        refresh_wanted_ = true;
-        return true;
-      }
-      const int signal = WSTOPSIG(status);
-      const bool event_stop = (status >> 16) == PTRACE_EVENT_STOP;
-      if (stopped && !event_stop) {
-        // It stopped for a signal of its own on the way: that goes on to it, and this look comes to nothing.
-        ::ptrace(PTRACE_CONT, tid, 0, signal);
-        ++counts_.retried;
-        reject(slot, now, Rejected::moved);
-        return true;
-      }
-    } else {
-      slot.alive = false;
-      refresh_wanted_ = true;
+  const bool may_stop = config_.way == Way::automatic || config_.way == Way::ptrace;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (attempt > 0) ++counts_.retried;
+    const auto before = slot.probe->schedstat();
+    if (!before) {
+      has_ended(slot);
       return true;
     }
-  }
-  snapshot_.capture();
-  const bool still_holds = !holds || holder(domain) == slot.tstate;
-  Reading reading;
-  if (still_holds) reading = read_stack(slot);
-  const auto after = slot.probe->schedstat();
-  if (stopped) ::ptrace(PTRACE_CONT, tid, 0, 0);
-  if (!still_holds) return false;
-  if (!after) slot.alive = false;
-  if (!slot.in_python()) return true;
-  if (!reading.whole) {
-    reject(slot, now, reading.rejected);
+    // Asked at the last moment: a call that begins between this and the stop is broken off by it.
+    const auto in = slot.probe->blocked_in();
+    const bool sleeps = in && !in->running;
+    std::optional<target::ThreadStop> stop;
+    if (may_stop && in && !sleeps) stop.emplace(config_.pid, *slot.probe, counts_);
+    if (stop && stop->state() == State::gone) {
+      has_ended(slot);
+      return true;
+    }
+    if (stop && stop->state() == State::signalled) continue;
+    const bool stopped = stop && stop->state() == State::stopped;
+    snapshot_.capture();
+    if (holds && holder(domain) != slot.tstate) return false;
+    const Reading reading = read_stack(slot);
+    const auto after = slot.probe->schedstat();
+    stop.reset();
+    if (!slot.in_python()) return true;
+    if (!after) {
+      has_ended(slot);
+      return true;
+    }
+    if (sleeps && !unmoved(*before, *after)) continue;
+    if (stopped) ++counts_.stopped_alone;
+    if (!reading.whole) {
+      reject(slot, now, reading.rejected);
+      return true;
+    }
+    seen.quality = reading.quality;
+    if (after->off()) schedstat_off_ = true;
+    const bool proved = stopped || (sleeps && !after->off());
+    if (!proved && seen.quality == Quality::ok) seen.quality = Quality::unproved;
+    seen.blocked = sleeps;
+    seen.cpu_state = sleeps ? CpuState::blocked : awake_state(*after - slot.seen);
+    if (sleeps) seen.system_call = static_cast<int16_t>(in->number);
+    seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
+                     : holds                      ? GilState::holds
+                                                  : gil_state_of(domain, in ? &*in : nullptr);
+    seen.collecting = holds && collecting(domain);
+    accept(slot, *after, now, seen, reading);
     return true;
   }
-  seen.quality = reading.quality;
-  if (!stopped && seen.quality == Quality::ok) seen.quality = Quality::unproved;
-  seen.cpu_state = CpuState::running;
-  seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
-                   : holds                      ? GilState::holds
-                                                : GilState::none;
-  seen.collecting = holds && collecting(domain);
-  accept(slot, *after, now, seen, reading);
+  reject(slot, now, Rejected::moved);
   return true;
+}
+
+bool ProcessSampler::read_running(Slot& slot, Nanoseconds now, bool holds, Seen& seen) {
+  return on_its_cpu() ? read_standing_still(slot, now, holds, seen)
+                      : read_from_elsewhere(slot, now, holds, seen);
+}
+
+// Its thread is gone, or about to be.
+void ProcessSampler::has_ended(Slot& slot) {
+  slot.alive = false;
+  refresh_wanted_ = true;
 }
 
 }  // namespace phlox::sampler

@@ -51,6 +51,9 @@ constexpr Counted kCounted[] = {
     {&Progress::rejected_moved, &Counts::moved, tally::kRejectedMoved},
     {&Progress::rejected_unreadable, &Counts::unreadable, tally::kRejectedUnreadable},
     {&Progress::rejected_broken, &Counts::broken, tally::kRejectedBroken},
+    {&Progress::stops, &Counts::stops, tally::kStops},
+    {&Progress::stop_refused, &Counts::stop_refused, tally::kStopRefused},
+    {&Progress::cpu_refused, &Counts::cpu_refused, tally::kCpuRefused},
     {&Progress::lost, &Counts::lost, tally::kLost},
 };
 
@@ -58,6 +61,26 @@ constexpr Counted kCounted[] = {
 Patience patience(bool patient, const Options& options, Nanoseconds start) {
   if (!options.duration) return {patient, {}};
   return {patient, start + *options.duration};
+}
+
+// What could not be done as it is done by default, and what was done instead.
+void warn_of_refusals(const Options& options, const Progress& progress, std::vector<std::string>& warnings) {
+  if (progress.cpu_refused > 0) {
+    const bool stops = options.way == Way::automatic && progress.stops > 0;
+    warnings.push_back(fmt::format(
+        "{} looks found their thread on a CPU that phlox may not use (a cpuset of its own, or a CPU that is "
+        "kept free): {}",
+        progress.cpu_refused,
+        stops ? "it was stopped for microseconds instead (--way same-cpu stops nobody)"
+              : "it was read as it ran, unproved"));
+  }
+  if (progress.stop_refused > 0) {
+    warnings.push_back(fmt::format(
+        "{} looks at threads that could not be stopped (somebody else traces them, or phlox has no "
+        "right to): {}",
+        progress.stop_refused,
+        options.native ? "they are without native frames" : "they were read as they ran, unproved"));
+  }
 }
 
 class LiveRecorder : public Recorder {
@@ -139,9 +162,11 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
   config.native = options_.native;
   config.isolated_cpus = options_.isolated_cpus;
   config.rseq_cpu_offset = program_->rseq_cpu_offset;
-  config.stillness = options_.way == Way::ptrace      ? Stillness::stop
-                     : options_.way == Way::hands_off ? Stillness::hands_off
-                                                      : Stillness::same_cpu;
+  config.way = options_.way;
+  // Who asked for a way without stops gets none for the native half either, but where he asked for those.
+  if (config.native == NativeSource::automatic &&
+      (options_.way == Way::same_cpu || options_.way == Way::hands_off))
+    config.native = NativeSource::perf;
   SamplerThread sampler(config, options_, interpreter, program_->memory, ring);
 
   const Progress before = done_;
@@ -321,6 +346,7 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   sink.put_event(last);
   sink.put_meta("end_monotonic_ns", std::to_string(last.time));
   outcome.progress = done_;
+  warn_of_refusals(options_, done_, outcome.warnings);
   if (!outcome.error) {
     if (auto committed = sink.commit(); !committed) {
       outcome.error = committed.error();

@@ -17,10 +17,9 @@
 #include "phlox/python/locate.h"
 #include "phlox/sampler/native_capture.h"
 #include "phlox/sampler/native_stacks.h"
+#include "phlox/sampler/way.h"
 
 namespace phlox::sampler {
-
-enum class Way { automatic, same_cpu, ptrace, hands_off };
 
 struct Options {
   double rate_hz = 200;                        // looks a second; 0: as fast as it goes
@@ -44,7 +43,10 @@ struct Progress {
   uint64_t retried = 0;
   uint64_t rejected_moved = 0, rejected_unreadable = 0, rejected_broken = 0;
   uint64_t detached = 0, cut = 0, unproved = 0;
-  uint64_t lost = 0;  // looks the consumer could not take in time
+  uint64_t stops = 0;         // of one thread each
+  uint64_t stop_refused = 0;  // looks that a stop was wanted for and not had
+  uint64_t cpu_refused = 0;   // looks at a thread on a CPU that we may not use
+  uint64_t lost = 0;          // looks the consumer could not take in time
   double asked_rate_hz = 0;
   double rate_hz = 0;  // achieved
   std::string way;     // "same CPU (real time)", ...

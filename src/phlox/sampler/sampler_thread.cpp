@@ -47,28 +47,42 @@ void copy_numbers(const ProcessSampler& sampler, const SamplerThread::Numbers& f
                   SamplerThread::Numbers& into) {
   into = from;
   into.counts = sampler.counts();
-  into.stillness = sampler.stillness();
+  into.way = sampler.way();
   into.schedstat_off = sampler.schedstat_off();
   into.native = sampler.native_source();
   into.events = sampler.native_events();
   into.process_gone = sampler.process_gone();
 }
 
+std::string describe_same_cpu(const SamplerThread::Numbers& numbers) {
+  std::string text = "same CPU (";
+  text += describe(numbers.scheduling);
+  if (numbers.by_perf > numbers.by_clock) text += ", woken by a perf event";
+  text += numbers.schedstat_off ? "; unproved: no schedstat)" : ")";
+  return text;
+}
+
 std::string describe_python_way(const SamplerThread::Numbers& numbers) {
-  switch (numbers.stillness) {
-    case Stillness::same_cpu: {
-      std::string text = "same CPU (";
-      text += describe(numbers.scheduling);
-      if (numbers.by_perf > numbers.by_clock) text += ", woken by a perf event";
-      text += numbers.schedstat_off ? "; unproved: no schedstat)" : ")";
-      return text;
+  const Counts& counts = numbers.counts;
+  // Nobody stopped though that was wanted: nothing of it is to be told.
+  const bool stops = counts.stopped_alone > 0 || counts.stop_refused == 0;
+  switch (numbers.way) {
+    case Way::ptrace:
+      if (stops) return "ptrace stop";
+      break;
+    case Way::hands_off:
+      break;
+    case Way::automatic:
+    case Way::same_cpu: {
+      if (counts.cpu_refused == 0) return describe_same_cpu(numbers);
+      const std::string otherwise =
+          numbers.way == Way::automatic && stops ? "ptrace stop" : "hands off (unproved)";
+      // It has been on none of the program's CPUs.
+      if (counts.migrations == 0) return otherwise + " (the program's CPUs are refused)";
+      return describe_same_cpu(numbers) + ", " + otherwise + " where that CPU is refused";
     }
-    case Stillness::stop:
-      return "ptrace stop";
-    case Stillness::hands_off:
-      return "hands off (unproved)";
   }
-  return "";
+  return "hands off (unproved)";
 }
 
 }  // namespace

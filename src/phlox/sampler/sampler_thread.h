@@ -29,7 +29,7 @@ class SamplerThread {
     double rate_hz = 0;           // asked for at the moment
     Nanoseconds cpu = 0;          // of this thread
     Nanoseconds target_time = 0;  // taken from the target
-    Stillness stillness = Stillness::same_cpu;
+    Way way = Way::automatic;     // as asked for
     SchedulingClass scheduling = SchedulingClass::ordinary;
     bool schedstat_off = false;
     std::optional<NativeSource> native;

@@ -5,41 +5,86 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
-namespace phlox::target {
+#include "phlox/target/process_state.h"
 
-ThreadStop::ThreadStop(pid_t pid, pid_t tid) : tid_(tid) {
-  if (::ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0) {
-    state_ = errno == ESRCH ? State::gone : State::refused;
-    return;
+namespace phlox::target {
+namespace {
+
+// Its descriptors and its memory are gone, and it waits to be reaped.
+bool has_ended(ThreadProbe& thread) {
+  const auto stat = thread.stat();
+  return !stat || stat->state == 'Z' || stat->state == 'X';
+}
+
+bool is_traced_by_us(pid_t pid) {
+  const auto state = read_process_state(pid);
+  return state && state->status.tracer == ::gettid();
+}
+
+// WNOWAIT: the end of a program that we started must stay to be reaped by its parent, another thread of ours.
+// A stop that is not taken over goes away with the detach; and should we be killed before that, the signal
+// that it was for is still there (kernel/exit.c: wait_task_stopped takes it away).
+bool wait_for_stop(pid_t tid, siginfo_t& info) {
+  for (;;) {
+    info = {};
+    if (::waitid(P_PID, static_cast<id_t>(tid), &info, WSTOPPED | WEXITED | WNOWAIT | __WALL) == 0)
+      return true;
+    if (errno != EINTR) return false;
   }
-  if (::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0) {
-    // Seized and gone at once: its end is left to whoever waits for it.
-    ::ptrace(PTRACE_DETACH, tid, nullptr, nullptr);
-    return;
+}
+
+// For a CPU, by now.
+uint64_t queued(ThreadProbe& thread) {
+  const auto stat = thread.schedstat();
+  return stat ? stat->wait_ns : 0;
+}
+
+}  // namespace
+
+ThreadStop::ThreadStop(pid_t pid, ThreadProbe& thread, StopCounts& counts)
+    : thread_(thread),
+      tid_(thread.tid()),
+      counts_(counts),
+      begun_(clock_now()),
+      cpu_begun_(clock_now(CLOCK_THREAD_CPUTIME_ID)),
+      queued_before_(queued(thread)),
+      state_(stop(pid)) {
+  if (state_ == State::stopped) ++counts_.stops;
+  if (state_ == State::refused) ++counts_.stop_refused;
+}
+
+ThreadStop::State ThreadStop::stop(pid_t pid) {
+  if (::ptrace(PTRACE_SEIZE, tid_, nullptr, nullptr) != 0) {
+    // EPERM is what a thread that has just ended says too (kernel/ptrace.c: ptrace_attach, exit_state).
+    return errno == ESRCH || has_ended(thread_) ? State::gone : State::refused;
   }
-  // WNOWAIT: the end of a program that we started must stay to be reaped by its parent, another thread of
-  // ours. A stop that is not taken over goes away with the detach.
+  // Seized and ending at once: a process's end is left to whoever waits for it, a thread's is ours to take.
+  if (::ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr) != 0 && tid_ == pid) return State::gone;
   siginfo_t info{};
-  int waited = -1;
-  do {
-    waited = ::waitid(P_PID, static_cast<id_t>(tid), &info, WSTOPPED | WEXITED | WNOWAIT | __WALL);
-  } while (waited != 0 && errno == EINTR);
-  if (waited != 0 || info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED) {
+  bool waited = wait_for_stop(tid_, info);
+  if (!waited && tid_ != pid && is_traced_by_us(pid)) {
+    // It was becoming another program, and has its process's number since (execve(2)).
+    tid_ = pid;
+    waited = wait_for_stop(tid_, info);
+  }
+  if (!waited || info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED) {
     // A thread's end only its tracer may take; left alone it would keep its process from ending.
-    if (waited == 0 && tid != pid) ::waitpid(tid, nullptr, __WALL);
-    return;
+    if (waited && tid_ != pid) ::waitpid(tid_, nullptr, __WALL);
+    return State::gone;
   }
   // si_status holds the stop's whole code (kernel/exit.c, wait_task_stopped): a signal, and PTRACE_EVENT_STOP
   // above it when it was us (or a stop by job control, which detaching leaves in force).
   if (info.si_status >> 8 != PTRACE_EVENT_STOP) {
-    ::ptrace(PTRACE_DETACH, tid, nullptr, static_cast<uintptr_t>(info.si_status & 0x7f));
-    state_ = State::signalled;
-    return;
+    count_time();
+    ::ptrace(PTRACE_DETACH, tid_, nullptr, static_cast<uintptr_t>(info.si_status & 0x7f));
+    return State::signalled;
   }
-  state_ = State::stopped;
+  return State::stopped;
 }
 
 bool ThreadStop::read_registers(UserRegisters& into) const {
@@ -55,8 +100,17 @@ bool ThreadStop::read_registers(UserRegisters& into) const {
   return true;
 }
 
+// While it stands: its time in the queue is told as of when it last came onto a CPU.
+void ThreadStop::count_time() {
+  const auto waited = static_cast<Nanoseconds>(queued(thread_) - queued_before_);
+  const Nanoseconds ours = clock_now(CLOCK_THREAD_CPUTIME_ID) - cpu_begun_;
+  counts_.stood += std::max<Nanoseconds>(clock_now() - begun_ - waited - ours, 0);
+}
+
 void ThreadStop::let_go() {
-  if (state_ == State::stopped) ::ptrace(PTRACE_DETACH, tid_, nullptr, nullptr);
+  if (state_ != State::stopped) return;
+  count_time();
+  ::ptrace(PTRACE_DETACH, tid_, nullptr, nullptr);
   state_ = State::gone;
 }
 

@@ -2,7 +2,7 @@
 // only as long as the object lives, so that between two looks signals reach it as ever, a debugger may
 // attach, and nothing can be left stopped: the kernel lets go of it when we die. One CPU thread makes and
 // destroys it (ptrace is bound to it). Never used on a thread that is blocked in a system call: an interrupt
-// makes epoll_wait return EINTR.
+// makes epoll_wait return EINTR. There is no other way to stop a thread in this program.
 #pragma once
 
 #include <sys/types.h>
@@ -10,6 +10,8 @@
 #include <cstdint>
 
 #include "phlox/base/address.h"
+#include "phlox/base/clock.h"
+#include "phlox/target/thread_probe.h"
 
 namespace phlox::target {
 
@@ -21,17 +23,27 @@ struct UserRegisters {
   uint64_t bx = 0;  // rbx; aarch64 has none
 };
 
+// What all stops of one who counts them came to.
+struct StopCounts {
+  uint64_t stops = 0;
+  uint64_t stop_refused = 0;
+  // How long threads stood for us, beyond the CPU time that the caller used meanwhile. One that waited for a
+  // CPU until it could stop would have waited without us.
+  Nanoseconds stood = 0;
+};
+
 class ThreadStop {
  public:
   enum class State : uint8_t {
     stopped,
     gone,       // it ended, or was never there
-    refused,    // no right, or somebody else traces it: it will be so next time too
+    refused,    // no right, or somebody else traces it
     signalled,  // it was just taking a signal of its own, which it has got; another attempt will do
   };
 
-  // Waits until it stands still. `pid`: the process that the thread belongs to.
-  ThreadStop(pid_t pid, pid_t tid);
+  // Waits until it stands still. `pid`: the process that the thread belongs to. `thread` and `counts` are
+  // kept and used until it is let go.
+  ThreadStop(pid_t pid, ThreadProbe& thread, StopCounts& counts);
   ~ThreadStop() { let_go(); }
   ThreadStop(const ThreadStop&) = delete;
   ThreadStop& operator=(const ThreadStop&) = delete;
@@ -43,8 +55,15 @@ class ThreadStop {
   void let_go();
 
  private:
+  State stop(pid_t pid);
+  void count_time();
+
+  ThreadProbe& thread_;
   pid_t tid_;
-  State state_ = State::gone;
+  StopCounts& counts_;
+  Nanoseconds begun_, cpu_begun_;
+  uint64_t queued_before_;
+  State state_;
 };
 
 }  // namespace phlox::target
