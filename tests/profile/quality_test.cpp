@@ -40,6 +40,15 @@ TEST(quality, more_than_one_percent_rejected_is_a_warning) {
   EXPECT_EQ(quality_warning(quality).substr(0, 5), "1.1 %");
 }
 
+TEST(quality, what_is_taken_from_the_program_is_a_warning_where_it_is_felt) {
+  QualitySummary quality;
+  quality.elapsed = 10'000'000'000;
+  quality.target_time = 900'000'000;
+  EXPECT_EQ(cost_warning(quality), "");
+  quality.target_time = 4'800'000'000;
+  EXPECT_EQ(cost_warning(quality).substr(0, 45), "looking took 48.0 % of a CPU from the program");
+}
+
 TEST(quality, summary_adds_counts_but_not_rates_over_processes) {
   Profile profile;
   Process process;

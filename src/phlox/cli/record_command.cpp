@@ -367,6 +367,10 @@ class Recording {
     talk_.note(fmt::format("{:.1f} s: {}", static_cast<double>(outcome.progress.elapsed) * 1e-9,
                            profile::quality_line(quality)));
     if (quality.needs_warning()) talk_.warn(profile::quality_warning(quality));
+    if (const auto cost = profile::cost_warning(quality); !cost.empty()) {
+      talk_.warn(cost +
+                 (outcome.progress.rests > 0 ? "; it was left half of its time, which no option takes" : ""));
+    }
     tell_missing(missing);
     if (outcome.progress.samples == 0) talk_.warn("no sample was taken: the recording is empty");
     if (!error && !destination_->profile().samples().empty()) {

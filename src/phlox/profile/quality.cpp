@@ -115,8 +115,7 @@ std::string quality_line(const QualitySummary& quality) {
     for (size_t i = 0; i < quality.ways.size(); ++i) line += (i == 0 ? "" : ", ") + quality.ways[i];
   }
   if (quality.elapsed > 0) {
-    line += "; took " + percent(double(quality.target_time) / double(quality.elapsed)) +
-            " of a CPU from the target, recorder " +
+    line += "; took " + percent(quality.target_share()) + " of a CPU from the target, recorder " +
             percent(double(quality.recorder_time) / double(quality.elapsed)) + " of a CPU";
   }
   return line;
@@ -127,6 +126,14 @@ std::string quality_warning(const QualitySummary& quality) {
   return percent(quality.rejected_share()) +
          " of the samples could not be read and were rejected: shares may lean away from the code that was "
          "hard to read";
+}
+
+std::string cost_warning(const QualitySummary& quality) {
+  constexpr double kFelt = 0.1;
+  if (quality.target_share() < kFelt) return {};
+  return "looking took " + percent(quality.target_share()) +
+         " of a CPU from the program, which ran that much slower while it was recorded: a lower rate (-r) or "
+         "--max-overhead takes less";
 }
 
 }  // namespace phlox::profile

@@ -36,6 +36,8 @@ struct QualitySummary {
 
   double rejected_share() const { return samples > 0 ? double(rejected) / double(samples) : 0.0; }
   // Above 1 % every output warns: the shares may lean away from what could not be read.
+  // Of one CPU, taken from the targets while they were recorded.
+  double target_share() const { return elapsed > 0 ? double(target_time) / double(elapsed) : 0.0; }
   bool needs_warning() const { return rejected_share() > 0.01; }
 };
 
@@ -46,5 +48,7 @@ QualitySummary summarize_quality(const Profile& profile);
 std::string quality_line(const QualitySummary& quality);
 // One sentence when needs_warning(), else empty.
 std::string quality_warning(const QualitySummary& quality);
+// One sentence when looking has slowed the program down so that it is felt, else empty.
+std::string cost_warning(const QualitySummary& quality);
 
 }  // namespace phlox::profile

@@ -177,6 +177,7 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
     now.elapsed = clock_now() - start_;
     now.ticks_missed += numbers.ticks_missed;
     now.target_time += numbers.target_time;
+    now.rests += numbers.rests;
     now.asked_rate_hz = options_.rate_hz;
     now.rate_hz =
         now.elapsed > 0 ? static_cast<double>(now.ticks) * 1e9 / static_cast<double>(now.elapsed) : 0;

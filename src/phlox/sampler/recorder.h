@@ -51,6 +51,7 @@ struct Progress {
   double rate_hz = 0;  // achieved
   std::string way;     // "same CPU (real time)", ...
   Nanoseconds target_time = 0;
+  uint64_t rests = 0;  // turns that took so long that the program was left its half of the time after them
   Nanoseconds recorder_cpu = 0;
   NativeCounts native;
   size_t native_without_event = 0;  // threads that ran at once and had no perf event, at the most

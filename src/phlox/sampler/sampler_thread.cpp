@@ -22,11 +22,16 @@ namespace {
 constexpr Nanoseconds kBudgetWindow = kSecond;
 // Never slower than this, or the recording says nothing.
 constexpr double kLowestRate = 5;
-// With no rate asked for: a breath between two turns, so that the target gets on at all.
-constexpr Nanoseconds kBreath = 2'000;
+// With neither a rate nor a budget asked for there is no interval, and every turn is longer than this; what a
+// turn takes decides how many there are (leave_its_half). Native frames come by events, which have a rate.
+constexpr Nanoseconds kNoInterval = 2'000;
+constexpr double kFastestNative = 5'000;
 // What a wake-up costs the target beyond our own CPU time: the timer interrupt and the way into our thread,
 // measured against the throughput of a target that never sleeps (docs/decisions/0001).
 constexpr Nanoseconds kWakeUp = 2'500;
+// No option goes below this: after a turn the program has its CPU for as long as the turn has taken, and for
+// what it costs it that its caches are cold and that a timer is armed in a virtual machine (waker.h).
+constexpr Nanoseconds kColdStart = 15'000;
 constexpr Nanoseconds kPublishEvery = kSecond / 20;
 // A turn takes less by far.
 constexpr Nanoseconds kStuck = kSecond / 10;
@@ -169,18 +174,40 @@ void SamplerThread::keep_within_budget(Nanoseconds now, Numbers& numbers, Schedu
   }
 }
 
-void SamplerThread::measure(Shared& shared, Cost& cost) {
+// Since it was measured last.
+Nanoseconds SamplerThread::measure(Shared& shared, Cost& cost) {
   const Nanoseconds cpu = clock_now(CLOCK_THREAD_CPUTIME_ID);
-  shared.numbers.target_time += cpu - cost.before + cost.turns * kWakeUp;
+  const Nanoseconds stood = shared.sampler.counts().stood;
+  const Nanoseconds taken =
+      cpu - cost.before + cost.turns * kWakeUp + stood - std::exchange(shared.stood, stood);
+  shared.numbers.target_time += taken;
   shared.numbers.cpu += cpu - cost.before;
-  cost = {cpu, 0};
+  cost.before = cpu;
+  cost.turns = 0;
+  return taken;
+}
+
+// With the baton, which is given and taken.
+void SamplerThread::leave_its_half(Shared& shared, Cost& cost) {
+  if (cost.owed == 0) return;
+  const Nanoseconds until = clock_now() + std::exchange(cost.owed, 0);
+  ++shared.numbers.rests;
+  shared.baton.give();
+  sleep_until(until);
+  shared.baton.take_patiently();
 }
 
 void SamplerThread::take_turn(Shared& shared, Nanoseconds now, Cost& cost) {
   Numbers& numbers = shared.numbers;
   shared.sampler.turn(now);
-  if (++cost.turns == kMeasureEvery) measure(shared, cost);
-  now = clock_now();
+  const Nanoseconds woken = std::exchange(now, clock_now());
+  // Of shorter turns the schedule leaves it more than that.
+  const bool is_long = 2 * (now - woken + kColdStart) > shared.schedule.interval();
+  if (++cost.turns == kMeasureEvery || is_long) {
+    const Nanoseconds taken = measure(shared, cost);
+    if (is_long) cost.owed = taken + kColdStart;
+    shared.events_apart = std::max(2 * cost.owed, shared.events_apart / 8 * 7);
+  }
   keep_within_budget(now, numbers, shared.schedule);
   numbers.ticks_missed = numbers.rate_hz > 0 ? shared.schedule.missed() : 0;
   if (now - shared.published > kPublishEvery) {
@@ -193,12 +220,15 @@ void SamplerThread::take_turn(Shared& shared, Nanoseconds now, Cost& cost) {
 void SamplerThread::run_beside(Shared& shared, int cpu, size_t index) {
   prepare_thread(tids_[index]);
   if (take_best_class() == SchedulingClass::real_time && shared.sampler.pin(0, cpu)) {
-    Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0};
+    Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0, 0};
     shared.baton.take_patiently();
     Hand& hand = shared.sampler.add_hand(cpu);
     hand.tid = ::gettid();
     while (!shared.over) {
-      const Woken woken = shared.sampler.wait_for_event(hand, shared.schedule.interval(), shared.baton);
+      leave_its_half(shared, cost);
+      if (shared.over) break;
+      const Woken woken = shared.sampler.wait_for_event(
+          hand, std::max(shared.schedule.interval(), shared.events_apart), shared.baton);
       if (woken == Woken::nothing_to_wait_for) break;  // events are refused by now
       if (woken == Woken::by_event && !shared.over) {
         const Nanoseconds now = clock_now();
@@ -242,31 +272,36 @@ void SamplerThread::run() {
   // Without a budget and a rate: as fast as it goes. With a budget the fastest start is a guess that the
   // first window corrects.
   const bool unlimited = options_.rate_hz <= 0;
-  numbers.rate_hz = unlimited ? (options_.max_overhead_percent ? 1000.0 : 0.0) : options_.rate_hz;
+  numbers.rate_hz = !unlimited                      ? options_.rate_hz
+                    : options_.max_overhead_percent ? 1000.0
+                    : config_.native                ? kFastestNative
+                                                    : 0.0;
   const Nanoseconds interval =
-      numbers.rate_hz > 0 ? static_cast<Nanoseconds>(1e9 / numbers.rate_hz) : kBreath;
+      numbers.rate_hz > 0 ? static_cast<Nanoseconds>(1e9 / numbers.rate_hz) : kNoInterval;
   config_.interval = interval;
   config_.real_time = numbers.scheduling == SchedulingClass::real_time;
   ProcessSampler sampler(config_, interpreter_, memory_, ring_);
   Schedule schedule(interval, static_cast<uint64_t>(clock_now(CLOCK_REALTIME)));
-  Shared shared{sampler, schedule, numbers, {}, 0, false};
+  Shared shared{sampler, schedule, numbers, {}, 0, 0, 0, false};
   Hand& hand = sampler.first_hand();
   std::vector<int> cpus = sampler.common_cpus();
   std::vector<std::thread> others;
   Waker waker;
   Nanoseconds now = clock_now();
   schedule.start(now);
-  Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0};
+  Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0, 0};
   bool due = true;
   shared.baton.take_patiently();
   while (!stop_.load(std::memory_order_relaxed)) {
     sampler.act_as(hand);
     if (due) take_turn(shared, now, cost);
     if (sampler.process_gone()) break;
+    leave_its_half(shared, cost);
     const double rate = shared.numbers.rate_hz;
-    const Woken woken = rate > 0 && config_.native
-                            ? sampler.wait_for_event(hand, schedule.interval(), shared.baton)
-                            : Woken::nothing_to_wait_for;
+    const Woken woken =
+        rate > 0 && config_.native
+            ? sampler.wait_for_event(hand, std::max(schedule.interval(), shared.events_apart), shared.baton)
+            : Woken::nothing_to_wait_for;
     now = clock_now();
     due = true;
     if (woken != Woken::nothing_to_wait_for) {
@@ -279,11 +314,8 @@ void SamplerThread::run() {
     }
     if (!others.empty() && sampler.native_source() != NativeSource::perf) end_others(shared, others);
     shared.baton.give();
-    if (rate > 0) {
-      waker.wait(schedule, now, hand.cpu);
-    } else {
-      sleep_until(now + kBreath);
-    }
+    // At no rate the rest after each turn is all there is.
+    if (rate > 0) waker.wait(schedule, now, hand.cpu);
     shared.baton.take_patiently();
     now = clock_now();
     shared.numbers.by_perf = waker.by_perf();

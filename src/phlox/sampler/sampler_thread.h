@@ -36,6 +36,7 @@ class SamplerThread {
     EventNumbers events;  // of `native`
     bool process_gone = false;
     uint64_t by_perf = 0, by_clock = 0;  // wake-ups
+    uint64_t rests = 0;                  // for the program to get its half of the time
   };
 
   SamplerThread(const ProcessSampler::Config& config, const Options& options,
@@ -57,12 +58,15 @@ class SamplerThread {
     Numbers numbers;
     Baton baton;
     Nanoseconds published = 0;
+    Nanoseconds stood = 0;         // of the stops, as measured
+    Nanoseconds events_apart = 0;  // at least: what comes while the program has its time is for nothing
     bool over = false;
   };
-  // A hand's own CPU time.
+  // What a hand takes from the program.
   struct Cost {
-    Nanoseconds before = 0;
-    Nanoseconds turns = 0;  // since it was measured
+    Nanoseconds before = 0;  // its CPU time when it was measured
+    Nanoseconds turns = 0;   // since then
+    Nanoseconds owed = 0;    // the program's time, before its next turn
   };
 
   void run();
@@ -71,7 +75,8 @@ class SamplerThread {
   void end_others(Shared& shared, std::vector<std::thread>& others);
   void run_beside(Shared& shared, int cpu, size_t index);
   void take_turn(Shared& shared, Nanoseconds now, Cost& cost);
-  void measure(Shared& shared, Cost& cost);
+  Nanoseconds measure(Shared& shared, Cost& cost);
+  void leave_its_half(Shared& shared, Cost& cost);
   void publish(const ProcessSampler& sampler, const Numbers& numbers);
   void keep_within_budget(Nanoseconds now, Numbers& numbers, class Schedule& schedule);
 
