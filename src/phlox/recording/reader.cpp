@@ -1,8 +1,10 @@
 #include "phlox/recording/reader.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -14,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "phlox/base/descriptor.h"
 #include "phlox/recording/schema.h"
 
 namespace phlox::recording {
@@ -409,6 +412,23 @@ Result<int64_t> pragma(sqlite3* database, const std::string& path, const char* n
 // Came later than format 1: a recording without it is one that tells nothing of it.
 constexpr const char* kMissingNames = "missing_names";
 
+// Of a recorder that was killed in its first moments, or a copy that lacks what was in the log.
+tl::unexpected<Error> holds_nothing(const std::string& path) {
+  return fail(
+      ErrorKind::input,
+      fmt::format("{} holds nothing: it has just begun, or its recorder was killed in its first moments",
+                  path),
+      fmt::format("if it is a copy of a recording that was cut off: copy {}-wal too", path));
+}
+
+bool has_nothing(sqlite3* database) {
+  sqlite3_stmt* raw = nullptr;
+  if (sqlite3_prepare_v2(database, "SELECT 1 FROM sqlite_schema", -1, &raw, nullptr) != SQLITE_OK)
+    return false;
+  const Statement statement(raw);
+  return sqlite3_step(raw) == SQLITE_DONE;
+}
+
 // Every table must be one: a "sample" that is a virtual table or has computed columns is somebody's program.
 // Says whether the one is there that may be absent.
 Result<bool> check_tables(sqlite3* database, const std::string& path) {
@@ -424,6 +444,7 @@ Result<bool> check_tables(sqlite3* database, const std::string& path) {
     const int step = sqlite3_step(raw);
     if (step == SQLITE_DONE) {
       if (std::string_view(table) == kMissingNames) return false;
+      if (std::string_view(table) == "meta" && has_nothing(database)) return holds_nothing(path);
       return fail(ErrorKind::input, fmt::format("{} has no table {}", path, table),
                   fmt::format("a recording that was cut off is two files: copy {}-wal too", path));
     }
@@ -438,6 +459,12 @@ Result<bool> check_tables(sqlite3* database, const std::string& path) {
 }
 
 }  // namespace
+
+Result<Profile> read_begun(const std::string& path) {
+  auto profile = read(path);
+  if (profile && profile->meta().empty() && profile->processes().empty()) return holds_nothing(path);
+  return profile;
+}
 
 Result<Profile> read(const std::string& path) {
   struct stat there {};
@@ -477,6 +504,19 @@ Result<Profile> read(const std::string& path) {
   const auto has_missing_names = check_tables(raw, path);
   if (!has_missing_names) return fail(has_missing_names);
   return Reading(raw, path, *has_missing_names).run();
+}
+
+bool is_recording(const std::string& path) {
+  // "Database Header Format" of SQLite's file format: a magic string, the application id at byte 68.
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  constexpr size_t kApplication = 68;
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  char head[kApplication + 4];
+  if (!file || ::pread(file.get(), head, sizeof head, 0) != sizeof head) return false;
+  if (std::string_view(head, sizeof head).substr(0, kMagic.size()) != kMagic) return false;
+  uint32_t id = 0;
+  for (size_t i = 0; i < 4; ++i) id = id << 8 | static_cast<unsigned char>(head[kApplication + i]);
+  return id == kApplicationId;
 }
 
 }  // namespace phlox::recording

@@ -16,4 +16,11 @@ namespace phlox::recording {
 // which and where.
 Result<profile::Profile> read(const std::string& path);
 
+// A recording that holds nothing at all, not even what was recorded, is an error too: it says what may have
+// become of its recorder. For whoever shows it.
+Result<profile::Profile> read_begun(const std::string& path);
+
+// Whether the file's first bytes are those of a recording, whole or not. What cannot be opened is none.
+bool is_recording(const std::string& path);
+
 }  // namespace phlox::recording

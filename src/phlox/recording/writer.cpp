@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/base/new_file.h"
 #include "phlox/recording/schema.h"
 
 namespace phlox::recording {
@@ -50,29 +51,79 @@ class Row {
   int column_ = 0;
 };
 
+// Who reads or writes a recording in write-ahead mode holds a lock on one byte of its "-shm" file (SQLite's
+// os_unix.c: UNIX_SHM_DMS).
+std::optional<pid_t> user_of(const std::string& path) {
+  const Descriptor file(::open((path + "-shm").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return {};
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = 128;
+  lock.l_len = 1;
+  if (::fcntl(file.get(), F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return {};
+  return lock.l_pid;
+}
+
+// The bytes of a recording of nothing.
+Result<std::string> empty_recording(const std::string& path) {
+  sqlite3* database = nullptr;
+  const int opened = sqlite3_open(":memory:", &database);
+  const std::unique_ptr<sqlite3, int (*)(sqlite3*)> closing(database, sqlite3_close);
+  const std::string setup =
+      fmt::format("PRAGMA page_size=4096; PRAGMA application_id={}; PRAGMA user_version={}; {}",
+                  kApplicationId, kSchemaVersion, kSchema);
+  sqlite3_int64 size = 0;
+  unsigned char* bytes = nullptr;
+  if (opened == SQLITE_OK && sqlite3_exec(database, setup.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK)
+    bytes = sqlite3_serialize(database, "main", &size, 0);
+  if (bytes == nullptr)
+    return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, sqlite3_errmsg(database)));
+  std::string image(reinterpret_cast<char*>(bytes), static_cast<size_t>(size));
+  sqlite3_free(bytes);
+  return image;
+}
+
+tl::unexpected<Error> cannot_write(const std::string& path, int error) {
+  return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, std::strerror(error)),
+              error == ENOENT   ? "is the folder there?"
+              : error == ENOSPC ? "is there room on the file system? df -h"
+                                : "choose another file with -o FILE");
+}
+
 }  // namespace
 
+Result<void> Writer::check(const std::string& path) {
+  struct stat there {};
+  if (::lstat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+    return fail(ErrorKind::output, fmt::format("cannot write {}: it is there and not a regular file", path));
+  }
+  if (const auto user = user_of(path)) {
+    return fail(ErrorKind::output, fmt::format("cannot replace {}: process {} is using it", path, *user),
+                "choose another file with -o FILE");
+  }
+  if (!NewFile::make(path)) return cannot_write(path, errno);
+  return {};
+}
+
 Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::optional<Owner> owner) {
+  if (auto possible = check(path); !possible) return fail(possible);
+  // The tables go into the file itself, not into the log, so that a copy made without its "-wal" is an empty
+  // recording rather than a riddle.
+  const auto image = empty_recording(path);
+  if (!image) return fail(image);
+  NewFile file = NewFile::make(path);
+  if (!file) return cannot_write(path, errno);
+  for (size_t at = 0; at < image->size();) {
+    const ssize_t written = ::write(file.descriptor(), image->data() + at, image->size() - at);
+    if (written < 0 && errno != EINTR) return cannot_write(path, errno);
+    at += written > 0 ? static_cast<size_t>(written) : 0;
+  }
   // Leftovers of a recording of that name that was cut off belong to it, not to this one.
   for (const char* suffix : {"-wal", "-shm", "-journal"}) ::unlink((path + suffix).c_str());
-  struct stat there {};
-  if (::lstat(path.c_str(), &there) == 0) {
-    if (!S_ISREG(there.st_mode))
-      return fail(ErrorKind::output,
-                  fmt::format("cannot write {}: it is there and not a regular file", path));
-    if (::unlink(path.c_str()) != 0)
-      return fail(ErrorKind::output, fmt::format("cannot replace {}: {}", path, std::strerror(errno)));
-  }
-  {
-    Descriptor file(::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!file)
-      return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, std::strerror(errno)),
-                  "choose another file with -o FILE");
-    if (owner && ::fchown(file.get(), owner->user, owner->group) != 0) {
-      return fail(ErrorKind::output,
-                  fmt::format("cannot give {} to user {}: {}", path, owner->user, std::strerror(errno)));
-    }
-  }
+  std::optional<std::pair<uid_t, gid_t>> file_owner;
+  if (owner) file_owner.emplace(owner->user, owner->group);
+  if (!file.put_in_place(0600, file_owner)) return cannot_write(path, errno);
   std::unique_ptr<Writer> writer(new Writer());
   writer->path_ = path;
   writer->owner_ = owner;
@@ -84,16 +135,11 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::opt
   }
   // A reader that looks at the growing file must not stop us for long.
   sqlite3_busy_timeout(writer->database_, 2000);
-  // The tables go into the file itself, not into the log, so that a copy made without its "-wal" is an empty
-  // recording rather than a riddle. The log is folded in every 4 MiB; synchronous=NORMAL survives a killed
-  // process, and loses at most the last commits with the power.
-  const std::string setup = fmt::format(
-      "PRAGMA page_size=4096; PRAGMA synchronous=OFF; PRAGMA application_id={}; PRAGMA user_version={}; "
-      "BEGIN; {} COMMIT;"
-      "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=1000; PRAGMA "
-      "cache_size=-2000;"
-      "PRAGMA temp_store=MEMORY;",
-      kApplicationId, kSchemaVersion, kSchema);
+  // The log is folded in every 4 MiB; synchronous=NORMAL survives a killed process, and loses at most the
+  // last commits with the power.
+  const std::string setup =
+      "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=1000; "
+      "PRAGMA cache_size=-2000; PRAGMA temp_store=MEMORY;";
   char* message = nullptr;
   if (sqlite3_exec(writer->database_, setup.c_str(), nullptr, nullptr, &message) != SQLITE_OK) {
     const std::string why = message != nullptr ? message : "unknown";

@@ -27,8 +27,10 @@ struct Owner {
 
 class Writer : public profile::Sink {
  public:
+  // Whether create() would work. Touches nothing; what is there may be in use by another recorder.
+  static Result<void> check(const std::string& path);
   // Makes the file, mode 0600, in place of one that was there; it belongs to `owner` when given (under sudo:
-  // the calling user).
+  // the calling user). From its first moment on it is a whole recording, of nothing yet.
   static Result<std::unique_ptr<Writer>> create(const std::string& path, std::optional<Owner> owner = {});
   ~Writer() override;
   Writer(const Writer&) = delete;
