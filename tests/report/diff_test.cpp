@@ -169,6 +169,14 @@ TEST_F(DiffOf, conditions_hold_when_they_should) {
   EXPECT_EQ(text->text, "no function nobody in either recording (limit of its total: > +10 %)");
 }
 
+TEST_F(DiffOf, a_function_that_nobody_knows_is_told_from_those_that_are_called_alike) {
+  const auto alike = [&](const char* text) { return check_condition(diff, *parse_condition(text))->alike; };
+  EXPECT_EQ(alike("total(rendr) > +10%"), std::vector<std::string>{"render"});
+  EXPECT_EQ(alike("total(app.rendr) > +10%"), std::vector<std::string>{"render"});
+  EXPECT_TRUE(alike("total(render) > +10%").empty()) << "it is found";
+  EXPECT_TRUE(alike("total(something_else) > +10%").empty());
+}
+
 TEST_F(DiffOf, conditions_that_say_nothing_are_refused) {
   for (const char* wrong : {"", "f > 1", "total()", "total(f) 10%", "total(f) > ", "total(f) > 10",
                             "total(f) > 10 parsecs", "total(f) > 2pp", "self > 10s", "total(f > 10%",

@@ -11,6 +11,7 @@
 namespace phlox::profile {
 namespace {
 
+constexpr std::string_view kRejected = "rejected_";  // begins the name of each
 constexpr std::pair<std::string_view, std::string_view> kReasons[] = {
     {tally::kRejectedMoved, "moved while read"},
     {tally::kRejectedUnreadable, "unreadable memory"},
@@ -47,9 +48,10 @@ QualitySummary summarize_quality(const Profile& profile) {
   quality.cut = profile.tally(tally::kCut);
   quality.detached = profile.tally(tally::kDetached);
   quality.unproved = profile.tally(tally::kUnproved);
+  quality.lost = profile.tally(tally::kLost);
   for (const auto& [name, words] : kReasons) {
     if (int64_t count = profile.tally(name); count > 0) {
-      quality.reasons.push_back({std::string(words), count});
+      quality.reasons.push_back({std::string(name.substr(kRejected.size())), std::string(words), count});
       quality.rejected += count;
     }
   }
@@ -60,6 +62,10 @@ QualitySummary summarize_quality(const Profile& profile) {
   quality.native_restarted = profile.tally(tally::kNativeRestarted);
   quality.native_cut = profile.tally(tally::kNativeCut);
   quality.native_unmerged = profile.tally(tally::kNativeUnmerged);
+  for (const Tally& row : profile.tallies()) {
+    if (row.name == tally::kNativeWithoutEvent)
+      quality.native_without_event = std::max(quality.native_without_event, row.value);
+  }
   quality.target_time = profile.tally(tally::kTargetTime);
   quality.recorder_time = profile.tally(tally::kRecorderTime);
   // Rates and the elapsed time are facts of one process or of the recorder, never sums over processes.

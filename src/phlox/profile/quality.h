@@ -12,6 +12,7 @@
 namespace phlox::profile {
 
 struct RejectReason {
+  std::string name;    // for programs: "moved"
   std::string reason;  // in words: "moved while read"
   int64_t count = 0;
 };
@@ -23,6 +24,7 @@ struct QualitySummary {
   int64_t cut = 0;
   int64_t detached = 0;
   int64_t unproved = 0;
+  int64_t lost = 0;                   // taken, and not taken over in time
   int64_t rejected = 0;               // sum of the reasons
   std::vector<RejectReason> reasons;  // those that happened, most frequent first
   double asked_rate = 0;              // looks a second; 0: not known
@@ -30,8 +32,9 @@ struct QualitySummary {
   std::vector<std::string> ways;      // of reading, each once, in the order of the processes
   int64_t native = 0;                 // samples with native frames
   int64_t native_whole = 0, native_restarted = 0, native_cut = 0, native_unmerged = 0;
-  Nanoseconds target_time = 0;    // taken from the targets' CPUs
-  Nanoseconds recorder_time = 0;  // CPU time of the recorder
+  int64_t native_without_event = 0;  // threads that ran at once and had no perf event, at the most
+  Nanoseconds target_time = 0;       // taken from the targets' CPUs
+  Nanoseconds recorder_time = 0;     // CPU time of the recorder
   Nanoseconds elapsed = 0;
 
   double rejected_share() const { return samples > 0 ? double(rejected) / double(samples) : 0.0; }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "phlox/base/nearest.h"
 #include "phlox/report/analysis.h"
 #include "phlox/report/diff.h"
 #include "phlox/report/table.h"
@@ -62,6 +63,21 @@ bool names(std::string_view pattern, const DiffRow& row) {
     if (slash == std::string::npos) break;
   }
   return false;
+}
+
+// Functions that a pattern which names none may mean: called alike, in whatever module.
+std::vector<std::string> called_alike(const Diff& diff, std::string_view pattern) {
+  constexpr size_t kMost = 3;
+  const std::string_view last = pattern.substr(pattern.rfind('.') + 1);
+  std::vector<std::string> words;
+  for (const DiffRow& row : diff.functions) {
+    const size_t dot = row.name.rfind('.');
+    const std::string own = dot == std::string::npos ? row.name : row.name.substr(dot + 1);
+    if (!nearest(pattern, std::span(&row.name, 1)).empty() || !nearest(last, std::span(&own, 1)).empty())
+      words.push_back(row.name);
+    if (words.size() == kMost) break;  // they are in the order of what changed most
+  }
+  return words;
 }
 
 struct Sums {
@@ -232,6 +248,7 @@ Result<ConditionResult> check_condition(const Diff& diff, const Condition& condi
     result.text =
         fmt::format("no function {} in either recording (limit of its {}: {} {})", plain(condition.function),
                     condition.self ? "self" : "total", condition.greater ? ">" : "<", limit);
+    result.alike = called_alike(diff, condition.function);
     return result;
   }
   result.text = fmt::format("{} {} (limit: {} {}){}", what, value, condition.greater ? ">" : "<", limit,

@@ -157,6 +157,8 @@ Result<Diff> make_diff(const Profile& before, const Profile& after, const DiffOp
   }
   const auto before_quality = profile::summarize_quality(before),
              after_quality = profile::summarize_quality(after);
+  diff.before_measured = before_quality;
+  diff.after_measured = after_quality;
   diff.before_quality = profile::quality_line(before_quality);
   diff.after_quality = profile::quality_line(after_quality);
   diff.before_warning = profile::quality_warning(before_quality);

@@ -54,6 +54,7 @@ struct Diff {
   size_t noise = 0;                // functions whose differences are noise
   std::vector<DiffRow> functions;  // all, the greatest certain difference first, then the noise
   std::vector<DiffRow> lines;      // likewise
+  profile::QualitySummary before_measured, after_measured;
   std::string before_quality, after_quality, before_warning, after_warning;
 };
 
@@ -86,9 +87,10 @@ struct ConditionResult {
   bool holds = false;  // the difference is beyond the limit: the build should fail
   bool is_noise =
       false;           // beyond the limit, but its 99 % interval says that this may be chance: does not hold
-  bool found = false;  // the function is in one of the recordings; when not, it weighs 0 in both
+  bool found = false;  // the function is in one of the recordings; when not, the condition can never hold
   double value = 0;    // what was compared with the limit
   std::string text;    // one sentence
+  std::vector<std::string> alike;  // when not found: functions that may have been meant
 };
 // ErrorKind::usage: a limit that says nothing about what is compared, such as seconds of samples.
 Result<ConditionResult> check_condition(const Diff& diff, const Condition& condition);

@@ -122,8 +122,8 @@ void write_rows(JsonText& json, std::string_view name, const Diff& diff, std::sp
 }
 
 void write_side(JsonText& json, std::string_view name, const std::string& title, int64_t total,
-                uint64_t samples, Nanoseconds elapsed, const std::string& quality,
-                const std::string& warning) {
+                uint64_t samples, Nanoseconds elapsed, const std::string& quality, const std::string& warning,
+                const profile::QualitySummary& measured) {
   json.object(name, [&] {
     json.text("title", title);
     json.integer("total", total);
@@ -131,6 +131,7 @@ void write_side(JsonText& json, std::string_view name, const std::string& title,
     json.integer("elapsed_ns", elapsed);
     json.text("quality", quality);
     json.text("warning", warning);
+    write_quality(json, "quality_numbers", measured);
   });
 }
 
@@ -160,9 +161,9 @@ std::string diff_json(const Diff& diff) {
     json.integer("version", kVersion);
     json.text("weight", weight_key(diff.weight));
     write_side(json, "before", diff.before_title, diff.before_total, diff.before_samples, diff.before_elapsed,
-               diff.before_quality, diff.before_warning);
+               diff.before_quality, diff.before_warning, diff.before_measured);
     write_side(json, "after", diff.after_title, diff.after_total, diff.after_samples, diff.after_elapsed,
-               diff.after_quality, diff.after_warning);
+               diff.after_quality, diff.after_warning, diff.after_measured);
     json.count("functions_seen", diff.functions.size());
     json.count("functions_noise", diff.noise);
     write_rows(json, "functions", diff, diff.functions);

@@ -14,6 +14,8 @@ void write_place(JsonText& json, profile::FrameKind kind, std::string_view name,
                  int32_t line, std::string_view module);
 // Modules whose native frames lack names, and what would bring them.
 void write_missing_names(JsonText& json, const std::vector<profile::Module>& modules);
+// The numbers behind the quality line.
+void write_quality(JsonText& json, std::string_view name, const profile::QualitySummary& quality);
 std::string_view weight_key(profile::Weight weight);
 std::string_view kind_key(profile::FrameKind kind);
 

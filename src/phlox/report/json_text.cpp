@@ -60,10 +60,19 @@ void JsonText::end_array() {
 void JsonText::key(std::string_view name) {
   writer_->json.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
 }
-void JsonText::text(std::string_view name, std::string_view v) {
-  key(name);
+void JsonText::string(std::string_view v) {
   const std::string valid = valid_utf8(v);
   writer_->json.String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
+}
+void JsonText::text(std::string_view name, std::string_view v) {
+  key(name);
+  string(v);
+}
+void JsonText::texts(std::string_view name, const std::vector<std::string>& v) {
+  key(name);
+  begin_array();
+  for (const std::string& one : v) string(one);
+  end_array();
 }
 void JsonText::integer(std::string_view name, int64_t v) {
   key(name);

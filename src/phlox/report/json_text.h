@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace phlox::report {
 
@@ -20,6 +21,7 @@ class JsonText {
   void count(std::string_view name, uint64_t v);
   void number(std::string_view name, double v);  // a NaN or an infinity becomes null
   void truth(std::string_view name, bool v);
+  void texts(std::string_view name, const std::vector<std::string>& v);
   // `fill` writes the members of the object.
   template <class Fill>
   void object(std::string_view name, Fill&& fill) {
@@ -51,6 +53,7 @@ class JsonText {
     end_object();
   }
   void key(std::string_view name);
+  void string(std::string_view v);
   void begin_object();
   void end_object();
   void begin_array();

@@ -205,6 +205,9 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   report.waits = waits.get();
   report.files = file_lines(profile, *analysis);
   const auto quality = profile::summarize_quality(profile);
+  report.measured = quality;
+  if (const auto beside = profile.meta().find("not_recorded"); beside != profile.meta().end())
+    report.not_recorded = beside->second;
   report.quality = profile::quality_line(quality);
   report.warning = profile::quality_warning(quality);
   report.missing_names = profile::modules_without_names(profile);

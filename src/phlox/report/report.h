@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "phlox/profile/quality.h"
 #include "phlox/profile/view.h"
 
 namespace phlox::report {
@@ -124,8 +125,10 @@ struct Report {
   std::vector<WaitRow> waits;          // by wall time
   std::vector<Finding> findings;
   std::vector<FileLines> files;                // by self weight
+  profile::QualitySummary measured;            // what the quality line says
   std::string quality;                         // profile::quality_line
   std::string warning;                         // profile::quality_warning
+  std::string not_recorded;                    // which Pythons ran beside, in a sentence
   std::vector<profile::Module> missing_names;  // modules whose native frames lack names
 };
 

@@ -1,4 +1,6 @@
 // A report as JSON: docs/json/report.schema.json. A change that readers would misread raises kVersion.
+#include <limits>
+
 #include "phlox/report/json_rows.h"
 #include "phlox/report/report.h"
 
@@ -83,6 +85,40 @@ void write_missing_names(JsonText& json, const std::vector<profile::Module>& mod
   });
 }
 
+void write_quality(JsonText& json, std::string_view name, const profile::QualitySummary& quality) {
+  // A rate that is not known: none was asked for, or the recording is from before it was counted.
+  const auto rate = [&](std::string_view key, double hz) {
+    json.number(key, hz > 0 ? hz : std::numeric_limits<double>::quiet_NaN());
+  };
+  json.object(name, [&] {
+    rate("rate_asked_hz", quality.asked_rate);
+    rate("rate_reached_hz", quality.achieved_rate);
+    json.integer("elapsed_ns", quality.elapsed);
+    json.integer("samples", quality.samples);
+    json.integer("missed", quality.missed);
+    json.integer("retried", quality.retried);
+    json.integer("cut", quality.cut);
+    json.integer("detached", quality.detached);
+    json.integer("unproved", quality.unproved);
+    json.integer("lost", quality.lost);
+    json.integer("rejected", quality.rejected);
+    json.object("rejected_by_reason", [&] {
+      for (const profile::RejectReason& reason : quality.reasons) json.integer(reason.name, reason.count);
+    });
+    json.object("native", [&] {
+      json.integer("looks", quality.native);
+      json.integer("whole", quality.native_whole);
+      json.integer("with_a_gap", quality.native_restarted);
+      json.integer("cut", quality.native_cut);
+      json.integer("unmerged", quality.native_unmerged);
+      json.integer("threads_without_event", quality.native_without_event);
+    });
+    json.texts("ways_of_reading", quality.ways);
+    json.integer("taken_from_target_ns", quality.target_time);
+    json.integer("recorder_cpu_ns", quality.recorder_time);
+  });
+}
+
 std::string_view kind_key(profile::FrameKind kind) {
   constexpr std::string_view kKinds[] = {"python", "native", "kernel", "marker"};
   return kKinds[static_cast<size_t>(kind)];
@@ -148,9 +184,11 @@ std::string report_json(const Report& report) {
       json.integer("threads", row.threads);
     });
     write_missing_names(json, report.missing_names);
+    json.text("not_recorded", report.not_recorded);
     json.object("quality", [&] {
       json.text("line", report.quality);
       json.text("warning", report.warning);
+      write_quality(json, "numbers", report.measured);
     });
   });
 }

@@ -177,6 +177,7 @@ std::string annotated(const FileLines& file, const std::string& source, int64_t 
 std::string report_text(const Report& report) {
   std::string out = heading(report) + "\n";
   if (!report.warning.empty()) out += "warning: " + report.warning + "\n";
+  if (!report.not_recorded.empty()) out += plain(report.not_recorded) + "\n";
   if (!report.findings.empty()) {
     out += "\nFindings\n";
     for (size_t i = 0; i < report.findings.size(); ++i)
@@ -204,6 +205,7 @@ std::string report_summary(const Report& report) {
 std::string report_markdown(const Report& report) {
   std::string out = "# " + markdown_escaped(heading(report)) + "\n";
   if (!report.warning.empty()) out += "\n**Warning:** " + markdown_escaped(report.warning) + "\n";
+  if (!report.not_recorded.empty()) out += "\n" + markdown_escaped(plain(report.not_recorded)) + "\n";
   if (!report.findings.empty()) {
     out += "\n## Findings\n\n";
     for (size_t i = 0; i < report.findings.size(); ++i)
