@@ -6,6 +6,7 @@
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/svg.h"
 #include "phlox/exporters/words.h"
+#include "phlox/profile/empty_view.h"
 #include "phlox/profile/quality.h"
 
 namespace phlox::exporters {
@@ -28,7 +29,8 @@ Result<void> write_diff_svg(const profile::Profile& before, const profile::Profi
   for (const auto& [name, profile] : {std::pair{"before: ", &before}, std::pair{"after: ", &after}}) {
     profile::QualitySummary quality = profile::summarize_quality(*profile);
     picture.quality.push_back(displayable(name + profile::quality_line(quality)));
-    std::string warning = profile::quality_warning(quality);
+    const auto empty = profile::why_empty(*profile, choices);
+    std::string warning = empty ? "nothing to show: " + *empty : profile::quality_warning(quality);
     if (!warning.empty())
       picture.warning += (picture.warning.empty() ? "" : "; ") + displayable(name + warning);
   }

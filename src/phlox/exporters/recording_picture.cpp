@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "phlox/exporters/words.h"
+#include "phlox/profile/empty_view.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/tally.h"
 
@@ -115,7 +116,10 @@ FlamePicture make_picture(const profile::Profile& profile, const profile::Choice
     picture.quality.emplace_back(
         "the recorder was killed: what it saw last, at most half a second, is missing");
   }
-  picture.warning = displayable(profile::quality_warning(quality));
+  if (const auto beside = profile.meta().find("not_recorded"); beside != profile.meta().end())
+    picture.quality.push_back(displayable(beside->second));
+  const auto empty = profile::why_empty(profile, choices);
+  picture.warning = displayable(empty ? "Nothing to show: " + *empty : profile::quality_warning(quality));
   picture.weight = choices.weight;
   picture.tree = std::move(tree);
   make_displayable(picture.tree, choices.by.line);

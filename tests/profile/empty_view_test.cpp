@@ -1,0 +1,46 @@
+#include "phlox/profile/empty_view.h"
+
+#include <gtest/gtest.h>
+
+#include "support/profile_of.h"
+
+namespace phlox::profile {
+namespace {
+
+class EmptyView : public testing::Test {
+ protected:
+  EmptyView() {
+    test::ProfileMaker maker(profile);
+    maker.add(maker.thread("worker"), "main;work", 2 * kSecond);
+  }
+  Profile profile;
+  Choices choices;
+};
+
+TEST_F(EmptyView, says_nothing_where_there_is_something) {
+  EXPECT_EQ(why_empty(profile, choices), std::nullopt);
+  choices.from = kSecond;
+  EXPECT_EQ(why_empty(profile, choices), std::nullopt);
+}
+
+TEST_F(EmptyView, names_the_threads_that_there_are) {
+  choices.thread_regex = "^none$";
+  EXPECT_NE(why_empty(profile, choices)->find("its threads: Thread worker"), std::string::npos);
+}
+
+TEST_F(EmptyView, tells_a_time_beyond_the_end) {
+  choices.from = 50 * kSecond;
+  EXPECT_EQ(*why_empty(profile, choices), "--time begins at 50 s, but the recording ends at 2 s");
+}
+
+TEST_F(EmptyView, tells_samples_that_weigh_nothing) {
+  choices.weight = Weight::cpu;
+  EXPECT_NE(why_empty(profile, choices)->find("no CPU time"), std::string::npos);
+}
+
+TEST_F(EmptyView, of_a_recording_without_samples) {
+  EXPECT_NE(why_empty(Profile(), choices)->find("the recording is empty"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace phlox::profile
