@@ -101,7 +101,7 @@ Bits read_bits(pid_t pid) {
 
 tl::unexpected<Error> no_such_process(pid_t pid) {
   return fail(ErrorKind::no_such_process, fmt::format("no process {}", pid),
-              "list Python processes with: pgrep -a python");
+              "list Python processes with: phlox list");
 }
 
 tl::unexpected<Error> hidden(pid_t pid) {
@@ -186,6 +186,7 @@ std::optional<Stat> parse_stat(std::string_view text) {
     if (!take_number(text, number)) return {};
     if (field == 4) stat.parent = static_cast<pid_t>(number);
     if (field == 9) stat.flags = static_cast<uint64_t>(number);
+    if (field == 14 || field == 15) stat.cpu_ticks += static_cast<uint64_t>(number);
     if (field == 22) stat.start_ticks = static_cast<uint64_t>(number);
   }
   return stat;
@@ -261,7 +262,7 @@ Result<void> check_recordable(const ProcessState& state) {
     return fail(ErrorKind::not_python,
                 fmt::format("process {} is a kernel thread, [{}], not a Python process", state.pid,
                             escape_controls(state.status.name)),
-                "list Python processes with: pgrep -a python");
+                "list Python processes with: phlox list");
   }
   if (state.zombie()) {
     return fail(ErrorKind::target_state,

@@ -50,6 +50,7 @@ struct Stat {
   char state = '?';
   pid_t parent = 0;
   uint64_t flags = 0;        // PF_* of include/linux/sched.h
+  uint64_t cpu_ticks = 0;    // user and system, all threads
   uint64_t start_ticks = 0;  // since boot: with the pid, the identity of a process
   bool kernel_thread() const;
 };

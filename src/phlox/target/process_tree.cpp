@@ -1,0 +1,87 @@
+#include "phlox/target/process_tree.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "phlox/target/process_state.h"
+#include "phlox/target/text_file.h"
+
+namespace phlox::target {
+namespace {
+
+// More than any kernel gives out ids for (PID_MAX_LIMIT).
+constexpr size_t kMost = size_t{1} << 22;
+
+// The entries of a folder that are numbers.
+std::vector<pid_t> numbers_in(const std::string& folder) {
+  std::vector<pid_t> numbers;
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), ::closedir);
+  if (!entries) return numbers;
+  while (const dirent* entry = ::readdir(entries.get())) {
+    const std::string_view text = entry->d_name;
+    pid_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc{} && end == text.data() + text.size()) numbers.push_back(number);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+// For kernels without CONFIG_PROC_CHILDREN.
+std::vector<pid_t> children_by_search(pid_t pid) {
+  std::vector<pid_t> children;
+  for (const pid_t other : read_processes()) {
+    const auto text = read_text(fmt::format("/proc/{}/stat", other));
+    const auto stat = text ? parse_stat(*text) : std::nullopt;
+    if (stat && stat->parent == pid) children.push_back(other);
+  }
+  return children;
+}
+
+}  // namespace
+
+std::vector<pid_t> read_processes() {
+  return numbers_in("/proc");
+}
+
+std::vector<pid_t> read_children(pid_t pid) {
+  std::vector<pid_t> children;
+  const std::string tasks = fmt::format("/proc/{}/task", pid);
+  for (const pid_t thread : numbers_in(tasks)) {
+    const auto text = read_text(fmt::format("{}/{}/children", tasks, thread));
+    if (!text) {
+      if (thread == pid) return children_by_search(pid);
+      continue;  // the thread ended
+    }
+    const char* at = text->data();
+    const char* end = at + text->size();
+    while (at < end) {
+      pid_t child = 0;
+      const auto [next, error] = std::from_chars(at, end, child);
+      if (error == std::errc{}) children.push_back(child);
+      at = error == std::errc{} ? next : at + 1;
+    }
+  }
+  std::sort(children.begin(), children.end());
+  return children;
+}
+
+std::vector<pid_t> read_descendants(pid_t pid) {
+  std::vector<pid_t> found = read_children(pid);
+  std::unordered_set<pid_t> seen(found.begin(), found.end());
+  for (size_t at = 0; at < found.size() && found.size() < kMost; ++at) {
+    for (const pid_t child : read_children(found[at])) {
+      if (seen.insert(child).second) found.push_back(child);  // an id may come around again meanwhile
+    }
+  }
+  return found;
+}
+
+}  // namespace phlox::target
