@@ -2,7 +2,6 @@
 
 #include <elf.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +14,7 @@
 #include "phlox/python/debug_offsets.h"
 #include "phlox/python/frame_walk.h"
 #include "phlox/python/layout_table.h"
+#include "phlox/python/recognise.h"
 #include "phlox/python/version.h"
 
 namespace phlox::python {
@@ -376,39 +376,6 @@ std::optional<Version> version_of(const ProcessView& view, const LoadedModule& m
   return found ? found : named;
 }
 
-// What makes a module worth a closer look: its name, its symbols, or the one word that every CPython carries.
-bool looks_like_python(const LoadedModule& module) {
-  if (base_name(module.module.path).find("python") != std::string::npos) return true;
-  for (const char* name : {"_PyRuntime", "_PyThreadState_Current", "Py_GetVersion"}) {
-    if (module.elf.find_symbol(name)) return true;
-  }
-  return as_text(module.elf.bytes()).find("PYTHONHOME") != std::string_view::npos;
-}
-
-// "PyPy" and the like, told by the names of the executable and the libraries.
-std::string other_implementation(const std::vector<Module>& modules, const std::string& executable) {
-  struct Mark {
-    const char* prefix;  // of a file's name
-    const char* name;
-  };
-  constexpr Mark kMarks[] = {{"libpypy", "PyPy"},
-                             {"pypy", "PyPy"},
-                             {"libpythonvm", "GraalPy"},
-                             {"libgraalpy", "GraalPy"},
-                             {"graalpy", "GraalPy"},
-                             {"graalpython", "GraalPy"},
-                             {"micropython", "MicroPython"},
-                             {"circuitpython", "CircuitPython"}};
-  for (const Module& module : modules) {
-    const std::string name = base_name(module.path);
-    for (const Mark& mark : kMarks) {
-      if (!name.starts_with(mark.prefix)) continue;
-      if (module.path == executable || name.find(".so") != std::string::npos) return mark.name;
-    }
-  }
-  return {};
-}
-
 // Fields that configure options move: what the symbols and the name tell.
 std::vector<Build> builds_of(const LoadedModule& module) {
   const std::string name = base_name(module.module.path);
@@ -451,8 +418,7 @@ Outcome examine(const ProcessView& view, const Module& module, bool insist, std:
       return out;
     }
   }
-  if (!insist && !loaded->elf.find_symbol("_PyRuntime") && !loaded->elf.find_symbol("_PyThreadState_Current"))
-    return out;
+  if (!insist && !exports_interpreter(*loaded)) return out;
   if (!looks_like_python(*loaded)) {
     note("look", "nothing in the file is CPython's: neither its name, nor a symbol, nor the word PYTHONHOME");
     return out;
@@ -533,7 +499,7 @@ Error not_python(const ProcessView& view, const std::string& executable, const O
   error.kind = ErrorKind::not_python;
   error.message = fmt::format("process {} is not a Python process: {}", view.pid,
                               executable.empty() ? "it has no executable" : "it runs " + executable);
-  error.hint = executables_outcome.unreadable.empty() ? "list Python processes with: pgrep -a python"
+  error.hint = executables_outcome.unreadable.empty() ? "list Python processes with: phlox list"
                                                       : executables_outcome.unreadable;
   return error;
 }
@@ -627,14 +593,9 @@ Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attemp
         fmt::format("process {} runs {}, which phlox does not read: it reads CPython", view.pid, other),
         "what is read: docs/pythons.md");
   }
-  // libpython before the executable before anything else that has the symbol; a copy of libpython that was
-  // only mapped (by ctypes, by a debugger's helper) has no interpreter up and is passed over.
-  const auto rank = [&](const Module& m) {
-    const std::string name = base_name(m.path);
-    if (name.starts_with("libpython")) return 0;
-    if (m.path == executable) return 1;
-    return name.find("python") != std::string::npos ? 2 : 3;
-  };
+  // A copy of libpython that was only mapped (by ctypes, by a debugger's helper) has no interpreter up and is
+  // passed over.
+  const auto rank = [&](const Module& m) { return rank_of(m, executable); };
   std::vector<const Module*> order;
   for (const Module& m : modules) order.push_back(&m);
   std::stable_sort(order.begin(), order.end(),
@@ -648,8 +609,8 @@ Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attemp
     if (std::none_of(module->mappings.begin(), module->mappings.end(),
                      [](const Mapping& m) { return m.writable; }))
       continue;
-    if (rank(*module) == 3 && (not_up || !unsupported.empty())) break;
-    Outcome outcome = examine(view, *module, rank(*module) < 3, attempts);
+    if (rank(*module) == Rank::other && (not_up || !unsupported.empty())) break;
+    Outcome outcome = examine(view, *module, rank(*module) != Rank::other, attempts);
     if (outcome.found) {
       warn_of_another(view, *module, order, *outcome.found);
       return std::move(*outcome.found);
@@ -691,11 +652,7 @@ Result<Interpreter> locate(pid_t pid, std::vector<Attempt>* attempts) {
   memory::ProcessMemory memory(pid);
   ProcessView view{
       pid, {}, std::move(*maps), [pid](const Module& m) { return target::load_module(pid, m); }, memory};
-  char link[4096];
-  const ssize_t size = ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), link, sizeof link);
-  if (size > 0) view.executable.assign(link, static_cast<size_t>(size));
-  constexpr std::string_view kDeleted = " (deleted)";
-  if (view.executable.ends_with(kDeleted)) view.executable.resize(view.executable.size() - kDeleted.size());
+  view.executable = executable_of(pid);
   auto found = locate(view, attempts);
   if (found) return found;
   const int error = memory.last_error();

@@ -1,0 +1,103 @@
+#include "phlox/python/recognise.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+namespace phlox::python {
+namespace {
+
+std::string base_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+Rank rank_of(const target::Module& module, const std::string& executable) {
+  const std::string name = base_name(module.path);
+  if (name.starts_with("libpython")) return Rank::libpython;
+  if (module.path == executable) return Rank::executable;
+  return name.find("python") != std::string::npos ? Rank::named : Rank::other;
+}
+
+bool looks_like_python(const target::LoadedModule& module) {
+  if (base_name(module.module.path).find("python") != std::string::npos) return true;
+  for (const char* name : {"_PyRuntime", "_PyThreadState_Current", "Py_GetVersion"}) {
+    if (module.elf.find_symbol(name)) return true;
+  }
+  return as_text(module.elf.bytes()).find("PYTHONHOME") != std::string_view::npos;
+}
+
+bool exports_interpreter(const target::LoadedModule& module) {
+  return module.elf.find_symbol("_PyRuntime") || module.elf.find_symbol("_PyThreadState_Current");
+}
+
+std::string other_implementation(const std::vector<target::Module>& modules, const std::string& executable) {
+  struct Mark {
+    const char* prefix;  // of a file's name
+    const char* name;
+  };
+  constexpr Mark kMarks[] = {{"libpypy", "PyPy"},
+                             {"pypy", "PyPy"},
+                             {"libpythonvm", "GraalPy"},
+                             {"libgraalpy", "GraalPy"},
+                             {"graalpy", "GraalPy"},
+                             {"graalpython", "GraalPy"},
+                             {"micropython", "MicroPython"},
+                             {"circuitpython", "CircuitPython"}};
+  for (const target::Module& module : modules) {
+    const std::string name = base_name(module.path);
+    for (const Mark& mark : kMarks) {
+      if (!name.starts_with(mark.prefix)) continue;
+      if (module.path == executable || name.find(".so") != std::string::npos) return mark.name;
+    }
+  }
+  return {};
+}
+
+std::string executable_of(pid_t pid) {
+  char link[4096];
+  const ssize_t size = ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), link, sizeof link);
+  std::string path(link, size > 0 ? static_cast<size_t>(size) : 0);
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());
+  return path;
+}
+
+bool Recogniser::is_python(pid_t pid, const target::Module& module, const std::string& executable) {
+  const Rank rank = rank_of(module, executable);
+  const auto [at, fresh] =
+      files_.try_emplace({{module.device, module.inode}, rank == Rank::executable}, rank == Rank::libpython);
+  if (!fresh || rank == Rank::libpython) return at->second;
+  const auto loaded = target::load_module(pid, module);
+  // A file that cannot be opened any more is judged by its name.
+  at->second = !loaded               ? base_name(module.path).starts_with("python")
+               : rank == Rank::other ? exports_interpreter(*loaded)
+                                     : looks_like_python(*loaded);
+  return at->second;
+}
+
+Recogniser::Told Recogniser::tell(pid_t pid) {
+  const auto maps = target::read_maps(pid);
+  if (!maps) return maps.error().kind == ErrorKind::permission ? Told::hidden : Told::no;
+  const std::string executable = executable_of(pid);
+  const auto modules = target::modules_of(*maps);
+  if (!other_implementation(modules, executable).empty()) return Told::python;
+  for (const target::Module& module : modules) {
+    // Only what can hold an interpreter: something writable.
+    if (std::none_of(module.mappings.begin(), module.mappings.end(),
+                     [](const target::Mapping& m) { return m.writable; }))
+      continue;
+    if (is_python(pid, module, executable)) return Told::python;
+  }
+  return Told::no;
+}
+
+}  // namespace phlox::python
