@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,10 +53,15 @@ Result<Descriptor> watch(pid_t pid);
 struct Patience {
   bool patient = false;              // it may still be coming up; false: only briefly
   std::optional<Nanoseconds> until;  // clock_now() of the recording's end
+  // A shell script, make or a wrapper is no Python, but may start one: the first that comes up among its
+  // descendants is it.
+  bool descendants = false;
+  std::function<void()> waiting;  // called once when it takes long
 };
 
-// The program that runs in the process now. Waits for its interpreter, the end of the process, or `stop`.
-// `attempts` gets what the last search tried.
+// The program that runs in the process now, or in the descendant that was found: Program::pid says which.
+// Waits for its interpreter, the end of the process, or `stop`. `attempts` gets what the last search in the
+// process itself tried.
 Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd, Patience patience,
                                               const std::atomic<bool>& stop,
                                               std::vector<python::Attempt>* attempts = nullptr);

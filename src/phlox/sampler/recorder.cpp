@@ -59,8 +59,32 @@ constexpr Counted kCounted[] = {
 
 // A recording ends in time even when no Python ever comes.
 Patience patience(bool patient, const Options& options, Nanoseconds start) {
-  if (!options.duration) return {patient, {}};
-  return {patient, start + *options.duration};
+  Patience p;
+  p.patient = patient;
+  if (options.duration) p.until = start + *options.duration;
+  return p;
+}
+
+Patience patience_with_descendants(const Options& options, Nanoseconds start) {
+  Patience p = patience(options.launched, options, start);
+  p.descendants = options.launched;
+  p.waiting = options.on_waiting;
+  return p;
+}
+
+// Of the process behind a descriptor.
+std::string how_it_ended(const Descriptor& pidfd) {
+  siginfo_t info{};
+  // Only a child tells; it stays to be reaped by whoever started it. glibc has no name for P_PIDFD
+  // before 2.36.
+  constexpr auto kPidfd = static_cast<idtype_t>(3);
+  if (::waitid(kPidfd, static_cast<id_t>(pidfd.get()), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+      info.si_pid != 0) {
+    if (info.si_code == CLD_EXITED) return fmt::format("exit {}", info.si_status);
+    return fmt::format("signal {} (SIG{})", info.si_status,
+                       ::sigabbrev_np(info.si_status) ? ::sigabbrev_np(info.si_status) : "?");
+  }
+  return "ended";
 }
 
 // What could not be done as it is done by default, and what was done instead.
@@ -85,13 +109,21 @@ void warn_of_refusals(const Options& options, const Progress& progress, std::vec
 
 class LiveRecorder : public Recorder {
  public:
-  LiveRecorder(pid_t pid, const Options& options, Descriptor pidfd, std::unique_ptr<Program> program)
-      : pid_(pid), options_(options), pidfd_(std::move(pidfd)), program_(std::move(program)) {}
+  // `root` is watched by `root_pidfd`, and `program` runs in it or in a descendant.
+  LiveRecorder(pid_t root, const Options& options, Descriptor root_pidfd, Descriptor pidfd,
+               std::unique_ptr<Program> program)
+      : root_(root),
+        root_pidfd_(std::move(root_pidfd)),
+        pid_(program->pid),
+        options_(options),
+        pidfd_(std::move(pidfd)),
+        program_(std::move(program)) {}
 
   Outcome run(profile::Sink& sink, const std::atomic<bool>& stop,
               const std::function<void(const Progress&)>& progress) override;
 
   std::string description() const override { return program_->description(); }
+  pid_t pid() const override { return pid_; }
 
  private:
   enum class ProgramEnd { stopped, duration, gone, exec, sink_failed };
@@ -102,14 +134,18 @@ class LiveRecorder : public Recorder {
   void put_process(profile::Sink& sink, profile::ProcessId id, Nanoseconds end, const std::string& how,
                    const std::string& way);
   bool gone(int timeout_ms) const;
-  std::string how_it_ended() const;
+  bool go_on_with_descendant(const std::atomic<bool>& stop, Outcome& outcome);
+  bool go_on_after_exec(const std::atomic<bool>& stop, Outcome& outcome);
 
+  pid_t root_;
+  Descriptor root_pidfd_;
   pid_t pid_;
   Options options_;
   Descriptor pidfd_;
   std::unique_ptr<Program> program_;
   profile::Process process_row_;
   Nanoseconds start_ = 0;
+  Nanoseconds idle_ = 0;  // without a Python, between two programs
   Nanoseconds cpu_start_ = 0;
   Progress done_;  // of the programs before
 };
@@ -117,20 +153,6 @@ class LiveRecorder : public Recorder {
 bool LiveRecorder::gone(int timeout_ms) const {
   pollfd poll{pidfd_.get(), POLLIN, 0};
   return ::poll(&poll, 1, timeout_ms) > 0 && (poll.revents & POLLIN) != 0;
-}
-
-std::string LiveRecorder::how_it_ended() const {
-  siginfo_t info{};
-  // Only a child tells; it stays to be reaped by whoever started it. glibc has no name for P_PIDFD
-  // before 2.36.
-  constexpr auto kPidfd = static_cast<idtype_t>(3);
-  if (::waitid(kPidfd, static_cast<id_t>(pidfd_.get()), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-      info.si_pid != 0) {
-    if (info.si_code == CLD_EXITED) return fmt::format("exit {}", info.si_status);
-    return fmt::format("signal {} (SIG{})", info.si_status,
-                       ::sigabbrev_np(info.si_status) ? ::sigabbrev_np(info.si_status) : "?");
-  }
-  return "ended";
 }
 
 void LiveRecorder::put_process(profile::Sink& sink, profile::ProcessId id, Nanoseconds end,
@@ -174,7 +196,7 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
     const auto numbers = sampler.numbers();
     Progress now = before;
     for (const Counted& c : kCounted) now.*c.total += numbers.counts.*c.count;
-    now.elapsed = clock_now() - start_;
+    now.elapsed = clock_now() - start_ - idle_;
     now.ticks_missed += numbers.ticks_missed;
     now.target_time += numbers.target_time;
     now.rests += numbers.rests;
@@ -280,12 +302,53 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
     for (std::string& line : details_of(sampler.numbers())) outcome.details.push_back(std::move(line));
   }
   put_tallies(sink, process, done_, before);
-  const std::string how = end == ProgramEnd::gone   ? how_it_ended()
+  const std::string how = end == ProgramEnd::gone   ? how_it_ended(pidfd_)
                           : end == ProgramEnd::exec ? "exec"
                                                     : "recording ended";
   if (end == ProgramEnd::gone) outcome.how_target_ended = how;
   put_process(sink, process, clock_now(), how, done_.way);
   return end;
+}
+
+// Whether there is another program to record; else the outcome says why not.
+bool LiveRecorder::go_on_after_exec(const std::atomic<bool>& stop, Outcome& outcome) {
+  auto next = find_program(pid_, pidfd_, patience(true, options_, start_), stop);
+  if (next) {
+    program_ = std::move(*next);
+    return true;
+  }
+  if (gone(0)) {
+    outcome.how_target_ended = how_it_ended(pidfd_);
+    outcome.why = Ended::target_ended;
+    return pid_ != root_ && go_on_with_descendant(stop, outcome);
+  }
+  const bool over = options_.duration && clock_now() - start_ >= *options_.duration;
+  outcome.why = over ? Ended::duration : Ended::stopped;
+  outcome.warnings.push_back(fmt::format("after it became another program: {}", next.error().message));
+  return false;
+}
+
+bool LiveRecorder::go_on_with_descendant(const std::atomic<bool>& stop, Outcome& outcome) {
+  for (;;) {
+    auto next = find_program(root_, root_pidfd_, patience_with_descendants(options_, start_), stop);
+    if (!next) {
+      pollfd poll{root_pidfd_.get(), POLLIN, 0};
+      if (::poll(&poll, 1, 0) > 0) {
+        outcome.how_target_ended = how_it_ended(root_pidfd_);
+        outcome.why = Ended::target_ended;
+      } else {
+        outcome.why = stop ? Ended::stopped : Ended::duration;
+      }
+      return false;
+    }
+    auto pidfd = watch((*next)->pid);
+    if (!pidfd) continue;  // it ended at once
+    program_ = std::move(*next);
+    pid_ = program_->pid;
+    pidfd_ = *std::move(pidfd);
+    if (pid_ != root_ && options_.on_descendant) options_.on_descendant(pid_);
+    return true;
+  }
 }
 
 Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
@@ -319,21 +382,19 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
     event.time = clock_now();
     event.text = end == ProgramEnd::exec ? image_of(pid_).executable : process_row_.how_ended;
     if (end == ProgramEnd::exec || end == ProgramEnd::gone) sink.put_event(event);
-    if (end == ProgramEnd::exec) {
-      auto next = find_program(pid_, pidfd_, patience(true, options_, start_), stop);
-      if (next) {
-        program_ = std::move(*next);
-        continue;
+    if (end == ProgramEnd::exec || (end == ProgramEnd::gone && pid_ != root_)) {
+      // What is there so far stays, however long the next one takes to come.
+      if (auto committed = sink.commit(); !committed) {
+        outcome.error = committed.error();
+        outcome.why = Ended::sink_failed;
+        break;
       }
-      if (gone(0)) {
-        outcome.how_target_ended = how_it_ended();
-        outcome.why = Ended::target_ended;
-      } else {
-        const bool over = options_.duration && clock_now() - start_ >= *options_.duration;
-        outcome.why = over ? Ended::duration : Ended::stopped;
-        outcome.warnings.push_back(fmt::format("after it became another program: {}", next.error().message));
-      }
-      break;
+      const Nanoseconds from = clock_now();
+      const bool goes_on =
+          end == ProgramEnd::exec ? go_on_after_exec(stop, outcome) : go_on_with_descendant(stop, outcome);
+      if (!goes_on) break;
+      idle_ += clock_now() - from;
+      continue;
     }
     outcome.why = end == ProgramEnd::gone          ? Ended::target_ended
                   : end == ProgramEnd::duration    ? Ended::duration
@@ -391,9 +452,17 @@ Result<std::unique_ptr<Recorder>> Recorder::attach(pid_t pid, const Options& opt
     files.rlim_cur = files.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &files);
   }
-  auto program = find_program(pid, *pidfd, patience(options.launched, options, clock_now()), stop, attempts);
-  if (!program) return fail(program);
-  return std::make_unique<LiveRecorder>(pid, options, std::move(*pidfd), std::move(*program));
+  for (;;) {
+    auto program = find_program(pid, *pidfd, patience_with_descendants(options, clock_now()), stop, attempts);
+    if (!program) return fail(program);
+    const pid_t found = (*program)->pid;
+    auto its_pidfd = watch(found);
+    if (!its_pidfd && found != pid) continue;  // it ended at once
+    if (!its_pidfd) return fail(its_pidfd);
+    if (found != pid && options.on_descendant) options.on_descendant(found);
+    return std::make_unique<LiveRecorder>(pid, options, std::move(*pidfd), *std::move(its_pidfd),
+                                          *std::move(program));
+  }
 }
 
 }  // namespace phlox::sampler

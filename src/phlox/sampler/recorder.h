@@ -26,12 +26,16 @@ struct Options {
   std::optional<Nanoseconds> duration;         // none: until stopped or the target ends
   std::optional<double> max_overhead_percent;  // of one CPU, taken from the target; none: no budget
   Way way = Way::automatic;
-  bool isolated_cpus = false;          // may run on isolated and nohz_full CPUs too
-  bool launched = false;               // the program was started for us: wait for its interpreter to come up
-  std::string command_line;            // of phlox, for meta
-  std::string command;                 // of the target, for meta
-  std::optional<NativeSource> native;  // native frames too; what holds running threads for it
-  std::string unwind_cache;            // folder of unwind tables; empty: none
+  bool isolated_cpus = false;  // may run on isolated and nohz_full CPUs too
+  // The program was started for us: wait for its interpreter to come up, or, where it is none itself (a shell
+  // script, make), for that of the first Python among its descendants; when that ended, for the next.
+  bool launched = false;
+  std::function<void()> on_waiting;              // while none comes; from the thread of the caller
+  std::function<void(pid_t pid)> on_descendant;  // one is recorded from now on
+  std::string command_line;                      // of phlox, for meta
+  std::string command;                           // of the target, for meta
+  std::optional<NativeSource> native;            // native frames too; what holds running threads for it
+  std::string unwind_cache;                      // folder of unwind tables; empty: none
 };
 
 // Running numbers; also what the last line says.
@@ -90,6 +94,8 @@ class Recorder {
 
   // What was found, for --verbose: "CPython 3.12.1 (default), found by symbol _PyRuntime in …".
   virtual std::string description() const = 0;
+  // The process that is recorded now.
+  virtual pid_t pid() const = 0;
 };
 
 }  // namespace phlox::sampler
