@@ -46,7 +46,7 @@ def test_a_recording_is_private(busy, workdir):
 def test_the_extension_chooses_the_output(busy, workdir, name, pattern):
     done = phlox("record", "-p", busy.pid, "-d", "0.5", "-o", name)
     assert done.returncode == 0, done.stderr
-    assert os.listdir() == [name]
+    assert sorted(os.listdir()) == [name, name + ".phlox"]
     assert re.search(pattern, open(name).read())
 
 
@@ -190,10 +190,15 @@ def test_no_colours_and_no_progress_line_without_a_terminal(busy, workdir):
     assert "\x1b" not in done.stderr and "\r" not in done.stderr
 
 
-def run_on_terminal(arguments, **environment):
+def run_on_terminal(arguments, columns=0, **environment):
+    import fcntl
     import pty
+    import struct
+    import termios
 
     master, slave = pty.openpty()
+    if columns:
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
     process = subprocess.Popen([PHLOX, *map(str, arguments)], stderr=slave, env={**os.environ, "TERM": "xterm", **environment})
     os.close(slave)
     seen = b""

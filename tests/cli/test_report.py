@@ -93,6 +93,31 @@ def test_diff_fails_on_a_condition(recorded, condition, status):
     assert done.stderr.startswith("phlox: ")
 
 
+def test_a_condition_on_a_function_that_nobody_knows_is_an_error_of_its_own(recorded):
+    both = ("before.phlox", "after.phlox")
+    done = phlox("diff", *both, "--fail-if", "total(hevy) > +10%", cwd=recorded)
+    assert done.returncode == 4, done.stderr
+    assert "no function hevy in either recording" in done.stderr and "hint: did you mean heavy?" in done.stderr
+    done = phlox("diff", *both, "--fail-if", "total(test_*) < 5%", cwd=recorded)
+    assert done.returncode == 4 and "functions are named as in phlox report" in done.stderr
+    # Whatever else holds.
+    for first, second in (("total(nobody) > 1%", "total(light) > +10%"), ("total(light) > +10%", "total(nobody) > 1%")):
+        assert phlox("diff", *both, "--fail-if", first, "--fail-if", second, cwd=recorded).returncode == 4
+
+
+def test_the_quality_line_as_numbers(recorded):
+    numbers = json.loads(phlox("report", "--json", recorded / "before.phlox").stdout)["quality"]["numbers"]
+    assert numbers["rate_asked_hz"] == 500 and 50 < numbers["rate_reached_hz"] <= 550
+    assert numbers["samples"] > 100 and 1e9 < numbers["elapsed_ns"] < 20e9
+    assert numbers["rejected"] == sum(numbers["rejected_by_reason"].values())
+    assert numbers["ways_of_reading"] and all(numbers["ways_of_reading"])
+    assert 0 < numbers["taken_from_target_ns"] < numbers["elapsed_ns"] and numbers["recorder_cpu_ns"] > 0
+    assert set(numbers["native"].values()) == {0}
+    sides = json.loads(phlox("diff", "--json", recorded / "before.phlox", recorded / "after.phlox").stdout)
+    assert sides["before"]["quality_numbers"] == numbers
+    assert sides["after"]["quality_numbers"]["rate_asked_hz"] == 500
+
+
 def test_one_of_several_conditions_is_enough(recorded):
     done = phlox("diff", "before.phlox", "after.phlox", "--fail-if", "total(heavy) > +10%", "--fail-if", "total(light) > +10%", cwd=recorded)
     assert done.returncode == 3, done.stderr

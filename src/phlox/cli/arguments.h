@@ -3,6 +3,7 @@
 // given are left empty.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -30,13 +31,14 @@ struct NativeArguments {
 
 struct RecordArguments {
   std::string pid, duration, rate, output, max_overhead, way;
-  bool hands_off = false;
+  bool hands_off = false, force = false;
   NativeArguments native;
   ViewArguments view;
 };
 
 struct ExportArguments {
   std::string file, format, output, title;
+  bool force = false;
   ViewArguments view;
 };
 
@@ -48,7 +50,7 @@ struct ReportArguments {
 
 struct DiffArguments {
   std::string before, after, output, top;
-  bool json = false, markdown = false;
+  bool json = false, markdown = false, force = false;
   std::vector<std::string> fail_if;
   ViewArguments view;
 };
@@ -77,9 +79,10 @@ struct CommandLine {
   DumpArguments dump;
   HelpArguments help;
   CompletionsArguments completions;
-  bool has_program = false;          // "--" was there
-  std::vector<std::string> program;  // what followed it
-  std::string text;                  // all words, for the recording's meta
+  bool has_program = false;                  // "--" was there
+  std::vector<std::string> program;          // what followed it
+  std::string text;                          // all words, for the recording's meta
+  std::map<std::string, std::string> typed;  // the command's options by any name: as the user spelled them
 };
 
 }  // namespace phlox::cli

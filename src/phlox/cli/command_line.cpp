@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "phlox/cli/typed.h"
+#include "phlox/cli/values.h"
 #include "phlox/exporters/registry.h"
 
 namespace phlox::cli {
@@ -22,7 +24,19 @@ class CommandBuilder {
     add(app_.add_option(names, into, words.text), names, std::move(words));
   }
   void values(const std::string& names, std::vector<std::string>& into, OptionText words) {
+    words.repeatable = true;
     add(app_.add_option(names, into, words.text)->expected(1)->take_all(), names, std::move(words));
+  }
+  void running_process(const std::string& names, std::string& into, std::string text) {
+    OptionText words;
+    words.value = "PID";
+    words.text = std::move(text);
+    words.processes = true;
+    value(names, into, std::move(words));
+  }
+  void list(const std::string& names, std::string& into, OptionText words, std::vector<std::string> items) {
+    words.items = std::move(items);
+    value(names, into, std::move(words));
   }
   void flag(const std::string& names, bool& into, std::string text) {
     app_.add_flag(names, into, text);
@@ -49,23 +63,28 @@ class CommandBuilder {
            {{}, "FOLDER", "look for separate debug files here first; may be repeated", {}, true});
     flag("--debuginfod", into.debuginfod, "fetch missing debug files from the servers in $DEBUGINFOD_URLS");
   }
+  void force(bool& into) {
+    flag("--force", into, "replace a recording by something else, where FILE is one");
+  }
   // `with_pid`: not for record, whose --pid is another thing.
   void view(ViewArguments& into, bool with_pid) {
     std::vector<OptionText> own;
     own.swap(text_.options);
-    value("--by", into.by,
-          {{},
-           "LIST",
-           "what a frame is, function (default) or line, and what is put at the root: thread, process; by "
-           "commas",
-           {},
-           false});
-    value("--state", into.states,
-          {{},
-           "LIST",
-           "only samples in one of these states: running, runnable, blocked, gil-holds, gil-waits, idle",
-           {},
-           false});
+    list("--by", into.by,
+         {{},
+          "LIST",
+          "what a frame is, function (default) or line, and what is put at the root: thread, process; by "
+          "commas",
+          {},
+          false},
+         {"function", "line", "thread", "process"});
+    list("--state", into.states,
+         {{},
+          "LIST",
+          "only samples in one of these states: running, runnable, blocked, gil-holds, gil-waits, idle",
+          {},
+          false},
+         {"running", "runnable", "blocked", "gil-holds", "gil-waits", "idle"});
     value("--thread", into.thread,
           {{}, "REGEX", "only threads whose name, kernel name or id matches", {}, false});
     if (with_pid) value("--pid", into.pid, {{}, "PID", "only this process of the recording", {}, false});
@@ -125,6 +144,7 @@ struct Grammar {
     app.require_subcommand(0, 1);
     describe_phlox();
     describe_record();
+    describe_list();
     describe_dump();
     describe_report();
     describe_diff();
@@ -168,7 +188,7 @@ struct Grammar {
         {"phlox record --native -o flame.svg -- python3 train.py", "down to the line of C, C++ or Rust"},
     };
     auto& a = line.record;
-    b.value("-p,--pid", a.pid, {{}, "PID", "record this process", {}, false});
+    b.running_process("-p,--pid", a.pid, "record this process");
     b.value("-d,--duration", a.duration,
             {{},
              "SECONDS",
@@ -177,14 +197,16 @@ struct Grammar {
              false});
     b.value("-r,--rate", a.rate,
             {{}, "HZ", "looks a second (default 200); max: as fast as it goes", {}, false});
-    b.value("-o,--output", a.output,
-            {{},
-             "FILE",
-             "where to; the extension chooses what: .phlox, .svg, .txt or .collapsed; - is collapsed on "
-             "standard output "
-             "(default: a .phlox named after program, process and time)",
-             {},
-             true});
+    b.value(
+        "-o,--output", a.output,
+        {{},
+         "FILE",
+         "where to; the extension chooses what: .phlox, .svg, .txt or .collapsed, the recording beside it "
+         "as FILE.phlox; - is collapsed on standard output, and no recording "
+         "(default: a .phlox named after program, process and time)",
+         {},
+         true});
+    b.force(a.force);
     b.value(
         "--max-overhead", a.max_overhead,
         {{},
@@ -206,10 +228,29 @@ struct Grammar {
     text().more =
         "Nothing is changed in the program that is recorded, and by default nothing of it is ever "
         "stopped.\n\n"
-        "Ctrl-C ends the recording properly, a second one at once. A program started by phlox gets the "
+        "COMMAND may be a script, make or a wrapper such as timeout: what is no Python itself is recorded in "
+        "the "
+        "first Python that it starts, and, when that has ended, in the next. Other Pythons that run beside "
+        "are "
+        "named, and not recorded.\n\n"
+        "Ctrl-C (SIGINT) ends the recording properly, a second one at once; so does SIGTERM that of a "
+        "running "
+        "program. Both do so too where a script put phlox into the background, SIGINT ignored. A program "
+        "started by phlox gets the "
         "signals that phlox gets, and its "
         "exit status becomes phlox's. Under sudo it runs as the calling user, who also owns the files.\n\n"
         "The choices of the view apply to .svg and .txt outputs only: a .phlox holds everything.";
+  }
+
+  void describe_list() {
+    command("list", "list the Python processes that are running", "");
+    text().examples = {{"phlox list", "which are there, which started which, and which compute"},
+                       {"sudo phlox list", "those of other users too"}};
+    text().more =
+        "Every process with a Python in it is listed, whatever it is called (gunicorn, uwsgi, a program that "
+        "embeds one), children beneath their parent. CPU TIME is what it has used since its start: the "
+        "worker "
+        "to record is often the one that has used most.";
   }
 
   void describe_dump() {
@@ -219,7 +260,7 @@ struct Grammar {
                        {"phlox dump --native -p 4711", "down to the line of C, C++ or Rust"},
                        {"phlox dump --json -p 4711", "for a program to read"}};
     auto& a = line.dump;
-    b.value("-p,--pid", a.pid, {{}, "PID", "the process", {}, false});
+    b.running_process("-p,--pid", a.pid, "the process");
     b.flag("--locals", a.locals, "arguments and local variables too (they may hold secrets)");
     b.flag("--json", a.json, "JSON, as docs/json/ describes it");
     b.native(a.native);
@@ -253,15 +294,18 @@ struct Grammar {
     b.positional("BEFORE", a.before, {{}, "", "a recording", {}, true});
     b.positional("AFTER", a.after, {{}, "", "another one", {}, true});
     b.value("-o,--output", a.output, {{}, "FILE", "a differential flame graph, .svg", {}, true});
+    b.force(a.force);
     b.value("--top", a.top, {{}, "N", "so many lines in a table (default 15)", {}, false});
     b.flag("--json", a.json, "JSON, as docs/json/ describes it");
     b.flag("--markdown", a.markdown, "Markdown");
-    b.values("--fail-if", a.fail_if,
-             {{},
-              "CONDITION",
-              "end with status 3 when this holds: 'total(NAME) > +10%', 'self(NAME) > 5%'; may be repeated",
-              {},
-              false});
+    b.values(
+        "--fail-if", a.fail_if,
+        {{},
+         "CONDITION",
+         "end with status 3 when this holds: 'total(NAME) > +10%', 'self(NAME) > 5%', with status 4 when no "
+         "NAME is in either recording; may be repeated",
+         {},
+         false});
     b.view(a.view, true);
   }
 
@@ -283,6 +327,7 @@ struct Grammar {
     b.value("-f,--format", a.format,
             {{}, "FORMAT", kinds + " (default: by the extension of -o, else collapsed)", names, false});
     b.value("-o,--output", a.output, {{}, "FILE", "where to (default, or -: standard output)", {}, true});
+    b.force(a.force);
     b.value("--title", a.title, {{}, "TEXT", "of a picture", {}, false});
     b.view(a.view, true);
   }
@@ -313,14 +358,40 @@ struct Grammar {
   }
 };
 
-// CLI11's sentences begin with a capital letter and end as they like; ours do not.
-std::string as_message(std::string text) {
-  // CLI11's "--pid: 1 required TEXT missing".
-  if (const size_t at = text.find(": 1 required "); at != std::string::npos && text.ends_with(" missing"))
-    return text.substr(0, at) + " needs a value";
+// CLI11's sentences begin with a capital letter, end as they like, and call an option by its longest name.
+std::string as_message(std::string text, const std::vector<std::string>& words,
+                       const Description& description, const CommandText* command) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '.')) text.pop_back();
+  if (const size_t colon = text.find(':'); text.starts_with("--") && colon != std::string::npos) {
+    const std::string name = as_typed(words, description, command, text.substr(0, colon));
+    // "--pid: 1 required TEXT missing".
+    if (text.find(": 1 required ") == colon && text.ends_with(" missing")) return name + " needs a value";
+    return name + text.substr(colon);
+  }
   if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   return text;
+}
+
+// `word` was not expected.
+Error one_too_many(const std::string& word, const Description& description, const CommandText* command) {
+  if (word.starts_with("-") && word.size() > 1) return no_such_option(word, description, command);
+  if (command == nullptr) return no_such_command(word, description);
+  // A program without "--" before it: its options could be taken for ours.
+  if (command->name == "record" && parse_pid(word)) {
+    return {ErrorKind::usage, fmt::format("'{}' is one process too many: phlox records one at a time", word),
+            "several side by side: phlox record -p A & phlox record -p B & wait"};
+  }
+  if (command->name == "record") {
+    return {ErrorKind::usage, fmt::format("'{}' was not expected", word),
+            "a program to start follows after --: phlox record -- python3 app.py"};
+  }
+  if (std::any_of(word.begin(), word.end(), [](char c) { return c < '0' || c > '9'; }) ||
+      command->name != "dump") {
+    return {ErrorKind::usage, fmt::format("'{}' is one argument too many", word),
+            fmt::format("phlox {} {}", command->name, command->synopsis)};
+  }
+  return {ErrorKind::usage, fmt::format("'{}' was not expected", word),
+          fmt::format("phlox dump -p {}", word)};
 }
 
 }  // namespace
@@ -328,30 +399,36 @@ std::string as_message(std::string text) {
 Result<CommandLine> parse_command_line(const std::vector<std::string>& words) {
   Grammar grammar;
   const auto dashes = std::find(words.begin(), words.end(), "--");
-  std::vector<std::string> ours(words.begin(), dashes);
-  std::reverse(ours.begin(), ours.end());  // as the parser wants them
+  const std::vector<std::string> typed(words.begin(), dashes);
+  std::vector<std::string> ours(typed.rbegin(), typed.rend());  // as the parser wants them
   const auto chosen = [&] {
     const auto& subcommands = grammar.app.get_subcommands();
     return subcommands.empty() ? std::string() : subcommands.front()->get_name();
   };
+  const CommandText* command = nullptr;  // the first word that is one
+  for (const std::string& word : typed) {
+    if (command == nullptr) command = grammar.description.find(word);
+  }
+  if (command != nullptr) {
+    if (auto twice = given_twice(typed, grammar.description, *command))
+      return tl::unexpected<Error>(*std::move(twice));
+  }
   try {
     grammar.app.parse(ours);
   } catch (const CLI::ExtrasError& error) {
-    const std::string command = chosen();
-    if (command.empty() && !words.empty() && words[0][0] != '-') {
-      return fail(ErrorKind::usage, fmt::format("there is no command '{}'", words[0]),
-                  "phlox help lists the commands");
-    }
-    // A program without "--" before it: its options could be taken for ours.
-    if (command == "record") {
-      return fail(ErrorKind::usage, as_message(error.what()),
-                  "a program to start follows after --: phlox record -- python3 app.py");
-    }
-    return fail(ErrorKind::usage, as_message(error.what()), fmt::format("phlox {} --help", command));
+    auto extras = grammar.app.remaining(true);
+    // An unknown option first, whose value would be one too many; of an unknown command nothing is known.
+    const auto word = std::find_if(extras.begin(), extras.end(), [&](const std::string& extra) {
+      return extra.starts_with("-") == (command != nullptr || extras.size() == 1);
+    });
+    if (word == extras.end() && !extras.empty())
+      return tl::unexpected<Error>(one_too_many(extras.front(), grammar.description, command));
+    if (word != extras.end()) return tl::unexpected<Error>(one_too_many(*word, grammar.description, command));
+    return fail(ErrorKind::usage, as_message(error.what(), typed, grammar.description, command),
+                "phlox --help");
   } catch (const CLI::ParseError& error) {
-    const std::string command = chosen();
-    return fail(ErrorKind::usage, as_message(error.what()),
-                command.empty() ? "phlox --help" : fmt::format("phlox {} --help", command));
+    return fail(ErrorKind::usage, as_message(error.what(), typed, grammar.description, command),
+                command == nullptr ? "phlox --help" : fmt::format("phlox {} --help", command->name));
   }
   CommandLine line = std::move(grammar.line);
   line.command = chosen();
@@ -361,6 +438,10 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& words) {
     return fail(ErrorKind::usage, "only record takes a program after --", "phlox record -- python3 app.py");
   }
   line.text = fmt::format("phlox {}", fmt::join(words, " "));
+  for (const auto& option : command == nullptr ? std::vector<OptionText>() : command->options) {
+    for (const std::string& name : option.names)
+      line.typed[name] = as_typed(typed, grammar.description, command, name);
+  }
   return line;
 }
 

@@ -118,6 +118,32 @@ std::string command_names(const Description& description) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
+// What follows a value: commands of the completion script.
+std::string bash_value(const OptionText& option) {
+  if (!option.choices.empty())
+    return fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$word\")); return", fmt::join(option.choices, " "));
+  if (!option.items.empty()) return fmt::format("_phlox_list '{}'; return", fmt::join(option.items, " "));
+  if (option.processes) return "_phlox_pids; return";
+  if (!option.file) return "return";  // nothing that could be offered
+  // A positional one is a recording.
+  return option.names.empty() ? "_phlox_recordings; return"
+                              : "COMPREPLY=($(compgen -f -- \"$word\")); return";
+}
+
+constexpr const char* kBashHelpers =
+    "_phlox_pids() {\n"
+    "  COMPREPLY=($(compgen -W \"$(phlox list 2>/dev/null | awk 'NR > 1 {print $1}')\" -- \"$word\"))\n"
+    "}\n"
+    "_phlox_list() {\n"
+    "  local before=\n"
+    "  [[ $word == *,* ]] && before=${word%,*},\n"
+    "  COMPREPLY=($(compgen -P \"$before\" -W \"$1\" -- \"${word##*,}\"))\n"
+    "  compopt -o nospace 2>/dev/null\n"
+    "}\n"
+    "_phlox_recordings() {\n"
+    "  COMPREPLY=($(compgen -f -X '!*.phlox' -- \"$word\") $(compgen -d -S / -- \"$word\"))\n"
+    "}\n";
+
 std::string bash(const Description& description) {
   std::string cases;
   for (const CommandText& command : description.commands) {
@@ -126,28 +152,23 @@ std::string bash(const Description& description) {
     for (const OptionText& option : all_options(description, command)) {
       words.insert(words.end(), option.names.begin(), option.names.end());
       if (option.value.empty() || option.names.empty()) continue;
-      // A value without choices: a file, or nothing that could be offered.
-      values += fmt::format("        {}) {};;\n", fmt::join(option.names, "|"),
-                            !option.choices.empty()
-                                ? fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$word\")); return",
-                                              fmt::join(option.choices, " "))
-                            : option.file ? "COMPREPLY=($(compgen -f -- \"$word\")); return"
-                                          : "return");
+      values += fmt::format("        {}) {};;\n", fmt::join(option.names, "|"), bash_value(option));
     }
-    std::string free = "COMPREPLY=($(compgen -f -- \"$word\"))";
-    for (const OptionText& option : command.options) {
-      if (option.names.empty() && !option.choices.empty())
-        free = fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$word\"))", fmt::join(option.choices, " "));
+    std::string free = "COMPREPLY=()";
+    for (const OptionText& one : command.options) {
+      if (one.names.empty()) free = bash_value(one);
     }
     if (command.name == "help")
       free = fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$word\"))", command_names(description));
     cases += fmt::format(
-        "    {})\n      case $before in\n{}      esac\n      if [[ $word == -* ]]; then COMPREPLY=($(compgen "
+        "    {})\n      case $before in\n{}      esac\n      if [[ $word == -* ]]; then "
+        "COMPREPLY=($(compgen "
         "-W '{}' -- \"$word\")); else {}; fi;;\n",
         command.name, values, fmt::join(words, " "), free);
   }
   return fmt::format(
       "# bash completion of phlox {}, written by: phlox completions bash\n"
+      "{}"
       "_phlox() {{\n"
       "  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} command= i\n"
       "  COMPREPLY=()\n"
@@ -164,7 +185,7 @@ std::string bash(const Description& description) {
       "  esac\n"
       "}}\n"
       "complete -o filenames -F _phlox phlox\n",
-      PHLOX_VERSION, cases, command_names(description), "--help --version");
+      PHLOX_VERSION, kBashHelpers, cases, command_names(description), "--help --version");
 }
 
 std::string zsh(const Description& description) {
@@ -185,8 +206,12 @@ std::string zsh(const Description& description) {
       if (!option.value.empty()) {
         action = fmt::format(":{}:{}", option.value,
                              !option.choices.empty() ? fmt::format("({})", fmt::join(option.choices, " "))
-                             : option.file           ? "_files"
-                                                     : " ");
+                             : !option.items.empty() ? fmt::format("_values -s , {} {}", option.value,
+                                                                   fmt::join(option.items, " "))
+                             : option.processes      ? "_phlox_pids"
+                             : option.file && option.names.empty() ? "_files -g \"*.phlox\""
+                             : option.file                         ? "_files"
+                                                                   : " ");
       }
       if (option.names.empty()) {
         specs += fmt::format(" \\\n        {}", single_quoted(action.empty() ? ":" : action));
@@ -205,6 +230,10 @@ std::string zsh(const Description& description) {
   }
   return fmt::format(
       "#compdef phlox\n# zsh completion of phlox {}, written by: phlox completions zsh\n"
+      "_phlox_pids() {{\n"
+      "  local -a pids=(${{(f)\"$(phlox list 2>/dev/null | awk 'NR > 1 {{p = $1; $1 = $2 = $3 = $4 = \"\"; "
+      "print p \":\" $0}}')\"}})\n"
+      "  _describe pid pids\n}}\n"
       "_phlox() {{\n"
       "  local -a commands=(\n{}  )\n"
       "  if (( CURRENT == 2 )); then\n    _describe command commands\n  else\n"
@@ -216,7 +245,11 @@ std::string zsh(const Description& description) {
 std::string fish(const Description& description) {
   std::string out =
       fmt::format("# fish completion of phlox {}, written by: phlox completions fish\n", PHLOX_VERSION);
-  out += "complete -c phlox -f\n";
+  out +=
+      "complete -c phlox -f\n"
+      "function __phlox_pids\n"
+      "  phlox list 2>/dev/null | awk 'NR > 1 {p = $1; $1 = $2 = $3 = $4 = \"\"; print p \"\\t\" $0}'\n"
+      "end\n";
   const auto no_command = fmt::format("not __fish_seen_subcommand_from {}", command_names(description));
   for (const CommandText& command : description.commands) {
     out += fmt::format("complete -c phlox -n {} -a {} -d {}\n", single_quoted(no_command), command.name,
@@ -231,8 +264,12 @@ std::string fish(const Description& description) {
       std::string values;
       if (!option.choices.empty())
         values = fmt::format(" -a {}", single_quoted(fmt::format("{}", fmt::join(option.choices, " "))));
+      if (!option.items.empty())
+        values = fmt::format(
+            " -a {}", single_quoted(fmt::format("(__fish_append , {})", fmt::join(option.items, " "))));
+      if (option.processes) values = " -a '(__phlox_pids)'";
       if (!option.names.empty() && !option.value.empty()) values += option.file ? " -r -F" : " -x";
-      if (option.names.empty() && option.file) values += " -F";
+      if (option.names.empty() && option.file) values += " -k -a '(__fish_complete_suffix .phlox)'";
       out +=
           fmt::format("complete -c phlox -n {}{}{} -d {}\n", here, names, values, single_quoted(option.text));
     }
@@ -305,7 +342,9 @@ std::string man_page(const Description& description) {
   out += ".SH OPTIONS OF EVERY COMMAND\n" + troff_options(description.phlox.options);
   out +=
       ".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n2\nthe words of the command line are off\n.TP\n3\nphlox diff "
-      "\\-\\-fail\\-if: a condition holds\n"
+      "\\-\\-fail\\-if: a condition holds\n.TP\n4\nphlox diff \\-\\-fail\\-if: a condition on a function "
+      "that is in neither "
+      "recording\n"
       ".TP\n111 to 119\nno such process, not a Python, a Python not covered, no permission, process gone, "
       "state of the process, output, input, "
       "system\n.TP\n127\nthe program to start cannot be started\n.TP\n128 + N\nended by signal N\n.PP\n"

@@ -12,11 +12,14 @@
 namespace phlox::cli {
 
 struct OptionText {
-  std::vector<std::string> names;    // "-p", "--pid"; empty: a positional argument
-  std::string value;                 // "PID"; empty: a flag
-  std::string text;                  // one sentence, with its default
-  std::vector<std::string> choices;  // the only values, where there are few
-  bool file = false;                 // completed with file names
+  std::vector<std::string> names;       // "-p", "--pid"; empty: a positional argument
+  std::string value;                    // "PID"; empty: a flag
+  std::string text;                     // one sentence, with its default
+  std::vector<std::string> choices;     // the only values, where there are few
+  bool file = false;                    // completed with file names
+  bool repeatable = false;              // may be there several times
+  bool processes = false;               // completed with the ids of running Pythons
+  std::vector<std::string> items = {};  // of which the value is a list, by commas
 };
 
 struct Example {

@@ -11,6 +11,7 @@
 #include "phlox/cli/values.h"
 #include "phlox/exporters/diff_svg.h"
 #include "phlox/exporters/registry.h"
+#include "phlox/profile/empty_view.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/recording/reader.h"
 #include "phlox/report/diff.h"
@@ -18,14 +19,14 @@
 namespace phlox::cli {
 namespace {
 
-Result<void> print(const std::string& text) {
-  auto output = OutputFile::open("-", {});
+Result<void> print(const std::string& text, const DiffArguments& a) {
+  auto output = OutputFile::open("-", {{}, {a.before, a.after}});
   if (!output) return fail(output);
   (*output)->stream() << text;
   return (*output)->commit();
 }
 
-// The status: kThreshold when a condition of --fail-if holds.
+// The status: kThreshold when a condition of --fail-if holds, kUnknownFunction when one never can.
 Result<int> run(const DiffArguments& a, Talk& talk) {
   if (a.before.empty() || a.after.empty())
     return fail(ErrorKind::usage, "compare which two recordings?", "phlox diff before.phlox after.phlox");
@@ -53,18 +54,18 @@ Result<int> run(const DiffArguments& a, Talk& talk) {
       return fail(ErrorKind::usage, fmt::format("cannot write a difference as '{}'", a.output),
                   "a differential flame graph: -o diff.svg");
     }
-    auto opened = OutputFile::open(a.output, target::calling_user());
+    auto opened = OutputFile::open(a.output, {target::calling_user(), {a.before, a.after}, a.force});
     if (!opened) return fail(opened);
     picture = *std::move(opened);
   }
   // Side by side: reading a million samples takes half a second. Without leave to start a thread, one by one.
-  auto reading = std::async([&] { return recording::read(a.before); });
-  auto after = recording::read(a.after);
+  auto reading = std::async([&] { return recording::read_begun(a.before); });
+  auto after = recording::read_begun(a.after);
   auto before = reading.get();
   if (!before) return fail(before);
   if (!after) return fail(after);
   for (const auto& [name, side] : {std::pair(&a.before, &*before), std::pair(&a.after, &*after)}) {
-    if (const auto nothing = nothing_passes(*side, options.choices))
+    if (const auto nothing = profile::why_empty(*side, options.choices))
       talk.warn(fmt::format("{}: {}", *name, *nothing));
   }
   profile::show_native_frames(*before, options.choices);
@@ -76,21 +77,29 @@ Result<int> run(const DiffArguments& a, Talk& talk) {
         !written)
       return fail(written);
     if (auto committed = picture->commit(); !committed) return fail(committed);
-    talk.note(fmt::format("wrote {}", a.output));
+    talk.note(fmt::format("wrote {}", with_size(a.output)));
   }
   // With a picture and no word of another format the picture is what was asked for.
   if (a.json || a.markdown || !picture) {
     const std::string text = a.json       ? report::diff_json(*made)
                              : a.markdown ? report::diff_markdown(*made)
                                           : report::diff_text(*made);
-    if (auto printed = print(text); !printed) return fail(printed);
+    if (auto printed = print(text, a); !printed) return fail(printed);
   }
   int status = kSuccess;
   for (const report::Condition& condition : conditions) {
     const auto result = report::check_condition(*made, condition);
     if (!result) return fail(result);
-    if (result->holds) status = kThreshold;
-    result->holds || !result->found ? talk.warn(result->text) : talk.note(result->text);
+    if (!result->found) {
+      // A gate that can never close.
+      talk.error({ErrorKind::usage, fmt::format("--fail-if: {}", result->text),
+                  result->alike.empty() ? "functions are named as in phlox report; * stands for anything"
+                                        : fmt::format("did you mean {}?", fmt::join(result->alike, ", "))});
+      status = kUnknownFunction;
+      continue;
+    }
+    if (result->holds && status == kSuccess) status = kThreshold;
+    result->holds ? talk.warn(result->text) : talk.note(result->text);
   }
   return status;
 }

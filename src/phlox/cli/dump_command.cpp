@@ -2,6 +2,7 @@
 
 #include "phlox/cli/attach_error.h"
 #include "phlox/cli/attempts.h"
+#include "phlox/cli/beside.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/native_names.h"
@@ -11,6 +12,7 @@
 #include "phlox/profile/profile.h"
 #include "phlox/report/dump.h"
 #include "phlox/sampler/instant.h"
+#include "phlox/target/process_state.h"
 #include "phlox/target/source_file.h"
 
 namespace phlox::cli {
@@ -19,9 +21,10 @@ namespace {
 // The longest source file that is read for a few of its lines.
 constexpr size_t kLongestSource = size_t{16} << 20;
 
-Result<void> run(const DumpArguments& arguments, Talk& talk) {
+Result<void> run(const CommandLine& line, Talk& talk) {
+  const DumpArguments& arguments = line.dump;
   if (arguments.pid.empty()) return fail(ErrorKind::usage, "dump which process?", "phlox dump -p PID");
-  const auto pid = parse_pid(arguments.pid);
+  const auto pid = named(line, "--pid", parse_pid(arguments.pid));
   if (!pid) return fail(pid);
   const auto state = target::read_process_state(*pid);
   if (!state) return fail(state);
@@ -39,9 +42,7 @@ Result<void> run(const DumpArguments& arguments, Talk& talk) {
   std::vector<python::Attempt> attempts;
   const auto instant = sampler::look_once(*pid, options, rows, &attempts);
   say_attempts(attempts, talk);
-  if (!instant)
-    return tl::unexpected<Error>(
-        explain_attach_error(instant.error(), *pid, fmt::format("dump -p {}", *pid)));
+  if (!instant) return tl::unexpected<Error>(explain_attach_error(instant.error(), *pid, "dump"));
   if (options.native) {
     auto missing = rows.name(instant->modules, debug_search_of(arguments.native));
     if (arguments.json || talk.says_details()) rows.advise(missing);
@@ -67,13 +68,17 @@ Result<void> run(const DumpArguments& arguments, Talk& talk) {
                                          : report::dump_text(look, dump, [&](const std::string& file) {
                                              return target::read_file_of(*pid, file, kLongestSource);
                                            }));
-  return (*output)->commit();
+  if (auto committed = (*output)->commit(); !committed) return committed;
+  Beside beside(*pid);
+  beside.look();
+  for (const std::string& words : beside.news()) talk.warn(words);
+  return {};
 }
 
 }  // namespace
 
 int dump(const CommandLine& line, Talk& talk) {
-  const auto done = run(line.dump, talk);
+  const auto done = run(line, talk);
   if (done) return kSuccess;
   talk.error(done.error());
   return exit_status(done.error().kind);

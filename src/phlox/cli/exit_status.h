@@ -10,6 +10,7 @@ namespace phlox::cli {
 inline constexpr int kSuccess = 0;
 inline constexpr int kUsage = 2;                // as most commands do
 inline constexpr int kThreshold = 3;            // phlox diff --fail-if: a condition holds
+inline constexpr int kUnknownFunction = 4;      // phlox diff --fail-if: one never can
 inline constexpr int kCommandNotStarted = 127;  // as a shell does
 
 constexpr int exit_status(ErrorKind kind) {

@@ -6,6 +6,7 @@
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/values.h"
 #include "phlox/exporters/registry.h"
+#include "phlox/profile/empty_view.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/recording/reader.h"
 
@@ -33,17 +34,20 @@ Result<void> run(const ExportArguments& arguments, Talk& talk) {
     return fail(ErrorKind::usage, "a picture is not for a terminal",
                 "phlox export " + arguments.file + " -o flame.svg");
   }
-  auto output = OutputFile::open(arguments.output, target::calling_user());
+  auto output =
+      OutputFile::open(arguments.output, {target::calling_user(), {arguments.file}, arguments.force});
   if (!output) return fail(output);
-  auto profile = recording::read(arguments.file);
+  auto profile = recording::read_begun(arguments.file);
   if (!profile) return fail(profile);
-  if (const auto nothing = nothing_passes(*profile, *choices)) talk.warn(*nothing);
+  if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);
   profile::show_native_frames(*profile, *choices);
   exporters::ExportOptions options;
   options.title = arguments.title;
   if (auto written = (*format)->write(*profile, *choices, options, (*output)->stream()); !written)
     return fail(written);
-  return (*output)->commit();
+  if (auto committed = (*output)->commit(); !committed) return committed;
+  if (!to_stdout) talk.note(fmt::format("wrote {}", with_size(arguments.output)));
+  return {};
 }
 
 }  // namespace

@@ -7,10 +7,14 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <streambuf>
+#include <string_view>
+
+#include "phlox/recording/reader.h"
 
 namespace phlox::cli {
 
@@ -62,50 +66,119 @@ tl::unexpected<Error> cannot_write(const std::string& path, int error) {
               fmt::format("cannot write {}: {} (errno {})", path, std::strerror(error), error), hint);
 }
 
+bool same_file(const struct stat& one, const struct stat& other) {
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+// Which of `inputs` this file is, or what lies beside it and is a part of it.
+std::optional<std::string> input_that_is(const struct stat& output, const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs) {
+    for (const char* part : {"", "-wal", "-shm", "-journal"}) {
+      struct stat there {};
+      if (::stat((input + part).c_str(), &there) == 0 && same_file(there, output)) return input + part;
+    }
+  }
+  return {};
+}
+
+Result<void> check_rules(const std::string& path, const struct stat& there, const OutputRules& rules) {
+  if (const auto input = input_that_is(there, rules.inputs)) {
+    return fail(ErrorKind::usage,
+                path == *input ? fmt::format("{} is the recording that is read: it would be destroyed", path)
+                               : fmt::format("{} is {}, which is read: it would be destroyed", path, *input),
+                "choose another file with -o FILE");
+  }
+  return {};
+}
+
+// The descriptor of ours that a path such as /dev/stdout or /dev/fd/3 leads to. Opened by that name a plain
+// file would be written from its start, over what others have written through the same descriptor.
+std::optional<int> descriptor_named(std::string path) {
+  constexpr int kMostLinks = 8;
+  for (int i = 0; i < kMostLinks; ++i) {
+    const size_t slash = path.rfind('/');
+    if (slash == std::string::npos) return {};
+    char* real = ::realpath(slash == 0 ? "/" : path.substr(0, slash).c_str(), nullptr);
+    if (real == nullptr) return {};
+    const std::string folder = real;
+    std::free(real);
+    const std::string name = path.substr(slash + 1);
+    if (folder == fmt::format("/proc/{}/fd", ::getpid())) {
+      int number = -1;
+      const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+      const bool all = error == std::errc{} && end == name.data() + name.size();
+      return all ? std::optional(number) : std::nullopt;
+    }
+    char link[4096];
+    const ssize_t size = ::readlink(path.c_str(), link, sizeof link);
+    if (size <= 0) return {};
+    path.assign(link, static_cast<size_t>(size));
+    if (path[0] != '/') path = folder + "/" + path;
+  }
+  return {};
+}
+
 }  // namespace
 
 OutputFile::OutputFile() = default;
 
-Result<std::unique_ptr<OutputFile>> OutputFile::open(const std::string& path,
-                                                     const std::optional<target::CallingUser>& owner) {
+Result<std::unique_ptr<OutputFile>> OutputFile::open(const std::string& path, const OutputRules& rules) {
   std::unique_ptr<OutputFile> output(new OutputFile);
   output->path_ = path;
-  if (path.empty() || path == "-") {
-    output->path_ = "standard output";
-    output->descriptor_ = STDOUT_FILENO;
-  } else {
-    struct stat there {};
-    const bool exists = ::stat(path.c_str(), &there) == 0;
-    if (exists && S_ISDIR(there.st_mode)) return cannot_write(path, EISDIR);
-    if (exists && !S_ISREG(there.st_mode)) {
-      output->file_ = Descriptor(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-      if (!output->file_) return cannot_write(path, errno);
-    } else {
-      // Behind a link its target is replaced, not the link.
-      char* real = exists ? ::realpath(path.c_str(), nullptr) : nullptr;
-      output->final_ = real != nullptr ? real : path;
-      std::free(real);
-      if (exists && ::access(path.c_str(), W_OK) != 0) return cannot_write(path, errno);
-      std::string name = output->final_ + ".XXXXXX";
-      output->file_ = Descriptor(::mkostemp(name.data(), O_CLOEXEC));
-      if (!output->file_) return cannot_write(path, errno);
-      output->temporary_ = name;
-      const mode_t mask = ::umask(0);
-      ::umask(mask);
-      ::fchmod(output->file_.get(), exists ? there.st_mode & 07777 : 0666 & ~mask);
-      if (owner && ::fchown(output->file_.get(), owner->uid, owner->gid) != 0)
-        return cannot_write(path, errno);
+  if (rules.owner) output->owner_.emplace(rules.owner->uid, rules.owner->gid);
+  struct stat there {};
+  const auto named = descriptor_named(path);
+  if (path.empty() || path == "-" || named) {
+    if (!named) output->path_ = "standard output";
+    output->descriptor_ = named.value_or(STDOUT_FILENO);
+    if (::fstat(output->descriptor_, &there) != 0) {
+      if (named) return cannot_write(path, errno);
+    } else if (auto fine = check_rules(output->path_, there, rules); !fine) {
+      return fail(fine);
     }
-    output->descriptor_ = output->file_.get();
+  } else {
+    const bool exists = ::stat(path.c_str(), &there) == 0;
+    if (exists) {
+      if (auto fine = check_rules(path, there, rules); !fine) return fail(fine);
+    }
+    if (exists && S_ISREG(there.st_mode) && !rules.force && recording::is_recording(path)) {
+      return fail(ErrorKind::output, fmt::format("{} is a recording, and would be replaced", path),
+                  "choose another file with -o FILE, or say --force");
+    }
+    if (exists && S_ISDIR(there.st_mode)) return cannot_write(path, EISDIR);
+    auto opened = exists && !S_ISREG(there.st_mode) ? output->open_in_place(path) : output->open_beside(path);
+    if (!opened) return fail(opened);
   }
   output->buffer_ = std::make_unique<Buffer>(output->descriptor_);
   output->stream_ = std::make_unique<std::ostream>(output->buffer_.get());
   return output;
 }
 
-OutputFile::~OutputFile() {
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+Result<void> OutputFile::open_in_place(const std::string& path) {
+  file_ = Descriptor(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file_) return cannot_write(path, errno);
+  descriptor_ = file_.get();
+  return {};
 }
+
+Result<void> OutputFile::open_beside(const std::string& path) {
+  struct stat there {};
+  const bool exists = ::stat(path.c_str(), &there) == 0;
+  if (exists && ::access(path.c_str(), W_OK) != 0) return cannot_write(path, errno);
+  // Behind a link its target is replaced, not the link.
+  char* real = exists ? ::realpath(path.c_str(), nullptr) : nullptr;
+  const std::string final = real != nullptr ? real : path;
+  std::free(real);
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  mode_ = exists ? there.st_mode & 07777 : 0666 & ~mask;
+  new_file_.emplace(NewFile::make(final));
+  if (!*new_file_) return cannot_write(path, errno);
+  descriptor_ = new_file_->descriptor();
+  return {};
+}
+
+OutputFile::~OutputFile() = default;
 
 std::ostream& OutputFile::stream() {
   return *stream_;
@@ -114,11 +187,18 @@ std::ostream& OutputFile::stream() {
 Result<void> OutputFile::commit() {
   stream_->flush();
   if (buffer_->error() != 0) return cannot_write(path_, buffer_->error());
-  if (!temporary_.empty()) {
-    if (::rename(temporary_.c_str(), final_.c_str()) != 0) return cannot_write(path_, errno);
-    temporary_.clear();
-  }
+  if (new_file_ && !new_file_->put_in_place(mode_, owner_)) return cannot_write(path_, errno);
   return {};
+}
+
+std::string with_size(const std::string& path) {
+  struct stat there {};
+  if (::stat(path.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) return path;
+  const auto bytes = static_cast<double>(there.st_size);
+  return fmt::format("{} ({})", path,
+                     bytes < 1e3   ? fmt::format("{:.0f} bytes", bytes)
+                     : bytes < 1e6 ? fmt::format("{:.0f} KB", bytes / 1e3)
+                                   : fmt::format("{:.1f} MB", bytes / 1e6));
 }
 
 }  // namespace phlox::cli

@@ -1,29 +1,40 @@
-// A file that appears whole or not at all: written beside its place and moved there by commit(). open()
-// proves that it can be written before anything starts. Standard output and things that are no plain files (a
-// pipe, /dev/stdout) are written directly.
+// A file that appears whole or not at all: written where no name leads to it, and put into its place by
+// commit(); killed before, it leaves nothing behind. open() proves that it can be written before anything
+// starts. Standard output and things that are no plain files (a pipe, /dev/stdout) are written directly.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/base/new_file.h"
 #include "phlox/base/result.h"
 #include "phlox/target/launch.h"
 
 namespace phlox::cli {
 
+// What an output may not do.
+struct OutputRules {
+  std::optional<target::CallingUser> owner;  // to whom the file will belong (under sudo)
+  std::vector<std::string> inputs;           // recordings that are read: never written to, by whatever name
+  bool force = false;                        // may replace a recording by something else
+};
+
 class OutputFile {
  public:
-  // "-" or "": standard output. The file will belong to `owner` where one is given (under sudo).
-  static Result<std::unique_ptr<OutputFile>> open(const std::string& path,
-                                                  const std::optional<target::CallingUser>& owner);
+  // "-" or "": standard output.
+  static Result<std::unique_ptr<OutputFile>> open(const std::string& path, const OutputRules& rules);
   // Without commit() nothing is left behind.
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
+  // Whether it appears at a place of its own, and not in a pipe or an open descriptor.
+  bool is_new_file() const { return new_file_.has_value(); }
   std::ostream& stream();
   // After the last byte: says if any of them could not be written (disk full, closed pipe).
   Result<void> commit();
@@ -32,13 +43,20 @@ class OutputFile {
   OutputFile();
   class Buffer;
 
-  std::string path_;       // as the user named it, for messages
-  std::string final_;      // where it goes; empty: written in place
-  std::string temporary_;  // where it is; empty: moved, or written in place
-  Descriptor file_;
+  Result<void> open_in_place(const std::string& path);
+  Result<void> open_beside(const std::string& path);
+
+  std::string path_;                              // as the user named it, for messages
+  std::optional<NewFile> new_file_;               // none: written in place
+  std::optional<std::pair<uid_t, gid_t>> owner_;  // of a new file, with its mode
+  mode_t mode_ = 0;
+  Descriptor file_;  // of what is written in place
   int descriptor_ = -1;
   std::unique_ptr<Buffer> buffer_;
   std::unique_ptr<std::ostream> stream_;
 };
+
+// "a.svg (12 KB)", for saying what was written; of what is no file its name alone.
+std::string with_size(const std::string& path);
 
 }  // namespace phlox::cli

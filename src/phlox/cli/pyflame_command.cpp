@@ -185,7 +185,7 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
 }
 
 Error explained(Error error, pid_t pid) {
-  return explain_attach_error(std::move(error), pid, fmt::format("pyflame -p {}", pid));
+  return explain_attach_error(std::move(error), pid, "pyflame");
 }
 
 Result<void> write(const Arguments& a, const profile::Profile& profile, OutputFile& output) {
@@ -251,7 +251,7 @@ Result<void> run(const Arguments& a, Talk& talk) {
     if (auto possible = target::check_recordable(*state); !possible) return possible;
     if (a.old_pid) talk.warn("a PID without -p is an old way of Pyflame's; use -p PID");
   }
-  auto output = OutputFile::open(a.output, target::calling_user());
+  auto output = OutputFile::open(a.output, {target::calling_user(), {}, false});
   if (!output) return fail(output);
   return a.dump || (a.seconds >= 0 && a.seconds < a.interval) ? look(a, **output)
                                                               : record_for(a, **output, talk);

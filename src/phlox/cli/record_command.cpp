@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,17 +12,14 @@
 #include "phlox/base/private_folder.h"
 #include "phlox/cli/attach_error.h"
 #include "phlox/cli/attempts.h"
+#include "phlox/cli/beside.h"
 #include "phlox/cli/commands.h"
+#include "phlox/cli/destination.h"
 #include "phlox/cli/exit_status.h"
-#include "phlox/cli/native_names.h"
-#include "phlox/cli/output_file.h"
 #include "phlox/cli/signal_watch.h"
 #include "phlox/cli/values.h"
-#include "phlox/exporters/registry.h"
-#include "phlox/profile/native_frames.h"
+#include "phlox/profile/empty_view.h"
 #include "phlox/profile/quality.h"
-#include "phlox/recording/reader.h"
-#include "phlox/recording/writer.h"
 #include "phlox/report/report.h"
 #include "phlox/sampler/recorder.h"
 #include "phlox/target/launch.h"
@@ -37,9 +33,7 @@ struct Request {
   std::optional<pid_t> pid;
   std::vector<std::string> program;
   sampler::Options options;
-  Output output;
-  profile::Choices choices;
-  symbols::DebugSearch debug_search;
+  Destination::Options destination;
 };
 
 Result<Request> request_of(const CommandLine& line) {
@@ -51,7 +45,7 @@ Result<Request> request_of(const CommandLine& line) {
                 "phlox record -p PID, or: phlox record -- python3 app.py");
   }
   if (!a.pid.empty()) {
-    auto pid = parse_pid(a.pid);
+    auto pid = named(line, "--pid", parse_pid(a.pid));
     if (!pid) return fail(pid);
     request.pid = *pid;
   }
@@ -60,16 +54,17 @@ Result<Request> request_of(const CommandLine& line) {
     return fail(ErrorKind::usage, "no program after --", "phlox record -- python3 app.py");
   }
   if (!a.rate.empty()) {
-    auto rate = parse_rate(a.rate);
+    auto rate = named(line, "--rate", parse_rate(a.rate));
     if (!rate) return fail(rate);
     request.options.rate_hz = *rate;
   }
   if (!a.duration.empty()) {
-    auto duration = parse_duration(a.duration);
+    auto duration = named(line, "--duration", parse_duration(a.duration));
     if (!duration) return fail(duration);
     request.options.duration = *duration;
   }
-  auto overhead = parse_overhead(a.max_overhead.empty() ? "2" : a.max_overhead);
+  auto overhead =
+      named(line, "--max-overhead", parse_overhead(a.max_overhead.empty() ? "2" : a.max_overhead));
   if (!overhead) return fail(overhead);
   request.options.max_overhead_percent = *overhead;
   auto way = parse_way(a.way, a.hands_off);
@@ -79,14 +74,17 @@ Result<Request> request_of(const CommandLine& line) {
   if (!native) return fail(native);
   request.options.native = *native;
   if (request.options.native) request.options.unwind_cache = unwind_cache();
-  request.debug_search = debug_search_of(a.native);
-  auto output = parse_output(a.output);
+  Destination::Options& destination = request.destination;
+  destination.native = request.options.native.has_value();
+  destination.debug_search = debug_search_of(a.native);
+  destination.force = a.force;
+  auto output = named(line, "--output", parse_output(a.output));
   if (!output) return fail(output);
-  request.output = *output;
+  destination.output = *output;
   auto choices = choices_of(a.view);
   if (!choices) return fail(choices);
-  request.choices = *choices;
-  if (request.output.kind == OutputKind::exported && choices->thread_regex) {
+  destination.choices = *choices;
+  if (destination.output.kind == OutputKind::exported && choices->thread_regex) {
     // A pattern that does not parse must not be found out at the end of the recording.
     if (auto tried = profile::build_call_tree(profile::Profile(), *choices); !tried) return fail(tried);
   }
@@ -94,105 +92,6 @@ Result<Request> request_of(const CommandLine& line) {
   request.options.command_line = line.text;
   return request;
 }
-
-// Where the rows go while recording, and what becomes of them.
-class Destination {
- public:
-  static Result<std::unique_ptr<Destination>> open(const Request& request,
-                                                   const std::vector<std::string>& command, pid_t pid) {
-    std::unique_ptr<Destination> made(new Destination(request));
-    const auto owner = target::calling_user();
-    if (request.output.kind == OutputKind::exported) {
-      auto exported = OutputFile::open(request.output.path, owner);
-      if (!exported) return fail(exported);
-      made->exported_ = *std::move(exported);
-      made->recording_ = made->partial_name(pid);
-    } else {
-      made->recording_ = request.output.path.empty()
-                             ? default_recording_name(command, pid, std::time(nullptr))
-                             : request.output.path;
-    }
-    std::optional<recording::Owner> file_owner;
-    if (owner) file_owner = recording::Owner{owner->uid, owner->gid};
-    auto writer = recording::Writer::create(made->recording_, file_owner);
-    if (!writer) return fail(writer);
-    made->writer_ = *std::move(writer);
-    made->rows_.emplace(*made->writer_);
-    return made;
-  }
-
-  ~Destination() {
-    if (!keep_) discard();
-  }
-
-  profile::Sink& sink() { return request_.options.native ? static_cast<profile::Sink&>(*rows_) : *writer_; }
-  // Of the native frames, when all is recorded.
-  std::vector<NativeRows::Missing> name(const std::vector<sampler::NativeModule>& modules) {
-    auto missing = rows_->name(modules, request_.debug_search);
-    rows_->advise(missing);
-    return missing;
-  }
-  const std::string& recording() const { return recording_; }
-  bool is_partial() const { return exported_ != nullptr; }
-  // From here on the recording stays, whatever happens.
-  void keep() { keep_ = true; }
-
-  // Closes the recording and writes the export from it.
-  Result<void> finish() {
-    auto finished = writer_->finish();
-    writer_.reset();
-    if (!finished) return finished;
-    if (!exported_ && !is_short()) return {};
-    auto read = recording::read(recording_);
-    if (!read) return fail(read);
-    profile_ = *std::move(read);
-    profile::show_native_frames(profile_, request_.choices);
-    if (!exported_) return {};
-    const exporters::Format* format = exporters::find_format(request_.output.format);
-    if (auto written = format->write(profile_, request_.choices, {}, exported_->stream()); !written)
-      return fail(written);
-    if (auto committed = exported_->commit(); !committed) return committed;
-    discard();
-    return {};
-  }
-  // What was recorded; empty before finish(), and of a long recording that nothing was made of.
-  const profile::Profile& profile() const { return profile_; }
-
- private:
-  // Short enough to be summed up at once: recording takes 20 MiB at most, and 4 MB of rows are about that in
-  // memory.
-  bool is_short() const {
-    constexpr off_t kLongest = 4'000'000;
-    struct stat there {};
-    return ::stat(recording_.c_str(), &there) == 0 && there.st_size <= kLongest;
-  }
-
-  explicit Destination(const Request& request) : request_(request) {}
-
-  // Beside the output, and findable there should phlox be killed: "flame.svg.partial.phlox".
-  std::string partial_name(pid_t pid) const {
-    struct stat there {};
-    const std::string& path = request_.output.path;
-    const bool plain = path != "-" && (::stat(path.c_str(), &there) != 0 || S_ISREG(there.st_mode));
-    if (plain) return path + ".partial.phlox";
-    const char* folder = std::getenv("TMPDIR");
-    return fmt::format("{}/phlox-{}-{}.partial.phlox", folder != nullptr && *folder != 0 ? folder : "/tmp",
-                       pid, ::getpid());
-  }
-  void discard() {
-    writer_.reset();
-    if (recording_.empty()) return;
-    for (const char* end : {"", "-wal", "-shm", "-journal"}) ::unlink((recording_ + end).c_str());
-  }
-
-  const Request& request_;
-  std::unique_ptr<OutputFile> exported_;
-  std::unique_ptr<recording::Writer> writer_;
-  std::optional<NativeRows> rows_;
-  std::string recording_;
-  profile::Profile profile_;
-  bool keep_ = false;
-};
 
 // The numbers of a recording as its quality line.
 profile::QualitySummary quality_of(const sampler::Progress& p) {
@@ -204,19 +103,19 @@ profile::QualitySummary quality_of(const sampler::Progress& p) {
   return profile::summarize_quality(numbers);
 }
 
-std::string progress_line(const sampler::Progress& p) {
-  return fmt::format(
-      "recording {:.1f} s, {} samples, {:.0f} Hz{}, {} rejected ({:.2f} %)  Ctrl-C ends it",
-      static_cast<double>(p.elapsed) * 1e-9, p.samples, p.rate_hz,
-      p.asked_rate_hz > 0 ? fmt::format(" of {:g}", p.asked_rate_hz) : "", p.rejected(),
-      p.samples > 0 ? 100.0 * static_cast<double>(p.rejected()) / static_cast<double>(p.samples) : 0.0);
-}
-
-std::string size_of(const std::string& path) {
-  struct stat there {};
-  if (::stat(path.c_str(), &there) != 0) return "";
-  const auto bytes = static_cast<double>(there.st_size);
-  return bytes < 1e6 ? fmt::format(" ({:.0f} KB)", bytes / 1e3) : fmt::format(" ({:.1f} MB)", bytes / 1e6);
+// The longest first: the last thing that a narrow terminal loses is how to end it.
+std::array<std::string, 5> progress_lines(const sampler::Progress& p) {
+  const std::string time = fmt::format("{:.1f} s", static_cast<double>(p.elapsed) * 1e-9);
+  const std::string head = fmt::format("recording {}", time);
+  const std::string samples = fmt::format("{}, {} samples", head, p.samples);
+  const std::string rate = fmt::format("{}, {:.0f} Hz{}", samples, p.rate_hz,
+                                       p.asked_rate_hz > 0 ? fmt::format(" of {:g}", p.asked_rate_hz) : "");
+  const std::string rejected = fmt::format("{}, {} rejected", rate, p.rejected());
+  const double share =
+      p.samples > 0 ? 100.0 * static_cast<double>(p.rejected()) / static_cast<double>(p.samples) : 0.0;
+  const std::string end = "  Ctrl-C ends it";
+  return {fmt::format("{} ({:.2f} %){}", rejected, share, end), rejected + end, samples + end, head + end,
+          time + end};
 }
 
 // One recording from start to end. The members are in the order of their making; they go away in the other.
@@ -234,17 +133,33 @@ class Recording {
       if (auto released = program_->release(); !released) return failed(released.error());
       released_ = true;
     }
+    beside_.emplace(pid_);
+    options_.on_waiting = [this] {
+      talk_.note(fmt::format("no {}Python yet in process {} ({}) or in what it started: waiting for one",
+                             descendants_ > 0 ? "further " : "", pid_, options_.command));
+    };
+    options_.on_descendant = [this](pid_t pid) { on_descendant(pid); };
     std::vector<python::Attempt> attempts;
     auto recorder = sampler::Recorder::attach(pid_, options_, stop_, &attempts);
     say_attempts(attempts, talk_);
     if (!recorder) return not_attached(recorder.error());
     talk_.detail((*recorder)->description());
+    if (auto begun = destination_->begin(); !begun) return not_attached(begun.error());
     talk_.detail(fmt::format("recording into {}", destination_->recording()));
-    destination_->keep();
+    begun_ = true;
+    if (!program_) look_beside();  // of a new program not an instant is to be missed
+    Nanoseconds next_look = clock_now() + kLookBesideEvery;
     const sampler::Outcome outcome =
-        (*recorder)->run(destination_->sink(), stop_,
-                         [this](const sampler::Progress& p) { talk_.progress(progress_line(p)); });
+        (*recorder)->run(destination_->sink(), stop_, [&](const sampler::Progress& p) {
+          talk_.progress(progress_lines(p));
+          if (clock_now() < next_look) return;
+          look_beside();
+          next_look = clock_now() + kLookBesideEvery;
+        });
     recorder->reset();
+    look_beside();
+    if (const std::string beside = beside_->summary(); !beside.empty())
+      destination_->sink().put_meta("not_recorded", beside);
     return finish(outcome);
   }
 
@@ -253,6 +168,26 @@ class Recording {
   // its default.
   static constexpr std::array kEnding = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
   static constexpr std::array kHandedOn = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
+
+  static constexpr Nanoseconds kLookBesideEvery = kSecond / 2;
+
+  void look_beside() {
+    beside_->look();
+    for (const std::string& line : beside_->news()) talk_.warn(line);
+  }
+
+  // A Python that the launched program started, and that is recorded from now on.
+  void on_descendant(pid_t pid) {
+    constexpr int kMostSaid = 5;
+    beside_->recorded(pid);
+    if (++descendants_ > kMostSaid) return;
+    const auto state = target::read_process_state(pid);
+    talk_.note(fmt::format("recording process {}{}, started by process {} ({}){}", pid,
+                           state ? fmt::format(" ({})", state->title()) : "", pid_, options_.command,
+                           descendants_ == 1           ? "; when it ends, the next Python of it"
+                           : descendants_ == kMostSaid ? "; of the next ones nothing more is said"
+                                                       : ""));
+  }
 
   Result<void> prepare() {
     options_ = request_.options;
@@ -287,7 +222,8 @@ class Recording {
       program_.emplace(*std::move(program));
       pid_ = program_->pid();
     }
-    auto destination = Destination::open(request_, command, pid_);
+    auto destination =
+        Destination::open(request_.destination, default_recording_name(command, pid_, std::time(nullptr)));
     if (!destination) return fail(destination);
     destination_ = *std::move(destination);
     return {};
@@ -304,7 +240,10 @@ class Recording {
     if (!ends) return;
     if (stop_.exchange(true)) {
       talk_.error({ErrorKind::system,
-                   fmt::format("ended at once; what was recorded is in {}", destination_->recording()), ""});
+                   begun_
+                       ? fmt::format("ended at once; what was recorded is in {}", destination_->recording())
+                       : std::string("ended at once; nothing was recorded"),
+                   ""});
       ::_exit(128 + seen.number);
     }
   }
@@ -333,7 +272,7 @@ class Recording {
   }
 
   int not_attached(Error error) {
-    error = explain_attach_error(std::move(error), pid_, fmt::format("record -p {}", pid_));
+    error = explain_attach_error(std::move(error), pid_, "record");
     if (!program_) return failed(error);
     if (stop_)
       error = {ErrorKind::target_gone, "ended before the Python of the program was up: nothing was recorded",
@@ -352,7 +291,7 @@ class Recording {
     if (options_.native && !error) {
       missing = destination_->name(outcome.modules);
       keep_within(options_.unwind_cache);
-      keep_within(request_.debug_search.name_cache);
+      keep_within(request_.destination.debug_search.name_cache);
     }
     if (auto finished = destination_->finish(); !finished && !error) error = finished.error();
     for (const std::string& warning : outcome.warnings) talk_.warn(warning);
@@ -372,25 +311,29 @@ class Recording {
                  (outcome.progress.rests > 0 ? "; it was left half of its time, which no option takes" : ""));
     }
     tell_missing(missing);
-    if (outcome.progress.samples == 0) talk_.warn("no sample was taken: the recording is empty");
+    if (outcome.progress.samples == 0) {
+      talk_.warn("no sample was taken: the recording is empty");
+    } else if (destination_->exports() && !error) {
+      if (const auto empty = profile::why_empty(destination_->profile(), request_.destination.choices))
+        talk_.warn(*empty);
+    }
     if (!error && !destination_->profile().samples().empty()) {
       // The first lines of `phlox report`.
       report::ReportOptions options;
-      options.choices = request_.choices;
+      options.choices = request_.destination.choices;
       if (const auto made = report::make_report(destination_->profile(), options))
         talk_.lines(report::report_summary(*made));
     }
     if (error) {
       talk_.error(*error);
-      if (destination_->is_partial())
-        talk_.note(fmt::format("what was recorded is in {}", destination_->recording()));
-    } else if (destination_->is_partial()) {
-      if (request_.output.path != "-")
-        talk_.note(fmt::format("wrote {}{}", request_.output.path, size_of(request_.output.path)));
-    } else {
+      talk_.note(fmt::format("what was recorded is in {}", destination_->recording()));
+    } else if (const std::string written = destination_->what_was_written(); !written.empty()) {
       const std::string& path = destination_->recording();
-      talk_.note(fmt::format("wrote {}{}; more: phlox report {}; flame graph: phlox export {} -o flame.svg",
-                             path, size_of(path), path, path));
+      talk_.note(fmt::format("wrote {}", written));
+      talk_.note(
+          destination_->exports()
+              ? fmt::format("other views of it: phlox report {}; phlox export {} --help", path, path)
+              : fmt::format("more: phlox report {}; flame graph: phlox export {} -o flame.svg", path, path));
     }
     if (!program_) return error ? exit_status(error->kind) : kSuccess;
     if (!program_->try_wait()) {
@@ -405,10 +348,13 @@ class Recording {
   Talk& talk_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> released_{false};
+  std::atomic<bool> begun_{false};  // there is a recording
   sampler::Options options_;
   pid_t pid_ = 0;
   std::unique_ptr<Destination> destination_;
   std::optional<target::LaunchedProgram> program_;
+  std::optional<Beside> beside_;
+  int descendants_ = 0;
   SignalWatch watch_;  // last: its thread uses the others
 };
 

@@ -7,6 +7,7 @@
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/values.h"
+#include "phlox/profile/empty_view.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/recording/reader.h"
 #include "phlox/report/report.h"
@@ -17,8 +18,8 @@ namespace {
 
 constexpr size_t kLongestSource = size_t{16} << 20;
 
-Result<void> print(const std::string& text) {
-  auto output = OutputFile::open("-", {});
+Result<void> print(const std::string& text, const ReportArguments& a) {
+  auto output = OutputFile::open("-", {{}, {a.file}});
   if (!output) return fail(output);
   (*output)->stream() << text;
   return (*output)->commit();
@@ -38,20 +39,23 @@ Result<void> run(const ReportArguments& a, Talk& talk) {
     if (!top) return fail(top);
     options.limit = *top;
   }
-  auto profile = recording::read(a.file);
+  auto profile = recording::read_begun(a.file);
   if (!profile) return fail(profile);
-  if (const auto nothing = nothing_passes(*profile, options.choices)) talk.warn(*nothing);
+  if (const auto nothing = profile::why_empty(*profile, options.choices)) talk.warn(*nothing);
   profile::show_native_frames(*profile, options.choices);
   const auto made = report::make_report(*profile, options);
   if (!made) return fail(made);
-  if (a.json) return print(report::report_json(*made));
-  if (a.markdown) return print(report::report_markdown(*made));
-  if (!a.source) return print(report::report_text(*made));
+  if (a.json) return print(report::report_json(*made), a);
+  if (a.markdown) return print(report::report_markdown(*made), a);
+  if (!a.source) return print(report::report_text(*made), a);
   // The files as they are here today: a recording may come from another machine, and is told so where a file
   // is missing.
-  return print(report::report_source(*made, [](std::string_view file) {
-    return target::read_file_of(::getpid(), std::string(file), kLongestSource);
-  }));
+  return print(report::report_source(*made,
+                                     [](std::string_view file) {
+                                       return target::read_file_of(::getpid(), std::string(file),
+                                                                   kLongestSource);
+                                     }),
+               a);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
+#include "phlox/cli/typed.h"
 
 namespace phlox::cli {
 namespace {
@@ -31,9 +32,7 @@ int help(const std::string& command, Talk& talk) {
   if (command.empty()) return print(overview_text(description()), talk);
   const CommandText* text = description().find(command);
   if (text != nullptr) return print(help_text(description(), *text), talk);
-  return say_error(
-      {ErrorKind::usage, fmt::format("there is no command '{}'", command), "phlox help lists the commands"},
-      talk);
+  return say_error(no_such_command(command, description()), talk);
 }
 
 int dispatch(const CommandLine& line, Talk& talk) {
@@ -45,6 +44,7 @@ int dispatch(const CommandLine& line, Talk& talk) {
   // inherit it.
   std::signal(SIGPIPE, SIG_IGN);
   if (line.command == "export") return export_recording(line, talk);
+  if (line.command == "list") return list(line, talk);
   if (line.command == "dump") return dump(line, talk);
   if (line.command == "report") return report(line, talk);
   if (line.command == "diff") return diff(line, talk);

@@ -16,9 +16,11 @@ SignalWatch::SignalWatch(std::span<const int> signals) {
   sigemptyset(&watched);
   for (const int signal : signals) {
     struct sigaction action {};
-    // A blocked signal is never ignored by the kernel (kernel/signal.c: sig_ignored), so it must not be
-    // blocked.
-    if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) continue;
+    // A blocked signal is never ignored by the kernel (kernel/signal.c: sig_ignored): blocking is what takes
+    // one, and what is to stay ignored must not be blocked. A launched program still finds it ignored.
+    const bool asks_for_the_end = signal == SIGINT || signal == SIGTERM;
+    if (!asks_for_the_end && ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN)
+      continue;
     sigaddset(&watched, signal);
   }
   ::pthread_sigmask(SIG_BLOCK, &watched, &before_);

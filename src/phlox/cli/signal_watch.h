@@ -1,6 +1,7 @@
 // Signals as calls on a thread of their own, so that no handler interrupts anything. Made before other
-// threads and before a program is launched: from then on the signals are blocked everywhere. Signals that
-// were ignored (nohup, a background job) stay ignored.
+// threads and before a program is launched: from then on the signals are blocked everywhere. One that was
+// ignored stays so (SIGHUP under nohup) unless it asks for the end: a shell without job control starts what
+// it puts in the background with SIGINT ignored, and a recording that waits for it would never end.
 #pragma once
 
 #include <signal.h>

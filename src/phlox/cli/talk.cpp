@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace phlox::cli {
@@ -76,14 +77,16 @@ void Talk::detail(std::string_view text) {
   if (options_.verbose) note(text);
 }
 
-void Talk::progress(const std::string& text) {
-  if (!shows_progress()) return;
+void Talk::progress(std::span<const std::string> texts) {
+  if (texts.empty() || !shows_progress()) return;
   const std::lock_guard lock(mutex_);
   winsize size{};
   const size_t width =
       ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1U : 79U;
   std::string out(kClearLine);
-  out += text.substr(0, width);
+  const auto fits = std::find_if(texts.begin(), texts.end() - 1,
+                                 [&](const std::string& text) { return text.size() <= width; });
+  out += fits->substr(0, width);
   std::fwrite(out.data(), 1, out.size(), stream_);
   std::fflush(stream_);
   has_progress_ = true;

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -31,8 +32,9 @@ class Talk {
   void note(std::string_view text);    // unless quiet
   void lines(std::string_view text);   // unless quiet; as they are
   void detail(std::string_view text);  // when verbose
-  // One line that replaces itself; on terminals only.
-  void progress(const std::string& text);
+  // One line that replaces itself; on terminals only. The first of these that the terminal is wide enough
+  // for, or what it has room for of the last.
+  void progress(std::span<const std::string> texts);
   bool says_details() const { return options_.verbose; }
   bool shows_progress() const { return options_.terminal && !options_.quiet; }
 

@@ -40,6 +40,11 @@ std::string extensions() {
   return list;
 }
 
+template <class T>
+tl::unexpected<Error> of_option(std::string_view option, const Result<T>& wrong) {
+  return fail(wrong.error().kind, fmt::format("{}: {}", option, wrong.error().message), wrong.error().hint);
+}
+
 bool is_python(std::string_view program) {
   return program.starts_with("python") || program.starts_with("pypy");
 }
@@ -71,7 +76,9 @@ Result<pid_t> parse_pid(std::string_view text) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), pid, base);
   if (error != std::errc{} || end != digits.data() + digits.size() || pid <= 0) {
     return fail(ErrorKind::usage, fmt::format("'{}' is not the id of a process", text),
-                "one number: phlox record -p 4711");
+                text.find_first_of(", ") != std::string_view::npos
+                    ? "one process at a time: -p 4711"
+                    : "one number: -p 4711; phlox list shows which Pythons run");
   }
   return pid;
 }
@@ -138,7 +145,10 @@ Result<std::optional<sampler::NativeSource>> native_source_of(const NativeArgume
   if (!native.native) {
     const bool other = !native.source.empty() || !native.debug_paths.empty() || native.debuginfod;
     if (!other) return std::optional<NativeSource>();
-    return fail(ErrorKind::usage, "an option for native frames without --native", "add --native");
+    const char* which = !native.source.empty()        ? "--native-source"
+                        : !native.debug_paths.empty() ? "--debug-path"
+                                                      : "--debuginfod";
+    return fail(ErrorKind::usage, fmt::format("{} without --native", which), "add --native");
   }
   if (native.source == "perf") return std::optional(NativeSource::perf);
   if (native.source == "ptrace") return std::optional(NativeSource::ptrace);
@@ -166,49 +176,33 @@ Result<profile::Choices> choices_of(const ViewArguments& view) {
   profile::Choices choices;
   if (!view.by.empty()) {
     auto by = profile::parse_by(view.by);
-    if (!by) return fail(by);
+    if (!by) return of_option("--by", by);
     choices.by = *by;
   }
   if (!view.states.empty()) {
     auto states = profile::parse_states(view.states);
-    if (!states) return fail(states);
+    if (!states) return of_option("--state", states);
     choices.states = *states;
   }
   if (!view.thread.empty()) choices.thread_regex = view.thread;
   if (!view.pid.empty()) {
     auto pid = parse_pid(view.pid);
-    if (!pid) return fail(pid);
+    if (!pid) return of_option("--pid", pid);
     choices.pid = *pid;
   }
   if (!view.time.empty()) {
     auto range = profile::parse_time_range(view.time);
-    if (!range) return fail(range);
+    if (!range) return of_option("--time", range);
     choices.from = range->from;
     choices.to = range->to;
   }
   if (!view.weight.empty()) {
     auto weight = profile::parse_weight(view.weight);
-    if (!weight) return fail(weight);
+    if (!weight) return of_option("--weight", weight);
     choices.weight = *weight;
   }
   choices.all_frames = view.all_frames;
   return choices;
-}
-
-std::optional<std::string> nothing_passes(const profile::Profile& profile, const profile::Choices& choices) {
-  const auto filter = profile::SampleFilter::make(profile, choices);
-  if (!filter || profile.samples().empty()) return {};
-  for (const profile::Sample& sample : profile.samples()) {
-    if (filter->part(sample).passes) return {};
-  }
-  constexpr size_t kNamed = 5;
-  std::string threads;
-  const size_t count = profile.threads().size();
-  for (size_t i = 0; i < std::min(count, kNamed); ++i) {
-    threads += (i == 0 ? "" : ", ") + profile::thread_label(profile.threads()[i]);
-  }
-  if (count > kNamed) threads += fmt::format(" and {} more", count - kNamed);
-  return fmt::format("no sample of the recording passes these choices; its threads: {}", threads);
 }
 
 Result<Output> parse_output(const std::string& text) {

@@ -1,4 +1,4 @@
-// The values of options, from text. Pure; an error names the option and says what would be right.
+// The values of options, from text. Pure; an error says what would be right, and named() which option it is.
 #pragma once
 
 #include <sys/types.h>
@@ -17,6 +17,15 @@
 
 namespace phlox::cli {
 
+// What was made of an option's value; an error begins with the option as it was typed.
+template <class T>
+Result<T> named(const CommandLine& line, const std::string& option, Result<T> made) {
+  if (made) return made;
+  const auto typed = line.typed.find(option);
+  made.error().message = (typed == line.typed.end() ? option : typed->second) + ": " + made.error().message;
+  return made;
+}
+
 Result<pid_t> parse_pid(std::string_view text);                       // "4711", "0x1267"
 Result<Nanoseconds> parse_duration(std::string_view text);            // "10", "1.5", "500ms", "2m", "1h"
 Result<double> parse_rate(std::string_view text);                     // "200", "max" (0)
@@ -30,9 +39,6 @@ symbols::DebugSearch debug_search_of(const NativeArguments& native);
 std::string unwind_cache();
 
 Result<profile::Choices> choices_of(const ViewArguments& view);
-// A line to say when the choices leave nothing of a recording that has something: a misspelled name would
-// else be an empty output without a word.
-std::optional<std::string> nothing_passes(const profile::Profile& profile, const profile::Choices& choices);
 
 // What `record -o` means.
 enum class OutputKind { recording, exported };

@@ -1,0 +1,127 @@
+#include "phlox/cli/beside.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "phlox/target/process_state.h"
+#include "phlox/target/process_tree.h"
+
+namespace phlox::cli {
+namespace {
+
+constexpr size_t kMostGroups = 4, kMostIds = 6, kLongestCommand = 70;
+
+std::string ids_of(const std::vector<const PythonProcess*>& processes) {
+  std::string ids;
+  for (size_t i = 0; i < std::min(processes.size(), kMostIds); ++i)
+    ids += fmt::format("{}{}", i == 0 ? "" : ", ", processes[i]->pid);
+  if (processes.size() > kMostIds) ids += fmt::format(" and {} more", processes.size() - kMostIds);
+  return ids;
+}
+
+std::string shortened(const std::string& command) {
+  return command.size() <= kLongestCommand ? command : command.substr(0, kLongestCommand) + "...";
+}
+
+// "4713, 4714 (python3 worker.py); 4720 (python3 -c ...)": of one command line together.
+std::string listed(const std::vector<const PythonProcess*>& processes) {
+  std::vector<std::vector<const PythonProcess*>> groups;
+  for (const PythonProcess* process : processes) {
+    const auto same = std::find_if(groups.begin(), groups.end(),
+                                   [&](const auto& g) { return g[0]->command == process->command; });
+    if (same == groups.end()) {
+      groups.push_back({process});
+    } else {
+      same->push_back(process);
+    }
+  }
+  std::string text;
+  for (size_t i = 0; i < std::min(groups.size(), kMostGroups); ++i)
+    text += fmt::format("{}{} ({})", i == 0 ? "" : "; ", ids_of(groups[i]), shortened(groups[i][0]->command));
+  if (groups.size() > kMostGroups) text += "; and others";
+  return text;
+}
+
+// Between fork and exec a child of a Python looks like one: what has just begun is judged the next time.
+bool is_settled(const target::ProcessState& state) {
+  constexpr Nanoseconds kSettled = kSecond * 3 / 10;
+  const auto ticks = static_cast<Nanoseconds>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
+  const Nanoseconds start = static_cast<Nanoseconds>(state.stat.start_ticks) * (kSecond / ticks);
+  return clock_now(CLOCK_BOOTTIME) - start >= kSettled;
+}
+
+}  // namespace
+
+void Beside::look() {
+  std::vector<pid_t> unknown;
+  for (const pid_t pid : target::read_descendants(root_)) {
+    if (recorded_.contains(pid)) continue;
+    const auto state = target::read_process_state(pid);
+    if (state && !children_.contains({state->stat.start_ticks, pid}) && is_settled(*state))
+      unknown.push_back(pid);
+  }
+  for (PythonProcess& p : find_pythons(unknown, recogniser_).found) {
+    const Who who{p.start_ticks, p.pid};
+    children_.insert_or_assign(who, std::move(p));
+  }
+  if (looked_for_alike_) return;
+  looked_for_alike_ = true;
+  const auto state = target::read_process_state(root_);
+  if (!state || state->status.parent <= 1 || state->command_line.empty()) return;
+  std::vector<pid_t> siblings;
+  for (const pid_t pid : target::read_children(state->status.parent)) {
+    const auto other = pid == root_ ? Result<target::ProcessState>(fail(ErrorKind::system, ""))
+                                    : target::read_process_state(pid);
+    if (other && other->command_line == state->command_line) siblings.push_back(pid);
+  }
+  for (PythonProcess& p : find_pythons(siblings, recogniser_).found) {
+    const Who who{p.start_ticks, p.pid};
+    alike_.insert_or_assign(who, std::move(p));
+  }
+}
+
+std::string Beside::children_words(const std::vector<const PythonProcess*>& children) const {
+  return fmt::format(
+      "{} child Python{} of process {}, not recorded: {}. What {} do{} is not in this picture, only the "
+      "waiting for "
+      "{}; one alone: phlox record -p {}",
+      children.size(), children.size() == 1 ? "" : "s", root_, listed(children),
+      children.size() == 1 ? "it" : "they", children.size() == 1 ? "es" : "",
+      children.size() == 1 ? "it" : "them", children.back()->pid);
+}
+
+std::string Beside::alike_words() const {
+  std::vector<const PythonProcess*> others;
+  for (const auto& [who, process] : alike_) others.push_back(&process);
+  return fmt::format(
+      "process {} is one of {} alike, children of one parent; the others, not recorded: {}. This picture is "
+      "of it "
+      "alone",
+      root_, alike_.size() + 1, listed(others));
+}
+
+std::vector<std::string> Beside::news() {
+  std::vector<std::string> lines;
+  std::vector<const PythonProcess*> fresh;
+  for (const auto& [who, process] : children_) {
+    if (!recorded_.contains(process.pid) && said_.insert(who).second) fresh.push_back(&process);
+  }
+  if (!fresh.empty()) lines.push_back(children_words(fresh));
+  if (!alike_.empty() && !said_alike_) lines.push_back(alike_words());
+  said_alike_ = true;
+  return lines;
+}
+
+std::string Beside::summary() const {
+  std::vector<const PythonProcess*> all;
+  for (const auto& [who, process] : children_) {
+    if (!recorded_.contains(process.pid)) all.push_back(&process);
+  }
+  std::string text = all.empty() ? "" : children_words(all);
+  if (!alike_.empty()) text += (text.empty() ? "" : ". ") + alike_words();
+  return text;
+}
+
+}  // namespace phlox::cli

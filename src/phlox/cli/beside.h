@@ -1,0 +1,43 @@
+// The Pythons beside the one that is recorded or looked at: its children, and those alike. What they do is
+// not in its picture, and who does not know that misreads it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "phlox/cli/pythons.h"
+
+namespace phlox::cli {
+
+class Beside {
+ public:
+  // `root`: of whose descendants all but `recorded()` are beside.
+  explicit Beside(pid_t root) : root_(root), recorded_{root} {}
+
+  void recorded(pid_t pid) { recorded_.insert(pid); }
+  // Costs milliseconds where there are none: call it from time to time, for those that come and go.
+  void look();
+  // Whole sentences on what was seen, each said once: those that were not said before.
+  std::vector<std::string> news();
+  // The same of all that was ever seen, for the recording.
+  std::string summary() const;
+
+ private:
+  using Who = std::pair<uint64_t, pid_t>;  // start and id
+  std::string children_words(const std::vector<const PythonProcess*>& children) const;
+  std::string alike_words() const;
+
+  pid_t root_;
+  std::set<pid_t> recorded_;
+  python::Recogniser recogniser_;
+  std::map<Who, PythonProcess> children_;
+  std::map<Who, PythonProcess> alike_;
+  std::set<Who> said_;
+  bool looked_for_alike_ = false, said_alike_ = false;
+};
+
+}  // namespace phlox::cli

@@ -1,0 +1,90 @@
+#include "phlox/cli/destination.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "phlox/exporters/registry.h"
+#include "phlox/profile/native_frames.h"
+#include "phlox/recording/reader.h"
+
+namespace phlox::cli {
+Result<std::unique_ptr<Destination>> Destination::open(Options options, const std::string& name) {
+  std::unique_ptr<Destination> made(new Destination(std::move(options)));
+  const Output& output = made->options_.output;
+  if (output.kind == OutputKind::exported) {
+    auto exported = OutputFile::open(output.path, {target::calling_user(), {}, made->options_.force});
+    if (!exported) return fail(exported);
+    made->exported_ = *std::move(exported);
+    made->recording_ = made->kept_name(name);
+  } else {
+    made->recording_ = output.path.empty() ? name : output.path;
+  }
+  if (auto possible = recording::Writer::check(made->recording_); !possible) return fail(possible);
+  return made;
+}
+
+// Beside the output: "flame.svg.phlox", which nobody else's recording is called. Of an output that is no file
+// it is kept only as long as that was not written.
+std::string Destination::kept_name(const std::string& name) {
+  kept_ = exported_->is_new_file();
+  if (kept_) return options_.output.path + ".phlox";
+  const char* folder = std::getenv("TMPDIR");
+  return fmt::format("{}/phlox-{}-{}", folder != nullptr && *folder != 0 ? folder : "/tmp", ::getpid(), name);
+}
+
+Result<void> Destination::begin() {
+  std::optional<recording::Owner> owner;
+  if (const auto user = target::calling_user()) owner = recording::Owner{user->uid, user->gid};
+  replaced_ = recording::is_recording(recording_);
+  auto writer = recording::Writer::create(recording_, owner);
+  if (!writer) return fail(writer);
+  writer_ = *std::move(writer);
+  rows_.emplace(*writer_);
+  return {};
+}
+
+std::vector<NativeRows::Missing> Destination::name(const std::vector<sampler::NativeModule>& modules) {
+  auto missing = rows_->name(modules, options_.debug_search);
+  rows_->advise(missing);
+  return missing;
+}
+
+// Short enough to be summed up at once: recording takes 20 MiB at most, and 4 MB of rows are about that in
+// memory.
+bool Destination::is_short() const {
+  constexpr off_t kLongest = 4'000'000;
+  struct stat there {};
+  return ::stat(recording_.c_str(), &there) == 0 && there.st_size <= kLongest;
+}
+
+Result<void> Destination::finish() {
+  auto finished = writer_->finish();
+  writer_.reset();
+  if (!finished) return finished;
+  if (!exported_ && !is_short()) return {};
+  auto read = recording::read(recording_);
+  if (!read) return fail(read);
+  profile_ = *std::move(read);
+  profile::show_native_frames(profile_, options_.choices);
+  if (!exported_) return {};
+  const exporters::Format* format = exporters::find_format(options_.output.format);
+  if (auto written = format->write(profile_, options_.choices, {}, exported_->stream()); !written)
+    return fail(written);
+  if (auto committed = exported_->commit(); !committed) return committed;
+  if (!kept_) ::unlink(recording_.c_str());
+  return {};
+}
+
+std::string Destination::what_was_written() const {
+  std::string text;
+  if (exported_) {
+    if (!kept_) return options_.output.path == "-" ? "" : options_.output.path;
+    text = with_size(options_.output.path) + ", and beside it the recording ";
+  }
+  return text + with_size(recording_) + (replaced_ ? ", in place of the recording that was there" : "");
+}
+
+}  // namespace phlox::cli

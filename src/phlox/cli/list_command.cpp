@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "phlox/cli/commands.h"
+#include "phlox/cli/exit_status.h"
+#include "phlox/cli/output_file.h"
+#include "phlox/cli/pythons.h"
+#include "phlox/target/process_tree.h"
+
+namespace phlox::cli {
+namespace {
+
+struct Row {
+  const PythonProcess* process;
+  size_t depth;  // beneath Pythons that are listed
+};
+
+// Children beneath their parents, in the order of their ids.
+std::vector<Row> in_tree_order(const std::vector<PythonProcess>& processes) {
+  std::multimap<pid_t, const PythonProcess*> children;
+  std::vector<Row> waiting;
+  const auto is_listed = [&](pid_t pid) {
+    return std::any_of(processes.begin(), processes.end(),
+                       [&](const PythonProcess& p) { return p.pid == pid; });
+  };
+  for (const PythonProcess& p : processes) {
+    if (is_listed(p.parent)) {
+      children.emplace(p.parent, &p);
+    } else {
+      waiting.push_back({&p, 0});
+    }
+  }
+  std::reverse(waiting.begin(), waiting.end());
+  std::vector<Row> rows;
+  // What is read is not of one moment: two that call each other parents would go round for ever.
+  while (!waiting.empty() && rows.size() < processes.size()) {
+    const Row row = waiting.back();
+    waiting.pop_back();
+    rows.push_back(row);
+    const auto [first, last] = children.equal_range(row.process->pid);
+    std::vector<Row> own;
+    for (auto at = first; at != last; ++at) own.push_back({at->second, row.depth + 1});
+    waiting.insert(waiting.end(), own.rbegin(), own.rend());
+  }
+  return rows;
+}
+
+// "0:07", "12:31", "3:02:11", as ps has it.
+std::string time_words(Nanoseconds time) {
+  const int64_t s = time / kSecond;
+  return s < 3600 ? fmt::format("{}:{:02}", s / 60, s % 60)
+                  : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+std::string table_of(const std::vector<Row>& rows, size_t width) {
+  size_t user = 4, version = 6;
+  for (const Row& row : rows) {
+    user = std::max(user, row.process->user.size());
+    version = std::max(version, row.process->version.size());
+  }
+  std::string out = fmt::format("{:>7}  {:<{}}  {:<{}}  {:>9}  {}\n", "PID", "USER", user, "PYTHON", version,
+                                "CPU TIME", "COMMAND");
+  for (const Row& row : rows) {
+    const PythonProcess& p = *row.process;
+    std::string line = fmt::format("{:>7}  {:<{}}  {:<{}}  {:>9}  {}{}", p.pid, p.user, user,
+                                   p.version.empty() ? "?" : p.version, version, time_words(p.cpu_time),
+                                   std::string(2 * row.depth, ' '), p.command);
+    if (width > 0 && line.size() > width) line.resize(width);
+    out += line + "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+int list(const CommandLine&, Talk& talk) {
+  auto processes = target::read_processes();
+  std::erase(processes, ::getpid());
+  python::Recogniser recogniser;
+  const Pythons pythons = find_pythons(processes, recogniser);
+  winsize size{};
+  const bool terminal = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 40;
+  auto output = OutputFile::open("-", {});
+  if (output && !pythons.found.empty())
+    (*output)->stream() << table_of(in_tree_order(pythons.found), terminal ? size.ws_col : 0);
+  const auto done = output ? (*output)->commit() : Result<void>(fail(output));
+  if (!done) {
+    talk.error(done.error());
+    return exit_status(done.error().kind);
+  }
+  if (pythons.found.empty()) talk.note("no Python is running here that may be looked into");
+  if (pythons.hidden > 0) {
+    talk.note(fmt::format("{} process{} of others may not be looked into; all Pythons: sudo phlox list",
+                          pythons.hidden, pythons.hidden == 1 ? "" : "es"));
+  }
+  return kSuccess;
+}
+
+}  // namespace phlox::cli

@@ -1,0 +1,71 @@
+#include "phlox/cli/pythons.h"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "phlox/python/locate.h"
+#include "phlox/python/version.h"
+#include "phlox/target/process_state.h"
+
+namespace phlox::cli {
+namespace {
+
+std::string user_name(uint32_t uid) {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, 16384> buffer;
+  const bool known = ::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr;
+  return known ? found->pw_name : std::to_string(uid);
+}
+
+// "3.12" of /usr/bin/python3.12: all there is without the right to read memory.
+std::string version_by_name(const std::string& executable) {
+  const auto version = python::version_of_file_name(executable.substr(executable.rfind('/') + 1));
+  return version ? fmt::format("{}.{}", version->major, version->minor) : "";
+}
+
+// Nothing: it is no Python after all, or has none up in it.
+std::optional<std::string> version_of(const target::ProcessState& state) {
+  const auto found = python::locate(state.pid);
+  if (found) return found->version + (found->layout.traits.free_threaded ? "t" : "");
+  switch (found.error().kind) {
+    case ErrorKind::permission:
+      return version_by_name(state.executable);
+    case ErrorKind::unsupported_python:
+      return "not read";
+    default:
+      return {};
+  }
+}
+
+Nanoseconds cpu_time_of(const target::Stat& stat) {
+  static const long kTicks = ::sysconf(_SC_CLK_TCK);
+  return static_cast<Nanoseconds>(stat.cpu_ticks) * (kSecond / (kTicks > 0 ? kTicks : 100));
+}
+
+}  // namespace
+
+Pythons find_pythons(std::span<const pid_t> processes, python::Recogniser& recogniser) {
+  Pythons pythons;
+  for (const pid_t pid : processes) {
+    const auto told = recogniser.tell(pid);
+    if (told == python::Recogniser::Told::no) continue;
+    const auto state = target::read_process_state(pid);
+    if (!state || state->zombie() || state->kernel_thread()) continue;
+    if (told == python::Recogniser::Told::hidden) {
+      ++pythons.hidden;
+      continue;
+    }
+    const auto version = version_of(*state);
+    if (!version) continue;
+    pythons.found.push_back({pid, state->status.parent, state->stat.start_ticks,
+                             user_name(state->status.uid.effective), *version, state->title(),
+                             cpu_time_of(state->stat)});
+  }
+  return pythons;
+}
+
+}  // namespace phlox::cli

@@ -1,0 +1,32 @@
+// The Pythons among processes, for `phlox list`, for hints, and for saying what runs beside a target.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "phlox/base/clock.h"
+#include "phlox/python/recognise.h"
+
+namespace phlox::cli {
+
+struct PythonProcess {
+  pid_t pid = 0, parent = 0;
+  uint64_t start_ticks = 0;  // with the pid, who it is
+  std::string user;
+  std::string version;  // "3.12.3", "3.13.1t"; "PyPy": not read; empty: not known without more rights
+  std::string command;
+  Nanoseconds cpu_time = 0;
+};
+
+struct Pythons {
+  std::vector<PythonProcess> found;
+  size_t hidden = 0;  // processes that we may not look into
+};
+// Which of these are Pythons, as a recording would find them. Those that end meanwhile are left out.
+Pythons find_pythons(std::span<const pid_t> processes, python::Recogniser& recogniser);
+
+}  // namespace phlox::cli
