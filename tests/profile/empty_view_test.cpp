@@ -34,8 +34,15 @@ TEST_F(EmptyView, tells_a_time_beyond_the_end) {
 }
 
 TEST_F(EmptyView, tells_samples_that_weigh_nothing) {
+  Profile waiting;
+  test::ProfileMaker maker(waiting);
+  Sample sample = maker.sample(maker.thread("worker"), "main;wait", kSecond);
+  sample.cpu = 0;
+  maker.put(sample);
   choices.weight = Weight::cpu;
-  EXPECT_NE(why_empty(profile, choices)->find("no CPU time"), std::string::npos);
+  const auto why = why_empty(waiting, choices);
+  ASSERT_TRUE(why);
+  EXPECT_NE(why->find("no CPU time"), std::string::npos);
 }
 
 TEST_F(EmptyView, of_a_recording_without_samples) {
