@@ -31,6 +31,22 @@ TEST(quality, line_names_every_counted_fact) {
             "of a CPU");
 }
 
+TEST(quality, rate_that_nobody_asked_for_is_no_promise) {
+  QualitySummary quality;
+  quality.samples = 1000;
+  quality.most_rate = 200;
+  quality.achieved_rate = 131;
+  quality.max_overhead = 0.02;
+  quality.elapsed = 10'000'000'000;
+  quality.target_time = 190'000'000;
+  EXPECT_EQ(quality_line(quality).substr(0, 49), "1,000 samples (131 Hz: what 2 % of a CPU allows),");
+  quality.target_time = 10'000'000;  // the budget was not why
+  EXPECT_EQ(quality_line(quality).substr(0, 23), "1,000 samples (131 Hz),");
+  quality.achieved_rate = 199;
+  quality.target_time = 190'000'000;
+  EXPECT_EQ(quality_line(quality).substr(0, 23), "1,000 samples (199 Hz),");
+}
+
 TEST(quality, more_than_one_percent_rejected_is_a_warning) {
   QualitySummary quality;
   quality.samples = 1000;

@@ -196,7 +196,11 @@ struct Grammar {
              {},
              false});
     b.value("-r,--rate", a.rate,
-            {{}, "HZ", "looks a second (default 200); max: as fast as it goes", {}, false});
+            {{},
+             "HZ",
+             "looks a second (default: up to 200, as --max-overhead allows); max: as fast as it goes",
+             {},
+             false});
     b.value(
         "-o,--output", a.output,
         {{},

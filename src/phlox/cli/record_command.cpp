@@ -57,6 +57,8 @@ Result<Request> request_of(const CommandLine& line) {
     auto rate = named(line, "--rate", parse_rate(a.rate));
     if (!rate) return fail(rate);
     request.options.rate_hz = *rate;
+  } else {
+    request.options.rate_is_limit = true;
   }
   if (!a.duration.empty()) {
     auto duration = named(line, "--duration", parse_duration(a.duration));

@@ -115,7 +115,9 @@ void write_pyflame_flamechart(const Profile& profile, const PyflameOptions& opti
   // From the monotonic clock to the calendar's.
   const Nanoseconds start = meta_number(profile, "start_monotonic_ns");
   const Nanoseconds shift = meta_number(profile, "start_unix_ns") - start;
-  const int64_t rate_mhz = profile.tally(profile::tally::kAskedRate);
+  // One of the two is 0.
+  const int64_t rate_mhz =
+      profile.tally(profile::tally::kAskedRate) + profile.tally(profile::tally::kMostRate);
   const Nanoseconds interval = rate_mhz > 0 ? kSecond * 1000 / rate_mhz : kSecond / 100;
   const auto write = [&](Nanoseconds time, const std::string& text) {
     out << (time + shift) / 1000 << '\n' << text << '\n';

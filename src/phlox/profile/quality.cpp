@@ -69,12 +69,16 @@ QualitySummary summarize_quality(const Profile& profile) {
   quality.target_time = profile.tally(tally::kTargetTime);
   quality.recorder_time = profile.tally(tally::kRecorderTime);
   // Rates and the elapsed time are facts of one process or of the recorder, never sums over processes.
-  int64_t asked = 0;
+  int64_t asked = 0, most = 0, overhead = 0;
   for (const Tally& row : profile.tallies()) {
     if (row.name == tally::kAskedRate) asked = std::max(asked, row.value);
+    if (row.name == tally::kMostRate) most = std::max(most, row.value);
+    if (row.name == tally::kMaxOverhead) overhead = std::max(overhead, row.value);
     if (row.name == tally::kElapsed) quality.elapsed = std::max(quality.elapsed, row.value);
   }
   quality.asked_rate = double(asked) / 1000;
+  quality.most_rate = double(most) / 1000;
+  quality.max_overhead = double(overhead) / 1e6;
   // Of several processes the one looked at most often is the one that shows whether the rate was reached.
   int64_t ticks = 0;
   for (const Tally& row : profile.tallies()) {
@@ -90,11 +94,19 @@ QualitySummary summarize_quality(const Profile& profile) {
   return quality;
 }
 
+bool QualitySummary::rate_by_overhead() const {
+  // What is taken keeps a little below the limit.
+  constexpr double kNear = 0.7;
+  return most_rate > 0 && achieved_rate < 0.9 * most_rate && max_overhead > 0 && elapsed > 0 &&
+         double(target_time) > kNear * max_overhead * double(elapsed);
+}
+
 std::string quality_line(const QualitySummary& quality) {
   std::string line = grouped(quality.samples) + " samples";
   if (quality.achieved_rate > 0) {
     line += " (" + rate(quality.achieved_rate) + " Hz";
     if (quality.asked_rate > 0) line += " of " + rate(quality.asked_rate) + " Hz asked";
+    if (quality.rate_by_overhead()) line += ": what " + percent(quality.max_overhead) + " of a CPU allows";
     line += ")";
   }
   line += ", " + grouped(quality.missed) + " missed, " + grouped(quality.retried) + " retried, " +

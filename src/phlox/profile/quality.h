@@ -27,7 +27,9 @@ struct QualitySummary {
   int64_t lost = 0;                   // taken, and not taken over in time
   int64_t rejected = 0;               // sum of the reasons
   std::vector<RejectReason> reasons;  // those that happened, most frequent first
-  double asked_rate = 0;              // looks a second; 0: not known
+  double asked_rate = 0;              // looks a second; 0: not known, or not asked for
+  double most_rate = 0;               // looks a second that are never exceeded, where none were asked for
+  double max_overhead = 0;            // share of a CPU that may be taken from the target; 0: no limit
   double achieved_rate = 0;           // looks taken a second of recording; 0: not known
   std::vector<std::string> ways;      // of reading, each once, in the order of the processes
   int64_t native = 0;                 // samples with native frames
@@ -38,6 +40,8 @@ struct QualitySummary {
   Nanoseconds elapsed = 0;
 
   double rejected_share() const { return samples > 0 ? double(rejected) / double(samples) : 0.0; }
+  // Nobody asked for a rate, and it is what the limit of overhead allows.
+  bool rate_by_overhead() const;
   // Above 1 % every output warns: the shares may lean away from what could not be read.
   // Of one CPU, taken from the targets while they were recorded.
   double target_share() const { return elapsed > 0 ? double(target_time) / double(elapsed) : 0.0; }

@@ -23,6 +23,10 @@ inline constexpr std::string_view kLost = "lost";  // looks that could not be ta
 inline constexpr std::string_view kTargetTime = "target_time_ns";  // taken from its CPUs, wake-ups included
 inline constexpr std::string_view kRecorderTime = "recorder_cpu_ns";  // CPU time of the whole recorder
 inline constexpr std::string_view kAskedRate = "asked_rate_mhz";      // looks a second asked for, times 1000
+// Where none was asked for: the most that are taken, times 1000.
+inline constexpr std::string_view kMostRate = "most_rate_mhz";
+// --max-overhead: millionths of a CPU that may be taken from the target.
+inline constexpr std::string_view kMaxOverhead = "max_overhead_ppm";
 // Looks with native frames, and how these came out (sampler/native_stacks.h).
 inline constexpr std::string_view kNative = "native";
 inline constexpr std::string_view kNativeWhole = "native_whole";

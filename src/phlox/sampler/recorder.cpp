@@ -200,7 +200,8 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
     now.ticks_missed += numbers.ticks_missed;
     now.target_time += numbers.target_time;
     now.rests += numbers.rests;
-    now.asked_rate_hz = options_.rate_hz;
+    (options_.rate_is_limit ? now.most_rate_hz : now.asked_rate_hz) = options_.rate_hz;
+    now.max_overhead_percent = options_.max_overhead_percent.value_or(0);
     now.rate_hz =
         now.elapsed > 0 ? static_cast<double>(now.ticks) * 1e9 / static_cast<double>(now.elapsed) : 0;
     now.way = describe_way(numbers);
@@ -257,7 +258,7 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
         event.value = static_cast<int64_t>(n.rate_hz * 1000);
         event.text = n.rate_hz < rate ? "to stay within --max-overhead" : "within --max-overhead again";
         sink.put_event(event);
-        if (n.rate_hz < rate && outcome.warnings.empty()) {
+        if (n.rate_hz < rate && !options_.rate_is_limit && outcome.warnings.empty()) {
           outcome.warnings.push_back(
               fmt::format("rate lowered to {:.0f} Hz to stay within --max-overhead {:g} %", n.rate_hz,
                           options_.max_overhead_percent.value_or(0)));
@@ -438,6 +439,8 @@ void put_tallies(profile::Sink& sink, profile::ProcessId process, const Progress
   }
   put({}, tally::kRecorderTime, now.recorder_cpu);
   put({}, tally::kAskedRate, now.asked_rate_hz * 1000);
+  put({}, tally::kMostRate, now.most_rate_hz * 1000);
+  put({}, tally::kMaxOverhead, now.max_overhead_percent * 1e4);
   put({}, tally::kElapsed, now.elapsed);
 }
 

@@ -23,6 +23,7 @@ namespace phlox::sampler {
 
 struct Options {
   double rate_hz = 200;                        // looks a second; 0: as fast as it goes
+  bool rate_is_limit = false;                  // nobody asked for that rate: fewer are as good
   std::optional<Nanoseconds> duration;         // none: until stopped or the target ends
   std::optional<double> max_overhead_percent;  // of one CPU, taken from the target; none: no budget
   Way way = Way::automatic;
@@ -47,13 +48,15 @@ struct Progress {
   uint64_t retried = 0;
   uint64_t rejected_moved = 0, rejected_unreadable = 0, rejected_broken = 0;
   uint64_t detached = 0, cut = 0, unproved = 0;
-  uint64_t stops = 0;         // of one thread each
-  uint64_t stop_refused = 0;  // looks that a stop was wanted for and not had
-  uint64_t cpu_refused = 0;   // looks at a thread on a CPU that we may not use
-  uint64_t lost = 0;          // looks the consumer could not take in time
-  double asked_rate_hz = 0;
-  double rate_hz = 0;  // achieved
-  std::string way;     // "same CPU (real time)", ...
+  uint64_t stops = 0;               // of one thread each
+  uint64_t stop_refused = 0;        // looks that a stop was wanted for and not had
+  uint64_t cpu_refused = 0;         // looks at a thread on a CPU that we may not use
+  uint64_t lost = 0;                // looks the consumer could not take in time
+  double asked_rate_hz = 0;         // 0: nobody asked for one
+  double most_rate_hz = 0;          // where nobody did
+  double max_overhead_percent = 0;  // 0: no budget
+  double rate_hz = 0;               // achieved
+  std::string way;                  // "same CPU (real time)", ...
   Nanoseconds target_time = 0;
   uint64_t rests = 0;  // turns that took so long that the program was left its half of the time after them
   Nanoseconds recorder_cpu = 0;
