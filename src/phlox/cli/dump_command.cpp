@@ -60,6 +60,10 @@ Result<void> run(const CommandLine& line, Talk& talk) {
       variables.variables.push_back({local.name, local.value, local.argument});
     dump.variables.push_back(std::move(variables));
   }
+  for (const sampler::MissingThreads& row : instant->missing) {
+    dump.missing.push_back({row.threads, row.why});
+    talk.warn(report::describe(dump.missing.back()));
+  }
   if (arguments.locals) talk.warn("variables may hold secrets: passwords, keys, personal data");
 
   auto output = OutputFile::open("-", {});

@@ -19,6 +19,7 @@
 #include "phlox/cli/signal_watch.h"
 #include "phlox/exporters/pyflame.h"
 #include "phlox/profile/profile.h"
+#include "phlox/report/dump.h"
 #include "phlox/sampler/instant.h"
 #include "phlox/sampler/recorder.h"
 #include "phlox/target/launch.h"
@@ -200,10 +201,12 @@ Result<void> write(const Arguments& a, const profile::Profile& profile, OutputFi
 }
 
 // One look, for -d and -s 0.
-Result<void> look(const Arguments& a, OutputFile& output) {
+Result<void> look(const Arguments& a, OutputFile& output, Talk& talk) {
   profile::Profile profile;
-  if (auto seen = sampler::look_once(*a.pid, {}, profile); !seen)
-    return tl::unexpected<Error>(explained(seen.error(), *a.pid));
+  const auto seen = sampler::look_once(*a.pid, {}, profile);
+  if (!seen) return tl::unexpected<Error>(explained(seen.error(), *a.pid));
+  for (const sampler::MissingThreads& row : seen->missing)
+    talk.warn(report::describe({row.threads, row.why}));
   return write(a, profile, output);
 }
 
@@ -253,7 +256,7 @@ Result<void> run(const Arguments& a, Talk& talk) {
   }
   auto output = OutputFile::open(a.output, {target::calling_user(), {}, false});
   if (!output) return fail(output);
-  return a.dump || (a.seconds >= 0 && a.seconds < a.interval) ? look(a, **output)
+  return a.dump || (a.seconds >= 0 && a.seconds < a.interval) ? look(a, **output, talk)
                                                               : record_for(a, **output, talk);
 }
 

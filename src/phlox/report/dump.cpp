@@ -190,7 +190,14 @@ std::string dump_text(const Profile& look, const Dump& dump, const DumpSource& s
     }
     if (!sample->stack) out += "    (no Python frame)\n";
   }
+  for (const DumpMissing& missing : dump.missing) out += "\n" + plain(describe(missing)) + "\n";
   return out;
+}
+
+std::string describe(const DumpMissing& missing) {
+  if (missing.threads == 0) return "Not every thread may be shown: " + missing.why;
+  return fmt::format("{} thread{} not shown: {}", missing.threads, missing.threads == 1 ? " is" : "s are",
+                     missing.why);
 }
 
 std::string dump_json(const Profile& look, const Dump& dump) {
@@ -208,6 +215,10 @@ std::string dump_json(const Profile& look, const Dump& dump) {
       json.text("python_version", process.python_version);
       json.text("python_build", process.python_build);
       json.text("way_of_reading", process.way_of_reading);
+    });
+    json.objects("missing", dump.missing, [&](const DumpMissing& missing) {
+      json.count("threads", missing.threads);
+      json.text("why", missing.why);
     });
     write_missing_names(json, profile::modules_without_names(look));
     json.objects("threads", last_looks(look), [&](const auto& looked) {

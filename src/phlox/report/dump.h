@@ -25,9 +25,16 @@ struct DumpVariables {
   std::vector<DumpVariable> variables;
 };
 
+// Threads of the process that the look does not show; 0: nobody knows how many.
+struct DumpMissing {
+  size_t threads = 0;
+  std::string why;
+};
+
 struct Dump {
   std::string python;  // "CPython 3.12.1 (default), found by ..."
   std::vector<DumpVariables> variables;
+  std::vector<DumpMissing> missing;
 };
 
 // The text of a source file of the target, whole, or none. Called once for each file.
@@ -35,6 +42,8 @@ using DumpSource = std::function<std::optional<std::string>(const std::string& f
 
 // Leaf first, as in a debugger.
 std::string dump_text(const profile::Profile& look, const Dump& dump, const DumpSource& source);
+// "12 threads are not shown: ...".
+std::string describe(const DumpMissing& missing);
 std::string dump_json(const profile::Profile& look, const Dump& dump);  // docs/json/dump.schema.json
 
 }  // namespace phlox::report

@@ -1,23 +1,54 @@
 #include "phlox/sampler/instant.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
 
 #include "phlox/python/code_object.h"
 #include "phlox/sampler/process_sampler.h"
 #include "phlox/sampler/program.h"
 #include "phlox/sampler/scheduling.h"
+#include "phlox/sampler/waker.h"
 #include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
 namespace {
 
-constexpr size_t kRingBytes = size_t{1} << 20;
-// The stacks of 500 threads and more.
-constexpr size_t kNativeRingBytes = size_t{64} << 20;
-// A thread that ran at every attempt gets another chance or two: a single look has no next one.
-constexpr int kTurns = 3;
+// The native stacks of 500 threads and more; of memory that is not written to nothing is taken.
+constexpr size_t kRingBytes = size_t{64} << 20;
+// Between two turns the ring is emptied. Most dumps need one turn, in which everybody is looked at.
+constexpr Nanoseconds kLongestTurn = kSecond / 20;
+// A list of threads that was not read in one piece within this time is not going to be.
+constexpr Nanoseconds kLongestListing = kSecond;
 // Frames whose variables are read: beyond, a dump is no longer read by anybody.
 constexpr size_t kFramesWithLocals = 200;
+
+// Turns until everybody was looked at, one more than that takes: the list of threads may have changed while
+// it was read, and be longer than it seemed.
+void look_at_everybody(ProcessSampler& sampler, Consumer& consumer, Ring& ring, Nanoseconds limit) {
+  const Nanoseconds start = clock_now();
+  for (;;) {
+    sampler.turn(clock_now());
+    sampler.flush();
+    consumer.drain(ring);
+    const ProcessSampler::Unseen unseen = sampler.unseen();
+    const Nanoseconds since = clock_now() - start;
+    if (!unseen.any() || sampler.process_gone() || since >= limit) return;
+    if (unseen.threads > 0) continue;
+    if (since >= std::min(limit, kLongestListing)) return;
+    sleep_until(clock_now() + kSecond / 1000);
+  }
+}
+
+std::vector<MissingThreads> missing_of(const ProcessSampler& sampler, Nanoseconds limit) {
+  std::vector<MissingThreads> missing;
+  const std::string over = fmt::format("after {:g} s", static_cast<double>(limit) * 1e-9);
+  const ProcessSampler::Unseen unseen = sampler.unseen();
+  if (unseen.threads > 0) missing.push_back({unseen.threads, "not looked at " + over});
+  if (!unseen.list_whole) missing.push_back({0, "the list of threads changed each time it was read"});
+  return missing;
+}
 
 }  // namespace
 
@@ -61,9 +92,10 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
     };
   }
   config.native = options.native;
-  if (options.native) config.longest_turn = kSecond;  // nobody's turn comes later
+  config.once = true;
+  config.longest_turn = kLongestTurn;
   take_best_class(/*allow_real_time=*/false);
-  Ring ring(options.native ? kNativeRingBytes : kRingBytes);
+  Ring ring(kRingBytes);
   Identities identities(sink);
   Consumer consumer(layout, process, sink, identities, [&](profile::Thread& thread) {
     thread.kernel_name = target::ThreadProbe(pid, thread.tid).kernel_name();
@@ -74,20 +106,11 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
     native.emplace(pid, native_memory, identities, sink, options.unwind_cache);
     consumer.with_native(*native);
   }
-  Counts counts;
+  Instant instant;
   {
     ProcessSampler sampler(config, program.interpreter, program.memory, ring);
-    uint64_t rejected = 0;
-    for (int turn = 0; turn < kTurns; ++turn) {
-      sampler.turn(clock_now());
-      const Counts& c = sampler.counts();
-      const uint64_t all = c.moved + c.unreadable + c.broken;
-      const bool fine = all == rejected && sampler.threads() > 0;
-      rejected = all;
-      if (fine) break;
-    }
-    sampler.flush();
-    counts = sampler.counts();
+    look_at_everybody(sampler, consumer, ring, options.limit);
+    instant.missing = missing_of(sampler, options.limit);
     row.way_of_reading = "same CPU (ordinary class)";
     if (counts.stopped_alone > 0) row.way_of_reading += ", ptrace stop where that CPU is refused";
     if (const auto source = sampler.native_source()) {
@@ -96,13 +119,11 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
                                : "same CPU (ordinary class), native frames of blocked threads only";
     }
     sink.put_process(process, row);
-    consumer.drain(ring);
     identities.stretches.flush();
     program.name_threads(consumer);
     sampler.finish(clock_now());
   }
   consumer.drain(ring);
-  Instant instant;
   instant.description = program.description();
   instant.warning = program.interpreter.warning;
   if (native) instant.modules = native->take_modules();

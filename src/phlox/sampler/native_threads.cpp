@@ -21,6 +21,8 @@ constexpr size_t kMostThreads = 65536;
 constexpr Nanoseconds kListEvery = kSecond / 5;
 constexpr Nanoseconds kListEveryPerThread = kSecond / 1600;
 constexpr int kAttempts = 4;
+// A single look is tried again this often.
+constexpr uint32_t kVainLooks = 3;
 // Below this many threads everybody is asked at every turn.
 constexpr size_t kFewThreads = 8;
 
@@ -123,6 +125,7 @@ void NativeThreads::reject(Slot& slot, Nanoseconds now) {
   slot.state.looks = 0;
   slot.last_time = now;
   slot.was_blocked = false;
+  ++slot.vain_looks;
   ++numbers_.samples;
   ++numbers_.rejected;
 }
@@ -195,13 +198,22 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     slot.last_time = now;
     slot.was_blocked = sleeps;
     slot.blocked_since = sleeps ? told.last : 0;
-    slot.idle_looks = 0;
+    slot.idle_looks = slot.vain_looks = 0;
     slot.last_tick = tick_;
     slot.next_tick = tick_ + 1;
     ++numbers_.samples;
     return;
   }
   reject(slot, now);
+}
+
+bool NativeThreads::is_over(const Slot& slot) const {
+  return native_.looks_once() && (slot.state.looks != 0 || slot.vain_looks >= kVainLooks);
+}
+
+size_t NativeThreads::unseen() const {
+  return static_cast<size_t>(std::count_if(
+      slots_.begin(), slots_.end(), [this](const auto& slot) { return slot->alive && !is_over(*slot); }));
 }
 
 void NativeThreads::turn(uint64_t tick, Nanoseconds now, Nanoseconds deadline,
@@ -214,7 +226,7 @@ void NativeThreads::turn(uint64_t tick, Nanoseconds now, Nanoseconds deadline,
   for (size_t i = 0; i < count; ++i) {
     Slot& slot = *slots_[(first_ + i) % count];
     if (slot.next_tick > tick_) continue;
-    if (slot.state.looks != 0 && now - slot.last_time < native_.soonest_again()) continue;
+    if (is_over(slot) || (slot.state.looks != 0 && now - slot.last_time < native_.soonest_again())) continue;
     if (is_python(slot.tid)) {
       slot.alive = false;  // it has met Python since: the other one looks at it
       continue;

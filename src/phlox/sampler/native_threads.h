@@ -39,6 +39,8 @@ class NativeThreads {
 
   const Numbers& numbers() const { return numbers_; }
   size_t size() const { return slots_.size(); }
+  // Threads of a single look (NativeHalf::looks_once()) that it has not had yet.
+  size_t unseen() const;
 
  private:
   struct Slot {
@@ -50,6 +52,7 @@ class NativeThreads {
     uint64_t blocked_since = 0;  // Told::last of that look; 0: it had no event
     bool alive = true;
     uint32_t idle_looks = 0;
+    uint32_t vain_looks = 0;                // rejected ones since the last that was not
     uint64_t last_tick = 0, next_tick = 0;  // at which it was, and will be, looked at
     Nanoseconds last_time = 0;
     Nanoseconds cpu_carried = 0;
@@ -63,6 +66,7 @@ class NativeThreads {
   void did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now);
   void hand_on(Slot& slot, LookRecord look);
   void reject(Slot& slot, Nanoseconds now);
+  bool is_over(const Slot& slot) const;
   void flush_slot(Slot& slot);
   void drop_dead(Nanoseconds now);
   void push(std::span<const std::byte> head);

@@ -1,6 +1,5 @@
 #include "phlox/sampler/process_sampler.h"
 
-#include <dirent.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -94,31 +93,6 @@ void add_cpu_list(const char* file, std::vector<bool>& cpus) {
   }
 }
 
-// The last number of a status file's NSpid line; nothing when it has only one.
-std::optional<pid_t> innermost_pid(const char* status) {
-  FILE* f = std::fopen(status, "re");
-  if (f == nullptr) return {};
-  char line[512];
-  std::optional<pid_t> innermost;
-  while (std::fgets(line, sizeof line, f) != nullptr) {
-    if (std::strncmp(line, "NSpid:", 6) != 0) continue;
-    int numbers = 0;
-    long last = 0;
-    for (char* at = line + 6;;) {
-      char* end = at;
-      const long number = std::strtol(at, &end, 10);
-      if (end == at) break;
-      last = number;
-      ++numbers;
-      at = end;
-    }
-    if (numbers > 1) innermost = static_cast<pid_t>(last);
-    break;
-  }
-  std::fclose(f);
-  return innermost;
-}
-
 }  // namespace
 
 ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& interpreter,
@@ -130,14 +104,12 @@ ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& 
       ring_(ring),
       snapshot_(memory),
       codes_(layout_, memory, ring),
-      frames_(static_cast<python::RawFrame*>(std::calloc(kMaxFrames, sizeof(python::RawFrame)))) {
+      frames_(static_cast<python::RawFrame*>(std::calloc(kMaxFrames, sizeof(python::RawFrame)))),
+      task_ids_(config.pid, memory) {
   if (!frames_) throw std::bad_alloc();
   places_.reserve(kKeepLeaf + kKeepRoot + 1);
   add_cpu_list("/sys/devices/system/cpu/isolated", isolated_);
   add_cpu_list("/sys/devices/system/cpu/nohz_full", isolated_);
-  char status[64];
-  std::snprintf(status, sizeof status, "/proc/%d/status", config_.pid);
-  pid_namespace_ = innermost_pid(status).has_value();
   if (config_.native) {
     native_ = std::make_unique<NativeHalf>(config_.pid, *config_.native, config_.interval, config_.real_time,
                                            counts_);
@@ -195,73 +167,6 @@ bool ProcessSampler::refresh_interpreters() {
   }
   domains_ = std::move(domains);
   return true;
-}
-
-void ProcessSampler::learn_task_ids() {
-  // In a PID namespace a thread's own id (native_thread_id) is not ours: the last number of NSpid is its own.
-  // Threads known before keep their ids.
-  std::unordered_map<pid_t, pid_t> ids;
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%d/task", config_.pid);
-  DIR* directory = ::opendir(path);
-  if (directory == nullptr) {
-    process_gone_ = true;
-    return;
-  }
-  std::unordered_map<pid_t, pid_t> own_of;
-  for (const auto& [own, outer] : outer_tid_) own_of[outer] = own;
-  while (const dirent* entry = ::readdir(directory)) {
-    const auto tid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
-    if (tid <= 0) continue;
-    if (!pid_namespace_) {
-      ids[tid] = tid;
-      continue;
-    }
-    const auto known = own_of.find(tid);
-    if (known != own_of.end()) {
-      ids[known->second] = tid;
-      continue;
-    }
-    std::snprintf(path, sizeof path, "/proc/%d/task/%d/status", config_.pid, tid);
-    ids[innermost_pid(path).value_or(tid)] = tid;
-  }
-  ::closedir(directory);
-  outer_tid_ = std::move(ids);
-}
-
-pid_t ProcessSampler::task_of(uint64_t python_id, uint64_t native_id) {
-  if (native_id != 0 && !pid_namespace_) return static_cast<pid_t>(native_id);
-  if (native_id != 0) {
-    const auto found = outer_tid_.find(static_cast<pid_t>(native_id));
-    return found == outer_tid_.end() ? 0 : found->second;
-  }
-  // Before 3.11 a thread state knows only pthread_self(), the address of the C library's struct pthread,
-  // which holds the kernel's id (glibc: nptl/descr.h, tid).
-  if (!is_plausible(RemoteAddress(python_id))) return 0;
-  constexpr size_t kLook = 0x800;
-  std::byte area[kLook];
-  if (!memory_.read(RemoteAddress(python_id), area)) return 0;
-  auto id_at = [&](size_t offset) -> pid_t {
-    const auto found = outer_tid_.find(load<int32_t>(area + offset));
-    return found == outer_tid_.end() ? 0 : found->second;
-  };
-  if (pthread_tid_offset_) return id_at(*pthread_tid_offset_);
-  // Small ids, of a container's first processes, equal flags and counts that lie before it. In glibc the list
-  // of robust mutexes follows at 16 bytes, and one that is empty points to itself; musl has pointers only
-  // before it.
-  auto has_robust_list = [&](size_t offset) {
-    return offset + 24 <= kLook && load<uint64_t>(area + offset + 16) == python_id + offset + 16;
-  };
-  pid_t first = 0;
-  for (size_t offset = 0; offset + 4 <= kLook; offset += 4) {
-    const pid_t id = id_at(offset);
-    if (id == 0) continue;
-    if (first == 0) first = id;
-    if (!has_robust_list(offset)) continue;
-    pthread_tid_offset_ = offset;
-    return id;
-  }
-  return first;
 }
 
 // Whose C stack the frames of a subinterpreter's first thread state hang on: tstate->cframe points into it
@@ -346,6 +251,16 @@ void ProcessSampler::look_at_resting(Slot& slot, Nanoseconds now) {
   slot.last_time = now;
 }
 
+// The thread that a fork left without itself: what was its id, or its stack, is another thread's by now. That
+// one's state is newer, and so is found first.
+bool ProcessSampler::is_anothers(pid_t tid, uint64_t python_id, uint64_t native_id,
+                                 int64_t interpreter_id) const {
+  return std::any_of(slots_.begin(), slots_.end(), [&](const auto& slot) {
+    return slot->in_python() && !slot->wanders && slot->probe->tid() == tid &&
+           slot->interpreter_id == interpreter_id && (slot->python_id != python_id || native_id == 0);
+  });
+}
+
 bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanoseconds now) {
   uint64_t interp = 0;
   uint64_t python_id = 0;
@@ -358,13 +273,17 @@ bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
     if (native_id == 0) return false;  // made, but its thread has not started
   }
   if (python_id == 0) return false;
-  pid_t tid = task_of(python_id, native_id);
+  const TaskIds::Task task = task_ids_.find(python_id, native_id);
+  if (task_ids_.process_gone()) process_gone_ = true;
+  if (task.why == TaskIds::Why::unknown) ++unmatched_;
+  pid_t tid = task.tid;
   if (tid == 0) return false;  // not started yet, or ending: the next refresh tells
   const bool wanders =
       layout_.traits.first_state_wanders && domain.id > 0 &&
       std::any_of(slots_.begin(), slots_.end(), [&](const auto& other) {
         return other->in_python() && other->python_id == python_id && other->interpreter_id != domain.id;
       });
+  if (!wanders && is_anothers(tid, python_id, native_id, domain.id)) return false;
   if (Slot* resting = wanders ? nullptr : find_resting(tid, domain.id)) {
     resting->tstate = tstate;
     resting->interpreter = domain.interpreter;
@@ -416,6 +335,7 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
   refresh_wanted_ = false;
   if (!refresh_interpreters()) {
     refresh_wanted_ = true;
+    list_whole_ = false;
     return;
   }
   for (auto& slot : slots_) {
@@ -431,10 +351,14 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
   size_t brought = 0;
   std::unordered_map<uint64_t, size_t> present;
   std::vector<std::pair<RemoteAddress, size_t>> fresh;
+  list_whole_ = true;
   // Oldest first: a subinterpreter's first thread state is told by the threads that are known already.
   for (size_t d = domains_.size(); d-- > 0;) {
     RemoteAddress at = domains_[d].threads_head;
     size_t count = 0;
+    // New states are put first: one behind a known one was missed by an earlier walk, which went astray on a
+    // state that was freed meanwhile.
+    bool any_known = false, any_new = false;
     while (at && is_plausible(at) && ++count < kMaxThreads && !present.contains(at.value)) {
       present[at.value] = d;
       Slot* slot = find_slot(at);
@@ -458,24 +382,38 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
           slot->domain = d;
         }
       }
-      if (slot == nullptr) fresh.emplace_back(at, d);
+      any_known = any_known || slot != nullptr;
+      if (slot == nullptr) {
+        fresh.emplace_back(at, d);
+        if (!declined_.contains(at.value)) {
+          any_new = true;
+          if (any_known) list_whole_ = false;
+        }
+      }
       at = RemoteAddress(next);
     }
+    if (at || (any_new && !any_known)) list_whole_ = false;
   }
+  std::erase_if(declined_, [&](const auto& state) { return !present.contains(state.first); });
   // Before others are added: the thread of a state that is gone may have one of those.
   if (!refresh_wanted_) {
     for (auto& slot : slots_) {
       if (slot->in_python() && !present.contains(slot->tstate.value)) lose_state(*slot);
     }
   }
-  // Listing /proc/PID/task is only for those whose kernel id does not stand in the thread state.
-  if (!fresh.empty() && (pid_namespace_ || !layout_.thread.native_thread_id.present())) learn_task_ids();
-  const bool more_to_add = fresh.size() > kNewThreadsPerTurn;
+  task_ids_.forget();
+  const bool more_to_add = fresh.size() > kNewThreadsPerTurn && !config_.once;
   if (more_to_add) fresh.resize(kNewThreadsPerTurn);
   bool declined = false;
+  unmatched_ = 0;
   for (const auto& [tstate, d] : fresh) {
     // A state whose thread is not up yet, or was left behind by a fork: asked again, but less and less often.
-    declined = !add_thread(domains_[d], tstate, now) || declined;
+    if (add_thread(domains_[d], tstate, now)) {
+      declined_.erase(tstate.value);
+    } else {
+      ++declined_[tstate.value];
+      declined = true;
+    }
   }
   refresh_wanted_ = refresh_wanted_ || more_to_add;
   if (declined) {
@@ -816,7 +754,22 @@ bool ProcessSampler::by_event() const {
   return native_ && native_->in_use() == NativeSource::perf;
 }
 
+// Of a dump, which looks at nobody twice.
+bool ProcessSampler::is_over(const Slot& slot) const {
+  return config_.once && (slot.has_stack || slot.vain_looks >= kVainLooks);
+}
+
+ProcessSampler::Unseen ProcessSampler::unseen() const {
+  const auto waits = [this](const auto& slot) { return slot->in_python() && !is_over(*slot); };
+  Unseen unseen;
+  unseen.threads = static_cast<size_t>(std::count_if(slots_.begin(), slots_.end(), waits));
+  if (native_threads_) unseen.threads += native_threads_->unseen();
+  unseen.list_whole = list_whole_;
+  return unseen;
+}
+
 bool ProcessSampler::seen_lately(const Slot& slot, Nanoseconds now) const {
+  if (is_over(slot)) return true;
   return native_ && slot.has_stack && now - slot.last_time < native_->soonest_again();
 }
 
@@ -825,7 +778,7 @@ void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
     // Nobody holds anything. Whoever was found running last comes first: the copy made with its stack serves
     // the others, and it is not asked whether it sleeps.
     Slot* slot = domain.runner;
-    if (slot != nullptr && slot->alive && !slot->was_blocked && !native_ && on_its_cpu()) {
+    if (slot != nullptr && slot->alive && !slot->was_blocked && !native_ && !is_over(*slot) && on_its_cpu()) {
       Seen seen;
       read_standing_still(*slot, now, false, seen);
       return;
@@ -1048,7 +1001,7 @@ void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanosecon
   slot.last_time = now;
   slot.was_blocked = seen.blocked;
   slot.blocked_since = seen.blocked ? slot.told.last : 0;
-  slot.idle_looks = 0;
+  slot.idle_looks = slot.vain_looks = 0;
   slot.last_tick = tick_;
   slot.next_tick = tick_ + 1;
   slot.done = true;
@@ -1084,6 +1037,7 @@ void ProcessSampler::reject(Slot& slot, Nanoseconds now, Rejected why) {
   slot.stack.clear();
   slot.state.looks = 0;
   slot.done = true;
+  ++slot.vain_looks;
   ++counts_.samples;
   switch (why) {
     case Rejected::moved:
@@ -1116,7 +1070,7 @@ void ProcessSampler::turn(Nanoseconds now) {
   hand_->round = tick_;
   last_turns_look_ = snapshot_.look();
   if (now - std::exchange(last_turn_, now) > kEpochsLast) codes_.forget_epochs();
-  const auto due = [&] { return refresh_wanted_ || now - last_refresh_ > refresh_pause_; };
+  const auto due = [&] { return refresh_wanted_ || config_.once || now - last_refresh_ > refresh_pause_; };
   if (!by_event() && due()) refresh_threads(now);
   // The others' counts first: whoever is found blocked with the same count afterwards stood still while the
   // memory was copied.
@@ -1135,7 +1089,7 @@ void ProcessSampler::turn(Nanoseconds now) {
   for (size_t i = 0; i < threads; ++i) {
     Slot& slot = *slots_[(first_slot_ + i) % threads];
     if (slot.done || (domains_[slot.domain].runner == &slot && !by_event())) continue;
-    if (slot.told.that != Told::That::stands && ++asked > kThreadsPerTurn) {
+    if (slot.told.that != Told::That::stands && ++asked > kThreadsPerTurn && !config_.once) {
       slot.done = true;  // in this turn
       continue;
     }

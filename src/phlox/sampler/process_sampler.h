@@ -26,6 +26,7 @@
 #include "phlox/sampler/records.h"
 #include "phlox/sampler/ring.h"
 #include "phlox/sampler/snapshot.h"
+#include "phlox/sampler/task_ids.h"
 #include "phlox/sampler/way.h"
 #include "phlox/target/thread_probe.h"
 #include "phlox/target/thread_stop.h"
@@ -67,6 +68,8 @@ class ProcessSampler {
     // A turn takes no longer than this from the CPU that it borrows; who was not looked at is first in the
     // next one.
     Nanoseconds longest_turn = 200'000;
+    // A dump: everybody is looked at, once, in as many turns as that takes (unseen()).
+    bool once = false;
   };
 
   ProcessSampler(const Config& config, const python::Interpreter& interpreter, memory::RemoteMemory& memory,
@@ -111,6 +114,14 @@ class ProcessSampler {
   Nanoseconds rested(Nanoseconds now) const { return now - last_turn_; }
   Way way() const { return config_.way; }
   bool process_gone() const { return process_gone_; }
+  // Config::once: what there still is to look at. Who was rejected kVainLooks times is not looked at again.
+  static constexpr uint32_t kVainLooks = 3;
+  struct Unseen {
+    size_t threads = 0;
+    bool list_whole = false;  // whoever was there as the first turn began is known
+    bool any() const { return threads > 0 || !list_whole; }
+  };
+  Unseen unseen() const;
   bool schedstat_off() const { return schedstat_off_; }
   size_t threads() const { return slots_.size(); }
 
@@ -150,6 +161,7 @@ class ProcessSampler {
     Told told;                   // by its event, in this turn
     uint64_t blocked_since = 0;  // Told::last of the look that found it blocked; 0: it had no event
     uint32_t idle_looks = 0;
+    uint32_t vain_looks = 0;                // rejected ones since the last that was not
     uint64_t last_tick = 0, next_tick = 0;  // at which it was, and will be, looked at
     Nanoseconds last_time = 0;
     Nanoseconds cpu_carried = 0;                                     // used, and not yet charged to a stack
@@ -205,8 +217,7 @@ class ProcessSampler {
   bool read_scene(RemoteAddress from, T& into);
   Slot* find_home(Slot& wanderer);
   bool is_at_home(const Slot& slot, const std::byte* thread) const;
-  void learn_task_ids();
-  pid_t task_of(uint64_t python_id, uint64_t native_id);
+  bool is_anothers(pid_t tid, uint64_t python_id, uint64_t native_id, int64_t interpreter_id) const;
   Slot* find_slot(RemoteAddress tstate);
   void drop_dead(Nanoseconds now);
 
@@ -236,6 +247,7 @@ class ProcessSampler {
   bool by_event() const;
   Slot* caught();
   bool seen_lately(const Slot& slot, Nanoseconds now) const;
+  bool is_over(const Slot& slot) const;
   void ask_event(Slot& slot, Nanoseconds now);
   Stretch stack_of(Slot& slot, RemoteAddress sp);
   void note_start(const python::RawFrame& frame, size_t raw);
@@ -275,10 +287,9 @@ class ProcessSampler {
   std::vector<Domain> domains_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::unordered_map<uint64_t, Slot*> by_tstate_;
-  std::unordered_map<pid_t, pid_t>
-      outer_tid_;  // by the target's own thread id, when it lives in a PID namespace
-  bool pid_namespace_ = false;
-  std::optional<size_t> pthread_tid_offset_;
+  std::unordered_map<uint64_t, uint32_t> declined_;  // states of no thread, and how often one was asked for
+  TaskIds task_ids_;
+  size_t unmatched_ = 0;  // of declined_, at the last refresh: may have a thread that is not found
   uint32_t next_thread_ = 1;
   size_t first_slot_ = 0;         // where the next turn begins, when a turn cannot look at everybody
   uint64_t tick_ = 0;             // of several hands each has one turn in it, or none
@@ -289,6 +300,7 @@ class ProcessSampler {
   Nanoseconds last_turn_ = 0;
   Nanoseconds refresh_pause_ = 0;
   bool refresh_wanted_ = true;
+  bool list_whole_ = false;       // as Unseen's
   bool scene_is_copied_ = false;  // the lists of threads are read from the copy of the memory
   bool process_gone_ = false;
   bool schedstat_off_ = false;
