@@ -6,6 +6,7 @@ import collections
 import sys
 
 PY2 = sys.version_info[0] == 2
+MORE = "\xe2\x80\xa6" if PY2 else "\u2026"
 
 
 def show(function, *variables):
@@ -61,6 +62,16 @@ def later():
     thing = Thing()
     function = wait
     cls = Thing
+    many = list(range(1000))
+    mixed = ("a", None, [1, 2], {"k": 1}, 2.5)
+    table = {"key": [1], 2: "two"}
+    members = {7}
+    gone = set([7, 8])
+    gone.discard(8)
+    empty_set = set()
+    frozen = frozenset(["x"])
+    lengthy = ["y" * 99] * 10
+    crowd = set(range(100))
     total = sum(x for x in range(3))
     [y for y in range(2)]
     texts("s")
@@ -74,8 +85,13 @@ show("texts", ("a", "short", "'s'"), ("a", "long", "'" + "x" * 100 + "\u2026'" i
      ("v", "empty", "''"), ("v", "control", "'a\\'b\\n\\x01'"),
      ("v", "raw", "'\\xff\\x00a'" if PY2 else "b'\\xff\\x00a'"),
      *([] if PY2 else [("v", "wide", "'\u540d\U0001f40d\u00e9'"), ("v", "surrogate", "'\\udc80'")]))
-show("later", ("v", "lists", "[3 items]"), ("v", "one", "(1 item)"), ("v", "none", "{0 items}"),
-     ("v", "ordered", "<OrderedDict object>" if False else ("OrderedDict({1 item})" if PY2 else "collections.OrderedDict({1 item})")),
+show("later", ("v", "lists", "[1, 2, 3]"), ("v", "one", "(1,)"), ("v", "none", "{}"),
+     ("v", "ordered", "OrderedDict({'a': 1})" if PY2 else "collections.OrderedDict({'a': 1})"),
+     ("v", "many", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, " + MORE + " 990 more]"), ("v", "mixed", "('a', None, [2 items], {1 item}, 2.5)"),
+     ("v", "table", "{2: 'two', 'key': [1 item]}" if PY2 and list({"key": 1, 2: 2})[0] == 2 else "{'key': [1 item], 2: 'two'}"),
+     ("v", "members", "{7}"), ("v", "gone", "{7}"), ("v", "empty_set", "set()"), ("v", "frozen", "frozenset({'x'})"),
+     ("v", "lengthy", "[" + ", ".join(["'" + "y" * 99 + "'"] * 3) + ", " + MORE + " 7 more]"),
+     ("v", "crowd", "{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, " + MORE + " 90 more}"),
      ("v", "thing", "<Thing object>"), ("v", "function", "<function object>"), ("v", "cls", "<class 'Thing'>"), ("v", "total", "3"),
      ("v", "inner", "<function object>"), ("v", "shared", "'in a cell'"))
 numbers(0)

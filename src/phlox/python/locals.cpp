@@ -1,6 +1,9 @@
 #include "phlox/python/locals.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -66,11 +69,20 @@ class Describer {
   Describer(const Layout& layout, memory::RemoteMemory& memory, const LocalsLimits& limits)
       : layout_(layout), memory_(memory), objects_(layout, memory), limits_(limits) {}
 
+  // What is in a container is shown, what is in a container of that one is counted.
   std::string describe(RemoteAddress object) {
+    contents_ = true;
+    return describe_as_is(object);
+  }
+
+ private:
+  std::string describe_as_is(RemoteAddress object) {
     const auto type = objects_.type_of(object);
     if (!type) return kUnreadable;
     if (type->name == "NoneType") return "None";
     if (type->name == "bool") return truth(object);
+    if (type->name == "set") return set(object, "set()", "{", "}");
+    if (type->name == "frozenset") return set(object, "frozenset()", "frozenset({", "})");
     const auto kind = kind_of(type->flags);
     if (kind == nullptr) return type->name == "float" ? number(object) : "<" + type->name + " object>";
     const std::string text = (this->*kind->text)(object);
@@ -79,7 +91,6 @@ class Describer {
     return exact ? text : type->name + "(" + text + ")";
   }
 
- private:
   struct Kind {
     uint64_t flag;
     const char* name;
@@ -154,14 +165,84 @@ class Describer {
     if (size > content.size()) out += "…";
     return (layout_.traits.python2 ? "" : "b") + quoted(out);
   }
-  std::string items(RemoteAddress size_at, char open, char close) {
-    uint64_t size = 0;
-    if (!load(size_at, size) || size > uint64_t{1} << 48) return kUnreadable;
-    return open + std::to_string(size) + (size == 1 ? " item" : " items") + close;
+  static constexpr uint64_t kMostSize = uint64_t{1} << 48;
+  // A larger table is not read for its first items.
+  static constexpr uint64_t kMostTable = 4096;
+
+  static std::string counted(std::string_view open, uint64_t size, std::string_view close) {
+    return fmt::format("{}{} item{}{}", open, size, size == 1 ? "" : "s", close);
   }
-  std::string list(RemoteAddress object) { return items(object + *layout_.list.ob_size, '[', ']'); }
-  std::string tuple(RemoteAddress object) { return items(object + *layout_.tuple.ob_size, '(', ')'); }
-  std::string dict(RemoteAddress object) { return items(object + *layout_.dict.ma_used, '{', '}'); }
+  // `item(i)` is the text of the i-th of `count`; the container has `size`.
+  template <class Item>
+  std::string listed(std::string_view open, uint64_t size, std::string_view close, size_t count,
+                     Item&& item) {
+    contents_ = false;
+    std::string out(open);
+    size_t shown = 0;
+    for (; shown < count && out.size() < open.size() + limits_.contents; ++shown)
+      out += (shown == 0 ? "" : ", ") + item(shown);
+    contents_ = true;
+    if (shown < size) out += fmt::format("{}… {} more", shown == 0 ? "" : ", ", size - shown);
+    return out.append(close);
+  }
+  std::string sequence(RemoteAddress size_at, RemoteAddress items, std::string_view open,
+                       std::string_view close) {
+    uint64_t size = 0;
+    if (!load(size_at, size) || size > kMostSize) return kUnreadable;
+    if (!contents_) return counted(open, size, close);
+    std::vector<RemoteAddress> first(std::min<uint64_t>(size, limits_.items));
+    if (!first.empty() &&
+        (!is_plausible(items) || !memory_.read(items, std::as_writable_bytes(std::span(first))))) {
+      return counted(open, size, close);
+    }
+    if (size == 1 && open == "(") close = ",)";
+    return listed(open, size, close, first.size(), [&](size_t i) { return describe_as_is(first[i]); });
+  }
+  std::string list(RemoteAddress object) {
+    const auto items = objects_.pointer(object + *layout_.list.ob_item);
+    return sequence(object + *layout_.list.ob_size, items ? *items : RemoteAddress{}, "[", "]");
+  }
+  std::string tuple(RemoteAddress object) {
+    return sequence(object + *layout_.tuple.ob_size, object + *layout_.tuple.ob_item, "(", ")");
+  }
+  std::string dict(RemoteAddress object) {
+    uint64_t size = 0;
+    if (!load(object + *layout_.dict.ma_used, size) || size > kMostSize) return kUnreadable;
+    if (!contents_ || size > kMostTable) return counted("{", size, "}");
+    const auto table = objects_.dict(object);
+    if (!table) return counted("{", size, "}");
+    return listed("{", size, "}", std::min(table->size(), limits_.items), [&](size_t i) {
+      return describe_as_is((*table)[i].key) + ": " + describe_as_is((*table)[i].value);
+    });
+  }
+  // Include/cpython/setobject.h (2.7: Include/setobject.h): behind the head fill, used, mask and the table,
+  // of key and hash; in 2.7 of hash and key. What was taken out has a hash of -1, in 2.7 a key that says so.
+  std::string set(RemoteAddress object, std::string_view empty, std::string_view open,
+                  std::string_view close) {
+    struct {
+      int64_t fill, used;
+      uint64_t mask, table;
+    } head{};
+    if (!load(object + *layout_.object.size, head) || head.used < 0 || head.used > int64_t{1} << 48)
+      return kUnreadable;
+    const auto size = static_cast<uint64_t>(head.used);
+    if (size == 0) return std::string(empty);
+    const RemoteAddress table(head.table);
+    if (!contents_ || head.mask >= kMostTable || (head.mask & (head.mask + 1)) != 0 || !is_plausible(table))
+      return counted(open, size, close);
+    std::vector<std::array<uint64_t, 2>> entries(head.mask + 1);
+    if (!memory_.read(table, std::as_writable_bytes(std::span(entries)))) return counted(open, size, close);
+    std::vector<std::string> items;
+    contents_ = false;
+    for (const auto& entry : entries) {
+      if (items.size() == std::min<uint64_t>(size, limits_.items)) break;
+      const RemoteAddress key(entry[layout_.traits.python2 ? 1 : 0]);
+      if (!key || (!layout_.traits.python2 && entry[1] == ~uint64_t{0})) continue;
+      std::string text = describe_as_is(key);
+      if (!layout_.traits.python2 || text != "'<dummy key>'") items.push_back(std::move(text));
+    }
+    return listed(open, size, close, items.size(), [&](size_t i) { return items[i]; });
+  }
   std::string type(RemoteAddress object) {
     const auto name = objects_.pointer(object + *layout_.type.tp_name);
     char text[128] = {};
@@ -175,6 +256,7 @@ class Describer {
   memory::RemoteMemory& memory_;
   ObjectReader objects_;
   const LocalsLimits& limits_;
+  bool contents_ = true;
 };
 
 // The variables of a code object, as they lie side by side in its frames.

@@ -1,6 +1,7 @@
 // What the variables of a frame hold, as short texts: for `dump --locals`, outside the hot path. Values are
-// shown, not explored: numbers and text as Python writes them, containers by their length, everything else by
-// its type. They may hold secrets: whoever shows them says so.
+// shown, not explored: numbers and text as Python writes them, lists, tuples, dicts and sets with their first
+// items, containers in these by their length, everything else by its type. They may hold secrets: whoever
+// shows them says so.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +17,16 @@ namespace phlox::python {
 
 struct Local {
   std::string name;
-  std::string value;  // "None", "42", "'text'", "[3 items]", "<Thread object>"; "<unreadable>" when it was
-                      // not to be had
+  std::string value;  // "None", "42", "'text'", "[1, {2 items}]", "<Thread object>"; "<unreadable>" when it
+                      // was not to be had
   bool argument = false;  // else a local variable
 };
 
 struct LocalsLimits {
   size_t variables = 100;   // of one frame; the rest is left out
   size_t characters = 100;  // of one text, then "…"
+  size_t items = 10;        // of one container, then "… 90 more"
+  size_t contents = 300;    // bytes of a container's items, after which no other is begun
 };
 
 // The variables of a function's frame that have a value, arguments first. Empty for module and class bodies,
