@@ -98,6 +98,15 @@ def test_json_is_what_the_schema_says(threaded):
     assert {"name": "seconds", "value": "61", "argument": True} in waits[0]["variables"]
 
 
+def test_the_id_of_a_thread_gives_its_process(threaded):
+    tid = next(int(task.name) for task in pathlib.Path(f"/proc/{threaded.pid}/task").iterdir() if int(task.name) != threaded.pid)
+    done = phlox("dump", "-p", tid)
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"Process {threaded.pid}: ")
+    assert f"{tid} is a thread of process {threaded.pid}" in done.stderr
+    assert done.stdout.count("    waits (") == 3
+
+
 def test_names_cannot_move_the_cursor(start, tmp_path):
     path = tmp_path / "a\x1b[31m.py"
     path.write_text("import time\nprint('ready', flush=True)\ntime.sleep(60)  # \x1b[2J\n")

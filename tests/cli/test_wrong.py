@@ -282,7 +282,34 @@ def test_an_export_into_a_closed_pipe_is_an_error_and_not_a_death(busy, workdir)
     os.close(read_end)
     done = subprocess.run([PHLOX, "export", "a.phlox"], stdout=write_end, stderr=subprocess.PIPE, text=True, timeout=60)
     os.close(write_end)
-    assert done.returncode == OUTPUT, done.stderr
+    assert (done.returncode, done.stderr) == (OUTPUT, "")
+
+
+@pytest.mark.parametrize("words", [["dump", "-p", "PID"], ["dump", "--json", "-p", "PID"], ["report", "a.phlox"], ["report", "--json", "a.phlox"],
+                                   ["diff", "a.phlox", "a.phlox"], ["export", "a.phlox", "-f", "svg"], ["help"], ["man"], ["--version"],
+                                   ["completions", "bash"], ["pyflame", "-d", "-p", "PID"]], ids=" ".join)
+def test_a_reader_that_goes_away_is_told_nothing(busy, workdir, words):
+    assert phlox("record", "-p", busy.pid, "-d", "0.3", "-o", "a.phlox").returncode == 0
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run([PHLOX, *(str(busy.pid) if word == "PID" else word for word in words)], stdout=write_end, stderr=subprocess.PIPE,
+                          text=True, timeout=60)
+    os.close(write_end)
+    assert done.stderr == ""
+    assert done.returncode == (-signal.SIGPIPE if words[0] == "pyflame" else OUTPUT)
+
+
+def test_a_recording_for_a_reader_that_goes_away_is_kept(busy, workdir, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(workdir))
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run([PHLOX, "record", "-p", str(busy.pid), "-d", "0.3", "-o", "-"], stdout=write_end, stderr=subprocess.PIPE, text=True,
+                          timeout=60)
+    os.close(write_end)
+    assert done.returncode == OUTPUT
+    assert "errno" not in done.stderr and "Broken pipe" not in done.stderr
+    kept = re.search(r"what was recorded is in (\S+)", done.stderr).group(1)
+    assert count(kept) > 0
 
 
 def test_the_documented_statuses_are_those_of_the_program():

@@ -24,8 +24,13 @@ constexpr size_t kLongestSource = size_t{16} << 20;
 Result<void> run(const CommandLine& line, Talk& talk) {
   const DumpArguments& arguments = line.dump;
   if (arguments.pid.empty()) return fail(ErrorKind::usage, "dump which process?", "phlox dump -p PID");
-  const auto pid = named(line, "--pid", parse_pid(arguments.pid));
+  auto pid = named(line, "--pid", parse_pid(arguments.pid));
   if (!pid) return fail(pid);
+  // top -H, logs and debuggers name threads.
+  if (const auto process = target::find_process_of(*pid); process && *process != *pid) {
+    talk.note(fmt::format("{} is a thread of process {}: this is the dump of that process", *pid, *process));
+    pid = *process;
+  }
   const auto state = target::read_process_state(*pid);
   if (!state) return fail(state);
   if (auto possible = target::check_recordable(*state); !possible) return possible;

@@ -59,6 +59,7 @@ class OutputFile::Buffer : public std::streambuf {
 namespace {
 
 tl::unexpected<Error> cannot_write(const std::string& path, int error) {
+  if (error == EPIPE) return fail(ErrorKind::output, "");  // its reader (head) had enough, and knows
   const char* hint = error == ENOENT   ? "is the folder there?"
                      : error == ENOSPC ? "free some room, or choose another place with -o"
                                        : "choose another file with -o FILE";

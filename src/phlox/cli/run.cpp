@@ -36,13 +36,13 @@ int help(const std::string& command, Talk& talk) {
 }
 
 int dispatch(const CommandLine& line, Talk& talk) {
+  // A reader that goes away (head) is an error of writing, not a death. Not for record: a program would
+  // inherit it.
+  if (line.command != "record") std::signal(SIGPIPE, SIG_IGN);
   if (line.global.version) return print(fmt::format("phlox {}\n", PHLOX_VERSION), talk);
   if (line.command == "help" && !line.global.help) return help(line.help.command, talk);
   if (line.global.help) return help(line.command, talk);
   if (line.command == "record") return record(line, talk);
-  // A reader that goes away (head) is an error of writing, not a death. Not for record: a program would
-  // inherit it.
-  std::signal(SIGPIPE, SIG_IGN);
   if (line.command == "export") return export_recording(line, talk);
   if (line.command == "list") return list(line, talk);
   if (line.command == "dump") return dump(line, talk);

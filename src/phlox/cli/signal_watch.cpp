@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <utility>
 
@@ -48,6 +49,13 @@ SignalWatch::~SignalWatch() {
     (void)!::write(end_.get(), &one, sizeof one);
     thread_.join();
   }
+  // A reader that went away was an error of writing already; that signal is for this thread alone, and the
+  // one that watches never saw it.
+  sigset_t pipe;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  const timespec at_once{};
+  if (::sigismember(&before_, SIGPIPE) == 0) ::sigtimedwait(&pipe, nullptr, &at_once);
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 

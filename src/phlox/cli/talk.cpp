@@ -45,6 +45,7 @@ void Talk::line(std::string_view colour, std::string_view head, std::string_view
 }
 
 void Talk::error(const Error& error) {
+  if (error.message.empty()) return;
   const std::lock_guard lock(mutex_);
   clear();
   line(kRed, "phlox: ", error.message);

@@ -26,7 +26,8 @@ class Talk {
 
   Talk(std::FILE* stream, Options options) : stream_(stream), options_(options) {}
 
-  // "phlox: MESSAGE", then "hint: HINT". Always said.
+  // "phlox: MESSAGE", then "hint: HINT". Always said, but for an empty message, of which there is nothing to
+  // say: whoever read our output has gone.
   void error(const Error& error);
   void warn(std::string_view text);    // unless quiet
   void note(std::string_view text);    // unless quiet

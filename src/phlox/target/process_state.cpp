@@ -257,6 +257,12 @@ Result<ProcessState> read_process_state(pid_t pid) {
   return state;
 }
 
+std::optional<pid_t> find_process_of(pid_t tid) {
+  const auto text = read_text(fmt::format("/proc/{}/status", tid));
+  const auto status = text ? parse_status(*text) : std::nullopt;
+  return status && status->process > 0 ? std::optional(status->process) : std::nullopt;
+}
+
 Result<void> check_recordable(const ProcessState& state) {
   if (state.kernel_thread()) {
     return fail(ErrorKind::not_python,

@@ -91,6 +91,10 @@ struct ProcessState {
 // hides it (hidepid).
 Result<ProcessState> read_process_state(pid_t pid);
 
+// The process of a thread's id; a process's own id is that of its first thread. None: there is no such
+// thread.
+std::optional<pid_t> find_process_of(pid_t tid);
+
 // Why it cannot be recorded whatever our rights: zombie, kernel thread, 32-bit. Pure.
 Result<void> check_recordable(const ProcessState& state);
 // What the user should know of a target that can be recorded: stopped, traced by someone else. Pure. Whole
