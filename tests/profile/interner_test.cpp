@@ -99,5 +99,43 @@ TEST(Interner, parents_are_told_before_children) {
   EXPECT_EQ(profile.stacks().size(), interner.stacks());
 }
 
+TEST(Interner, beyond_its_limits_a_marker_stands_for_a_frame_and_is_counted) {
+  Profile profile;
+  Interner interner(profile, {.frames = 3, .name_bytes = 1000, .stacks = 100});
+  const FrameId a = interner.frame(python_frame("a", 1));
+  const FrameId b = interner.frame(python_frame("b", 1));
+  const FrameId c = interner.frame(python_frame("c", 1));
+  EXPECT_EQ(interner.left_out(), 0u);
+  const FrameId d = interner.frame(python_frame("d", 1));
+  EXPECT_EQ(interner.frame(python_frame("e", 1)), d);
+  EXPECT_EQ(interner.left_out(), 2u);
+  EXPECT_EQ(profile.frame(d).kind, FrameKind::marker);
+  EXPECT_EQ(profile.frames().size(), 4u);
+  EXPECT_EQ(interner.frame(python_frame("a", 1)), a);
+  EXPECT_EQ(interner.frame(python_frame("b", 1)), b);
+  EXPECT_EQ(interner.frame(python_frame("c", 1)), c);
+}
+
+TEST(Interner, names_have_a_limit_of_bytes) {
+  Profile profile;
+  Interner interner(profile, {.frames = 100, .name_bytes = 10'000, .stacks = 100});
+  const FrameId first = interner.frame(python_frame(std::string(3000, 'n'), 1));
+  EXPECT_EQ(profile.frame(first).kind, FrameKind::python);
+  EXPECT_EQ(profile.frame(interner.frame(python_frame(std::string(3000, 'm'), 1))).kind, FrameKind::marker);
+  EXPECT_EQ(profile.frame(interner.frame(python_frame("short", 1))).kind, FrameKind::python);
+}
+
+TEST(Interner, beyond_its_limit_a_stack_ends_where_it_is_known) {
+  Profile profile;
+  Interner interner(profile, {.frames = 100, .name_bytes = 10'000, .stacks = 2});
+  const FrameId a = interner.frame(python_frame("a", 1)), b = interner.frame(python_frame("b", 1)),
+                c = interner.frame(python_frame("c", 1));
+  const StackId ab = interner.stack(std::vector{a, b});
+  EXPECT_EQ(interner.stack(std::vector{a, b, c}), ab);
+  EXPECT_EQ(interner.left_out(), 1u);
+  EXPECT_EQ(interner.stack(std::vector{a, b}), ab);
+  EXPECT_TRUE(interner.stack(std::vector{c})) << "a stack is never taken for none";
+}
+
 }  // namespace
 }  // namespace phlox::profile

@@ -145,6 +145,74 @@ TEST_P(CodeCaches, a_word_below_a_version_it_gave_is_not_believed) {
   EXPECT_NE(number_by_epoch(g), first);
 }
 
+// A consumer that takes what it is told; gives how many entries it was to free.
+size_t drain(Ring& ring) {
+  size_t freed = 0;
+  for (auto bytes = ring.front(); bytes.data() != nullptr; ring.pop(), bytes = ring.front()) {
+    if (bytes.size() == sizeof(CodeRecord)) {
+      CodeRecord record;
+      std::memcpy(&record, bytes.data(), sizeof record);
+      const std::unique_ptr<python::CodeCapture> capture(static_cast<python::CodeCapture*>(record.capture));
+      ring.aside().give_back(capture->bytes.capacity());
+    } else {
+      CodesGoneRecord record;
+      std::memcpy(&record, bytes.data(), sizeof record);
+      const std::unique_ptr<CodeCache::Entries> entries(static_cast<CodeCache::Entries*>(record.entries));
+      freed += entries->size();
+    }
+  }
+  return freed;
+}
+
+TEST_P(CodeCaches, of_too_many_all_are_forgotten_and_told_again) {
+  CodeCache cache(fake_.layout(), fake_.memory(), ring_, {.codes = 10, .bytes = size_t{1} << 30});
+  std::vector<RemoteAddress> codes;
+  for (int i = 0; i < 11; ++i) codes.push_back(fake_.make_code({.name = "f" + std::to_string(i)}));
+  snapshot_.capture();
+  cache.begin_look();
+  uint32_t first = 0;
+  for (const RemoteAddress code : codes) first = cache.find(code, snapshot_)->number;
+  EXPECT_EQ(drain(ring_), 0U);
+  const uint64_t generation = cache.generation();
+  snapshot_.capture();
+  cache.begin_look();
+  EXPECT_NE(cache.generation(), generation);
+  EXPECT_NE(cache.find(codes.back(), snapshot_)->number, first)
+      << "the consumer does not know the old one any more";
+  EXPECT_EQ(drain(ring_), 11U);
+}
+
+TEST_P(CodeCaches, of_too_many_bytes_all_are_forgotten) {
+  CodeCache cache(fake_.layout(), fake_.memory(), ring_, {.codes = 1000, .bytes = 300'000});
+  size_t freed = 0;
+  for (int i = 0; i < 20; ++i) {
+    const auto code = fake_.make_code({.name = std::string(50'000, 'n') + std::to_string(i)});
+    snapshot_.capture();
+    cache.begin_look();
+    EXPECT_NE(cache.find(code, snapshot_), nullptr);
+    freed += drain(ring_);
+  }
+  EXPECT_GT(freed, 8U);
+  EXPECT_EQ(cache.not_told(), 0U);
+}
+
+TEST_P(CodeCaches, what_a_late_consumer_has_no_room_for_is_not_told_and_is_counted) {
+  std::vector<RemoteAddress> codes;
+  const size_t enough = 100;  // of 100 KB: more than are told in one look
+  for (size_t i = 0; i < enough; ++i)
+    codes.push_back(fake_.make_code({.name = std::string(100'000, 'n') + std::to_string(i)}));
+  snapshot_.capture();
+  cache_.begin_look();
+  for (const RemoteAddress code : codes) ASSERT_NE(cache_.find(code, snapshot_), nullptr);
+  EXPECT_GT(cache_.not_told(), 0U);
+  EXPECT_EQ(cache_.find(codes.back(), snapshot_)->number, kNotTold);
+  drain(ring_);
+  snapshot_.capture();
+  cache_.begin_look();
+  EXPECT_NE(cache_.find(codes.back(), snapshot_)->number, kNotTold) << "there is room again";
+  drain(ring_);
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryRow, CodeCaches, testing::ValuesIn(test::layout_rows()), test::row_name);
 
 }  // namespace

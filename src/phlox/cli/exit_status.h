@@ -11,6 +11,7 @@ inline constexpr int kSuccess = 0;
 inline constexpr int kUsage = 2;                // as most commands do
 inline constexpr int kThreshold = 3;            // phlox diff --fail-if: a condition holds
 inline constexpr int kUnknownFunction = 4;      // phlox diff --fail-if: one never can
+inline constexpr int kNothingSeen = 120;        // phlox record: not one sample
 inline constexpr int kCommandNotStarted = 127;  // as a shell does
 
 constexpr int exit_status(ErrorKind kind) {

@@ -313,11 +313,19 @@ class Recording {
                  (outcome.progress.rests > 0 ? "; it was left half of its time, which no option takes" : ""));
     }
     tell_missing(missing);
-    if (outcome.progress.samples == 0) {
-      talk_.warn("no sample was taken: the recording is empty");
+    const bool empty = outcome.progress.samples == 0 && !error;
+    if (empty) {
+      error = Error{ErrorKind::system,
+                    fmt::format("nothing of process {} was seen, the recording is empty: {}", pid_,
+                                outcome.why_no_python),
+                    options_.native
+                        ? "a longer recording may see it: -d 60"
+                        : fmt::format("what it does outside of Python: phlox record --native -p {}", pid_)};
+    } else if (!outcome.why_no_python.empty()) {
+      talk_.warn(fmt::format("no Python was seen: {}", outcome.why_no_python));
     } else if (destination_->exports() && !error) {
-      if (const auto empty = profile::why_empty(destination_->profile(), request_.destination.choices))
-        talk_.warn(*empty);
+      if (const auto why = profile::why_empty(destination_->profile(), request_.destination.choices))
+        talk_.warn(*why);
     }
     if (!error && !destination_->profile().samples().empty()) {
       // The first lines of `phlox report`.
@@ -328,7 +336,7 @@ class Recording {
     }
     if (error) {
       talk_.error(*error);
-      talk_.note(fmt::format("what was recorded is in {}", destination_->recording()));
+      if (!empty) talk_.note(fmt::format("what was recorded is in {}", destination_->recording()));
     } else if (const std::string written = destination_->what_was_written(); !written.empty()) {
       const std::string& path = destination_->recording();
       talk_.note(fmt::format("wrote {}", written));
@@ -337,13 +345,14 @@ class Recording {
               ? fmt::format("other views of it: phlox report {}; phlox export {} --help", path, path)
               : fmt::format("more: phlox report {}; flame graph: phlox export {} -o flame.svg", path, path));
     }
-    if (!program_) return error ? exit_status(error->kind) : kSuccess;
+    const int failure = empty ? kNothingSeen : error ? exit_status(error->kind) : kSuccess;
+    if (!program_) return failure;
     if (!program_->try_wait()) {
       talk_.note(fmt::format("the program runs on as process {}: waiting for it{}", pid_,
                              stop_ ? " (Ctrl-C again leaves it running)" : ""));
     }
     const target::ExitStatus status = program_->wait();
-    return error ? exit_status(error->kind) : status.shell_status();
+    return error ? failure : status.shell_status();
   }
 
   const Request& request_;

@@ -43,17 +43,41 @@ Interner::ContentKey Interner::content_key(const Frame& frame) {
   return {hash(0x6a09e667f3bcc908U), hash(0xbb67ae8584caa73bU)};
 }
 
-FrameId Interner::frame(const Frame& frame) {
-  auto [at, added] = frames_by_content_.try_emplace(content_key(frame), FrameId(last_frame_ + 1));
-  if (added) {
-    ++last_frame_;
-    sink_.put_frame(at->second, frame);
+FrameId Interner::too_many() {
+  if (!too_many_) {
+    Frame marker;
+    marker.kind = FrameKind::marker;
+    marker.function = marker.qualified_name = "(a function beyond those that a recording holds)";
+    too_many_ = FrameId(++last_frame_);
+    sink_.put_frame(too_many_, marker);
   }
-  return at->second;
+  return too_many_;
+}
+
+FrameId Interner::frame(const Frame& frame) {
+  const ContentKey key = content_key(frame);
+  if (const auto found = frames_by_content_.find(key); found != frames_by_content_.end())
+    return found->second;
+  const size_t bytes = frame.function.size() + frame.qualified_name.size() + frame.file.size();
+  if (last_frame_ >= limits_.frames || name_bytes_ + bytes > limits_.name_bytes) {
+    ++left_out_;
+    return too_many();
+  }
+  name_bytes_ += bytes;
+  const FrameId id(++last_frame_);
+  frames_by_content_.emplace(key, id);
+  sink_.put_frame(id, frame);
+  return id;
 }
 
 StackId Interner::stack(StackId parent, FrameId frame) {
   const uint64_t key = uint64_t{parent.value} << 32 | frame.value;
+  // A root is always given: a stack without any would be a thread without Python.
+  if (last_stack_ >= limits_.stacks && parent) {
+    const auto found = stacks_.find(key);
+    left_out_ += found == stacks_.end();
+    return found == stacks_.end() ? parent : found->second;
+  }
   auto [at, added] = stacks_.try_emplace(key, StackId(last_stack_ + 1));
   if (added) {
     ++last_stack_;

@@ -16,11 +16,21 @@ namespace phlox::profile {
 
 class Interner {
  public:
+  // What is recorded comes from a program that may make new names for ever. Ordinary recordings have some
+  // thousand frames; these take some 400 MB here at the most, and what is written stays a file that can be
+  // read.
+  struct Limits {
+    uint32_t frames = 1'000'000;
+    size_t name_bytes = size_t{128} << 20;
+    uint32_t stacks = 8'000'000;
+  };
+
   // The sink must outlive the interner.
-  explicit Interner(Sink& sink) : sink_(sink) {}
+  explicit Interner(Sink& sink) : Interner(sink, Limits()) {}
+  Interner(Sink& sink, const Limits& limits) : sink_(sink), limits_(limits) {}
 
   // The frame with this content. Two frames are one when all their fields are equal (told apart by 128 bits
-  // of hash: a million frames share one by accident in one recording of 10^26).
+  // of hash: a million frames share one by accident in one recording of 10^26). Beyond the limits: a marker.
   FrameId frame(const Frame& frame);
 
   // The frame of the caller's key, such as code id << 32 | line; one hash lookup when it was seen before.
@@ -33,13 +43,15 @@ class Interner {
     return at->second;
   }
 
-  // `parent` none: the root of a stack.
+  // `parent` none: the root of a stack. Beyond the limit: the parent.
   StackId stack(StackId parent, FrameId frame);
   // Root first, beneath `parent`. None when there are no frames and no parent.
   StackId stack(std::span<const FrameId> frames, StackId parent = {});
 
   uint32_t frames() const { return last_frame_; }
   uint32_t stacks() const { return last_stack_; }
+  // Asked for and not given, by frame() and stack().
+  uint64_t left_out() const { return left_out_; }
 
  private:
   struct ContentKey {
@@ -51,8 +63,13 @@ class Interner {
     size_t operator()(const ContentKey& key) const noexcept { return key.low; }
   };
   static ContentKey content_key(const Frame& frame);
+  FrameId too_many();
 
   Sink& sink_;
+  Limits limits_;
+  size_t name_bytes_ = 0;
+  uint64_t left_out_ = 0;
+  FrameId too_many_;
   tsl::robin_map<uint64_t, FrameId, Spread> frames_by_key_;
   tsl::robin_map<ContentKey, FrameId, ContentHash> frames_by_content_;
   tsl::robin_map<uint64_t, StackId, Spread> stacks_;  // parent << 32 | frame

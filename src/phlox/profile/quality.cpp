@@ -57,6 +57,8 @@ QualitySummary summarize_quality(const Profile& profile) {
   }
   std::stable_sort(quality.reasons.begin(), quality.reasons.end(),
                    [](const RejectReason& a, const RejectReason& b) { return a.count > b.count; });
+  quality.lost = profile.tally(tally::kLost);
+  quality.left_out = profile.tally(tally::kLeftOut);
   quality.native = profile.tally(tally::kNative);
   quality.native_whole = profile.tally(tally::kNativeWhole);
   quality.native_restarted = profile.tally(tally::kNativeRestarted);
@@ -121,6 +123,8 @@ std::string quality_line(const QualitySummary& quality) {
   if (quality.cut > 0) line += ", " + grouped(quality.cut) + " cut";
   if (quality.detached > 0) line += ", " + grouped(quality.detached) + " detached";
   if (quality.unproved > 0) line += ", " + grouped(quality.unproved) + " unproved";
+  if (quality.lost > 0) line += ", " + grouped(quality.lost) + " lost";
+  if (quality.left_out > 0) line += ", " + grouped(quality.left_out) + " frames left out";
   if (quality.native > 0) {
     line += "; native frames: " + grouped(quality.native) + " looks, " +
             percent(double(quality.native_whole) / double(quality.native)) + " whole";

@@ -16,10 +16,15 @@ inline constexpr std::string_view kUnproved = "unproved";
 inline constexpr std::string_view kRejectedMoved = "rejected_moved";  // ran while it was read, every attempt
 inline constexpr std::string_view kRejectedUnreadable = "rejected_unreadable";  // memory that cannot be read
 inline constexpr std::string_view kRejectedBroken = "rejected_broken";          // a chain that makes no sense
-inline constexpr std::string_view kStops = "stops";                // of one thread each, by ptrace
-inline constexpr std::string_view kStopRefused = "stop_refused";  // looks that a stop was wanted for and not had
-inline constexpr std::string_view kCpuRefused = "cpu_refused";    // looks at threads on CPUs that phlox may not use
+inline constexpr std::string_view kStops = "stops";  // of one thread each, by ptrace
+inline constexpr std::string_view kStopRefused =
+    "stop_refused";  // looks that a stop was wanted for and not had
+inline constexpr std::string_view kCpuRefused =
+    "cpu_refused";                                 // looks at threads on CPUs that phlox may not use
 inline constexpr std::string_view kLost = "lost";  // looks that could not be taken over in time
+// Frames without a name or a line, and stacks without some of their frames: the program has more of them than
+// are held.
+inline constexpr std::string_view kLeftOut = "left_out";
 inline constexpr std::string_view kTargetTime = "target_time_ns";  // taken from its CPUs, wake-ups included
 inline constexpr std::string_view kRecorderTime = "recorder_cpu_ns";  // CPU time of the whole recorder
 inline constexpr std::string_view kAskedRate = "asked_rate_mhz";      // looks a second asked for, times 1000

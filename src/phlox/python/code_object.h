@@ -24,10 +24,11 @@
 
 namespace phlox::python {
 
-// Longest string and line table that are copied, in bytes. A line of code takes 2 to 6 bytes of a table: 16
-// MiB are millions of lines in one function.
-inline constexpr size_t kMaxStringBytes = size_t{4} << 20;
-inline constexpr size_t kMaxLineTableBytes = size_t{16} << 20;
+// Longest string and line table that are copied, in bytes: what a target makes of its names is not to be what
+// whoever looks at it has to hold. No name that anybody reads is so long; a line of code takes 2 to 6 bytes
+// of a table, so that 4 MiB are a million lines in one function.
+inline constexpr size_t kMaxStringBytes = size_t{128} << 10;
+inline constexpr size_t kMaxLineTableBytes = size_t{4} << 20;
 
 // An object as it was copied: its head and as much of its content as was had.
 struct CapturedObject {

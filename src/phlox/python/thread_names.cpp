@@ -27,13 +27,16 @@ Read<ThreadNames> read_thread_names(const Layout& layout, memory::RemoteMemory& 
 
   // 2.7's threading.Thread hides its name: self.__name.
   const char* attribute = layout.traits.python2 ? "_Thread__name" : "_name";
+  size_t bytes = 0;
   for (const DictItem& thread : *threads) {
+    if (out.names.size() + out.failed >= kMaxThreadNames || bytes > kMaxThreadNamesBytes) break;
     const auto ident = objects.integer(thread.key);
     const auto name = ident ? objects.attribute(thread.value, attribute)
                             : Read<RemoteAddress>(tl::unexpected(ident.error()));
     const auto text = name && *name ? objects.string(*name, kMaxThreadNameBytes)
                                     : Read<std::string>(fault(FaultKind::implausible, thread.value));
     if (text) {
+      bytes += text->size();
       out.names.push_back({static_cast<uint64_t>(*ident), *text});
     } else {
       ++out.failed;

@@ -25,7 +25,10 @@ struct ThreadNames {
   size_t failed = 0;       // threads whose name could not be read this time
 };
 
+// Longer ones are cut, and of more threads than a process can well have the rest stays without a name.
 inline constexpr size_t kMaxThreadNameBytes = 4096;
+inline constexpr size_t kMaxThreadNames = 32768;
+inline constexpr size_t kMaxThreadNamesBytes = size_t{16} << 20;
 
 // Every name in one interpreter; `interpreter` is its PyInterpreterState.
 Read<ThreadNames> read_thread_names(const Layout& layout, memory::RemoteMemory& memory,

@@ -1,12 +1,18 @@
 #include "phlox/sampler/code_cache.h"
 
 #include <span>
+#include <utility>
 
 #include "phlox/sampler/records.h"
 
 namespace phlox::sampler {
 
 namespace {
+// Of a code object, beside its strings and its table: an entry here, a row and its frames there.
+constexpr size_t kBytesBeside = 1024;
+// Copied of code objects in one look, which has a CPU for itself meanwhile: some four thousand ordinary ones.
+// The next look goes on with the others.
+constexpr size_t kMostInALook = size_t{8} << 20;
 // Looks after which a code object's pages may have left the snapshot's plan.
 constexpr uint64_t kForeseen = Snapshot::kForget / 2;
 // A code object that was proved so often stays: its bytes are foreseen, in place of being asked for anew.
@@ -27,8 +33,27 @@ struct Noting {
 };
 }  // namespace
 
+// Freeing takes longer than a look may: whoever empties the ring does it.
+void CodeCache::forget_all() {
+  auto all = std::make_unique<Entries>();
+  all->swap(entries_);
+  CodesGoneRecord record;
+  record.entries = all.get();
+  if (!ring_.push(std::as_bytes(std::span(&record, 1)))) {
+    all->swap(entries_);  // at another look
+    return;
+  }
+  (void)all.release();
+  bytes_ = 0;
+  last_ = nullptr;
+  ++generation_;
+}
+
 void CodeCache::begin_look(RemoteAddress interpreter, std::optional<uint64_t> epoch) {
+  if (entries_.size() > limits_.codes || bytes_ > limits_.bytes) forget_all();
   ++look_;
+  is_full_ = false;
+  told_in_look_ = 0;
   proved_.clear();
   if (distrusted_) epoch.reset();
   // Both words only grow. One that fell is another interpreter's at the same address.
@@ -68,7 +93,7 @@ CodeCache::Entry* CodeCache::want(RemoteAddress code, Snapshot& snapshot) {
 }
 
 void CodeCache::want(Entry& entry, Snapshot& snapshot) {
-  if (entry.number == 0 || stands(entry)) return;
+  if (entry.number == 0 || entry.number == kNotTold || stands(entry)) return;
   // One small range with co_version proves a code object from 3.12 on: it is asked for as it is needed, until
   // it turns out to stay. Before, many small things lie strewn about, which pages foreseen bring cheaper.
   const auto items = entry.identity.items();
@@ -94,6 +119,35 @@ bool CodeCache::holds(Entry& entry, Snapshot& snapshot) {
   return true;
 }
 
+// False: there is no room for it.
+bool CodeCache::tell(Entry& entry, std::unique_ptr<python::CodeCapture> capture) {
+  const size_t aside = capture->bytes.capacity();
+  told_in_look_ += aside;
+  if (told_in_look_ > kMostInALook) return false;
+  if (!ring_.aside().take(aside)) return false;
+  CodeRecord record;
+  record.code = next_;
+  record.retired = entry.told;
+  record.capture = capture.get();
+  if (!ring_.push(std::as_bytes(std::span(&record, 1)))) {
+    ring_.aside().give_back(aside);
+    return false;
+  }
+  entry.identity = python::CodeIdentity(layout_, *capture);
+  entry.plan = 0;
+  entry.first_instruction = capture->first_instruction;
+  entry.interpreter = {};
+  entry.follows = !epoch_ || python::epoch_follows(layout_, *capture, *epoch_);
+  size_t bytes = kBytesBeside;
+  for (const auto& item : entry.identity.items()) bytes += item.size;
+  for (const auto& part : capture->parts) bytes += part.content;
+  bytes_ += bytes - std::exchange(entry.bytes, bytes);
+  (void)capture.release();  // the consumer's
+  entry.number = entry.told = next_++;
+  entry.streak = 0;
+  return true;
+}
+
 const CodeCache::Entry* CodeCache::find(RemoteAddress code, Snapshot& snapshot, Entry* known) {
   if (last_ != nullptr && last_address_ == code && last_->proved_at == look_) return last_;
   Entry* entry = known;
@@ -103,31 +157,19 @@ const CodeCache::Entry* CodeCache::find(RemoteAddress code, Snapshot& snapshot, 
     entry = slot.get();
   }
   if (entry->proved_at != look_ && !stands(*entry)) {
-    if (entry->number == 0 || !holds(*entry, snapshot)) {
+    if (entry->number == 0 || entry->number == kNotTold || !holds(*entry, snapshot)) {
       auto capture = std::make_unique<python::CodeCapture>();
-      if (!python::capture_code(layout_, memory_, code, *capture)) {
-        // Nothing is known of this address any more.
-        entry->number = 0;
-        return nullptr;
-      }
-      CodeRecord record;
-      record.code = next_;
-      record.retired = entry->number;
-      record.capture = capture.get();
-      entry->identity = python::CodeIdentity(layout_, *capture);
-      entry->plan = 0;
-      entry->first_instruction = capture->first_instruction;
+      // Nothing is known of this address any more.
+      entry->number = 0;
       entry->interpreter = {};
-      entry->follows = !epoch_ || python::epoch_follows(layout_, *capture, *epoch_);
-      if (!ring_.push(std::as_bytes(std::span(&record, 1)))) {
-        entry->number = 0;  // the consumer never heard of it
-        return nullptr;
+      if (!is_full_ && !python::capture_code(layout_, memory_, code, *capture)) return nullptr;
+      is_full_ = is_full_ || !tell(*entry, std::move(capture));
+      if (is_full_) {
+        entry->number = kNotTold;
+        ++not_told_;
       }
-      (void)capture.release();  // the consumer's
-      entry->number = next_++;
-      entry->streak = 0;
     }
-    if (epoch_) proved_.push_back(entry);
+    if (epoch_ && entry->number != kNotTold) proved_.push_back(entry);
     if (entry->used_at != snapshot.look()) {
       entry->streak = entry->used_at + kForeseen > snapshot.look() ? entry->streak + 1 : 1;
       entry->used_at = snapshot.look();

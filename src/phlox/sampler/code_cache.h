@@ -23,7 +23,9 @@ namespace phlox::sampler {
 class CodeCache {
  public:
   struct Entry {
-    uint32_t number = 0;     // of the code object among all that were met, from 1
+    uint32_t number = 0;     // of the code object among all that were met, from 1; kNotTold; 0: not known
+    uint32_t told = 0;       // number of the last one of this address that the consumer knows
+    size_t bytes = 0;        // that it takes, here and there
     uint64_t proved_at = 0;  // look
     uint64_t used_at = 0;    // the snapshot's look in which it was proved last
     uint32_t streak = 0;     // proofs since it was last out of use
@@ -38,8 +40,19 @@ class CodeCache {
     std::vector<const std::byte*> places;
   };
 
+  using Entries = tsl::robin_map<uint64_t, std::unique_ptr<Entry>>;
+
+  // A target makes as many code objects as it likes: of so many, and of so many bytes, here and in the
+  // consumer, all are forgotten, and whichever is met again is told again.
+  struct Limits {
+    size_t codes = 200'000;
+    size_t bytes = size_t{128} << 20;
+  };
+
+  CodeCache(const python::Layout& layout, memory::RemoteMemory& memory, Ring& ring, Limits limits)
+      : layout_(layout), memory_(memory), ring_(ring), limits_(limits) {}
   CodeCache(const python::Layout& layout, memory::RemoteMemory& memory, Ring& ring)
-      : layout_(layout), memory_(memory), ring_(ring) {}
+      : CodeCache(layout, memory, ring, Limits()) {}
 
   // A new look at a thread of this interpreter, with its epoch as of this look (none: there is no such word).
   void begin_look(RemoteAddress interpreter = {}, std::optional<uint64_t> epoch = {});
@@ -50,18 +63,25 @@ class CodeCache {
   void forget_epochs();
 
   // Tells the snapshot what find() will need of a code object that is known already. Gives its entry, for
-  // find(); nullptr: not known. Entries stay where they are.
+  // find(); nullptr: not known. Entries stay where they are until generation() changes, as it may with
+  // begin_look().
   Entry* want(RemoteAddress code, Snapshot& snapshot);
   void want(Entry& entry, Snapshot& snapshot);
   // The entry for the code object at this address, proved in this look; nullptr when it cannot be read.
+  // Number kNotTold: the consumer is late, and has no room for another.
   const Entry* find(RemoteAddress code, Snapshot& snapshot, Entry* known = nullptr);
 
   uint64_t resolved() const { return next_ - 1; }
+  uint64_t generation() const { return generation_; }
+  uint64_t not_told() const { return not_told_; }
 
  private:
   bool stands(const Entry& entry) const {
     return epoch_ && entry.number != 0 && entry.epoch == *epoch_ && entry.interpreter == interpreter_;
   }
+
+  void forget_all();
+  bool tell(Entry& entry, std::unique_ptr<python::CodeCapture> capture);
 
   // Its bytes are what they were.
   static bool holds(Entry& entry, Snapshot& snapshot);
@@ -74,7 +94,13 @@ class CodeCache {
   uint64_t last_epoch_ = 0;
   bool distrusted_ = false;     // the word is not what the layout says
   std::vector<Entry*> proved_;  // in this look, by their bytes
-  tsl::robin_map<uint64_t, std::unique_ptr<Entry>> entries_;
+  Entries entries_;
+  Limits limits_;
+  size_t bytes_ = 0;  // of all entries
+  uint64_t generation_ = 0;
+  uint64_t not_told_ = 0;
+  size_t told_in_look_ = 0;     // bytes
+  bool is_full_ = false;        // in this look nothing more is told
   RemoteAddress last_address_;  // neighbouring frames are often of one function
   Entry* last_ = nullptr;
   uint64_t look_ = 0;

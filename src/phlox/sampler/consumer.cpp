@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <utility>
+
+#include "phlox/sampler/code_cache.h"
 
 namespace phlox::sampler {
 namespace {
@@ -28,6 +31,16 @@ std::string_view describe(Rejected why) {
   return "";
 }
 
+// Frames whose rows are found without asking the interner; more are found again.
+constexpr size_t kMostKnownFrames = 500'000;
+// Bytes of line tables that are searched for one stack: a table is read from its start, at a byte a
+// nanosecond, once for each instruction that was not met before.
+constexpr size_t kMostSearched = size_t{64} << 20;
+
+void free_entries(const CodesGoneRecord& record) {
+  delete static_cast<CodeCache::Entries*>(record.entries);
+}
+
 }  // namespace
 
 Consumer::Consumer(const python::Layout& layout, profile::ProcessId process, profile::Sink& sink,
@@ -46,17 +59,30 @@ profile::FrameId Consumer::marker(std::string text) {
   return identities_.interner.frame(frame);
 }
 
+void Consumer::forget_code(uint32_t number) {
+  const auto found = codes_.find(number);
+  if (found == codes_.end()) return;
+  known_frames_ -= found->second.frames.size();
+  codes_.erase(found);
+}
+
 profile::FrameId Consumer::frame_of(Place place) {
   if (place.code == kFramesLeftOut) {
     return marker(place.instruction > 0 ? fmt::format("({} frames left out)", place.instruction)
                                         : "(more frames left out)");
   }
+  if (place.code == kNotTold) return marker("(a function not read: too many new ones at once)");
   if (place.code == kCallersUnknown) return marker("(callers unknown: a generator between two states)");
   const auto found = codes_.find(place.code);
   if (found == codes_.end() || found->second.code == nullptr)
     return marker("(a code object that cannot be read)");
   KnownCode& known = found->second;
+  if (known_frames_ >= kMostKnownFrames) {
+    for (auto& [number, code] : codes_) code.frames.clear();
+    known_frames_ = 0;
+  }
   const auto [at, fresh] = known.frames.try_emplace(place.instruction);
+  known_frames_ += fresh;
   if (fresh && !known.code->shim) {
     const python::Code& code = *known.code;
     profile::Frame frame;
@@ -64,7 +90,12 @@ profile::FrameId Consumer::frame_of(Place place) {
     frame.qualified_name = code.qualified_name;
     frame.file = code.file;
     frame.first_line = code.first_line;
-    frame.line = code.line(place.instruction);
+    searched_ += code.line_table.size();
+    if (searched_ <= kMostSearched) {
+      frame.line = code.line(place.instruction);
+    } else {
+      ++without_line_;
+    }
     at->second = identities_.interner.frame(frame);
   }
   return at->second;
@@ -156,68 +187,100 @@ void Consumer::look_with_native(const LookRecord& record, std::span<const std::b
   if (thread.merged_cut && sample.quality == profile::Quality::ok) sample.quality = profile::Quality::cut;
 }
 
-void Consumer::drain(Ring& ring) {
+std::unique_ptr<python::CodeCapture> Consumer::take_capture(const CodeRecord& record, Ring& ring) {
+  std::unique_ptr<python::CodeCapture> capture(static_cast<python::CodeCapture*>(record.capture));
+  ring.aside().give_back(capture->bytes.capacity());
+  return capture;
+}
+
+void Consumer::begin_thread(const ThreadRecord& record) {
+  LiveThread live;
+  live.id = profile::ThreadId(identities_.next_thread++);
+  live.row.process = process_;
+  live.row.tid = record.tid;
+  live.row.python_id = record.python_id;
+  live.row.interpreter = record.interpreter;
+  live.row.start = record.time;
+  name_thread_(live.row);
+  sink_.put_thread(live.id, live.row);
+  profile::Event event;
+  event.kind = profile::EventKind::thread_start;
+  event.time = record.time;
+  event.process = process_;
+  event.thread = live.id;
+  sink_.put_event(event);
+  threads_[record.thread].id = live.id;
+  live_.push_back(std::move(live));
+}
+
+void Consumer::end_thread(const ThreadEndRecord& record) {
+  const auto found = threads_.find(record.thread);
+  if (found == threads_.end()) return;
+  const profile::ThreadId id = found->second.id;
+  identities_.stretches.close(id);
+  for (auto live = live_.begin(); live != live_.end(); ++live) {
+    if (live->id != id) continue;
+    live->row.end = record.time;
+    sink_.put_thread(id, live->row);
+    live_.erase(live);
+    break;
+  }
+  profile::Event event;
+  event.kind = profile::EventKind::thread_end;
+  event.time = record.time;
+  event.process = process_;
+  event.thread = id;
+  sink_.put_event(event);
+  threads_.erase(found);
+}
+
+void Consumer::take(std::span<const std::byte> bytes, Ring& ring) {
+  if (bytes.size() < sizeof(RecordKind)) return;
+  searched_ = 0;
+  switch (record_at<RecordKind>(bytes)) {
+    case RecordKind::look: {
+      const auto record = record_at<LookRecord>(bytes);
+      look(record, bytes.subspan(sizeof record));
+      break;
+    }
+    case RecordKind::code: {
+      const auto record = record_at<CodeRecord>(bytes);
+      const auto capture = take_capture(record, ring);
+      if (record.retired != 0) forget_code(record.retired);
+      auto code = python::decode_code(layout_, *capture);
+      codes_[record.code] = KnownCode{code ? std::make_unique<python::Code>(std::move(*code)) : nullptr, {}};
+      break;
+    }
+    case RecordKind::codes_gone:
+      free_entries(record_at<CodesGoneRecord>(bytes));
+      codes_.clear();
+      known_frames_ = 0;
+      break;
+    case RecordKind::thread:
+      begin_thread(record_at<ThreadRecord>(bytes));
+      break;
+    case RecordKind::thread_end:
+      end_thread(record_at<ThreadEndRecord>(bytes));
+      break;
+  }
+}
+
+void Consumer::drain(Ring& ring, Nanoseconds deadline) {
+  for (auto bytes = ring.front(); bytes.data() != nullptr; bytes = ring.front()) {
+    take(bytes, ring);
+    ring.pop();
+    if (clock_now() >= deadline) break;
+  }
+}
+
+void Consumer::discard(Ring& ring) {
   for (auto bytes = ring.front(); bytes.data() != nullptr; ring.pop(), bytes = ring.front()) {
     if (bytes.size() < sizeof(RecordKind)) continue;
-    switch (record_at<RecordKind>(bytes)) {
-      case RecordKind::look: {
-        const auto record = record_at<LookRecord>(bytes);
-        look(record, bytes.subspan(sizeof record));
-        break;
-      }
-      case RecordKind::code: {
-        const auto record = record_at<CodeRecord>(bytes);
-        const std::unique_ptr<python::CodeCapture> capture(static_cast<python::CodeCapture*>(record.capture));
-        if (record.retired != 0) codes_.erase(record.retired);
-        auto code = python::decode_code(layout_, *capture);
-        codes_[record.code] =
-            KnownCode{code ? std::make_unique<python::Code>(std::move(*code)) : nullptr, {}};
-        break;
-      }
-      case RecordKind::thread: {
-        const auto record = record_at<ThreadRecord>(bytes);
-        LiveThread live;
-        live.id = profile::ThreadId(identities_.next_thread++);
-        live.row.process = process_;
-        live.row.tid = record.tid;
-        live.row.python_id = record.python_id;
-        live.row.interpreter = record.interpreter;
-        live.row.start = record.time;
-        name_thread_(live.row);
-        sink_.put_thread(live.id, live.row);
-        profile::Event event;
-        event.kind = profile::EventKind::thread_start;
-        event.time = record.time;
-        event.process = process_;
-        event.thread = live.id;
-        sink_.put_event(event);
-        threads_[record.thread].id = live.id;
-        live_.push_back(std::move(live));
-        break;
-      }
-      case RecordKind::thread_end: {
-        const auto record = record_at<ThreadEndRecord>(bytes);
-        const auto found = threads_.find(record.thread);
-        if (found == threads_.end()) break;
-        const profile::ThreadId id = found->second.id;
-        identities_.stretches.close(id);
-        for (auto live = live_.begin(); live != live_.end(); ++live) {
-          if (live->id != id) continue;
-          live->row.end = record.time;
-          sink_.put_thread(id, live->row);
-          live_.erase(live);
-          break;
-        }
-        profile::Event event;
-        event.kind = profile::EventKind::thread_end;
-        event.time = record.time;
-        event.process = process_;
-        event.thread = id;
-        sink_.put_event(event);
-        threads_.erase(found);
-        break;
-      }
-    }
+    const auto kind = record_at<RecordKind>(bytes);
+    if (kind == RecordKind::look) discarded_ += record_at<LookRecord>(bytes).looks;
+    if (kind == RecordKind::code) take_capture(record_at<CodeRecord>(bytes), ring);
+    if (kind == RecordKind::codes_gone) free_entries(record_at<CodesGoneRecord>(bytes));
+    if (kind == RecordKind::thread_end) end_thread(record_at<ThreadEndRecord>(bytes));
   }
 }
 

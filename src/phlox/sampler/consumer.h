@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -43,9 +44,15 @@ class Consumer {
   // Merges native halves into the stacks from here on. `stacks` must outlive this.
   void with_native(NativeStacks& stacks) { native_ = &stacks; }
 
-  // Takes everything out of the ring. Stretches that still grow are in Identities::stretches: flush() them
-  // before a commit.
-  void drain(Ring& ring);
+  // Takes out of the ring what is there, until `deadline`: a writer may be faster than we are. Stretches that
+  // still grow are in Identities::stretches: flush() them before a commit.
+  void drain(Ring& ring, Nanoseconds deadline = std::numeric_limits<Nanoseconds>::max());
+  // Takes out the rest, and tells nobody.
+  void discard(Ring& ring);
+  // Looks that discard() took.
+  uint64_t discarded() const { return discarded_; }
+  // Frames whose line was not looked for: it would have taken too long.
+  uint64_t without_line() const { return without_line_; }
 
   struct LiveThread {
     profile::ThreadId id;
@@ -72,6 +79,11 @@ class Consumer {
     std::unordered_map<int32_t, profile::FrameId> frames;  // by instruction
   };
 
+  void take(std::span<const std::byte> bytes, Ring& ring);
+  static std::unique_ptr<python::CodeCapture> take_capture(const CodeRecord& record, Ring& ring);
+  void forget_code(uint32_t number);
+  void begin_thread(const ThreadRecord& record);
+  void end_thread(const ThreadEndRecord& record);
   void look(const LookRecord& record, std::span<const std::byte> body);
   void put_split(const LookRecord& record, ThreadState& thread, profile::Sample& sample);
   void look_with_native(const LookRecord& record, std::span<const std::byte> body, ThreadState& thread,
@@ -88,6 +100,9 @@ class Consumer {
   NativeStacks* native_ = nullptr;
   NativeLook native_look_;
   std::unordered_map<uint32_t, KnownCode> codes_;  // by number, as long as it may be met again
+  size_t known_frames_ = 0;                        // of all codes_
+  size_t searched_ = 0;                            // bytes of line tables, for this record
+  uint64_t discarded_ = 0, without_line_ = 0;
   std::unordered_map<uint32_t, ThreadState> threads_;
   std::vector<LiveThread> live_;
 };

@@ -23,6 +23,8 @@ constexpr Nanoseconds kLongestTurn = kSecond / 20;
 constexpr Nanoseconds kLongestListing = kSecond;
 // Frames whose variables are read: beyond, a dump is no longer read by anybody.
 constexpr size_t kFramesWithLocals = 200;
+// Of all frames; a target decides how many there are, and what they hold.
+constexpr size_t kBytesOfLocals = size_t{64} << 20;
 
 // Turns until everybody was looked at, one more than that takes: the list of threads may have changed while
 // it was read, and be longer than it seemed.
@@ -47,6 +49,8 @@ std::vector<MissingThreads> missing_of(const ProcessSampler& sampler, Nanosecond
   const ProcessSampler::Unseen unseen = sampler.unseen();
   if (unseen.threads > 0) missing.push_back({unseen.threads, "not looked at " + over});
   if (!unseen.list_whole) missing.push_back({0, "the list of threads changed each time it was read"});
+  if (const size_t unknown = sampler.stateless().unknown; unknown > 0)
+    missing.push_back({unknown, "which thread has that thread state of Python could not be told"});
   return missing;
 }
 
@@ -67,6 +71,7 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
   profile::Process row = program.process_row();
 
   std::map<uint32_t, std::vector<FrameLocals>> locals;  // by thread
+  size_t bytes_of_locals = 0;
   ProcessSampler::Config config;
   config.pid = pid;
   config.rseq_cpu_offset = program.rseq_cpu_offset;
@@ -77,7 +82,7 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
       size_t depth = 0;
       for (const python::RawFrame& frame : frames) {
         if (!frame.code) continue;
-        if (rows.size() == kFramesWithLocals) break;
+        if (rows.size() == kFramesWithLocals || bytes_of_locals > kBytesOfLocals) break;
         const auto code = python::read_code(layout, program.memory, frame.code);
         if (code && code->shim) continue;
         FrameLocals of_frame;
@@ -86,6 +91,8 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
         if (auto variables =
                 python::read_locals(layout, program.memory, frame.frame, frame.code, options.limits)) {
           of_frame.variables = std::move(*variables);
+          for (const auto& one : of_frame.variables)
+            bytes_of_locals += sizeof one + one.name.size() + one.value.size();
         }
         rows.push_back(std::move(of_frame));
       }
@@ -126,6 +133,10 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
   consumer.drain(ring);
   instant.description = program.description();
   instant.warning = program.interpreter.warning;
+  if (bytes_of_locals > kBytesOfLocals) {
+    instant.warning += fmt::format("{}variables beyond the first {} MiB are not shown",
+                                   instant.warning.empty() ? "" : "; ", kBytesOfLocals >> 20);
+  }
   if (native) instant.modules = native->take_modules();
   for (auto& [thread, rows] : locals) {
     for (auto& frame : rows) instant.locals.push_back(std::move(frame));

@@ -275,7 +275,7 @@ bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
   if (python_id == 0) return false;
   const TaskIds::Task task = task_ids_.find(python_id, native_id);
   if (task_ids_.process_gone()) process_gone_ = true;
-  if (task.why == TaskIds::Why::unknown) ++unmatched_;
+  declined_[tstate.value].unknown = task.why == TaskIds::Why::unknown;
   pid_t tid = task.tid;
   if (tid == 0) return false;  // not started yet, or ending: the next refresh tells
   const bool wanders =
@@ -405,13 +405,12 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
   const bool more_to_add = fresh.size() > kNewThreadsPerTurn && !config_.once;
   if (more_to_add) fresh.resize(kNewThreadsPerTurn);
   bool declined = false;
-  unmatched_ = 0;
   for (const auto& [tstate, d] : fresh) {
     // A state whose thread is not up yet, or was left behind by a fork: asked again, but less and less often.
     if (add_thread(domains_[d], tstate, now)) {
       declined_.erase(tstate.value);
     } else {
-      ++declined_[tstate.value];
+      ++declined_[tstate.value].times;
       declined = true;
     }
   }
@@ -630,6 +629,7 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
   places_.clear();
   const ReadAs as(snapshot_, slot.index);
   codes_.begin_look(slot.interpreter, python::code_epoch(interpreter_, slot.interpreter, snapshot_));
+  if (std::exchange(slot.codes_generation, codes_.generation()) != codes_.generation()) slot.codes.clear();
   ++counts_.reads;
   if (!slot.tstate) {
     reading.whole = true;
@@ -696,6 +696,10 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
     if (!frame.code) return true;
     const CodeCache::Entry* entry = codes_.find(frame.code, snapshot_, slot.codes[count - 1 - index].second);
     if (entry == nullptr) return false;
+    if (entry->number == kNotTold) {
+      places_.push_back(Place{kNotTold, 0});
+      return true;
+    }
     Place place;
     place.code = entry->number;
     const RemoteAddress bytecode =
@@ -766,6 +770,17 @@ ProcessSampler::Unseen ProcessSampler::unseen() const {
   if (native_threads_) unseen.threads += native_threads_->unseen();
   unseen.list_whole = list_whole_;
   return unseen;
+}
+
+ProcessSampler::Stateless ProcessSampler::stateless() const {
+  const uint32_t just_now = config_.once ? 1 : 2;
+  Stateless stateless;
+  for (const auto& [state, declined] : declined_) {
+    if (declined.times <= just_now) continue;
+    ++stateless.states;
+    stateless.unknown += declined.unknown;
+  }
+  return stateless;
 }
 
 bool ProcessSampler::seen_lately(const Slot& slot, Nanoseconds now) const {
@@ -1145,6 +1160,7 @@ void ProcessSampler::turn(Nanoseconds now) {
     drop_dead(now);
   if (native_threads_) look_at_native_threads(now);
   counts_.follow_ups += snapshot_.follow_ups();
+  counts_.not_told = codes_.not_told();
 }
 
 void ProcessSampler::flush() {

@@ -46,7 +46,8 @@ struct Counts : target::StopCounts {
   uint64_t stopped_alone = 0;  // looks at a thread stopped for its Python half alone
   uint64_t migrations = 0;     // times this thread followed the target to another CPU
   uint64_t follow_ups = 0;
-  uint64_t reads = 0;  // stacks read anew
+  uint64_t reads = 0;     // stacks read anew
+  uint64_t not_told = 0;  // frames without a name: more new ones at once than are kept
 };
 
 class ProcessSampler {
@@ -114,6 +115,13 @@ class ProcessSampler {
   Nanoseconds rested(Nanoseconds now) const { return now - last_turn_; }
   Way way() const { return config_.way; }
   bool process_gone() const { return process_gone_; }
+  // Thread states of Python that have no thread of this process, as far as it can be told: one that has not
+  // started yet, or has just ended, or was left behind by a fork. Only those asked for several times.
+  struct Stateless {
+    size_t states = 0;
+    size_t unknown = 0;  // of them: may have one, and nothing says which
+  };
+  Stateless stateless() const;
   // Config::once: what there still is to look at. Who was rejected kVainLooks times is not looked at again.
   static constexpr uint32_t kVainLooks = 3;
   struct Unseen {
@@ -167,6 +175,7 @@ class ProcessSampler {
     Nanoseconds cpu_carried = 0;                                     // used, and not yet charged to a stack
     std::vector<Place> stack;                                        // root first, as last handed on
     std::vector<std::pair<RemoteAddress, CodeCache::Entry*>> codes;  // root first, of the stack last read
+    uint64_t codes_generation = 0;                                   // of the cache that they lie in
     LookRecord more;   // looks like the last one handed on, held back
     LookRecord state;  // states of the last one
   };
@@ -287,9 +296,13 @@ class ProcessSampler {
   std::vector<Domain> domains_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::unordered_map<uint64_t, Slot*> by_tstate_;
-  std::unordered_map<uint64_t, uint32_t> declined_;  // states of no thread, and how often one was asked for
+  // States of no thread: how often one was asked for, and why there is none.
+  struct Declined {
+    uint32_t times = 0;
+    bool unknown = false;
+  };
+  std::unordered_map<uint64_t, Declined> declined_;
   TaskIds task_ids_;
-  size_t unmatched_ = 0;  // of declined_, at the last refresh: may have a thread that is not found
   uint32_t next_thread_ = 1;
   size_t first_slot_ = 0;         // where the next turn begins, when a turn cannot look at everybody
   uint64_t tick_ = 0;             // of several hands each has one turn in it, or none

@@ -31,6 +31,13 @@ constexpr size_t kRingBytes = size_t{4} << 20;
 // With stacks of some 10 KB a look; longer ones at 1 kHz fill it in a quarter of a second.
 constexpr size_t kNativeRingBytes = size_t{16} << 20;
 constexpr Nanoseconds kDrainEvery = kSecond / 40;
+// However much comes, the end of the recording is seen this soon.
+constexpr Nanoseconds kLongestDrain = kSecond / 10;
+// Where everything is late, as on a machine with far too much to do, a recording waits so long for its first
+// look.
+constexpr Nanoseconds kFirstLook = 5 * kSecond;
+// For what is on its way still as it ends.
+constexpr Nanoseconds kLastDrain = kSecond;
 constexpr Nanoseconds kProgressEvery = kSecond / 10;
 constexpr Nanoseconds kCommitEvery = kSecond / 4;
 constexpr Nanoseconds kNamesEvery = kSecond / 2;
@@ -55,6 +62,7 @@ constexpr Counted kCounted[] = {
     {&Progress::stop_refused, &Counts::stop_refused, tally::kStopRefused},
     {&Progress::cpu_refused, &Counts::cpu_refused, tally::kCpuRefused},
     {&Progress::lost, &Counts::lost, tally::kLost},
+    {&Progress::left_out, &Counts::not_told, tally::kLeftOut},
 };
 
 // A recording ends in time even when no Python ever comes.
@@ -107,6 +115,16 @@ void warn_of_refusals(const Options& options, const Progress& progress, std::vec
   }
 }
 
+std::string why_no_python(const SamplerThread::Numbers& numbers, bool ended) {
+  if (numbers.counts.ticks == 0)
+    return ended ? "it ended before the first look" : "the recording ended before the first look";
+  if (numbers.stateless.states == 0) return "none of its threads was in Python when it was looked at";
+  return fmt::format(
+      "it has {} thread state{} of Python, and none belongs to a thread of this process that could be found: "
+      "it forked in a way of its own",
+      numbers.stateless.states, numbers.stateless.states == 1 ? "" : "s");
+}
+
 class LiveRecorder : public Recorder {
  public:
   // `root` is watched by `root_pidfd`, and `program` runs in it or in a descendant.
@@ -148,6 +166,7 @@ class LiveRecorder : public Recorder {
   Nanoseconds idle_ = 0;  // without a Python, between two programs
   Nanoseconds cpu_start_ = 0;
   Progress done_;  // of the programs before
+  bool saw_python_ = false;
 };
 
 bool LiveRecorder::gone(int timeout_ms) const {
@@ -192,6 +211,7 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
   SamplerThread sampler(config, options_, interpreter, program_->memory, ring);
 
   const Progress before = done_;
+  const uint64_t left_out_before = identities.interner.left_out();
   const auto total = [&] {
     const auto numbers = sampler.numbers();
     Progress now = before;
@@ -206,6 +226,8 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
         now.elapsed > 0 ? static_cast<double>(now.ticks) * 1e9 / static_cast<double>(now.elapsed) : 0;
     now.way = describe_way(numbers);
     now.recorder_cpu = clock_now(CLOCK_PROCESS_CPUTIME_ID) - cpu_start_;
+    now.lost += consumer.discarded();
+    now.left_out += consumer.without_line() + identities.interner.left_out() - left_out_before;
     if (native) now.native += native->counts();
     now.native_without_event = std::max(now.native_without_event, numbers.events.without);
     return now;
@@ -226,13 +248,14 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
   for (;;) {
     if (stop.load(std::memory_order_relaxed)) break;
     const bool ended = gone(static_cast<int>(kDrainEvery / 1'000'000));
-    consumer.drain(ring);
+    consumer.drain(ring, clock_now() + kLongestDrain);
     const Nanoseconds now = clock_now();
     if (ended) {
       end = ProgramEnd::gone;
       break;
     }
-    if (options_.duration && now - start_ >= *options_.duration) {
+    const bool looked = sampler.numbers().counts.ticks > 0;
+    if (options_.duration && now - start_ >= *options_.duration + (looked ? 0 : kFirstLook)) {
       end = ProgramEnd::duration;
       break;
     }
@@ -295,7 +318,8 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
   }
   if (end == ProgramEnd::stopped || end == ProgramEnd::duration) name_threads();
   sampler.stop();
-  consumer.drain(ring);
+  consumer.drain(ring, clock_now() + kLastDrain);
+  consumer.discard(ring);
   identities.stretches.flush();
   done_ = total();
   if (native) {
@@ -307,6 +331,20 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
                           : end == ProgramEnd::exec ? "exec"
                                                     : "recording ended";
   if (end == ProgramEnd::gone) outcome.how_target_ended = how;
+  const auto numbers = sampler.numbers();
+  if (numbers.counts.reads > 0) {
+    outcome.why_no_python.clear();
+    saw_python_ = true;
+  } else if (!saw_python_) {
+    outcome.why_no_python = why_no_python(numbers, end == ProgramEnd::gone);
+  }
+  if (numbers.stateless.unknown > 0) {
+    outcome.warnings.push_back(
+        fmt::format("{} thread{} of the program {} missing: which of its threads runs {} could not be told",
+                    numbers.stateless.unknown, numbers.stateless.unknown == 1 ? "" : "s",
+                    numbers.stateless.unknown == 1 ? "is" : "are",
+                    numbers.stateless.unknown == 1 ? "a thread state of Python" : "thread states of Python"));
+  }
   put_process(sink, process, clock_now(), how, done_.way);
   return end;
 }

@@ -48,12 +48,13 @@ struct Progress {
   uint64_t retried = 0;
   uint64_t rejected_moved = 0, rejected_unreadable = 0, rejected_broken = 0;
   uint64_t detached = 0, cut = 0, unproved = 0;
-  uint64_t stops = 0;               // of one thread each
-  uint64_t stop_refused = 0;        // looks that a stop was wanted for and not had
-  uint64_t cpu_refused = 0;         // looks at a thread on a CPU that we may not use
-  uint64_t lost = 0;                // looks the consumer could not take in time
-  double asked_rate_hz = 0;         // 0: nobody asked for one
-  double most_rate_hz = 0;          // where nobody did
+  uint64_t stops = 0;         // of one thread each
+  uint64_t stop_refused = 0;  // looks that a stop was wanted for and not had
+  uint64_t cpu_refused = 0;   // looks at a thread on a CPU that we may not use
+  uint64_t lost = 0;          // looks the consumer could not take in time
+  uint64_t left_out = 0;      // frames without a name or a line, or stacks without frames: more than are held
+  double asked_rate_hz = 0;   // 0: nobody asked for one
+  double most_rate_hz = 0;    // where nobody did
   double max_overhead_percent = 0;  // 0: no budget
   double rate_hz = 0;               // achieved
   std::string way;                  // "same CPU (real time)", ...
@@ -76,6 +77,7 @@ struct Outcome {
   Progress progress;
   std::string how_target_ended;       // "exit 0", "signal 9 (SIGKILL)", "gone"; empty: it runs on
   std::optional<Error> error;         // of the sink (disk full), the recording until then being whole
+  std::string why_no_python;          // no thread was ever read in Python; empty: one was
   std::vector<std::string> warnings;  // lines worth saying
   std::vector<std::string> details;   // for --verbose
   std::vector<NativeModule> modules;  // that native frames name, as long as they can still be opened

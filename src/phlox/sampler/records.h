@@ -21,10 +21,12 @@ struct Place {
 inline constexpr uint32_t kFramesLeftOut = 0xffffffff;
 // Place.code of a marker at the root of a detached stack: who called these frames is not known.
 inline constexpr uint32_t kCallersUnknown = 0xfffffffe;
+// Place.code of a frame whose code object was not told: more were new at once than are kept.
+inline constexpr uint32_t kNotTold = 0xfffffffd;
 
 enum class Rejected : uint8_t { no, moved, unreadable, broken };
 
-enum class RecordKind : uint32_t { look, code, thread, thread_end };
+enum class RecordKind : uint32_t { look, code, codes_gone, thread, thread_end };
 
 // What a look says of the thread's native frames. same: they are those of the look before.
 enum class NativePart : uint8_t { none, same, fresh };
@@ -101,6 +103,13 @@ struct CodeRecord {
   uint32_t code = 0;
   uint32_t retired = 0;     // the one that lay at this address before and is no more; 0: none
   void* capture = nullptr;  // python::CodeCapture
+};
+
+// No code object told so far is met again under its number: too many were kept. What the sampler held of them
+// is the consumer's, which has the time to free it.
+struct CodesGoneRecord {
+  RecordKind kind = RecordKind::codes_gone;
+  void* entries = nullptr;  // CodeCache::Entries
 };
 
 struct ThreadRecord {

@@ -13,8 +13,28 @@
 
 namespace phlox::sampler {
 
+// Bytes that records on their way only point to: bounded as the ring is, from both of its ends.
+class Allowance {
+ public:
+  explicit Allowance(size_t most) : most_(most) {}
+  // False: there is no room for so many.
+  bool take(size_t bytes) {
+    if (taken_.load(std::memory_order_relaxed) + bytes > most_) return false;
+    taken_.fetch_add(bytes, std::memory_order_relaxed);
+    return true;
+  }
+  void give_back(size_t bytes) { taken_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+ private:
+  size_t most_;
+  std::atomic<size_t> taken_{0};
+};
+
 class Ring {
  public:
+  // Code objects on their way: some ten thousand ordinary ones, far more than are new in a tenth of a second.
+  static constexpr size_t kMostAside = size_t{32} << 20;
+
   // A power of two; a larger one has a further kNear bytes.
   explicit Ring(size_t capacity) : near_(std::min(capacity, kNear)), far_(capacity > kNear ? capacity : 0) {}
 
@@ -38,6 +58,9 @@ class Ring {
   }
   // Removes what front() gave.
   void pop() { last_->pop(); }
+
+  // Taken by the writer before it pushes, given back by the reader once it has them.
+  Allowance& aside() { return aside_; }
 
  private:
   // Of one piece of memory.
@@ -105,6 +128,7 @@ class Ring {
   // a record more. The far one is for a reader that is late.
   static constexpr size_t kNear = 512 * 1024;
   Part near_, far_;
+  Allowance aside_{kMostAside};
   Part* last_ = nullptr;  // that front() gave from
 };
 

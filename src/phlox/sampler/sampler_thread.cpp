@@ -57,6 +57,7 @@ void copy_numbers(const ProcessSampler& sampler, const SamplerThread::Numbers& f
   into.native = sampler.native_source();
   into.events = sampler.native_events();
   into.process_gone = sampler.process_gone();
+  into.stateless = sampler.stateless();
 }
 
 std::string describe_same_cpu(const SamplerThread::Numbers& numbers) {

@@ -35,6 +35,7 @@ class SamplerThread {
     std::optional<NativeSource> native;
     EventNumbers events;  // of `native`
     bool process_gone = false;
+    ProcessSampler::Stateless stateless;
     uint64_t by_perf = 0, by_clock = 0;  // wake-ups
     uint64_t rests = 0;                  // for the program to get its half of the time
   };

@@ -1,0 +1,92 @@
+#include "phlox/sampler/consumer.h"
+
+#include <gtest/gtest.h>
+
+#include "phlox/profile/profile.h"
+#include "phlox/python/layout_table.h"
+#include "phlox/sampler/code_cache.h"
+#include "support/fake_interpreter.h"
+
+namespace phlox::sampler {
+namespace {
+
+class Consumers : public testing::Test {
+ protected:
+  Consumers() {
+    ThreadRecord thread;
+    thread.thread = 1;
+    push(thread);
+  }
+  ~Consumers() override { consumer_.discard(ring_); }
+
+  void push(const auto& record, std::span<const Place> places = {}) {
+    ASSERT_TRUE(ring_.push(std::as_bytes(std::span(&record, 1)), std::as_bytes(places)));
+  }
+  uint32_t tell(const test::FakeCode& code) {
+    snapshot_.capture();
+    cache_.begin_look();
+    return cache_.find(fake_.make_code(code), snapshot_)->number;
+  }
+  void look(std::vector<Place> places) {
+    ++looks_;
+    LookRecord record = look_at(1, 1000 * looks_, 1000 * looks_ - 1000);
+    record.fresh = static_cast<uint32_t>(places.size());
+    push(record, places);
+  }
+  std::string leaf() {
+    identities_.stretches.flush();
+    return seen_.frame(seen_.stack(seen_.samples().back().stack).frame).function;
+  }
+
+  test::FakeInterpreter fake_{*python::find_layout(3, 12, {})};
+  Ring ring_{size_t{1} << 20};
+  Snapshot snapshot_{fake_.memory()};
+  CodeCache cache_{fake_.layout(), fake_.memory(), ring_, {.codes = 4, .bytes = size_t{1} << 30}};
+  profile::Profile seen_;
+  Identities identities_{seen_};
+  Consumer consumer_{fake_.layout(), profile::ProcessId(1), seen_, identities_, [](profile::Thread&) {}};
+  Nanoseconds looks_ = 0;
+};
+
+TEST_F(Consumers, a_deadline_ends_a_drain_whatever_is_left) {
+  const uint32_t f = tell({.name = "f"});
+  for (int i = 0; i < 1000; ++i) look({{f, 0}, {f, i}});
+  consumer_.drain(ring_, 0);
+  EXPECT_NE(ring_.front().data(), nullptr);
+  consumer_.discard(ring_);
+  EXPECT_EQ(ring_.front().data(), nullptr);
+  EXPECT_GT(consumer_.discarded(), 900U);
+}
+
+TEST_F(Consumers, what_it_has_to_forget_can_be_told_again) {
+  look({{tell({.name = "before"}), 0}});
+  for (int i = 0; i < 5; ++i) tell({.name = "f" + std::to_string(i)});
+  const uint32_t again = tell({.name = "after"});
+  look({{again, 0}});
+  consumer_.drain(ring_);
+  EXPECT_GT(cache_.generation(), 0U);
+  EXPECT_EQ(leaf(), "after");
+  EXPECT_TRUE(ring_.aside().take(Ring::kMostAside)) << "everything was given back";
+  ring_.aside().give_back(Ring::kMostAside);
+}
+
+TEST_F(Consumers, a_function_that_was_not_told_is_a_marker) {
+  look({{kNotTold, 0}});
+  consumer_.drain(ring_);
+  EXPECT_EQ(leaf().front(), '(');
+}
+
+// A table is searched from its start: a stack of many instructions of a function of a million lines would
+// keep the recorder for minutes.
+TEST_F(Consumers, lines_are_searched_for_so_long_and_the_rest_is_counted) {
+  const uint32_t f = tell({.name = "f", .instructions = 500'000});
+  std::vector<Place> places;
+  for (int i = 0; i < 300; ++i) places.push_back({f, 2 * i});
+  look(places);
+  consumer_.drain(ring_);
+  EXPECT_GT(consumer_.without_line(), 0U);
+  EXPECT_LT(consumer_.without_line(), 300U);
+}
+
+}  // namespace
+}  // namespace phlox::sampler
