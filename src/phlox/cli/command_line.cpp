@@ -219,7 +219,7 @@ struct Grammar {
          {},
          false});
     b.flag("--hands-off", a.hands_off,
-           "read from another CPU only, never on the program's own; stacks are unverified (--way hands-off)");
+           "read from another CPU only, never on the program's own; stacks are unproved (--way hands-off)");
     b.value(
         "--way", a.way,
         {{},

@@ -102,7 +102,7 @@ std::string states_of(const Sample& sample, std::string_view machine) {
   if (sample.gil_state == GilState::holds) text += ", holds the GIL";
   if (sample.gil_state == GilState::waits) text += ", waits for the GIL";
   if (sample.collecting) text += ", collecting garbage";
-  if (sample.quality == Quality::unproved) text += ", unverified";
+  if (sample.quality == Quality::unproved) text += ", unproved";
   if (sample.quality == Quality::detached) text += ", between two generators";
   return text;
 }
