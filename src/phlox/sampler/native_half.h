@@ -1,6 +1,6 @@
 // The sampler thread's side of native stacks: which source holds a running thread, which a blocked one, and
 // the copy that goes with the look being taken. Made when a recording asks for native frames; nothing of it
-// runs otherwise.
+// runs otherwise. Called by whoever may call the ProcessSampler that it belongs to.
 #pragma once
 
 #include <sys/types.h>

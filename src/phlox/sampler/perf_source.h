@@ -4,7 +4,8 @@
 // schedule count. Nothing is stopped and no right beyond that to look at one's own processes is needed
 // (kernel.perf_event_paranoid <= 2). A thread is given an event when it is first seen running, and loses it
 // when it has not run for a while (event_budget.h). With the right to see the kernel (CAP_PERFMON, or
-// kernel.perf_event_paranoid <= 1) the event tells the kernel's frames too.
+// kernel.perf_event_paranoid <= 1) the event tells the kernel's frames too. Called with the baton; wait()
+// sleeps without it and has it again when it returns.
 #pragma once
 
 #include <sys/types.h>

@@ -1,8 +1,10 @@
 // One turn after the other on the CPU of the thread that is read. While this thread runs there, that one
 // cannot, so what it reads stands still; the proof is the kernel's count of times scheduled in
-// (docs/decisions/0001-reading-without-stopping.md). Lives in the sampler thread, which may be of the
-// real-time class: after construction it waits for nothing but the clock, and the ring to the consumer is the
-// only way out of it. Reads the target, writes nothing into it.
+// (docs/decisions/0001-reading-without-stopping.md). Made and ended by the sampler thread, which may be of
+// the real-time class; everything else is called by it or by one of the threads beside it (hands.h), and by
+// whoever of them has the baton. pin() alone any of them may call without it. After construction it waits for
+// nothing but the clock, and the ring to the consumer is the only way out of it. Reads the target, writes
+// nothing into it.
 #pragma once
 
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 // The thread that looks, or the hands that do (hands.h): schedule, scheduling class, turns, and the measure
-// of what they take from the target. Owned by the Recorder; everything it tells leaves through the ring and
-// the published numbers.
+// of what they take from the target. Owned by the Recorder, whose thread calls what is public here: what is
+// asked crosses over by numbers(), and everything else that is told leaves through the ring.
 #pragma once
 
 #include <array>
