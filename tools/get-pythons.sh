@@ -31,13 +31,27 @@ flock 8
 
 say() { printf 'pythons: %s\n' "$*" >&2; }
 
+# On Ubuntu its own suites stand for Debian's, under the same names: those that hold the same interpreters.
+ubuntu=$(grep -sx ID=ubuntu /etc/os-release || true)
+suites_here() { # SUITE-OF-DEBIAN
+  case ${ubuntu:+$1} in
+    bullseye) echo focal focal-updates ;;
+    bookworm) echo noble ;;
+    trixie) echo questing ;;
+    sid) echo resolute ;;
+    *) echo "$1" ;;
+  esac
+}
+
 # --- private apt: a suite of the machine's own mirror, looked at without touching the machine's lists -----------------
 private_apt() { # NAME SUITE [deb-src]   from here on apt-get speaks of that suite, and believes that nothing is installed
-  local root=$DIR/.apt-$1 from
+  local root=$DIR/.apt-$1 from suite
   from=$("$TOOLS/apt-mirror.sh")
   mkdir -p "$root"/{lists/partial,cache/archives/partial,state,parts}
   : > "$root/status"
-  printf '%s %s %s main\n' "${3:-deb}" "$from" "$2" > "$root/sources.list"
+  for suite in $(suites_here "$2"); do
+    echo "${3:-deb} $from $suite main ${ubuntu:+universe}"
+  done > "$root/sources.list"
   cat > "$root/apt.conf" <<C
 Dir::Etc::sourcelist "$root/sources.list"; Dir::Etc::sourceparts "$root/parts";
 Dir::State "$root/state"; Dir::State::Lists "$root/lists"; Dir::State::status "$root/status"; Dir::Cache "$root/cache";
@@ -264,7 +278,7 @@ bring() {
     standalone) bring_standalone ;;
     bullseye) bring_bullseye ;;
     trixie) bring_root_suite trixie trixie 3.13 3.13-dbg ;;
-    sid) bring_root_suite sid sid 3.14 3.15 ;;
+    sid) if [ -n "$ubuntu" ]; then bring_root_suite sid sid 3.14; else bring_root_suite sid sid 3.14 3.15; fi ;;
     sid-3.13) bring_root_suite sid-3.13 sid 3.13 ;;
     hosts) bring_hosts ;;
     maven) bring_maven ;;

@@ -11,10 +11,12 @@ if ! command -v dpkg-query >/dev/null; then
   exit 0
 fi
 
+distribution=$(sed -n 's/^ID=//p' /etc/os-release 2>/dev/null || true)
 installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' | sed -n 's/ installed$//p')
 missing=
 while read -r package rest; do
   case $package in '' | '#'*) continue ;; esac
+  case $rest in *"unless:${distribution:-nowhere}"*) continue ;; esac
   case $rest in *provides:*) if command -v "${rest##*provides:}" >/dev/null; then continue; fi ;; esac
   printf '%s\n' "$installed" | grep -qxF "$package" || missing="$missing $package"
 done <<LISTS

@@ -1,4 +1,5 @@
 """Pictures made by `make_picture` of the build tree, opened in a real Chromium."""
+import pathlib
 import shutil
 
 import pytest
@@ -15,7 +16,9 @@ FLAGS = [
 def browser():
     from playwright.sync_api import sync_playwright
 
-    chromium = shutil.which("chromium")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if not chromium and "\nID=ubuntu\n" in pathlib.Path("/etc/os-release").read_text():
+        pytest.skip("Ubuntu has no package of Chromium: install Google Chrome, or Chromium as a snap")
     assert chromium, "chromium is needed for the browser tests: apt-get install chromium"
     with sync_playwright() as playwright:
         with playwright.chromium.launch(executable_path=chromium, args=FLAGS) as launched:
