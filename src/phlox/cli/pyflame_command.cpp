@@ -7,12 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <charconv>
-#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <optional>
 
+#include "phlox/base/text.h"
 #include "phlox/cli/attach_error.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/output_file.h"
@@ -72,18 +71,9 @@ tl::unexpected<Error> off(std::string message) {
   return fail(ErrorKind::usage, std::move(message), "pyflame --help");
 }
 
-std::optional<double> number_of(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number)) return {};
-  return number;
-}
-
 std::optional<pid_t> pid_of(std::string_view text) {
-  pid_t pid = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
-  if (error != std::errc{} || end != text.data() + text.size() || pid <= 0) return {};
-  return pid;
+  const auto pid = parse_number<pid_t>(text);
+  return pid && *pid > 0 ? pid : std::nullopt;
 }
 
 Result<Arguments> parse(const std::vector<std::string>& words) {
@@ -114,7 +104,7 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
                                                  ":dhno:p:r:s:tvx", kLong, nullptr)) != -1;) {
     switch (c) {
       case kAbi: {
-        const auto abi = number_of(::optarg);
+        const auto abi = parse_number<double>(::optarg);
         if (!abi || *abi < 26) return off(fmt::format("Unknown or unsupported ABI version: {}", ::optarg));
         break;
       }
@@ -141,14 +131,14 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
         if (!a.pid) return off(fmt::format("failed to parse \"{}\" as a PID", ::optarg));
         break;
       case 'r': {
-        const auto interval = number_of(::optarg);
+        const auto interval = parse_number<double>(::optarg);
         if (!interval || *interval <= 0)
           return off(fmt::format("'{}' is not a number of seconds between two looks", ::optarg));
         a.interval = *interval;
         break;
       }
       case 's': {
-        const auto seconds = number_of(::optarg);
+        const auto seconds = parse_number<double>(::optarg);
         if (!seconds || *seconds > 3e7) return off(fmt::format("'{}' is not a number of seconds", ::optarg));
         a.seconds = *seconds;
         break;

@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "phlox/base/text.h"
 #include "phlox/python/locate.h"
 #include "phlox/python/version.h"
 #include "phlox/target/process_state.h"
@@ -23,7 +24,7 @@ std::string user_name(uint32_t uid) {
 
 // "3.12" of /usr/bin/python3.12: all there is without the right to read memory.
 std::string version_by_name(const std::string& executable) {
-  const auto version = python::version_of_file_name(executable.substr(executable.rfind('/') + 1));
+  const auto version = python::version_of_file_name(base_name(executable));
   return version ? fmt::format("{}.{}", version->major, version->minor) : "";
 }
 

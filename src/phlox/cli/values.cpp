@@ -3,30 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <limits>
 
+#include "phlox/base/text.h"
 #include "phlox/exporters/registry.h"
 #include "phlox/unwind/table_cache.h"
 
 namespace phlox::cli {
 namespace {
-
-std::optional<double> number_of(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number)) return {};
-  return number;
-}
-
-std::string_view base_name(std::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
 
 // ".svg, .txt, .collapsed": what the registry knows.
 std::string extensions() {
@@ -84,27 +71,16 @@ Result<pid_t> parse_pid(std::string_view text) {
 }
 
 Result<Nanoseconds> parse_duration(std::string_view text) {
-  struct Unit {
-    std::string_view name;
-    double ns;
-  };
-  // Longer ends first: "ms" also ends in "s".
-  constexpr std::array<Unit, 5> kUnits = {{{"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}, {"", 1e9}}};
-  for (const Unit& unit : kUnits) {
-    if (!text.ends_with(unit.name)) continue;
-    const auto number = number_of(text.substr(0, text.size() - unit.name.size()));
-    // A year and more is a slip of the fingers.
-    if (number && *number > 0 && *number * unit.ns < 3.2e16)
-      return static_cast<Nanoseconds>(*number * unit.ns);
-    break;
-  }
+  const auto ns = parse_nanoseconds(text);
+  // A year and more is a slip of the fingers.
+  if (ns && *ns >= 1 && *ns < 3.2e16) return static_cast<Nanoseconds>(*ns);
   return fail(ErrorKind::usage, fmt::format("'{}' is not a duration", text),
-              "seconds, or a number with ms, s, m or h: -d 10, -d 1.5, -d 2m");
+              "seconds, or a number with ns, us, ms, s, m or h: -d 10, -d 1.5, -d 2m");
 }
 
 Result<double> parse_rate(std::string_view text) {
   if (text == "max") return 0.0;
-  const auto number = number_of(text.ends_with("Hz") ? text.substr(0, text.size() - 2) : text);
+  const auto number = parse_number<double>(text.ends_with("Hz") ? text.substr(0, text.size() - 2) : text);
   // Below one look in a quarter of an hour nothing is sampled; above a million nothing could be.
   if (number && *number >= 0.001 && *number <= 1e6) return *number;
   return fail(ErrorKind::usage, fmt::format("'{}' is not a rate", text),
@@ -113,7 +89,7 @@ Result<double> parse_rate(std::string_view text) {
 
 Result<std::optional<double>> parse_overhead(std::string_view text) {
   if (text == "off") return std::optional<double>();
-  const auto number = number_of(text.ends_with("%") ? text.substr(0, text.size() - 1) : text);
+  const auto number = parse_number<double>(text.ends_with("%") ? text.substr(0, text.size() - 1) : text);
   if (number && *number > 0 && *number <= 100) return std::optional<double>(*number);
   return fail(ErrorKind::usage, fmt::format("'{}' is not a share of a CPU", text),
               "percent above 0, or off: --max-overhead 2");

@@ -9,6 +9,7 @@
 #include <tsl/robin_map.h>
 
 #include "phlox/base/spread.h"
+#include "phlox/base/text.h"
 #include "phlox/profile/kernel_frames.h"
 
 namespace phlox::profile {
@@ -202,7 +203,7 @@ bool is_python_file(const Profile& profile, const Frame& frame) {
   if (!frame.module || frame.module->value == 0 || frame.module->value > profile.modules().size())
     return false;
   const std::string_view path = profile.modules()[frame.module->value - 1].path;
-  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const std::string_view name = base_name(path);
   return name.starts_with("python") || name.starts_with("libpython");
 }
 
@@ -213,7 +214,7 @@ bool is_unnamed_libc(const Profile& profile, const Frame& frame) {
   if (!frame.module || frame.module->value == 0 || frame.module->value > profile.modules().size())
     return false;
   const std::string_view path = profile.modules()[frame.module->value - 1].path;
-  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const std::string_view name = base_name(path);
   constexpr std::string_view kLibraries[] = {"libc.so.", "libc-2.", "libpthread", "ld-musl-", "libc.musl-"};
   if (name != "libc.so" &&  // musl's own name for it
       std::none_of(std::begin(kLibraries), std::end(kLibraries), [&](auto l) { return name.starts_with(l); }))

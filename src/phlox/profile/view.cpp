@@ -5,14 +5,13 @@
 #include <tsl/robin_map.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <tuple>
 #include <utility>
 
 #include "phlox/base/spread.h"
+#include "phlox/base/text.h"
 
 namespace phlox::profile {
 namespace {
@@ -51,30 +50,12 @@ bool each_word(std::string_view text, Word&& word) {
 }
 
 Result<Nanoseconds> parse_time(std::string_view text) {
-  constexpr std::pair<std::string_view, double> kUnits[] = {
-      {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}};
-  double scale = 1e9;
-  std::string_view number = text;
-  for (const auto& [unit, ns] : kUnits) {
-    if (!text.ends_with(unit)) continue;
-    scale = ns;
-    number.remove_suffix(unit.size());
-    break;
-  }
-  double value = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  const auto ns = parse_nanoseconds(text);
   // A hundred years, so that sums with it cannot overflow.
-  if (error != std::errc{} || end != number.data() + number.size() || !(value >= 0) ||
-      value * scale > 3.15e18) {
+  if (!ns || !(*ns >= 0) || *ns > 3.15e18)
     return fail(ErrorKind::usage, fmt::format("cannot read the time '{}'", text),
-                "write 1.5, 2s, 500ms or 3m");
-  }
-  return static_cast<Nanoseconds>(std::llround(value * scale));
-}
-
-std::string_view last_part(std::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+                "write 1.5, 2s, 500ms, 3m or 1h");
+  return static_cast<Nanoseconds>(std::llround(*ns));
 }
 
 std::string_view without_extension(std::string_view name) {
@@ -95,7 +76,7 @@ std::string_view in_standard_library(std::string_view file) {
     if (slash == std::string_view::npos || slash == 0) continue;
     std::string_view version = rest.substr(0, slash);
     const bool is_library =
-        last_part(file.substr(0, at)).starts_with("lib") && version.find('.') != std::string_view::npos;
+        base_name(file.substr(0, at)).starts_with("lib") && version.find('.') != std::string_view::npos;
     if (rest[0] >= '2' && rest[0] <= '9' && (is_library || version.ends_with(".zip")))
       return rest.substr(slash + 1);
   }
@@ -118,7 +99,7 @@ Label label_of(const Profile& profile, FrameId id, bool by_line) {
     if (frame.kind == FrameKind::kernel) {
       label.module = "kernel";
     } else if (frame.module && frame.module->value <= profile.modules().size()) {
-      label.module = without_extension(last_part(profile.modules()[frame.module->value - 1].path));
+      label.module = without_extension(base_name(profile.modules()[frame.module->value - 1].path));
     }
     if (label.name.empty())
       label.name = fmt::format("{}+0x{:x}", label.module.empty() ? "?" : label.module, frame.address);
@@ -431,10 +412,10 @@ std::string module_of_file(std::string_view file) {
   if (const std::string_view rest = in_standard_library(file); !rest.empty()) {
     return std::string(first_part(rest.starts_with("lib-dynload/") ? rest.substr(12) : rest));
   }
-  const std::string_view name = last_part(file);
+  const std::string_view name = base_name(file);
   const std::string_view stem = without_extension(name);
   if ((stem == "__init__" || stem == "__main__") && name.size() < file.size()) {
-    const std::string_view folder = last_part(file.substr(0, file.size() - name.size() - 1));
+    const std::string_view folder = base_name(file.substr(0, file.size() - name.size() - 1));
     if (!folder.empty()) return std::string(folder);
   }
   return std::string(stem);

@@ -10,6 +10,7 @@
 #include <deque>
 #include <optional>
 
+#include "phlox/base/text.h"
 #include "phlox/memory/process_memory.h"
 #include "phlox/python/debug_offsets.h"
 #include "phlox/python/frame_walk.h"
@@ -29,10 +30,6 @@ constexpr uint64_t kMostScanned = uint64_t{64} << 20;
 constexpr uint64_t kScanBlock = uint64_t{4} << 20;
 constexpr int kMostInterpreters = 4096;
 constexpr int kMostThreads = 64;  // that are checked of each
-
-std::string base_name(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
-}
 
 std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -378,7 +375,7 @@ std::optional<Version> version_of(const ProcessView& view, const LoadedModule& m
 
 // Fields that configure options move: what the symbols and the name tell.
 std::vector<Build> builds_of(const LoadedModule& module) {
-  const std::string name = base_name(module.module.path);
+  const std::string name(base_name(module.module.path));
   const bool named = version_of_file_name(name).has_value();
   const std::string flags = named ? name.substr(name.find("python") + 6) : std::string();
   const size_t letters = flags.find_first_not_of("0123456789.");

@@ -7,12 +7,10 @@
 #include <span>
 #include <string_view>
 
+#include "phlox/base/text.h"
+
 namespace phlox::python {
 namespace {
-
-std::string base_name(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
-}
 
 std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -21,7 +19,7 @@ std::string_view as_text(std::span<const std::byte> bytes) {
 }  // namespace
 
 Rank rank_of(const target::Module& module, const std::string& executable) {
-  const std::string name = base_name(module.path);
+  const std::string_view name = base_name(module.path);
   if (name.starts_with("libpython")) return Rank::libpython;
   if (module.path == executable) return Rank::executable;
   return name.find("python") != std::string::npos ? Rank::named : Rank::other;
@@ -53,7 +51,7 @@ std::string other_implementation(const std::vector<target::Module>& modules, con
                              {"micropython", "MicroPython"},
                              {"circuitpython", "CircuitPython"}};
   for (const target::Module& module : modules) {
-    const std::string name = base_name(module.path);
+    const std::string_view name = base_name(module.path);
     for (const Mark& mark : kMarks) {
       if (!name.starts_with(mark.prefix)) continue;
       if (module.path == executable || name.find(".so") != std::string::npos) return mark.name;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "phlox/base/spread.h"
+#include "phlox/base/text.h"
 
 namespace phlox::report {
 namespace {
@@ -40,10 +41,6 @@ struct KeyHash {
   }
 };
 
-std::string_view last_part(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
-
 // Which function and which line each frame is. 0: a marker.
 struct Items {
   std::vector<uint32_t> function;  // by frame id
@@ -66,7 +63,7 @@ Items identify(const Profile& profile, Identity identity) {
             frame.first_line};
     int32_t line = frame.line;
     if (identity == Identity::portable) {
-      key.file = last_part(frame.file);
+      key.file = base_name(frame.file);
       key.first_line = 0;
       line -= frame.first_line;
     }

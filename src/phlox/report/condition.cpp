@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "phlox/base/nearest.h"
+#include "phlox/base/text.h"
 #include "phlox/report/analysis.h"
 #include "phlox/report/diff.h"
 #include "phlox/report/table.h"
@@ -134,8 +135,6 @@ Result<Condition> parse_condition(std::string_view text) {
   const auto [end, error] = std::from_chars(begin, rest.data() + rest.size(), number);
   if (error != std::errc{} || !std::isfinite(number)) return unreadable(text, "no number to compare with");
   const std::string_view unit = trimmed(rest.substr(static_cast<size_t>(end - rest.data())));
-  constexpr std::pair<std::string_view, double> kTimes[] = {
-      {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}};
   if (unit == "%") {
     condition.limit_kind = is_change ? LimitKind::relative : LimitKind::share;
     condition.limit = number / 100;
@@ -147,14 +146,13 @@ Result<Condition> parse_condition(std::string_view text) {
     condition.limit = number / 100;
     return condition;
   }
-  for (const auto& [name, scale] : kTimes) {
-    if (unit != name) continue;
+  if (const auto scale = time_unit(unit)) {
     condition.limit_kind = is_change ? LimitKind::weight_change : LimitKind::weight;
-    condition.limit = number * scale;
+    condition.limit = number * *scale;
     return condition;
   }
-  return unreadable(text, unit.empty() ? "the number has no unit: %, pp, s, ms, us, ns or m"
-                                       : "a unit that is not %, pp, s, ms, us, ns or m");
+  return unreadable(text, unit.empty() ? "the number has no unit: %, pp, ns, us, ms, s, m or h"
+                                       : "a unit that is not %, pp, ns, us, ms, s, m or h");
 }
 
 Result<ConditionResult> check_condition(const Diff& diff, const Condition& condition) {

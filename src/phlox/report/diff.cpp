@@ -8,6 +8,7 @@
 #include <string>
 #include <tuple>
 
+#include "phlox/base/text.h"
 #include "phlox/profile/quality.h"
 #include "phlox/report/analysis.h"
 #include "phlox/report/estimate.h"
@@ -37,7 +38,7 @@ Key key_of(const Profile& profile, const Entry& entry, bool by_line) {
   const profile::Frame& frame = profile.frame(entry.frame);
   std::string name = profile::function_label(profile, entry.frame).name;
   const int32_t line = by_line ? entry.line - frame.first_line : 0;
-  return {frame.kind, std::move(name), frame.file.substr(frame.file.rfind('/') + 1), line};
+  return {frame.kind, std::move(name), std::string(base_name(frame.file)), line};
 }
 
 std::map<Key, Pair> match(const Side& before, const Side& after, bool by_line) {

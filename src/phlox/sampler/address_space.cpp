@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "phlox/base/file_identity.h"
+#include "phlox/base/text.h"
 #include "phlox/unwind/arch/this_machine.h"
 
 namespace phlox::sampler {
@@ -32,8 +33,7 @@ bool names_loop(std::string_view name) {
 // A JIT compiler that writes a jitdump maps its first page executable, so that a profiler finds it by its
 // name: "jit-PID.dump" (tools/perf/Documentation/jitdump-specification.txt).
 bool is_jitdump(const target::Module& module) {
-  std::string_view name = module.path;
-  name.remove_prefix(name.rfind('/') + 1);
+  const std::string_view name = base_name(module.path);
   if (!name.starts_with("jit-") || !name.ends_with(".dump") || name.size() <= 9) return false;
   return name.substr(4, name.size() - 9).find_first_not_of("0123456789") == std::string_view::npos;
 }

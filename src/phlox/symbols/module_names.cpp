@@ -10,6 +10,7 @@
 #include "phlox/base/byte_reader.h"
 #include "phlox/base/descriptor.h"
 #include "phlox/base/file_identity.h"
+#include "phlox/base/text.h"
 #include "phlox/symbols/demangle.h"
 
 namespace phlox::symbols {
@@ -18,10 +19,6 @@ namespace {
 // Cython's C files reach some 10 MB.
 constexpr size_t kLargestSource = 64 << 20;
 constexpr uint32_t kCompressedZstd = 2;  // ELFCOMPRESS_ZSTD, gABI 2022; elfutils reads it from 0.189 on
-
-std::string_view base_name(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
 
 bool holds_zstd(const elf::ElfFile& file) {
   for (const elf::Section& s : file.sections()) {

@@ -12,10 +12,11 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+
+#include "phlox/base/text.h"
 
 namespace phlox::target {
 namespace {
@@ -29,11 +30,7 @@ struct ChildReport {
 
 std::optional<uint32_t> id_of(const char* text) {
   if (text == nullptr) return {};
-  const std::string_view digits(text);
-  uint32_t id = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
-  if (error != std::errc{} || end != digits.data() + digits.size()) return {};
-  return id;
+  return parse_number<uint32_t>(text);
 }
 
 Error system_error(const char* what) {

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "phlox/base/text.h"
 #include "phlox/memory/process_memory.h"
 #include "phlox/target/maps.h"
 #include "phlox/target/text_file.h"
@@ -41,7 +42,7 @@ std::optional<int64_t> find_rseq_offset(pid_t pid) {
   if (!maps) return {};
   memory::ProcessMemory memory(pid);
   for (const Module& module : modules_of(*maps)) {
-    const std::string name = module.path.substr(module.path.rfind('/') + 1);
+    const std::string_view name = base_name(module.path);
     if (!name.starts_with("ld-linux") && !name.starts_with("ld-2.")) continue;
     const auto loaded = load_module(pid, module);
     if (!loaded) continue;

@@ -1,0 +1,53 @@
+// Text that several rooms read or write in the same way. Nothing here throws, and nothing knows what the text
+// is of.
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace phlox {
+
+// What stands behind the last slash; all of it where there is none.
+inline std::string_view base_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// The whole text as one number: no blank, no sign that the type does not have, nothing behind it, and none
+// that is infinite.
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return {};
+  if constexpr (std::is_floating_point_v<Number>) {
+    if (!std::isfinite(number)) return {};
+  }
+  return number;
+}
+
+// How long one of a unit is in nanoseconds, wherever a person writes a time: ns, us, ms, s, m, h.
+inline std::optional<double> time_unit(std::string_view name) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"ns", 1},  {"us", 1e3}, {"ms", 1e6},
+                                                            {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}};
+  for (const auto& [unit, ns] : kUnits) {
+    if (name == unit) return ns;
+  }
+  return {};
+}
+
+// "10", "1.5", "500ms", "2m" in nanoseconds; without a unit it is seconds.
+inline std::optional<double> parse_nanoseconds(std::string_view text) {
+  const size_t digits = text.find_last_of("0123456789.") + 1;  // 0: none
+  const auto scale = digits == text.size() ? std::optional(1e9) : time_unit(text.substr(digits));
+  const auto number = parse_number<double>(text.substr(0, digits));
+  if (!scale || !number) return {};
+  return *number * *scale;
+}
+
+}  // namespace phlox
