@@ -33,6 +33,17 @@ TEST(collapsed, by_line_names_the_line) {
   EXPECT_EQ(collapsed(call_tree_of({{{label}, 3}}), false), "work (/app/a.py) 3\n");
 }
 
+// What searches, and other tools, read: `bytewax::` found nothing.
+TEST(collapsed, native_functions_have_their_full_name_and_library) {
+  profile::Label label{profile::FrameKind::native, "Op::run", "src/run.rs", 7, "bytewax",
+                       "<bytewax::Op as Run>::run"};
+  EXPECT_EQ(collapsed(call_tree_of({{{label}, 3}})), "<bytewax::Op as Run>::run (bytewax: src/run.rs) 3\n");
+  label.file.clear();
+  EXPECT_EQ(collapsed(call_tree_of({{{label}, 3}}), true), "<bytewax::Op as Run>::run (bytewax) 3\n");
+  profile::Label c{profile::FrameKind::native, "hypot", "", 0, "libm"};
+  EXPECT_EQ(collapsed(call_tree_of({{{c}, 3}})), "hypot (libm) 3\n");
+}
+
 TEST(collapsed, weight_without_a_frame_is_kept_under_the_root) {
   EXPECT_EQ(collapsed(call_tree_of({{{}, 4}})), "all 4\n");
 }

@@ -36,6 +36,45 @@ TEST(flame_picture, json_is_what_the_script_reads) {
             R"("parent":[0,0,1],"label":[0,1,2],"self":[0,0,7],"samples":[2,2,2]}})");
 }
 
+TEST(flame_picture, json_has_full_names_and_the_parts_that_a_reader_chooses_from) {
+  profile::Label label{profile::FrameKind::native, "Op::run", "", 0, "app", "app::Op<T>::run"};
+  profile::CallTree tree = call_tree_of({{{label}, 7, 2}});
+  tree.parts.resize(2);
+  tree.parts[1][0] = {7, 2};
+  tree.parts[1][2] = {90, 9};
+  const std::string json = json_of(tree);
+  EXPECT_NE(json.find(R"(["Op::run",0,0,1,1,"app::Op\u003cT\u003e::run"])"), std::string::npos) << json;
+  EXPECT_NE(
+      json.find(
+          R"("parts":{"computing":{"self":[0,7],"samples":[0,2]},"waiting":{"self":[0,0],"samples":[0,0]},)"
+          R"("waiting_for_work":{"self":[0,90],"samples":[0,9]}})"),
+      std::string::npos)
+      << json;
+}
+
+// Of two that are as small in what is shown, the one that is large in everything stays.
+TEST(flame_picture, pruning_keeps_what_another_choice_shows) {
+  profile::CallTree tree = call_tree_of_text({"a;x 1", "a;y 1", "b 50"});
+  tree.parts.resize(tree.nodes.size());
+  for (size_t i = 0; i < tree.nodes.size(); ++i) {
+    tree.parts[i][0].self = tree.nodes[i].self;
+    if (tree.labels[tree.nodes[i].label].name == "y") tree.parts[i][2] = {1000, 3};
+    if (tree.labels[tree.nodes[i].label].name == "x") tree.parts[i][2] = {7, 3};
+  }
+  prune(tree, none, 4);
+  ASSERT_EQ(tree.parts.size(), tree.nodes.size());
+  int64_t sum = 0;
+  bool has_y = false, has_x = false;
+  for (size_t i = 0; i < tree.nodes.size(); ++i) {
+    sum += tree.parts[i][2].self;
+    has_y = has_y || tree.labels[tree.nodes[i].label].name == "y";
+    has_x = has_x || tree.labels[tree.nodes[i].label].name == "x";
+  }
+  EXPECT_EQ(sum, 1007);
+  EXPECT_TRUE(has_y);
+  EXPECT_FALSE(has_x);
+}
+
 TEST(flame_picture, small_tree_is_not_pruned) {
   profile::CallTree tree = call_tree_of_text({"a 1", "b 2"});
   EXPECT_EQ(prune(tree, none, 3).frames, 0U);

@@ -111,6 +111,21 @@ TEST(pprof, stacks_are_leaf_first_with_both_values) {
             "samples/count wall/nanoseconds | main:1 1 10| main:2 2 5| loads:1 main:1 3 40");
 }
 
+TEST(pprof, native_functions_have_their_full_name_and_library) {
+  profile::Label label{profile::FrameKind::native, "Op::run", "", 0, "bytewax", "<bytewax::Op as Run>::run"};
+  const std::string message = pprof_message(call_tree_of({{{python_label("main"), label}, 40, 3}}), {});
+  EXPECT_NE(message.find("<bytewax::Op as Run>::run"), std::string::npos);
+  // The library is a mapping of its own behind the program's.
+  protozero::pbf_reader profile(message);
+  int mappings = 0;
+  while (profile.next()) {
+    mappings += profile.tag() == 3;
+    profile.skip();
+  }
+  EXPECT_EQ(mappings, 2);
+  EXPECT_EQ(message.find("\x07Op::run"), std::string::npos);
+}
+
 TEST(pprof, counts_alone_are_one_value) {
   PprofFacts facts;
   facts.weight = profile::Weight::samples;

@@ -37,6 +37,15 @@ TEST(words, names_are_cut_to_their_room) {
   EXPECT_EQ(fit_columns("名前の関数", 4), "");
 }
 
+TEST(words, a_function_without_a_name_keeps_its_address) {
+  EXPECT_EQ(fit_name("libfoo.so+0x1a40", 16), "libfoo.so+0x1a40");
+  EXPECT_EQ(fit_name("libfoo.so+0x1a40", 12), "libf…+0x1a40");
+  EXPECT_EQ(fit_name("libfoo.so+0x1a40", 8), "…+0x1a40");
+  EXPECT_EQ(fit_name("libfoo.so+0x1a40", 5), "libf…");
+  EXPECT_EQ(fit_name("handler", 5), "hand…");
+  EXPECT_EQ(fit_name("", 5), "");
+}
+
 TEST(words, lines_are_broken_at_spaces) {
   EXPECT_EQ(wrap_columns("aa bb cccccc d", 5), (std::vector<std::string>{"aa bb", "cccccc", "d"}));
   EXPECT_EQ(wrap_columns("", 5), std::vector<std::string>{});

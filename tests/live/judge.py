@@ -125,6 +125,11 @@ def ours(moment, tid):
     return frames, whole
 
 
+def markers(moment, tid):
+    thread, = (one for one in json.loads(moment["dump"])["threads"] if one["tid"] == tid)
+    return [frame["function"] for frame in thread["frames"] if frame["kind"] == "marker"]
+
+
 def groups(frames):
     """[(native frame or None, [Python frames that stand in it]), ...], root first."""
     found = [(None, [])]
@@ -143,6 +148,7 @@ class Finding:
         self.case, self.tid = case, tid
         self.mapped = Mapped(moment["maps"])
         self.frames, self.whole = ours(moment, tid)
+        self.markers = markers(moment, tid)
         found = groups(self.frames)
         assert found[0][1] == []  # nothing before the first native frame
         self.natives = found[1:]

@@ -148,7 +148,9 @@ def test_cxx_calls_python(tmp_path):
 @pytest.mark.parametrize("when", ["started", "resumed"])
 def test_a_greenlet_on_its_parent_s_stack(tmp_path, when):
     # Where the one that is come back to was started from, something else stands now.
-    judge(Case(VENV, tmp_path, script="greenlets.py", arguments=[when]), ["run", *WITHOUT_IMPORT[1:]], cut=when == "resumed")
+    found = judge(Case(VENV, tmp_path, script="greenlets.py", arguments=[when]), ["run", *WITHOUT_IMPORT[1:]], cut=when == "resumed")
+    # A greenlet ends there: nothing is wrong with its stack.
+    assert all(one.markers == (["(a greenlet begins here)"] if when == "resumed" else []) for one in found), [one.markers for one in found]
 
 
 def test_the_trampoline_of_lazy_binding(tmp_path):

@@ -208,6 +208,41 @@ TEST_F(NativeFrames, all_frames_show_what_cython_makes_of_one_function) {
   EXPECT_EQ(shown(true), (Names{"fast.compute", "fast.compute"}));
 }
 
+TEST_F(NativeFrames, code_made_at_run_time_is_one_frame_with_advice) {
+  const auto jit = [&] {
+    Frame frame;
+    frame.kind = FrameKind::native;
+    frame.address = 0x7ff32c407000 + ++address_;
+    frame.found_by = "registers";
+    return interner_.frame(frame);
+  };
+  Frame gap;
+  gap.kind = FrameKind::marker;
+  gap.function = "(native callers unknown: no unwind information)";
+  profile_.put_module(ModuleId(4),
+                      {"/venv/site-packages/numba/_dispatcher.cpython-311-x86_64-linux-gnu.so", "", 0});
+  const FrameId main = python("main"), call = native(ModuleId(4), "Dispatcher_call"),
+                hypot = native(kLibc, "hypot"), unknown = interner_.frame(gap);
+  sample({main, call, unknown, jit(), jit(), hypot});
+  sample({main, call, unknown, jit(), hypot});
+  EXPECT_EQ(shown(), (Names{"main", "Dispatcher_call", "(JIT code of numba)", "hypot"}));
+  EXPECT_EQ(profile_.samples()[0].stack, profile_.samples()[1].stack);
+  const auto missing = modules_without_names(profile_);
+  ASSERT_EQ(missing.size(), 1u);
+  EXPECT_EQ(missing[0].path, "(JIT code of numba)");
+  EXPECT_NE(missing[0].missing->advice.find("NUMBA_DISABLE_JIT=1"), std::string::npos);
+}
+
+TEST_F(NativeFrames, code_made_at_run_time_that_its_compiler_names_keeps_its_names) {
+  Frame frame;
+  frame.kind = FrameKind::native;
+  frame.function = frame.qualified_name = "jitted_kernel";
+  frame.address = 0x7ff32c407000;
+  sample({python("main"), interner_.frame(frame)});
+  EXPECT_EQ(shown(), (Names{"main", "jitted_kernel"}));
+  EXPECT_TRUE(modules_without_names(profile_).empty());
+}
+
 TEST_F(NativeFrames, a_recording_without_native_frames_is_left_alone) {
   sample({python("main"), python("work")});
   const size_t stacks = profile_.stacks().size();

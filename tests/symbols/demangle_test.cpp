@@ -44,5 +44,41 @@ TEST(ShortName, keeps_the_last_two_parts) {
   EXPECT_EQ(short_name(""), "");
 }
 
+TEST(ShortName, of_rust_is_never_broken) {
+  EXPECT_EQ(short_name("core::slice::sort::stable::merge_sort::<u64, fn(&u64) -> bool>"),
+            "stable::merge_sort");
+  EXPECT_EQ(short_name("core::slice::sort::merge_sort::<T, F>::{closure#0}"), "merge_sort::{closure#0}");
+  EXPECT_EQ(short_name("<bytewax::outputs::DynamicOp<T> as timely::scheduling::Schedule>::schedule"),
+            "DynamicOp::schedule");
+  EXPECT_EQ(short_name("<&mut F as core::ops::function::FnMut<(A,)>>::call_mut"), "F::call_mut");
+  EXPECT_EQ(short_name("<<a::Outer as b::Has>::Inner as c::Trait>::run"), "Inner::run");
+  EXPECT_EQ(short_name("<[u8] as core::fmt::Debug>::fmt"), "[u8]::fmt");
+  EXPECT_EQ(short_name("alloc::slice::<impl [T]>::to_vec"), "[T]::to_vec");
+  EXPECT_EQ(short_name("rayon_core::registry::<impl core::fmt::Debug for rayon_core::Pool>::fmt"),
+            "Pool::fmt");
+  EXPECT_EQ(short_name("bytewax::worker::build::{{closure}}::{{closure}}"),
+            "build::{{closure}}::{{closure}}");
+  EXPECT_EQ(short_name("core::ptr::drop_in_place<alloc::string::String>"), "ptr::drop_in_place");
+  EXPECT_EQ(short_name("mycrate::{impl#3}::go"), "mycrate::go");
+  EXPECT_EQ(short_name("{closure#0}"), "{closure#0}");
+}
+
+TEST(ShortName, of_cpp_keeps_operators_and_lambdas) {
+  EXPECT_EQ(short_name("ns::run(int)::{lambda(int, char)#2}::operator()(int, char) const"),
+            "run::{lambda#2}");
+  EXPECT_EQ(short_name("ns::Type::operator bool() const"), "Type::operator bool");
+  EXPECT_EQ(short_name("operator new(unsigned long)"), "operator new");
+  EXPECT_EQ(short_name("std::vector<int> ns::make<int>(int (*)(char)) [clone .cold]"), "ns::make");
+  EXPECT_EQ(short_name("ns::Pointer<T>::operator->() const"), "Pointer::operator->");
+  EXPECT_EQ(short_name("decltype (f({parm#1})) ns::call<int>(int)"), "ns::call");
+  EXPECT_EQ(short_name("non-virtual thunk to ns::Type::close()"), "Type::close");
+  EXPECT_EQ(short_name("std::string ns::name[abi:cxx11](int)"), "ns::name");
+}
+
+TEST(ShortName, of_any_nesting_ends) {
+  EXPECT_FALSE(short_name(std::string(30'000, '<')).empty());
+  EXPECT_FALSE(short_name(std::string(30'000, '{') + "::" + std::string(3'000, '>')).empty());
+}
+
 }  // namespace
 }  // namespace phlox::symbols

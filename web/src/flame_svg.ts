@@ -4,8 +4,8 @@ import { colourClass, differenceClass } from "./colours";
 import { formatFragment, initialState, parseFragment, State } from "./fragment";
 import { Box, defaultOptions, layout, Layout, roundPixels } from "./layout";
 import { Found, matchedWeight, nextMatch, search } from "./search";
-import { Column, decodeTree, isWithin, Kind, labelOf, placeOf, TreeData } from "./tree";
-import { countWords, fit, pointsWords, shareWords, Unit, weightWords } from "./words";
+import { Column, decodeTree, isWithin, Kind, labelOf, placeOf, Show, TreeData } from "./tree";
+import { countWords, fit, fitName, pointsWords, shareWords, Unit, weightWords } from "./words";
 
 interface Picture {
   title: string;
@@ -13,6 +13,8 @@ interface Picture {
   quality: string[];
   warning: string;
   unit: Unit;
+  show?: Show; // where the tree has parts: what was chosen
+  leftOut?: string; // what that leaves out, in words
   pruned: { frames: number; weight: number };
   tree: TreeData;
 }
@@ -69,6 +71,10 @@ function start(svg: SVGSVGElement, picture: Picture): void {
   const reset = html("button", "reset", "Reset zoom");
   const turn = html("button", "turn");
   const widths = html("button", "widths");
+  const showButtons = new Map<Show, HTMLElement>();
+  const shows = html("span", "shows");
+  shows.setAttribute("role", "group");
+  shows.setAttribute("aria-label", "What is shown");
   const help = html("button", "", "?");
   help.title = "Keys";
   help.setAttribute("aria-label", "Keys");
@@ -84,7 +90,7 @@ function start(svg: SVGSVGElement, picture: Picture): void {
   const quality = html("p", "facts quality", dot, picture.quality.join(" — "));
   const words = html("div", "words", html("h1", "", picture.title), html("p", "", picture.subtitle));
   words.title = picture.title;
-  const tools = html("div", "tools", input, reset, ...(difference ? [widths] : []), turn, help);
+  const tools = html("div", "tools", input, reset, ...(difference ? [widths] : []), ...(tree.shows ? [shows] : []), turn, help);
   const bar = html("div", "bar", html("div", "top", words, tools), quality);
   if (picture.warning) bar.append(html("div", "warning", `⚠ ${picture.warning}`));
   bar.append(leftOutWords, status, helpBox);
@@ -111,13 +117,16 @@ function start(svg: SVGSVGElement, picture: Picture): void {
     ["i", "flame graph or icicle"],
     ["c", "copy the frame's name"],
     ...(difference ? [["w", "widths by before or after"]] : []),
+    ...(tree.shows ? [["s", "show work, computing, waiting, everything"]] : []),
     ["?", "these keys"],
   ]) {
     helpBox.append(html("div", "", html("kbd", "", keys), ` ${meaning}`));
   }
 
   // ---- facts about a node ---------------------------------------------------------------------------------------
-  const column = (): Column => (state.widths === "before" && tree.before ? tree.before : tree.weights);
+  const showing = (): Show => state.show || picture.show || "everything";
+  const column = (): Column =>
+    state.widths === "before" && tree.before ? tree.before : tree.shows ? tree.shows[showing()] : tree.weights;
   const shareOf = (columns: Column, node: number) => (columns.total[0] > 0 ? columns.total[node] / columns.total[0] : 0);
   const changeOf = (node: number) => (tree.before ? shareOf(tree.weights, node) - shareOf(tree.before, node) : 0);
   const stepOf = (node: number) => (tree.changes ? tree.changes[node] : 0);
@@ -170,7 +179,8 @@ function start(svg: SVGSVGElement, picture: Picture): void {
     const rectangle = svgElement("rect", { class: classOf(box.node), x, y, width, height: rowHeight - 1 });
     if (box.width >= 8) rectangle.setAttribute("rx", "2");
     group.append(rectangle);
-    const text = fit(labelOf(tree, box.node).name, box.width - 2 * textMargin, measure);
+    const { name, full } = labelOf(tree, box.node);
+    const text = fitName(name, full, box.width - 2 * textMargin, measure);
     if (text) group.append(svgElement("text", { x: roundPixels(x + textMargin), y: y + 12.5 }, text));
     return group;
   }
@@ -228,6 +238,7 @@ function start(svg: SVGSVGElement, picture: Picture): void {
     turn.title = state.view === "flame" ? "Root on top (i)" : "Root at the bottom (i)";
     widths.textContent = state.widths === "after" ? "Widths: after" : "Widths: before";
     widths.title = "Whose time makes the widths (w). Before shows what has vanished.";
+    for (const [show, button] of showButtons) button.setAttribute("aria-pressed", String(show === showing()));
     zoomWords.replaceChildren();
     if (state.zoom) {
       zoomWords.append("Zoomed into ", html("b", "", fit(labelOf(tree, state.zoom).name, 420, measure)));
@@ -252,7 +263,8 @@ function start(svg: SVGSVGElement, picture: Picture): void {
     if (deep.frames) {
       notes.push(`${several(deep.frames)} deeper than ${defaultOptions.maxDepth} rows (${shareWords(deep.weight, total[0])})`);
     }
-    leftOutWords.textContent = notes.length ? `Left out of the picture: ${notes.join(" and ")}. Zoom in to see them.` : "";
+    const waiting = picture.leftOut && showing() === "work" ? `Not shown: ${picture.leftOut}; “Everything” has it. ` : "";
+    leftOutWords.textContent = waiting + (notes.length ? `Left out of the picture: ${notes.join(" and ")}. Zoom in to see them.` : "");
     if (vanished.frames && state.widths === "after") {
       leftOutWords.append(
         ` Vanished since: ${several(vanished.frames)} (${shareWords(vanished.weight, (tree.before as Column).total[0])} of before); press “Widths: after” to see them.`,
@@ -270,6 +282,7 @@ function start(svg: SVGSVGElement, picture: Picture): void {
 
   // The modules that most time was spent in themselves, with their colour. Of a difference: what the colours mean.
   function fillLegend(): void {
+    legend.replaceChildren();
     const chip = (className: string, text: string) => {
       const swatch = svgElement("svg", { viewBox: "0 0 10 10" }, svgElement("rect", { class: className, width: 10, height: 10, rx: 2 }));
       return html("button", "chip", swatch, text);
@@ -286,13 +299,13 @@ function start(svg: SVGSVGElement, picture: Picture): void {
       const label = labelOf(tree, node);
       if (!label.module || (label.kind !== Kind.python && label.kind !== Kind.native)) continue;
       const entry = modules.get(label.module) || { self: 0, className: colourClass(label).slice(0, -1) + "a" };
-      entry.self += tree.weights.self[node];
+      entry.self += column().self[node];
       modules.set(label.module, entry);
     }
     const greatest = Array.from(modules).filter(([, entry]) => entry.self > 0).sort((a, b) => b[1].self - a[1].self);
     for (const [module, { self, className }] of greatest.slice(0, 6)) {
       const name = module.length > 24 ? module.slice(0, 23) + "…" : module;
-      const button = chip(className, `${name} ${shareWords(self, tree.weights.total[0])}`);
+      const button = chip(className, `${name} ${shareWords(self, column().total[0])}`);
       button.title = `Time in the code of ${module} itself. Click to find it.`;
       button.addEventListener("click", () => change({ search: `module:^${module.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")}$` }));
       legend.append(button);
@@ -305,9 +318,11 @@ function start(svg: SVGSVGElement, picture: Picture): void {
     const label = labelOf(tree, node);
     const columns = column();
     const total = columns.total;
-    tip.replaceChildren(html("div", "name", label.name));
+    tip.replaceChildren(html("div", "name", label.full));
     const place = placeOf(label);
-    if (place) tip.append(html("div", "place", place));
+    const library = label.kind === Kind.native ? label.module : "";
+    const where = [library, place].filter((word) => word).join(": ");
+    if (where) tip.append(html("div", "place", where));
     const table = html("table");
     const row = (name: string, ...values: string[]) =>
       table.append(html("tr", "", html("td", "", name), ...values.map((value) => html("td", "", value))));
@@ -408,9 +423,11 @@ function start(svg: SVGSVGElement, picture: Picture): void {
 
   // ---- changing -------------------------------------------------------------------------------------------------
   function apply(next: State): void {
-    const turned = next.view !== state.view || next.zoom !== state.zoom;
+    const turned = next.view !== state.view || next.zoom !== state.zoom || next.show !== state.show;
+    const shows = next.show !== state.show;
     if (next.search !== state.search) found = search(tree, next.search);
     state = { ...next };
+    if (shows) fillLegend();
     // A frame that vanished has no place in these widths.
     while (column().total[state.zoom] <= 0 && state.zoom !== 0) state.zoom = tree.parent[state.zoom];
     if (document.activeElement !== input) input.value = state.search;
@@ -472,6 +489,26 @@ function start(svg: SVGSVGElement, picture: Picture): void {
   }
 
   const turnRound = () => change({ view: state.view === "flame" ? "icicle" : "flame" });
+  if (tree.shows) {
+    const everything = tree.shows.everything.total[0];
+    for (const [show, name, meaning] of [
+      ["work", "Work", "What threads compute, and their waiting, but for that of threads that have nothing to do"],
+      ["computing", "Computing", "While threads ran, or would have, had they had a CPU or the GIL"],
+      ["waiting", "Waiting", "While threads were blocked"],
+      ["everything", "Everything", "All time of all threads"],
+    ] as [Show, string, string][]) {
+      const button = html("button", "", name);
+      button.title = `${meaning}: ${shareWords(tree.shows[show].total[0], everything)} of all time (s)`;
+      button.addEventListener("click", () => change({ show }));
+      showButtons.set(show, button);
+      shows.append(button);
+    }
+  }
+  const nextShow = () => {
+    if (!tree.shows) return;
+    const all = Array.from(showButtons.keys());
+    change({ show: all[(all.indexOf(showing()) + 1) % all.length] });
+  };
   const swapWidths = () => {
     if (difference) change({ widths: state.widths === "after" ? "before" : "after" });
   };
@@ -535,9 +572,10 @@ function start(svg: SVGSVGElement, picture: Picture): void {
       Home: resetZoom,
       i: turnRound,
       w: swapWidths,
+      s: nextShow,
       n: () => step(1),
       N: () => step(-1),
-      c: () => cursor >= 0 && navigator.clipboard?.writeText(labelOf(tree, cursor).name).catch(() => undefined),
+      c: () => cursor >= 0 && navigator.clipboard?.writeText(labelOf(tree, cursor).full).catch(() => undefined),
       "?": toggleHelp,
     };
     let action: (() => void) | undefined = actions[event.key];

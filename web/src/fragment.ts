@@ -1,3 +1,5 @@
+import type { Show } from "./tree";
+
 // What is looked at, as the part of the address behind '#': "#zoom=12&search=json&view=icicle". No DOM.
 
 export type View = "flame" | "icicle";
@@ -7,9 +9,10 @@ export interface State {
   search: string;
   view: View;
   widths: "after" | "before"; // of a difference: whose time makes the widths
+  show: Show | ""; // whose time makes the widths; "": what the file was written to show
 }
 
-export const initialState: State = { zoom: 0, search: "", view: "flame", widths: "after" };
+export const initialState: State = { zoom: 0, search: "", view: "flame", widths: "after", show: "" };
 
 export function formatFragment(state: State): string {
   const parts: string[] = [];
@@ -17,6 +20,7 @@ export function formatFragment(state: State): string {
   if (state.search) parts.push(`search=${encodeURIComponent(state.search)}`);
   if (state.view !== initialState.view) parts.push(`view=${state.view}`);
   if (state.widths !== initialState.widths) parts.push(`widths=${state.widths}`);
+  if (state.show !== initialState.show) parts.push(`show=${state.show}`);
   return parts.join("&");
 }
 
@@ -35,6 +39,7 @@ export function parseFragment(fragment: string, nodes: number): State {
     if (key === "zoom" && /^\d{1,9}$/.test(value) && Number(value) < nodes) state.zoom = Number(value);
     if (key === "search") state.search = value;
     if (key === "view" && (value === "flame" || value === "icicle")) state.view = value;
+    if (key === "show" && (value === "work" || value === "computing" || value === "waiting" || value === "everything")) state.show = value;
     if (key === "widths" && (value === "after" || value === "before")) state.widths = value;
   }
   return state;

@@ -10,7 +10,7 @@ export interface Found {
 
 const nothing = (labels: number, error = ""): Found => ({ error, labels: new Uint8Array(labels), nodes: 0, frames: 0 });
 
-// "json" looks in names as drawn and in names with their module before them ("json.loads"), "file:json" in files and lines,
+// "json" looks in names, short as drawn and full, and in names with their module before them ("json.loads"), "file:json" in files and lines,
 // "module:^json$" in packages and modules.
 // Case counts as soon as the pattern has a capital letter.
 export function parsePattern(text: string): { test: (label: Label) => boolean } | { error: string } {
@@ -25,7 +25,7 @@ export function parsePattern(text: string): { test: (label: Label) => boolean } 
   }
   if (field === "file") return { test: (label) => label.file !== "" && regex.test(placeOf(label)) };
   if (field === "module") return { test: (label) => label.module !== "" && regex.test(label.module) };
-  return { test: (label) => regex.test(label.name) || (label.module !== "" && regex.test(`${label.module}.${label.name}`)) };
+  return { test: (label) => [label.name, label.full].some((name) => regex.test(name) || (label.module !== "" && regex.test(`${label.module}.${name}`))) };
 }
 
 export function search(tree: Tree, text: string): Found {

@@ -10,24 +10,39 @@ export const enum Kind {
 
 export interface Label {
   name: string;
+  full: string; // with namespaces and template arguments; equal to name where that is all
   file: string;
   line: number;
   module: string;
   kind: Kind;
 }
 
-// What exporters/flame_data.cpp writes. `labels` rows are [name, index into files, line, index into modules, kind].
+// What exporters/flame_picture.cpp writes. `labels` rows are [name, index into files, line, index into modules, kind], and
+// the full name where that is another.
 export interface TreeData {
   files: string[];
   modules: string[];
-  labels: [string, number, number, number, number][];
+  labels: [string, number, number, number, number, string?][];
   parent: number[];
   label: number[];
   self: number[];
   samples: number[];
+  // The same by what threads did: what makes the other widths that a reader may choose.
+  parts?: Record<Doing, { self: number[]; samples: number[] }>;
   // The other recording of a difference; changes: -5 (shrank) to 5 (grew), 0 when it may be chance.
   before?: { self: number[]; samples: number[]; changes: number[] };
 }
+
+export type Doing = "computing" | "waiting" | "waiting_for_work";
+export type Show = "work" | "computing" | "waiting" | "everything";
+
+// What of the time is shown, in the words of --show.
+export const shown: Record<Show, Doing[]> = {
+  work: ["computing", "waiting"],
+  computing: ["computing"],
+  waiting: ["waiting", "waiting_for_work"],
+  everything: ["computing", "waiting", "waiting_for_work"],
+};
 
 export interface Column {
   self: Float64Array;
@@ -43,6 +58,7 @@ export interface Tree {
   firstChild: Uint32Array; // 0: none, since the root is nobody's child
   nextSibling: Uint32Array;
   weights: Column;
+  shows: Record<Show, Column> | null; // null: there is nothing to choose
   before: Column | null; // the other recording of a difference
   changes: Int8Array | null;
 }
@@ -51,6 +67,15 @@ function column(parent: Uint32Array, self: number[], samples: number[]): Column 
   const total = Float64Array.from(self);
   for (let node = total.length - 1; node > 0; --node) total[parent[node]] += total[node];
   return { self: Float64Array.from(self), total, samples: Float64Array.from(samples) };
+}
+
+function showColumns(parent: Uint32Array, parts: TreeData["parts"]): Tree["shows"] {
+  if (!parts) return null;
+  const sum = (show: Show): Column => {
+    const add = (key: "self" | "samples") => Array.from(parent, (_, node) => shown[show].reduce((all, doing) => all + parts[doing][key][node], 0));
+    return column(parent, add("self"), add("samples"));
+  };
+  return { work: sum("work"), computing: sum("computing"), waiting: sum("waiting"), everything: sum("everything") };
 }
 
 export function decodeTree(data: TreeData): Tree {
@@ -68,8 +93,9 @@ export function decodeTree(data: TreeData): Tree {
     lastChild[above] = node;
   }
   return {
-    labels: data.labels.map(([name, file, line, module, kind]) => ({
+    labels: data.labels.map(([name, file, line, module, kind, full]) => ({
       name,
+      full: full || name,
       file: data.files[file],
       line,
       module: data.modules[module],
@@ -81,6 +107,7 @@ export function decodeTree(data: TreeData): Tree {
     firstChild,
     nextSibling,
     weights: column(parent, data.self, data.samples),
+    shows: showColumns(parent, data.parts),
     before: data.before ? column(parent, data.before.self, data.before.samples) : null,
     changes: data.before ? Int8Array.from(data.before.changes) : null,
   };

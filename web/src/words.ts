@@ -52,6 +52,15 @@ export function fit(text: string, room: number, measure: (text: string) => numbe
   return low >= 2 ? parts.slice(0, low).join("").trimEnd() + "…" : "";
 }
 
+// The same of a function's name: of "libfoo.so+0x1a40", which is all that tells functions without a name apart, the end stays.
+export function fitName(name: string, full: string, room: number, measure: (text: string) => number): string {
+  if (full !== name && full.length <= room && measure(full) <= room) return full;
+  const [, module, address] = /^(.+)(\+0x[0-9a-f]+)$/s.exec(name) || [];
+  if (!address || measure(name) <= room) return fit(name, room, measure);
+  const left = room - measure(address);
+  return left < measure("…") ? fit(name, room, measure) : (fit(module, left, measure) || "…") + address;
+}
+
 // Lines no wider than `room`, broken at spaces; a word that is too long stands alone.
 export function wrap(text: string, room: number, measure: (text: string) => number): string[] {
   const lines: string[] = [];

@@ -2,7 +2,7 @@ import { colourClass, differenceClass, hash } from "../src/colours";
 import { Kind } from "../src/tree";
 import { ensure, equal, test } from "./harness";
 
-const label = (name: string, module: string, kind = Kind.python) => ({ name, module, kind, file: "", line: 0 });
+const label = (name: string, module: string, kind = Kind.python) => ({ name, full: name, module, kind, file: "", line: 0 });
 
 // The published test vectors of FNV-1a, 32 bits.
 test("the hash is FNV-1a over UTF-8", () => equal([hash(""), hash("a"), hash("foobar"), hash("é")], [0x811c9dc5, 0xe40c292c, 0xbf9cf968, 0x1e9de8c1]));

@@ -4,11 +4,19 @@ import { ensure, equal, test } from "./harness";
 import { nodeNamed, randomTree, treeOf } from "./trees";
 
 const share = (tree: Tree, pattern: string, top = 0) => matchedWeight(tree, tree.weights.total, search(tree, pattern), top);
-const label = { name: "JSONEncoder.encode", file: "/usr/lib/json/encoder.py", line: 12, module: "json", kind: Kind.python };
+const label = { name: "JSONEncoder.encode", full: "JSONEncoder.encode", file: "/usr/lib/json/encoder.py", line: 12, module: "json", kind: Kind.python };
 const matches = (pattern: string) => {
   const parsed = parsePattern(pattern);
   return "test" in parsed && parsed.test(label);
 };
+
+test("a pattern finds a native name by its short and by its full form", () => {
+  const native = { name: "DynamicOp::schedule", full: "<bytewax::outputs::DynamicOp<T> as timely::Schedule>::schedule", file: "", line: 0, module: "bytewax", kind: Kind.native };
+  for (const pattern of ["bytewax::", "^DynamicOp::schedule$", "timely", "module:bytewax"]) {
+    const parsed = parsePattern(pattern);
+    ensure("test" in parsed && parsed.test(native), pattern);
+  }
+});
 
 test("a match inside a match counts once", () => {
   const tree = treeOf("a;b;a;c 10", "a 5", "d;a 20", "d 65");

@@ -1,4 +1,4 @@
-import { countWords, fit, pointsWords, shareWords, weightWords, wrap } from "../src/words";
+import { countWords, fit, fitName, pointsWords, shareWords, weightWords, wrap } from "../src/words";
 import { ensure, equal, test } from "./harness";
 
 const one = (text: string) => Array.from(text).length; // every character is a pixel wide
@@ -21,6 +21,13 @@ test("changes carry their sign", () => equal([0.1, -0.025, 0.00001].map(pointsWo
 
 test("a name that fits is whole, else it ends in dots, else there is none", () => {
   equal([fit("handler", 7, one), fit("handler", 6, one), fit("handler", 3, one), fit("handler", 2, one)], ["handler", "handl…", "ha…", ""]);
+});
+
+test("a name is full where it has room, and one without a name keeps its address", () => {
+  const name = (room: number) => fitName("Op::run", "app::Op<T>::run", room, one);
+  equal([name(15), name(14), name(6)], ["app::Op<T>::run", "Op::run", "Op::r…"]);
+  const unnamed = (room: number) => fitName("libfoo.so+0x1a40", "libfoo.so+0x1a40", room, one);
+  equal([unnamed(16), unnamed(12), unnamed(8), unnamed(5)], ["libfoo.so+0x1a40", "libf…+0x1a40", "…+0x1a40", "libf…"]);
 });
 
 test("characters of two code units are not torn", () => equal(fit("ab👩👩👩", 4, one), "ab👩…"));

@@ -18,7 +18,7 @@ struct GlobalArguments {
 
 // The choices of a view, the same for every command that shows a recording.
 struct ViewArguments {
-  std::string by, states, thread, pid, time, weight;
+  std::string by, show, states, thread, pid, time, weight;
   bool all_frames = false;
 };
 

@@ -78,6 +78,14 @@ class CommandBuilder {
           {},
           false},
          {"function", "line", "thread", "process"});
+    value(
+        "--show", into.show,
+        {{},
+         "WHAT",
+         "work (default): what threads compute, and their waiting, but for that of threads that have nothing "
+         "to do; computing; waiting; everything (default with --state, --thread or --weight cpu)",
+         {"work", "computing", "waiting", "everything"},
+         false});
     list("--state", into.states,
          {{},
           "LIST",

@@ -71,7 +71,8 @@ Result<void> Destination::finish() {
   profile::show_native_frames(profile_, options_.choices);
   if (!exported_) return {};
   const exporters::Format* format = exporters::find_format(options_.output.format);
-  if (auto written = format->write(profile_, options_.choices, {}, exported_->stream()); !written)
+  const auto choices = options_.show_given ? options_.choices : choices_for(*format, options_.choices);
+  if (auto written = format->write(profile_, choices, {}, exported_->stream()); !written)
     return fail(written);
   if (auto committed = exported_->commit(); !committed) return committed;
   if (!kept_) ::unlink(recording_.c_str());

@@ -21,6 +21,7 @@ class Destination {
   struct Options {
     Output output;
     profile::Choices choices;  // of what is exported
+    bool show_given = false;   // by --show
     bool native = false;
     symbols::DebugSearch debug_search;
     bool force = false;  // an export may replace a recording

@@ -13,6 +13,7 @@
 #include "phlox/exporters/registry.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/native_frames.h"
+#include "phlox/profile/work.h"
 #include "phlox/recording/reader.h"
 #include "phlox/report/diff.h"
 
@@ -70,6 +71,7 @@ Result<int> run(const DiffArguments& a, Talk& talk) {
   }
   profile::show_native_frames(*before, options.choices);
   profile::show_native_frames(*after, options.choices);
+  options.choices = profile::choices_for_both(*before, *after, options.choices);
   const auto made = report::make_diff(*before, *after, options);
   if (!made) return fail(made);
   if (picture) {

@@ -39,8 +39,10 @@ Result<void> run(const ExportArguments& arguments, Talk& talk) {
   if (!output) return fail(output);
   auto profile = recording::read_begun(arguments.file);
   if (!profile) return fail(profile);
+  if (arguments.view.show.empty()) *choices = choices_for(**format, *choices);
   if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);
   profile::show_native_frames(*profile, *choices);
+  if (const auto waiting = left_out(*profile, *choices)) talk.note(*waiting);
   exporters::ExportOptions options;
   options.title = arguments.title;
   if (auto written = (*format)->write(*profile, *choices, options, (*output)->stream()); !written)

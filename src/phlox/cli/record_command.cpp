@@ -86,6 +86,7 @@ Result<Request> request_of(const CommandLine& line) {
   auto choices = choices_of(a.view);
   if (!choices) return fail(choices);
   destination.choices = *choices;
+  destination.show_given = !a.view.show.empty();
   if (destination.output.kind == OutputKind::exported && choices->thread_regex) {
     // A pattern that does not parse must not be found out at the end of the recording.
     if (auto tried = profile::build_call_tree(profile::Profile(), *choices); !tried) return fail(tried);

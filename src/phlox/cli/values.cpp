@@ -10,6 +10,7 @@
 
 #include "phlox/base/text.h"
 #include "phlox/exporters/registry.h"
+#include "phlox/profile/work.h"
 #include "phlox/unwind/table_cache.h"
 
 namespace phlox::cli {
@@ -177,8 +178,27 @@ Result<profile::Choices> choices_of(const ViewArguments& view) {
     if (!weight) return of_option("--weight", weight);
     choices.weight = *weight;
   }
+  // Who names states or threads asks about just these; CPU time has no waiting in it.
+  const bool precise = !view.states.empty() || !view.thread.empty() || choices.weight == profile::Weight::cpu;
+  choices.show = precise ? profile::Show::everything : profile::Show::work;
+  if (!view.show.empty()) {
+    auto show = profile::parse_show(view.show);
+    if (!show) return fail(show);
+    choices.show = *show;
+  }
   choices.all_frames = view.all_frames;
   return choices;
+}
+
+profile::Choices choices_for(const exporters::Format& format, profile::Choices choices) {
+  if (format.show == profile::Show::everything) choices.show = profile::Show::everything;
+  return choices;
+}
+
+std::optional<std::string> left_out(const profile::Profile& profile, const profile::Choices& choices) {
+  const std::string words = profile::left_out_words(profile::waiting_for_work(profile, choices));
+  if (words.empty()) return {};
+  return fmt::format("left out: {}; --show everything has it", words);
 }
 
 Result<Output> parse_output(const std::string& text) {

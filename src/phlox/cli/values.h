@@ -11,6 +11,7 @@
 #include "phlox/base/clock.h"
 #include "phlox/base/result.h"
 #include "phlox/cli/arguments.h"
+#include "phlox/exporters/registry.h"
 #include "phlox/profile/view.h"
 #include "phlox/sampler/recorder.h"
 #include "phlox/symbols/debug_files.h"
@@ -39,6 +40,11 @@ symbols::DebugSearch debug_search_of(const NativeArguments& native);
 std::string unwind_cache();
 
 Result<profile::Choices> choices_of(const ViewArguments& view);
+// Where nothing was said of `show`, what this format shows.
+profile::Choices choices_for(const exporters::Format& format, profile::Choices choices);
+
+// A line to say what the choices leave out of waiting.
+std::optional<std::string> left_out(const profile::Profile& profile, const profile::Choices& choices);
 
 // What `record -o` means.
 enum class OutputKind { recording, exported };

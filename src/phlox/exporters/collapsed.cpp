@@ -68,9 +68,12 @@ std::string unescape_collapsed(std::string_view text) {
 }
 
 std::string collapsed_frame(const profile::Label& label, bool by_line) {
-  if (label.file.empty()) return label.name;
-  if (!by_line || label.line == 0) return fmt::format("{} ({})", label.name, label.file);
-  return fmt::format("{} ({}:{})", label.name, label.file, label.line);
+  std::string place = label.file;
+  if (by_line && label.line != 0 && !place.empty()) place += fmt::format(":{}", label.line);
+  // Which library a native function is of; Python's files say it themselves.
+  if (label.kind == profile::FrameKind::native && !label.module.empty())
+    place = place.empty() ? label.module : label.module + ": " + place;
+  return place.empty() ? label.whole_name() : fmt::format("{} ({})", label.whole_name(), place);
 }
 
 void write_collapsed(const profile::CallTree& tree, bool by_line, std::ostream& out) {

@@ -20,7 +20,7 @@ Key key_of(const profile::Label& label, bool by_line) {
   std::string_view file = label.file;
   // npos + 1 is 0: the whole name.
   file.remove_prefix(file.find_last_of("/\\") + 1);
-  return {label.kind, label.name, label.module, file, by_line ? label.line : 0};
+  return {label.kind, label.whole_name(), label.module, file, by_line ? label.line : 0};
 }
 
 struct Merged {

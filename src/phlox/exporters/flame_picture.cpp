@@ -5,6 +5,7 @@
 #include <rapidjson/writer.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <limits>
 #include <map>
@@ -52,6 +53,29 @@ void put_column(Json& json, std::string_view key, const std::vector<profile::Cal
   json.EndArray();
 }
 
+using Parts = std::vector<std::array<profile::NodePart, profile::kDoings>>;
+
+void put_parts(Json& json, const Parts& parts) {
+  constexpr std::string_view kNames[] = {"computing", "waiting", "waiting_for_work"};
+  static_assert(std::size(kNames) == profile::kDoings);
+  put_key(json, "parts");
+  json.StartObject();
+  for (size_t doing = 0; doing < profile::kDoings; ++doing) {
+    put_key(json, kNames[doing]);
+    json.StartObject();
+    put_key(json, "self");
+    json.StartArray();
+    for (const auto& part : parts) json.Int64(part[doing].self);
+    json.EndArray();
+    put_key(json, "samples");
+    json.StartArray();
+    for (const auto& part : parts) json.Uint64(part[doing].samples);
+    json.EndArray();
+    json.EndObject();
+  }
+  json.EndObject();
+}
+
 void put_tree(Json& json, const FlamePicture& picture) {
   const profile::CallTree& tree = picture.tree;
   StringTable files;
@@ -74,6 +98,7 @@ void put_tree(Json& json, const FlamePicture& picture) {
     json.Int(label.line);
     json.Uint(modules.index(label.module));
     json.Uint(static_cast<unsigned>(label.kind));
+    if (!label.full.empty()) put(json, label.full);
     json.EndArray();
   }
   json.EndArray();
@@ -81,6 +106,7 @@ void put_tree(Json& json, const FlamePicture& picture) {
   put_column(json, "label", tree.nodes, [](const profile::CallNode& node) { return node.label; });
   put_column(json, "self", tree.nodes, [](const profile::CallNode& node) { return node.self; });
   put_column(json, "samples", tree.nodes, [](const profile::CallNode& node) { return node.samples; });
+  if (!tree.parts.empty()) put_parts(json, tree.parts);
   if (!picture.before.empty()) {
     put_key(json, "before");
     json.StartObject();
@@ -120,7 +146,11 @@ void make_displayable(profile::CallTree& tree, bool by_line) {
   for (profile::Label& label : tree.labels) {
     label.name = displayable(label.name);
     if (label.name.empty()) label.name = "(no name)";
-    if (by_line && label.line > 0) label.name += fmt::format(":{}", label.line);
+    label.full = displayable(label.full);
+    if (by_line && label.line > 0) {
+      label.name += fmt::format(":{}", label.line);
+      if (!label.full.empty()) label.full += fmt::format(":{}", label.line);
+    }
     label.file = displayable(label.file);
     label.module = displayable(label.module);
   }
@@ -128,12 +158,24 @@ void make_displayable(profile::CallTree& tree, bool by_line) {
 
 LeftOut prune(profile::CallTree& tree, std::vector<profile::CallNode>& before, size_t maximum) {
   if (tree.nodes.size() <= maximum) return {};
+  Parts totals = tree.parts;
+  for (size_t i = totals.size(); i-- > 1;) {
+    for (size_t doing = 0; doing < profile::kDoings; ++doing)
+      totals[tree.nodes[i].parent][doing].self += totals[i][doing].self;
+  }
+  const auto everything = [&](size_t node) {
+    int64_t sum = 0;
+    for (const profile::NodePart& part : totals[node]) sum += part.self;
+    return static_cast<double>(sum);
+  };
   // The smallest size that is kept. A child is never larger than its parent: whatever stays has its parents.
   std::vector<double> sizes;
   sizes.reserve(tree.nodes.size());
   for (size_t i = 0; i < tree.nodes.size(); ++i) {
     sizes.push_back(share_of(tree.nodes, i));
     if (!before.empty()) sizes.back() = std::max(sizes.back(), share_of(before, i));
+    if (!totals.empty() && everything(0) > 0)
+      sizes.back() = std::max(sizes.back(), everything(i) / everything(0));
   }
   std::vector<double> sorted = sizes;
   auto nth = sorted.begin() + static_cast<std::ptrdiff_t>(maximum);
@@ -148,6 +190,8 @@ LeftOut prune(profile::CallTree& tree, std::vector<profile::CallNode>& before, s
   constexpr uint32_t kGone = std::numeric_limits<uint32_t>::max();
   std::vector<uint32_t> place(tree.nodes.size(), kGone);
   std::map<uint32_t, std::vector<profile::CallNode>> markers;  // by the parent's place: one a column
+  Parts kept_parts;
+  std::map<uint32_t, std::array<profile::NodePart, profile::kDoings>> marker_parts;  // likewise
   for (size_t i = 0; i < tree.nodes.size(); ++i) {
     uint32_t parent = i == 0 ? 0 : place[tree.nodes[i].parent];
     if (i == 0 || (parent != kGone && sizes[i] > too_small)) {
@@ -156,6 +200,7 @@ LeftOut prune(profile::CallTree& tree, std::vector<profile::CallNode>& before, s
         kept[c].push_back((*columns[c])[i]);
         kept[c].back().parent = parent;
       }
+      if (!totals.empty()) kept_parts.push_back(tree.parts[i]);
       continue;
     }
     ++out.frames;
@@ -168,16 +213,22 @@ LeftOut prune(profile::CallTree& tree, std::vector<profile::CallNode>& before, s
       marker[c].total += node.total;
       marker[c].samples += node.samples;
     }
+    for (size_t doing = 0; doing < profile::kDoings && !totals.empty(); ++doing) {
+      marker_parts[parent][doing].self += totals[i][doing].self;
+      marker_parts[parent][doing].samples += totals[i][doing].samples;
+    }
   }
   auto label = static_cast<uint32_t>(tree.labels.size());
-  tree.labels.push_back({profile::FrameKind::marker, "(frames too small for this file)", "", 0, ""});
+  tree.labels.push_back({profile::FrameKind::marker, "(frames too small for this file)", "", 0, "", ""});
   for (const auto& [parent, marker] : markers) {
     for (size_t c = 0; c < columns.size(); ++c) {
       kept[c].push_back(marker[c]);
       kept[c].back().parent = parent;
       kept[c].back().label = label;
     }
+    if (!totals.empty()) kept_parts.push_back(marker_parts[parent]);
   }
+  tree.parts = std::move(kept_parts);
   for (size_t c = 0; c < columns.size(); ++c) *columns[c] = std::move(kept[c]);
   return out;
 }
@@ -206,6 +257,12 @@ void write_picture_json(const FlamePicture& picture, std::ostream& out) {
   put(json, picture.warning);
   put_key(json, "unit");
   put(json, picture.weight == profile::Weight::samples ? "samples" : "ns");
+  if (!picture.tree.parts.empty()) {
+    put_key(json, "show");
+    put(json, profile::show_name(picture.show));
+    put_key(json, "leftOut");
+    put(json, picture.left_out);
+  }
   put_key(json, "pruned");
   json.StartObject();
   put_key(json, "frames");

@@ -23,7 +23,9 @@ struct FlamePicture {
   std::vector<std::string> quality;  // one line a recording
   std::string warning;               // empty: none
   profile::Weight weight = profile::Weight::wall;
-  profile::CallTree tree;  // names are displayable
+  profile::CallTree tree;  // names are displayable; with parts, the reader may choose what is shown
+  profile::Show show = profile::Show::everything;  // what the tree's weights are
+  std::string left_out;                            // what `show` leaves out, in words
   std::vector<profile::CallNode>
       before;                   // of a difference: the same nodes with the weights of the other recording
   std::vector<int8_t> changes;  // of a difference: change_steps()

@@ -14,6 +14,7 @@ namespace {
 enum ProfileField : protozero::pbf_tag_type {
   kSampleType = 1,
   kSample = 2,
+  kMapping = 3,
   kLocation = 4,
   kFunction = 5,
   kStringTable = 6,
@@ -24,7 +25,15 @@ enum ProfileField : protozero::pbf_tag_type {
 };
 enum ValueTypeField : protozero::pbf_tag_type { kType = 1, kUnit = 2 };
 enum SampleField : protozero::pbf_tag_type { kLocationId = 1, kValue = 2 };
-enum LocationField : protozero::pbf_tag_type { kLocationNumber = 1, kLine = 4 };
+enum MappingField : protozero::pbf_tag_type {
+  kMappingNumber = 1,
+  kMappingFile = 5,
+  kHasFunctions = 7,
+  kHasFiles = 8,
+  kHasLines = 9,
+  kHasInlined = 10,
+};
+enum LocationField : protozero::pbf_tag_type { kLocationNumber = 1, kMappingId = 2, kLine = 4 };
 enum LineField : protozero::pbf_tag_type { kFunctionId = 1, kLineNumber = 2 };
 enum FunctionField : protozero::pbf_tag_type {
   kFunctionNumber = 1,
@@ -57,25 +66,57 @@ void add_value_type(protozero::pbf_writer& message, Strings& strings, const char
   value.add_int64(kUnit, strings.index(unit));
 }
 
+// Libraries, without addresses: native functions say in which of them they are. The first one is taken for
+// the program.
+class Mappings {
+ public:
+  Mappings(protozero::pbf_writer& message, Strings& strings) : message_(message), strings_(strings) {}
+  uint64_t of(const profile::Label& label) {
+    if (label.kind != profile::FrameKind::native || label.module.empty()) return 0;
+    if (ids_.empty()) add("python");
+    return add(label.module);
+  }
+
+ private:
+  uint64_t add(const std::string& file) {
+    const auto [at, added] = ids_.try_emplace(file, ids_.size() + 1);
+    if (added) {
+      protozero::pbf_writer out(message_, kMapping);
+      out.add_uint64(kMappingNumber, at->second);
+      out.add_int64(kMappingFile, strings_.index(file));
+      // So that nobody looks for the file to find names.
+      for (const auto has : {kHasFunctions, kHasFiles, kHasLines, kHasInlined}) out.add_bool(has, true);
+    }
+    return at->second;
+  }
+
+  protozero::pbf_writer& message_;
+  Strings& strings_;
+  std::map<std::string, uint64_t> ids_;
+};
+
 // A location a label, a function a (name, file, first line): lines of one function share it.
 void add_locations(protozero::pbf_writer& message, Strings& strings, const profile::CallTree& tree,
                    bool by_line) {
   std::map<std::tuple<std::string, std::string, int32_t>, uint64_t> functions;
+  Mappings mappings(message, strings);
   for (size_t i = 0; i < tree.labels.size(); ++i) {
     const profile::Label& label = tree.labels[i];
     int32_t first_line = by_line ? 0 : label.line;
     auto [function, added] =
-        functions.try_emplace({label.name, label.file, first_line}, functions.size() + 1);
+        functions.try_emplace({label.whole_name(), label.file, first_line}, functions.size() + 1);
     if (added) {
       protozero::pbf_writer out(message, kFunction);
       out.add_uint64(kFunctionNumber, function->second);
-      out.add_int64(kName, strings.index(label.name));
-      out.add_int64(kSystemName, strings.index(label.name));
+      out.add_int64(kName, strings.index(label.whole_name()));
+      out.add_int64(kSystemName, strings.index(label.whole_name()));
       out.add_int64(kFilename, strings.index(label.file));
       if (first_line > 0) out.add_int64(kStartLine, first_line);
     }
+    const uint64_t mapping = mappings.of(label);
     protozero::pbf_writer location(message, kLocation);
     location.add_uint64(kLocationNumber, i + 1);
+    if (mapping != 0) location.add_uint64(kMappingId, mapping);
     protozero::pbf_writer line(location, kLine);
     line.add_uint64(kFunctionId, function->second);
     if (label.line > 0) line.add_int64(kLineNumber, label.line);

@@ -13,6 +13,7 @@
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/tally.h"
+#include "phlox/profile/work.h"
 
 namespace phlox::exporters {
 namespace {
@@ -96,6 +97,8 @@ std::string recording_subtitle(const profile::Profile& profile, const profile::C
   if (int64_t start = recording_start_time(profile); start > 0) text += ", " + date_words(start);
   if (auto host = profile.meta().find("host"); host != profile.meta().end()) text += " on " + host->second;
   text += fmt::format(". Widths: {}", weight_name(choices.weight));
+  if (choices.show == profile::Show::computing || choices.show == profile::Show::waiting)
+    text += fmt::format(", only {}", profile::show_name(choices.show));
   if (choices.states != 0) text += ", only while " + state_names(choices.states);
   if (choices.thread_regex) text += ", only threads /" + *choices.thread_regex + "/";
   if (choices.pid) text += fmt::format(", only pid {}", *choices.pid);
@@ -121,6 +124,8 @@ FlamePicture make_picture(const profile::Profile& profile, const profile::Choice
   const auto empty = profile::why_empty(profile, choices);
   picture.warning = displayable(empty ? "Nothing to show: " + *empty : profile::quality_warning(quality));
   picture.weight = choices.weight;
+  picture.show = choices.show;
+  picture.left_out = displayable(profile::left_out_words(profile::waiting_for_work(profile, choices)));
   picture.tree = std::move(tree);
   make_displayable(picture.tree, choices.by.line);
   picture.pruned = prune(picture.tree, picture.before, kMaximumNodes);

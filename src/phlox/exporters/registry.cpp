@@ -9,6 +9,7 @@
 #include "phlox/exporters/speedscope.h"
 #include "phlox/exporters/svg.h"
 #include "phlox/profile/quality.h"
+#include "phlox/profile/work.h"
 
 namespace phlox::exporters {
 namespace {
@@ -23,7 +24,7 @@ Result<void> export_collapsed(const profile::Profile& profile, const profile::Ch
 
 Result<void> export_svg(const profile::Profile& profile, const profile::Choices& choices,
                         const ExportOptions& options, std::ostream& out) {
-  Result<profile::CallTree> tree = profile::build_call_tree(profile, choices);
+  Result<profile::CallTree> tree = profile::build_whole_call_tree(profile, choices);
   if (!tree) return fail(tree);
   write_flame_svg(make_picture(profile, choices, *std::move(tree), options), out);
   return {};
@@ -40,6 +41,9 @@ Result<void> export_pprof(const profile::Profile& profile, const profile::Choice
   facts.start = recording_start_time(profile);
   facts.duration = quality.elapsed;
   facts.comment = recording_title(profile) + ": " + profile::quality_line(quality);
+  if (const std::string words = profile::left_out_words(profile::waiting_for_work(profile, choices));
+      !words.empty())
+    facts.comment += "; left out: " + words;
   return write_pprof(*tree, facts, out);
 }
 
@@ -62,7 +66,8 @@ const Format kFormats[] = {
     {"speedscope",
      {".speedscope.json", ".json"},
      "every thread in the order of time, for speedscope.app",
-     export_speedscope},
+     export_speedscope,
+     profile::Show::everything},
     {"pprof", {".pb.gz", ".pprof"}, "totals for go tool pprof, Pyroscope, Parca and Grafana", export_pprof},
 };
 

@@ -30,6 +30,8 @@ struct Format {
   std::vector<std::string_view> extensions;  // with the dot; the first is the default one
   std::string_view description;              // one line of --help
   WriteFunction write;
+  // Unless something else is asked for: everything of a format that shows one thread at a time.
+  profile::Show show = profile::Show::work;
 };
 
 // In the order of the help text.

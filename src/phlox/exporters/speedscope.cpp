@@ -54,6 +54,35 @@ std::vector<std::vector<Passed>> passed_by_thread(const profile::Profile& profil
   return threads;
 }
 
+// Which of the threads that are written computes most.
+size_t busiest(const profile::Profile& profile, const profile::SampleFilter& filter,
+               const std::vector<std::vector<Passed>>& threads) {
+  std::vector<Nanoseconds> computing(threads.size(), 0);
+  for (const profile::Sample& sample : profile.samples()) {
+    const bool waits =
+        sample.cpu_state == profile::CpuState::blocked && sample.gil_state != profile::GilState::waits;
+    if (const auto part = filter.part(sample); part.passes && !waits)
+      computing[sample.thread.value - 1] += part.wall;
+  }
+  size_t index = 0, written = 0;
+  Nanoseconds most = -1;
+  for (size_t i = 0; i < threads.size(); ++i) {
+    if (threads[i].empty()) continue;
+    if (computing[i] > most) {
+      most = computing[i];
+      index = written;
+    }
+    ++written;
+  }
+  return index;
+}
+
+// "libfoo: src/run.rs": the format has no place for a library.
+std::string native_place(const profile::Label& label) {
+  if (label.kind != profile::FrameKind::native || label.module.empty()) return label.file;
+  return label.file.empty() ? label.module : label.module + ": " + label.file;
+}
+
 // Frames of the recording that look alike in this view are one; written to `frames` of the file as they are
 // numbered.
 class FrameTable {
@@ -63,7 +92,9 @@ class FrameTable {
     for (uint32_t id = 1; id <= profile.frames().size(); ++id) {
       profile::FrameId frame(id);
       profile::Label label = by_line ? line_label(profile, frame) : function_label(profile, frame);
-      auto [at, added] = known_.try_emplace({label.kind, label.name, label.file, label.line}, labels_.size());
+      auto [at, added] = known_.try_emplace(
+          {label.kind, label.whole_name(), label.file.empty() ? label.module : label.file, label.line},
+          labels_.size());
       if (added) labels_.push_back(std::move(label));
       numbers_.push_back(at->second);
     }
@@ -76,8 +107,9 @@ class FrameTable {
     json.StartArray();
     for (const profile::Label& label : labels_) {
       json.StartObject();
-      put(json, "name", label.name);
-      if (!label.file.empty()) put(json, "file", label.file);
+      put(json, "name", label.whole_name());
+      if (!label.file.empty() || label.kind == profile::FrameKind::native)
+        put(json, "file", native_place(label));
       if (label.line > 0) put(json, "line", int64_t{label.line});
       json.EndObject();
     }
@@ -145,6 +177,9 @@ Result<void> write_speedscope(const profile::Profile& profile, const profile::Ch
   json.StartObject();
   frames.write(json);
   json.EndObject();
+  // The thread that computes most is looked at first.
+  if (const size_t first = busiest(profile, *filter, threads); first != 0)
+    put(json, "activeProfileIndex", static_cast<int64_t>(first));
   put_key(json, "profiles");
   json.StartArray();
   bool empty = true;

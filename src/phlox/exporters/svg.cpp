@@ -94,14 +94,17 @@ void write_box(const FlamePicture& picture, const FlameBox& box, double y, std::
   fmt::format_to(std::back_inserter(out),
                  "<g class=\"b\" data-n=\"{}\"><title>{}{}{}{}&#10;{} of all, {}, {}</title>"
                  "<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"{}/>",
-                 box.node, xml_escaped(fit_columns(label.name, kTitleColumns)), place.empty() ? "" : " (",
-                 xml_escaped(fit_columns(place, kTitleColumns)), place.empty() ? "" : ")",
+                 box.node, xml_escaped(fit_columns(label.whole_name(), kTitleColumns)),
+                 place.empty() ? "" : " (", xml_escaped(fit_columns(place, kTitleColumns)),
+                 place.empty() ? "" : ")",
                  share_words(static_cast<double>(node.total), static_cast<double>(picture.tree.total)),
                  weight_words(node.total, picture.weight),
                  weight_words(static_cast<int64_t>(node.samples), profile::Weight::samples),
                  class_of(picture, box.node), x, y, width, kRowHeight - 1, box.width >= 8 ? " rx=\"2\"" : "");
   double room = box.width - 2 * kTextMargin;
-  std::string text = room > 0 ? fit_columns(label.name, static_cast<size_t>(room / kColumnWidth)) : "";
+  const auto columns = room > 0 ? static_cast<size_t>(room / kColumnWidth) : 0;
+  const bool has_room = !label.full.empty() && display_columns(label.full) <= columns;
+  std::string text = fit_name(has_room ? label.full : label.name, columns);
   if (!text.empty()) {
     fmt::format_to(std::back_inserter(out), "<text x=\"{}\" y=\"{}\">{}</text>",
                    round_pixels(x + kTextMargin), y + 12.5, xml_escaped(text));
@@ -131,6 +134,7 @@ void write_flame_svg(const FlamePicture& picture, std::ostream& out) {
   lines.line("title", 20, fit_columns(picture.title, title_columns));
   lines.line("sub", 19, fit_columns(picture.subtitle, static_cast<size_t>((kPageWidth - 2 * kMargin) / 6.9)));
   for (const std::string& line : picture.quality) lines.small_print(line);
+  if (!picture.left_out.empty()) lines.small_print("Not shown: " + picture.left_out + ".");
   lines.small_print(left_out_words(picture, layout));
   if (!picture.warning.empty()) lines.warning(picture.warning);
 

@@ -154,6 +154,17 @@ std::string fit_columns(std::string_view text, size_t columns) {
   return out + "…";
 }
 
+std::string fit_name(std::string_view name, size_t columns) {
+  const size_t plus = name.rfind("+0x");
+  const bool unnamed = plus != std::string_view::npos && plus > 0 &&
+                       name.find_first_not_of("0123456789abcdef", plus + 3) == std::string_view::npos;
+  if (!unnamed || display_columns(name) <= columns) return fit_columns(name, columns);
+  const std::string_view address = name.substr(plus);
+  if (columns < address.size() + 1) return fit_columns(name, columns);
+  std::string module = fit_columns(name.substr(0, plus), columns - address.size());
+  return (module.empty() ? "…" : module) + std::string(address);
+}
+
 std::vector<std::string> wrap_columns(std::string_view text, size_t columns) {
   std::vector<std::string> lines;
   std::string line;

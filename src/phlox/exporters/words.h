@@ -27,6 +27,10 @@ size_t display_columns(std::string_view text);
 // room for two characters and the dots.
 std::string fit_columns(std::string_view text, size_t columns);
 
+// The same of a function's name: of "libfoo.so+0x1a40", which is all that tells functions without a name
+// apart, the end stays: "lib…+0x1a40".
+std::string fit_name(std::string_view name, size_t columns);
+
 // Lines of at most `columns`, broken at spaces.
 std::vector<std::string> wrap_columns(std::string_view text, size_t columns);
 

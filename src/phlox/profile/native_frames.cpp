@@ -193,6 +193,62 @@ bool among(const Names& names, std::string_view name) {
   return std::binary_search(std::begin(names), std::end(names), without_suffix(name));
 }
 
+// Code of no file, without a name: a compiler made it while the program ran.
+bool is_unnamed_jit(const Frame& frame) {
+  return frame.kind == FrameKind::native && !frame.module && frame.function.empty() &&
+         frame.qualified_name.empty() && frame.address != 0;
+}
+
+// Compilers that are known by a library that stacks lead through. Of two the first.
+struct JitCompiler {
+  std::string_view library;  // what its path contains
+  std::string_view name;
+  std::string_view advice;
+};
+constexpr JitCompiler kJitCompilers[] = {
+    {"/numba/", "numba",
+     "numba tells nobody outside the names of what it compiles: look for the @njit functions that the Python "
+     "line beneath calls, or run them as Python, with names and lines: NUMBA_DISABLE_JIT=1"},
+    {"/llvmlite/", "llvmlite", ""},
+    {"/jaxlib/", "jax", ""},
+    {"/triton/", "triton", ""},
+    {"/torch/", "torch", ""},
+    {"libluajit", "LuaJIT", ""},
+    {"libjvm.so", "Java", ""},
+};
+constexpr std::string_view kJitAdvice =
+    "have its compiler write /tmp/perf-PID.map or a jitdump while recording, if it can";
+
+const JitCompiler* jit_compiler(const Profile& profile) {
+  for (const JitCompiler& compiler : kJitCompilers) {
+    for (const Module& module : profile.modules()) {
+      if (module.path.find(compiler.library) != std::string::npos) return &compiler;
+    }
+  }
+  return nullptr;
+}
+
+// The frame that stands for all of it; none when there is none.
+FrameId put_jit_frame(Profile& profile) {
+  const auto& frames = profile.frames();
+  if (std::none_of(frames.begin(), frames.end(), is_unnamed_jit)) return {};
+  const JitCompiler* compiler = jit_compiler(profile);
+  Frame frame;
+  frame.kind = FrameKind::native;
+  frame.function = compiler == nullptr ? "(JIT code)" : "(JIT code of " + std::string(compiler->name) + ")";
+  frame.qualified_name = frame.function;
+  frame.found_by = kJitCode;
+  const FrameId id(static_cast<uint32_t>(frames.size() + 1));
+  profile.put_frame(id, frame);
+  return id;
+}
+
+// What stands between Python and code that has no unwind information, of which JIT code is the reason.
+bool is_gap(const Frame& frame) {
+  return frame.kind == FrameKind::marker &&
+         std::string_view(frame.function).ends_with(": no unwind information)");
+}
+
 bool is_loop(const Frame& frame) {
   return frame.kind == FrameKind::native && std::string_view(frame.found_by).ends_with(kLoop);
 }
@@ -314,6 +370,18 @@ std::vector<Module> modules_without_names(const Profile& profile) {
       if (module.missing && module.missing->functions == functions) out.push_back(module);
     }
   }
+  const auto& frames = profile.frames();
+  const auto jit =
+      std::find_if(frames.begin(), frames.end(), [](const Frame& f) { return f.found_by == kJitCode; });
+  if (jit != frames.end()) {
+    const JitCompiler* compiler = jit_compiler(profile);
+    Module module;
+    module.path = jit->function;
+    module.missing = {
+        true, true, "it was made at run time, and is in no file",
+        std::string(compiler == nullptr || compiler->advice.empty() ? kJitAdvice : compiler->advice)};
+    out.insert(out.begin(), std::move(module));
+  }
   return out;
 }
 
@@ -322,6 +390,7 @@ void show_native_frames(Profile& profile, const Choices& choices) {
   const auto& stacks = profile.stacks();
   if (std::none_of(frames.begin(), frames.end(), [](const Frame& f) { return f.kind == FrameKind::native; }))
     return;
+  const FrameId jit = choices.all_frames ? FrameId() : put_jit_frame(profile);
   const std::vector<Fold> folded =
       choices.all_frames ? std::vector<Fold>(frames.size() + 1, Fold::no) : folded_frames(profile);
   // What was inlined at a frame's address: one chain, since a frame is one address.
@@ -342,6 +411,14 @@ void show_native_frames(Profile& profile, const Choices& choices) {
   };
   // In the place of what only leads into it.
   const auto put_below = [&](StackId parent, FrameId frame) {
+    if (jit && is_unnamed_jit(frames[frame.value - 1])) {
+      const auto gap_at = [&](FrameId outer) {
+        return outer && outer.value <= frames.size() && is_gap(frames[outer.value - 1]);
+      };
+      while (parent && gap_at(rows[parent.value - 1].frame)) parent = rows[parent.value - 1].parent;
+      const bool again = parent && rows[parent.value - 1].frame == jit;
+      return again ? parent : put(parent, jit);
+    }
     // Outwards the levels go down, else it is a recursion.
     CythonLevel level = cython_level(frames[frame.value - 1]);
     while (!choices.all_frames && parent) {

@@ -15,7 +15,8 @@ namespace phlox::profile {
 // stay. Does nothing to a recording without native frames.
 void show_native_frames(Profile& profile, const Choices& choices);
 
-// Those that tell of missing names, those without functions first.
+// Those that tell of missing names, those without functions first. After show_native_frames() code made at
+// run time is among them.
 std::vector<Module> modules_without_names(const Profile& profile);
 
 // What the sampler adds to `found_by` of a trampoline of -X perf, which stands for the Python frame beside
@@ -26,6 +27,11 @@ inline constexpr std::string_view kTrampoline = ", trampoline";
 inline constexpr std::string_view kCythonSlot = ", Cython slot";
 inline constexpr std::string_view kCythonWrapper = ", Cython wrapper";
 inline constexpr std::string_view kCythonBody = ", Cython body";
+
+// `found_by` of the frame that stands for code made at run time that has no name. Its function says whose it
+// is:
+// "(JIT code of numba)".
+inline constexpr std::string_view kJitCode = "code made at run time";
 
 // Whether this C function of CPython only leads from one Python frame, or one C function, to the next.
 // Suffixes that compilers add (".cold", ".constprop.0") do not count.

@@ -12,6 +12,7 @@
 
 #include "phlox/base/spread.h"
 #include "phlox/base/text.h"
+#include "phlox/profile/work.h"
 
 namespace phlox::profile {
 namespace {
@@ -23,6 +24,11 @@ constexpr std::pair<std::string_view, StateChoice> kStates[] = {
     {"running", StateChoice::running},     {"runnable", StateChoice::runnable},
     {"blocked", StateChoice::blocked},     {"gil-holds", StateChoice::gil_holds},
     {"gil-waits", StateChoice::gil_waits}, {"idle", StateChoice::idle}};
+
+constexpr std::pair<std::string_view, Show> kShows[] = {{"work", Show::work},
+                                                        {"computing", Show::computing},
+                                                        {"waiting", Show::waiting},
+                                                        {"everything", Show::everything}};
 
 uint8_t states_of(const Sample& sample) {
   auto bit = [](StateChoice choice) { return static_cast<uint8_t>(choice); };
@@ -90,6 +96,7 @@ Label label_of(const Profile& profile, FrameId id, bool by_line) {
   // Of C++ and Rust the short form: the full one, with every template argument, fills a screen.
   const bool whole = frame.kind == FrameKind::python && !frame.qualified_name.empty();
   label.name = whole || frame.function.empty() ? frame.qualified_name : frame.function;
+  if (!whole && frame.qualified_name != label.name) label.full = frame.qualified_name;
   label.file = frame.file;
   if (frame.kind == FrameKind::marker) return label;
   label.line = by_line ? frame.line : frame.first_line;
@@ -108,24 +115,33 @@ Label label_of(const Profile& profile, FrameId id, bool by_line) {
 }
 
 Label marker(std::string_view name) {
-  return {FrameKind::marker, std::string(name), {}, 0, {}};
+  return {FrameKind::marker, std::string(name), {}, 0, {}, {}};
 }
 
 struct LabelHash {
   size_t operator()(const Label& label) const {
     const std::hash<std::string_view> text;
-    size_t hash = text(label.name) * 0x9e3779b97f4a7c15U + text(label.file);
+    size_t hash = text(label.whole_name()) * 0x9e3779b97f4a7c15U + text(label.file);
     hash = (hash ^ static_cast<uint32_t>(label.line)) * 0x9e3779b97f4a7c15U;
     return hash ^ (hash >> 29);
   }
 };
 
+// Of samples with one stack: what is shown of them, and all by what was done.
+struct Sum {
+  int64_t weight = 0;
+  int64_t samples = 0;
+  std::array<NodePart, kDoings> parts;
+};
+
 // Grows the tree; nodes come in the order in which they are met, parents before children.
 class TreeBuilder {
  public:
-  TreeBuilder(const Profile& profile, const Choices& choices) : profile_(profile), choices_(choices) {
+  TreeBuilder(const Profile& profile, const Choices& choices, bool with_parts)
+      : profile_(profile), choices_(choices) {
     tree_.labels.push_back(marker("all"));
     tree_.nodes.emplace_back();
+    if (with_parts) tree_.parts.emplace_back();
     frame_labels_.resize(profile.frames().size() + 1, kNone);
   }
 
@@ -145,7 +161,10 @@ class TreeBuilder {
   uint32_t child(uint32_t parent, uint32_t label) {
     auto [at, added] =
         children_.try_emplace(uint64_t{parent} << 32 | label, static_cast<uint32_t>(tree_.nodes.size()));
-    if (added) tree_.nodes.push_back({parent, label, 0, 0, 0});
+    if (added) {
+      tree_.nodes.push_back({parent, label, 0, 0, 0});
+      if (!tree_.parts.empty()) tree_.parts.emplace_back();
+    }
     return at->second;
   }
 
@@ -160,11 +179,16 @@ class TreeBuilder {
     return node;
   }
 
-  void add(uint32_t node, int64_t weight, int64_t samples) {
-    tree_.nodes[node].self += weight;
-    tree_.nodes[node].samples += static_cast<uint64_t>(samples);
-    tree_.total += weight;
-    tree_.samples += static_cast<uint64_t>(samples);
+  void add(uint32_t node, const Sum& sum) {
+    tree_.nodes[node].self += sum.weight;
+    tree_.nodes[node].samples += static_cast<uint64_t>(sum.samples);
+    tree_.total += sum.weight;
+    tree_.samples += static_cast<uint64_t>(sum.samples);
+    if (tree_.parts.empty()) return;
+    for (size_t doing = 0; doing < kDoings; ++doing) {
+      tree_.parts[node][doing].self += sum.parts[doing].self;
+      tree_.parts[node][doing].samples += sum.parts[doing].samples;
+    }
   }
 
   CallTree finish() && {
@@ -173,6 +197,9 @@ class TreeBuilder {
       CallNode& parent = tree_.nodes[tree_.nodes[i].parent];
       parent.total += tree_.nodes[i].total;
       parent.samples += tree_.nodes[i].samples;
+      if (tree_.parts.empty()) continue;
+      for (size_t doing = 0; doing < kDoings; ++doing)
+        tree_.parts[tree_.nodes[i].parent][doing].samples += tree_.parts[i][doing].samples;
     }
     order();
     return std::move(tree_);
@@ -189,8 +216,8 @@ class TreeBuilder {
     std::vector<uint32_t> by_name(labels.size());
     std::iota(by_name.begin(), by_name.end(), 0U);
     std::sort(by_name.begin(), by_name.end(), [&](uint32_t a, uint32_t b) {
-      return std::tie(labels[a].name, labels[a].file, labels[a].line, a) <
-             std::tie(labels[b].name, labels[b].file, labels[b].line, b);
+      return std::tie(labels[a].name, labels[a].full, labels[a].file, labels[a].line, a) <
+             std::tie(labels[b].name, labels[b].full, labels[b].file, labels[b].line, b);
     });
     std::vector<uint32_t> rank(labels.size());
     for (uint32_t i = 0; i < by_name.size(); ++i) rank[by_name[i]] = i;
@@ -204,6 +231,7 @@ class TreeBuilder {
     for (uint32_t i = 1; i < count; ++i) kids[fill[old[i].parent]++] = i;
 
     std::vector<CallNode> nodes;
+    std::vector<std::array<NodePart, kDoings>> parts;
     std::vector<uint32_t> source = {0};
     nodes.reserve(count);
     source.reserve(count);
@@ -217,7 +245,11 @@ class TreeBuilder {
         source.push_back(*kid);
       }
     }
+    if (!tree_.parts.empty()) {
+      for (const uint32_t i : source) parts.push_back(tree_.parts[i]);
+    }
     tree_.nodes = std::move(nodes);
+    tree_.parts = std::move(parts);
   }
 
   const Profile& profile_;
@@ -226,11 +258,6 @@ class TreeBuilder {
   tsl::robin_map<Label, uint32_t, LabelHash> labels_;
   tsl::robin_map<uint64_t, uint32_t, Spread> children_;  // parent << 32 | label
   std::vector<uint32_t> frame_labels_;
-};
-
-struct Sum {
-  int64_t weight = 0;
-  int64_t samples = 0;
 };
 
 }  // namespace
@@ -282,6 +309,21 @@ Result<Weight> parse_weight(std::string_view text) {
   return fail(ErrorKind::usage, fmt::format("cannot weigh by '{}'", text), "choose from wall, cpu, samples");
 }
 
+Result<Show> parse_show(std::string_view text) {
+  for (const auto& [name, show] : kShows) {
+    if (text == name) return show;
+  }
+  return fail(ErrorKind::usage, fmt::format("cannot show '{}'", text),
+              "choose from work, computing, waiting, everything");
+}
+
+std::string_view show_name(Show show) {
+  for (const auto& [name, value] : kShows) {
+    if (show == value) return name;
+  }
+  return "";
+}
+
 Result<TimeRange> parse_time_range(std::string_view text) {
   const size_t dots = text.find("..");
   // "1.5..": the first two dots are the range's, unless a third follows the number's own.
@@ -318,6 +360,14 @@ Nanoseconds recording_start(const Profile& profile) {
 }
 
 Result<SampleFilter> SampleFilter::make(const Profile& profile, const Choices& choices) {
+  return make(profile, choices, false);
+}
+
+Result<SampleFilter> SampleFilter::make_judging(const Profile& profile, const Choices& choices) {
+  return make(profile, choices, true);
+}
+
+Result<SampleFilter> SampleFilter::make(const Profile& profile, const Choices& choices, bool judging) {
   SampleFilter filter;
   filter.states_ = choices.states;
   filter.weight_ = choices.weight;
@@ -351,10 +401,20 @@ Result<SampleFilter> SampleFilter::make(const Profile& profile, const Choices& c
     }
     filter.threads_[i] = passes;
   }
+  if (judging || choices.show != Show::everything) {
+    filter.rule_ = std::make_shared<WorkRule>(profile, choices, filter);
+    filter.show_ = choices.show;
+  }
   return filter;
 }
 
 SampleFilter::Part SampleFilter::part(const Sample& sample) const {
+  Part part = part_of_everything(sample);
+  if (part.passes && !is_shown(part.doing, show_)) part.passes = false;
+  return part;
+}
+
+SampleFilter::Part SampleFilter::part_of_everything(const Sample& sample) const {
   Part part;
   if (!sample.thread || sample.thread.value > threads_.size() || !threads_[sample.thread.value - 1])
     return part;
@@ -363,6 +423,7 @@ SampleFilter::Part SampleFilter::part(const Sample& sample) const {
   const Nanoseconds from = std::max(sample.start, from_), to = std::min(end, to_);
   if (sample.wall == 0 ? sample.start < from_ || sample.start >= to_ : from >= to) return part;
   part.passes = true;
+  if (rule_) part.doing = rule_->of(sample);
   part.start = from;
   part.wall = sample.wall == 0 ? 0 : to - from;
   part.cpu = sample.cpu;
@@ -421,8 +482,11 @@ std::string module_of_file(std::string_view file) {
   return std::string(stem);
 }
 
-Result<CallTree> build_call_tree(const Profile& profile, const Choices& choices) {
-  const auto filter = SampleFilter::make(profile, choices);
+namespace {
+
+Result<CallTree> build_tree(const Profile& profile, const Choices& choices, bool whole) {
+  const auto filter =
+      whole ? SampleFilter::make_judging(profile, choices) : SampleFilter::make(profile, choices);
   if (!filter) return fail(filter);
 
   // Stretches of equal stack (and thread, when that shows) are one, which makes the rest independent of their
@@ -432,11 +496,15 @@ Result<CallTree> build_call_tree(const Profile& profile, const Choices& choices)
   tsl::robin_map<uint64_t, Sum, Spread> sums;  // thread << 32 | stack
   Sum rejected;
   for (const Sample& sample : profile.samples()) {
-    const SampleFilter::Part part = filter->part(sample);
+    const SampleFilter::Part part = whole ? filter->part_of_everything(sample) : filter->part(sample);
     if (!part.passes) continue;
     const uint32_t stack = sample.stack.value <= stacks.size() ? sample.stack.value : 0;
     const uint64_t key = (grouped ? uint64_t{sample.thread.value} << 32 : 0) | stack;
     Sum& sum = sample.quality == Quality::rejected ? rejected : sums[key];
+    NodePart& done = sum.parts[static_cast<size_t>(part.doing)];
+    done.self += part.weight;
+    done.samples += static_cast<uint64_t>(part.samples);
+    if (!is_shown(part.doing, choices.show)) continue;
     sum.weight += part.weight;
     sum.samples += part.samples;
   }
@@ -444,7 +512,7 @@ Result<CallTree> build_call_tree(const Profile& profile, const Choices& choices)
   // In the order of the stacks, so that what the tree looks like does not hang on the hash.
   std::vector<std::pair<uint64_t, Sum>> rows(sums.begin(), sums.end());
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  TreeBuilder builder(profile, choices);
+  TreeBuilder builder(profile, choices, whole);
   std::vector<uint32_t> node_of(stacks.size() + 1);  // tree node of a stack, in the group of `seen_in`
   std::vector<uint32_t> seen_in(stacks.size() + 1, 0);
   std::vector<uint32_t> path;
@@ -458,8 +526,7 @@ Result<CallTree> build_call_tree(const Profile& profile, const Choices& choices)
     for (; i < rows.size() && rows[i].first >> 32 == thread; ++i) {
       const auto leaf = static_cast<uint32_t>(rows[i].first);
       if (leaf == 0) {
-        builder.add(builder.child(root, builder.label(marker(kNoFramesName))), rows[i].second.weight,
-                    rows[i].second.samples);
+        builder.add(builder.child(root, builder.label(marker(kNoFramesName))), rows[i].second);
         continue;
       }
       path.clear();
@@ -478,14 +545,26 @@ Result<CallTree> build_call_tree(const Profile& profile, const Choices& choices)
         node_of[stack] = node;
         seen_in[stack] = epoch;
       }
-      builder.add(node, rows[i].second.weight, rows[i].second.samples);
+      builder.add(node, rows[i].second);
     }
   }
-  if (rejected.samples > 0) {
-    builder.add(builder.child(0, builder.label(marker(kRejectedName))), rejected.weight, rejected.samples);
+  const bool any_rejected = std::any_of(rejected.parts.begin(), rejected.parts.end(),
+                                        [](const NodePart& part) { return part.samples > 0; });
+  if (any_rejected) {
+    builder.add(builder.child(0, builder.label(marker(kRejectedName))), rejected);
     builder.tree().rejected = rejected.weight;
   }
   return std::move(builder).finish();
+}
+
+}  // namespace
+
+Result<CallTree> build_call_tree(const Profile& profile, const Choices& choices) {
+  return build_tree(profile, choices, false);
+}
+
+Result<CallTree> build_whole_call_tree(const Profile& profile, const Choices& choices) {
+  return build_tree(profile, choices, true);
 }
 
 }  // namespace phlox::profile

@@ -2,8 +2,10 @@
 // Pure: takes a Profile, gives numbers.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,8 +36,36 @@ enum class StateChoice : uint8_t {
 
 enum class Weight : uint8_t { wall, cpu, samples };
 
+// What of the threads' time is shown (work.h). `work`: what they compute, and their waiting, but for that of
+// threads that have nothing to do.
+enum class Show : uint8_t { everything, work, computing, waiting };
+
+// What a thread did while it was looked at. computing: it ran, or would have, had it had a CPU or the GIL.
+enum class Doing : uint8_t { computing, waiting, waiting_for_work };
+inline constexpr size_t kDoings = 3;
+constexpr bool is_shown(Doing doing, Show show) {
+  switch (show) {
+    case Show::everything:
+      return true;
+    case Show::work:
+      return doing != Doing::waiting_for_work;
+    case Show::computing:
+      return doing == Doing::computing;
+    case Show::waiting:
+      return doing != Doing::computing;
+  }
+  return true;
+}
+
+// Threads by name, as another recording's rule found them (WorkRule::names).
+struct ThreadNames {
+  std::vector<std::string> working, whole;  // sorted
+};
+
 struct Choices {
   By by;
+  Show show = Show::everything;
+  ThreadNames known;                        // of a recording that this one is compared with
   uint8_t states = 0;                       // StateChoice bits; 0: all
   std::optional<std::string> thread_regex;  // as RE2 reads it, searched in "name", "kernel_name" and "tid"
   std::optional<int32_t> pid;
@@ -49,6 +79,8 @@ struct Choices {
 Result<By> parse_by(std::string_view text);           // "function", "line,thread,process"
 Result<uint8_t> parse_states(std::string_view text);  // "running,gil-waits"
 Result<Weight> parse_weight(std::string_view text);   // "wall" | "cpu" | "samples"
+Result<Show> parse_show(std::string_view text);       // "work" | "computing" | "waiting" | "everything"
+std::string_view show_name(Show show);
 // "2s..5s", "..500ms", "1.5..": numbers are seconds unless they carry ns, us, ms, s, m.
 struct TimeRange {
   Nanoseconds from = 0;
@@ -62,8 +94,11 @@ struct Label {
   std::string name;    // what is drawn: qualified name; "Thread worker-1 (4711)"; "python3 app.py (pid 12)"
   std::string file;    // "" where there is none
   int32_t line = 0;    // by line: the line; by function: the first line of the function; 0: none
-  std::string module;  // what colours go by: top package or module of a Python file ("json", "numpy", "app");
-                       // see view.cpp
+  std::string module;  // what colours go by: top package or module of a Python file ("json", "numpy", "app"),
+                       // of a native function its library ("libc"); see view.cpp
+  std::string full = {};  // the name with namespaces, template arguments and all; "": `name` is that
+
+  const std::string& whole_name() const { return full.empty() ? name : full; }
 
   friend bool operator==(const Label&, const Label&) = default;
 };
@@ -76,6 +111,12 @@ struct CallNode {
   uint64_t samples = 0;  // looks beneath (not stretches)
 };
 
+// What of a node's weight is of one Doing.
+struct NodePart {
+  int64_t self = 0;
+  uint64_t samples = 0;  // beneath
+};
+
 // Parents before children, children of a node ordered by label name. Node 0 is "all". Rejected time lies
 // beneath one marker node under the root, whatever `by` says; time without any Python frame beneath a marker
 // of its own.
@@ -85,9 +126,14 @@ struct CallTree {
   int64_t total = 0;     // weight of all samples that passed, rejected ones included
   int64_t rejected = 0;  // weight of the rejected ones among them (they sit under one marker node)
   uint64_t samples = 0;  // looks that passed
+  // Of build_whole_call_tree() only: by node, what was done, shown or not (as Doing is numbered).
+  std::vector<std::array<NodePart, kDoings>> parts;
 };
 
 Result<CallTree> build_call_tree(const Profile& profile, const Choices& choices);
+// The same totals, with the nodes of what `choices.show` does not show as well (their totals are 0), and
+// `parts`: what a picture needs whose reader may choose again.
+Result<CallTree> build_whole_call_tree(const Profile& profile, const Choices& choices);
 
 // The parts of which it is made, for outputs that need more than one tree.
 
@@ -96,11 +142,17 @@ Nanoseconds recording_start(const Profile& profile);
 
 // Which samples pass, and with how much: a stretch that is partly inside the time range counts by its
 // overlap.
+class WorkRule;
+
 class SampleFilter {
  public:
   static Result<SampleFilter> make(const Profile& profile, const Choices& choices);
+  // One that tells what was done (Part::doing) though everything is shown.
+  static Result<SampleFilter> make_judging(const Profile& profile, const Choices& choices);
   struct Part {
     bool passes = false;
+    // Without a rule (make() for Show::everything): computing.
+    Doing doing = Doing::computing;
     Nanoseconds start = 0;  // of the overlap
     Nanoseconds wall = 0;
     Nanoseconds cpu = 0;
@@ -108,8 +160,14 @@ class SampleFilter {
     int64_t weight = 0;   // one of the three, as chosen
   };
   Part part(const Sample& sample) const;
+  // Without looking at `show`.
+  Part part_of_everything(const Sample& sample) const;
 
  private:
+  static Result<SampleFilter> make(const Profile& profile, const Choices& choices, bool judging);
+
+  std::shared_ptr<const WorkRule> rule_;
+  Show show_ = Show::everything;
   std::vector<bool> threads_;  // by id - 1
   uint8_t states_ = 0;
   Weight weight_ = Weight::wall;

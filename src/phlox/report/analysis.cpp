@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -89,16 +90,27 @@ struct Tree {
   std::vector<uint32_t> line;
 };
 
+struct Children {
+  std::vector<uint32_t> begin;  // by node, into `nodes`
+  std::vector<uint32_t> nodes;
+};
+
+Children children_of(const Tree& tree) {
+  const size_t count = tree.parent.size();
+  Children children{std::vector<uint32_t>(count + 1, 0), std::vector<uint32_t>(count)};
+  for (size_t i = 1; i < count; ++i) ++children.begin[tree.parent[i] + 1];
+  for (size_t i = 0; i < count; ++i) children.begin[i + 1] += children.begin[i];
+  std::vector<uint32_t> next(children.begin.begin(), children.begin.end() - 1);
+  for (uint32_t i = 1; i < count; ++i) children.nodes[next[tree.parent[i]]++] = i;
+  return children;
+}
+
 // Marks where a function (line) is on the stack for the first time: one walk over the tree with a counter
 // each.
 void mark_outermost(Tree& tree, const Items& items) {
   const size_t count = tree.parent.size();
-  std::vector<uint32_t> begin(count + 1, 0), kids(count);
-  for (size_t i = 1; i < count; ++i) ++begin[tree.parent[i] + 1];
-  for (size_t i = 0; i < count; ++i) begin[i + 1] += begin[i];
+  const auto [begin, kids] = children_of(tree);
   std::vector<uint32_t> next(begin.begin(), begin.end() - 1);
-  for (uint32_t i = 1; i < count; ++i) kids[next[tree.parent[i]]++] = i;
-  std::copy(begin.begin(), begin.end() - 1, next.begin());
 
   tree.function.assign(count, 0);
   tree.line.assign(count, 0);
@@ -120,6 +132,79 @@ void mark_outermost(Tree& tree, const Items& items) {
     --functions_open[items.function[frame]];
     --lines_open[items.line[frame]];
   }
+}
+
+// A part of the weight of what begins alike. What nearly all of it goes through is what it has in common, and
+// says nothing: where it begins, a server's loop, middleware.
+constexpr double kCommon = 0.95;
+constexpr double kOwn = 0.01;  // a function that takes this of it itself is somewhere to look at
+
+// Nodes of one function with the same functions above them.
+struct Group {
+  std::vector<uint32_t> nodes;
+  int64_t weight = 0;
+};
+
+std::map<uint32_t, Group> group_by_function(const Tree& tree, const Items& items, const Children& children,
+                                            const std::vector<int64_t>& beneath,
+                                            const std::vector<uint32_t>& parents) {
+  std::map<uint32_t, Group> groups;
+  for (const uint32_t parent : parents) {
+    for (uint32_t i = children.begin[parent]; i < children.begin[parent + 1]; ++i) {
+      const uint32_t node = children.nodes[i];
+      Group& group = groups[items.function[tree.frame[node]]];
+      group.nodes.push_back(node);
+      group.weight += beneath[node];
+    }
+  }
+  return groups;
+}
+
+const std::pair<const uint32_t, Group>* heaviest(const std::map<uint32_t, Group>& groups) {
+  const auto found = std::max_element(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
+    return a.second.weight < b.second.weight;
+  });
+  return found == groups.end() ? nullptr : &*found;
+}
+
+// By function its rank among those that all stacks of one beginning have in common, 0 for the others. `own`:
+// by node, `total`: by function.
+std::vector<uint32_t> common_functions(const Tree& tree, const Items& items, const std::vector<int64_t>& own,
+                                       const std::vector<int64_t>& total) {
+  const Children children = children_of(tree);
+  std::vector<int64_t> beneath = own;
+  for (size_t node = tree.parent.size(); node-- > 1;) beneath[tree.parent[node]] += beneath[node];
+  std::vector<uint32_t> rank(items.functions + 1, 0);
+  std::vector<int64_t> here(items.functions + 1, 0);
+  std::vector<uint32_t> order;
+  std::map<uint32_t, Group> beginnings = group_by_function(tree, items, children, beneath, {0});
+  while (const auto* first = heaviest(beginnings)) {
+    uint32_t function = first->first;
+    Group group = first->second;
+    beginnings.erase(function);
+    const auto whole = static_cast<double>(group.weight);
+    while (function != 0 && double(group.weight) >= kCommon * whole) {
+      int64_t itself = 0;
+      for (const uint32_t node : group.nodes) itself += own[node];
+      if (double(itself) > kOwn * whole) break;
+      for (const uint32_t node : group.nodes) {
+        if (tree.function[node] == function) here[function] += beneath[node];
+      }
+      order.push_back(function);
+      const auto below = group_by_function(tree, items, children, beneath, group.nodes);
+      const auto* next = heaviest(below);
+      if (next == nullptr) break;
+      function = next->first;
+      group = next->second;
+    }
+  }
+  uint32_t next = 0;
+  for (const uint32_t function : order) {
+    // One that is somewhere else as well tells something there.
+    if (rank[function] == 0 && double(here[function]) >= kCommon * double(total[function]))
+      rank[function] = ++next;
+  }
+  return rank;
 }
 
 struct Piece {
@@ -336,6 +421,10 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
     functions[items.function[frame]].frame = profile::FrameId(frame);
     lines[items.line[frame]].frame = profile::FrameId(frame);
   }
+  std::vector<int64_t> own(tree.parent.size(), 0), totals(items.functions + 1, 0);
+  for (const Piece& piece : pieces) own[piece.node] += piece.weight;
+  for (size_t i = 1; i < totals.size(); ++i) totals[i] = function_total.of(i).weight;
+  const std::vector<uint32_t> common = common_functions(tree, items, own, totals);
   result.function_of.assign(profile.frames().size() + 1, 0);
   std::vector<uint32_t> place(items.functions + 1, 0);
   for (size_t i = 1; i < functions.size(); ++i) {
@@ -343,6 +432,7 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
     if (!entry.frame) continue;
     entry.self = share_of(function_self.of(i));
     entry.total = share_of(function_total.of(i));
+    entry.common = common[i];
     result.functions.push_back(entry);
     place[i] = static_cast<uint32_t>(result.functions.size());
   }

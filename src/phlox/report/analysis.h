@@ -32,6 +32,9 @@ struct Entry {
   Share total;           // recursion counted once
   int64_t self_cpu = 0;  // ns, whatever is weighed
   uint64_t samples = 0;  // looks of `total`
+  // Of functions: where it stands in what all stacks that begin alike have in common (1: the outermost); 0:
+  // it does not.
+  uint32_t common = 0;
 };
 
 struct Analysis {

@@ -49,7 +49,7 @@ bool matches(std::string_view pattern, std::string_view text) {
 // /usr/lib/python3.12/json/decoder.py and JSONDecoder.decode match "JSONDecoder.decode",
 // "decoder.JSONDecoder.decode" and "json.decoder.JSONDecoder.decode".
 bool names(std::string_view pattern, const DiffRow& row) {
-  if (matches(pattern, row.name)) return true;
+  if (matches(pattern, row.name) || matches(pattern, row.full)) return true;
   std::string path = row.file;
   if (path.ends_with(".py")) path.resize(path.size() - 3);
   if (path.ends_with("/__init__")) path.resize(path.size() - 9);

@@ -36,7 +36,7 @@ using Key = std::tuple<profile::FrameKind, std::string, std::string, int32_t>;
 
 Key key_of(const Profile& profile, const Entry& entry, bool by_line) {
   const profile::Frame& frame = profile.frame(entry.frame);
-  std::string name = profile::function_label(profile, entry.frame).name;
+  std::string name = profile::function_label(profile, entry.frame).whole_name();
   const int32_t line = by_line ? entry.line - frame.first_line : 0;
   return {frame.kind, std::move(name), std::string(base_name(frame.file)), line};
 }
@@ -97,6 +97,7 @@ std::vector<DiffRow> compare(const Side& before, const Side& after, bool by_line
     DiffRow row;
     row.kind = label.kind;
     row.name = label.name;
+    row.full = label.whole_name();
     row.file = label.file;
     row.line = by_line ? entry.line : label.line;
     row.module = label.module;
@@ -149,6 +150,9 @@ Result<Diff> make_diff(const Profile& before, const Profile& after, const DiffOp
   diff.before_elapsed = elapsed_of(before, *before_filter);
   diff.after_elapsed = elapsed_of(after, *after_filter);
   diff.limit = options.limit;
+  diff.show = options.choices.show;
+  diff.before_left_out = profile::waiting_for_work(before, options.choices);
+  diff.after_left_out = profile::waiting_for_work(after, options.choices);
   const Side before_side{&before, &*before_analysis}, after_side{&after, &*after_analysis};
   auto lines = std::async([&] { return compare(before_side, after_side, true); });
   diff.functions = compare(before_side, after_side, false);

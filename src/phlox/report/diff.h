@@ -36,7 +36,8 @@ struct Change {
 
 struct DiffRow {
   profile::FrameKind kind = profile::FrameKind::python;
-  std::string name;
+  std::string name;  // as text shows it
+  std::string full;  // qualified, with all arguments
   std::string file;  // after's where it has it
   int32_t line = 0;  // functions: first line; lines: the line
   std::string module;
@@ -55,6 +56,8 @@ struct Diff {
   std::vector<DiffRow> functions;  // all, the greatest certain difference first, then the noise
   std::vector<DiffRow> lines;      // likewise
   profile::QualitySummary before_measured, after_measured;
+  profile::Show show = profile::Show::everything;
+  profile::LeftOut before_left_out, after_left_out;  // by `show`
   std::string before_quality, after_quality, before_warning, after_warning;
 };
 

@@ -83,6 +83,13 @@ std::vector<std::string> heading(const Diff& diff) {
       side("after ", diff.after_title, diff.after_total, diff.after_samples, diff.after_elapsed)};
   if (!diff.before_warning.empty()) lines.push_back("warning (before): " + diff.before_warning);
   if (!diff.after_warning.empty()) lines.push_back("warning (after): " + diff.after_warning);
+  for (const auto& [name, left_out] :
+       {std::pair("before", &diff.before_left_out), std::pair("after", &diff.after_left_out)}) {
+    if (left_out->wall > 0)
+      lines.push_back(fmt::format("left out ({}): {}", name, plain(profile::left_out_words(*left_out))));
+  }
+  if (diff.before_left_out.wall > 0 || diff.after_left_out.wall > 0)
+    lines.emplace_back("--show everything compares that too");
   const size_t changed = diff.functions.size() - diff.noise;
   lines.push_back(
       changed == 0
@@ -115,20 +122,22 @@ void write_rows(JsonText& json, std::string_view name, const Diff& diff, std::sp
   });
   const auto certain = static_cast<size_t>(noise - rows.begin());
   json.objects(name, rows.first(std::min(rows.size(), certain + diff.limit)), [&](const DiffRow& row) {
-    write_place(json, row.kind, row.name, row.file, row.line, row.module);
+    write_place(json, row.kind, row.full, row.file, row.line, row.module);
     write_change(json, "self", row.self);
     write_change(json, "total", row.total);
   });
 }
 
 void write_side(JsonText& json, std::string_view name, const std::string& title, int64_t total,
-                uint64_t samples, Nanoseconds elapsed, const std::string& quality, const std::string& warning,
+                uint64_t samples, Nanoseconds elapsed, const profile::LeftOut& left_out,
+                const std::string& quality, const std::string& warning,
                 const profile::QualitySummary& measured) {
   json.object(name, [&] {
     json.text("title", title);
     json.integer("total", total);
     json.count("samples", samples);
     json.integer("elapsed_ns", elapsed);
+    json.integer("left_out_ns", left_out.wall);
     json.text("quality", quality);
     json.text("warning", warning);
     write_quality(json, "quality_numbers", measured);
@@ -160,10 +169,11 @@ std::string diff_json(const Diff& diff) {
     json.text("format", "phlox diff");
     json.integer("version", kVersion);
     json.text("weight", weight_key(diff.weight));
+    json.text("show", profile::show_name(diff.show));
     write_side(json, "before", diff.before_title, diff.before_total, diff.before_samples, diff.before_elapsed,
-               diff.before_quality, diff.before_warning, diff.before_measured);
+               diff.before_left_out, diff.before_quality, diff.before_warning, diff.before_measured);
     write_side(json, "after", diff.after_title, diff.after_total, diff.after_samples, diff.after_elapsed,
-               diff.after_quality, diff.after_warning, diff.after_measured);
+               diff.after_left_out, diff.after_quality, diff.after_warning, diff.after_measured);
     json.count("functions_seen", diff.functions.size());
     json.count("functions_noise", diff.noise);
     write_rows(json, "functions", diff, diff.functions);

@@ -29,6 +29,8 @@ constexpr double kMostlyWaiting =
     0.5;  // of a thread's wall time, of a program that uses less than half a CPU
 constexpr double kCollecting = 0.03;
 constexpr double kImports = 0.05;
+// Of a recording: most of next to nothing is nothing to act upon.
+constexpr double kWorthSaying = 0.01;
 // A thread seen for less is no thread to speak of.
 constexpr double kThreadShare = 0.01;  // of the recording
 
@@ -115,7 +117,6 @@ class Findings {
       return std::move(found_);
     }
     hot_functions();
-    hot_line();
     gil_waits();
     waiting();
     cpu_waits();
@@ -157,35 +158,38 @@ class Findings {
   void hot_functions() {
     std::vector<const Entry*> entries;
     for (const Entry& entry : analysis_.functions) {
-      if (part(entry.self_cpu, analysis_.cpu) >= kHotFunction) entries.push_back(&entry);
+      if (part(entry.self_cpu, analysis_.cpu) >= kHotFunction && of_recording(entry.self_cpu) >= kWorthSaying)
+        entries.push_back(&entry);
     }
     std::sort(entries.begin(), entries.end(),
               [](const Entry* a, const Entry* b) { return a->self_cpu > b->self_cpu; });
     for (const Entry* entry : entries) {
       const double share = part(entry->self_cpu, analysis_.cpu);
       const auto label = profile::function_label(profile_, entry->frame);
-      add("hot_function", of_recording(entry->self_cpu),
+      std::string text =
           fmt::format("{} of the CPU time is spent in {} itself{}", share_words(share), plain(label.name),
-                      label.file.empty() ? "" : " (" + place_words(label.file, label.line) + ")"),
-          {{"cpu_share", share}, {"cpu_ns", double(entry->self_cpu)}},
-          {{"function", label.name}, {"file", label.file}});
+                      label.file.empty() ? "" : " (" + place_words(label.file, label.line) + ")");
+      Numbers numbers = {{"cpu_share", share}, {"cpu_ns", double(entry->self_cpu)}};
+      const Entry* line = hottest_line(*entry);
+      if (line != nullptr && part(line->self_cpu, analysis_.cpu) >= kHotLine) {
+        const double line_share = part(line->self_cpu, analysis_.cpu);
+        text += fmt::format(", {} in line {}", share_words(line_share), line->line);
+        numbers.insert(numbers.end(), {{"line", double(line->line)}, {"line_cpu_share", line_share}});
+      }
+      add("hot_function", of_recording(entry->self_cpu), std::move(text), std::move(numbers),
+          {{"function", label.whole_name()}, {"file", label.file}});
     }
   }
 
-  void hot_line() {
+  // Of this function.
+  const Entry* hottest_line(const Entry& function) const {
+    const uint32_t wanted = analysis_.function_of[function.frame.value];
     const Entry* hottest = nullptr;
-    for (const Entry& entry : analysis_.lines) {
-      if (hottest == nullptr || entry.self_cpu > hottest->self_cpu) hottest = &entry;
+    for (const Entry& line : analysis_.lines) {
+      if (analysis_.function_of[line.frame.value] != wanted) continue;
+      if (hottest == nullptr || line.self_cpu > hottest->self_cpu) hottest = &line;
     }
-    if (hottest == nullptr || part(hottest->self_cpu, analysis_.cpu) < kHotLine) return;
-    const double share = part(hottest->self_cpu, analysis_.cpu);
-    const auto label = profile::line_label(profile_, hottest->frame);
-    // Just behind its function, of which it is a part.
-    add("hot_line", of_recording(hottest->self_cpu) * 0.999,
-        fmt::format("one line takes {} of the CPU time: {} in {}", share_words(share),
-                    place_words(label.file, hottest->line), plain(label.name)),
-        {{"cpu_share", share}, {"cpu_ns", double(hottest->self_cpu)}, {"line", double(hottest->line)}},
-        {{"function", label.name}, {"file", label.file}});
+    return hottest;
   }
 
   void gil_waits() {
@@ -199,6 +203,8 @@ class Findings {
       return a->states.gil_waits > b->states.gil_waits;
     });
     if (waiters.size() > 3) waiters.resize(3);
+    // Who waits for the same function of the same thread is told with the one that waits most.
+    std::map<std::pair<uint32_t, uint32_t>, size_t> told;
     for (const ThreadRow* thread : waiters) {
       const double share = part(thread->states.gil_waits, thread->wall);
       std::string text = fmt::format("{} of the wall time of {} is spent waiting for the GIL",
@@ -206,6 +212,15 @@ class Findings {
       Numbers numbers = {{"wall_share", share}, {"wall_ns", double(thread->states.gil_waits)}};
       Names names = {{"thread", thread->name}};
       const Holder holder = holder_of(profile_, thread->id, thread->states.gil_waits);
+      const uint32_t function = holder.function.value < analysis_.function_of.size()
+                                    ? analysis_.function_of[holder.function.value]
+                                    : 0;
+      const auto [known, fresh] = told.try_emplace({holder.thread.value, function}, found_.size());
+      if (!fresh) {
+        found_[known->second].text +=
+            fmt::format("; so is {} of {}'s", share_words(share), plain(thread->name));
+        continue;
+      }
       if (holder.thread && holder.share > 0) {
         const std::string name = profile::thread_label(profile_.thread(holder.thread));
         text += fmt::format(", held {} of that time by {}", share_words(std::min(1.0, holder.share)),

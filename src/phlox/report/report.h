@@ -16,6 +16,7 @@
 
 #include "phlox/profile/quality.h"
 #include "phlox/profile/view.h"
+#include "phlox/profile/work.h"
 
 namespace phlox::report {
 
@@ -34,7 +35,8 @@ struct Estimate {
 
 struct FunctionRow {
   profile::FrameKind kind = profile::FrameKind::python;
-  std::string name;  // qualified
+  std::string name;  // as text shows it; of C++ and Rust the last parts
+  std::string full;  // qualified, with all arguments
   std::string file;
   int32_t line = 0;  // first line
   std::string module;
@@ -45,6 +47,7 @@ struct FunctionRow {
 
 struct LineRow {
   std::string name;  // of the function
+  std::string full;
   std::string file;
   int32_t line = 0;
   Estimate self;
@@ -114,15 +117,18 @@ struct Report {
   int64_t total = 0;
   uint64_t samples = 0;
   Nanoseconds elapsed = 0;
+  profile::Show show = profile::Show::everything;
+  profile::LeftOut left_out;  // by `show`
   size_t functions_seen = 0;
   size_t lines_seen = 0;
   size_t threads_seen = 0;
   uint32_t blocks = 0;  // what the intervals stand on; 0: too few looks for blocks, the number of looks alone
   std::vector<FunctionRow> functions;  // by self weight
-  std::vector<FunctionRow> totals;     // by total weight, functions that are on every stack first
+  std::vector<FunctionRow> totals;     // by total weight, without those in `common`
+  std::vector<FunctionRow> common;     // what all stacks have in common, outermost first
   std::vector<LineRow> lines;          // by self weight
-  std::vector<ThreadRow> threads;      // by weight
-  std::vector<WaitRow> waits;          // by wall time
+  std::vector<ThreadRow> threads;      // by CPU time, with all of their time, shown or not
+  std::vector<WaitRow> waits;          // by wall time, likewise
   std::vector<Finding> findings;
   std::vector<FileLines> files;                // by self weight
   profile::QualitySummary measured;            // what the quality line says

@@ -23,7 +23,7 @@ std::string_view wait_name(WaitKind kind) {
 
 void write_functions(JsonText& json, std::string_view name, const std::vector<FunctionRow>& rows) {
   json.objects(name, rows, [&](const FunctionRow& row) {
-    write_place(json, row.kind, row.name, row.file, row.line, row.module);
+    write_place(json, row.kind, row.full, row.file, row.line, row.module);
     write_estimate(json, "self", row.self);
     write_estimate(json, "total", row.total);
     json.count("samples", row.samples);
@@ -146,6 +146,17 @@ std::string report_json(const Report& report) {
     json.count("samples", report.samples);
     json.integer("elapsed_ns", report.elapsed);
     json.integer("blocks", report.blocks);
+    json.text("show", profile::show_name(report.show));
+    json.object("left_out", [&] {
+      json.integer("wall_ns", report.left_out.wall);
+      json.count("threads", report.left_out.threads);
+      json.objects("places", report.left_out.places, [&](const profile::LeftOut::Place& place) {
+        json.text("name", place.name);
+        json.text("file", place.file);
+        json.integer("wall_ns", place.wall);
+        json.count("threads", place.threads);
+      });
+    });
     json.object("seen", [&] {
       json.count("functions", report.functions_seen);
       json.count("lines", report.lines_seen);
@@ -164,8 +175,9 @@ std::string report_json(const Report& report) {
     });
     write_functions(json, "functions", report.functions);
     write_functions(json, "functions_by_total", report.totals);
+    write_functions(json, "functions_on_all_stacks", report.common);
     json.objects("lines", report.lines, [&](const LineRow& row) {
-      json.text("name", row.name);
+      json.text("name", row.full);
       json.text("file", row.file);
       json.integer("line", row.line);
       write_estimate(json, "self", row.self);

@@ -25,6 +25,17 @@ std::string heading(const Report& report) {
                      count_words(report.samples), time_words(report.elapsed));
 }
 
+// Which functions the totals need not list.
+std::string common_note(const Report& report) {
+  constexpr size_t kNamed = 4;
+  if (report.common.empty()) return {};
+  std::string names;
+  for (size_t i = 0; i < std::min(kNamed, report.common.size()); ++i)
+    names += (i == 0 ? "" : ", ") + plain(report.common[i].name);
+  if (report.common.size() > kNamed) names += fmt::format(" and {} more", report.common.size() - kNamed);
+  return "Not listed, since all stacks that begin there go through them: " + names;
+}
+
 Table function_table(const Report& report, bool self) {
   const auto& rows = self ? report.functions : report.totals;
   Table table;
@@ -39,7 +50,9 @@ Table function_table(const Report& report, bool self) {
                           weight_words(first.weight, report.weight), share_words(second.share),
                           plain(row.name), place_words(row.file, row.line)});
   }
-  table.left_out = report.functions_seen - std::min(report.functions_seen, rows.size());
+  if (!self) table.note = common_note(report);
+  const size_t listed = rows.size() + (self ? 0 : report.common.size());
+  table.left_out = report.functions_seen - std::min(report.functions_seen, listed);
   // Most functions on the stack never run a line of their own when it was looked.
   if (self) table.left_out = 0;
   return table;
@@ -64,7 +77,7 @@ std::string of_wall(Nanoseconds time, Nanoseconds wall) {
 
 Table thread_table(const Report& report) {
   Table table;
-  table.title = "Threads (parts of each thread's wall time)";
+  table.title = "Threads, the busiest first (parts of each thread's wall time)";
   table.columns = {{"thread"},           {"wall", true},     {"CPU", true},       {"running", true},
                    {"runnable", true},   {"blocked", true},  {"holds GIL", true}, {"waits for GIL", true},
                    {"collecting", true}, {"rejected", true}, {"busiest function"}};
@@ -110,6 +123,21 @@ std::vector<Table> tables(const Report& report) {
                             thread_table(report), wait_table(report)};
   if (!report.missing_names.empty()) all.push_back(missing_names_table(report));
   return all;
+}
+
+// What the shares above leave out; empty: nothing.
+std::string left_out_note(const Report& report) {
+  const std::string words = profile::left_out_words(report.left_out);
+  return words.empty() ? words : "Left out: " + words + " (--show everything has it)";
+}
+
+// Those that the warning above them does not say already.
+std::vector<std::string> other_findings(const Report& report) {
+  std::vector<std::string> texts;
+  for (const Finding& finding : report.findings) {
+    if (finding.text != report.warning) texts.push_back(finding.text);
+  }
+  return texts;
 }
 
 std::string_view interval_note(const Report& report) {
@@ -178,10 +206,10 @@ std::string report_text(const Report& report) {
   std::string out = heading(report) + "\n";
   if (!report.warning.empty()) out += "warning: " + report.warning + "\n";
   if (!report.not_recorded.empty()) out += plain(report.not_recorded) + "\n";
-  if (!report.findings.empty()) {
+  if (const std::string note = left_out_note(report); !note.empty()) out += plain(note) + "\n";
+  if (const auto findings = other_findings(report); !findings.empty()) {
     out += "\nFindings\n";
-    for (size_t i = 0; i < report.findings.size(); ++i)
-      out += fmt::format("  {}. {}\n", i + 1, report.findings[i].text);
+    for (size_t i = 0; i < findings.size(); ++i) out += fmt::format("  {}. {}\n", i + 1, findings[i]);
   }
   if (report.samples == 0) return out + fmt::format("\n{}\n{}\n", kNothing, plain(report.quality));
   for (const Table& table : tables(report)) out += "\n" + table_text(table);
@@ -192,6 +220,7 @@ std::string report_text(const Report& report) {
 std::string report_summary(const Report& report) {
   constexpr size_t kLines = 3;
   std::string out = heading(report) + "\n";
+  if (const std::string note = left_out_note(report); !note.empty()) out += "  " + plain(note) + "\n";
   for (size_t i = 0; i < std::min(kLines, report.findings.size()); ++i)
     out += "  " + report.findings[i].text + "\n";
   for (size_t i = 0; i < std::min(kLines, report.functions.size()); ++i) {
@@ -206,10 +235,12 @@ std::string report_markdown(const Report& report) {
   std::string out = "# " + markdown_escaped(heading(report)) + "\n";
   if (!report.warning.empty()) out += "\n**Warning:** " + markdown_escaped(report.warning) + "\n";
   if (!report.not_recorded.empty()) out += "\n" + markdown_escaped(plain(report.not_recorded)) + "\n";
-  if (!report.findings.empty()) {
+  if (const std::string note = left_out_note(report); !note.empty())
+    out += "\n" + markdown_escaped(plain(note)) + "\n";
+  if (const auto findings = other_findings(report); !findings.empty()) {
     out += "\n## Findings\n\n";
-    for (size_t i = 0; i < report.findings.size(); ++i)
-      out += fmt::format("{}. {}\n", i + 1, markdown_escaped(report.findings[i].text));
+    for (size_t i = 0; i < findings.size(); ++i)
+      out += fmt::format("{}. {}\n", i + 1, markdown_escaped(findings[i]));
   }
   if (report.samples == 0)
     return out + fmt::format("\n{}\n\n{}\n", kNothing, markdown_escaped(plain(report.quality)));

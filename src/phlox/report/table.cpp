@@ -159,7 +159,7 @@ std::string markdown_escaped(std::string_view text) {
 
 std::string table_markdown(const Table& table) {
   std::string out = "## " + table.title + "\n\n";
-  if (!table.note.empty()) out += table.note + "\n\n";
+  if (!table.note.empty()) out += markdown_escaped(table.note) + "\n\n";
   if (table.rows.empty()) return out + "Nothing.\n";
   out += "|";
   for (const Column& column : table.columns) out += " " + column.header + " |";

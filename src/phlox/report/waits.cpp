@@ -31,7 +31,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
   Nanoseconds whole = 0;
   for (const profile::Sample& sample : profile.samples()) {
     if (thread && sample.thread != *thread) continue;
-    const auto part = filter->part(sample);
+    const auto part = filter->part_of_everything(sample);
     if (!part.passes) continue;
     whole += part.wall;
     if (sample.quality == profile::Quality::rejected) continue;

@@ -37,6 +37,14 @@ std::string_view describe(unwind::FoundBy found_by) {
   return "";
 }
 
+// A greenlet begins where another one stood on the C stack; what lies further out is that one's, as it was
+// then.
+constexpr const char* kGreenletStart = "(a greenlet begins here)";
+
+bool is_greenlet_library(std::string_view path) {
+  return path.substr(path.rfind('/') + 1).starts_with("_greenlet.");
+}
+
 const char* why(unwind::StackEnd end) {
   switch (end) {
     case unwind::StackEnd::truncated:
@@ -208,6 +216,8 @@ NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const 
     restarted = restarted || frames[i].found_by == unwind::FoundBy::restart;
   }
   const bool whole_walk = native_.end == unwind::StackEnd::reached_end;
+  const bool greenlet = !whole_walk && frames.back().module != unwind::kNoModule &&
+                        is_greenlet_library(space_.mapped(frames.back().module).file.path);
   sampler::merge(groups_, frames, is_loop_, whole_walk ? NativeEnd::start : NativeEnd::cut, merged_);
   // What hosts an anchor is the loop, whatever symbols say.
   for (const PythonGroup& group : groups_) {
@@ -223,14 +233,14 @@ NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const 
   counts_.frames += frames.size();
   counts_.prologues += merged_.prologue;
   counts_.restarted += restarted;
-  counts_.cut += !whole_walk;
+  counts_.cut += !whole_walk && !greenlet;
   const bool unmerged =
       merged_.end == MergeEnd::partial || (merged_.end == MergeEnd::native_cut && whole_walk);
   counts_.unmerged += unmerged;
-  counts_.whole += whole_walk && !restarted && !unmerged;
+  counts_.whole += (whole_walk || greenlet) && !restarted && !unmerged;
 
   Stack stack;
-  stack.cut = !whole_walk || restarted;
+  stack.cut = (!whole_walk && !greenlet) || restarted;
   const size_t last = frames.size() - 1;
   for (size_t i = merged_.frames.size(); i-- > 0;) {
     const MergedFrame& frame = merged_.frames[i];
@@ -241,7 +251,7 @@ NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const 
     }
     const unwind::NativeFrame& native = frames[frame.index];
     if (frame.index == last && !whole_walk) {
-      stack.id = identities_.interner.stack(stack.id, marker(why(native_.end)));
+      stack.id = identities_.interner.stack(stack.id, marker(greenlet ? kGreenletStart : why(native_.end)));
     }
     stack.id = identities_.interner.stack(stack.id, frame_of(native, is_loop_[frame.index] != 0));
     // Between a restart and what is inside it, some native frames are not known.

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
 #include "phlox/symbols/cython_name.h"
 
@@ -29,68 +30,158 @@ std::string demangle(std::string_view name) {
   return text == nullptr ? terminated : std::string(text.get());
 }
 
-std::string short_name(std::string_view demangled) {
-  // Drops everything in <>, () and [], but keeps "operator<", "operator()" and "(anonymous namespace)".
-  std::string flat;
-  int depth = 0;
-  for (size_t i = 0; i < demangled.size(); ++i) {
-    const char c = demangled[i];
-    if (depth == 0 && demangled.substr(i, 8) == "operator" &&
-        (i == 0 ||
-         (std::isalnum(static_cast<unsigned char>(demangled[i - 1])) == 0 && demangled[i - 1] != '_'))) {
-      size_t end = i + 8;
-      while (end < demangled.size() &&
-             std::string_view("<>=!+-*/%^&|~").find(demangled[end]) != std::string_view::npos)
-        ++end;
-      if (demangled.substr(end, 2) == "()" || demangled.substr(end, 2) == "[]") end += 2;
-      flat += demangled.substr(i, end - i);
-      i = end - 1;
-      continue;
+namespace {
+
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$';
+}
+
+// Behind the bracket that closes the one at `at`; the end when none does. The arrow of "fn() -> T" closes
+// nothing.
+size_t behind_brackets(std::string_view text, size_t at) {
+  size_t depth = 0;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '<' || c == '(' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == ']' || c == '}' || (c == '>' && text[at - 1] != '-')) {
+      if (--depth == 0) return at + 1;
     }
-    constexpr std::string_view kAnonymous = "(anonymous namespace)";
-    if (depth == 0 && demangled.substr(i, kAnonymous.size()) == kAnonymous) {
-      flat += kAnonymous;
-      i += kAnonymous.size() - 1;
-      continue;
-    }
-    if (c == '<' || c == '(' || c == '[' || c == '{') {
-      if (c == '(' && depth == 0 && !flat.empty()) break;  // the parameters: nothing of the name follows
-      if (c == '{') {                                      // {{closure}}, {lambda()#1}
-        size_t end = demangled.find('}', i);
-        if (end != std::string_view::npos && demangled.substr(i, 2) == "{{" &&
-            demangled.substr(end, 2) == "}}")
-          ++end;
-        if (end != std::string_view::npos && depth == 0) {
-          flat += demangled.substr(i, end - i + 1);
-          i = end;
-          continue;
-        }
+  }
+  return at;
+}
+
+// "operator<<", "operator()", "operator bool", "operator new[]" at `at`: where it ends; `at` when it is none.
+size_t behind_operator(std::string_view text, size_t at) {
+  constexpr std::string_view kWord = "operator";
+  if (text.substr(at, kWord.size()) != kWord || (at > 0 && is_word(text[at - 1]))) return at;
+  size_t end = at + kWord.size();
+  if (end < text.size() && is_word(text[end])) return at;
+  if (text.substr(end, 2) == "()" || text.substr(end, 2) == "[]") return end + 2;
+  const size_t symbol = end;
+  while (end < text.size() && std::string_view("<>=!+-*/%^&|~,").find(text[end]) != std::string_view::npos)
+    ++end;
+  if (end > symbol) return end;
+  // A conversion, or new and delete: up to the parameters.
+  while (end < text.size() && text[end] != '(') ++end;
+  return end;
+}
+
+// The parts of "a::b<T>::c(int)" without what stands in brackets; "{closure#0}" and "(anonymous namespace)"
+// are parts of their own. What a Rust name begins with, "<T as Trait>", is the type's name.
+std::vector<std::string> parts_of(std::string_view text, int depth);
+
+// "&mut alloc::vec::Vec<T>" -> "Vec", "[T]" -> "[T]": of what stands within "<... as Trait>".
+std::string type_name(std::string_view type, int depth) {
+  const auto drop = [&](std::string_view start) {
+    const bool there = type.substr(0, start.size()) == start;
+    if (there) type.remove_prefix(start.size());
+    return there;
+  };
+  if (drop("impl ")) {
+    if (const size_t at = type.find(" for "); at != std::string_view::npos) type.remove_prefix(at + 5);
+  }
+  while (drop("&") || drop("*") || drop("mut ") || drop("const ") || drop("dyn ") || drop(" ")) {
+  }
+  if (type.empty()) return {};
+  if (type[0] == '[' || type[0] == '(') return std::string(type.substr(0, behind_brackets(type, 0)));
+  auto parts = parts_of(type, depth + 1);
+  return parts.empty() ? std::string(type) : parts.back();
+}
+
+// Up to " as " outside of brackets.
+std::string_view self_type(std::string_view inner) {
+  for (size_t at = 0; at < inner.size(); ++at) {
+    if (inner.substr(at, 4) == " as ") return inner.substr(0, at);
+    if (inner[at] == '<' || inner[at] == '(' || inner[at] == '[' || inner[at] == '{')
+      at = behind_brackets(inner, at) - 1;
+  }
+  return inner;
+}
+
+std::vector<std::string> parts_of(std::string_view text, int depth) {
+  constexpr int kDeepest = 4;  // "<<<T as A>::B as C>::D as E>::f"
+  constexpr std::string_view kAnonymous = "(anonymous namespace)";
+  std::vector<std::string> parts;
+  std::string part;
+  const auto close = [&] {
+    if (!part.empty()) parts.push_back(std::move(part));
+    part.clear();
+  };
+  for (size_t at = 0; at < text.size();) {
+    if (const size_t behind = behind_operator(text, at); behind != at) {
+      part.append(text.substr(at, behind - at));
+      at = behind;
+    } else if (text.substr(at, 2) == "::") {
+      close();
+      at += 2;
+    } else if (text.substr(at, kAnonymous.size()) == kAnonymous) {
+      part.append(kAnonymous);
+      at += kAnonymous.size();
+    } else if (text[at] == '<') {
+      const size_t end = behind_brackets(text, at);
+      const std::string_view inner = end > at + 2 ? text.substr(at + 1, end - at - 2) : std::string_view();
+      const bool first = parts.empty() && part.empty();
+      if (depth < kDeepest && (first || (part.empty() && inner.substr(0, 5) == "impl ")))
+        part = type_name(self_type(inner), depth);
+      at = end;
+    } else if (text[at] == '{') {
+      const size_t end = behind_brackets(text, at);
+      const std::string_view whole = text.substr(at, end - at);
+      const size_t parameters = whole.find('(');
+      if (whole.substr(0, 6) != "{impl#") {  // of "Type::{impl#1}::method" nobody needs the number
+        part.append(whole.substr(0, parameters));
+        if (parameters != std::string_view::npos)
+          part.append(whole.substr(behind_brackets(whole, parameters)));
       }
-      ++depth;
-    } else if (c == '>' || c == ')' || c == ']' || c == '}') {
-      if (depth > 0) --depth;
-    } else if (depth == 0) {
-      flat += c;
+      at = end;
+    } else if (text[at] == '(') {
+      at = behind_brackets(text, at);
+      // Parameters: what lies within the function may follow, or the function after a "decltype(...)".
+      const std::string_view rest = text.substr(at);
+      const bool more =
+          rest.substr(0, 2) == "::" || (rest.size() > 1 && rest[0] == ' ' && part == "decltype");
+      if (!more && !(parts.empty() && part.empty())) break;
+    } else if (text[at] == '[') {
+      at = behind_brackets(text, at);  // an ABI tag, "[clone .cold]"
+    } else if (text[at] == ' ') {
+      // What stood before was the type that is returned, or "vtable for".
+      if (text.substr(at, 2) != " [" && text.substr(at, 2) != " <") {  // "operator<< <char>"
+        parts.clear();
+        part.clear();
+      }
+      ++at;
+    } else {
+      const bool of_type = text[at] == '&' || text[at] == '*';  // "std::ostream& f"
+      if (!of_type) part += text[at];
+      ++at;
     }
   }
-  while (!flat.empty() && flat.back() == ' ') flat.pop_back();
-  // The return type of a template stands before a space.
-  const size_t op = flat.find("operator");
-  const size_t space = flat.rfind(' ', op == std::string::npos ? std::string::npos : op);
-  constexpr std::string_view kTail = "namespace)";
-  if (space != std::string::npos && flat.compare(space + 1, kTail.size(), kTail) != 0)
-    flat.erase(0, space + 1);
-  while (flat.substr(0, 2) == "::") flat.erase(0, 2);
-  // The last two parts; empty ones come from "<T as Trait>::method".
-  size_t end = flat.size(), parts = 0;
-  while (parts < 2) {
-    const size_t at = end == 0 ? std::string::npos : flat.rfind("::", end - 1);
-    if (at == std::string::npos) return flat.empty() ? std::string(demangled) : flat;
-    end = at;
-    ++parts;
+  close();
+  return parts;
+}
+
+}  // namespace
+
+std::string short_name(std::string_view demangled) {
+  if (demangled.size() > kLongest) return std::string(demangled);
+  const std::vector<std::string> parts = parts_of(demangled, 0);
+  // A closure is told by the function it is in, a lambda's operator() by the lambda.
+  size_t function = parts.size();
+  bool within = false;
+  while (function > 0) {
+    const std::string& part = parts[function - 1];
+    const bool called = part == "operator()" && function > 1 && parts[function - 2].starts_with('{');
+    if (!called && !part.starts_with('{')) break;
+    within = true;
+    --function;
   }
-  const std::string last = flat.substr(end + 2);
-  return last.empty() ? std::string(demangled) : last;
+  if (function == 0) return std::string(demangled);
+  std::string out = !within && function > 1 ? parts[function - 2] + "::" : "";
+  out += parts[function - 1];
+  for (size_t i = function; i < parts.size(); ++i) {
+    if (parts[i] != "operator()") out += "::" + parts[i];
+  }
+  return out;
 }
 
 }  // namespace phlox::symbols

@@ -1,0 +1,230 @@
+#include "phlox/profile/work.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/profile_of.h"
+
+namespace phlox::profile {
+namespace {
+
+using test::ProfileMaker;
+
+constexpr Nanoseconds kMs = 1'000'000;
+constexpr int16_t kFutex = 202, kEpoll = 232, kNanosleep = 230, kRecv = 45, kSelect = 23;
+constexpr const char* kPool = "/usr/lib/python3.12/concurrent/futures/thread.py";
+
+class Work : public testing::Test {
+ protected:
+  Work() { profile.put_meta("machine", "x86_64"); }
+  ThreadId worker_thread() { return maker.thread("worker", next_tid_++); }  // any but the main thread
+  ThreadId main() { return maker.thread("MainThread", 4711); }
+
+  void blocked(ThreadId thread, const std::string& frames, Nanoseconds wall, int16_t call,
+               GilState gil = GilState::none) {
+    Sample sample = maker.sample(thread, frames, wall);
+    sample.cpu = 0;
+    sample.cpu_state = CpuState::blocked;
+    sample.gil_state = gil;
+    sample.system_call = call;
+    maker.put(sample);
+  }
+  // Milliseconds that are shown.
+  int64_t shown(Show show = Show::work, const ThreadNames& known = {}) {
+    Choices choices;
+    choices.show = show;
+    choices.known = known;
+    const auto tree = build_call_tree(profile, choices);
+    return tree ? tree->total / kMs : -1;
+  }
+
+  Profile profile;
+  ProfileMaker maker{profile};
+  int32_t next_tid_ = 5000;
+};
+
+TEST_F(Work, idle_threads_of_a_pool_do_not_count) {
+  const ThreadId start = main();
+  for (int i = 0; i < 60; ++i)
+    blocked(maker.thread("idle"), std::string("run;") + kPool + "/_worker", 1000 * kMs, kFutex);
+  for (int i = 0; i < 2; ++i) maker.add(maker.thread("busy"), "run;crunch", 1000 * kMs);
+  blocked(start, "main;/usr/lib/python3.12/threading.py/join", 1000 * kMs, kFutex);
+  EXPECT_EQ(shown(), 2000);
+  EXPECT_EQ(shown(Show::everything), 63'000);
+  EXPECT_EQ(shown(Show::computing), 2000);
+  EXPECT_EQ(shown(Show::waiting), 61'000);
+}
+
+// Each of them does a little: what it does counts, its waiting between two jobs does not.
+TEST_F(Work, waiting_between_two_jobs_does_not_count_but_waiting_within_one_does) {
+  const ThreadId worker = worker_thread();
+  for (int i = 0; i < 100; ++i) {
+    maker.add(worker, "run;serve;job;parse", 10 * kMs);
+    blocked(worker, "run;serve;job;fetch", 20 * kMs, kRecv);
+    blocked(worker, "run;serve;/usr/lib/python3.12/queue.py/get;/usr/lib/python3.12/threading.py/wait",
+            70 * kMs, kFutex);
+  }
+  EXPECT_EQ(shown(), 3000);
+}
+
+// Waiting for a connection of a pool is a part of the job: the same queue, but asked from within it.
+TEST_F(Work, a_queue_that_is_asked_within_a_job_counts) {
+  const ThreadId worker = worker_thread();
+  for (int i = 0; i < 100; ++i) {
+    maker.add(worker, "run;serve;job;parse", 10 * kMs);
+    blocked(worker, "run;serve;job;connect;/usr/lib/python3.12/queue.py/get", 90 * kMs, kFutex);
+  }
+  EXPECT_EQ(shown(), 10'000);
+}
+
+TEST_F(Work, an_event_loop_that_waits_for_requests_does_not_count) {
+  const ThreadId server = main();
+  for (int i = 0; i < 100; ++i) {
+    maker.add(server, "main;run_forever;/lib/asyncio/base_events.py/_run_once;handle", 10 * kMs);
+    blocked(server,
+            "main;run_forever;/lib/asyncio/base_events.py/_run_once;/usr/lib/python3.12/selectors.py/select",
+            90 * kMs, kEpoll);
+  }
+  EXPECT_EQ(shown(), 1000);
+}
+
+TEST_F(Work, a_script_that_sleeps_or_waits_for_a_program_is_seen) {
+  const ThreadId script = main();
+  for (int i = 0; i < 100; ++i) {
+    maker.add(script, "main;compute", 10 * kMs);
+    blocked(script, "main", 50 * kMs, kNanosleep);
+    blocked(script, "main;/lib/subprocess.py/communicate;/usr/lib/python3.12/selectors.py/select", 40 * kMs,
+            7);
+  }
+  EXPECT_EQ(shown(), 10'000);
+}
+
+// time.sleep() was select() before Python 3.11.
+TEST_F(Work, a_sleep_by_select_is_no_event_loop) {
+  const ThreadId script = main();
+  maker.add(script, "main;compute", 100 * kMs);
+  blocked(script, "main", 900 * kMs, kSelect);
+  EXPECT_EQ(shown(), 1000);
+}
+
+TEST_F(Work, a_program_that_only_waits_is_seen_waiting) {
+  const ThreadId script = main();
+  blocked(script, "main;/usr/lib/python3.12/selectors.py/select", 995 * kMs, kEpoll);
+  maker.add(script, "main;tick", 5 * kMs);
+  const ThreadId other = maker.thread("monitor");
+  blocked(other, "run;/usr/lib/python3.12/threading.py/wait", 999 * kMs, kFutex);
+  maker.add(other, "run", 1 * kMs);
+  // The main thread whole, and what the other computed.
+  EXPECT_EQ(shown(), 1001);
+}
+
+TEST_F(Work, workers_that_only_wait_for_a_lock_are_seen_when_nobody_does_anything) {
+  blocked(main(), "main;/usr/lib/python3.12/threading.py/join", 1000 * kMs, kFutex);
+  for (int i = 0; i < 8; ++i) {
+    const ThreadId worker = worker_thread();
+    blocked(worker, "run;stock_of", 999 * kMs, kFutex);
+    maker.add(worker, "run;stock_of", 1 * kMs);
+  }
+  EXPECT_EQ(shown(), 9000);
+}
+
+// The children it waits for are not recorded: nothing else would tell what it does.
+TEST_F(Work, a_main_thread_that_waits_to_be_told_is_seen) {
+  const ThreadId script = main();
+  maker.add(script, "main;prepare", 300 * kMs);
+  blocked(script, "main;/usr/lib/python3.12/threading.py/wait", 700 * kMs, kFutex);
+  EXPECT_EQ(shown(), 1000);
+}
+
+TEST_F(Work, who_wants_the_gil_or_a_lock_has_something_to_do) {
+  for (int i = 0; i < 2; ++i) {
+    const ThreadId worker = worker_thread();
+    maker.add(worker, "run;crunch", 400 * kMs);
+    blocked(worker, "run;crunch", 500 * kMs, kFutex, GilState::waits);
+    blocked(worker, "run;crunch", 100 * kMs, kFutex);
+  }
+  EXPECT_EQ(shown(), 2000);
+  EXPECT_EQ(shown(Show::computing), 1800);
+}
+
+// Forty threads that fetch pages compute 2 % of their time each: their waiting is what the program does.
+TEST_F(Work, threads_that_wait_for_the_world_count) {
+  for (int i = 0; i < 40; ++i) {
+    const ThreadId worker = maker.thread("fetcher");
+    maker.add(worker, "run;fetch;parse", 20 * kMs);
+    blocked(worker, "run;fetch;recv", 980 * kMs, kRecv);
+  }
+  EXPECT_EQ(shown(), 40'000);
+}
+
+TEST_F(Work, threads_without_python_wait_for_work) {
+  maker.add(main(), "main;dot", 1000 * kMs);
+  const ThreadId native = maker.thread("");
+  maker.add(native, "", 300 * kMs);
+  blocked(native, "", 700 * kMs, kFutex);
+  EXPECT_EQ(shown(), 1300);
+}
+
+TEST_F(Work, what_is_left_out_is_said_with_its_places) {
+  maker.add(main(), "main;crunch", 1000 * kMs);
+  for (int i = 0; i < 3; ++i)
+    blocked(maker.thread("idle"), "run;worker;/usr/lib/python3.12/queue.py/get", 1000 * kMs, kFutex);
+  blocked(maker.thread("listener"), "run;listen", 1000 * kMs, kRecv);
+  Choices choices;
+  choices.show = Show::work;
+  EXPECT_EQ(
+      left_out_words(waiting_for_work(profile, choices)),
+      "4.00 s of waiting for something to do, in 4 of 5 threads: 3 in worker (app.py), 1 in listen (app.py)");
+  choices.show = Show::everything;
+  EXPECT_EQ(left_out_words(waiting_for_work(profile, choices)), "");
+}
+
+// Else a thread that computes 0.4 % in one recording and 0.6 % in the other would come and go with all of its
+// waiting.
+TEST_F(Work, two_recordings_are_judged_alike) {
+  Profile other;
+  other.put_meta("machine", "x86_64");
+  ProfileMaker into(other);
+  for (auto* side : {&maker, &into}) {
+    side->add(side->thread("MainThread", 4711), "main;crunch", 10'000 * kMs);
+    const ThreadId ticker = side->thread("ticker");
+    const Nanoseconds computing = (side == &maker ? 40 : 60) * kMs;
+    side->add(ticker, "run;tick", computing);
+    Sample sample = side->sample(ticker, "run", 10'000 * kMs - computing);
+    sample.cpu_state = CpuState::blocked;
+    sample.gil_state = GilState::none;
+    sample.system_call = kNanosleep;
+    side->put(sample);
+  }
+  Choices choices;
+  choices.show = Show::work;
+  EXPECT_EQ(build_call_tree(profile, choices)->total, 10'040 * kMs);
+  EXPECT_EQ(build_call_tree(other, choices)->total, 20'000 * kMs);
+  const Choices both = choices_for_both(profile, other, choices);
+  EXPECT_EQ(build_call_tree(profile, both)->total, 20'000 * kMs);
+  EXPECT_EQ(build_call_tree(other, both)->total, 20'000 * kMs);
+}
+
+TEST_F(Work, a_whole_tree_has_the_parts_of_every_choice) {
+  const ThreadId start = main();
+  maker.add(start, "main;crunch", 1000 * kMs);
+  blocked(start, "main;read", 500 * kMs, kRecv);
+  blocked(maker.thread("idle"), "run", 2000 * kMs, kNanosleep);
+  Choices choices;
+  choices.show = Show::work;
+  const CallTree tree = *build_whole_call_tree(profile, choices);
+  EXPECT_EQ(tree.total, 1500 * kMs);
+  ASSERT_EQ(tree.parts.size(), tree.nodes.size());
+  int64_t sums[kDoings] = {};
+  for (const auto& part : tree.parts) {
+    for (size_t doing = 0; doing < kDoings; ++doing) sums[doing] += part[doing].self;
+  }
+  EXPECT_EQ(sums[0], 1000 * kMs);
+  EXPECT_EQ(sums[1], 500 * kMs);
+  EXPECT_EQ(sums[2], 2000 * kMs);
+  EXPECT_EQ(tree.parts[0][2].samples, 1u);
+}
+
+}  // namespace
+}  // namespace phlox::profile
