@@ -57,7 +57,6 @@ QualitySummary summarize_quality(const Profile& profile) {
   }
   std::stable_sort(quality.reasons.begin(), quality.reasons.end(),
                    [](const RejectReason& a, const RejectReason& b) { return a.count > b.count; });
-  quality.lost = profile.tally(tally::kLost);
   quality.left_out = profile.tally(tally::kLeftOut);
   quality.native = profile.tally(tally::kNative);
   quality.native_whole = profile.tally(tally::kNativeWhole);

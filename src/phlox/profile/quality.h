@@ -37,7 +37,6 @@ struct QualitySummary {
   int64_t native_without_event = 0;  // threads that ran at once and had no perf event, at the most
   Nanoseconds target_time = 0;       // taken from the targets' CPUs
   Nanoseconds recorder_time = 0;     // CPU time of the recorder
-  int64_t lost = 0;                  // looks that could not be taken over in time
   int64_t left_out = 0;  // frames, or their names or lines: the program has more of them than are held
   Nanoseconds elapsed = 0;
 
