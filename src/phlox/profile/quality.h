@@ -43,9 +43,9 @@ struct QualitySummary {
   double rejected_share() const { return samples > 0 ? double(rejected) / double(samples) : 0.0; }
   // Nobody asked for a rate, and it is what the limit of overhead allows.
   bool rate_by_overhead() const;
-  // Above 1 % every output warns: the shares may lean away from what could not be read.
   // Of one CPU, taken from the targets while they were recorded.
   double target_share() const { return elapsed > 0 ? double(target_time) / double(elapsed) : 0.0; }
+  // Above 1 % every output warns: the shares may lean away from what could not be read.
   bool needs_warning() const { return rejected_share() > 0.01; }
 };
 
