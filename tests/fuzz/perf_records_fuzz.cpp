@@ -7,11 +7,12 @@
 #include <cstring>
 
 #include "phlox/sampler/native_capture.h"
-#include "phlox/sampler/perf_records.h"
+#include "phlox/perf/records.h"
 #include "phlox/sampler/perf_source.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace phlox::sampler;
+  namespace perf = phlox::perf;
   if (size < 8) return 0;
   const auto bytes = std::as_bytes(std::span(data, size)).subspan(8);
   perf::Shape shape = perf::native_shape((data[0] & 1) != 0 ? EM_AARCH64 : EM_X86_64);

@@ -22,7 +22,7 @@
 #include "phlox/sampler/event_budget.h"
 #include "phlox/sampler/hands.h"
 #include "phlox/sampler/native_capture.h"
-#include "phlox/sampler/perf_records.h"
+#include "phlox/perf/records.h"
 #include "phlox/sampler/schedule.h"
 
 namespace phlox::sampler {

@@ -17,7 +17,7 @@
 #include "phlox/base/clock.h"
 #include "phlox/unwind/unwinder.h"
 
-namespace phlox::sampler::perf {
+namespace phlox::perf {
 
 // What attr.sample_type, attr.sample_regs_user and attr.sample_id_all were set to: the records' shape depends
 // on them.
@@ -105,4 +105,4 @@ class RingReader {
   std::vector<std::byte> wrapped_;
 };
 
-}  // namespace phlox::sampler::perf
+}  // namespace phlox::perf

@@ -1,4 +1,4 @@
-#include "phlox/sampler/perf_records.h"
+#include "phlox/perf/records.h"
 
 #include <elf.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-namespace phlox::sampler::perf {
+namespace phlox::perf {
 namespace {
 
 class Bytes {
@@ -204,4 +204,4 @@ TEST(PerfRing, positions_or_sizes_that_make_no_sense_end_it) {
 }
 
 }  // namespace
-}  // namespace phlox::sampler::perf
+}  // namespace phlox::perf

@@ -1,4 +1,4 @@
-#include "phlox/sampler/perf_records.h"
+#include "phlox/perf/records.h"
 
 #include <elf.h>
 #include <linux/perf_event.h>
@@ -7,7 +7,7 @@
 #include <bit>
 #include <cstring>
 
-namespace phlox::sampler::perf {
+namespace phlox::perf {
 namespace {
 
 // arch/x86/include/uapi/asm/perf_regs.h and arch/arm64/include/uapi/asm/perf_regs.h, kernel 6.1. Both headers
@@ -254,4 +254,4 @@ std::span<const std::byte> RingReader::next() {
   return wrapped_;
 }
 
-}  // namespace phlox::sampler::perf
+}  // namespace phlox::perf
