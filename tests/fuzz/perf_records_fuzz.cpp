@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "phlox/sampler/native_capture.h"
 #include "phlox/perf/records.h"
+#include "phlox/sampler/native_capture.h"
 #include "phlox/sampler/perf_source.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -23,7 +23,7 @@ constexpr size_t kLargestMap = size_t{512} << 20;
 
 // Where the module is opened by its own path, debug files that lie beside it are found; only when that is
 // still the file that was mapped.
-std::string path_to_open(const sampler::NativeModule& module) {
+std::string path_to_open(const profile::NativeModule& module) {
   if (module.open_path.empty()) return {};
   struct stat kept {
   }, there{};
@@ -86,14 +86,14 @@ void NativeRows::put_named(profile::FrameId id, const profile::Frame& frame,
 }
 
 void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wanted,
-                                        const std::vector<sampler::NativeModule>& modules) {
+                                        const std::vector<profile::NativeModule>& modules) {
   symbols::JitMap map;
-  for (const sampler::NativeModule& module : modules) {
-    if (module.kind == sampler::NativeFile::module || !module.descriptor) continue;
+  for (const profile::NativeModule& module : modules) {
+    if (module.kind == profile::NativeFile::module || !module.descriptor) continue;
     // Read, not mapped: the target may cut its file short under us.
     const auto bytes = target::read_regular(*module.descriptor, kLargestMap);
     if (!bytes) continue;
-    if (module.kind == sampler::NativeFile::perf_map) {
+    if (module.kind == profile::NativeFile::perf_map) {
       map.add_perf_map(*bytes);
     } else {
       map.add_jitdump(std::as_bytes(std::span(bytes->data(), bytes->size())));
@@ -123,7 +123,7 @@ void NativeRows::name_kernel_frames() {
   }
 }
 
-std::vector<NativeRows::Missing> NativeRows::name(const std::vector<sampler::NativeModule>& modules,
+std::vector<NativeRows::Missing> NativeRows::name(const std::vector<profile::NativeModule>& modules,
                                                   const symbols::DebugSearch& search) {
   std::vector<Missing> missing;
   std::map<uint32_t, std::vector<size_t>> by_module;
@@ -136,7 +136,7 @@ std::vector<NativeRows::Missing> NativeRows::name(const std::vector<sampler::Nat
       without_module.push_back(id);
     }
   }
-  for (const sampler::NativeModule& module : modules) {
+  for (const profile::NativeModule& module : modules) {
     const auto found = by_module.find(module.id.value);
     if (found == by_module.end()) continue;
     symbols::ModuleNames names = symbols::ModuleNames::open(path_to_open(module), module.path, search);

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "phlox/profile/native_module.h"
 #include "phlox/profile/sink.h"
-#include "phlox/sampler/native_stacks.h"
 #include "phlox/symbols/debug_files.h"
 #include "phlox/symbols/module_names.h"
 
@@ -45,7 +45,7 @@ class NativeRows : public profile::Sink {
     symbols::MissingNames names;
   };
   // Names every native frame that was put. Gives what is missing, worst first.
-  std::vector<Missing> name(const std::vector<sampler::NativeModule>& modules,
+  std::vector<Missing> name(const std::vector<profile::NativeModule>& modules,
                             const symbols::DebugSearch& search);
   // Looks up which packages would bring it, and puts it with the modules.
   void advise(std::vector<Missing>& missing);
@@ -54,7 +54,7 @@ class NativeRows : public profile::Sink {
   void put_named(profile::FrameId id, const profile::Frame& frame,
                  const std::vector<symbols::NativeName>& levels);
   void name_code_without_file(const std::vector<profile::FrameId>& frames,
-                              const std::vector<sampler::NativeModule>& modules);
+                              const std::vector<profile::NativeModule>& modules);
   void name_kernel_frames();
 
   profile::Sink& sink_;

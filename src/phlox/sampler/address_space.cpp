@@ -21,15 +21,6 @@ constexpr size_t kMostModules = 16384;
 // A process has one; one that forked and went on, its parent's too.
 constexpr size_t kMostJitDumps = 16;
 
-// _PyEval_EvalFrameDefault is the loop from 3.6 on, PyEval_EvalFrameEx before; compilers split parts off
-// under names with a suffix (".cold", ".cold.0" of BOLT, ".localalias").
-bool names_loop(std::string_view name) {
-  for (const std::string_view loop : {"_PyEval_EvalFrameDefault", "PyEval_EvalFrameEx"}) {
-    if (name == loop || (name.starts_with(loop) && name[loop.size()] == '.')) return true;
-  }
-  return false;
-}
-
 // A JIT compiler that writes a jitdump maps its first page executable, so that a profiler finds it by its
 // name: "jit-PID.dump" (tools/perf/Documentation/jitdump-specification.txt).
 bool is_jitdump(const target::Module& module) {
@@ -90,22 +81,6 @@ AddressSpace::Mapped& AddressSpace::opened(uint32_t module) {
   m.loaded.emplace(*std::move(loaded));
   map_.set_bias(module, m.bias);
   return m;
-}
-
-void AddressSpace::find_loop(Mapped& module) {
-  module.loop_asked = true;
-  if (!module.loaded) return;
-  bool pre_ex = true;
-  module.loaded->elf.for_each_symbol([&](const auto& symbol) {
-    if (symbol.size == 0 || !names_loop(symbol.name)) return true;
-    // Since 3.6 PyEval_EvalFrameEx only calls the loop.
-    const bool old = symbol.name.starts_with("PyEval");
-    if (!old && pre_ex) module.loop.clear();
-    if (!old) pre_ex = false;
-    if (old && !pre_ex) return true;
-    module.loop.emplace_back(symbol.address.value, symbol.address.value + symbol.size);
-    return true;
-  });
 }
 
 size_t AddressSpace::opened_modules() const {
@@ -218,10 +193,10 @@ unwind::CodeRules* AddressSpace::code_of(uint32_t module) {
 bool AddressSpace::is_loop(const unwind::NativeFrame& frame) {
   if (frame.module >= mapped_.size()) return false;
   Mapped& m = opened(frame.module);
-  if (!m.loop_asked) find_loop(m);
+  if (!m.loop_asked && m.loaded) m.loop = python::loop_code(m.loaded->elf);
+  m.loop_asked = true;
   const uint64_t at = frame.lookup_pc().value - m.bias;
-  return std::any_of(m.loop.begin(), m.loop.end(),
-                     [at](const auto& range) { return at >= range.first && at < range.second; });
+  return python::is_in(m.loop, ImageAddress(at));
 }
 
 }  // namespace phlox::sampler

@@ -16,6 +16,7 @@
 #include "phlox/base/clock.h"
 #include "phlox/base/descriptor.h"
 #include "phlox/memory/remote_memory.h"
+#include "phlox/python/loop_code.h"
 #include "phlox/target/jit_files.h"
 #include "phlox/target/maps.h"
 #include "phlox/target/root_folder.h"
@@ -37,8 +38,7 @@ class AddressSpace {
     std::unique_ptr<unwind::CodeRules> code;  // asked where the table has nothing
     bool table_asked = false;
     bool loop_asked = false;
-    // Where the code of the interpreter loop lies, its .cold parts too; empty: no symbol says so.
-    std::vector<std::pair<uint64_t, uint64_t>> loop;  // image addresses, [first, second)
+    python::LoopCode loop;
   };
 
   // `memory` must outlive it: the vdso is read out of it.
@@ -72,7 +72,6 @@ class AddressSpace {
   uint32_t number_of(const target::Module& module);
   Mapped& opened(uint32_t module);
   std::optional<unwind::Rule> trampoline_at(RemoteAddress start) const;
-  static void find_loop(Mapped& module);
   void keep_jitdump(const target::Module& module);
   void keep_perf_map();
 

@@ -19,46 +19,12 @@ constexpr Nanoseconds kRefreshEvery = 2 * kSecond;
 // Whole stacks that must agree before the distance of the anchor from the loop's CFA is believed.
 constexpr unsigned kAgree = 8;
 
-std::string_view describe(unwind::FoundBy found_by) {
-  switch (found_by) {
-    case unwind::FoundBy::registers:
-      return "registers";
-    case unwind::FoundBy::cfi:
-      return "cfi";
-    case unwind::FoundBy::frame_pointer:
-      return "frame pointer";
-    case unwind::FoundBy::signal:
-      return "signal";
-    case unwind::FoundBy::restart:
-      return "restart";
-    case unwind::FoundBy::code:
-      return "instructions";
-  }
-  return "";
-}
-
 // A greenlet begins where another one stood on the C stack; what lies further out is that one's, as it was
 // then.
 constexpr const char* kGreenletStart = "(a greenlet begins here)";
 
 bool is_greenlet_library(std::string_view path) {
   return path.substr(path.rfind('/') + 1).starts_with("_greenlet.");
-}
-
-const char* why(unwind::StackEnd end) {
-  switch (end) {
-    case unwind::StackEnd::truncated:
-      return "(native callers unknown: the stack is deeper than what was copied)";
-    case unwind::StackEnd::no_cfi:
-      return "(native callers unknown: no unwind information)";
-    case unwind::StackEnd::bad_memory:
-      return "(native callers unknown: the stack makes no sense)";
-    case unwind::StackEnd::too_deep:
-      return "(native callers left out: too many)";
-    case unwind::StackEnd::reached_end:
-      break;
-  }
-  return "";
 }
 
 }  // namespace
@@ -159,7 +125,7 @@ profile::FrameId NativeStacks::frame_of(const unwind::NativeFrame& native, bool 
   if (!fresh) return at->second;
   profile::Frame frame;
   frame.kind = profile::FrameKind::native;
-  frame.found_by = std::string(describe(native.found_by)) + (loop ? ", interpreter loop" : "");
+  frame.found_by = std::string(unwind::describe(native.found_by)) + (loop ? ", interpreter loop" : "");
   frame.address = native.lookup_pc().value;
   if (!native.pc) frame.function = frame.qualified_name = "(interpreter loop)";
   if (native.module != unwind::kNoModule) {
@@ -251,7 +217,8 @@ NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const 
     }
     const unwind::NativeFrame& native = frames[frame.index];
     if (frame.index == last && !whole_walk) {
-      stack.id = identities_.interner.stack(stack.id, marker(greenlet ? kGreenletStart : why(native_.end)));
+      stack.id = identities_.interner.stack(
+          stack.id, marker(greenlet ? kGreenletStart : unwind::describe(native_.end)));
     }
     stack.id = identities_.interner.stack(stack.id, frame_of(native, is_loop_[frame.index] != 0));
     // Between a restart and what is inside it, some native frames are not known.

@@ -13,6 +13,7 @@
 
 #include "phlox/memory/remote_memory.h"
 #include "phlox/profile/interner.h"
+#include "phlox/profile/native_module.h"
 #include "phlox/profile/sink.h"
 #include "phlox/sampler/address_space.h"
 #include "phlox/sampler/merge.h"
@@ -40,18 +41,8 @@ struct NativeCounts {
   }
 };
 
-enum class NativeFile { module, jitdump, perf_map };
-
-// A module that frames name, opened while it was there: for symbols::ModuleNames. Or what a JIT compiler
-// wrote, without an id: for symbols::JitMap.
-struct NativeModule {
-  NativeFile kind = NativeFile::module;
-  profile::ModuleId id;
-  std::string path;       // as the target sees it
-  std::string open_path;  // where it can be opened here, as long as the descriptor lives; empty: nowhere
-  std::shared_ptr<Descriptor> descriptor;
-  std::shared_ptr<Descriptor> root;  // the folder that the target sees as its root
-};
+using profile::NativeFile;
+using profile::NativeModule;
 
 class NativeStacks {
  public:

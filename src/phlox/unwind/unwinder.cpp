@@ -11,6 +11,40 @@
 
 namespace phlox::unwind {
 
+std::string_view describe(FoundBy found_by) {
+  switch (found_by) {
+    case FoundBy::registers:
+      return "registers";
+    case FoundBy::cfi:
+      return "cfi";
+    case FoundBy::frame_pointer:
+      return "frame pointer";
+    case FoundBy::signal:
+      return "signal";
+    case FoundBy::restart:
+      return "restart";
+    case FoundBy::code:
+      return "instructions";
+  }
+  return "";
+}
+
+const char* describe(StackEnd end) {
+  switch (end) {
+    case StackEnd::truncated:
+      return "(native callers unknown: the stack is deeper than what was copied)";
+    case StackEnd::no_cfi:
+      return "(native callers unknown: no unwind information)";
+    case StackEnd::bad_memory:
+      return "(native callers unknown: the stack makes no sense)";
+    case StackEnd::too_deep:
+      return "(native callers left out: too many)";
+    case StackEnd::reached_end:
+      break;
+  }
+  return "";
+}
+
 void ModuleMap::add(RemoteAddress start, RemoteAddress end, uint64_t bias, uint32_t module) {
   ++generation_;
   if (start < end) entries_.push_back({start.value, end.value, bias, module, {}});

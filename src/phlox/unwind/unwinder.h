@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -45,6 +46,11 @@ enum class StackEnd : uint8_t {
   bad_memory,   // the words found make no sense: no code there, or a stack that does not shrink
   too_deep,     // more frames than the cap
 };
+
+// "cfi", "frame pointer": as a recording tells it (Frame::found_by).
+std::string_view describe(FoundBy found_by);
+// What stands in a stack in place of the callers that were not reached; empty for one that was.
+const char* describe(StackEnd end);
 
 struct NativeFrame {
   RemoteAddress
