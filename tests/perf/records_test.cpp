@@ -203,5 +203,47 @@ TEST(PerfRing, positions_or_sizes_that_make_no_sense_end_it) {
   EXPECT_TRUE(short_header.damaged());
 }
 
+// What only files hold: counters, a tracepoint's fields, branches, which event it was.
+TEST(PerfRecords, parts_that_are_not_asked_for_live_are_found_or_passed_over) {
+  Shape shape;
+  shape.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_READ | PERF_SAMPLE_RAW |
+                      PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_STACK_USER;
+  shape.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_TOTAL_TIME_ENABLED;
+  shape.branch_sample_type = PERF_SAMPLE_BRANCH_HW_INDEX;
+  Bytes b(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL);
+  b.put<uint64_t>(77, 0x401000);
+  b.put<uint64_t>(2, /*enabled*/ 9, /*value, id*/ 1, 77, 2, 78);
+  b.put<uint32_t>(4, 0xabcdef01);
+  b.put<uint64_t>(1, /*index*/ 0, /*from, to, flags*/ 0x10, 0x20, 0);
+  b.put<uint64_t>(8, 0x1234, 8);
+  const auto bytes = b.done();
+  EXPECT_EQ(identifier_of(bytes), 77u);
+  const Record record = parse_record(bytes, shape);
+  const auto& s = std::get<SampleRecord>(record);
+  EXPECT_EQ(s.id, 77u);
+  EXPECT_EQ(s.ip, 0x401000u);
+  EXPECT_EQ(s.mode, PERF_RECORD_MISC_KERNEL);
+  EXPECT_EQ(s.raw.size(), 4u);
+  EXPECT_EQ(s.branches.size(), sizeof(perf_branch_entry));
+  EXPECT_EQ(s.stack.size(), 8u);
+  EXPECT_EQ(s.stack_asked, 8u);
+}
+
+TEST(PerfRecords, a_group_larger_than_its_record_is_damaged) {
+  Shape shape;
+  shape.sample_type = PERF_SAMPLE_READ;
+  shape.read_format = PERF_FORMAT_GROUP;
+  Bytes b(PERF_RECORD_SAMPLE);
+  b.put<uint64_t>(uint64_t{1} << 61, 0);
+  EXPECT_TRUE(std::get<OtherRecord>(parse_record(b.done(), shape)).damaged);
+}
+
+TEST(PerfRecords, an_identifier_stands_last_in_what_is_no_sample) {
+  Bytes b(PERF_RECORD_COMM);
+  b.put<int32_t>(10, 11).text("x").put<uint64_t>(78);
+  EXPECT_EQ(identifier_of(b.done()), 78u);
+  EXPECT_EQ(identifier_of({}), 0u);
+}
+
 }  // namespace
 }  // namespace phlox::perf

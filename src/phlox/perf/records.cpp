@@ -37,40 +37,22 @@ uint64_t value_of(std::span<const std::byte> values, uint64_t mask, unsigned num
   return value;
 }
 
-// Who, when and where of a record that is no sample: behind it, if sample_id_all is set.
-struct Trailer {
-  pid_t pid = 0, tid = 0;
-  Nanoseconds time = 0;
-  uint32_t cpu = 0;
-};
-
-Trailer trailer_of(std::span<const std::byte> bytes, const Shape& shape) {
-  Trailer t;
-  const uint64_t type = shape.sample_type;
-  size_t size = 0;
-  for (const uint64_t bit :
-       {uint64_t{PERF_SAMPLE_TID}, uint64_t{PERF_SAMPLE_TIME}, uint64_t{PERF_SAMPLE_ID},
-        uint64_t{PERF_SAMPLE_STREAM_ID}, uint64_t{PERF_SAMPLE_CPU}, uint64_t{PERF_SAMPLE_IDENTIFIER}}) {
-    if ((type & bit) != 0) size += 8;
-  }
-  if (!shape.sample_id_all || size > bytes.size() - sizeof(perf_event_header)) return t;
-  ByteReader in(bytes.subspan(bytes.size() - size));
-  if ((type & PERF_SAMPLE_TID) != 0) {
-    t.pid = in.read<int32_t>();
-    t.tid = in.read<int32_t>();
-  }
-  if ((type & PERF_SAMPLE_TIME) != 0) t.time = static_cast<Nanoseconds>(in.read<uint64_t>());
-  if ((type & PERF_SAMPLE_ID) != 0) in.skip(8);
-  if ((type & PERF_SAMPLE_STREAM_ID) != 0) in.skip(8);
-  if ((type & PERF_SAMPLE_CPU) != 0) t.cpu = in.read<uint32_t>();
-  return t;
+// Values of counters, which nobody asks for here, of one event or of a group.
+void skip_read(ByteReader& in, uint64_t format) {
+  const auto times = static_cast<size_t>(
+      std::popcount(format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)));
+  const auto extra = static_cast<size_t>(std::popcount(format & (PERF_FORMAT_ID | PERF_FORMAT_LOST)));
+  if ((format & PERF_FORMAT_GROUP) == 0) return in.skip((1 + times + extra) * 8);
+  const auto count = in.read<uint64_t>();
+  in.skip(times * 8);
+  in.skip(count > in.remaining() / 8 ? in.remaining() + 1 : count * (1 + extra) * 8);
 }
 
 // The order is that of the kernel's perf_output_sample().
 Record parse_sample(ByteReader& in, const Shape& shape) {
   const uint64_t type = shape.sample_type;
   SampleRecord s;
-  if ((type & PERF_SAMPLE_IDENTIFIER) != 0) in.skip(8);
+  if ((type & PERF_SAMPLE_IDENTIFIER) != 0) s.id = in.read<uint64_t>();
   if ((type & PERF_SAMPLE_IP) != 0) s.ip = in.read<uint64_t>();
   if ((type & PERF_SAMPLE_TID) != 0) {
     s.pid = in.read<int32_t>();
@@ -78,22 +60,26 @@ Record parse_sample(ByteReader& in, const Shape& shape) {
   }
   if ((type & PERF_SAMPLE_TIME) != 0) s.time = static_cast<Nanoseconds>(in.read<uint64_t>());
   if ((type & PERF_SAMPLE_ADDR) != 0) in.skip(8);
-  if ((type & PERF_SAMPLE_ID) != 0) in.skip(8);
+  if ((type & PERF_SAMPLE_ID) != 0) s.id = in.read<uint64_t>();
   if ((type & PERF_SAMPLE_STREAM_ID) != 0) in.skip(8);
   if ((type & PERF_SAMPLE_CPU) != 0) {
     s.cpu = in.read<uint32_t>();
     in.skip(4);
   }
   if ((type & PERF_SAMPLE_PERIOD) != 0) s.period = in.read<uint64_t>();
-  // Counter groups and branch stacks are never asked for, and their length depends on more than the shape.
-  if ((type & (PERF_SAMPLE_READ | PERF_SAMPLE_BRANCH_STACK)) != 0)
-    return OtherRecord{PERF_RECORD_SAMPLE, true};
+  if ((type & PERF_SAMPLE_READ) != 0) skip_read(in, shape.read_format);
   if ((type & PERF_SAMPLE_CALLCHAIN) != 0) {
     const auto count = in.read<uint64_t>();
     if (count > in.remaining() / 8) return OtherRecord{PERF_RECORD_SAMPLE, true};
     s.callchain = in.bytes(count * 8);
   }
-  if ((type & PERF_SAMPLE_RAW) != 0) in.skip(in.read<uint32_t>());
+  if ((type & PERF_SAMPLE_RAW) != 0) s.raw = in.bytes(in.read<uint32_t>());
+  if ((type & PERF_SAMPLE_BRANCH_STACK) != 0) {
+    const auto count = in.read<uint64_t>();
+    if ((shape.branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX) != 0) in.skip(8);
+    if (count > in.remaining() / sizeof(perf_branch_entry)) return OtherRecord{PERF_RECORD_SAMPLE, true};
+    s.branches = in.bytes(count * sizeof(perf_branch_entry));
+  }
   if ((type & PERF_SAMPLE_REGS_USER) != 0) {
     const auto abi = in.read<uint64_t>();
     if (abi != PERF_SAMPLE_REGS_ABI_NONE) {
@@ -115,6 +101,7 @@ Record parse_sample(ByteReader& in, const Shape& shape) {
     const auto size = in.read<uint64_t>();
     if (size > in.remaining()) return OtherRecord{PERF_RECORD_SAMPLE, true};
     const auto dump = in.bytes(size);
+    s.stack_asked = size;
     // How much of it was really copied; not there when nothing was asked for.
     const uint64_t valid = size == 0 ? 0 : in.read<uint64_t>();
     s.stack = dump.first(std::min<uint64_t>(valid, dump.size()));
@@ -138,7 +125,10 @@ Record parse_map(ByteReader& in, uint32_t type, uint16_t misc) {
       const auto id = in.bytes(20);
       m.build_id = id.first(std::min<size_t>(size, id.size()));
     } else {
-      in.skip(24);
+      m.device = uint64_t{in.read<uint32_t>()} << 32;
+      m.device |= in.read<uint32_t>();
+      m.inode = in.read<uint64_t>();
+      in.skip(8);
     }
     const auto protection = in.read<uint32_t>();
     in.skip(4);
@@ -150,6 +140,38 @@ Record parse_map(ByteReader& in, uint32_t type, uint16_t misc) {
 }
 
 }  // namespace
+
+Trailer trailer_of(std::span<const std::byte> bytes, const Shape& shape) {
+  Trailer t;
+  const uint64_t type = shape.sample_type;
+  size_t size = 0;
+  for (const uint64_t bit :
+       {uint64_t{PERF_SAMPLE_TID}, uint64_t{PERF_SAMPLE_TIME}, uint64_t{PERF_SAMPLE_ID},
+        uint64_t{PERF_SAMPLE_STREAM_ID}, uint64_t{PERF_SAMPLE_CPU}, uint64_t{PERF_SAMPLE_IDENTIFIER}}) {
+    if ((type & bit) != 0) size += 8;
+  }
+  if (!shape.sample_id_all || bytes.size() < sizeof(perf_event_header) ||
+      size > bytes.size() - sizeof(perf_event_header)) {
+    return t;
+  }
+  ByteReader in(bytes.subspan(bytes.size() - size));
+  if ((type & PERF_SAMPLE_TID) != 0) {
+    t.pid = in.read<int32_t>();
+    t.tid = in.read<int32_t>();
+  }
+  if ((type & PERF_SAMPLE_TIME) != 0) t.time = static_cast<Nanoseconds>(in.read<uint64_t>());
+  if ((type & PERF_SAMPLE_ID) != 0) in.skip(8);
+  if ((type & PERF_SAMPLE_STREAM_ID) != 0) in.skip(8);
+  if ((type & PERF_SAMPLE_CPU) != 0) t.cpu = in.read<uint32_t>();
+  return t;
+}
+
+uint64_t identifier_of(std::span<const std::byte> bytes) {
+  ByteReader in(bytes);
+  const auto header = in.read<perf_event_header>();
+  if (header.type != PERF_RECORD_SAMPLE && bytes.size() >= sizeof header + 8) in.seek(bytes.size() - 8);
+  return in.read<uint64_t>();
+}
 
 Shape native_shape(uint16_t machine) {
   Shape shape;
@@ -181,14 +203,23 @@ Record parse_record(std::span<const std::byte> bytes, const Shape& shape) {
   if (in.failed() || header.size != bytes.size()) return OtherRecord{header.type, true};
   const auto damaged = OtherRecord{header.type, true};
   switch (header.type) {
-    case PERF_RECORD_SAMPLE:
-      return parse_sample(in, shape);
+    case PERF_RECORD_SAMPLE: {
+      Record record = parse_sample(in, shape);
+      if (auto* sample = std::get_if<SampleRecord>(&record))
+        sample->mode = header.misc & PERF_RECORD_MISC_CPUMODE_MASK;
+      return record;
+    }
     case PERF_RECORD_MMAP:
     case PERF_RECORD_MMAP2:
       return parse_map(in, header.type, header.misc);
     case PERF_RECORD_LOST: {
       in.skip(8);
-      const LostRecord lost{in.read<uint64_t>()};
+      const LostRecord lost{in.read<uint64_t>(), false};
+      if (in.failed()) return damaged;
+      return lost;
+    }
+    case PERF_RECORD_LOST_SAMPLES: {
+      const LostRecord lost{in.read<uint64_t>(), true};
       if (in.failed()) return damaged;
       return lost;
     }

@@ -19,13 +19,14 @@
 
 namespace phlox::perf {
 
-// What attr.sample_type, attr.sample_regs_user and attr.sample_id_all were set to: the records' shape depends
-// on them.
+// What these fields of the event's perf_event_attr were set to: the records' shape depends on them.
 struct Shape {
   uint64_t sample_type = 0;
   uint64_t user_registers = 0;  // mask of PERF_REG_*
   bool sample_id_all = true;
   uint16_t machine = 0;  // EM_X86_64, EM_AARCH64
+  uint64_t read_format = 0;
+  uint64_t branch_sample_type = 0;
 };
 
 // For user registers and stack beside IP, TID, TIME, CPU: what our events ask for.
@@ -41,6 +42,11 @@ struct SampleRecord {
   unwind::Registers registers;
   std::span<const std::byte> stack;      // from sp on, as much as is there
   std::span<const std::byte> callchain;  // of u64, context markers among them
+  uint64_t id = 0;                       // of the event that sampled, where the shape has one
+  uint16_t mode = 0;                     // PERF_RECORD_MISC_KERNEL, _USER, ...: where ip lies
+  uint64_t stack_asked = 0;              // how long the dump was to be
+  std::span<const std::byte> raw;        // a tracepoint's fields
+  std::span<const std::byte> branches;   // of struct perf_branch_entry
 };
 struct SwitchRecord {
   pid_t pid = 0, tid = 0;
@@ -51,6 +57,7 @@ struct SwitchRecord {
 };
 struct LostRecord {
   uint64_t count = 0;
+  bool samples = false;  // PERF_RECORD_LOST_SAMPLES
 };
 struct MapRecord {
   pid_t pid = 0, tid = 0;
@@ -58,6 +65,7 @@ struct MapRecord {
   bool executable = false;
   std::string_view path;
   std::span<const std::byte> build_id;  // of kernels and events that give it instead of device and inode
+  uint64_t device = 0, inode = 0;       // major << 32 | minor; MMAP2 without a build-id only
 };
 struct TaskRecord {  // fork (a thread too) and exit
   pid_t pid = 0, parent_pid = 0, tid = 0, parent_tid = 0;
@@ -76,6 +84,19 @@ struct OtherRecord {
 };
 using Record =
     std::variant<OtherRecord, SampleRecord, SwitchRecord, LostRecord, MapRecord, TaskRecord, NameRecord>;
+
+// Who, when and where of a record that is no sample: behind it, if sample_id_all is set.
+struct Trailer {
+  pid_t pid = 0, tid = 0;
+  Nanoseconds time = 0;
+  uint32_t cpu = 0;
+};
+// `bytes`: one record, its header included.
+Trailer trailer_of(std::span<const std::byte> bytes, const Shape& shape);
+
+// Which event a record is of, where its shape has PERF_SAMPLE_IDENTIFIER: read before the shape is known. 0:
+// the record is too short.
+uint64_t identifier_of(std::span<const std::byte> bytes);
 
 // One record, its header included. Views point into the bytes.
 Record parse_record(std::span<const std::byte> bytes, const Shape& shape);
