@@ -47,6 +47,19 @@ TEST(quality, rate_that_nobody_asked_for_is_no_promise) {
   EXPECT_EQ(quality_line(quality).substr(0, 23), "1,000 samples (199 Hz),");
 }
 
+TEST(quality, of_another_recorder_nothing_is_said_that_nobody_knows) {
+  Profile profile;
+  profile.put_meta("recorded_by", "perf 6.1.0");
+  profile.put_tally(of(tally::kSamples, 5000));
+  profile.put_tally(of(tally::kLost, 7));
+  profile.put_tally(of(tally::kCut, 50));
+  profile.put_tally(of(tally::kNative, 4000));
+  profile.put_tally(of(tally::kNativeWhole, 3950));
+  profile.put_tally(of(tally::kElapsed, kSecond));
+  EXPECT_EQ(quality_line(summarize_quality(profile)),
+            "5,000 samples, recorded by perf 6.1.0, 7 lost, 50 cut; 98.8 % of 4,000 dumped stacks whole");
+}
+
 TEST(quality, more_than_one_percent_rejected_is_a_warning) {
   QualitySummary quality;
   quality.samples = 1000;

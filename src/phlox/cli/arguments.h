@@ -36,15 +36,29 @@ struct RecordArguments {
   ViewArguments view;
 };
 
+// Of the commands that take a recording: for one that another tool made.
+struct InputArguments {
+  std::string from, event, sysroot;
+  std::vector<std::string> debug_paths;
+  bool debuginfod = false;
+};
+
+struct ImportArguments {
+  std::string file, output;
+  InputArguments input;
+};
+
 struct ExportArguments {
   std::string file, format, output, title;
   bool force = false;
+  InputArguments input;
   ViewArguments view;
 };
 
 struct ReportArguments {
   std::string file, top;
   bool json = false, markdown = false, source = false;
+  InputArguments input;
   ViewArguments view;
 };
 
@@ -52,6 +66,7 @@ struct DiffArguments {
   std::string before, after, output, top;
   bool json = false, markdown = false, force = false;
   std::vector<std::string> fail_if;
+  InputArguments input;
   ViewArguments view;
 };
 
@@ -77,6 +92,7 @@ struct CommandLine {
   ReportArguments report;
   DiffArguments diff;
   DumpArguments dump;
+  ImportArguments import_;
   HelpArguments help;
   CompletionsArguments completions;
   bool has_program = false;                  // "--" was there

@@ -11,6 +11,7 @@
 #include "phlox/cli/typed.h"
 #include "phlox/cli/values.h"
 #include "phlox/exporters/registry.h"
+#include "phlox/importers/registry.h"
 
 namespace phlox::cli {
 namespace {
@@ -65,6 +66,41 @@ class CommandBuilder {
   }
   void force(bool& into) {
     flag("--force", into, "replace a recording by something else, where FILE is one");
+  }
+  void input(InputArguments& into) {
+    std::vector<std::string> names;
+    std::string kinds;
+    for (const auto& format : importers::formats()) {
+      names.emplace_back(format.name);
+      kinds += fmt::format("{}{}: {}", kinds.empty() ? "" : "; ", format.name, format.description);
+    }
+    value("--from", into.from,
+          {{},
+           "FORMAT",
+           fmt::format("of a file that another tool recorded: {} (default: by its content)", kinds),
+           names,
+           false});
+    value("--event", into.event,
+          {{},
+           "NAME",
+           "of such a file with several events, the one to take (default: the first, a clock before others)",
+           {},
+           false});
+    value("--sysroot", into.sysroot,
+          {{},
+           "FOLDER",
+           "files that such a file names lie beneath this folder, not on this machine",
+           {},
+           true});
+    values(
+        "--debug-path", into.debug_paths,
+        {{},
+         "FOLDER",
+         "of such a file: look for programs and debug files by their build-ids here first; may be repeated",
+         {},
+         true});
+    flag("--debuginfod", into.debuginfod,
+         "of such a file: fetch missing debug files from the servers in $DEBUGINFOD_URLS");
   }
   // `with_pid`: not for record, whose --pid is another thing.
   void view(ViewArguments& into, bool with_pid) {
@@ -157,6 +193,7 @@ struct Grammar {
     describe_report();
     describe_diff();
     describe_export();
+    describe_import();
     describe_pyflame();
     describe_rest();
     for (auto& text : texts) description.commands.push_back(std::move(*text));
@@ -292,6 +329,7 @@ struct Grammar {
     b.flag("--json", a.json, "JSON, as docs/json/ describes it");
     b.flag("--markdown", a.markdown, "Markdown");
     b.flag("--source", a.source, "the source of the hot files with the share of each line");
+    b.input(a.input);
     b.view(a.view, true);
   }
 
@@ -318,6 +356,7 @@ struct Grammar {
          "NAME is in either recording; may be repeated",
          {},
          false});
+    b.input(a.input);
     b.view(a.view, true);
   }
 
@@ -341,7 +380,26 @@ struct Grammar {
     b.value("-o,--output", a.output, {{}, "FILE", "where to (default, or -: standard output)", {}, true});
     b.force(a.force);
     b.value("--title", a.title, {{}, "TEXT", "of a picture", {}, false});
+    b.input(a.input);
     b.view(a.view, true);
+  }
+
+  void describe_import() {
+    CommandBuilder b = command("import", "make a recording of what another tool recorded", "[options] FILE");
+    text().examples = {
+        {"phlox import perf.data -o app.phlox", "what perf record wrote"},
+        {"perf record -o - -F 999 --call-graph dwarf -- python3 app.py | phlox import - -o app.phlox",
+         "the same without a file between"},
+        {"phlox import perf.data --sysroot /mnt/server", "of a machine whose files lie elsewhere"}};
+    auto& a = line.import_;
+    b.positional("FILE", a.file, {{}, "", "the file, or - for standard input", {}, true});
+    b.value("-o,--output", a.output,
+            {{}, "FILE", "where to (default: the file's name with .phlox behind it)", {}, true});
+    b.input(a.input);
+    text().more =
+        "report, diff and export take such a file too, without importing it first. What a format does not "
+        "know "
+        "stays empty.";
   }
 
   void describe_pyflame() {

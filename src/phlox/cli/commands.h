@@ -13,6 +13,7 @@ namespace phlox::cli {
 int record(const CommandLine& line, Talk& talk);
 int export_recording(const CommandLine& line, Talk& talk);
 int list(const CommandLine& line, Talk& talk);
+int import_recording(const CommandLine& line, Talk& talk);
 int dump(const CommandLine& line, Talk& talk);
 int report(const CommandLine& line, Talk& talk);
 int diff(const CommandLine& line, Talk& talk);

@@ -8,13 +8,13 @@
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
+#include "phlox/cli/recordings.h"
 #include "phlox/cli/values.h"
 #include "phlox/exporters/diff_svg.h"
 #include "phlox/exporters/registry.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/work.h"
-#include "phlox/recording/reader.h"
 #include "phlox/report/diff.h"
 
 namespace phlox::cli {
@@ -60,11 +60,14 @@ Result<int> run(const DiffArguments& a, Talk& talk) {
     picture = *std::move(opened);
   }
   // Side by side: reading a million samples takes half a second. Without leave to start a thread, one by one.
-  auto reading = std::async([&] { return recording::read_begun(a.before); });
-  auto after = recording::read_begun(a.after);
+  auto reading = std::async([&] { return read_recording(a.before, a.input, talk); });
+  auto after = read_recording(a.after, a.input, talk);
   auto before = reading.get();
   if (!before) return fail(before);
   if (!after) return fail(after);
+  // One weight for both: time only where both have it.
+  settle_weight(options.choices, a.view, *before);
+  settle_weight(options.choices, a.view, *after);
   for (const auto& [name, side] : {std::pair(&a.before, &*before), std::pair(&a.after, &*after)}) {
     if (const auto nothing = profile::why_empty(*side, options.choices))
       talk.warn(fmt::format("{}: {}", *name, *nothing));

@@ -4,11 +4,11 @@
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
+#include "phlox/cli/recordings.h"
 #include "phlox/cli/values.h"
 #include "phlox/exporters/registry.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/native_frames.h"
-#include "phlox/recording/reader.h"
 
 namespace phlox::cli {
 namespace {
@@ -37,9 +37,10 @@ Result<void> run(const ExportArguments& arguments, Talk& talk) {
   auto output =
       OutputFile::open(arguments.output, {target::calling_user(), {arguments.file}, arguments.force});
   if (!output) return fail(output);
-  auto profile = recording::read_begun(arguments.file);
+  auto profile = read_recording(arguments.file, arguments.input, talk);
   if (!profile) return fail(profile);
   if (arguments.view.show.empty()) *choices = choices_for(**format, *choices);
+  settle_weight(*choices, arguments.view, *profile);
   if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);
   profile::show_native_frames(*profile, *choices);
   if (const auto waiting = left_out(*profile, *choices)) talk.note(*waiting);

@@ -24,7 +24,7 @@ constexpr size_t kLargestMap = size_t{512} << 20;
 // Where the module is opened by its own path, debug files that lie beside it are found; only when that is
 // still the file that was mapped.
 std::string path_to_open(const profile::NativeModule& module) {
-  if (module.open_path.empty()) return {};
+  if (module.open_path.empty() || !module.descriptor) return module.open_path;
   struct stat kept {
   }, there{};
   if (::fstat(module.descriptor->get(), &kept) == 0 && ::stat(module.path.c_str(), &there) == 0 &&
@@ -113,7 +113,7 @@ void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wan
 }
 
 void NativeRows::name_kernel_frames() {
-  if (kernel_frames_.empty()) return;
+  if (kernel_frames_.empty() || kernel_ == Kernel::named_already) return;
   const auto names = symbols::KernelSymbols::read();
   for (auto& [id, frame] : kernel_frames_) {
     const auto name = names.find(frame.address);

@@ -19,7 +19,10 @@ namespace phlox::cli {
 // Hands every row on, and keeps those that want names.
 class NativeRows : public profile::Sink {
  public:
-  explicit NativeRows(profile::Sink& sink) : sink_(sink) {}
+  // Whose functions those of the kernel are: this host's, to be named here, or of who knows where.
+  enum class Kernel { this_host, named_already };
+  explicit NativeRows(profile::Sink& sink, Kernel kernel = Kernel::this_host)
+      : sink_(sink), kernel_(kernel) {}
 
   void put_meta(std::string_view key, std::string_view value) override { sink_.put_meta(key, value); }
   void put_process(profile::ProcessId id, const profile::Process& process) override {
@@ -58,6 +61,7 @@ class NativeRows : public profile::Sink {
   void name_kernel_frames();
 
   profile::Sink& sink_;
+  Kernel kernel_;
   std::vector<std::pair<profile::FrameId, profile::Frame>> frames_;  // native, in the order of their ids
   std::vector<std::pair<profile::FrameId, profile::Frame>> kernel_frames_;
   std::map<uint32_t, profile::Module> modules_;

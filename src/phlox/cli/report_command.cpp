@@ -6,10 +6,10 @@
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
+#include "phlox/cli/recordings.h"
 #include "phlox/cli/values.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/native_frames.h"
-#include "phlox/recording/reader.h"
 #include "phlox/report/report.h"
 #include "phlox/target/source_file.h"
 
@@ -39,8 +39,9 @@ Result<void> run(const ReportArguments& a, Talk& talk) {
     if (!top) return fail(top);
     options.limit = *top;
   }
-  auto profile = recording::read_begun(a.file);
+  auto profile = read_recording(a.file, a.input, talk);
   if (!profile) return fail(profile);
+  settle_weight(options.choices, a.view, *profile);
   if (const auto nothing = profile::why_empty(*profile, options.choices)) talk.warn(*nothing);
   profile::show_native_frames(*profile, options.choices);
   const auto made = report::make_report(*profile, options);

@@ -201,6 +201,13 @@ std::optional<std::string> left_out(const profile::Profile& profile, const profi
   return fmt::format("left out: {}; --show everything has it", words);
 }
 
+void settle_weight(profile::Choices& choices, const ViewArguments& view, const profile::Profile& profile) {
+  const auto& samples = profile.samples();
+  const bool timeless =
+      std::none_of(samples.begin(), samples.end(), [](const auto& s) { return s.wall > 0; });
+  if (view.weight.empty() && timeless && !samples.empty()) choices.weight = profile::Weight::samples;
+}
+
 Result<Output> parse_output(const std::string& text) {
   Output output;
   output.path = text;

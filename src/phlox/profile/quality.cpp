@@ -38,12 +38,26 @@ std::string rate(double per_second) {
   return per_second < 100 ? fmt::format("{:.1f}", per_second) : fmt::format("{:.0f}", per_second);
 }
 
+// Of what another tool recorded: how it looked, and what that took, nobody knows.
+std::string foreign_quality_line(const QualitySummary& quality) {
+  std::string line = grouped(quality.samples) + " samples, recorded by " + quality.recorded_by;
+  if (quality.lost > 0) line += ", " + grouped(quality.lost) + " lost";
+  if (quality.cut > 0) line += ", " + grouped(quality.cut) + " cut";
+  if (quality.native > 0) {
+    line += "; " + percent(double(quality.native_whole) / double(quality.native)) + " of " +
+            grouped(quality.native) + " dumped stacks whole";
+  }
+  return line;
+}
+
 }  // namespace
 
 QualitySummary summarize_quality(const Profile& profile) {
   QualitySummary quality;
   quality.samples = profile.tally(tally::kSamples);
   quality.missed = profile.tally(tally::kTicksMissed);
+  if (const auto by = profile.meta().find("recorded_by"); by != profile.meta().end())
+    quality.recorded_by = by->second;
   quality.retried = profile.tally(tally::kRetried);
   quality.cut = profile.tally(tally::kCut);
   quality.detached = profile.tally(tally::kDetached);
@@ -103,6 +117,7 @@ bool QualitySummary::rate_by_overhead() const {
 }
 
 std::string quality_line(const QualitySummary& quality) {
+  if (!quality.recorded_by.empty()) return foreign_quality_line(quality);
   std::string line = grouped(quality.samples) + " samples";
   if (quality.achieved_rate > 0) {
     line += " (" + rate(quality.achieved_rate) + " Hz";

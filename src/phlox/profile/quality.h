@@ -31,6 +31,7 @@ struct QualitySummary {
   double most_rate = 0;               // looks a second that are never exceeded, where none were asked for
   double max_overhead = 0;            // share of a CPU that may be taken from the target; 0: no limit
   double achieved_rate = 0;           // looks taken a second of recording; 0: not known
+  std::string recorded_by;            // another recorder: "perf 6.1.0"
   std::vector<std::string> ways;      // of reading, each once, in the order of the processes
   int64_t native = 0;                 // samples with native frames
   int64_t native_whole = 0, native_restarted = 0, native_cut = 0, native_unmerged = 0;

@@ -1,0 +1,78 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "phlox/cli/commands.h"
+#include "phlox/cli/exit_status.h"
+#include "phlox/cli/recordings.h"
+#include "phlox/recording/writer.h"
+#include "phlox/target/launch.h"
+
+namespace phlox::cli {
+namespace {
+
+// Written beside its place: what was there stays until the import is whole.
+class Destination {
+ public:
+  explicit Destination(std::string path) : path_(std::move(path)), partial_(path_ + ".partial") {}
+  ~Destination() {
+    writer_.reset();
+    for (const char* end : {"", "-wal", "-shm", "-journal"}) ::unlink((partial_ + end).c_str());
+  }
+  Destination(const Destination&) = delete;
+  Destination& operator=(const Destination&) = delete;
+
+  Result<profile::Sink*> open() {
+    std::optional<recording::Owner> owner;
+    if (const auto user = target::calling_user()) owner = recording::Owner{user->uid, user->gid};
+    auto writer = recording::Writer::create(partial_, owner);
+    if (!writer) return fail(writer);
+    writer_ = *std::move(writer);
+    return writer_.get();
+  }
+  Result<void> finish() {
+    auto finished = writer_->finish();
+    writer_.reset();
+    if (!finished) return finished;
+    if (std::rename(partial_.c_str(), path_.c_str()) == 0) return {};
+    return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path_, std::strerror(errno)),
+                "choose another file with -o FILE");
+  }
+
+ private:
+  std::string path_, partial_;
+  std::unique_ptr<recording::Writer> writer_;
+};
+
+Result<void> run(const ImportArguments& arguments, Talk& talk) {
+  if (arguments.file.empty())
+    return fail(ErrorKind::usage, "import which file?", "phlox import perf.data -o app.phlox");
+  if (arguments.output.empty() && arguments.file == "-")
+    return fail(ErrorKind::usage, "import standard input into which file?", "phlox import - -o app.phlox");
+  const std::string output = arguments.output.empty() ? arguments.file + ".phlox" : arguments.output;
+  Destination destination(output);
+  const auto sink = destination.open();
+  if (!sink) return fail(sink);
+  if (auto imported = import_recording(arguments.file, arguments.input, **sink, talk); !imported)
+    return imported;
+  if (auto finished = destination.finish(); !finished) return finished;
+  talk.note(
+      fmt::format("wrote {0}; more: phlox report {0}; flame graph: phlox export {0} -o flame.svg", output));
+  return {};
+}
+
+}  // namespace
+
+int import_recording(const CommandLine& line, Talk& talk) {
+  const auto done = run(line.import_, talk);
+  if (done) return kSuccess;
+  talk.error(done.error());
+  return exit_status(done.error().kind);
+}
+
+}  // namespace phlox::cli

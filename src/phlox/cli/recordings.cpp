@@ -1,0 +1,103 @@
+#include "phlox/cli/recordings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include "phlox/base/private_folder.h"
+#include "phlox/cli/native_names.h"
+#include "phlox/cli/values.h"
+#include "phlox/importers/registry.h"
+#include "phlox/recording/reader.h"
+
+namespace phlox::cli {
+namespace {
+
+constexpr std::string_view kOurs = "SQLite format 3";
+
+bool is_ours(importers::Input& input) {
+  std::array<std::byte, kOurs.size()> head{};
+  return input.read_at(0, head) == head.size() &&
+         std::string_view(reinterpret_cast<const char*>(head.data()), head.size()) == kOurs;
+}
+
+importers::ImportOptions options_of(const InputArguments& arguments) {
+  importers::ImportOptions options;
+  options.event = arguments.event;
+  options.files.sysroot = arguments.sysroot;
+  options.files.unwind_cache = unwind_cache();
+  // Where perf keeps the files that its recordings name, and `perf archive` unpacks them.
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
+    options.files.build_id_dirs.push_back(std::string(home) + "/.debug");
+  options.files.build_id_dirs.insert(options.files.build_id_dirs.begin(), arguments.debug_paths.begin(),
+                                     arguments.debug_paths.end());
+  return options;
+}
+
+symbols::DebugSearch debug_search_of(const InputArguments& arguments) {
+  NativeArguments native;
+  native.debug_paths = arguments.debug_paths;
+  native.debuginfod = arguments.debuginfod;
+  symbols::DebugSearch search = cli::debug_search_of(native);
+  if (!arguments.sysroot.empty())
+    search.folders.insert(search.folders.begin(), arguments.sysroot + "/usr/lib/debug");
+  return search;
+}
+
+Result<const importers::Format*> format_of(importers::Input& input, const std::string& path,
+                                           const std::string& from) {
+  if (!from.empty()) return importers::find_format(from);  // one of the choices: the parser checked
+  if (const importers::Format* format = importers::recognise(input)) return format;
+  return fail(ErrorKind::input, fmt::format("{} is no recording that phlox knows", path),
+              fmt::format("say with --from what it is: {}", importers::format_names()));
+}
+
+Result<void> import_from(importers::Input& input, const std::string& path, const InputArguments& arguments,
+                         profile::Sink& sink, Talk& talk) {
+  const auto format = format_of(input, path, arguments.from);
+  if (!format) return fail(format);
+  NativeRows rows(sink, NativeRows::Kernel::named_already);
+  auto outcome = (*format)->import(input, options_of(arguments), rows);
+  if (!outcome)
+    return fail(outcome.error().kind, path + ": " + outcome.error().message, outcome.error().hint);
+  for (const std::string& warning : outcome->warnings) talk.warn(path + ": " + warning);
+  for (const std::string& detail : outcome->details) talk.detail(detail);
+  talk.note(outcome->summary);
+  if (outcome->samples == 0) talk.warn(path + ": there is no sample in it");
+  const symbols::DebugSearch search = debug_search_of(arguments);
+  auto missing = rows.name(outcome->modules, search);
+  rows.advise(missing);
+  for (const NativeRows::Missing& row : missing) talk.detail(describe(row));
+  keep_within(unwind_cache());
+  keep_within(search.name_cache);
+  return sink.commit();
+}
+
+}  // namespace
+
+Result<profile::Profile> read_recording(const std::string& path, const InputArguments& arguments,
+                                        Talk& talk) {
+  auto input = importers::FileInput::open(path);
+  // Ours says better what is wrong with a file that cannot be opened, or is empty.
+  if (!input || ((*input)->size() && (*(*input)->size() == 0 || is_ours(**input))))
+    return recording::read_begun(path);
+  profile::Profile profile;
+  if (auto imported = import_from(**input, path, arguments, profile, talk); !imported) return fail(imported);
+  return profile;
+}
+
+Result<void> import_recording(const std::string& path, const InputArguments& arguments, profile::Sink& sink,
+                              Talk& talk) {
+  auto input = importers::FileInput::open(path);
+  if (!input) return fail(input);
+  if (is_ours(**input))
+    return fail(ErrorKind::input, fmt::format("{} is a phlox recording already", path),
+                "phlox report " + path);
+  return import_from(**input, path, arguments, sink, talk);
+}
+
+}  // namespace phlox::cli

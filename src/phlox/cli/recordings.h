@@ -1,0 +1,21 @@
+// Recordings as commands take them: ours, or a file that another tool recorded, recognised by its content and
+// imported on the way.
+#pragma once
+
+#include <string>
+
+#include "phlox/base/result.h"
+#include "phlox/cli/arguments.h"
+#include "phlox/cli/talk.h"
+#include "phlox/profile/profile.h"
+
+namespace phlox::cli {
+
+// "-": standard input, for what others recorded.
+Result<profile::Profile> read_recording(const std::string& path, const InputArguments& arguments, Talk& talk);
+
+// Rows of what another tool recorded, native frames named. ErrorKind::input when no format is recognised.
+Result<void> import_recording(const std::string& path, const InputArguments& arguments, profile::Sink& sink,
+                              Talk& talk);
+
+}  // namespace phlox::cli

@@ -1,0 +1,141 @@
+#include "phlox/importers/collapsed.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "phlox/importers/foreign_rows.h"
+#include "phlox/importers/text_lines.h"
+
+namespace phlox::importers {
+namespace {
+
+struct Line {
+  std::string_view stack;
+  uint64_t count = 0;
+};
+
+std::optional<Line> parse_line(std::string_view text) {
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  const size_t space = text.rfind(' ');
+  if (space == std::string_view::npos || space == 0) return std::nullopt;
+  Line line;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data() + space + 1, end, line.count);
+  if (error != std::errc()) return std::nullopt;
+  // stackcollapse-perf.pl and others write fractions.
+  if (at != end &&
+      (*at != '.' || std::string_view(at + 1, end).find_first_not_of("0123456789") != std::string_view::npos))
+    return std::nullopt;
+  line.stack = text.substr(0, space);
+  return line;
+}
+
+// Our own escapes (docs/formats.md): "\x3b" is ';', "\\" and "\n".
+std::string unescape(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const std::string_view rest = text.substr(i);
+    unsigned byte = 0;
+    if (rest.starts_with("\\\\")) {
+      out += '\\';
+      ++i;
+    } else if (rest.starts_with("\\n")) {
+      out += '\n';
+      ++i;
+    } else if (rest.starts_with("\\x") && rest.size() >= 4 &&
+               std::from_chars(rest.data() + 2, rest.data() + 4, byte, 16).ptr == rest.data() + 4) {
+      out += static_cast<char>(byte);
+      i += 3;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+// "Thread worker-1 (4711)", "Thread 4711": the root that our export and py-spy --threads put there.
+struct ThreadName {
+  std::string_view name;
+  int32_t tid = 0;
+};
+std::optional<ThreadName> thread_of(std::string_view frame) {
+  for (const std::string_view prefix : {std::string_view("Thread "), std::string_view("thread ")}) {
+    if (!frame.starts_with(prefix)) continue;
+    ThreadName thread;
+    thread.name = frame.substr(prefix.size());
+    const size_t open = thread.name.rfind('(');
+    const std::string_view digits =
+        open == std::string_view::npos ? thread.name : thread.name.substr(open + 1);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), thread.tid);
+    const std::string_view rest(end, static_cast<size_t>(digits.data() + digits.size() - end));
+    if (error != std::errc() || (rest != ")" && !rest.empty())) return std::nullopt;
+    thread.name = open == std::string_view::npos ? std::string_view() : thread.name.substr(0, open);
+    while (thread.name.ends_with(' ')) thread.name.remove_suffix(1);
+    return thread;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool recognise_collapsed(std::span<const std::byte> head) {
+  std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  if (text.empty() || text.find('\0') != std::string_view::npos) return false;
+  // The last line may be cut.
+  const bool whole = head.size() < FileInput::kHead;
+  size_t good = 0;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    if (end == std::string_view::npos && !whole && good > 0) break;
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.empty() || line.starts_with('#')) continue;
+    if (!parse_line(line)) return false;
+    ++good;
+  }
+  return good > 0;
+}
+
+Result<ImportOutcome> import_collapsed(Input& input, const ImportOptions&, profile::Sink& sink) {
+  ForeignRows rows(sink, "");
+  const profile::ProcessId process = rows.process(0, "");
+  TextLines lines(input);
+  std::string_view text;
+  uint64_t stacks = 0, refused = 0;
+  while (lines.next(text)) {
+    if (text.empty() || text.starts_with('#')) continue;
+    const auto line = parse_line(text);
+    if (!line) {
+      ++refused;
+      continue;
+    }
+    std::string_view rest = line->stack;
+    profile::Sample sample;
+    std::optional<ThreadName> thread;
+    for (bool first = true; !rest.empty(); first = false) {
+      const size_t end = rest.find(';');
+      const std::string name = unescape(rest.substr(0, end));
+      rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+      if (first && (thread = thread_of(name))) {
+        sample.thread = rows.thread(process, thread->tid, thread->name);
+        continue;
+      }
+      sample.stack = rows.interner().stack(sample.stack, rows.interner().frame(frame_of_text(name)));
+    }
+    if (!thread) sample.thread = rows.thread(process, 0, "");
+    rows.sample(sample, line->count);
+    ++stacks;
+  }
+  ImportOutcome out =
+      rows.finish(0, fmt::format("collapsed: {} lines, {} samples by their numbers; they tell of no time",
+                                 stacks, rows.samples()));
+  if (refused + lines.cut() > 0)
+    out.warnings.push_back(fmt::format("{} lines are no stacks and were left out", refused + lines.cut()));
+  return out;
+}
+
+}  // namespace phlox::importers

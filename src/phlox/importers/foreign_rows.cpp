@@ -1,0 +1,123 @@
+#include "phlox/importers/foreign_rows.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "phlox/importers/python_frames.h"
+#include "phlox/profile/tally.h"
+
+namespace phlox::importers {
+namespace {
+
+// What a file may make us keep by name.
+constexpr size_t kMostRows = 1'000'000;
+
+template <class Key, class Make>
+uint32_t number_of(std::map<Key, uint32_t>& known, Key key, Make&& make) {
+  if (known.size() >= kMostRows && !known.contains(key)) return 1;
+  const auto [at, fresh] = known.try_emplace(std::move(key), static_cast<uint32_t>(known.size() + 1));
+  if (fresh) make(at->second);
+  return at->second;
+}
+
+// "file.py:12" into both; no number: 0.
+int32_t take_line(std::string_view& place) {
+  const size_t colon = place.rfind(':');
+  if (colon == std::string_view::npos) return 0;
+  int32_t line = 0;
+  const auto [end, error] = std::from_chars(place.data() + colon + 1, place.data() + place.size(), line);
+  if (error != std::errc() || end != place.data() + place.size() || line < 0) return 0;
+  place = place.substr(0, colon);
+  return line;
+}
+
+}  // namespace
+
+profile::ProcessId ForeignRows::process(int32_t pid, std::string_view name) {
+  return profile::ProcessId(number_of(processes_, std::pair(pid, std::string(name)), [&](uint32_t id) {
+    profile::Process row;
+    row.pid = row.namespace_pid = pid;
+    row.executable = name;
+    sink_.put_process(profile::ProcessId(id), row);
+  }));
+}
+
+profile::ThreadId ForeignRows::thread(profile::ProcessId process, int32_t tid, std::string_view name) {
+  return profile::ThreadId(
+      number_of(threads_, std::tuple(process.value, tid, std::string(name)), [&](uint32_t id) {
+        profile::Thread row;
+        row.process = process;
+        row.tid = tid;
+        row.name = name;
+        sink_.put_thread(profile::ThreadId(id), row);
+      }));
+}
+
+profile::ModuleId ForeignRows::module(std::string_view path, std::string_view build_id) {
+  return profile::ModuleId(
+      number_of(modules_, std::pair(std::string(path), std::string(build_id)), [&](uint32_t id) {
+        sink_.put_module(profile::ModuleId(id), {std::string(path), std::string(build_id), 0});
+      }));
+}
+
+void ForeignRows::sample(profile::Sample sample, uint64_t looks) {
+  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
+  // Some 4 * 10^12 looks: more is no count.
+  constexpr int kMostOfOne = 1000;
+  samples_ += looks;
+  for (int i = 0; i < kMostOfOne; ++i) {
+    sample.samples = static_cast<uint32_t>(std::min(looks, kMost));
+    looks -= sample.samples;
+    sink_.put_sample(profile::SampleId(++last_sample_), sample);
+    sample.wall = sample.cpu = 0;
+    if (looks == 0) return;
+  }
+}
+
+ImportOutcome ForeignRows::finish(Nanoseconds elapsed, std::string summary) {
+  namespace tally = profile::tally;
+  if (!recorded_by_.empty()) sink_.put_meta("recorded_by", recorded_by_);
+  sink_.put_tally({{}, std::string(tally::kSamples), static_cast<int64_t>(samples_)});
+  if (elapsed > 0) sink_.put_tally({{}, std::string(tally::kElapsed), elapsed});
+  ImportOutcome out;
+  out.samples = samples_;
+  out.summary = std::move(summary);
+  return out;
+}
+
+bool is_python_source(std::string_view file) {
+  return file.ends_with(".py") || file.ends_with(".pyc") || (file.starts_with('<') && file.ends_with('>'));
+}
+
+profile::Frame frame_of_text(std::string_view text) {
+  if (auto python = python_frame(text)) return *std::move(python);
+  profile::Frame frame;
+  frame.kind = profile::FrameKind::native;
+  if (text.ends_with("_[k]")) {
+    frame.kind = profile::FrameKind::kernel;
+    text.remove_suffix(4);
+  }
+  // "operator() (file.cpp:3)": the last bracket, behind a space.
+  const size_t open = text.ends_with(')') ? text.rfind(" (") : std::string_view::npos;
+  if (open != std::string_view::npos && open > 0) {
+    std::string_view place = text.substr(open + 2, text.size() - open - 3);
+    const int32_t line = take_line(place);
+    const bool is_place = line > 0 || is_python_source(place) || place.find('/') != std::string_view::npos;
+    if (is_place) {
+      frame.line = line;
+      frame.file = place;
+      text = text.substr(0, open);
+      if (is_python_source(place)) frame.kind = profile::FrameKind::python;
+    }
+  }
+  frame.qualified_name = text;
+  frame.function = text;
+  if (frame.kind == profile::FrameKind::python) {
+    const size_t dot = text.rfind('.');
+    if (dot != std::string_view::npos && dot + 1 < text.size()) frame.function = text.substr(dot + 1);
+  }
+  return frame;
+}
+
+}  // namespace phlox::importers

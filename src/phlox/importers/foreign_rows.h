@@ -1,0 +1,54 @@
+// Rows of the model for importers of formats that tell of names alone: processes, threads and frames by what
+// they are called, each once, and samples of them. What is not told stays empty.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "phlox/importers/importer.h"
+#include "phlox/profile/interner.h"
+#include "phlox/profile/sink.h"
+
+namespace phlox::importers {
+
+class ForeignRows {
+ public:
+  // `recorded_by`: "py-spy".
+  ForeignRows(profile::Sink& sink, std::string recorded_by)
+      : sink_(sink), interner_(sink), recorded_by_(std::move(recorded_by)) {}
+
+  // 0: no number is told.
+  profile::ProcessId process(int32_t pid, std::string_view name);
+  profile::ThreadId thread(profile::ProcessId process, int32_t tid, std::string_view name);
+  profile::Interner& interner() { return interner_; }
+  // Of equal ones the same.
+  profile::ModuleId module(std::string_view path, std::string_view build_id);
+  // Puts it. samples: looks; more than a row can count are several rows.
+  void sample(profile::Sample sample, uint64_t looks);
+
+  // Meta and tallies are put. `elapsed`: 0: not told.
+  ImportOutcome finish(Nanoseconds elapsed, std::string summary);
+  uint64_t samples() const { return samples_; }
+
+ private:
+  profile::Sink& sink_;
+  profile::Interner interner_;
+  std::string recorded_by_;
+  std::map<std::pair<int32_t, std::string>, uint32_t> processes_;
+  std::map<std::tuple<uint32_t, int32_t, std::string>, uint32_t> threads_;
+  std::map<std::pair<std::string, std::string>, uint32_t> modules_;
+  uint32_t last_sample_ = 0;
+  uint64_t samples_ = 0;
+};
+
+// A frame by its name, which may say more than that: "name (file.py:12)", "name (file.py)", "name_[k]" of the
+// kernel, "py::name:file.py". A frame with a source of Python is Python's, any other native.
+profile::Frame frame_of_text(std::string_view text);
+// Whether a source is one of Python: "x.py", "<string>", "<frozen importlib._bootstrap>".
+bool is_python_source(std::string_view file);
+
+}  // namespace phlox::importers

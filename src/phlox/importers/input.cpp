@@ -1,0 +1,109 @@
+#include "phlox/importers/input.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace phlox::importers {
+namespace {
+
+size_t take(int descriptor, std::span<std::byte> into) {
+  size_t have = 0;
+  while (have < into.size()) {
+    const ssize_t got = ::read(descriptor, into.data() + have, into.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    have += static_cast<size_t>(got);
+  }
+  return have;
+}
+
+}  // namespace
+
+size_t MemoryInput::read_at(uint64_t offset, std::span<std::byte> into) {
+  if (offset >= bytes_.size()) return 0;
+  const size_t size = std::min<uint64_t>(into.size(), bytes_.size() - offset);
+  std::memcpy(into.data(), bytes_.data() + offset, size);
+  return size;
+}
+
+Result<std::unique_ptr<FileInput>> FileInput::open(const std::string& path) {
+  auto input = std::unique_ptr<FileInput>(new FileInput());
+  if (path == "-") {
+    input->descriptor_ = 0;
+  } else {
+    input->owned_ = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!input->owned_)
+      return fail(ErrorKind::input, fmt::format("cannot open {}: {}", path, std::strerror(errno)));
+    input->descriptor_ = input->owned_.get();
+  }
+  struct stat there {};
+  if (::fstat(input->descriptor_, &there) != 0)
+    return fail(ErrorKind::input, fmt::format("cannot open {}: {}", path, std::strerror(errno)));
+  if (S_ISDIR(there.st_mode)) {
+    return fail(ErrorKind::input, fmt::format("{} is a folder", path),
+                "perf record --threads writes folders: record without it");
+  }
+  if (S_ISREG(there.st_mode)) input->size_ = static_cast<uint64_t>(there.st_size);
+  return input;
+}
+
+size_t FileInput::read_at(uint64_t offset, std::span<std::byte> into) {
+  if (!size_) return read_pipe(offset, into);
+  size_t have = 0;
+  while (have < into.size()) {
+    const ssize_t got =
+        ::pread(descriptor_, into.data() + have, into.size() - have, static_cast<off_t>(offset + have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    have += static_cast<size_t>(got);
+  }
+  return have;
+}
+
+size_t FileInput::read_pipe(uint64_t offset, std::span<std::byte> into) {
+  if (!head_read_) {
+    head_.resize(kHead);
+    head_.resize(take(descriptor_, head_));
+    at_ = head_.size();
+    head_read_ = true;
+  }
+  size_t have = 0;
+  if (offset < head_.size()) {
+    have = std::min<uint64_t>(into.size(), head_.size() - offset);
+    std::memcpy(into.data(), head_.data() + offset, have);
+    if (have == into.size() || at_ > head_.size()) return have;
+    offset += have;
+  }
+  std::vector<std::byte> skipped(std::min<uint64_t>(offset > at_ ? offset - at_ : 0, kHead));
+  while (at_ < offset) {
+    const size_t got =
+        take(descriptor_, std::span(skipped).first(std::min<uint64_t>(skipped.size(), offset - at_)));
+    if (got == 0) return have;
+    at_ += got;
+  }
+  if (at_ != offset) return have;  // backwards
+  const size_t got = take(descriptor_, into.subspan(have));
+  at_ += got;
+  return have + got;
+}
+
+std::optional<std::string> read_all(Input& input, size_t most) {
+  std::string text;
+  constexpr size_t kPiece = size_t{1} << 20;
+  while (true) {
+    const size_t have = text.size();
+    text.resize(have + kPiece);
+    const size_t got = input.read_at(have, std::as_writable_bytes(std::span(text)).subspan(have));
+    text.resize(have + got);
+    if (text.size() > most) return std::nullopt;
+    if (got < kPiece) return text;
+  }
+}
+
+}  // namespace phlox::importers

@@ -1,0 +1,64 @@
+// The bytes of a file that somebody else recorded, asked for by place. A pipe is one too, as long as it is
+// read forwards. Importers see nothing else of the world but files of modules (module_files.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "phlox/base/descriptor.h"
+#include "phlox/base/result.h"
+
+namespace phlox::importers {
+
+class Input {
+ public:
+  virtual ~Input() = default;
+  // How many bytes were there, up to into.size(); fewer only at the end.
+  virtual size_t read_at(uint64_t offset, std::span<std::byte> into) = 0;
+  // None: a pipe.
+  virtual std::optional<uint64_t> size() const = 0;
+};
+
+class MemoryInput : public Input {
+ public:
+  // The bytes must outlive it.
+  explicit MemoryInput(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  size_t read_at(uint64_t offset, std::span<std::byte> into) override;
+  std::optional<uint64_t> size() const override { return bytes_.size(); }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+// A file, or a pipe, which can be asked for what lies at its start again and again, and beyond that forwards
+// only.
+class FileInput : public Input {
+ public:
+  // "-": standard input.
+  static Result<std::unique_ptr<FileInput>> open(const std::string& path);
+  size_t read_at(uint64_t offset, std::span<std::byte> into) override;
+  std::optional<uint64_t> size() const override { return size_; }
+
+  // What a pipe keeps of its start: enough to recognise a format by.
+  static constexpr size_t kHead = 65536;
+
+ private:
+  size_t read_pipe(uint64_t offset, std::span<std::byte> into);
+
+  Descriptor owned_;
+  int descriptor_ = -1;
+  std::optional<uint64_t> size_;
+  std::vector<std::byte> head_;
+  uint64_t at_ = 0;  // of a pipe: how much was taken out of it
+  bool head_read_ = false;
+};
+
+// All of it, up to `most` bytes; none when there are more.
+std::optional<std::string> read_all(Input& input, size_t most);
+
+}  // namespace phlox::importers

@@ -1,0 +1,90 @@
+// Files of the modules that a recording names, found on this machine: by path, beneath --sysroot, in the
+// cache of perf (~/.debug), each proved by its build-id where the recording tells one. With what unwinding
+// asks of them. One for all processes of a recording; opens files, never a process.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "phlox/base/address.h"
+#include "phlox/base/descriptor.h"
+#include "phlox/elf/elf_file.h"
+#include "phlox/python/loop_code.h"
+#include "phlox/unwind/code_rules.h"
+#include "phlox/unwind/table_cache.h"
+#include "phlox/unwind/unwind_table.h"
+
+namespace phlox::importers {
+
+struct FileSearch {
+  std::string sysroot;                     // before every path of the recording; empty: this machine's root
+  std::vector<std::string> build_id_dirs;  // laid out as perf's ~/.debug
+  std::string unwind_cache;                // folder of unwind tables; empty: none
+};
+
+class ModuleFile {
+ public:
+  const std::string& path() const { return path_; }            // as the recording has it
+  const std::string& build_id() const { return build_id_; }    // hex; empty: none
+  const std::string& open_path() const { return open_path_; }  // empty: not found
+  // What kept it from being found: "not there", "another build of it is there".
+  const std::string& trouble() const { return trouble_; }
+
+  bool found() const { return file_.has_value(); }
+  const elf::ElfFile& elf() const { return *file_; }
+  // Where code that was mapped at `start` from `offset` on lies, less where the file says it does.
+  std::optional<uint64_t> bias_of(uint64_t start, uint64_t offset) const;
+  const unwind::UnwindTable* table();
+  unwind::CodeRules* code();
+  bool is_loop(ImageAddress address);
+  // The function at an address, by the file's symbols: for files that hold one or two.
+  std::optional<std::string_view> function_at(ImageAddress address) const;
+  // major << 8 | minor, as the file's own Py_Version tells (3.11 and later); 0: it does not.
+  uint32_t python_version();
+
+ private:
+  friend class ModuleFiles;
+  std::string path_, build_id_, open_path_, trouble_;
+  bool opened_ = false, table_asked_ = false, loop_asked_ = false;
+  const unwind::TableCache* cache_ = nullptr;
+  std::optional<elf::FileBytes> bytes_;
+  std::optional<elf::ElfFile> file_;
+  std::unique_ptr<unwind::UnwindTable> table_;
+  std::unique_ptr<unwind::CodeRules> code_;
+  python::LoopCode loop_;
+  std::optional<uint32_t> python_version_;
+};
+
+class ModuleFiles {
+ public:
+  explicit ModuleFiles(FileSearch search);
+
+  // The same for the same three. `build_id`: hex, or empty where the recording tells none. `inode` then tells
+  // two files of one path apart; 0: not known.
+  uint32_t number_of(std::string_view path, std::string_view build_id, uint64_t inode);
+  const std::string& path(uint32_t number) const { return files_[number]->path_; }
+  // Opened when it is first asked for.
+  ModuleFile& file(uint32_t number);
+  size_t size() const { return files_.size(); }
+
+  // A path of the recording beneath --sysroot.
+  std::string beneath_sysroot(std::string_view path) const;
+
+ private:
+  void open(ModuleFile& file) const;
+  bool try_open(ModuleFile& file, const std::string& path) const;
+
+  FileSearch search_;
+  unwind::TableCache cache_;
+  std::map<std::tuple<std::string, std::string, uint64_t>, uint32_t> numbers_;
+  std::vector<std::unique_ptr<ModuleFile>> files_;
+};
+
+}  // namespace phlox::importers

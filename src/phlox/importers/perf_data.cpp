@@ -1,0 +1,352 @@
+#include "phlox/importers/perf_data.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <linux/perf_event.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <string>
+#include <variant>
+
+#include "phlox/base/byte_reader.h"
+#include "phlox/importers/hex.h"
+#include "phlox/importers/kernel_names.h"
+#include "phlox/importers/perf_file.h"
+#include "phlox/importers/perf_order.h"
+#include "phlox/importers/perf_stacks.h"
+#include "phlox/importers/perf_stream.h"
+#include "phlox/importers/perf_threads.h"
+#include "phlox/profile/tally.h"
+
+namespace phlox::importers {
+namespace {
+
+// So many samples between two commits, each of which costs a write to disk.
+constexpr uint64_t kCommitEvery = 50'000;
+
+// The fields of sched:sched_switch, which lie where they lay since 2.6.35.
+struct SwitchFields {
+  int64_t previous_state = 0;
+  pid_t next = 0;
+};
+std::optional<SwitchFields> switch_fields(std::span<const std::byte> raw) {
+  // common 8, prev_comm 16, prev_pid 4, prev_prio 4, prev_state 8, next_comm 16, next_pid 4, next_prio 4
+  ByteReader in(raw);
+  in.skip(32);
+  SwitchFields fields;
+  fields.previous_state = in.read<int64_t>();
+  in.skip(16);
+  fields.next = in.read<int32_t>();
+  if (in.failed()) return std::nullopt;
+  return fields;
+}
+
+Nanoseconds time_of(std::span<const std::byte> record, const PerfEvent& event, uint32_t type) {
+  const uint64_t asked = event.shape.sample_type;
+  if ((asked & PERF_SAMPLE_TIME) == 0) return 0;
+  if (type != PERF_RECORD_SAMPLE) return perf::trailer_of(record, event.shape).time;
+  size_t at = sizeof(perf_event_header);
+  for (const uint64_t bit :
+       {uint64_t{PERF_SAMPLE_IDENTIFIER}, uint64_t{PERF_SAMPLE_IP}, uint64_t{PERF_SAMPLE_TID}})
+    at += (asked & bit) != 0 ? 8 : 0;
+  ByteReader in(record);
+  in.skip(at);
+  return static_cast<Nanoseconds>(in.read<uint64_t>());
+}
+
+std::string percent(uint64_t part, uint64_t of) {
+  return of == 0 ? "0 %"
+                 : fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(of));
+}
+
+class PerfImport {
+ public:
+  PerfImport(PerfFile& file, const ImportOptions& options, profile::Sink& sink)
+      : file_(file),
+        options_(options),
+        sink_(sink),
+        interner_(sink),
+        modules_(options.files),
+        stacks_(modules_, kernel_, interner_, sink),
+        threads_(modules_, file, sink) {}
+
+  Result<ImportOutcome> run(Input& input) {
+    PerfStream stream(input, file_);
+    PerfOrder order([this](std::span<const std::byte> record, Nanoseconds time) { take(record, time); });
+    for (auto record = stream.next(); !record.empty(); record = stream.next()) {
+      uint32_t type = 0;
+      std::memcpy(&type, record.data(), sizeof type);
+      if (type == kFinishedRound) {
+        order.end_round();
+        continue;
+      }
+      const PerfEvent* event = file_.event_of(record);
+      if (event == nullptr) {
+        ++without_event_;
+        continue;
+      }
+      order.put(record, time_of(record, *event, type));
+    }
+    order.end();
+    if (begun_ && !wanted_ && !options_.event.empty()) {
+      return fail(ErrorKind::input, fmt::format("no event '{}' was recorded", options_.event),
+                  fmt::format("there are: {}", event_names()));
+    }
+    return finish(stream, order);
+  }
+
+ private:
+  void begin();
+  void take(std::span<const std::byte> bytes, Nanoseconds time);
+  void take_sample(const perf::SampleRecord& record, const PerfEvent& event);
+  void take_switch(const perf::SwitchRecord& record);
+  void take_map(const perf::MapRecord& record);
+  profile::Sample asleep_without_stack();
+  bool is_wanted(const PerfEvent& event) const;
+  std::string event_names() const;
+  std::string event_name() const { return wanted_ ? file_.events()[*wanted_].name : std::string(); }
+  void put_meta();
+  void put_tallies();
+  ImportOutcome finish(const PerfStream& stream, const PerfOrder& order);
+  std::string summary() const;
+
+  PerfFile& file_;
+  const ImportOptions& options_;
+  profile::Sink& sink_;
+  profile::Interner interner_;
+  ModuleFiles modules_;
+  KernelNames kernel_;
+  PerfStacks stacks_;
+  PerfThreads threads_;
+  bool begun_ = false;
+  // Whose samples are taken, by its number: a pipe may tell of further events.
+  std::optional<uint32_t> wanted_;
+  profile::StackId off_cpu_;
+  Nanoseconds first_ = 0, last_ = 0;
+  uint64_t samples_ = 0, cut_ = 0, lost_ = 0, lost_samples_ = 0, throttled_ = 0, damaged_ = 0,
+           without_event_ = 0, of_other_events_ = 0;
+  std::set<std::string> jit_troubles_;
+};
+
+// "cycles" is "cycles:u" too, when there is no other.
+bool PerfImport::is_wanted(const PerfEvent& event) const {
+  if (event.name.starts_with("dummy")) return false;
+  if (options_.event.empty())
+    return !event.is_sched_switch() &&
+           (!wanted_ || (event.is_clock() && !file_.events()[*wanted_].is_clock()));
+  const bool begins = std::string_view(event.name).substr(0, event.name.find(':')) == options_.event;
+  return event.name == options_.event || (begins && !wanted_);
+}
+
+std::string PerfImport::event_names() const {
+  std::string names;
+  for (const PerfEvent& event : file_.events()) {
+    if (!event.name.starts_with("dummy")) names += (names.empty() ? "" : ", ") + event.name;
+  }
+  return names;
+}
+
+// Once all events are known: a pipe tells of them before the first record.
+void PerfImport::begin() {
+  begun_ = true;
+  using Switches = PerfThreads::Switches;
+  Switches switches = Switches::none;
+  for (const PerfEvent& event : file_.events()) {
+    if (is_wanted(event)) wanted_ = file_.number_of(event);
+    if (event.is_sched_switch() && switches == Switches::none) switches = Switches::away;
+    if (event.context_switches) switches = Switches::both;
+  }
+  threads_.know(switches);
+}
+
+void PerfImport::take(std::span<const std::byte> bytes, Nanoseconds time) {
+  if (!begun_) begin();
+  const PerfEvent* event = file_.event_of(bytes);
+  if (event == nullptr) return;
+  const perf::Record record = perf::parse_record(bytes, event->shape);
+  if (const auto* sample = std::get_if<perf::SampleRecord>(&record)) {
+    take_sample(*sample, file_.event_of(sample->id, *event));
+  } else if (const auto* change = std::get_if<perf::SwitchRecord>(&record)) {
+    take_switch(*change);
+  } else if (const auto* lost = std::get_if<perf::LostRecord>(&record)) {
+    (lost->samples ? lost_samples_ : lost_) += lost->count;
+  } else if (const auto* map = std::get_if<perf::MapRecord>(&record)) {
+    take_map(*map);
+  } else if (const auto* task = std::get_if<perf::TaskRecord>(&record)) {
+    uint16_t misc = 0;
+    std::memcpy(&misc, bytes.data() + 4, sizeof misc);
+    task->exit ? threads_.end(*task)
+               : threads_.fork(*task, time != 0 && (misc & PERF_RECORD_MISC_FORK_EXEC) == 0);
+  } else if (const auto* name = std::get_if<perf::NameRecord>(&record)) {
+    threads_.name(*name, time);
+  } else if (const auto* other = std::get_if<perf::OtherRecord>(&record)) {
+    damaged_ += other->damaged;
+    throttled_ += other->type == PERF_RECORD_THROTTLE;
+  }
+}
+
+void PerfImport::take_sample(const perf::SampleRecord& record, const PerfEvent& event) {
+  if (file_.number_of(event) != wanted_ && !event.is_sched_switch()) {
+    ++of_other_events_;
+    return;
+  }
+  if (first_ == 0) first_ = record.time;
+  last_ = std::max(last_, record.time);
+  PerfProcess& process = threads_.process(record.pid);
+  const PerfStacks::Stack stack = stacks_.stack_of(process, record, event);
+  if (!process.jit_trouble().empty()) jit_troubles_.insert(process.jit_trouble());
+  profile::Sample sample;
+  sample.stack = stack.id;
+  sample.quality = stack.cut ? profile::Quality::cut : profile::Quality::ok;
+  if ((event.shape.sample_type & PERF_SAMPLE_CPU) != 0)
+    sample.cpu_number = static_cast<int16_t>(record.cpu & 0x7fff);
+  cut_ += stack.cut;
+  if (event.is_sched_switch()) {
+    const auto fields = switch_fields(record.raw);
+    // Of a tracepoint the state is a mask of bits; none of them: it could have gone on.
+    const bool preempted = fields && (fields->previous_state & 0xff) == 0;
+    threads_.switched_out(record.pid, record.tid, record.time, preempted, sample, true);
+    if (fields && fields->next != record.tid) threads_.switched_in(-1, fields->next, record.time);
+  } else {
+    const Nanoseconds period =
+        event.is_clock() ? static_cast<Nanoseconds>(std::min<uint64_t>(record.period, kSecond * 3600)) : 0;
+    threads_.sampled(record.pid, record.tid, record.time, period, sample);
+  }
+  if (++samples_ % kCommitEvery == 0) {
+    threads_.flush();
+    static_cast<void>(sink_.commit());
+  }
+}
+
+profile::Sample PerfImport::asleep_without_stack() {
+  if (!off_cpu_) {
+    profile::Frame marker;
+    marker.kind = profile::FrameKind::marker;
+    marker.function = marker.qualified_name = "(off the CPU: perf recorded no stack)";
+    off_cpu_ = interner_.stack({}, interner_.frame(marker));
+  }
+  profile::Sample sample;
+  sample.samples = 0;
+  sample.stack = off_cpu_;
+  return sample;
+}
+
+void PerfImport::take_switch(const perf::SwitchRecord& record) {
+  last_ = std::max(last_, record.time);
+  if (!record.out) return threads_.switched_in(record.pid, record.tid, record.time);
+  threads_.switched_out(record.pid, record.tid, record.time, record.preempted, asleep_without_stack(), false);
+}
+
+void PerfImport::take_map(const perf::MapRecord& record) {
+  std::string build_id = hex(record.build_id);
+  const auto& told = file_.facts().build_ids;
+  if (record.pid != -1) {
+    if (const auto found = told.find(record.path); build_id.empty() && found != told.end())
+      build_id = found->second;
+    return threads_.map(record, build_id);
+  }
+  // "[kernel.kallsyms]_text": the offset is where that symbol was.
+  constexpr std::string_view kKernel = "[kernel.kallsyms]";
+  if (!record.path.starts_with(kKernel) || record.path.size() == kKernel.size()) return;
+  if (const auto found = told.find(kKernel); build_id.empty() && found != told.end())
+    build_id = found->second;
+  kernel_.open(build_id, record.path.substr(kKernel.size()), record.offset, file_.facts().kernel_release,
+               options_.files.build_id_dirs);
+}
+
+void PerfImport::put_meta() {
+  const PerfFacts& facts = file_.facts();
+  const auto put = [this](std::string_view key, const std::string& value) {
+    if (!value.empty()) sink_.put_meta(key, value);
+  };
+  put("recorded_by", "perf " + facts.perf_version);
+  put("host", facts.host);
+  put("kernel", facts.kernel_release.empty() ? "" : "Linux " + facts.kernel_release);
+  put("machine", facts.architecture);
+  put("command_line", facts.command_line);
+  put("clock", "perf");
+  put("event", event_name());
+  put("start_monotonic_ns", std::to_string(first_));
+  put("end_monotonic_ns", std::to_string(last_));
+}
+
+void PerfImport::put_tallies() {
+  namespace tally = profile::tally;
+  const PerfStackCounts& counts = stacks_.counts();
+  const auto put = [this](std::string_view name, uint64_t value) {
+    sink_.put_tally({{}, std::string(name), static_cast<int64_t>(value)});
+  };
+  put(tally::kSamples, samples_);
+  put(tally::kCut, cut_);
+  put(tally::kLost, lost_ + lost_samples_);
+  put(tally::kElapsed, static_cast<uint64_t>(last_ - first_));
+  put(tally::kNative, counts.unwound);
+  put(tally::kNativeWhole, counts.whole);
+  put(tally::kNativeCut, counts.unwound - counts.whole);
+}
+
+std::string PerfImport::summary() const {
+  const PerfStackCounts& counts = stacks_.counts();
+  std::string text =
+      fmt::format("perf {}: {} samples of {} in {:.1f} s, {} threads of {} processes",
+                  file_.facts().perf_version, samples_, event_name(),
+                  static_cast<double>(last_ - first_) * 1e-9, threads_.threads(), threads_.processes());
+  if (counts.unwound > 0) {
+    text += fmt::format("; {} of {} dumped stacks unwound to their start",
+                        percent(counts.whole, counts.unwound), counts.unwound);
+    if (counts.too_short > 0) text += fmt::format(", {} deeper than the dump", counts.too_short);
+    if (counts.red_zone > 0) text += fmt::format(", {} broken below the stack pointer", counts.red_zone);
+    if (counts.no_rule > 0) text += fmt::format(", {} without unwind information", counts.no_rule);
+    if (counts.senseless > 0) text += fmt::format(", {} senseless", counts.senseless);
+  }
+  if (counts.chains > 0) text += fmt::format("; {} call chains as recorded", counts.chains);
+  return text;
+}
+
+ImportOutcome PerfImport::finish(const PerfStream& stream, const PerfOrder& order) {
+  threads_.finish(last_);
+  threads_.tell_pythons();
+  put_meta();
+  put_tallies();
+  ImportOutcome out;
+  if (of_other_events_ > 0) {
+    out.warnings.push_back(
+        fmt::format("{} samples of other events were left out (recorded: {}): choose with --event",
+                    of_other_events_, event_names()));
+  }
+  out.samples = samples_;
+  out.modules = stacks_.modules();
+  out.summary = summary();
+  const auto warn = [&](uint64_t count, const std::string& text) {
+    if (count > 0) out.warnings.push_back(text);
+  };
+  warn(lost_ + lost_samples_,
+       fmt::format("perf lost {} records while it recorded: a larger buffer (perf record -m) helps",
+                   lost_ + lost_samples_));
+  warn(stream.cut() ? 1 : 0, "the file ends inside a record: the recorder was killed, or the file was cut");
+  warn(stream.unread(), fmt::format("{} bytes of the file could not be read", stream.unread()));
+  warn(stream.damaged(), fmt::format("{} compressed records could not be unpacked", stream.damaged()));
+  warn(damaged_, fmt::format("{} records made no sense and were left out", damaged_));
+  warn(without_event_,
+       fmt::format("{} records are of no event that the file tells of, and were left out", without_event_));
+  warn(throttled_,
+       fmt::format("the kernel throttled perf {} times: there are fewer samples than were asked for",
+                   throttled_));
+  warn(order.late(), fmt::format("{} records came too late to be put into the order of time", order.late()));
+  for (const std::string& trouble : jit_troubles_) out.warnings.push_back(trouble);
+  if (stream.trace_bytes() > 0)
+    out.details.push_back(fmt::format("{} bytes of hardware traces passed over", stream.trace_bytes()));
+  return out;
+}
+
+}  // namespace
+
+Result<ImportOutcome> import_perf_data(Input& input, const ImportOptions& options, profile::Sink& sink) {
+  auto file = PerfFile::open(input);
+  if (!file) return fail(file);
+  return PerfImport(*file, options, sink).run(input);
+}
+
+}  // namespace phlox::importers

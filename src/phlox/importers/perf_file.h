@@ -1,0 +1,89 @@
+// A file that `perf record` wrote (tools/perf/Documentation/perf.data-file-format.txt, kernel 6.1 and later
+// additions): which events were recorded and how their records are shaped, and the facts about machine and
+// programs that stand behind the records. Out of bytes; every count is capped, every place checked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "phlox/base/clock.h"
+#include "phlox/base/result.h"
+#include "phlox/importers/input.h"
+#include "phlox/perf/records.h"
+
+namespace phlox::importers {
+
+// What was sampled.
+struct PerfEvent {
+  std::string name;  // "cycles:u"; empty: the file does not say
+  uint32_t type = 0;
+  uint64_t config = 0;
+  perf::Shape shape;
+  uint16_t most_frames = 0;  // of a call chain; 0: the host's setting
+  bool context_switches = false;
+  bool identified = false;  // the shape has PERF_SAMPLE_IDENTIFIER
+  // A software clock: its period is CPU time in nanoseconds.
+  bool is_clock() const;
+  bool is_sched_switch() const { return name.starts_with("sched:sched_switch"); }
+};
+
+struct PerfFacts {
+  std::string host, kernel_release, perf_version, architecture, command_line;
+  // Of files by path, as hex, and of the kernel: "[kernel.kallsyms]".
+  std::map<std::string, std::string, std::less<>> build_ids;
+};
+
+class PerfFile {
+ public:
+  static bool recognise(std::span<const std::byte> head);
+  // ErrorKind::input: not such a file, or one of a kind that is not read; the message says which.
+  static Result<PerfFile> open(Input& input);
+
+  bool is_pipe() const { return pipe_; }
+  // Where records begin, and end: none where that is not known (a pipe; a recorder that was killed).
+  uint64_t data_start() const { return data_start_; }
+  std::optional<uint64_t> data_end() const { return data_end_; }
+
+  const std::vector<PerfEvent>& events() const { return events_; }
+  const PerfFacts& facts() const { return facts_; }
+  uint16_t machine() const { return machine_; }
+  // Of a record, by its identifier; the first one where records have none. Null: an identifier of no event,
+  // or there are no events.
+  const PerfEvent* event_of(std::span<const std::byte> record) const;
+  // By the id in a sample, where there is one; else `shape_of`, by which it was read.
+  const PerfEvent& event_of(uint64_t id, const PerfEvent& shape_of) const;
+  uint32_t number_of(const PerfEvent& event) const { return static_cast<uint32_t>(&event - events_.data()); }
+
+  // Records that tell what a file's header does (pipes). False: it is none of them. Shapes may change with
+  // each.
+  bool take(std::span<const std::byte> record);
+  // Parts that made no sense.
+  size_t refused() const { return refused_; }
+
+ private:
+  void read_events(Input& input, uint64_t offset, uint64_t size, uint64_t entry_size);
+  void read_features(Input& input, uint64_t offset, std::span<const uint64_t> bits);
+  void take_feature(unsigned feature, std::span<const std::byte> bytes);
+  void take_build_ids(std::span<const std::byte> bytes);
+  void take_event_names(std::span<const std::byte> bytes);
+  void add_event(std::span<const std::byte> attr, std::span<const std::byte> ids);
+  void name_unnamed();
+  void settle_machine();
+
+  bool pipe_ = false;
+  uint64_t data_start_ = 0;
+  std::optional<uint64_t> data_end_;
+  std::vector<PerfEvent> events_;
+  std::unordered_map<uint64_t, uint32_t> by_id_;
+  PerfFacts facts_;
+  uint16_t machine_ = 0;
+  size_t refused_ = 0;
+};
+
+}  // namespace phlox::importers

@@ -1,0 +1,278 @@
+#include "phlox/importers/perf_process.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "phlox/base/descriptor.h"
+#include "phlox/importers/input.h"
+#include "phlox/importers/python_frames.h"
+
+namespace phlox::importers {
+namespace {
+
+// A program that maps and unmaps for days; beyond, what it maps is code without a file.
+constexpr size_t kMostPlaced = 16384;
+constexpr size_t kMostRegions = 65536;
+// A map of a JIT compiler that ran for days: some 10 million functions.
+constexpr size_t kLargestJitFile = size_t{512} << 20;
+
+std::string_view base_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// How perf names memory without a file. Huge pages that hold code stand for what was copied there, unknown.
+bool is_file(std::string_view path) {
+  if (path == "[vdso]") return true;
+  return path.starts_with('/') && !path.starts_with("//anon") && !path.starts_with("/memfd:") &&
+         !path.starts_with("/dev/") && !path.starts_with("/anon_hugepage");
+}
+
+bool is_jitdump(std::string_view path) {
+  std::string_view name = base_name(path);
+  return name.starts_with("jit-") && name.ends_with(".dump");
+}
+
+// What another user left in /tmp is not taken for what the recorded process wrote. Under sudo the caller's
+// files are ours.
+bool is_ours(uid_t owner) {
+  if (owner == 0 || owner == ::geteuid()) return true;
+  const char* caller = std::getenv("SUDO_UID");
+  return caller != nullptr && fmt::format("{}", owner) == caller;
+}
+
+// Empty: not there, or `trouble` says why not.
+std::string read_jit_file(const std::string& path, std::string& trouble) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat there {};
+  if (!file) {
+    if (errno != ENOENT) trouble = fmt::format("{}: {}", path, std::strerror(errno));
+    return {};
+  }
+  if (::fstat(file.get(), &there) != 0 || !S_ISREG(there.st_mode)) {
+    trouble = fmt::format("{} is not a file", path);
+    return {};
+  }
+  if (!is_ours(there.st_uid)) {
+    trouble = fmt::format("{} belongs to another user (uid {}): its names are not taken", path, there.st_uid);
+    return {};
+  }
+  auto input = FileInput::open(path);
+  if (!input) return {};
+  return read_all(**input, kLargestJitFile).value_or("");
+}
+
+}  // namespace
+
+void PerfProcess::put(uint64_t start, uint64_t end, uint32_t placed) {
+  if (start >= end || regions_.size() >= kMostRegions) return;
+  // What lay here before is gone: the parts of it outside stay.
+  auto at = regions_.lower_bound(start);
+  if (at != regions_.begin()) {
+    auto before = std::prev(at);
+    if (before->second.end > end) regions_.emplace_hint(at, end, before->second);
+    before->second.end = std::min(before->second.end, start);
+  }
+  at = regions_.lower_bound(start);
+  while (at != regions_.end() && at->first < end) {
+    if (at->second.end > end) {
+      regions_.emplace(end, at->second);
+      regions_.erase(at);
+      break;
+    }
+    at = regions_.erase(at);
+  }
+  regions_[start] = {end, placed};
+  changed_ = true;
+}
+
+void PerfProcess::map(const perf::MapRecord& record, std::string_view build_id) {
+  if (record.size > ~uint64_t{0} - record.start || !record.executable) return;
+  if (is_jitdump(record.path)) {
+    jitdump_ = record.path;
+    jit_asked_ = false;
+    changed_ = true;
+    return;
+  }
+  uint32_t placed = unwind::kNoModule;
+  if (is_file(record.path)) {
+    std::string_view path = record.path;
+    constexpr std::string_view kDeleted = " (deleted)";
+    if (path.ends_with(kDeleted)) path.remove_suffix(kDeleted.size());
+    if (program_.empty() && path.starts_with('/')) program_ = path;
+    injected_ = injected_ || is_injected(path);
+    const uint32_t file = files_.number_of(path, build_id, record.inode);
+    const auto before = std::find_if(placed_.begin(), placed_.end(), [&](const Placed& p) {
+      return p.file == file && p.start == record.start && p.offset == record.offset;
+    });
+    placed = static_cast<uint32_t>(before - placed_.begin());
+    if (before == placed_.end()) {
+      if (placed_.size() < kMostPlaced) {
+        placed_.push_back({file, record.start, record.offset, false, 0});
+      } else {
+        placed = unwind::kNoModule;
+      }
+    }
+  }
+  put(record.start, record.start + record.size, placed);
+}
+
+void PerfProcess::clear() {
+  regions_.clear();
+  placed_.clear();
+  jitdump_.clear();
+  program_.clear();
+  jit_.reset();
+  jit_asked_ = injected_ = false;
+  changed_ = true;
+}
+
+void PerfProcess::inherit(const PerfProcess& parent) {
+  regions_ = parent.regions_;
+  placed_ = parent.placed_;
+  jit_ = parent.jit_;  // until it has a map of its own
+  jitdump_ = parent.jitdump_;
+  injected_ = parent.injected_;
+  program_ = parent.program_;
+  changed_ = true;
+}
+
+// Whoever has code without a file may have told what it is; files of an earlier process of this number, and
+// of one that forked, are asked for names only where there is such code.
+void PerfProcess::read_jit() {
+  jit_asked_ = true;
+  auto jit = std::make_shared<Jit>();
+  if (!jitdump_.empty()) {
+    const std::string bytes = read_jit_file(files_.beneath_sysroot(jitdump_), jit_trouble_);
+    if (!bytes.empty()) jit->map.add_jitdump(std::as_bytes(std::span(bytes)));
+    jit->python = bytes.find(kPythonPrefix) != std::string::npos;
+  }
+  const std::string text =
+      read_jit_file(files_.beneath_sysroot(fmt::format("/tmp/perf-{}.map", pid_)), jit_trouble_);
+  jit->map.add_perf_map(text);
+  jit->python = jit->python || text.find(kPythonPrefix) != std::string::npos;
+  if (jit->map.size() > 0) jit_ = std::move(jit);
+}
+
+PerfProcess::Placed& PerfProcess::opened(uint32_t placed) {
+  Placed& p = placed_[placed];
+  if (p.asked) return p;
+  p.asked = true;
+  if (const auto bias = files_.file(p.file).bias_of(p.start, p.offset)) {
+    p.bias = *bias;
+    map_.set_bias(placed, p.bias);
+  }
+  return p;
+}
+
+uint32_t PerfProcess::python_version() {
+  for (const Placed& p : placed_) {
+    const std::string_view name = base_name(files_.path(p.file));
+    if (!name.starts_with("python") && !name.starts_with("libpython")) continue;
+    if (const uint32_t version = files_.file(p.file).python_version(); version != 0) return version;
+  }
+  return 0;
+}
+
+std::string PerfProcess::python() {
+  const uint32_t version = python_version();
+  return version == 0 ? "" : fmt::format("{}.{}", version >> 8, version & 0xff);
+}
+
+// At every return address in a trampoline of -X perf (Python/asm_trampoline.S, x86-64): 3.12 and 3.13 only
+// keep the stack aligned, later ones keep the caller's frame pointer too, which is no chain of frame
+// pointers.
+unwind::Rule PerfProcess::trampoline_rule() {
+  unwind::Rule rule;
+  const uint32_t version = python_version();
+  if (machine_ != EM_X86_64 || version == 0) return rule;
+  rule.kind = unwind::RuleKind::plain;
+  rule.cfa_offset = 16;
+  rule.ra_offset = -8;
+  if (version >= 0x030e) {
+    rule.fp = unwind::FpRule::at_cfa;
+    rule.fp_offset = -16;
+  }
+  return rule;
+}
+
+void PerfProcess::settle() {
+  if (!changed_) return;
+  changed_ = false;
+  ++generation_;
+  const bool bare = std::any_of(regions_.begin(), regions_.end(),
+                                [](const auto& r) { return r.second.placed == unwind::kNoModule; });
+  if ((bare || !jitdump_.empty()) && !jit_asked_) read_jit();
+  std::optional<unwind::Rule> trampoline;
+  map_.clear();
+  for (const auto& [start, region] : regions_) {
+    if (region.end <= start) continue;
+    if (region.placed != unwind::kNoModule) {
+      map_.add(RemoteAddress(start), RemoteAddress(region.end), placed_[region.placed].bias, region.placed);
+      continue;
+    }
+    const auto first = jit_ ? jit_->map.find(RemoteAddress(start)) : std::nullopt;
+    if (first && first->name.starts_with(kPythonPrefix)) {
+      if (!trampoline) trampoline = trampoline_rule();
+      map_.add_code(RemoteAddress(start), RemoteAddress(region.end), *trampoline);
+    } else {
+      map_.add(RemoteAddress(start), RemoteAddress(region.end), 0, unwind::kNoModule);
+    }
+  }
+  map_.settle();
+}
+
+PerfProcess::Place PerfProcess::find(RemoteAddress address) {
+  settle();
+  Place place;
+  const auto* entry = map_.find(address);
+  place.mapped = entry != nullptr;
+  if (entry == nullptr || entry->module == unwind::kNoModule) return place;
+  const Placed& p = opened(entry->module);
+  place.file = &files_.file(p.file);
+  place.file_number = p.file;
+  // Of a file that cannot be had: what a position-independent one that lies in memory as on disk would have.
+  place.bias = place.file->found() ? p.bias : p.start - p.offset;
+  return place;
+}
+
+std::optional<symbols::JitMap::Found> PerfProcess::jit_function(RemoteAddress address) {
+  settle();
+  return jit_ ? jit_->map.find(address) : std::nullopt;
+}
+
+bool PerfProcess::tells_python() {
+  settle();
+  return injected_ || (jit_ && jit_->python);
+}
+
+bool PerfProcess::read_code(RemoteAddress at, std::span<std::byte> into) {
+  const Place place = find(at);
+  if (place.file == nullptr || !place.file->found()) return false;
+  const auto bytes = place.file->elf().at(ImageAddress(at.value - place.bias), into.size());
+  if (bytes.size() < into.size()) return false;
+  std::memcpy(into.data(), bytes.data(), into.size());
+  return true;
+}
+
+void PerfProcess::unwind(const unwind::UnwindInput& input, unwind::NativeStack& out) {
+  settle();
+  if (!unwinder_) {
+    unwinder_ = std::make_unique<unwind::Unwinder>(
+        map_, machine_,
+        [this](uint32_t placed) -> const unwind::UnwindTable* {
+          return files_.file(opened(placed).file).table();
+        },
+        [this](uint32_t placed) -> unwind::CodeRules* { return files_.file(opened(placed).file).code(); });
+  }
+  unwinder_->unwind(input, out);
+}
+
+}  // namespace phlox::importers

@@ -1,0 +1,111 @@
+// What was mapped executable in a recorded process, as the records of a perf.data tell it: what holds at the
+// moment of the record that was delivered last. Pure but for files of modules and of JIT compilers, which are
+// opened when a stack first leads there.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "phlox/importers/module_files.h"
+#include "phlox/perf/records.h"
+#include "phlox/profile/model.h"
+#include "phlox/symbols/jit_map.h"
+#include "phlox/unwind/unwinder.h"
+
+namespace phlox::importers {
+
+class PerfProcess {
+ public:
+  // `files` must outlive it.
+  PerfProcess(pid_t pid, uint16_t machine, ModuleFiles& files)
+      : pid_(pid), machine_(machine), files_(files) {}
+
+  void map(const perf::MapRecord& record, std::string_view build_id);
+  // execve: everything goes.
+  void clear();
+  // fork: everything is there.
+  void inherit(const PerfProcess& parent);
+
+  // What lies at an address.
+  struct Place {
+    ModuleFile* file = nullptr;  // null: code without a file, or nothing
+    uint32_t file_number = 0;
+    uint64_t bias = 0;
+    bool mapped = false;
+  };
+  Place find(RemoteAddress address);
+  // A function that a JIT compiler or -X perf told of; only for code without a file.
+  std::optional<symbols::JitMap::Found> jit_function(RemoteAddress address);
+  // Whether its Python tells of its functions (-X perf, perf_jit).
+  bool tells_python();
+  // Why a file of it that tells of functions was not taken; empty: it was, or there is none.
+  const std::string& jit_trouble() const { return jit_trouble_; }
+
+  // `out` is emptied first.
+  void unwind(const unwind::UnwindInput& input, unwind::NativeStack& out);
+  bool read_code(RemoteAddress at, std::span<std::byte> into);
+  // Grows when what lies somewhere may have changed.
+  uint64_t generation() const { return generation_; }
+  // Frees what can be made again.
+  void rest() {
+    unwinder_.reset();
+    known.clear();
+  }
+  // As its own file tells: "3.12"; empty: it does not, or it runs no Python.
+  std::string python();
+  // Of the file that was mapped first: the program's, as the kernel does it.
+  const std::string& program() const { return program_; }
+
+  // By the address looked up, how it was found, and whether it is exact: valid for `known_generation` alone.
+  std::unordered_map<uint64_t, profile::FrameId> known;
+  uint64_t known_generation = 0;
+
+ private:
+  struct Region {
+    uint64_t end = 0;
+    uint32_t placed = unwind::kNoModule;  // in placed_
+  };
+  // A file at its place.
+  struct Placed {
+    uint32_t file = 0;
+    uint64_t start = 0, offset = 0;
+    bool asked = false;
+    uint64_t bias = 0;
+  };
+  struct Jit {
+    symbols::JitMap map;
+    bool python = false;
+  };
+
+  void put(uint64_t start, uint64_t end, uint32_t placed);
+  void settle();
+  void read_jit();
+  Placed& opened(uint32_t placed);
+  uint32_t python_version();
+  unwind::Rule trampoline_rule();
+
+  pid_t pid_;
+  uint16_t machine_;
+  ModuleFiles& files_;
+  std::map<uint64_t, Region> regions_;  // by start, free of overlaps
+  std::vector<Placed> placed_;
+  std::string program_;
+  std::string jitdump_;  // its path, of the recording
+  std::shared_ptr<const Jit> jit_;
+  bool jit_asked_ = false;
+  bool injected_ = false;  // perf inject has made files of what a JIT compiler told
+  std::string jit_trouble_;
+  bool changed_ = true;
+  uint64_t generation_ = 1;
+  unwind::ModuleMap map_;
+  std::unique_ptr<unwind::Unwinder> unwinder_;
+};
+
+}  // namespace phlox::importers

@@ -1,0 +1,245 @@
+#include "phlox/importers/perf_script.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <vector>
+
+#include "phlox/importers/foreign_rows.h"
+#include "phlox/importers/python_frames.h"
+#include "phlox/importers/text_lines.h"
+#include "phlox/profile/stretches.h"
+
+namespace phlox::importers {
+namespace {
+
+constexpr size_t kMostFrames = 8192;
+// Before the time: a command is 16 bytes at most.
+constexpr size_t kMostWords = 16;
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+template <class Number>
+std::optional<Number> number(std::string_view text, int base = 10) {
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+// "3305.705454": seconds, with six digits of them or (--ns) nine.
+std::optional<Nanoseconds> time_of(std::string_view text) {
+  const size_t dot = text.find('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const auto seconds = number<int64_t>(text.substr(0, dot));
+  std::string digits(text.substr(dot + 1));
+  if (digits.empty() || digits.size() > 9 || digits.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
+  digits.resize(9, '0');
+  if (!seconds || *seconds < 0 || *seconds > 1'000'000'000) return std::nullopt;
+  return *seconds * kSecond + number<int64_t>(digits).value_or(0);
+}
+
+struct Head {
+  std::string_view comm;
+  int32_t pid = 0, tid = 0;
+  int16_t cpu = -1;
+  Nanoseconds time = 0;
+  uint64_t period = 0;
+  std::string_view event;
+};
+
+// "python3  4711/4712 [001]  3305.705454:    1001001 cpu-clock:pppH:  ..." with the parts that -F asked for.
+// The command may hold blanks: what stands before the first number is it.
+std::optional<Head> parse_head(std::string_view line) {
+  Head head;
+  std::vector<std::string_view> before;
+  size_t at = 0;
+  bool timed = false;
+  const auto next_word = [&]() -> std::string_view {
+    const size_t start = std::min(line.find_first_not_of(" \t", at), line.size());
+    at = std::min(line.find_first_of(" \t", start), line.size());
+    return line.substr(start, at - start);
+  };
+  for (auto word = next_word(); !word.empty() && before.size() < kMostWords; word = next_word()) {
+    const auto time = word.ends_with(':') ? time_of(word.substr(0, word.size() - 1)) : std::nullopt;
+    timed = time.has_value();
+    if (timed) {
+      head.time = *time;
+      break;
+    }
+    before.push_back(word);
+  }
+  if (!timed) return std::nullopt;
+  if (!before.empty() && before.back().starts_with('[') && before.back().ends_with(']')) {
+    head.cpu = number<int16_t>(before.back().substr(1, before.back().size() - 2)).value_or(-1);
+    before.pop_back();
+  }
+  if (!before.empty()) {
+    const std::string_view ids = before.back();
+    const size_t slash = ids.find('/');
+    const auto first = number<int32_t>(ids.substr(0, slash));
+    const auto second = slash == std::string_view::npos ? first : number<int32_t>(ids.substr(slash + 1));
+    if (first && second) {
+      head.pid = *first;
+      head.tid = *second;
+      before.pop_back();
+    }
+  }
+  if (!before.empty()) {
+    const char* const start = before.front().data();
+    head.comm = {start, static_cast<size_t>(before.back().data() + before.back().size() - start)};
+  }
+  std::string_view word = next_word();
+  if (const auto period = number<uint64_t>(word)) {
+    head.period = *period;
+    word = next_word();
+  }
+  while (word.ends_with(':')) word.remove_suffix(1);
+  head.event = word;
+  return head;
+}
+
+struct TextFrame {
+  std::string_view symbol, module;
+  uint64_t address = 0;
+};
+
+// "    7f0011223344 PyObject_Call+0x24 (/usr/bin/python3.11)"; without +0x24, and with (inlined).
+std::optional<TextFrame> parse_frame(std::string_view line) {
+  if (line.empty() || (line.front() != ' ' && line.front() != '\t')) return std::nullopt;
+  line = trimmed(line);
+  const size_t space = line.find(' ');
+  const auto address = number<uint64_t>(line.substr(0, space), 16);
+  if (!address || space == std::string_view::npos) return std::nullopt;
+  TextFrame frame;
+  frame.address = *address;
+  std::string_view rest = trimmed(line.substr(space));
+  if (rest.ends_with(')')) {
+    // The module's name may hold brackets: "([kernel.kallsyms])", "(/tmp/a (deleted))".
+    size_t open = rest.rfind(" (");
+    if (rest.ends_with(" (deleted))") && open != 0 && open != std::string_view::npos)
+      open = rest.rfind(" (", open - 1);
+    if (rest.starts_with('(') && open == std::string_view::npos) open = 0;
+    if (open != std::string_view::npos) {
+      frame.module = trimmed(rest.substr(open));
+      frame.module = frame.module.substr(1, frame.module.size() - 2);
+      rest = trimmed(rest.substr(0, open));
+    }
+  }
+  const size_t plus = rest.rfind("+0x");
+  frame.symbol = plus == std::string_view::npos ? rest : rest.substr(0, plus);
+  return frame;
+}
+
+bool is_clock(std::string_view event) {
+  return event.starts_with("cpu-clock") || event.starts_with("task-clock");
+}
+
+class ScriptImport {
+ public:
+  explicit ScriptImport(profile::Sink& sink) : rows_(sink, "perf") {}
+
+  Result<ImportOutcome> run(Input& input) {
+    TextLines lines(input);
+    std::string_view line;
+    while (lines.next(line)) {
+      if (line.starts_with('#')) continue;
+      if (trimmed(line).empty()) {
+        end_sample();
+      } else if (const auto frame = open_ ? parse_frame(line) : std::nullopt) {
+        if (frames_.size() < kMostFrames) frames_.push_back(frame_of(*frame));
+      } else if (const auto head = parse_head(line)) {
+        end_sample();
+        begin_sample(*head);
+      } else {
+        ++refused_;
+      }
+    }
+    end_sample();
+    ImportOutcome out =
+        rows_.finish(last_ - first_, fmt::format("perf script: {} samples in {:.1f} s", rows_.samples(),
+                                                 static_cast<double>(last_ - first_) * 1e-9));
+    if (refused_ + lines.cut() > 0)
+      out.warnings.push_back(
+          fmt::format("{} lines are neither samples nor frames and were left out", refused_ + lines.cut()));
+    return out;
+  }
+
+ private:
+  void begin_sample(const Head& head) {
+    open_ = true;
+    const auto process = rows_.process(head.pid, head.pid == head.tid ? head.comm : std::string_view());
+    sample_ = {};
+    sample_.thread = rows_.thread(process, head.tid, head.comm);
+    sample_.cpu_number = head.cpu;
+    sample_.cpu_state = profile::CpuState::running;
+    if (is_clock(head.event))
+      sample_.wall = sample_.cpu = static_cast<Nanoseconds>(std::min<uint64_t>(head.period, kSecond * 3600));
+    sample_.start = head.time - sample_.wall;
+    if (first_ == 0) first_ = head.time;
+    last_ = std::max(last_, head.time);
+  }
+
+  profile::FrameId frame_of(const TextFrame& text) {
+    if (const auto python = python_frame(text.symbol)) return rows_.interner().frame(*python);
+    profile::Frame frame;
+    frame.kind = text.module.starts_with("[kernel") || text.module.starts_with("[guest.kernel")
+                     ? profile::FrameKind::kernel
+                     : profile::FrameKind::native;
+    if (!text.module.empty() && text.module != "[unknown]" && text.module != "inlined")
+      frame.module = rows_.module(text.module, "");
+    // Addresses of one function are one frame: the text tells no lines.
+    if (text.symbol == "[unknown]" || text.symbol.empty()) {
+      frame.address = text.address;
+    } else {
+      frame.function = frame.qualified_name = text.symbol;
+    }
+    return rows_.interner().frame(frame);
+  }
+
+  void end_sample() {
+    if (!open_) return;
+    open_ = false;
+    for (size_t i = frames_.size(); i-- > 0;)
+      sample_.stack = rows_.interner().stack(sample_.stack, frames_[i]);
+    frames_.clear();
+    rows_.sample(sample_, 1);
+  }
+
+  ForeignRows rows_;
+  profile::Sample sample_;
+  std::vector<profile::FrameId> frames_;  // leaf first
+  bool open_ = false;
+  Nanoseconds first_ = 0, last_ = 0;
+  uint64_t refused_ = 0;
+};
+
+}  // namespace
+
+bool recognise_perf_script(std::span<const std::byte> head) {
+  std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  if (text.find('\0') != std::string_view::npos) return false;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (trimmed(line).empty() || line.starts_with('#')) continue;
+    if (!parse_head(line)) return false;
+    const std::string_view next = text.substr(0, text.find('\n'));
+    return next.empty() || parse_frame(next) || parse_head(next);
+  }
+  return false;
+}
+
+Result<ImportOutcome> import_perf_script(Input& input, const ImportOptions&, profile::Sink& sink) {
+  return ScriptImport(sink).run(input);
+}
+
+}  // namespace phlox::importers

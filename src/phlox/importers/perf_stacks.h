@@ -1,0 +1,79 @@
+// From a sample of a perf.data to one interned stack: the kernel's frames and a chain of frame pointers or of
+// branches as they were recorded, a dump of registers and stack unwound here. What was cut says so, and
+// nothing is completed by guessing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "phlox/importers/kernel_names.h"
+#include "phlox/importers/module_files.h"
+#include "phlox/importers/perf_file.h"
+#include "phlox/importers/perf_process.h"
+#include "phlox/perf/records.h"
+#include "phlox/profile/interner.h"
+#include "phlox/profile/native_module.h"
+#include "phlox/profile/sink.h"
+
+namespace phlox::importers {
+
+// How the user's part of stacks came out.
+struct PerfStackCounts {
+  uint64_t samples = 0;    // with a stack, of whatever kind
+  uint64_t unwound = 0;    // from registers and a dump
+  uint64_t whole = 0;      // of these: down to the thread's start
+  uint64_t too_short = 0;  // the dump ended before the stack did
+  uint64_t red_zone = 0;   // broke on one of the 128 bytes below the stack pointer, which perf does not copy
+  uint64_t no_rule = 0;    // broke in code that nothing describes
+  uint64_t senseless = 0;  // what was found there makes no sense
+  uint64_t chains = 0;     // recorded as chains
+  uint64_t full_chains = 0;  // of these: as long as the recorder allowed
+  uint64_t python_frames = 0;
+  uint64_t unknown_kernel = 0;  // samples with kernel frames that no symbol names
+};
+
+class PerfStacks {
+ public:
+  // All must outlive it.
+  PerfStacks(ModuleFiles& files, const KernelNames& kernel, profile::Interner& interner, profile::Sink& sink)
+      : files_(files), kernel_names_(kernel), interner_(interner), sink_(sink) {}
+
+  struct Stack {
+    profile::StackId id;  // none: the sample has no stack and no address
+    bool cut = false;
+  };
+  Stack stack_of(PerfProcess& process, const perf::SampleRecord& sample, const PerfEvent& event);
+
+  const PerfStackCounts& counts() const { return counts_; }
+  // Files of the modules that frames name, and those that were not found.
+  std::vector<profile::NativeModule> modules();
+
+ private:
+  void add_kernel(uint64_t address, bool exact);
+  void add_user(PerfProcess& process, RemoteAddress lookup, unwind::FoundBy found_by);
+  void add_marker(const char* text);
+  // False: the chain has no frames of the user's.
+  bool add_chain(PerfProcess& process, const perf::SampleRecord& sample, const PerfEvent& event);
+  void add_branches(PerfProcess& process, const perf::SampleRecord& sample);
+  void add_unwound(PerfProcess& process, const perf::SampleRecord& sample);
+  profile::FrameId user_frame(PerfProcess& process, RemoteAddress lookup, unwind::FoundBy found_by);
+  profile::ModuleId module_of(uint32_t file, uint64_t bias);
+
+  ModuleFiles& files_;
+  const KernelNames& kernel_names_;
+  profile::Interner& interner_;
+  profile::Sink& sink_;
+  PerfStackCounts counts_;
+  std::vector<profile::FrameId> frames_;  // of the sample at hand, innermost first
+  bool cut_ = false;
+  unwind::NativeStack native_;
+  std::vector<profile::ModuleId> module_ids_;  // by the file's number
+  uint32_t last_module_ = 0;
+  profile::ModuleId kernel_;
+  std::unordered_map<uint64_t, profile::FrameId> known_kernel_;  // by address
+  std::unordered_map<const char*, profile::FrameId> markers_;
+};
+
+}  // namespace phlox::importers

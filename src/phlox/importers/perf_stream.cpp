@@ -1,0 +1,180 @@
+#include "phlox/importers/perf_stream.h"
+
+#include <linux/perf_event.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace phlox::importers {
+namespace {
+
+constexpr size_t kPiece = size_t{4} << 20;
+// perf compresses what it took out of a ring, 512 KiB by default (-m makes it larger), into records of up to
+// 64 KiB.
+constexpr size_t kMostUnpacked = size_t{256} << 20;
+
+enum PackedRecord : uint32_t {
+  record_user_start = 64,
+  record_tracing_data = 66,
+  record_auxtrace = 71,
+  record_compressed = 81,
+  record_compressed2 = 83,  // perf 6.16: with a length of its own, and filled up to 8 bytes
+};
+
+perf_event_header header_of(std::span<const std::byte> bytes) {
+  perf_event_header header{};
+  std::memcpy(&header, bytes.data(), std::min(bytes.size(), sizeof header));
+  return header;
+}
+
+}  // namespace
+
+struct PerfStream::Unpacker {
+  ZSTD_DStream* stream = ZSTD_createDStream();
+  Unpacker() = default;
+  Unpacker(const Unpacker&) = delete;
+  Unpacker& operator=(const Unpacker&) = delete;
+  ~Unpacker() { ZSTD_freeDStream(stream); }
+};
+
+PerfStream::PerfStream(Input& input, PerfFile& file) : input_(input), file_(file), at_(file.data_start()) {}
+PerfStream::~PerfStream() = default;
+
+std::span<const std::byte> PerfStream::bytes_at(uint64_t offset, size_t size) {
+  const bool there = offset >= piece_at_ && offset - piece_at_ <= piece_.size() &&
+                     piece_.size() - (offset - piece_at_) >= size;
+  if (!there) {
+    // What is left of the piece stands before the next one: a pipe is read once.
+    const size_t keep =
+        offset >= piece_at_ && offset - piece_at_ < piece_.size() ? piece_.size() - (offset - piece_at_) : 0;
+    if (keep > 0) std::memmove(piece_.data(), piece_.data() + (piece_.size() - keep), keep);
+    piece_.resize(kPiece);
+    piece_.resize(keep + input_.read_at(offset + keep, std::span(piece_).subspan(keep)));
+    piece_at_ = offset;
+  }
+  const auto rest = std::span<const std::byte>(piece_).subspan(offset - piece_at_);
+  return rest.first(std::min(size, rest.size()));
+}
+
+std::span<const std::byte> PerfStream::next() {
+  while (true) {
+    auto record = from_unpacked();
+    const bool was_packed = !record.empty();
+    if (!was_packed) record = from_file();
+    if (record.empty()) return {};
+    const uint32_t type = header_of(record).type;
+    if (type == record_compressed || type == record_compressed2) {
+      // perf compresses nothing twice.
+      if (was_packed) {
+        ++damaged_;
+      } else {
+        unpack(record);
+      }
+    } else if (type >= record_user_start && type != kFinishedRound) {
+      if (!file_.take(record) && !was_packed) pass_over(record);
+    } else {
+      return record;
+    }
+  }
+}
+
+std::span<const std::byte> PerfStream::from_file() {
+  if (ended_) return {};
+  const uint64_t end = file_.data_end().value_or(~uint64_t{0});
+  const auto left = [&] {
+    const uint64_t known = std::min(end, input_.size().value_or(at_ + piece_.size()));
+    return known > at_ ? known - at_ : 0;
+  };
+  if (at_ >= end) {
+    ended_ = true;
+    return {};
+  }
+  const auto head = bytes_at(at_, sizeof(perf_event_header));
+  const auto header = header_of(head);
+  if (head.empty() && !file_.data_end()) {
+    ended_ = true;
+    return {};
+  }
+  if (head.size() < sizeof header || header.size < sizeof header || header.size > end - at_) {
+    ended_ = true;
+    cut_ = head.size() < sizeof header;
+    unread_ += left();
+    return {};
+  }
+  const auto record = bytes_at(at_, header.size);
+  if (record.size() < header.size) {
+    ended_ = cut_ = true;
+    unread_ += file_.data_end() ? end - at_ : record.size();
+    return {};
+  }
+  at_ += header.size;
+  return record;
+}
+
+// Records that a compressed one holds in part go on in the next.
+std::span<const std::byte> PerfStream::from_unpacked() {
+  const auto rest = std::span<const std::byte>(unpacked_).subspan(unpacked_at_);
+  if (rest.size() < sizeof(perf_event_header)) return {};
+  const auto header = header_of(rest);
+  if (header.size < sizeof header) {
+    unread_ += rest.size();
+    unpacked_at_ = unpacked_.size();
+    return {};
+  }
+  if (rest.size() < header.size) return {};
+  unpacked_at_ += header.size;
+  return rest.first(header.size);
+}
+
+void PerfStream::unpack(std::span<const std::byte> record) {
+  ++compressed_;
+  const auto header = header_of(record);
+  auto packed = record.subspan(sizeof header);
+  if (header.type == record_compressed2) {
+    uint64_t size = 0;
+    std::memcpy(&size, packed.data(), std::min(packed.size(), sizeof size));
+    packed = packed.subspan(std::min(packed.size(), sizeof size));
+    packed = packed.first(std::min<uint64_t>(packed.size(), size));
+  }
+  if (!unpacker_) unpacker_ = std::make_unique<Unpacker>();
+  unpacked_.erase(unpacked_.begin(), unpacked_.begin() + static_cast<ptrdiff_t>(unpacked_at_));
+  unpacked_at_ = 0;
+  ZSTD_inBuffer in{packed.data(), packed.size(), 0};
+  const size_t room = ZSTD_DStreamOutSize();
+  while (true) {
+    const size_t have = unpacked_.size();
+    unpacked_.resize(have + room);
+    ZSTD_outBuffer out{unpacked_.data() + have, room, 0};
+    const size_t result = ZSTD_decompressStream(unpacker_->stream, &out, &in);
+    unpacked_.resize(have + out.pos);
+    if (ZSTD_isError(result) != 0 || unpacked_.size() > kMostUnpacked) {
+      // A stream that lost its thread gives nothing more: each later record counts as damaged too.
+      ++damaged_;
+      unread_ += packed.size() - std::min(in.pos, packed.size());
+      ZSTD_initDStream(unpacker_->stream);
+      return;
+    }
+    if (in.pos == in.size && out.pos < room) return;
+  }
+}
+
+// Behind some records lies more than their size says.
+void PerfStream::pass_over(std::span<const std::byte> record) {
+  const auto header = header_of(record);
+  if (record.size() < sizeof header + 8) return;
+  if (header.type == record_auxtrace) {
+    uint64_t size = 0;
+    std::memcpy(&size, record.data() + sizeof header, sizeof size);
+    const uint64_t end = file_.data_end().value_or(~uint64_t{0});
+    size = std::min(size, end - std::min(end, at_));
+    trace_bytes_ += size;
+    at_ += size;
+  } else if (header.type == record_tracing_data) {
+    uint32_t size = 0;
+    std::memcpy(&size, record.data() + sizeof header, sizeof size);
+    at_ += (uint64_t{size} + 7) & ~uint64_t{7};
+  }
+}
+
+}  // namespace phlox::importers

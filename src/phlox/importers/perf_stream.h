@@ -1,0 +1,59 @@
+// The records of a perf.data one after the other, as they lie in the file: compressed ones unpacked, traces
+// of hardware passed over. In as much memory as one piece of the file and one compressed record take.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "phlox/importers/input.h"
+#include "phlox/importers/perf_file.h"
+
+namespace phlox::importers {
+
+// Types of records that perf record writes among those of the kernel.
+inline constexpr uint32_t kFinishedRound = 68;
+
+class PerfStream {
+ public:
+  // `input` and `file` must outlive it.
+  PerfStream(Input& input, PerfFile& file);
+  ~PerfStream();
+  PerfStream(const PerfStream&) = delete;
+  PerfStream& operator=(const PerfStream&) = delete;
+
+  // The next record, its header included, valid until the next call; empty at the end. What tells of the file
+  // (pipes) is taken by it on the way.
+  std::span<const std::byte> next();
+
+  // Known at the end.
+  uint64_t unread() const { return unread_; }    // bytes behind a record that made no sense, or a cut one
+  uint64_t damaged() const { return damaged_; }  // compressed records that could not be unpacked
+  bool cut() const { return cut_; }              // the file ends inside a record
+  uint64_t compressed() const { return compressed_; }    // records
+  uint64_t trace_bytes() const { return trace_bytes_; }  // of hardware traces, passed over
+
+ private:
+  struct Unpacker;
+  std::span<const std::byte> from_file();
+  std::span<const std::byte> from_unpacked();
+  std::span<const std::byte> bytes_at(uint64_t offset, size_t size);
+  void unpack(std::span<const std::byte> packed);
+  void pass_over(std::span<const std::byte> record);
+
+  Input& input_;
+  PerfFile& file_;
+  uint64_t at_ = 0;
+  std::vector<std::byte> piece_;  // of the file, from piece_at_ on
+  uint64_t piece_at_ = 0;
+  std::unique_ptr<Unpacker> unpacker_;
+  std::vector<std::byte> unpacked_;
+  size_t unpacked_at_ = 0;
+  bool unpacked_lost_ = false;
+  uint64_t unread_ = 0, damaged_ = 0, compressed_ = 0, trace_bytes_ = 0;
+  bool cut_ = false, ended_ = false;
+};
+
+}  // namespace phlox::importers

@@ -1,0 +1,193 @@
+#include "phlox/importers/perf_threads.h"
+
+#include <algorithm>
+
+namespace phlox::importers {
+namespace {
+
+// Processes whose caches are kept; of more, of those that were seen lately.
+constexpr size_t kMostAwake = 64;
+constexpr uint64_t kLately = 10'000;
+// A file that makes up threads ends here.
+constexpr size_t kMostThreads = 4'000'000;
+
+}  // namespace
+
+PerfProcess& PerfThreads::process(pid_t pid) {
+  auto& process = processes_[pid];
+  if (!process) process = std::make_unique<Process>(pid, file_.machine(), files_);
+  process->used = ++uses_;
+  if (processes_.size() > kMostAwake && uses_ % kLately == 0) {
+    for (auto& [_, other] : processes_) {
+      if (other->used + kLately < uses_) other->space.rest();
+    }
+  }
+  return process->space;
+}
+
+PerfThreads::Process& PerfThreads::process_row(pid_t pid) {
+  process(pid);
+  Process& process = *processes_[pid];
+  const std::string& program = process.space.program();
+  const bool renamed = !program.empty() && process.row.executable != program;
+  if (process.id && !renamed) return process;
+  if (!process.id) {
+    process.id = profile::ProcessId(++last_process_);
+    process.row.pid = process.row.namespace_pid = pid;
+    process.row.way_of_reading = "perf record";
+    // Threads of the kernel have no program.
+    const auto main = threads_.find(pid);
+    if (program.empty() && main != threads_.end()) process.row.executable = main->second.row.kernel_name;
+  }
+  if (!program.empty()) process.row.executable = program;
+  sink_.put_process(process.id, process.row);
+  return process;
+}
+
+PerfThreads::Thread& PerfThreads::known_thread(pid_t pid, pid_t tid) {
+  if (threads_.size() >= kMostThreads && !threads_.contains(tid)) tid = -1;
+  Thread& thread = threads_[tid];
+  thread.row.tid = tid;
+  static_cast<void>(pid);
+  return thread;
+}
+
+PerfThreads::Thread& PerfThreads::thread_row(pid_t pid, pid_t tid, Nanoseconds time) {
+  Process& process = process_row(pid);
+  Thread& thread = known_thread(pid, tid);
+  if (thread.id) return thread;
+  thread.id = profile::ThreadId(++last_thread_);
+  thread.row.process = process.id;
+  thread.row.start = time;
+  sink_.put_thread(thread.id, thread.row);
+  return thread;
+}
+
+void PerfThreads::fork(const perf::TaskRecord& record, bool copied) {
+  // The number of a thread that has ended is given again.
+  const std::string name = known_thread(record.parent_pid, record.parent_tid).row.kernel_name;
+  if (const auto old = threads_.find(record.tid); old != threads_.end()) {
+    stretches_.close(old->second.id);
+    threads_.erase(old);
+  }
+  known_thread(record.pid, record.tid).row.kernel_name = name;
+  if (record.pid == record.parent_pid || record.pid != record.tid) return;
+  processes_.erase(record.pid);
+  PerfProcess& child = process(record.pid);
+  if (copied) child.inherit(process(record.parent_pid));
+}
+
+void PerfThreads::end(const perf::TaskRecord& record) {
+  const auto found = threads_.find(record.tid);
+  if (found == threads_.end()) return;
+  Thread& thread = found->second;
+  thread.ended = true;
+  if (!thread.id) return;
+  thread.row.end = record.time;
+  sink_.put_thread(thread.id, thread.row);
+}
+
+void PerfThreads::name(const perf::NameRecord& record, Nanoseconds) {
+  if (record.exec) {
+    PerfProcess& space = process(record.pid);
+    space.clear();
+  }
+  Thread& thread = known_thread(record.pid, record.tid);
+  thread.row.kernel_name = record.name;
+  if (thread.id) sink_.put_thread(thread.id, thread.row);
+}
+
+void PerfThreads::map(const perf::MapRecord& record, std::string_view build_id) {
+  process(record.pid).map(record, build_id);
+}
+
+void PerfThreads::put(Thread& thread, profile::Sample sample, Nanoseconds from, Nanoseconds wall,
+                      Nanoseconds cpu, profile::CpuState state) {
+  sample.thread = thread.id;
+  sample.start = from;
+  sample.wall = std::max<Nanoseconds>(wall, 0);
+  sample.cpu = std::max<Nanoseconds>(cpu, 0);
+  sample.cpu_state = state;
+  stretches_.look(sample);
+}
+
+void PerfThreads::put_sleep(Thread& thread, Nanoseconds until) {
+  put(thread, thread.off, thread.off_since, until - thread.off_since, 0, thread.off.cpu_state);
+  thread.off_since = 0;
+}
+
+void PerfThreads::switched_in(pid_t pid, pid_t tid, Nanoseconds time) {
+  if (tid == 0) return;  // the idle thread of every CPU
+  const auto found = threads_.find(tid);
+  if (found == threads_.end() || !found->second.id) {
+    if (switches_ != Switches::both) return;
+  }
+  Thread& thread = thread_row(pid, tid, time);
+  if (thread.off_since != 0) put_sleep(thread, time);
+  thread.until = time;
+  thread.last.reset();
+}
+
+void PerfThreads::switched_out(pid_t pid, pid_t tid, Nanoseconds time, bool preempted,
+                               const profile::Sample& asleep, bool has_stack) {
+  if (tid == 0) return;
+  Thread& thread = thread_row(pid, tid, time);
+  if (thread.off_since != 0) {
+    // Told twice, by a tracepoint and by the kernel's own record behind it.
+    if (switches_ == Switches::both) return;
+    // It was switched to meanwhile, and nobody says when: less than a period of the clock ago.
+    put_sleep(thread, time);
+  } else if (thread.until != 0) {
+    profile::Sample ran = has_stack ? asleep : thread.last.value_or(profile::Sample());
+    ran.samples = 0;
+    put(thread, ran, thread.until, time - thread.until, time - thread.until, profile::CpuState::running);
+    thread.ran_since_clock += time - thread.until;
+  }
+  thread.until = 0;
+  thread.last.reset();
+  if (thread.ended) return;
+  thread.off_since = time;
+  thread.off = asleep;
+  thread.off.cpu_state = preempted ? profile::CpuState::runnable : profile::CpuState::blocked;
+}
+
+void PerfThreads::sampled(pid_t pid, pid_t tid, Nanoseconds time, Nanoseconds period,
+                          profile::Sample sample) {
+  Thread& thread = thread_row(pid, tid, time);
+  if (switches_ == Switches::none || tid == 0) {
+    // Clocks tick a little early or late; a stretch goes on where the one before ended.
+    Nanoseconds from = time - period;
+    if (thread.until != 0 && std::abs(from - thread.until) <= period / 2) from = thread.until;
+    put(thread, sample, from, period, period, profile::CpuState::running);
+    thread.until = period > 0 ? from + period : thread.until;
+    return;
+  }
+  if (thread.off_since != 0) {
+    // Nobody says when it was switched to. A clock that ticks with its CPU time does.
+    const Nanoseconds ran = std::max<Nanoseconds>(period - thread.ran_since_clock, 0);
+    thread.until = std::max(thread.off_since, time - ran);
+    put_sleep(thread, thread.until);
+  }
+  const Nanoseconds ran = thread.until == 0 ? 0 : time - thread.until;
+  put(thread, sample, time - ran, ran, ran, profile::CpuState::running);
+  thread.ran_since_clock = period > 0 ? 0 : thread.ran_since_clock + ran;
+  thread.until = time;
+  thread.last = sample;
+}
+
+void PerfThreads::finish(Nanoseconds end) {
+  for (auto& [_, thread] : threads_) {
+    if (thread.id && thread.off_since != 0 && !thread.ended && end > thread.off_since) put_sleep(thread, end);
+  }
+  stretches_.flush();
+}
+
+void PerfThreads::tell_pythons() {
+  for (auto& [_, process] : processes_) {
+    if (!process->id) continue;
+    process->row.python_version = process->space.python();
+    if (!process->row.python_version.empty()) sink_.put_process(process->id, process->row);
+  }
+}
+
+}  // namespace phlox::importers

@@ -1,0 +1,20 @@
+// Python functions that stand among native ones: what `python -X perf` calls its trampolines, in a perf map,
+// a jitdump, or the files that `perf inject` made of one. Pure.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "phlox/profile/model.h"
+
+namespace phlox::importers {
+
+inline constexpr std::string_view kPythonPrefix = "py::";
+
+// Of "py::QUALIFIED.NAME:/path/of/file.py". Lines are not told there, and stay empty.
+std::optional<profile::Frame> python_frame(std::string_view name);
+
+// Whether a path is of a file that `perf inject --jit` made: "jitted-PID-NUMBER.so".
+bool is_injected(std::string_view path);
+
+}  // namespace phlox::importers

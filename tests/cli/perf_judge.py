@@ -1,0 +1,121 @@
+"""What `perf script` says of a perf.data, and what the recording says that phlox made of it: shares of functions.
+
+Alone: perf_judge.py perf.data app.phlox
+"""
+import collections
+import re
+import sqlite3
+import subprocess
+import sys
+
+FRAME = re.compile(r"^\s+([0-9a-f]+) (.*) \((.*?)\)$")
+UNKNOWN = "[unknown]"
+# Where a program, a thread of it, or one of the kernel begins; without the underscores that name_of() takes off.
+STARTS = {"start", "dl_start_user", "dl_start", "clone3", "clone", "start_thread", "ret_from_fork_asm"}
+# Two names of one address: which one is told is a matter of taste. "_" and "__" before a name are told or not, too.
+ALIASES = {"libc_start_main_impl": "libc_start_main", "cfree": "free", "libc_malloc": "malloc", "libc_calloc": "calloc",
+           "memcpy_avx_unaligned_erms": "memmove_avx_unaligned_erms", "memcpy_avx_unaligned": "memmove_avx_unaligned"}
+
+
+def name_of(symbol):
+    """A function's name without what the two may write otherwise: offsets, versions, parameters."""
+    symbol = re.sub(r"\+0x[0-9a-f]+$", "", symbol)
+    if symbol.startswith("py::"):
+        return symbol
+    symbol = re.sub(r"@@?[A-Z]\w*_[\d.]+$", "", symbol)
+    symbol = re.sub(r"(\.(constprop|isra|part|cold|llvm|localalias)\b.*)$", "", symbol)
+    symbol = re.sub(r"^_+(GI_+)?", "", symbol)
+    return ALIASES.get(symbol, symbol)
+
+
+class Shares:
+    def __init__(self):
+        self.total = 0
+        self.samples = 0
+        self.whole = 0
+        self.own = collections.Counter()
+        self.under = collections.Counter()
+
+    def add(self, names, weight, samples=1):
+        """`names`: leaf first."""
+        self.total += weight
+        self.samples += samples
+        if not names:
+            return
+        self.own[names[0]] += weight
+        for name in set(names):
+            self.under[name] += weight
+        if names[-1] in STARTS:
+            self.whole += samples
+
+    def share(self, counter, name):
+        return 100 * counter[name] / max(self.total, 1)
+
+
+def by_perf(path, *options):
+    shares = Shares()
+    process = subprocess.Popen(["perf", "script", "-i", path, "--no-inline", "-F", "tid,time,period,event,ip,sym,dso", *options],
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace")
+    names, period = None, 0
+    for line in process.stdout:
+        if not line.strip():
+            if names is not None:
+                shares.add(names, period)
+            names = None
+            continue
+        if frame := FRAME.match(line):
+            names.append(name_of(frame[2]))
+            continue
+        words = line.split()
+        names, period = [], int(words[2])
+    if names is not None:
+        shares.add(names, period)
+    process.wait()
+    return shares
+
+
+def by_phlox(path, weight="cpu_ns"):
+    """Inlined functions are not in the stacks of a recording: a frame is one address."""
+    shares = Shares()
+    database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    frames = {}
+    for row, kind, name, file, path in database.execute(
+            "SELECT frame.id, kind, qualified_name, file, path FROM frame LEFT JOIN module ON module.id = module"):
+        # A function without a name is called after its module.
+        unknown = not name or path and name.startswith(path.rpartition("/")[2] + "+0x")
+        frames[row] = f"py::{name}:{file}" if kind == 0 else None if kind == 3 else name_of(UNKNOWN if unknown else name)
+    stacks = {row: (parent, frame) for row, parent, frame in database.execute("SELECT id, parent, frame FROM stack")}
+    for stack, value, samples in database.execute(f"SELECT stack, sum({weight}), sum(samples) FROM sample GROUP BY stack"):
+        names, at = [], stack
+        while at:
+            at, frame = stacks[at]
+            if frames[frame] is not None:
+                names.append(frames[frame])
+        shares.add(names, value, samples)
+    return shares
+
+
+def differences(perf, phlox, least=1.0):
+    """(share by perf, share by phlox, what, name) of every function above `least` percent with either, worst first."""
+    rows = []
+    for what in ("own", "under"):
+        theirs, ours = getattr(perf, what), getattr(phlox, what)
+        for name in set(theirs) | set(ours):
+            a, b = perf.share(theirs, name), phlox.share(ours, name)
+            if max(a, b) >= least:
+                rows.append((a, b, what, name))
+    return sorted(rows, key=lambda row: -abs(row[0] - row[1]))
+
+
+def main():
+    perf, phlox = by_perf(sys.argv[1]), by_phlox(sys.argv[2])
+    print(f"samples: perf {perf.samples}, phlox {phlox.samples}; weight: perf {perf.total}, phlox {phlox.total}")
+    print(f"down to the start: perf {perf.whole}, phlox {phlox.whole}")
+    for what in ("own", "under"):
+        print(f"unknown {what}: perf {perf.share(getattr(perf, what), UNKNOWN):.2f} %, phlox {phlox.share(getattr(phlox, what), UNKNOWN):.2f} %")
+    for a, b, what, name in differences(perf, phlox)[:25]:
+        print(f"{a:7.2f} {b:7.2f} {b - a:+7.2f} {what:5} {name[:110]}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""phlox import, and the commands that take what other tools recorded: real recordings of the real tools, where they are installed."""
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from cli_support import PYTHON, phlox
+from perf_judge import by_perf, by_phlox, differences
+
+sys.path.insert(0, __file__.rpartition("/")[0])
+
+PROGRAM = """
+import json, re, threading, zlib
+def parse(n):
+    for i in range(n): json.loads('[1,2,{"a":3},"x"]')
+def squash(n):
+    for i in range(n): zlib.compress(b'abc' * 5000)
+def deep(depth, call):
+    return deep(depth - 1, call) if depth else call(3000)
+def main():
+    packer = threading.Thread(target=squash, args=(1500,)); packer.start()
+    for _ in range(15): deep(5, parse)
+    packer.join()
+main()
+"""
+
+
+def recorded(folder, name, *options, python="/usr/bin/python3", arguments=("app.py",), output=None):
+    (folder / "app.py").write_text(PROGRAM)
+    done = subprocess.run(["perf", "record", "-F", "999", *options, "-o", output or name, "--", python, *arguments],
+                          cwd=folder, capture_output=True, timeout=120)
+    if done.returncode != 0 and b"ermission" in done.stderr:
+        pytest.skip("perf may not record here")
+    assert done.returncode == 0, done.stderr
+    if output == "-":
+        (folder / name).write_bytes(done.stdout)
+    return folder / name
+
+
+needs_perf = pytest.mark.skipif(shutil.which("perf") is None, reason="perf records what is imported here")
+
+
+def imported(path):
+    done = phlox("import", path, "-o", f"{path}.phlox")
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+@needs_perf
+@pytest.mark.parametrize("options", [
+    ("--call-graph", "dwarf"),
+    ("--call-graph", "dwarf", "--sample-cpu"),
+    ("--call-graph", "fp"),
+    ("-z", "--call-graph", "dwarf"),
+], ids=" ".join)
+def test_shares_are_those_of_perf_script(tmp_path, options):
+    path = recorded(tmp_path, "perf.data", *options)
+    imported(path)
+    perf, ours = by_perf(path), by_phlox(f"{path}.phlox")
+    assert ours.samples == perf.samples > 100
+    assert ours.total == perf.total
+    wrong = [row for row in differences(perf, ours) if abs(row[0] - row[1]) > 0.5]
+    # perf makes names for the entries of a procedure linkage table, which no symbol has.
+    wrong = [row for row in wrong if not row[3].endswith("@plt") and row[3] != "[unknown]"]
+    assert wrong == []
+    assert ours.whole >= perf.whole
+
+
+@needs_perf
+def test_every_cpu_is_recorded(tmp_path):
+    path = recorded(tmp_path, "perf.data", "-a", "--call-graph", "dwarf")
+    imported(path)
+    assert by_phlox(f"{path}.phlox").samples == by_perf(path).samples
+    assert re.search(r'"name":|"pid":', phlox("report", "--json", f"{path}.phlox").stdout)
+
+
+@needs_perf
+def test_a_pipe_is_read_as_it_comes(tmp_path):
+    path = recorded(tmp_path, "pipe.data", "--call-graph", "dwarf", output="-")
+    done = phlox("import", "-", "-o", tmp_path / "piped.phlox", stdin=open(path, "rb"))
+    assert done.returncode == 0, done.stderr
+    assert by_phlox(tmp_path / "piped.phlox").samples == by_perf(path).samples
+
+
+@needs_perf
+def test_every_command_takes_it(tmp_path):
+    path = recorded(tmp_path, "perf.data", "--call-graph", "dwarf")
+    assert "_PyEval_EvalFrameDefault" in phlox("report", path).stdout
+    assert json.loads(phlox("report", "--json", path).stdout)
+    assert "_PyEval_EvalFrameDefault" in phlox("export", "-f", "collapsed", path).stdout
+    assert phlox("diff", path, path).returncode == 0
+
+
+def with_trampolines():
+    done = subprocess.run([PYTHON, "-X", "perf", "-c", "import sys; print(sys.is_stack_trampoline_active())"],
+                          capture_output=True, text=True)
+    return done.stdout.strip() == "True"
+
+
+@needs_perf
+@pytest.mark.skipif(not with_trampolines(), reason="a Python without -X perf")
+def test_python_functions_stand_in_the_stacks(tmp_path):
+    path = recorded(tmp_path, "perf.data", "--call-graph", "dwarf,32768", python=PYTHON, arguments=("-X", "perf", "app.py"))
+    said = imported(path)
+    stacks = phlox("export", "-f", "collapsed", f"{path}.phlox").stdout
+    assert re.search(r"<module> \(.*app.py\);main \(.*app.py\);deep \(.*app.py\);.*;parse \(.*app.py\)", stacks), said
+    # What calls Python is folded away, as in our own.
+    assert "_PyEval_EvalFrameDefault" not in stacks
+    assert "py::" not in stacks
+
+
+@needs_perf
+def test_switches_tell_where_time_was_spent_waiting(tmp_path):
+    (tmp_path / "sleep.py").write_text("import time\nfor _ in range(20): sum(range(100000)); time.sleep(0.05)\n")
+    path = recorded(tmp_path, "perf.data", "--switch-events", "--call-graph", "dwarf", arguments=("sleep.py",))
+    imported(path)
+    report = json.loads(phlox("report", "--json", "--state", "blocked", f"{path}.phlox").stdout)
+    slept = by_phlox(f"{path}.phlox", "CASE WHEN cpu_ns = 0 THEN wall_ns ELSE 0 END").total
+    assert 0.95e9 < slept < 1.6e9
+    assert report
+
+
+@needs_perf
+def test_a_cut_file_gives_what_is_there(tmp_path):
+    path = recorded(tmp_path, "perf.data", "--call-graph", "dwarf")
+    whole = path.read_bytes()
+    (tmp_path / "cut.data").write_bytes(whole[:len(whole) // 2])
+    said = imported(tmp_path / "cut.data")
+    assert "cut" in said or "could not be read" in said
+    assert 0 < by_phlox(f"{tmp_path}/cut.data.phlox").samples < by_perf(path).samples
+
+
+@needs_perf
+def test_the_text_of_perf_script_is_read_too(tmp_path):
+    path = recorded(tmp_path, "perf.data", "--call-graph", "dwarf")
+    text = subprocess.run(["perf", "script", "--no-inline", "-i", path], capture_output=True, timeout=120).stdout
+    (tmp_path / "script.txt").write_bytes(text)
+    imported(tmp_path / "script.txt")
+    perf, ours = by_perf(path), by_phlox(f"{tmp_path}/script.txt.phlox")
+    assert ours.samples == perf.samples
+    assert [row for row in differences(perf, ours) if abs(row[0] - row[1]) > 0.5] == []
+
+
+def test_our_own_collapsed_stacks_come_back(tmp_path):
+    (tmp_path / "a.txt").write_text("main (/a.py);work (/a.py) 3\nmain (/a.py) 1\n")
+    done = phlox("export", "-f", "collapsed", tmp_path / "a.txt")
+    assert done.stdout == "main (/a.py) 1\nmain (/a.py);work (/a.py) 3\n"
+
+
+def test_what_is_no_recording_is_refused_with_words(tmp_path):
+    (tmp_path / "words.txt").write_text("these are plain words\n")
+    done = phlox("report", tmp_path / "words.txt")
+    assert done.returncode == 118, done.stderr
+    assert "--from" in done.stderr
+    assert phlox("import", tmp_path / "absent").returncode == 118
+    # What was there stays.
+    (tmp_path / "out.phlox").write_text("mine")
+    assert phlox("import", tmp_path / "words.txt", "-o", tmp_path / "out.phlox").returncode == 118
+    assert (tmp_path / "out.phlox").read_text() == "mine"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out.phlox", "words.txt"]

@@ -1,0 +1,70 @@
+#include "phlox/importers/perf_script.h"
+
+#include <gtest/gtest.h>
+
+#include "phlox/importers/registry.h"
+#include "phlox/profile/profile.h"
+#include "support/imported.h"
+
+namespace phlox::importers {
+namespace {
+
+using test::import_text;
+using test::Imported;
+
+constexpr const char* kText =
+    "# captured on: today\n"
+    "python3 -X dev  4711/4712 [001]  3305.705454:    1001001 cpu-clock:pppH: \n"
+    "\t    7f0011223344 PyObject_Call+0x24 (/usr/bin/python3.11)\n"
+    "\t    7f0011220000 py::main:/srv/app.py+0x8 (/tmp/perf-4711.map)\n"
+    "\tffffffff81001000 do_syscall_64+0x3b ([kernel.kallsyms])\n"
+    "\t            4000 [unknown] (/opt/lib x.so (deleted))\n"
+    "\n"
+    "python3 4711 3305.706455123: cycles:u: \n"
+    "\t    7f0011223399 PyObject_Call+0x79 (/usr/bin/python3.11)\n";
+
+TEST(PerfScript, samples_and_their_frames_are_read) {
+  const Imported in = import_text(import_perf_script, kText);
+  ASSERT_EQ(in.profile.samples().size(), 2u);
+  EXPECT_EQ(in.stack(0), (std::vector<std::string>{"PyObject_Call", "main", "do_syscall_64", "0x4000"}));
+  EXPECT_EQ(in.stack(1), std::vector<std::string>{"PyObject_Call"});
+  const auto& first = in.profile.samples()[0];
+  EXPECT_EQ(first.wall, 1'001'001);
+  EXPECT_EQ(first.start + first.wall, 3305'705'454'000);
+  EXPECT_EQ(first.cpu_number, 1);
+  EXPECT_EQ(in.profile.thread(first.thread).tid, 4712);
+  EXPECT_EQ(in.profile.thread(first.thread).name, "python3 -X dev");
+  EXPECT_EQ(in.profile.process(in.profile.thread(first.thread).process).pid, 4711);
+  // Of cycles nobody knows the time.
+  EXPECT_EQ(in.profile.samples()[1].wall, 0);
+  EXPECT_EQ(in.profile.samples()[1].start, 3305'706'455'123);
+  EXPECT_TRUE(in.outcome.warnings.empty());
+}
+
+TEST(PerfScript, kinds_of_frames_are_told_by_their_module) {
+  const Imported in = import_text(import_perf_script, kText);
+  const auto kind = [&](std::string_view name) {
+    for (const auto& frame : in.profile.frames()) {
+      if (frame.qualified_name == name) return frame.kind;
+    }
+    return profile::FrameKind::marker;
+  };
+  EXPECT_EQ(kind("PyObject_Call"), profile::FrameKind::native);
+  EXPECT_EQ(kind("main"), profile::FrameKind::python);
+  EXPECT_EQ(kind("do_syscall_64"), profile::FrameKind::kernel);
+  EXPECT_EQ(in.profile.modules().back().path, "/opt/lib x.so (deleted)");
+}
+
+TEST(PerfScript, it_is_recognised_and_nothing_else_is) {
+  const auto name_of = [](std::string_view text) {
+    MemoryInput input(std::as_bytes(std::span(text)));
+    const Format* format = recognise(input);
+    return format == nullptr ? std::string_view() : format->name;
+  };
+  EXPECT_EQ(name_of(kText), "perf-script");
+  EXPECT_EQ(name_of("a;b 3\n"), "collapsed");
+  EXPECT_EQ(name_of("plain words\n"), "");
+}
+
+}  // namespace
+}  // namespace phlox::importers
