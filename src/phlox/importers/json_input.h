@@ -1,0 +1,34 @@
+// JSON that somebody else wrote: read whole, without recursion, and asked for what may not be there.
+#pragma once
+
+#include <rapidjson/document.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "phlox/base/result.h"
+#include "phlox/importers/input.h"
+
+namespace phlox::importers {
+
+using Json = rapidjson::Value;
+
+// ErrorKind::input: no JSON, or more than 1 GiB of it.
+Result<rapidjson::Document> parse_json(Input& input);
+
+// Null, an empty text, nothing: when it is not there, or something else.
+const Json* member(const Json* object, const char* name);
+const Json* element(const Json* array, uint64_t index);
+size_t length(const Json* array);
+std::string_view text(const Json* value);
+std::optional<double> number(const Json* value);
+// Whole numbers from 0 on, as places in arrays and ids are.
+std::optional<uint64_t> place(const Json* value);
+// A line of a source; 0: none.
+int32_t line(const Json* value);
+
+// Whether the start of a file is an object that has all of these keys somewhere.
+bool is_json_with(std::span<const std::byte> head, std::initializer_list<std::string_view> keys);
+
+}  // namespace phlox::importers

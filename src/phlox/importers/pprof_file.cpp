@@ -1,0 +1,421 @@
+#include "phlox/importers/pprof_file.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <protozero/pbf_reader.hpp>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "phlox/importers/foreign_rows.h"
+
+namespace phlox::importers {
+namespace {
+
+constexpr size_t kLargest = size_t{1} << 30;
+constexpr size_t kMostFrames = 8192;
+constexpr int64_t kLongest = int64_t{3'150'000'000} * kSecond;
+
+// Packed or plain: none when it is damaged, or too large.
+std::optional<std::string> unpack(const std::string& bytes) {
+  if (bytes.size() < 2 || bytes[0] != '\x1f' || bytes[1] != '\x8b') return bytes;
+  z_stream stream{};
+  if (inflateInit2(&stream, 15 + 16) != Z_OK) return std::nullopt;
+  std::string out;
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(std::min<size_t>(bytes.size(), std::numeric_limits<uInt>::max()));
+  constexpr size_t kPiece = size_t{1} << 20;
+  int result = Z_OK;
+  while (result == Z_OK && out.size() < kLargest) {
+    const size_t have = out.size();
+    out.resize(have + kPiece);
+    stream.next_out = reinterpret_cast<Bytef*>(out.data() + have);
+    stream.avail_out = kPiece;
+    result = inflate(&stream, Z_NO_FLUSH);
+    out.resize(have + kPiece - stream.avail_out);
+  }
+  inflateEnd(&stream);
+  return result == Z_STREAM_END ? std::optional(std::move(out)) : std::nullopt;
+}
+
+struct ValueType {
+  uint64_t type = 0, unit = 0;  // strings
+};
+struct Line {
+  uint64_t function = 0;
+  int64_t line = 0;
+};
+struct Location {
+  uint64_t mapping = 0, address = 0;
+  std::vector<Line> lines;  // what was inlined first
+};
+struct Function {
+  uint64_t name = 0, system_name = 0, file = 0;
+  int64_t start_line = 0;
+};
+struct Mapping {
+  uint64_t start = 0, offset = 0, file = 0, build_id = 0;
+};
+struct Sample {
+  std::vector<uint64_t> locations;  // leaf first
+  std::vector<int64_t> values;
+  std::vector<protozero::data_view> labels;
+};
+
+using protozero::pbf_reader;
+
+ValueType parse_value_type(pbf_reader in) {
+  ValueType out;
+  while (in.next()) {
+    if (in.tag() == 1) {
+      out.type = static_cast<uint64_t>(in.get_int64());
+    } else if (in.tag() == 2) {
+      out.unit = static_cast<uint64_t>(in.get_int64());
+    } else {
+      in.skip();
+    }
+  }
+  return out;
+}
+
+// A repeated number, packed as proto3 does it or one by one.
+template <class Number>
+void take_numbers(pbf_reader& in, std::vector<Number>& into) {
+  if (in.wire_type() != protozero::pbf_wire_type::length_delimited) {
+    into.push_back(static_cast<Number>(in.get_uint64()));
+    return;
+  }
+  for (const uint64_t value : in.get_packed_uint64()) into.push_back(static_cast<Number>(value));
+}
+
+class PprofImport {
+ public:
+  explicit PprofImport(profile::Sink& sink) : rows_(sink, "") {}
+
+  // Throws protozero::exception where the bytes make no sense.
+  ImportOutcome run(std::string_view bytes) {
+    std::vector<protozero::data_view> samples;
+    pbf_reader in(bytes.data(), bytes.size());
+    while (in.next()) take_field(in, samples);
+    choose_values();
+    for (const auto& sample : samples) put(parse_sample(pbf_reader(sample)));
+    ImportOutcome out = rows_.finish(
+        duration_,
+        fmt::format("pprof: {} stacks; {} counted", samples.size(),
+                    time_ ? fmt::format("{} in {}", word(types_[*time_].type), word(types_[*time_].unit))
+                          : std::string("samples")));
+    if (types_.size() > 1) {
+      std::string all;
+      for (const ValueType& type : types_)
+        all += (all.empty() ? "" : ", ") + fmt::format("{}/{}", word(type.type), word(type.unit));
+      out.details.push_back("values of a sample: " + all);
+    }
+    if (refused_ > 0)
+      out.warnings.push_back(fmt::format("{} samples made no sense and were left out", refused_));
+    return out;
+  }
+
+ private:
+  void take_field(pbf_reader& in, std::vector<protozero::data_view>& samples) {
+    switch (in.tag()) {
+      case 1:
+        types_.push_back(parse_value_type(in.get_message()));
+        break;
+      case 2:
+        samples.push_back(in.get_view());
+        break;
+      case 3:
+        take_mapping(in.get_message());
+        break;
+      case 4:
+        take_location(in.get_message());
+        break;
+      case 5:
+        take_function(in.get_message());
+        break;
+      case 6:
+        strings_.push_back(in.get_view());
+        break;
+      case 10:
+        duration_ = std::clamp<int64_t>(in.get_int64(), 0, kLongest);
+        break;
+      case 14:
+        default_type_ = static_cast<uint64_t>(in.get_int64());
+        break;
+      default:
+        in.skip();
+    }
+  }
+
+  void take_mapping(pbf_reader in) {
+    uint64_t id = 0;
+    Mapping mapping;
+    while (in.next()) {
+      switch (in.tag()) {
+        case 1:
+          id = in.get_uint64();
+          break;
+        case 2:
+          mapping.start = in.get_uint64();
+          break;
+        case 4:
+          mapping.offset = in.get_uint64();
+          break;
+        case 5:
+          mapping.file = in.get_uint64();
+          break;
+        case 6:
+          mapping.build_id = in.get_uint64();
+          break;
+        default:
+          in.skip();
+      }
+    }
+    mappings_[id] = mapping;
+  }
+
+  void take_location(pbf_reader in) {
+    uint64_t id = 0;
+    Location location;
+    while (in.next()) {
+      switch (in.tag()) {
+        case 1:
+          id = in.get_uint64();
+          break;
+        case 2:
+          location.mapping = in.get_uint64();
+          break;
+        case 3:
+          location.address = in.get_uint64();
+          break;
+        case 4: {
+          Line line;
+          pbf_reader part = in.get_message();
+          while (part.next()) {
+            if (part.tag() == 1) {
+              line.function = part.get_uint64();
+            } else if (part.tag() == 2) {
+              line.line = part.get_int64();
+            } else {
+              part.skip();
+            }
+          }
+          location.lines.push_back(line);
+          break;
+        }
+        default:
+          in.skip();
+      }
+    }
+    locations_[id] = std::move(location);
+  }
+
+  void take_function(pbf_reader in) {
+    uint64_t id = 0;
+    Function function;
+    while (in.next()) {
+      switch (in.tag()) {
+        case 1:
+          id = in.get_uint64();
+          break;
+        case 2:
+          function.name = in.get_uint64();
+          break;
+        case 3:
+          function.system_name = in.get_uint64();
+          break;
+        case 4:
+          function.file = in.get_uint64();
+          break;
+        case 5:
+          function.start_line = in.get_int64();
+          break;
+        default:
+          in.skip();
+      }
+    }
+    functions_[id] = function;
+  }
+
+  static Sample parse_sample(pbf_reader in) {
+    Sample sample;
+    while (in.next()) {
+      if (in.tag() == 1) {
+        take_numbers(in, sample.locations);
+      } else if (in.tag() == 2) {
+        take_numbers(in, sample.values);
+      } else if (in.tag() == 3) {
+        sample.labels.push_back(in.get_view());
+      } else {
+        in.skip();
+      }
+    }
+    return sample;
+  }
+
+  // Time is what is told in a unit of time, the default one first; a count is the number of samples.
+  void choose_values() {
+    for (size_t i = 0; i < types_.size(); ++i) {
+      const auto unit = word(types_[i].unit), type = word(types_[i].type);
+      if (scale_of(unit) > 0 && (!time_ || (default_type_ != 0 && types_[i].type == default_type_)))
+        time_ = i;
+      if (unit == "count" && (type == "samples" || type == "sample") && !count_) count_ = i;
+    }
+  }
+
+  static int64_t scale_of(std::string_view unit) {
+    if (unit == "nanoseconds" || unit == "ns") return 1;
+    if (unit == "microseconds" || unit == "us") return 1'000;
+    if (unit == "milliseconds" || unit == "ms") return 1'000'000;
+    if (unit == "seconds" || unit == "s") return kSecond;
+    return 0;
+  }
+
+  void put(const Sample& from) {
+    profile::Sample sample;
+    int64_t looks = 1;
+    if (count_ && *count_ < from.values.size()) looks = from.values[*count_];
+    if (!count_ && !time_ && !from.values.empty()) looks = from.values.back();
+    const int64_t value = time_ && *time_ < from.values.size() ? from.values[*time_] : 0;
+    const int64_t scale = time_ ? scale_of(word(types_[*time_].unit)) : 1;
+    if (looks < 0 || value < 0 || value > kLongest / scale || from.locations.size() > kMostFrames) {
+      ++refused_;
+      return;
+    }
+    sample.wall = value * scale;
+    if (time_ && word(types_[*time_].type) == "cpu") {
+      sample.cpu = sample.wall;
+      sample.cpu_state = profile::CpuState::running;
+    }
+    for (size_t i = from.locations.size(); i-- > 0;) {
+      const auto found = locations_.find(from.locations[i]);
+      if (found == locations_.end()) {
+        ++refused_;
+        return;
+      }
+      sample.stack = put_location(sample.stack, found->second);
+    }
+    sample.thread = thread_of(from);
+    rows_.sample(sample, static_cast<uint64_t>(looks));
+  }
+
+  profile::StackId put_location(profile::StackId stack, const Location& location) {
+    const auto mapping = mappings_.find(location.mapping);
+    profile::Frame frame;
+    frame.kind = profile::FrameKind::native;
+    if (mapping != mappings_.end() && !word(mapping->second.file).empty()) {
+      frame.module = rows_.module(word(mapping->second.file), word(mapping->second.build_id));
+      frame.address = location.address - mapping->second.start + mapping->second.offset;
+    } else {
+      frame.address = location.address;
+    }
+    if (location.lines.empty()) return rows_.interner().stack(stack, rows_.interner().frame(frame));
+    for (size_t i = location.lines.size(); i-- > 0;) {
+      const auto function = functions_.find(location.lines[i].function);
+      profile::Frame named = frame;
+      if (function != functions_.end()) {
+        const auto name = word(function->second.name);
+        profile::Frame told = frame_of_text(name.empty() ? word(function->second.system_name) : name);
+        told.module = frame.module;
+        told.address = frame.address;
+        if (const auto file = word(function->second.file); !file.empty()) told.file = file;
+        if (is_python_source(told.file)) {
+          told.kind = profile::FrameKind::python;
+          told.module = {};
+          told.address = 0;
+        }
+        told.first_line = line_of(function->second.start_line);
+        named = std::move(told);
+      }
+      if (location.lines[i].line > 0) named.line = line_of(location.lines[i].line);
+      stack = rows_.interner().stack(stack, rows_.interner().frame(named));
+    }
+    return stack;
+  }
+
+  static int32_t line_of(int64_t line) {
+    return line > 0 && line <= std::numeric_limits<int32_t>::max() ? static_cast<int32_t>(line) : 0;
+  }
+
+  // As py-spy, Pyroscope and Austin's converters label it.
+  profile::ThreadId thread_of(const Sample& sample) {
+    std::string_view name;
+    int32_t tid = 0;
+    for (const auto& label : sample.labels) {
+      uint64_t key = 0, string = 0;
+      int64_t number = 0;
+      pbf_reader in(label);
+      while (in.next()) {
+        if (in.tag() == 1) {
+          key = in.get_uint64();
+        } else if (in.tag() == 2) {
+          string = in.get_uint64();
+        } else if (in.tag() == 3) {
+          number = in.get_int64();
+        } else {
+          in.skip();
+        }
+      }
+      const auto what = word(key);
+      if (what == "thread" || what == "thread_name" || what == "thread name") name = word(string);
+      if ((what == "thread_id" || what == "thread id" || what == "tid") && number > 0) tid = line_of(number);
+    }
+    return rows_.thread(rows_.process(0, ""), tid, name);
+  }
+
+  std::string_view word(uint64_t index) const {
+    if (index >= strings_.size()) return {};
+    return {strings_[index].data(), strings_[index].size()};
+  }
+
+  ForeignRows rows_;
+  std::vector<ValueType> types_;
+  std::vector<protozero::data_view> strings_;
+  std::unordered_map<uint64_t, Mapping> mappings_;
+  std::unordered_map<uint64_t, Location> locations_;
+  std::unordered_map<uint64_t, Function> functions_;
+  std::optional<size_t> time_, count_;
+  uint64_t default_type_ = 0;
+  int64_t duration_ = 0;
+  uint64_t refused_ = 0;
+};
+
+}  // namespace
+
+// Gzip says nothing of what is in it: the name of a file would, but a pipe has none. The first field of every
+// writer is the type of a sample's values, a message of up to two small numbers.
+bool recognise_pprof(std::span<const std::byte> head) {
+  std::string bytes(reinterpret_cast<const char*>(head.data()), head.size());
+  if (bytes.starts_with("\x1f\x8b")) {
+    z_stream stream{};
+    if (inflateInit2(&stream, 15 + 16) != Z_OK) return false;
+    std::string out(64, '\0');
+    stream.next_in = reinterpret_cast<Bytef*>(bytes.data());
+    stream.avail_in = static_cast<uInt>(bytes.size());
+    stream.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream.avail_out = static_cast<uInt>(out.size());
+    const int result = inflate(&stream, Z_SYNC_FLUSH);
+    out.resize(out.size() - stream.avail_out);
+    inflateEnd(&stream);
+    if (result != Z_OK && result != Z_STREAM_END) return false;
+    bytes = std::move(out);
+  }
+  return bytes.size() > 4 && bytes[0] == '\x0a' && bytes[1] > 0 && bytes[1] <= 12 && bytes[2] == '\x08';
+}
+
+Result<ImportOutcome> import_pprof(Input& input, const ImportOptions&, profile::Sink& sink) {
+  const auto packed = read_all(input, kLargest);
+  const auto bytes = packed ? unpack(*packed) : std::nullopt;
+  if (!bytes) return fail(ErrorKind::input, "its compression is damaged, or it is larger than 1 GiB");
+  try {
+    return PprofImport(sink).run(*bytes);
+  } catch (const protozero::exception& error) {
+    return fail(ErrorKind::input, fmt::format("no profile.proto: {}", error.what()));
+  }
+}
+
+}  // namespace phlox::importers

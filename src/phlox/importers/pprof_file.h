@@ -1,0 +1,11 @@
+// Google's profile.proto, gzipped or plain: what Go, pprof's libraries, Pyroscope and Parca write.
+#pragma once
+
+#include "phlox/importers/importer.h"
+
+namespace phlox::importers {
+
+bool recognise_pprof(std::span<const std::byte> head);
+Result<ImportOutcome> import_pprof(Input& input, const ImportOptions& options, profile::Sink& sink);
+
+}  // namespace phlox::importers

@@ -1,0 +1,65 @@
+#include "phlox/importers/pprof_file.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "phlox/exporters/pprof.h"
+#include "phlox/importers/registry.h"
+#include "phlox/profile/view.h"
+#include "support/imported.h"
+#include "support/profile_of.h"
+
+namespace phlox::importers {
+namespace {
+
+std::string exported(profile::Weight weight) {
+  profile::Profile before;
+  test::ProfileMaker maker(before);
+  const auto thread = maker.thread("main", 7);
+  maker.add(thread, "main;work:3", 5'000'000);
+  maker.add(thread, "main", 2'000'000);
+  profile::Choices choices;
+  choices.weight = weight;
+  const auto tree = profile::build_call_tree(before, choices);
+  exporters::PprofFacts facts;
+  facts.weight = weight;
+  std::ostringstream out;
+  EXPECT_TRUE(exporters::write_pprof(*tree, facts, out).has_value());
+  return out.str();
+}
+
+TEST(PprofImport, what_was_exported_comes_back) {
+  const auto in = test::import_text(import_pprof, exported(profile::Weight::wall));
+  ASSERT_EQ(in.profile.samples().size(), 2u);
+  Nanoseconds wall = 0;
+  for (const auto& sample : in.profile.samples()) wall += sample.wall;
+  EXPECT_EQ(wall, 7'000'000);
+  const bool first = in.stack(0).size() == 2;
+  EXPECT_EQ(in.stack(first ? 0 : 1), (std::vector<std::string>{"work", "main"}));
+  EXPECT_EQ(in.profile.frames()[0].file, "/app/app.py");
+  EXPECT_EQ(in.profile.frames()[0].kind, profile::FrameKind::python);
+}
+
+TEST(PprofImport, without_time_samples_are_counted) {
+  const auto in = test::import_text(import_pprof, exported(profile::Weight::samples));
+  EXPECT_EQ(in.outcome.samples, 2u);
+  EXPECT_EQ(in.profile.samples()[0].wall, 0);
+}
+
+TEST(PprofImport, it_is_recognised_gzipped_and_damage_is_refused) {
+  std::string bytes = exported(profile::Weight::wall);
+  MemoryInput input(std::as_bytes(std::span(bytes)));
+  ASSERT_NE(recognise(input), nullptr);
+  EXPECT_EQ(recognise(input)->name, "pprof");
+  profile::Profile profile;
+  bytes.resize(bytes.size() / 2);
+  MemoryInput cut(std::as_bytes(std::span(bytes)));
+  EXPECT_EQ(import_pprof(cut, {}, profile).error().kind, ErrorKind::input);
+  const std::string_view nonsense = "\x0a\x7f\x08 no";
+  MemoryInput other(std::as_bytes(std::span(nonsense)));
+  EXPECT_EQ(import_pprof(other, {}, profile).error().kind, ErrorKind::input);
+}
+
+}  // namespace
+}  // namespace phlox::importers
