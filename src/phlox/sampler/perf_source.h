@@ -19,10 +19,10 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/base/descriptor.h"
+#include "phlox/perf/records.h"
 #include "phlox/sampler/event_budget.h"
 #include "phlox/sampler/hands.h"
 #include "phlox/sampler/native_capture.h"
-#include "phlox/perf/records.h"
 #include "phlox/sampler/schedule.h"
 
 namespace phlox::sampler {
