@@ -119,7 +119,7 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
     look_at_everybody(sampler, consumer, ring, options.limit);
     instant.missing = missing_of(sampler, options.limit);
     row.way_of_reading = "same CPU (ordinary class)";
-    if (counts.stopped_alone > 0) row.way_of_reading += ", ptrace stop where that CPU is refused";
+    if (sampler.counts().stopped_alone > 0) row.way_of_reading += ", ptrace stop where that CPU is refused";
     if (const auto source = sampler.native_source()) {
       row.way_of_reading = *source == NativeSource::ptrace
                                ? "ptrace stop of running threads, with native frames"
