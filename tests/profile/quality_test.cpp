@@ -17,7 +17,7 @@ TEST(quality, line_names_every_counted_fact) {
   quality.missed = 3;
   quality.retried = 1200;
   quality.rejected = 7;
-  quality.reasons = {{"moved while read", 5}, {"broken chain", 2}};
+  quality.reasons = {{"moved", "moved while read", 5}, {"broken", "broken chain", 2}};
   quality.asked_rate = 200;
   quality.achieved_rate = 198.6;
   quality.ways = {"same CPU (real time)"};
