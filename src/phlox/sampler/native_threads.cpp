@@ -117,7 +117,7 @@ void NativeThreads::reject(Slot& slot, Nanoseconds now) {
   look.rejected = Rejected::moved;
   look.gil_state = profile::GilState::not_applicable;
   if (const auto stat = slot.probe->schedstat()) {
-    look.cpu = std::exchange(slot.cpu_carried, 0) + static_cast<Nanoseconds>(stat->run_ns - slot.seen.run_ns);
+    look.cpu = std::exchange(slot.cpu_carried, 0) + static_cast<Nanoseconds>((*stat - slot.seen).run_ns);
     slot.seen = *stat;
   }
   flush_slot(slot);
@@ -184,7 +184,7 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     look.native = NativePart::fresh;
     if (!native_.proves(source) || (after->off() && source->needs_proof()))
       look.quality = profile::Quality::unproved;
-    slot.cpu_carried += static_cast<Nanoseconds>(after->run_ns - slot.seen.run_ns);
+    slot.cpu_carried += static_cast<Nanoseconds>((*after - slot.seen).run_ns);
     look.ran = native_.ran_between(slot.seen, *after);
     if (sleeps) {
       look.cpu_state = profile::CpuState::blocked;

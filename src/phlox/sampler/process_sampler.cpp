@@ -995,7 +995,7 @@ void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanosecon
   // CPU time used since the last look was used by something that ran: a thread that is found blocked keeps it
   // for the next stack that it is found running with, or its waiting would be charged with it.
   if (slot.guest == nullptr || slot.guest->stack.empty())
-    slot.cpu_carried += static_cast<Nanoseconds>(stat.run_ns - slot.seen.run_ns);
+    slot.cpu_carried += static_cast<Nanoseconds>((stat - slot.seen).run_ns);
   if (!seen.blocked) look.cpu = std::exchange(slot.cpu_carried, 0);
   look.cpu_number = seen.cpu_number;
   look.system_call = seen.system_call;
@@ -1042,7 +1042,7 @@ void ProcessSampler::reject(Slot& slot, Nanoseconds now, Rejected why) {
   look.quality = Quality::rejected;
   look.rejected = why;
   if (const auto stat = slot.probe->schedstat()) {
-    look.cpu = std::exchange(slot.cpu_carried, 0) + static_cast<Nanoseconds>(stat->run_ns - slot.seen.run_ns);
+    look.cpu = std::exchange(slot.cpu_carried, 0) + static_cast<Nanoseconds>((*stat - slot.seen).run_ns);
     slot.seen = *stat;
   }
   hand_on(slot, look, false);

@@ -24,9 +24,12 @@ struct SchedStat {
   uint64_t count = 0;
   // Not one time scheduled in although the thread lives: the kernel does not count (or it has never run yet).
   bool off() const { return count == 0; }
-  // What it did from `before` on.
+  // What it did from `before` on; nothing where a count fell: a thread that becomes another program has its
+  // process's number from then on (execve(2)), and less behind it than the one before.
   friend SchedStat operator-(const SchedStat& now, const SchedStat& before) {
-    return {now.run_ns - before.run_ns, now.wait_ns - before.wait_ns, now.count - before.count};
+    const auto more = [](uint64_t a, uint64_t b) { return a > b ? a - b : 0; };
+    return {more(now.run_ns, before.run_ns), more(now.wait_ns, before.wait_ns),
+            more(now.count, before.count)};
   }
   // Whether a thread that was off the CPU when `a` was read was never on it until `b` was.
   friend bool unmoved(const SchedStat& a, const SchedStat& b) {

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <ctime>
 
 #include "phlox/target/process_state.h"
 
@@ -29,13 +31,29 @@ bool is_traced_by_us(pid_t pid) {
 // WNOWAIT: the end of a program that we started must stay to be reaped by its parent, another thread of ours.
 // A stop that is not taken over goes away with the detach; and should we be killed before that, the signal
 // that it was for is still there (kernel/exit.c: wait_task_stopped takes it away).
+//
+// Never without end: a first thread that another thread's execve() puts away is released without a word to
+// its tracer (fs/exec.c: de_thread), and only the next call says that there is nobody to wait for. SIGCHLD,
+// which a stop sends to its tracer, ends a pause at once; where another thread of ours took it, the pause is
+// short.
 bool wait_for_stop(pid_t tid, siginfo_t& info) {
-  for (;;) {
+  constexpr Nanoseconds kFirstPause = 100'000, kLongestPause = 5'000'000;
+  sigset_t child, before;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  ::pthread_sigmask(SIG_BLOCK, &child, &before);
+  bool found = false;
+  for (Nanoseconds pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
     info = {};
-    if (::waitid(P_PID, static_cast<id_t>(tid), &info, WSTOPPED | WEXITED | WNOWAIT | __WALL) == 0)
-      return true;
-    if (errno != EINTR) return false;
+    if (::waitid(P_PID, static_cast<id_t>(tid), &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG | __WALL) != 0)
+      break;
+    found = info.si_pid != 0;
+    if (found) break;
+    const timespec longest{0, static_cast<long>(pause)};
+    ::sigtimedwait(&child, nullptr, &longest);
   }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return found;
 }
 
 // For a CPU, by now.
