@@ -219,6 +219,8 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
     double elapsed() const { return end > begin ? double(end - begin) : 0; }
   };
   std::map<uint32_t, ProcessRow> processes;
+  const bool accounted = std::any_of(profile.samples().begin(), profile.samples().end(),
+                                     [](const Sample& sample) { return sample.cpu > 0; });
   for (const Sample& sample : profile.samples()) {
     const auto part = filter.part_of_everything(sample);
     if (!part.passes) continue;
@@ -227,7 +229,10 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
     process.begin = std::min(process.begin, part.start);
     process.end = std::max(process.end, part.start + part.wall);
     thread.wall += part.wall;
-    if (!waits(sample)) thread.computing += part.wall;
+    // By the kernel's account, where there is one: being woken on a busy machine, or without a CPU, is not
+    // computing.
+    if (!waits(sample))
+      thread.computing += accounted && sample.gil_state != GilState::waits ? part.cpu : part.wall;
   }
   for (uint32_t i = 1; i < thread_.size(); ++i) {
     if (thread_[i].wall == 0) continue;
