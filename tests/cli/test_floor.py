@@ -64,6 +64,6 @@ def test_three_hundred_threads_get_half_of_their_time(start, workdir, options, c
 
 def test_a_recording_that_is_not_felt_is_not_warned_of(start, workdir):
     crowd = Crowd(start, 1)
-    done = subprocess.run([PHLOX, "record", "-p", str(crowd.process.pid), "-d", "1", "-o", "a.phlox", "-r", "50"], capture_output=True, text=True,
+    done = subprocess.run([PHLOX, "record", "-p", str(crowd.process.pid), "-d", "1", "-o", "a.phlox", "-r", "10"], capture_output=True, text=True,
                           timeout=LIMIT)
     assert done.returncode == 0 and "looking took" not in done.stderr

@@ -150,7 +150,7 @@ def test_a_killed_recorder_leaves_a_recording_and_nothing_half_written(busy, sta
     wait_until(lambda: is_recording(kept), "samples")
     recorder.kill()
     recorder.wait()
-    assert {name.removesuffix("-wal").removesuffix("-shm") for name in os.listdir()} == {kept}
+    assert {name.removesuffix("-wal").removesuffix("-shm").removesuffix("-journal") for name in os.listdir()} == {kept}
     assert "work" in phlox("export", kept, "-f", "collapsed").stdout
 
 
@@ -236,7 +236,7 @@ def test_a_recorder_killed_at_any_moment_leaves_what_opens_or_says_why(busy, sta
             pass
         recorder.kill()
         recorder.wait()
-        assert {name.removesuffix("-wal").removesuffix("-shm") for name in os.listdir()} <= {"a.phlox"}
+        assert {name.removesuffix("-wal").removesuffix("-shm").removesuffix("-journal") for name in os.listdir()} <= {"a.phlox"}
         if os.path.exists("a.phlox"):
             done = phlox("export", "a.phlox", "-f", "collapsed")
             assert done.returncode == 0 or "killed in its first moments" in done.stderr, done.stderr

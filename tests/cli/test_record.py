@@ -213,7 +213,7 @@ def run_on_terminal(arguments, columns=0, **environment):
 
 
 def test_a_progress_line_on_a_terminal(busy, workdir):
-    status, seen = run_on_terminal(["record", "-p", busy.pid, "-d", "0.6", "-o", "a.phlox"])
+    status, seen = run_on_terminal(["record", "-p", busy.pid, "-r", "200", "-d", "0.6", "-o", "a.phlox"])
     assert status == 0
     assert re.search(r"\r\x1b\[Krecording 0\.\d s, \d+ samples, \d+ Hz of 200, \d+ rejected", seen)
 
