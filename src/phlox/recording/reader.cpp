@@ -412,6 +412,17 @@ Result<int64_t> pragma(sqlite3* database, const std::string& path, const char* n
 // Came later than format 1: a recording without it is one that tells nothing of it.
 constexpr const char* kMissingNames = "missing_names";
 
+// A recorder that was killed while it began or ended the log leaves a rollback journal, which whoever only
+// reads may not apply (SQLITE_READONLY_ROLLBACK). One that still lives holds the lock: nothing happens then.
+void undo_half_written(const std::string& path) {
+  if (::access((path + "-journal").c_str(), F_OK) != 0) return;
+  sqlite3* raw = nullptr;
+  const int opened =
+      sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const Database database(raw);
+  if (opened == SQLITE_OK) sqlite3_exec(raw, "PRAGMA user_version", nullptr, nullptr, nullptr);
+}
+
 // Of a recorder that was killed in its first moments, or a copy that lacks what was in the log.
 tl::unexpected<Error> holds_nothing(const std::string& path) {
   return fail(
@@ -474,6 +485,7 @@ Result<Profile> read(const std::string& path) {
   if (there.st_size == 0)
     return fail(ErrorKind::input, fmt::format("{} is empty, not a phlox recording", path));
 
+  undo_half_written(path);
   sqlite3* raw = nullptr;
   const int opened = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
   const Database database(raw);
