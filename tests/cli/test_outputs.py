@@ -240,3 +240,18 @@ def test_a_recorder_killed_at_any_moment_leaves_what_opens_or_says_why(busy, sta
         if os.path.exists("a.phlox"):
             done = phlox("export", "a.phlox", "-f", "collapsed")
             assert done.returncode == 0 or "killed in its first moments" in done.stderr, done.stderr
+
+
+def test_a_journal_that_names_another_file_does_not_have_it_removed(recording, workdir):
+    """The rollback journal of a pair that somebody sent: when SQLite applies it, the super-journal it names goes away."""
+    magic = bytes.fromhex("d9d505f920a163d7")
+    victim = pathlib.Path("victim").resolve()
+    victim.write_text("of somebody's own")
+    name = os.fsencode(victim)
+    pages = os.path.getsize("a.phlox") // 4096
+    header = magic + b"".join(n.to_bytes(4, "big") for n in (0, 1, pages, 512, 4096))
+    lock_page = (0x40000000 // 4096 + 1).to_bytes(4, "big")
+    super_journal = lock_page + name + len(name).to_bytes(4, "big") + sum(name).to_bytes(4, "big") + magic
+    pathlib.Path("a.phlox-journal").write_bytes(header.ljust(512, b"\0") + super_journal)
+    phlox("report", "a.phlox")
+    assert victim.read_text() == "of somebody's own"

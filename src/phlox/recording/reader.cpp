@@ -412,13 +412,25 @@ Result<int64_t> pragma(sqlite3* database, const std::string& path, const char* n
 // Came later than format 1: a recording without it is one that tells nothing of it.
 constexpr const char* kMissingNames = "missing_names";
 
+// Whether a rollback journal is of this file alone. One that names a super-journal at its end (SQLite's
+// pager.c: readSuperJournal) would, when it is applied, remove the file so named, whichever that is.
+bool is_trusted_journal(const std::string& path) {
+  constexpr std::string_view kSuper("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8);
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+  struct stat there {};
+  char end[kSuper.size()];
+  return file && ::fstat(file.get(), &there) == 0 && S_ISREG(there.st_mode) &&
+         ::pread(file.get(), end, sizeof end, there.st_size - static_cast<off_t>(sizeof end)) == sizeof end &&
+         std::string_view(end, sizeof end) != kSuper;
+}
+
 // A recorder that was killed while it began or ended the log leaves a rollback journal, which whoever only
 // reads may not apply (SQLITE_READONLY_ROLLBACK). One that still lives holds the lock: nothing happens then.
 void undo_half_written(const std::string& path) {
-  if (::access((path + "-journal").c_str(), F_OK) != 0) return;
+  if (!is_trusted_journal(path + "-journal")) return;
   sqlite3* raw = nullptr;
-  const int opened =
-      sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int opened = sqlite3_open_v2(
+      path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX, nullptr);
   const Database database(raw);
   if (opened == SQLITE_OK) sqlite3_exec(raw, "PRAGMA user_version", nullptr, nullptr, nullptr);
 }
