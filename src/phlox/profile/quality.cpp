@@ -38,6 +38,15 @@ std::string rate(double per_second) {
   return per_second < 100 ? fmt::format("{:.1f}", per_second) : fmt::format("{:.0f}", per_second);
 }
 
+// Among processes, of what is no sum.
+int64_t greatest(const Profile& profile, std::string_view name) {
+  int64_t value = 0;
+  for (const Tally& row : profile.tallies()) {
+    if (row.name == name) value = std::max(value, row.value);
+  }
+  return value;
+}
+
 // Of what another tool recorded: how it looked, and what that took, nobody knows.
 std::string foreign_quality_line(const QualitySummary& quality) {
   std::string line = grouped(quality.samples) + " samples, recorded by " + quality.recorded_by;
@@ -77,28 +86,16 @@ QualitySummary summarize_quality(const Profile& profile) {
   quality.native_restarted = profile.tally(tally::kNativeRestarted);
   quality.native_cut = profile.tally(tally::kNativeCut);
   quality.native_unmerged = profile.tally(tally::kNativeUnmerged);
-  for (const Tally& row : profile.tallies()) {
-    if (row.name == tally::kNativeWithoutEvent)
-      quality.native_without_event = std::max(quality.native_without_event, row.value);
-  }
+  quality.native_without_event = greatest(profile, tally::kNativeWithoutEvent);
   quality.target_time = profile.tally(tally::kTargetTime);
   quality.recorder_time = profile.tally(tally::kRecorderTime);
   // Rates and the elapsed time are facts of one process or of the recorder, never sums over processes.
-  int64_t asked = 0, most = 0, overhead = 0;
-  for (const Tally& row : profile.tallies()) {
-    if (row.name == tally::kAskedRate) asked = std::max(asked, row.value);
-    if (row.name == tally::kMostRate) most = std::max(most, row.value);
-    if (row.name == tally::kMaxOverhead) overhead = std::max(overhead, row.value);
-    if (row.name == tally::kElapsed) quality.elapsed = std::max(quality.elapsed, row.value);
-  }
-  quality.asked_rate = double(asked) / 1000;
-  quality.most_rate = double(most) / 1000;
-  quality.max_overhead = double(overhead) / 1e6;
+  quality.elapsed = greatest(profile, tally::kElapsed);
+  quality.asked_rate = double(greatest(profile, tally::kAskedRate)) / 1000;
+  quality.most_rate = double(greatest(profile, tally::kMostRate)) / 1000;
+  quality.max_overhead = double(greatest(profile, tally::kMaxOverhead)) / 1e6;
   // Of several processes the one looked at most often is the one that shows whether the rate was reached.
-  int64_t ticks = 0;
-  for (const Tally& row : profile.tallies()) {
-    if (row.name == tally::kTicks) ticks = std::max(ticks, row.value);
-  }
+  const int64_t ticks = greatest(profile, tally::kTicks);
   if (quality.elapsed > 0) quality.achieved_rate = double(ticks) * 1e9 / double(quality.elapsed);
   for (const Process& process : profile.processes()) {
     if (process.way_of_reading.empty()) continue;
