@@ -284,6 +284,36 @@ TEST(ModuleNames, shared_debug_information_in_a_file_of_its_own) {
   EXPECT_EQ(inlined(names), "shared");
 }
 
+// The compiler writes the function of a lambda beneath the function that it stands in.
+TEST(ModuleNames, functions_within_functions_are_named) {
+  Folder folder;
+  const std::string f = folder.path;
+  std::ofstream(f + "/one.cpp")
+      << "static inline __attribute__((always_inline)) long twice(volatile long* p) {\n"
+         "  return *p + *p;\n"
+         "}\n"
+         "extern \"C\" long (*outer(long n))(volatile long*) {\n"
+         "  auto inner = [](volatile long* p) { return twice(p) * *p; };\n"
+         "  return n > 0 ? static_cast<long (*)(volatile long*)>(inner) : nullptr;\n"
+         "}\n";
+  ASSERT_TRUE(run("cd " + f + " && g++ -g -O2 -shared -fPIC one.cpp -o one.so"));
+  const Descriptor fd(::open((f + "/one.so").c_str(), O_RDONLY));
+  const auto bytes = elf::FileBytes::read(fd.get(), "one.so");
+  ASSERT_TRUE(bytes);
+  const auto file = elf::ElfFile::parse(bytes->bytes());
+  std::optional<uint64_t> lambda;
+  file->for_each_symbol([&](const elf::Symbol& s) {
+    if (s.type == STT_FUNC && s.name.find("UlPVlE_4_FUN") != std::string_view::npos) lambda = s.address.value;
+    return !lambda;
+  });
+  ASSERT_TRUE(lambda);
+  ModuleNames names = ModuleNames::open(f + "/one.so", f + "/one.so", {});
+  const Naming& naming = names.name(ImageAddress(*lambda));
+  EXPECT_EQ(naming.source, NameSource::debug_info);
+  ASSERT_GE(naming.levels.size(), 2u);
+  EXPECT_EQ(naming.levels[0].function, "twice");
+}
+
 TEST(ModuleNames, same_functions_and_lines_as_addr2line) {
   ModuleNames names = ModuleNames::open(self(), self(), {});
   const Descriptor fd(::open(self().c_str(), O_RDONLY));

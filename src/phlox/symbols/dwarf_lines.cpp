@@ -55,9 +55,11 @@ void sort(std::vector<Range>& ranges) {
   });
 }
 
+// Also a function: that of a class (a lambda's) within it may stand there, with code of its own.
 bool may_hold_functions(int tag) {
-  return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_structure_type ||
-         tag == DW_TAG_class_type || tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type;
+  return tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block || tag == DW_TAG_namespace ||
+         tag == DW_TAG_module || tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
+         tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type;
 }
 
 std::string name_of(Dwarf_Die* die) {
@@ -111,7 +113,7 @@ struct DwarfLines::Libdw {
     sort(unit_ranges);
   }
 
-  // Functions with code, wherever a namespace or a type holds them; not what is inside functions.
+  // Functions with code, wherever a namespace, a type or a function holds them.
   static void index_functions(Unit& unit) {
     unit.indexed = true;
     std::vector<Dwarf_Die> open;
@@ -128,7 +130,8 @@ struct DwarfLines::Libdw {
         const size_t before = unit.function_ranges.size();
         add_ranges(&die, unit.functions.size(), unit.function_ranges);
         if (unit.function_ranges.size() != before) unit.functions.push_back(die);
-      } else if (may_hold_functions(tag) && open.size() < kMostDies && ::dwarf_child(&die, &child) == 0) {
+      }
+      if (may_hold_functions(tag) && open.size() < kMostDies && ::dwarf_child(&die, &child) == 0) {
         open.push_back(child);
       }
     }
