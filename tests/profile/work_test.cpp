@@ -68,6 +68,28 @@ TEST_F(Work, waiting_between_two_jobs_does_not_count_but_waiting_within_one_does
   EXPECT_EQ(shown(), 3000);
 }
 
+// A main thread that imports and then joins its threads: what it waits for is in the picture already.
+TEST_F(Work, joining_threads_that_compute_does_not_count) {
+  const ThreadId start = main();
+  const std::string join = "main;/usr/lib/python3.12/threading.py/join";
+  maker.add(start, "main;import", 40 * kMs);
+  for (const char* inner : {"", ";/usr/lib/python3.12/threading.py/_wait_for_tstate_lock"})
+    blocked(start, join + inner, 980 * kMs, kFutex);
+  maker.add(worker_thread(), "run;crunch", 2000 * kMs);
+  EXPECT_EQ(shown(), 2040);
+}
+
+// Threads that wait for others' machines: then the joining is what there is to see.
+TEST_F(Work, joining_threads_that_compute_little_counts) {
+  const ThreadId start = main();
+  maker.add(start, "main;import", 40 * kMs);
+  blocked(start, "main;/usr/lib/python3.12/threading.py/join", 1960 * kMs, kFutex);
+  const ThreadId worker = worker_thread();
+  maker.add(worker, "run;fetch", 20 * kMs);
+  blocked(worker, "run;fetch;read", 1980 * kMs, kRecv);
+  EXPECT_EQ(shown(), 4000);
+}
+
 // Waiting for a connection of a pool is a part of the job: the same queue, but asked from within it.
 TEST_F(Work, a_queue_that_is_asked_within_a_job_counts) {
   const ThreadId worker = worker_thread();

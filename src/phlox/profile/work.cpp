@@ -44,6 +44,8 @@ constexpr Place kToldWaits[] = {
     {"/queue.py", "get"},
     {"/multiprocessing/queues.py", "get"},
 };
+// Where it waits for another thread of its own process to end.
+constexpr Place kJoin = {"/threading.py", "join"};
 // Event loops and pools that wait in C: their own frame is the innermost.
 constexpr Place kLoops[] = {
     {"/gevent/hub.py", "run"},
@@ -51,11 +53,13 @@ constexpr Place kLoops[] = {
     {"/concurrent/futures/thread.py", "_worker"},
 };
 
+bool is_at(const Place& place, const Frame& frame) {
+  return frame.function == place.function && frame.file.ends_with(place.file);
+}
 template <class Places>
 bool is_among(const Places& places, const Frame& frame) {
-  return std::any_of(std::begin(places), std::end(places), [&](const Place& place) {
-    return frame.function == place.function && frame.file.ends_with(place.file);
-  });
+  return std::any_of(std::begin(places), std::end(places),
+                     [&](const Place& place) { return is_at(place, frame); });
 }
 
 struct Call {
@@ -112,7 +116,7 @@ void WorkRule::number_paths(const Profile& profile) {
   const auto& frames = profile.frames();
   std::vector<uint32_t> function(frames.size() + 1, 0);  // of a frame; 0: not of Python
   std::vector<Wait> function_waits = {Wait::none};
-  std::vector<bool> function_loops = {false};
+  std::vector<bool> function_loops = {false}, function_joins = {false};
   {
     std::map<std::tuple<std::string_view, std::string_view, int32_t>, uint32_t> known;
     for (size_t i = 0; i < frames.size(); ++i) {
@@ -127,6 +131,7 @@ void WorkRule::number_paths(const Profile& profile) {
                                : is_among(kToldWaits, frame) ? Wait::told
                                                              : Wait::none);
       function_loops.push_back(is_among(kLoops, frame));
+      function_joins.push_back(is_at(kJoin, frame));
     }
   }
   const auto& stacks = profile.stacks();
@@ -150,8 +155,10 @@ void WorkRule::number_paths(const Profile& profile) {
     }
     uint32_t path = row.path;
     // An event wait that somebody is told about (a queue between processes) is a telling.
-    for (Wait wait; (wait = function_waits[path_function[path]]) != Wait::none; path = path_parent_[path])
+    for (Wait wait; (wait = function_waits[path_function[path]]) != Wait::none; path = path_parent_[path]) {
       row.wait = std::max(row.wait, wait);
+      row.joins = function_joins[path_function[path]];
+    }
     row.loop = path != 0 && function_loops[path_function[path]];
     // Waits that have no function of their own are told by their system calls.
     row.asking = path;
@@ -214,8 +221,9 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
   struct ProcessRow {
     Nanoseconds begin = std::numeric_limits<Nanoseconds>::max();
     Nanoseconds end = std::numeric_limits<Nanoseconds>::min();
-    Nanoseconds computing = 0, busiest = 0;
-    uint32_t lead = 0;  // the main thread, else the one that does most
+    Nanoseconds computing = 0;
+    Nanoseconds busiest = 0, second = 0;  // what one thread computes at most, and any but that one
+    uint32_t lead = 0;                    // the main thread, else the one that does most
     double elapsed() const { return end > begin ? double(end - begin) : 0; }
   };
   std::map<uint32_t, ProcessRow> processes;
@@ -238,6 +246,7 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
     if (thread_[i].wall == 0) continue;
     ProcessRow& process = processes[thread_[i].process];
     process.computing += thread_[i].computing;
+    process.second = std::max(process.second, std::min(process.busiest, thread_[i].computing));
     process.busiest = std::max(process.busiest, thread_[i].computing);
     const auto rank = [&](uint32_t id) {
       return std::tuple(thread_[id].main, thread_[id].computing, thread_[id].wall);
@@ -251,6 +260,8 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
     ThreadRow& thread = thread_[i];
     const ProcessRow& process = processes[thread.process];
     const bool nothing_else = double(process.computing) < kNothingElse * process.elapsed();
+    const Nanoseconds another = thread.computing == process.busiest ? process.second : process.busiest;
+    thread.others_compute = double(another) >= kBusy * process.elapsed();
     const bool let_off = thread.main && double(process.busiest) < kBusy * process.elapsed();
     thread.only_waits = double(thread.computing) < kOnlyWaits * double(thread.wall) && !nothing_else &&
                         !let_off && !is_known(choices.known.working, i);
@@ -277,6 +288,7 @@ Doing WorkRule::of(const Sample& sample) const {
   const StackRow& row = stack_[sample.stack.value < stack_.size() ? sample.stack.value : 0];
   if (row.path == 0 && sample.quality != Quality::rejected)
     return is_call(kPoolCalls, sample.system_call, aarch64_) ? Doing::waiting_for_work : Doing::waiting;
+  if (row.joins && thread.others_compute) return Doing::waiting_for_work;
   const uint32_t asked = asking(sample);
   const bool for_work = asked != 0 && std::binary_search(places_for_work_.begin(), places_for_work_.end(),
                                                          key_of(sample.thread.value, asked));

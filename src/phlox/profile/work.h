@@ -39,13 +39,15 @@ class WorkRule {
     uint32_t path = 0;    // of its innermost Python function
     uint32_t asking = 0;  // path of the function that called what waits; 0: nothing here is known to wait
     Wait wait = Wait::none;
-    bool loop = false;  // `asking` is an event loop by its name
+    bool loop = false;   // `asking` is an event loop by its name
+    bool joins = false;  // waits for another thread to end
   };
   struct ThreadRow {
     uint32_t process = 0;
     bool main = false;
     bool only_waits = false;
-    bool whole = false;  // nothing of it is waiting for work
+    bool whole = false;           // nothing of it is waiting for work
+    bool others_compute = false;  // another thread of its process is busy
     Nanoseconds computing = 0, wall = 0;
   };
   std::vector<StackRow> stack_;            // by stack id
