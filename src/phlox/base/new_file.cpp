@@ -56,21 +56,26 @@ NewFile::~NewFile() {
 }
 
 bool NewFile::put_in_place(mode_t mode, const std::optional<std::pair<uid_t, gid_t>>& owner) {
-  // rename() replaces what is there, linkat() does not: for a moment the whole file has another name.
-  std::string name = fmt::format("{}.{}-{:x}", path_, ::getpid(), clock_now());
+  const std::string name = fmt::format("{}.{}-{:x}", path_, ::getpid(), clock_now());
   if (in_memory_) {
     Descriptor named(::open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!named) return false;
-    name_ = std::move(name);
+    name_ = name;
     if (!copy_all(file_.get(), named.get())) return false;
     file_ = std::move(named);
-  } else {
-    const std::string nameless = fmt::format("/proc/self/fd/{}", file_.get());
-    if (::linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) return false;
-    name_ = std::move(name);
   }
   if (::fchmod(file_.get(), mode) != 0) return false;
   if (owner && ::fchown(file_.get(), owner->first, owner->second) != 0) return false;
+  if (!in_memory_) {
+    const std::string nameless = fmt::format("/proc/self/fd/{}", file_.get());
+    const auto link_to = [&](const std::string& to) {
+      return ::linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, to.c_str(), AT_SYMLINK_FOLLOW) == 0;
+    };
+    if (link_to(path_)) return true;
+    // rename() replaces what is there, linkat() does not: for a moment the whole file has another name.
+    if (errno != EEXIST || !link_to(name)) return false;
+    name_ = name;
+  }
   if (::rename(name_.c_str(), path_.c_str()) != 0) return false;
   name_.clear();
   return true;

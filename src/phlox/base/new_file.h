@@ -1,5 +1,6 @@
 // A file that has no name until it is whole: killed before put_in_place(), it leaves nothing behind, and what
-// is at its place stays until then. Failures are told by errno.
+// is at its place stays until then. Killed in the moment in which it replaces a file, it may leave the whole
+// new one as PATH.PID-TIME. Failures are told by errno.
 #pragma once
 
 #include <sys/types.h>
