@@ -15,6 +15,7 @@ STARTS = {"start", "dl_start_user", "dl_start", "clone3", "clone", "start_thread
 # Two names of one address: which one is told is a matter of taste. "_" and "__" before a name are told or not, too.
 ALIASES = {"libc_start_main_impl": "libc_start_main", "cfree": "free", "libc_malloc": "malloc", "libc_calloc": "calloc",
            "memcpy_avx_unaligned_erms": "memmove_avx_unaligned_erms", "memcpy_avx_unaligned": "memmove_avx_unaligned"}
+FOR_LARGE_FILES = re.compile(r"^(creat|f?l?stat|fstatat|f?truncate|getdents|lseek|mmap|open|openat|pread|pwrite|readdir|scandir)64$")
 
 
 def name_of(symbol):
@@ -25,6 +26,7 @@ def name_of(symbol):
     symbol = re.sub(r"@@?[A-Z]\w*_[\d.]+$", "", symbol)
     symbol = re.sub(r"(\.(constprop|isra|part|cold|llvm|localalias)\b.*)$", "", symbol)
     symbol = re.sub(r"^_+(GI_+)?", "", symbol)
+    symbol = FOR_LARGE_FILES.sub(r"\1", symbol)
     return ALIASES.get(symbol, symbol)
 
 
