@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "phlox/report/json_text.h"
-#include "phlox/report/system_calls.h"
 #include "phlox/report/table.h"
 #include "report/schema.h"
 #include "support/profile_of.h"
@@ -386,15 +385,6 @@ TEST(Words, of_numbers) {
   EXPECT_EQ(share_words(0.1234), "12.3 %");
   EXPECT_EQ(share_words(0.0012), "0.12 %");
   EXPECT_EQ(points_words(-0.0005), "-0.05");
-}
-
-TEST(Words, system_calls_have_names) {
-  EXPECT_EQ(system_call_name(202, "x86_64"), "futex");
-  EXPECT_EQ(system_call_name(98, "aarch64"), "futex");
-  EXPECT_EQ(system_call_name(25, "aarch64"), "fcntl");
-  EXPECT_EQ(system_call_name(232, "x86_64"), "epoll_wait");
-  EXPECT_EQ(system_call_name(9999, "x86_64"), "system call 9999");
-  EXPECT_EQ(system_call_name(-1, "aarch64"), "no system call");
 }
 
 TEST(JsonText, numbers_are_short_and_text_is_utf8) {

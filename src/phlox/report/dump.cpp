@@ -7,8 +7,8 @@
 #include <string>
 
 #include "phlox/profile/native_frames.h"
+#include "phlox/profile/system_calls.h"
 #include "phlox/report/json_rows.h"
-#include "phlox/report/system_calls.h"
 #include "phlox/report/table.h"
 
 namespace phlox::report {
@@ -97,7 +97,7 @@ std::string machine_of(const Profile& look) {
 std::string states_of(const Sample& sample, std::string_view machine) {
   std::string text(cpu_name(sample.cpu_state));
   if (sample.cpu_state == CpuState::blocked && sample.system_call >= 0) {
-    text += " in " + system_call_name(sample.system_call, machine);
+    text += " in " + profile::system_call_name(sample.system_call, machine);
   }
   if (sample.gil_state == GilState::holds) text += ", holds the GIL";
   if (sample.gil_state == GilState::waits) text += ", waits for the GIL";
@@ -234,7 +234,7 @@ std::string dump_json(const Profile& look, const Dump& dump) {
       json.text("cpu", cpu_name(sample.cpu_state));
       json.text("gil", gil_name(sample.gil_state));
       if (sample.cpu_state == CpuState::blocked && sample.system_call >= 0) {
-        json.text("system_call", system_call_name(sample.system_call, machine));
+        json.text("system_call", profile::system_call_name(sample.system_call, machine));
       }
       json.truth("collecting", sample.collecting);
       json.text("quality", quality_name(sample.quality));

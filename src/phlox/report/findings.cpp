@@ -9,7 +9,7 @@
 
 #include "phlox/base/spread.h"
 #include "phlox/profile/quality.h"
-#include "phlox/report/system_calls.h"
+#include "phlox/profile/system_calls.h"
 #include "phlox/report/table.h"
 #include "phlox/report/waits.h"
 
@@ -253,7 +253,7 @@ class Findings {
     Names names = {{"thread", busiest->name}};
     for (const WaitRow& wait : find_waits(profile_, choices_, busiest->id, 1)) {
       // Stopped, or waiting for a page of memory.
-      text += wait.kind == WaitKind::system_call && wait.what == kNoSystemCall
+      text += wait.kind == WaitKind::system_call && wait.what == profile::kNoSystemCall
                   ? fmt::format(", most of it outside any system call, in {}", plain(wait.name))
                   : fmt::format(", most of it in {} called by {}", wait.what, plain(wait.name));
       if (!wait.file.empty()) text += fmt::format(" ({})", place_words(wait.file, wait.line));

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "phlox/base/spread.h"
-#include "phlox/report/system_calls.h"
+#include "phlox/profile/system_calls.h"
 
 namespace phlox::report {
 std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::Choices& choices,
@@ -66,7 +66,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     row.kind = kind;
     row.what = kind == WaitKind::gil   ? "the GIL"
                : kind == WaitKind::cpu ? "a CPU"
-                                       : system_call_name(system_call, architecture);
+                                       : profile::system_call_name(system_call, architecture);
     if (frame != 0) {
       const auto label = profile::line_label(profile, profile::FrameId(frame));
       row.name = label.name;

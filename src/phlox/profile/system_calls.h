@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace phlox::report {
+namespace phlox::profile {
 
 // For -1: a thread that was off the CPU without a call of its own (stopped, or a page of memory to wait for).
 inline constexpr std::string_view kNoSystemCall = "no system call";
@@ -13,4 +13,4 @@ inline constexpr std::string_view kNoSystemCall = "no system call";
 // `machine` as uname says it: "x86_64", "aarch64". "system call 999" for one that nobody blocks in.
 std::string system_call_name(int16_t number, std::string_view machine);
 
-}  // namespace phlox::report
+}  // namespace phlox::profile

@@ -1,9 +1,9 @@
 // Names of the system calls in which a thread blocks, by the number of either architecture.
-#include "phlox/report/system_calls.h"
+#include "phlox/profile/system_calls.h"
 
 #include <fmt/format.h>
 
-namespace phlox::report {
+namespace phlox::profile {
 namespace {
 
 struct SystemCall {
@@ -117,4 +117,4 @@ std::string system_call_name(int16_t number, std::string_view machine) {
   return number < 0 ? std::string(kNoSystemCall) : fmt::format("system call {}", number);
 }
 
-}  // namespace phlox::report
+}  // namespace phlox::profile
