@@ -12,13 +12,11 @@
 
 #include "phlox/base/spread.h"
 #include "phlox/base/text.h"
+#include "phlox/profile/markers.h"
 #include "phlox/profile/work.h"
 
 namespace phlox::profile {
 namespace {
-
-constexpr std::string_view kRejectedName = "(rejected: could not be read)";
-constexpr std::string_view kNoFramesName = "(no Python frames)";
 
 constexpr std::pair<std::string_view, StateChoice> kStates[] = {
     {"running", StateChoice::running},     {"runnable", StateChoice::runnable},
@@ -152,7 +150,7 @@ class TreeBuilder {
   }
 
   uint32_t label(FrameId frame) {
-    if (!frame || frame.value > profile_.frames().size()) return label(marker("(unknown frame)"));
+    if (!frame || frame.value > profile_.frames().size()) return label(unknown_frame_label());
     uint32_t& known = frame_labels_[frame.value];
     if (known == kNone) known = label(label_of(profile_, frame, choices_.by.line));
     return known;
@@ -438,6 +436,16 @@ SampleFilter::Part SampleFilter::part_of_everything(const Sample& sample) const 
   return part;
 }
 
+Label rejected_label() {
+  return marker("(rejected: could not be read)");
+}
+Label no_frames_label() {
+  return marker("(no Python frames)");
+}
+Label unknown_frame_label() {
+  return marker("(unknown frame)");
+}
+
 Label function_label(const Profile& profile, FrameId frame) {
   return label_of(profile, frame, false);
 }
@@ -526,7 +534,7 @@ Result<CallTree> build_tree(const Profile& profile, const Choices& choices, bool
     for (; i < rows.size() && rows[i].first >> 32 == thread; ++i) {
       const auto leaf = static_cast<uint32_t>(rows[i].first);
       if (leaf == 0) {
-        builder.add(builder.child(root, builder.label(marker(kNoFramesName))), rows[i].second);
+        builder.add(builder.child(root, builder.label(no_frames_label())), rows[i].second);
         continue;
       }
       path.clear();
@@ -551,7 +559,7 @@ Result<CallTree> build_tree(const Profile& profile, const Choices& choices, bool
   const bool any_rejected = std::any_of(rejected.parts.begin(), rejected.parts.end(),
                                         [](const NodePart& part) { return part.samples > 0; });
   if (any_rejected) {
-    builder.add(builder.child(0, builder.label(marker(kRejectedName))), rejected);
+    builder.add(builder.child(0, builder.label(rejected_label())), rejected);
     builder.tree().rejected = rejected.weight;
   }
   return std::move(builder).finish();
