@@ -5,10 +5,10 @@ find_program(ESBUILD esbuild REQUIRED)
 function(phlox_embed_web target)
   set(web ${PROJECT_SOURCE_DIR}/web)
   set(out ${PROJECT_BINARY_DIR}/web)
-  file(GLOB scripts CONFIGURE_DEPENDS ${web}/src/*.ts)
+  file(GLOB_RECURSE scripts CONFIGURE_DEPENDS ${web}/src/*.ts)
   add_custom_command(
     OUTPUT ${out}/flame_svg.js
-    COMMAND ${ESBUILD} ${web}/src/flame_svg.ts --bundle --minify --format=iife --target=es2019 --charset=utf8
+    COMMAND ${ESBUILD} ${web}/src/svg/flame_svg.ts --bundle --minify --format=iife --target=es2019 --charset=utf8
             --log-level=warning --outfile=${out}/flame_svg.js
     DEPENDS ${scripts}
     COMMENT "Bundling flame_svg.js"

@@ -1,6 +1,6 @@
 // Which colour class a box gets: by its package or module, so that the same code has the same colour in every picture, on
 // every machine. exporters/flame_colours.cpp computes the same; the fills are in flame.css. No DOM.
-import { Kind, Label } from "./tree";
+import { Kind, Label } from "./model/tree";
 
 export const hues = 20; // of the palette in flame.css
 

@@ -1,5 +1,5 @@
 import { colourClass, differenceClass, hash } from "../src/colours";
-import { Kind } from "../src/tree";
+import { Kind } from "../src/model/tree";
 import { ensure, equal, test } from "./harness";
 
 const label = (name: string, module: string, kind = Kind.python) => ({ name, full: name, module, kind, file: "", line: 0 });

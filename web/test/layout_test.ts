@@ -1,5 +1,5 @@
-import { Box, defaultOptions, layout, LayoutOptions } from "../src/layout";
-import { Tree } from "../src/tree";
+import { Box, defaultOptions, layout, LayoutOptions } from "../src/layout/flame";
+import { Tree } from "../src/model/tree";
 import { ensure, equal, near, test } from "./harness";
 import { nodeNamed, randomTree, treeOf } from "./trees";
 

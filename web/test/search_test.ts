@@ -1,5 +1,5 @@
-import { Kind, Tree } from "../src/tree";
-import { matchedWeight, nextMatch, parsePattern, search } from "../src/search";
+import { Kind, Tree } from "../src/model/tree";
+import { matchedWeight, nextMatch, parsePattern, search } from "../src/model/search";
 import { ensure, equal, test } from "./harness";
 import { nodeNamed, randomTree, treeOf } from "./trees";
 

@@ -1,5 +1,5 @@
-import { formatFragment, initialState, parseFragment } from "../src/fragment";
-import { decodeTree, Show, TreeData } from "../src/tree";
+import { formatFragment, initialState, parseFragment } from "../src/svg/fragment";
+import { decodeTree, Show, TreeData } from "../src/model/tree";
 import { equal, test } from "./harness";
 import { treeData } from "./trees";
 

@@ -1,5 +1,5 @@
 // Trees by hand: "main;work 3", root first, children in the order of their names as the exporter promises.
-import { decodeTree, Kind, Tree, TreeData } from "../src/tree";
+import { decodeTree, Kind, Tree, TreeData } from "../src/model/tree";
 
 interface Branch {
   self: number;

@@ -1,5 +1,5 @@
 // Where each box of the picture without a script goes: the whole tree, from the root. The rule is
-// web/src/layout.ts's, word for word, so that nothing jumps when the script takes over; tests/browser
+// web/src/layout/flame.ts's, word for word, so that nothing jumps when the script takes over; tests/browser
 // compares the two. Pure.
 #pragma once
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kPageWidth = 1200;
 constexpr double kMargin = 10;
-constexpr double kRowHeight = 18;  // as in web/src/flame_svg.ts
+constexpr double kRowHeight = 18;  // as in web/src/svg/flame_svg.ts
 constexpr double kTextMargin = 4;
 // The widest of the monospaced fonts in flame.css takes 0.602 em a column: 7.23 px at 12 px.
 constexpr double kColumnWidth = 7.25;

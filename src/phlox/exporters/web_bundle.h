@@ -5,7 +5,7 @@
 
 namespace phlox::exporters::web {
 
-std::string_view flame_svg_script();  // web/src/flame_svg.ts and all it imports
+std::string_view flame_svg_script();  // web/src/svg/flame_svg.ts and all it imports
 std::string_view flame_style();       // web/src/flame.css
 
 }  // namespace phlox::exporters::web

@@ -5,7 +5,7 @@
 //   width(node) = total(node) / total(zoomed) * width
 //
 // A node's children stand side by side from its left edge, in their order; its own weight is the free rest on the right.
-import { Tree } from "./tree";
+import { Shape } from "../model/tree";
 
 export interface LayoutOptions {
   width: number;
@@ -52,7 +52,7 @@ export function roundPixels(value: number): number {
   return Math.floor(value * 100 + 0.5) / 100;
 }
 
-function descendants(tree: Tree, total: Float64Array, top: number): number {
+function descendants(tree: Shape, total: Float64Array, top: number): number {
   let count = 0;
   const open = [top];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
@@ -62,7 +62,7 @@ function descendants(tree: Tree, total: Float64Array, top: number): number {
   return count;
 }
 
-function ancestorRows(tree: Tree, zoom: number, options: LayoutOptions): Pick<Layout, "ancestors" | "skipped"> {
+function ancestorRows(tree: Shape, zoom: number, options: LayoutOptions): Pick<Layout, "ancestors" | "skipped"> {
   const chain: number[] = [];
   for (let node = zoom; node !== 0; ) chain.unshift((node = tree.parent[node]));
   const full = (node: number, row: number): Box => ({ node, row, x: 0, width: options.width });
@@ -75,7 +75,7 @@ function ancestorRows(tree: Tree, zoom: number, options: LayoutOptions): Pick<La
   };
 }
 
-function attempt(tree: Tree, total: Float64Array, zoom: number, options: LayoutOptions, minWidth: number): Layout | null {
+function attempt(tree: Shape, total: Float64Array, zoom: number, options: LayoutOptions, minWidth: number): Layout | null {
   const above = ancestorRows(tree, zoom, options);
   const base = above.ancestors.length + (above.skipped ? 1 : 0);
   const scale = total[zoom] > 0 ? options.width / total[zoom] : 0;
@@ -107,7 +107,7 @@ function attempt(tree: Tree, total: Float64Array, zoom: number, options: LayoutO
 }
 
 // `total`: tree.weights.total, or tree.before.total to draw by the other recording's widths.
-export function layout(tree: Tree, total: Float64Array, zoom: number, options: LayoutOptions): Layout {
+export function layout(tree: Shape, total: Float64Array, zoom: number, options: LayoutOptions): Layout {
   for (let minWidth = options.minWidth; ; minWidth *= 2) {
     const done = attempt(tree, total, zoom, options, minWidth);
     if (done) return done;

@@ -1,4 +1,4 @@
-import type { Show } from "./tree";
+import type { Show } from "../model/tree";
 
 // What is looked at, as the part of the address behind '#': "#zoom=12&search=json&view=icicle". No DOM.
 

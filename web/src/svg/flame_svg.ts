@@ -1,11 +1,11 @@
 // The script inside a flame graph SVG: draws the embedded tree over the static picture it was opened as, and keeps zoom,
 // search and view in the address. Everything that can be decided without a DOM is in the other files.
-import { colourClass, differenceClass } from "./colours";
+import { colourClass, differenceClass } from "../colours";
 import { formatFragment, initialState, parseFragment, State } from "./fragment";
-import { Box, defaultOptions, layout, Layout, roundPixels } from "./layout";
-import { Found, matchedWeight, nextMatch, search } from "./search";
-import { Column, decodeTree, isWithin, Kind, labelOf, placeOf, Show, TreeData } from "./tree";
-import { countWords, fit, fitName, pointsWords, shareWords, Unit, weightWords } from "./words";
+import { Box, defaultOptions, layout, Layout, roundPixels } from "../layout/flame";
+import { Found, matchedWeight, nextMatch, search } from "../model/search";
+import { Column, decodeTree, isWithin, Kind, labelOf, placeOf, Show, TreeData } from "../model/tree";
+import { countWords, fit, fitName, pointsWords, shareWords, Unit, weightWords } from "../words";
 
 interface Picture {
   title: string;

@@ -1,5 +1,5 @@
 // Finding frames by a regular expression, and how much of the time lies beneath them. No DOM.
-import { isWithin, Label, placeOf, Tree } from "./tree";
+import { isWithin, Label, placeOf, Shape, Tree } from "./tree";
 
 export interface Found {
   error: string; // the pattern is not a regular expression; nothing is found then
@@ -45,7 +45,7 @@ export function search(tree: Tree, text: string): Found {
 }
 
 // Weight beneath matching nodes within `top`; a match inside a match counts once.
-export function matchedWeight(tree: Tree, total: Float64Array, found: Found, top: number): number {
+export function matchedWeight(tree: Shape, total: Float64Array, found: Pick<Found, "labels">, top: number): number {
   if (found.labels[tree.label[top]]) return total[top];
   let weight = 0;
   const open = [top];
@@ -59,7 +59,7 @@ export function matchedWeight(tree: Tree, total: Float64Array, found: Found, top
 }
 
 // The next matching node after `from` in depth-first order, turning round at the end; 0: none.
-export function nextMatch(tree: Tree, total: Float64Array, found: Found, top: number, from: number, step: 1 | -1): number {
+export function nextMatch(tree: Shape, total: Float64Array, found: Pick<Found, "labels">, top: number, from: number, step: 1 | -1): number {
   const order: number[] = [];
   const open = [top];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {

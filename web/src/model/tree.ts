@@ -50,13 +50,17 @@ export interface Column {
   samples: Float64Array; // of the node and everything beneath it
 }
 
-export interface Tree {
-  labels: Label[];
+// What geometry and search need of a tree, whatever its columns and labels are.
+export interface Shape {
   parent: Uint32Array;
   label: Uint32Array;
   depth: Uint32Array;
   firstChild: Uint32Array; // 0: none, since the root is nobody's child
   nextSibling: Uint32Array;
+}
+
+export interface Tree extends Shape {
+  labels: Label[];
   weights: Column;
   shows: Record<Show, Column> | null; // null: there is nothing to choose
   before: Column | null; // the other recording of a difference
@@ -122,7 +126,7 @@ export function placeOf(label: Label): string {
   return label.file && label.line ? `${label.file}:${label.line}` : label.file;
 }
 
-export function isWithin(tree: Tree, node: number, above: number): boolean {
+export function isWithin(tree: Shape, node: number, above: number): boolean {
   while (tree.depth[node] > tree.depth[above]) node = tree.parent[node];
   return node === above;
 }

@@ -1,4 +1,4 @@
-import { formatFragment, initialState, parseFragment, State } from "../src/fragment";
+import { formatFragment, initialState, parseFragment, State } from "../src/svg/fragment";
 import { equal, test } from "./harness";
 
 test("a state comes back from its fragment", () => {
