@@ -1,0 +1,114 @@
+// The small tables of a recording: what everything in it is called. The page has them all; the large ones stay with the
+// model. Ids are indexes; function 0, place 0 and node 0 are "all". No DOM.
+import { Columns } from "./columns";
+import { By, Head } from "./head";
+import { Language, languageOf } from "./languages";
+import { ThreadState } from "./states";
+import { Kind, Label } from "./tree";
+
+export interface Process {
+  label: string;
+  pid: number;
+  parent: number; // process; -1: none
+  commandLine: string;
+  python: string;
+  howEnded: string;
+  start: number; // ns since the recording's start
+  end: number; // -1: still running when last seen
+}
+
+export interface Thread {
+  label: string;
+  name: string;
+  process: number; // -1: not known
+  tid: number;
+  interpreter: number;
+  python: boolean;
+  start: number;
+  end: number;
+}
+
+export interface RecordedEvent {
+  kind: number; // docs/recording.md
+  time: number; // ns since the recording's start
+  process: number; // -1: none
+  thread: number;
+  value: number;
+  text: string;
+}
+
+export interface Catalogue {
+  head: Head;
+  processes: Process[];
+  threads: Thread[];
+  states: ThreadState[];
+  events: RecordedEvent[];
+  meta: Record<string, string>;
+  tallies: { process: number; name: string; value: number }[];
+  functions: {
+    name: string[];
+    full: string[]; // with namespaces and template arguments; equal to name where that is all
+    file: string[];
+    module: string[];
+    binary: string[];
+    line: number[];
+    kind: Kind[];
+    language: Language[];
+  };
+  places: { function: Uint32Array; line: Uint32Array };
+  start: number; // of the first stretch, and the end of the last: ns since the recording's start
+  end: number;
+  nodes: number;
+  stretches: number;
+}
+
+type Told = Pick<Catalogue, "processes" | "threads" | "states" | "events" | "meta" | "tallies">;
+
+export function readCatalogue(head: Head, columns: Columns): Catalogue {
+  const told = JSON.parse(columns.text("catalogue")) as Told;
+  const strings = columns.text("strings").split("\n");
+  const texts = (name: string) => Array.from(columns.numbers(name), (index) => strings[index]);
+  const functions = {
+    name: texts("function.name"),
+    full: [] as string[],
+    file: texts("function.file"),
+    module: texts("function.module"),
+    binary: texts("function.binary"),
+    line: Array.from(columns.numbers("function.line")),
+    kind: Array.from(columns.numbers("function.kind")) as Kind[],
+    language: [] as Language[],
+  };
+  const placeFunction = Uint32Array.from(columns.numbers("place.function"));
+  for (let i = 1; i < placeFunction.length; ++i) placeFunction[i] += placeFunction[i - 1];
+  const catalogue: Catalogue = {
+    ...told,
+    head,
+    functions,
+    places: { function: placeFunction, line: Uint32Array.from(columns.numbers("place.line")) },
+    start: 0,
+    end: 0,
+    nodes: 0,
+    stretches: 0,
+  };
+  functions.full = texts("function.full").map((full, f) => full || functions.name[f]);
+  functions.language = labelsOf(catalogue, "function").map(languageOf);
+  return catalogue;
+}
+
+// Labels of the nodes of a tree by function (an id is a function) or by line (a place, "name:line").
+export function labelsOf(catalogue: Catalogue, by: By): Label[] {
+  const { name, full, file, module, line, kind } = catalogue.functions;
+  const label = (f: number, end: string, line: number): Label => ({
+    name: name[f] + end, full: full[f] + end, file: file[f], line, module: module[f], kind: kind[f],
+  });
+  if (by === "function") return name.map((_, f) => label(f, "", line[f]));
+  const { places } = catalogue;
+  return Array.from(places.function, (f, place) => {
+    const at = places.line[place];
+    return label(f, at > 0 ? `:${at}` : "", at);
+  });
+}
+
+export function functionOf(catalogue: Catalogue, by: By, label: number): number {
+  return by === "function" ? label : catalogue.places.function[label];
+}

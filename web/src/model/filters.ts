@@ -1,0 +1,43 @@
+// What is looked at of a recording. Filters are steps of a trail: a sample is in sight when every one of them lets it pass, so
+// they may be taken back in any order. Within one filter any of its values will do. No DOM.
+import { Language } from "./languages";
+import { StateWord } from "./states";
+import { Show } from "./tree";
+
+export type Mode = "in" | "out";
+
+// "function" and "module": stacks through it, however deep; "language": of the innermost frame, where the time is spent.
+export type Filter =
+  | { field: "process" | "thread" | "function"; mode: Mode; values: number[] }
+  | { field: "module"; mode: Mode; values: string[] }
+  | { field: "language"; mode: Mode; values: Language[] }
+  | { field: "state"; mode: Mode; values: StateWord[] }
+  | { field: "time"; mode: Mode; from: number; to: number }; // ns since the recording's start; `to` is not in it
+
+// `show`: which of the time at all, in the words of --show. Judged once for the recording (docs/decisions/0005), whatever is
+// filtered.
+export interface Query {
+  filters: Filter[];
+  show: Show;
+}
+
+export const everything: Query = { filters: [], show: "everything" };
+
+// Spans of time that pass, one behind the other; null: all of it.
+export function spansOf(filters: readonly Filter[]): [number, number][] | null {
+  let spans: [number, number][] = [[-Infinity, Infinity]];
+  let any = false;
+  for (const filter of filters) {
+    if (filter.field !== "time") continue;
+    any = true;
+    const next: [number, number][] = [];
+    for (const [from, to] of spans) {
+      const parts: [number, number][] = filter.mode === "in" ? [[filter.from, filter.to]] : [[-Infinity, filter.from], [filter.to, Infinity]];
+      for (const [a, b] of parts) {
+        if (Math.max(from, a) < Math.min(to, b)) next.push([Math.max(from, a), Math.min(to, b)]);
+      }
+    }
+    spans = next;
+  }
+  return any ? spans : null;
+}

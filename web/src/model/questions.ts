@@ -1,0 +1,29 @@
+// Everything that a view may ask the model, in one list: a new question is one file in questions/ and one line here. A question
+// is a function of the model, the query (what is looked at) and its own arguments; it gives numbers in typed arrays, and never
+// an array that the model keeps unless it is listed in `kept` below (it would be handed over, and be gone). No DOM.
+import { bottomUp } from "./questions/bottom_up";
+import { matches } from "./questions/matches";
+import { sandwich } from "./questions/sandwich";
+import { table } from "./questions/table";
+import { densities, threads } from "./questions/threads";
+import { totals } from "./questions/totals";
+import { column, shape } from "./questions/tree";
+import { Query } from "./filters";
+import { Model } from "./selection";
+
+export const questions = { totals, shape, column, table, matches, sandwich, bottomUp, threads, densities };
+
+export type Questions = typeof questions;
+export type QuestionName = keyof Questions;
+export type ArgumentsOf<N extends QuestionName> = Questions[N] extends (model: Model, query: Query, args: infer A) => unknown
+  ? (unknown extends A ? Record<string, never> : A)
+  : never;
+export type AnswerOf<N extends QuestionName> = ReturnType<Questions[N]>;
+
+// Answers made of arrays that the model keeps: these are copied on their way to the page.
+export const kept: ReadonlySet<QuestionName> = new Set<QuestionName>(["shape", "column"]);
+
+export function answer<N extends QuestionName>(model: Model, name: N, query: Query, args: ArgumentsOf<N>): AnswerOf<N> {
+  const question = questions[name] as unknown as (model: Model, query: Query, args: ArgumentsOf<N>) => AnswerOf<N>;
+  return question(model, query, args);
+}

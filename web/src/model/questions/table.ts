@@ -1,0 +1,35 @@
+// Functions, or lines, each with what was spent in it and with everything it called; a function that calls itself counts once.
+// Rows are by id: of functions, or of places.
+import { Query } from "../filters";
+import { By, Weight } from "../head";
+import { Amounts, Model } from "../selection";
+
+export interface Table {
+  self: Amounts;
+  total: Amounts;
+}
+
+export function table(model: Model, query: Query, { by }: { by: By }): Table {
+  const selection = model.select(query);
+  const tree = selection.tree(by);
+  const { functions, places } = model.recording.catalogue;
+  const rows = by === "line" ? places.line.length : functions.name.length;
+  const sums = (weight: Weight) => {
+    const self = new Float64Array(rows);
+    const total = new Float64Array(rows);
+    const selfOf = selection.self(by, weight);
+    const totalOf = selection.total(by, weight);
+    for (let node = 1; node < selfOf.length; ++node) {
+      const row = tree.label[node];
+      self[row] += selfOf[node];
+      if (tree.outermost[node]) total[row] += totalOf[node];
+    }
+    total[0] = totalOf[0];
+    return { self, total };
+  };
+  const [wall, cpu, samples] = [sums("wall"), sums("cpu"), sums("samples")];
+  return {
+    self: { wall: wall.self, cpu: cpu.self, samples: samples.self },
+    total: { wall: wall.total, cpu: cpu.total, samples: samples.total },
+  };
+}

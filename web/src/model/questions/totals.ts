@@ -1,0 +1,7 @@
+// Of what everything shown is the whole.
+import { everything, Query } from "../filters";
+import { Amount, Model } from "../selection";
+
+export function totals(model: Model, query: Query): { shown: Amount; recorded: Amount } {
+  return { shown: model.select(query).all, recorded: model.select(everything).all };
+}

@@ -1,0 +1,85 @@
+// The whole recording in columns of numbers, as the model works on it. No DOM.
+import { CallTree, callTree, relabelled } from "./call_tree";
+import { Catalogue, readCatalogue } from "./catalogue";
+import { Columns, Numbers, unpack, unzigzag } from "./columns";
+import { Head } from "./head";
+import { activityOf } from "./states";
+
+// One thread over one stretch of time, by thread and then by start: those of thread t are first[t] to first[t + 1].
+export interface Stretches {
+  first: Uint32Array;
+  start: Float64Array; // ns since the recording's start
+  wall: Float64Array; // ns
+  cpu: Float64Array;
+  samples: Numbers; // looks
+  node: Uint32Array; // of the tree by line
+  state: Numbers; // index into catalogue.states
+  activity: Uint8Array; // states.ts
+  doing: Numbers; // 0 computing, 1 waiting, 2 waiting for work: what `show` goes by
+  cpuNumber: Numbers; // plus one; 0: not known
+}
+
+export interface Recording {
+  catalogue: Catalogue;
+  lines: CallTree; // labels are places
+  functions: CallTree; // labels are functions
+  functionNode: Uint32Array; // by node of `lines`
+  stretches: Stretches;
+}
+
+function readStretches(head: Head, columns: Columns, catalogue: Catalogue, lines: CallTree): Stretches {
+  const counts = columns.numbers("thread.stretches");
+  const first = new Uint32Array(counts.length + 1);
+  for (let t = 0; t < counts.length; ++t) first[t + 1] = first[t] + counts[t];
+  const starts = columns.numbers("stretch.start");
+  const walls = columns.numbers("stretch.wall");
+  const used = columns.numbers("stretch.cpu");
+  const count = first[counts.length];
+  if (starts.length !== count) throw new Error("the page's data is damaged: stretches without a thread");
+  const start = new Float64Array(count);
+  const wall = new Float64Array(count);
+  const cpu = new Float64Array(count);
+  const unit = head.gridUnit;
+  for (let t = 0; t < counts.length; ++t) {
+    let expected = 0;
+    for (let i = first[t]; i < first[t + 1]; ++i) {
+      const at = expected + unzigzag(starts[i]);
+      start[i] = head.gridFirst + at * unit;
+      wall[i] = walls[i];
+      cpu[i] = used[i] === 0 ? 0 : walls[i] - unzigzag(used[i] - 1);
+      expected = Math.floor((at * unit + walls[i]) / unit);
+    }
+  }
+  const node = Uint32Array.from(columns.numbers("stretch.node"));
+  const state = columns.numbers("stretch.state");
+  const kinds = catalogue.functions.kind;
+  const places = catalogue.places.function;
+  const states = catalogue.states.length;
+  // By state and by kind of the innermost frame.
+  const words = Uint8Array.from({ length: states * 4 }, (_, i) => activityOf(catalogue.states[i >> 2], i & 3));
+  const leaf = Uint8Array.from(lines.label, (place) => kinds[places[place]]);
+  const activity = new Uint8Array(count);
+  for (let i = 0; i < count; ++i) activity[i] = words[(state[i] << 2) | leaf[node[i]]];
+  const doing = columns.numbers("stretch.doing");
+  return { first, start, wall, cpu, samples: columns.numbers("stretch.samples"), node, state, activity, doing, cpuNumber: columns.numbers("stretch.cpuNumber") };
+}
+
+export function readRecording(head: Head, bytes: Uint8Array): Recording {
+  const columns = new Columns(head.columns, bytes);
+  const catalogue = readCatalogue(head, columns);
+  const lines = callTree(columns.numbers("node.depth"), columns.numbers("node.place"));
+  const { tree: functions, nodeOf: functionNode } = relabelled(lines, catalogue.places.function);
+  const stretches = readStretches(head, columns, catalogue, lines);
+  catalogue.nodes = functions.parent.length;
+  catalogue.stretches = stretches.start.length;
+  catalogue.start = stretches.start.length ? Infinity : 0;
+  for (let i = 0; i < stretches.start.length; ++i) {
+    catalogue.start = Math.min(catalogue.start, stretches.start[i]);
+    catalogue.end = Math.max(catalogue.end, stretches.start[i] + stretches.wall[i]);
+  }
+  return { catalogue, lines, functions, functionNode, stretches };
+}
+
+export async function openRecording(head: Head, packed: string): Promise<Recording> {
+  return readRecording(head, await unpack(packed));
+}

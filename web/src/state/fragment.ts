@@ -1,0 +1,99 @@
+// The state as the part of the address behind '#': "#view=functions&weight=cpu&f=in.thread.3&search=json&flame.zoom=4.17".
+// What equals the state that the page begins with is left out. Fragments are typed, cut and mangled by people and programs:
+// unknown words and impossible values are passed over. No DOM.
+import { Filter, Mode } from "../model/filters";
+import { languages } from "../model/languages";
+import { stateWords } from "../model/states";
+import { Show, shown } from "../model/tree";
+import { State } from "./state";
+
+// Each value is encoded once more, so that a comma only ever stands between two.
+function formatFilter(filter: Filter): string {
+  const head = `${filter.mode}.${filter.field}.`;
+  if (filter.field === "time") return `${head}${filter.from}-${filter.to}`;
+  return head + (filter.values as (string | number)[]).map((value) => encodeURIComponent(value)).join(",");
+}
+
+// undefined: not all of them are possible.
+function values<T>(text: string, possible: (value: string) => T | undefined): T[] | undefined {
+  const read: T[] = [];
+  for (const part of text.split(",")) {
+    const value = possible(decodeURIComponent(part));
+    if (value === undefined) return undefined;
+    read.push(value);
+  }
+  return read;
+}
+
+const number = (text: string) => (/^\d{1,9}$/.test(text) ? Number(text) : undefined);
+const oneOf = <T extends string>(known: readonly T[]) => (text: string) => known.find((word) => word === text);
+
+function parseFilter(text: string): Filter | null {
+  const parts = /^(in|out)\.([a-z]+)\.(.*)$/s.exec(text);
+  if (!parts) return null;
+  const mode = parts[1] as Mode;
+  const [, , field, value] = parts;
+  if (field === "time") {
+    const range = /^(-?\d{1,18})-(-?\d{1,18})$/.exec(value);
+    return range && Number(range[1]) < Number(range[2]) ? { field, mode, from: Number(range[1]), to: Number(range[2]) } : null;
+  }
+  if (field === "process" || field === "thread" || field === "function") {
+    const ids = values(value, number);
+    return ids ? { field, mode, values: ids } : null;
+  }
+  if (field === "module") return { field, mode, values: values(value, (name) => name) ?? [] };
+  if (field === "language") {
+    const names = values(value, oneOf(languages));
+    return names ? { field, mode, values: names } : null;
+  }
+  if (field === "state") {
+    const words = values(value, oneOf(stateWords));
+    return words ? { field, mode, values: words } : null;
+  }
+  return null;
+}
+
+export function formatFragment(state: State, initial: State): string {
+  const parts: string[] = [];
+  const put = (key: string, value: string) => parts.push(`${key}=${encodeURIComponent(value).replace(/%2C/g, ",")}`);
+  if (state.view !== initial.view) put("view", state.view);
+  if (state.show !== initial.show) put("show", state.show);
+  if (state.weight !== initial.weight) put("weight", state.weight);
+  if (state.by !== initial.by) put("by", state.by);
+  for (const filter of state.filters) put("f", formatFilter(filter));
+  if (state.search) put("search", state.search);
+  for (const key of Object.keys(state.own).sort()) put(key, state.own[key]);
+  return parts.join("&");
+}
+
+function filtersIn(text: string): Filter[] {
+  try {
+    const filter = parseFilter(text);
+    return filter ? [filter] : [];
+  } catch {
+    return []; // a value is encoded wrongly
+  }
+}
+
+export function parseFragment(fragment: string, initial: State): State {
+  const own: Record<string, string> = {};
+  const state: State = { ...initial, filters: [], own };
+  for (const part of fragment.replace(/^#/, "").split("&")) {
+    const equals = part.indexOf("=");
+    const key = equals < 0 ? part : part.slice(0, equals);
+    let value = equals < 0 ? "" : part.slice(equals + 1);
+    try {
+      value = decodeURIComponent(value);
+    } catch {
+      continue;
+    }
+    if (key === "view" && /^[a-z-]+$/.test(value)) state.view = value;
+    if (key === "show" && Object.keys(shown).includes(value)) state.show = value as Show;
+    if (key === "weight" && (value === "wall" || value === "cpu" || value === "samples")) state.weight = value;
+    if (key === "by" && (value === "function" || value === "line")) state.by = value;
+    if (key === "search") state.search = value;
+    if (key === "f") state.filters.push(...filtersIn(value));
+    if (/^[a-z-]+\.[a-z-]+$/.test(key) && value !== "") own[key] = value;
+  }
+  return state;
+}

@@ -1,0 +1,44 @@
+// The one place that holds the state and its history. A step can be taken back with the browser's Back; what is no step (every
+// letter of a search) replaces the step it belongs to. The address is somebody else's: pass what reads and writes it. No DOM.
+import { formatFragment, parseFragment } from "./fragment";
+import { State } from "./state";
+
+export interface Address {
+  read(): string; // the fragment
+  write(fragment: string, step: boolean): void; // step: a new entry of the history
+}
+
+type Listener = (state: State, before: State) => void;
+
+export class Store {
+  state: State;
+  private readonly listeners: Listener[] = [];
+
+  constructor(private readonly initial: State, private readonly address: Address) {
+    this.state = parseFragment(address.read(), initial);
+  }
+
+  // Listeners are called after every change, in the order in which they came.
+  listen(listener: Listener): void {
+    this.listeners.push(listener);
+  }
+
+  change(part: Partial<State>, how: "step" | "aside" = "step"): void {
+    const next = { ...this.state, ...part };
+    const [before, after] = [this.state, next].map((state) => formatFragment(state, this.initial));
+    if (before === after) return;
+    this.address.write(after, how === "step");
+    this.become(next);
+  }
+
+  // The address changed by itself: Back, Forward, or somebody typed.
+  returned(): void {
+    this.become(parseFragment(this.address.read(), this.initial));
+  }
+
+  private become(next: State): void {
+    const before = this.state;
+    this.state = next;
+    for (const listener of this.listeners) listener(next, before);
+  }
+}

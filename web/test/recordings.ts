@@ -1,0 +1,134 @@
+// Recordings by hand or at random, packed as the exporter packs them, so that reading them is tested along.
+import { ColumnEntry } from "../src/model/columns";
+import { Head } from "../src/model/head";
+import { readRecording, Recording } from "../src/model/recording";
+import { ThreadState } from "../src/model/states";
+import { Kind } from "../src/model/tree";
+import { randomNumbers } from "./trees";
+
+export interface Stretch {
+  thread: number;
+  start: number; // ns, multiples of 1000
+  wall: number;
+  cpu: number;
+  samples: number;
+  stack: [string, number][]; // function and line, root first
+  state: number;
+  doing: number; // 0 computing, 1 waiting, 2 waiting for work
+}
+
+export const states: ThreadState[] = [
+  { cpu: 1, gil: 2, collecting: false, call: "", quality: 0 },
+  { cpu: 3, gil: 1, collecting: false, call: "futex", quality: 0 },
+  { cpu: 3, gil: 3, collecting: false, call: "futex", quality: 0 },
+  { cpu: 2, gil: 2, collecting: false, call: "", quality: 0 },
+  { cpu: 1, gil: 2, collecting: true, call: "", quality: 0 },
+];
+
+const zigzag = (value: number) => (value >= 0 ? 2 * value : -2 * value - 1);
+
+class Packer {
+  readonly entries: ColumnEntry[] = [];
+  readonly bytes: number[] = [];
+
+  numbers(name: string, layout: "planes" | "words", values: number[]): void {
+    let width = 1;
+    while (values.some((value) => value >= 256 ** width)) ++width;
+    if (layout === "words") while (![1, 2, 4, 8].includes(width)) ++width;
+    const byte = (value: number, i: number) => Math.floor(value / 256 ** i) % 256;
+    if (layout === "planes") for (let i = 0; i < width; ++i) for (const value of values) this.bytes.push(byte(value, i));
+    else for (const value of values) for (let i = 0; i < width; ++i) this.bytes.push(byte(value, i));
+    this.entries.push([name, layout, width, values.length]);
+  }
+
+  text(name: string, text: string): void {
+    const bytes = new TextEncoder().encode(text);
+    bytes.forEach((byte) => this.bytes.push(byte));
+    this.entries.push([name, "text", 1, bytes.length]);
+  }
+}
+
+const moduleOf = (name: string) => `m${name.length % 3}`;
+const kindOf = (name: string) => (name.startsWith("n") ? Kind.native : Kind.python);
+
+// Threads 0 to 3; threads 2 and 3 are of process 1.
+export function recordingOf(stretches: Stretch[]): Recording {
+  const packer = new Packer();
+  const names = ["all", ...Array.from(new Set(stretches.flatMap(({ stack }) => stack.map(([name]) => name)))).sort()];
+  const strings = ["", ...names, ...["m0", "m1", "m2", "/app.py", "/app.cc"]];
+  const at = (text: string) => strings.indexOf(text);
+  const functions = names.map((name, i) => ({ name, module: i ? moduleOf(name) : "", kind: i ? kindOf(name) : Kind.marker }));
+  const put = (name: string, value: (f: typeof functions[0]) => number) => packer.numbers(`function.${name}`, "planes", functions.map(value));
+  put("name", (f) => at(f.name));
+  put("full", () => 0);
+  put("file", (f) => (f.kind === Kind.marker ? 0 : at(f.kind === Kind.native ? "/app.cc" : "/app.py")));
+  put("module", (f) => at(f.module));
+  put("binary", () => 0);
+  put("line", (f) => (f.kind === Kind.marker ? 0 : 1));
+  put("kind", (f) => f.kind);
+
+  const placeKey = (name: string, line: number) => names.indexOf(name) * 1000 + line;
+  const places = [0, ...Array.from(new Set(stretches.flatMap(({ stack }) => stack.map(([name, line]) => placeKey(name, line))))).sort((a, b) => a - b)];
+  packer.numbers("place.function", "planes", places.map((key, i) => Math.floor(key / 1000) - (i ? Math.floor(places[i - 1] / 1000) : 0)));
+  packer.numbers("place.line", "planes", places.map((key) => key % 1000));
+
+  // Stacks in depth-first order are stacks in the order of their places.
+  const paths = new Map<string, number[]>([["", []]]);
+  for (const { stack } of stretches) {
+    const path = stack.map(([name, line]) => places.indexOf(placeKey(name, line)));
+    for (let i = 1; i <= path.length; ++i) paths.set(path.slice(0, i).join(), path.slice(0, i));
+  }
+  const compare = (a: number[], b: number[]) => {
+    const i = a.findIndex((value, i) => value !== b[i]);
+    return i < 0 ? a.length - b.length : i >= b.length ? 1 : a[i] - b[i];
+  };
+  const nodes = Array.from(paths.values()).sort(compare);
+  const numbers = new Map(nodes.map((path, i) => [path.join(), i]));
+  packer.numbers("node.depth", "planes", nodes.map((path) => path.length));
+  packer.numbers("node.place", "planes", nodes.map((path) => (path.length ? path[path.length - 1] : 0)));
+
+  const rows = stretches.slice().sort((a, b) => a.thread - b.thread || a.start - b.start);
+  const first = Math.min(...rows.map((row) => row.start));
+  packer.numbers("thread.stretches", "planes", [0, 1, 2, 3].map((thread) => rows.filter((row) => row.thread === thread).length));
+  let thread = -1;
+  let expected = 0;
+  packer.numbers("stretch.start", "planes", rows.map((row) => {
+    if (row.thread !== thread) expected = 0;
+    thread = row.thread;
+    const start = (row.start - first) / 1000;
+    const difference = start - expected;
+    expected = Math.floor((start * 1000 + row.wall) / 1000);
+    return zigzag(difference);
+  }));
+  packer.numbers("stretch.wall", "planes", rows.map((row) => row.wall));
+  packer.numbers("stretch.cpu", "planes", rows.map((row) => (row.cpu === 0 ? 0 : zigzag(row.wall - row.cpu) + 1)));
+  packer.numbers("stretch.samples", "planes", rows.map((row) => row.samples));
+  packer.numbers("stretch.node", "words", rows.map((row) => numbers.get(row.stack.map(([name, line]) => places.indexOf(placeKey(name, line))).join()) as number));
+  packer.numbers("stretch.state", "planes", rows.map((row) => row.state));
+  packer.numbers("stretch.doing", "planes", rows.map((row) => row.doing));
+  packer.numbers("stretch.cpuNumber", "planes", rows.map(() => 1));
+  packer.text("strings", strings.join("\n") + "\n");
+  const threads = [0, 1, 2, 3].map((i) => ({ label: `Thread t${i}`, name: `t${i}`, process: i < 2 ? 0 : 1, tid: i, interpreter: 0, python: true, start: 0, end: -1 }));
+  packer.text("catalogue", JSON.stringify({ processes: [], threads, states, events: [], meta: {}, tallies: [] }));
+  const head: Head = {
+    format: 1, phlox: "test", title: "test", subtitle: "", quality: [], warning: "", leftOut: "", unfinished: false, weight: "wall", show: "everything", by: "function",
+    gridFirst: first, gridUnit: 1000, columns: packer.entries,
+  };
+  return readRecording(head, Uint8Array.from(packer.bytes));
+}
+
+export function randomStretches(seed: number, count = 60): Stretch[] {
+  const random = randomNumbers(seed);
+  const ends = [random(5000), random(5000), random(5000), random(5000)].map((start) => start * 1000);
+  return Array.from({ length: count }, () => {
+    const thread = random(4);
+    const wall = random(10) === 0 ? 0 : 1 + random(9_000_000_000);
+    const start = ends[thread] + (random(3) === 0 ? random(1000) * 1000 : 0);
+    ends[thread] = Math.ceil((start + wall) / 1000) * 1000;
+    const state = random(states.length);
+    const stack = Array.from({ length: random(7) }, (): [string, number] => ["main", "load", "nparse", "f", "g"].map((name): [string, number] => [name, 1 + random(3)])[random(5)]);
+    return { thread, start, wall, cpu: states[state].cpu === 1 ? random(wall + 1) : 0, samples: random(6), stack, state, doing: states[state].cpu === 3 ? 1 + random(2) : 0 };
+  });
+}
+
+export const byName = (recording: Recording, name: string) => recording.catalogue.functions.name.indexOf(name);

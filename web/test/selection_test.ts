@@ -1,0 +1,199 @@
+// The model against the plainest way to say the same thing, on recordings at random.
+import { sumUp } from "../src/model/call_tree";
+import { everything, Filter } from "../src/model/filters";
+import { answer } from "../src/model/questions";
+import { Model } from "../src/model/selection";
+import { activities, holds } from "../src/model/states";
+import { ensure, equal, near, test } from "./harness";
+import { byName, randomStretches, recordingOf, states, Stretch } from "./recordings";
+
+const second = 1e9;
+const kept = (stretches: Stretch[], passes: (stretch: Stretch) => boolean) => stretches.filter(passes);
+const sum = (stretches: Stretch[], of: (stretch: Stretch) => number) => stretches.reduce((all, stretch) => all + of(stretch), 0);
+const wall = (stretches: Stretch[]) => sum(stretches, (stretch) => stretch.wall);
+const has = (stretch: Stretch, ...names: string[]) => stretch.stack.some(([name]) => names.includes(name));
+const leaf = (stretch: Stretch) => (stretch.stack.length ? stretch.stack[stretch.stack.length - 1][0] : "");
+
+function each(run: (stretches: Stretch[], model: Model, seed: number) => void): void {
+  for (let seed = 0; seed < 60; ++seed) {
+    const stretches = randomStretches(seed);
+    run(stretches, new Model(recordingOf(stretches)), seed);
+  }
+}
+
+test("a recording comes back as it was packed", () => {
+  each((stretches, model) => {
+    const rows = stretches.slice().sort((a, b) => a.thread - b.thread || a.start - b.start);
+    const read = model.recording.stretches;
+    equal([Array.from(read.start), Array.from(read.wall), Array.from(read.cpu)], [rows.map((row) => row.start), rows.map((row) => row.wall), rows.map((row) => row.cpu)]);
+    equal(Array.from(read.samples), rows.map((row) => row.samples));
+  });
+});
+
+test("filters leave what they say, each alone and all together", () => {
+  each((stretches, model) => {
+    const f = byName(model.recording, "load");
+    const cases: [Filter, (stretch: Stretch) => boolean][] = [
+      [{ field: "thread", mode: "in", values: [1, 3] }, (s) => s.thread === 1 || s.thread === 3],
+      [{ field: "thread", mode: "out", values: [1] }, (s) => s.thread !== 1],
+      [{ field: "process", mode: "in", values: [1] }, (s) => s.thread > 1],
+      [{ field: "function", mode: "in", values: [f] }, (s) => has(s, "load")],
+      [{ field: "function", mode: "out", values: [f] }, (s) => !has(s, "load")],
+      [{ field: "module", mode: "in", values: ["m1"] }, (s) => has(s, "main", "load", "f", "g")],
+      [{ field: "module", mode: "out", values: ["m0"] }, (s) => !has(s, "nparse")],
+      [{ field: "language", mode: "in", values: ["Python"] }, (s) => s.stack.length > 0 && leaf(s) !== "nparse"],
+      [{ field: "language", mode: "in", values: ["C++"] }, (s) => leaf(s) === "nparse"],
+      [{ field: "state", mode: "in", values: ["idle", "collecting"] }, (s) => s.state === 1 || s.state === 4],
+      [{ field: "state", mode: "out", values: ["running"] }, (s) => !holds(states[s.state], "running")],
+    ];
+    for (const [filter, passes] of cases) near(model.select({ ...everything, filters: [filter] }).all.wall, wall(kept(stretches, passes)));
+    const some = cases.filter((_, i) => i % 3 === 1);
+    near(model.select({ ...everything, filters: some.map(([filter]) => filter) }).all.wall, wall(stretches.filter((s) => some.every(([, passes]) => passes(s)))));
+  });
+});
+
+test("what is shown is one of four choices, beneath every filter", () => {
+  each((stretches, model) => {
+    const passes = { work: [0, 1], computing: [0], waiting: [1, 2], everything: [0, 1, 2] };
+    for (const show of ["work", "computing", "waiting", "everything"] as const) {
+      const filters: Filter[] = [{ field: "thread", mode: "out", values: [1] }];
+      near(model.select({ filters, show }).all.wall, wall(kept(stretches, (s) => s.thread !== 1 && passes[show].includes(s.doing))));
+    }
+  });
+});
+
+test("a range of time cuts stretches at its ends", () => {
+  const one: Stretch = { thread: 0, start: 10 * second, wall: 4 * second, cpu: 2 * second, samples: 8, stack: [["f", 1]], state: 0, doing: 0 };
+  const model = new Model(recordingOf([one]));
+  const all = (...filters: Filter[]) => model.select({ ...everything, filters }).all;
+  equal(all({ field: "time", mode: "in", from: 11 * second, to: 12 * second }), { wall: second, cpu: second / 2, samples: 2 });
+  equal(all({ field: "time", mode: "out", from: 11 * second, to: 12 * second }), { wall: 3 * second, cpu: 1.5 * second, samples: 6 });
+  equal(all({ field: "time", mode: "in", from: 0, to: 10 * second }), { wall: 0, cpu: 0, samples: 0 });
+  equal(all({ field: "time", mode: "in", from: 9 * second, to: 10 * second + 1 }).samples, 1);
+  equal(all({ field: "time", mode: "in", from: 9 * second, to: 13 * second }, { field: "time", mode: "in", from: 12 * second, to: 20 * second }).wall, second);
+});
+
+test("what is in a range of time and what is not is all of it", () => {
+  each((_, model) => {
+    const range = { field: "time" as const, from: 5 * second, to: 31 * second };
+    const [inside, outside] = (["in", "out"] as const).map((mode) => model.select({ ...everything, filters: [{ ...range, mode }] }).all);
+    near(inside.wall + outside.wall, model.select(everything).all.wall);
+    ensure(Math.abs(inside.cpu + outside.cpu - model.select(everything).all.cpu) < 10, "cpu"); // rounded a stretch
+  });
+});
+
+test("functions and lines count a stack once, however often they are in it", () => {
+  each((stretches, model) => {
+    const table = answer(model, "table", everything, { by: "function" });
+    for (const name of ["main", "load", "nparse", "f", "g"]) {
+      const f = byName(model.recording, name);
+      if (f < 0) continue;
+      near(table.self.wall[f], wall(kept(stretches, (s) => leaf(s) === name)));
+      near(table.total.wall[f], wall(kept(stretches, (s) => has(s, name))));
+      near(table.total.samples[f], sum(kept(stretches, (s) => has(s, name)), (s) => s.samples));
+    }
+    const lines = answer(model, "table", everything, { by: "line" });
+    const { places, functions } = model.recording.catalogue;
+    places.line.forEach((line, place) => {
+      if (place === 0) return;
+      const at = ([name, other]: [string, number]) => name === functions.name[places.function[place]] && other === line;
+      near(lines.total.cpu[place], sum(kept(stretches, (s) => s.stack.some(at)), (s) => s.cpu));
+    });
+  });
+});
+
+test("a search adds up stacks with a match in them, once each", () => {
+  each((stretches, model) => {
+    const found = answer(model, "matches", everything, { pattern: "^(f|load)$" });
+    near(found.amount.wall, wall(kept(stretches, (s) => has(s, "f", "load"))));
+    equal(answer(model, "matches", everything, { pattern: "(" }).count, 0);
+  });
+});
+
+// From a tree of answers: the weight of every path from the root, by names.
+function paths(model: Model, tree: { parent: Uint32Array; label: Uint32Array; total: Float64Array }): Map<string, number> {
+  const names = model.recording.catalogue.functions.name;
+  const known: string[] = [names[tree.label[0]]];
+  const out = new Map<string, number>();
+  for (let node = 1; node < tree.parent.length; ++node) {
+    known[node] = `${known[tree.parent[node]]};${names[tree.label[node]]}`;
+    out.set(known[node], tree.total[node]);
+  }
+  return out;
+}
+
+const grown = (add: (into: (path: string[], weight: number) => void) => void) => {
+  const out = new Map<string, number>();
+  add((path, weight) => {
+    for (let i = 2; i <= path.length; ++i) out.set(path.slice(0, i).join(";"), (out.get(path.slice(0, i).join(";")) ?? 0) + weight);
+  });
+  return out;
+};
+
+function sameWeights(actual: Map<string, number>, expected: Map<string, number>): void {
+  for (const [path, weight] of expected) if (weight > 0) near(actual.get(path) ?? 0, weight);
+  for (const [path, weight] of actual) if (weight > 0) near(weight, expected.get(path) ?? 0);
+}
+
+test("bottom-up is every stack turned round", () => {
+  each((stretches, model) => {
+    const tree = answer(model, "bottomUp", everything, { weight: "wall", leastShare: 0, path: [] });
+    sameWeights(paths(model, tree), grown((into) => stretches.forEach((s) => into(["all", ...s.stack.map(([name]) => name).reverse()], s.wall))));
+    for (let node = 1; node < tree.parent.length; ++node) ensure(tree.total[node] <= tree.total[tree.parent[node]] * (1 + 1e-12), "more than its parent");
+  });
+});
+
+test("bottom-up along a path grows what the whole would have shown there", () => {
+  each((_, model) => {
+    const whole = paths(model, answer(model, "bottomUp", everything, { weight: "wall", leastShare: 0, path: [] }));
+    const f = byName(model.recording, "f");
+    if (f < 0) return;
+    const part = paths(model, answer(model, "bottomUp", everything, { weight: "wall", leastShare: 0, path: [f] }));
+    for (const [path, weight] of part) near(weight, whole.get(path) as number);
+    for (const path of whole.keys()) if (path.startsWith("all;f;")) ensure(part.has(path), path);
+  });
+});
+
+test("callers and callees of a function are those of its outermost call", () => {
+  each((stretches, model) => {
+    const f = byName(model.recording, "f");
+    if (f < 0) return;
+    const { callers, callees } = answer(model, "sandwich", everything, { function: f, weight: "wall", leastShare: 0 });
+    const through = kept(stretches, (s) => has(s, "f"));
+    near(callers.total[0], wall(through));
+    near(callees.total[0], wall(through));
+    const cut = (s: Stretch) => s.stack.map(([name]) => name);
+    sameWeights(paths(model, callers), grown((into) => through.forEach((s) => into(["f", ...cut(s).slice(0, cut(s).indexOf("f")).reverse()], s.wall))));
+    sameWeights(paths(model, callees), grown((into) => through.forEach((s) => into(cut(s).slice(cut(s).indexOf("f")), s.wall))));
+    near(sumUp(callees, callees.self)[0], callees.total[0]);
+  });
+});
+
+test("bins hold the time of their thread, however fine", () => {
+  each((stretches, model, seed) => {
+    const { start, end } = model.recording.catalogue;
+    const bins = 1 + (seed * 7) % 90;
+    const { time } = answer(model, "densities", everything, { threads: [0, 1, 2, 3], from: start, to: end, bins, merged: false });
+    const totals = answer(model, "threads", everything, {});
+    for (let thread = 0; thread < 4; ++thread) {
+      let all = 0;
+      for (let i = thread * bins * activities; i < (thread + 1) * bins * activities; ++i) all += time[i];
+      const expected = wall(kept(stretches, (s) => s.thread === thread));
+      ensure(Math.abs(all - expected) <= 1e-4 * expected + 1, `${all} in bins, ${expected} in stretches, seed ${seed}`);
+      near(totals.activity.subarray(thread * activities, (thread + 1) * activities).reduce((a, b) => a + b, 0), expected);
+      near(totals.cpu[thread], sum(kept(stretches, (s) => s.thread === thread), (s) => s.cpu));
+    }
+    const merged = answer(model, "densities", everything, { threads: [0, 1, 2, 3], from: start, to: end, bins, merged: true });
+    ensure(merged.time.length === bins * activities, "one row");
+  });
+});
+
+test("bins are of the filtered time", () => {
+  each((_, model) => {
+    const { start, end } = model.recording.catalogue;
+    const filters: Filter[] = [{ field: "time", mode: "in", from: start + (end - start) * 0.3, to: start + (end - start) * 0.6 }, { field: "state", mode: "in", values: ["running"] }];
+    const { time } = answer(model, "densities", { ...everything, filters }, { threads: [0, 1, 2, 3], from: start, to: end, bins: 50, merged: true });
+    const expected = model.select({ ...everything, filters }).all.wall;
+    ensure(Math.abs(time.reduce((a, b) => a + b, 0) - expected) <= 1e-4 * expected + 1, "sum of bins");
+  });
+});
