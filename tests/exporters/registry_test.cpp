@@ -65,7 +65,7 @@ TEST(registry, names_and_extensions_are_unique_and_found) {
   EXPECT_EQ(find_format_for_file("A.SVG"), find_format("svg"));
   EXPECT_EQ(find_format_for_file("x.speedscope.json"), find_format("speedscope"));
   EXPECT_EQ(find_format_for_file("a.phlox"), nullptr);
-  EXPECT_EQ(format_names(), "svg, collapsed, speedscope, pprof");
+  EXPECT_EQ(format_names(), "svg, html, collapsed, speedscope, pprof");
 }
 
 TEST(registry, every_format_writes_every_recording_and_the_same_twice) {
@@ -174,6 +174,36 @@ TEST(registry, picture_says_when_and_where_and_that_the_recorder_was_killed) {
   EXPECT_TRUE(picture.quality[1].starts_with("the recorder was killed"));
   profile.put_meta("end_monotonic_ns", "2");
   EXPECT_EQ(make_picture(profile, {}, *profile::build_call_tree(profile, {}), {}).quality.size(), 1U);
+}
+
+TEST(html, a_page_carries_its_policy_and_nothing_to_load) {
+  const std::string page = exported("html", shop());
+  EXPECT_NE(page.find("default-src 'none'; script-src 'sha256-"), std::string::npos);
+  for (const char* loads : {"src=\"", "href=\"http", "url(http", "@import"})
+    EXPECT_EQ(page.find(loads), std::string::npos) << loads;
+  EXPECT_NE(page.find("<title>python3 app.py</title>"), std::string::npos);
+}
+
+TEST(html, names_are_never_markup) {
+  profile::Profile profile;
+  test::ProfileMaker make(profile);
+  make.add(make.thread("</script><hostile>"), "<hostile>", kMillisecond);
+  ExportOptions options;
+  options.title = "</script><hostile>&";
+  std::ostringstream out;
+  ASSERT_TRUE(find_format("html")->write(profile, {}, options, out));
+  EXPECT_EQ(out.str().find("</script><hostile>"), std::string::npos);
+  EXPECT_EQ(out.str().find("<hostile>"), std::string::npos);
+}
+
+TEST(html, a_page_that_cannot_be_small_enough_is_an_error_with_numbers) {
+  ExportOptions options;
+  options.page_bytes = 1000;
+  std::ostringstream out;
+  const Result<void> done = find_format("html")->write(shop(), {}, options, out);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().kind, ErrorKind::output);
+  EXPECT_EQ(out.str(), "");
 }
 
 TEST(diff_svg, carries_both_recordings) {

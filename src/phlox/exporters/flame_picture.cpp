@@ -126,20 +126,6 @@ double share_of(const std::vector<profile::CallNode>& nodes, size_t node) {
                             : 0;
 }
 
-// These characters occur in JSON only inside strings, where \u escapes mean the same.
-std::string safe_in_markup(std::string_view json) {
-  std::string out;
-  out.reserve(json.size());
-  for (char c : json) {
-    if (c == '<' || c == '>' || c == '&') {
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 void make_displayable(profile::CallTree& tree, bool by_line) {

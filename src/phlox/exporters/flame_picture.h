@@ -44,7 +44,8 @@ void fill_difference(FlamePicture& picture, Difference difference, bool by_line)
 // tree's.
 LeftOut prune(profile::CallTree& tree, std::vector<profile::CallNode>& before, size_t maximum);
 
-// The picture as JSON for the script (web/src/model/tree.ts and svg/flame_svg.ts say what is in it). Contains no '<',
+// The picture as JSON for the script (web/src/model/tree.ts and svg/flame_svg.ts say what is in it). Contains
+// no '<',
 // '>' or '&', so that it can stand in XML and HTML as it is.
 void write_picture_json(const FlamePicture& picture, std::ostream& out);
 

@@ -11,7 +11,6 @@
 
 #include "phlox/exporters/words.h"
 #include "phlox/profile/empty_view.h"
-#include "phlox/profile/quality.h"
 #include "phlox/profile/tally.h"
 #include "phlox/profile/work.h"
 
@@ -38,11 +37,6 @@ std::string date_words(int64_t unix_ns) {
                      utc.tm_hour, utc.tm_min);
 }
 
-// The recorder notes its start first and its end last.
-bool is_unfinished(const profile::Profile& profile) {
-  return profile.meta().contains("start_monotonic_ns") && !profile.meta().contains("end_monotonic_ns");
-}
-
 std::string state_names(uint8_t states) {
   constexpr std::pair<profile::StateChoice, std::string_view> kNames[] = {
       {profile::StateChoice::running, "running"},
@@ -60,6 +54,11 @@ std::string state_names(uint8_t states) {
 }
 
 }  // namespace
+
+// The recorder notes its start first and its end last.
+bool is_unfinished(const profile::Profile& profile) {
+  return profile.meta().contains("start_monotonic_ns") && !profile.meta().contains("end_monotonic_ns");
+}
 
 int64_t recording_start_time(const profile::Profile& profile) {
   auto found = profile.meta().find("start_unix_ns");
@@ -80,7 +79,7 @@ std::string recording_title(const profile::Profile& profile) {
   return title;
 }
 
-std::string recording_subtitle(const profile::Profile& profile, const profile::Choices& choices) {
+std::string recording_facts(const profile::Profile& profile) {
   std::string text;
   if (!profile.processes().empty()) {
     const profile::Process& first = profile.processes().front();
@@ -96,16 +95,35 @@ std::string recording_subtitle(const profile::Profile& profile, const profile::C
   if (elapsed > 0) text += " over " + weight_words(elapsed, profile::Weight::wall);
   if (int64_t start = recording_start_time(profile); start > 0) text += ", " + date_words(start);
   if (auto host = profile.meta().find("host"); host != profile.meta().end()) text += " on " + host->second;
-  text += fmt::format(". Widths: {}", weight_name(choices.weight));
-  if (choices.show == profile::Show::computing || choices.show == profile::Show::waiting)
-    text += fmt::format(", only {}", profile::show_name(choices.show));
+  return text;
+}
+
+std::string choices_words(const profile::Choices& choices) {
+  std::string text;
   if (choices.states != 0) text += ", only while " + state_names(choices.states);
   if (choices.thread_regex) text += ", only threads /" + *choices.thread_regex + "/";
   if (choices.pid) text += fmt::format(", only pid {}", *choices.pid);
   bool ends = choices.to != std::numeric_limits<Nanoseconds>::max();
   if (choices.from > 0) text += " from " + weight_words(choices.from, profile::Weight::wall);
   if (ends) text += " up to " + weight_words(choices.to, profile::Weight::wall);
-  return text + ".";
+  return text;
+}
+
+std::string recording_subtitle(const profile::Profile& profile, const profile::Choices& choices) {
+  std::string text = fmt::format("{}. Widths: {}", recording_facts(profile), weight_name(choices.weight));
+  if (choices.show == profile::Show::computing || choices.show == profile::Show::waiting)
+    text += fmt::format(", only {}", profile::show_name(choices.show));
+  return text + choices_words(choices) + ".";
+}
+
+std::vector<std::string> quality_lines(const profile::Profile& profile,
+                                       const profile::QualitySummary& quality) {
+  std::vector<std::string> lines = {displayable(profile::quality_line(quality))};
+  if (is_unfinished(profile))
+    lines.emplace_back("the recorder was killed: what it saw last, at most half a second, is missing");
+  if (const auto beside = profile.meta().find("not_recorded"); beside != profile.meta().end())
+    lines.push_back(displayable(beside->second));
+  return lines;
 }
 
 FlamePicture make_picture(const profile::Profile& profile, const profile::Choices& choices,
@@ -114,13 +132,7 @@ FlamePicture make_picture(const profile::Profile& profile, const profile::Choice
   picture.title = displayable(options.title.empty() ? recording_title(profile) : options.title);
   picture.subtitle = displayable(recording_subtitle(profile, choices));
   profile::QualitySummary quality = profile::summarize_quality(profile);
-  picture.quality = {displayable(profile::quality_line(quality))};
-  if (is_unfinished(profile)) {
-    picture.quality.emplace_back(
-        "the recorder was killed: what it saw last, at most half a second, is missing");
-  }
-  if (const auto beside = profile.meta().find("not_recorded"); beside != profile.meta().end())
-    picture.quality.push_back(displayable(beside->second));
+  picture.quality = quality_lines(profile, quality);
   const auto empty = profile::why_empty(profile, choices);
   picture.warning = displayable(empty ? "Nothing to show: " + *empty : profile::quality_warning(quality));
   picture.weight = choices.weight;

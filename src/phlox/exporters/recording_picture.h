@@ -3,10 +3,12 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "phlox/exporters/flame_picture.h"
 #include "phlox/exporters/registry.h"
 #include "phlox/profile/profile.h"
+#include "phlox/profile/quality.h"
 
 namespace phlox::exporters {
 
@@ -18,7 +20,17 @@ int64_t recording_start_time(const profile::Profile& profile);
 
 // "main.py (pid 4711)": what a recording is of, from its processes and meta.
 std::string recording_title(const profile::Profile& profile);
-// "Python 3.12.1, 10.0 s of 4 threads; wall time of states running, runnable": what is shown of it.
+// "Python 3.12.1, pid 12, 4 threads over 10.0 s, 2026-11-23 08:30 UTC on host": what it is, however it is
+// shown.
+std::string recording_facts(const profile::Profile& profile);
+// ", only while running, only pid 12 from 1.00 s": what the choices leave of it; empty: all.
+std::string choices_words(const profile::Choices& choices);
+// The recorder was killed.
+bool is_unfinished(const profile::Profile& profile);
+// How far it can be believed, and what it lacks. Displayable.
+std::vector<std::string> quality_lines(const profile::Profile& profile,
+                                       const profile::QualitySummary& quality);
+// Both, and the weight: what is shown in a picture.
 std::string recording_subtitle(const profile::Profile& profile, const profile::Choices& choices);
 
 }  // namespace phlox::exporters

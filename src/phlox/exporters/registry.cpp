@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "phlox/exporters/collapsed.h"
+#include "phlox/exporters/html.h"
 #include "phlox/exporters/pprof.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/speedscope.h"
@@ -58,6 +59,10 @@ const Format kFormats[] = {
      {".svg"},
      "interactive flame graph: one file for any browser, and a picture for image viewers",
      export_svg},
+    {"html",
+     {".html", ".htm"},
+     "the page to keep: timeline, flame graph, tables and filters in one file for any browser",
+     write_page},
     {"collapsed",
      {".txt", ".collapsed", ".folded"},
      "one line a stack for flame graph scripts: root first, ';' between frames, then nanoseconds (or "

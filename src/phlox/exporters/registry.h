@@ -4,6 +4,7 @@
 // They never open a file: the caller owns the stream and checks it after the last byte.
 #pragma once
 
+#include <cstdint>
 #include <ostream>
 #include <span>
 #include <string>
@@ -18,6 +19,11 @@ namespace phlox::exporters {
 
 struct ExportOptions {
   std::string title;  // of a picture; empty: made from the recording's meta
+  // Of a page: what does not fit is merged. A million stretches of 500 threads need 10 MB; browsers open 24
+  // MB within two seconds, and mail still carries it.
+  uint64_t page_bytes = 24'000'000;
+  std::vector<std::string>* remarks =
+      nullptr;  // where to tell what the user should know besides; may be nullptr
 };
 
 // Writes one whole document. An error says why the choices cannot be shown in this format; nothing was

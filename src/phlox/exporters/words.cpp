@@ -183,6 +183,20 @@ std::vector<std::string> wrap_columns(std::string_view text, size_t columns) {
   return lines;
 }
 
+// These characters occur in JSON only inside strings, where \u escapes mean the same.
+std::string safe_in_markup(std::string_view json) {
+  std::string out;
+  out.reserve(json.size());
+  for (char c : json) {
+    if (c == '<' || c == '>' || c == '&') {
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 std::string count_words(uint64_t value) {
   std::string digits = fmt::format("{}", value);
   for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
@@ -206,6 +220,10 @@ std::string share_words(double part, double whole) {
   if (whole <= 0 || part == 0) return "0 %";
   double percent = part / whole * 100;
   return percent < 0.01 ? "< 0.01 %" : significant(percent) + " %";
+}
+
+std::string size_words(uint64_t bytes) {
+  return fmt::format("{:.1f} MB", double(bytes) / 1e6);
 }
 
 }  // namespace phlox::exporters

@@ -1,0 +1,341 @@
+#include "phlox/exporters/page_data.h"
+
+#include <fmt/format.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tsl/robin_map.h>
+
+#include "phlox/exporters/page_columns.h"
+#include "phlox/exporters/recording_picture.h"
+#include "phlox/exporters/words.h"
+#include "phlox/profile/empty_view.h"
+#include "phlox/profile/quality.h"
+#include "phlox/profile/system_calls.h"
+#include "phlox/profile/work.h"
+
+namespace phlox::exporters {
+namespace {
+
+using profile::Profile;
+
+constexpr int kFormat = 1;  // of the page's data; the script that reads it is in the same file
+
+// JSON, a key and its value at a time. Text is made displayable.
+class Json {
+ public:
+  void open(char bracket) { bracket == '{' ? writer_.StartObject() : writer_.StartArray(); }
+  void close(char bracket) { bracket == '}' ? writer_.EndObject() : writer_.EndArray(); }
+  void key(std::string_view name) { writer_.Key(name.data(), static_cast<rapidjson::SizeType>(name.size())); }
+  void text(std::string_view value) {
+    const std::string valid = displayable(value);
+    writer_.String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
+  }
+  void number(int64_t value) { writer_.Int64(value); }
+  void real(double value) { writer_.Double(value); }
+  void truth(bool value) { writer_.Bool(value); }
+
+  void text(std::string_view name, std::string_view value) { key(name), text(value); }
+  void number(std::string_view name, int64_t value) { key(name), number(value); }
+  std::string_view document() const { return {buffer_.GetString(), buffer_.GetSize()}; }
+
+ private:
+  rapidjson::StringBuffer buffer_;
+  rapidjson::Writer<rapidjson::StringBuffer> writer_{buffer_};
+};
+
+// Each text once; a line each, since no displayable text has a line's end in it.
+class Strings {
+ public:
+  Strings() { index(""); }
+  uint32_t index(std::string_view raw) {
+    const auto [at, added] = known_.try_emplace(displayable(raw), count_);
+    if (added) {
+      ++count_;
+      text_ += at->first;
+      text_ += '\n';
+    }
+    return at->second;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  tsl::robin_map<std::string, uint32_t> known_;
+  uint32_t count_ = 0;
+  std::string text_;
+};
+
+const char* weight_word(profile::Weight weight) {
+  return weight == profile::Weight::cpu ? "cpu" : weight == profile::Weight::samples ? "samples" : "wall";
+}
+
+void put_processes(Json& json, const Profile& profile, Nanoseconds start) {
+  json.key("processes");
+  json.open('[');
+  for (const profile::Process& process : profile.processes()) {
+    json.open('{');
+    json.text("label", profile::process_label(process));
+    json.number("pid", process.pid);
+    json.number("parent", process.parent ? int64_t{process.parent->value} - 1 : -1);
+    json.text("commandLine", process.command_line);
+    json.text("python", process.python_version);
+    json.text("howEnded", process.how_ended);
+    json.number("start", process.start - start);
+    json.number("end", process.end == 0 ? -1 : process.end - start);
+    json.close('}');
+  }
+  json.close(']');
+}
+
+void put_threads(Json& json, const Profile& profile, Nanoseconds start) {
+  json.key("threads");
+  json.open('[');
+  for (const profile::Thread& thread : profile.threads()) {
+    json.open('{');
+    json.text("label", profile::thread_label(thread));
+    json.text("name", thread.name.empty() ? thread.kernel_name : thread.name);
+    json.number("process", thread.process ? int64_t{thread.process.value} - 1 : -1);
+    json.number("tid", thread.tid);
+    json.number("interpreter", thread.interpreter);
+    json.key("python");
+    json.truth(thread.python_id != 0);
+    json.number("start", thread.start - start);
+    json.number("end", thread.end == 0 ? -1 : thread.end - start);
+    json.close('}');
+  }
+  json.close(']');
+}
+
+void put_events(Json& json, const Profile& profile, Nanoseconds start) {
+  json.key("events");
+  json.open('[');
+  for (const profile::Event& event : profile.events()) {
+    json.open('{');
+    json.number("kind", static_cast<int64_t>(event.kind));
+    json.number("time", event.time - start);
+    json.number("process", event.process ? int64_t{event.process->value} - 1 : -1);
+    json.number("thread", event.thread ? int64_t{event.thread->value} - 1 : -1);
+    json.number("value", event.value);
+    json.text("text", event.text);
+    json.close('}');
+  }
+  json.close(']');
+}
+
+void put_states(Json& json, const Profile& profile, const PageTables& tables) {
+  const auto found = profile.meta().find("machine");
+  const std::string_view machine = found == profile.meta().end() ? "x86_64" : std::string_view(found->second);
+  json.key("states");
+  json.open('[');
+  for (const PageState& state : tables.states) {
+    json.open('{');
+    json.number("cpu", static_cast<int64_t>(state.cpu));
+    json.number("gil", static_cast<int64_t>(state.gil));
+    json.key("collecting");
+    json.truth(state.collecting);
+    json.text("call", state.cpu == profile::CpuState::blocked
+                          ? profile::system_call_name(state.system_call, machine)
+                          : std::string());
+    json.number("quality", static_cast<int64_t>(state.quality));
+    json.close('}');
+  }
+  json.close(']');
+}
+
+void put_facts(Json& json, const Profile& profile) {
+  json.key("meta");
+  json.open('{');
+  for (const auto& [key, value] : profile.meta()) json.text(displayable(key), value);
+  json.close('}');
+  json.key("tallies");
+  json.open('[');
+  for (const profile::Tally& tally : profile.tallies()) {
+    json.open('{');
+    json.number("process", int64_t{tally.process.value} - 1);
+    json.text("name", tally.name);
+    json.number("value", tally.value);
+    json.close('}');
+  }
+  json.close(']');
+}
+
+void add_functions(ColumnWriter& columns, Strings& strings, const PageTables& tables) {
+  const auto texts = [&](const char* name, auto&& text) {
+    columns.add(name, ColumnLayout::planes, tables.functions,
+                [&](const PageFunction& function) { return strings.index(text(function)); });
+  };
+  texts("function.name", [](const PageFunction& f) -> std::string_view {
+    return f.label.name.empty() ? std::string_view("(no name)") : f.label.name;
+  });
+  texts("function.full", [](const PageFunction& f) -> std::string_view { return f.label.full; });
+  texts("function.file", [](const PageFunction& f) -> std::string_view { return f.label.file; });
+  texts("function.module", [](const PageFunction& f) -> std::string_view { return f.label.module; });
+  texts("function.binary", [](const PageFunction& f) -> std::string_view { return f.binary; });
+  columns.add("function.line", ColumnLayout::planes, tables.functions,
+              [](const PageFunction& f) { return std::max(0, f.label.line); });
+  columns.add("function.kind", ColumnLayout::planes, tables.functions,
+              [](const PageFunction& f) { return static_cast<int>(f.label.kind); });
+}
+
+void add_tree(ColumnWriter& columns, const PageTables& tables) {
+  uint32_t before = 0;
+  columns.add("place.function", ColumnLayout::planes, tables.places,
+              [&](const PagePlace& place) { return place.function - std::exchange(before, place.function); });
+  columns.add("place.line", ColumnLayout::planes, tables.places,
+              [](const PagePlace& place) { return std::max(0, place.line); });
+  // Depth first, a node's depth tells its parent.
+  std::vector<uint32_t> depth;
+  depth.reserve(tables.nodes.size());
+  for (const PageNode& node : tables.nodes) depth.push_back(depth.empty() ? 0 : depth[node.parent] + 1);
+  columns.add("node.depth", ColumnLayout::planes, depth, [](uint32_t value) { return value; });
+  columns.add("node.place", ColumnLayout::planes, tables.nodes,
+              [](const PageNode& node) { return node.place; });
+}
+
+// Starts lie on a grid: a recording keeps them in microseconds since one moment.
+struct Grid {
+  Nanoseconds first = 0;
+  Nanoseconds unit = 1000;
+};
+
+Grid grid_of(const std::vector<PageStretch>& stretches) {
+  Grid grid;
+  if (stretches.empty()) return grid;
+  const auto by_start = [](const PageStretch& a, const PageStretch& b) { return a.start < b.start; };
+  grid.first = std::min_element(stretches.begin(), stretches.end(), by_start)->start;
+  const auto off = [&](const PageStretch& stretch) { return (stretch.start - grid.first) % grid.unit != 0; };
+  if (std::any_of(stretches.begin(), stretches.end(), off)) grid.unit = 1;
+  return grid;
+}
+
+void add_stretches(ColumnWriter& columns, const PageTables& tables, const Grid& grid, size_t threads) {
+  const auto& rows = tables.stretches;
+  std::vector<int64_t> counts(threads, 0);
+  for (const PageStretch& stretch : rows) ++counts[stretch.thread];
+  columns.add("thread.stretches", ColumnLayout::planes, counts);
+  // Most stretches begin where the thread's last one ended.
+  uint32_t thread = ~uint32_t{0};
+  int64_t expected = 0;
+  columns.add("stretch.start", ColumnLayout::planes, rows, [&](const PageStretch& stretch) {
+    if (std::exchange(thread, stretch.thread) != stretch.thread) expected = 0;
+    const int64_t start = (stretch.start - grid.first) / grid.unit;
+    const int64_t difference = start - expected;
+    expected = (start * grid.unit + stretch.wall) / grid.unit;
+    return zigzag(difference);
+  });
+  columns.add("stretch.wall", ColumnLayout::planes, rows,
+              [](const PageStretch& stretch) { return std::max<Nanoseconds>(0, stretch.wall); });
+  // Blocked, a thread uses no CPU; running, nearly all of the time.
+  columns.add("stretch.cpu", ColumnLayout::planes, rows, [](const PageStretch& stretch) {
+    return stretch.cpu == 0 ? 0 : zigzag(std::max<Nanoseconds>(0, stretch.wall) - stretch.cpu) + 1;
+  });
+  columns.add("stretch.samples", ColumnLayout::planes, rows, [](const PageStretch& s) { return s.samples; });
+  columns.add("stretch.node", ColumnLayout::words, rows, [](const PageStretch& s) { return s.node; });
+  columns.add("stretch.state", ColumnLayout::planes, rows, [](const PageStretch& s) { return s.state; });
+  columns.add("stretch.doing", ColumnLayout::planes, rows,
+              [](const PageStretch& s) { return static_cast<int>(s.doing); });
+  columns.add("stretch.cpuNumber", ColumnLayout::planes, rows,
+              [](const PageStretch& s) { return std::max(0, s.cpu_number + 1); });
+}
+
+void put_columns(Json& json, const ColumnWriter& columns) {
+  constexpr std::string_view kLayouts[] = {"planes", "words", "text"};
+  json.key("columns");
+  json.open('[');
+  for (const Column& column : columns.columns()) {
+    json.open('[');
+    json.text(column.name);
+    json.text(kLayouts[static_cast<size_t>(column.layout)]);
+    json.number(column.width);
+    json.number(static_cast<int64_t>(column.rows));
+    json.close(']');
+  }
+  json.close(']');
+}
+
+void put_merge(Json& json, const PageMerge& merge, uint64_t limit) {
+  if (merge.window == 0) return;
+  json.key("merged");
+  json.open('{');
+  json.number("limit", static_cast<int64_t>(limit));
+  json.number("window", merge.window);
+  json.number("stretchesBefore", static_cast<int64_t>(merge.stretches_before));
+  json.number("stretchesAfter", static_cast<int64_t>(merge.stretches_after));
+  json.number("nodesBefore", static_cast<int64_t>(merge.nodes_before));
+  json.number("nodesAfter", static_cast<int64_t>(merge.nodes_after));
+  json.key("rareShare");
+  json.real(merge.rare_share);
+  json.number("cutWall", merge.cut_wall);
+  json.close('}');
+}
+
+// Whatever it begins with, the page says what its choice of work leaves out.
+profile::Choices showing_work(profile::Choices choices) {
+  choices.show = profile::Show::work;
+  return choices;
+}
+
+}  // namespace
+
+Result<PageData> make_page_data(const Profile& profile, const profile::Choices& choices,
+                                const ExportOptions& options, const PageTables& tables,
+                                const PageMerge& merge) {
+  const Nanoseconds start = profile::recording_start(profile);
+  const profile::QualitySummary quality = profile::summarize_quality(profile);
+  const Grid grid = grid_of(tables.stretches);
+
+  ColumnWriter columns;
+  Strings strings;
+  add_functions(columns, strings, tables);
+  add_tree(columns, tables);
+  add_stretches(columns, tables, grid, profile.threads().size());
+  columns.add_text("strings", strings.text());
+  Json catalogue;
+  catalogue.open('{');
+  put_processes(catalogue, profile, start);
+  put_threads(catalogue, profile, start);
+  put_states(catalogue, profile, tables);
+  put_events(catalogue, profile, start);
+  put_facts(catalogue, profile);
+  catalogue.close('}');
+  columns.add_text("catalogue", catalogue.document());
+  auto packed = deflated(columns.bytes());
+  if (!packed) return fail(packed);
+
+  PageData data;
+  data.title = displayable(options.title.empty() ? recording_title(profile) : options.title);
+  Json head;
+  head.open('{');
+  head.number("format", kFormat);
+  head.text("phlox", PHLOX_VERSION);
+  head.text("title", data.title);
+  head.text("subtitle", recording_facts(profile) + choices_words(choices) + ".");
+  head.key("quality");
+  head.open('[');
+  for (const std::string& line : quality_lines(profile, quality)) head.text(line);
+  head.close(']');
+  const auto empty = profile::why_empty(profile, choices);
+  head.text("warning", empty ? "Nothing to show: " + *empty : profile::quality_warning(quality));
+  head.text("leftOut", profile::left_out_words(profile::waiting_for_work(profile, showing_work(choices))));
+  head.key("unfinished");
+  head.truth(is_unfinished(profile));
+  head.text("weight", weight_word(choices.weight));
+  head.text("show", profile::show_name(choices.show));
+  head.text("by", choices.by.line ? "line" : "function");
+  head.number("gridFirst", grid.first);
+  head.number("gridUnit", grid.unit);
+  put_merge(head, merge, options.page_bytes);
+  put_columns(head, columns);
+  head.close('}');
+  data.head = safe_in_markup(head.document());
+  data.columns = base64(*packed);
+  return data;
+}
+
+}  // namespace phlox::exporters

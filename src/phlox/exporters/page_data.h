@@ -1,0 +1,25 @@
+// A recording's tables as the page carries them: a head of JSON with what is needed to begin, and one packed
+// string of columns. web/src/model/head.ts and recording.ts read them; docs/formats.md describes them. Pure.
+#pragma once
+
+#include <string>
+
+#include "phlox/base/result.h"
+#include "phlox/exporters/page_size.h"
+#include "phlox/exporters/page_tables.h"
+#include "phlox/exporters/registry.h"
+
+namespace phlox::exporters {
+
+struct PageData {
+  std::string title;
+  std::string head;     // JSON that may stand in markup
+  std::string columns;  // zlib, base64
+};
+
+// `merge`: what was done to the tables, or nothing.
+Result<PageData> make_page_data(const profile::Profile& profile, const profile::Choices& choices,
+                                const ExportOptions& options, const PageTables& tables,
+                                const PageMerge& merge);
+
+}  // namespace phlox::exporters

@@ -1,0 +1,131 @@
+#include "phlox/exporters/page_size.h"
+
+#include <tsl/robin_map.h>
+
+#include <vector>
+
+#include "phlox/base/spread.h"
+
+namespace phlox::exporters {
+namespace {
+
+constexpr Nanoseconds kMillisecond = 1'000'000;
+
+struct Step {
+  Nanoseconds window;
+  double rare_share;
+};
+// Ten looks of the default rate and more still show what a thread did when; a stack with a millionth of the
+// time is a thousandth of a pixel.
+constexpr Step kSteps[kMergeSteps] = {
+    {10 * kMillisecond, 0},  {20 * kMillisecond, 0},  {50 * kMillisecond, 0}, {100 * kMillisecond, 0},
+    {200 * kMillisecond, 0}, {500 * kMillisecond, 0}, {kSecond, 0},           {kSecond, 1e-6},
+    {kSecond, 1e-5},         {2 * kSecond, 1e-4},     {5 * kSecond, 1e-3},    {20 * kSecond, 3e-3},
+    {60 * kSecond, 1e-2},    {3600 * kSecond, 3e-2}};
+
+Nanoseconds window_of(Nanoseconds start, Nanoseconds window) {
+  return start >= 0 ? start / window : -1 - (-1 - start) / window;
+}
+
+// Stretches of one thread, stack, state and doing within a window become one; the window's stretches lie end
+// to end.
+void merge_windows(std::vector<PageStretch>& stretches, Nanoseconds window) {
+  std::vector<PageStretch> merged;
+  tsl::robin_map<uint64_t, size_t, Spread> known;  // node << 32 | state << 2 | doing
+  for (size_t i = 0; i < stretches.size();) {
+    const uint32_t thread = stretches[i].thread;
+    const Nanoseconds which = window_of(stretches[i].start, window);
+    Nanoseconds at = stretches[i].start;
+    const size_t first = merged.size();
+    known.clear();
+    for (; i < stretches.size() && stretches[i].thread == thread &&
+           window_of(stretches[i].start, window) == which;
+         ++i) {
+      const PageStretch& stretch = stretches[i];
+      const auto [found, added] = known.try_emplace(
+          uint64_t{stretch.node} << 32 | uint64_t{stretch.state} << 2 | static_cast<uint64_t>(stretch.doing),
+          merged.size());
+      if (added) {
+        merged.push_back(stretch);
+        continue;
+      }
+      PageStretch& into = merged[found->second];
+      into.wall += stretch.wall;
+      into.cpu += stretch.cpu;
+      into.samples += stretch.samples;
+      into.cpu_number = stretch.cpu_number;
+    }
+    for (size_t j = first; j < merged.size(); ++j) {
+      merged[j].start = at;
+      at += merged[j].wall;
+    }
+  }
+  stretches = std::move(merged);
+}
+
+// A stack that has less than `least` by itself ends at a marker beneath the frame that called its last one;
+// markers with too little go further out. Returns the time that was moved.
+Nanoseconds cut_rare(PageTables& tables, Nanoseconds least) {
+  const size_t count = tables.nodes.size();
+  std::vector<Nanoseconds> self(count, 0), pool(count, 0);
+  Nanoseconds moved = 0;
+  for (const PageStretch& stretch : tables.stretches) self[stretch.node] += stretch.wall;
+  std::vector<bool> cut(count, false), spilt(count, false);  // own time, the marker's
+  for (size_t i = count; i-- > 1;) {
+    const uint32_t parent = tables.nodes[i].parent;
+    // What stands directly beneath the root stays: markers of ours, and where a thread starts.
+    if (parent == 0) continue;
+    if (self[i] < least) {
+      cut[i] = true;
+      pool[parent] += self[i];
+      moved += self[i];
+    }
+    if (pool[i] < least) {
+      spilt[i] = true;
+      pool[parent] += pool[i];
+    }
+  }
+  const auto function = static_cast<uint32_t>(tables.functions.size());
+  tables.functions.push_back({left_out_label(), {}});
+  const auto place = static_cast<uint32_t>(tables.places.size());
+  tables.places.push_back({function, 0});
+  std::vector<uint32_t> marker(count, 0);
+  for (PageStretch& stretch : tables.stretches) {
+    if (!cut[stretch.node]) continue;
+    uint32_t at = tables.nodes[stretch.node].parent;
+    while (spilt[at]) at = tables.nodes[at].parent;
+    if (marker[at] == 0) {
+      marker[at] = static_cast<uint32_t>(tables.nodes.size());
+      tables.nodes.push_back({at, place});
+    }
+    stretch.node = marker[at];
+  }
+  return moved;
+}
+
+}  // namespace
+
+profile::Label left_out_label() {
+  return {profile::FrameKind::marker, "(frames left out to fit the page)", {}, 0, {}, {}};
+}
+
+PageMerge merge_page(PageTables& tables, size_t step) {
+  const Step& asked = kSteps[step];
+  PageMerge done;
+  done.window = asked.window;
+  done.rare_share = asked.rare_share;
+  done.stretches_before = tables.stretches.size();
+  done.nodes_before = tables.nodes.size();
+  if (asked.rare_share > 0) {
+    Nanoseconds wall = 0;
+    for (const PageStretch& stretch : tables.stretches) wall += stretch.wall;
+    done.cut_wall = cut_rare(tables, static_cast<Nanoseconds>(asked.rare_share * double(wall)));
+    settle(tables);
+  }
+  merge_windows(tables.stretches, asked.window);
+  done.stretches_after = tables.stretches.size();
+  done.nodes_after = tables.nodes.size();
+  return done;
+}
+
+}  // namespace phlox::exporters

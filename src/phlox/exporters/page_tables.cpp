@@ -1,0 +1,220 @@
+#include "phlox/exporters/page_tables.h"
+
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "phlox/base/spread.h"
+#include "phlox/profile/markers.h"
+
+namespace phlox::exporters {
+namespace {
+
+using profile::Label;
+using profile::Profile;
+
+constexpr uint32_t kNone = ~uint32_t{0};
+
+auto order_of(const Label& label) {
+  return std::tie(label.name, label.full, label.file, label.line, label.kind, label.module);
+}
+
+struct InOrder {
+  bool operator()(const Label& a, const Label& b) const { return order_of(a) < order_of(b); }
+};
+
+// Grows the tables in whatever order things are met.
+class Builder {
+ public:
+  explicit Builder(const Profile& profile) : profile_(profile) {
+    tables_.functions.push_back({{profile::FrameKind::marker, "all", {}, 0, {}, {}}, {}});
+    tables_.places.emplace_back();
+    tables_.nodes.emplace_back();
+    place_of_.assign(profile.frames().size() + 1, kNone);
+    node_of_.assign(profile.stacks().size() + 1, kNone);
+  }
+
+  void add(const profile::Sample& sample, const profile::SampleFilter::Part& part, Nanoseconds start) {
+    PageStretch stretch;
+    stretch.thread = sample.thread.value - 1;
+    stretch.start = part.start - start;
+    stretch.wall = part.wall;
+    stretch.cpu = part.cpu;
+    stretch.samples = static_cast<uint32_t>(part.samples);
+    stretch.cpu_number = sample.cpu_number;
+    stretch.doing = part.doing;
+    stretch.state =
+        state({sample.cpu_state, sample.gil_state, sample.collecting, sample.system_call, sample.quality});
+    stretch.node = sample.quality == profile::Quality::rejected ? child(0, marker(profile::rejected_label()))
+                                                                : node(sample.stack);
+    tables_.stretches.push_back(stretch);
+  }
+
+  PageTables finish() && { return std::move(tables_); }
+
+ private:
+  uint32_t state(const PageState& state) {
+    const auto [at, added] = states_.try_emplace(state, static_cast<uint32_t>(tables_.states.size()));
+    if (added) tables_.states.push_back(state);
+    return at->second;
+  }
+
+  uint32_t function(PageFunction function) {
+    const auto [at, added] =
+        functions_.try_emplace(function.label, static_cast<uint32_t>(tables_.functions.size()));
+    if (added) tables_.functions.push_back(std::move(function));
+    return at->second;
+  }
+
+  uint32_t place(uint32_t function, int32_t line) {
+    const auto [at, added] = places_.try_emplace(uint64_t{function} << 32 | static_cast<uint32_t>(line),
+                                                 static_cast<uint32_t>(tables_.places.size()));
+    if (added) tables_.places.push_back({function, line});
+    return at->second;
+  }
+
+  uint32_t marker(const Label& label) { return place(function({label, {}}), 0); }
+
+  uint32_t place(profile::FrameId id) {
+    if (!id || id.value > profile_.frames().size()) return marker(profile::unknown_frame_label());
+    uint32_t& known = place_of_[id.value];
+    if (known != kNone) return known;
+    const profile::Frame& frame = profile_.frame(id);
+    PageFunction row{profile::function_label(profile_, id), {}};
+    if (frame.kind == profile::FrameKind::native && frame.module &&
+        frame.module->value <= profile_.modules().size())
+      row.binary = profile_.modules()[frame.module->value - 1].path;
+    const bool marker = frame.kind == profile::FrameKind::marker;
+    known = place(function(std::move(row)), marker ? 0 : frame.line);
+    return known;
+  }
+
+  uint32_t child(uint32_t parent, uint32_t place) {
+    const auto [at, added] =
+        children_.try_emplace(uint64_t{parent} << 32 | place, static_cast<uint32_t>(tables_.nodes.size()));
+    if (added) tables_.nodes.push_back({parent, place});
+    return at->second;
+  }
+
+  uint32_t node(profile::StackId stack) {
+    if (!stack || stack.value > profile_.stacks().size()) return child(0, marker(profile::no_frames_label()));
+    path_.clear();
+    uint32_t at = stack.value;
+    while (at != 0 && node_of_[at] == kNone) {
+      path_.push_back(at);
+      // Parents come before children; what claims otherwise is taken for a root, so this ends.
+      const uint32_t parent = profile_.stacks()[at - 1].parent.value;
+      at = parent < at ? parent : 0;
+    }
+    uint32_t node = at == 0 ? 0 : node_of_[at];
+    for (; !path_.empty(); path_.pop_back())
+      node_of_[path_.back()] = node = child(node, place(profile_.stacks()[path_.back() - 1].frame));
+    return node;
+  }
+
+  const Profile& profile_;
+  PageTables tables_;
+  std::map<PageState, uint32_t> states_;
+  std::map<Label, uint32_t, InOrder> functions_;
+  tsl::robin_map<uint64_t, uint32_t, Spread> places_;
+  tsl::robin_map<uint64_t, uint32_t, Spread> children_;  // parent << 32 | place
+  std::vector<uint32_t> place_of_;                       // by frame id
+  std::vector<uint32_t> node_of_;                        // by stack id
+  std::vector<uint32_t> path_;
+};
+
+// Rows that are used and row 0, in order; the others become kNone. `less` compares two rows by number.
+template <class Row, class Less>
+std::vector<uint32_t> renumber(std::vector<Row>& rows, const std::vector<bool>& used, Less&& less) {
+  std::vector<uint32_t> order;
+  for (uint32_t i = 1; i < rows.size(); ++i) {
+    if (used[i]) order.push_back(i);
+  }
+  std::sort(order.begin(), order.end(), less);
+  std::vector<uint32_t> new_of(rows.size(), kNone);
+  std::vector<Row> kept;
+  kept.reserve(order.size() + 1);
+  kept.push_back(std::move(rows[0]));
+  new_of[0] = 0;
+  for (uint32_t old : order) {
+    new_of[old] = static_cast<uint32_t>(kept.size());
+    kept.push_back(std::move(rows[old]));
+  }
+  rows = std::move(kept);
+  return new_of;
+}
+
+// Depth first, siblings by place.
+std::vector<uint32_t> settle_nodes(std::vector<PageNode>& nodes, const std::vector<bool>& used) {
+  const size_t count = nodes.size();
+  std::vector<uint32_t> begin(count + 1, 0), kids(count);
+  for (size_t i = 1; i < count; ++i) begin[nodes[i].parent + 1] += used[i] ? 1 : 0;
+  for (size_t i = 0; i < count; ++i) begin[i + 1] += begin[i];
+  std::vector<uint32_t> fill(begin.begin(), begin.end() - 1);
+  for (uint32_t i = 1; i < count; ++i) {
+    if (used[i]) kids[fill[nodes[i].parent]++] = i;
+  }
+  std::vector<uint32_t> new_of(count, kNone), open = {0};
+  std::vector<PageNode> kept;
+  while (!open.empty()) {
+    const uint32_t old = open.back();
+    open.pop_back();
+    new_of[old] = static_cast<uint32_t>(kept.size());
+    kept.push_back({new_of[nodes[old].parent], nodes[old].place});
+    const auto first = kids.begin() + begin[old], last = kids.begin() + begin[old + 1];
+    std::sort(first, last, [&](uint32_t a, uint32_t b) { return nodes[a].place > nodes[b].place; });
+    open.insert(open.end(), first, last);
+  }
+  nodes = std::move(kept);
+  return new_of;
+}
+
+}  // namespace
+
+void settle(PageTables& tables) {
+  // A parent comes before its children in whatever order nodes were met.
+  std::vector<bool> nodes_used(tables.nodes.size(), false);
+  for (const PageStretch& stretch : tables.stretches) nodes_used[stretch.node] = true;
+  for (size_t i = tables.nodes.size(); i-- > 1;) {
+    if (nodes_used[i]) nodes_used[tables.nodes[i].parent] = true;
+  }
+  std::vector<bool> places_used(tables.places.size(), false), functions_used(tables.functions.size(), false);
+  for (size_t i = 1; i < tables.nodes.size(); ++i) {
+    if (!nodes_used[i]) continue;
+    places_used[tables.nodes[i].place] = true;
+    functions_used[tables.places[tables.nodes[i].place].function] = true;
+  }
+  const auto function_of = renumber(tables.functions, functions_used, [&](uint32_t a, uint32_t b) {
+    return order_of(tables.functions[a].label) < order_of(tables.functions[b].label);
+  });
+  for (PagePlace& place : tables.places) place.function = function_of[place.function];
+  const auto place_of = renumber(tables.places, places_used,
+                                 [&](uint32_t a, uint32_t b) { return tables.places[a] < tables.places[b]; });
+  for (PageNode& node : tables.nodes) node.place = place_of[node.place];
+  const auto node_of = settle_nodes(tables.nodes, nodes_used);
+  for (PageStretch& stretch : tables.stretches) stretch.node = node_of[stretch.node];
+  std::stable_sort(tables.stretches.begin(), tables.stretches.end(),
+                   [](const PageStretch& a, const PageStretch& b) {
+                     return std::tie(a.thread, a.start) < std::tie(b.thread, b.start);
+                   });
+}
+
+Result<PageTables> make_page_tables(const Profile& profile, const profile::Choices& choices) {
+  const auto filter = profile::SampleFilter::make_judging(profile, choices);
+  if (!filter) return fail(filter);
+  const Nanoseconds start = profile::recording_start(profile);
+  Builder builder(profile);
+  for (const profile::Sample& sample : profile.samples()) {
+    const auto part = filter->part_of_everything(sample);
+    if (part.passes) builder.add(sample, part, start);
+  }
+  PageTables tables = std::move(builder).finish();
+  settle(tables);
+  return tables;
+}
+
+}  // namespace phlox::exporters

@@ -1,0 +1,67 @@
+// What a page holds of a recording: tables in a numbering of their own, small enough to be packed and in the
+// order in which the page's script wants them (web/src/model/recording.ts reads them). Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "phlox/base/result.h"
+#include "phlox/profile/profile.h"
+#include "phlox/profile/view.h"
+
+namespace phlox::exporters {
+
+struct PageFunction {
+  profile::Label label;
+  std::string binary;  // native: path of the mapped file
+};
+
+struct PagePlace {
+  uint32_t function = 0;
+  int32_t line = 0;
+  friend auto operator<=>(const PagePlace&, const PagePlace&) = default;
+};
+
+struct PageNode {
+  uint32_t parent = 0;
+  uint32_t place = 0;
+};
+
+struct PageState {
+  profile::CpuState cpu = profile::CpuState::unknown;
+  profile::GilState gil = profile::GilState::unknown;
+  bool collecting = false;
+  int16_t system_call = -1;
+  profile::Quality quality = profile::Quality::ok;
+  friend auto operator<=>(const PageState&, const PageState&) = default;
+};
+
+struct PageStretch {
+  uint32_t thread = 0;    // index of the recording's thread
+  Nanoseconds start = 0;  // since the recording's start
+  Nanoseconds wall = 0;
+  Nanoseconds cpu = 0;
+  uint32_t samples = 0;
+  uint32_t node = 0;
+  uint32_t state = 0;
+  int16_t cpu_number = -1;
+  profile::Doing doing = profile::Doing::computing;
+};
+
+struct PageTables {
+  // Index 0 of the next three is the root: "all", its place, its node.
+  std::vector<PageFunction> functions;  // by name, file and line, as profile::build_call_tree orders siblings
+  std::vector<PagePlace> places;        // by function and line
+  std::vector<PageNode> nodes;          // the call tree by line: depth first, siblings by place
+  std::vector<PageState> states;
+  std::vector<PageStretch> stretches;  // by thread, then by start
+};
+
+// Of what the choices let pass, whatever of it they show: what is shown is chosen in the page.
+Result<PageTables> make_page_tables(const profile::Profile& profile, const profile::Choices& choices);
+
+// Drops what no stretch leads to, sorts, and numbers anew: whatever changed a table calls this last.
+void settle(PageTables& tables);
+
+}  // namespace phlox::exporters

@@ -1,0 +1,149 @@
+#include "phlox/exporters/page_tables.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "phlox/exporters/page_size.h"
+#include "support/profile_of.h"
+
+namespace phlox::exporters {
+namespace {
+
+constexpr Nanoseconds kMillisecond = 1'000'000;
+
+std::string stack_of(const PageTables& tables, uint32_t node) {
+  std::string text;
+  for (; node != 0; node = tables.nodes[node].parent) {
+    const PagePlace& place = tables.places[tables.nodes[node].place];
+    text = tables.functions[place.function].label.name + ":" + std::to_string(place.line) +
+           (text.empty() ? "" : ";") + text;
+  }
+  return text;
+}
+
+using Weights = std::map<std::string, Nanoseconds>;
+
+Weights weights(const PageTables& tables) {
+  Weights all;
+  for (const PageStretch& stretch : tables.stretches) all[stack_of(tables, stretch.node)] += stretch.wall;
+  return all;
+}
+
+PageTables tables_of(const profile::Profile& profile, const profile::Choices& choices = {}) {
+  auto tables = make_page_tables(profile, choices);
+  EXPECT_TRUE(tables);
+  return *std::move(tables);
+}
+
+TEST(page_tables, stacks_become_a_tree_by_line_depth_first_and_by_name) {
+  profile::Profile profile;
+  test::ProfileMaker make(profile);
+  const auto thread = make.thread("main");
+  make.add(thread, "main:9;work:2", kMillisecond);
+  make.add(thread, "main:3;work:2;deep:1", kMillisecond);
+  make.add(thread, "main:3;again:1", kMillisecond);
+  const PageTables tables = tables_of(profile);
+  std::string seen;
+  for (uint32_t node = 1; node < tables.nodes.size(); ++node) {
+    EXPECT_LT(tables.nodes[node].parent, node);
+    seen += stack_of(tables, node) + "\n";
+  }
+  EXPECT_EQ(seen, "main:3\nmain:3;again:1\nmain:3;work:2\nmain:3;work:2;deep:1\nmain:9\nmain:9;work:2\n");
+  EXPECT_EQ(tables.functions.size(), 5U);  // with "all"
+}
+
+TEST(page_tables, rejected_time_and_time_without_frames_lie_beneath_the_root) {
+  profile::Profile profile;
+  test::ProfileMaker make(profile);
+  const auto thread = make.thread("main");
+  profile::Sample rejected = make.sample(thread, "(rejected, moved while read)", 2 * kMillisecond);
+  rejected.quality = profile::Quality::rejected;
+  make.put(rejected);
+  profile::Sample bare = make.sample(thread, "x", 3 * kMillisecond);
+  bare.stack = {};
+  make.put(bare);
+  EXPECT_EQ(weights(tables_of(profile)), (Weights{{"(rejected: could not be read):0", 2 * kMillisecond},
+                                                  {"(no Python frames):0", 3 * kMillisecond}}));
+}
+
+TEST(page_tables, stretches_are_by_thread_then_by_start_since_the_recording_began) {
+  profile::Profile profile;
+  test::ProfileMaker make(profile);
+  const auto first = make.thread("a"), second = make.thread("b");
+  make.add(second, "f", kMillisecond);
+  make.add(first, "f", kMillisecond);
+  make.add(second, "g", kMillisecond);
+  const PageTables tables = tables_of(profile);
+  ASSERT_EQ(tables.stretches.size(), 3U);
+  EXPECT_EQ(tables.stretches[0].thread, 0U);
+  EXPECT_EQ(tables.stretches[1].start, 0);
+  EXPECT_EQ(tables.stretches[2].start, kMillisecond);
+}
+
+TEST(page_tables, choices_say_what_goes_in_and_nothing_else_is_named) {
+  profile::Profile profile;
+  test::ProfileMaker make(profile);
+  make.add(make.thread("a"), "secret", kMillisecond);
+  make.add(make.thread("b"), "shown", kMillisecond);
+  profile::Choices choices;
+  choices.thread_regex = "^b$";
+  const PageTables tables = tables_of(profile, choices);
+  ASSERT_EQ(tables.functions.size(), 2U);
+  EXPECT_EQ(tables.functions[1].label.name, "shown");
+}
+
+profile::Profile busy() {
+  profile::Profile profile;
+  test::ProfileMaker make(profile);
+  const auto one = make.thread("a"), two = make.thread("b");
+  for (int i = 0; i < 400; ++i) {
+    make.add(one, i % 2 ? "main:1;hot:2" : "main:1;warm:3", kMillisecond + i);
+    make.add(two, "run:1;f" + std::to_string(i) + ":1;leaf:2", 10);
+    make.add(two, "run:1;wait:5", 2 * kMillisecond);
+  }
+  return profile;
+}
+
+TEST(page_size, the_mildest_merges_keep_every_sum) {
+  for (size_t step = 0; step < 7; ++step) {
+    PageTables tables = tables_of(busy());
+    const Weights before = weights(tables);
+    const size_t stretches = tables.stretches.size();
+    const PageMerge merge = merge_page(tables, step);
+    EXPECT_EQ(weights(tables), before);
+    EXPECT_EQ(merge.rare_share, 0);
+    EXPECT_EQ(merge.stretches_before, stretches);
+    EXPECT_EQ(merge.stretches_after, tables.stretches.size());
+    EXPECT_LT(tables.stretches.size(), stretches);
+  }
+}
+
+TEST(page_size, merged_stretches_stay_in_their_window_and_do_not_overlap) {
+  PageTables tables = tables_of(busy());
+  merge_page(tables, 3);
+  constexpr Nanoseconds kWindow = 100 * kMillisecond;
+  for (size_t i = 1; i < tables.stretches.size(); ++i) {
+    const PageStretch &before = tables.stretches[i - 1], &after = tables.stretches[i];
+    if (before.thread != after.thread) continue;
+    EXPECT_LE(before.start + before.wall, after.start);
+    EXPECT_LE(after.start / kWindow - before.start / kWindow, 1);
+  }
+}
+
+TEST(page_size, rare_stacks_end_at_a_marker_and_no_caller_gets_their_time_as_its_own) {
+  PageTables tables = tables_of(busy());
+  const Weights before = weights(tables);
+  const PageMerge merge = merge_page(tables, 9);  // below a ten thousandth
+  const Weights after = weights(tables);
+  EXPECT_GT(merge.rare_share, 0);
+  EXPECT_EQ(merge.cut_wall, 4000);
+  EXPECT_EQ(after.at("run:1;(frames left out to fit the page):0"), 4000);
+  EXPECT_FALSE(after.contains("run:1"));
+  EXPECT_EQ(after.at("main:1;hot:2"), before.at("main:1;hot:2"));
+  EXPECT_LT(merge.nodes_after, 12U);
+}
+
+}  // namespace
+}  // namespace phlox::exporters

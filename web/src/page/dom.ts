@@ -1,0 +1,41 @@
+// Elements, in short. Text is always text: nothing here takes markup.
+
+export function element<K extends keyof HTMLElementTagNameMap>(
+  name: K,
+  attributes: Record<string, string | number | boolean> | string = {},
+  ...children: (Node | string)[]
+): HTMLElementTagNameMap[K] {
+  const made = document.createElement(name);
+  const given = typeof attributes === "string" ? { class: attributes } : attributes;
+  for (const key of Object.keys(given)) {
+    const value = given[key];
+    if (value === true) made.setAttribute(key, "");
+    else if (value !== false) made.setAttribute(key, String(value));
+  }
+  made.append(...children);
+  return made;
+}
+
+export function button(text: string, run: (event: MouseEvent) => void, attributes: Record<string, string | boolean> = {}): HTMLButtonElement {
+  const made = element("button", { type: "button", ...attributes }, text);
+  made.addEventListener("click", run);
+  return made;
+}
+
+// One of several that stand beside each other, of which one is chosen.
+export function choice<T extends string>(
+  label: string, options: readonly (readonly [T, string])[], choose: (value: T) => void, meanings?: Record<T, string>,
+): { element: HTMLElement; show(chosen: T): void } {
+  const buttons = options.map(([value, text]) => button(text, () => choose(value), { "data-value": value, title: meanings ? meanings[value] : "" }));
+  const group = element("div", { class: "choice", role: "group", "aria-label": label }, ...buttons);
+  return {
+    element: group,
+    show: (chosen) => buttons.forEach((one) => one.setAttribute("aria-pressed", String(one.dataset.value === chosen))),
+  };
+}
+
+// Rows of a name and values; an empty name continues.
+export function factTable(rows: (readonly [string, ...string[]])[]): HTMLElement {
+  const body = rows.map(([name, ...values]) => element("tr", {}, element("th", { scope: "row" }, name), ...values.map((value) => element("td", {}, value))));
+  return element("table", "facts", element("tbody", {}, ...body));
+}

@@ -1,0 +1,39 @@
+// Filters as people read them, for chips and menus. No DOM.
+import { Catalogue } from "../model/catalogue";
+import { Filter } from "../model/filters";
+import { activityWords } from "../model/states";
+import { weightWords } from "../words";
+
+const fieldWords: Record<Filter["field"], [string, string]> = {
+  process: ["only process", "without process"],
+  thread: ["only thread", "without thread"],
+  function: ["only stacks through", "without stacks through"],
+  module: ["only stacks through module", "without stacks through module"],
+  language: ["only time spent in", "without time spent in"],
+  state: ["only while", "not while"],
+  time: ["only", "without"],
+};
+
+const stateMeanings: Record<string, string> = {
+  runnable: activityWords[4], "gil-holds": "holding the GIL", "gil-waits": activityWords[5], collecting: activityWords[3],
+};
+
+// "Thread worker-1 (17)" after "only thread" says thread twice.
+const withoutThread = (label: string) => label.replace(/^Thread /, "");
+
+export function filterWords(catalogue: Catalogue, filter: Filter): string {
+  const verb = fieldWords[filter.field][filter.mode === "in" ? 0 : 1];
+  if (filter.field === "time") return `${verb} ${weightWords(filter.from, "ns")} to ${weightWords(filter.to, "ns")}`;
+  const names = (filter.values as (string | number)[]).map((value): string => {
+    const id = Number(value);
+    switch (filter.field) {
+      case "process": return catalogue.processes[id]?.label ?? "(none)";
+      case "thread": return catalogue.threads[id] ? withoutThread(catalogue.threads[id].label) : "(none)";
+      case "function": return catalogue.functions.name[id] ?? "(none)";
+      case "module": return String(value) || "(none)";
+      case "state": return stateMeanings[value] ?? String(value);
+      default: return String(value);
+    }
+  });
+  return `${verb} ${names.slice(0, 3).join(" or ")}${names.length > 3 ? ` or ${names.length - 3} more` : ""}`;
+}

@@ -1,0 +1,131 @@
+// The page's head: what was recorded and how far it can be believed, always in sight; the choices that hold for every view; the
+// trail of filters; the search.
+import { Catalogue } from "../model/catalogue";
+import { Weight } from "../model/head";
+import { Matches } from "../model/questions/matches";
+import { Amount } from "../model/selection";
+import { Show } from "../model/tree";
+import { State, withoutFilter } from "../state/state";
+import { countWords, shareWords, weightWords } from "../words";
+import { button, choice, element } from "./dom";
+import { filterWords } from "./filter_words";
+
+export const weightNames: Record<Weight, string> = { wall: "wall time", cpu: "CPU time", samples: "samples" };
+
+export const amountWords = (amount: Amount, weight: Weight) => weightWords(amount[weight], weight === "samples" ? "samples" : "ns");
+
+const showMeanings: Record<Show, string> = {
+  work: "What threads compute, and their waiting, but for that of threads that have nothing to do",
+  computing: "While threads ran, or would have, had they had a CPU or the GIL",
+  waiting: "While threads were blocked",
+  everything: "All time of all threads",
+};
+
+interface Wishes {
+  change(part: Partial<State>, how?: "step" | "aside"): void;
+  copyAddress(): void;
+  toggleHelp(): void;
+  next(step: 1 | -1): void;
+}
+
+export class Header {
+  readonly element: HTMLElement;
+  readonly input = element("input", {
+    type: "search", placeholder: "Search (regex)   /", spellcheck: "false", "aria-label": "Search",
+    title: "A regular expression, looked for in module.name; file:… looks in files, module:… in modules. Capitals make case count.",
+  });
+  private readonly found = element("span", { class: "found", "aria-live": "polite" });
+  private readonly whole = element("span", "whole");
+  private readonly chips = element("div", { class: "chips", role: "list", "aria-label": "Filters" });
+  private readonly shows: ReturnType<typeof choice<Show>>;
+  private readonly leftOut = element("p", { class: "left-out", hidden: true });
+  private readonly weights: ReturnType<typeof choice<Weight>>;
+  private readonly bys: ReturnType<typeof choice<"function" | "line">>;
+  private state: State | null = null;
+
+  constructor(private readonly catalogue: Catalogue, private readonly wishes: Wishes) {
+    const { head } = catalogue;
+    this.shows = choice<Show>("What is shown", [["work", "Work"], ["computing", "Computing"], ["waiting", "Waiting"], ["everything", "Everything"]],
+      (show) => wishes.change({ show }), showMeanings);
+    this.weights = choice<Weight>("What counts", [["wall", "Wall time"], ["cpu", "CPU time"], ["samples", "Samples"]],
+      (weight) => wishes.change({ weight }));
+    this.bys = choice<"function" | "line">("What a frame is", [["function", "Functions"], ["line", "Lines"]], (by) => wishes.change({ by }));
+    this.input.addEventListener("input", () => wishes.change({ search: this.input.value }, "aside"));
+    this.input.addEventListener("keydown", (event) => this.searchKey(event));
+    const help = button("?", () => wishes.toggleHelp(), { title: "Keys (?)", "aria-label": "Keys" });
+    const link = button("Copy link", () => wishes.copyAddress(), { title: "The address of exactly this view, for whoever has the same file" });
+    const bad = head.warning !== "" || head.unfinished;
+    const words = element("div", "words", element("h1", { title: head.title }, head.title), element("p", "subtitle", head.subtitle));
+    const quality = element("p", "quality", element("span", { class: bad ? "dot bad" : "dot", role: "img", "aria-label": bad ? "take care" : "good" }), head.quality.join(" — "));
+    this.element = element("header", "head", element("div", "top", words, element("div", "tools", this.input, link, help)), quality);
+    if (head.warning) this.element.append(element("p", { class: "warning", role: "note" }, `⚠ ${head.warning}`));
+    if (head.merged) this.element.append(element("p", { class: "warning merged", role: "note" }, mergedWords(catalogue)));
+    this.element.append(element("div", "choices", this.shows.element, this.weights.element, this.bys.element, this.whole, this.found), this.leftOut, this.chips);
+  }
+
+  private searchKey(event: KeyboardEvent): void {
+    event.stopPropagation();
+    if (event.key === "Escape") {
+      this.wishes.change({ search: "" }, "aside");
+      this.input.value = "";
+      this.input.blur();
+    } else if (event.key === "Enter") {
+      this.wishes.next(event.shiftKey ? -1 : 1);
+    } else if (event.key === "f" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      this.input.select();
+    }
+  }
+
+  show(state: State): void {
+    const before = this.state;
+    this.state = state;
+    this.shows.show(state.show);
+    this.leftOut.hidden = state.show !== "work" || !this.catalogue.head.leftOut;
+    this.leftOut.textContent = `Not shown: ${this.catalogue.head.leftOut}; “Everything” has it.`;
+    this.weights.show(state.weight);
+    this.bys.show(state.by);
+    if (document.activeElement !== this.input) this.input.value = state.search;
+    if (before?.filters !== state.filters) this.showChips(state);
+  }
+
+  private showChips(state: State): void {
+    this.chips.replaceChildren(...state.filters.map((filter, i) => {
+      const words = filterWords(this.catalogue, filter);
+      const remove = () => this.wishes.change(withoutFilter(this.state as State, i));
+      return element("span", { class: `chip ${filter.mode}`, role: "listitem" }, element("span", { title: words }, words),
+        button("×", remove, { "aria-label": `Take back: ${words}`, title: "Take this filter back" }));
+    }));
+    if (state.filters.length > 1) this.chips.append(button("Take all back", () => this.wishes.change({ filters: [] }), { class: "all" }));
+    this.chips.hidden = state.filters.length === 0;
+  }
+
+  showTotals(state: State, shown: Amount, recorded: Amount): void {
+    const { weight } = state;
+    this.whole.replaceChildren(element("b", {}, amountWords(shown, weight)));
+    if (shown[weight] !== recorded[weight]) this.whole.append(` of ${amountWords(recorded, weight)}: ${shareWords(shown[weight], recorded[weight])} of the recording`);
+    else this.whole.append(weight === "samples" ? " of all threads" : ` ${weightNames[weight]} of all threads`);
+    if (weight !== "samples") this.whole.append(`, ${countWords(shown.samples)} samples`);
+  }
+
+  showMatches(state: State, matches: Matches | null, shown: Amount | null): void {
+    this.input.classList.toggle("bad", matches !== null && matches.error !== "");
+    this.found.replaceChildren();
+    if (!matches) return;
+    if (matches.error) {
+      this.found.append("Not a regular expression");
+      return;
+    }
+    const share = shown ? shareWords(matches.amount[state.weight], shown[state.weight]) : "";
+    this.found.append("Matched ", element("b", {}, share), `, ${amountWords(matches.amount, state.weight)}, in ${countWords(matches.count)} ${matches.count === 1 ? "function" : "functions"}`);
+  }
+}
+
+function mergedWords(catalogue: Catalogue): string {
+  const merged = catalogue.head.merged as NonNullable<typeof catalogue.head.merged>;
+  const sizes = `${countWords(merged.stretchesBefore)} stretches became ${countWords(merged.stretchesAfter)}`;
+  const time = `Merged to fit ${(merged.limit / 1e6).toFixed(0)} MB: within ${weightWords(merged.window, "ns")} of a thread's time the order is lost (${sizes}).`;
+  if (!merged.rareShare) return time;
+  const share = shareWords(merged.rareShare, 1);
+  return `${time} Stacks with less than ${share} of the time lack their inner frames: ${weightWords(merged.cutWall, "ns")} in all.`;
+}

@@ -1,0 +1,290 @@
+// The page: assembles head, views and model, and hands every change to whoever is concerned. The same script runs in the
+// model's worker.
+import { labelsOf } from "../model/catalogue";
+import { CallTree } from "../model/call_tree";
+import { Catalogue } from "../model/catalogue";
+import { Query } from "../model/filters";
+import { By, Head } from "../model/head";
+import { AnswerOf, ArgumentsOf, QuestionName } from "../model/questions";
+import { Matches } from "../model/questions/matches";
+import { Amount } from "../model/selection";
+import { Label } from "../model/tree";
+import { runWorker } from "../model/worker";
+import { initialState, State, withFilter } from "../state/state";
+import { Store } from "../state/store";
+import { Latest } from "../views/parts/latest";
+import { views } from "../views/registry";
+import { Key, MenuItem, Page, Showing, View } from "../views/view";
+import { Client } from "./client";
+import { choice, element } from "./dom";
+import { Fills } from "./fills";
+import { Menu, Tip } from "./floating";
+import { frameItems } from "./frame_items";
+import { Header } from "./header";
+
+const mains = views.filter((view) => view.place === "main");
+
+class Assembly implements Page {
+  matches: Matches | null = null;
+  shown: Amount | null = null;
+  private readonly labelLists = new Map<By, Label[]>();
+  private readonly shapes = new Map<By, Promise<CallTree>>();
+  private readonly showings = new Map<View, Showing>();
+  private readonly fills = new Fills(() => this.showViews());
+  private readonly tipBox = new Tip();
+  private readonly menuBox = new Menu();
+  private readonly help = element("div", { class: "help", hidden: true });
+  private readonly spoken = element("div", { class: "spoken", "aria-live": "polite" });
+  private readonly above = element("div", "above");
+  private readonly main = element("main");
+  private readonly header: Header;
+  private readonly switcher: ReturnType<typeof choice<string>>;
+  private readonly totals = new Latest<{ shown: Amount; recorded: Amount }>();
+  private readonly finding = new Latest<Matches | null>();
+  private recorded: Amount | null = null;
+  private pending = 0;
+  private willShow = false;
+
+  constructor(readonly catalogue: Catalogue, private readonly client: Client, private readonly store: Store) {
+    this.header = new Header(catalogue, {
+      change: (part, how) => this.change(part, how),
+      copyAddress: () => this.copy(window.location.href),
+      toggleHelp: () => this.toggleHelp(),
+      next: (step) => this.runKey(step > 0 ? "n" : "N"),
+    });
+    this.switcher = choice("Views", mains.map((view) => [view.name, view.title] as const), (view) => this.change({ view }));
+    const bar = element("nav", { class: "views", "aria-label": "Views" }, this.switcher.element);
+    this.header.element.append(this.help);
+    document.body.append(this.header.element, this.above, bar, this.main, this.tipBox.element, this.menuBox.element, this.spoken);
+    for (const view of views) if (view.place === "above") this.above.append(this.showing(view).element);
+    store.listen(() => this.show());
+    window.addEventListener("resize", () => this.showViews());
+    window.addEventListener("popstate", () => store.returned());
+    window.addEventListener("hashchange", () => store.returned());
+    window.addEventListener("keydown", (event) => this.key(event));
+    this.show();
+  }
+
+  get state(): State {
+    return this.store.state;
+  }
+
+  private get query(): Query {
+    return { filters: this.state.filters, show: this.state.show };
+  }
+
+  labels(by: By): Label[] {
+    let labels = this.labelLists.get(by);
+    if (!labels) this.labelLists.set(by, (labels = labelsOf(this.catalogue, by)));
+    return labels;
+  }
+
+  shape(by: By): Promise<CallTree> {
+    let shape = this.shapes.get(by);
+    if (!shape) this.shapes.set(by, (shape = this.ask("shape", { by })));
+    return shape;
+  }
+
+  ask<N extends QuestionName>(name: N, args: ArgumentsOf<N>, query: Query = this.query): Promise<AnswerOf<N>> {
+    this.busy(1);
+    const answer = this.client.ask(name, query, args);
+    // After whoever waits for the answer has drawn it, in the next frame at the latest.
+    const done = () => this.soon(() => void setTimeout(() => this.busy(-1)));
+    answer.then(done, (error: Error) => {
+      done();
+      complain(error);
+    });
+    return answer;
+  }
+
+  // In the next frame; of a page that nobody sees there is none.
+  private soon(run: () => void): void {
+    if (document.hidden) setTimeout(run);
+    else requestAnimationFrame(run);
+  }
+
+  private busy(more: number): void {
+    this.pending += more;
+    document.body.setAttribute("aria-busy", String(this.pending > 0));
+  }
+
+  change(part: Partial<State>, how?: "step" | "aside"): void {
+    this.store.change(part, how);
+  }
+
+  fill(label: Label): string {
+    return this.fills.of(label);
+  }
+
+  colour(name: string): string {
+    return this.fills.variable(name);
+  }
+
+  tip(content: Node | null, x: number, y: number): void {
+    this.tipBox.show(content, x, y);
+  }
+
+  menu(items: MenuItem[], x: number, y: number): void {
+    this.menuBox.open(items, x, y);
+  }
+
+  frameItems(by: By, path: number[]): MenuItem[] {
+    return frameItems({
+      catalogue: this.catalogue,
+      labels: (which) => this.labels(which),
+      filter: (filter) => this.change(withFilter(this.state, filter)),
+      search: (search) => this.change({ search }),
+      copy: (text) => this.copy(text),
+    }, by, path);
+  }
+
+  drawn(): void {
+    performance.mark("phlox drawn");
+  }
+
+  say(text: string): void {
+    this.spoken.textContent = text;
+  }
+
+  copy(text: string): void {
+    const said = () => this.say("copied");
+    const byHand = () => {
+      // A page from disk may be refused the clipboard; a selected field is not.
+      const field = element("textarea");
+      field.value = text;
+      document.body.append(field);
+      field.select();
+      document.execCommand("copy");
+      field.remove();
+      said();
+    };
+    if (navigator.clipboard) navigator.clipboard.writeText(text).then(said, byHand);
+    else byHand();
+  }
+
+  // ---- showing --------------------------------------------------------------------------------------------------
+  private showing(view: View): Showing {
+    let showing = this.showings.get(view);
+    if (!showing) this.showings.set(view, (showing = view.create(this)));
+    return showing;
+  }
+
+  private get current(): View {
+    return mains.find((view) => view.name === this.state.view) ?? mains[0];
+  }
+
+  private show(): void {
+    const { state } = this;
+    this.header.show(state);
+    this.switcher.show(this.current.name);
+    const { element: wanted } = this.showing(this.current);
+    if (this.main.firstElementChild !== wanted) this.main.replaceChildren(wanted);
+    this.totals.ask(JSON.stringify(this.query), () => this.ask("totals", {}), (totals) => {
+      this.shown = totals.shown;
+      this.recorded = totals.recorded;
+      this.showNumbers();
+      this.showViews();
+    });
+    const search = () => (this.state.search ? this.ask("matches", { pattern: this.state.search }) : Promise.resolve(null));
+    this.finding.ask(JSON.stringify([this.query, state.search]), search, (matches) => {
+      this.matches = matches;
+      this.showNumbers();
+      this.showViews();
+    });
+    this.showNumbers();
+    this.showViews();
+  }
+
+  private showNumbers(): void {
+    if (this.shown && this.recorded) this.header.showTotals(this.state, this.shown, this.recorded);
+    this.header.showMatches(this.state, this.state.search ? this.matches : null, this.shown);
+  }
+
+  // However many reasons there are, once a frame.
+  private showViews(): void {
+    if (this.willShow) return;
+    this.willShow = true;
+    this.busy(1);
+    this.soon(() => {
+      this.willShow = false;
+      setTimeout(() => this.busy(-1));
+      for (const view of views) {
+        if (view.place === "above" || view === this.current) this.showing(view).show();
+      }
+    });
+  }
+
+  // ---- keys -----------------------------------------------------------------------------------------------------
+  private get keys(): Key[] {
+    const inSight = views.filter((view) => view.place === "above" || view === this.current);
+    const ours: Key[] = [
+      { on: "/", shown: "/  Ctrl-F", meaning: "search", run: () => this.header.input.select() },
+      ...mains.map((view, i) => ({ on: String(i + 1), shown: String(i + 1), meaning: view.title.toLowerCase(), run: () => this.change({ view: view.name }) })),
+      { on: "?", shown: "?", meaning: "these keys", run: () => this.toggleHelp() },
+    ];
+    // The last one to name a key has it: the main view before those above it, a view before the page.
+    return [...ours, ...inSight.flatMap((view) => this.showing(view).keys ?? [])];
+  }
+
+  private runKey(on: string): boolean {
+    const key = this.keys.reverse().find((one) => one.on === on);
+    key?.run();
+    return key !== undefined;
+  }
+
+  private key(event: KeyboardEvent): void {
+    const command = event.ctrlKey || event.metaKey;
+    if (event.altKey || (command && event.key !== "f")) return;
+    const { target } = event;
+    const inField = target instanceof Element && target.closest("input, textarea, select, [role=menu]") !== null;
+    // Buttons keep their own Enter and Space.
+    const inButton = target instanceof Element && target.closest("button") !== null;
+    if (inField || (inButton && (event.key === "Enter" || event.key === " "))) return;
+    if (event.key === "Escape" && !this.help.hidden) {
+      this.toggleHelp();
+      event.preventDefault();
+    } else if (this.runKey(command ? "/" : event.key)) {
+      event.preventDefault();
+    }
+  }
+
+  private toggleHelp(): void {
+    this.help.hidden = !this.help.hidden;
+    const shown = this.keys.filter((key) => key.shown);
+    this.help.replaceChildren(...shown.map((key) => element("div", {}, element("kbd", {}, key.shown), ` ${key.meaning}`)));
+    this.showViews();
+  }
+}
+
+function complain(error: Error): void {
+  const box = document.querySelector(".failure") ?? element("p", { class: "failure", role: "alert" });
+  box.textContent = `This page cannot be shown: ${error.message}`;
+  document.body.prepend(box);
+}
+
+const text = (id: string) => {
+  const found = document.getElementById(id);
+  const content = found?.textContent ?? "";
+  found?.remove(); // ten megabytes that nobody needs twice
+  return content;
+};
+
+async function start(): Promise<void> {
+  const head = JSON.parse(text("phlox-head")) as Head;
+  document.body.setAttribute("aria-busy", "true");
+  const script = (document.getElementById("phlox-script") as HTMLElement).textContent ?? "";
+  const client = await Client.start(script);
+  const catalogue = await client.open(head, text("phlox-columns"));
+  const address = {
+    read: () => window.location.hash,
+    write: (fragment: string, step: boolean) => {
+      const url = fragment ? `#${fragment}` : window.location.pathname + window.location.search;
+      if (step) window.history.pushState(null, "", url);
+      else window.history.replaceState(null, "", url);
+    },
+  };
+  new Assembly(catalogue, client, new Store(initialState(head, mains[0].name), address));
+}
+
+if (typeof document === "undefined") runWorker(globalThis as unknown as Parameters<typeof runWorker>[0]);
+else start().catch(complain);

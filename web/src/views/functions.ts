@@ -1,0 +1,89 @@
+// Functions, or lines, as a table: what is spent in each itself and with everything it calls.
+import { button, element } from "../page/dom";
+import { functionOf } from "../model/catalogue";
+import { By } from "../model/head";
+import { Table } from "../model/questions/table";
+import { Kind, Label, placeOf } from "../model/tree";
+import { own, withOwn } from "../state/state";
+import { countWords, shareWords, weightWords } from "../words";
+import { Latest } from "./parts/latest";
+import { RowTable, TableColumn } from "./parts/row_table";
+import { Page, Showing, View } from "./view";
+
+function create(page: Page): Showing {
+  const latest = new Latest<Table>();
+  let table: Table | null = null;
+  let by: By = "function";
+  let labels: Label[] = [];
+  let drawnKey = ""; // what the table is the answer to
+  const key = () => JSON.stringify([page.state.filters, page.state.show, page.state.by]);
+
+  const amount = (side: "self" | "total", row: number) => (table as Table)[side][page.state.weight][row];
+  const share = (side: "self" | "total", row: number) => {
+    const whole = amount("total", 0);
+    return whole > 0 ? amount(side, row) / whole : 0;
+  };
+  const time = (value: number) => weightWords(value, page.state.weight === "samples" ? "samples" : "ns");
+  const byText = (text: (row: number) => string) => (a: number, b: number) => {
+    const [x, y] = [text(a), text(b)];
+    return x < y ? -1 : x > y ? 1 : 0;
+  };
+  const pair = (side: "self" | "total", title: string, about: string): TableColumn[] => [
+    { name: side, title, about, number: true, ascending: false, text: (row) => shareWords(amount(side, row), amount("total", 0)), bar: (row) => share(side, row),
+      compare: (a, b) => amount(side, a) - amount(side, b) },
+    { name: `${side}-time`, title: `${title} time`, about, number: true, ascending: false, text: (row) => time(amount(side, row)), compare: (a, b) => amount(side, a) - amount(side, b) },
+  ];
+  const columns: TableColumn[] = [
+    ...pair("self", "Self", "Spent in the function's own code"),
+    ...pair("total", "Total", "With everything that it calls; a function that calls itself counts once"),
+    { name: "samples", title: "Samples", about: "Looks that found it, itself or further out on the stack", number: true, ascending: false,
+      text: (row) => countWords((table as Table).total.samples[row]), compare: (a, b) => (table as Table).total.samples[a] - (table as Table).total.samples[b] },
+    { name: "name", title: "Function", about: "By name", number: false, ascending: true, text: (row) => labels[row].full, compare: byText((row) => labels[row].full) },
+    { name: "module", title: "Module", about: "Top package or module; native: the library", number: false, ascending: true, text: (row) => labels[row].module,
+      compare: byText((row) => labels[row].module) },
+    { name: "place", title: "Place", about: "File and line", number: false, ascending: true, text: (row) => placeOf(labels[row]), compare: byText((row) => placeOf(labels[row])) },
+  ];
+  const functionAt = (row: number) => functionOf(page.catalogue, by, row);
+  const rows = new RowTable("Functions", columns, {
+    sort: (text) => page.change(withOwn(page.state, "functions", "sort", text), "aside"),
+    menu: (row, x, y) => page.menu(page.frameItems(by, [row]), x, y),
+    choose: (row) => page.frameItems(by, [row])[0]?.run(),
+    mark: (row) => page.matches !== null && page.matches.functions[functionAt(row)] === 1,
+  });
+  const words = element("span", "status");
+  const copy = button("Copy table", () => page.copy(rows.asText()), { title: "All rows, as text for a spreadsheet" });
+  const view = element("section", { class: "functions", "aria-label": "Functions" }, element("div", "toolbar", words, copy), rows.element);
+
+  function draw(): void {
+    if (!table) return;
+    const there: number[] = [];
+    for (let row = 1; row < labels.length; ++row) {
+      if (amount("total", row) > 0 && labels[row].kind !== Kind.marker) there.push(row);
+    }
+    rows.show(there, own(page.state, "functions", "sort"));
+    words.textContent = `${countWords(there.length)} ${by === "line" ? "lines" : "functions"}, shares of what is shown`;
+    page.drawn();
+  }
+
+  return {
+    element: view,
+    show: () => {
+      const { state } = page;
+      latest.ask(key(), () => page.ask("table", { by: state.by }), (answer) => {
+        table = answer;
+        drawnKey = key();
+        by = state.by;
+        labels = page.labels(by);
+        draw();
+      });
+      if (drawnKey === key()) draw();
+    },
+    keys: [
+      { on: "n", shown: "n", meaning: "next match", run: () => rows.step(1) },
+      { on: "N", shown: "N", meaning: "previous match", run: () => rows.step(-1) },
+      { on: "t", shown: "t", meaning: "copy the table", run: () => page.copy(rows.asText()) },
+    ],
+  };
+}
+
+export const functions: View = { name: "functions", title: "Functions", place: "main", create };

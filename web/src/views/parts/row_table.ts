@@ -1,0 +1,144 @@
+// A table of any length: only the rows in sight are in the document. Sorted by a click on a column's head; rows are walked with
+// the arrow keys. Knows nothing of what its rows mean.
+import { button, element } from "../../page/dom";
+
+export interface TableColumn {
+  name: string; // in the address, and in data-column
+  title: string;
+  about: string; // a sentence for who points at it
+  number: boolean; // to the right
+  ascending: boolean; // how a first click sorts
+  text(row: number): string;
+  bar?(row: number): number; // 0 to 1, drawn behind
+  compare(a: number, b: number): number; // ascending
+}
+
+interface Wishes {
+  sort(text: string): void; // "name" or "-name" (falling): give it back to show()
+  menu(row: number, x: number, y: number): void;
+  choose(row: number): void; // Enter, double click
+  mark(row: number): boolean; // lit: found by the search
+}
+
+const rowHeight = 24; // as in row_table.css
+const spare = 8; // rows above and below those in sight
+
+export class RowTable {
+  readonly element: HTMLElement;
+  rows: number[] = []; // sorted
+  private readonly head: HTMLElement;
+  private readonly body = element("div", { class: "rows", role: "rowgroup" });
+  private readonly scroller: HTMLElement;
+  private sorted = "";
+  private cursor = 0;
+
+  constructor(label: string, private readonly columns: TableColumn[], private readonly wishes: Wishes) {
+    this.head = element("div", { class: "row heads", role: "row" });
+    for (const column of columns) {
+      const sort = () => wishes.sort(this.sorted === this.sortText(column, false) ? this.sortText(column, true) : this.sortText(column, false));
+      this.head.append(element("div", { class: `cell ${column.name}${column.number ? " number" : ""}`, role: "columnheader", "data-column": column.name },
+        button(column.title, sort, { title: column.about })));
+    }
+    this.scroller = element("div", { class: "table", role: "table", tabindex: 0, "aria-label": label },
+      element("div", { role: "rowgroup", class: "headgroup" }, this.head), this.body);
+    this.element = this.scroller;
+    this.scroller.addEventListener("scroll", () => this.draw());
+    this.scroller.addEventListener("keydown", (event) => this.key(event));
+    this.body.addEventListener("contextmenu", (event) => {
+      event.preventDefault();
+      this.at(event.target, (row) => wishes.menu(row, event.clientX, event.clientY));
+    });
+    this.body.addEventListener("click", (event) => this.at(event.target, () => this.draw()));
+    this.body.addEventListener("dblclick", (event) => this.at(event.target, (row) => wishes.choose(row)));
+  }
+
+  private sortText(column: TableColumn, turned: boolean): string {
+    return (column.ascending !== turned ? "" : "-") + column.name;
+  }
+
+  // The row under the pointer becomes the one of the keyboard.
+  private at(target: EventTarget | null, run: (row: number) => void): void {
+    const row = target instanceof Element ? target.closest<HTMLElement>("[aria-rowindex]") : null;
+    if (!row) return;
+    this.cursor = Number(row.getAttribute("aria-rowindex")) - 2;
+    run(this.rows[this.cursor]);
+  }
+
+  // `rows`: those to show, in any order. `sort`: as it was given to sort(); what is none of it means the first column.
+  show(rows: number[], sort: string): void {
+    const falling = sort.startsWith("-");
+    const known = this.columns.find((one) => one.name === sort.replace(/^-/, ""));
+    const column = known ?? this.columns[0];
+    this.sorted = known ? sort : this.sortText(column, false);
+    const turn = (known ? falling : !column.ascending) ? -1 : 1;
+    this.rows = rows.slice().sort((a, b) => turn * column.compare(a, b) || a - b);
+    for (const head of Array.from(this.head.children)) {
+      const mine = head.getAttribute("data-column") === column.name;
+      head.setAttribute("aria-sort", mine ? (turn < 0 ? "descending" : "ascending") : "none");
+    }
+    this.cursor = Math.min(this.cursor, Math.max(0, this.rows.length - 1));
+    this.scroller.setAttribute("aria-rowcount", String(this.rows.length + 1));
+    this.body.style.height = `${this.rows.length * rowHeight}px`;
+    this.draw();
+  }
+
+  draw(): void {
+    const first = Math.max(0, Math.floor(this.scroller.scrollTop / rowHeight) - spare);
+    const last = Math.min(this.rows.length, Math.ceil((this.scroller.scrollTop + this.scroller.clientHeight) / rowHeight) + spare);
+    const drawn: HTMLElement[] = [];
+    for (let i = first; i < last; ++i) {
+      const id = this.rows[i];
+      const row = element("div", { class: `row${i === this.cursor ? " cursor" : ""}${this.wishes.mark(id) ? " hit" : ""}`, role: "row", "aria-rowindex": i + 2 });
+      row.style.top = `${i * rowHeight}px`;
+      for (const column of this.columns) {
+        const text = column.text(id);
+        const cell = element("div", { class: `cell ${column.name}${column.number ? " number" : ""}`, role: "cell", title: column.number ? "" : text }, text);
+        if (column.bar) cell.style.setProperty("--bar-share", `${Math.min(1, column.bar(id)) * 100}%`);
+        row.append(cell);
+      }
+      drawn.push(row);
+    }
+    this.body.replaceChildren(...drawn);
+  }
+
+  // For a spreadsheet: tabs between cells, a row a line, all rows.
+  asText(): string {
+    const line = (cells: string[]) => cells.map((cell) => cell.replace(/[\t\n]/g, " ")).join("\t");
+    return [line(this.columns.map((column) => column.title)), ...this.rows.map((row) => line(this.columns.map((column) => column.text(row))))].join("\n");
+  }
+
+  // The next row that is lit.
+  step(direction: 1 | -1): void {
+    const count = this.rows.length;
+    for (let i = 1; i <= count; ++i) {
+      const at = (this.cursor + direction * i + count * i) % count;
+      if (this.wishes.mark(this.rows[at])) return this.move(at);
+    }
+  }
+
+  private move(to: number): void {
+    this.cursor = Math.max(0, Math.min(this.rows.length - 1, to));
+    const top = this.cursor * rowHeight;
+    const room = this.scroller.clientHeight - 2 * rowHeight; // the heads, and a row's own height
+    if (top < this.scroller.scrollTop) this.scroller.scrollTop = top;
+    if (top > this.scroller.scrollTop + room) this.scroller.scrollTop = top - room;
+    this.draw();
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target !== this.scroller) return;
+    const page = Math.max(1, Math.floor(this.scroller.clientHeight / rowHeight) - 2);
+    const to: Record<string, number> = {
+      ArrowDown: this.cursor + 1, ArrowUp: this.cursor - 1, PageDown: this.cursor + page, PageUp: this.cursor - page, Home: 0, End: this.rows.length - 1,
+    };
+    const row = this.rows[this.cursor];
+    if (event.key in to) this.move(to[event.key]);
+    else if (event.key === "Enter" && row !== undefined) this.wishes.choose(row);
+    else if ((event.key === "m" || event.key === "ContextMenu") && row !== undefined) {
+      const box = this.body.querySelector(".cursor")?.getBoundingClientRect();
+      if (box) this.wishes.menu(row, box.left + 60, box.bottom);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}

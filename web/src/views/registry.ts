@@ -1,0 +1,6 @@
+// The views of the page, in the order of their buttons. The first of the main ones is what the page begins with.
+import { flameGraph } from "./flame_graph";
+import { functions } from "./functions";
+import { View } from "./view";
+
+export const views: View[] = [flameGraph, functions];
