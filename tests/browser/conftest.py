@@ -43,7 +43,7 @@ def open_picture(browser, tmp_path):
         page = context.new_page()
         page.on("pageerror", lambda error: complaints.append(f"script error: {error}"))
         page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
-        page.on("request", lambda request: request.url.startswith(("file:", "data:")) or complaints.append(request.url))
+        page.on("request", lambda request: request.url.startswith(("file:", "data:", "blob:")) or complaints.append(request.url))
         page.goto(f"file://{path}{fragment}")
         return page
 

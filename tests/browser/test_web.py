@@ -4,6 +4,7 @@ They need no DOM, so `make check` runs them without a browser.
 """
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -55,3 +56,29 @@ def test_types():
     assert compiler, "the TypeScript compiler is needed: apt-get install node-typescript"
     done = subprocess.run([compiler, "-p", WEB], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+# As web/README.md has it; "" is what lies in src/ itself.
+MAY_USE = {
+    "model": {"model", "words"},
+    "layout": {"layout", "model"},
+    "state": {"state", "model"},
+    "views": {"views", "layout", "model", "state", "page/dom", "words", "colours"},
+    "page": {"page", "views", "layout", "model", "state", "words", "colours"},
+    "svg": {"svg", "layout", "model", "words", "colours"},
+    "": {"model"},
+}
+
+
+def test_folders_use_only_what_they_may():
+    wrong = []
+    for path in sorted(WEB.glob("src/**/*.ts")):
+        here = path.relative_to(WEB / "src")
+        folder = here.parts[0] if len(here.parts) > 1 else ""
+        for wanted in re.findall(r'from "(\..*?)"', path.read_text()):
+            there = (path.parent / wanted).resolve().relative_to((WEB / "src").resolve())
+            if not {there.parts[0], str(there)} & MAY_USE[folder]:
+                wrong.append(f"{here} uses {there}")
+        if folder in ("model", "layout", "state") and re.search(r"\b(document|window)\.", path.read_text()):
+            wrong.append(f"{here} knows the DOM")
+    assert wrong == []

@@ -49,7 +49,14 @@ struct ImportArguments {
 };
 
 struct ExportArguments {
-  std::string file, format, output, title;
+  std::string file, format, output, title, page_size;
+  bool force = false;
+  InputArguments input;
+  ViewArguments view;
+};
+
+struct ViewCommandArguments {
+  std::string file, output, title, page_size;
   bool force = false;
   InputArguments input;
   ViewArguments view;
@@ -89,6 +96,7 @@ struct CommandLine {
   GlobalArguments global;
   RecordArguments record;
   ExportArguments export_;
+  ViewCommandArguments view;
   ReportArguments report;
   DiffArguments diff;
   DumpArguments dump;

@@ -64,6 +64,11 @@ class CommandBuilder {
            {{}, "FOLDER", "look for separate debug files here first; may be repeated", {}, true});
     flag("--debuginfod", into.debuginfod, "fetch missing debug files from the servers in $DEBUGINFOD_URLS");
   }
+  void page_size(std::string& into) {
+    value(
+        "--max-page-size", into,
+        {{}, "MB", "of a page: what does not fit is merged, and the page says what (default 24)", {}, false});
+  }
   void force(bool& into) {
     flag("--force", into, "replace a recording by something else, where FILE is one");
   }
@@ -192,6 +197,7 @@ struct Grammar {
     describe_dump();
     describe_report();
     describe_diff();
+    describe_view();
     describe_export();
     describe_import();
     describe_pyflame();
@@ -231,6 +237,7 @@ struct Grammar {
         {"sudo phlox record -r 1000 -p $(pgrep -f worker.py) -o worker.phlox",
          "somebody else's, a thousand times a second"},
         {"phlox record --native -o flame.svg -- python3 train.py", "down to the line of C, C++ or Rust"},
+        {"phlox record -o app.html -p 4711 -d 60", "as one page with flame graph, tables and filters"},
     };
     auto& a = line.record;
     b.running_process("-p,--pid", a.pid, "record this process");
@@ -379,9 +386,29 @@ struct Grammar {
             {{}, "FORMAT", kinds + " (default: by the extension of -o, else collapsed)", names, false});
     b.value("-o,--output", a.output, {{}, "FILE", "where to (default, or -: standard output)", {}, true});
     b.force(a.force);
-    b.value("--title", a.title, {{}, "TEXT", "of a picture", {}, false});
+    b.value("--title", a.title, {{}, "TEXT", "of a picture or a page", {}, false});
+    b.page_size(a.page_size);
     b.input(a.input);
     b.view(a.view, true);
+  }
+
+  void describe_view() {
+    CommandBuilder b = command("view", "show a recording in the browser", "[options] FILE");
+    text().examples = {
+        {"phlox view app.phlox", "writes app.phlox.html, and opens it where there is a desktop"},
+        {"phlox view app.phlox -o /srv/www/app.html", "to where others find it"}};
+    auto& a = line.view;
+    b.positional("FILE", a.file, {{}, "", "a recording", {}, true});
+    b.value("-o,--output", a.output, {{}, "FILE", "where to (default: FILE.html)", {}, true});
+    b.force(a.force);
+    b.value("--title", a.title, {{}, "TEXT", "of the page", {}, false});
+    b.page_size(a.page_size);
+    b.input(a.input);
+    b.view(a.view, true);
+    text().more =
+        "The page is one file that needs nothing else: no network, no server. It can be mailed and kept. The "
+        "choices of the view say what goes in; within the page everything is chosen anew. What --show and "
+        "--weight say is what it begins with.";
   }
 
   void describe_import() {

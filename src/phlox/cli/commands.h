@@ -14,6 +14,7 @@ int record(const CommandLine& line, Talk& talk);
 int export_recording(const CommandLine& line, Talk& talk);
 int list(const CommandLine& line, Talk& talk);
 int import_recording(const CommandLine& line, Talk& talk);
+int view(const CommandLine& line, Talk& talk);
 int dump(const CommandLine& line, Talk& talk);
 int report(const CommandLine& line, Talk& talk);
 int diff(const CommandLine& line, Talk& talk);

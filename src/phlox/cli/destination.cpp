@@ -72,7 +72,9 @@ Result<void> Destination::finish() {
   if (!exported_) return {};
   const exporters::Format* format = exporters::find_format(options_.output.format);
   const auto choices = options_.show_given ? options_.choices : choices_for(*format, options_.choices);
-  if (auto written = format->write(profile_, choices, {}, exported_->stream()); !written)
+  exporters::ExportOptions options;
+  options.remarks = &remarks_;
+  if (auto written = format->write(profile_, choices, options, exported_->stream()); !written)
     return fail(written);
   if (auto committed = exported_->commit(); !committed) return committed;
   if (!kept_) ::unlink(recording_.c_str());

@@ -44,6 +44,8 @@ class Destination {
   std::string what_was_written() const;
   // Whether something is made of the recording, and where; else the recording is all there is.
   bool exports() const { return exported_ != nullptr; }
+  // What the export had to say.
+  const std::vector<std::string>& remarks() const { return remarks_; }
   // What was recorded; empty before finish(), and of a long recording that nothing was made of.
   const profile::Profile& profile() const { return profile_; }
 
@@ -60,6 +62,7 @@ class Destination {
   bool kept_ = true;       // beside what was exported; else it goes when all went well
   bool replaced_ = false;  // a recording was there before
   profile::Profile profile_;
+  std::vector<std::string> remarks_;
 };
 
 }  // namespace phlox::cli

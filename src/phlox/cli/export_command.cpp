@@ -3,12 +3,8 @@
 
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
+#include "phlox/cli/export_file.h"
 #include "phlox/cli/output_file.h"
-#include "phlox/cli/recordings.h"
-#include "phlox/cli/values.h"
-#include "phlox/exporters/registry.h"
-#include "phlox/profile/empty_view.h"
-#include "phlox/profile/native_frames.h"
 
 namespace phlox::cli {
 namespace {
@@ -27,28 +23,17 @@ Result<void> run(const ExportArguments& arguments, Talk& talk) {
     return fail(ErrorKind::usage, "export which recording?", "phlox export app.phlox -f svg -o app.svg");
   auto format = format_for(arguments);
   if (!format) return fail(format);
-  auto choices = choices_of(arguments.view);
-  if (!choices) return fail(choices);
   const bool to_stdout = arguments.output.empty() || arguments.output == "-";
-  if (to_stdout && (*format)->name == "svg" && ::isatty(STDOUT_FILENO) == 1) {
-    return fail(ErrorKind::usage, "a picture is not for a terminal",
-                "phlox export " + arguments.file + " -o flame.svg");
+  if (to_stdout && ((*format)->name == "svg" || (*format)->name == "html") && ::isatty(STDOUT_FILENO) == 1) {
+    return fail(ErrorKind::usage,
+                fmt::format("a {} is not for a terminal", (*format)->name == "svg" ? "picture" : "page"),
+                fmt::format("phlox export {} -o flame.{}", arguments.file, (*format)->name));
   }
-  auto output =
-      OutputFile::open(arguments.output, {target::calling_user(), {arguments.file}, arguments.force});
-  if (!output) return fail(output);
-  auto profile = read_recording(arguments.file, arguments.input, talk);
-  if (!profile) return fail(profile);
-  if (arguments.view.show.empty()) *choices = choices_for(**format, *choices);
-  settle_weight(*choices, arguments.view, *profile);
-  if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);
-  profile::show_native_frames(*profile, *choices);
-  if (const auto waiting = left_out(*profile, *choices)) talk.note(*waiting);
-  exporters::ExportOptions options;
-  options.title = arguments.title;
-  if (auto written = (*format)->write(*profile, *choices, options, (*output)->stream()); !written)
-    return fail(written);
-  if (auto committed = (*output)->commit(); !committed) return committed;
+  if (auto written = export_file({arguments.file, arguments.output, arguments.title, arguments.page_size,
+                                  arguments.force, arguments.input, arguments.view},
+                                 **format, talk);
+      !written)
+    return written;
   if (!to_stdout) talk.note(fmt::format("wrote {}", with_size(arguments.output)));
   return {};
 }

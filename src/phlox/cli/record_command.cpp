@@ -298,6 +298,7 @@ class Recording {
     }
     if (auto finished = destination_->finish(); !finished && !error) error = finished.error();
     for (const std::string& warning : outcome.warnings) talk_.warn(warning);
+    for (const std::string& remark : destination_->remarks()) talk_.warn(remark);
     for (const std::string& detail : outcome.details) talk_.detail(detail);
     if (outcome.why == sampler::Ended::target_ended) {
       // Of a process that is not our child the kernel tells only that it is gone.
@@ -341,10 +342,9 @@ class Recording {
     } else if (const std::string written = destination_->what_was_written(); !written.empty()) {
       const std::string& path = destination_->recording();
       talk_.note(fmt::format("wrote {}", written));
-      talk_.note(
-          destination_->exports()
-              ? fmt::format("other views of it: phlox report {}; phlox export {} --help", path, path)
-              : fmt::format("more: phlox report {}; flame graph: phlox export {} -o flame.svg", path, path));
+      talk_.note(destination_->exports()
+                     ? fmt::format("other views of it: phlox report {}; phlox export {} --help", path, path)
+                     : fmt::format("more: phlox report {}; in the browser: phlox view {}", path, path));
     }
     const int failure = empty ? kNothingSeen : error ? exit_status(error->kind) : kSuccess;
     if (!program_) return failure;

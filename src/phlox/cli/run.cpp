@@ -44,6 +44,7 @@ int dispatch(const CommandLine& line, Talk& talk) {
   if (line.global.help) return help(line.command, talk);
   if (line.command == "record") return record(line, talk);
   if (line.command == "export") return export_recording(line, talk);
+  if (line.command == "view") return view(line, talk);
   if (line.command == "list") return list(line, talk);
   if (line.command == "import") return import_recording(line, talk);
   if (line.command == "dump") return dump(line, talk);

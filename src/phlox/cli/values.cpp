@@ -107,6 +107,18 @@ Result<sampler::Way> parse_way(std::string_view text, bool hands_off) {
   return sampler::Way::automatic;
 }
 
+Result<uint64_t> parse_page_size(std::string_view text) {
+  double megabytes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), megabytes);
+  // Browsers end a page's text at 512 MB.
+  if (error != std::errc{} || end != text.data() + text.size() || !(megabytes > 0 && megabytes <= 500)) {
+    return fail(ErrorKind::usage,
+                fmt::format("--max-page-size: '{}' is not a number of megabytes up to 500", text),
+                "--max-page-size 24");
+  }
+  return static_cast<uint64_t>(megabytes * 1e6);
+}
+
 Result<size_t> parse_count(std::string_view option, std::string_view text) {
   size_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);

@@ -1,0 +1,40 @@
+#include "phlox/cli/export_file.h"
+
+#include <vector>
+
+#include "phlox/cli/output_file.h"
+#include "phlox/cli/recordings.h"
+#include "phlox/cli/values.h"
+#include "phlox/profile/empty_view.h"
+#include "phlox/profile/native_frames.h"
+
+namespace phlox::cli {
+
+Result<void> export_file(const ExportRequest& request, const exporters::Format& format, Talk& talk) {
+  auto choices = choices_of(request.view);
+  if (!choices) return fail(choices);
+  exporters::ExportOptions options;
+  options.title = request.title;
+  if (!request.page_size.empty()) {
+    auto bytes = parse_page_size(request.page_size);
+    if (!bytes) return fail(bytes);
+    options.page_bytes = *bytes;
+  }
+  auto output = OutputFile::open(request.output, {target::calling_user(), {request.file}, request.force});
+  if (!output) return fail(output);
+  auto profile = read_recording(request.file, request.input, talk);
+  if (!profile) return fail(profile);
+  if (request.view.show.empty()) *choices = choices_for(format, *choices);
+  settle_weight(*choices, request.view, *profile);
+  if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);
+  profile::show_native_frames(*profile, *choices);
+  if (const auto waiting = left_out(*profile, *choices)) talk.note(*waiting);
+  std::vector<std::string> remarks;
+  options.remarks = &remarks;
+  if (auto written = format.write(*profile, *choices, options, (*output)->stream()); !written)
+    return fail(written);
+  for (const std::string& remark : remarks) talk.warn(remark);
+  return (*output)->commit();
+}
+
+}  // namespace phlox::cli

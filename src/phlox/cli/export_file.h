@@ -1,0 +1,24 @@
+// Writes a recording as a file of another format: what export and view share.
+#pragma once
+
+#include <string>
+
+#include "phlox/base/result.h"
+#include "phlox/cli/arguments.h"
+#include "phlox/cli/talk.h"
+#include "phlox/exporters/registry.h"
+
+namespace phlox::cli {
+
+struct ExportRequest {
+  std::string file;    // the recording
+  std::string output;  // "-" or "": standard output
+  std::string title, page_size;
+  bool force = false;
+  InputArguments input;
+  ViewArguments view;
+};
+
+Result<void> export_file(const ExportRequest& request, const exporters::Format& format, Talk& talk);
+
+}  // namespace phlox::cli

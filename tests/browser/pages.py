@@ -1,0 +1,106 @@
+"""Recordings made for a test, exported as pages, and what can be seen of a page in a browser."""
+import html.parser
+import importlib.util
+import json
+import subprocess
+
+from pictures import BUILD, ROOT
+
+_spec = importlib.util.spec_from_file_location("synthetic", ROOT / "bench" / "recording" / "synthetic.py")
+synthetic = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(synthetic)
+
+
+def phlox(*arguments):
+    done = subprocess.run([BUILD / "phlox", *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def report(recording, *choices):
+    """Shows work, as the page does, unless the choices say otherwise."""
+    if "--show" not in choices:
+        choices = (*choices, "--show", "work")
+    return json.loads(phlox("report", "--json", "--top", 1000000, *choices, recording).stdout)
+
+
+def export(recording, page, *choices):
+    phlox("export", recording, "-o", page, *choices)
+    return page
+
+
+class _Scripts(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.texts, self.metas, self.current = {}, {}, None
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        if tag == "script":
+            self.current = given.get("id")
+        if tag == "meta" and "http-equiv" in given:
+            self.metas[given["http-equiv"]] = given["content"]
+
+    def handle_data(self, data):
+        if self.current:
+            self.texts[self.current] = self.texts.get(self.current, "") + data
+
+    def handle_endtag(self, tag):
+        self.current = None
+
+
+def parts(page):
+    """The page's scripts by id, and its policy."""
+    parser = _Scripts()
+    parser.feed(page.read_text())
+    return parser.texts, parser.metas
+
+
+def settled(page):
+    """Waits until every question is answered and drawn. (Not by wait_for_function: the page's policy forbids what it does.)"""
+    page.wait_for_selector("body[aria-busy=false]", state="attached")
+    return page
+
+
+def whole(page):
+    """Of what everything shown is the whole, in words."""
+    return settled(page).locator(".whole").inner_text()
+
+
+def chips(page):
+    return settled(page).locator(".chips .chip span").all_inner_texts()
+
+
+def table_rows(page):
+    """All rows of the table in sight, as "Copy table" gives them, by column."""
+    settled(page)
+    page.locator("button", has_text="Copy table").click()
+    head, *lines = page.evaluate("window.copied").split("\n")
+    names = head.split("\t")
+    return [dict(zip(names, line.split("\t"))) for line in lines]
+
+
+# What "copy" copies, for a browser without a clipboard.
+CATCH_COPIES = "navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); };"
+
+
+def weight_words(ns):
+    """As web/src/words.ts has it."""
+    if ns == 0:
+        return "0 s"
+    if abs(ns) >= 99_950_000_000:
+        return f"{round(ns / 1e9):,} s"
+    size, name = next(((size, name) for size, name in [(1e9, "s"), (1e6, "ms"), (1e3, "µs")] if abs(ns) >= size * 0.9995), (1, "ns"))
+    return f"{significant(ns / size)} {name}"
+
+
+def share_words(part, all_of_it):
+    if all_of_it <= 0 or part == 0:
+        return "0 %"
+    percent = part / all_of_it * 100
+    return "< 0.01 %" if percent < 0.01 else f"{significant(percent)} %"
+
+
+def significant(value):
+    size = abs(value)
+    return f"{value:.{0 if size >= 99.95 else 1 if size >= 9.995 else 2}f}"

@@ -1,0 +1,139 @@
+"""What the page's model makes of a page's data is what phlox makes of the recording: two programs, one truth."""
+import json
+import random
+import sqlite3
+import subprocess
+
+import pytest
+
+from pages import export, parts, phlox, synthetic
+from pictures import BUILD, ROOT
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recordings")
+    made = []
+    for seed in range(3):
+        path = folder / f"r{seed}.phlox"
+        synthetic.write(path, samples=3000, threads=9, stacks=700, depth=60, seed=seed)
+        made.append(path)
+    return made
+
+
+@pytest.fixture(scope="module")
+def read(browser, tmp_path_factory):
+    """read(page, fragment, weight, by): the model's stacks, in the browser that it is for."""
+    bundle = tmp_path_factory.mktemp("reader") / "reader.js"
+    subprocess.run(["esbuild", ROOT / "web" / "test" / "page_reader.ts", "--bundle", "--format=iife", "--target=es2019",
+                    "--charset=utf8", "--log-level=warning", f"--outfile={bundle}"], check=True)
+    page = browser.new_page()
+    page.set_content("<!DOCTYPE html><meta charset=utf-8>")
+    page.add_script_tag(content=bundle.read_text())
+
+    def read_(path, fragment="", weight="wall", by="function"):
+        texts, _ = parts(path)
+        return page.evaluate("([head, packed, fragment, weight, by]) => collapsed(head, packed, fragment, weight, by)",
+                             [json.loads(texts["phlox-head"]), texts["phlox-columns"], fragment, weight, by])
+
+    yield read_
+    page.close()
+
+
+def collapsed(recording, *choices, show="everything"):
+    """As `phlox export` says it: the reference. A stack that differs in a function's first line only is one line there."""
+    stacks = {}
+    for line in phlox("export", recording, "-f", "collapsed", "--show", show, *choices).stdout.splitlines():
+        stack, weight = line.rsplit(" ", 1)
+        stacks[stack] = stacks.get(stack, 0) + int(weight)
+    return stacks
+
+
+@pytest.mark.parametrize("choices", [[], ["--weight", "cpu"], ["--weight", "samples"], ["--by", "line"]], ids=" ".join)
+def test_stacks_and_their_weights_are_those_of_the_exporter(recordings, read, tmp_path, choices):
+    weight = choices[1] if "--weight" in choices else "wall"
+    by = "line" if "--by" in choices else "function"
+    for recording in recordings:
+        page = export(recording, tmp_path / "page.html")
+        expected = collapsed(recording, *choices)
+        assert len(expected) > 200
+        assert read(page, "show=everything", weight, by) == expected
+
+
+def test_what_is_shown_is_what_the_command_line_shows(recordings, read, tmp_path):
+    for recording in recordings:
+        page = export(recording, tmp_path / "page.html")
+        seen = {show: read(page, f"show={show}") for show in ["work", "computing", "waiting", "everything"]}
+        for show, stacks in seen.items():
+            assert stacks == collapsed(recording, show=show), show
+        assert totals(seen["computing"]) < totals(seen["work"]) < totals(seen["everything"])
+        assert read(page) == seen["work"]  # what it begins with
+        assert read(export(recording, tmp_path / "waiting.html", "--show", "waiting")) == seen["waiting"]
+
+
+def filters(recording, seed):
+    """A choice of the view, in the words of the command line and of the page's address."""
+    source = random.Random(seed)
+    (end,) = sqlite3.connect(recording).execute("SELECT max(start_us * 1000 + wall_ns) FROM sample").fetchone()
+    start = source.randrange(end // 2)
+    stop = start + source.randrange(1, end // 2)
+    return [
+        (["--thread", "^1002$"], "f=in.thread.1"),
+        (["--pid", "101"], "f=in.process.1"),
+        (["--state", "running,gil-waits"], "f=in.state.running,gil-waits"),
+        (["--state", "idle"], "f=in.state.idle"),
+        (["--time", f"{start}ns..{stop}ns"], f"f=in.time.{start}-{stop}"),
+        (["--time", f"{start}ns..{stop}ns", "--state", "runnable,gil-holds", "--pid", "100"],
+         f"f=in.time.{start}-{stop}&f=in.process.0&f=in.state.runnable,gil-holds"),
+    ]
+
+
+def test_filters_of_the_page_are_the_choices_of_the_command_line(recordings, read, tmp_path):
+    for seed, recording in enumerate(recordings):
+        page = export(recording, tmp_path / "page.html")
+        for choices, fragment in filters(recording, seed):
+            for weight in ["wall", "cpu", "samples"]:
+                expected = collapsed(recording, *choices, "--weight", weight)
+                assert expected or weight == "cpu", choices  # who sleeps uses none
+                assert read(page, f"{fragment}&show=everything", weight) == expected, (choices, weight)
+
+
+def test_choices_of_the_command_line_say_what_goes_in(recordings, read, tmp_path):
+    for seed, recording in enumerate(recordings):
+        for choices, _ in filters(recording, seed):
+            page = export(recording, tmp_path / "page.html", *choices)
+            assert read(page, "show=everything") == collapsed(recording, *choices), choices
+
+
+def totals(stacks):
+    return sum(stacks.values())
+
+
+def test_a_page_that_is_too_large_is_merged_and_loses_no_time(recordings, read, tmp_path):
+    recording = recordings[0]
+    small = export(recording, tmp_path / "small.html")
+    whole = collapsed(recording, "--by", "line")  # what is cut is cut by line
+    limit = small.stat().st_size
+    merged, cut = {}, None
+    while cut is None:
+        limit -= 2000
+        path = tmp_path / "merged.html"
+        done = subprocess.run([BUILD / "phlox", "export", recording, "-o", path, "--max-page-size", str(limit / 1e6)],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            assert "too large even with everything merged" in done.stderr and "--max-page-size" in done.stderr
+            break
+        head = json.loads(parts(path)[0]["phlox-head"])
+        assert path.stat().st_size <= limit and "merged" in head and "the order of what a thread did is lost" in done.stderr
+        stacks = read(path, "show=everything", by="line")
+        assert totals(stacks) == totals(whole)
+        if head["merged"]["rareShare"] == 0:
+            assert stacks == whole  # every stack has what it had
+            merged = head["merged"]
+        else:
+            cut = head["merged"]
+            assert any("(frames left out to fit the page)" in stack for stack in stacks)
+            # Whatever is left whole has what it had.
+            assert all(whole[stack] == weight for stack, weight in stacks.items() if "left out" not in stack)
+            assert cut["cutWall"] == sum(weight for stack, weight in whole.items() if stack not in stacks)
+    assert merged["stretchesAfter"] < merged["stretchesBefore"] == 3000
