@@ -2,6 +2,7 @@
 import importlib.util
 import os
 import pathlib
+import re
 
 import pytest
 from cli_support import phlox
@@ -34,14 +35,14 @@ def test_the_page_lies_beside_the_recording_and_is_told(recording, desktop):
     done = phlox("view", recording, env=desktop)
     page = recording.with_name("app.phlox.html")
     assert done.returncode == 0 and done.stdout == ""
-    assert f"wrote {page}: open it in any browser" in done.stderr
+    assert re.search(rf"wrote {page} \([\d.]+ [KM]B\): open it in any browser", done.stderr), done.stderr
     assert page.read_text().startswith("<!DOCTYPE html>")
 
 
 @pytest.mark.parametrize("variable", ["DISPLAY", "WAYLAND_DISPLAY"])
 def test_a_desktop_opens_it(recording, desktop, tmp_path, variable):
     done = phlox("view", recording, "-o", tmp_path / "other.html", env={**desktop, variable: ":7"})
-    assert f"wrote {tmp_path / 'other.html'}: it opens in your browser" in done.stderr
+    assert re.search(rf"wrote {tmp_path}/other.html \([\d.]+ [KM]B\): it opens in your browser", done.stderr), done.stderr
     assert (tmp_path / "asked").read_text() == f"{tmp_path / 'other.html'}\n"
 
 
