@@ -90,6 +90,27 @@ TEST_F(Work, joining_threads_that_compute_little_counts) {
   EXPECT_EQ(shown(), 4000);
 }
 
+// gunicorn's threaded worker: its main thread asks for work in one function and does its housekeeping in
+// another.
+TEST_F(Work, a_thread_that_hands_out_work_to_others_waits_for_something_to_do) {
+  const ThreadId start = main();
+  maker.add(start, "main;run;notify", 40 * kMs);
+  maker.add(start, "main;run;dispatch;submit", 20 * kMs);
+  blocked(start, "main;run;dispatch;/usr/lib/python3.12/selectors.py/select", 1940 * kMs, kEpoll);
+  const ThreadId worker = worker_thread();
+  maker.add(worker, "run;serve;request", 200 * kMs);
+  blocked(worker, "run;serve;request;fetch", 1800 * kMs, kRecv);
+  EXPECT_EQ(shown(), 2060);
+}
+
+// The same waiting of a program with one thread, beneath one function of several: it waits for an answer.
+TEST_F(Work, waiting_for_events_within_what_a_thread_does_counts) {
+  const ThreadId start = main();
+  maker.add(start, "main;run;notify", 40 * kMs);
+  blocked(start, "main;run;ask;/usr/lib/python3.12/selectors.py/select", 1960 * kMs, kEpoll);
+  EXPECT_EQ(shown(), 2000);
+}
+
 // Waiting for a connection of a pool is a part of the job: the same queue, but asked from within it.
 TEST_F(Work, a_queue_that_is_asked_within_a_job_counts) {
   const ThreadId worker = worker_thread();

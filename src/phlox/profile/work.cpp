@@ -22,6 +22,8 @@ constexpr double kOnlyWaits = 0.005;
 constexpr double kBusy = 0.10;
 // Where less than this part of the recording is computed, or left to show, the waiting is the answer.
 constexpr double kNothingElse = 0.02;
+// A thread that computes less than this part of its time, and less than another, hands out what others do.
+constexpr double kHandsOut = 0.10;
 // What a thread does lies beneath the function that waits for work, but for how it began and what was cut.
 constexpr double kBeneath = 0.9;
 
@@ -165,8 +167,17 @@ void WorkRule::number_paths(const Profile& profile) {
   }
 }
 
+const WorkRule::StackRow& WorkRule::row_of(const Sample& sample) const {
+  return stack_[sample.stack.value < stack_.size() ? sample.stack.value : 0];
+}
+
+bool WorkRule::waits_for_events(const Sample& sample) const {
+  const Wait wait = row_of(sample).wait;
+  return wait == Wait::event || (wait == Wait::none && is_call(kEventCalls, sample.system_call, aarch64_));
+}
+
 uint32_t WorkRule::asking(const Sample& sample) const {
-  const StackRow& row = stack_[sample.stack.value < stack_.size() ? sample.stack.value : 0];
+  const StackRow& row = row_of(sample);
   switch (row.wait) {
     case Wait::event:
       return row.asking;
@@ -175,8 +186,7 @@ uint32_t WorkRule::asking(const Sample& sample) const {
     case Wait::none:
       break;
   }
-  if (row.loop || is_call(kEventCalls, sample.system_call, aarch64_)) return row.asking;
-  return 0;
+  return row.loop || waits_for_events(sample) ? row.asking : 0;
 }
 
 void WorkRule::judge_places(const Profile& profile, const SampleFilter& filter) {
@@ -262,6 +272,8 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
     const bool nothing_else = double(process.computing) < kNothingElse * process.elapsed();
     const Nanoseconds another = thread.computing == process.busiest ? process.second : process.busiest;
     thread.others_compute = double(another) >= kBusy * process.elapsed();
+    thread.hands_out =
+        double(thread.computing) < kHandsOut * double(thread.wall) && another > thread.computing;
     const bool let_off = thread.main && double(process.busiest) < kBusy * process.elapsed();
     thread.only_waits = double(thread.computing) < kOnlyWaits * double(thread.wall) && !nothing_else &&
                         !let_off && !is_known(choices.known.working, i);
@@ -285,11 +297,12 @@ Doing WorkRule::of(const Sample& sample) const {
   const ThreadRow& thread = thread_[sample.thread.value];
   if (thread.whole) return Doing::waiting;
   if (thread.only_waits) return Doing::waiting_for_work;
-  const StackRow& row = stack_[sample.stack.value < stack_.size() ? sample.stack.value : 0];
+  const StackRow& row = row_of(sample);
   if (row.path == 0 && sample.quality != Quality::rejected)
     return is_call(kPoolCalls, sample.system_call, aarch64_) ? Doing::waiting_for_work : Doing::waiting;
   if (row.joins && thread.others_compute) return Doing::waiting_for_work;
   const uint32_t asked = asking(sample);
+  if (thread.hands_out && waits_for_events(sample)) return Doing::waiting_for_work;
   const bool for_work = asked != 0 && std::binary_search(places_for_work_.begin(), places_for_work_.end(),
                                                          key_of(sample.thread.value, asked));
   return for_work ? Doing::waiting_for_work : Doing::waiting;

@@ -29,6 +29,7 @@ class WorkRule {
   // A place where a thread may wait for work: the function that asked for it, as a path from the root. 0:
   // none.
   uint32_t asking(const Sample& sample) const;
+  bool waits_for_events(const Sample& sample) const;
   void number_paths(const Profile& profile);
   void judge_places(const Profile& profile, const SampleFilter& filter);
   void judge_threads(const Profile& profile, const Choices& choices, const SampleFilter& filter);
@@ -42,12 +43,14 @@ class WorkRule {
     bool loop = false;   // `asking` is an event loop by its name
     bool joins = false;  // waits for another thread to end
   };
+  const StackRow& row_of(const Sample& sample) const;
   struct ThreadRow {
     uint32_t process = 0;
     bool main = false;
     bool only_waits = false;
     bool whole = false;           // nothing of it is waiting for work
     bool others_compute = false;  // another thread of its process is busy
+    bool hands_out = false;       // computes little, and less than another
     Nanoseconds computing = 0, wall = 0;
   };
   std::vector<StackRow> stack_;            // by stack id
