@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -15,6 +14,7 @@
 #include "phlox/sampler/native_half.h"
 #include "phlox/sampler/native_threads.h"
 #include "phlox/sampler/schedule.h"
+#include "phlox/target/cpu_list.h"
 #include "phlox/target/maps.h"
 
 namespace phlox::sampler {
@@ -74,25 +74,6 @@ std::span<const std::byte> bytes_of(const auto& record) {
   return std::as_bytes(std::span(&record, 1));
 }
 
-// "1,4-7" of /sys/devices/system/cpu/{isolated,nohz_full}
-void add_cpu_list(const char* file, std::vector<bool>& cpus) {
-  FILE* f = std::fopen(file, "re");
-  if (f == nullptr) return;
-  char text[4096];
-  const size_t size = std::fread(text, 1, sizeof text - 1, f);
-  std::fclose(f);
-  text[size] = 0;
-  for (char* at = text; *at >= '0' && *at <= '9';) {
-    const auto first = std::strtoul(at, &at, 10);
-    auto last = first;
-    if (*at == '-') last = std::strtoul(at + 1, &at, 10);
-    if (last > 8191) return;
-    if (cpus.size() <= last) cpus.resize(last + 1);
-    for (auto cpu = first; cpu <= last; ++cpu) cpus[cpu] = true;
-    if (*at == ',') ++at;
-  }
-}
-
 }  // namespace
 
 ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& interpreter,
@@ -108,8 +89,11 @@ ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& 
       task_ids_(config.pid, memory) {
   if (!frames_) throw std::bad_alloc();
   places_.reserve(kKeepLeaf + kKeepRoot + 1);
-  add_cpu_list("/sys/devices/system/cpu/isolated", isolated_);
-  add_cpu_list("/sys/devices/system/cpu/nohz_full", isolated_);
+  for (const int cpu : target::read_kept_free_cpus()) {
+    const auto index = static_cast<size_t>(cpu);
+    if (isolated_.size() <= index) isolated_.resize(index + 1);
+    isolated_[index] = true;
+  }
   if (config_.native) {
     native_ = std::make_unique<NativeHalf>(config_.pid, *config_.native, config_.interval, config_.real_time,
                                            counts_);
@@ -252,12 +236,12 @@ void ProcessSampler::look_at_resting(Slot& slot, Nanoseconds now) {
 }
 
 // The thread that a fork left without itself: what was its id, or its stack, is another thread's by now. That
-// one's state is newer, and so is found first. And the thread that has not started: until then its state has
-// the ids of the thread that makes it (init_threadstate() of Python/pystate.c, 3.11).
-bool ProcessSampler::is_anothers(pid_t tid, int64_t interpreter_id) const {
+// one's state is newer, and so is found first.
+bool ProcessSampler::is_anothers(pid_t tid, uint64_t python_id, uint64_t native_id,
+                                 int64_t interpreter_id) const {
   return std::any_of(slots_.begin(), slots_.end(), [&](const auto& slot) {
     return slot->in_python() && !slot->wanders && slot->probe->tid() == tid &&
-           slot->interpreter_id == interpreter_id;
+           slot->interpreter_id == interpreter_id && (slot->python_id != python_id || native_id == 0);
   });
 }
 
@@ -283,7 +267,7 @@ bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
       std::any_of(slots_.begin(), slots_.end(), [&](const auto& other) {
         return other->in_python() && other->python_id == python_id && other->interpreter_id != domain.id;
       });
-  if (!wanders && is_anothers(tid, domain.id)) return false;
+  if (!wanders && is_anothers(tid, python_id, native_id, domain.id)) return false;
   if (Slot* resting = wanders ? nullptr : find_resting(tid, domain.id)) {
     resting->tstate = tstate;
     resting->interpreter = domain.interpreter;

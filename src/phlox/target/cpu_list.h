@@ -1,0 +1,17 @@
+// Lists of CPUs as the kernel writes them ("0-3,8"; lib/bitmap.c: bitmap_parselist), both ways.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace phlox::target {
+
+// Ascending; ends where the text is no list any more.
+std::vector<int> parse_cpu_list(std::string_view text);
+std::string describe_cpus(const std::vector<int>& cpus);
+
+// CPUs that an administrator keeps free of whatever was not put there (isolcpus=, nohz_full=).
+std::vector<int> read_kept_free_cpus();
+
+}  // namespace phlox::target
