@@ -83,12 +83,17 @@ ModuleNames ModuleNames::open(const std::string& path, const std::string& shown_
   names.build_id_ = file->build_id();
   names.rust_ = says_rust(*file);
   names.search_ = search;
+  // What Fedora leaves in a stripped file is one, too: those that are not exported, compressed.
+  names.has_symbol_table_ = file->has_symbol_table() || file->find_section(".gnu_debugdata") != nullptr;
   if (has_lines(*file)) names.with_lines_ = path;
   if (names.with_lines_.empty() || !file->has_symbol_table()) {
     names.debug_path_ = find_debug_file(*file, path, search);
     bool lines = false;
-    if (!names.debug_path_.empty() &&
-        with_file(names.debug_path_, [&](const elf::ElfFile& debug) { lines = has_lines(debug); }) && lines &&
+    const auto look = [&](const elf::ElfFile& debug) {
+      lines = has_lines(debug);
+      names.has_symbol_table_ = names.has_symbol_table_ || debug.has_symbol_table();
+    };
+    if (!names.debug_path_.empty() && with_file(names.debug_path_, look) && lines &&
         names.with_lines_.empty())
       names.with_lines_ = names.debug_path_;
   }
@@ -230,19 +235,28 @@ void ModuleNames::improve_cython(NativeName& name) {
   name.line = pyx.line;
 }
 
-std::vector<MissingNames> ModuleNames::missing() const {
-  if (without_symbol_ == 0 && without_line_ == 0) return {};
+MissingNames ModuleNames::missing_names(bool symbols, bool lines) const {
   MissingNames m;
   m.module = shown_path_;
   m.build_id = build_id_;
-  m.no_symbols = without_symbol_ != 0;
-  m.no_lines = without_line_ != 0;
+  m.no_symbols = symbols;
+  m.no_lines = lines;
   m.why = trouble_.empty() ? "its debug information does not cover every address" : trouble_;
   m.complete = !with_lines_.empty() && trouble_.empty();
   m.rust = rust_;
   m.tried_debuginfod = tried_debuginfod_;
   m.advice = advise(m, {});
-  return {m};
+  return m;
+}
+
+std::vector<MissingNames> ModuleNames::missing() const {
+  if (without_symbol_ == 0 && without_line_ == 0) return {};
+  return {missing_names(without_symbol_ != 0, without_line_ != 0)};
+}
+
+std::optional<MissingNames> ModuleNames::lacks() const {
+  if (!with_lines_.empty()) return {};  // which names functions as well
+  return missing_names(!has_symbol_table_, true);
 }
 
 namespace {

@@ -51,8 +51,12 @@ class ModuleNames {
   const std::string& debug_path() const { return debug_path_; }  // empty: none found
   // After the names were asked for; nothing when nothing is missing.
   std::vector<MissingNames> missing() const;
+  // Before any name is asked for: what its files do not hold, functions that are not exported among them.
+  // Nothing when it is all there.
+  std::optional<MissingNames> lacks() const;
 
  private:
+  MissingNames missing_names(bool symbols, bool lines) const;
   void load();
   Naming look_up(ImageAddress address);
   NativeName named(std::string_view symbol) const;
@@ -63,6 +67,7 @@ class ModuleNames {
   DebugSearch search_;
   NameCache cache_;
   bool rust_ = false, tried_debuginfod_ = false;
+  bool has_symbol_table_ = false;        // its own, or a debug file's
   std::optional<elf::FileBytes> bytes_;  // of the module
   std::optional<elf::ElfFile> file_;     // in bytes_
   FunctionStarts starts_;                // in bytes_
