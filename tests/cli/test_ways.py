@@ -7,37 +7,12 @@ import sqlite3
 import subprocess
 
 import pytest
-from cli_support import BUSY, PHLOX, PYTHON, count, phlox, still_runs
+from cli_support import BUSY, PHLOX, PYTHON, REFUSE, count, phlox, still_runs, where_calls_can_be_refused
 
 # A program of the real-time class takes its CPU from every other test.
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 AS_ROOT = os.geteuid() == 0
-
-# Runs a command without some system calls, as a cpuset, a container's filter or a kernel would refuse them: a seccomp filter in
-# front of it. Numbers are x86-64's.
-REFUSE = """
-import ctypes, os, struct, sys
-EPERM, EINVAL, ENOSYS = 1, 22, 38
-NUMBERS = {"sched_setaffinity": (203, EINVAL), "ptrace": (101, EPERM), "process_vm_readv": (310, ENOSYS)}
-refused, command = sys.argv[1].split(","), sys.argv[2:]
-program = [struct.pack("HBBI", 0x20, 0, 0, 0)]  # the call's number
-for name in refused:
-    number, error = NUMBERS[name]
-    program.append(struct.pack("HBBI", 0x15, 0, 1, number))
-    program.append(struct.pack("HBBI", 0x06, 0, 0, 0x00050000 | error))  # SECCOMP_RET_ERRNO
-program.append(struct.pack("HBBI", 0x06, 0, 0, 0x7fff0000))  # SECCOMP_RET_ALLOW
-code = ctypes.create_string_buffer(b"".join(program))
-class Filter(ctypes.Structure):
-    _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
-libc = ctypes.CDLL(None, use_errno=True)
-argument = Filter(len(program), ctypes.addressof(code))
-if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(argument), 0, 0):
-    sys.exit("no seccomp: " + os.strerror(ctypes.get_errno()))
-os.execv(command[0], command)
-"""
-
-where_calls_can_be_refused = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the filter knows the numbers of x86-64")
 
 
 def record_without(calls, busy):

@@ -83,6 +83,12 @@ struct DumpArguments {
   NativeArguments native;
 };
 
+struct DoctorArguments {
+  std::string pid;
+  bool json = false;
+  std::vector<std::string> debug_paths;
+};
+
 struct HelpArguments {
   std::string command;
 };
@@ -101,6 +107,7 @@ struct CommandLine {
   DiffArguments diff;
   DumpArguments dump;
   ImportArguments import_;
+  DoctorArguments doctor;
   HelpArguments help;
   CompletionsArguments completions;
   bool has_program = false;                  // "--" was there

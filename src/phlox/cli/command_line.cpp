@@ -201,6 +201,7 @@ struct Grammar {
     describe_export();
     describe_import();
     describe_pyflame();
+    describe_doctor();
     describe_rest();
     for (auto& text : texts) description.commands.push_back(std::move(*text));
   }
@@ -437,6 +438,25 @@ struct Grammar {
                        {"phlox pyflame -x -t python3 app.py | flamegraph.pl > app.svg",
                         "a new program, without its idle time"}};
     text().more = "phlox pyflame --help lists its options.";
+  }
+
+  void describe_doctor() {
+    CommandBuilder b = command("doctor", "check what recording needs, and what helps", "[options] [-p PID]");
+    text().examples = {
+        {"phlox doctor", "what this machine lets phlox do"},
+        {"phlox doctor -p 4711", "and with this process; the last line says how it would be recorded"},
+        {"phlox doctor -p 4711 && phlox record -p 4711", "only where it works"}};
+    auto& a = line.doctor;
+    b.running_process("-p,--pid", a.pid, "the process that is to be recorded");
+    b.flag("--json", a.json, "JSON, as docs/json/ describes it");
+    b.values("--debug-path", a.debug_paths,
+             {{}, "FOLDER", "look for separate debug files here first; may be repeated", {}, true});
+    text().more =
+        "What does no harm is tried, not guessed, and nothing of the process is stopped: it is looked at for "
+        "less "
+        "than a second as record would, into no file. Its exit status is 0 where record would work, else "
+        "that "
+        "of record.";
   }
 
   void describe_rest() {

@@ -21,19 +21,6 @@ namespace {
 // A map of a JIT compiler that ran for days: some 10 million functions.
 constexpr size_t kLargestMap = size_t{512} << 20;
 
-// Where the module is opened by its own path, debug files that lie beside it are found; only when that is
-// still the file that was mapped.
-std::string path_to_open(const profile::NativeModule& module) {
-  if (module.open_path.empty() || !module.descriptor) return module.open_path;
-  struct stat kept {
-  }, there{};
-  if (::fstat(module.descriptor->get(), &kept) == 0 && ::stat(module.path.c_str(), &there) == 0 &&
-      kept.st_ino == there.st_ino && kept.st_dev == there.st_dev) {
-    return module.path;
-  }
-  return module.open_path;
-}
-
 std::string_view mark_of(symbols::CythonPart part) {
   switch (part) {
     case symbols::CythonPart::slot:
@@ -50,6 +37,17 @@ std::string_view mark_of(symbols::CythonPart part) {
 }
 
 }  // namespace
+
+std::string path_to_open(const profile::NativeModule& module) {
+  if (module.open_path.empty() || !module.descriptor) return module.open_path;
+  struct stat kept {
+  }, there{};
+  if (::fstat(module.descriptor->get(), &kept) == 0 && ::stat(module.path.c_str(), &there) == 0 &&
+      kept.st_ino == there.st_ino && kept.st_dev == there.st_dev) {
+    return module.path;
+  }
+  return module.open_path;
+}
 
 void NativeRows::put_module(profile::ModuleId id, const profile::Module& module) {
   modules_[id.value] = module;
@@ -157,20 +155,24 @@ std::vector<NativeRows::Missing> NativeRows::name(const std::vector<profile::Nat
   return missing;
 }
 
-void NativeRows::advise(std::vector<Missing>& missing) {
+void look_up_packages(std::vector<NativeRows::Missing>& missing) {
   // One after another programs of a recording may have had another root each.
   std::map<std::shared_ptr<Descriptor>, std::vector<std::string>> paths;
-  for (const Missing& row : missing) {
+  for (const NativeRows::Missing& row : missing) {
     if (row.root && !row.names.complete) paths[row.root].push_back(row.names.module);
   }
   for (const auto& [root, of_root] : paths) {
     const auto packages = target::packages_of(*root, of_root);
-    for (Missing& row : missing) {
+    for (NativeRows::Missing& row : missing) {
       const auto found = packages.find(row.names.module);
       if (row.root == root && found != packages.end())
         row.names.advice = symbols::advise(row.names, found->second);
     }
   }
+}
+
+void NativeRows::advise(std::vector<Missing>& missing) {
+  look_up_packages(missing);
   for (const Missing& row : missing) {
     if (row.names.complete) continue;
     profile::Module& module = modules_[row.module.value];

@@ -68,6 +68,13 @@ class NativeRows : public profile::Sink {
   uint32_t last_frame_ = 0;
 };
 
+// Where the module is opened by its own path, debug files that lie beside it are found; only when that is
+// still the file that was mapped.
+std::string path_to_open(const profile::NativeModule& module);
+
+// Which packages would bring it, where that can be told.
+void look_up_packages(std::vector<NativeRows::Missing>& missing);
+
 // "libfoo.so: no lines (no debug information ...): install ..."
 std::string describe(const NativeRows::Missing& missing);
 

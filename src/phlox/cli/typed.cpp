@@ -123,7 +123,7 @@ Error no_such_command(const std::string& word, const Description& description) {
       {"ps", "list"},        {"ls", "list"},           {"processes", "list"}, {"attach", "record"},
       {"profile", "record"}, {"run", "record"},        {"stack", "dump"},     {"backtrace", "dump"},
       {"bt", "dump"},        {"flamegraph", "export"}, {"convert", "export"}, {"compare", "diff"},
-      {"show", "report"},    {"summary", "report"}};
+      {"show", "report"},    {"summary", "report"},    {"check", "doctor"},   {"diagnose", "doctor"}};
   Error error{ErrorKind::usage, fmt::format("there is no command '{}'", word),
               "phlox help lists the commands"};
   std::vector<std::string> names;

@@ -125,6 +125,7 @@ bool PerfCapture::open(pid_t tid, bool& refused) {
     } else {
       // Out of descriptors is no refusal; a thread that is gone neither.
       refused = errno != ESRCH && errno != EMFILE && errno != ENFILE;
+      if (refused) refusal_ = {"perf_event_open", errno};
       return false;
     }
   }
@@ -132,6 +133,7 @@ bool PerfCapture::open(pid_t tid, bool& refused) {
   event.ring = ::mmap(nullptr, kPage + kRingBytes, PROT_READ | PROT_WRITE, MAP_SHARED, event.file.get(), 0);
   if (event.ring == MAP_FAILED) {
     refused = events_.empty();  // as many as there is room for
+    if (refused) refusal_ = {"mmap", errno};
     budget_.no_more();
     return false;
   }

@@ -24,6 +24,7 @@
 #include "phlox/sampler/hands.h"
 #include "phlox/sampler/native_capture.h"
 #include "phlox/sampler/schedule.h"
+#include "phlox/target/host_rights.h"
 
 namespace phlox::sampler {
 
@@ -120,6 +121,8 @@ class PerfCapture : public NativeCapture {
   // A random interval.
   Nanoseconds draw() { return schedule_.draw(); }
   const EventNumbers& numbers() const { return numbers_; }
+  // Of the last Held::refused.
+  const target::EventRefusal& refusal() const { return refusal_; }
 
   // Of a ring's data; a page goes before it.
   static constexpr size_t kRingBytes = 8192;
@@ -151,6 +154,7 @@ class PerfCapture : public NativeCapture {
   Nanoseconds next_cleaning_ = 0;
   EventBudget budget_;
   EventNumbers numbers_;
+  target::EventRefusal refusal_;
   std::unordered_map<pid_t, Event> events_;
   std::vector<Hand*> hands_;
   const Event* held_ = nullptr;

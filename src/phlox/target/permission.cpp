@@ -6,10 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
-#include <cstdlib>
 #include <cstring>
 
+#include "phlox/target/host_rights.h"
 #include "phlox/target/text_file.h"
 
 namespace phlox::target {
@@ -51,10 +50,6 @@ std::string ids_of(const PermissionFacts& f) {
   }
   return fmt::format("it runs as users {}/{}/{} (real/effective/saved), phlox as user {}", f.uid.real,
                      f.uid.effective, f.uid.saved, describe_user(f.our_uid.real));
-}
-
-bool exists(const char* path) {
-  return ::access(path, F_OK) == 0;
 }
 
 // Whether `ancestor` is on the way from `pid` up to the first process.
@@ -182,14 +177,8 @@ PermissionFacts read_permission_facts(const ProcessState& state) {
   if (::stat(fmt::format("/proc/{}/stat", state.pid).c_str(), &owner) == 0 && facts.uid.effective != 0) {
     facts.dumpable = owner.st_uid == facts.uid.effective;
   }
-  if (const auto text = read_text("/proc/sys/kernel/yama/ptrace_scope")) {
-    int scope = 0;
-    if (std::from_chars(text->data(), text->data() + text->size(), scope).ec == std::errc{})
-      facts.yama_scope = scope;
-  }
-  facts.in_container = exists("/.dockerenv") || exists("/run/.containerenv") ||
-                       std::getenv("KUBERNETES_SERVICE_HOST") != nullptr ||
-                       std::getenv("container") != nullptr;
+  facts.yama_scope = read_yama_scope();
+  facts.in_container = seems_contained();
   return facts;
 }
 

@@ -1,0 +1,466 @@
+#include "phlox/cli/checkup.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "phlox/cli/exit_status.h"
+#include "phlox/sampler/sampler_thread.h"
+#include "phlox/target/cpu_list.h"
+#include "phlox/target/permission.h"
+
+namespace phlox::cli {
+namespace {
+
+using sampler::SchedulingClass;
+
+constexpr size_t kMostNamed = 5;  // of modules, in a row
+// Of the looks; a warning is given above this (profile::QualitySummary::needs_warning).
+constexpr double kManyRejected = 0.01;
+
+std::string error_words(int error) {
+  return fmt::format("errno {}: {}", error, std::strerror(error));
+}
+
+std::vector<std::string> some(const std::string& hint) {
+  return hint.empty() ? std::vector<std::string>() : std::vector<std::string>{hint};
+}
+
+// What a recording needs of the process, and does not get: the row that tells it.
+Check refused_row(std::string name, const Error& refused) {
+  return {std::move(name), Grade::fails, refused.message, some(refused.hint)};
+}
+
+bool may_stop(const Findings& f) {
+  return f.stop == 0 && !(f.state && f.state->traced());
+}
+
+// As a recording would have counted, for the sampler's own words on its way of reading.
+sampler::SamplerThread::Numbers numbers_of(const Findings& f) {
+  sampler::SamplerThread::Numbers numbers;
+  numbers.scheduling = f.scheduling;
+  numbers.schedstat_off = !f.schedstat;
+  const size_t out = f.cpus.refused.size() + f.cpus.kept_free.size();
+  if (out > 0) {
+    numbers.counts.cpu_refused = 1;
+    numbers.counts.migrations = out < f.cpus.wanted.size() ? 1 : 0;
+    numbers.counts.stopped_alone = may_stop(f) ? 1 : 0;
+    numbers.counts.stop_refused = may_stop(f) ? 0 : 1;
+  }
+  return numbers;
+}
+
+Check process_row(const Findings& f) {
+  if (!f.state) return refused_row("process", *f.refused);
+  Check row{"process", Grade::works, "", {}};
+  constexpr size_t kLongestTitle = 60;
+  std::string title = f.state->title();
+  if (title.size() > kLongestTitle) title = title.substr(0, title.rfind(' ', kLongestTitle)) + " ...";
+  row.found =
+      fmt::format("{}: user {}, {} thread{}", title, target::describe_user(f.state->status.uid.effective),
+                  f.state->status.threads, f.state->status.threads == 1 ? "" : "s");
+  for (const std::string& remark : target::remarks_on(*f.state)) {
+    row.grade = Grade::partly;
+    row.hints.push_back(remark);
+  }
+  return row;
+}
+
+Check memory_row(const Findings& f) {
+  Check row{"memory", Grade::works, "", {}};
+  const std::string whose = f.pid == 0 ? " a process of this user that phlox did not start" : " it";
+  if (!f.memory.readable()) {
+    if (f.refused) return refused_row("memory", *f.refused);
+    return {"memory", Grade::fails, "cannot be read: " + error_words(f.memory.maps), {}};
+  }
+  if (f.memory.call == 0) {
+    row.found = "process_vm_readv reads" + whose;
+  } else {
+    row.grade = Grade::partly;
+    row.found = fmt::format("process_vm_readv is refused ({}); /proc/PID/mem reads{}, more slowly",
+                            error_words(f.memory.call), whose);
+  }
+  if (f.pid == 0) {
+    row.found += f.host.has(target::Capability::sys_ptrace)
+                     ? "; those of other users may be read too (CAP_SYS_PTRACE)"
+                     : "; those of other users may not be read";
+    if (!f.host.has(target::Capability::sys_ptrace)) row.hints.push_back("sudo phlox " + f.retry);
+  }
+  return row;
+}
+
+Check python_row(const Findings& f) {
+  if (f.refused && f.memory.readable()) return refused_row("Python", *f.refused);
+  if (f.refused) return {"Python", Grade::fails, "not looked for: its memory may not be read", {}};
+  return {"Python", Grade::works, f.python, {}};
+}
+
+Check cpus_row(const Findings& f) {
+  Check row{"CPUs", Grade::works, "", {}};
+  row.found = fmt::format("phlox may follow it to all of its CPUs: {}", target::describe_cpus(f.cpus.wanted));
+  if (f.pid == 0) row.found = "phlox may use " + target::describe_cpus(f.cpus.wanted);
+  if (f.cpus.wanted.empty()) {
+    return {"CPUs", Grade::partly, "where its threads may run is not to be seen", {}};
+  }
+  if (!f.cpus.refused.empty()) {
+    row.grade = Grade::partly;
+    row.found = fmt::format(
+        "phlox may not use {} of its CPUs {} (sched_setaffinity, {}): a thread that runs there {}",
+        target::describe_cpus(f.cpus.refused), target::describe_cpus(f.cpus.wanted),
+        error_words(f.cpus.error), may_stop(f) ? "is stopped for microseconds instead" : "is read unproved");
+    row.hints.push_back(
+        f.groups.cpus.empty()
+            ? "run phlox where no filter or control group keeps it off these CPUs: taskset -p $$"
+            : fmt::format(
+                  "its cpuset leaves phlox {}: run it in the program's own control group, or in the root",
+                  target::describe_cpus(f.groups.cpus)));
+  } else if (!f.cpus.kept_free.empty()) {
+    row.grade = Grade::partly;
+    row.found = fmt::format(
+        "CPUs {} of it are kept free (isolcpus, nohz_full), and phlox does not go there: a "
+        "thread that runs there {}",
+        target::describe_cpus(f.cpus.kept_free),
+        may_stop(f) ? "is stopped for microseconds instead" : "is read unproved");
+  }
+  return row;
+}
+
+Check real_time_row(const Findings& f) {
+  if (f.scheduling == SchedulingClass::real_time)
+    return {"real time", Grade::works, "the sampler wakes ahead of whoever runs (SCHED_FIFO)", {}};
+  const auto why = target::explain_no_real_time(f.host, f.real_time, f.retry);
+  return {"real time", Grade::partly,
+          fmt::format("{}: the sampler looks in the {}", why.reason, sampler::describe(f.scheduling)),
+          some(why.hint)};
+}
+
+Check schedstat_row(const Findings& f) {
+  if (f.schedstat)
+    return {"proof", Grade::works, "the kernel counts how often a thread is scheduled in (schedstat)", {}};
+  return {"proof",
+          Grade::partly,
+          "the kernel does not count how often a thread is scheduled in (/proc/PID/task/TID/schedstat): no "
+          "stack can be proved to be of one moment",
+          {"a kernel with CONFIG_SCHED_INFO, and /proc as it is mounted by default"}};
+}
+
+Check blocked_row(const Findings& f) {
+  if (f.system_call) return {"waiting", Grade::works, "in which system call a thread waits can be told", {}};
+  return {"waiting",
+          Grade::partly,
+          "in which system call a thread waits may not be read (/proc/PID/task/TID/syscall)",
+          {}};
+}
+
+Check events_row(const Findings& f) {
+  if (f.events)
+    return {
+        "perf events", Grade::works, fmt::format("of up to {} running threads at once", f.most_events), {}};
+  const auto why = target::explain_no_event(f.host, f.event_refusal, f.retry);
+  return {"perf events", Grade::partly, why.reason, some(why.hint)};
+}
+
+// Why it is what it is, the rows above say: perf events and real time.
+Check native_row(const Findings& f) {
+  sampler::SamplerThread::Numbers numbers = numbers_of(f);
+  numbers.native = f.native;
+  numbers.events.kernel = f.kernel_events;
+  return {"--native",
+          f.native == sampler::NativeSource::perf ? Grade::works : Grade::partly,
+          "would use: " + sampler::describe_way(numbers),
+          {}};
+}
+
+Check kernel_row(const Findings& f) {
+  if (f.events && f.kernel_events && f.kernel_names)
+    return {"kernel frames", Grade::works, "shown by --native, with their names", {}};
+  if (f.events && f.kernel_events) {
+    return {
+        "kernel frames",
+        Grade::partly,
+        fmt::format("shown by --native, without names: /proc/kallsyms hides them (kernel.kptr_restrict {})",
+                    f.host.kptr_restrict.value_or(0)),
+        {f.host.in_container ? "run phlox on the host" : "sudo phlox " + f.retry}};
+  }
+  // The words of --verbose.
+  sampler::SamplerThread::Numbers numbers;
+  numbers.native = f.events ? sampler::NativeSource::perf : sampler::NativeSource::ptrace;
+  const auto words = sampler::details_of(numbers);
+  return {"kernel frames", Grade::partly, words.empty() ? "" : words.front(),
+          f.events ? some(target::advise_kernel_events(f.host, f.retry)) : std::vector<std::string>()};
+}
+
+Check stops_row(const Findings& f) {
+  if (f.state && f.state->traced()) {
+    return {"stops",
+            Grade::partly,
+            fmt::format("process {} ({}) traces it, and only one can: phlox stops nobody of it",
+                        f.state->status.tracer, f.state->tracer_name),
+            {}};
+  }
+  if (f.stop == 0) return {"stops", Grade::works, "ptrace works, for where nothing else does", {}};
+  return {
+      "stops", Grade::partly,
+      fmt::format("ptrace is refused, of a child of phlox too ({}): what has to be stopped is read unproved",
+                  error_words(f.stop)),
+      some(f.host.in_container ? "docker run --cap-add SYS_PTRACE, or --security-opt seccomp=unconfined"
+                               : "")};
+}
+
+Check files_row(const Findings& f) {
+  if (f.files.not_opened.empty())
+    return {
+        "files", Grade::works, fmt::format("all {} that it runs code of can be opened", f.files.opened), {}};
+  Check row{"files",
+            Grade::partly,
+            fmt::format("{} of {} that it runs code of cannot be opened:", f.files.not_opened.size(),
+                        f.files.opened + f.files.not_opened.size()),
+            {}};
+  for (size_t i = 0; i < std::min(f.files.not_opened.size(), kMostNamed); ++i)
+    row.found += " " + f.files.not_opened[i];
+  if (f.files.not_opened.size() > kMostNamed) row.found += " ...";
+  if (!f.host.counts(target::Capability::checkpoint_restore) && !f.host.counts(target::Capability::sys_admin))
+    row.hints.push_back("deleted ones too can be opened by root of the host: sudo phlox " + f.retry);
+  return row;
+}
+
+Check names_row(const Findings& f, bool symbols) {
+  Check row{symbols ? "symbols" : "lines", Grade::works, "", {}};
+  size_t lacking = 0;
+  for (const auto& missing : f.missing)
+    lacking += symbols ? missing.names.no_symbols : missing.names.no_lines;
+  const size_t have = f.modules - std::min(lacking, f.modules);
+  row.found = symbols ? fmt::format("{} of {} files have a symbol table", have, f.modules)
+                      : fmt::format("{} of {} files have debug information", have, f.modules);
+  if (lacking == 0) return row;
+  row.grade = Grade::partly;
+  if (symbols) {
+    row.found += "; of the others --native knows the functions that are exported";
+    return row;
+  }
+  row.found += "; of the others --native knows no lines";
+  for (const auto& missing : f.missing) {
+    if (row.hints.size() == kMostNamed) {
+      row.hints.push_back(fmt::format("and {} more (--json lists them)", lacking - kMostNamed));
+      break;
+    }
+    if (missing.names.no_lines) row.hints.push_back(describe(missing));
+  }
+  return row;
+}
+
+Check capabilities_row(const Findings& f) {
+  std::string has, lacks;
+  for (const target::Capability capability : target::capabilities_of_use()) {
+    std::string& list = f.host.has(capability) ? has : lacks;
+    list += list.empty() ? "" : ", ";
+    list += target::name_of(capability);
+  }
+  std::string found = has.empty() ? "none that phlox could use" : "has " + has;
+  if (!lacks.empty() && !has.empty()) found += "; lacks " + lacks;
+  if (!f.host.initial_user_namespace && !has.empty())
+    found += "; of a user namespace, where only those over its own processes count";
+  return {"capabilities", Grade::fact, found, {}};
+}
+
+Check yama_row(const Findings& f) {
+  if (!f.host.yama_scope) return {"Yama", Grade::fact, "this kernel has none, or hides it", {}};
+  constexpr std::string_view kMeaning[] = {"no restriction", "only of processes that the reader started",
+                                           "only with CAP_SYS_PTRACE", "nobody until the next boot"};
+  const int scope = std::clamp(*f.host.yama_scope, 0, 3);
+  return {"Yama",
+          Grade::fact,
+          fmt::format("kernel.yama.ptrace_scope is {}: {}", *f.host.yama_scope,
+                      kMeaning[static_cast<size_t>(scope)]),
+          {}};
+}
+
+Check paranoia_row(const Findings& f) {
+  return {"perf paranoia",
+          Grade::fact,
+          f.host.perf_paranoid ? fmt::format("kernel.perf_event_paranoid is {}", *f.host.perf_paranoid)
+                               : "this kernel has no perf events, or hides them",
+          {}};
+}
+
+Check seccomp_row(const Findings& f) {
+  if (f.host.seccomp == 0) return {"seccomp", Grade::fact, "no filter around phlox", {}};
+  return {"seccomp",
+          Grade::fact,
+          "a filter is around phlox: what it refuses of what phlox calls is told above",
+          {}};
+}
+
+Check modules_row(const Findings& f) {
+  std::string found = f.host.security_modules.empty() ? "which are in force is not to be seen"
+                                                      : "in force: " + f.host.security_modules;
+  if (!f.host.label.empty()) found += fmt::format("; phlox is {}", f.host.label);
+  if (!f.its_label.empty() && f.its_label != f.host.label)
+    found += fmt::format("; process {} is {}", f.pid, f.its_label);
+  return {"security modules", Grade::fact, found, {}};
+}
+
+Check namespaces_row(const Findings& f) {
+  std::string found = f.host.initial_user_namespace ? "phlox is in the initial user namespace"
+                                                    : "phlox is in a user namespace of its own";
+  if (f.host.in_container) found += ", seemingly in a container";
+  if (f.state) {
+    std::string others;
+    for (const auto& [name, other] : {std::pair{"PID", f.state->other_pid_namespace},
+                                      {"mount", f.state->other_mount_namespace},
+                                      {"user", f.state->other_user_namespace}}) {
+      if (other != true) continue;
+      others += others.empty() ? name : fmt::format(", {}", name);
+    }
+    found += others.empty() ? "; no other ones of the process are to be seen"
+                            : fmt::format("; the process has its own: {}", others);
+    const auto& pids = f.state->status.namespace_pids;
+    if (f.state->other_pid_namespace == true && !pids.empty())
+      found += fmt::format(" (there it is process {})", pids.back());
+  }
+  return {"namespaces", Grade::fact, found, {}};
+}
+
+// "0.5 CPUs at the most, throttled in 12 of 100 periods"
+std::string quota_words(const target::ControlGroups& groups) {
+  std::string words = groups.quota ? fmt::format("{:.3g} CPUs at the most, throttled in {} of {} periods",
+                                                 *groups.quota, groups.throttled, groups.periods)
+                                   : std::string("no quota");
+  if (!groups.cpus.empty()) words += fmt::format(", CPUs {}", target::describe_cpus(groups.cpus));
+  return words;
+}
+
+Check groups_row(const Findings& f) {
+  Check row{"control groups", Grade::fact, "", {}};
+  row.found = "phlox: " + quota_words(f.groups);
+  if (f.its_groups && f.its_groups->path != f.groups.path)
+    row.found += fmt::format("; the process: {} ({})", quota_words(*f.its_groups), f.its_groups->path);
+  else if (f.its_groups)
+    row.found += "; the process: the same group";
+  if (f.groups.quota) {
+    row.grade = Grade::partly;
+    row.hints.push_back(
+        "phlox is held back when the quota is used up, and looks late then: run it in a "
+        "control group without one");
+  }
+  return row;
+}
+
+Check bpf_row(const Findings& f) {
+  return {"BPF",
+          Grade::fact,
+          fmt::format("{}, {}; this phlox does without",
+                      f.bpf == 0 ? "allowed" : "refused (" + error_words(f.bpf) + ")",
+                      f.host.has_btf ? "the kernel's types are there" : "without the kernel's types (BTF)"),
+          {}};
+}
+
+std::string trial_words(const sampler::Progress& p) {
+  return fmt::format("{} looks were tried, {} rejected{}", p.samples, p.rejected(),
+                     p.unproved > 0 ? fmt::format(", {} unproved", p.unproved) : "");
+}
+
+void judge(const Findings& f, Prospect& prospect) {
+  const size_t out = f.cpus.refused.size() + f.cpus.kept_free.size();
+  if (!f.schedstat || (out > 0 && !may_stop(f))) {
+    prospect.outlook = Outlook::poor;
+    prospect.why = !f.schedstat ? "nothing proves that a stack is of one moment"
+                                : "nothing proves that a stack is of one moment where phlox may not go";
+  } else if (f.scheduling == SchedulingClass::ordinary) {
+    prospect.outlook = Outlook::fair;
+    prospect.why = "every stack is proved to be of one moment, but the moments lean towards those of waiting";
+  } else if (out > 0) {
+    prospect.outlook = Outlook::fair;
+    prospect.why = "every stack is proved to be of one moment, but threads are stopped for it";
+  } else {
+    prospect.outlook = Outlook::good;
+    prospect.why = "every stack is proved to be of one moment, and nobody is stopped";
+  }
+  if (f.trial && static_cast<double>(f.trial->rejected()) >
+                     kManyRejected * static_cast<double>(std::max<uint64_t>(f.trial->samples, 1))) {
+    prospect.outlook = std::max(prospect.outlook, Outlook::fair);
+    prospect.why += ", but for those that were rejected";
+  }
+}
+
+}  // namespace
+
+std::string_view word_of(Grade grade) {
+  switch (grade) {
+    case Grade::works:
+      return "yes";
+    case Grade::partly:
+      return "partly";
+    case Grade::fails:
+      return "no";
+    case Grade::fact:
+      break;
+  }
+  return "";
+}
+
+std::string_view word_of(Outlook outlook) {
+  switch (outlook) {
+    case Outlook::good:
+      return "good";
+    case Outlook::fair:
+      return "fair";
+    case Outlook::poor:
+      return "poor";
+    case Outlook::none:
+      break;
+  }
+  return "none";
+}
+
+std::vector<Check> checks_of(const Findings& f) {
+  std::vector<Check> rows;
+  if (f.pid != 0) rows.push_back(process_row(f));
+  const bool there = f.pid == 0 || f.state;
+  if (there) rows.push_back(memory_row(f));
+  if (f.pid != 0 && there) rows.push_back(python_row(f));
+  if (there) rows.push_back(cpus_row(f));
+  rows.push_back(real_time_row(f));
+  if (there) {
+    rows.push_back(schedstat_row(f));
+    // Whoever's memory may not be read shows neither of these.
+    if (f.memory.readable()) {
+      rows.push_back(blocked_row(f));
+      rows.push_back(events_row(f));
+      rows.push_back(kernel_row(f));
+      rows.push_back(native_row(f));
+    }
+  }
+  rows.push_back(stops_row(f));
+  if (f.pid != 0 && !f.refused) {
+    rows.push_back(files_row(f));
+    rows.push_back(names_row(f, true));
+    rows.push_back(names_row(f, false));
+  }
+  for (const auto make : {capabilities_row, yama_row, paranoia_row, seccomp_row, modules_row, namespaces_row,
+                          groups_row, bpf_row})
+    rows.push_back(make(f));
+  return rows;
+}
+
+Prospect prospect_of(const Findings& f) {
+  Prospect prospect;
+  if (f.refused) {
+    prospect.why = f.refused->message;
+    prospect.line = fmt::format("phlox {} would fail with status {}: {}", f.retry,
+                                exit_status(f.refused->kind), f.refused->message);
+    return prospect;
+  }
+  judge(f, prospect);
+  prospect.way = f.trial ? f.trial->way : sampler::describe_way(numbers_of(f));
+  prospect.line = fmt::format("phlox {} would use: {}. That is {}: {}", f.retry, prospect.way,
+                              word_of(prospect.outlook), prospect.why);
+  if (f.trial) prospect.line += fmt::format(" ({})", trial_words(*f.trial));
+  if (!f.trial && !f.trial_failed.empty())
+    prospect.line += fmt::format(" (a try saw nothing: {})", f.trial_failed);
+  return prospect;
+}
+
+}  // namespace phlox::cli

@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "phlox/cli/checkup.h"
+#include "phlox/cli/commands.h"
+#include "phlox/cli/exit_status.h"
+#include "phlox/cli/findings.h"
+#include "phlox/cli/output_file.h"
+#include "phlox/cli/values.h"
+#include "phlox/report/json_text.h"
+
+namespace phlox::cli {
+namespace {
+
+std::string text_of(const std::vector<Check>& checks, const Prospect& prospect) {
+  size_t name = 0;
+  for (const Check& row : checks) name = std::max(name, row.name.size());
+  std::string out;
+  bool facts = false;
+  for (const Check& row : checks) {
+    // What there is to do stands above the first fact.
+    if (row.grade == Grade::fact && !std::exchange(facts, true)) out += "\n";
+    out += fmt::format("{:<6}  {:<{}}  {}\n", word_of(row.grade), row.name, name, row.found);
+    for (const std::string& hint : row.hints) out += fmt::format("{:<{}}hint: {}\n", "", 10 + name, hint);
+  }
+  return out + "\n" + prospect.line + "\n";
+}
+
+std::string json_of(const Findings& findings, const std::vector<Check>& checks, const Prospect& prospect) {
+  using report::JsonText;
+  return JsonText::document([&](JsonText& json) {
+    json.integer("version", 1);
+    json.text("kind", "doctor");
+    if (findings.pid != 0) json.integer("pid", findings.pid);
+    json.objects("checks", checks, [&](const Check& row) {
+      json.text("name", row.name);
+      json.text("grade", row.grade == Grade::fact ? "fact" : word_of(row.grade));
+      json.text("found", row.found);
+      json.texts("hints", row.hints);
+    });
+    json.objects("missing_names", findings.missing, [&](const NativeRows::Missing& row) {
+      json.text("module", row.names.module);
+      json.text("build_id", row.names.build_id);
+      json.truth("functions", row.names.no_symbols);
+      json.truth("lines", row.names.no_lines);
+      json.text("why", row.names.why);
+      json.text("advice", row.names.advice);
+    });
+    json.object("record", [&] {
+      json.text("outlook", word_of(prospect.outlook));
+      json.text("way", prospect.way);
+      json.text("why", prospect.why);
+      json.integer("status", findings.refused ? exit_status(findings.refused->kind) : kSuccess);
+      if (findings.trial) {
+        json.count("samples", findings.trial->samples);
+        json.count("rejected", findings.trial->rejected());
+        json.count("unproved", findings.trial->unproved);
+      }
+      json.text("line", prospect.line);
+    });
+  });
+}
+
+Result<int> run(const CommandLine& line, Talk& talk) {
+  const DoctorArguments& arguments = line.doctor;
+  std::optional<pid_t> pid;
+  if (!arguments.pid.empty()) {
+    auto parsed = named(line, "--pid", parse_pid(arguments.pid));
+    if (!parsed) return fail(parsed);
+    pid = *parsed;
+  }
+  NativeArguments native;
+  native.debug_paths = arguments.debug_paths;
+  const Findings findings = find(pid, debug_search_of(native));
+  const auto checks = checks_of(findings);
+  const Prospect prospect = prospect_of(findings);
+  auto output = OutputFile::open("-", {});
+  if (!output) return fail(output);
+  (*output)->stream() << (arguments.json ? json_of(findings, checks, prospect) : text_of(checks, prospect));
+  if (auto committed = (*output)->commit(); !committed) return fail(committed);
+  if (!findings.refused) return kSuccess;
+  if (arguments.json) talk.detail(findings.refused->message);
+  return exit_status(findings.refused->kind);
+}
+
+}  // namespace
+
+int doctor(const CommandLine& line, Talk& talk) {
+  const auto done = run(line, talk);
+  if (done) return *done;
+  talk.error(done.error());
+  return exit_status(done.error().kind);
+}
+
+}  // namespace phlox::cli

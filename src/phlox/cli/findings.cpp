@@ -1,0 +1,183 @@
+#include "phlox/cli/findings.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <memory>
+
+#include "phlox/cli/attach_error.h"
+#include "phlox/python/locate.h"
+#include "phlox/sampler/native_half.h"
+#include "phlox/sampler/perf_source.h"
+#include "phlox/sampler/program.h"
+#include "phlox/symbols/kernel_symbols.h"
+#include "phlox/symbols/module_names.h"
+#include "phlox/target/permission.h"
+#include "phlox/target/root_folder.h"
+#include "phlox/target/text_file.h"
+#include "phlox/target/thread_probe.h"
+
+namespace phlox::cli {
+namespace {
+
+// Long enough for the sampler to have settled on a CPU (sampler/waker.h) and to be asked about its samples.
+constexpr Nanoseconds kTrial = 3 * kSecond / 4;
+constexpr Nanoseconds kEventInterval = 10'000'000;
+
+// Where the trial's rows go.
+class Nowhere : public profile::Sink {
+ public:
+  void put_meta(std::string_view, std::string_view) override {}
+  void put_process(profile::ProcessId, const profile::Process&) override {}
+  void put_thread(profile::ThreadId, const profile::Thread&) override {}
+  void put_module(profile::ModuleId, const profile::Module&) override {}
+  void put_frame(profile::FrameId, const profile::Frame&) override {}
+  void put_stack(profile::StackId, const profile::Stack&) override {}
+  void put_sample(profile::SampleId, const profile::Sample&) override {}
+  void put_event(const profile::Event&) override {}
+  void put_tally(const profile::Tally&) override {}
+  Result<void> commit() override { return {}; }
+};
+
+void try_scheduling(Findings& f) {
+  target::on_a_thread_of_its_own([&] {
+    f.scheduling = sampler::take_best_class();
+    if (f.scheduling == sampler::SchedulingClass::real_time) return;
+    sched_param parameter{};
+    parameter.sched_priority = 1;
+    f.real_time = ::sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameter) == 0 ? 0 : errno;
+  });
+}
+
+void try_thread(pid_t pid, Findings& f) {
+  target::ThreadProbe probe(pid, pid);
+  const auto schedstat = probe.schedstat();
+  f.schedstat = schedstat && !schedstat->off();
+  f.system_call = probe.blocked_in().has_value();
+  sampler::PerfCapture capture(kEventInterval, 1);
+  unwind::Registers registers;
+  const auto held = capture.hold(pid, probe, registers);
+  f.events = held == sampler::NativeCapture::Held::running;
+  f.event_refusal = capture.refusal();
+  f.kernel_events = capture.numbers().kernel;
+  f.most_events = capture.numbers().most;
+  target::StopCounts none;
+  f.native = sampler::NativeHalf(pid, sampler::NativeSource::automatic, kEventInterval,
+                                 f.scheduling == sampler::SchedulingClass::real_time, none)
+                 .in_use();
+  if (f.native == sampler::NativeSource::perf && !f.events) f.native = sampler::NativeSource::ptrace;
+  if (f.native == sampler::NativeSource::ptrace && f.stop != 0) f.native = sampler::NativeSource::syscall;
+}
+
+void look_at_files(pid_t pid, const symbols::DebugSearch& search, Findings& f) {
+  const auto maps = target::read_maps(pid);
+  if (!maps) return;
+  f.files = target::try_files(pid, *maps);
+  const auto root = std::make_shared<Descriptor>(target::open_root(pid));
+  uint32_t id = 0;
+  for (const target::Module& module : target::code_modules_of(*maps)) {
+    profile::NativeModule native;
+    native.id = profile::ModuleId(++id);
+    native.path = module.path;
+    native.root = root;
+    if (auto file = target::open_module(pid, module, *root)) {
+      native.descriptor = std::make_shared<Descriptor>(*std::move(file));
+      native.open_path = fmt::format("/proc/self/fd/{}", native.descriptor->get());
+    }
+    ++f.modules;
+    auto lacks = symbols::ModuleNames::open(path_to_open(native), native.path, search).lacks();
+    if (lacks) f.missing.push_back({native.id, root, *std::move(lacks)});
+  }
+  look_up_packages(f.missing);
+  std::stable_sort(f.missing.begin(), f.missing.end(),
+                   [](const NativeRows::Missing& a, const NativeRows::Missing& b) {
+                     return a.names.no_symbols > b.names.no_symbols;
+                   });
+}
+
+// What a recording does first; its error is the one that record would end with.
+Result<void> look_at_process(pid_t pid, Findings& f) {
+  auto state = target::read_process_state(pid);
+  if (!state) return fail(state);
+  f.state = *state;
+  f.its_groups = target::read_control_groups(pid);
+  f.its_label = target::read_text(fmt::format("/proc/{}/attr/current", pid)).value_or("");
+  f.its_label.resize(std::min(f.its_label.find('\n'), f.its_label.size()));
+  f.memory = target::try_memory(pid);
+  if (auto possible = target::check_recordable(*state); !possible) return possible;
+  if (f.memory.maps == ESRCH) {
+    return fail(ErrorKind::target_gone, fmt::format("process {} has ended", pid));
+  }
+  const std::atomic<bool> stop{false};
+  auto recorder = sampler::Recorder::attach(pid, {}, stop);
+  if (!recorder) return tl::unexpected<Error>(explain_attach_error(recorder.error(), pid, "record"));
+  f.python = (*recorder)->description();
+  return {};
+}
+
+// Nobody is stopped for it, where record might: what it would do instead is told by the other tries.
+void try_recording(pid_t pid, Findings& f) {
+  sampler::Options options;
+  options.rate_is_limit = true;
+  options.duration = kTrial;
+  options.max_overhead_percent = 2;
+  options.way = sampler::Way::same_cpu;
+  const std::atomic<bool> stop{false};
+  auto recorder = sampler::Recorder::attach(pid, options, stop);
+  if (!recorder) {
+    f.trial_failed = recorder.error().message;
+    return;
+  }
+  Nowhere nowhere;
+  const sampler::Outcome outcome = (*recorder)->run(nowhere, stop, [](const sampler::Progress&) {});
+  if (outcome.error) {
+    f.trial_failed = outcome.error->message;
+  } else if (outcome.progress.samples == 0) {
+    f.trial_failed = outcome.why_no_python;
+  } else {
+    f.trial = outcome.progress;
+  }
+}
+
+}  // namespace
+
+Findings find(std::optional<pid_t> pid, const symbols::DebugSearch& search) {
+  Findings f;
+  f.pid = pid.value_or(0);
+  f.retry = fmt::format("record -p {}", pid ? std::to_string(*pid) : "PID");
+  f.host = target::read_host_rights();
+  f.groups = target::read_control_groups(::getpid());
+  // Before there are threads: who forks has one.
+  f.stop = target::try_stop();
+  std::optional<target::Stranger> stranger;
+  if (!pid) stranger.emplace();
+  f.bpf = target::try_bpf();
+  try_scheduling(f);
+  f.kernel_names = symbols::KernelSymbols::read().size() > 0;
+  const pid_t subject = pid.value_or(stranger ? stranger->pid() : 0);
+  if (pid) {
+    if (auto possible = look_at_process(*pid, f); !possible) f.refused = possible.error();
+  } else if (subject != 0) {
+    f.memory = target::try_memory(subject);
+    if (!f.memory.readable()) {
+      if (const auto state = target::read_process_state(subject))
+        f.refused = target::permission_error(target::read_permission_facts(*state), f.retry);
+    }
+  } else {
+    f.refused = Error{ErrorKind::system, "no process could be started to try with", ""};
+  }
+  if (!pid || f.state) {
+    f.cpus = target::try_cpus(subject);
+    try_thread(subject, f);
+  }
+  if (!pid || f.refused) return f;
+  look_at_files(*pid, search, f);
+  if (f.cpus.refused.empty() && f.cpus.kept_free.empty()) try_recording(*pid, f);
+  return f;
+}
+
+}  // namespace phlox::cli

@@ -1,0 +1,210 @@
+#include "phlox/target/rights_trial.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/bpf.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <thread>
+
+#include "phlox/target/cpu_list.h"
+#include "phlox/target/process_state.h"
+#include "phlox/target/root_folder.h"
+#include "phlox/target/text_file.h"
+
+namespace phlox::target {
+namespace {
+
+constexpr int kMostCpus = 8192;
+constexpr size_t kMostThreads = 1000;  // whose affinity is asked for
+
+// glibc's cpu_set_t ends at 1024 CPUs, the kernel's set goes on.
+class CpuSet {
+ public:
+  CpuSet() : set_(CPU_ALLOC(kMostCpus)) { CPU_ZERO_S(kSize, set_); }
+  ~CpuSet() { CPU_FREE(set_); }
+  CpuSet(const CpuSet&) = delete;
+  CpuSet& operator=(const CpuSet&) = delete;
+
+  bool read(pid_t tid) { return ::sched_getaffinity(tid, kSize, set_) == 0; }
+  bool has(int cpu) const { return CPU_ISSET_S(static_cast<size_t>(cpu), kSize, set_); }
+  int move_to(int cpu) {
+    CPU_ZERO_S(kSize, set_);
+    CPU_SET_S(static_cast<size_t>(cpu), kSize, set_);
+    return ::sched_setaffinity(0, kSize, set_) == 0 ? 0 : errno;
+  }
+
+ private:
+  static constexpr size_t kSize = kMostCpus / 8;
+  cpu_set_t* set_;
+};
+
+int try_call(pid_t pid, RemoteAddress address) {
+  uint64_t word = 0;
+  iovec local{&word, sizeof word};
+  iovec remote{reinterpret_cast<void*>(address.value), sizeof word};  // NOLINT
+  return ::process_vm_readv(pid, &local, 1, &remote, 1, 0) < 0 ? errno : 0;
+}
+
+int try_file(pid_t pid, RemoteAddress address) {
+  const Descriptor file(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return errno;
+  uint64_t word = 0;
+  return ::pread(file.get(), &word, sizeof word, static_cast<off_t>(address.value)) < 0 ? errno : 0;
+}
+
+// Ends when nobody holds the other end.
+[[noreturn]] void wait_for_end(int pipe) {
+  char byte = 0;
+  while (::read(pipe, &byte, 1) < 0 && errno == EINTR) {
+  }
+  ::_exit(0);
+}
+
+}  // namespace
+
+void on_a_thread_of_its_own(const std::function<void()>& call) {
+  std::thread(call).join();
+}
+
+MemoryTrial try_memory(pid_t pid) {
+  MemoryTrial trial;
+  errno = 0;
+  const auto text = read_text(fmt::format("/proc/{}/maps", pid));
+  if (!text) {
+    trial.maps = errno;
+    trial.call = trial.file = errno;
+    return trial;
+  }
+  const auto maps = parse_maps(*text);
+  const auto found = std::find_if(maps.begin(), maps.end(), [](const Mapping& m) { return m.readable; });
+  if (found == maps.end()) {
+    trial.maps = trial.call = trial.file = ESRCH;  // it has ended, or is no program yet
+    return trial;
+  }
+  trial.call = try_call(pid, found->start);
+  trial.file = try_file(pid, found->start);
+  return trial;
+}
+
+CpuTrial try_cpus(pid_t pid) {
+  CpuTrial trial;
+  std::vector<bool> wanted(kMostCpus);
+  auto threads = read_threads(pid);
+  if (threads.size() > kMostThreads) threads.resize(kMostThreads);
+  for (const ThreadName& thread : threads) {
+    CpuSet set;
+    if (!set.read(thread.tid)) continue;
+    for (int cpu = 0; cpu < kMostCpus; ++cpu) {
+      if (set.has(cpu)) wanted[static_cast<size_t>(cpu)] = true;
+    }
+  }
+  for (int cpu = 0; cpu < kMostCpus; ++cpu) {
+    if (wanted[static_cast<size_t>(cpu)]) trial.wanted.push_back(cpu);
+  }
+  const auto kept_free = read_kept_free_cpus();
+  on_a_thread_of_its_own([&] {
+    for (const int cpu : trial.wanted) {
+      if (std::binary_search(kept_free.begin(), kept_free.end(), cpu)) {
+        trial.kept_free.push_back(cpu);
+        continue;
+      }
+      const int error = CpuSet().move_to(cpu);
+      if (error == 0) continue;
+      if (trial.refused.empty()) trial.error = error;
+      trial.refused.push_back(cpu);
+    }
+  });
+  return trial;
+}
+
+int try_stop() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return errno;
+  Descriptor read_end(ends[0]), write_end(ends[1]);
+  const pid_t child = ::fork();
+  if (child < 0) return errno;
+  if (child == 0) {
+    ::close(ends[1]);
+    wait_for_end(ends[0]);
+  }
+  const int error = ::ptrace(PTRACE_SEIZE, child, nullptr, nullptr) == 0 ? 0 : errno;
+  write_end.close();
+  ::kill(child, SIGKILL);
+  while (::waitpid(child, nullptr, __WALL) < 0 && errno == EINTR) {
+  }
+  return error;
+}
+
+int try_bpf() {
+  bpf_attr attr{};
+  attr.map_type = BPF_MAP_TYPE_ARRAY;
+  attr.key_size = attr.value_size = 4;
+  attr.max_entries = 1;
+  const Descriptor map(static_cast<int>(::syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof attr)));
+  return map ? 0 : errno;
+}
+
+std::vector<Module> code_modules_of(const std::vector<Mapping>& maps) {
+  auto modules = modules_of(maps);
+  std::erase_if(modules, [](const Module& module) {
+    return module.inode == 0 || !std::any_of(module.mappings.begin(), module.mappings.end(),
+                                             [](const Mapping& m) { return m.executable; });
+  });
+  return modules;
+}
+
+FilesTrial try_files(pid_t pid, const std::vector<Mapping>& maps) {
+  FilesTrial trial;
+  const Descriptor root = open_root(pid);
+  for (const Module& module : code_modules_of(maps)) {
+    if (open_module(pid, module, root)) {
+      ++trial.opened;
+    } else {
+      trial.not_opened.push_back(module.path);
+    }
+  }
+  return trial;
+}
+
+// kernel/exit.c: whoever's parent has ended belongs to init, or to a subreaper: no descendant of ours to
+// Yama.
+Stranger::Stranger() {
+  int life[2], told[2];
+  if (::pipe2(life, O_CLOEXEC) != 0) return;
+  Descriptor life_read(life[0]);
+  life_ = Descriptor(life[1]);
+  if (::pipe2(told, O_CLOEXEC) != 0) return;
+  Descriptor told_read(told[0]), told_write(told[1]);
+  const pid_t between = ::fork();
+  if (between < 0) return;
+  if (between == 0) {
+    const pid_t stranger = ::fork();
+    if (stranger == 0) {
+      ::close(life[1]);
+      ::close(told[1]);
+      wait_for_end(life[0]);
+    }
+    const ssize_t written = ::write(told[1], &stranger, sizeof stranger);
+    ::_exit(written == sizeof stranger ? 0 : 1);
+  }
+  pid_t stranger = 0;
+  told_write.close();
+  const ssize_t got = ::read(told_read.get(), &stranger, sizeof stranger);
+  while (::waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  if (got == sizeof stranger && stranger > 0) pid_ = stranger;
+}
+
+Stranger::~Stranger() = default;
+
+}  // namespace phlox::target
