@@ -165,6 +165,45 @@ TEST_P(CFrames, garbage_in_a_cframe_is_no_thread_without_python) {
   EXPECT_EQ(look().quality, Quality::rejected);
 }
 
+// Until it starts, a thread's state has the ids of the thread that made it (3.11's init_threadstate()).
+TEST_P(CFrames, a_state_with_the_ids_of_its_maker_is_not_another_of_its_threads) {
+  fake_.thread().calls("main").calls("start");
+  const auto is_run_by = [&](const test::FakeThread& thread, uint64_t python_id, pid_t tid) {
+    fake_.set(thread.state(), layout().thread.thread_id, python_id);
+    fake_.set(thread.state(), layout().thread.native_thread_id, static_cast<uint64_t>(tid));
+  };
+  is_run_by(fake_.thread(), fake_.thread().python_id(), asleep_.tid());
+  Ring ring(1 << 20);
+  ProcessSampler::Config config;
+  config.pid = ::getpid();
+  const python::Interpreter interpreter = fake_.interpreter();
+  ProcessSampler sampler(config, interpreter, fake_.memory(), ring);
+  constexpr Nanoseconds kSecond = 1'000'000'000;
+  Nanoseconds now = clock_now();
+  const auto turns = [&] {
+    for (int i = 0; i < 3; ++i) sampler.turn(now += kSecond);
+  };
+  turns();
+  test::FakeThread& fresh = fake_.new_thread();
+  const uint64_t own_id = fresh.python_id();
+  is_run_by(fresh, fake_.thread().python_id(), asleep_.tid());
+  turns();
+  SleepingThread started;
+  is_run_by(fresh, own_id, started.tid());
+  fresh.calls("run");
+  turns();
+  sampler.flush();
+
+  profile::Profile seen;
+  Identities identities(seen);
+  Consumer consumer(layout(), profile::ProcessId(1), seen, identities, [](profile::Thread&) {});
+  consumer.drain(ring);
+  identities.stretches.flush();
+  ASSERT_EQ(seen.threads().size(), 2u);
+  EXPECT_EQ(seen.threads()[0].tid, asleep_.tid());
+  EXPECT_EQ(seen.threads()[1].tid, started.tid());
+}
+
 // The thread that ran last is looked at first, and the copy of the memory made for it serves the others. When
 // it has ended meanwhile there is no copy, and that of the turn before shows where the others were then.
 TEST(FreeThreaded, no_stack_is_taken_from_the_copy_of_an_earlier_turn) {

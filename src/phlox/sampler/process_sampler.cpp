@@ -236,12 +236,12 @@ void ProcessSampler::look_at_resting(Slot& slot, Nanoseconds now) {
 }
 
 // The thread that a fork left without itself: what was its id, or its stack, is another thread's by now. That
-// one's state is newer, and so is found first.
-bool ProcessSampler::is_anothers(pid_t tid, uint64_t python_id, uint64_t native_id,
-                                 int64_t interpreter_id) const {
+// one's state is newer, and so is found first. And the thread that has not started: until then its state has
+// the ids of the thread that makes it (init_threadstate() of Python/pystate.c, 3.11).
+bool ProcessSampler::is_anothers(pid_t tid, int64_t interpreter_id) const {
   return std::any_of(slots_.begin(), slots_.end(), [&](const auto& slot) {
     return slot->in_python() && !slot->wanders && slot->probe->tid() == tid &&
-           slot->interpreter_id == interpreter_id && (slot->python_id != python_id || native_id == 0);
+           slot->interpreter_id == interpreter_id;
   });
 }
 
@@ -267,7 +267,7 @@ bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
       std::any_of(slots_.begin(), slots_.end(), [&](const auto& other) {
         return other->in_python() && other->python_id == python_id && other->interpreter_id != domain.id;
       });
-  if (!wanders && is_anothers(tid, python_id, native_id, domain.id)) return false;
+  if (!wanders && is_anothers(tid, domain.id)) return false;
   if (Slot* resting = wanders ? nullptr : find_resting(tid, domain.id)) {
     resting->tstate = tstate;
     resting->interpreter = domain.interpreter;

@@ -228,7 +228,7 @@ class ProcessSampler {
   bool read_scene(RemoteAddress from, T& into);
   Slot* find_home(Slot& wanderer);
   bool is_at_home(const Slot& slot, const std::byte* thread) const;
-  bool is_anothers(pid_t tid, uint64_t python_id, uint64_t native_id, int64_t interpreter_id) const;
+  bool is_anothers(pid_t tid, int64_t interpreter_id) const;
   Slot* find_slot(RemoteAddress tstate);
   void drop_dead(Nanoseconds now);
 
