@@ -20,14 +20,19 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def ordinary_python(pythons):
-    """Of PHLOX_PYTHONS the first that is what most people have: no debug and no free-threaded build, of a version that phlox reads best."""
+def ordinary_pythons(pythons, minor):
+    """Those of PHLOX_PYTHONS that are what most people have, no debug and no free-threaded build, of 3.`minor` (a class of letters)."""
     if pythons.endswith(".list"):
         rows = [line.split("\t") for line in pathlib.Path(pythons).read_text().splitlines()]
-        paths = [row[1] for row in rows if re.match(r"3\.1[123]\.", row[3]) and row[4] == "-"]
+        paths = [row[1] for row in rows if re.match(rf"3\.1{minor}\.", row[3]) and row[4] == "-"]
     else:
-        paths = [path for path in pythons.split(":") if re.search(r"3\.1[123](?![0-9td])", path)]
-    return next((path for path in paths if os.access(path, os.X_OK)), "/usr/bin/python3")
+        paths = [path for path in pythons.split(":") if re.search(rf"3\.1{minor}(?![0-9td])", path)]
+    return [path for path in paths if os.access(path, os.X_OK)]
+
+
+def ordinary_python(pythons):
+    """One of a version that phlox reads best."""
+    return next(iter(ordinary_pythons(pythons, "[123]")), "/usr/bin/python3")
 
 
 PYTHON = ordinary_python(os.environ.get("PHLOX_PYTHONS", ""))

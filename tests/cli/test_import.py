@@ -1,12 +1,13 @@
 """phlox import, and the commands that take what other tools recorded: real recordings of the real tools, where they are installed."""
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 
 import pytest
-from cli_support import PYTHON, phlox
+from cli_support import ordinary_pythons, phlox
 from perf_judge import by_perf, by_phlox, differences
 
 sys.path.insert(0, __file__.rpartition("/")[0])
@@ -94,15 +95,22 @@ def test_every_command_takes_it(tmp_path):
 
 
 def with_trampolines():
-    done = subprocess.run([PYTHON, "-X", "perf", "-c", "import sys; print(sys.is_stack_trampoline_active())"],
-                          capture_output=True, text=True)
-    return done.stdout.strip() == "True"
+    """An interpreter that has -X perf; None: none here has."""
+    for path in ordinary_pythons(os.environ.get("PHLOX_PYTHONS", ""), "[2-5]"):
+        done = subprocess.run([path, "-X", "perf", "-c", "import sys; print(sys.is_stack_trampoline_active())"],
+                              capture_output=True, text=True)
+        if done.stdout.strip() == "True":
+            return path
+    return None
+
+
+TRAMPOLINES = with_trampolines()
 
 
 @needs_perf
-@pytest.mark.skipif(not with_trampolines(), reason="a Python without -X perf")
+@pytest.mark.skipif(TRAMPOLINES is None, reason="a Python without -X perf")
 def test_python_functions_stand_in_the_stacks(tmp_path):
-    path = recorded(tmp_path, "perf.data", "--call-graph", "dwarf,32768", python=PYTHON, arguments=("-X", "perf", "app.py"))
+    path = recorded(tmp_path, "perf.data", "--call-graph", "dwarf,32768", python=TRAMPOLINES, arguments=("-X", "perf", "app.py"))
     said = imported(path)
     stacks = phlox("export", "-f", "collapsed", f"{path}.phlox").stdout
     assert re.search(r"<module> \(.*app.py\);main \(.*app.py\);deep \(.*app.py\);.*;parse \(.*app.py\)", stacks), said
