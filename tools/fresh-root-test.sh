@@ -26,6 +26,8 @@ tree=$(git -C "$(dirname "$0")" rev-parse --show-toplevel)
 command -v debootstrap > /dev/null || { echo 'fresh-root-test: apt-get install debootstrap' >&2; exit 1; }
 
 [ -n "$root" ] || root=$(mktemp -d /var/tmp/phlox-fresh.XXXXXX)
+# mktemp lets nobody else in; here it becomes the root of everybody.
+[ ! -d "$root" ] || chmod 755 "$root"
 # Everything is mounted in a mount namespace of its own, so nothing can be left mounted, and removing removes only ours.
 [ -n "$keep" ] || trap 'rm -rf --one-file-system "$root"' EXIT
 
