@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from pages import export, settled, synthetic
 from pictures import Picture
 
 FLAGS = [
@@ -51,3 +52,23 @@ def open_picture(browser, tmp_path):
     for context in contexts:
         context.close()
     assert complaints == []
+
+
+@pytest.fixture(scope="session")
+def recording(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "app.phlox"
+    synthetic.write(path, samples=4000, threads=12, stacks=900, depth=80, seed=5)
+    return path
+
+
+@pytest.fixture(scope="session")
+def page_file(recording):
+    return export(recording, recording.with_suffix(".html"))
+
+
+@pytest.fixture
+def open_page(open_picture, page_file):
+    def open_(fragment="", **how):
+        return settled(open_picture(how.pop("file", page_file), fragment, **how))
+
+    return open_

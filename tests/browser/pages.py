@@ -80,6 +80,13 @@ def table_rows(page):
     return [dict(zip(names, line.split("\t"))) for line in lines]
 
 
+def hot_function(recording):
+    """A Python function of which there is one of that name, with a share that is neither nothing nor all."""
+    rows = report(recording)["functions_by_total"]
+    names = [row["name"] for row in rows]
+    return next(row for row in rows if row["kind"] == "python" and names.count(row["name"]) == 1 and 0.05 < row["total"]["share"] < 0.8)
+
+
 # What "copy" copies, for a browser without a clipboard.
 CATCH_COPIES = "navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); };"
 
@@ -104,3 +111,7 @@ def share_words(part, all_of_it):
 def significant(value):
     size = abs(value)
     return f"{value:.{0 if size >= 99.95 else 1 if size >= 9.995 else 2}f}"
+
+
+def range_words(low, high):
+    return f"{significant(low * 100)} to {significant(high * 100)} %"

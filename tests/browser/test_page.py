@@ -4,35 +4,8 @@ import sqlite3
 
 import pytest
 
-from pages import CATCH_COPIES, chips, export, parts, phlox, report, settled, share_words, synthetic, table_rows, weight_words, whole
+from pages import CATCH_COPIES, chips, export, hot_function, parts, phlox, range_words, report, settled, share_words, synthetic, table_rows, weight_words, whole
 from pictures import fragment
-
-
-@pytest.fixture(scope="module")
-def recording(tmp_path_factory):
-    path = tmp_path_factory.mktemp("page") / "app.phlox"
-    synthetic.write(path, samples=4000, threads=12, stacks=900, depth=80, seed=5)
-    return path
-
-
-@pytest.fixture(scope="module")
-def page_file(recording):
-    return export(recording, recording.with_suffix(".html"))
-
-
-@pytest.fixture
-def open_page(open_picture, page_file):
-    def open_(fragment="", **how):
-        return settled(open_picture(how.pop("file", page_file), fragment, **how))
-
-    return open_
-
-
-def hot_function(recording):
-    """A Python function of which there is one of that name, with a share that is neither nothing nor all."""
-    rows = report(recording)["functions_by_total"]
-    names = [row["name"] for row in rows]
-    return next(row for row in rows if row["kind"] == "python" and names.count(row["name"]) == 1 and 0.05 < row["total"]["share"] < 0.8)
 
 
 def hover(page, row, fraction):
@@ -79,6 +52,25 @@ def test_functions_are_those_of_the_report(open_page, recording, weight):
         assert (seen["Self"], seen["Total"]) == (share_words(row["self"]["weight"], told["total"]), share_words(row["total"]["weight"], told["total"]))
         assert seen["Samples"] == f"{row['samples']:,}" and seen["Module"] == row["module"]
         compared += 1
+    assert compared > 50
+
+
+@pytest.mark.parametrize("weight", ["wall", "cpu", "samples"])
+@pytest.mark.parametrize("by", ["function", "line"])
+def test_intervals_are_those_of_the_report(open_page, recording, weight, by):
+    page = open_page(f"#view=functions&weight={weight}&by={by}")
+    page.evaluate(CATCH_COPIES)
+    told = report(recording, "--weight", weight)
+    rows = told["functions_by_total"] if by == "function" else told["lines"]
+    places = [(row["name"], f"{row['file']}:{row['line']}") for row in rows]
+    shown = {(row["Function"].rsplit(":", 1)[0] if by == "line" else row["Function"], row["Place"]): row for row in table_rows(page)}
+    compared = 0
+    for row, place in zip(rows, places):
+        if row["file"].endswith(".py") and places.count(place) == 1:
+            for side in ["Self", "Total"]:
+                estimate = row[side.lower()]
+                assert shown[place][f"{side} 99 %"] == range_words(estimate["low"], estimate["high"]), (place, side)
+            compared += 1
     assert compared > 50
 
 

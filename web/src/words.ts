@@ -23,6 +23,11 @@ export function shareWords(part: number, whole: number): string {
   return `${significant(percent)} %`;
 }
 
+// "4.1 to 6.3 %": an interval of shares.
+export function rangeWords(low: number, high: number): string {
+  return `${significant(low * 100)} to ${significant(high * 100)} %`;
+}
+
 // "+1.2" with a sign: percentage points of a difference.
 export function pointsWords(change: number): string {
   const points = change * 100;

@@ -129,13 +129,15 @@ class Assembly implements Page {
   }
 
   frameItems(by: By, path: number[]): MenuItem[] {
-    return frameItems({
+    if (!path.length) return [];
+    const ours = frameItems({
       catalogue: this.catalogue,
       labels: (which) => this.labels(which),
       filter: (filter) => this.change(withFilter(this.state, filter)),
       search: (search) => this.change({ search }),
       copy: (text) => this.copy(text),
     }, by, path);
+    return [...ours, ...views.flatMap((view) => view.items?.(this, by, path) ?? [])];
   }
 
   drawn(): void {

@@ -2,16 +2,22 @@
 import { button, element } from "../page/dom";
 import { functionOf } from "../model/catalogue";
 import { By } from "../model/head";
+import { intervals } from "../model/questions/intervals";
 import { Table } from "../model/questions/table";
 import { Kind, Label, placeOf } from "../model/tree";
 import { own, withOwn } from "../state/state";
-import { countWords, shareWords, weightWords } from "../words";
+import { countWords, rangeWords, shareWords, weightWords } from "../words";
 import { Latest } from "./parts/latest";
 import { RowTable, TableColumn } from "./parts/row_table";
 import { Page, Showing, View } from "./view";
 
+type Intervals = ReturnType<typeof intervals>;
+
 function create(page: Page): Showing {
   const latest = new Latest<Table>();
+  const latestIntervals = new Latest<Intervals>();
+  let certain: Intervals | null = null;
+  let certainKey = ""; // what the intervals are the answer to
   let table: Table | null = null;
   let by: By = "function";
   let labels: Label[] = [];
@@ -28,13 +34,20 @@ function create(page: Page): Showing {
     const [x, y] = [text(a), text(b)];
     return x < y ? -1 : x > y ? 1 : 0;
   };
+  const interval = (side: "self" | "total", row: number) => {
+    if (!certain || certainKey !== keyOfIntervals()) return "…";
+    return rangeWords(certain[side].low[row], certain[side].high[row]);
+  };
+  const keyOfIntervals = () => JSON.stringify([key(), page.state.weight]);
   const pair = (side: "self" | "total", title: string, about: string): TableColumn[] => [
     { name: side, title, about, number: true, ascending: false, text: (row) => shareWords(amount(side, row), amount("total", 0)), bar: (row) => share(side, row),
       compare: (a, b) => amount(side, a) - amount(side, b) },
     { name: `${side}-time`, title: `${title} time`, about, number: true, ascending: false, text: (row) => time(amount(side, row)), compare: (a, b) => amount(side, a) - amount(side, b) },
+    { name: `${side}-interval`, title: `${title} 99 %`, about: `99 % interval of the share: it lies in this range with so much certainty. ${about}`, number: true, ascending: false,
+      text: (row) => interval(side, row), compare: (a, b) => certain ? certain[side].low[a] - certain[side].low[b] : 0 },
   ];
   const columns: TableColumn[] = [
-    ...pair("self", "Self", "Spent in the function's own code"),
+    ...pair("self", "Self", "Spent in its own code"),
     ...pair("total", "Total", "With everything that it calls; a function that calls itself counts once"),
     { name: "samples", title: "Samples", about: "Looks that found it, itself or further out on the stack", number: true, ascending: false,
       text: (row) => countWords((table as Table).total.samples[row]), compare: (a, b) => (table as Table).total.samples[a] - (table as Table).total.samples[b] },
@@ -61,7 +74,7 @@ function create(page: Page): Showing {
       if (amount("total", row) > 0 && labels[row].kind !== Kind.marker) there.push(row);
     }
     rows.show(there, own(page.state, "functions", "sort"));
-    words.textContent = `${countWords(there.length)} ${by === "line" ? "lines" : "functions"}, shares of what is shown`;
+    words.textContent = `${countWords(there.length)} ${by === "line" ? "lines" : "functions"}, shares and their 99 % intervals are of what is shown`;
     page.drawn();
   }
 
@@ -74,6 +87,11 @@ function create(page: Page): Showing {
         drawnKey = key();
         by = state.by;
         labels = page.labels(by);
+        draw();
+      });
+      latestIntervals.ask(keyOfIntervals(), () => page.ask("intervals", { by: state.by, weight: state.weight }), (answer) => {
+        certain = answer;
+        certainKey = keyOfIntervals();
         draw();
       });
       if (drawnKey === key()) draw();

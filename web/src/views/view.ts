@@ -56,4 +56,6 @@ export interface View {
   readonly title: string; // on its button
   readonly place: "above" | "main"; // always there above the others, or one of those that are chosen from
   create(page: Page): Showing;
+  // What it adds to the menu of a frame in every view: "Callers and callees". path: labels, root first.
+  items?(page: Page, by: By, path: number[]): MenuItem[];
 }

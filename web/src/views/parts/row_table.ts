@@ -17,7 +17,15 @@ interface Wishes {
   sort(text: string): void; // "name" or "-name" (falling): give it back to show()
   menu(row: number, x: number, y: number): void;
   choose(row: number): void; // Enter, double click
+  pick?(row: number): void; // click
   mark(row: number): boolean; // lit: found by the search
+}
+
+// Rows that stand beneath each other: then they keep the order in which they are given.
+export interface Levels {
+  level(row: number): number; // 0: outermost
+  open(row: number): boolean | undefined; // undefined: nothing beneath
+  turn(row: number): void; // open it, or close it
 }
 
 const rowHeight = 24; // as in row_table.css
@@ -31,15 +39,16 @@ export class RowTable {
   private readonly scroller: HTMLElement;
   private sorted = "";
   private cursor = 0;
+  private chosen = -1;
 
-  constructor(label: string, private readonly columns: TableColumn[], private readonly wishes: Wishes) {
+  constructor(label: string, private readonly columns: TableColumn[], private readonly wishes: Wishes, private readonly levels: Levels | null = null) {
     this.head = element("div", { class: "row heads", role: "row" });
     for (const column of columns) {
       const sort = () => wishes.sort(this.sorted === this.sortText(column, false) ? this.sortText(column, true) : this.sortText(column, false));
       this.head.append(element("div", { class: `cell ${column.name}${column.number ? " number" : ""}`, role: "columnheader", "data-column": column.name },
-        button(column.title, sort, { title: column.about })));
+        levels ? element("span", { title: column.about }, column.title) : button(column.title, sort, { title: column.about })));
     }
-    this.scroller = element("div", { class: "table", role: "table", tabindex: 0, "aria-label": label },
+    this.scroller = element("div", { class: "table", role: levels ? "treegrid" : "table", tabindex: 0, "aria-label": label },
       element("div", { role: "rowgroup", class: "headgroup" }, this.head), this.body);
     this.element = this.scroller;
     this.scroller.addEventListener("scroll", () => this.draw());
@@ -48,7 +57,14 @@ export class RowTable {
       event.preventDefault();
       this.at(event.target, (row) => wishes.menu(row, event.clientX, event.clientY));
     });
-    this.body.addEventListener("click", (event) => this.at(event.target, () => this.draw()));
+    this.body.addEventListener("click", (event) => {
+      const turn = event.target instanceof Element && event.target.closest(".turn") !== null;
+      this.at(event.target, (row) => {
+        if (turn) levels?.turn(row);
+        else if (wishes.pick) wishes.pick(row);
+        this.draw();
+      });
+    });
     this.body.addEventListener("dblclick", (event) => this.at(event.target, (row) => wishes.choose(row)));
   }
 
@@ -67,6 +83,7 @@ export class RowTable {
   // `rows`: those to show, in any order. `sort`: as it was given to sort(); what is none of it means the first column.
   show(rows: number[], sort: string): void {
     const falling = sort.startsWith("-");
+    if (this.levels) return this.showInOrder(rows);
     const known = this.columns.find((one) => one.name === sort.replace(/^-/, ""));
     const column = known ?? this.columns[0];
     this.sorted = known ? sort : this.sortText(column, false);
@@ -76,6 +93,11 @@ export class RowTable {
       const mine = head.getAttribute("data-column") === column.name;
       head.setAttribute("aria-sort", mine ? (turn < 0 ? "descending" : "ascending") : "none");
     }
+    this.showInOrder(this.rows);
+  }
+
+  private showInOrder(rows: number[]): void {
+    this.rows = rows;
     this.cursor = Math.min(this.cursor, Math.max(0, this.rows.length - 1));
     this.scroller.setAttribute("aria-rowcount", String(this.rows.length + 1));
     this.body.style.height = `${this.rows.length * rowHeight}px`;
@@ -88,17 +110,40 @@ export class RowTable {
     const drawn: HTMLElement[] = [];
     for (let i = first; i < last; ++i) {
       const id = this.rows[i];
-      const row = element("div", { class: `row${i === this.cursor ? " cursor" : ""}${this.wishes.mark(id) ? " hit" : ""}`, role: "row", "aria-rowindex": i + 2 });
+      const row = element("div", { class: `row${i === this.cursor ? " current" : ""}${this.wishes.mark(id) ? " hit" : ""}`, role: "row", "aria-rowindex": i + 2 });
+      if (id === this.chosen) row.setAttribute("aria-selected", "true");
       row.style.top = `${i * rowHeight}px`;
       for (const column of this.columns) {
         const text = column.text(id);
         const cell = element("div", { class: `cell ${column.name}${column.number ? " number" : ""}`, role: "cell", title: column.number ? "" : text }, text);
+        if (this.levels && column.name === "name") this.indent(row, cell, id);
         if (column.bar) cell.style.setProperty("--bar-share", `${Math.min(1, column.bar(id)) * 100}%`);
         row.append(cell);
       }
       drawn.push(row);
     }
     this.body.replaceChildren(...drawn);
+  }
+
+  private indent(row: HTMLElement, cell: HTMLElement, id: number): void {
+    const { level, open } = this.levels as Levels;
+    const [depth, isOpen] = [level(id), open(id)];
+    row.setAttribute("aria-level", String(depth + 1));
+    cell.style.paddingLeft = `${8 + Math.min(depth, 40) * 14}px`;
+    const sign = element("span", { class: isOpen === undefined ? "turn none" : "turn", "aria-hidden": "true" }, isOpen === undefined ? "" : isOpen ? "▾" : "▸");
+    if (isOpen !== undefined) row.setAttribute("aria-expanded", String(isOpen));
+    cell.prepend(sign);
+  }
+
+  // Row by its place, of the keyboard.
+  get current(): number | undefined {
+    return this.rows[this.cursor];
+  }
+
+  // Marks the row as the one that is looked at.
+  light(row: number): void {
+    this.chosen = row;
+    this.draw();
   }
 
   // For a spreadsheet: tabs between cells, a row a line, all rows.
@@ -125,6 +170,17 @@ export class RowTable {
     this.draw();
   }
 
+  // As trees have it everywhere: right opens, left closes; of what is closed left goes to the row it stands beneath.
+  private sideways(row: number, right: boolean): void {
+    const { level, open, turn } = this.levels as Levels;
+    const isOpen = open(row);
+    if (isOpen === !right) return turn(row);
+    if (right) return void (isOpen && this.move(this.cursor + 1));
+    let above = this.cursor;
+    while (above > 0 && level(this.rows[above]) >= level(row)) --above;
+    this.move(above);
+  }
+
   private key(event: KeyboardEvent): void {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target !== this.scroller) return;
     const page = Math.max(1, Math.floor(this.scroller.clientHeight / rowHeight) - 2);
@@ -133,9 +189,10 @@ export class RowTable {
     };
     const row = this.rows[this.cursor];
     if (event.key in to) this.move(to[event.key]);
+    else if (this.levels && (event.key === "ArrowRight" || event.key === "ArrowLeft") && row !== undefined) this.sideways(row, event.key === "ArrowRight");
     else if (event.key === "Enter" && row !== undefined) this.wishes.choose(row);
     else if ((event.key === "m" || event.key === "ContextMenu") && row !== undefined) {
-      const box = this.body.querySelector(".cursor")?.getBoundingClientRect();
+      const box = this.body.querySelector(".current")?.getBoundingClientRect();
       if (box) this.wishes.menu(row, box.left + 60, box.bottom);
     } else return;
     event.preventDefault();

@@ -1,0 +1,270 @@
+// A flame graph on a canvas no larger than its part of the window: what is in sight of it is drawn, the rest is scrolled to. It
+// knows trees and widths; what a zoom, a menu or a word beside the pointer is, its view says.
+import { element } from "../../page/dom";
+import { nextMatch } from "../../model/search";
+import { Label, Shape } from "../../model/tree";
+import { Box, defaultOptions, layout, Layout } from "../../layout/flame";
+import { Rows } from "../../layout/rows";
+import { countWords, fitName } from "../../words";
+import { Page } from "../view";
+
+const rowHeight = 18;
+const textMargin = 4;
+const fadedSearch = 0.38;
+const fadedAncestor = 0.5;
+
+export interface Flame {
+  tree: Shape;
+  total: Float64Array; // widths, by node
+  labels: Label[]; // by the tree's labels
+  hits: Uint8Array; // by label: found by the search
+  fill(node: number): string;
+  tip(node: number): Node;
+  spoken(node: number): string;
+}
+
+interface Wishes {
+  zoom(node: number): void; // asked for: give it back to show()
+  menu(node: number, x: number, y: number): void;
+  upward(): boolean; // the root at the bottom
+  shown(done: Layout): void; // drawn, and so much left out
+}
+
+export class FlameCanvas {
+  readonly element: HTMLElement;
+  zoom = 0;
+  cursor = -1; // node of the keyboard; -1: none
+  flame: Flame | null = null;
+  private readonly canvas = element("canvas");
+  private readonly pen = this.canvas.getContext("2d") as CanvasRenderingContext2D;
+  private readonly spacer = element("div", "spacer", this.canvas);
+  private boxes: Layout | null = null;
+  private rows: Rows | null = null;
+  private boxesFor = ""; // what they were laid out for
+  private textWidth = 0; // of a character of the monospaced font
+
+  constructor(private readonly page: Page, label: string, private readonly wishes: Wishes) {
+    this.element = element("div", {
+      class: "scroller flames", tabindex: 0, role: "application", "aria-roledescription": "flame graph",
+      "aria-label": `${label}. Arrow keys move from frame to frame, Enter zooms, m opens the menu of a frame.`,
+    }, this.spacer);
+    const { element: box } = this;
+    box.addEventListener("scroll", () => this.draw());
+    box.addEventListener("click", (event) => {
+      const at = this.boxAt(event);
+      if (at) this.wishes.zoom(at.node);
+    });
+    box.addEventListener("contextmenu", (event) => {
+      const at = this.boxAt(event);
+      if (!at) return;
+      event.preventDefault();
+      page.tip(null, 0, 0);
+      this.wishes.menu(at.node, event.clientX, event.clientY);
+    });
+    box.addEventListener("pointermove", (event) => {
+      const at = this.boxAt(event);
+      box.style.cursor = at ? "pointer" : "";
+      page.tip(at && this.flame ? this.flame.tip(at.node) : null, event.clientX, event.clientY);
+    });
+    box.addEventListener("pointerleave", () => page.tip(null, 0, 0));
+  }
+
+  // `fresh`: the tree or the widths are others than before.
+  show(flame: Flame, zoom: number, fresh: boolean): void {
+    this.flame = flame;
+    this.zoom = zoom;
+    if (fresh) this.boxesFor = "";
+    if (this.cursor >= flame.tree.parent.length) this.cursor = -1;
+    this.draw();
+  }
+
+  get upward(): boolean {
+    return this.wishes.upward();
+  }
+
+  // ---- geometry -------------------------------------------------------------------------------------------------
+  private topOf(row: number, height: number): number {
+    return this.upward ? height - (row + 1) * rowHeight : row * rowHeight;
+  }
+
+  private heightOf(done: Layout): number {
+    return Math.max(done.rows * rowHeight, this.element.clientHeight);
+  }
+
+  private arrange(flame: Flame): Layout {
+    const width = this.element.clientWidth;
+    const key = `${this.zoom} ${width}`;
+    if (key !== this.boxesFor || !this.boxes) {
+      this.boxesFor = key;
+      this.boxes = layout(flame.tree, flame.total, this.zoom, { ...defaultOptions, width });
+      this.rows = new Rows(this.boxes);
+    }
+    return this.boxes;
+  }
+
+  // ---- drawing --------------------------------------------------------------------------------------------------
+  private prepare(height: number): void {
+    const { canvas, pen, element: box } = this;
+    this.spacer.style.height = `${height}px`;
+    const [wide, high] = [box.clientWidth, box.clientHeight];
+    const scale = window.devicePixelRatio || 1;
+    if (canvas.width !== Math.round(wide * scale) || canvas.height !== Math.round(high * scale)) {
+      canvas.width = Math.round(wide * scale);
+      canvas.height = Math.round(high * scale);
+      canvas.style.width = `${wide}px`;
+      canvas.style.height = `${high}px`;
+    }
+    pen.setTransform(scale, 0, 0, scale, 0, -box.scrollTop * scale);
+    pen.clearRect(0, box.scrollTop, wide, high);
+    pen.font = this.page.colour("--mono");
+    pen.textBaseline = "middle";
+    this.textWidth = pen.measureText("0123456789").width / 10;
+  }
+
+  draw(): void {
+    const { flame, element: box } = this;
+    if (!flame || !box.clientWidth) return;
+    const done = this.arrange(flame);
+    const height = this.heightOf(done);
+    this.prepare(height);
+    const first = Math.floor(box.scrollTop / rowHeight) - 1;
+    const last = Math.ceil((box.scrollTop + box.clientHeight) / rowHeight) + 1;
+    const { matches } = this.page;
+    const hasHits = matches !== null && matches.count > 0;
+    const total = Math.round(height / rowHeight);
+    for (let row = first; row <= last; ++row) {
+      const level = this.upward ? total - 1 - row : row;
+      if (level < 0 || level >= done.rows) continue;
+      const y = this.topOf(level, height);
+      if (done.skipped && level === done.skipped.row) this.drawSkipped(done.skipped.frames, y, box.clientWidth);
+      for (const one of (this.rows as Rows).at(level)) this.drawBox(flame, one, y, level < done.boxes[0].row, hasHits);
+    }
+    this.pen.globalAlpha = 1;
+    this.drawCursor(height);
+    this.wishes.shown(done);
+  }
+
+  private drawBox({ tree, labels, hits, fill }: Flame, box: Box, y: number, above: boolean, hasHits: boolean): void {
+    const { pen, page } = this;
+    const id = tree.label[box.node];
+    const hit = hasHits && hits[id] === 1;
+    const width = box.width >= 2 ? box.width - 0.5 : box.width;
+    pen.globalAlpha = hit ? 1 : hasHits ? fadedSearch : above ? fadedAncestor : 1;
+    pen.fillStyle = hit ? page.colour("--hit") : fill(box.node);
+    pen.fillRect(box.x, y, width, rowHeight - 1);
+    const room = box.width - 2 * textMargin;
+    if (room < 2 * this.textWidth) return;
+    if (hasHits && !hit) pen.globalAlpha = 0.75;
+    pen.fillStyle = page.colour(hit ? "--hit-ink" : "--ink");
+    const { name, full } = labels[id];
+    pen.fillText(fitName(name, full, room, (text) => this.measure(text)), box.x + textMargin, y + rowHeight / 2);
+  }
+
+  private drawSkipped(frames: number, y: number, wide: number): void {
+    const { pen, page } = this;
+    pen.globalAlpha = 1;
+    pen.strokeStyle = pen.fillStyle = page.colour("--faint");
+    pen.setLineDash([3, 3]);
+    pen.strokeRect(0.5, y + 2.5, wide - 1, rowHeight - 6);
+    pen.setLineDash([]);
+    pen.fillText(`${countWords(frames)} frames between`, wide / 2 - 60, y + rowHeight / 2);
+  }
+
+  private drawCursor(height: number): void {
+    const box = this.cursor >= 0 ? this.boxOf(this.cursor) : undefined;
+    if (!box) return;
+    const { pen } = this;
+    pen.strokeStyle = this.page.colour("--ink");
+    pen.lineWidth = 2;
+    pen.strokeRect(box.x + 1, this.topOf(box.row, height) + 1, Math.max(2, box.width - 2.5), rowHeight - 3);
+    pen.lineWidth = 1;
+  }
+
+  // Of ASCII every character is as wide as the other; anything else is measured.
+  private measure(text: string): number {
+    return /^[\x20-\x7e]*$/.test(text) ? text.length * this.textWidth : this.pen.measureText(text).width;
+  }
+
+  // ---- pointing -------------------------------------------------------------------------------------------------
+  private boxOf(node: number): Box | undefined {
+    return this.boxes?.boxes.find((box) => box.node === node) ?? this.boxes?.ancestors.find((box) => box.node === node);
+  }
+
+  private boxAt(event: MouseEvent): Box | undefined {
+    if (!this.boxes || !this.rows) return undefined;
+    const frame = this.element.getBoundingClientRect();
+    const y = event.clientY - frame.top + this.element.scrollTop;
+    const row = Math.floor((this.upward ? this.heightOf(this.boxes) - y : y) / rowHeight);
+    return this.rows.find(row, event.clientX - frame.left);
+  }
+
+  focusNode(node: number): void {
+    this.cursor = node;
+    const box = this.boxOf(node);
+    const { boxes, flame, element: area } = this;
+    if (!box || !boxes || !flame) return this.draw();
+    const y = this.topOf(box.row, this.heightOf(boxes));
+    if (y < area.scrollTop) area.scrollTop = y - rowHeight;
+    if (y + rowHeight > area.scrollTop + area.clientHeight) area.scrollTop = y + 2 * rowHeight - area.clientHeight;
+    this.draw();
+    const frame = area.getBoundingClientRect();
+    this.page.tip(flame.tip(node), frame.left + box.x + Math.min(box.width / 2, 60), frame.top + y - area.scrollTop + rowHeight / 2);
+    this.page.say(flame.spoken(node));
+  }
+
+  // Away with the frame of the keyboard and the words beside it.
+  leave(): void {
+    this.cursor = -1;
+    this.page.tip(null, 0, 0);
+    this.draw();
+  }
+
+  move(key: string): void {
+    const { boxes, flame, cursor } = this;
+    if (!boxes || !flame || !this.rows) return;
+    const box = cursor >= 0 ? this.boxOf(cursor) : undefined;
+    if (!box) return this.focusNode(this.zoom);
+    const { tree } = flame;
+    if (key === "ArrowUp" || key === "ArrowDown") {
+      const inward = (key === "ArrowUp") === this.upward;
+      if (!inward) return void (cursor !== 0 && this.focusNode(this.boxOf(tree.parent[cursor]) ? tree.parent[cursor] : 0));
+      const children = this.rows.at(box.row + 1).filter((other) => tree.parent[other.node] === cursor);
+      const widest = children.reduce<Box | null>((best, other) => (best && best.width >= other.width ? best : other), null);
+      return void (widest && this.focusNode(widest.node));
+    }
+    const row = this.rows.at(box.row);
+    const next = row[row.indexOf(box) + (key === "ArrowRight" ? 1 : -1)];
+    if (next) this.focusNode(next.node);
+  }
+
+  // The next match of the search. Too narrow to be drawn: the innermost drawn frame around it.
+  step(direction: 1 | -1): void {
+    const { flame } = this;
+    if (!flame) return;
+    let node = nextMatch(flame.tree, flame.total, { labels: flame.hits }, this.zoom, this.cursor, direction);
+    while (node && !this.boxOf(node)) node = flame.tree.parent[node];
+    if (node) this.focusNode(node);
+  }
+
+  openMenu(): void {
+    const box = this.cursor > 0 ? this.boxOf(this.cursor) : undefined;
+    if (!box || !this.boxes) return;
+    const frame = this.element.getBoundingClientRect();
+    this.page.tip(null, 0, 0);
+    this.wishes.menu(this.cursor, frame.left + box.x + 8, frame.top + this.topOf(box.row, this.heightOf(this.boxes)) - this.element.scrollTop + rowHeight);
+  }
+
+  // So that the root is in sight.
+  scrollToRoot(): void {
+    this.element.scrollTop = this.upward ? this.element.scrollHeight : 0;
+  }
+}
+
+// What was left out of a layout, in words; "" when nothing was.
+export function leftOutWords(done: Layout, share: (weight: number) => string): string {
+  const several = (count: number) => `${countWords(count)} ${count === 1 ? "frame" : "frames"}`;
+  const out: string[] = [];
+  if (done.narrow.frames) out.push(`${several(done.narrow.frames)} narrower than ${done.minWidth} px (${share(done.narrow.weight)})`);
+  if (done.deep.frames) out.push(`${several(done.deep.frames)} deeper than ${defaultOptions.maxDepth} rows (${share(done.deep.weight)})`);
+  return out.length ? `Left out: ${out.join(" and ")}. Zoom in to see them.` : "";
+}
