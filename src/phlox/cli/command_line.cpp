@@ -345,13 +345,15 @@ struct Grammar {
     CommandBuilder b = command("diff", "compare two recordings", "[options] BEFORE AFTER");
     text().examples = {
         {"phlox diff before.phlox after.phlox", "which functions and lines changed, and what is noise"},
-        {"phlox diff before.phlox after.phlox -o diff.svg", "as a differential flame graph"},
+        {"phlox diff before.phlox after.phlox -o diff.html", "both in one page, and what differs"},
         {"phlox diff before.phlox after.phlox --fail-if 'total(json.loads) > +10%'",
          "fails (status 3) in CI"}};
     auto& a = line.diff;
     b.positional("BEFORE", a.before, {{}, "", "a recording", {}, true});
     b.positional("AFTER", a.after, {{}, "", "another one", {}, true});
-    b.value("-o,--output", a.output, {{}, "FILE", "a differential flame graph, .svg", {}, true});
+    b.value(
+        "-o,--output", a.output,
+        {{}, "FILE", "a page with both recordings, .html, or a differential flame graph, .svg", {}, true});
     b.force(a.force);
     b.value("--top", a.top, {{}, "N", "so many lines in a table (default 15)", {}, false});
     b.flag("--json", a.json, "JSON, as docs/json/ describes it");

@@ -11,6 +11,7 @@
 #include "phlox/cli/recordings.h"
 #include "phlox/cli/values.h"
 #include "phlox/exporters/diff_svg.h"
+#include "phlox/exporters/html.h"
 #include "phlox/exporters/registry.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/native_frames.h"
@@ -49,12 +50,14 @@ Result<int> run(const DiffArguments& a, Talk& talk) {
     conditions.push_back(*std::move(condition));
   }
   std::unique_ptr<OutputFile> picture;
+  auto* write = exporters::write_diff_svg;
   if (!a.output.empty()) {
     const exporters::Format* format = exporters::find_format_for_file(a.output);
-    if (format == nullptr || format->name != "svg") {
+    if (format == nullptr || (format->name != "svg" && format->name != "html")) {
       return fail(ErrorKind::usage, fmt::format("cannot write a difference as '{}'", a.output),
-                  "a differential flame graph: -o diff.svg");
+                  "a page with both recordings: -o diff.html; a differential flame graph: -o diff.svg");
     }
+    write = format->name == "svg" ? exporters::write_diff_svg : exporters::write_diff_page;
     auto opened = OutputFile::open(a.output, {target::calling_user(), {a.before, a.after}, a.force});
     if (!opened) return fail(opened);
     picture = *std::move(opened);
@@ -78,9 +81,12 @@ Result<int> run(const DiffArguments& a, Talk& talk) {
   const auto made = report::make_diff(*before, *after, options);
   if (!made) return fail(made);
   if (picture) {
-    if (auto written = exporters::write_diff_svg(*before, *after, options.choices, {}, picture->stream());
-        !written)
+    std::vector<std::string> remarks;
+    exporters::ExportOptions export_options;
+    export_options.remarks = &remarks;
+    if (auto written = write(*before, *after, options.choices, export_options, picture->stream()); !written)
       return fail(written);
+    for (const std::string& remark : remarks) talk.warn(remark);
     if (auto committed = picture->commit(); !committed) return fail(committed);
     talk.note(fmt::format("wrote {}", with_size(a.output)));
   }

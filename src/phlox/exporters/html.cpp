@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <span>
 #include <string>
 
 #include "phlox/exporters/page_columns.h"
 #include "phlox/exporters/page_data.h"
+#include "phlox/exporters/page_pair.h"
 #include "phlox/exporters/page_size.h"
 #include "phlox/exporters/page_tables.h"
 #include "phlox/exporters/web_bundle.h"
 #include "phlox/exporters/words.h"
+#include "phlox/profile/work.h"
 
 namespace phlox::exporters {
 namespace {
@@ -41,11 +44,9 @@ struct Fitted {
 };
 
 // Whole where it fits, else with the mildest merge that does.
-Result<Fitted> fit(const profile::Profile& profile, const profile::Choices& choices,
+Result<Fitted> fit(std::span<const PageSide> sides, const PageTables& whole, const profile::Choices& choices,
                    const ExportOptions& options) {
-  auto whole = make_page_tables(profile, choices);
-  if (!whole) return fail(whole);
-  auto data = make_page_data(profile, choices, options, *whole, {});
+  auto data = make_page_data(sides, choices, options, whole, {});
   if (!data) return fail(data);
   if (page_size(*data) <= options.page_bytes) return Fitted{*std::move(data), {}};
   const uint64_t needed = page_size(*data);
@@ -54,9 +55,9 @@ Result<Fitted> fit(const profile::Profile& profile, const profile::Choices& choi
   size_t low = 0, high = kMergeSteps;
   while (low < high) {
     const size_t step = (low + high) / 2;
-    PageTables tables = *whole;
+    PageTables tables = whole;
     const PageMerge merge = merge_page(tables, step);
-    auto merged = make_page_data(profile, choices, options, tables, merge);
+    auto merged = make_page_data(sides, choices, options, tables, merge);
     if (!merged) return fail(merged);
     if (page_size(*merged) <= options.page_bytes) {
       best = {*std::move(merged), merge};
@@ -73,11 +74,9 @@ Result<Fitted> fit(const profile::Profile& profile, const profile::Choices& choi
               "give it more with --max-page-size, or choose less with --time or --thread");
 }
 
-}  // namespace
-
-Result<void> write_page(const profile::Profile& profile, const profile::Choices& choices,
-                        const ExportOptions& options, std::ostream& out) {
-  auto fitted = fit(profile, choices, options);
+Result<void> write(std::span<const PageSide> sides, const PageTables& tables, const profile::Choices& choices,
+                   const ExportOptions& options, std::ostream& out) {
+  auto fitted = fit(sides, tables, choices, options);
   if (!fitted) return fail(fitted);
   const PageData& data = fitted->data;
   out << "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -99,6 +98,33 @@ Result<void> write_page(const profile::Profile& profile, const profile::Choices&
                     fitted->merge.rare_share > 0 ? ", and rare stacks lack their inner frames" : ""));
   }
   return {};
+}
+
+}  // namespace
+
+Result<void> write_page(const profile::Profile& profile, const profile::Choices& choices,
+                        const ExportOptions& options, std::ostream& out) {
+  const auto tables = make_page_tables(profile, choices);
+  if (!tables) return fail(tables);
+  const PageSide sides[] = {{&profile, {}}};
+  return write(sides, *tables, choices, options, out);
+}
+
+Result<void> write_diff_page(const profile::Profile& before, const profile::Profile& after,
+                             const profile::Choices& choices, const ExportOptions& options,
+                             std::ostream& out) {
+  // What is work is judged for both alike, whatever of it the page begins with.
+  profile::Choices both = choices;
+  both.show = profile::Show::work;
+  both = profile::choices_for_both(before, after, both);
+  both.show = choices.show;
+  const auto before_tables = make_page_tables(before, both);
+  if (!before_tables) return fail(before_tables);
+  const auto after_tables = make_page_tables(after, both);
+  if (!after_tables) return fail(after_tables);
+  const PageSide sides[] = {{&before, "before"}, {&after, "after"}};
+  return write(sides, combine_pages(*before_tables, *after_tables, before.threads().size()), both, options,
+               out);
 }
 
 }  // namespace phlox::exporters

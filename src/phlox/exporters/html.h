@@ -13,4 +13,9 @@ namespace phlox::exporters {
 Result<void> write_page(const profile::Profile& profile, const profile::Choices& choices,
                         const ExportOptions& options, std::ostream& out);
 
+// `phlox diff -o diff.html`: both recordings in one page that begins with what differs.
+Result<void> write_diff_page(const profile::Profile& before, const profile::Profile& after,
+                             const profile::Choices& choices, const ExportOptions& options,
+                             std::ostream& out);
+
 }  // namespace phlox::exporters

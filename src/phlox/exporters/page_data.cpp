@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -75,57 +76,105 @@ const char* weight_word(profile::Weight weight) {
   return weight == profile::Weight::cpu ? "cpu" : weight == profile::Weight::samples ? "samples" : "wall";
 }
 
-void put_processes(Json& json, const Profile& profile, Nanoseconds start) {
-  json.key("processes");
-  json.open('[');
-  for (const profile::Process& process : profile.processes()) {
+// Where the numbers of a side begin: processes and threads of all sides are counted through.
+struct Offset {
+  const PageSide* side;
+  int64_t recording, processes, threads;
+  Nanoseconds start;  // of the side's recording; each side's time begins at 0
+
+  int64_t process(const auto& id) const { return id ? int64_t{id->value} - 1 + processes : -1; }
+  int64_t thread(const auto& id) const { return id ? int64_t{id->value} - 1 + threads : -1; }
+};
+
+std::vector<Offset> offsets_of(std::span<const PageSide> sides) {
+  std::vector<Offset> offsets;
+  int64_t processes = 0, threads = 0;
+  for (const PageSide& side : sides) {
+    offsets.push_back({&side, static_cast<int64_t>(offsets.size()), processes, threads,
+                       profile::recording_start(*side.profile)});
+    processes += static_cast<int64_t>(side.profile->processes().size());
+    threads += static_cast<int64_t>(side.profile->threads().size());
+  }
+  return offsets;
+}
+
+std::string of_side(const PageSide& side, const std::string& words) {
+  return side.name.empty() || words.empty() ? words : side.name + ": " + words;
+}
+
+void put_processes(Json& json, const Offset& offset) {
+  for (const profile::Process& process : offset.side->profile->processes()) {
     json.open('{');
-    json.text("label", profile::process_label(process));
+    json.text("label", of_side(*offset.side, profile::process_label(process)));
     json.number("pid", process.pid);
-    json.number("parent", process.parent ? int64_t{process.parent->value} - 1 : -1);
+    json.number("parent", offset.process(process.parent));
     json.text("commandLine", process.command_line);
     json.text("python", process.python_version);
     json.text("howEnded", process.how_ended);
-    json.number("start", process.start - start);
-    json.number("end", process.end == 0 ? -1 : process.end - start);
+    json.number("start", process.start - offset.start);
+    json.number("end", process.end == 0 ? -1 : process.end - offset.start);
     json.close('}');
   }
-  json.close(']');
 }
 
-void put_threads(Json& json, const Profile& profile, Nanoseconds start) {
-  json.key("threads");
-  json.open('[');
-  for (const profile::Thread& thread : profile.threads()) {
+void put_threads(Json& json, const Offset& offset) {
+  for (const profile::Thread& thread : offset.side->profile->threads()) {
     json.open('{');
-    json.text("label", profile::thread_label(thread));
+    json.text("label", of_side(*offset.side, profile::thread_label(thread)));
+    json.number("recording", offset.recording);
     json.text("name", thread.name.empty() ? thread.kernel_name : thread.name);
-    json.number("process", thread.process ? int64_t{thread.process.value} - 1 : -1);
+    json.number("process", offset.process(thread.process ? &thread.process : nullptr));
     json.number("tid", thread.tid);
     json.number("interpreter", thread.interpreter);
     json.key("python");
     json.truth(thread.python_id != 0);
-    json.number("start", thread.start - start);
-    json.number("end", thread.end == 0 ? -1 : thread.end - start);
+    json.number("start", thread.start - offset.start);
+    json.number("end", thread.end == 0 ? -1 : thread.end - offset.start);
     json.close('}');
   }
-  json.close(']');
 }
 
-void put_events(Json& json, const Profile& profile, Nanoseconds start) {
-  json.key("events");
-  json.open('[');
-  for (const profile::Event& event : profile.events()) {
+void put_events(Json& json, const Offset& offset) {
+  for (const profile::Event& event : offset.side->profile->events()) {
     json.open('{');
     json.number("kind", static_cast<int64_t>(event.kind));
-    json.number("time", event.time - start);
-    json.number("process", event.process ? int64_t{event.process->value} - 1 : -1);
-    json.number("thread", event.thread ? int64_t{event.thread->value} - 1 : -1);
+    json.number("time", event.time - offset.start);
+    json.number("process", offset.process(event.process));
+    json.number("thread", offset.thread(event.thread));
     json.number("value", event.value);
     json.text("text", event.text);
     json.close('}');
   }
-  json.close(']');
+}
+
+void put_tallies(Json& json, const Offset& offset) {
+  for (const profile::Tally& tally : offset.side->profile->tallies()) {
+    json.open('{');
+    json.number("process", int64_t{tally.process.value} - 1 + offset.processes);
+    json.text("name", tally.name);
+    json.number("value", tally.value);
+    json.close('}');
+  }
+}
+
+void put_lists(Json& json, std::span<const PageSide> sides) {
+  const std::vector<Offset> offsets = offsets_of(sides);
+  const auto list = [&](std::string_view name, auto&& put) {
+    json.key(name);
+    json.open('[');
+    for (const Offset& offset : offsets) put(json, offset);
+    json.close(']');
+  };
+  list("processes", put_processes);
+  list("threads", put_threads);
+  list("events", put_events);
+  list("tallies", put_tallies);
+  list("recordings", [](Json& out, const Offset& offset) {
+    out.open('{');
+    out.text("name", offset.side->name);
+    out.text("title", recording_title(*offset.side->profile));
+    out.close('}');
+  });
 }
 
 void put_states(Json& json, const Profile& profile, const PageTables& tables) {
@@ -153,16 +202,6 @@ void put_facts(Json& json, const Profile& profile) {
   json.open('{');
   for (const auto& [key, value] : profile.meta()) json.text(displayable(key), value);
   json.close('}');
-  json.key("tallies");
-  json.open('[');
-  for (const profile::Tally& tally : profile.tallies()) {
-    json.open('{');
-    json.number("process", int64_t{tally.process.value} - 1);
-    json.text("name", tally.name);
-    json.number("value", tally.value);
-    json.close('}');
-  }
-  json.close(']');
 }
 
 void add_functions(ColumnWriter& columns, Strings& strings, const PageTables& tables) {
@@ -281,50 +320,77 @@ profile::Choices showing_work(profile::Choices choices) {
   return choices;
 }
 
+std::string title_of(std::span<const PageSide> sides, const ExportOptions& options) {
+  if (!options.title.empty()) return displayable(options.title);
+  std::string title = recording_title(*sides.back().profile);
+  if (sides.size() > 1) {
+    const std::string first = recording_title(*sides.front().profile);
+    title = "Difference: " + (first == title ? title : first + " → " + title);
+  }
+  return displayable(title);
+}
+
+// What was recorded, and how far it can be believed: of each side.
+void put_words(Json& head, std::span<const PageSide> sides, const profile::Choices& choices) {
+  std::string subtitle, warning, left_out;
+  const auto add = [](std::string& to, const std::string& words) {
+    if (!words.empty()) to += (to.empty() ? "" : "; ") + words;
+  };
+  bool unfinished = false;
+  head.key("quality");
+  head.open('[');
+  for (const PageSide& side : sides) {
+    const profile::QualitySummary quality = profile::summarize_quality(*side.profile);
+    for (const std::string& line : quality_lines(*side.profile, quality)) head.text(of_side(side, line));
+    const auto empty = profile::why_empty(*side.profile, choices);
+    add(warning, of_side(side, empty ? "Nothing to show: " + *empty : profile::quality_warning(quality)));
+    add(left_out, of_side(side, profile::left_out_words(
+                                    profile::waiting_for_work(*side.profile, showing_work(choices)))));
+    add(subtitle, of_side(side, recording_facts(*side.profile)));
+    unfinished = unfinished || is_unfinished(*side.profile);
+  }
+  head.close(']');
+  head.text("subtitle", subtitle + choices_words(choices) + ".");
+  head.text("warning", warning);
+  head.text("leftOut", left_out);
+  head.key("unfinished");
+  head.truth(unfinished);
+}
+
 }  // namespace
 
-Result<PageData> make_page_data(const Profile& profile, const profile::Choices& choices,
+Result<PageData> make_page_data(std::span<const PageSide> sides, const profile::Choices& choices,
                                 const ExportOptions& options, const PageTables& tables,
                                 const PageMerge& merge) {
-  const Nanoseconds start = profile::recording_start(profile);
-  const profile::QualitySummary quality = profile::summarize_quality(profile);
+  const Profile& last = *sides.back().profile;
   const Grid grid = grid_of(tables.stretches);
+  size_t threads = 0;
+  for (const PageSide& side : sides) threads += side.profile->threads().size();
 
   ColumnWriter columns;
   Strings strings;
   add_functions(columns, strings, tables);
   add_tree(columns, tables);
-  add_stretches(columns, tables, grid, profile.threads().size());
+  add_stretches(columns, tables, grid, threads);
   columns.add_text("strings", strings.text());
   Json catalogue;
   catalogue.open('{');
-  put_processes(catalogue, profile, start);
-  put_threads(catalogue, profile, start);
-  put_states(catalogue, profile, tables);
-  put_events(catalogue, profile, start);
-  put_facts(catalogue, profile);
+  put_lists(catalogue, sides);
+  put_states(catalogue, last, tables);
+  put_facts(catalogue, last);
   catalogue.close('}');
   columns.add_text("catalogue", catalogue.document());
   auto packed = deflated(columns.bytes());
   if (!packed) return fail(packed);
 
   PageData data;
-  data.title = displayable(options.title.empty() ? recording_title(profile) : options.title);
+  data.title = title_of(sides, options);
   Json head;
   head.open('{');
   head.number("format", kFormat);
   head.text("phlox", PHLOX_VERSION);
   head.text("title", data.title);
-  head.text("subtitle", recording_facts(profile) + choices_words(choices) + ".");
-  head.key("quality");
-  head.open('[');
-  for (const std::string& line : quality_lines(profile, quality)) head.text(line);
-  head.close(']');
-  const auto empty = profile::why_empty(profile, choices);
-  head.text("warning", empty ? "Nothing to show: " + *empty : profile::quality_warning(quality));
-  head.text("leftOut", profile::left_out_words(profile::waiting_for_work(profile, showing_work(choices))));
-  head.key("unfinished");
-  head.truth(is_unfinished(profile));
+  put_words(head, sides, choices);
   head.text("weight", weight_word(choices.weight));
   head.text("show", profile::show_name(choices.show));
   head.text("by", choices.by.line ? "line" : "function");

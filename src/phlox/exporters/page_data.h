@@ -2,6 +2,7 @@
 // string of columns. web/src/model/head.ts and recording.ts read them; docs/formats.md describes them. Pure.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "phlox/base/result.h"
@@ -17,8 +18,15 @@ struct PageData {
   std::string columns;  // zlib, base64
 };
 
-// `merge`: what was done to the tables, or nothing.
-Result<PageData> make_page_data(const profile::Profile& profile, const profile::Choices& choices,
+// One of the recordings that a page is of.
+struct PageSide {
+  const profile::Profile* profile = nullptr;
+  std::string name;  // "before", "after"; empty: the only one
+};
+
+// Of one recording, or of two: then the tables are those of combine_pages. `merge`: what was done to the
+// tables, or nothing.
+Result<PageData> make_page_data(std::span<const PageSide> sides, const profile::Choices& choices,
                                 const ExportOptions& options, const PageTables& tables,
                                 const PageMerge& merge);
 

@@ -21,6 +21,7 @@ export interface Thread {
   label: string;
   name: string;
   process: number; // -1: not known
+  recording: number; // index
   tid: number;
   interpreter: number;
   python: boolean;
@@ -37,8 +38,15 @@ export interface RecordedEvent {
   text: string;
 }
 
+// A page is of one, or of two that are compared: before and after.
+export interface RecordingName {
+  name: string; // "before", "after"; empty: the only one
+  title: string;
+}
+
 export interface Catalogue {
   head: Head;
+  recordings: RecordingName[];
   processes: Process[];
   threads: Thread[];
   states: ThreadState[];
@@ -62,7 +70,7 @@ export interface Catalogue {
   stretches: number;
 }
 
-type Told = Pick<Catalogue, "processes" | "threads" | "states" | "events" | "meta" | "tallies">;
+type Told = Pick<Catalogue, "recordings" | "processes" | "threads" | "states" | "events" | "meta" | "tallies">;
 
 export function readCatalogue(head: Head, columns: Columns): Catalogue {
   const told = JSON.parse(columns.text("catalogue")) as Told;

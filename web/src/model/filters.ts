@@ -9,6 +9,7 @@ export type Mode = "in" | "out";
 // "function" and "module": stacks through it, however deep; "language": of the innermost frame, where the time is spent.
 export type Filter =
   | { field: "process" | "thread" | "function"; mode: Mode; values: number[] }
+  | { field: "recording"; mode: Mode; values: number[] } // of a page with two: 0 before, 1 after
   | { field: "module"; mode: Mode; values: string[] }
   | { field: "language"; mode: Mode; values: Language[] }
   | { field: "state"; mode: Mode; values: StateWord[] }

@@ -2,6 +2,7 @@
 // is a function of the model, the query (what is looked at) and its own arguments; it gives numbers in typed arrays, and never
 // an array that the model keeps unless it is listed in `kept` below (it would be handed over, and be gone). No DOM.
 import { bottomUp } from "./questions/bottom_up";
+import { changedTree, difference } from "./questions/difference";
 import { intervals } from "./questions/intervals";
 import { matches } from "./questions/matches";
 import { sandwich } from "./questions/sandwich";
@@ -12,7 +13,7 @@ import { column, shape } from "./questions/tree";
 import { Query } from "./filters";
 import { Model } from "./selection";
 
-export const questions = { totals, shape, column, table, intervals, matches, sandwich, bottomUp, threads, densities };
+export const questions = { totals, shape, column, table, intervals, difference, changedTree, matches, sandwich, bottomUp, threads, densities };
 
 export type Questions = typeof questions;
 export type QuestionName = keyof Questions;

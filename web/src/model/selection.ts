@@ -65,6 +65,9 @@ function passesOf(recording: Recording, { filters, show }: Query): Passes {
       case "process":
         keep(thread, filter, (i) => filter.values.includes(catalogue.threads[i].process));
         break;
+      case "recording":
+        keep(thread, filter, (i) => filter.values.includes(catalogue.threads[i].recording));
+        break;
       case "thread":
         keep(thread, filter, (i) => filter.values.includes(i));
         break;

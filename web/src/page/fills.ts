@@ -1,5 +1,5 @@
 // Colours for canvases, read from the style sheet: there they are written once for the SVG and the page, for light and dark.
-import { colourClass, hues } from "../colours";
+import { colourClass, differenceClass, hues } from "../colours";
 import { Label } from "../model/tree";
 
 export class Fills {
@@ -13,6 +13,7 @@ export class Fills {
     for (let hue = 0; hue < hues; ++hue) {
       for (const tint of "abc") this.classes.push(`p${hue}${tint}`, `n${hue}${tint}`);
     }
+    for (let step = -5; step <= 5; ++step) this.classes.push(differenceClass(step));
     this.read();
     window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       this.read();
@@ -41,6 +42,10 @@ export class Fills {
     let fill = this.byLabel.get(label);
     if (fill === undefined) this.byLabel.set(label, (fill = this.fills.get(colourClass(label)) as string));
     return fill;
+  }
+
+  ofChange(step: number): string {
+    return this.fills.get(differenceClass(step)) as string;
   }
 
   variable(name: string): string {

@@ -6,6 +6,7 @@ import { weightWords } from "../words";
 
 const fieldWords: Record<Filter["field"], [string, string]> = {
   process: ["only process", "without process"],
+  recording: ["only", "without"],
   thread: ["only thread", "without thread"],
   function: ["only stacks through", "without stacks through"],
   module: ["only stacks through module", "without stacks through module"],
@@ -28,6 +29,7 @@ export function filterWords(catalogue: Catalogue, filter: Filter): string {
     const id = Number(value);
     switch (filter.field) {
       case "process": return catalogue.processes[id]?.label ?? "(none)";
+      case "recording": return catalogue.recordings[id]?.name ?? "(none)";
       case "thread": return catalogue.threads[id] ? withoutThread(catalogue.threads[id].label) : "(none)";
       case "function": return catalogue.functions.name[id] ?? "(none)";
       case "module": return String(value) || "(none)";

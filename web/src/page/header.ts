@@ -103,7 +103,7 @@ export class Header {
   showTotals(state: State, shown: Amount, recorded: Amount): void {
     const { weight } = state;
     this.whole.replaceChildren(element("b", {}, amountWords(shown, weight)));
-    if (shown[weight] !== recorded[weight]) this.whole.append(` of ${amountWords(recorded, weight)}: ${shareWords(shown[weight], recorded[weight])} of the recording`);
+    if (shown[weight] !== recorded[weight]) this.whole.append(` of ${amountWords(recorded, weight)}: ${shareWords(shown[weight], recorded[weight])} of ${this.catalogue.recordings.length > 1 ? "both recordings" : "the recording"}`);
     else this.whole.append(weight === "samples" ? " of all threads" : ` ${weightNames[weight]} of all threads`);
     if (weight !== "samples") this.whole.append(`, ${countWords(shown.samples)} samples`);
   }

@@ -116,6 +116,10 @@ class Assembly implements Page {
     return this.fills.of(label);
   }
 
+  changeFill(step: number): string {
+    return this.fills.ofChange(step);
+  }
+
   colour(name: string): string {
     return this.fills.variable(name);
   }
@@ -285,7 +289,9 @@ async function start(): Promise<void> {
       else window.history.replaceState(null, "", url);
     },
   };
-  new Assembly(catalogue, client, new Store(initialState(head, mains[0].name), address));
+  // Of two recordings the question is what differs.
+  const first = catalogue.recordings.length > 1 ? "difference" : mains[0].name;
+  new Assembly(catalogue, client, new Store(initialState(head, first), address));
 }
 
 if (typeof document === "undefined") runWorker(globalThis as unknown as Parameters<typeof runWorker>[0]);

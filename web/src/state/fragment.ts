@@ -8,7 +8,7 @@ import { Show, shown } from "../model/tree";
 import { State } from "./state";
 
 // Each value is encoded once more, so that a comma only ever stands between two.
-function formatFilter(filter: Filter): string {
+export function formatFilter(filter: Filter): string {
   const head = `${filter.mode}.${filter.field}.`;
   if (filter.field === "time") return `${head}${filter.from}-${filter.to}`;
   return head + (filter.values as (string | number)[]).map((value) => encodeURIComponent(value)).join(",");
@@ -37,7 +37,7 @@ function parseFilter(text: string): Filter | null {
     const range = /^(-?\d{1,18})-(-?\d{1,18})$/.exec(value);
     return range && Number(range[1]) < Number(range[2]) ? { field, mode, from: Number(range[1]), to: Number(range[2]) } : null;
   }
-  if (field === "process" || field === "thread" || field === "function") {
+  if (field === "process" || field === "thread" || field === "function" || field === "recording") {
     const ids = values(value, number);
     return ids ? { field, mode, values: ids } : null;
   }
@@ -66,7 +66,8 @@ export function formatFragment(state: State, initial: State): string {
   return parts.join("&");
 }
 
-function filtersIn(text: string): Filter[] {
+// Views that keep filters of their own write them with formatFilter.
+export function filtersIn(text: string): Filter[] {
   try {
     const filter = parseFilter(text);
     return filter ? [filter] : [];

@@ -1,8 +1,9 @@
 // The views of the page, in the order of their buttons. The first of the main ones is what the page begins with.
 import { bottomUp } from "./bottom_up";
+import { difference } from "./difference";
 import { flameGraph } from "./flame_graph";
 import { functions } from "./functions";
 import { sandwich } from "./sandwich";
 import { View } from "./view";
 
-export const views: View[] = [flameGraph, functions, bottomUp, sandwich];
+export const views: View[] = [flameGraph, functions, bottomUp, sandwich, difference];

@@ -19,6 +19,7 @@ interface Wishes {
   choose(row: number): void; // Enter, double click
   pick?(row: number): void; // click
   mark(row: number): boolean; // lit: found by the search
+  dim?(row: number): boolean; // grey
 }
 
 // Rows that stand beneath each other: then they keep the order in which they are given.
@@ -110,7 +111,7 @@ export class RowTable {
     const drawn: HTMLElement[] = [];
     for (let i = first; i < last; ++i) {
       const id = this.rows[i];
-      const row = element("div", { class: `row${i === this.cursor ? " current" : ""}${this.wishes.mark(id) ? " hit" : ""}`, role: "row", "aria-rowindex": i + 2 });
+      const row = element("div", { class: `row${i === this.cursor ? " current" : ""}${this.wishes.mark(id) ? " hit" : ""}${this.wishes.dim?.(id) ? " dim" : ""}`, role: "row", "aria-rowindex": i + 2 });
       if (id === this.chosen) row.setAttribute("aria-selected", "true");
       row.style.top = `${i * rowHeight}px`;
       for (const column of this.columns) {

@@ -1,0 +1,108 @@
+#include "phlox/exporters/page_pair.h"
+
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "phlox/base/spread.h"
+#include "phlox/base/text.h"
+
+namespace phlox::exporters {
+namespace {
+
+using FunctionKey = std::tuple<profile::FrameKind, std::string_view, std::string_view>;
+
+class Pair {
+ public:
+  Pair(const PageTables& before, const PageTables& after) {
+    tables_.functions.push_back(after.functions[0]);
+    tables_.places.emplace_back();
+    tables_.nodes.emplace_back();
+    tables_.stretches.reserve(before.stretches.size() + after.stretches.size());
+  }
+
+  // What is the same stays as it was added first.
+  void add(const PageTables& from, uint32_t first_thread) {
+    const std::vector<uint32_t> places = places_of(from, functions_of(from));
+    std::vector<uint32_t> nodes(from.nodes.size(), 0), states;
+    for (size_t i = 1; i < from.nodes.size(); ++i)
+      nodes[i] = child(nodes[from.nodes[i].parent], places[from.nodes[i].place]);
+    states.reserve(from.states.size());
+    for (const PageState& state : from.states) states.push_back(this->state(state));
+    for (PageStretch stretch : from.stretches) {
+      stretch.thread += first_thread;
+      stretch.node = nodes[stretch.node];
+      stretch.state = states[stretch.state];
+      tables_.stretches.push_back(stretch);
+    }
+  }
+
+  PageTables finish() && {
+    settle(tables_);
+    return std::move(tables_);
+  }
+
+ private:
+  std::vector<uint32_t> functions_of(const PageTables& from) {
+    std::vector<uint32_t> numbers(from.functions.size(), 0);
+    for (size_t i = 1; i < from.functions.size(); ++i) {
+      const profile::Label& label = from.functions[i].label;
+      const auto [at, added] = functions_.try_emplace({label.kind, label.whole_name(), base_name(label.file)},
+                                                      static_cast<uint32_t>(tables_.functions.size()));
+      if (added) tables_.functions.push_back(from.functions[i]);
+      numbers[i] = at->second;
+    }
+    return numbers;
+  }
+
+  std::vector<uint32_t> places_of(const PageTables& from, const std::vector<uint32_t>& functions) {
+    std::vector<uint32_t> numbers(from.places.size(), 0);
+    for (size_t i = 1; i < from.places.size(); ++i) {
+      const PagePlace& place = from.places[i];
+      const uint32_t function = functions[place.function];
+      // 0: no line is known, or it is a marker.
+      const int32_t shift =
+          tables_.functions[function].label.line - from.functions[place.function].label.line;
+      const int32_t line = place.line == 0 ? 0 : std::max(1, place.line + shift);
+      const auto [at, added] = places_.try_emplace(uint64_t{function} << 32 | static_cast<uint32_t>(line),
+                                                   static_cast<uint32_t>(tables_.places.size()));
+      if (added) tables_.places.push_back({function, line});
+      numbers[i] = at->second;
+    }
+    return numbers;
+  }
+
+  uint32_t child(uint32_t parent, uint32_t place) {
+    const auto [at, added] =
+        children_.try_emplace(uint64_t{parent} << 32 | place, static_cast<uint32_t>(tables_.nodes.size()));
+    if (added) tables_.nodes.push_back({parent, place});
+    return at->second;
+  }
+
+  uint32_t state(const PageState& state) {
+    const auto [at, added] = states_.try_emplace(state, static_cast<uint32_t>(tables_.states.size()));
+    if (added) tables_.states.push_back(state);
+    return at->second;
+  }
+
+  PageTables tables_;
+  std::map<FunctionKey, uint32_t> functions_;  // views into the tables that were added
+  tsl::robin_map<uint64_t, uint32_t, Spread> places_;
+  tsl::robin_map<uint64_t, uint32_t, Spread> children_;
+  std::map<PageState, uint32_t> states_;
+};
+
+}  // namespace
+
+PageTables combine_pages(const PageTables& before, const PageTables& after, size_t before_threads) {
+  Pair pair(before, after);
+  pair.add(after, static_cast<uint32_t>(before_threads));
+  pair.add(before, 0);
+  return std::move(pair).finish();
+}
+
+}  // namespace phlox::exporters

@@ -1,0 +1,102 @@
+#include "phlox/exporters/page_pair.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "support/profile_of.h"
+
+namespace phlox::exporters {
+namespace {
+
+constexpr Nanoseconds kMillisecond = 1'000'000;
+
+std::string stack_of(const PageTables& tables, uint32_t node) {
+  std::string text;
+  for (; node != 0; node = tables.nodes[node].parent) {
+    const PagePlace& place = tables.places[tables.nodes[node].place];
+    const profile::Label& label = tables.functions[place.function].label;
+    text =
+        label.file + "/" + label.name + ":" + std::to_string(place.line) + (text.empty() ? "" : ";") + text;
+  }
+  return text;
+}
+
+using Weights = std::map<std::pair<uint32_t, std::string>, Nanoseconds>;  // by thread and stack
+
+Weights weights(const PageTables& tables) {
+  Weights all;
+  for (const PageStretch& stretch : tables.stretches)
+    all[{stretch.thread, stack_of(tables, stretch.node)}] += stretch.wall;
+  return all;
+}
+
+PageTables tables_of(const profile::Profile& profile) {
+  auto tables = make_page_tables(profile, {});
+  EXPECT_TRUE(tables);
+  return *std::move(tables);
+}
+
+// Of a recording whose files lie in `folder` and whose functions begin `shift` lines further down.
+PageTables moved(PageTables tables, const std::string& folder, int32_t shift) {
+  for (PageFunction& function : tables.functions) {
+    if (function.label.kind == profile::FrameKind::marker) continue;
+    function.label.file = folder + "/app.py";
+    function.label.line += shift;
+  }
+  for (PagePlace& place : tables.places) place.line += place.line > 0 ? shift : 0;
+  return tables;
+}
+
+TEST(page_pair, functions_that_moved_are_the_same_and_shown_as_after_has_them) {
+  profile::Profile before, after;
+  test::ProfileMaker old_one(before), new_one(after);
+  old_one.thread("idle");
+  old_one.add(old_one.thread("main"), "main:9;work:12", 3 * kMillisecond);
+  old_one.add(profile::ThreadId(2), "main:9;gone:4", kMillisecond);
+  new_one.add(new_one.thread("main"), "main:9;work:12", 5 * kMillisecond);
+  const PageTables pair =
+      combine_pages(moved(tables_of(before), "/old", 0), moved(tables_of(after), "/new", 30), 2);
+  const Weights expected = {
+      {{1, "/new/app.py/main:39;/new/app.py/work:42"}, 3 * kMillisecond},
+      {{1, "/new/app.py/main:39;/old/app.py/gone:4"}, kMillisecond},
+      {{2, "/new/app.py/main:39;/new/app.py/work:42"}, 5 * kMillisecond},
+  };
+  EXPECT_EQ(weights(pair), expected);
+  EXPECT_EQ(pair.nodes.size(), 4U);
+  for (uint32_t node = 1; node < pair.nodes.size(); ++node) EXPECT_LT(pair.nodes[node].parent, node);
+}
+
+TEST(page_pair, states_of_both_are_one_table) {
+  profile::Profile before, after;
+  test::ProfileMaker old_one(before), new_one(after);
+  old_one.add(old_one.thread("main"), "main:1", kMillisecond);
+  auto blocked = new_one.sample(new_one.thread("main"), "main:1", kMillisecond);
+  blocked.cpu_state = profile::CpuState::blocked;
+  new_one.put(blocked);
+  new_one.add(profile::ThreadId(1), "main:1", kMillisecond);
+  const PageTables tables[] = {tables_of(before), tables_of(after)};
+  const PageTables pair = combine_pages(tables[0], tables[1], 1);
+  ASSERT_EQ(pair.states.size(), 2U);
+  for (const PageStretch& stretch : pair.stretches) {
+    const auto& from = tables[stretch.thread];
+    bool found = false;
+    for (const PageStretch& other : from.stretches)
+      found = found || from.states[other.state] == pair.states[stretch.state];
+    EXPECT_TRUE(found);
+  }
+}
+
+TEST(page_pair, an_empty_side_leaves_the_other_as_it_is) {
+  profile::Profile nothing, after;
+  test::ProfileMaker make(after);
+  make.add(make.thread("main"), "main:3;work:4", kMillisecond);
+  const PageTables alone = tables_of(after);
+  EXPECT_EQ(weights(combine_pages(tables_of(nothing), alone, 0)), weights(alone));
+  EXPECT_EQ(weights(combine_pages(alone, tables_of(nothing), 1)), weights(alone));
+}
+
+}  // namespace
+}  // namespace phlox::exporters

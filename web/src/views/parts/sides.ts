@@ -1,0 +1,119 @@
+// Which two parts of the recording a difference is of: chosen here, as filters, and kept as text for the address.
+import { button, choice, element } from "../../page/dom";
+import { Filter } from "../../model/filters";
+import { Sides } from "../../model/questions/difference";
+import { filtersIn, formatFilter } from "../../state/fragment";
+import { weightWords } from "../../words";
+import { Page } from "../view";
+
+export type Kind = "recordings" | "times" | "threads" | "processes";
+
+const titles: Record<Kind, string> = { recordings: "Recordings", times: "Times", threads: "Threads", processes: "Processes" };
+
+export interface Chosen {
+  kind: Kind;
+  sides: Sides;
+  words: [string, string]; // of the sides, for heads of columns: "before", "after"
+  names: [string, string]; // in full
+}
+
+const second = 1e9;
+
+export function possibleKinds(page: Page): Kind[] {
+  const { recordings, threads, processes } = page.catalogue;
+  const kinds: Kind[] = recordings.length > 1 ? ["recordings"] : [];
+  kinds.push("times");
+  if (threads.length > 1) kinds.push("threads");
+  if (processes.length > 1) kinds.push("processes");
+  return kinds;
+}
+
+// What a kind begins with: halves of the time, the first two threads or processes.
+function first(page: Page, kind: Kind): [Filter, Filter] {
+  const { start, end } = page.catalogue;
+  if (kind === "times") {
+    const middle = Math.round((start + end) / 2);
+    return [{ field: "time", mode: "in", from: start, to: middle }, { field: "time", mode: "in", from: middle, to: end + 1 }];
+  }
+  const field = kind === "recordings" ? "recording" : kind === "threads" ? "thread" : "process";
+  return [{ field, mode: "in", values: [0] }, { field, mode: "in", values: [1] }];
+}
+
+const fieldOf: Record<Kind, Filter["field"]> = { recordings: "recording", times: "time", threads: "thread", processes: "process" };
+
+export function chosenSides(page: Page, texts: [string, string]): Chosen {
+  const kinds = possibleKinds(page);
+  const read = texts.map((text) => filtersIn(text)[0] as Filter | undefined);
+  const kind = kinds.find((one) => read.every((filter) => filter?.field === fieldOf[one])) ?? kinds[0];
+  const [a, b] = read.every((filter) => filter?.field === fieldOf[kind]) ? (read as [Filter, Filter]) : first(page, kind);
+  const name = (filter: Filter): string => {
+    const { recordings, threads, processes } = page.catalogue;
+    if (filter.field === "time") return `${weightWords(filter.from, "ns")} to ${weightWords(filter.to, "ns")}`;
+    const id = Number(filter.values[0]);
+    if (filter.field === "recording") return recordings[id] ? `${recordings[id].name}: ${recordings[id].title}` : "(none)";
+    return (filter.field === "thread" ? threads[id]?.label : processes[id]?.label) ?? "(none)";
+  };
+  const words: [string, string] = kind === "recordings" ? [page.catalogue.recordings[recordingOf(a)]?.name ?? "", page.catalogue.recordings[recordingOf(b)]?.name ?? ""] : ["first", "second"];
+  return { kind, sides: { before: [a], after: [b] }, words, names: [name(a), name(b)] };
+}
+
+const recordingOf = (filter: Filter) => (filter.field === "recording" ? filter.values[0] : 0);
+
+// The controls. `set`: the texts of both sides.
+export function sidesBar(page: Page, set: (a: string, b: string) => void): { element: HTMLElement; show(chosen: Chosen): void } {
+  const kinds = possibleKinds(page);
+  const give = (a: Filter, b: Filter) => set(formatFilter(a), formatFilter(b));
+  const kindChoice = choice<Kind>("What is compared", kinds.map((kind) => [kind, titles[kind]] as const), (kind) => give(...first(page, kind)));
+  const room = element("span", "sides");
+  const swap = button("Swap", () => undefined, { title: "The first becomes the second" });
+  const bar = element("div", "toolbar", "Compare", kindChoice.element, room, swap);
+  let shown = "";
+
+  const select = (label: string, names: string[], at: number, choose: (id: number) => void) => {
+    const box = element("select", { "aria-label": label }, ...names.map((name, id) => element("option", { value: id }, name)));
+    box.value = String(at);
+    box.addEventListener("change", () => choose(Number(box.value)));
+    return box;
+  };
+  const seconds = (label: string, value: number, choose: (ns: number) => void) => {
+    const box = element("input", { type: "number", step: "any", min: 0, "aria-label": label, value: Number((value / second).toFixed(3)) });
+    box.addEventListener("change", () => box.value !== "" && choose(Math.round(Number(box.value) * second)));
+    return box;
+  };
+  const range = (label: string, filter: Filter & { field: "time" }, choose: (filter: Filter) => void) => {
+    const to = (from: number, until: number) => from < until && choose({ ...filter, from, to: until });
+    return element("span", { class: "range", role: "group", "aria-label": label }, seconds(`${label}, from second`, filter.from, (from) => to(from, filter.to)), " to ",
+      seconds(`${label}, to second`, filter.to, (until) => to(filter.from, until)), " s");
+  };
+  const ends = (share: number) => {
+    const { start, end } = page.catalogue;
+    const length = Math.min(10 * second, (end - start) * share);
+    return button(share < 0.5 && (end - start) * share < 10 * second ? "First and last tenth" : "First and last 10 s", () =>
+      give({ field: "time", mode: "in", from: start, to: start + Math.round(length) }, { field: "time", mode: "in", from: end - Math.round(length), to: end + 1 }));
+  };
+
+  return {
+    element: bar,
+    show: ({ kind, sides, names }) => {
+      kindChoice.show(kind);
+      const [a] = sides.before;
+      const [b] = sides.after;
+      swap.onclick = () => give(b, a);
+      const key = JSON.stringify(sides);
+      if (key === shown) return;
+      shown = key;
+      if (a.field === "time" && b.field === "time") {
+        const long = page.catalogue.end - page.catalogue.start >= 20 * second;
+        room.replaceChildren(range("First", a, (filter) => give(filter, b)), " against ", range("Second", b, (filter) => give(a, filter)), " ", ends(long ? 0.5 : 0.1));
+      } else if (kind === "recordings") {
+        room.replaceChildren(element("b", { title: names[0] }, names[0]), " against ", element("b", { title: names[1] }, names[1]));
+      } else {
+        const field = kind === "threads" ? "thread" : "process";
+        const labels = (kind === "threads" ? page.catalogue.threads : page.catalogue.processes).map((one) => one.label);
+        const filter = (id: number): Filter => ({ field, mode: "in", values: [id] });
+        const id = (one: Filter) => (one.field === "thread" || one.field === "process" ? one.values[0] : 0);
+        room.replaceChildren(select("First", labels, id(a), (value) => give(filter(value), b)), " against ", select("Second", labels, id(b), (value) => give(a, filter(value))));
+      }
+    },
+  };
+}
