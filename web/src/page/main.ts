@@ -15,6 +15,7 @@ import { Store } from "../state/store";
 import { Latest } from "../views/parts/latest";
 import { views } from "../views/registry";
 import { Key, MenuItem, Page, Showing, View } from "../views/view";
+import { windowAddress } from "./address";
 import { Client } from "./client";
 import { choice, element } from "./dom";
 import { Fills } from "./fills";
@@ -44,11 +45,15 @@ class Assembly implements Page {
   private recorded: Amount | null = null;
   private pending = 0;
   private willShow = false;
+  private concerned: string | null = null; // who will be shown; null: all
 
   constructor(readonly catalogue: Catalogue, private readonly client: Client, private readonly store: Store) {
     this.header = new Header(catalogue, {
       change: (part, how) => this.change(part, how),
-      copyAddress: () => this.copy(window.location.href),
+      copyAddress: () => {
+        store.settle();
+        this.copy(window.location.href);
+      },
       toggleHelp: () => this.toggleHelp(),
       next: (step) => this.runKey(step > 0 ? "n" : "N"),
     });
@@ -57,7 +62,7 @@ class Assembly implements Page {
     this.header.element.append(this.help);
     document.body.append(this.header.element, this.above, bar, this.main, this.tipBox.element, this.menuBox.element, this.spoken);
     for (const view of views) if (view.place === "above") this.above.append(this.showing(view).element);
-    store.listen(() => this.show());
+    store.listen((state, before) => this.show(changedBy(state, before)));
     window.addEventListener("resize", () => this.showViews());
     window.addEventListener("popstate", () => store.returned());
     window.addEventListener("hashchange", () => store.returned());
@@ -179,7 +184,8 @@ class Assembly implements Page {
     return mains.find((view) => view.name === this.state.view) ?? mains[0];
   }
 
-  private show(): void {
+  // `only`: it was one view's own choice, which concerns nobody else.
+  private show(only: string | null = null): void {
     const { state } = this;
     this.header.show(state);
     this.switcher.show(this.current.name);
@@ -198,7 +204,7 @@ class Assembly implements Page {
       this.showViews();
     });
     this.showNumbers();
-    this.showViews();
+    this.showViews(only);
   }
 
   private showNumbers(): void {
@@ -206,16 +212,19 @@ class Assembly implements Page {
     this.header.showMatches(this.state, this.state.search ? this.matches : null, this.shown);
   }
 
-  // However many reasons there are, once a frame.
-  private showViews(): void {
+  // However many reasons there are, once a frame. `only`: the view of this name, and those that follow it.
+  private showViews(only: string | null = null): void {
+    this.concerned = this.willShow && this.concerned !== only ? null : only;
     if (this.willShow) return;
     this.willShow = true;
     this.busy(1);
     this.soon(() => {
       this.willShow = false;
       setTimeout(() => this.busy(-1));
+      const { concerned } = this;
       for (const view of views) {
-        if (view.place === "above" || view === this.current) this.showing(view).show();
+        const inSight = view.place === "above" || view === this.current;
+        if (inSight && (concerned === null || view.name === concerned || view.follows?.includes(concerned))) this.showing(view).show();
       }
     });
   }
@@ -262,6 +271,15 @@ class Assembly implements Page {
   }
 }
 
+// The one view whose own choices are all that changed; null: there is more.
+function changedBy(state: State, before: State): string | null {
+  const { own, ...rest } = state;
+  const { own: ownBefore, ...restBefore } = before;
+  if (JSON.stringify(rest) !== JSON.stringify(restBefore)) return null;
+  const changed = Object.keys({ ...own, ...ownBefore }).filter((key) => own[key] !== ownBefore[key]).map((key) => key.slice(0, key.indexOf(".")));
+  return new Set(changed).size === 1 ? changed[0] : null;
+}
+
 function complain(error: Error): void {
   const box = document.querySelector(".failure") ?? element("p", { class: "failure", role: "alert" });
   box.textContent = `This page cannot be shown: ${error.message}`;
@@ -281,17 +299,9 @@ async function start(): Promise<void> {
   const script = (document.getElementById("phlox-script") as HTMLElement).textContent ?? "";
   const client = await Client.start(script);
   const catalogue = await client.open(head, text("phlox-columns"));
-  const address = {
-    read: () => window.location.hash,
-    write: (fragment: string, step: boolean) => {
-      const url = fragment ? `#${fragment}` : window.location.pathname + window.location.search;
-      if (step) window.history.pushState(null, "", url);
-      else window.history.replaceState(null, "", url);
-    },
-  };
   // Of two recordings the question is what differs.
   const first = catalogue.recordings.length > 1 ? "difference" : mains[0].name;
-  new Assembly(catalogue, client, new Store(initialState(head, first), address));
+  new Assembly(catalogue, client, new Store(initialState(head, first), windowAddress()));
 }
 
 if (typeof document === "undefined") runWorker(globalThis as unknown as Parameters<typeof runWorker>[0]);

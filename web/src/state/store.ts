@@ -6,6 +6,7 @@ import { State } from "./state";
 export interface Address {
   read(): string; // the fragment
   write(fragment: string, step: boolean): void; // step: a new entry of the history
+  settle?(): void; // what is no step may be written later: now
 }
 
 type Listener = (state: State, before: State) => void;
@@ -29,6 +30,11 @@ export class Store {
     if (before === after) return;
     this.address.write(after, how === "step");
     this.become(next);
+  }
+
+  // Before the address is read by somebody else.
+  settle(): void {
+    this.address.settle?.();
   }
 
   // The address changed by itself: Back, Forward, or somebody typed.

@@ -56,6 +56,9 @@ export interface View {
   readonly name: string; // in the address
   readonly title: string; // on its button
   readonly place: "above" | "main"; // always there above the others, or one of those that are chosen from
+  // Views whose own choices it looks at. When nothing but one view's own choices changed, only that one and those that follow it
+  // are told.
+  readonly follows?: readonly string[];
   create(page: Page): Showing;
   // What it adds to the menu of a frame in every view: "Callers and callees". path: labels, root first.
   items?(page: Page, by: By, path: number[]): MenuItem[];
