@@ -173,7 +173,7 @@ test("bins hold the time of their thread, however fine", () => {
   each((stretches, model, seed) => {
     const { start, end } = model.recording.catalogue;
     const bins = 1 + (seed * 7) % 90;
-    const { time } = answer(model, "densities", everything, { threads: [0, 1, 2, 3], from: start, to: end, bins, merged: false });
+    const { time } = answer(model, "densities", everything, { rows: [[0], [1], [2], [3]], from: start, to: end, bins });
     const totals = answer(model, "threads", everything, {});
     for (let thread = 0; thread < 4; ++thread) {
       let all = 0;
@@ -183,7 +183,7 @@ test("bins hold the time of their thread, however fine", () => {
       near(totals.activity.subarray(thread * activities, (thread + 1) * activities).reduce((a, b) => a + b, 0), expected);
       near(totals.cpu[thread], sum(kept(stretches, (s) => s.thread === thread), (s) => s.cpu));
     }
-    const merged = answer(model, "densities", everything, { threads: [0, 1, 2, 3], from: start, to: end, bins, merged: true });
+    const merged = answer(model, "densities", everything, { rows: [[0, 1, 2, 3]], from: start, to: end, bins });
     ensure(merged.time.length === bins * activities, "one row");
   });
 });
@@ -192,7 +192,7 @@ test("bins are of the filtered time", () => {
   each((_, model) => {
     const { start, end } = model.recording.catalogue;
     const filters: Filter[] = [{ field: "time", mode: "in", from: start + (end - start) * 0.3, to: start + (end - start) * 0.6 }, { field: "state", mode: "in", values: ["running"] }];
-    const { time } = answer(model, "densities", { ...everything, filters }, { threads: [0, 1, 2, 3], from: start, to: end, bins: 50, merged: true });
+    const { time } = answer(model, "densities", { ...everything, filters }, { rows: [[0, 1, 2, 3]], from: start, to: end, bins: 50 });
     const expected = model.select({ ...everything, filters }).all.wall;
     ensure(Math.abs(time.reduce((a, b) => a + b, 0) - expected) <= 1e-4 * expected + 1, "sum of bins");
   });

@@ -2,18 +2,23 @@
 // is a function of the model, the query (what is looked at) and its own arguments; it gives numbers in typed arrays, and never
 // an array that the model keeps unless it is listed in `kept` below (it would be handed over, and be gone). No DOM.
 import { bottomUp } from "./questions/bottom_up";
+import { cpus, densities } from "./questions/densities";
 import { changedTree, difference } from "./questions/difference";
 import { intervals } from "./questions/intervals";
 import { matches } from "./questions/matches";
+import { moment } from "./questions/moments";
 import { sandwich } from "./questions/sandwich";
 import { table } from "./questions/table";
-import { densities, threads } from "./questions/threads";
+import { threads } from "./questions/threads";
 import { totals } from "./questions/totals";
 import { column, shape } from "./questions/tree";
+import { waits } from "./questions/waits";
 import { Query } from "./filters";
 import { Model } from "./selection";
 
-export const questions = { totals, shape, column, table, intervals, difference, changedTree, matches, sandwich, bottomUp, threads, densities };
+export const questions = {
+  totals, shape, column, table, intervals, difference, changedTree, matches, sandwich, bottomUp, threads, densities, cpus, moment, waits,
+};
 
 export type Questions = typeof questions;
 export type QuestionName = keyof Questions;

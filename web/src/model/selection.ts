@@ -3,6 +3,7 @@ import { CallTree, sumUp } from "./call_tree";
 import { labelsOf } from "./catalogue";
 import { Filter, Query, spansOf } from "./filters";
 import { By, Weight } from "./head";
+import { InTime } from "./in_time";
 import { Recording } from "./recording";
 import { holds } from "./states";
 import { Column, Doing, Label, shown } from "./tree";
@@ -132,15 +133,21 @@ const sum = (values: Float64Array) => {
 
 export class Selection {
   readonly passes: Passes;
-  readonly all: Amount;
-  private readonly byLine: Amounts;
+  private sums: Amounts | null = null; // what only asks what passes does not wait for them
+  private whole: Amount | null = null;
   private byFunction: Amounts | null = null;
   private readonly totals = new Map<string, Float64Array>();
 
   constructor(readonly recording: Recording, query: Query) {
     this.passes = passesOf(recording, query);
-    this.byLine = addUp(recording, this.passes);
-    this.all = { wall: sum(this.byLine.wall), cpu: sum(this.byLine.cpu), samples: sum(this.byLine.samples) };
+  }
+
+  private get byLine(): Amounts {
+    return (this.sums ??= addUp(this.recording, this.passes));
+  }
+
+  get all(): Amount {
+    return (this.whole ??= { wall: sum(this.byLine.wall), cpu: sum(this.byLine.cpu), samples: sum(this.byLine.samples) });
   }
 
   tree(by: By): CallTree {
@@ -182,12 +189,23 @@ export class Model {
   private readonly known = new Map<string, Selection>();
 
   private names: Label[] | null = null;
+  private time: InTime | null = null;
+  private numbers: Uint32Array | null = null;
 
   constructor(readonly recording: Recording) {}
 
   // Of functions.
   labels(): Label[] {
     return (this.names ??= labelsOf(this.recording.catalogue, "function"));
+  }
+
+  get inTime(): InTime {
+    return (this.time ??= new InTime(this.recording.stretches));
+  }
+
+  // Of the CPUs on which threads were seen.
+  get cpuNumbers(): Uint32Array {
+    return (this.numbers ??= Uint32Array.from(new Set(this.recording.stretches.cpuNumber)).filter((n) => n > 0).map((n) => n - 1).sort());
   }
 
   select(query: Query): Selection {

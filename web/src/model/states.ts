@@ -23,6 +23,8 @@ export const enum Activity {
 export const activities = 8;
 export const activityWords = ["Python", "native code", "kernel", "collecting garbage", "waiting for a CPU", "waiting for the GIL", "blocked", "not known"];
 
+const rejected = 4;
+
 export function activityOf(state: ThreadState, leaf: Kind): Activity {
   if (state.gil === 3) return Activity.gil;
   if (state.cpu === 2) return Activity.runnable;
@@ -31,7 +33,9 @@ export function activityOf(state: ThreadState, leaf: Kind): Activity {
   if (state.collecting) return Activity.collecting;
   if (leaf === Kind.python) return Activity.python;
   if (leaf === Kind.native) return Activity.native;
-  return leaf === Kind.kernel ? Activity.kernel : Activity.unknown;
+  if (leaf === Kind.kernel) return Activity.kernel;
+  // Without a Python frame, what runs is the interpreter or another library: a thread that begins or ends.
+  return state.quality === rejected ? Activity.unknown : Activity.native;
 }
 
 // What filters go by: the words of --state, of which several may hold at once, and "collecting".

@@ -1,0 +1,74 @@
+// What threads did within a short range of time, in enough detail to be said in words.
+import { Query } from "../filters";
+import { Model, overlap, samplesOf, touches } from "../selection";
+import { activities, Activity } from "../states";
+
+export interface Moment {
+  wall: number; // ns, of all threads together
+  cpu: number;
+  samples: number;
+  activity: Float64Array; // ns
+  calls: [call: string, ns: number][]; // blocked in which system calls; longest first
+  functions: [id: number, ns: number][]; // innermost ones of what was computed, or of everything where nothing was
+  threads: [thread: number, ns: number][]; // that ran
+  only: { stack: number[]; start: number; wall: number } | null; // functions, outermost first, where there is but one stretch
+}
+
+const named = 3; // of each list
+
+function longest<K>(sums: Map<K, number>): [K, number][] {
+  return Array.from(sums).sort((a, b) => b[1] - a[1]).slice(0, named);
+}
+
+// But for function 0, which is none.
+function mostOf(sums: Float64Array): [number, number][] {
+  return longest(new Map(Array.from(sums.entries()).filter(([f, ns]) => f !== 0 && ns > 0)));
+}
+
+const add = <K>(sums: Map<K, number>, key: K, ns: number) => void sums.set(key, (sums.get(key) ?? 0) + ns);
+
+// `cpu`: only what ran on this one; -1: all.
+export function moment(model: Model, query: Query, { threads, from, to, cpu: onCpu }: { threads: number[]; from: number; to: number; cpu: number }): Moment {
+  const { passes } = model.select(query);
+  const { start, wall, cpu, samples, node, state, activity, doing, cpuNumber } = model.recording.stretches;
+  const { catalogue, functions, functionNode } = model.recording;
+  const out: Moment = { wall: 0, cpu: 0, samples: 0, activity: new Float64Array(activities), calls: [], functions: [], threads: [], only: null };
+  const [calls, ran] = [new Map<string, number>(), new Map<number, number>()];
+  // By function; a range may have a million stretches.
+  const [computing, all] = [new Float64Array(catalogue.functions.name.length), new Float64Array(catalogue.functions.name.length)];
+  const spans: [number, number][] = (passes.spans ?? [[-Infinity, Infinity]])
+    .map(([a, b]): [number, number] => [Math.max(a, from), Math.min(b, to)]).filter(([a, b]) => a < b);
+  let found = 0;
+  let last = -1;
+  for (const thread of threads) {
+    if (!passes.thread[thread]) continue;
+    const [first, end] = model.inTime.of(thread, from, to);
+    for (let i = first; i < end; ++i) {
+      if ((passes.node[node[i]] & passes.state[state[i]] & passes.doing[doing[i]]) === 0) continue;
+      if (onCpu >= 0 && (cpuNumber[i] !== onCpu + 1 || activity[i] > Activity.collecting)) continue;
+      const part = overlap(spans, start[i], wall[i]);
+      if (!touches(spans, start[i], part, wall[i])) continue;
+      const share = part < wall[i] ? part / wall[i] : 1;
+      const f = functions.label[functionNode[node[i]]];
+      ++found;
+      last = i;
+      out.wall += part;
+      out.cpu += share < 1 ? Math.round(cpu[i] * share) : cpu[i];
+      out.samples += samplesOf(samples[i], share);
+      out.activity[activity[i]] += part;
+      if (activity[i] === Activity.blocked) add(calls, catalogue.states[state[i]].call, part);
+      else computing[f] += part;
+      if (activity[i] <= Activity.collecting) add(ran, thread, part);
+      all[f] += part;
+    }
+  }
+  out.calls = longest(calls).filter(([call]) => call);
+  out.functions = mostOf(computing.some((ns) => ns > 0) ? computing : all);
+  out.threads = longest(ran);
+  if (found === 1) {
+    const stack: number[] = [];
+    for (let at = functionNode[node[last]]; at > 0; at = functions.parent[at]) stack.push(functions.label[at]);
+    out.only = { stack: stack.reverse(), start: start[last], wall: wall[last] };
+  }
+  return out;
+}

@@ -1,0 +1,52 @@
+// Where threads wait: the function, of the program itself where one is on the stack, in which a thread was blocked longest.
+import { Query } from "../filters";
+import { Model } from "../selection";
+import { Activity } from "../states";
+import { Kind } from "../tree";
+
+export interface Waits {
+  function: Uint32Array; // by thread that was asked for; 0: it never waited
+  wall: Float64Array; // ns there
+}
+
+// The standard library's own, with which everything waits.
+const library = /^<frozen |\/python3\.\d+t?\/(?!(site|dist)-packages\/)/;
+
+// By node of the tree by function: what is said to wait when a stack ends there.
+function waiting(model: Model): Uint32Array {
+  const { catalogue, functions } = model.recording;
+  const { kind, file } = catalogue.functions;
+  const own = Uint8Array.from(kind, (k, f) => (k === Kind.python && !library.test(file[f]) ? 1 : 0));
+  const out = new Uint32Array(functions.parent.length);
+  const innermost = new Uint32Array(functions.parent.length); // Python, whosever
+  const isOwn = new Uint8Array(functions.parent.length);
+  for (let n = 1; n < out.length; ++n) {
+    const f = functions.label[n];
+    const above = functions.parent[n];
+    innermost[n] = kind[f] === Kind.python ? f : innermost[above];
+    isOwn[n] = own[f] | isOwn[above];
+    out[n] = own[f] ? f : isOwn[above] ? out[above] : innermost[n] || f;
+  }
+  return out;
+}
+
+export function waits(model: Model, query: Query, { threads }: { threads: number[] }): Waits {
+  const { passes } = model.select(query);
+  const { first, wall, node, state, activity, doing } = model.recording.stretches;
+  const { functionNode } = model.recording;
+  const where = waiting(model);
+  const out: Waits = { function: new Uint32Array(threads.length), wall: new Float64Array(threads.length) };
+  threads.forEach((thread, row) => {
+    if (!passes.thread[thread]) return;
+    const sums = new Map<number, number>();
+    for (let i = first[thread]; i < first[thread + 1]; ++i) {
+      if (activity[i] !== Activity.blocked || (passes.node[node[i]] & passes.state[state[i]] & passes.doing[doing[i]]) === 0) continue;
+      const f = where[functionNode[node[i]]];
+      sums.set(f, (sums.get(f) ?? 0) + wall[i]);
+    }
+    for (const [f, ns] of sums) {
+      if (ns > out.wall[row]) [out.function[row], out.wall[row]] = [f, ns];
+    }
+  });
+  return out;
+}
