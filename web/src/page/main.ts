@@ -64,6 +64,8 @@ class Assembly implements Page {
     for (const view of views) if (view.place === "above") this.above.append(this.showing(view).element);
     store.listen((state, before) => this.show(changedBy(state, before)));
     window.addEventListener("resize", () => this.showViews());
+    // What stands above it may become higher: a timeline with more rows, the keys.
+    new ResizeObserver(() => this.showViews()).observe(this.main);
     window.addEventListener("popstate", () => store.returned());
     window.addEventListener("hashchange", () => store.returned());
     window.addEventListener("keydown", (event) => this.key(event));

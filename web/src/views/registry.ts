@@ -4,6 +4,7 @@ import { difference } from "./difference";
 import { flameGraph } from "./flame_graph";
 import { functions } from "./functions";
 import { sandwich } from "./sandwich";
+import { timeline } from "./timeline";
 import { View } from "./view";
 
-export const views: View[] = [flameGraph, functions, bottomUp, sandwich, difference];
+export const views: View[] = [timeline, flameGraph, functions, bottomUp, sandwich, difference];

@@ -1,0 +1,105 @@
+// Time as pixels: what part of the recording is in sight, where a moment lies, which ticks the ruler has, how high each state
+// of a bin is drawn. No DOM.
+import { activities, Activity } from "../model/states";
+
+export interface Sight {
+  from: number; // ns since the recording's start
+  to: number;
+}
+
+// Ten microseconds: looks are further apart, so one stretch of time fills the window long before.
+export const shortestSight = 10_000;
+
+// Never outside the whole, never shorter than can be told apart.
+export function within(sight: Sight, whole: Sight): Sight {
+  const length = Math.max(Math.min(shortestSight, whole.to - whole.from), Math.min(sight.to - sight.from, whole.to - whole.from));
+  const from = Math.round(Math.max(whole.from, Math.min(sight.from, whole.to - length)));
+  return { from, to: Math.round(from + length) };
+}
+
+// `factor` below 1: closer. The moment `around` stays where it is.
+export function zoomed(sight: Sight, around: number, factor: number, whole: Sight): Sight {
+  const length = Math.max(shortestSight, (sight.to - sight.from) * factor);
+  const share = (around - sight.from) / (sight.to - sight.from);
+  return within({ from: around - share * length, to: around + (1 - share) * length }, whole);
+}
+
+export function moved(sight: Sight, by: number, whole: Sight): Sight {
+  return within({ from: sight.from + by, to: sight.to + by }, whole);
+}
+
+export const xOf = (time: number, { from, to }: Sight, width: number) => ((time - from) / (to - from)) * width;
+export const timeAt = (x: number, { from, to }: Sight, width: number) => from + (x / width) * (to - from);
+
+// As it stands in the address, "from-to"; of the whole it is "".
+export function sightText(sight: Sight, whole: Sight): string {
+  return sight.from <= whole.from && sight.to >= whole.to ? "" : `${Math.round(sight.from)}-${Math.round(sight.to)}`;
+}
+
+export function sightOf(text: string, whole: Sight): Sight {
+  const range = /^(-?\d{1,18})-(-?\d{1,18})$/.exec(text);
+  return range && Number(range[1]) < Number(range[2]) ? within({ from: Number(range[1]), to: Number(range[2]) }, whole) : whole;
+}
+
+export interface Tick {
+  time: number;
+  text: string;
+}
+
+const units: [number, string][] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+
+// At 1, 2 or 5 times a power of ten, at least `apart` pixels from each other, all in one unit.
+export function ticks(sight: Sight, width: number, apart: number): Tick[] {
+  const atLeast = ((sight.to - sight.from) * apart) / Math.max(apart, width);
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, atLeast)));
+  const step = [1, 2, 5, 10].map((digit) => digit * power).find((size) => size >= atLeast) as number;
+  // That of the latest moment in sight: five seconds and a microsecond are 5.000001 s.
+  const [size, unit] = units.find(([size]) => sight.to >= size) ?? units[3];
+  const digits = Math.max(0, Math.ceil(Math.log10(size / step) - 1e-9));
+  const out: Tick[] = [];
+  for (let i = Math.ceil(sight.from / step); i * step <= sight.to; ++i) out.push({ time: i * step, text: `${((i * step) / size).toFixed(digits)} ${unit}` });
+  return out;
+}
+
+// From the bottom of a row upwards: what is computed, then what would be if it could, then what waits.
+export const stackOrder: readonly Activity[] = [
+  Activity.python, Activity.native, Activity.kernel, Activity.collecting, Activity.runnable, Activity.gil, Activity.unknown, Activity.blocked,
+];
+
+// Pixels of each state in one bin, in the order above; `full`: ns that fill the row. What is there at all, but for waiting, has
+// a pixel: one look among a thousand is what somebody may be looking for.
+export function heights(time: ArrayLike<number>, at: number, full: number, rowHeight: number, out: Uint8Array): void {
+  out.fill(0);
+  let used = 0;
+  let sum = 0;
+  for (let i = 0; i < stackOrder.length; ++i) {
+    const part = time[at + stackOrder[i]];
+    if (part <= 0) continue;
+    sum += part;
+    const upTo = Math.round(Math.min(1, sum / full) * rowHeight);
+    out[i] = Math.max(upTo - used, stackOrder[i] === Activity.blocked ? 0 : 1);
+    used += out[i];
+  }
+  // Pixels given away above are taken from who has most.
+  for (; used > rowHeight; --used) {
+    let highest = 0;
+    for (let i = 1; i < out.length; ++i) if (out[i] > out[highest]) highest = i;
+    --out[highest];
+  }
+}
+
+// The picture of all rows, `bins` pixels wide: one word a pixel. `colours`: by Activity; nothing is 0.
+export function paintRows(time: Float32Array, bins: number, full: readonly number[], rowHeight: number, colours: Uint32Array, out: Uint32Array): void {
+  const high = new Uint8Array(activities);
+  for (let row = 0; row < full.length; ++row) {
+    for (let bin = 0; bin < bins; ++bin) {
+      heights(time, (row * bins + bin) * activities, full[row], rowHeight, high);
+      let y = (row + 1) * rowHeight - 1;
+      for (let i = 0; i < high.length; ++i) {
+        const colour = colours[stackOrder[i]];
+        for (let n = high[i]; n > 0; --n) out[y-- * bins + bin] = colour;
+      }
+      for (const top = row * rowHeight; y >= top; --y) out[y * bins + bin] = 0;
+    }
+  }
+}

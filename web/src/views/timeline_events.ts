@@ -1,0 +1,58 @@
+// What happened, in words: the marks of the timeline.
+import { Catalogue, RecordedEvent } from "../model/catalogue";
+import { countWords, weightWords } from "../words";
+
+// As docs/recording.md numbers them.
+export const enum Happened {
+  recordingStarts = 0,
+  recordingEnds = 1,
+  processStarts = 2,
+  processEnds = 3,
+  exec = 4,
+  fork = 5,
+  threadStarts = 6,
+  threadEnds = 7,
+  lost = 8,
+  rateChanges = 9,
+  wayChanges = 10,
+}
+
+export interface Mark {
+  time: number;
+  kind: Happened;
+  short: string; // beside the mark
+  words: string;
+}
+
+const rateWords = (milliHertz: number) => `${milliHertz >= 99_950 ? countWords(milliHertz / 1000) : (milliHertz / 1000).toFixed(1)} looks a second`;
+
+export function eventMark(catalogue: Catalogue, event: RecordedEvent): Mark {
+  const { kind, time, value, text } = event;
+  const process = catalogue.processes[event.process];
+  const thread = catalogue.threads[event.thread];
+  const whose = process ? `process ${process.pid}` : "program";
+  const called = thread ? thread.label.replace(/^Thread /, "thread ") : "a thread";
+  const because = text ? `: ${text}` : "";
+  const said = ([short, words]: [string, string]): Mark => ({ time, kind, short, words });
+  switch (kind) {
+    case Happened.recordingStarts: return said(["recording starts", "The recording starts"]);
+    case Happened.recordingEnds: return said(["recording ends", "The recording ends"]);
+    case Happened.processStarts: return said([`${whose} starts`, `The ${whose} starts${because}`]);
+    case Happened.processEnds: return said([`${whose} ends${because}`, `The ${whose} ends${because}`]);
+    case Happened.exec: return said(["exec", `The ${whose} becomes another program (exec)${because}`]);
+    case Happened.fork: return said(["fork", `The ${whose} forks${because}`]);
+    case Happened.threadStarts: return said(["thread starts", `The ${called} starts`]);
+    case Happened.threadEnds: return said(["thread ends", `The ${called} ends`]);
+    case Happened.lost: return said([`lost ${weightWords(value, "ns")}`, `${weightWords(value, "ns")} without samples${because}`]);
+    case Happened.rateChanges: return said([rateWords(value), `From here on ${rateWords(value)}${text ? `, ${text}` : ""}`]);
+    case Happened.wayChanges: return said(["another way of reading", `From here on read another way${because}`]);
+    default: return said([text || "event", text || "An event of a kind that this page does not know"]);
+  }
+}
+
+// In the order of time. Threads' are many and told by their rows too: they come without words beside the mark.
+export function marksOf(catalogue: Catalogue): Mark[] {
+  return catalogue.events.map((event) => eventMark(catalogue, event)).sort((a, b) => a.time - b.time);
+}
+
+export const isThreads = (mark: Mark) => mark.kind === Happened.threadStarts || mark.kind === Happened.threadEnds;
