@@ -268,6 +268,26 @@ def test_threads_that_only_wait_are_left_out_with_one_click(open_page):
     assert f"{count} threads are filtered out" in settled(page).locator(".timeline .answer").inner_text()
 
 
+def test_two_ranges_are_compared_from_the_menu(open_page):
+    page = brush(open_page(), 0.1, 0.2)
+    first = time_filter(page)
+    choose(page, "Compare: the range is the first of two")
+    assert chips(page) == [] and f"difference.a=in.time.{first[0]}-{first[1]}" in fragment(page) and "view=difference" in fragment(page)
+    assert f"difference.b=in.time.{first[1]}-" in fragment(page)  # the longer rest
+    second = time_filter(brush(page, 0.6, 0.8))
+    choose(page, "Compare: the range is the second of two")
+    assert fragment(page) == f"#view=difference&difference.a=in.time.{first[0]}-{first[1]}&difference.b=in.time.{second[0]}-{second[1]}"
+    fields = settled(page).locator(".sides input").evaluate_all("fields => fields.map((field) => Number(field.value))")
+    assert fields == [round(ns / 1e9, 3) for ns in (*first, *second)]
+
+
+def choose(page, text):
+    left, width, top = plot(page)
+    page.mouse.click(left + width / 2, top + ROW * 1.5, button="right")
+    page.get_by_role("menuitem", name=text).click()
+    settled(page)
+
+
 # ---- zoom -----------------------------------------------------------------------------------------------------------
 
 

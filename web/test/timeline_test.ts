@@ -85,7 +85,7 @@ test("pixels are painted from the bottom, what is computed first", () => {
 
 // Threads of two processes; the first of each is its main thread.
 function made(cpu: number[], computing: number[], waiting: number[]): [Catalogue, ThreadTotals] {
-  const threads = cpu.map((_, i) => ({ label: `Thread t${i}`, name: `t${i}`, process: i % 2, tid: i < 2 ? 100 + i : 1000 + i, interpreter: 0, python: true, start: 0, end: -1 }));
+  const threads = cpu.map((_, i) => ({ label: `Thread t${i}`, name: `t${i}`, process: i % 2, recording: 0, tid: i < 2 ? 100 + i : 1000 + i, interpreter: 0, python: true, start: 0, end: -1 }));
   const processes = [100, 101].map((pid) => ({ label: `process ${pid}`, pid, parent: -1, commandLine: "", python: "", howEnded: "", start: 0, end: -1 }));
   const activity = new Float64Array(cpu.length * activities);
   computing.forEach((ns, thread) => { activity[thread * activities + Activity.python] = ns; });

@@ -41,6 +41,7 @@ export function busyTimes(totals: ThreadTotals): Float64Array {
 export function threadPasses(catalogue: Catalogue, filters: readonly Filter[], thread: number): boolean {
   return filters.every((filter) => {
     if (filter.field === "thread") return filter.values.includes(thread) === (filter.mode === "in");
+    if (filter.field === "recording") return filter.values.includes(catalogue.threads[thread].recording) === (filter.mode === "in");
     if (filter.field === "process") return filter.values.includes(catalogue.threads[thread].process) === (filter.mode === "in");
     return true;
   });

@@ -9,13 +9,14 @@ import { Moment } from "../model/questions/moments";
 import { ThreadTotals } from "../model/questions/threads";
 import { Waits } from "../model/questions/waits";
 import { activities, Activity, activityWords } from "../model/states";
+import { filtersIn } from "../state/fragment";
 import { own, withFilter, withOwn } from "../state/state";
 import { countWords, shareWords, weightWords } from "../words";
 import { Latest } from "./parts/latest";
 import { OneAtATime } from "./parts/one_at_a_time";
 import { marksOf } from "./timeline_events";
 import { holdTimeline } from "./timeline_hand";
-import { activityItems, rowItems } from "./timeline_menu";
+import { activityItems, rangeItems, rowItems } from "./timeline_menu";
 import { activityColours, Band, drawHead, drawRows, headHeight, rowHeight, Scene, sized, strip, stripFull } from "./timeline_picture";
 import { foldedTip, marksTip, momentTip, momentWords, placesWords, rowWords, shortName, threadTip } from "./timeline_words";
 import { MenuItem, Page, Showing, View } from "./view";
@@ -89,6 +90,12 @@ function create(page: Page): Showing {
   const width = () => scroller.clientWidth;
   const gutter = () => Math.round(Math.max(90, Math.min(250, width() * 0.24)));
   const plotWidth = () => Math.max(1, width() - gutter());
+  // The two ranges of a difference, where that is looked at.
+  const compared = (): Sight[] => {
+    if (page.state.view !== "difference") return [];
+    const sides = ["a", "b"].map((side) => filtersIn(own(page.state, "difference", side))[0]);
+    return sides.every((side): side is TimeFilter => side?.field === "time") ? (sides as TimeFilter[]) : [];
+  };
   const timeFilter = () => page.state.filters.find((filter): filter is TimeFilter => filter.field === "time" && filter.mode === "in");
 
   function ask(): void {
@@ -247,7 +254,7 @@ function create(page: Page): Showing {
   };
 
   function scene(): Scene {
-    return { page, whole, sight, gutter: gutter(), width: width(), spans: spansOf(page.state.filters), brush, cursor };
+    return { page, whole, sight, gutter: gutter(), width: width(), spans: spansOf(page.state.filters), compared: compared(), brush, cursor };
   }
 
   function draw(): void {
@@ -317,10 +324,7 @@ function create(page: Page): Showing {
   function openMenu(x: number, y: number): void {
     const items = rowItemsAt();
     const range = timeFilter();
-    if (range) {
-      items.push({ text: `Without ${time(range.from)} to ${time(range.to)}`, run: () => page.change({ filters: page.state.filters.map((filter) => (filter === range ? { ...range, mode: "out" as const } : filter)) }) });
-      items.push({ text: "Zoom to the range", run: seeRange });
-    }
+    if (range) items.push(...rangeItems(page, range, whole, seeRange));
     page.tip(null, 0, 0);
     page.menu(items, x, y);
   }
@@ -516,4 +520,4 @@ function create(page: Page): Showing {
   };
 }
 
-export const timeline: View = { name, title: "Timeline", place: "above", create };
+export const timeline: View = { name, title: "Timeline", place: "above", follows: ["difference"], create };

@@ -1,10 +1,12 @@
 // What can be done with a row or a colour of the timeline.
+import { Sight } from "../layout/timeline";
 import { TimelineRow } from "../layout/timeline_rows";
 import { Filter, Mode } from "../model/filters";
 import { Language, languages } from "../model/languages";
 import { Activity, activityWords, StateWord } from "../model/states";
-import { withFilter } from "../state/state";
-import { countWords } from "../words";
+import { filtersIn, formatFilter } from "../state/fragment";
+import { own, withFilter, withOwn } from "../state/state";
+import { countWords, weightWords } from "../words";
 import { shortName } from "./timeline_words";
 import { MenuItem, Page } from "./view";
 
@@ -41,6 +43,32 @@ export function rowItems(page: Page, row: TimelineRow, toggleFolded: () => void)
       return items;
     }
   }
+}
+
+type TimeFilter = Filter & { field: "time" };
+
+// What can be done with the range that a filter lets pass.
+export function rangeItems(page: Page, range: TimeFilter, whole: Sight, zoom: () => void): MenuItem[] {
+  const { filters } = page.state;
+  const from = weightWords(range.from, "ns");
+  const to = weightWords(range.to, "ns");
+  // It becomes one side of a difference, in place of a filter of everything. A side that is not chosen yet is the longer rest.
+  const compare = (side: "a" | "b") => () => {
+    const other = filtersIn(own(page.state, "difference", side === "a" ? "b" : "a"))[0];
+    const rest: Filter = range.from - whole.from > whole.to - range.to
+      ? { field: "time", mode: "in", from: Math.round(whole.from), to: range.from } : { field: "time", mode: "in", from: range.to, to: Math.ceil(whole.to) };
+    const texts = [formatFilter(range), formatFilter(other?.field === "time" && other.mode === "in" ? other : rest)];
+    const [a, b] = side === "a" ? texts : texts.reverse();
+    let next = { ...page.state, ...withOwn(page.state, "difference", "a", a) };
+    next = { ...next, ...withOwn(next, "difference", "b", b) };
+    page.change({ own: next.own, view: "difference", filters: filters.filter((filter) => filter !== range) });
+  };
+  return [
+    { text: `Without ${from} to ${to}`, run: () => page.change({ filters: filters.map((filter) => (filter === range ? { ...range, mode: "out" as const } : filter)) }) },
+    { text: "Zoom to the range", run: zoom },
+    { text: "Compare: the range is the first of two", run: compare("a") },
+    { text: "Compare: the range is the second of two", run: compare("b") },
+  ];
 }
 
 const compiled = languages.filter((language) => !(["Python", "kernel", "other"] as Language[]).includes(language));

@@ -77,6 +77,7 @@ export interface Scene {
   gutter: number; // pixels left of the plot
   width: number; // of gutter and plot
   spans: [number, number][] | null; // times that the filters let pass
+  compared: Sight[]; // the first and the second of two
   brush: Sight | null; // being chosen
   cursor: { row: number; time: number } | null;
 }
@@ -158,6 +159,7 @@ export function drawHead(pen: CanvasRenderingContext2D, scene: Scene, band: Band
       pen.fillText(text, x + 4, ruler.top + 9);
     }
     drawMarks(pen, scene, marks, plot);
+    scene.compared.forEach((range, i) => drawCompared(pen, scene, range, i ? "second" : "first", plot));
     drawRanges(pen, scene, sight, ruler.top, headHeight, plot);
     if (scene.brush) drawBrushWords(pen, scene, scene.brush, plot);
   });
@@ -173,6 +175,22 @@ function drawBrushWords(pen: CanvasRenderingContext2D, { page, sight }: Scene, b
   pen.fillRect(x, ruler.top, wide, ruler.height);
   pen.fillStyle = page.colour("--paper");
   pen.fillText(text, x + 4, ruler.top + 9);
+}
+
+function drawCompared(pen: CanvasRenderingContext2D, { page, sight }: Scene, range: Sight, word: string, plot: number): void {
+  const [a, b] = [Math.max(-2, xOf(range.from, sight, plot)), Math.min(plot + 2, xOf(range.to, sight, plot))];
+  if (b <= a) return;
+  const { top, height } = marksLane;
+  pen.fillStyle = page.colour("--paper");
+  pen.fillRect(a, top, b - a, height - 2);
+  pen.fillStyle = page.colour("--accent");
+  pen.globalAlpha = 0.25;
+  pen.fillRect(a, top, b - a, height - 2);
+  pen.globalAlpha = 1;
+  pen.strokeStyle = page.colour("--accent");
+  pen.strokeRect(a + 0.5, top + 0.5, Math.max(1, b - a - 1), height - 3);
+  pen.fillStyle = page.colour("--ink");
+  if (pen.measureText(word).width < b - a - 8) pen.fillText(word, a + 5, top + height / 2 - 0.5);
 }
 
 export const markColour = (kind: Happened) =>

@@ -51,7 +51,11 @@ export function rowWords(catalogue: Catalogue, row: TimelineRow, amount: (thread
     case "cpu": return { name: `CPU ${row.cpu}`, amount: "" };
     case "thread": return { name: shortName(catalogue, row.thread), amount: time(amount([row.thread])) };
     case "folded": return { name: `${row.open ? "▾" : "▸"} ${foldedWords(row)}`, amount: "" };
-    case "process": return { name: catalogue.processes[row.process]?.label ?? "Process not known", amount: time(amount(row.threads)) };
+    case "process": {
+      // Of two that are compared: whose.
+      const whose = catalogue.recordings[catalogue.threads[row.threads[0]].recording]?.name;
+      return { name: `${whose ? `${whose}: ` : ""}${catalogue.processes[row.process]?.label ?? "process not known"}`, amount: time(amount(row.threads)) };
+    }
   }
 }
 
