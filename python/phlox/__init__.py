@@ -1,0 +1,25 @@
+"""Shows where a running Python program spends its time, without touching it.
+
+    recording = phlox.record(pid=4711, duration=10)        # another program, while it runs
+    with phlox.profile() as profile:                       # what stands in this block
+        work()
+    profile.recording.export("flame.svg")
+    recording = phlox.load("app.phlox")                    # what `phlox record` wrote
+    for stretch in recording.stretches():
+        ...
+
+The work is done by the program `phlox`, which comes with this package: a recorder runs beside, as a process of its own.
+"""
+from ._errors import NotInstalled, PhloxError
+from ._recorder import Recorder, profile, record
+from ._recording import Event, Frame, Label, Module, Process, Recording, Stack, Stretch, Thread, load
+
+__all__ = ["Event", "Frame", "Label", "Module", "NotInstalled", "PhloxError", "Process", "Recorder", "Recording", "Stack", "Stretch", "Thread",
+           "load", "profile", "record", "load_ipython_extension"]
+
+
+def load_ipython_extension(shell: object) -> None:
+    """%load_ext phlox: the cell magic %%phlox."""
+    from .ipython import register
+
+    register(shell)
