@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "phlox/profile/stretches.h"
+#include "phlox/recording/labels.h"
 #include "phlox/recording/reader.h"
 #include "phlox/recording/schema.h"
 #include "phlox/recording/writer.h"
@@ -500,6 +501,33 @@ TEST_F(Recording, damaged_bytes_never_crash) {
   EXPECT_GT(refused, 100);
 }
 
+// ---- labels ----
+
+TEST_F(Recording, labels_are_added_and_come_back) {
+  write_small();
+  EXPECT_TRUE(read(path_.string())->time_labels().empty());
+  ASSERT_TRUE(add_labels(path_.string(), {{10, 20, "one"}, {20, 30, "two"}}));
+  ASSERT_TRUE(add_labels(path_.string(), {{5, 40, "three"}}));
+  const auto profile = read(path_.string());
+  ASSERT_TRUE(profile) << profile.error().message;
+  ASSERT_EQ(profile->time_labels().size(), 3u);
+  EXPECT_EQ(profile->time_labels()[1].text, "two");
+  EXPECT_EQ(profile->time_labels()[2].start, 5);
+  EXPECT_EQ(profile->time_labels()[2].end, 40);
+}
+
+TEST_F(Recording, a_label_that_is_none_is_damage) {
+  write_small();
+  ASSERT_TRUE(add_labels(path_.string(), {{10, 20, "one"}}));
+  run_sql("UPDATE label SET end_ns = 'soon'");
+  expect_refused("damaged");
+}
+
+TEST_F(Recording, labels_for_a_file_that_may_not_be_written_are_an_error) {
+  write_small();
+  EXPECT_EQ(add_labels((folder_ / "none.phlox").string(), {{10, 20, "one"}}).error().kind, ErrorKind::output);
+}
+
 // ---- docs/recording.md ----
 
 std::vector<std::string> blocks(const std::string& language) {
@@ -589,6 +617,7 @@ TEST_F(Recording, every_column_is_documented) {
   text << file.rdbuf();
   const std::string page = text.str();
   write_small();
+  ASSERT_TRUE(add_labels(path_.string(), {}));
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open(path_.c_str(), &database), SQLITE_OK);
   sqlite3_stmt* statement = nullptr;

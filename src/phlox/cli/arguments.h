@@ -18,7 +18,7 @@ struct GlobalArguments {
 
 // The choices of a view, the same for every command that shows a recording.
 struct ViewArguments {
-  std::string by, show, states, thread, pid, time, weight;
+  std::string by, show, states, thread, pid, time, weight, label;
   bool all_frames = false;
 };
 
@@ -83,6 +83,10 @@ struct DumpArguments {
   NativeArguments native;
 };
 
+struct LabelArguments {
+  std::string recording, file;
+};
+
 struct DoctorArguments {
   std::string pid;
   bool json = false;
@@ -108,6 +112,7 @@ struct CommandLine {
   DumpArguments dump;
   ImportArguments import_;
   DoctorArguments doctor;
+  LabelArguments label;
   HelpArguments help;
   CompletionsArguments completions;
   bool has_program = false;                  // "--" was there

@@ -114,11 +114,11 @@ class CommandBuilder {
     list("--by", into.by,
          {{},
           "LIST",
-          "what a frame is, function (default) or line, and what is put at the root: thread, process; by "
-          "commas",
+          "what a frame is, function (default) or line, and what is put at the root: thread, process, "
+          "label; by commas",
           {},
           false},
-         {"function", "line", "thread", "process"});
+         {"function", "line", "thread", "process", "label"});
     value(
         "--show", into.show,
         {{},
@@ -136,6 +136,10 @@ class CommandBuilder {
          {"running", "runnable", "blocked", "gil-holds", "gil-waits", "idle"});
     value("--thread", into.thread,
           {{}, "REGEX", "only threads whose name, kernel name or id matches", {}, false});
+    if (with_pid) {
+      value("--label", into.label,
+            {{}, "REGEX", "only the time of labels that match (phlox label, pytest --phlox)", {}, false});
+    }
     if (with_pid) value("--pid", into.pid, {{}, "PID", "only this process of the recording", {}, false});
     value("--time", into.time,
           {{},
@@ -201,6 +205,7 @@ struct Grammar {
     describe_export();
     describe_import();
     describe_pyflame();
+    describe_label();
     describe_doctor();
     describe_rest();
     for (auto& text : texts) description.commands.push_back(std::move(*text));
@@ -440,6 +445,22 @@ struct Grammar {
                        {"phlox pyflame -x -t python3 app.py | flamegraph.pl > app.svg",
                         "a new program, without its idle time"}};
     text().more = "phlox pyflame --help lists its options.";
+  }
+
+  void describe_label() {
+    CommandBuilder b = command("label", "give names to stretches of a recording's time", "RECORDING FILE");
+    text().examples = {{"phlox label app.phlox tests.tsv", "which test ran when, from a file"},
+                       {"phlox report --label 'test_slow|test_big' app.phlox", "then: the time of some"},
+                       {"phlox export --by label app.phlox -o tests.svg", "and all of it, label by label"}};
+    auto& a = line.label;
+    b.positional("RECORDING", a.recording, {{}, "", "a recording that is over", {}, true});
+    b.positional(
+        "FILE", a.file,
+        {{}, "", "START, END and TEXT a line, divided by tabs; nanoseconds of CLOCK_MONOTONIC", {}, true});
+    text().more =
+        "Labels may be of tests, requests, phases: whatever the program knows and its stacks do not tell. "
+        "Where two "
+        "overlap, the one that began last counts. pytest --phlox does this by itself.";
   }
 
   void describe_doctor() {

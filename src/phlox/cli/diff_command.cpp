@@ -15,6 +15,7 @@
 #include "phlox/exporters/registry.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/native_frames.h"
+#include "phlox/profile/time_labels.h"
 #include "phlox/profile/work.h"
 #include "phlox/report/diff.h"
 
@@ -77,6 +78,9 @@ Result<int> run(const DiffArguments& a, Talk& talk) {
   }
   profile::show_native_frames(*before, options.choices);
   profile::show_native_frames(*after, options.choices);
+  for (profile::Profile* side : {&*before, &*after}) {
+    if (auto labelled = profile::show_time_labels(*side, options.choices); !labelled) return fail(labelled);
+  }
   options.choices = profile::choices_for_both(*before, *after, options.choices);
   const auto made = report::make_diff(*before, *after, options);
   if (!made) return fail(made);

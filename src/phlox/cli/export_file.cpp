@@ -7,6 +7,7 @@
 #include "phlox/cli/values.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/native_frames.h"
+#include "phlox/profile/time_labels.h"
 
 namespace phlox::cli {
 
@@ -28,6 +29,7 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
   settle_weight(*choices, request.view, *profile);
   if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);
   profile::show_native_frames(*profile, *choices);
+  if (auto labelled = profile::show_time_labels(*profile, *choices); !labelled) return fail(labelled);
   if (const auto waiting = left_out(*profile, *choices)) talk.note(*waiting);
   std::vector<std::string> remarks;
   options.remarks = &remarks;

@@ -85,6 +85,10 @@ Result<Request> request_of(const CommandLine& line) {
   destination.output = *output;
   auto choices = choices_of(a.view);
   if (!choices) return fail(choices);
+  if (choices->by.label) {
+    return fail(ErrorKind::usage, "--by label: a recording gets its labels when it is over",
+                "phlox label RECORDING FILE, then phlox export --by label");
+  }
   destination.choices = *choices;
   destination.show_given = !a.view.show.empty();
   if (destination.output.kind == OutputKind::exported && choices->thread_regex) {

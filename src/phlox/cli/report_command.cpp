@@ -10,6 +10,7 @@
 #include "phlox/cli/values.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/native_frames.h"
+#include "phlox/profile/time_labels.h"
 #include "phlox/report/report.h"
 #include "phlox/target/source_file.h"
 
@@ -44,6 +45,7 @@ Result<void> run(const ReportArguments& a, Talk& talk) {
   settle_weight(options.choices, a.view, *profile);
   if (const auto nothing = profile::why_empty(*profile, options.choices)) talk.warn(*nothing);
   profile::show_native_frames(*profile, options.choices);
+  if (auto labelled = profile::show_time_labels(*profile, options.choices); !labelled) return fail(labelled);
   const auto made = report::make_report(*profile, options);
   if (!made) return fail(made);
   if (a.json) return print(report::report_json(*made), a);

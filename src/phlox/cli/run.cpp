@@ -48,6 +48,7 @@ int dispatch(const CommandLine& line, Talk& talk) {
   if (line.command == "list") return list(line, talk);
   if (line.command == "import") return import_recording(line, talk);
   if (line.command == "dump") return dump(line, talk);
+  if (line.command == "label") return label(line, talk);
   if (line.command == "doctor") return doctor(line, talk);
   if (line.command == "report") return report(line, talk);
   if (line.command == "diff") return diff(line, talk);

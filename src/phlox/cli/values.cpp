@@ -174,6 +174,7 @@ Result<profile::Choices> choices_of(const ViewArguments& view) {
     choices.states = *states;
   }
   if (!view.thread.empty()) choices.thread_regex = view.thread;
+  if (!view.label.empty()) choices.label_regex = view.label;
   if (!view.pid.empty()) {
     auto pid = parse_pid(view.pid);
     if (!pid) return of_option("--pid", pid);

@@ -130,6 +130,12 @@ enum class EventKind : uint8_t {
   way_change = 10,  // text: the new way of reading
 };
 
+// A stretch of the recording's time that somebody gave a name: a test, a request.
+struct TimeLabel {
+  Nanoseconds start = 0, end = 0;
+  std::string text;
+};
+
 struct Event {
   EventKind kind = EventKind::lost;
   Nanoseconds time = 0;

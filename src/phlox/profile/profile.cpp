@@ -51,6 +51,11 @@ void Profile::put_tally(const Tally& tally) {
   tallies_.push_back(tally);
 }
 
+void Profile::replace_samples(std::vector<Sample> samples, std::vector<Stack> stacks) {
+  samples_ = std::move(samples);
+  stacks_ = std::move(stacks);
+}
+
 void Profile::replace_stacks(std::vector<Stack> stacks, const std::vector<StackId>& new_of) {
   stacks_ = std::move(stacks);
   for (Sample& sample : samples_) {

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "phlox/profile/sink.h"
@@ -24,6 +25,10 @@ class Profile : public Sink {
   void put_tally(const Tally& tally) override;
   Result<void> commit() override { return {}; }
 
+  void put_time_label(TimeLabel label) { time_labels_.push_back(std::move(label)); }
+
+  // Other samples in place of those there are, and the stacks that they refer to.
+  void replace_samples(std::vector<Sample> samples, std::vector<Stack> stacks);
   // Other stacks in place of those there are; `new_of`: by the id of an old one, what its samples have from
   // now on.
   void replace_stacks(std::vector<Stack> stacks, const std::vector<StackId>& new_of);
@@ -37,6 +42,7 @@ class Profile : public Sink {
   const std::vector<Sample>& samples() const { return samples_; }
   const std::vector<Event>& events() const { return events_; }
   const std::vector<Tally>& tallies() const { return tallies_; }
+  const std::vector<TimeLabel>& time_labels() const { return time_labels_; }
 
   // The id must have been put.
   const Process& process(ProcessId id) const { return processes_[id.value - 1]; }
@@ -57,6 +63,7 @@ class Profile : public Sink {
   std::vector<Sample> samples_;
   std::vector<Event> events_;
   std::vector<Tally> tallies_;
+  std::vector<TimeLabel> time_labels_;
 };
 
 }  // namespace phlox::profile

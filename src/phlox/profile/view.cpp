@@ -270,11 +270,12 @@ Result<By> parse_by(std::string_view text) {
     if (word == "line") return by.line = true;
     if (word == "thread") return by.thread = true;
     if (word == "process") return by.process = true;
+    if (word == "label") return by.label = true;
     return false;
   });
   if (!read) {
     return fail(ErrorKind::usage, fmt::format("cannot split by '{}'", wrong),
-                "choose from function, line, thread, process");
+                "choose from function, line, thread, process, label");
   }
   if (function && by.line) {
     return fail(ErrorKind::usage, "a frame is a function or a line, not both",

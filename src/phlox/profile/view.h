@@ -21,6 +21,7 @@ struct By {
   bool line = false;     // frames are split by line: "name (file:line)"; else one frame a function
   bool thread = false;   // a root frame for the thread
   bool process = false;  // a root frame for the process, outside the thread's
+  bool label = false;    // a root frame for the label, inside the thread's (time_labels.h)
 };
 
 // One bit a named state: "running,runnable,blocked,gil-holds,gil-waits,idle". idle: blocked in a system call
@@ -69,7 +70,8 @@ struct Choices {
   uint8_t states = 0;                       // StateChoice bits; 0: all
   std::optional<std::string> thread_regex;  // as RE2 reads it, searched in "name", "kernel_name" and "tid"
   std::optional<int32_t> pid;
-  Nanoseconds from = 0;  // since the start of the recording
+  std::optional<std::string> label_regex;  // searched in the text of labels (time_labels.h)
+  Nanoseconds from = 0;                    // since the start of the recording
   Nanoseconds to = std::numeric_limits<Nanoseconds>::max();
   Weight weight = Weight::wall;
   bool all_frames =

@@ -147,15 +147,20 @@ std::optional<Id<Tag>> optional_of(Id<Tag> id) {
   return id ? std::optional(id) : std::nullopt;
 }
 
+// Tables that older recordings, or most, are without.
+struct OptionalTables {
+  bool missing_names = false, label = false;
+};
+
 class Reading {
  public:
-  Reading(sqlite3* database, const std::string& path, bool has_missing_names)
-      : database_(database), path_(path), has_missing_names_(has_missing_names) {}
+  Reading(sqlite3* database, const std::string& path, OptionalTables has)
+      : database_(database), path_(path), has_(has) {}
 
   Result<Profile> run() {
     for (auto part : {&Reading::meta, &Reading::processes, &Reading::threads, &Reading::modules,
                       &Reading::missing_names, &Reading::frames, &Reading::stacks, &Reading::states,
-                      &Reading::samples, &Reading::events, &Reading::tallies}) {
+                      &Reading::samples, &Reading::events, &Reading::tallies, &Reading::labels}) {
       if (auto done = (this->*part)(); !done) return fail(done);
     }
     return std::move(profile_);
@@ -242,7 +247,7 @@ class Reading {
   }
 
   Result<void> missing_names() {
-    if (!has_missing_names_) return {};
+    if (!has_.missing_names) return {};
     return each("missing_names", "module, functions, lines, why, advice", [&](Columns& c) {
       const auto id = c.reference<profile::ModuleTag>(profile_.modules().size());
       profile::MissingNames row;
@@ -367,9 +372,21 @@ class Reading {
     });
   }
 
+  Result<void> labels() {
+    if (!has_.label) return {};
+    return each("label", "start_ns, end_ns, text", [&](Columns& c) {
+      profile::TimeLabel row;
+      row.start = c.time();
+      row.end = c.time();
+      row.text = c.text();
+      if (c.row() > 1'000'000) c.reject_row("is one too many");
+      if (!c.failed()) profile_.put_time_label(std::move(row));
+    });
+  }
+
   sqlite3* database_;
   const std::string& path_;
-  bool has_missing_names_;
+  OptionalTables has_;
   Profile profile_;
   std::vector<profile::Sample> states_;
 };
@@ -411,6 +428,7 @@ Result<int64_t> pragma(sqlite3* database, const std::string& path, const char* n
 
 // Came later than format 1: a recording without it is one that tells nothing of it.
 constexpr const char* kMissingNames = "missing_names";
+constexpr const char* kLabel = "label";
 
 // Whether a rollback journal is of this file alone. One that names a super-journal at its end (SQLite's
 // pager.c: readSuperJournal) would, when it is applied, remove the file so named, whichever that is.
@@ -453,20 +471,21 @@ bool has_nothing(sqlite3* database) {
 }
 
 // Every table must be one: a "sample" that is a virtual table or has computed columns is somebody's program.
-// Says whether the one is there that may be absent.
-Result<bool> check_tables(sqlite3* database, const std::string& path) {
+// Says which are there of those that may be absent.
+Result<OptionalTables> check_tables(sqlite3* database, const std::string& path) {
   sqlite3_stmt* raw = nullptr;
   if (sqlite3_prepare_v2(database, "SELECT type, sql FROM sqlite_schema WHERE name = ?", -1, &raw, nullptr) !=
       SQLITE_OK)
     return damaged(path, sqlite3_errmsg(database));
   const Statement statement(raw);
+  OptionalTables there;
   for (const char* table : {"meta", "process", "thread", "module", "frame", "stack", "state", "sample",
-                            "event", "tally", kMissingNames}) {
+                            "event", "tally", kMissingNames, kLabel}) {
     sqlite3_reset(raw);
     sqlite3_bind_text(raw, 1, table, -1, SQLITE_STATIC);
     const int step = sqlite3_step(raw);
     if (step == SQLITE_DONE) {
-      if (std::string_view(table) == kMissingNames) return false;
+      if (std::string_view(table) == kMissingNames || std::string_view(table) == kLabel) continue;
       if (std::string_view(table) == "meta" && has_nothing(database)) return holds_nothing(path);
       return fail(ErrorKind::input, fmt::format("{} has no table {}", path, table),
                   fmt::format("a recording that was cut off is two files: copy {}-wal too", path));
@@ -477,8 +496,10 @@ Result<bool> check_tables(sqlite3* database, const std::string& path) {
     const std::string_view text = sql != nullptr ? sql : "";
     if (type == nullptr || std::strcmp(type, "table") != 0 || !text.starts_with("CREATE TABLE"))
       return damaged(path, fmt::format("{} is not a plain table", table));
+    there.missing_names = there.missing_names || std::string_view(table) == kMissingNames;
+    there.label = there.label || std::string_view(table) == kLabel;
   }
-  return true;
+  return there;
 }
 
 }  // namespace
@@ -525,9 +546,9 @@ Result<Profile> read(const std::string& path) {
                 "pip install --upgrade phlox");
   }
   if (*version < 1) return damaged(path, fmt::format("format {}", *version));
-  const auto has_missing_names = check_tables(raw, path);
-  if (!has_missing_names) return fail(has_missing_names);
-  return Reading(raw, path, *has_missing_names).run();
+  const auto tables = check_tables(raw, path);
+  if (!tables) return fail(tables);
+  return Reading(raw, path, *tables).run();
 }
 
 bool is_recording(const std::string& path) {

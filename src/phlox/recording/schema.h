@@ -67,4 +67,9 @@ FROM seen JOIN s ON s.stack = seen.leaf
 GROUP BY qualified_name, file, first_line;
 )sql";
 
+// Of recordings that were given labels only.
+inline constexpr const char* kLabelTable =
+    "CREATE TABLE IF NOT EXISTS label "
+    "(id INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, text TEXT NOT NULL)";
+
 }  // namespace phlox::recording

@@ -1,0 +1,244 @@
+#include "phlox/profile/time_labels.h"
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "phlox/base/spread.h"
+#include "phlox/profile/markers.h"
+
+namespace phlox::profile {
+namespace {
+
+constexpr size_t kMostLabels = 1'000'000;
+constexpr size_t kLongestLabel = 1 << 16;
+constexpr uint32_t kNoLabel = std::numeric_limits<uint32_t>::max();
+
+// One label, or none, from here to the next piece.
+struct Piece {
+  Nanoseconds start = 0;
+  uint32_t label = kNoLabel;
+};
+
+// What holds when; the last piece is without a label.
+std::vector<Piece> timeline_of(const std::vector<TimeLabel>& labels, const std::vector<uint32_t>& chosen) {
+  struct Change {
+    Nanoseconds time = 0;
+    bool begins = false;
+    uint32_t label = 0;
+  };
+  std::vector<Change> changes;
+  for (const uint32_t index : chosen) {
+    if (labels[index].start >= labels[index].end) continue;
+    changes.push_back({labels[index].start, true, index});
+    changes.push_back({labels[index].end, false, index});
+  }
+  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.time < b.time; });
+  std::vector<Piece> pieces = {{std::numeric_limits<Nanoseconds>::min(), kNoLabel}};
+  std::set<std::pair<Nanoseconds, uint32_t>> open;  // by start: the last one holds
+  for (size_t i = 0; i < changes.size();) {
+    const Nanoseconds time = changes[i].time;
+    for (; i < changes.size() && changes[i].time == time; ++i) {
+      const std::pair key(labels[changes[i].label].start, changes[i].label);
+      if (changes[i].begins) {
+        open.insert(key);
+      } else {
+        open.erase(key);
+      }
+    }
+    const uint32_t holds = open.empty() ? kNoLabel : open.rbegin()->second;
+    if (pieces.back().label != holds) pieces.push_back({time, holds});
+  }
+  return pieces;
+}
+
+int64_t share(int64_t whole, Nanoseconds part, Nanoseconds of) {
+  return of > 0 ? std::llround(double(whole) * (double(part) / double(of))) : 0;
+}
+
+// Stacks that begin with a label, made when they are asked for; parents before children.
+class LabelledStacks {
+ public:
+  LabelledStacks(Profile& profile, const std::vector<TimeLabel>& labels)
+      : profile_(profile), labels_(labels), stacks_(profile.stacks()) {}
+
+  StackId of(uint32_t label, StackId stack) {
+    std::vector<uint32_t> missing;
+    uint32_t at = stack.value <= profile_.stacks().size() ? stack.value : 0;
+    uint32_t known = 0;
+    for (; at != 0; at = parent_of(at)) {
+      const auto found = made_.find(key(label, at));
+      if (found != made_.end()) {
+        known = found->second;
+        break;
+      }
+      missing.push_back(at);
+    }
+    if (known == 0) known = root_of(label);
+    if (stack.value == 0) return without_frames(label, known);
+    for (; !missing.empty(); missing.pop_back()) {
+      Stack row = profile_.stacks()[missing.back() - 1];
+      row.parent = StackId(known);
+      known = add(row);
+      made_[key(label, missing.back())] = known;
+    }
+    return StackId(known);
+  }
+  std::vector<Stack> take() { return std::move(stacks_); }
+
+ private:
+  static uint64_t key(uint32_t label, uint32_t stack) { return uint64_t{label} << 32 | stack; }
+  // Parents come before children; what claims otherwise is taken for a root.
+  uint32_t parent_of(uint32_t stack) const {
+    const uint32_t parent = profile_.stacks()[stack - 1].parent.value;
+    return parent < stack ? parent : 0;
+  }
+  uint32_t add(const Stack& row) {
+    stacks_.push_back(row);
+    return static_cast<uint32_t>(stacks_.size());
+  }
+  FrameId marker(const std::string& text) {
+    const auto [at, fresh] = markers_.try_emplace(text, static_cast<uint32_t>(profile_.frames().size() + 1));
+    if (fresh) {
+      Frame frame;
+      frame.kind = FrameKind::marker;
+      frame.function = frame.qualified_name = text;
+      profile_.put_frame(FrameId(at->second), frame);
+    }
+    return FrameId(at->second);
+  }
+  uint32_t root_of(uint32_t label) {
+    // Labels of one text are one.
+    const std::string text = label == kNoLabel ? "(no label)" : labels_[label].text;
+    const auto [at, fresh] = roots_.try_emplace(text, 0);
+    if (fresh) {
+      Stack row;
+      row.frame = marker(text);
+      at.value() = add(row);
+    }
+    return at->second;
+  }
+  StackId without_frames(uint32_t label, uint32_t root) {
+    const auto [at, fresh] = made_.try_emplace(key(label, 0), 0);
+    if (fresh) {
+      Stack row;
+      row.parent = StackId(root);
+      row.frame = marker(no_frames_label().name);
+      at.value() = add(row);
+    }
+    return StackId(at->second);
+  }
+
+  Profile& profile_;
+  const std::vector<TimeLabel>& labels_;
+  std::vector<Stack> stacks_;
+  tsl::robin_map<uint64_t, uint32_t, Spread> made_;  // label << 32 | stack
+  tsl::robin_map<std::string, uint32_t> roots_, markers_;
+};
+
+// Each part of a stretch that has a label, or none, of its own.
+template <class Visit>
+void each_part(const Sample& sample, const std::vector<Piece>& pieces, Visit&& visit) {
+  const Nanoseconds end = sample.start + sample.wall;
+  auto piece = std::upper_bound(pieces.begin(), pieces.end(), sample.start,
+                                [](Nanoseconds time, const Piece& p) { return time < p.start; }) -
+               1;
+  Nanoseconds from = sample.start;
+  do {
+    const auto next = piece + 1;
+    const Nanoseconds to = next == pieces.end() ? end : std::min(end, next->start);
+    Sample part = sample;
+    part.start = from;
+    part.wall = to - from;
+    if (part.wall != sample.wall) {
+      const Nanoseconds before = from - sample.start, after = to - sample.start;
+      part.cpu = share(sample.cpu, after, sample.wall) - share(sample.cpu, before, sample.wall);
+      part.samples = static_cast<uint32_t>(share(sample.samples, after, sample.wall) -
+                                           share(sample.samples, before, sample.wall));
+    }
+    visit(part, piece->label);
+    from = to;
+    piece = next;
+  } while (from < end && piece != pieces.end());
+}
+
+Result<std::vector<uint32_t>> chosen_of(const std::vector<TimeLabel>& labels, const Choices& choices) {
+  std::optional<RE2> pattern;
+  if (choices.label_regex) {
+    pattern.emplace(*choices.label_regex, RE2::Quiet);
+    if (!pattern->ok())
+      return fail(ErrorKind::usage,
+                  fmt::format("cannot read the expression '{}': {}", *choices.label_regex, pattern->error()),
+                  "for a name that has such characters in it, put a backslash before them");
+  }
+  std::vector<uint32_t> chosen;
+  for (uint32_t i = 0; i < labels.size(); ++i) {
+    if (!pattern || RE2::PartialMatch(labels[i].text, *pattern)) chosen.push_back(i);
+  }
+  if (pattern && chosen.empty()) {
+    return fail(ErrorKind::usage, fmt::format("no label matches '{}'", *choices.label_regex),
+                fmt::format("there are {}, such as: {}", labels.size(), labels.front().text));
+  }
+  return chosen;
+}
+
+}  // namespace
+
+Result<void> show_time_labels(Profile& profile, const Choices& choices) {
+  if (!choices.label_regex && !choices.by.label) return {};
+  const std::vector<TimeLabel> labels = profile.time_labels();
+  if (labels.empty()) {
+    return fail(
+        ErrorKind::usage, "this recording has no labels",
+        "pytest --phlox makes one with tests as labels; phlox label gives a recording those of a file");
+  }
+  const auto chosen = chosen_of(labels, choices);
+  if (!chosen) return fail(chosen);
+  const auto pieces = timeline_of(labels, *chosen);
+  LabelledStacks stacks(profile, labels);
+  std::vector<Sample> samples;
+  for (const Sample& sample : profile.samples()) {
+    each_part(sample, pieces, [&](Sample& part, uint32_t label) {
+      if (choices.label_regex && label == kNoLabel) return;
+      if (choices.by.label) part.stack = stacks.of(label, part.stack);
+      samples.push_back(part);
+    });
+  }
+  profile.replace_samples(std::move(samples), stacks.take());
+  return {};
+}
+
+Result<std::vector<TimeLabel>> parse_time_labels(std::string_view text) {
+  std::vector<TimeLabel> labels;
+  for (size_t number = 1; !text.empty(); ++number) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty()) continue;
+    TimeLabel label;
+    const char* const last = line.data() + line.size();
+    const auto start = std::from_chars(line.data(), last, label.start);
+    const bool begun = start.ec == std::errc() && start.ptr != last && *start.ptr == '\t';
+    const auto stop = begun ? std::from_chars(start.ptr + 1, last, label.end) : start;
+    const bool whole = begun && stop.ec == std::errc() && stop.ptr != last && *stop.ptr == '\t';
+    if (whole) label.text = std::string(stop.ptr + 1, last);
+    if (!whole || label.text.empty() || label.text.size() > kLongestLabel || label.start < 0 ||
+        label.end < label.start || labels.size() == kMostLabels) {
+      return fail(ErrorKind::input, fmt::format("line {} is no label", number),
+                  "a line is START, END and TEXT, divided by tabs: nanoseconds of CLOCK_MONOTONIC "
+                  "(time.monotonic_ns() in Python)");
+    }
+    labels.push_back(std::move(label));
+  }
+  return labels;
+}
+
+}  // namespace phlox::profile
