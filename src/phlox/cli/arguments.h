@@ -31,7 +31,7 @@ struct NativeArguments {
 
 struct RecordArguments {
   std::string pid, duration, rate, output, max_overhead, way;
-  bool hands_off = false, force = false;
+  bool hands_off = false, force = false, source = false;
   NativeArguments native;
   ViewArguments view;
 };
@@ -50,14 +50,14 @@ struct ImportArguments {
 
 struct ExportArguments {
   std::string file, format, output, title, page_size;
-  bool force = false;
+  bool force = false, source = false;
   InputArguments input;
   ViewArguments view;
 };
 
 struct ViewCommandArguments {
   std::string file, output, title, page_size;
-  bool force = false;
+  bool force = false, source = false;
   InputArguments input;
   ViewArguments view;
 };

@@ -69,6 +69,11 @@ class CommandBuilder {
         "--max-page-size", into,
         {{}, "MB", "of a page: what does not fit is merged, and the page says what (default 24)", {}, false});
   }
+  void source(bool& into) {
+    flag("--source", into,
+         "put the program's source into the page, as it is here today: of the files that were seen, those "
+         "with the extension of a source file; says the size that it adds");
+  }
   void force(bool& into) {
     flag("--force", into, "replace a recording by something else, where FILE is one");
   }
@@ -268,6 +273,7 @@ struct Grammar {
          "(default: a .phlox named after program, process and time)",
          {},
          true});
+    b.source(a.source);
     b.force(a.force);
     b.value(
         "--max-overhead", a.max_overhead,
@@ -396,6 +402,7 @@ struct Grammar {
     b.force(a.force);
     b.value("--title", a.title, {{}, "TEXT", "of a picture or a page", {}, false});
     b.page_size(a.page_size);
+    b.source(a.source);
     b.input(a.input);
     b.view(a.view, true);
   }
@@ -411,6 +418,7 @@ struct Grammar {
     b.force(a.force);
     b.value("--title", a.title, {{}, "TEXT", "of the page", {}, false});
     b.page_size(a.page_size);
+    b.source(a.source);
     b.input(a.input);
     b.view(a.view, true);
     text().more =

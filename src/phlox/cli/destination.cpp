@@ -1,5 +1,7 @@
 #include "phlox/cli/destination.h"
 
+#include "phlox/cli/source_files.h"
+
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -74,6 +76,8 @@ Result<void> Destination::finish() {
   const auto choices = options_.show_given ? options_.choices : choices_for(*format, options_.choices);
   exporters::ExportOptions options;
   options.remarks = &remarks_;
+  options.notes = &notes_;
+  if (options_.source) options.source = read_source;
   if (auto written = format->write(profile_, choices, options, exported_->stream()); !written)
     return fail(written);
   if (auto committed = exported_->commit(); !committed) return committed;

@@ -24,7 +24,8 @@ class Destination {
     bool show_given = false;   // by --show
     bool native = false;
     symbols::DebugSearch debug_search;
-    bool force = false;  // an export may replace a recording
+    bool source = false;  // a page has the program's source in it
+    bool force = false;   // an export may replace a recording
   };
 
   // Proves that everything can be written. `name`: of a recording that was given none.
@@ -46,6 +47,7 @@ class Destination {
   bool exports() const { return exported_ != nullptr; }
   // What the export had to say.
   const std::vector<std::string>& remarks() const { return remarks_; }
+  const std::vector<std::string>& notes() const { return notes_; }
   // What was recorded; empty before finish(), and of a long recording that nothing was made of.
   const profile::Profile& profile() const { return profile_; }
 
@@ -63,6 +65,7 @@ class Destination {
   bool replaced_ = false;  // a recording was there before
   profile::Profile profile_;
   std::vector<std::string> remarks_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace phlox::cli

@@ -30,7 +30,7 @@ Result<void> run(const ExportArguments& arguments, Talk& talk) {
                 fmt::format("phlox export {} -o flame.{}", arguments.file, (*format)->name));
   }
   if (auto written = export_file({arguments.file, arguments.output, arguments.title, arguments.page_size,
-                                  arguments.force, arguments.input, arguments.view},
+                                  arguments.force, arguments.source, arguments.input, arguments.view},
                                  **format, talk);
       !written)
     return written;

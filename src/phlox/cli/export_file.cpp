@@ -1,9 +1,12 @@
 #include "phlox/cli/export_file.h"
 
+#include <fmt/format.h>
+
 #include <vector>
 
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/recordings.h"
+#include "phlox/cli/source_files.h"
 #include "phlox/cli/values.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/native_frames.h"
@@ -21,6 +24,12 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
     if (!bytes) return fail(bytes);
     options.page_bytes = *bytes;
   }
+  if (request.source) {
+    if (format.name != "html")
+      return fail(ErrorKind::usage, fmt::format("--source is for a page, and this is {}", format.name),
+                  "phlox export app.phlox --source -o app.html");
+    options.source = read_source;
+  }
   auto output = OutputFile::open(request.output, {target::calling_user(), {request.file}, request.force});
   if (!output) return fail(output);
   auto profile = read_recording(request.file, request.input, talk);
@@ -31,11 +40,13 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
   profile::show_native_frames(*profile, *choices);
   if (auto labelled = profile::show_time_labels(*profile, *choices); !labelled) return fail(labelled);
   if (const auto waiting = left_out(*profile, *choices)) talk.note(*waiting);
-  std::vector<std::string> remarks;
+  std::vector<std::string> remarks, notes;
   options.remarks = &remarks;
+  options.notes = &notes;
   if (auto written = format.write(*profile, *choices, options, (*output)->stream()); !written)
     return fail(written);
   for (const std::string& remark : remarks) talk.warn(remark);
+  for (const std::string& note : notes) talk.note(note);
   return (*output)->commit();
 }
 

@@ -14,7 +14,7 @@ struct ExportRequest {
   std::string file;    // the recording
   std::string output;  // "-" or "": standard output
   std::string title, page_size;
-  bool force = false;
+  bool force = false, source = false;
   InputArguments input;
   ViewArguments view;
 };

@@ -80,6 +80,7 @@ Result<Request> request_of(const CommandLine& line) {
   destination.native = request.options.native.has_value();
   destination.debug_search = debug_search_of(a.native);
   destination.force = a.force;
+  destination.source = a.source;
   auto output = named(line, "--output", parse_output(a.output));
   if (!output) return fail(output);
   destination.output = *output;
@@ -91,6 +92,8 @@ Result<Request> request_of(const CommandLine& line) {
   }
   destination.choices = *choices;
   destination.show_given = !a.view.show.empty();
+  if (a.source && (destination.output.kind != OutputKind::exported || destination.output.format != "html"))
+    return fail(ErrorKind::usage, "--source is for a page", "phlox record --source -o app.html …");
   if (destination.output.kind == OutputKind::exported && choices->thread_regex) {
     // A pattern that does not parse must not be found out at the end of the recording.
     if (auto tried = profile::build_call_tree(profile::Profile(), *choices); !tried) return fail(tried);
@@ -303,6 +306,7 @@ class Recording {
     if (auto finished = destination_->finish(); !finished && !error) error = finished.error();
     for (const std::string& warning : outcome.warnings) talk_.warn(warning);
     for (const std::string& remark : destination_->remarks()) talk_.warn(remark);
+    for (const std::string& note : destination_->notes()) talk_.note(note);
     for (const std::string& detail : outcome.details) talk_.detail(detail);
     if (outcome.why == sampler::Ended::target_ended) {
       // Of a process that is not our child the kernel tells only that it is gone.

@@ -56,7 +56,7 @@ Result<void> run(const ViewCommandArguments& arguments, Talk& talk) {
   // Beside the recording, under a name that no file of the user's own has.
   const std::string output = arguments.output.empty() ? arguments.file + ".html" : arguments.output;
   if (auto written = export_file({arguments.file, output, arguments.title, arguments.page_size,
-                                  arguments.force, arguments.input, arguments.view},
+                                  arguments.force, arguments.source, arguments.input, arguments.view},
                                  *exporters::find_format("html"), talk);
       !written)
     return written;

@@ -45,8 +45,8 @@ struct Fitted {
 
 // Whole where it fits, else with the mildest merge that does.
 Result<Fitted> fit(std::span<const PageSide> sides, const PageTables& whole, const profile::Choices& choices,
-                   const ExportOptions& options) {
-  auto data = make_page_data(sides, choices, options, whole, {});
+                   const ExportOptions& options, const PageSources& sources) {
+  auto data = make_page_data(sides, choices, options, whole, {}, sources);
   if (!data) return fail(data);
   if (page_size(*data) <= options.page_bytes) return Fitted{*std::move(data), {}};
   const uint64_t needed = page_size(*data);
@@ -57,7 +57,7 @@ Result<Fitted> fit(std::span<const PageSide> sides, const PageTables& whole, con
     const size_t step = (low + high) / 2;
     PageTables tables = whole;
     const PageMerge merge = merge_page(tables, step);
-    auto merged = make_page_data(sides, choices, options, tables, merge);
+    auto merged = make_page_data(sides, choices, options, tables, merge, sources);
     if (!merged) return fail(merged);
     if (page_size(*merged) <= options.page_bytes) {
       best = {*std::move(merged), merge};
@@ -74,9 +74,19 @@ Result<Fitted> fit(std::span<const PageSide> sides, const PageTables& whole, con
               "give it more with --max-page-size, or choose less with --time or --thread");
 }
 
+std::string source_words(const PageSources& sources) {
+  std::string words = fmt::format("the source of {} {} is in the page: {} more", sources.files,
+                                  sources.files == 1 ? "file" : "files", size_words(sources.packed));
+  if (sources.missing > 0) words += fmt::format("; of {} more there is none here", sources.missing);
+  if (sources.left_out > 0) words += fmt::format("; {} had no room", sources.left_out);
+  return words;
+}
+
 Result<void> write(std::span<const PageSide> sides, const PageTables& tables, const profile::Choices& choices,
                    const ExportOptions& options, std::ostream& out) {
-  auto fitted = fit(sides, tables, choices, options);
+  const auto sources = collect_sources(tables, options.source);
+  if (!sources) return fail(sources);
+  auto fitted = fit(sides, tables, choices, options, *sources);
   if (!fitted) return fail(fitted);
   const PageData& data = fitted->data;
   out << "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -97,6 +107,7 @@ Result<void> write(std::span<const PageSide> sides, const PageTables& tables, co
                     size_words(options.page_bytes), weight_words(fitted->merge.window, profile::Weight::wall),
                     fitted->merge.rare_share > 0 ? ", and rare stacks lack their inner frames" : ""));
   }
+  if (options.notes != nullptr && options.source) options.notes->push_back(source_words(*sources));
   return {};
 }
 

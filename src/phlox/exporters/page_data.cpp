@@ -314,6 +314,17 @@ void put_merge(Json& json, const PageMerge& merge, uint64_t limit) {
   json.close('}');
 }
 
+void put_sources(Json& json, const PageSources& sources) {
+  if (sources.json.empty()) return;
+  json.key("sources");
+  json.open('{');
+  json.number("files", static_cast<int64_t>(sources.files));
+  json.number("missing", static_cast<int64_t>(sources.missing));
+  json.number("leftOut", static_cast<int64_t>(sources.left_out));
+  json.number("bytes", static_cast<int64_t>(sources.packed));
+  json.close('}');
+}
+
 // Whatever it begins with, the page says what its choice of work leaves out.
 profile::Choices showing_work(profile::Choices choices) {
   choices.show = profile::Show::work;
@@ -361,7 +372,7 @@ void put_words(Json& head, std::span<const PageSide> sides, const profile::Choic
 
 Result<PageData> make_page_data(std::span<const PageSide> sides, const profile::Choices& choices,
                                 const ExportOptions& options, const PageTables& tables,
-                                const PageMerge& merge) {
+                                const PageMerge& merge, const PageSources& sources) {
   const Profile& last = *sides.back().profile;
   const Grid grid = grid_of(tables.stretches);
   size_t threads = 0;
@@ -380,6 +391,7 @@ Result<PageData> make_page_data(std::span<const PageSide> sides, const profile::
   put_facts(catalogue, last);
   catalogue.close('}');
   columns.add_text("catalogue", catalogue.document());
+  if (!sources.json.empty()) columns.add_text("sources", sources.json);
   auto packed = deflated(columns.bytes());
   if (!packed) return fail(packed);
 
@@ -396,6 +408,7 @@ Result<PageData> make_page_data(std::span<const PageSide> sides, const profile::
   head.text("by", choices.by.line ? "line" : "function");
   head.number("gridFirst", grid.first);
   head.number("gridUnit", grid.unit);
+  put_sources(head, sources);
   put_merge(head, merge, options.page_bytes);
   put_columns(head, columns);
   head.close('}');

@@ -7,6 +7,7 @@
 
 #include "phlox/base/result.h"
 #include "phlox/exporters/page_size.h"
+#include "phlox/exporters/page_source.h"
 #include "phlox/exporters/page_tables.h"
 #include "phlox/exporters/registry.h"
 
@@ -28,6 +29,6 @@ struct PageSide {
 // tables, or nothing.
 Result<PageData> make_page_data(std::span<const PageSide> sides, const profile::Choices& choices,
                                 const ExportOptions& options, const PageTables& tables,
-                                const PageMerge& merge);
+                                const PageMerge& merge, const PageSources& sources);
 
 }  // namespace phlox::exporters

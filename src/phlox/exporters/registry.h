@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <ostream>
 #include <span>
 #include <string>
@@ -17,11 +19,16 @@
 
 namespace phlox::exporters {
 
+// The text of a source file that a recording names; nothing where it cannot be had.
+using SourceOf = std::function<std::optional<std::string>(const std::string& file)>;
+
 struct ExportOptions {
   std::string title;  // of a picture; empty: made from the recording's meta
   // Of a page: what does not fit is merged. A million stretches of 500 threads need 10 MB; browsers open 24
   // MB within two seconds, and mail still carries it.
   uint64_t page_bytes = 24'000'000;
+  SourceOf source;                            // of a page: the source is put in; empty: it is not
+  std::vector<std::string>* notes = nullptr;  // what was done that was asked for; may be nullptr
   std::vector<std::string>* remarks =
       nullptr;  // where to tell what the user should know besides; may be nullptr
 };

@@ -64,6 +64,7 @@ export interface Catalogue {
     language: Language[];
   };
   places: { function: Uint32Array; line: Uint32Array };
+  sourceFiles: string[]; // of which the page has the text
   start: number; // of the first stretch, and the end of the last: ns since the recording's start
   end: number;
   nodes: number;
@@ -93,6 +94,7 @@ export function readCatalogue(head: Head, columns: Columns): Catalogue {
     head,
     functions,
     places: { function: placeFunction, line: Uint32Array.from(columns.numbers("place.line")) },
+    sourceFiles: [],
     start: 0,
     end: 0,
     nodes: 0,

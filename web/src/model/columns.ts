@@ -32,6 +32,10 @@ export class Columns {
     return layout === "words" ? fromWords(bytes, width, rows) : fromPlanes(bytes, width, rows);
   }
 
+  has(name: string): boolean {
+    return this.places.has(name);
+  }
+
   text(name: string): string {
     const { entry: [, , , length], start } = this.place(name);
     return new TextDecoder().decode(this.bytes.subarray(start, start + length));

@@ -31,6 +31,7 @@ export interface Head {
   by: By;
   gridFirst: number; // ns: what the starts of stretches count from, and in steps of
   gridUnit: number;
+  sources?: { files: number; missing: number; leftOut: number; bytes: number }; // of the program; not there: nobody asked for it
   merged?: Merged;
   columns: ColumnEntry[];
 }

@@ -8,6 +8,7 @@ import { intervals } from "./questions/intervals";
 import { matches } from "./questions/matches";
 import { moment } from "./questions/moments";
 import { sandwich } from "./questions/sandwich";
+import { source } from "./questions/source";
 import { table } from "./questions/table";
 import { threads } from "./questions/threads";
 import { totals } from "./questions/totals";
@@ -17,7 +18,7 @@ import { Query } from "./filters";
 import { Model } from "./selection";
 
 export const questions = {
-  totals, shape, column, table, intervals, difference, changedTree, matches, sandwich, bottomUp, threads, densities, cpus, moment, waits,
+  totals, shape, column, table, intervals, difference, changedTree, matches, sandwich, source, bottomUp, threads, densities, cpus, moment, waits,
 };
 
 export type Questions = typeof questions;

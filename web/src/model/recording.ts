@@ -25,6 +25,7 @@ export interface Recording {
   functions: CallTree; // labels are functions
   functionNode: Uint32Array; // by node of `lines`
   stretches: Stretches;
+  sources: ReadonlyMap<string, string>; // text by file
 }
 
 function readStretches(head: Head, columns: Columns, catalogue: Catalogue, lines: CallTree): Stretches {
@@ -77,7 +78,9 @@ export function readRecording(head: Head, bytes: Uint8Array): Recording {
     catalogue.start = Math.min(catalogue.start, stretches.start[i]);
     catalogue.end = Math.max(catalogue.end, stretches.start[i] + stretches.wall[i]);
   }
-  return { catalogue, lines, functions, functionNode, stretches };
+  const sources = new Map(columns.has("sources") ? (JSON.parse(columns.text("sources")) as [string, string][]) : []);
+  catalogue.sourceFiles = Array.from(sources.keys());
+  return { catalogue, lines, functions, functionNode, stretches, sources };
 }
 
 export async function openRecording(head: Head, packed: string): Promise<Recording> {

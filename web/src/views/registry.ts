@@ -4,7 +4,8 @@ import { difference } from "./difference";
 import { flameGraph } from "./flame_graph";
 import { functions } from "./functions";
 import { sandwich } from "./sandwich";
+import { source } from "./source";
 import { timeline } from "./timeline";
 import { View } from "./view";
 
-export const views: View[] = [timeline, flameGraph, functions, bottomUp, sandwich, difference];
+export const views: View[] = [timeline, flameGraph, functions, bottomUp, sandwich, source, difference];

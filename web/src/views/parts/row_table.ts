@@ -10,6 +10,7 @@ export interface TableColumn {
   ascending: boolean; // how a first click sorts
   text(row: number): string;
   bar?(row: number): number; // 0 to 1, drawn behind
+  heat?(row: number): number; // 0 to 1: how strongly the cell is coloured
   compare(a: number, b: number): number; // ascending
 }
 
@@ -119,6 +120,8 @@ export class RowTable {
         const cell = element("div", { class: `cell ${column.name}${column.number ? " number" : ""}`, role: "cell", title: column.number ? "" : text }, text);
         if (this.levels && column.name === "name") this.indent(row, cell, id);
         if (column.bar) cell.style.setProperty("--bar-share", `${Math.min(1, column.bar(id)) * 100}%`);
+        const heat = column.heat?.(id) ?? 0;
+        if (heat > 0) cell.style.background = `color-mix(in srgb, var(--heat) ${Math.round(12 + 88 * heat)}%, transparent)`;
         row.append(cell);
       }
       drawn.push(row);
@@ -139,6 +142,14 @@ export class RowTable {
   // Row by its place, of the keyboard.
   get current(): number | undefined {
     return this.rows[this.cursor];
+  }
+
+  // So that the row is in sight, and the keyboard's.
+  goTo(row: number): void {
+    const at = this.rows.indexOf(row);
+    if (at < 0) return;
+    this.scroller.scrollTop = Math.max(0, at * rowHeight - this.scroller.clientHeight / 3);
+    this.move(at);
   }
 
   // Marks the row as the one that is looked at.

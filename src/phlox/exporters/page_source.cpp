@@ -1,0 +1,96 @@
+#include "phlox/exporters/page_source.h"
+
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "phlox/exporters/page_columns.h"
+#include "phlox/exporters/words.h"
+
+namespace phlox::exporters {
+namespace {
+
+constexpr size_t kMostFiles =
+    500;  // more than anybody opens; a recording of everything imported names thousands
+constexpr size_t kMostBytes = size_t{16} << 20;  // of text: 4 MB of a page, a sixth of what it may have
+
+// As a name is, line by line: tabs and ends of lines are what text has.
+std::string displayable_lines(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of("\t\n\r"), text.size());
+    out += displayable(text.substr(0, end));
+    if (end < text.size() && text[end] != '\r') out += text[end];
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+// Files with a line of code in them that was seen, those with most time of their own first.
+std::vector<std::string> files_by_time(const PageTables& tables) {
+  std::vector<Nanoseconds> self(tables.functions.size(), 0);
+  for (const PageStretch& stretch : tables.stretches)
+    self[tables.places[tables.nodes[stretch.node].place].function] += stretch.wall + 1;
+  std::set<uint32_t> with_lines;
+  for (const PagePlace& place : tables.places) {
+    if (place.line > 0) with_lines.insert(place.function);
+  }
+  std::map<std::string, Nanoseconds> times;
+  for (const uint32_t function : with_lines) {
+    const profile::Label& label = tables.functions[function].label;
+    if (!label.file.empty()) times[label.file] += self[function];
+  }
+  std::vector<std::pair<std::string, Nanoseconds>> rows(times.begin(), times.end());
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<std::string> files;
+  files.reserve(rows.size());
+  for (auto& [file, time] : rows) files.push_back(std::move(file));
+  return files;
+}
+
+}  // namespace
+
+Result<PageSources> collect_sources(const PageTables& tables, const SourceOf& source) {
+  PageSources sources;
+  if (!source) return sources;
+  rapidjson::StringBuffer buffer;
+  rapidjson::Writer<rapidjson::StringBuffer> json(buffer);
+  const auto put = [&](std::string_view text) {
+    json.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+  };
+  size_t bytes = 0;
+  json.StartArray();
+  for (const std::string& file : files_by_time(tables)) {
+    if (sources.files == kMostFiles) {
+      ++sources.left_out;
+      continue;
+    }
+    const auto text = source(file);
+    if (!text) {
+      ++sources.missing;
+    } else if (bytes + text->size() > kMostBytes) {
+      ++sources.left_out;
+    } else {
+      ++sources.files;
+      bytes += text->size();
+      json.StartArray();
+      put(displayable(file));  // as the page's table of functions has it
+      put(displayable_lines(*text));
+      json.EndArray();
+    }
+  }
+  json.EndArray();
+  sources.json.assign(buffer.GetString(), buffer.GetSize());
+  auto packed = deflated(sources.json);
+  if (!packed) return fail(packed);
+  sources.packed = packed->size() * 4 / 3;
+  return sources;
+}
+
+}  // namespace phlox::exporters
