@@ -22,6 +22,22 @@ TEST(Number, is_the_whole_text) {
     EXPECT_FALSE(parse_number<double>(text)) << text;
 }
 
+TEST(Number, is_taken_from_the_front) {
+  std::string_view text = "12 34";
+  int number = 0;
+  EXPECT_TRUE(take_number(text, number));
+  EXPECT_EQ(number, 12);
+  EXPECT_FALSE(take_number(text, number)) << "a blank is none";
+  EXPECT_EQ(text, " 34");
+  text = "ff-1";
+  EXPECT_TRUE(take_number(text, number, 16));
+  EXPECT_EQ(number, 255);
+  uint8_t small = 0;
+  text = "256";
+  EXPECT_FALSE(take_number(text, small));
+  EXPECT_EQ(text, "256");
+}
+
 TEST(Time, is_written_in_one_way_everywhere) {
   EXPECT_EQ(parse_nanoseconds("10"), 10e9);
   EXPECT_EQ(parse_nanoseconds("1.5s"), 1.5e9);
@@ -33,6 +49,13 @@ TEST(Time, is_written_in_one_way_everywhere) {
   EXPECT_EQ(parse_nanoseconds("-1s"), -1e9);  // whether that makes sense is the caller's to say
   for (const char* text : {"", "s", "ms", "1 s", "1d", "1s1", "nan", "1sm"})
     EXPECT_FALSE(parse_nanoseconds(text)) << text;
+}
+
+TEST(CountWords, has_a_comma_at_every_thousand) {
+  EXPECT_EQ(count_words(0), "0");
+  EXPECT_EQ(count_words(999), "999");
+  EXPECT_EQ(count_words(1000), "1,000");
+  EXPECT_EQ(count_words(UINT64_MAX), "18,446,744,073,709,551,615");
 }
 
 }  // namespace

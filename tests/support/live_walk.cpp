@@ -22,7 +22,7 @@ std::vector<LiveThread> live_threads(const python::Interpreter& interpreter, mem
   while (at != 0 && threads.size() < kMostThreads && memory.read(RemoteAddress(at), std::span(bytes))) {
     LiveThread thread;
     thread.state = RemoteAddress(at);
-    thread.python_id = python::detail::load<uint64_t>(bytes.data() + *layout.thread.thread_id);
+    thread.python_id = load<uint64_t>(bytes.data() + *layout.thread.thread_id);
     FetchedMemory fetched(memory);
     bool unreadable = false;
     const RemoteAddress top = python::top_frame(layout, bytes.data(), fetched, unreadable);
@@ -30,7 +30,7 @@ std::vector<LiveThread> live_threads(const python::Interpreter& interpreter, mem
     thread.walk = python::walk_frames(layout, top, fetched, thread.frames);
     if (unreadable) thread.walk.end = python::WalkEnd::unreadable;
     thread.frames.resize(thread.walk.count);
-    at = python::detail::load<uint64_t>(bytes.data() + *layout.thread.next);
+    at = load<uint64_t>(bytes.data() + *layout.thread.next);
     threads.push_back(std::move(thread));
   }
   return threads;

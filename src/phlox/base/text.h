@@ -31,6 +31,15 @@ std::optional<Number> parse_number(std::string_view text) {
   return number;
 }
 
+// Takes the number that the text begins with out of it. False: it begins with none, and is as it was.
+template <class Number>
+bool take_number(std::string_view& text, Number& number, int base = 10) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  if (error != std::errc{}) return false;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return true;
+}
+
 // How long one of a unit is in nanoseconds, wherever a person writes a time: ns, us, ms, s, m, h.
 inline std::optional<double> time_unit(std::string_view name) {
   constexpr std::pair<std::string_view, double> kUnits[] = {{"ns", 1},  {"us", 1e3}, {"ms", 1e6},
@@ -48,6 +57,13 @@ inline std::optional<double> parse_nanoseconds(std::string_view text) {
   const auto number = parse_number<double>(text.substr(0, digits));
   if (!scale || !number) return {};
   return *number * *scale;
+}
+
+// "1,234,567"
+inline std::string count_words(uint64_t value) {
+  std::string digits = std::to_string(value);
+  for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return digits;
 }
 
 }  // namespace phlox

@@ -7,13 +7,13 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <streambuf>
 #include <string_view>
 
+#include "phlox/base/text.h"
 #include "phlox/recording/reader.h"
 
 namespace phlox::cli {
@@ -104,12 +104,7 @@ std::optional<int> descriptor_named(std::string path) {
     const std::string folder = real;
     std::free(real);
     const std::string name = path.substr(slash + 1);
-    if (folder == fmt::format("/proc/{}/fd", ::getpid())) {
-      int number = -1;
-      const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-      const bool all = error == std::errc{} && end == name.data() + name.size();
-      return all ? std::optional(number) : std::nullopt;
-    }
+    if (folder == fmt::format("/proc/{}/fd", ::getpid())) return parse_number<int>(name);
     char link[4096];
     const ssize_t size = ::readlink(path.c_str(), link, sizeof link);
     if (size <= 0) return {};

@@ -120,13 +120,12 @@ Result<uint64_t> parse_page_size(std::string_view text) {
 }
 
 Result<size_t> parse_count(std::string_view option, std::string_view text) {
-  size_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc{} || end != text.data() + text.size() || count == 0) {
+  const auto count = parse_number<size_t>(text);
+  if (!count || *count == 0) {
     return fail(ErrorKind::usage, fmt::format("{}: '{}' is not a number above 0", option, text),
                 fmt::format("{} 20", option));
   }
-  return count;
+  return *count;
 }
 
 Result<std::optional<sampler::NativeSource>> native_source_of(const NativeArguments& native) {

@@ -197,12 +197,6 @@ std::string safe_in_markup(std::string_view json) {
   return out;
 }
 
-std::string count_words(uint64_t value) {
-  std::string digits = fmt::format("{}", value);
-  for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-  return digits;
-}
-
 std::string weight_words(int64_t value, profile::Weight weight) {
   if (weight == profile::Weight::samples) {
     return count_words(static_cast<uint64_t>(value)) + (value == 1 ? " sample" : " samples");

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "phlox/base/text.h"
 #include "phlox/profile/view.h"
 
 namespace phlox::exporters {
@@ -37,7 +38,6 @@ std::vector<std::string> wrap_columns(std::string_view text, size_t columns);
 // JSON that may stand in markup: its <, > and & become \u escapes, which mean the same.
 std::string safe_in_markup(std::string_view json);
 
-std::string count_words(uint64_t value);                          // "1,234"
 std::string size_words(uint64_t bytes);                           // "12.3 MB"
 std::string weight_words(int64_t value, profile::Weight weight);  // "1.23 s", "1,234 samples"
 std::string share_words(double part, double whole);               // "12.3 %", "< 0.01 %"

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/base/text.h"
 #include "phlox/importers/input.h"
 #include "phlox/importers/python_frames.h"
 
@@ -23,10 +24,6 @@ constexpr size_t kMostPlaced = 16384;
 constexpr size_t kMostRegions = 65536;
 // A map of a JIT compiler that ran for days: some 10 million functions.
 constexpr size_t kLargestJitFile = size_t{512} << 20;
-
-std::string_view base_name(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
 
 // How perf names memory without a file. Huge pages that hold code stand for what was copied there, unknown.
 bool is_file(std::string_view path) {

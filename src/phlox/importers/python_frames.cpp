@@ -1,5 +1,7 @@
 #include "phlox/importers/python_frames.h"
 
+#include "phlox/base/text.h"
+
 namespace phlox::importers {
 
 std::optional<profile::Frame> python_frame(std::string_view name) {
@@ -16,7 +18,7 @@ std::optional<profile::Frame> python_frame(std::string_view name) {
 }
 
 bool is_injected(std::string_view path) {
-  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const std::string_view name = base_name(path);
   return name.starts_with("jitted-") && name.ends_with(".so");
 }
 

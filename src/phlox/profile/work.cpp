@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "phlox/base/spread.h"
+#include "phlox/base/text.h"
 
 namespace phlox::profile {
 namespace {
@@ -88,10 +89,6 @@ bool waits(const Sample& sample) {
 
 uint64_t key_of(uint32_t high, uint32_t low) {
   return uint64_t{high} << 32 | low;
-}
-
-std::string_view last_part(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
 }
 
 }  // namespace
@@ -367,7 +364,7 @@ LeftOut waiting_for_work(const Profile& profile, const Choices& choices) {
       if (const FrameId frame = telling_frame(profile, sample.stack)) {
         const Label label = function_label(profile, frame);
         place.name = label.name;
-        place.file = last_part(label.file);
+        place.file = base_name(label.file);
       }
       sum = &sums.try_emplace({place.name, place.file}, Sum{place, {}}).first->second;
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "phlox/base/load.h"
 #include "phlox/python/line_table.h"
 #include "phlox/python/unicode.h"
 
@@ -32,13 +33,6 @@ Offset field_of(const Layout& layout, size_t part) {
 
 size_t head_size(const Layout& layout, size_t part) {
   return part == CodeCapture::linetable ? *layout.bytes.ob_sval : string_head_size(layout);
-}
-
-template <class T>
-T load(const std::vector<std::byte>& bytes, size_t offset) {
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
 }
 
 bool is_known(const Layout& layout) {

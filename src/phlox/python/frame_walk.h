@@ -7,10 +7,10 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 #include "phlox/base/address.h"
+#include "phlox/base/load.h"
 #include "phlox/python/layout.h"
 
 namespace phlox::python {
@@ -40,15 +40,6 @@ struct WalkResult {
   WalkEnd end = WalkEnd::empty;
 };
 
-namespace detail {
-template <class T>
-T load(const std::byte* from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-}  // namespace detail
-
 // Where the chain of a thread state starts; none: runs no Python. `thread` are the bytes of the thread state.
 // Sets `unreadable` when it cannot be told.
 template <class Memory>
@@ -56,11 +47,11 @@ RemoteAddress top_frame(const Layout& layout, const std::byte* thread, Memory& m
   unreadable = false;
   switch (layout.traits.anchor) {
     case FrameAnchor::frame_object:
-      return RemoteAddress(detail::load<uint64_t>(thread + *layout.thread.frame));
+      return RemoteAddress(load<uint64_t>(thread + *layout.thread.frame));
     case FrameAnchor::current_frame:
-      return RemoteAddress(detail::load<uint64_t>(thread + *layout.thread.current_frame));
+      return RemoteAddress(load<uint64_t>(thread + *layout.thread.current_frame));
     case FrameAnchor::cframe: {
-      const RemoteAddress cframe(detail::load<uint64_t>(thread + *layout.thread.cframe));
+      const RemoteAddress cframe(load<uint64_t>(thread + *layout.thread.cframe));
       if (!cframe) return {};
       const std::byte* bytes =
           is_plausible(cframe) ? memory.find(cframe + *layout.cframe.current_frame, 8) : nullptr;
@@ -68,7 +59,7 @@ RemoteAddress top_frame(const Layout& layout, const std::byte* thread, Memory& m
         unreadable = true;
         return {};
       }
-      return RemoteAddress(detail::load<uint64_t>(bytes));
+      return RemoteAddress(load<uint64_t>(bytes));
     }
   }
   return {};
@@ -82,14 +73,14 @@ template <class Memory>
 RemoteAddress outer_frame(const Layout& layout, RemoteAddress state, const std::byte* thread,
                           Memory& memory) {
   if (layout.traits.anchor != FrameAnchor::cframe) return {};
-  const RemoteAddress cframe(detail::load<uint64_t>(thread + *layout.thread.cframe));
+  const RemoteAddress cframe(load<uint64_t>(thread + *layout.thread.cframe));
   // root_cframe, in the thread state itself: no evaluation.
   if (cframe.value - state.value < *layout.thread.size) return {};
   const std::byte* bytes = memory.find(cframe + *layout.cframe.previous, 8);
-  const RemoteAddress previous(bytes != nullptr ? detail::load<uint64_t>(bytes) : 0);
+  const RemoteAddress previous(bytes != nullptr ? load<uint64_t>(bytes) : 0);
   if (!previous) return {};
   bytes = memory.find(previous + *layout.cframe.current_frame, 8);
-  return RemoteAddress(bytes != nullptr ? detail::load<uint64_t>(bytes) : 0);
+  return RemoteAddress(bytes != nullptr ? load<uint64_t>(bytes) : 0);
 }
 
 // The bytes of a frame that the walk needs, from its start.
@@ -142,25 +133,24 @@ WalkResult walk_frames(const Layout& layout, RemoteAddress top, Memory& memory, 
     }
     RawFrame& frame = frames[result.count++];
     frame.frame = at;
-    uint64_t executable = detail::load<uint64_t>(bytes + *offsets.executable);
+    uint64_t executable = load<uint64_t>(bytes + *offsets.executable);
     if (layout.traits.tagged_executable) executable &= ~uint64_t{3};
     frame.code = RemoteAddress(executable);
-    frame.instruction = objects
-                            ? static_cast<uint64_t>(int64_t{detail::load<int32_t>(bytes + *offsets.instr)})
-                            : detail::load<uint64_t>(bytes + *offsets.instr);
+    frame.instruction = objects ? static_cast<uint64_t>(int64_t{load<int32_t>(bytes + *offsets.instr)})
+                                : load<uint64_t>(bytes + *offsets.instr);
     frame.entry = false;
     if (has_entry_frames) {
-      frame.entry = detail::load<uint8_t>(bytes + *offsets.owner) >= layout.traits.owner.entry;
+      frame.entry = load<uint8_t>(bytes + *offsets.owner) >= layout.traits.owner.entry;
       if (frame.entry) frame.code = {};
       base = frame.entry;
     } else if (has_is_entry) {
-      frame.entry = detail::load<uint8_t>(bytes + *offsets.is_entry) != 0;
-      base = frame.entry &&
-             (!has_owner || detail::load<uint8_t>(bytes + *offsets.owner) == layout.traits.owner.thread);
+      frame.entry = load<uint8_t>(bytes + *offsets.is_entry) != 0;
+      base =
+          frame.entry && (!has_owner || load<uint8_t>(bytes + *offsets.owner) == layout.traits.owner.thread);
     }
     runs_python = runs_python || frame.code;
     only_entries = only_entries && has_entry_frames && frame.entry;
-    at = RemoteAddress(detail::load<uint64_t>(bytes + *offsets.previous));
+    at = RemoteAddress(load<uint64_t>(bytes + *offsets.previous));
   }
   if (!runs_python) {
     // From 3.15 on the chain of an idle thread still has its sentinel (tstate->base_frame). What has neither

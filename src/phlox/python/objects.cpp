@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "phlox/base/load.h"
 #include "phlox/python/unicode.h"
 
 namespace phlox::python {
@@ -11,13 +12,6 @@ namespace {
 
 constexpr size_t kMaxTypeName = 256;
 constexpr uint64_t kMaxBasicSize = 1 << 20;
-
-template <class T>
-T load(std::span<const std::byte> bytes, size_t offset) {
-  T value{};
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
 
 }  // namespace
 

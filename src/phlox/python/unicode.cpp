@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "phlox/base/load.h"
+
 namespace phlox::python {
 namespace {
 
@@ -15,13 +17,6 @@ struct State {
 State state_of(const Layout& layout, uint32_t word) {
   word >>= layout.traits.unicode_kind_shift;
   return {word & 7U, (word & 8U) != 0, (word & 16U) != 0};
-}
-
-template <class T>
-T load(std::span<const std::byte> bytes, size_t offset) {
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
 }
 
 void append_character(std::string& text, uint32_t c) {

@@ -3,17 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "phlox/base/text.h"
 
 namespace phlox::python {
 namespace {
-
-bool take_number(std::string_view& text, uint8_t& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{}) return false;
-  text.remove_prefix(static_cast<size_t>(end - text.data()));
-  return true;
-}
 
 bool take_dot(std::string_view& text) {
   if (!text.starts_with('.')) return false;

@@ -63,13 +63,6 @@ std::string plain(std::string_view name) {
   return out;
 }
 
-std::string count_words(uint64_t value) {
-  std::string digits = std::to_string(value);
-  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(static_cast<size_t>(at), ",");
-  return digits;
-}
-
 std::string time_words(Nanoseconds value) {
   const double ns = std::abs(double(value));
   const std::string sign = value < 0 ? "-" : "";

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "phlox/base/text.h"
 #include "phlox/profile/view.h"
 
 namespace phlox::report {
@@ -14,7 +15,6 @@ namespace phlox::report {
 // Valid UTF-8 without control characters: what is neither is shown as \xNN, so that no name moves the cursor.
 std::string plain(std::string_view name);
 
-std::string count_words(uint64_t value);                          // "1,234"
 std::string time_words(Nanoseconds value);                        // "1.23 s", "45.6 ms", "1 min 5 s"
 std::string weight_words(int64_t value, profile::Weight weight);  // "1.23 s", "1,234"
 std::string share_words(double share);                            // "12.3 %", "0.12 %", "< 0.01 %"

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <new>
 
+#include "phlox/base/load.h"
 #include "phlox/python/line_table.h"
 #include "phlox/sampler/native_half.h"
 #include "phlox/sampler/native_threads.h"
@@ -50,13 +51,6 @@ constexpr int64_t kFutex = 202;
 #elif defined(__aarch64__)
 constexpr int64_t kFutex = 98;
 #endif
-
-template <class T>
-T load(const std::byte* from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
 
 // What is read while this lives is a thread's own.
 class ReadAs {

@@ -8,18 +8,13 @@
 #include <cstring>
 #include <span>
 
+#include "phlox/base/load.h"
+
 namespace phlox::sampler {
 namespace {
 
 // The part of struct pthread in which the id lies: glibc 2.17 to 2.42 have it at 0x2d0, musl at 0x30.
 constexpr size_t kLook = 0x800;
-
-template <class T>
-T load(const std::byte* from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
 
 // The last number of a status file's NSpid line; nothing when it has only one.
 std::optional<pid_t> innermost_pid(const char* status) {

@@ -1,10 +1,10 @@
 #include "phlox/symbols/jit_map.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "phlox/base/byte_reader.h"
+#include "phlox/base/text.h"
 
 namespace phlox::symbols {
 namespace {
@@ -16,10 +16,7 @@ enum Record : uint32_t { code_load = 0, code_move = 1, code_debug_info = 2, code
 
 bool take_hex(std::string_view& text, uint64_t& value) {
   if (text.substr(0, 2) == "0x") text.remove_prefix(2);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (error != std::errc{}) return false;
-  text.remove_prefix(static_cast<size_t>(end - text.data()));
-  if (text.empty() || text.front() != ' ') return false;
+  if (!take_number(text, value, 16) || !text.starts_with(' ')) return false;
   text.remove_prefix(1);
   return true;
 }

@@ -9,10 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <optional>
 
+#include "phlox/base/text.h"
 #include "phlox/target/root_folder.h"
 #include "phlox/target/text_file.h"
 
@@ -20,9 +20,8 @@ namespace phlox::target {
 namespace {
 
 bool take_hex(std::string_view& text, uint64_t& value, char after) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (error != std::errc{} || end == text.data() + text.size() || *end != after) return false;
-  text.remove_prefix(static_cast<size_t>(end - text.data()) + 1);
+  if (!take_number(text, value, 16) || !text.starts_with(after)) return false;
+  text.remove_prefix(1);
   return true;
 }
 
@@ -67,9 +66,7 @@ std::vector<Mapping> parse_maps(std::string_view text) {
     if (!take_hex(line, m.offset, ' ') || !take_hex(line, major, ':') || !take_hex(line, minor, ' '))
       continue;
     m.device = major << 32 | minor;
-    const auto [after, error] = std::from_chars(line.data(), line.data() + line.size(), m.inode);
-    if (error != std::errc{}) continue;
-    line.remove_prefix(static_cast<size_t>(after - line.data()));
+    if (!take_number(line, m.inode)) continue;
     const size_t path = line.find_first_not_of(' ');
     if (path != std::string_view::npos) {
       m.path = unmangle(line.substr(path));

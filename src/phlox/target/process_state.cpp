@@ -8,11 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <memory>
 
+#include "phlox/base/text.h"
 #include "phlox/target/text_file.h"
 
 namespace phlox::target {
@@ -26,12 +26,9 @@ bool is_blank(char c) {
 }
 
 template <class Number>
-bool take_number(std::string_view& text, Number& number, int base = 10) {
+bool take_word(std::string_view& text, Number& number, int base = 10) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-  if (error != std::errc{}) return false;
-  text.remove_prefix(static_cast<size_t>(end - text.data()));
-  return true;
+  return take_number(text, number, base);
 }
 
 template <class Number>
@@ -40,13 +37,13 @@ std::vector<Number> numbers_of(std::string_view text) {
   constexpr size_t kMost = 65536;
   std::vector<Number> numbers;
   Number number = 0;
-  while (numbers.size() < kMost && take_number(text, number)) numbers.push_back(number);
+  while (numbers.size() < kMost && take_word(text, number)) numbers.push_back(number);
   return numbers;
 }
 
 void take_ids(std::string_view text, Ids& ids) {
   for (uint32_t* id : {&ids.real, &ids.effective, &ids.saved, &ids.filesystem}) {
-    if (!take_number(text, *id)) return;
+    if (!take_word(text, *id)) return;
   }
 }
 
@@ -132,13 +129,13 @@ std::optional<Status> parse_status(std::string_view text) {
       status.state = value.front();
       has_state = true;
     } else if (key == "Tgid") {
-      take_number(value, status.process);
+      take_word(value, status.process);
     } else if (key == "Pid") {
-      take_number(value, status.pid);
+      take_word(value, status.pid);
     } else if (key == "PPid") {
-      take_number(value, status.parent);
+      take_word(value, status.parent);
     } else if (key == "TracerPid") {
-      take_number(value, status.tracer);
+      take_word(value, status.tracer);
     } else if (key == "Uid") {
       take_ids(value, status.uid);
     } else if (key == "Gid") {
@@ -148,17 +145,17 @@ std::optional<Status> parse_status(std::string_view text) {
     } else if (key == "NSpid") {
       status.namespace_pids = numbers_of<pid_t>(value);
     } else if (key == "CapPrm") {
-      take_number(value, status.permitted_capabilities, 16);
+      take_word(value, status.permitted_capabilities, 16);
     } else if (key == "CapEff") {
-      take_number(value, status.effective_capabilities, 16);
+      take_word(value, status.effective_capabilities, 16);
     } else if (key == "NoNewPrivs") {
-      status.no_new_privileges = take_number(value, flag) && flag != 0;
+      status.no_new_privileges = take_word(value, flag) && flag != 0;
     } else if (key == "Seccomp") {
-      take_number(value, status.seccomp);
+      take_word(value, status.seccomp);
     } else if (key == "Threads") {
-      take_number(value, status.threads);
+      take_word(value, status.threads);
     } else if (key == "Kthread") {
-      status.kernel_thread = take_number(value, flag) && flag != 0;
+      status.kernel_thread = take_word(value, flag) && flag != 0;
     }
   }
   if (!has_state || status.process == 0) return {};
@@ -183,7 +180,7 @@ std::optional<Stat> parse_stat(std::string_view text) {
   text.remove_prefix(1);
   for (int field = 4; field <= 22; ++field) {  // proc(5) counts from 1
     int64_t number = 0;
-    if (!take_number(text, number)) return {};
+    if (!take_word(text, number)) return {};
     if (field == 4) stat.parent = static_cast<pid_t>(number);
     if (field == 9) stat.flags = static_cast<uint64_t>(number);
     if (field == 14 || field == 15) stat.cpu_ticks += static_cast<uint64_t>(number);
@@ -310,7 +307,7 @@ std::vector<ThreadName> read_threads(pid_t pid) {
   while (const dirent* entry = ::readdir(tasks.get())) {
     ThreadName thread;
     std::string_view text = entry->d_name;
-    if (!take_number(text, thread.tid) || !text.empty()) continue;
+    if (!take_word(text, thread.tid) || !text.empty()) continue;
     const auto comm = read_text(fmt::format("{}/{}/comm", folder, thread.tid));
     if (!comm) continue;  // ended meanwhile
     thread.name = comm->substr(0, comm->find_last_not_of('\n') + 1);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "phlox/base/text.h"
 #include "phlox/target/process_state.h"
 #include "phlox/target/text_file.h"
 
@@ -25,10 +26,7 @@ std::vector<pid_t> numbers_in(const std::string& folder) {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), ::closedir);
   if (!entries) return numbers;
   while (const dirent* entry = ::readdir(entries.get())) {
-    const std::string_view text = entry->d_name;
-    pid_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error == std::errc{} && end == text.data() + text.size()) numbers.push_back(number);
+    if (const auto number = parse_number<pid_t>(entry->d_name)) numbers.push_back(*number);
   }
   std::sort(numbers.begin(), numbers.end());
   return numbers;

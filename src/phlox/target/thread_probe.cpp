@@ -6,35 +6,32 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <utility>
 
 #include "phlox/base/clock.h"
+#include "phlox/base/text.h"
 
 namespace phlox::target {
 namespace {
 
 // The next number of a text of numbers divided by blanks; hexadecimal with 0x before it.
 template <class Number>
-bool take_number(std::string_view& text, Number& number) {
+bool take_word(std::string_view& text, Number& number) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);
   int base = 10;
   if (text.starts_with("0x")) {
     text.remove_prefix(2);
     base = 16;
   }
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-  if (error != std::errc{}) return false;
-  text.remove_prefix(static_cast<size_t>(end - text.data()));
-  return true;
+  return take_number(text, number, base);
 }
 
 }  // namespace
 
 std::optional<SchedStat> parse_schedstat(std::string_view text) {
   SchedStat s;
-  if (!take_number(text, s.run_ns) || !take_number(text, s.wait_ns) || !take_number(text, s.count)) return {};
+  if (!take_word(text, s.run_ns) || !take_word(text, s.wait_ns) || !take_word(text, s.count)) return {};
   return s;
 }
 
@@ -42,13 +39,13 @@ std::optional<BlockedIn> parse_syscall(std::string_view text) {
   BlockedIn in;
   if (text.starts_with("running")) return in;
   in.running = false;
-  if (!take_number(text, in.number)) return {};
+  if (!take_word(text, in.number)) return {};
   if (in.number >= 0) {
     for (auto& argument : in.arguments) {
-      if (!take_number(text, argument)) return {};
+      if (!take_word(text, argument)) return {};
     }
   }
-  if (!take_number(text, in.stack_pointer) || !take_number(text, in.instruction_pointer)) return {};
+  if (!take_word(text, in.stack_pointer) || !take_word(text, in.instruction_pointer)) return {};
   return in;
 }
 
@@ -66,7 +63,7 @@ std::optional<ThreadStat> parse_thread_stat(std::string_view text) {
     uint64_t time = 0;
     if (field == kFieldCpu) return take_number(text, stat.cpu) ? std::optional(stat) : std::nullopt;
     if (field == kFieldUserTime || field == kFieldKernelTime) {
-      if (!take_number(text, time)) return {};
+      if (!take_word(text, time)) return {};
       stat.ticks += time;
       continue;
     }

@@ -1,0 +1,27 @@
+// A value out of bytes that need not be aligned for it. Nothing is checked: whoever reads bytes of unknown
+// length takes ByteReader (byte_reader.h).
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+namespace phlox {
+
+// There are sizeof(T) bytes at `from`.
+template <class T>
+T load(const std::byte* from) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+// `bytes` holds offset + sizeof(T) bytes.
+template <class T>
+T load(std::span<const std::byte> bytes, size_t offset) {
+  return load<T>(bytes.data() + offset);
+}
+
+}  // namespace phlox
