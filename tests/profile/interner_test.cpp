@@ -34,7 +34,7 @@ TEST(Interner, frames_that_differ_in_one_field_are_two) {
   Interner interner(profile);
   Frame base = python_frame("ab", 2);
   base.qualified_name = "c";
-  std::vector<Frame> variants(9, base);
+  std::vector<Frame> variants(10, base);
   variants[1].kind = FrameKind::marker;
   variants[2].function = "a";
   variants[2].qualified_name = "bc";
@@ -45,6 +45,7 @@ TEST(Interner, frames_that_differ_in_one_field_are_two) {
   variants[6].address = 1;
   variants[7].inlined_in = FrameId(1);
   variants[8].found_by = "cfi";
+  variants[9].role = FrameRole::trampoline;
   for (const Frame& frame : variants) interner.frame(frame);
   EXPECT_EQ(interner.frames(), variants.size());
   EXPECT_EQ(profile.frames(), variants);

@@ -26,16 +26,17 @@ class NativeFrames : public testing::Test {
     frame.file = "app.py";
     return interner_.frame(frame);
   }
-  FrameId native(ModuleId module, const std::string& name, const std::string& found_by = "cfi") {
+  FrameId native(ModuleId module, const std::string& name, FrameRole role = FrameRole::none) {
     Frame frame;
     frame.kind = FrameKind::native;
     frame.function = frame.qualified_name = name;
     frame.module = module;
     frame.address = ++address_;
-    frame.found_by = found_by;
+    frame.found_by = "cfi";
+    frame.role = role;
     return interner_.frame(frame);
   }
-  FrameId loop() { return native(kPython, "_PyEval_EvalFrameDefault", "cfi, interpreter loop"); }
+  FrameId loop() { return native(kPython, "_PyEval_EvalFrameDefault", FrameRole::interpreter_loop); }
   FrameId inlined(FrameId into, const std::string& name) {
     Frame frame = profile_.frame(into);
     frame.function = frame.qualified_name = name;
@@ -170,41 +171,40 @@ TEST_F(NativeFrames, a_trampoline_is_folded_with_or_without_a_name) {
   Frame trampoline;
   trampoline.kind = FrameKind::native;
   trampoline.address = 0x7000;
-  trampoline.found_by = "cfi" + std::string(kTrampoline);
+  trampoline.found_by = "cfi";
+  trampoline.role = FrameRole::trampoline;
   Frame named = trampoline;
   named.function = "py::work:/app.py";
   named.found_by = "frame pointer";
+  named.role = FrameRole::none;  // told by its name
   sample({interner_.frame(trampoline), loop(), python("<module>"), interner_.frame(named), loop(),
           python("work")});
   EXPECT_EQ(shown(), (Names{"<module>", "work"}));
 }
 
 TEST_F(NativeFrames, what_cython_makes_of_one_function_is_shown_as_one) {
-  const auto fast = [&](std::string_view mark) {
-    return native(kOther, "fast.compute", "cfi" + std::string(mark));
-  };
-  sample({python("<module>"), native(kOther, "fast.outer", "cfi, Cython wrapper"), fast(kCythonWrapper),
-          fast(kCythonBody), fast("")});
+  const auto fast = [&](FrameRole role) { return native(kOther, "fast.compute", role); };
+  sample({python("<module>"), native(kOther, "fast.outer", FrameRole::cython_wrapper),
+          fast(FrameRole::cython_wrapper), fast(FrameRole::cython_body), fast(FrameRole::none)});
   EXPECT_EQ(shown(), (Names{"<module>", "fast.outer", "fast.compute"}));
 }
 
 TEST_F(NativeFrames, recursion_in_cython_keeps_its_turns) {
-  const auto turn = [&](std::string_view mark) {
-    return native(kOther, "fast.fib", "cfi" + std::string(mark));
-  };
-  sample({python("<module>"), turn(kCythonWrapper), turn(kCythonBody), turn(kCythonWrapper),
-          turn(kCythonBody), turn(""), turn("")});
+  const auto turn = [&](FrameRole role) { return native(kOther, "fast.fib", role); };
+  sample({python("<module>"), turn(FrameRole::cython_wrapper), turn(FrameRole::cython_body),
+          turn(FrameRole::cython_wrapper), turn(FrameRole::cython_body), turn(FrameRole::none),
+          turn(FrameRole::none)});
   EXPECT_EQ(shown(), (Names{"<module>", "fast.fib", "fast.fib", "fast.fib"}));
 }
 
 TEST_F(NativeFrames, time_in_a_cython_wrapper_itself_is_its_function_s) {
-  sample({python("<module>"), native(kOther, "fast.compute", "cfi, Cython wrapper")});
+  sample({python("<module>"), native(kOther, "fast.compute", FrameRole::cython_wrapper)});
   EXPECT_EQ(shown(), (Names{"<module>", "fast.compute"}));
 }
 
 TEST_F(NativeFrames, all_frames_show_what_cython_makes_of_one_function) {
-  sample({native(kOther, "fast.compute", "cfi, Cython wrapper"),
-          native(kOther, "fast.compute", "cfi, Cython body")});
+  sample({native(kOther, "fast.compute", FrameRole::cython_wrapper),
+          native(kOther, "fast.compute", FrameRole::cython_body)});
   EXPECT_EQ(shown(true), (Names{"fast.compute", "fast.compute"}));
 }
 

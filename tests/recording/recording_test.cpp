@@ -107,6 +107,7 @@ TEST_F(Recording, what_was_written_is_read) {
   native.address = 0xffff'ffff'8100'0000;
   native.inlined_in = FrameId(1);
   native.found_by = "cfi";
+  native.role = FrameRole::cython_body;
   Sample sample = maker.sample(thread, "main;work:7", 123'456'789);
   sample.start = ProfileMaker::kStart + 5'000;
   sample.cpu = 1;
@@ -163,6 +164,32 @@ TEST_F(Recording, what_was_written_is_read) {
   EXPECT_EQ(profile->events().back().text, "why");
   EXPECT_EQ(profile->events().back().thread, thread);
   EXPECT_EQ(profile->tally("ticks"), 2);
+}
+
+TEST_F(Recording, one_of_an_older_phlox_says_the_role_of_a_frame_in_words) {
+  const FrameRole roles[] = {FrameRole::none,        FrameRole::interpreter_loop, FrameRole::trampoline,
+                             FrameRole::cython_slot, FrameRole::cython_wrapper,   FrameRole::cython_body};
+  auto out = writer();
+  for (uint32_t i = 0; i < std::size(roles); ++i) {
+    Frame frame;
+    frame.kind = FrameKind::native;
+    frame.address = i;
+    frame.found_by = "frame pointer";
+    frame.role = roles[i];
+    out->put_frame(FrameId(i + 1), frame);
+  }
+  ASSERT_TRUE(out->finish());
+  const auto as_written = read(path_.string());
+  ASSERT_TRUE(as_written) << as_written.error().message;
+  run_sql(
+      "DROP VIEW stretch; DROP VIEW function_self; DROP VIEW function_total;"
+      "UPDATE frame SET found_by = found_by || CASE role WHEN 1 THEN ', interpreter loop' WHEN 2 THEN "
+      "', trampoline' WHEN 3 THEN ', Cython slot' WHEN 4 THEN ', Cython wrapper' WHEN 5 THEN ', Cython body' "
+      "ELSE '' END; ALTER TABLE frame DROP COLUMN role");
+  const auto older = read(path_.string());
+  ASSERT_TRUE(older) << older.error().message;
+  EXPECT_EQ(older->frames(), as_written->frames());
+  EXPECT_EQ(older->frames()[5].role, FrameRole::cython_body);
 }
 
 TEST_F(Recording, a_growing_row_is_one_row) {
@@ -448,6 +475,7 @@ TEST_F(Recording, every_wrong_number_is_refused) {
       {"UPDATE state SET collecting = 2", "collecting"},
       {"UPDATE state SET system_call = 70000", "system_call"},
       {"UPDATE frame SET kind = 4", "does not know"},
+      {"UPDATE frame SET role = 7", "does not know"},
       {"UPDATE event SET kind = 99", "does not know"},
       {"UPDATE stack SET parent = id", "parent"},
       {"UPDATE stack SET frame = 1000", "frame"},

@@ -21,19 +21,19 @@ namespace {
 // A map of a JIT compiler that ran for days: some 10 million functions.
 constexpr size_t kLargestMap = size_t{512} << 20;
 
-std::string_view mark_of(symbols::CythonPart part) {
+profile::FrameRole role_of(symbols::CythonPart part) {
   switch (part) {
     case symbols::CythonPart::slot:
-      return profile::kCythonSlot;
+      return profile::FrameRole::cython_slot;
     case symbols::CythonPart::wrapper:
-      return profile::kCythonWrapper;
+      return profile::FrameRole::cython_wrapper;
     case symbols::CythonPart::body:
-      return profile::kCythonBody;
+      return profile::FrameRole::cython_body;
     case symbols::CythonPart::function:
     case symbols::CythonPart::none:
       break;
   }
-  return {};
+  return profile::FrameRole::none;
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ void NativeRows::put_named(profile::FrameId id, const profile::Frame& frame,
     named.qualified_name = levels[i].function;
     named.file = levels[i].file;
     named.line = levels[i].line;
-    named.found_by += mark_of(levels[i].cython);
+    if (const auto role = role_of(levels[i].cython); role != profile::FrameRole::none) named.role = role;
     profile::FrameId to = id;
     if (i + 1 < levels.size()) {
       to = profile::FrameId(++last_frame_);

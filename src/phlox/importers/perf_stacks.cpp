@@ -104,7 +104,7 @@ profile::FrameId PerfStacks::user_frame(PerfProcess& process, RemoteAddress look
   frame.module = module_of(place.file_number, place.bias);
   // Folded away where the Python frame beside it says what it runs.
   if (process.tells_python() && place.file->is_loop(ImageAddress(frame.address)))
-    frame.found_by += ", interpreter loop";
+    frame.role = profile::FrameRole::interpreter_loop;
   return at->second = interner_.frame(frame);
 }
 

@@ -27,7 +27,7 @@ uint64_t hash_bytes(uint64_t seed, std::string_view bytes) {
 
 Interner::ContentKey Interner::content_key(const Frame& frame) {
   const uint64_t numbers[] = {
-      static_cast<uint64_t>(frame.kind),
+      static_cast<uint64_t>(frame.kind) | static_cast<uint64_t>(frame.role) << 8,
       static_cast<uint64_t>(static_cast<uint32_t>(frame.first_line)) << 32 |
           static_cast<uint32_t>(frame.line),
       frame.module ? frame.module->value : 0,

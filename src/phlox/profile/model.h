@@ -28,7 +28,7 @@ struct Process {
   std::string python_version;  // "3.12.1"; empty: no Python in it
   std::string python_build;    // "default", "debug", "free-threaded", ...
   std::string found_by;  // which strategy found the interpreter: "symbol _PyRuntime in libpython3.12.so.1.0"
-  std::string way_of_reading;  // "same CPU (real time)", "ptrace stop", "hands off (unverified)", ...
+  std::string way_of_reading;  // "same CPU (real time)", "ptrace stop", "hands off (unproved)", ...
   Nanoseconds start = 0;       // when it was first seen
   Nanoseconds end = 0;         // 0: still running when last seen
   std::string how_ended;       // "exit 0", "signal 9", "exec", "recording ended", ""
@@ -62,6 +62,19 @@ struct Module {
 
 enum class FrameKind : uint8_t { python = 0, native = 1, kernel = 2, marker = 3 };
 
+// Native: what this C function is for the Python frames beside it.
+enum class FrameRole : uint8_t {
+  none = 0,
+  interpreter_loop = 1,  // runs the Python frames beneath it
+  trampoline = 2,        // of -X perf: stands for the Python frame beside it
+  // The C functions that Cython makes of one function of a .pyx file, in the order in which they call each
+  // other. All are named like it.
+  cython_slot = 3,
+  cython_wrapper = 4,
+  cython_body = 5,
+  jit_code = 6,  // stands for code made at run time that has no name; its function says whose that is
+};
+
 struct Frame {
   FrameKind kind = FrameKind::python;
   std::string function;            // co_name; a marker's own text: "(… 19,744 frames left out …)"
@@ -73,6 +86,7 @@ struct Frame {
   uint64_t address = 0;            // native: ImageAddress
   std::optional<FrameId> inlined_in;
   std::string found_by;  // native: "cfi", "frame pointer", ...
+  FrameRole role = FrameRole::none;
 
   friend bool operator==(const Frame&, const Frame&) = default;
 };
@@ -122,7 +136,6 @@ enum class EventKind : uint8_t {
   process_start = 2,
   process_end = 3,  // text: how it ended
   exec = 4,         // text: the new executable
-  fork = 5,
   thread_start = 6,
   thread_end = 7,
   lost = 8,         // value: ns without samples; text: why

@@ -18,9 +18,6 @@ namespace {
 // A function inlined into one inlined into one ...: deeper is somebody's damaged file.
 constexpr size_t kMostInlined = 64;
 
-// What the sampler adds to `found_by` of the interpreter loop's frames (sampler/native_stacks.cpp).
-constexpr std::string_view kLoop = "interpreter loop";
-
 // Sorted, but for what kPlumbingPrefixes and is_call_of_object cover. From Objects/call.c,
 // Objects/methodobject.c, Objects/descrobject.c, Objects/typeobject.c, Objects/genobject.c, Python/ceval.c,
 // Python/pythonrun.c, Modules/main.c, Modules/_threadmodule.c of CPython 2.7 to 3.15.
@@ -237,7 +234,7 @@ FrameId put_jit_frame(Profile& profile) {
   frame.kind = FrameKind::native;
   frame.function = compiler == nullptr ? "(JIT code)" : "(JIT code of " + std::string(compiler->name) + ")";
   frame.qualified_name = frame.function;
-  frame.found_by = kJitCode;
+  frame.role = FrameRole::jit_code;
   const FrameId id(static_cast<uint32_t>(frames.size() + 1));
   profile.put_frame(id, frame);
   return id;
@@ -250,7 +247,7 @@ bool is_gap(const Frame& frame) {
 }
 
 bool is_loop(const Frame& frame) {
-  return frame.kind == FrameKind::native && std::string_view(frame.found_by).ends_with(kLoop);
+  return frame.kind == FrameKind::native && frame.role == FrameRole::interpreter_loop;
 }
 
 // Whether the module is a Python, by its file's name: for those whose symbols were stripped, outside the
@@ -300,11 +297,16 @@ enum class CythonLevel : uint8_t { slot, wrapper, body, function };
 
 CythonLevel cython_level(const Frame& frame) {
   if (frame.kind != FrameKind::native) return CythonLevel::function;
-  const std::string_view by = frame.found_by;
-  if (by.ends_with(kCythonSlot)) return CythonLevel::slot;
-  if (by.ends_with(kCythonWrapper)) return CythonLevel::wrapper;
-  if (by.ends_with(kCythonBody)) return CythonLevel::body;
-  return CythonLevel::function;
+  switch (frame.role) {
+    case FrameRole::cython_slot:
+      return CythonLevel::slot;
+    case FrameRole::cython_wrapper:
+      return CythonLevel::wrapper;
+    case FrameRole::cython_body:
+      return CythonLevel::body;
+    default:
+      return CythonLevel::function;
+  }
 }
 
 // Whether both are of one function of a .pyx file, and `outer` only leads into what is at `level`.
@@ -333,8 +335,7 @@ std::vector<Fold> folded_frames(const Profile& profile) {
     bool always = is_loop(frame) || is_start(name);
     if (in_interpreter) always = always || is_loop_function(name) || name == "main";
     // A trampoline of -X perf stands for the Python frame beside it (Python/perf_trampoline.c).
-    if (!frame.module)
-      always = always || name.starts_with("py::") || std::string_view(frame.found_by).ends_with(kTrampoline);
+    if (!frame.module) always = always || name.starts_with("py::") || frame.role == FrameRole::trampoline;
     if (always) {
       folded[i + 1] = Fold::always;
     } else if ((in_interpreter && is_plumbing(name)) || is_cython_plumbing(name)) {
@@ -371,8 +372,8 @@ std::vector<Module> modules_without_names(const Profile& profile) {
     }
   }
   const auto& frames = profile.frames();
-  const auto jit =
-      std::find_if(frames.begin(), frames.end(), [](const Frame& f) { return f.found_by == kJitCode; });
+  const auto jit = std::find_if(frames.begin(), frames.end(),
+                                [](const Frame& f) { return f.role == FrameRole::jit_code; });
   if (jit != frames.end()) {
     const JitCompiler* compiler = jit_compiler(profile);
     Module module;

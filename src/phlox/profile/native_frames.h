@@ -19,20 +19,6 @@ void show_native_frames(Profile& profile, const Choices& choices);
 // run time is among them.
 std::vector<Module> modules_without_names(const Profile& profile);
 
-// What the sampler adds to `found_by` of a trampoline of -X perf, which stands for the Python frame beside
-// it.
-inline constexpr std::string_view kTrampoline = ", trampoline";
-// What the naming adds to `found_by` of the C functions that Cython makes of one function of a .pyx file:
-// which of them called which, so that they can be shown as one.
-inline constexpr std::string_view kCythonSlot = ", Cython slot";
-inline constexpr std::string_view kCythonWrapper = ", Cython wrapper";
-inline constexpr std::string_view kCythonBody = ", Cython body";
-
-// `found_by` of the frame that stands for code made at run time that has no name. Its function says whose it
-// is:
-// "(JIT code of numba)".
-inline constexpr std::string_view kJitCode = "code made at run time";
-
 // Whether this C function of CPython only leads from one Python frame, or one C function, to the next.
 // Suffixes that compilers add (".cold", ".constprop.0") do not count.
 bool is_plumbing(std::string_view function);

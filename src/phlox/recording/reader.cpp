@@ -152,6 +152,22 @@ struct OptionalTables {
   bool missing_names = false, label = false;
 };
 
+// Recordings without column `role` say it behind `found_by`. Gives it, and leaves the rest there.
+profile::FrameRole take_role(std::string& found_by) {
+  constexpr std::pair<std::string_view, profile::FrameRole> kRoles[] = {
+      {", interpreter loop", profile::FrameRole::interpreter_loop},
+      {", trampoline", profile::FrameRole::trampoline},
+      {", Cython slot", profile::FrameRole::cython_slot},
+      {", Cython wrapper", profile::FrameRole::cython_wrapper},
+      {", Cython body", profile::FrameRole::cython_body}};
+  for (const auto& [words, role] : kRoles) {
+    if (!found_by.ends_with(words)) continue;
+    found_by.resize(found_by.size() - words.size());
+    return role;
+  }
+  return profile::FrameRole::none;
+}
+
 class Reading {
  public:
   Reading(sqlite3* database, const std::string& path, OptionalTables has)
@@ -262,25 +278,37 @@ class Reading {
     });
   }
 
+  bool has_column(std::string_view table, std::string_view column) const {
+    sqlite3_stmt* raw = nullptr;
+    const std::string sql = fmt::format("SELECT {} FROM {}", column, table);
+    const bool there = sqlite3_prepare_v2(database_, sql.c_str(), -1, &raw, nullptr) == SQLITE_OK;
+    const Statement statement(raw);
+    return there;
+  }
+
   Result<void> frames() {
-    return each(
-        "frame",
-        "id, kind, function, qualified_name, file, first_line, line, module, address, inlined_in, found_by",
-        [&](Columns& c) {
-          profile::Frame row;
-          c.row_id();
-          row.kind = c.value(profile::FrameKind::marker);
-          row.function = c.text();
-          row.qualified_name = c.text();
-          row.file = c.text();
-          row.first_line = c.number<int32_t>();
-          row.line = c.number<int32_t>();
-          row.module = optional_of(c.optional_reference<profile::ModuleTag>(profile_.modules().size()));
-          row.address = c.bits();
-          row.inlined_in = optional_of(c.optional_reference<profile::FrameTag>(c.row() - 1));
-          row.found_by = c.text();
-          if (!c.failed()) profile_.put_frame(profile::FrameId(c.row()), row);
-        });
+    const bool has_role = has_column("frame", "role");
+    return each("frame",
+                std::string("id, kind, function, qualified_name, file, first_line, line, module, address, "
+                            "inlined_in, found_by") +
+                    (has_role ? ", role" : ""),
+                [&](Columns& c) {
+                  profile::Frame row;
+                  c.row_id();
+                  row.kind = c.value(profile::FrameKind::marker);
+                  row.function = c.text();
+                  row.qualified_name = c.text();
+                  row.file = c.text();
+                  row.first_line = c.number<int32_t>();
+                  row.line = c.number<int32_t>();
+                  row.module =
+                      optional_of(c.optional_reference<profile::ModuleTag>(profile_.modules().size()));
+                  row.address = c.bits();
+                  row.inlined_in = optional_of(c.optional_reference<profile::FrameTag>(c.row() - 1));
+                  row.found_by = c.text();
+                  row.role = has_role ? c.value(profile::FrameRole::jit_code) : take_role(row.found_by);
+                  if (!c.failed()) profile_.put_frame(profile::FrameId(c.row()), row);
+                });
   }
 
   Result<void> stacks() {

@@ -157,7 +157,7 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::opt
   w.thread_ = w.prepare("INSERT OR REPLACE INTO thread VALUES (?,?,?,?,?,?,?,?,?)");
   w.module_ = w.prepare("INSERT OR REPLACE INTO module VALUES (?,?,?,?)");
   w.missing_names_ = w.prepare("INSERT OR REPLACE INTO missing_names VALUES (?,?,?,?,?)");
-  w.frame_ = w.prepare("INSERT OR REPLACE INTO frame VALUES (?,?,?,?,?,?,?,?,?,?,?)");
+  w.frame_ = w.prepare("INSERT OR REPLACE INTO frame VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
   w.stack_ = w.prepare("INSERT OR REPLACE INTO stack VALUES (?,?,?)");
   w.state_ = w.prepare("INSERT INTO state VALUES (?,?,?,?,?,?,?)");
   w.sample_ = w.prepare(
@@ -268,7 +268,8 @@ void Writer::put_frame(profile::FrameId id, const profile::Frame& f) {
       .id(f.module)
       .integer(static_cast<int64_t>(f.address))
       .id(f.inlined_in)
-      .text(f.found_by);
+      .text(f.found_by)
+      .value(f.role);
   step(frame_);
 }
 

@@ -20,6 +20,7 @@ constexpr int64_t kVersion = 1;
 using profile::CpuState;
 using profile::Frame;
 using profile::FrameKind;
+using profile::FrameRole;
 using profile::GilState;
 using profile::Profile;
 using profile::Quality;
@@ -55,6 +56,26 @@ std::string_view cpu_name(CpuState state) {
       break;
   }
   return "unknown";
+}
+
+std::string_view role_name(FrameRole role) {
+  switch (role) {
+    case FrameRole::none:
+      break;
+    case FrameRole::interpreter_loop:
+      return "interpreter loop";
+    case FrameRole::trampoline:
+      return "trampoline";
+    case FrameRole::cython_slot:
+      return "Cython slot";
+    case FrameRole::cython_wrapper:
+      return "Cython wrapper";
+    case FrameRole::cython_body:
+      return "Cython body";
+    case FrameRole::jit_code:
+      return "JIT code";
+  }
+  return "";
 }
 
 std::string_view gil_name(GilState state) {
@@ -252,6 +273,7 @@ std::string dump_json(const Profile& look, const Dump& dump) {
           json.count("address", frame->address);
           json.truth("inlined", frame->inlined_in.has_value());
           json.text("found_by", frame->found_by);
+          if (frame->role != FrameRole::none) json.text("role", role_name(frame->role));
         }
         const auto found = python ? variables.find({id, depth++}) : variables.end();
         if (found == variables.end()) return;

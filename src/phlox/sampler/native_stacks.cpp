@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "phlox/base/text.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/sampler/consumer.h"
 
@@ -24,7 +25,7 @@ constexpr unsigned kAgree = 8;
 constexpr const char* kGreenletStart = "(a greenlet begins here)";
 
 bool is_greenlet_library(std::string_view path) {
-  return path.substr(path.rfind('/') + 1).starts_with("_greenlet.");
+  return base_name(path).starts_with("_greenlet.");
 }
 
 }  // namespace
@@ -125,7 +126,8 @@ profile::FrameId NativeStacks::frame_of(const unwind::NativeFrame& native, bool 
   if (!fresh) return at->second;
   profile::Frame frame;
   frame.kind = profile::FrameKind::native;
-  frame.found_by = std::string(unwind::describe(native.found_by)) + (loop ? ", interpreter loop" : "");
+  frame.found_by = std::string(unwind::describe(native.found_by));
+  if (loop) frame.role = profile::FrameRole::interpreter_loop;
   frame.address = native.lookup_pc().value;
   if (!native.pc) frame.function = frame.qualified_name = "(interpreter loop)";
   if (native.module != unwind::kNoModule) {
@@ -142,7 +144,7 @@ profile::FrameId NativeStacks::frame_of(const unwind::NativeFrame& native, bool 
   if (native.module == unwind::kNoModule && native.pc) {
     const auto* code = space_.map().find(native.lookup_pc());
     if (code != nullptr && code->returned_to.kind != unwind::RuleKind::none)
-      frame.found_by += profile::kTrampoline;
+      frame.role = profile::FrameRole::trampoline;
   }
   return at->second = identities_.interner.frame(frame);
 }
