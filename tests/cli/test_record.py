@@ -106,7 +106,7 @@ time.sleep(60)
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGINT"])
-def test_signals_are_handed_on(start, workdir, name):
+def test_signals_are_forwarded(start, workdir, name):
     app = script(workdir, SAYS_SIGNALS)
     recorder = start([PHLOX, "record", "-o", "a.phlox", "--", PYTHON, app, name], stderr=subprocess.PIPE)
     assert recorder.stdout.readline() == "ready\n"

@@ -127,7 +127,7 @@ def test_a_program_that_is_sent_signals_works_on(start, workdir, way, storm):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_launched_program_is_handed_its_signals_and_reaped_by_its_parent(workdir, way):
+def test_a_launched_program_gets_its_signals_and_reaped_by_its_parent(workdir, way):
     done = subprocess.run([PHLOX, "record", "-o", "a.phlox", *FAST, *WAYS[way], "--", PYTHON, STORM, "3", "directed", "timer", "children",
                            "for=3"], capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 7, done.stderr

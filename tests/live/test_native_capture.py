@@ -172,7 +172,7 @@ def test_who_dozes_is_seen_asleep_on_every_cpu(tmp_path, of_cpus):
     """Events come where it runs, looks at whoever sleeps from the first CPU: neither may take the place of the other."""
     seconds = 3
     with Target(SYSTEM, CAPTURED, "dozes") as target:
-        # A hand waits on each CPU by then.
+        # A worker waits on each CPU by then.
         threading.Timer(1, os.sched_setaffinity, (target.pid, {of_cpus(os.sched_getaffinity(0))})).start()
         recording, _ = recorded(tmp_path, target, 1 + seconds, "--native-source", "perf")
     if "perf events" not in way(recording):

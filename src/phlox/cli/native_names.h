@@ -16,7 +16,7 @@
 
 namespace phlox::cli {
 
-// Hands every row on, and keeps those that want names.
+// Passes every row on, and keeps those that want names.
 class NativeRows : public profile::Sink {
  public:
   // Whose functions those of the kernel are: this host's, to be named here, or of who knows where.

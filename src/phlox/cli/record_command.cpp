@@ -134,7 +134,7 @@ class Recording {
   Recording(const Request& request, Talk& talk)
       : request_(request),
         talk_(talk),
-        watch_(request.pid ? std::span<const int>(kEnding) : std::span<const int>(kHandedOn)) {}
+        watch_(request.pid ? std::span<const int>(kEnding) : std::span<const int>(kForwarded)) {}
 
   int run() {
     if (auto ready = prepare(); !ready) return failed(ready.error());
@@ -177,7 +177,7 @@ class Recording {
   // SIGPIPE among them: blocked, a reader that goes away is an error of writing, and the program still gets
   // its default.
   static constexpr std::array kEnding = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
-  static constexpr std::array kHandedOn = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
+  static constexpr std::array kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
 
   static constexpr Nanoseconds kLookBesideEvery = kSecond / 2;
 

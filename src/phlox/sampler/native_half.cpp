@@ -12,8 +12,8 @@ constexpr Nanoseconds kShortestPatience = kSecond / 20;
 // With nobody running no event comes, and the others are looked at all the same: a random interval later, and
 // this part of one, so that who runs is rather caught by an event.
 constexpr double kWithoutEvent = 0.6;
-// A hand that is not called asks by itself after this long.
-constexpr Nanoseconds kBeside = kSecond / 4;
+// A worker that nobody wakes asks by itself after this long.
+constexpr Nanoseconds kEventsOnlyPause = kSecond / 4;
 // Whoever never runs is asked after this long again.
 constexpr Nanoseconds kIdlePause = 5'000'000;
 
@@ -103,13 +103,13 @@ pid_t NativeHalf::take_longest_waiting() {
   return tid;
 }
 
-Woken NativeHalf::wait(Hand& hand, Nanoseconds interval, Baton& baton) {
+Woken NativeHalf::wait(Worker& worker, Nanoseconds interval, TurnLock& turn_lock) {
   if (in_use_ != NativeSource::perf) return Woken::nothing_to_wait_for;
   interval_ = interval;
   perf_->set_interval(interval);
   const auto more = static_cast<Nanoseconds>(kWithoutEvent * static_cast<double>(interval));
-  const Nanoseconds pause = hand.beside ? kBeside : more + perf_->draw();
-  return perf_->wait(hand, clock_now() + pause, baton);
+  const Nanoseconds pause = worker.events_only ? kEventsOnlyPause : more + perf_->draw();
+  return perf_->wait(worker, clock_now() + pause, turn_lock);
 }
 
 }  // namespace phlox::sampler

@@ -57,14 +57,14 @@ class NativeHalf {
 
   // Of the threads that wait on, the one that has waited longest; 0: nobody. Forgotten by asking.
   pid_t take_longest_waiting();
-  // Sleeps until an event of a thread on this hand's CPU wakes it, or until it is time to look at those that
-  // no event catches.
-  Woken wait(Hand& hand, Nanoseconds interval, Baton& baton);
-  void add_hand(Hand& hand) {
-    if (perf_) perf_->add_hand(hand);
+  // Sleeps until an event of a thread on this worker's CPU wakes it, or until it is time to look at those
+  // that no event catches.
+  Woken wait(Worker& worker, Nanoseconds interval, TurnLock& turn_lock);
+  void add_worker(Worker& worker) {
+    if (perf_) perf_->add_worker(worker);
   }
-  void act_as(const Hand& hand) {
-    if (perf_) perf_->act_as(hand);
+  void act_as(const Worker& worker) {
+    if (perf_) perf_->act_as(worker);
   }
   // A thread that was looked at less than this long ago need not be looked at in this turn: every running
   // thread has events of its own, and each wakes us for all threads.

@@ -75,7 +75,7 @@ void NativeThreads::flush_slot(Slot& slot) {
   slot.more.looks = 0;
 }
 
-void NativeThreads::hand_on(Slot& slot, LookRecord look) {
+void NativeThreads::emit(Slot& slot, LookRecord look) {
   const LookRecord& last = slot.state;
   const bool alike = last.looks != 0 && look.native == NativePart::same && last.native == look.native &&
                      last.cpu_state == look.cpu_state && last.system_call == look.system_call;
@@ -102,7 +102,7 @@ void NativeThreads::hand_on(Slot& slot, LookRecord look) {
 
 void NativeThreads::did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now) {
   const uint64_t turns = tick_ - std::exchange(slot.last_tick, tick_);
-  hand_on(slot, same_look(slot.state, now, slot.last_time, turns));
+  emit(slot, same_look(slot.state, now, slot.last_time, turns));
   slot.seen = stat;
   slot.last_time = now;
   ++slot.idle_looks;
@@ -193,7 +193,7 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
       look.cpu_state = awake_state(*after - slot.seen);
       look.cpu = std::exchange(slot.cpu_carried, 0);
     }
-    hand_on(slot, look);
+    emit(slot, look);
     slot.seen = *after;
     slot.last_time = now;
     slot.was_blocked = sleeps;

@@ -58,13 +58,13 @@ class NativeThreads {
     Nanoseconds cpu_carried = 0;
     uint64_t stack_end = 0;
     LookRecord more;   // looks alike, held back
-    LookRecord state;  // the last one handed on; looks 0: none
+    LookRecord state;  // the last one sent; looks 0: none
   };
 
   void list(Nanoseconds now, const std::function<bool(pid_t)>& is_python);
   void look(Slot& slot, Nanoseconds now);
   void did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now);
-  void hand_on(Slot& slot, LookRecord look);
+  void emit(Slot& slot, LookRecord look);
   void reject(Slot& slot, Nanoseconds now);
   bool is_over(const Slot& slot) const;
   void flush_slot(Slot& slot);

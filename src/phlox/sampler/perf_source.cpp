@@ -170,18 +170,18 @@ void PerfCapture::drain(pid_t tid, Event& event) {
   if (sampled) budget_.ran(tid, clock_now());
   if (reader.damaged() || head - tail > kRingBytes - kRoomForAnother) event.state.forget();
   std::atomic_ref(page.data_tail).store(head, std::memory_order_release);
-  if (event.state.cpu() != before) call_hand(event.state.cpu());
+  if (event.state.cpu() != before) wake_worker(event.state.cpu());
 }
 
-void PerfCapture::add_hand(Hand& hand) {
-  hand.called = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  hands_.push_back(&hand);
+void PerfCapture::add_worker(Worker& worker) {
+  worker.wake_up = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  workers_.push_back(&worker);
 }
 
 // A thread has come to this CPU: who waits there does not know of it.
-void PerfCapture::call_hand(int cpu) {
-  for (const Hand* hand : hands_) {
-    if (hand->cpu == cpu && hand != hand_) hand->call();
+void PerfCapture::wake_worker(int cpu) {
+  for (const Worker* worker : workers_) {
+    if (worker->cpu == cpu && worker != worker_) worker->wake();
   }
 }
 
@@ -244,53 +244,53 @@ void PerfCapture::drop_idle(Nanoseconds now) {
 // were for an earlier turn.
 bool PerfCapture::woke_us(const Event& event) const {
   const Preempted& state = event.state;
-  return hand_ != nullptr && event.waited_by == hand_ && event.list == hand_->list && state.stands() &&
-         state.sampled_at() >= hand_->waits_since && (hand_->cpu < 0 || state.cpu() == hand_->cpu);
+  return worker_ != nullptr && event.waited_by == worker_ && event.list == worker_->list && state.stands() &&
+         state.sampled_at() >= worker_->waits_since && (worker_->cpu < 0 || state.cpu() == worker_->cpu);
 }
 
-Woken PerfCapture::wait(Hand& hand, Nanoseconds until, Baton& baton) {
-  hand.waits_since = clock_now();
-  drop_idle(hand.waits_since);
+Woken PerfCapture::wait(Worker& worker, Nanoseconds until, TurnLock& turn_lock) {
+  worker.waits_since = clock_now();
+  drop_idle(worker.waits_since);
   for (;;) {
-    if (events_.empty() && !hand.beside) return Woken::nothing_to_wait_for;
-    hand.wanted.assign(1, {hand.called.get(), POLLIN, 0});
-    hand.tids.assign(1, 0);
-    ++hand.list;
+    if (events_.empty() && !worker.events_only) return Woken::nothing_to_wait_for;
+    worker.wanted.assign(1, {worker.wake_up.get(), POLLIN, 0});
+    worker.tids.assign(1, 0);
+    ++worker.list;
     for (auto& [tid, event] : events_) {
-      if (hand.cpu >= 0 && event.state.cpu() >= 0 && event.state.cpu() != hand.cpu) continue;
-      hand.wanted.push_back({event.file.get(), POLLIN, 0});
-      hand.tids.push_back(tid);
-      event.waited_by = &hand;
-      event.list = hand.list;
+      if (worker.cpu >= 0 && event.state.cpu() >= 0 && event.state.cpu() != worker.cpu) continue;
+      worker.wanted.push_back({event.file.get(), POLLIN, 0});
+      worker.tids.push_back(tid);
+      event.waited_by = &worker;
+      event.list = worker.list;
     }
     const Nanoseconds left = std::max<Nanoseconds>(until - clock_now(), 0);
     const timespec timeout{left / kSecond, left % kSecond};
-    baton.give();
-    const int ready = ::ppoll(hand.wanted.data(), hand.wanted.size(), &timeout, nullptr);
-    if (baton.take_patiently()) hand.waits_since = clock_now();
+    turn_lock.unlock();
+    const int ready = ::ppoll(worker.wanted.data(), worker.wanted.size(), &timeout, nullptr);
+    if (turn_lock.lock()) worker.waits_since = clock_now();
     if (ready == 0 || (ready < 0 && errno != EINTR)) return Woken::by_time;
-    act_as(hand);
-    const bool called = hand.wanted.front().revents != 0;
-    if (called) {
+    act_as(worker);
+    const bool woken = worker.wanted.front().revents != 0;
+    if (woken) {
       eventfd_t calls = 0;
-      ::eventfd_read(hand.called.get(), &calls);
+      ::eventfd_read(worker.wake_up.get(), &calls);
     }
     bool stands = false;
-    for (size_t i = 1; i < hand.wanted.size(); ++i) {
-      const short got = hand.wanted[i].revents;
-      const auto event = got != 0 ? events_.find(hand.tids[i]) : events_.end();
-      // Another hand may have closed it since, and its number be another file's.
-      if (event == events_.end() || event->second.file.get() != hand.wanted[i].fd) continue;
+    for (size_t i = 1; i < worker.wanted.size(); ++i) {
+      const short got = worker.wanted[i].revents;
+      const auto event = got != 0 ? events_.find(worker.tids[i]) : events_.end();
+      // Another worker may have closed it since, and its number be another file's.
+      if (event == events_.end() || event->second.file.get() != worker.wanted[i].fd) continue;
       if ((got & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
-        close(hand.tids[i]);  // its thread has ended
+        close(worker.tids[i]);  // its thread has ended
       } else {
-        drain(hand.tids[i], event->second);
+        drain(worker.tids[i], event->second);
         stands = stands || woke_us(event->second);
       }
     }
     // Else: samples from before we came to this CPU, or of a thread that has left it.
     if (stands) return Woken::by_event;
-    if (called) return Woken::by_time;
+    if (woken) return Woken::by_time;
   }
 }
 

@@ -4,8 +4,8 @@
 // schedule count. Nothing is stopped and no right beyond that to look at one's own processes is needed
 // (kernel.perf_event_paranoid <= 2). A thread is given an event when it is first seen running, and loses it
 // when it has not run for a while (event_budget.h). With the right to see the kernel (CAP_PERFMON, or
-// kernel.perf_event_paranoid <= 1) the event tells the kernel's frames too. Called with the baton; wait()
-// sleeps without it and has it again when it returns.
+// kernel.perf_event_paranoid <= 1) the event tells the kernel's frames too. Called with the turn lock held;
+// wait() sleeps without it and holds it again when it returns.
 #pragma once
 
 #include <sys/types.h>
@@ -21,9 +21,9 @@
 #include "phlox/base/descriptor.h"
 #include "phlox/perf/records.h"
 #include "phlox/sampler/event_budget.h"
-#include "phlox/sampler/hands.h"
 #include "phlox/sampler/native_capture.h"
 #include "phlox/sampler/schedule.h"
+#include "phlox/sampler/workers.h"
 #include "phlox/target/host_rights.h"
 
 namespace phlox::sampler {
@@ -87,7 +87,7 @@ struct EventNumbers {
   bool kernel = false;  // the kernel's frames are told
 };
 
-// by_event: somebody is caught. by_time: nobody is, or the hand was called. nothing_to_wait_for: at once.
+// by_event: somebody is caught. by_time: nobody is, or the worker was woken. nothing_to_wait_for: at once.
 enum class Woken : uint8_t { by_event, by_time, nothing_to_wait_for };
 
 class PerfCapture : public NativeCapture {
@@ -109,14 +109,14 @@ class PerfCapture : public NativeCapture {
     return held_ != nullptr ? held_->state.kernel_frames() : std::span<const uint64_t>();
   }
 
-  // Sleeps, without the baton, until a thread of this hand's CPU stands where it was sampled, the time has
-  // come, or the hand is called. Those elsewhere go on undisturbed, and we with them: they could not be read
-  // from here. A hand beside another waits even while there is no event yet.
-  Woken wait(Hand& hand, Nanoseconds until, Baton& baton);
+  // Sleeps, without the turn lock, until a thread of this worker's CPU stands where it was sampled, the time
+  // has come, or the worker is woken. Those elsewhere go on undisturbed, and we with them: they could not be
+  // read from here. One for events only waits even while there is no event yet.
+  Woken wait(Worker& worker, Nanoseconds until, TurnLock& turn_lock);
   // Before its first wait(); it stays.
-  void add_hand(Hand& hand);
-  // What is asked from now on, this hand asks.
-  void act_as(const Hand& hand) { hand_ = &hand; }
+  void add_worker(Worker& worker);
+  // What is asked from now on, this worker asks.
+  void act_as(const Worker& worker) { worker_ = &worker; }
   void set_interval(Nanoseconds interval) { schedule_.set_interval(interval); }
   // A random interval.
   Nanoseconds draw() { return schedule_.draw(); }
@@ -136,7 +136,7 @@ class PerfCapture : public NativeCapture {
     uint64_t last = 0;  // Told::last
     int looks = 0;      // with the same period
     // Who waits for it, and by which list of his.
-    const Hand* waited_by = nullptr;
+    const Worker* waited_by = nullptr;
     uint64_t list = 0;
   };
   // How much of the kernel an event may see.
@@ -144,7 +144,7 @@ class PerfCapture : public NativeCapture {
   bool open(pid_t tid, bool& refused);
   void close(pid_t tid);
   void drain(pid_t tid, Event& event);
-  void call_hand(int cpu);
+  void wake_worker(int cpu);
   void drop_idle(Nanoseconds now);
   bool woke_us(const Event& event) const;
 
@@ -156,10 +156,10 @@ class PerfCapture : public NativeCapture {
   EventNumbers numbers_;
   target::EventRefusal refusal_;
   std::unordered_map<pid_t, Event> events_;
-  std::vector<Hand*> hands_;
+  std::vector<Worker*> workers_;
   const Event* held_ = nullptr;
-  uint64_t records_ = 0;        // of all events, as far as they were read
-  const Hand* hand_ = nullptr;  // whose turn it is
+  uint64_t records_ = 0;            // of all events, as far as they were read
+  const Worker* worker_ = nullptr;  // whose turn it is
 };
 
 }  // namespace phlox::sampler

@@ -93,7 +93,7 @@ ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& 
                                            counts_);
     native_threads_ = std::make_unique<NativeThreads>(config_.pid, memory_, ring_, *native_);
   }
-  hand_ = &add_hand(-1);
+  worker_ = &add_worker(-1);
 }
 
 ProcessSampler::~ProcessSampler() = default;
@@ -552,15 +552,15 @@ bool ProcessSampler::pin(pid_t tid, int cpu) const {
   return moved;
 }
 
-bool ProcessSampler::move(Hand& hand, pid_t tid, int cpu) {
+bool ProcessSampler::move(Worker& worker, pid_t tid, int cpu) {
   if (!pin(tid, cpu)) return false;
-  hand.cpu = cpu;
+  worker.cpu = cpu;
   ++counts_.migrations;
   return true;
 }
 
 bool ProcessSampler::follow(int cpu) {
-  return move(*hand_, 0, cpu);
+  return move(*worker_, 0, cpu);
 }
 
 GilState ProcessSampler::gil_state_of(const Domain& domain, const target::BlockedIn* in) const {
@@ -917,7 +917,7 @@ void ProcessSampler::flush_slot(Slot& slot) {
   slot.more.looks = 0;
 }
 
-void ProcessSampler::hand_on(Slot& slot, LookRecord look, bool new_stack) {
+void ProcessSampler::emit(Slot& slot, LookRecord look, bool new_stack) {
   const LookRecord& last = slot.state;
   const bool alike = !new_stack && last.looks != 0 && last.cpu_state == look.cpu_state &&
                      last.gil_state == look.gil_state && last.quality == look.quality &&
@@ -988,7 +988,7 @@ void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanosecon
   const bool new_stack = !slot.has_stack || slot.stack.size() != places_.size() ||
                          !std::equal(places_.begin(), places_.end(), slot.stack.begin());
   if (seen.quality != Quality::unproved) codes_.keep_proved();
-  hand_on(slot, look, new_stack);
+  emit(slot, look, new_stack);
   slot.has_stack = slot.state.looks != 0;
   slot.seen = stat;
   slot.last_time = now;
@@ -1006,7 +1006,7 @@ void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanosecon
 
 void ProcessSampler::did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now) {
   const uint64_t turns = tick_ - std::exchange(slot.last_tick, tick_);
-  hand_on(slot, same_look(slot.state, now, slot.last_time, turns), false);
+  emit(slot, same_look(slot.state, now, slot.last_time, turns), false);
   slot.seen = stat;
   slot.last_time = now;
   slot.done = true;
@@ -1023,7 +1023,7 @@ void ProcessSampler::reject(Slot& slot, Nanoseconds now, Rejected why) {
     look.cpu = std::exchange(slot.cpu_carried, 0) + static_cast<Nanoseconds>((*stat - slot.seen).run_ns);
     slot.seen = *stat;
   }
-  hand_on(slot, look, false);
+  emit(slot, look, false);
   slot.last_time = now;
   slot.was_blocked = false;
   slot.has_stack = false;
@@ -1059,8 +1059,8 @@ ProcessSampler::Slot* ProcessSampler::caught() {
 }
 
 void ProcessSampler::turn(Nanoseconds now) {
-  if (hand_->round == tick_) counts_.ticks = ++tick_;
-  hand_->round = tick_;
+  if (worker_->round == tick_) counts_.ticks = ++tick_;
+  worker_->round = tick_;
   last_turns_look_ = snapshot_.look();
   if (now - std::exchange(last_turn_, now) > kEpochsLast) codes_.forget_epochs();
   const auto due = [&] { return refresh_wanted_ || config_.once || now - last_refresh_ > refresh_pause_; };

@@ -1,10 +1,10 @@
 // One turn after the other on the CPU of the thread that is read. While this thread runs there, that one
 // cannot, so what it reads stands still; the proof is the kernel's count of times scheduled in
 // (docs/decisions/0001-reading-without-stopping.md). Made and ended by the sampler thread, which may be of
-// the real-time class; everything else is called by it or by one of the threads beside it (hands.h), and by
-// whoever of them has the baton. pin() alone any of them may call without it. After construction it waits for
-// nothing but the clock, and the ring to the consumer is the only way out of it. Reads the target, writes
-// nothing into it.
+// the real-time class; everything else is called by it or by one of the threads beside it (workers.h), and by
+// whoever of them holds the turn lock. pin() alone any of them may call without it. After construction it
+// waits for nothing but the clock, and the ring to the consumer is the only way out of it. Reads the target,
+// writes nothing into it.
 #pragma once
 
 #include <sys/types.h>
@@ -39,8 +39,8 @@ class NativeHalf;
 class NativeThreads;
 
 struct Counts : target::StopCounts {
-  // Rounds: turns, of which each of several hands has at most one in a round. That often a running thread is
-  // looked at.
+  // Rounds: turns, of which each of several workers has at most one in a round. That often a running thread
+  // is looked at.
   uint64_t ticks = 0;
   uint64_t samples = 0, retried = 0, detached = 0, cut = 0, unproved = 0, lost = 0;
   uint64_t moved = 0, unreadable = 0, broken = 0;
@@ -83,9 +83,9 @@ class ProcessSampler {
 
   // Looks once at every thread. `now`: CLOCK_MONOTONIC at the wake-up.
   void turn(Nanoseconds now);
-  // Hands on what is still held back, and ends every thread.
+  // Sends what is still held back, and ends every thread.
   void finish(Nanoseconds now);
-  // Hands on what is held back, at least four times a second.
+  // Sends what is held back, at least four times a second.
   void flush();
 
   const Counts& counts() const { return counts_; }
@@ -93,23 +93,23 @@ class ProcessSampler {
   std::optional<NativeSource> native_source() const;
   EventNumbers native_events() const;
   size_t native_threads() const;
-  // Sleeps, without the baton, until a perf event of a thread wakes this hand for its native half, or about
-  // an interval.
-  Woken wait_for_event(Hand& hand, Nanoseconds interval, Baton& baton);
-  // The hand whose turn it is from now on; the first one is there from the beginning. A further one is for a
-  // CPU of its own.
-  void act_as(Hand& hand);
-  // The next turn of this hand begins a round: it is for those that no event catches, and who was looked at
+  // Sleeps, without the turn lock, until a perf event of a thread wakes this worker for its native half, or
+  // about an interval.
+  Woken wait_for_event(Worker& worker, Nanoseconds interval, TurnLock& turn_lock);
+  // The worker whose turn it is from now on; the first one is there from the beginning. A further one is for
+  // a CPU of its own.
+  void act_as(Worker& worker);
+  // The next turn of this worker begins a round: it is for those that no event catches, and who was looked at
   // in this one may sleep by now.
-  void end_round(Hand& hand) const { hand.round = tick_; }
-  Hand& first_hand() { return *hands_.front(); }
-  Hand& add_hand(int cpu);
-  void call_hands() const {
-    for (const auto& hand : hands_) hand->call();
+  void end_round(Worker& worker) const { worker.round = tick_; }
+  Worker& first_worker() { return *workers_.front(); }
+  Worker& add_worker(int cpu);
+  void wake_workers() const {
+    for (const auto& worker : workers_) worker->wake();
   }
   // A thread of ours (0: the calling one) stays on this CPU from now on. False: it may not.
   bool pin(pid_t tid, int cpu) const;
-  // The hand whose turn it is goes there. False: it may not.
+  // The worker whose turn it is goes there. False: it may not.
   bool follow(int cpu);
   // CPUs on which both the target and this thread may run.
   std::vector<int> common_cpus() const;
@@ -175,10 +175,10 @@ class ProcessSampler {
     uint64_t last_tick = 0, next_tick = 0;  // at which it was, and will be, looked at
     Nanoseconds last_time = 0;
     Nanoseconds cpu_carried = 0;                                     // used, and not yet charged to a stack
-    std::vector<Place> stack;                                        // root first, as last handed on
+    std::vector<Place> stack;                                        // root first, as last sent
     std::vector<std::pair<RemoteAddress, CodeCache::Entry*>> codes;  // root first, of the stack last read
     uint64_t codes_generation = 0;                                   // of the cache that they lie in
-    LookRecord more;   // looks like the last one handed on, held back
+    LookRecord more;   // looks like the last one sent, held back
     LookRecord state;  // states of the last one
   };
 
@@ -270,15 +270,15 @@ class ProcessSampler {
   bool still_unmoved(Slot& slot, const target::SchedStat& since);
   int cpu_of(Slot& slot);
   bool is_kept_free(int cpu) const;
-  bool move(Hand& hand, pid_t tid, int cpu);
-  void send_hand(int cpu);
+  bool move(Worker& worker, pid_t tid, int cpu);
+  void send_worker(int cpu);
   profile::GilState gil_state_of(const Domain& domain, const target::BlockedIn* in) const;
   bool collecting(const Domain& domain);
   void accept(Slot& slot, const target::SchedStat& now_stat, Nanoseconds now, const Seen& seen,
               const Reading& reading);
   void did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now);
   void reject(Slot& slot, Nanoseconds now, Rejected why);
-  void hand_on(Slot& slot, LookRecord look, bool new_stack);
+  void emit(Slot& slot, LookRecord look, bool new_stack);
   void flush_slot(Slot& slot);
   void push(std::span<const std::byte> head, std::span<const std::byte> body);
 
@@ -307,10 +307,10 @@ class ProcessSampler {
   TaskIds task_ids_;
   uint32_t next_thread_ = 1;
   size_t first_slot_ = 0;         // where the next turn begins, when a turn cannot look at everybody
-  uint64_t tick_ = 0;             // of several hands each has one turn in it, or none
+  uint64_t tick_ = 0;             // of several workers each has one turn in it, or none
   uint64_t last_turns_look_ = 0;  // the copy of the memory that the turn before left
-  std::vector<std::unique_ptr<Hand>> hands_;
-  Hand* hand_ = nullptr;  // whose turn it is
+  std::vector<std::unique_ptr<Worker>> workers_;
+  Worker* worker_ = nullptr;  // whose turn it is
   Nanoseconds last_refresh_ = 0;
   Nanoseconds last_turn_ = 0;
   Nanoseconds refresh_pause_ = 0;

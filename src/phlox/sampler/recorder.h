@@ -1,5 +1,5 @@
-// Records one process: finds its interpreter, starts the sampler thread and the consumer, hands everything to
-// a Sink. Used by cli. Prints nothing, ends nothing; the target goes on running whatever happens here.
+// Records one process: finds its interpreter, starts the sampler thread and the consumer, passes everything
+// to a Sink. Used by cli. Prints nothing, ends nothing; the target goes on running whatever happens here.
 #pragma once
 
 #include <sys/types.h>

@@ -111,8 +111,8 @@ void SamplerThread::stop() {
   cpu_set_t anywhere;
   const bool known = ::sched_getaffinity(0, sizeof anywhere, &anywhere) == 0;
   for (Nanoseconds wait = 0; !over_.load(); wait = kStuck) {
-    for (const auto& hand : tids_) {
-      if (const pid_t tid = hand.load(); wait > 0 && known && tid != 0)
+    for (const auto& worker : tids_) {
+      if (const pid_t tid = worker.load(); wait > 0 && known && tid != 0)
         ::sched_setaffinity(tid, sizeof anywhere, &anywhere);
     }
     for (const Nanoseconds since = clock_now(); !over_.load() && clock_now() - since < kStuck;)
@@ -132,9 +132,9 @@ void SamplerThread::stay_above(std::span<const pid_t> threads) {
       highest = std::max(highest, parameter.sched_priority);
   }
   if (highest >= priority_) priority_ = std::min(highest + 1, kHighestPriority);
-  for (const auto& hand : tids_) {
+  for (const auto& worker : tids_) {
     sched_param parameter{};
-    const pid_t one = hand.load();
+    const pid_t one = worker.load();
     if (one == 0 || ::sched_getparam(one, &parameter) != 0 || parameter.sched_priority == priority_) continue;
     parameter.sched_priority = priority_;
     ::sched_setscheduler(one, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameter);
@@ -188,14 +188,14 @@ Nanoseconds SamplerThread::measure(Shared& shared, Cost& cost) {
   return taken;
 }
 
-// With the baton, which is given and taken.
+// Holding the turn lock, which is released and taken again.
 void SamplerThread::leave_its_half(Shared& shared, Cost& cost) {
   if (cost.owed == 0) return;
   const Nanoseconds until = clock_now() + std::exchange(cost.owed, 0);
   ++shared.numbers.rests;
-  shared.baton.give();
+  shared.turn_lock.unlock();
   sleep_until(until);
-  shared.baton.take_patiently();
+  shared.turn_lock.lock();
 }
 
 void SamplerThread::take_turn(Shared& shared, Nanoseconds now, Cost& cost) {
@@ -217,29 +217,29 @@ void SamplerThread::take_turn(Shared& shared, Nanoseconds now, Cost& cost) {
   }
 }
 
-// A hand on a CPU of its own: looks when an event has caught a thread there, and at nothing else.
-void SamplerThread::run_beside(Shared& shared, int cpu, size_t index) {
+// A worker on a CPU of its own: looks when an event has caught a thread there, and at nothing else.
+void SamplerThread::run_on_events(Shared& shared, int cpu, size_t index) {
   prepare_thread(tids_[index]);
   if (take_best_class() == SchedulingClass::real_time && shared.sampler.pin(0, cpu)) {
     Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0, 0};
-    shared.baton.take_patiently();
-    Hand& hand = shared.sampler.add_hand(cpu);
-    hand.tid = ::gettid();
+    shared.turn_lock.lock();
+    Worker& worker = shared.sampler.add_worker(cpu);
+    worker.tid = ::gettid();
     while (!shared.over) {
       leave_its_half(shared, cost);
       if (shared.over) break;
       const Woken woken = shared.sampler.wait_for_event(
-          hand, std::max(shared.schedule.interval(), shared.events_apart), shared.baton);
+          worker, std::max(shared.schedule.interval(), shared.events_apart), shared.turn_lock);
       if (woken == Woken::nothing_to_wait_for) break;  // events are refused by now
       if (woken == Woken::by_event && !shared.over) {
         const Nanoseconds now = clock_now();
         shared.schedule.start(now);
-        shared.sampler.act_as(hand);
+        shared.sampler.act_as(worker);
         take_turn(shared, now, cost);
       }
     }
     measure(shared, cost);
-    shared.baton.give();
+    shared.turn_lock.unlock();
   }
   tids_[index] = 0;
 }
@@ -251,19 +251,19 @@ void SamplerThread::start_others(Shared& shared, const std::vector<int>& cpus,
   if (cpus.size() < 2) return;
   shared.sampler.follow(cpus.front());
   try {
-    for (size_t index = 1; index < std::min(cpus.size(), kMostHands); ++index)
-      others.emplace_back([this, &shared, index, cpu = cpus[index]] { run_beside(shared, cpu, index); });
+    for (size_t index = 1; index < std::min(cpus.size(), kMostWorkers); ++index)
+      others.emplace_back([this, &shared, index, cpu = cpus[index]] { run_on_events(shared, cpu, index); });
   } catch (const std::system_error&) {
   }
 }
 
 void SamplerThread::end_others(Shared& shared, std::vector<std::thread>& others) {
   shared.over = true;
-  shared.sampler.call_hands();
-  shared.baton.give();
+  shared.sampler.wake_workers();
+  shared.turn_lock.unlock();
   for (auto& other : others) other.join();
   others.clear();
-  shared.baton.take_patiently();
+  shared.turn_lock.lock();
 }
 
 void SamplerThread::run() {
@@ -284,7 +284,7 @@ void SamplerThread::run() {
   ProcessSampler sampler(config_, interpreter_, memory_, ring_);
   Schedule schedule(interval, static_cast<uint64_t>(clock_now(CLOCK_REALTIME)));
   Shared shared{sampler, schedule, numbers, {}, 0, 0, 0, false};
-  Hand& hand = sampler.first_hand();
+  Worker& worker = sampler.first_worker();
   std::vector<int> cpus = sampler.common_cpus();
   std::vector<std::thread> others;
   Waker waker;
@@ -292,38 +292,39 @@ void SamplerThread::run() {
   schedule.start(now);
   Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0, 0};
   bool due = true;
-  shared.baton.take_patiently();
+  shared.turn_lock.lock();
   while (!stop_.load(std::memory_order_relaxed)) {
-    sampler.act_as(hand);
+    sampler.act_as(worker);
     if (due) take_turn(shared, now, cost);
     if (sampler.process_gone()) break;
     leave_its_half(shared, cost);
     const double rate = shared.numbers.rate_hz;
     const Woken woken =
         rate > 0 && config_.native
-            ? sampler.wait_for_event(hand, std::max(schedule.interval(), shared.events_apart), shared.baton)
+            ? sampler.wait_for_event(worker, std::max(schedule.interval(), shared.events_apart),
+                                     shared.turn_lock)
             : Woken::nothing_to_wait_for;
     now = clock_now();
     due = true;
     if (woken != Woken::nothing_to_wait_for) {
       // With nobody caught, once an interval, whosever turn it was.
       due = woken == Woken::by_event || sampler.rested(now) > schedule.interval() / 2;
-      if (woken == Woken::by_time) sampler.end_round(hand);
+      if (woken == Woken::by_time) sampler.end_round(worker);
       schedule.start(now);
       if (config_.real_time && others.empty()) start_others(shared, std::exchange(cpus, {}), others);
       continue;
     }
     if (!others.empty() && sampler.native_source() != NativeSource::perf) end_others(shared, others);
-    shared.baton.give();
+    shared.turn_lock.unlock();
     // At no rate the rest after each turn is all there is.
-    if (rate > 0) waker.wait(schedule, now, hand.cpu);
-    shared.baton.take_patiently();
+    if (rate > 0) waker.wait(schedule, now, worker.cpu);
+    shared.turn_lock.lock();
     now = clock_now();
     shared.numbers.by_perf = waker.by_perf();
     shared.numbers.by_clock = waker.by_clock();
   }
   end_others(shared, others);
-  sampler.act_as(hand);
+  sampler.act_as(worker);
   sampler.finish(clock_now());
   over_ = true;
   measure(shared, cost);

@@ -1,6 +1,6 @@
-// The thread that looks, or the hands that do (hands.h): schedule, scheduling class, turns, and the measure
-// of what they take from the target. Owned by the Recorder, whose thread calls what is public here: what is
-// asked crosses over by numbers(), and everything else that is told leaves through the ring.
+// The thread that looks, or the workers that do (workers.h): schedule, scheduling class, turns, and the
+// measure of what they take from the target. Owned by the Recorder, whose thread calls what is public here:
+// what is asked crosses over by numbers(), and everything else that is told leaves through the ring.
 #pragma once
 
 #include <array>
@@ -52,18 +52,18 @@ class SamplerThread {
   void stay_above(std::span<const pid_t> threads);
 
  private:
-  // What the hands share. Who has the baton may use it.
+  // What the workers share. Who holds the turn lock may use it.
   struct Shared {
     ProcessSampler& sampler;
     class Schedule& schedule;
     Numbers numbers;
-    Baton baton;
+    TurnLock turn_lock;
     Nanoseconds published = 0;
     Nanoseconds stood = 0;         // of the stops, as measured
     Nanoseconds events_apart = 0;  // at least: what comes while the program has its time is for nothing
     bool over = false;
   };
-  // What a hand takes from the program.
+  // What a worker takes from the program.
   struct Cost {
     Nanoseconds before = 0;  // its CPU time when it was measured
     Nanoseconds turns = 0;   // since then
@@ -72,9 +72,9 @@ class SamplerThread {
 
   void run();
   void start_others(Shared& shared, const std::vector<int>& cpus, std::vector<std::thread>& others);
-  // With the baton, which is given and taken.
+  // Holding the turn lock, which is released and taken again.
   void end_others(Shared& shared, std::vector<std::thread>& others);
-  void run_beside(Shared& shared, int cpu, size_t index);
+  void run_on_events(Shared& shared, int cpu, size_t index);
   void take_turn(Shared& shared, Nanoseconds now, Cost& cost);
   Nanoseconds measure(Shared& shared, Cost& cost);
   void leave_its_half(Shared& shared, Cost& cost);
@@ -92,10 +92,10 @@ class SamplerThread {
   Nanoseconds window_start_ = 0;
   Nanoseconds window_taken_ = 0;
   // One goes with the target wherever it is; several need not, on most machines.
-  static constexpr size_t kMostHands = 4;
+  static constexpr size_t kMostWorkers = 4;
   std::atomic<bool> over_{false};
-  std::array<std::atomic<pid_t>, kMostHands> tids_{};  // 0: not running
-  int priority_ = 1;                                   // in the real-time class
+  std::array<std::atomic<pid_t>, kMostWorkers> tids_{};  // 0: not running
+  int priority_ = 1;                                     // in the real-time class
   std::thread thread_;
 };
 

@@ -1,4 +1,4 @@
-// Starts a program in order to record it from its first instruction, waits for it, hands signals on to it.
+// Starts a program in order to record it from its first instruction, waits for it, forwards signals to it.
 // Used by cli. The program is never stopped, and runs on when phlox dies: an object that goes away leaves a
 // released program alone and ends one that was never released.
 #pragma once

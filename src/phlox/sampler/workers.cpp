@@ -1,4 +1,4 @@
-#include "phlox/sampler/hands.h"
+#include "phlox/sampler/workers.h"
 
 #include <sys/eventfd.h>
 
@@ -21,11 +21,11 @@ void breathe() {
 
 }  // namespace
 
-void Hand::call() const {
-  ::eventfd_write(called.get(), 1);
+void Worker::wake() const {
+  ::eventfd_write(wake_up.get(), 1);
 }
 
-bool Baton::take() {
+bool TurnLock::try_lock() {
   // Looks at the clock now and then only.
   constexpr int kSpins = 64;
   for (Nanoseconds until = 0;;) {
@@ -40,11 +40,11 @@ bool Baton::take() {
   }
 }
 
-bool Baton::take_patiently() {
+bool TurnLock::lock() {
   // Longer than a turn should take.
   constexpr Nanoseconds kLongTurn = 1'000'000;
   bool slept = false;
-  for (; !take(); slept = true) sleep_until(clock_now() + kLongTurn);
+  for (; !try_lock(); slept = true) sleep_until(clock_now() + kLongTurn);
   return slept;
 }
 

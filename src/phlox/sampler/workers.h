@@ -1,6 +1,6 @@
 // The threads that look, where several do: one on each CPU where a thread of the target may be caught by its
 // event, since going from CPU to CPU costs more than a look (25 us: a stop of both of them). One at a time
-// has the baton and takes a turn; what a turn uses is nobody else's meanwhile. Decides nothing.
+// holds the turn lock and takes a turn; what a turn uses is nobody else's meanwhile. Decides nothing.
 #pragma once
 
 #include <poll.h>
@@ -14,14 +14,14 @@
 
 namespace phlox::sampler {
 
-class Baton {
+class TurnLock {
  public:
   // Who waits for it keeps a thread that it has caught from running on, so not for long: false, after that.
-  bool take();
+  bool try_lock();
   // However long it takes, asleep in between, so that nobody is kept from a CPU by it. True: it slept, and
   // whoever was caught has run on.
-  bool take_patiently();
-  void give() { taken_.store(false, std::memory_order_release); }
+  bool lock();
+  void unlock() { taken_.store(false, std::memory_order_release); }
 
  private:
   static constexpr Nanoseconds kPatience = 150'000;
@@ -29,18 +29,18 @@ class Baton {
 };
 
 // One of them, as the source of events knows it.
-struct Hand {
-  bool beside = false;          // another one sees to those that no event catches
+struct Worker {
+  bool events_only = false;     // another one sees to those that no event catches
   int cpu = -1;                 // it is pinned there; -1: nowhere yet
   Nanoseconds waits_since = 0;  // its last wait began
   // Wakes it where it waits: there is something else to wait for, or nothing any more.
-  void call() const;
+  void wake() const;
 
   pid_t tid = 0;
   uint64_t round = 0;  // in which it had its last turn
   uint64_t list = 0;   // what it waits for is the how-manieth such list
-  Descriptor called;   // an eventfd
-  // What it waits for, and whose events they are; the call is the first.
+  Descriptor wake_up;  // an eventfd
+  // What it waits for, and whose events they are; `wake_up` is the first.
   std::vector<pollfd> wanted;
   std::vector<pid_t> tids;
 };
