@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the first mirror that this machine's apt is told of; fails when there is none.
+# Prints the first mirror that this machine's apt uses; fails when there is none.
 set -- /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list /etc/apt/sources.list
 for file; do
   shift
@@ -10,5 +10,5 @@ done
   $1 == "deb" { for (i = 2; i <= NF && !found; i++) if ($i ~ /:\/\//) found = $i }
   found { print found; exit }
   END { exit !found }' "$@"
-echo 'apt is told of no mirror here' >&2
+echo 'apt has no mirror here' >&2
 exit 1

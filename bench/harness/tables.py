@@ -31,7 +31,7 @@ def slow_down(row):
 
 
 def truth(data):
-    text = ["## Truth", "", "An impossible stack is one that never existed, told by names alone (bench/targets). Bound: the rate is below this "
+    text = ["## Truth", "", "An impossible stack is one that never existed, recognised by names alone (bench/targets). Bound: the rate is below this "
             "with 95 % confidence. TV: total variation of leaf shares against the same process stopped by ptrace, in turn; chance: what "
             "independent samples of these sizes differ by anyway; stopped against itself: the stopped process of the odd turns against that of the even ones "
             "(chance), which is what the machine and the target change by themselves.", ""]

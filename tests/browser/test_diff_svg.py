@@ -35,7 +35,7 @@ def test_red_grew_blue_shrank_grey_may_be_chance(open_picture, tmp_path, script)
     assert found["wait"] == "d0" and found["main"] == "d0" and found["all"] == "m"
 
 
-def test_vanished_frames_are_told_of_and_shown_by_the_widths_of_before(open_picture):
+def test_vanished_frames_are_named_and_shown_by_the_widths_of_before(open_picture):
     page = open_picture(release())
     assert "legacy" not in names(page)
     assert "Vanished since: 2 frames (30.0 % of before)" in page.locator(".left-out").inner_text()

@@ -12,7 +12,7 @@ FRAME = re.compile(r"^\s+([0-9a-f]+) (.*) \((.*?)\)$")
 UNKNOWN = "[unknown]"
 # Where a program, a thread of it, or one of the kernel begins; without the underscores that name_of() takes off.
 STARTS = {"start", "dl_start_user", "dl_start", "clone3", "clone", "start_thread", "ret_from_fork_asm"}
-# Two names of one address: which one is told is a matter of taste. "_" and "__" before a name are told or not, too.
+# Two names of one address: which one is given is a matter of taste. "_" and "__" before a name are given or not, too.
 ALIASES = {"libc_start_main_impl": "libc_start_main", "cfree": "free", "libc_malloc": "malloc", "libc_calloc": "calloc",
            "memcpy_avx_unaligned_erms": "memmove_avx_unaligned_erms", "memcpy_avx_unaligned": "memmove_avx_unaligned"}
 FOR_LARGE_FILES = re.compile(r"^(creat|f?l?stat|fstatat|f?truncate|getdents|lseek|mmap|open|openat|pread|pwrite|readdir|scandir)64$")

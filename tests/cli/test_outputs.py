@@ -88,7 +88,7 @@ def test_what_belongs_to_a_recording_that_was_cut_off_is_not_written_over(busy, 
 @pytest.mark.parametrize("command", [["export", "b.phlox", "-f", "collapsed", "-o", "a.phlox"], ["export", "b.phlox", "-o", "a.svg"],
                                      ["diff", "b.phlox", "b.phlox", "-o", "a.svg"], ["record", "-d", "0.2", "-o", "a.svg", "-p"],
                                      ["pyflame", "-s", "0.2", "-o", "a.phlox", "-p"]])
-def test_a_recording_is_replaced_by_something_else_only_when_told(recording, busy, command):
+def test_a_recording_is_replaced_by_something_else_only_when_asked(recording, busy, command):
     os.link("a.phlox", "a.svg")
     pathlib.Path("b.phlox").write_bytes(recording)
     words = [*command, busy.pid] if command[-1] == "-p" else command

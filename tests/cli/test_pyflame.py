@@ -162,9 +162,9 @@ def test_flame_graph_tools_draw_it(start, workdir, script, output):
     drawn = subprocess.run([*command, "a.txt"], capture_output=True, text=True, timeout=60)
     assert drawn.returncode == 0, drawn.stderr
     assert "gnored" not in drawn.stderr and "nvalid" not in drawn.stderr, drawn.stderr
-    def told(name):
+    def shown(name):
         return name.translate(str.maketrans("<>", "()"))  # flamegraph.pl does so
-    titles = {told(html.unescape(title)) for title in re.findall(r"<title>([^<]*) \([\d,]+ samples", drawn.stdout)}
-    wide = {told(frame) for stack, count in counts.items() if count > 0.02 * sum(counts.values()) for frame in stack.split(";")}
+    titles = {shown(html.unescape(title)) for title in re.findall(r"<title>([^<]*) \([\d,]+ samples", drawn.stdout)}
+    wide = {shown(frame) for stack, count in counts.items() if count > 0.02 * sum(counts.values()) for frame in stack.split(";")}
     assert wide and wide <= titles, wide - titles
     assert any("work" in frame for frame in wide)

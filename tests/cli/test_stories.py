@@ -12,7 +12,7 @@ pytestmark = pytest.mark.live
 STORY = ROOT / "docs" / "stories.md"
 
 
-def told():
+def commands():
     """The commands of the page with the output it shows."""
     for block in re.findall(r"```console\n(.*?)```", STORY.read_text(), re.S):
         for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
@@ -24,7 +24,7 @@ def replay(folder, seconds):
     """The outputs of all commands; `seconds` for the programs, or as the page has it."""
     environment = {**os.environ, "PATH": f"{folder / 'bin'}:/usr/bin:/bin"}
     outputs = {}
-    for command, _ in told():
+    for command, _ in commands():
         words = re.sub(r"(web_worker|waiting)\.py", rf"\g<0> {seconds}", command) if seconds and "record" in command else command
         done = subprocess.run(words, shell=True, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240)
         assert done.returncode == (3 if "--fail-if" in command else 0), f"{command}\n{done.stdout}"

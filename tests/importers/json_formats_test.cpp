@@ -81,7 +81,7 @@ TEST(CpuProfile, children_that_lead_in_a_circle_end) {
   EXPECT_EQ(in.stack(0).size(), 2u);
 }
 
-TEST(JsonFormats, they_are_told_by_their_content) {
+TEST(JsonFormats, they_are_recognised_by_their_content) {
   const auto name_of = [](std::string_view text) {
     MemoryInput input(std::as_bytes(std::span(text)));
     const Format* format = recognise(input);

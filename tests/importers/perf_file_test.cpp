@@ -133,7 +133,7 @@ TEST(PerfFile, other_files_are_refused_with_words) {
   EXPECT_EQ(error_of(""), ErrorKind::input);
 }
 
-TEST(PerfFile, the_machine_is_told_by_the_registers_where_nobody_says_it) {
+TEST(PerfFile, the_machine_is_recognised_by_the_registers_where_nobody_says_it) {
   PerfBuilder perf;
   perf.event(PERF_TYPE_SOFTWARE, 0, PerfBuilder::kPlain | PERF_SAMPLE_REGS_USER).sample_regs_user =
       uint64_t{1} << 32;

@@ -41,7 +41,7 @@ TEST(PerfScript, samples_and_their_frames_are_read) {
   EXPECT_TRUE(in.outcome.warnings.empty());
 }
 
-TEST(PerfScript, kinds_of_frames_are_told_by_their_module) {
+TEST(PerfScript, kinds_of_frames_are_known_by_their_module) {
   const Imported in = import_text(import_perf_script, kText);
   const auto kind = [&](std::string_view name) {
     for (const auto& frame : in.profile.frames()) {

@@ -383,19 +383,19 @@ def test_debug_information_in_a_file_of_its_own(builder, where, extension, tmp_p
         assert rows == [(1,)]
         return
     assert rows == []
-    # Each function has one name, its start, and what would bring a better one is told.
+    # Each function has one name, its start, and what would bring a better one is said.
     starts = {function for function, in recording.query("SELECT function FROM frame f JOIN module m ON m.id = f.module "
                                                         "WHERE m.path LIKE ? AND function LIKE '%+0x%'", f"%{module.name}")}
     assert 1 <= len(starts) <= 5, starts
     advice = "build it with -g and without stripping"
     assert advice in done.stderr and build_id in done.stderr
-    told, = recording.query("SELECT functions, advice FROM missing_names n JOIN module m ON m.id = n.module WHERE m.path = ?", str(module))
-    assert told[0] == 1 and advice in told[1]
+    missing, = recording.query("SELECT functions, advice FROM missing_names n JOIN module m ON m.id = n.module WHERE m.path = ?", str(module))
+    assert missing[0] == 1 and advice in missing[1]
     report = json.loads(subprocess.run([PHLOX, "report", "--json", path], capture_output=True, text=True, check=True).stdout)
     assert any(row["module"] == str(module) and row["build_id"] == build_id and advice in row["advice"] for row in report["missing_names"])
 
 
-def test_the_package_that_brought_the_interpreter_is_told(tmp_path):
+def test_the_package_that_brought_the_interpreter_is_named(tmp_path):
     """Debian strips its Python; dpkg knows which package it is of."""
     if not pathlib.Path("/var/lib/dpkg/info").is_dir():
         pytest.skip("no dpkg here")

@@ -113,7 +113,7 @@ def test_threads_have_the_kernel_s_ids_and_their_own_names(python, record, tmp_p
 
 @once_a_version
 def test_threads_of_a_container_s_first_process_have_their_ids(python, record, tmp_path):
-    # Process 1 and its threads have small ids inside: before 3.11 those must be told from flags beside them.
+    # Process 1 and its threads have small ids inside: before 3.11 those must be kept apart from flags beside them.
     alone = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--pid", "--fork", "--kill-child", "--mount-proc"]
     program = [python.path, "-u", str(pathlib.Path(__file__).parent / "programs" / "thread_ids.py"), str(tmp_path / "ids")]
     with subprocess.Popen(alone + program, stdout=subprocess.PIPE, text=True) as process:

@@ -19,7 +19,7 @@ Frame python_frame(std::string name, int32_t line) {
   return frame;
 }
 
-TEST(Interner, equal_frames_are_told_once) {
+TEST(Interner, equal_frames_are_put_once) {
   Profile profile;
   Interner interner(profile);
   const FrameId a = interner.frame(python_frame("a", 2));
@@ -82,7 +82,7 @@ TEST(Interner, stacks_share_what_they_have_in_common) {
   EXPECT_FALSE(interner.stack(std::vector<FrameId>{}));
 }
 
-TEST(Interner, parents_are_told_before_children) {
+TEST(Interner, parents_are_put_before_children) {
   struct Order : Profile {
     void put_stack(StackId id, const Stack& stack) override {
       EXPECT_LT(stack.parent.value, id.value);

@@ -176,7 +176,7 @@ TEST_F(NativeFrames, a_trampoline_is_folded_with_or_without_a_name) {
   Frame named = trampoline;
   named.function = "py::work:/app.py";
   named.found_by = "frame pointer";
-  named.role = FrameRole::none;  // told by its name
+  named.role = FrameRole::none;  // its name says it
   sample({interner_.frame(trampoline), loop(), python("<module>"), interner_.frame(named), loop(),
           python("work")});
   EXPECT_EQ(shown(), (Names{"<module>", "work"}));

@@ -93,7 +93,7 @@ TEST(Stretches, time_without_a_look_ends_a_row) {
   EXPECT_EQ(profile.samples()[1].start, 2 * kTick);
 }
 
-TEST(Stretches, a_row_told_by_flush_grows_under_the_same_id) {
+TEST(Stretches, a_row_put_by_flush_grows_under_the_same_id) {
   Profile profile;
   Stretches stretches(profile);
   stretches.look(look_at(0));
@@ -106,7 +106,7 @@ TEST(Stretches, a_row_told_by_flush_grows_under_the_same_id) {
   EXPECT_EQ(profile.samples()[0].wall, 2 * kTick);
 }
 
-TEST(Stretches, a_row_that_did_not_grow_is_not_told_again) {
+TEST(Stretches, a_row_that_did_not_grow_is_not_put_again) {
   struct Count : Profile {
     int puts = 0;
     void put_sample(SampleId id, const Sample& sample) override {
@@ -121,7 +121,7 @@ TEST(Stretches, a_row_that_did_not_grow_is_not_told_again) {
   stretches.flush();
   stretches.flush();
   EXPECT_EQ(profile.puts, 2);
-  stretches.look(look_at(1, StackId(2)));  // closes a stretch that was told as it stands
+  stretches.look(look_at(1, StackId(2)));  // closes a stretch that was put as it stands
   EXPECT_EQ(profile.puts, 2);
   stretches.close(ThreadId(1));
   EXPECT_EQ(profile.puts, 3);

@@ -173,7 +173,7 @@ TEST_F(Work, workers_that_only_wait_for_a_lock_are_seen_when_nobody_does_anythin
 }
 
 // The children it waits for are not recorded: nothing else would tell what it does.
-TEST_F(Work, a_main_thread_that_waits_to_be_told_is_seen) {
+TEST_F(Work, a_main_thread_that_waits_for_a_notification_is_seen) {
   const ThreadId script = main();
   maker.add(script, "main;prepare", 300 * kMs);
   blocked(script, "main;/usr/lib/python3.12/threading.py/wait", 700 * kMs, kFutex);

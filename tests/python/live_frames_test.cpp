@@ -22,18 +22,18 @@ std::string unhex(const std::string& hex) {
   return out;
 }
 
-struct Told {
+struct FrameRow {
   std::string name, qualified_name, file;
   int line = 0, first_line = 0;
-  friend bool operator==(const Told&, const Told&) = default;
-  friend std::ostream& operator<<(std::ostream& out, const Told& t) {
+  friend bool operator==(const FrameRow&, const FrameRow&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const FrameRow& t) {
     return out << t.qualified_name << " (" << t.name << ") at " << t.file.substr(0, 80) << ":" << t.line
                << " from " << t.first_line;
   }
 };
 
 // "name:qualname:file:line:first line"
-Told parse_told(const std::string& word) {
+FrameRow parse_frame(const std::string& word) {
   std::istringstream parts(word);
   std::string name, qualname, file, line, first_line;
   std::getline(parts, name, ':');
@@ -54,12 +54,12 @@ TEST_P(EveryLiveFrame, are_what_the_program_says_of_itself) {
   const auto interpreter = locate(live.pid());
   ASSERT_TRUE(interpreter) << interpreter.error().message;
   const Layout& layout = interpreter->layout;
-  std::map<uint64_t, std::vector<Told>> expected;
+  std::map<uint64_t, std::vector<FrameRow>> expected;
   for (const std::string& line : live.lines()) {
     std::istringstream words(line);
     uint64_t ident = 0;
     words >> ident;
-    for (std::string word; words >> word;) expected[ident].push_back(parse_told(word));
+    for (std::string word; words >> word;) expected[ident].push_back(parse_frame(word));
   }
   ASSERT_GE(expected.size(), 31U);
 
@@ -67,7 +67,7 @@ TEST_P(EveryLiveFrame, are_what_the_program_says_of_itself) {
   for (const test::LiveThread& thread : test::live_threads(*interpreter, live)) {
     if (!expected.contains(thread.python_id)) continue;
     EXPECT_EQ(thread.walk.end, WalkEnd::base);
-    std::vector<Told> got;
+    std::vector<FrameRow> got;
     bool below_stop = false;
     for (const RawFrame& frame : thread.frames) {
       if (!frame.code) continue;

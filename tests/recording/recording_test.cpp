@@ -301,9 +301,9 @@ TEST_F(Recording, on_a_full_disk_what_was_committed_stays) {
     for (int i = 0; i < 1'000; ++i) {
       for (int k = 0; k < 1'000; ++k) maker.add(thread, "main:" + std::to_string(k), 1'000);
       if (auto committed = (*out)->commit(); !committed) {
-        const bool told = committed.error().kind == ErrorKind::output && !(*out)->commit();
+        const bool refused = committed.error().kind == ErrorKind::output && !(*out)->commit();
         (void)(*out)->finish();
-        ::_exit(told ? std::min(i, 90) : 101);
+        ::_exit(refused ? std::min(i, 90) : 101);
       }
     }
     ::_exit(102);
@@ -345,24 +345,25 @@ TEST_F(Recording, killed_at_any_instant_it_opens_and_has_all_that_was_committed)
       }
     }
     ::close(ends[1]);
-    int64_t told = 0;
+    int64_t reported = 0;
     const auto wanted = static_cast<int64_t>(random() % 2'000);
-    while (told < wanted) ASSERT_EQ(::read(ends[0], &told, sizeof told), static_cast<ssize_t>(sizeof told));
+    while (reported < wanted)
+      ASSERT_EQ(::read(ends[0], &reported, sizeof reported), static_cast<ssize_t>(sizeof reported));
     ::usleep(
         static_cast<useconds_t>(random() % 3'000));  // anywhere between two commits, or in the middle of one
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
     for (int64_t more = 0; ::read(ends[0], &more, sizeof more) == static_cast<ssize_t>(sizeof more);)
-      told = more;
+      reported = more;
     ::close(ends[0]);
     const auto profile = read(path_.string());
     ASSERT_TRUE(profile) << profile.error().message;
     std::vector<Nanoseconds> walls(3);
     for (const Sample& sample : profile->samples()) walls[sample.thread.value] += sample.wall;
     for (uint32_t thread : {1u, 2u}) {
-      // All that was told, and at most the commit that was under way when it died.
-      EXPECT_GE(walls[thread], told * 1'000'000) << round;
-      EXPECT_LE(walls[thread], (told + 20) * 1'000'000) << round;
+      // All that was reported, and at most the commit that was under way when it died.
+      EXPECT_GE(walls[thread], reported * 1'000'000) << round;
+      EXPECT_LE(walls[thread], (reported + 20) * 1'000'000) << round;
     }
   }
 }

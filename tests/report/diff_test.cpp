@@ -61,7 +61,7 @@ class DiffOf : public testing::Test {
   Diff diff = diff_of(before, after);
 };
 
-TEST_F(DiffOf, what_changed_is_told_from_what_did_not) {
+TEST_F(DiffOf, what_changed_is_kept_apart_from_what_did_not) {
   EXPECT_EQ(find(diff.functions, "parse")->self.verdict, Verdict::shrank);
   EXPECT_EQ(find(diff.functions, "render")->self.verdict, Verdict::noise);
   EXPECT_EQ(find(diff.functions, "old")->self.verdict, Verdict::vanished);
@@ -169,7 +169,7 @@ TEST_F(DiffOf, conditions_hold_when_they_should) {
   EXPECT_EQ(text->text, "no function nobody in either recording (limit of its total: > +10 %)");
 }
 
-TEST_F(DiffOf, a_function_that_nobody_knows_is_told_from_those_that_are_called_alike) {
+TEST_F(DiffOf, a_function_that_nobody_knows_is_not_one_of_those_that_are_called_alike) {
   const auto alike = [&](const char* text) { return check_condition(diff, *parse_condition(text))->alike; };
   EXPECT_EQ(alike("total(rendr) > +10%"), std::vector<std::string>{"render"});
   EXPECT_EQ(alike("total(app.rendr) > +10%"), std::vector<std::string>{"render"});

@@ -318,7 +318,7 @@ TEST_F(ReportOf, json_is_what_the_schema_says) {
   EXPECT_EQ(test::schema_violation(report_json(report_of(Profile{})), "report.schema.json"), "");
 }
 
-TEST_F(ReportOf, modules_without_names_are_told_with_what_would_bring_them) {
+TEST_F(ReportOf, modules_without_names_are_listed_with_what_would_bring_them) {
   maker.add(maker.thread("main"), "work:1", 9000 * kMs);
   profile.put_module(profile::ModuleId(1),
                      {"/lib/libm.so.6", "", 0, profile::MissingNames{false, true, "", "lines of m"}});

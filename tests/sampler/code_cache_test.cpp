@@ -35,7 +35,7 @@ class CodeCaches : public testing::TestWithParam<const python::Layout*> {
   bool has_epoch() const { return GetParam()->traits.code_epoch != python::CodeEpoch::none; }
   // As the interpreter could only do it by making another code object.
   void rename(RemoteAddress code) { fake_.set(code, GetParam()->code.name, fake_.string("other")); }
-  // What the consumer was told, in order.
+  // What the consumer was sent, in order.
   std::vector<std::string> names() {
     std::vector<std::string> out;
     for (auto bytes = ring_.front(); bytes.data() != nullptr; ring_.pop(), bytes = ring_.front()) {
@@ -57,7 +57,7 @@ class CodeCaches : public testing::TestWithParam<const python::Layout*> {
   std::vector<uint32_t> retired_;
 };
 
-TEST_P(CodeCaches, the_same_code_object_is_told_once) {
+TEST_P(CodeCaches, the_same_code_object_is_sent_once) {
   const auto f = fake_.code("f");
   const auto g = fake_.code("g");
   const uint32_t first = number(f);
@@ -145,7 +145,7 @@ TEST_P(CodeCaches, a_word_below_a_version_it_gave_is_not_believed) {
   EXPECT_NE(number_by_epoch(g), first);
 }
 
-// A consumer that takes what it is told; gives how many entries it was to free.
+// A consumer that takes what it is sent; gives how many entries it was to free.
 size_t drain(Ring& ring) {
   size_t freed = 0;
   for (auto bytes = ring.front(); bytes.data() != nullptr; ring.pop(), bytes = ring.front()) {
@@ -164,7 +164,7 @@ size_t drain(Ring& ring) {
   return freed;
 }
 
-TEST_P(CodeCaches, of_too_many_all_are_forgotten_and_told_again) {
+TEST_P(CodeCaches, of_too_many_all_are_forgotten_and_sent_again) {
   CodeCache cache(fake_.layout(), fake_.memory(), ring_, {.codes = 10, .bytes = size_t{1} << 30});
   std::vector<RemoteAddress> codes;
   for (int i = 0; i < 11; ++i) codes.push_back(fake_.make_code({.name = "f" + std::to_string(i)}));
@@ -193,23 +193,23 @@ TEST_P(CodeCaches, of_too_many_bytes_all_are_forgotten) {
     freed += drain(ring_);
   }
   EXPECT_GT(freed, 8U);
-  EXPECT_EQ(cache.not_told(), 0U);
+  EXPECT_EQ(cache.not_read(), 0U);
 }
 
-TEST_P(CodeCaches, what_a_late_consumer_has_no_room_for_is_not_told_and_is_counted) {
+TEST_P(CodeCaches, what_a_late_consumer_has_no_room_for_is_not_read_and_is_counted) {
   std::vector<RemoteAddress> codes;
-  const size_t enough = 100;  // of 100 KB: more than are told in one look
+  const size_t enough = 100;  // of 100 KB: more than are sent in one look
   for (size_t i = 0; i < enough; ++i)
     codes.push_back(fake_.make_code({.name = std::string(100'000, 'n') + std::to_string(i)}));
   snapshot_.capture();
   cache_.begin_look();
   for (const RemoteAddress code : codes) ASSERT_NE(cache_.find(code, snapshot_), nullptr);
-  EXPECT_GT(cache_.not_told(), 0U);
-  EXPECT_EQ(cache_.find(codes.back(), snapshot_)->number, kNotTold);
+  EXPECT_GT(cache_.not_read(), 0U);
+  EXPECT_EQ(cache_.find(codes.back(), snapshot_)->number, kNotRead);
   drain(ring_);
   snapshot_.capture();
   cache_.begin_look();
-  EXPECT_NE(cache_.find(codes.back(), snapshot_)->number, kNotTold) << "there is room again";
+  EXPECT_NE(cache_.find(codes.back(), snapshot_)->number, kNotRead) << "there is room again";
   drain(ring_);
 }
 

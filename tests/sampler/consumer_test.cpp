@@ -58,7 +58,7 @@ TEST_F(Consumers, a_deadline_ends_a_drain_whatever_is_left) {
   EXPECT_GT(consumer_.discarded(), 900U);
 }
 
-TEST_F(Consumers, what_it_has_to_forget_can_be_told_again) {
+TEST_F(Consumers, what_it_has_to_forget_can_be_sent_again) {
   look({{tell({.name = "before"}), 0}});
   for (int i = 0; i < 5; ++i) tell({.name = "f" + std::to_string(i)});
   const uint32_t again = tell({.name = "after"});
@@ -70,8 +70,8 @@ TEST_F(Consumers, what_it_has_to_forget_can_be_told_again) {
   ring_.aside().give_back(Ring::kMostAside);
 }
 
-TEST_F(Consumers, a_function_that_was_not_told_is_a_marker) {
-  look({{kNotTold, 0}});
+TEST_F(Consumers, a_function_that_was_not_read_is_a_marker) {
+  look({{kNotRead, 0}});
   consumer_.drain(ring_);
   EXPECT_EQ(leaf().front(), '(');
 }

@@ -7,7 +7,7 @@
 namespace phlox::sampler {
 namespace {
 
-// Times of a thread that runs `run` and sleeps `sleep` in turn, found by looks that are told apart by
+// Times of a thread that runs `run` and sleeps `sleep` in turn, found by looks that are kept apart by
 // `asleep`.
 struct Account {
   TimeSplit time;

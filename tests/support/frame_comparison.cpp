@@ -40,8 +40,8 @@ bool same_frames(const std::vector<unwind::NativeFrame>& ours, const std::vector
   const auto by_code = std::find_if(ours.begin(), ours.end(), [](const unwind::NativeFrame& f) {
     return f.found_by == unwind::FoundBy::code;
   });
-  const auto told = static_cast<size_t>(by_code - ours.begin());
-  if (by_code == ours.end() ? theirs.size() != told : theirs.size() < told) return false;
+  const auto before_code = static_cast<size_t>(by_code - ours.begin());
+  if (by_code == ours.end() ? theirs.size() != before_code : theirs.size() < before_code) return false;
   return std::equal(ours.begin(), by_code, theirs.begin(),
                     [](const unwind::NativeFrame& f, uint64_t pc) { return f.pc.value == pc; });
 }

@@ -19,7 +19,7 @@
 namespace phlox::test {
 
 // Whether both found the same frames. Where code has no call frame information libdwfl guesses by rbp, or
-// ends: up to the first frame that its instructions told of.
+// ends: up to the first frame that its instructions led to.
 bool same_frames(const std::vector<unwind::NativeFrame>& ours, const std::vector<uint64_t>& theirs);
 
 class FrameComparison {

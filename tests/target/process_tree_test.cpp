@@ -18,22 +18,22 @@ bool holds(const std::vector<pid_t>& pids, pid_t pid) {
 class Family {
  public:
   Family() {
-    if (::pipe(end_.data()) != 0 || ::pipe(told_.data()) != 0) return;
+    if (::pipe(end_.data()) != 0 || ::pipe(report_.data()) != 0) return;
     child = ::fork();
     if (child == 0) {
       ::close(end_[1]);
       const pid_t own = ::fork();
-      if (own != 0) (void)!::write(told_[1], &own, sizeof own);
+      if (own != 0) (void)!::write(report_[1], &own, sizeof own);
       char byte = 0;
       (void)!::read(end_[0], &byte, 1);
       ::_exit(0);
     }
-    (void)!::read(told_[0], &grandchild, sizeof grandchild);
+    (void)!::read(report_[0], &grandchild, sizeof grandchild);
   }
   ~Family() {
     ::close(end_[1]);
     ::waitpid(child, nullptr, 0);
-    for (const int fd : {end_[0], told_[0], told_[1]}) ::close(fd);
+    for (const int fd : {end_[0], report_[0], report_[1]}) ::close(fd);
   }
   Family(const Family&) = delete;
   Family& operator=(const Family&) = delete;
@@ -41,10 +41,10 @@ class Family {
   pid_t child = -1, grandchild = -1;
 
  private:
-  std::array<int, 2> end_{}, told_{};
+  std::array<int, 2> end_{}, report_{};
 };
 
-TEST(ProcessTree, children_are_told_from_their_children) {
+TEST(ProcessTree, children_are_kept_apart_from_their_children) {
   const Family family;
   EXPECT_TRUE(holds(read_children(::getpid()), family.child));
   EXPECT_FALSE(holds(read_children(::getpid()), family.grandchild));

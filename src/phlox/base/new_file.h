@@ -1,6 +1,6 @@
 // A file that has no name until it is whole: killed before put_in_place(), it leaves nothing behind, and what
 // is at its place stays until then. Killed in the moment in which it replaces a file, it may leave the whole
-// new one as PATH.PID-TIME. Failures are told by errno.
+// new one as PATH.PID-TIME. errno says what failed.
 #pragma once
 
 #include <sys/types.h>

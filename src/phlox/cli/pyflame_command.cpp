@@ -99,7 +99,7 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
   Arguments a;
   ::opterr = 0;
   ::optind = 1;
-  // ':': a missing value is told from an unknown option.
+  // ':': a missing value is no unknown option.
   for (int c = 0; !a.trace && (c = ::getopt_long(static_cast<int>(words.size()), argv.data(),
                                                  ":dhno:p:r:s:tvx", kLong, nullptr)) != -1;) {
     switch (c) {

@@ -52,11 +52,11 @@ Nanoseconds cpu_time_of(const target::Stat& stat) {
 Pythons find_pythons(std::span<const pid_t> processes, python::Recogniser& recogniser) {
   Pythons pythons;
   for (const pid_t pid : processes) {
-    const auto told = recogniser.tell(pid);
-    if (told == python::Recogniser::Told::no) continue;
+    const auto verdict = recogniser.judge(pid);
+    if (verdict == python::Recogniser::Verdict::no) continue;
     const auto state = target::read_process_state(pid);
     if (!state || state->zombie() || state->kernel_thread()) continue;
-    if (told == python::Recogniser::Told::hidden) {
+    if (verdict == python::Recogniser::Verdict::hidden) {
       ++pythons.hidden;
       continue;
     }

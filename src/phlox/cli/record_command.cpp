@@ -261,12 +261,12 @@ class Recording {
   // What would make the native frames say more.
   void tell_missing(const std::vector<NativeRows::Missing>& missing) {
     constexpr size_t kMost = 5;
-    size_t told = 0, more = 0;
+    size_t shown = 0, more = 0;
     for (const NativeRows::Missing& row : missing) {
-      const bool worth = !row.names.complete && told < kMost;
+      const bool worth = !row.names.complete && shown < kMost;
       if (worth) {
         talk_.note(describe(row));
-        ++told;
+        ++shown;
       } else {
         talk_.detail(describe(row));
         more += !row.names.complete;

@@ -51,8 +51,8 @@ Result<void> run(const ReportArguments& a, Talk& talk) {
   if (a.json) return print(report::report_json(*made), a);
   if (a.markdown) return print(report::report_markdown(*made), a);
   if (!a.source) return print(report::report_text(*made), a);
-  // The files as they are here today: a recording may come from another machine, and is told so where a file
-  // is missing.
+  // The files as they are here today: a recording may come from another machine, and the report says so where
+  // a file is missing.
   return print(report::report_source(*made,
                                      [](std::string_view file) {
                                        return target::read_file_of(::getpid(), std::string(file),

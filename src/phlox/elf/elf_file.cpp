@@ -160,7 +160,7 @@ void ElfFile::with_dynamic_symbols(Visit&& visit) const {
   }
   if (symbols == 0 || strings == 0) return;
   // ld.so relocates these two in place: in memory they are addresses of the process. What is smaller than the
-  // image's own addresses cannot be told apart and is an image address already.
+  // image's own addresses cannot be kept apart and is an image address already.
   uint64_t end_of_image = 0;
   for (const Segment& s : segments_) {
     if (s.type != PT_LOAD) continue;

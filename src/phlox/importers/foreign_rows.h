@@ -1,5 +1,5 @@
 // Rows of the model for importers of formats that tell of names alone: processes, threads and frames by what
-// they are called, each once, and samples of them. What is not told stays empty.
+// they are called, each once, and samples of them. What is not known stays empty.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class ForeignRows {
   ForeignRows(profile::Sink& sink, std::string recorded_by)
       : sink_(sink), interner_(sink), recorded_by_(std::move(recorded_by)) {}
 
-  // 0: no number is told.
+  // 0: no number is known.
   profile::ProcessId process(int32_t pid, std::string_view name);
   profile::ThreadId thread(profile::ProcessId process, int32_t tid, std::string_view name);
   profile::Interner& interner() { return interner_; }
@@ -30,7 +30,7 @@ class ForeignRows {
   // Puts it. samples: looks; more than a row can count are several rows.
   void sample(profile::Sample sample, uint64_t looks);
 
-  // Meta and tallies are put. `elapsed`: 0: not told.
+  // Meta and tallies are put. `elapsed`: 0: not known.
   ImportOutcome finish(Nanoseconds elapsed, std::string summary);
   uint64_t samples() const { return samples_; }
 

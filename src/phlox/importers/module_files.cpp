@@ -20,9 +20,9 @@ constexpr size_t kMostFiles = 100'000;
 constexpr std::string_view kVdso = "[vdso]";
 
 // perf fills the id up to 20 bytes with zeros.
-bool same_id(std::string_view id, std::string_view told) {
-  return !id.empty() && told.starts_with(id) &&
-         told.find_first_not_of('0', id.size()) == std::string_view::npos;
+bool same_id(std::string_view id, std::string_view recorded) {
+  return !id.empty() && recorded.starts_with(id) &&
+         recorded.find_first_not_of('0', id.size()) == std::string_view::npos;
 }
 
 // Of this very process, for a recording that was made on this kernel.

@@ -241,16 +241,16 @@ void PerfImport::take_switch(const perf::SwitchRecord& record) {
 
 void PerfImport::take_map(const perf::MapRecord& record) {
   std::string build_id = hex(record.build_id);
-  const auto& told = file_.facts().build_ids;
+  const auto& build_ids = file_.facts().build_ids;
   if (record.pid != -1) {
-    if (const auto found = told.find(record.path); build_id.empty() && found != told.end())
+    if (const auto found = build_ids.find(record.path); build_id.empty() && found != build_ids.end())
       build_id = found->second;
     return threads_.map(record, build_id);
   }
   // "[kernel.kallsyms]_text": the offset is where that symbol was.
   constexpr std::string_view kKernel = "[kernel.kallsyms]";
   if (!record.path.starts_with(kKernel) || record.path.size() == kKernel.size()) return;
-  if (const auto found = told.find(kKernel); build_id.empty() && found != told.end())
+  if (const auto found = build_ids.find(kKernel); build_id.empty() && found != build_ids.end())
     build_id = found->second;
   kernel_.open(build_id, record.path.substr(kKernel.size()), record.offset, file_.facts().kernel_release,
                options_.files.build_id_dirs);

@@ -141,7 +141,7 @@ void PerfProcess::inherit(const PerfProcess& parent) {
   changed_ = true;
 }
 
-// Whoever has code without a file may have told what it is; files of an earlier process of this number, and
+// Whoever has code without a file may have said what it is; files of an earlier process of this number, and
 // of one that forked, are asked for names only where there is such code.
 void PerfProcess::read_jit() {
   jit_asked_ = true;

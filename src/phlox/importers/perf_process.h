@@ -41,7 +41,7 @@ class PerfProcess {
     bool mapped = false;
   };
   Place find(RemoteAddress address);
-  // A function that a JIT compiler or -X perf told of; only for code without a file.
+  // A function that a JIT compiler or -X perf has named; only for code without a file.
   std::optional<symbols::JitMap::Found> jit_function(RemoteAddress address);
   // Whether its Python tells of its functions (-X perf, perf_jit).
   bool tells_python();
@@ -100,7 +100,7 @@ class PerfProcess {
   std::string jitdump_;  // its path, of the recording
   std::shared_ptr<const Jit> jit_;
   bool jit_asked_ = false;
-  bool injected_ = false;  // perf inject has made files of what a JIT compiler told
+  bool injected_ = false;  // perf inject has made files of what a JIT compiler named
   std::string jit_trouble_;
   bool changed_ = true;
   uint64_t generation_ = 1;

@@ -84,14 +84,14 @@ profile::FrameId PerfStacks::user_frame(PerfProcess& process, RemoteAddress look
   frame.found_by = std::string(unwind::describe(found_by));
   frame.address = lookup.value;
   if (place.file == nullptr) {
-    if (const auto told = process.jit_function(lookup)) {
-      if (auto python = python_frame(told->name)) {
-        python->first_line = told->line;
+    if (const auto named = process.jit_function(lookup)) {
+      if (auto python = python_frame(named->name)) {
+        python->first_line = named->line;
         return at->second = interner_.frame(*python);
       }
-      frame.function = frame.qualified_name = std::string(told->name);
-      frame.file = std::string(told->file);
-      frame.line = told->line;
+      frame.function = frame.qualified_name = std::string(named->name);
+      frame.file = std::string(named->file);
+      frame.line = named->line;
     }
     return at->second = interner_.frame(frame);
   }

@@ -133,7 +133,7 @@ void PerfThreads::switched_out(pid_t pid, pid_t tid, Nanoseconds time, bool pree
   if (tid == 0) return;
   Thread& thread = thread_row(pid, tid, time);
   if (thread.off_since != 0) {
-    // Told twice, by a tracepoint and by the kernel's own record behind it.
+    // Recorded twice, by a tracepoint and by the kernel's own record behind it.
     if (switches_ == Switches::both) return;
     // It was switched to meanwhile, and nobody says when: less than a period of the clock ago.
     put_sleep(thread, time);

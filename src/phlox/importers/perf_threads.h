@@ -49,7 +49,7 @@ class PerfThreads {
   // A sample of an event. `period`: CPU time it stands for, of a clock; 0: of something else.
   void sampled(pid_t pid, pid_t tid, Nanoseconds time, Nanoseconds period, profile::Sample sample);
 
-  // All stretches are told; those who sleep still, until `end`.
+  // All stretches are put; those who sleep still, until `end`.
   void finish(Nanoseconds end);
   void flush() { stretches_.flush(); }
   // Python's version of each process, where its file tells.

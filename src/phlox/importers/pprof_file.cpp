@@ -257,7 +257,7 @@ class PprofImport {
     return sample;
   }
 
-  // Time is what is told in a unit of time, the default one first; a count is the number of samples.
+  // Time is what has a unit of time, the default one first; a count is the number of samples.
   void choose_values() {
     for (size_t i = 0; i < types_.size(); ++i) {
       const auto unit = word(types_[i].unit), type = word(types_[i].type);
@@ -319,17 +319,17 @@ class PprofImport {
       profile::Frame named = frame;
       if (function != functions_.end()) {
         const auto name = word(function->second.name);
-        profile::Frame told = frame_of_text(name.empty() ? word(function->second.system_name) : name);
-        told.module = frame.module;
-        told.address = frame.address;
-        if (const auto file = word(function->second.file); !file.empty()) told.file = file;
-        if (is_python_source(told.file)) {
-          told.kind = profile::FrameKind::python;
-          told.module = {};
-          told.address = 0;
+        profile::Frame parsed = frame_of_text(name.empty() ? word(function->second.system_name) : name);
+        parsed.module = frame.module;
+        parsed.address = frame.address;
+        if (const auto file = word(function->second.file); !file.empty()) parsed.file = file;
+        if (is_python_source(parsed.file)) {
+          parsed.kind = profile::FrameKind::python;
+          parsed.module = {};
+          parsed.address = 0;
         }
-        told.first_line = line_of(function->second.start_line);
-        named = std::move(told);
+        parsed.first_line = line_of(function->second.start_line);
+        named = std::move(parsed);
       }
       if (location.lines[i].line > 0) named.line = line_of(location.lines[i].line);
       stack = rows_.interner().stack(stack, rows_.interner().frame(named));

@@ -11,7 +11,7 @@ namespace phlox::importers {
 
 inline constexpr std::string_view kPythonPrefix = "py::";
 
-// Of "py::QUALIFIED.NAME:/path/of/file.py". Lines are not told there, and stay empty.
+// Of "py::QUALIFIED.NAME:/path/of/file.py". Lines are not given there, and stay empty.
 std::optional<profile::Frame> python_frame(std::string_view name);
 
 // Whether a path is of a file that `perf inject --jit` made: "jitted-PID-NUMBER.so".

@@ -19,7 +19,7 @@ struct Format {
   ImportFunction import;
 };
 
-// In the order in which they are asked: those that are told by a mark first.
+// In the order in which they are asked: those that begin with a mark first.
 std::span<const Format> formats();
 // nullptr: no such format.
 const Format* find_format(std::string_view name);

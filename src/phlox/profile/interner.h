@@ -29,7 +29,7 @@ class Interner {
   explicit Interner(Sink& sink) : Interner(sink, Limits()) {}
   Interner(Sink& sink, const Limits& limits) : sink_(sink), limits_(limits) {}
 
-  // The frame with this content. Two frames are one when all their fields are equal (told apart by 128 bits
+  // The frame with this content. Two frames are one when all their fields are equal (kept apart by 128 bits
   // of hash: a million frames share one by accident in one recording of 10^26). Beyond the limits: a marker.
   FrameId frame(const Frame& frame);
 

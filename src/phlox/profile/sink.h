@@ -1,5 +1,5 @@
 // Where new rows go. The sampler's consumer interns what it saw and tells a Sink about each new row once, in
-// an order in which nothing refers to a row that was not told before. The recording's writer is a Sink; so is
+// an order in which nothing refers to a row that was not put before. The recording's writer is a Sink; so is
 // the Profile in memory. One thread calls it. Never blocks on the target.
 #pragma once
 
@@ -27,7 +27,7 @@ class Sink {
   virtual void put_event(const Event& event) = 0;
   virtual void put_tally(const Tally& tally) = 0;
 
-  // Makes everything told so far durable. Called about four times a second.
+  // Makes everything put so far durable. Called about four times a second.
   virtual Result<void> commit() = 0;
 };
 

@@ -1,6 +1,6 @@
 // Makes rows of looks: a thread that keeps stack and states extends its row instead of adding one. A change
 // of the CPU number does not start a row (the row keeps the last one): a thread that wanders between CPUs is
-// still the same news. Ids are given when a row is first told, not when it begins, so that they come in order
+// still the same news. Ids are given when a row is first put, not when it begins, so that they come in order
 // and a recording only ever appends. Pure.
 #pragma once
 
@@ -30,7 +30,7 @@ class Stretches {
 
  private:
   struct Open {
-    SampleId id;  // none: not told yet
+    SampleId id;  // none: not put yet
     Sample sample;
     bool grown = false;
   };

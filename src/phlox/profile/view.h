@@ -75,7 +75,7 @@ struct Choices {
   Nanoseconds to = std::numeric_limits<Nanoseconds>::max();
   Weight weight = Weight::wall;
   bool all_frames =
-      false;  // the interpreter's own C too: what show_native_frames() is told before anything else
+      false;  // the interpreter's own C too: what show_native_frames() asks before anything else
 };
 
 Result<By> parse_by(std::string_view text);           // "function", "line,thread,process"

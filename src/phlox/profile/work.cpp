@@ -39,8 +39,8 @@ constexpr Place kEventWaits[] = {
     {"/asyncore.py", "poll"},    {"/workers/sync.py", "wait"},  // gunicorn's sync worker calls
                                                                 // select.select() there
 };
-// Where it waits to be told something by another thread. Not a lock: who wants that has something to do.
-constexpr Place kToldWaits[] = {
+// Where it waits for a notification by another thread. Not a lock: who wants that has something to do.
+constexpr Place kNotificationWaits[] = {
     {"/threading.py", "wait"},
     {"/threading.py", "join"},
     {"/threading.py", "_wait_for_tstate_lock"},
@@ -126,9 +126,9 @@ void WorkRule::number_paths(const Profile& profile) {
                                                  static_cast<uint32_t>(function_waits.size()));
       function[i + 1] = at->second;
       if (!added) continue;
-      function_waits.push_back(is_among(kEventWaits, frame)  ? Wait::event
-                               : is_among(kToldWaits, frame) ? Wait::told
-                                                             : Wait::none);
+      function_waits.push_back(is_among(kEventWaits, frame)          ? Wait::event
+                               : is_among(kNotificationWaits, frame) ? Wait::notification
+                                                                     : Wait::none);
       function_loops.push_back(is_among(kLoops, frame));
       function_joins.push_back(is_at(kJoin, frame));
     }
@@ -153,13 +153,13 @@ void WorkRule::number_paths(const Profile& profile) {
       row.path = at->second;
     }
     uint32_t path = row.path;
-    // An event wait that somebody is told about (a queue between processes) is a telling.
+    // An event wait that somebody is notified of (a queue between processes) is a notification.
     for (Wait wait; (wait = function_waits[path_function[path]]) != Wait::none; path = path_parent_[path]) {
       row.wait = std::max(row.wait, wait);
       row.joins = function_joins[path_function[path]];
     }
     row.loop = path != 0 && function_loops[path_function[path]];
-    // Waits that have no function of their own are told by their system calls.
+    // Waits that have no function of their own are known by their system calls.
     row.asking = path;
   }
 }
@@ -178,7 +178,7 @@ uint32_t WorkRule::asking(const Sample& sample) const {
   switch (row.wait) {
     case Wait::event:
       return row.asking;
-    case Wait::told:
+    case Wait::notification:
       return may_ask_others(sample.thread) ? row.asking : 0;
     case Wait::none:
       break;
@@ -326,7 +326,7 @@ FrameId telling_frame(const Profile& profile, StackId stack) {
     if (row.frame && row.frame.value <= profile.frames().size()) {
       const Frame& frame = profile.frame(row.frame);
       if (frame.kind == FrameKind::python) {
-        if (!is_among(kEventWaits, frame) && !is_among(kToldWaits, frame)) return row.frame;
+        if (!is_among(kEventWaits, frame) && !is_among(kNotificationWaits, frame)) return row.frame;
         if (!innermost) innermost = row.frame;
       }
       outermost = row.frame;

@@ -22,7 +22,7 @@ class WorkRule {
   Doing of(const Sample& sample) const;
 
   // Names of the threads that count as working, and of those that count even where they wait for something to
-  // do: what another recording's rule is told, so that two are judged alike.
+  // do: what another recording's rule is given, so that two are judged alike.
   ThreadNames names(const Profile& profile) const;
 
  private:
@@ -35,7 +35,7 @@ class WorkRule {
   void judge_threads(const Profile& profile, const Choices& choices, const SampleFilter& filter);
   bool may_ask_others(ThreadId thread) const { return !thread_[thread.value].main; }
 
-  enum class Wait : uint8_t { none, event, told };
+  enum class Wait : uint8_t { none, event, notification };
   struct StackRow {
     uint32_t path = 0;    // of its innermost Python function
     uint32_t asking = 0;  // path of the function that called what waits; 0: nothing here is known to wait

@@ -94,7 +94,7 @@ Read<Code> read_code(const Layout& layout, memory::RemoteMemory& memory, RemoteA
 
 // Where the instructions that a frame runs start: in the code object, or, in free-threaded builds of 3.14+,
 // in the copy of its thread (co_tlbc's entry number tlbc_index; _PyFrame_GetBytecode in
-// Include/internal/pycore_interpframe.h). None: it cannot be told. Memory as walk_frames() takes it.
+// Include/internal/pycore_interpframe.h). None: not known. Memory as walk_frames() takes it.
 template <class Memory>
 RemoteAddress bytecode_of_frame(const Layout& layout, RemoteAddress frame, RemoteAddress code,
                                 RemoteAddress first_instruction, Memory& memory) {

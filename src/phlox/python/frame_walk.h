@@ -41,7 +41,7 @@ struct WalkResult {
 };
 
 // Where the chain of a thread state starts; none: runs no Python. `thread` are the bytes of the thread state.
-// Sets `unreadable` when it cannot be told.
+// Sets `unreadable` when that cannot be read.
 template <class Memory>
 RemoteAddress top_frame(const Layout& layout, const std::byte* thread, Memory& memory, bool& unreadable) {
   unreadable = false;

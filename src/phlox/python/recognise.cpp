@@ -82,20 +82,20 @@ bool Recogniser::is_python(pid_t pid, const target::Module& module, const std::s
   return at->second;
 }
 
-Recogniser::Told Recogniser::tell(pid_t pid) {
+Recogniser::Verdict Recogniser::judge(pid_t pid) {
   const auto maps = target::read_maps(pid);
-  if (!maps) return maps.error().kind == ErrorKind::permission ? Told::hidden : Told::no;
+  if (!maps) return maps.error().kind == ErrorKind::permission ? Verdict::hidden : Verdict::no;
   const std::string executable = executable_of(pid);
   const auto modules = target::modules_of(*maps);
-  if (!other_implementation(modules, executable).empty()) return Told::python;
+  if (!other_implementation(modules, executable).empty()) return Verdict::python;
   for (const target::Module& module : modules) {
     // Only what can hold an interpreter: something writable.
     if (std::none_of(module.mappings.begin(), module.mappings.end(),
                      [](const target::Mapping& m) { return m.writable; }))
       continue;
-    if (is_python(pid, module, executable)) return Told::python;
+    if (is_python(pid, module, executable)) return Verdict::python;
   }
-  return Told::no;
+  return Verdict::no;
 }
 
 }  // namespace phlox::python

@@ -23,18 +23,18 @@ bool looks_like_python(const target::LoadedModule& module);
 // Of any file, however many a process has of them: a symbol that only an interpreter exports.
 bool exports_interpreter(const target::LoadedModule& module);
 
-// "PyPy" and the like, told by the names of the executable and the libraries.
+// "PyPy" and the like, recognised by the names of the executable and the libraries.
 std::string other_implementation(const std::vector<target::Module>& modules, const std::string& executable);
 
 // The file that a process runs, as its maps name it.
 std::string executable_of(pid_t pid);
 
-// Tells which of many processes may be Pythons, CPython or not. A file is looked at once, however many
+// Which of many processes may be Pythons, CPython or not. A file is looked at once, however many
 // processes have mapped it.
 class Recogniser {
  public:
-  enum class Told { no, python, hidden };  // hidden: the process may not be looked into
-  Told tell(pid_t pid);
+  enum class Verdict { no, python, hidden };  // hidden: the process may not be looked into
+  Verdict judge(pid_t pid);
 
  private:
   bool is_python(pid_t pid, const target::Module& module, const std::string& executable);

@@ -68,7 +68,7 @@ Items identify(const Profile& profile, Identity identity) {
       key.first_line = 0;
       line -= frame.first_line;
     }
-    // Native code without a name is told apart by its place.
+    // Native code without a name is kept apart by its address.
     if (key.name.empty()) key.first_line = static_cast<int32_t>(frame.address ^ (frame.address >> 32));
     const auto [function, added] = functions.try_emplace(key, items.functions + 1);
     if (added) ++items.functions;

@@ -203,8 +203,8 @@ class Findings {
       return a->states.gil_waits > b->states.gil_waits;
     });
     if (waiters.size() > 3) waiters.resize(3);
-    // Who waits for the same function of the same thread is told with the one that waits most.
-    std::map<std::pair<uint32_t, uint32_t>, size_t> told;
+    // Who waits for the same function of the same thread is reported with the one that waits most.
+    std::map<std::pair<uint32_t, uint32_t>, size_t> reported;
     for (const ThreadRow* thread : waiters) {
       const double share = part(thread->states.gil_waits, thread->wall);
       std::string text = fmt::format("{} of the wall time of {} is spent waiting for the GIL",
@@ -215,7 +215,7 @@ class Findings {
       const uint32_t function = holder.function.value < analysis_.function_of.size()
                                     ? analysis_.function_of[holder.function.value]
                                     : 0;
-      const auto [known, fresh] = told.try_emplace({holder.thread.value, function}, found_.size());
+      const auto [known, fresh] = reported.try_emplace({holder.thread.value, function}, found_.size());
       if (!fresh) {
         found_[known->second].text +=
             fmt::format("; so is {} of {}'s", share_words(share), plain(thread->name));

@@ -53,7 +53,7 @@ void CodeCache::begin_look(RemoteAddress interpreter, std::optional<uint64_t> ep
   if (entries_.size() > limits_.codes || bytes_ > limits_.bytes) forget_all();
   ++look_;
   is_full_ = false;
-  told_in_look_ = 0;
+  sent_in_look_ = 0;
   proved_.clear();
   if (distrusted_) epoch.reset();
   // Both words only grow. One that fell is another interpreter's at the same address.
@@ -93,7 +93,7 @@ CodeCache::Entry* CodeCache::want(RemoteAddress code, Snapshot& snapshot) {
 }
 
 void CodeCache::want(Entry& entry, Snapshot& snapshot) {
-  if (entry.number == 0 || entry.number == kNotTold || stands(entry)) return;
+  if (entry.number == 0 || entry.number == kNotRead || stands(entry)) return;
   // One small range with co_version proves a code object from 3.12 on: it is asked for as it is needed, until
   // it turns out to stay. Before, many small things lie strewn about, which pages foreseen bring cheaper.
   const auto items = entry.identity.items();
@@ -120,14 +120,14 @@ bool CodeCache::holds(Entry& entry, Snapshot& snapshot) {
 }
 
 // False: there is no room for it.
-bool CodeCache::tell(Entry& entry, std::unique_ptr<python::CodeCapture> capture) {
+bool CodeCache::send(Entry& entry, std::unique_ptr<python::CodeCapture> capture) {
   const size_t aside = capture->bytes.capacity();
-  told_in_look_ += aside;
-  if (told_in_look_ > kMostInALook) return false;
+  sent_in_look_ += aside;
+  if (sent_in_look_ > kMostInALook) return false;
   if (!ring_.aside().take(aside)) return false;
   CodeRecord record;
   record.code = next_;
-  record.retired = entry.told;
+  record.retired = entry.last_sent;
   record.capture = capture.get();
   if (!ring_.push(std::as_bytes(std::span(&record, 1)))) {
     ring_.aside().give_back(aside);
@@ -143,7 +143,7 @@ bool CodeCache::tell(Entry& entry, std::unique_ptr<python::CodeCapture> capture)
   for (const auto& part : capture->parts) bytes += part.content;
   bytes_ += bytes - std::exchange(entry.bytes, bytes);
   (void)capture.release();  // the consumer's
-  entry.number = entry.told = next_++;
+  entry.number = entry.last_sent = next_++;
   entry.streak = 0;
   return true;
 }
@@ -157,19 +157,19 @@ const CodeCache::Entry* CodeCache::find(RemoteAddress code, Snapshot& snapshot, 
     entry = slot.get();
   }
   if (entry->proved_at != look_ && !stands(*entry)) {
-    if (entry->number == 0 || entry->number == kNotTold || !holds(*entry, snapshot)) {
+    if (entry->number == 0 || entry->number == kNotRead || !holds(*entry, snapshot)) {
       auto capture = std::make_unique<python::CodeCapture>();
       // Nothing is known of this address any more.
       entry->number = 0;
       entry->interpreter = {};
       if (!is_full_ && !python::capture_code(layout_, memory_, code, *capture)) return nullptr;
-      is_full_ = is_full_ || !tell(*entry, std::move(capture));
+      is_full_ = is_full_ || !send(*entry, std::move(capture));
       if (is_full_) {
-        entry->number = kNotTold;
-        ++not_told_;
+        entry->number = kNotRead;
+        ++not_read_;
       }
     }
-    if (epoch_ && entry->number != kNotTold) proved_.push_back(entry);
+    if (epoch_ && entry->number != kNotRead) proved_.push_back(entry);
     if (entry->used_at != snapshot.look()) {
       entry->streak = entry->used_at + kForeseen > snapshot.look() ? entry->streak + 1 : 1;
       entry->used_at = snapshot.look();

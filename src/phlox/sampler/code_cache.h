@@ -23,8 +23,8 @@ namespace phlox::sampler {
 class CodeCache {
  public:
   struct Entry {
-    uint32_t number = 0;     // of the code object among all that were met, from 1; kNotTold; 0: not known
-    uint32_t told = 0;       // number of the last one of this address that the consumer knows
+    uint32_t number = 0;     // of the code object among all that were met, from 1; kNotRead; 0: not known
+    uint32_t last_sent = 0;  // number of the last one of this address that the consumer knows
     size_t bytes = 0;        // that it takes, here and there
     uint64_t proved_at = 0;  // look
     uint64_t used_at = 0;    // the snapshot's look in which it was proved last
@@ -43,7 +43,7 @@ class CodeCache {
   using Entries = tsl::robin_map<uint64_t, std::unique_ptr<Entry>>;
 
   // A target makes as many code objects as it likes: of so many, and of so many bytes, here and in the
-  // consumer, all are forgotten, and whichever is met again is told again.
+  // consumer, all are forgotten, and whichever is met again is sent again.
   struct Limits {
     size_t codes = 200'000;
     size_t bytes = size_t{128} << 20;
@@ -68,12 +68,12 @@ class CodeCache {
   Entry* want(RemoteAddress code, Snapshot& snapshot);
   void want(Entry& entry, Snapshot& snapshot);
   // The entry for the code object at this address, proved in this look; nullptr when it cannot be read.
-  // Number kNotTold: the consumer is late, and has no room for another.
+  // Number kNotRead: the consumer is late, and has no room for another.
   const Entry* find(RemoteAddress code, Snapshot& snapshot, Entry* known = nullptr);
 
   uint64_t resolved() const { return next_ - 1; }
   uint64_t generation() const { return generation_; }
-  uint64_t not_told() const { return not_told_; }
+  uint64_t not_read() const { return not_read_; }
 
  private:
   bool stands(const Entry& entry) const {
@@ -81,7 +81,7 @@ class CodeCache {
   }
 
   void forget_all();
-  bool tell(Entry& entry, std::unique_ptr<python::CodeCapture> capture);
+  bool send(Entry& entry, std::unique_ptr<python::CodeCapture> capture);
 
   // Its bytes are what they were.
   static bool holds(Entry& entry, Snapshot& snapshot);
@@ -98,9 +98,9 @@ class CodeCache {
   Limits limits_;
   size_t bytes_ = 0;  // of all entries
   uint64_t generation_ = 0;
-  uint64_t not_told_ = 0;
-  size_t told_in_look_ = 0;     // bytes
-  bool is_full_ = false;        // in this look nothing more is told
+  uint64_t not_read_ = 0;
+  size_t sent_in_look_ = 0;     // bytes
+  bool is_full_ = false;        // in this look nothing more is sent
   RemoteAddress last_address_;  // neighbouring frames are often of one function
   Entry* last_ = nullptr;
   uint64_t look_ = 0;

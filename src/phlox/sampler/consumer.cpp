@@ -71,7 +71,7 @@ profile::FrameId Consumer::frame_of(Place place) {
     return marker(place.instruction > 0 ? fmt::format("({} frames left out)", place.instruction)
                                         : "(more frames left out)");
   }
-  if (place.code == kNotTold) return marker("(a function not read: too many new ones at once)");
+  if (place.code == kNotRead) return marker("(a function not read: too many new ones at once)");
   if (place.code == kCallersUnknown) return marker("(callers unknown: a generator between two states)");
   const auto found = codes_.find(place.code);
   if (found == codes_.end() || found->second.code == nullptr)

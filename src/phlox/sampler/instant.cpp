@@ -50,7 +50,7 @@ std::vector<MissingThreads> missing_of(const ProcessSampler& sampler, Nanosecond
   if (unseen.threads > 0) missing.push_back({unseen.threads, "not looked at " + over});
   if (!unseen.list_whole) missing.push_back({0, "the list of threads changed each time it was read"});
   if (const size_t unknown = sampler.stateless().unknown; unknown > 0)
-    missing.push_back({unknown, "which thread has that thread state of Python could not be told"});
+    missing.push_back({unknown, "which thread has that thread state of Python could not be found out"});
   return missing;
 }
 

@@ -106,7 +106,7 @@ uint64_t thread_control_block(std::span<const std::byte> stack, uint64_t start);
 class NativeCopy {
  public:
   // A stack is copied up to this many bytes from its red zone on: 95 % of those of a Python with scikit-learn
-  // take less than 40 KiB. What lies beyond is told as missing by the unwinder.
+  // take less than 40 KiB. What lies beyond the unwinder reports as missing.
   static constexpr size_t kMostStack = 128 * 1024;
 
   NativeCopy();

@@ -73,11 +73,11 @@ void NativeHalf::wait_on(pid_t tid, Nanoseconds waiting) {
   longest_waiting_ = waiting;
 }
 
-Told NativeHalf::tell(pid_t tid, Nanoseconds waiting) {
+EventState NativeHalf::event_state(pid_t tid, Nanoseconds waiting) {
   if (in_use_ != NativeSource::perf || waiting > patience_) return {};
-  const Told told = perf_->tell(tid);
-  if (told.that == Told::That::elsewhere) wait_on(tid, waiting);
-  return told;
+  const EventState event = perf_->event_state(tid);
+  if (event.kind == EventState::Kind::awake) wait_on(tid, waiting);
+  return event;
 }
 
 uint64_t NativeHalf::longest_pause() const {

@@ -36,7 +36,7 @@ class NativeHalf {
   BlockedCapture& for_blocked() { return blocked_; }
   // What is known of a thread before anybody is asked; `waiting`: since its last look. elsewhere: not this
   // turn; it waits on, and its time with it.
-  Told tell(pid_t tid, Nanoseconds waiting);
+  EventState event_state(pid_t tid, Nanoseconds waiting);
   // Where a thread was last, if an event tells; -1 else.
   int cpu_of(pid_t tid) const { return perf_ ? perf_->cpu_of(tid) : -1; }
   // How many turns a thread that never runs may be left alone, where a look is asked for so often that it

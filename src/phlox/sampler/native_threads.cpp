@@ -131,9 +131,9 @@ void NativeThreads::reject(Slot& slot, Nanoseconds now) {
 }
 
 void NativeThreads::look(Slot& slot, Nanoseconds now) {
-  const Told told = native_.tell(slot.tid, now - slot.last_time);
-  if (told.that == Told::That::elsewhere) return;
-  if (slot.was_blocked && slot.state.looks != 0 && told.sleeps_since(slot.blocked_since)) {
+  const EventState event = native_.event_state(slot.tid, now - slot.last_time);
+  if (event.kind == EventState::Kind::awake) return;
+  if (slot.was_blocked && slot.state.looks != 0 && event.asleep_since(slot.blocked_since)) {
     did_not_run(slot, slot.seen, now);
     return;
   }
@@ -152,7 +152,8 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     BlockedCapture& blocked = native_.for_blocked();
     NativeCapture* source = &blocked;
     auto held = NativeCapture::Held::running;
-    if (attempt > 0 || told.that != Told::That::stands) held = blocked.hold(slot.tid, *slot.probe, registers);
+    if (attempt > 0 || event.kind != EventState::Kind::preempted)
+      held = blocked.hold(slot.tid, *slot.probe, registers);
     if (held == NativeCapture::Held::running) {
       source = native_.hold_running(slot.tid, *slot.probe, now - slot.last_time, registers, held);
       if (held == NativeCapture::Held::later) return;
@@ -197,7 +198,7 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     slot.seen = *after;
     slot.last_time = now;
     slot.was_blocked = sleeps;
-    slot.blocked_since = sleeps ? told.last : 0;
+    slot.blocked_since = sleeps ? event.last : 0;
     slot.idle_looks = slot.vain_looks = 0;
     slot.last_tick = tick_;
     slot.next_tick = tick_ + 1;

@@ -49,7 +49,7 @@ class NativeThreads {
     std::unique_ptr<target::ThreadProbe> probe;
     target::SchedStat seen;
     bool was_blocked = false;    // at the last look, proved
-    uint64_t blocked_since = 0;  // Told::last of that look; 0: it had no event
+    uint64_t blocked_since = 0;  // EventState::last of that look; 0: it had no event
     bool alive = true;
     uint32_t idle_looks = 0;
     uint32_t vain_looks = 0;                // rejected ones since the last that was not

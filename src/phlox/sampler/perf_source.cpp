@@ -110,7 +110,7 @@ bool PerfCapture::open(pid_t tid, bool& refused) {
     attr.sample_id_all = event.shape.sample_id_all;
     attr.wakeup_events = 1;
     attr.context_switch = 1;
-    attr.task = 1;  // its end: nothing else is told of that
+    attr.task = 1;  // its end: nothing else says so
     attr.use_clockid = 1;
     attr.clockid = CLOCK_MONOTONIC;
     attr.exclude_hv = 1;
@@ -211,17 +211,17 @@ NativeCapture::Held PerfCapture::hold(pid_t tid, target::ThreadProbe&, unwind::R
   return Held::yes;
 }
 
-Told PerfCapture::tell(pid_t tid) {
+EventState PerfCapture::event_state(pid_t tid) {
   const auto found = events_.find(tid);
   if (found == events_.end()) return {};
   Event& event = found->second;
   drain(tid, event);
-  if (woke_us(event)) return {Told::That::stands, event.last, event.state.registers().sp};
+  if (woke_us(event)) return {EventState::Kind::preempted, event.last, event.state.registers().sp};
   switch (event.state.doing()) {
     case Preempted::Doing::awake:
-      return {Told::That::elsewhere, event.last, {}};
+      return {EventState::Kind::awake, event.last, {}};
     case Preempted::Doing::asleep:
-      return {Told::That::sleeps, event.last, {}};
+      return {EventState::Kind::asleep, event.last, {}};
     case Preempted::Doing::unknown:
       break;
   }

@@ -4,7 +4,7 @@
 // schedule count. Nothing is stopped and no right beyond that to look at one's own processes is needed
 // (kernel.perf_event_paranoid <= 2). A thread is given an event when it is first seen running, and loses it
 // when it has not run for a while (event_budget.h). With the right to see the kernel (CAP_PERFMON, or
-// kernel.perf_event_paranoid <= 1) the event tells the kernel's frames too. Called with the turn lock held;
+// kernel.perf_event_paranoid <= 1) the event has the kernel's frames too. Called with the turn lock held;
 // wait() sleeps without it and holds it again when it returns.
 #pragma once
 
@@ -60,23 +60,23 @@ class Preempted {
   std::array<uint64_t, kMostKernelFrames> kernel_;
 };
 
-// What the event of a thread tells of it without a system call.
-struct Told {
-  enum class That : uint8_t {
-    nothing,    // it has none, or its records do not tell
-    stands,     // it stands where its sample woke us: hold() has it
-    elsewhere,  // it runs or waits for a CPU, and its sample has not woken us
-    sleeps,     // it has not run since `last`
+// What a thread does as of the last record of its event, which is known without a system call.
+struct EventState {
+  enum class Kind : uint8_t {
+    unknown,    // it has no event, or the records do not say
+    preempted,  // it stands where its sample woke us: hold() has it
+    awake,      // it runs or waits for a CPU, and its sample has not woken us
+    asleep,     // it has not run since `last`
   };
-  That that = That::nothing;
+  Kind kind = Kind::unknown;
   // Which record of all events' was the last of its own; never the same again. 0: none.
   uint64_t last = 0;
-  RemoteAddress sp;  // of who stands
+  RemoteAddress sp;  // preempted
   // `mark`: `last` as of an earlier look that found it blocked.
-  bool sleeps_since(uint64_t mark) const { return that == That::sleeps && last == mark; }
-  // `before`: told earlier. It has stood all the while.
-  bool stands_since(const Told& before) const {
-    return that == That::stands && before.that == That::stands && last == before.last;
+  bool asleep_since(uint64_t mark) const { return kind == Kind::asleep && last == mark; }
+  // It has stood all the while.
+  bool stands_since(const EventState& before) const {
+    return kind == Kind::preempted && before.kind == Kind::preempted && last == before.last;
   }
 };
 
@@ -84,7 +84,7 @@ struct Told {
 struct EventNumbers {
   size_t most = 0;      // that there may be at once
   size_t without = 0;   // threads that ran at once and went without, at the most
-  bool kernel = false;  // the kernel's frames are told
+  bool kernel = false;  // the kernel's frames are there
 };
 
 // by_event: somebody is caught. by_time: nobody is, or the worker was woken. nothing_to_wait_for: at once.
@@ -101,7 +101,7 @@ class PerfCapture : public NativeCapture {
   Held hold(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) override;
   void let_go() override { held_ = nullptr; }
   // As of now.
-  Told tell(pid_t tid);
+  EventState event_state(pid_t tid);
   // The CPU of its last record; -1: not known.
   int cpu_of(pid_t tid) const;
   bool needs_proof() const override { return true; }
@@ -133,7 +133,7 @@ class PerfCapture : public NativeCapture {
     void* ring = nullptr;  // the control page, the data behind it
     perf::Shape shape;
     Preempted state;
-    uint64_t last = 0;  // Told::last
+    uint64_t last = 0;  // EventState::last
     int looks = 0;      // with the same period
     // Who waits for it, and by which list of his.
     const Worker* waited_by = nullptr;

@@ -150,7 +150,7 @@ bool ProcessSampler::refresh_interpreters() {
 // Whose C stack the frames of a subinterpreter's first thread state hang on: tstate->cframe points into it
 // while Python runs there (3.10 to 3.12), and into the thread state itself else. glibc keeps a thread's
 // struct pthread, whose address is its Python id, in the mapping of its stack (nptl/allocatestack.c).
-// nullptr: nobody's, or it cannot be told.
+// nullptr: nobody's, or it is not known.
 ProcessSampler::Slot* ProcessSampler::find_home(Slot& wanderer) {
   uint64_t cframe = 0;
   if (!layout_.thread.cframe.present() ||
@@ -175,7 +175,7 @@ ProcessSampler::Slot* ProcessSampler::find_home(Slot& wanderer) {
 }
 
 bool ProcessSampler::is_at_home(const Slot& slot, const std::byte* thread) const {
-  if (!layout_.thread.cframe.present()) return true;  // cannot be told: such a look is unproved
+  if (!layout_.thread.cframe.present()) return true;  // not known: such a look is unproved
   const RemoteAddress cframe(load<uint64_t>(thread + *layout_.thread.cframe));
   return cframe.value - slot.tstate.value < *layout_.thread.size ||
          (cframe >= slot.stack_start && cframe < slot.stack_end);
@@ -330,7 +330,7 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
   std::unordered_map<uint64_t, size_t> present;
   std::vector<std::pair<RemoteAddress, size_t>> fresh;
   list_whole_ = true;
-  // Oldest first: a subinterpreter's first thread state is told by the threads that are known already.
+  // Oldest first: a subinterpreter's first thread state is recognised by the threads that are known already.
   for (size_t d = domains_.size(); d-- > 0;) {
     RemoteAddress at = domains_[d].threads_head;
     size_t count = 0;
@@ -486,7 +486,7 @@ bool ProcessSampler::scene_changed() {
 }
 
 // Who holds the GIL and which CPU everybody was on, in one small read: a wrong guess costs a whole copy and a
-// move. False: cannot be told this way.
+// move. False: not to be known this way.
 bool ProcessSampler::scout(Domain& domain) {
   if (layout_.traits.free_threaded) return false;
   GilWords words;
@@ -674,8 +674,8 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
     if (!frame.code) return true;
     const CodeCache::Entry* entry = codes_.find(frame.code, snapshot_, slot.codes[count - 1 - index].second);
     if (entry == nullptr) return false;
-    if (entry->number == kNotTold) {
-      places_.push_back(Place{kNotTold, 0});
+    if (entry->number == kNotRead) {
+      places_.push_back(Place{kNotRead, 0});
       return true;
     }
     Place place;
@@ -799,8 +799,8 @@ void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
       domain.runner = slot;
     }
     // The others are looked at by the copy.
-    if (seen_lately(*slot, now) || slot->told.that == Told::That::elsewhere ||
-        (slot->done && slot->told.that == Told::That::sleeps))
+    if (seen_lately(*slot, now) || slot->event.kind == EventState::Kind::awake ||
+        (slot->done && slot->event.kind == EventState::Kind::asleep))
       return;
     Seen seen;
     const bool settled =
@@ -954,7 +954,7 @@ void ProcessSampler::emit(Slot& slot, LookRecord look, bool new_stack) {
   }
   const auto native = native_ ? native_->parts_for(look.native) : NativeCopy::Parts();
   if (!ring_.push(bytes_of(look), body, native.head, native.stack, native.starts, native.kernel)) {
-    // The consumer must not miss a part of a stack: the next one is told whole.
+    // The consumer must not miss a part of a stack: the next one is sent whole.
     ++counts_.lost;
     slot.stack.clear();
     slot.state.looks = 0;
@@ -993,7 +993,7 @@ void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanosecon
   slot.seen = stat;
   slot.last_time = now;
   slot.was_blocked = seen.blocked;
-  slot.blocked_since = seen.blocked ? slot.told.last : 0;
+  slot.blocked_since = seen.blocked ? slot.event.last : 0;
   slot.idle_looks = slot.vain_looks = 0;
   slot.last_tick = tick_;
   slot.next_tick = tick_ + 1;
@@ -1053,7 +1053,7 @@ void ProcessSampler::reject(Slot& slot, Nanoseconds now, Rejected why) {
 // Whom the event of this turn has caught, until it was looked at.
 ProcessSampler::Slot* ProcessSampler::caught() {
   const auto found = std::find_if(slots_.begin(), slots_.end(), [](const auto& slot) {
-    return slot->alive && !slot->done && slot->told.that == Told::That::stands;
+    return slot->alive && !slot->done && slot->event.kind == EventState::Kind::preempted;
   });
   return found == slots_.end() ? nullptr : found->get();
 }
@@ -1071,7 +1071,7 @@ void ProcessSampler::turn(Nanoseconds now) {
   size_t threads = slots_.size();
   for (auto& slot : slots_) {
     slot->first_valid = false;
-    slot->told = {};
+    slot->event = {};
     slot->done = slot->next_tick > tick_ || seen_lately(*slot, now);
     if (slot->done) continue;
     if (native_) ask_event(*slot, now);
@@ -1082,7 +1082,7 @@ void ProcessSampler::turn(Nanoseconds now) {
   for (size_t i = 0; i < threads; ++i) {
     Slot& slot = *slots_[(first_slot_ + i) % threads];
     if (slot.done || (domains_[slot.domain].runner == &slot && !by_event())) continue;
-    if (slot.told.that != Told::That::stands && ++asked > kThreadsPerTurn && !config_.once) {
+    if (slot.event.kind != EventState::Kind::preempted && ++asked > kThreadsPerTurn && !config_.once) {
       slot.done = true;  // in this turn
       continue;
     }
@@ -1103,7 +1103,7 @@ void ProcessSampler::turn(Nanoseconds now) {
     // Threads of Rust or C++ have thread states as short-lived as their calls into Python: whom the event
     // caught is in the list of this copy, or is not in Python.
     if (Slot* slot = caught()) {
-      snapshot_.capture_for(slot->index, stack_of(*slot, slot->told.sp));
+      snapshot_.capture_for(slot->index, stack_of(*slot, slot->event.sp));
     } else {
       snapshot_.capture_for(Snapshot::kEverybody);
     }
@@ -1138,7 +1138,7 @@ void ProcessSampler::turn(Nanoseconds now) {
     drop_dead(now);
   if (native_threads_) look_at_native_threads(now);
   counts_.follow_ups += snapshot_.follow_ups();
-  counts_.not_told = codes_.not_told();
+  counts_.not_read = codes_.not_read();
 }
 
 void ProcessSampler::flush() {

@@ -49,7 +49,7 @@ struct Counts : target::StopCounts {
   uint64_t migrations = 0;     // times this thread followed the target to another CPU
   uint64_t follow_ups = 0;
   uint64_t reads = 0;     // stacks read anew
-  uint64_t not_told = 0;  // frames without a name: more new ones at once than are kept
+  uint64_t not_read = 0;  // frames without a name: more new ones at once than are kept
 };
 
 class ProcessSampler {
@@ -117,8 +117,8 @@ class ProcessSampler {
   Nanoseconds rested(Nanoseconds now) const { return now - last_turn_; }
   Way way() const { return config_.way; }
   bool process_gone() const { return process_gone_; }
-  // Thread states of Python that have no thread of this process, as far as it can be told: one that has not
-  // started yet, or has just ended, or was left behind by a fork. Only those asked for several times.
+  // Thread states of Python that have no thread of this process, as far as that can be known: one that has
+  // not started yet, or has just ended, or was left behind by a fork. Only those asked for several times.
   struct Stateless {
     size_t states = 0;
     size_t unknown = 0;  // of them: may have one, and nothing says which
@@ -168,8 +168,8 @@ class ProcessSampler {
     bool alive = true;
     bool in_python() const { return alive && tstate; }
     bool done = false;           // in this turn
-    Told told;                   // by its event, in this turn
-    uint64_t blocked_since = 0;  // Told::last of the look that found it blocked; 0: it had no event
+    EventState event;            // in this turn
+    uint64_t blocked_since = 0;  // EventState::last of the look that found it blocked; 0: it had no event
     uint32_t idle_looks = 0;
     uint32_t vain_looks = 0;                // rejected ones since the last that was not
     uint64_t last_tick = 0, next_tick = 0;  // at which it was, and will be, looked at

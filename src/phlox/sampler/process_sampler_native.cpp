@@ -61,7 +61,7 @@ void ProcessSampler::find_anchors(RemoteAddress state, const std::byte* thread, 
   if (!layout_.cframe.current_frame.present()) {
     chain.swap(links);
   } else {
-    size_t from = frames;  // frames from this one on, root first, are told
+    size_t from = frames;  // frames from this one on, root first, have their evaluations
     for (const uint64_t link : links) {
       RemoteAddress current;
       if (!snapshot_.load(RemoteAddress(link) + *layout_.cframe.current_frame, current.value)) {
@@ -91,12 +91,12 @@ void ProcessSampler::find_anchors(RemoteAddress state, const std::byte* thread, 
   }
 }
 
-// Most of what a look asks of the kernel its events have told already.
+// Most of what a look asks of the kernel its events have said already.
 void ProcessSampler::ask_event(Slot& slot, Nanoseconds now) {
-  slot.told = native_->tell(slot.probe->tid(), now - slot.last_time);
-  if (slot.told.that == Told::That::elsewhere) {
+  slot.event = native_->event_state(slot.probe->tid(), now - slot.last_time);
+  if (slot.event.kind == EventState::Kind::awake) {
     slot.done = true;
-  } else if (slot.has_stack && slot.was_blocked && slot.told.sleeps_since(slot.blocked_since)) {
+  } else if (slot.has_stack && slot.was_blocked && slot.event.asleep_since(slot.blocked_since)) {
     did_not_run(slot, slot.seen, now);
   }
 }
@@ -128,7 +128,8 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
     BlockedCapture& blocked = native.for_blocked();
     NativeCapture* source = &blocked;
     auto held = NativeCapture::Held::running;
-    if (attempt > 0 || slot.told.that != Told::That::stands) held = blocked.hold(tid, *slot.probe, registers);
+    if (attempt > 0 || slot.event.kind != EventState::Kind::preempted)
+      held = blocked.hold(tid, *slot.probe, registers);
     if (held == NativeCapture::Held::running) {
       source = native.hold_running(tid, *slot.probe, now - slot.last_time, registers, held);
       if (held == NativeCapture::Held::later) {
@@ -172,8 +173,9 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
     if (!sleeps)
       slot.last_cpu =
           worker_->cpu >= 0 && native.name_of(source) == NativeSource::perf ? worker_->cpu : cpu_of(slot);
-    const auto after =
-        copied_before && native.tell(tid, 0).stands_since(slot.told) ? before : slot.probe->schedstat();
+    const auto after = copied_before && native.event_state(tid, 0).stands_since(slot.event)
+                           ? before
+                           : slot.probe->schedstat();
     source->let_go();
     if (!slot.alive) return true;
     if (!after) {

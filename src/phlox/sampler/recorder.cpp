@@ -62,7 +62,7 @@ constexpr Counted kCounted[] = {
     {&Progress::stop_refused, &Counts::stop_refused, tally::kStopRefused},
     {&Progress::cpu_refused, &Counts::cpu_refused, tally::kCpuRefused},
     {&Progress::lost, &Counts::lost, tally::kLost},
-    {&Progress::left_out, &Counts::not_told, tally::kLeftOut},
+    {&Progress::left_out, &Counts::not_read, tally::kLeftOut},
 };
 
 // A recording ends in time even when no Python ever comes.
@@ -339,11 +339,11 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
     outcome.why_no_python = why_no_python(numbers, end == ProgramEnd::gone);
   }
   if (numbers.stateless.unknown > 0) {
-    outcome.warnings.push_back(
-        fmt::format("{} thread{} of the program {} missing: which of its threads runs {} could not be told",
-                    numbers.stateless.unknown, numbers.stateless.unknown == 1 ? "" : "s",
-                    numbers.stateless.unknown == 1 ? "is" : "are",
-                    numbers.stateless.unknown == 1 ? "a thread state of Python" : "thread states of Python"));
+    outcome.warnings.push_back(fmt::format(
+        "{} thread{} of the program {} missing: which of its threads runs {} could not be found out",
+        numbers.stateless.unknown, numbers.stateless.unknown == 1 ? "" : "s",
+        numbers.stateless.unknown == 1 ? "is" : "are",
+        numbers.stateless.unknown == 1 ? "a thread state of Python" : "thread states of Python"));
   }
   put_process(sink, process, clock_now(), how, done_.way);
   return end;

@@ -66,7 +66,8 @@ struct Progress {
   uint64_t rejected() const { return rejected_moved + rejected_unreadable + rejected_broken; }
 };
 
-// What a recording says of them: `before` is what an earlier program of the same recording has told already.
+// What a recording says of them: `before` is what an earlier program of the same recording has written
+// already.
 void put_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now,
                  const Progress& before = {});
 

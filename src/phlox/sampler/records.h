@@ -21,8 +21,8 @@ struct Place {
 inline constexpr uint32_t kFramesLeftOut = 0xffffffff;
 // Place.code of a marker at the root of a detached stack: who called these frames is not known.
 inline constexpr uint32_t kCallersUnknown = 0xfffffffe;
-// Place.code of a frame whose code object was not told: more were new at once than are kept.
-inline constexpr uint32_t kNotTold = 0xfffffffd;
+// Place.code of a frame whose code object was not read: more were new at once than are kept.
+inline constexpr uint32_t kNotRead = 0xfffffffd;
 
 enum class Rejected : uint8_t { no, moved, unreadable, broken };
 
@@ -105,7 +105,7 @@ struct CodeRecord {
   void* capture = nullptr;  // python::CodeCapture
 };
 
-// No code object told so far is met again under its number: too many were kept. What the sampler held of them
+// No code object sent so far is met again under its number: too many were kept. What the sampler held of them
 // is the consumer's, which has the time to free it.
 struct CodesGoneRecord {
   RecordKind kind = RecordKind::codes_gone;

@@ -70,7 +70,7 @@ std::string describe_same_cpu(const SamplerThread::Numbers& numbers) {
 
 std::string describe_python_way(const SamplerThread::Numbers& numbers) {
   const Counts& counts = numbers.counts;
-  // Nobody stopped though that was wanted: nothing of it is to be told.
+  // Nobody stopped though that was wanted: nothing of it is to be said.
   const bool stops = counts.stopped_alone > 0 || counts.stop_refused == 0;
   switch (numbers.way) {
     case Way::ptrace:
@@ -107,7 +107,7 @@ void SamplerThread::stop() {
   stop_.store(true, std::memory_order_relaxed);
   if (!thread_.joinable()) return;
   // It may stand on a CPU that a thread of a higher priority does not leave: from there it never comes back
-  // by itself, and may go there once more before it is told to stop.
+  // by itself, and may go there once more before it sees that it has to stop.
   cpu_set_t anywhere;
   const bool known = ::sched_getaffinity(0, sizeof anywhere, &anywhere) == 0;
   for (Nanoseconds wait = 0; !over_.load(); wait = kStuck) {
@@ -147,7 +147,7 @@ SamplerThread::Numbers SamplerThread::numbers() {
 }
 
 void SamplerThread::publish(const ProcessSampler& sampler, const Numbers& numbers) {
-  // Never waits for a reader: what is not told now is told at the next turn.
+  // Never waits for a reader: what is not published now is published at the next turn.
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;
   copy_numbers(sampler, numbers, published_);

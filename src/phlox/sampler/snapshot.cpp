@@ -223,7 +223,7 @@ void Snapshot::fetch_wanted() {
       used += window.size;
       fetched_.push_back({RemoteAddress(window.address), std::span(arena_ + window.offset, window.size)});
     }
-    if (end == first) break;  // no room: whoever asks is told
+    if (end == first) break;  // no room: whoever asks gets nothing
     ++follow_ups_;
     const size_t whole = read(fetched_);
     for (size_t i = 0; i < whole; ++i) extras_.push_back(wanted_[first + i]);

@@ -75,7 +75,7 @@ class Snapshot {
 
   // Bytes that find() gave and that lie in the plan: in every look with the same plan() that is for_all()
   // they lie there again, fresh. Who looks at the same ones look after look need not search for them; each
-  // new plan has to be told by find() what is needed still.
+  // new plan learns by find() what is needed still.
   bool is_planned(const std::byte* bytes) const { return bytes >= arena_ && bytes < arena_ + planned_bytes_; }
   uint64_t plan() const { return plan_; }
   bool for_all() const { return for_all_; }

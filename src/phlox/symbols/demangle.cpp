@@ -165,7 +165,7 @@ std::vector<std::string> parts_of(std::string_view text, int depth) {
 std::string short_name(std::string_view demangled) {
   if (demangled.size() > kLongest) return std::string(demangled);
   const std::vector<std::string> parts = parts_of(demangled, 0);
-  // A closure is told by the function it is in, a lambda's operator() by the lambda.
+  // A closure is recognised by the function it is in, a lambda's operator() by the lambda.
   size_t function = parts.size();
   bool within = false;
   while (function > 0) {

@@ -77,8 +77,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 [[noreturn]] void run_child(int go, int report, const LaunchOptions& options, char* const* arguments,
                             char* const* environment) {
   const auto give_up = [&](ChildReport::Step step) {
-    const ChildReport told{step, errno};
-    (void)!::write(report, &told, sizeof told);
+    const ChildReport failure{step, errno};
+    (void)!::write(report, &failure, sizeof failure);
     ::_exit(127);
   };
   char byte = 0;
@@ -181,31 +181,31 @@ Result<void> LaunchedProgram::release() {
   (void)!::write(go_.get(), &byte, 1);
   go_.close();
   released_ = true;
-  ChildReport told;
+  ChildReport failure;
   ssize_t got = 0;
   do {
-    got = ::read(report_.get(), &told, sizeof told);
+    got = ::read(report_.get(), &failure, sizeof failure);
   } while (got < 0 && errno == EINTR);
   report_.close();
-  if (got != static_cast<ssize_t>(sizeof told)) return {};  // closed by execve
+  if (got != static_cast<ssize_t>(sizeof failure)) return {};  // closed by execve
   reap(0);
-  if (told.step != ChildReport::Step::exec) {
+  if (failure.step != ChildReport::Step::exec) {
     return fail(ErrorKind::launch,
                 fmt::format("cannot become the calling user to start '{}': {} (errno {})", name_,
-                            std::strerror(told.error), told.error),
+                            std::strerror(failure.error), failure.error),
                 "without SUDO_UID and SUDO_GID in the environment the program runs as root");
   }
   const std::string hint =
-      told.error != ENOENT ? "is the file executable, and the interpreter in its first line there?"
+      failure.error != ENOENT ? "is the file executable, and the interpreter in its first line there?"
       : under_sudo_
           ? "sudo replaces PATH: give the whole path, or keep yours: sudo env \"PATH=$PATH\" phlox ..."
           : "is it installed, and its folder in PATH?";
-  return fail(
-      ErrorKind::launch,
-      told.error == ENOENT
-          ? fmt::format("cannot start '{}': no such command (errno {})", name_, told.error)
-          : fmt::format("cannot start '{}': {} (errno {})", name_, std::strerror(told.error), told.error),
-      hint);
+  return fail(ErrorKind::launch,
+              failure.error == ENOENT
+                  ? fmt::format("cannot start '{}': no such command (errno {})", name_, failure.error)
+                  : fmt::format("cannot start '{}': {} (errno {})", name_, std::strerror(failure.error),
+                                failure.error),
+              hint);
 }
 
 std::optional<ExitStatus> LaunchedProgram::reap(int flags) {

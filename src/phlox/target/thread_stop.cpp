@@ -118,7 +118,7 @@ bool ThreadStop::read_registers(UserRegisters& into) const {
   return true;
 }
 
-// While it stands: its time in the queue is told as of when it last came onto a CPU.
+// While it stands: its time in the queue is accounted as of when it last came onto a CPU.
 void ThreadStop::count_time() {
   const auto waited = static_cast<Nanoseconds>(queued(thread_) - queued_before_);
   const Nanoseconds ours = clock_now(CLOCK_THREAD_CPUTIME_ID) - cpu_begun_;

@@ -93,7 +93,7 @@ Unwinder::Unwinder(const ModuleMap& map, uint16_t machine, TableOf table_of, Cod
       cache_(kCacheSlots) {}
 
 const Unwinder::Slot& Unwinder::look_up(RemoteAddress pc, bool exact) {
-  // Return addresses and exact ones of the same value are told apart by what is looked up: pc - 1 against pc.
+  // Return addresses and exact ones of the same value are kept apart by what is looked up: pc - 1 against pc.
   const uint64_t key = exact ? pc.value : pc.value - 1;
   Slot& slot = cache_[(key ^ key >> 12) & (kCacheSlots - 1)];
   if (slot.pc == key) {
@@ -427,7 +427,8 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
         outcome = Outcome::senseless;
       }
       // What instructions tell is proven like a frame pointer: by the call that it leads behind. A way that
-      // the program never takes, out of one function and into the next, is told by the stack's alignment.
+      // the program never takes, out of one function and into the next, is recognised by the stack's
+      // alignment.
       if (by_code && outcome == Outcome::stepped) {
         step.found_by = FoundBy::code;
         if ((until_return && (step.cfa & 15) != 0) || !returns_from_call<Arch>(input, step.caller.pc.value))
