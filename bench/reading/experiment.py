@@ -149,7 +149,7 @@ def run(case, reader, pythons, timeout=900):
             reference = merge(stopped)
             result["tv"], result["tv_chance"] = variation(result["leaves"], reference["leaves"])
             result["stopped"] = {k: reference[k] for k in ("samples", "accepted", "impossible", "detached", "leaves", "late_100us")}
-            # What two halves of the same way of reading differ by: the target's own wandering.
+            # What two halves of the same way of reading differ by: the target's own variation.
             halves = [merge(own[i::2])["leaves"] for i in (0, 1)] if rounds > 1 else None
             if halves:
                 result["tv_halves"], result["tv_halves_chance"] = variation(*halves)

@@ -2,14 +2,14 @@
 """Threads that stand still in awkward places. Each prints where it stands as the interpreter itself tells it
 (sys._getframe: identity, then per frame name, qualified name, file, line, first line, leaf first); then all wait.
 
-Every scene runs a hundred times before it stops, so that its instructions are specialised and its calls inlined.
+Every case runs a hundred times before it stops, so that its instructions are specialised and its calls inlined.
 """
 import binascii
 import sys
 import threading
 
 PY2 = sys.version_info[0] == 2
-SCENES = []
+CASES = []
 gate = threading.Lock()
 gate.acquire()
 started = threading.Semaphore(0)
@@ -39,13 +39,13 @@ def stop(value=None):
     gate.acquire()
 
 
-def scene(text, name=None, file=None):
-    SCENES.append((name or "scene %d" % len(SCENES), text, file))
+def case(text, name=None, file=None):
+    CASES.append((name or "case %d" % len(CASES), text, file))
 
 
-scene("def run():\n    stop()\n")
-scene("def run():\n    return a(\n        1)\ndef a(x):\n    b = x\n\n    return stop(\n      b)\n")
-scene("""
+case("def run():\n    stop()\n")
+case("def run():\n    return a(\n        1)\ndef a(x):\n    b = x\n\n    return stop(\n      b)\n")
+case("""
 def deco(*a):
     return lambda f: f
 def run():
@@ -58,7 +58,7 @@ def run():
         pass
     return f
 """)
-scene("""
+case("""
 def f(*a, **k):
     return a
 def run():
@@ -73,7 +73,7 @@ def run():
            6}
     )
 """)
-scene("""
+case("""
 def f(*a): return stop()
 def run():
     return f(
@@ -83,7 +83,7 @@ def run():
         3,
     )
 """)
-scene("""
+case("""
 class A(object):
     def a(self): return self
     def b(self): stop(); return self
@@ -93,12 +93,12 @@ def run():
             .b()
             .a())
 """)
-scene("run = lambda: (\n    lambda x: stop(\n        x\n    )\n)(1)\n")
-scene("def run():\n    return [\n        stop(x)\n        for x in\n        range(\n            1)\n        if x\n        < 2]\n")
-scene("def run():\n    return {x:\n        [y for y in [1]\n         if stop(y)]\n      for x in [1]}\n")
-scene("def run():\n    return sum(\n        stop(1)\n        for x in [1])\n")
-scene("def run():\n    return set(\n        y for x in [1] for y in\n        [z for z in [2] if stop(1)\n          or z])\n")
-scene("""
+case("run = lambda: (\n    lambda x: stop(\n        x\n    )\n)(1)\n")
+case("def run():\n    return [\n        stop(x)\n        for x in\n        range(\n            1)\n        if x\n        < 2]\n")
+case("def run():\n    return {x:\n        [y for y in [1]\n         if stop(y)]\n      for x in [1]}\n")
+case("def run():\n    return sum(\n        stop(1)\n        for x in [1])\n")
+case("def run():\n    return set(\n        y for x in [1] for y in\n        [z for z in [2] if stop(1)\n          or z])\n")
+case("""
 def g(n):
     if n:
         for x in g(n - 1):
@@ -109,8 +109,8 @@ def g(n):
 def run():
     for x in g(5): pass
 """)
-scene("def run():\n    class A(object):\n        class B(object):\n            x = (1,\n                 stop(1),\n                 3)\n    return A\n")
-scene("""
+case("def run():\n    class A(object):\n        class B(object):\n            x = (1,\n                 stop(1),\n                 3)\n    return A\n")
+case("""
 def run():
     for i in [1,
               2]:
@@ -124,12 +124,12 @@ def run():
             finally:
                 i = 0
 """)
-scene("def run():\n    a = 1\n" + "\n" * 400 + "    b = (a,\n" + "\n" * 400 + "      stop(1))\n    return b\n")
-scene("def run():\n    return f(\n" + "\n" * 300 + "        1)[\n" + "\n" * 200 + "       0]\ndef f(x):\n    stop()\n    return [x]\n")
-scene("def run(a=1):\n    if 0:\n" + "        a = a\n" * 66000 + "    return stop(\n        a)\n", "past 65,535 lines")
-scene("\n" * 70000 + "def run():\n    return stop(\n        1)\n", "first line past 65,535")
-scene("def run():\n" + "".join("    v%d = %d\n" % (i, i + 1000) for i in range(600)) + "    return stop(v599)\n")
-scene("""
+case("def run():\n    a = 1\n" + "\n" * 400 + "    b = (a,\n" + "\n" * 400 + "      stop(1))\n    return b\n")
+case("def run():\n    return f(\n" + "\n" * 300 + "        1)[\n" + "\n" * 200 + "       0]\ndef f(x):\n    stop()\n    return [x]\n")
+case("def run(a=1):\n    if 0:\n" + "        a = a\n" * 66000 + "    return stop(\n        a)\n", "past 65,535 lines")
+case("\n" * 70000 + "def run():\n    return stop(\n        1)\n", "first line past 65,535")
+case("def run():\n" + "".join("    v%d = %d\n" % (i, i + 1000) for i in range(600)) + "    return stop(v599)\n")
+case("""
 def run():
     try:
         raise ValueError(
@@ -142,7 +142,7 @@ def run():
         finally:
             stop()
 """)
-scene("""
+case("""
 class C(object):
     def __enter__(self):
         return self
@@ -155,7 +155,7 @@ def run():
         x = (a,
              b)
 """)
-scene("""
+case("""
 class P(object):
     def __init__(self, x):
         self.x = x
@@ -169,7 +169,7 @@ class P(object):
 def run():
     return P.__new__(P).missing
 """)
-scene("""
+case("""
 import functools, re
 def key(x): return stop(
     x) or 0
@@ -181,20 +181,20 @@ def run():
             [x, x]),
         [1, 2]), key=key)
 """)
-scene("def run(n=200):\n    if n:\n        return run(\n            n - 1)\n    return stop()\n")
-scene("def run():\n    exec(compile('def f():\\n  return stop(\\n1)\\nf()', '<string>', 'exec'), globals())\n")
-scene("def run():\n    return eval('(\\n1,\\nstop(1))', globals())\n")
-scene("def run():\n    s = '''\n\n\n''' % () if stop() else 1\n    return s\n")
-scene("def run():\n    assert not stop(), (\n        1,\n        2)\n    assert stop(\n        1), 2\n")
-scene("import contextlib\n@contextlib.contextmanager\ndef c():\n    stop()\n    yield\ndef run():\n    with c():\n        pass\n")
-scene("class D(object):\n    def __del__(self):\n        stop()\ndef run():\n    d = D()\n    del d\n")
-scene("def run():\n    stop()\n", file="/odd dir/with:colon;semi\n.py")
+case("def run(n=200):\n    if n:\n        return run(\n            n - 1)\n    return stop()\n")
+case("def run():\n    exec(compile('def f():\\n  return stop(\\n1)\\nf()', '<string>', 'exec'), globals())\n")
+case("def run():\n    return eval('(\\n1,\\nstop(1))', globals())\n")
+case("def run():\n    s = '''\n\n\n''' % () if stop() else 1\n    return s\n")
+case("def run():\n    assert not stop(), (\n        1,\n        2)\n    assert stop(\n        1), 2\n")
+case("import contextlib\n@contextlib.contextmanager\ndef c():\n    stop()\n    yield\ndef run():\n    with c():\n        pass\n")
+case("class D(object):\n    def __del__(self):\n        stop()\ndef run():\n    d = D()\n    del d\n")
+case("def run():\n    stop()\n", file="/odd dir/with:colon;semi\n.py")
 if not PY2:
-    scene("def gr\u00fc\u00dfe():\n    return \u540d\u524d()\ndef \u540d\u524d():\n    stop()\nrun = gr\u00fc\u00dfe\n", file="/\u8def\u5f84/\u00e9.py")
-    scene("def run():\n    stop()\n", file="/not-utf8-\udce9.py")
-    scene("def g():\n    return (yield from h(\n    ))\ndef h():\n    yield (\n       stop())\ndef run():\n    for x in g(): pass\n")
-    scene("class M(type):\n    def __call__(cls, *a):\n        return super().__call__(\n            *a)\nclass A(metaclass=M):\n    def __init__(self):\n        stop()\n        super().__init__()\ndef run():\n    A()\n")
-    scene("""
+    case("def gr\u00fc\u00dfe():\n    return \u540d\u524d()\ndef \u540d\u524d():\n    stop()\nrun = gr\u00fc\u00dfe\n", file="/\u8def\u5f84/\u00e9.py")
+    case("def run():\n    stop()\n", file="/not-utf8-\udce9.py")
+    case("def g():\n    return (yield from h(\n    ))\ndef h():\n    yield (\n       stop())\ndef run():\n    for x in g(): pass\n")
+    case("class M(type):\n    def __call__(cls, *a):\n        return super().__call__(\n            *a)\nclass A(metaclass=M):\n    def __init__(self):\n        stop()\n        super().__init__()\ndef run():\n    A()\n")
+    case("""
 async def a():
     return await b(
         1)
@@ -215,9 +215,9 @@ def run():
     except StopIteration:
         pass
 """)
-    scene("def run():\n    x = f'''{\n      1\n    }{stop(\n    2)}'''\n    return x\n")
-    scene("def run(a=1, /, *, b=2):\n    if (n := (\n        stop(1)\n    )) or n:\n        pass\n")
-    scene("""
+    case("def run():\n    x = f'''{\n      1\n    }{stop(\n    2)}'''\n    return x\n")
+    case("def run(a=1, /, *, b=2):\n    if (n := (\n        stop(1)\n    )) or n:\n        pass\n")
+    case("""
 def run():
     match (
         1,
@@ -235,25 +235,25 @@ def run():
         case _:
             pass
 """)
-    scene("def run():\n    try:\n        raise ExceptionGroup('x', [ValueError(1)])\n    except* (\n        ValueError\n    ) as e:\n        stop()\n")
-    scene("def run():\n    def f[T: (int,\n       str)](x: T, y=stop()) -> T:\n        return x\n    return f(1)\n")
-    scene("def run():\n    type A[T] = list[\n        stop() or T]\n    return A.__value__\n")
+    case("def run():\n    try:\n        raise ExceptionGroup('x', [ValueError(1)])\n    except* (\n        ValueError\n    ) as e:\n        stop()\n")
+    case("def run():\n    def f[T: (int,\n       str)](x: T, y=stop()) -> T:\n        return x\n    return f(1)\n")
+    case("def run():\n    type A[T] = list[\n        stop() or T]\n    return A.__value__\n")
 
 
 def perform(name, run):
-    # A few scenes stop twice a round.
+    # A few cases stop twice a round.
     rounds.left = 199 if name != "past 65,535 lines" else 3
     while True:
         run()
 
 
 expected = 0
-for name, text, file in SCENES:
+for name, text, file in CASES:
     try:
         code = compile(text, file or "<%s>" % name, "exec")
     except SyntaxError:
         continue
-    space = {"stop": stop, "__name__": "scene"}
+    space = {"stop": stop, "__name__": "case"}
     exec(code, space)
     thread = threading.Thread(target=perform, args=(name, space["run"]), name=name)
     thread.daemon = True

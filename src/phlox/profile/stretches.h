@@ -1,5 +1,5 @@
 // Makes rows of looks: a thread that keeps stack and states extends its row instead of adding one. A change
-// of the CPU number does not start a row (the row keeps the last one): a thread that wanders between CPUs is
+// of the CPU number does not start a row (the row keeps the last one): a thread that moves between CPUs is
 // still the same news. Ids are given when a row is first put, not when it begins, so that they come in order
 // and a recording only ever appends. Pure.
 #pragma once

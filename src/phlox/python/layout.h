@@ -161,7 +161,7 @@ struct Traits {
   // A subinterpreter's first thread state is made by the thread that makes the interpreter, and run by
   // whichever thread swaps to it, with the maker's ids in it (Modules/_xxsubinterpretersmodule.c,
   // until 3.12).
-  bool first_state_wanders = false;
+  bool first_state_unbound = false;
 };
 
 struct Layout {

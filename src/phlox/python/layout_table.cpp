@@ -19,7 +19,7 @@ constexpr Traits kPython2_7 = [] {
   t.has_data_stack = false;
   t.python2 = true;
   t.interpreter_frames = false;
-  t.first_state_wanders = true;
+  t.first_state_unbound = true;
   return t;
 }();
 
@@ -68,7 +68,7 @@ constexpr Traits kPython3_12 = [] {
 
 constexpr Traits kPython3_13 = [] {
   Traits t = kPython3_12;
-  t.first_state_wanders = false;
+  t.first_state_unbound = false;
   t.code_epoch = CodeEpoch::interpreter_version;
   t.anchor = FrameAnchor::current_frame;
   t.instruction = InstructionUnit::instr_ptr;

@@ -112,14 +112,14 @@ void ProcessSampler::bring(RemoteAddress tstate) {
 }
 
 template <class T>
-bool ProcessSampler::read_scene(RemoteAddress from, T& into) {
-  return scene_is_copied_ ? snapshot_.load(from, into) : memory_.read_value(from, into);
+bool ProcessSampler::read_list(RemoteAddress from, T& into) {
+  return lists_are_copied_ ? snapshot_.load(from, into) : memory_.read_value(from, into);
 }
 
 bool ProcessSampler::refresh_interpreters() {
   std::vector<Domain> domains;
   RemoteAddress at;
-  if (!read_scene(interpreter_.interpreters_head, at.value)) return false;
+  if (!read_list(interpreter_.interpreters_head, at.value)) return false;
   while (at && domains.size() < kMaxInterpreters) {
     if (!is_plausible(at)) return false;
     if (std::any_of(domains.begin(), domains.end(), [&](const Domain& d) { return d.interpreter == at; }))
@@ -127,15 +127,15 @@ bool ProcessSampler::refresh_interpreters() {
     Domain domain;
     domain.interpreter = at;
     domain.threads_head_word = at + *layout_.interpreter.threads_head;
-    if (!read_scene(domain.threads_head_word, domain.threads_head.value)) return false;
-    if (layout_.interpreter.id.present()) read_scene(at + *layout_.interpreter.id, domain.id);
+    if (!read_list(domain.threads_head_word, domain.threads_head.value)) return false;
+    if (layout_.interpreter.id.present()) read_list(at + *layout_.interpreter.id, domain.id);
     if (layout_.traits.gil == python::GilPlace::interpreter && layout_.interpreter.ceval_gil.present()) {
-      read_scene(at + *layout_.interpreter.ceval_gil, domain.gil.value);
+      read_list(at + *layout_.interpreter.ceval_gil, domain.gil.value);
     } else {
       domain.gil = interpreter_.gil;
     }
     domains.push_back(domain);
-    if (!layout_.interpreter.next.present() || !read_scene(at + *layout_.interpreter.next, at.value)) break;
+    if (!layout_.interpreter.next.present() || !read_list(at + *layout_.interpreter.next, at.value)) break;
   }
   if (domains.empty()) return false;
   for (auto& domain : domains) {
@@ -151,11 +151,11 @@ bool ProcessSampler::refresh_interpreters() {
 // while Python runs there (3.10 to 3.12), and into the thread state itself else. glibc keeps a thread's
 // struct pthread, whose address is its Python id, in the mapping of its stack (nptl/allocatestack.c).
 // nullptr: nobody's, or it is not known.
-ProcessSampler::Slot* ProcessSampler::find_home(Slot& wanderer) {
+ProcessSampler::Slot* ProcessSampler::find_thread_of(Slot& unbound) {
   uint64_t cframe = 0;
   if (!layout_.thread.cframe.present() ||
-      !memory_.read_value(wanderer.tstate + *layout_.thread.cframe, cframe) ||
-      cframe - wanderer.tstate.value < *layout_.thread.size) {
+      !memory_.read_value(unbound.tstate + *layout_.thread.cframe, cframe) ||
+      cframe - unbound.tstate.value < *layout_.thread.size) {
     return nullptr;
   }
   const auto maps = target::read_maps(config_.pid);
@@ -164,17 +164,17 @@ ProcessSampler::Slot* ProcessSampler::find_home(Slot& wanderer) {
                                   [&](const target::Mapping& m) { return m.holds(RemoteAddress(cframe)); });
   if (stack == maps->end()) return nullptr;
   for (auto& slot : slots_) {
-    if (!slot->alive || slot->wanders) continue;
+    if (!slot->alive || slot->unbound) continue;
     const bool main_stack = stack->path == "[stack]" && slot->probe->tid() == config_.pid;
     if (!main_stack && !stack->holds(RemoteAddress(slot->python_id))) continue;
-    wanderer.stack_start = stack->start;
-    wanderer.stack_end = stack->end;
+    unbound.stack_start = stack->start;
+    unbound.stack_end = stack->end;
     return slot.get();
   }
   return nullptr;
 }
 
-bool ProcessSampler::is_at_home(const Slot& slot, const std::byte* thread) const {
+bool ProcessSampler::is_on_its_stack(const Slot& slot, const std::byte* thread) const {
   if (!layout_.thread.cframe.present()) return true;  // not known: such a look is unproved
   const RemoteAddress cframe(load<uint64_t>(thread + *layout_.thread.cframe));
   return cframe.value - slot.tstate.value < *layout_.thread.size ||
@@ -202,7 +202,7 @@ void ProcessSampler::forget_state(Slot& slot) {
 void ProcessSampler::lose_state(Slot& slot) {
   forget_state(slot);
   slot.tstate = {};
-  if (slot.wanders || !slot.probe->schedstat()) {
+  if (slot.unbound || !slot.probe->schedstat()) {
     slot.alive = false;
     return;
   }
@@ -234,7 +234,7 @@ void ProcessSampler::look_at_resting(Slot& slot, Nanoseconds now) {
 // the ids of the thread that makes it (init_threadstate() of Python/pystate.c, 3.11).
 bool ProcessSampler::is_anothers(pid_t tid, int64_t interpreter_id) const {
   return std::any_of(slots_.begin(), slots_.end(), [&](const auto& slot) {
-    return slot->in_python() && !slot->wanders && slot->probe->tid() == tid &&
+    return slot->in_python() && !slot->unbound && slot->probe->tid() == tid &&
            slot->interpreter_id == interpreter_id;
   });
 }
@@ -243,11 +243,10 @@ bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
   uint64_t interp = 0;
   uint64_t python_id = 0;
   uint64_t native_id = 0;
-  if (!read_scene(tstate + *layout_.thread.interp, interp) || interp != domain.interpreter.value)
-    return false;
-  if (!read_scene(tstate + *layout_.thread.thread_id, python_id)) return false;
+  if (!read_list(tstate + *layout_.thread.interp, interp) || interp != domain.interpreter.value) return false;
+  if (!read_list(tstate + *layout_.thread.thread_id, python_id)) return false;
   if (layout_.thread.native_thread_id.present()) {
-    read_scene(tstate + *layout_.thread.native_thread_id, native_id);
+    read_list(tstate + *layout_.thread.native_thread_id, native_id);
     if (native_id == 0) return false;  // made, but its thread has not started
   }
   if (python_id == 0) return false;
@@ -256,13 +255,13 @@ bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
   declined_[tstate.value].unknown = task.why == TaskIds::Why::unknown;
   pid_t tid = task.tid;
   if (tid == 0) return false;  // not started yet, or ending: the next refresh tells
-  const bool wanders =
-      layout_.traits.first_state_wanders && domain.id > 0 &&
+  const bool unbound =
+      layout_.traits.first_state_unbound && domain.id > 0 &&
       std::any_of(slots_.begin(), slots_.end(), [&](const auto& other) {
         return other->in_python() && other->python_id == python_id && other->interpreter_id != domain.id;
       });
-  if (!wanders && is_anothers(tid, domain.id)) return false;
-  if (Slot* resting = wanders ? nullptr : find_resting(tid, domain.id)) {
+  if (!unbound && is_anothers(tid, domain.id)) return false;
+  if (Slot* resting = unbound ? nullptr : find_resting(tid, domain.id)) {
     resting->tstate = tstate;
     resting->interpreter = domain.interpreter;
     resting->domain = static_cast<size_t>(&domain - domains_.data());
@@ -272,11 +271,11 @@ bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
   }
   auto slot = std::make_unique<Slot>();
   slot->tstate = tstate;
-  slot->wanders = wanders;
-  uint64_t home_id = python_id;
-  if (const Slot* home = wanders ? find_home(*slot) : nullptr) {
-    tid = home->probe->tid();
-    home_id = home->python_id;
+  slot->unbound = unbound;
+  uint64_t thread_id = python_id;  // of the thread that runs it
+  if (const Slot* thread = unbound ? find_thread_of(*slot) : nullptr) {
+    tid = thread->probe->tid();
+    thread_id = thread->python_id;
   }
   slot->index = next_thread_++;
   slot->interpreter = domain.interpreter;
@@ -285,7 +284,7 @@ bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
   slot->domain = static_cast<size_t>(&domain - domains_.data());
   slot->probe = std::make_unique<target::ThreadProbe>(config_.pid, tid);
   if (config_.rseq_cpu_offset) {
-    slot->rseq_cpu = RemoteAddress(home_id + static_cast<uint64_t>(*config_.rseq_cpu_offset));
+    slot->rseq_cpu = RemoteAddress(thread_id + static_cast<uint64_t>(*config_.rseq_cpu_offset));
     // A thread whose C library did not register (another libc beside, GLIBC_TUNABLES) says -1 or nothing
     // sensible.
     int32_t cpu = -1;
@@ -298,7 +297,7 @@ bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
   ThreadRecord record;
   record.thread = slot->index;
   record.tid = tid;
-  record.python_id = home_id;
+  record.python_id = thread_id;
   record.interpreter = domain.id;
   record.time = now;
   push(bytes_of(record), {});
@@ -322,7 +321,7 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
     slot->domain = static_cast<size_t>(domain - domains_.begin());
     if (domain == domains_.end()) slot->alive = false;
   }
-  if (scene_is_copied_) {
+  if (lists_are_copied_) {
     for (const auto& slot : slots_) bring(slot->tstate);
     snapshot_.fetch_wanted();
   }
@@ -340,19 +339,19 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
     while (at && is_plausible(at) && ++count < kMaxThreads && !present.contains(at.value)) {
       present[at.value] = d;
       Slot* slot = find_slot(at);
-      if (scene_is_copied_ && slot == nullptr && ++brought <= kThreadsPerTurn) {
+      if (lists_are_copied_ && slot == nullptr && ++brought <= kThreadsPerTurn) {
         bring(at);
         snapshot_.fetch_wanted();
       }
       uint64_t next = 0;
-      if (brought > kThreadsPerTurn || !read_scene(at + *layout_.thread.next, next)) {
+      if (brought > kThreadsPerTurn || !read_list(at + *layout_.thread.next, next)) {
         refresh_wanted_ = true;
         break;
       }
       if (slot != nullptr) {
         // The same address may be another thread by now.
         uint64_t python_id = 0;
-        read_scene(at + *layout_.thread.thread_id, python_id);
+        read_list(at + *layout_.thread.thread_id, python_id);
         if (python_id != slot->python_id) {
           lose_state(*slot);
           slot = nullptr;
@@ -423,21 +422,21 @@ void ProcessSampler::drop_dead(Nanoseconds now) {
     forget_state(*slot);
   }
   std::erase_if(slots_, [](const auto& slot) { return !slot->alive; });
-  for (auto& slot : slots_) slot->guest = nullptr;
+  for (auto& slot : slots_) slot->nested = nullptr;
   if (domains_.size() < 2) return;
   std::unordered_map<pid_t, Slot*> newest;
   for (auto& slot : slots_) {
-    if (!slot->tstate || (slot->wanders && !slot->stack_end)) continue;  // not known to be on that thread
+    if (!slot->tstate || (slot->unbound && !slot->stack_end)) continue;  // not known to be on that thread
     Slot*& top = newest[slot->probe->tid()];
     if (top == nullptr || top->interpreter_id < slot->interpreter_id) top = slot.get();
   }
   for (auto& slot : slots_) {
     Slot* top = newest[slot->probe->tid()];
-    slot->guest = slot->tstate && top != slot.get() ? top : nullptr;
+    slot->nested = slot->tstate && top != slot.get() ? top : nullptr;
   }
 }
 
-// ---- the scene
+// ---- who holds the GIL, and where
 // -------------------------------------------------------------------------------------------------
 
 size_t ProcessSampler::ranges_of(const Domain& domain, GilWords& words,
@@ -475,7 +474,7 @@ RemoteAddress ProcessSampler::holder_now(const Domain& domain) {
   return memory_.read(std::span(ranges).first(count)) == count ? words.holder() : RemoteAddress{};
 }
 
-bool ProcessSampler::scene_changed() {
+bool ProcessSampler::lists_changed() {
   uint64_t head = 0;
   if (!snapshot_.load(interpreter_.interpreters_head, head)) return true;
   if (domains_.empty() || domains_.front().interpreter.value != head) return true;
@@ -625,7 +624,7 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
     reading.whole = true;
     return reading;
   }
-  if (slot.wanders && !is_at_home(slot, thread)) {
+  if (slot.unbound && !is_on_its_stack(slot, thread)) {
     // Another thread runs it by now: what the kernel says of the one we know proves nothing.
     slot.alive = false;
     refresh_wanted_ = true;
@@ -721,7 +720,7 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
   }
   if (native_) find_anchors(slot.tstate, thread, count);
   reading.whole = true;
-  if (slot.wanders && !layout_.thread.cframe.present() && reading.quality == Quality::ok)
+  if (slot.unbound && !layout_.thread.cframe.present() && reading.quality == Quality::ok)
     reading.quality = Quality::unproved;
   if (config_.on_stack) config_.on_stack(slot.index, std::span(frames_.get(), kMaxFrames).first(count));
   return reading;
@@ -972,7 +971,7 @@ void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanosecon
   LookRecord look = look_at(slot.index, now, slot.last_time);
   // CPU time used since the last look was used by something that ran: a thread that is found blocked keeps it
   // for the next stack that it is found running with, or its waiting would be charged with it.
-  if (slot.guest == nullptr || slot.guest->stack.empty())
+  if (slot.nested == nullptr || slot.nested->stack.empty())
     slot.cpu_carried += static_cast<Nanoseconds>((stat - slot.seen).run_ns);
   if (!seen.blocked) look.cpu = std::exchange(slot.cpu_carried, 0);
   look.cpu_number = seen.cpu_number;
@@ -1107,10 +1106,10 @@ void ProcessSampler::turn(Nanoseconds now) {
     } else {
       snapshot_.capture_for(Snapshot::kEverybody);
     }
-    if (due() || scene_changed()) {
-      scene_is_copied_ = true;
+    if (due() || lists_changed()) {
+      lists_are_copied_ = true;
       refresh_threads(now);
-      scene_is_copied_ = false;
+      lists_are_copied_ = false;
       threads = slots_.size();
     }
   }
@@ -1120,7 +1119,7 @@ void ProcessSampler::turn(Nanoseconds now) {
     domain.frozen = nullptr;
     read_holder(domain, now);
   }
-  if (!domains_.empty() && scene_changed()) refresh_wanted_ = true;
+  if (!domains_.empty() && lists_changed()) refresh_wanted_ = true;
   // By the copy that was made for it; the others have copies of their own.
   if (Slot* slot = by_event() ? caught() : nullptr) read_other(*slot, domains_[slot->domain], now);
   size_t next_first = first_slot_ + kThreadsPerTurn;

@@ -147,12 +147,13 @@ class ProcessSampler {
     RemoteAddress interpreter;
     int64_t interpreter_id = 0;
     uint64_t python_id = 0;  // as the thread state has it
-    // It stands for whichever thread runs a subinterpreter: the one whose C stack its frames hang on
-    // (Traits::first_state_wanders). An empty stack: not known, nothing may hang on any.
-    bool wanders = false;
+    // A thread state that is bound to no thread (Traits::first_state_unbound): it stands for whichever one
+    // runs the subinterpreter, on whose C stack its frames hang. An empty stack: not known, nothing may hang
+    // on any.
+    bool unbound = false;
     RemoteAddress stack_start, stack_end;
     // The newest interpreter's state on the same thread, called by way of this one: CPU time is its.
-    Slot* guest = nullptr;
+    Slot* nested = nullptr;
     size_t domain = 0;
     std::unique_ptr<target::ThreadProbe> probe;
     RemoteAddress rseq_cpu;
@@ -225,9 +226,9 @@ class ProcessSampler {
   void look_at_resting(Slot& slot, Nanoseconds now);
   void bring(RemoteAddress tstate);
   template <class T>
-  bool read_scene(RemoteAddress from, T& into);
-  Slot* find_home(Slot& wanderer);
-  bool is_at_home(const Slot& slot, const std::byte* thread) const;
+  bool read_list(RemoteAddress from, T& into);
+  Slot* find_thread_of(Slot& unbound);
+  bool is_on_its_stack(const Slot& slot, const std::byte* thread) const;
   bool is_anothers(pid_t tid, int64_t interpreter_id) const;
   Slot* find_slot(RemoteAddress tstate);
   void drop_dead(Nanoseconds now);
@@ -244,7 +245,7 @@ class ProcessSampler {
   // The thread state that holds the domain's GIL; none: nobody does.
   RemoteAddress holder(const Domain& domain);
   RemoteAddress holder_now(const Domain& domain);
-  bool scene_changed();
+  bool lists_changed();
   bool scout(Domain& domain);
   void read_holder(Domain& domain, Nanoseconds now);
   void read_other(Slot& slot, Domain& domain, Nanoseconds now);
@@ -315,8 +316,8 @@ class ProcessSampler {
   Nanoseconds last_turn_ = 0;
   Nanoseconds refresh_pause_ = 0;
   bool refresh_wanted_ = true;
-  bool list_whole_ = false;       // as Unseen's
-  bool scene_is_copied_ = false;  // the lists of threads are read from the copy of the memory
+  bool list_whole_ = false;        // as Unseen's
+  bool lists_are_copied_ = false;  // the lists of threads are read from the copy of the memory
   bool process_gone_ = false;
   bool schedstat_off_ = false;
   std::vector<bool> isolated_;

@@ -95,7 +95,7 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
     seen.collecting = holds && collecting(domain);
     // A thread that has just taken the GIL says so a moment later (take_gil() sets `locked` before
     // `last_holder`): asked again after the copy, or another's running could pass for this one's stillness.
-    if (holds && domain.threads > 1 && !after->off() && (!slot.wanders || slot.stack_end) &&
+    if (holds && domain.threads > 1 && !after->off() && (!slot.unbound || slot.stack_end) &&
         holder_now(domain) == slot.tstate) {
       domain.frozen = &slot;
       domain.frozen_stat = *after;
