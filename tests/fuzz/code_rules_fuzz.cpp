@@ -13,11 +13,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<uint32_t> functions, maybe;
   for (uint32_t at = 0; at < code.size(); at += data[0] + 1U) functions.push_back(at);
   if (data[1] < code.size()) maybe.push_back(data[1]);
-  const CodeStretch stretch(code, functions, maybe);
+  const CodeRegion region(code, functions, maybe);
   for (uint32_t at = 0; at < std::min<size_t>(code.size(), 64); ++at) {
-    const auto rule = stretch.find(at), back = stretch.until_return(at);
+    const auto rule = region.find(at), back = region.until_return(at);
     if (rule.kind == RuleKind::signal || back.kind == RuleKind::end) std::abort();
   }
-  if (stretch.find(static_cast<uint32_t>(code.size())).kind != RuleKind::none) std::abort();
+  if (region.find(static_cast<uint32_t>(code.size())).kind != RuleKind::none) std::abort();
   return 0;
 }

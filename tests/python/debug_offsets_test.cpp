@@ -132,9 +132,9 @@ TEST(LayoutTableTest, every_row_has_a_version_of_its_own_and_what_a_walk_needs) 
     EXPECT_EQ(row.traits.anchor == FrameAnchor::current_frame, row.thread.current_frame.present());
     EXPECT_EQ(row.traits.anchor == FrameAnchor::cframe, row.cframe.current_frame.present());
     EXPECT_EQ(row.traits.has_data_stack, row.thread.datastack_chunk.present());
-    EXPECT_EQ(row.traits.gil == GilPlace::runtime, row.runtime.gil.present());
-    EXPECT_EQ(row.traits.gil == GilPlace::interpreter, row.interpreter.ceval_gil.present());
-    EXPECT_EQ(row.traits.gil != GilPlace::symbols, row.gil_state.size.present());
+    EXPECT_EQ(row.traits.gil == GilOwner::runtime, row.runtime.gil.present());
+    EXPECT_EQ(row.traits.gil == GilOwner::interpreter, row.interpreter.ceval_gil.present());
+    EXPECT_EQ(row.traits.gil != GilOwner::symbols, row.gil_state.size.present());
   }
 }
 

@@ -19,19 +19,19 @@ class Consumers : public testing::Test {
   }
   ~Consumers() override { consumer_.discard(ring_); }
 
-  void push(const auto& record, std::span<const Place> places = {}) {
-    ASSERT_TRUE(ring_.push(std::as_bytes(std::span(&record, 1)), std::as_bytes(places)));
+  void push(const auto& record, std::span<const CodeLocation> locations = {}) {
+    ASSERT_TRUE(ring_.push(std::as_bytes(std::span(&record, 1)), std::as_bytes(locations)));
   }
   uint32_t tell(const test::FakeCode& code) {
     snapshot_.capture();
     cache_.begin_look();
     return cache_.find(fake_.make_code(code), snapshot_)->number;
   }
-  void look(std::vector<Place> places) {
+  void look(std::vector<CodeLocation> locations) {
     ++looks_;
     LookRecord record = look_at(1, 1000 * looks_, 1000 * looks_ - 1000);
-    record.fresh = static_cast<uint32_t>(places.size());
-    push(record, places);
+    record.fresh = static_cast<uint32_t>(locations.size());
+    push(record, locations);
   }
   std::string leaf() {
     identities_.stretches.flush();
@@ -80,9 +80,9 @@ TEST_F(Consumers, a_function_that_was_not_read_is_a_marker) {
 // keep the recorder for minutes.
 TEST_F(Consumers, lines_are_searched_for_so_long_and_the_rest_is_counted) {
   const uint32_t f = tell({.name = "f", .instructions = 500'000});
-  std::vector<Place> places;
-  for (int i = 0; i < 300; ++i) places.push_back({f, 2 * i});
-  look(places);
+  std::vector<CodeLocation> locations;
+  for (int i = 0; i < 300; ++i) locations.push_back({f, 2 * i});
+  look(locations);
   consumer_.drain(ring_);
   EXPECT_GT(consumer_.without_line(), 0U);
   EXPECT_LT(consumer_.without_line(), 300U);

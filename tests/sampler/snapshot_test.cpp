@@ -62,20 +62,20 @@ TEST(Snapshot, reads_across_a_page_border) {
 
 TEST(Snapshot, a_page_that_went_away_does_not_take_the_others_with_it) {
   test::FakeMemory memory;
-  std::vector<RemoteAddress> places;
+  std::vector<RemoteAddress> addresses;
   for (int i = 0; i < 5; ++i) {
-    places.push_back(memory.allocate(3 * Snapshot::kPage, Snapshot::kPage));
-    memory.put_value<int>(places.back(), i);
+    addresses.push_back(memory.allocate(3 * Snapshot::kPage, Snapshot::kPage));
+    memory.put_value<int>(addresses.back(), i);
   }
   Snapshot snapshot(memory);
   snapshot.capture();
   int value = 0;
-  for (const auto place : places) ASSERT_TRUE(snapshot.load(place, value));
-  memory.make_unreadable(places[2], Snapshot::kPage);
+  for (const auto address : addresses) ASSERT_TRUE(snapshot.load(address, value));
+  memory.make_unreadable(addresses[2], Snapshot::kPage);
   for (int look = 0; look < 3; ++look) {
     snapshot.capture();
-    for (size_t i = 0; i < places.size(); ++i) {
-      EXPECT_EQ(snapshot.load(places[i], value), i != 2) << i;
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      EXPECT_EQ(snapshot.load(addresses[i], value), i != 2) << i;
       if (i != 2) {
         EXPECT_EQ(value, static_cast<int>(i));
       }
@@ -139,21 +139,21 @@ TEST(Snapshot, the_last_word_is_as_of_after_the_last_byte) {
 
 TEST(Snapshot, what_is_wanted_comes_with_one_call_and_in_passing_is_not_foreseen) {
   test::FakeMemory memory;
-  std::vector<RemoteAddress> places;
+  std::vector<RemoteAddress> addresses;
   for (int i = 0; i < 40; ++i) {
-    places.push_back(memory.allocate(256, Snapshot::kPage) + 100);
-    memory.put_value<uint64_t>(places.back(), 1000 + static_cast<uint64_t>(i));
+    addresses.push_back(memory.allocate(256, Snapshot::kPage) + 100);
+    memory.put_value<uint64_t>(addresses.back(), 1000 + static_cast<uint64_t>(i));
   }
   Snapshot snapshot(memory);
   for (int look = 0; look < 3; ++look) {
     snapshot.capture();
     const size_t calls = memory.calls();
-    for (size_t i = places.size(); i-- > 0;) snapshot.want(places[i], 8, true);
+    for (size_t i = addresses.size(); i-- > 0;) snapshot.want(addresses[i], 8, true);
     snapshot.fetch_wanted();
     EXPECT_EQ(memory.calls(), calls + 1);
-    for (size_t i = 0; i < places.size(); ++i) {
+    for (size_t i = 0; i < addresses.size(); ++i) {
       uint64_t value = 0;
-      ASSERT_TRUE(snapshot.load(places[i], value));
+      ASSERT_TRUE(snapshot.load(addresses[i], value));
       EXPECT_EQ(value, 1000 + i);
     }
     EXPECT_EQ(memory.calls(), calls + 1);
@@ -172,7 +172,7 @@ TEST(Snapshot, something_gone_among_what_is_wanted_leaves_the_others) {
   memory.make_unreadable(b, 8);
   Snapshot snapshot(memory);
   snapshot.capture();
-  for (const auto place : {a, b, c}) snapshot.want(place, 8, true);
+  for (const auto address : {a, b, c}) snapshot.want(address, 8, true);
   snapshot.fetch_wanted();
   uint64_t value = 0;
   EXPECT_TRUE(snapshot.load(a, value));
@@ -205,8 +205,8 @@ TEST(Snapshot, only_the_bytes_that_were_used_are_foreseen) {
 
 TEST(Snapshot, a_look_for_one_leaves_out_what_only_others_asked_for) {
   test::FakeMemory memory;
-  const auto place = [&] { return memory.allocate(8, 2 * Snapshot::kPage); };
-  const RemoteAddress of_one = place(), of_two = place(), of_both = place(), of_everybody = place();
+  const auto word = [&] { return memory.allocate(8, 2 * Snapshot::kPage); };
+  const RemoteAddress of_one = word(), of_two = word(), of_both = word(), of_everybody = word();
   Snapshot snapshot(memory);
   const auto look = [&] {
     uint64_t value = 0;

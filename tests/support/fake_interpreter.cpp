@@ -113,12 +113,12 @@ FakeInterpreter::FakeInterpreter(const python::Layout& layout) : layout_(layout)
   }
   set(state_, layout.interpreter.id, int64_t{0});
   switch (layout.traits.gil) {
-    case python::GilPlace::symbols:
+    case python::GilOwner::symbols:
       break;
-    case python::GilPlace::runtime:
+    case python::GilOwner::runtime:
       if (layout.runtime.gil.present()) gil_ = runtime_ + *layout.runtime.gil;
       break;
-    case python::GilPlace::interpreter:
+    case python::GilOwner::interpreter:
       gil_ = layout.interpreter.gil.present() ? state_ + *layout.interpreter.gil : memory_.allocate(256);
       set(state_, layout.interpreter.ceval_gil, gil_);
       break;
@@ -137,7 +137,7 @@ python::Interpreter FakeInterpreter::interpreter() const {
   out.runtime = runtime_;
   out.interpreters_head = head_word_;
   out.tstate_current = current_word_;
-  if (layout_.traits.gil == python::GilPlace::runtime) out.gil = gil_;
+  if (layout_.traits.gil == python::GilOwner::runtime) out.gil = gil_;
   out.next_func_version = next_func_version_;
   return out;
 }

@@ -30,13 +30,13 @@ class Assembled {
  public:
   explicit Assembled(const Bytes& bytes, std::vector<uint32_t> functions = {0},
                      std::vector<uint32_t> maybe = {})
-      : bytes_(bytes), stretch_(std::as_bytes(std::span(bytes_)), functions, maybe) {}
-  Rule at(uint32_t offset) const { return stretch_.find(offset); }
-  Rule back(uint32_t offset) const { return stretch_.until_return(offset); }
+      : bytes_(bytes), region_(std::as_bytes(std::span(bytes_)), functions, maybe) {}
+  Rule at(uint32_t offset) const { return region_.find(offset); }
+  Rule back(uint32_t offset) const { return region_.until_return(offset); }
 
  private:
   Bytes bytes_;
-  CodeStretch stretch_;
+  CodeRegion region_;
 };
 
 Bytes joined(std::initializer_list<Bytes> parts) {
@@ -243,9 +243,9 @@ void compare_file(const std::string& path, Count& count, bool until_return) {
         return out;
       };
       const auto part = code.subspan(from, to - from);
-      const auto rows = CodeStretch::rows(part, within(functions), within(maybe));
-      std::optional<CodeStretch> stretch;
-      if (until_return) stretch.emplace(part, within(functions), within(maybe));
+      const auto rows = CodeRegion::rows(part, within(functions), within(maybe));
+      std::optional<CodeRegion> region;
+      if (until_return) region.emplace(part, within(functions), within(maybe));
       size_t next = 0;
       for (uint32_t at = 0; at < part.size();) {
         const Instruction i = decode_x86_64(part.subspan(at));
@@ -294,8 +294,8 @@ void compare_file(const std::string& path, Count& count, bool until_return) {
           }
         }
         // Here and there, where no way led to and where one did.
-        if (!stretch || place % 16 != 0) continue;
-        const Rule back = stretch->until_return(place);
+        if (!region || place % 16 != 0) continue;
+        const Rule back = region->until_return(place);
         if (back.kind != RuleKind::plain) continue;
         if (ours.kind == RuleKind::plain) {
           const int32_t mine = back.base == CfaBase::sp   ? rows[next].from_sp

@@ -68,12 +68,12 @@ std::string unescape_collapsed(std::string_view text) {
 }
 
 std::string collapsed_frame(const profile::Label& label, bool by_line) {
-  std::string place = label.file;
-  if (by_line && label.line != 0 && !place.empty()) place += fmt::format(":{}", label.line);
+  std::string location = label.file;
+  if (by_line && label.line != 0 && !location.empty()) location += fmt::format(":{}", label.line);
   // Which library a native function is of; Python's files say it themselves.
   if (label.kind == profile::FrameKind::native && !label.module.empty())
-    place = place.empty() ? label.module : label.module + ": " + place;
-  return place.empty() ? label.whole_name() : fmt::format("{} ({})", label.whole_name(), place);
+    location = location.empty() ? label.module : label.module + ": " + location;
+  return location.empty() ? label.whole_name() : fmt::format("{} ({})", label.whole_name(), location);
 }
 
 void write_collapsed(const profile::CallTree& tree, bool by_line, std::ostream& out) {

@@ -43,11 +43,11 @@ class Merger {
       keys.push_back(
           keys_.try_emplace(key_of(label, by_line_), static_cast<uint32_t>(keys_.size())).first->second);
     }
-    std::vector<uint32_t> place(tree.nodes.size(), 0);
+    std::vector<uint32_t> index(tree.nodes.size(), 0);
     for (size_t i = 0; i < tree.nodes.size(); ++i) {
       const profile::CallNode& node = tree.nodes[i];
-      if (i > 0) place[i] = find(place[node.parent], keys[node.label]);
-      Merged& merged = nodes_[place[i]];
+      if (i > 0) index[i] = find(index[node.parent], keys[node.label]);
+      Merged& merged = nodes_[index[i]];
       if (side == kAfter || merged.label == nullptr) merged.label = &tree.labels[node.label];
       merged.weights[side].self += node.self;
       merged.weights[side].total += node.total;
@@ -59,8 +59,7 @@ class Merger {
 
  private:
   uint32_t find(uint32_t parent, uint32_t key) {
-    auto [at, added] =
-        places_.try_emplace(uint64_t{parent} << 32 | key, static_cast<uint32_t>(nodes_.size()));
+    auto [at, added] = known_.try_emplace(uint64_t{parent} << 32 | key, static_cast<uint32_t>(nodes_.size()));
     if (added) nodes_.push_back({parent, nullptr, {}});
     return at->second;
   }
@@ -68,7 +67,7 @@ class Merger {
   bool by_line_;
   std::vector<Merged> nodes_;
   std::map<Key, uint32_t> keys_;
-  tsl::robin_map<uint64_t, uint32_t, Spread> places_;
+  tsl::robin_map<uint64_t, uint32_t, Spread> known_;
 };
 
 // Parents before children, children by name.
@@ -104,17 +103,17 @@ Difference combine(const profile::CallTree& before, const profile::CallTree& aft
   difference.after.total = after.total;
   difference.after.rejected = after.rejected;
   difference.after.samples = after.samples;
-  std::vector<uint32_t> place(merger.nodes().size(), 0);
+  std::vector<uint32_t> index(merger.nodes().size(), 0);
   std::map<const profile::Label*, uint32_t> labels;
   for (uint32_t from : reading_order(merger.nodes())) {
     const Merged& merged = merger.nodes()[from];
-    place[from] = static_cast<uint32_t>(difference.before.size());
+    index[from] = static_cast<uint32_t>(difference.before.size());
     if (merged.label == nullptr) continue;  // two empty trees: not even a root
     auto [label, added] = labels.try_emplace(merged.label, static_cast<uint32_t>(labels.size()));
     if (added) difference.after.labels.push_back(*merged.label);
     for (Side side : {kBefore, kAfter}) {
       profile::CallNode node = merged.weights[side];
-      node.parent = place[merged.parent];
+      node.parent = index[merged.parent];
       node.label = label->second;
       (side == kBefore ? difference.before : difference.after.nodes).push_back(node);
     }

@@ -8,7 +8,8 @@
 
 namespace phlox::exporters {
 
-// `after.nodes[i]` and `before[i]` are one place in the program. Labels are after's where it has the frame.
+// `after.nodes[i]` and `before[i]` are one call path of the program. Labels are after's where it has the
+// frame.
 struct Difference {
   profile::CallTree after;
   std::vector<profile::CallNode> before;

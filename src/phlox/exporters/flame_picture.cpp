@@ -174,14 +174,14 @@ LeftOut prune(profile::CallTree& tree, std::vector<profile::CallNode>& before, s
   std::vector<std::vector<profile::CallNode>> kept(columns.size());
   LeftOut out;
   constexpr uint32_t kGone = std::numeric_limits<uint32_t>::max();
-  std::vector<uint32_t> place(tree.nodes.size(), kGone);
-  std::map<uint32_t, std::vector<profile::CallNode>> markers;  // by the parent's place: one a column
+  std::vector<uint32_t> index(tree.nodes.size(), kGone);
+  std::map<uint32_t, std::vector<profile::CallNode>> markers;  // by the parent's index: one a column
   Parts kept_parts;
   std::map<uint32_t, std::array<profile::NodePart, profile::kDoings>> marker_parts;  // likewise
   for (size_t i = 0; i < tree.nodes.size(); ++i) {
-    uint32_t parent = i == 0 ? 0 : place[tree.nodes[i].parent];
+    uint32_t parent = i == 0 ? 0 : index[tree.nodes[i].parent];
     if (i == 0 || (parent != kGone && sizes[i] > too_small)) {
-      place[i] = static_cast<uint32_t>(kept[0].size());
+      index[i] = static_cast<uint32_t>(kept[0].size());
       for (size_t c = 0; c < columns.size(); ++c) {
         kept[c].push_back((*columns[c])[i]);
         kept[c].back().parent = parent;

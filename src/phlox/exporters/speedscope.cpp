@@ -78,7 +78,7 @@ size_t busiest(const profile::Profile& profile, const profile::SampleFilter& fil
 }
 
 // "libfoo: src/run.rs": the format has no place for a library.
-std::string native_place(const profile::Label& label) {
+std::string native_location(const profile::Label& label) {
   if (label.kind != profile::FrameKind::native || label.module.empty()) return label.file;
   return label.file.empty() ? label.module : label.module + ": " + label.file;
 }
@@ -109,7 +109,7 @@ class FrameTable {
       json.StartObject();
       put(json, "name", label.whole_name());
       if (!label.file.empty() || label.kind == profile::FrameKind::native)
-        put(json, "file", native_place(label));
+        put(json, "file", native_location(label));
       if (label.line > 0) put(json, "line", int64_t{label.line});
       json.EndObject();
     }

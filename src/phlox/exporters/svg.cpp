@@ -87,16 +87,16 @@ std::string class_of(const FlamePicture& picture, uint32_t node) {
 void write_box(const FlamePicture& picture, const FlameBox& box, double y, std::string& out) {
   const profile::CallNode& node = picture.tree.nodes[box.node];
   const profile::Label& label = picture.tree.labels[node.label];
-  std::string place = label.file;
-  if (!place.empty() && label.line > 0) place += fmt::format(":{}", label.line);
+  std::string location = label.file;
+  if (!location.empty() && label.line > 0) location += fmt::format(":{}", label.line);
   double x = round_pixels(kMargin + box.x);
   double width = round_pixels(box.width >= 2 ? box.width - 0.5 : box.width);
   fmt::format_to(std::back_inserter(out),
                  "<g class=\"b\" data-n=\"{}\"><title>{}{}{}{}&#10;{} of all, {}, {}</title>"
                  "<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"{}/>",
                  box.node, xml_escaped(fit_columns(label.whole_name(), kTitleColumns)),
-                 place.empty() ? "" : " (", xml_escaped(fit_columns(place, kTitleColumns)),
-                 place.empty() ? "" : ")",
+                 location.empty() ? "" : " (", xml_escaped(fit_columns(location, kTitleColumns)),
+                 location.empty() ? "" : ")",
                  share_words(static_cast<double>(node.total), static_cast<double>(picture.tree.total)),
                  weight_words(node.total, picture.weight),
                  weight_words(static_cast<int64_t>(node.samples), profile::Weight::samples),

@@ -42,7 +42,7 @@ class CpuProfile {
       at += number(element(deltas, i)).value_or(0);
       const auto next = number(element(deltas, i + 1));
       const double wall = next ? *next : i + 1 == length(samples) ? end - at : 0;
-      const auto id = place(element(samples, i));
+      const auto id = index_of(element(samples, i));
       const auto node = id ? nodes_.find(*id) : nodes_.end();
       if (node == nodes_.end() || !(std::abs(at) < kLongest) || !(wall < kLongest)) {
         ++refused_;
@@ -69,24 +69,24 @@ class CpuProfile {
     const Json* nodes = member(&file_, "nodes");
     for (size_t i = 0; i < length(nodes); ++i) {
       const Json* row = element(nodes, i);
-      if (const auto id = place(member(row, "id"))) {
+      if (const auto id = index_of(member(row, "id"))) {
         nodes_[*id].row = row;
         nodes_[*id].id = *id;
       }
     }
     for (size_t i = 0; i < length(nodes); ++i) {
       const Json* row = element(nodes, i);
-      const auto id = place(member(row, "id"));
+      const auto id = index_of(member(row, "id"));
       const Json* children = member(row, "children");
       for (size_t k = 0; id && k < length(children); ++k) {
-        const auto child = place(element(children, k));
+        const auto child = index_of(element(children, k));
         const auto found = child ? nodes_.find(*child) : nodes_.end();
         if (found == nodes_.end() || found->second.has_parent) continue;
         found->second.parent = *id;
         found->second.has_parent = true;
       }
       // Of perfetto and others each node tells its parent.
-      if (const auto parent = place(member(row, "parent")); id && parent && !nodes_[*id].has_parent) {
+      if (const auto parent = index_of(member(row, "parent")); id && parent && !nodes_[*id].has_parent) {
         nodes_[*id].parent = *parent;
         nodes_[*id].has_parent = true;
       }

@@ -22,13 +22,13 @@ uint32_t number_of(std::map<Key, uint32_t>& known, Key key, Make&& make) {
 }
 
 // "file.py:12" into both; no number: 0.
-int32_t take_line(std::string_view& place) {
-  const size_t colon = place.rfind(':');
+int32_t take_line(std::string_view& source) {
+  const size_t colon = source.rfind(':');
   if (colon == std::string_view::npos) return 0;
   int32_t line = 0;
-  const auto [end, error] = std::from_chars(place.data() + colon + 1, place.data() + place.size(), line);
-  if (error != std::errc() || end != place.data() + place.size() || line < 0) return 0;
-  place = place.substr(0, colon);
+  const auto [end, error] = std::from_chars(source.data() + colon + 1, source.data() + source.size(), line);
+  if (error != std::errc() || end != source.data() + source.size() || line < 0) return 0;
+  source = source.substr(0, colon);
   return line;
 }
 
@@ -101,14 +101,14 @@ profile::Frame frame_of_text(std::string_view text) {
   // "operator() (file.cpp:3)": the last bracket, behind a space.
   const size_t open = text.ends_with(')') ? text.rfind(" (") : std::string_view::npos;
   if (open != std::string_view::npos && open > 0) {
-    std::string_view place = text.substr(open + 2, text.size() - open - 3);
-    const int32_t line = take_line(place);
-    const bool is_place = line > 0 || is_python_source(place) || place.find('/') != std::string_view::npos;
-    if (is_place) {
+    std::string_view source = text.substr(open + 2, text.size() - open - 3);
+    const int32_t line = take_line(source);
+    const bool is_source = line > 0 || is_python_source(source) || source.find('/') != std::string_view::npos;
+    if (is_source) {
       frame.line = line;
-      frame.file = place;
+      frame.file = source;
       text = text.substr(0, open);
-      if (is_python_source(place)) frame.kind = profile::FrameKind::python;
+      if (is_python_source(source)) frame.kind = profile::FrameKind::python;
     }
   }
   frame.qualified_name = text;

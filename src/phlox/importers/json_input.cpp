@@ -50,7 +50,7 @@ std::optional<double> number(const Json* value) {
   return value->GetDouble();
 }
 
-std::optional<uint64_t> place(const Json* value) {
+std::optional<uint64_t> index_of(const Json* value) {
   if (value == nullptr || !value->IsUint64()) return std::nullopt;
   return value->GetUint64();
 }

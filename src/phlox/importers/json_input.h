@@ -23,8 +23,8 @@ const Json* element(const Json* array, uint64_t index);
 size_t length(const Json* array);
 std::string_view text(const Json* value);
 std::optional<double> number(const Json* value);
-// Whole numbers from 0 on, as places in arrays and ids are.
-std::optional<uint64_t> place(const Json* value);
+// Whole numbers from 0 on, as indices of arrays and ids are.
+std::optional<uint64_t> index_of(const Json* value);
 // A line of a source; 0: none.
 int32_t line(const Json* value);
 

@@ -20,7 +20,7 @@ namespace phlox::importers {
 namespace {
 
 // A program that maps and unmaps for days; beyond, what it maps is code without a file.
-constexpr size_t kMostPlaced = 16384;
+constexpr size_t kMostMapped = 16384;
 constexpr size_t kMostRegions = 65536;
 // A map of a JIT compiler that ran for days: some 10 million functions.
 constexpr size_t kLargestJitFile = size_t{512} << 20;
@@ -68,7 +68,7 @@ std::string read_jit_file(const std::string& path, std::string& trouble) {
 
 }  // namespace
 
-void PerfProcess::put(uint64_t start, uint64_t end, uint32_t placed) {
+void PerfProcess::put(uint64_t start, uint64_t end, uint32_t mapping) {
   if (start >= end || regions_.size() >= kMostRegions) return;
   // What lay here before is gone: the parts of it outside stay.
   auto at = regions_.lower_bound(start);
@@ -86,7 +86,7 @@ void PerfProcess::put(uint64_t start, uint64_t end, uint32_t placed) {
     }
     at = regions_.erase(at);
   }
-  regions_[start] = {end, placed};
+  regions_[start] = {end, mapping};
   changed_ = true;
 }
 
@@ -98,7 +98,7 @@ void PerfProcess::map(const perf::MapRecord& record, std::string_view build_id) 
     changed_ = true;
     return;
   }
-  uint32_t placed = unwind::kNoModule;
+  uint32_t mapping = unwind::kNoModule;
   if (is_file(record.path)) {
     std::string_view path = record.path;
     constexpr std::string_view kDeleted = " (deleted)";
@@ -106,24 +106,24 @@ void PerfProcess::map(const perf::MapRecord& record, std::string_view build_id) 
     if (program_.empty() && path.starts_with('/')) program_ = path;
     injected_ = injected_ || is_injected(path);
     const uint32_t file = files_.number_of(path, build_id, record.inode);
-    const auto before = std::find_if(placed_.begin(), placed_.end(), [&](const Placed& p) {
+    const auto before = std::find_if(mapped_.begin(), mapped_.end(), [&](const MappedFile& p) {
       return p.file == file && p.start == record.start && p.offset == record.offset;
     });
-    placed = static_cast<uint32_t>(before - placed_.begin());
-    if (before == placed_.end()) {
-      if (placed_.size() < kMostPlaced) {
-        placed_.push_back({file, record.start, record.offset, false, 0});
+    mapping = static_cast<uint32_t>(before - mapped_.begin());
+    if (before == mapped_.end()) {
+      if (mapped_.size() < kMostMapped) {
+        mapped_.push_back({file, record.start, record.offset, false, 0});
       } else {
-        placed = unwind::kNoModule;
+        mapping = unwind::kNoModule;
       }
     }
   }
-  put(record.start, record.start + record.size, placed);
+  put(record.start, record.start + record.size, mapping);
 }
 
 void PerfProcess::clear() {
   regions_.clear();
-  placed_.clear();
+  mapped_.clear();
   jitdump_.clear();
   program_.clear();
   jit_.reset();
@@ -133,7 +133,7 @@ void PerfProcess::clear() {
 
 void PerfProcess::inherit(const PerfProcess& parent) {
   regions_ = parent.regions_;
-  placed_ = parent.placed_;
+  mapped_ = parent.mapped_;
   jit_ = parent.jit_;  // until it has a map of its own
   jitdump_ = parent.jitdump_;
   injected_ = parent.injected_;
@@ -158,19 +158,19 @@ void PerfProcess::read_jit() {
   if (jit->map.size() > 0) jit_ = std::move(jit);
 }
 
-PerfProcess::Placed& PerfProcess::opened(uint32_t placed) {
-  Placed& p = placed_[placed];
+PerfProcess::MappedFile& PerfProcess::opened(uint32_t mapping) {
+  MappedFile& p = mapped_[mapping];
   if (p.asked) return p;
   p.asked = true;
   if (const auto bias = files_.file(p.file).bias_of(p.start, p.offset)) {
     p.bias = *bias;
-    map_.set_bias(placed, p.bias);
+    map_.set_bias(mapping, p.bias);
   }
   return p;
 }
 
 uint32_t PerfProcess::python_version() {
-  for (const Placed& p : placed_) {
+  for (const MappedFile& p : mapped_) {
     const std::string_view name = base_name(files_.path(p.file));
     if (!name.starts_with("python") && !name.starts_with("libpython")) continue;
     if (const uint32_t version = files_.file(p.file).python_version(); version != 0) return version;
@@ -205,14 +205,14 @@ void PerfProcess::settle() {
   changed_ = false;
   ++generation_;
   const bool bare = std::any_of(regions_.begin(), regions_.end(),
-                                [](const auto& r) { return r.second.placed == unwind::kNoModule; });
+                                [](const auto& r) { return r.second.mapping == unwind::kNoModule; });
   if ((bare || !jitdump_.empty()) && !jit_asked_) read_jit();
   std::optional<unwind::Rule> trampoline;
   map_.clear();
   for (const auto& [start, region] : regions_) {
     if (region.end <= start) continue;
-    if (region.placed != unwind::kNoModule) {
-      map_.add(RemoteAddress(start), RemoteAddress(region.end), placed_[region.placed].bias, region.placed);
+    if (region.mapping != unwind::kNoModule) {
+      map_.add(RemoteAddress(start), RemoteAddress(region.end), mapped_[region.mapping].bias, region.mapping);
       continue;
     }
     const auto first = jit_ ? jit_->map.find(RemoteAddress(start)) : std::nullopt;
@@ -226,18 +226,18 @@ void PerfProcess::settle() {
   map_.settle();
 }
 
-PerfProcess::Place PerfProcess::find(RemoteAddress address) {
+PerfProcess::MappedCode PerfProcess::find(RemoteAddress address) {
   settle();
-  Place place;
+  MappedCode found;
   const auto* entry = map_.find(address);
-  place.mapped = entry != nullptr;
-  if (entry == nullptr || entry->module == unwind::kNoModule) return place;
-  const Placed& p = opened(entry->module);
-  place.file = &files_.file(p.file);
-  place.file_number = p.file;
+  found.mapped = entry != nullptr;
+  if (entry == nullptr || entry->module == unwind::kNoModule) return found;
+  const MappedFile& p = opened(entry->module);
+  found.file = &files_.file(p.file);
+  found.file_number = p.file;
   // Of a file that cannot be had: what a position-independent one that lies in memory as on disk would have.
-  place.bias = place.file->found() ? p.bias : p.start - p.offset;
-  return place;
+  found.bias = found.file->found() ? p.bias : p.start - p.offset;
+  return found;
 }
 
 std::optional<symbols::JitMap::Found> PerfProcess::jit_function(RemoteAddress address) {
@@ -251,9 +251,9 @@ bool PerfProcess::tells_python() {
 }
 
 bool PerfProcess::read_code(RemoteAddress at, std::span<std::byte> into) {
-  const Place place = find(at);
-  if (place.file == nullptr || !place.file->found()) return false;
-  const auto bytes = place.file->elf().at(ImageAddress(at.value - place.bias), into.size());
+  const MappedCode found = find(at);
+  if (found.file == nullptr || !found.file->found()) return false;
+  const auto bytes = found.file->elf().at(ImageAddress(at.value - found.bias), into.size());
   if (bytes.size() < into.size()) return false;
   std::memcpy(into.data(), bytes.data(), into.size());
   return true;
@@ -264,10 +264,10 @@ void PerfProcess::unwind(const unwind::UnwindInput& input, unwind::NativeStack& 
   if (!unwinder_) {
     unwinder_ = std::make_unique<unwind::Unwinder>(
         map_, machine_,
-        [this](uint32_t placed) -> const unwind::UnwindTable* {
-          return files_.file(opened(placed).file).table();
+        [this](uint32_t mapping) -> const unwind::UnwindTable* {
+          return files_.file(opened(mapping).file).table();
         },
-        [this](uint32_t placed) -> unwind::CodeRules* { return files_.file(opened(placed).file).code(); });
+        [this](uint32_t mapping) -> unwind::CodeRules* { return files_.file(opened(mapping).file).code(); });
   }
   unwinder_->unwind(input, out);
 }

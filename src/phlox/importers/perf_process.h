@@ -34,13 +34,13 @@ class PerfProcess {
   void inherit(const PerfProcess& parent);
 
   // What lies at an address.
-  struct Place {
+  struct MappedCode {
     ModuleFile* file = nullptr;  // null: code without a file, or nothing
     uint32_t file_number = 0;
     uint64_t bias = 0;
     bool mapped = false;
   };
-  Place find(RemoteAddress address);
+  MappedCode find(RemoteAddress address);
   // A function that a JIT compiler or -X perf has named; only for code without a file.
   std::optional<symbols::JitMap::Found> jit_function(RemoteAddress address);
   // Whether its Python tells of its functions (-X perf, perf_jit).
@@ -70,10 +70,10 @@ class PerfProcess {
  private:
   struct Region {
     uint64_t end = 0;
-    uint32_t placed = unwind::kNoModule;  // in placed_
+    uint32_t mapping = unwind::kNoModule;  // in mapped_
   };
-  // A file at its place.
-  struct Placed {
+  // A file as it was mapped.
+  struct MappedFile {
     uint32_t file = 0;
     uint64_t start = 0, offset = 0;
     bool asked = false;
@@ -84,10 +84,10 @@ class PerfProcess {
     bool python = false;
   };
 
-  void put(uint64_t start, uint64_t end, uint32_t placed);
+  void put(uint64_t start, uint64_t end, uint32_t mapping);
   void settle();
   void read_jit();
-  Placed& opened(uint32_t placed);
+  MappedFile& opened(uint32_t mapping);
   uint32_t python_version();
   unwind::Rule trampoline_rule();
 
@@ -95,7 +95,7 @@ class PerfProcess {
   uint16_t machine_;
   ModuleFiles& files_;
   std::map<uint64_t, Region> regions_;  // by start, free of overlaps
-  std::vector<Placed> placed_;
+  std::vector<MappedFile> mapped_;
   std::string program_;
   std::string jitdump_;  // its path, of the recording
   std::shared_ptr<const Jit> jit_;

@@ -72,7 +72,7 @@ profile::ModuleId PerfStacks::module_of(uint32_t file, uint64_t bias) {
 
 profile::FrameId PerfStacks::user_frame(PerfProcess& process, RemoteAddress lookup,
                                         unwind::FoundBy found_by) {
-  const auto place = process.find(lookup);
+  const auto found = process.find(lookup);
   if (process.known_generation != process.generation() || process.known.size() > kMostKnown) {
     process.known.clear();
     process.known_generation = process.generation();
@@ -83,7 +83,7 @@ profile::FrameId PerfStacks::user_frame(PerfProcess& process, RemoteAddress look
   frame.kind = profile::FrameKind::native;
   frame.found_by = std::string(unwind::describe(found_by));
   frame.address = lookup.value;
-  if (place.file == nullptr) {
+  if (found.file == nullptr) {
     if (const auto named = process.jit_function(lookup)) {
       if (auto python = python_frame(named->name)) {
         python->first_line = named->line;
@@ -95,15 +95,15 @@ profile::FrameId PerfStacks::user_frame(PerfProcess& process, RemoteAddress look
     }
     return at->second = interner_.frame(frame);
   }
-  frame.address -= place.bias;
-  if (is_injected(place.file->path())) {
-    if (const auto name = place.file->function_at(ImageAddress(frame.address))) {
+  frame.address -= found.bias;
+  if (is_injected(found.file->path())) {
+    if (const auto name = found.file->function_at(ImageAddress(frame.address))) {
       if (const auto python = python_frame(*name)) return at->second = interner_.frame(*python);
     }
   }
-  frame.module = module_of(place.file_number, place.bias);
+  frame.module = module_of(found.file_number, found.bias);
   // Folded away where the Python frame beside it says what it runs.
-  if (process.tells_python() && place.file->is_loop(ImageAddress(frame.address)))
+  if (process.tells_python() && found.file->is_loop(ImageAddress(frame.address)))
     frame.role = profile::FrameRole::interpreter_loop;
   return at->second = interner_.frame(frame);
 }

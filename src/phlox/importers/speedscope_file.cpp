@@ -78,7 +78,7 @@ class SpeedscopeImport {
       profile::StackId stack;
       bool good = weight >= 0;
       for (size_t k = 0; k < std::min(length(row), kMostFrames); ++k) {
-        const auto frame = place(element(row, k));
+        const auto frame = index_of(element(row, k));
         good = good && frame && *frame < frames_.size();
         if (good) stack = rows_.interner().stack(stack, frames_[*frame]);
       }
@@ -96,7 +96,7 @@ class SpeedscopeImport {
     std::vector<std::pair<uint64_t, profile::StackId>> open;
     for (size_t i = 0; i < length(events); ++i) {
       const Json* event = element(events, i);
-      const auto frame = place(member(event, "frame"));
+      const auto frame = index_of(member(event, "frame"));
       const double time = number(member(event, "at")).value_or(at);
       if (!frame || *frame >= frames_.size() || time < at) {
         ++refused_;

@@ -28,19 +28,19 @@ constexpr double kHandsOut = 0.10;
 // What a thread does lies beneath the function that waits for work, but for how it began and what was cut.
 constexpr double kBeneath = 0.9;
 
-struct Place {
+struct KnownFunction {
   std::string_view file;  // how it ends
   std::string_view function;
 };
 
 // Where the standard library, or who replaces it, waits for anything that may happen: sockets, timers.
-constexpr Place kEventWaits[] = {
+constexpr KnownFunction kEventWaits[] = {
     {"/selectors.py", "select"}, {"/socket.py", "accept"},     {"/wasyncore.py", "poll"},
     {"/asyncore.py", "poll"},    {"/workers/sync.py", "wait"},  // gunicorn's sync worker calls
                                                                 // select.select() there
 };
 // Where it waits for a notification by another thread. Not a lock: who wants that has something to do.
-constexpr Place kNotificationWaits[] = {
+constexpr KnownFunction kNotificationWaits[] = {
     {"/threading.py", "wait"},
     {"/threading.py", "join"},
     {"/threading.py", "_wait_for_tstate_lock"},
@@ -48,21 +48,21 @@ constexpr Place kNotificationWaits[] = {
     {"/multiprocessing/queues.py", "get"},
 };
 // Where it waits for another thread of its own process to end.
-constexpr Place kJoin = {"/threading.py", "join"};
+constexpr KnownFunction kJoin = {"/threading.py", "join"};
 // Event loops and pools that wait in C: their own frame is the innermost.
-constexpr Place kLoops[] = {
+constexpr KnownFunction kLoops[] = {
     {"/gevent/hub.py", "run"},
     {"/eventlet/hubs/hub.py", "run"},
     {"/concurrent/futures/thread.py", "_worker"},
 };
 
-bool is_at(const Place& place, const Frame& frame) {
-  return frame.function == place.function && frame.file.ends_with(place.file);
+bool is_at(const KnownFunction& known, const Frame& frame) {
+  return frame.function == known.function && frame.file.ends_with(known.file);
 }
-template <class Places>
-bool is_among(const Places& places, const Frame& frame) {
-  return std::any_of(std::begin(places), std::end(places),
-                     [&](const Place& place) { return is_at(place, frame); });
+template <class Functions>
+bool is_among(const Functions& functions, const Frame& frame) {
+  return std::any_of(std::begin(functions), std::end(functions),
+                     [&](const KnownFunction& known) { return is_at(known, frame); });
 }
 
 struct Call {

@@ -116,7 +116,7 @@ enum class CodeEpoch : uint8_t {
   generation,
 };
 
-enum class GilPlace : uint8_t {
+enum class GilOwner : uint8_t {
   symbols,      // <= 3.6: file statics, only _PyThreadState_Current is reachable by symbol
   runtime,      // 3.7-3.11: in _PyRuntime
   interpreter,  // 3.12+: one an interpreter, by pointer
@@ -147,7 +147,7 @@ struct Traits {
   LineTable lines = LineTable::pep657;
   CodeProof code_proof = CodeProof::co_version;
   CodeEpoch code_epoch = CodeEpoch::generation;
-  GilPlace gil = GilPlace::interpreter;
+  GilOwner gil = GilOwner::interpreter;
   OwnerTraits owner;
   ManagedDict managed_dict = ManagedDict::inline_values;
   // bit of state.kind: 8 in free-threaded builds of 3.14+, where `interned` is a byte

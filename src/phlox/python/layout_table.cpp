@@ -14,7 +14,7 @@ constexpr Traits kPython2_7 = [] {
   t.lines = LineTable::lnotab_unsigned;
   t.code_proof = CodeProof::contents;
   t.code_epoch = CodeEpoch::none;
-  t.gil = GilPlace::symbols;
+  t.gil = GilOwner::symbols;
   t.managed_dict = ManagedDict::none;
   t.has_data_stack = false;
   t.python2 = true;
@@ -32,7 +32,7 @@ constexpr Traits kPython3_6 = [] {
 
 constexpr Traits kPython3_7 = [] {
   Traits t = kPython3_6;
-  t.gil = GilPlace::runtime;
+  t.gil = GilOwner::runtime;
   return t;
 }();
 constexpr Traits kPython3_8 = kPython3_7;
@@ -60,7 +60,7 @@ constexpr Traits kPython3_12 = [] {
   Traits t = kPython3_11;
   t.code_proof = CodeProof::co_version;
   t.code_epoch = CodeEpoch::global_version;
-  t.gil = GilPlace::interpreter;  // PEP 684
+  t.gil = GilOwner::interpreter;  // PEP 684
   t.owner.entry = 3;              // FRAME_OWNED_BY_CSTACK
   t.managed_dict = ManagedDict::tagged;
   return t;

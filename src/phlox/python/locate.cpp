@@ -77,7 +77,7 @@ Interpreter make(const Layout& layout, const Version& version, RemoteAddress run
   i.runtime = runtime;
   if (layout.runtime.interpreters_head.present())
     i.interpreters_head = runtime + *layout.runtime.interpreters_head;
-  if (layout.traits.gil == GilPlace::runtime) {
+  if (layout.traits.gil == GilOwner::runtime) {
     if (layout.runtime.gil.present()) i.gil = runtime + *layout.runtime.gil;
     if (layout.runtime.tstate_current.present()) i.tstate_current = runtime + *layout.runtime.tstate_current;
   }
@@ -275,7 +275,7 @@ std::optional<Interpreter> accept_head(Search& search, RemoteAddress head, const
 
 bool has_no_runtime(const Search& search) {
   const auto rows = rows_of(search);
-  return !rows.empty() && rows.front()->traits.gil == GilPlace::symbols;
+  return !rows.empty() && rows.front()->traits.gil == GilOwner::symbols;
 }
 
 std::optional<Interpreter> by_symbol(Search& search) {

@@ -58,7 +58,7 @@ Table table_of(const Diff& diff, const std::vector<DiffRow>& rows, Part part, st
                           fmt::format("{} to {}", points_words(change.low), points_words(change.high)),
                           share_words(change.before.share), share_words(change.after.share),
                           relative_words(change), std::string(verdict_name(change.verdict)), plain(row->name),
-                          place_words(row->file, row->line)});
+                          location_words(row->file, row->line)});
   }
   table.left_out = certain.size() - table.rows.size();
   return table;

@@ -168,7 +168,7 @@ class Findings {
       const auto label = profile::function_label(profile_, entry->frame);
       std::string text =
           fmt::format("{} of the CPU time is spent in {} itself{}", share_words(share), plain(label.name),
-                      label.file.empty() ? "" : " (" + place_words(label.file, label.line) + ")");
+                      label.file.empty() ? "" : " (" + location_words(label.file, label.line) + ")");
       Numbers numbers = {{"cpu_share", share}, {"cpu_ns", double(entry->self_cpu)}};
       const Entry* line = hottest_line(*entry);
       if (line != nullptr && part(line->self_cpu, analysis_.cpu) >= kHotLine) {
@@ -256,7 +256,7 @@ class Findings {
       text += wait.kind == WaitKind::system_call && wait.what == profile::kNoSystemCall
                   ? fmt::format(", most of it outside any system call, in {}", plain(wait.name))
                   : fmt::format(", most of it in {} called by {}", wait.what, plain(wait.name));
-      if (!wait.file.empty()) text += fmt::format(" ({})", place_words(wait.file, wait.line));
+      if (!wait.file.empty()) text += fmt::format(" ({})", location_words(wait.file, wait.line));
       names.insert(names.end(), {{"waits_for", wait.what}, {"function", wait.name}, {"file", wait.file}});
     }
     add("mostly_waiting", of_recording(busiest->states.idle), std::move(text),

@@ -48,7 +48,7 @@ Table function_table(const Report& report, bool self) {
     const Estimate& second = self ? row.total : row.self;
     table.rows.push_back({share_words(first.share), error_words(first),
                           weight_words(first.weight, report.weight), share_words(second.share),
-                          plain(row.name), place_words(row.file, row.line)});
+                          plain(row.name), location_words(row.file, row.line)});
   }
   if (!self) table.note = common_note(report);
   const size_t listed = rows.size() + (self ? 0 : report.common.size());
@@ -64,7 +64,7 @@ Table line_table(const Report& report) {
   table.columns = {{"share", true}, {"99 %", true}, {"weight", true}, {"where"}, {"function"}};
   for (const LineRow& row : report.lines) {
     table.rows.push_back({share_words(row.self.share), error_words(row.self),
-                          weight_words(row.self.weight, report.weight), place_words(row.file, row.line),
+                          weight_words(row.self.weight, report.weight), location_words(row.file, row.line),
                           plain(row.name)});
   }
   table.left_out = report.lines_seen - std::min(report.lines_seen, report.lines.size());
@@ -99,7 +99,7 @@ Table wait_table(const Report& report) {
   table.columns = {{"share", true}, {"wall", true}, {"threads", true}, {"for"}, {"function"}, {"where"}};
   for (const WaitRow& row : report.waits) {
     table.rows.push_back({share_words(row.share), time_words(row.wall), count_words(row.threads), row.what,
-                          plain(row.name), place_words(row.file, row.line)});
+                          plain(row.name), location_words(row.file, row.line)});
   }
   return table;
 }
@@ -226,7 +226,7 @@ std::string report_summary(const Report& report) {
   for (size_t i = 0; i < std::min(kLines, report.functions.size()); ++i) {
     const FunctionRow& row = report.functions[i];
     out += fmt::format("  {:>7} {}  {}  {}\n", share_words(row.self.share), error_words(row.self),
-                       plain(row.name), place_words(row.file, row.line));
+                       plain(row.name), location_words(row.file, row.line));
   }
   return out;
 }

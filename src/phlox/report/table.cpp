@@ -110,7 +110,7 @@ std::string_view weight_name(profile::Weight weight) {
   return "";
 }
 
-std::string place_words(std::string_view file, int32_t line) {
+std::string location_words(std::string_view file, int32_t line) {
   if (file.empty()) return {};
   return line > 0 ? fmt::format("{}:{}", plain(file), line) : plain(file);
 }

@@ -20,7 +20,7 @@ std::string weight_words(int64_t value, profile::Weight weight);  // "1.23 s", "
 std::string share_words(double share);                            // "12.3 %", "0.12 %", "< 0.01 %"
 std::string points_words(double share);                           // "+1.2", "-0.05": percentage points
 std::string_view weight_name(profile::Weight weight);             // "wall time"
-std::string place_words(std::string_view file, int32_t line);     // "app.py:7"
+std::string location_words(std::string_view file, int32_t line);  // "app.py:7"
 
 struct Column {
   std::string header;

@@ -44,22 +44,22 @@ AddressSpace::AddressSpace(pid_t pid, memory::RemoteMemory& memory, std::string 
       machine_(unwind::kThisMachine) {}
 
 uint32_t AddressSpace::number_of(const target::Module& module) {
-  const auto [place, fresh] = by_start_.try_emplace(module.start.value);
+  const auto [entry, fresh] = by_start_.try_emplace(module.start.value);
   if (!fresh) {
-    const target::Module& known = mapped_[place->second]->file;
+    const target::Module& known = mapped_[entry->second]->file;
     if (known.inode == module.inode && known.device == module.device && known.path == module.path)
-      return place->second;
+      return entry->second;
   }
   if (mapped_.size() == kMostModules) {
-    if (fresh) by_start_.erase(place);
+    if (fresh) by_start_.erase(entry);
     return unwind::kNoModule;
   }
   mapped_.push_back(std::make_unique<Mapped>());
   mapped_.back()->file = module;
-  place->second = static_cast<uint32_t>(mapped_.size() - 1);
+  entry->second = static_cast<uint32_t>(mapped_.size() - 1);
   // What only the living process has is taken at once: the vdso, and files without a name.
-  if (module.inode == 0 || module.deleted) opened(place->second);
-  return place->second;
+  if (module.inode == 0 || module.deleted) opened(entry->second);
+  return entry->second;
 }
 
 AddressSpace::Mapped& AddressSpace::opened(uint32_t module) {

@@ -21,13 +21,13 @@ constexpr uint32_t kSettled = 16;
 // The snapshot, and where in it everything lay that was asked for.
 struct Noting {
   Snapshot& snapshot;
-  std::vector<const std::byte*>& places;
+  std::vector<const std::byte*>& bytes_in_plan;
   bool planned = true;
 
   const std::byte* find(RemoteAddress address, size_t size) {
     const std::byte* bytes = snapshot.find(address, size);
     planned = planned && bytes != nullptr && snapshot.is_planned(bytes);
-    places.push_back(bytes);
+    bytes_in_plan.push_back(bytes);
     return bytes;
   }
 };
@@ -107,13 +107,13 @@ bool CodeCache::holds(Entry& entry, Snapshot& snapshot) {
   const auto items = entry.identity.items();
   if (snapshot.for_all() && entry.plan == snapshot.plan()) {
     for (size_t i = 0; i < items.size(); ++i) {
-      if (!entry.identity.matches(items[i], entry.places[i])) return false;
+      if (!entry.identity.matches(items[i], entry.bytes_in_plan[i])) return false;
     }
     return true;
   }
   entry.plan = 0;
-  entry.places.clear();
-  Noting noting{snapshot, entry.places};
+  entry.bytes_in_plan.clear();
+  Noting noting{snapshot, entry.bytes_in_plan};
   if (!entry.identity.holds(noting)) return false;
   if (noting.planned) entry.plan = snapshot.plan();
   return true;

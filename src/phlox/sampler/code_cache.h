@@ -37,7 +37,7 @@ class CodeCache {
     python::CodeIdentity identity;
     // Where its bytes lie in each look of this plan of the snapshot; 0: not all in the plan.
     uint64_t plan = 0;
-    std::vector<const std::byte*> places;
+    std::vector<const std::byte*> bytes_in_plan;
   };
 
   using Entries = tsl::robin_map<uint64_t, std::unique_ptr<Entry>>;

@@ -66,14 +66,14 @@ void Consumer::forget_code(uint32_t number) {
   codes_.erase(found);
 }
 
-profile::FrameId Consumer::frame_of(Place place) {
-  if (place.code == kFramesLeftOut) {
-    return marker(place.instruction > 0 ? fmt::format("({} frames left out)", place.instruction)
-                                        : "(more frames left out)");
+profile::FrameId Consumer::frame_of(CodeLocation location) {
+  if (location.code == kFramesLeftOut) {
+    return marker(location.instruction > 0 ? fmt::format("({} frames left out)", location.instruction)
+                                           : "(more frames left out)");
   }
-  if (place.code == kNotRead) return marker("(a function not read: too many new ones at once)");
-  if (place.code == kCallersUnknown) return marker("(callers unknown: a generator between two states)");
-  const auto found = codes_.find(place.code);
+  if (location.code == kNotRead) return marker("(a function not read: too many new ones at once)");
+  if (location.code == kCallersUnknown) return marker("(callers unknown: a generator between two states)");
+  const auto found = codes_.find(location.code);
   if (found == codes_.end() || found->second.code == nullptr)
     return marker("(a code object that cannot be read)");
   KnownCode& known = found->second;
@@ -81,7 +81,7 @@ profile::FrameId Consumer::frame_of(Place place) {
     for (auto& [number, code] : codes_) code.frames.clear();
     known_frames_ = 0;
   }
-  const auto [at, fresh] = known.frames.try_emplace(place.instruction);
+  const auto [at, fresh] = known.frames.try_emplace(location.instruction);
   known_frames_ += fresh;
   if (fresh && !known.code->shim) {
     const python::Code& code = *known.code;
@@ -92,7 +92,7 @@ profile::FrameId Consumer::frame_of(Place place) {
     frame.first_line = code.first_line;
     searched_ += code.line_table.size();
     if (searched_ <= kMostSearched) {
-      frame.line = code.line(place.instruction);
+      frame.line = code.line(location.instruction);
     } else {
       ++without_line_;
     }
@@ -128,12 +128,13 @@ void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
   } else {
     const size_t keep = std::min<size_t>(record.keep, thread.stacks.size());
     thread.stacks.resize(keep);
-    for (size_t i = 0; i < record.fresh && (i + 1) * sizeof(Place) <= body.size(); ++i) {
-      Place place;
-      std::memcpy(&place, body.data() + i * sizeof(Place), sizeof place);
+    for (size_t i = 0; i < record.fresh && (i + 1) * sizeof(CodeLocation) <= body.size(); ++i) {
+      CodeLocation location;
+      std::memcpy(&location, body.data() + i * sizeof(CodeLocation), sizeof location);
       const profile::StackId parent = thread.stacks.empty() ? profile::StackId{} : thread.stacks.back();
-      const profile::FrameId frame = frame_of(place);
-      // A shim is no frame to show: its place keeps the stack beneath it, so that `keep` still counts places.
+      const profile::FrameId frame = frame_of(location);
+      // A shim is no frame to show: its location keeps the stack beneath it, so that `keep` still counts
+      // locations.
       thread.stacks.push_back(frame ? identities_.interner.stack(parent, frame) : parent);
     }
     sample.stack = thread.stacks.empty() ? profile::StackId{} : thread.stacks.back();
@@ -167,10 +168,11 @@ void Consumer::look_with_native(const LookRecord& record, std::span<const std::b
                                 ThreadState& thread, profile::Sample& sample) {
   thread.frames.resize(std::min<size_t>(record.keep, thread.frames.size()));
   size_t at = 0;
-  for (uint32_t i = 0; i < record.fresh && at + sizeof(Place) <= body.size(); ++i, at += sizeof(Place)) {
-    Place place;
-    std::memcpy(&place, body.data() + at, sizeof place);
-    thread.frames.push_back(frame_of(place));
+  for (uint32_t i = 0; i < record.fresh && at + sizeof(CodeLocation) <= body.size();
+       ++i, at += sizeof(CodeLocation)) {
+    CodeLocation location;
+    std::memcpy(&location, body.data() + at, sizeof location);
+    thread.frames.push_back(frame_of(location));
   }
   if (record.native == NativePart::fresh && parse_native_look(body.subspan(at), native_look_)) {
     const NativeStacks::Stack merged = native_->merge(native_look_, thread.frames);

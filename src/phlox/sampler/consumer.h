@@ -66,7 +66,7 @@ class Consumer {
   struct ThreadState {
     profile::ThreadId id;
     std::vector<profile::StackId> stacks;  // of each prefix of its stack, root first
-    std::vector<profile::FrameId> frames;  // of each place; with native halves only
+    std::vector<profile::FrameId> frames;  // of each location; with native halves only
     profile::StackId merged;               // of the last look with a native half
     bool merged_cut = false;
     TimeSplit time;
@@ -89,7 +89,7 @@ class Consumer {
   void look_with_native(const LookRecord& record, std::span<const std::byte> body, ThreadState& thread,
                         profile::Sample& sample);
   // none: a shim of the interpreter's own, no frame to show.
-  profile::FrameId frame_of(Place place);
+  profile::FrameId frame_of(CodeLocation location);
   profile::FrameId marker(std::string text);
 
   const python::Layout& layout_;

@@ -22,8 +22,8 @@ uint32_t host_of(std::span<const unwind::NativeFrame> native, RemoteAddress anch
 // No group has an anchor: one for each loop frame. From the outermost, as an innermost loop frame may be
 // without Python. From the innermost where there are more loop frames than that explains: then whether the
 // innermost one has its Python may not be known. False says so.
-bool place_by_count(std::span<const PythonGroup> groups, std::span<const unwind::NativeFrame> native,
-                    std::span<const uint8_t> is_loop, NativeEnd native_end, std::vector<uint32_t>& hosts) {
+bool host_by_count(std::span<const PythonGroup> groups, std::span<const unwind::NativeFrame> native,
+                   std::span<const uint8_t> is_loop, NativeEnd native_end, std::vector<uint32_t>& hosts) {
   std::vector<uint32_t> loops;
   for (uint32_t i = 0; i < native.size() && i < is_loop.size(); ++i) {
     if (is_loop[i] != 0) loops.push_back(i);
@@ -42,8 +42,8 @@ bool place_by_count(std::span<const PythonGroup> groups, std::span<const unwind:
 
 // Where each group's native frame is. Groups with an anchor: by address. Then, from the outermost inwards,
 // groups without one take the loop frames that are left between their neighbours, one for one.
-void place_by_anchor(std::span<const PythonGroup> groups, std::span<const unwind::NativeFrame> native,
-                     std::span<const uint8_t> is_loop, std::vector<uint32_t>& hosts) {
+void host_by_anchor(std::span<const PythonGroup> groups, std::span<const unwind::NativeFrame> native,
+                    std::span<const uint8_t> is_loop, std::vector<uint32_t>& hosts) {
   size_t from = 0;
   for (size_t g = 0; g < groups.size(); ++g) {
     if (!groups[g].anchor) continue;
@@ -90,9 +90,9 @@ void merge(std::span<const PythonGroup> groups, std::span<const unwind::NativeFr
   const bool anchors = std::any_of(groups.begin(), groups.end(), [](const auto& g) { return !!g.anchor; });
   bool sure = true;
   if (anchors) {
-    place_by_anchor(groups, native, is_loop, hosts);
+    host_by_anchor(groups, native, is_loop, hosts);
   } else {
-    sure = place_by_count(groups, native, is_loop, native_end, hosts);
+    sure = host_by_count(groups, native, is_loop, native_end, hosts);
   }
   // Groups further out than this one have no place.
   const auto outermost =

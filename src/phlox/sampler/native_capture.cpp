@@ -92,7 +92,7 @@ void NativeCopy::clear() {
   starts_.clear();
 }
 
-Stretch NativeCopy::stretch(RemoteAddress sp, uint64_t end) {
+ByteRange NativeCopy::stack_range(RemoteAddress sp, uint64_t end) {
   const uint64_t start = start_of(sp);
   if (!is_plausible(sp) || end <= start || end - start > kMostStack) return {};
   return {RemoteAddress(start), end - start};
@@ -118,7 +118,7 @@ bool NativeCopy::take(memory::RemoteMemory& memory, const unwind::Registers& reg
   to.stack_start = start;
   std::byte* into = own_.get();
   stack_ = into;
-  if (const size_t size = stretch(registers.sp, end).size; size > 0) {
+  if (const size_t size = stack_range(registers.sp, end).size; size > 0) {
     if (have != nullptr) stack_ = have;
     if (have != nullptr || memory.read(RemoteAddress(start), std::span(into, size))) {
       to.stack = static_cast<uint32_t>(size);

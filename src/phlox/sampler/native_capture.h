@@ -77,7 +77,7 @@ class BlockedCapture : public NativeCapture {
   target::BlockedIn last_;
 };
 
-// What follows a LookRecord's places on the ring when it carries a native half: this, `stack` bytes, then
+// What follows a LookRecord's locations on the ring when it carries a native half: this, `stack` bytes, then
 // `groups` EvaluationStarts, then `kernel` addresses of 8 bytes.
 struct NativeHead {
   uint64_t pc = 0, sp = 0, fp = 0, lr = 0, bx = 0;
@@ -89,11 +89,11 @@ struct NativeHead {
   NativeSource source = NativeSource::automatic;
 };
 
-// One evaluation of the interpreter loop begins at this place of the stack (root first): with the address of
-// its anchor on the C stack where there is one (merge.h).
+// One evaluation of the interpreter loop begins at this position of the stack (root first): with the address
+// of its anchor on the C stack where there is one (merge.h).
 struct EvaluationStart {
   uint64_t anchor = 0;
-  uint32_t place = 0;
+  uint32_t position = 0;
   uint32_t raw = 0;  // which of the frames that were walked; for the sampler only
 };
 
@@ -113,10 +113,10 @@ class NativeCopy {
 
   void clear();
   // What take() will copy where it is known how far the stack goes; else of no size.
-  static Stretch stretch(RemoteAddress sp, uint64_t end);
+  static ByteRange stack_range(RemoteAddress sp, uint64_t end);
   // Copies the stack while the thread stands still. `kernel`: see kernel_frames(). `end`: where its stack
-  // ends, as learnt at its last look (0: not yet). `have`: the bytes of stretch(), where they were read with
-  // something else and stay until parts() have been used; nullptr: not read yet.
+  // ends, as learnt at its last look (0: not yet). `have`: the bytes of stack_range(), where they were read
+  // with something else and stay until parts() have been used; nullptr: not read yet.
   bool take(memory::RemoteMemory& memory, const unwind::Registers& registers, NativeSource source,
             std::span<const uint64_t> kernel, uint64_t& end, const std::byte* have = nullptr);
   void add_start(const EvaluationStart& start);

@@ -84,7 +84,7 @@ class NativeHalf {
   }
   void taken() { fresh_ = true; }
   NativePart part() const { return fresh_ ? NativePart::fresh : NativePart::none; }
-  // What follows a LookRecord's places on the ring.
+  // What follows a LookRecord's locations on the ring.
   NativeCopy::Parts parts_for(NativePart part) {
     return part == NativePart::fresh ? copy_.parts() : NativeCopy::Parts();
   }

@@ -15,7 +15,7 @@ namespace {
 // A library loaded meanwhile: the maps are read again when a stack leads to where nothing was, but not for
 // each one.
 constexpr Nanoseconds kShortestRefresh = kSecond / 20;
-// Code is seldom unmapped, and another mapped at its place: so often we look.
+// Code is seldom unmapped, and another mapped at its address: so often we look.
 constexpr Nanoseconds kRefreshEvery = 2 * kSecond;
 // Whole stacks that must agree before the distance of the anchor from the loop's CFA is believed.
 constexpr unsigned kAgree = 8;
@@ -151,18 +151,19 @@ profile::FrameId NativeStacks::frame_of(const unwind::NativeFrame& native, bool 
 
 NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const profile::FrameId> python) {
   ++counts_.looks;
-  const auto places = static_cast<uint32_t>(python.size());
+  const auto positions = static_cast<uint32_t>(python.size());
   // Starts are root first, and tell where an evaluation begins; groups are innermost first, and count from
   // the leaf.
   groups_.clear();
-  uint32_t end = places;
+  uint32_t end = positions;
   for (size_t i = look.starts.size(); i-- > 0;) {
     const EvaluationStart& start = look.starts[i];
-    if (start.place > end) continue;
-    if (start.place < end) groups_.push_back({places - end, end - start.place, RemoteAddress(start.anchor)});
-    end = start.place;
+    if (start.position > end) continue;
+    if (start.position < end)
+      groups_.push_back({positions - end, end - start.position, RemoteAddress(start.anchor)});
+    end = start.position;
   }
-  if (end > 0) groups_.push_back({places - end, end, {}});
+  if (end > 0) groups_.push_back({positions - end, end, {}});
 
   const Nanoseconds now = clock_now();
   if (now - space_.refreshed_at() > kRefreshEvery) space_.refresh(now);
@@ -213,7 +214,7 @@ NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const 
   for (size_t i = merged_.frames.size(); i-- > 0;) {
     const MergedFrame& frame = merged_.frames[i];
     if (frame.python) {
-      const profile::FrameId id = python[places - 1 - frame.index];
+      const profile::FrameId id = python[positions - 1 - frame.index];
       if (id) stack.id = identities_.interner.stack(stack.id, id);
       continue;
     }

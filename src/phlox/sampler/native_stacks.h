@@ -53,7 +53,7 @@ class NativeStacks {
     profile::StackId id;
     bool cut = false;
   };
-  // `python`: frames of the look's places, root first (none: a place that shows no frame).
+  // `python`: frames of the look's locations, root first (none: one that shows no frame).
   Stack merge(const NativeLook& look, std::span<const profile::FrameId> python);
 
   const NativeCounts& counts() const { return counts_; }
@@ -79,7 +79,7 @@ class NativeStacks {
   std::vector<uint8_t> is_loop_;
   Merged merged_;
   std::vector<profile::FrameId> frames_;                  // of native_, as interned
-  std::unordered_map<uint64_t, profile::FrameId> known_;  // by place looked up, how it was found, loop
+  std::unordered_map<uint64_t, profile::FrameId> known_;  // by address looked up, how it was found, loop
   uint64_t known_generation_ = 0;
   std::vector<profile::ModuleId> module_ids_;                    // by the number in space_
   profile::ModuleId kernel_;                                     // none: not met yet

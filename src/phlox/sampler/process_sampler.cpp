@@ -82,7 +82,7 @@ ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& 
       frames_(static_cast<python::RawFrame*>(std::calloc(kMaxFrames, sizeof(python::RawFrame)))),
       task_ids_(config.pid, memory) {
   if (!frames_) throw std::bad_alloc();
-  places_.reserve(kKeepLeaf + kKeepRoot + 1);
+  locations_.reserve(kKeepLeaf + kKeepRoot + 1);
   for (const int cpu : target::read_kept_free_cpus()) {
     const auto index = static_cast<size_t>(cpu);
     if (isolated_.size() <= index) isolated_.resize(index + 1);
@@ -129,7 +129,7 @@ bool ProcessSampler::refresh_interpreters() {
     domain.threads_head_word = at + *layout_.interpreter.threads_head;
     if (!read_list(domain.threads_head_word, domain.threads_head.value)) return false;
     if (layout_.interpreter.id.present()) read_list(at + *layout_.interpreter.id, domain.id);
-    if (layout_.traits.gil == python::GilPlace::interpreter && layout_.interpreter.ceval_gil.present()) {
+    if (layout_.traits.gil == python::GilOwner::interpreter && layout_.interpreter.ceval_gil.present()) {
       read_list(at + *layout_.interpreter.ceval_gil, domain.gil.value);
     } else {
       domain.gil = interpreter_.gil;
@@ -603,7 +603,7 @@ std::optional<RemoteAddress> ProcessSampler::unpublished_evaluation(RemoteAddres
 
 ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
   Reading reading;
-  places_.clear();
+  locations_.clear();
   const ReadAs as(snapshot_, slot.index);
   codes_.begin_look(slot.interpreter, python::code_epoch(interpreter_, slot.interpreter, snapshot_));
   if (std::exchange(slot.codes_generation, codes_.generation()) != codes_.generation()) slot.codes.clear();
@@ -648,7 +648,7 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
       break;
     case WalkEnd::detached:
       reading.quality = Quality::detached;
-      places_.push_back(Place{kCallersUnknown, 0});
+      locations_.push_back(CodeLocation{kCallersUnknown, 0});
       break;
     case WalkEnd::full:
       root_missing = true;
@@ -674,16 +674,16 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
     const CodeCache::Entry* entry = codes_.find(frame.code, snapshot_, slot.codes[count - 1 - index].second);
     if (entry == nullptr) return false;
     if (entry->number == kNotRead) {
-      places_.push_back(Place{kNotRead, 0});
+      locations_.push_back(CodeLocation{kNotRead, 0});
       return true;
     }
-    Place place;
-    place.code = entry->number;
+    CodeLocation location;
+    location.code = entry->number;
     const RemoteAddress bytecode =
         python::bytecode_of_frame(layout_, frame.frame, frame.code, entry->first_instruction, snapshot_);
     if (!bytecode) return false;
-    place.instruction = python::instruction_offset(layout_.traits, bytecode, frame.instruction);
-    places_.push_back(place);
+    location.instruction = python::instruction_offset(layout_.traits, bytecode, frame.instruction);
+    locations_.push_back(location);
     return true;
   };
   const bool deep = count > kKeepLeaf + kKeepRoot + 64;
@@ -703,12 +703,12 @@ ProcessSampler::Reading ProcessSampler::read_stack(Slot& slot) {
   snapshot_.fetch_wanted();
   bool known = true;
   if (root_missing) {
-    places_.push_back(Place{kFramesLeftOut, 0});
+    locations_.push_back(CodeLocation{kFramesLeftOut, 0});
     reading.quality = Quality::cut;
     for (size_t i = std::min(count, kKeepLeaf); known && i-- > 0;) known = append(i);
   } else if (deep) {
     for (size_t i = count; known && i-- > root_from;) known = append(i);
-    places_.push_back(Place{kFramesLeftOut, static_cast<int32_t>(root_from - kKeepLeaf)});
+    locations_.push_back(CodeLocation{kFramesLeftOut, static_cast<int32_t>(root_from - kKeepLeaf)});
     for (size_t i = kKeepLeaf; known && i-- > 0;) known = append(i);
     reading.quality = Quality::cut;
   } else {
@@ -940,10 +940,10 @@ void ProcessSampler::emit(Slot& slot, LookRecord look, bool new_stack) {
   if (look.rejected == Rejected::no) {
     size_t keep = 0;
     if (new_stack) {
-      const size_t common = std::min(slot.stack.size(), places_.size());
-      while (keep < common && slot.stack[keep] == places_[keep]) ++keep;
-      body = std::as_bytes(std::span(places_).subspan(keep));
-      look.fresh = static_cast<uint32_t>(places_.size() - keep);
+      const size_t common = std::min(slot.stack.size(), locations_.size());
+      while (keep < common && slot.stack[keep] == locations_[keep]) ++keep;
+      body = std::as_bytes(std::span(locations_).subspan(keep));
+      look.fresh = static_cast<uint32_t>(locations_.size() - keep);
     } else {
       keep = slot.stack.size();
     }
@@ -959,7 +959,7 @@ void ProcessSampler::emit(Slot& slot, LookRecord look, bool new_stack) {
     slot.state.looks = 0;
     return;
   }
-  if (new_stack) slot.stack.assign(places_.begin(), places_.end());
+  if (new_stack) slot.stack.assign(locations_.begin(), locations_.end());
   slot.state = look;
   slot.state.keep = static_cast<uint32_t>(slot.stack.size());
   slot.state.fresh = 0;
@@ -984,8 +984,8 @@ void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanosecon
     look.native = native_->part();
     look.ran = native_->ran_between(slot.seen, stat);
   }
-  const bool new_stack = !slot.has_stack || slot.stack.size() != places_.size() ||
-                         !std::equal(places_.begin(), places_.end(), slot.stack.begin());
+  const bool new_stack = !slot.has_stack || slot.stack.size() != locations_.size() ||
+                         !std::equal(locations_.begin(), locations_.end(), slot.stack.begin());
   if (seen.quality != Quality::unproved) codes_.keep_proved();
   emit(slot, look, new_stack);
   slot.has_stack = slot.state.looks != 0;

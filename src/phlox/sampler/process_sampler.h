@@ -176,7 +176,7 @@ class ProcessSampler {
     uint64_t last_tick = 0, next_tick = 0;  // at which it was, and will be, looked at
     Nanoseconds last_time = 0;
     Nanoseconds cpu_carried = 0;                                     // used, and not yet charged to a stack
-    std::vector<Place> stack;                                        // root first, as last sent
+    std::vector<CodeLocation> stack;                                 // root first, as last sent
     std::vector<std::pair<RemoteAddress, CodeCache::Entry*>> codes;  // root first, of the stack last read
     uint64_t codes_generation = 0;                                   // of the cache that they lie in
     LookRecord more;   // looks like the last one sent, held back
@@ -261,7 +261,7 @@ class ProcessSampler {
   bool seen_lately(const Slot& slot, Nanoseconds now) const;
   bool is_over(const Slot& slot) const;
   void ask_event(Slot& slot, Nanoseconds now);
-  Stretch stack_of(Slot& slot, RemoteAddress sp);
+  ByteRange stack_of(Slot& slot, RemoteAddress sp);
   void note_start(const python::RawFrame& frame, size_t raw);
   void find_anchors(RemoteAddress state, const std::byte* thread, size_t frames);
   void look_at_native_threads(Nanoseconds now);
@@ -295,7 +295,7 @@ class ProcessSampler {
     void operator()(void* memory) const { std::free(memory); }
   };
   std::unique_ptr<python::RawFrame[], Free> frames_;
-  std::vector<Place> places_;  // the stack being read, root first
+  std::vector<CodeLocation> locations_;  // the stack being read, root first
   std::vector<Domain> domains_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::unordered_map<uint64_t, Slot*> by_tstate_;

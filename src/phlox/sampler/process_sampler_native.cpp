@@ -18,16 +18,16 @@ constexpr size_t kMostEvaluations = 65536;
 
 }  // namespace
 
-// Called for each frame, root first, before its place: where evaluations begin. 3.12 and later say it by the
-// entry frame, which is the anchor; 3.11 by the first Python frame of an evaluation; before, every frame is
-// an evaluation of its own.
+// Called for each frame, root first, before its location: where evaluations begin. 3.12 and later say it by
+// the entry frame, which is the anchor; 3.11 by the first Python frame of an evaluation; before, every frame
+// is an evaluation of its own.
 void ProcessSampler::note_start(const python::RawFrame& frame, size_t raw) {
   const bool entry_frames = layout_.traits.owner.entry != 255 && layout_.frame.owner.present();
-  const auto place = static_cast<uint32_t>(places_.size());
+  const auto position = static_cast<uint32_t>(locations_.size());
   if (entry_frames) {
-    if (!frame.code && frame.entry) native_->copy().add_start({frame.frame.value, place, 0});
+    if (!frame.code && frame.entry) native_->copy().add_start({frame.frame.value, position, 0});
   } else if (frame.code && (frame.entry || !layout_.traits.interpreter_frames)) {
-    native_->copy().add_start({0, place, static_cast<uint32_t>(raw)});
+    native_->copy().add_start({0, position, static_cast<uint32_t>(raw)});
   }
 }
 
@@ -103,10 +103,10 @@ void ProcessSampler::ask_event(Slot& slot, Nanoseconds now) {
 
 // What is to be copied of a thread's C stack, as far as it is known where that ends. What pthread_self()
 // gives lies at the top of a thread's stack (glibc, musl), but for the main thread's.
-Stretch ProcessSampler::stack_of(Slot& slot, RemoteAddress sp) {
+ByteRange ProcessSampler::stack_of(Slot& slot, RemoteAddress sp) {
   if (slot.c_stack_end == 0 && slot.python_id - sp.value <= NativeCopy::kMostStack)
     slot.c_stack_end = slot.python_id;
-  return NativeCopy::stretch(sp, slot.c_stack_end);
+  return NativeCopy::stack_range(sp, slot.c_stack_end);
 }
 
 bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, Seen& seen) {
@@ -156,7 +156,7 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
     }
 
     native.begin_look();
-    const Stretch stack = stack_of(slot, registers.sp);
+    const ByteRange stack = stack_of(slot, registers.sp);
     // Whom an event caught has stood still since before the turn; the schedule counts around it say so too.
     if (!copied_before || native.name_of(source) == NativeSource::ptrace || !snapshot_.is_for(slot.index) ||
         snapshot_.look() == last_turns_look_)

@@ -12,16 +12,16 @@
 namespace phlox::sampler {
 
 // A frame as the sampler knows it: which code object (by the order in which they were met) and where in it.
-struct Place {
+struct CodeLocation {
   uint32_t code = 0;
   int32_t instruction = 0;  // as python::line_of wants it: bytes from the first instruction, or f_lasti
-  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator==(const CodeLocation&, const CodeLocation&) = default;
 };
-// Place.code of a marker: so many frames (Place.instruction) are left out here.
+// CodeLocation.code of a marker: so many frames (CodeLocation.instruction) are left out here.
 inline constexpr uint32_t kFramesLeftOut = 0xffffffff;
-// Place.code of a marker at the root of a detached stack: who called these frames is not known.
+// CodeLocation.code of a marker at the root of a detached stack: who called these frames is not known.
 inline constexpr uint32_t kCallersUnknown = 0xfffffffe;
-// Place.code of a frame whose code object was not read: more were new at once than are kept.
+// CodeLocation.code of a frame whose code object was not read: more were new at once than are kept.
 inline constexpr uint32_t kNotRead = 0xfffffffd;
 
 enum class Rejected : uint8_t { no, moved, unreadable, broken };
@@ -31,9 +31,9 @@ enum class RecordKind : uint32_t { look, code, codes_gone, thread, thread_end };
 // What a look says of the thread's native frames. same: they are those of the look before.
 enum class NativePart : uint8_t { none, same, fresh };
 
-// One look at a thread, or several alike. Followed by `fresh` Places, root first: the stack is the first
-// `keep` places of this thread's look before, then these. After them, when `native` is fresh, the native half
-// (native_capture.h).
+// One look at a thread, or several alike. Followed by `fresh` CodeLocations, root first: the stack is the
+// first `keep` locations of this thread's look before, then these. After them, when `native` is fresh, the
+// native half (native_capture.h).
 struct LookRecord {
   RecordKind kind = RecordKind::look;
   uint32_t thread = 0;

@@ -79,9 +79,9 @@ class Ring {
       const uint64_t to_end = capacity_ - (at & (capacity_ - 1));
       const uint64_t skipped = size > to_end ? to_end : 0;
       if (size + skipped > capacity_ - (at - read_.load(std::memory_order_acquire))) return false;
-      if (skipped != 0) std::memcpy(place(at), &kGoesOnAtTheStart, sizeof kGoesOnAtTheStart);
+      if (skipped != 0) std::memcpy(bytes_at(at), &kGoesOnAtTheStart, sizeof kGoesOnAtTheStart);
       at += skipped;
-      std::byte* into = place(at);
+      std::byte* into = bytes_at(at);
       const auto put = [&into](const void* from, size_t bytes) {
         if (bytes != 0) std::memcpy(into, from, bytes);
         into += bytes;
@@ -100,7 +100,7 @@ class Ring {
         read_.store(read, std::memory_order_release);
         length = length_at(read);
       }
-      return {place(read) + sizeof length, length};
+      return {bytes_at(read) + sizeof length, length};
     }
     void pop() {
       const uint64_t read = read_.load(std::memory_order_relaxed);
@@ -111,10 +111,10 @@ class Ring {
     // In place of a length.
     static constexpr uint64_t kGoesOnAtTheStart = ~uint64_t{0};
     static uint64_t align(uint64_t n) { return (n + 7) & ~uint64_t{7}; }
-    std::byte* place(uint64_t at) { return bytes_.get() + (at & (capacity_ - 1)); }
+    std::byte* bytes_at(uint64_t at) { return bytes_.get() + (at & (capacity_ - 1)); }
     uint64_t length_at(uint64_t at) {
       uint64_t length = 0;
-      std::memcpy(&length, place(at), sizeof length);
+      std::memcpy(&length, bytes_at(at), sizeof length);
       return length;
     }
 

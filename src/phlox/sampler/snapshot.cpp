@@ -71,14 +71,14 @@ void Snapshot::capture(RemoteAddress last) {
   start_look({});
 }
 
-void Snapshot::capture_for(Reader reader, Stretch beside) {
+void Snapshot::capture_for(Reader reader, ByteRange beside) {
   for_all_ = false;
   whose_ = reader;
   last_address_ = {};
   start_look(beside);
 }
 
-void Snapshot::start_look(Stretch beside) {
+void Snapshot::start_look(ByteRange beside) {
   ++look_;
   follow_ups_ = 0;
   exhausted_ = false;

@@ -19,7 +19,7 @@
 namespace phlox::sampler {
 
 // Bytes of the target.
-struct Stretch {
+struct ByteRange {
   RemoteAddress address;
   size_t size = 0;
 };
@@ -45,7 +45,7 @@ class Snapshot {
   void capture(RemoteAddress last = {});
   // Reads those pages only that this one or everybody asks for. `beside`: bytes to bring with them in this
   // look, where they can be read; peek() has them.
-  void capture_for(Reader reader, Stretch beside = {});
+  void capture_for(Reader reader, ByteRange beside = {});
   // Whether this look's copy was made for this one too.
   bool is_for(Reader reader) const { return for_all_ || reader == whose_; }
   // Foresees what this one is going to ask for.
@@ -115,7 +115,7 @@ class Snapshot {
     return a == kNobody ? b : a == b || b == kNobody ? a : kEverybody;
   }
 
-  void start_look(Stretch beside);
+  void start_look(ByteRange beside);
   void replan(bool forget);
   const std::byte* fetch(uint64_t address, size_t size);
   size_t read(std::span<const memory::Range> ranges);

@@ -9,7 +9,7 @@
 
 namespace phlox::symbols {
 
-struct SourcePlace {
+struct SourceLine {
   std::string file;  // empty: none
   int32_t line = 0;
 };
@@ -21,16 +21,16 @@ class CythonSource {
   explicit CythonSource(std::string_view c_source);
 
   // Of the last such comment at or before a line.
-  SourcePlace find(int32_t c_line) const;
-  bool empty() const { return places_.empty(); }
+  SourceLine find(int32_t c_line) const;
+  bool empty() const { return lines_.empty(); }
 
  private:
-  struct Place {
+  struct LineMapping {
     int32_t c_line = 0;
     uint32_t file = 0;  // into files_
     int32_t line = 0;
   };
-  std::vector<Place> places_;  // sorted
+  std::vector<LineMapping> lines_;  // sorted
   std::vector<std::string> files_;
 };
 

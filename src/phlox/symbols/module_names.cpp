@@ -131,18 +131,18 @@ void ModuleNames::load() {
 }
 
 const Naming& ModuleNames::name(ImageAddress address) {
-  const auto [place, fresh] = names_.try_emplace(address.value);
+  const auto [at, fresh] = names_.try_emplace(address.value);
   if (fresh) {
     if (const Naming* known = cache_.find(address)) {
-      place->second = *known;
+      at->second = *known;
     } else {
       if (!loaded_) load();
-      place->second = look_up(address);
+      at->second = look_up(address);
     }
-    if (place->second.source == NameSource::none) ++without_symbol_;
-    if (place->second.levels.front().line == 0 && place->second.source != NameSource::plt) ++without_line_;
+    if (at->second.source == NameSource::none) ++without_symbol_;
+    if (at->second.levels.front().line == 0 && at->second.source != NameSource::plt) ++without_line_;
   }
-  return place->second;
+  return at->second;
 }
 
 void ModuleNames::keep() {
@@ -219,17 +219,17 @@ Naming ModuleNames::look_up(ImageAddress address) {
 void ModuleNames::improve_cython(NativeName& name) {
   const bool c_file = name.file.ends_with(".c") || name.file.ends_with(".cpp");
   if (name.cython == CythonPart::none || !c_file || name.line == 0) return;
-  const auto [place, fresh] = sources_.try_emplace(name.file);
+  const auto [at, fresh] = sources_.try_emplace(name.file);
   if (fresh) {
     const Descriptor fd(::open(name.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     const auto bytes = fd ? elf::FileBytes::read(fd.get(), name.file)
                           : Result<elf::FileBytes>(fail(ErrorKind::input, "gone"));
     if (bytes && bytes->bytes().size() < kLargestSource) {
-      place->second = CythonSource(
+      at->second = CythonSource(
           std::string_view(reinterpret_cast<const char*>(bytes->bytes().data()), bytes->bytes().size()));
     }
   }
-  SourcePlace pyx = place->second.find(name.line);
+  SourceLine pyx = at->second.find(name.line);
   if (pyx.file.empty()) return;
   name.file = std::move(pyx.file);
   name.line = pyx.line;

@@ -259,13 +259,13 @@ StackState StackState::start(bool of_function) {
 namespace {
 
 // Where a value that a register had at the start of the function is now.
-struct Place {
+struct SavedRegister {
   bool in_register = false;
   const StackState::Word* word = nullptr;
 };
 
-Place place_of(const StackState& s, uint8_t reg) {
-  Place out;
+SavedRegister saved_register(const StackState& s, uint8_t reg) {
+  SavedRegister out;
   out.in_register = s.registers[reg] == entry_of(reg);
   const Value& sp = s.registers[kRsp];
   for (size_t i = 0; i < s.count; ++i) {
@@ -291,7 +291,7 @@ bool fits_short(int64_t n) {
 // frame pointer to zero").
 bool is_outermost(const StackState& s) {
   const Value& fp = s.registers[kRbp];
-  const Place saved = place_of(s, kRbp);
+  const SavedRegister saved = saved_register(s, kRbp);
   return fp.kind == Value::constant && fp.offset == 0 && !saved.in_register && saved.word == nullptr;
 }
 
@@ -340,7 +340,7 @@ Rule rule_of(const StackState& s) {
   }
   rule.kind = RuleKind::plain;
   rule.ra_offset = ra->at.offset - 8;
-  const Place saved_fp = place_of(s, kRbp), saved_bx = place_of(s, kRbx);
+  const SavedRegister saved_fp = saved_register(s, kRbp), saved_bx = saved_register(s, kRbx);
   rule.fp = FpRule::unknown;
   if (saved_fp.in_register) {
     rule.fp = FpRule::same;

@@ -13,8 +13,8 @@ namespace phlox::unwind {
 namespace {
 
 // musl's C library has half of it; what is larger is looked at in parts.
-constexpr uint64_t kLargestStretch = 1 << 20;
-// Of one module, however many stretches.
+constexpr uint64_t kLargestRegion = 1 << 20;
+// Of one module, however many regions.
 constexpr uint64_t kMostBytes = 64 << 20;
 constexpr size_t kMostStarts = 1 << 16;
 // Instructions looked at, some more than once: musl's C library takes a twentieth of it.
@@ -31,9 +31,9 @@ bool holds(const std::vector<uint32_t>& sorted, uint32_t one) {
 
 }  // namespace
 
-std::vector<CodeFlow::Row> CodeStretch::analyse(std::span<const std::byte> bytes,
-                                                std::span<const uint32_t> functions,
-                                                std::span<const uint32_t> maybe, Known& known) {
+std::vector<CodeFlow::Row> CodeRegion::analyse(std::span<const std::byte> bytes,
+                                               std::span<const uint32_t> functions,
+                                               std::span<const uint32_t> maybe, Known& known) {
   Code code(bytes);
   std::set<uint32_t> starts(functions.begin(), functions.end()), none;
   std::erase_if(starts, [&](uint32_t at) { return at >= bytes.size(); });
@@ -142,15 +142,15 @@ std::vector<CodeFlow::Row> CodeStretch::analyse(std::span<const std::byte> bytes
   return out;
 }
 
-std::vector<CodeFlow::Row> CodeStretch::rows(std::span<const std::byte> code,
-                                             std::span<const uint32_t> functions,
-                                             std::span<const uint32_t> maybe) {
+std::vector<CodeFlow::Row> CodeRegion::rows(std::span<const std::byte> code,
+                                            std::span<const uint32_t> functions,
+                                            std::span<const uint32_t> maybe) {
   Known known;
   return analyse(code, functions, maybe, known);
 }
 
-CodeStretch::CodeStretch(std::span<const std::byte> code, std::span<const uint32_t> functions,
-                         std::span<const uint32_t> maybe)
+CodeRegion::CodeRegion(std::span<const std::byte> code, std::span<const uint32_t> functions,
+                       std::span<const uint32_t> maybe)
     : code_(code), rules_{Rule{}} {
   uint64_t end = 0;
   const auto put = [this](uint64_t offset, uint16_t id) {
@@ -178,13 +178,13 @@ CodeStretch::CodeStretch(std::span<const std::byte> code, std::span<const uint32
   ids_.shrink_to_fit();
 }
 
-Rule CodeStretch::find(uint32_t offset) const {
+Rule CodeRegion::find(uint32_t offset) const {
   const auto next = std::upper_bound(offsets_.begin(), offsets_.end(), offset);
   if (next == offsets_.begin()) return {};
   return rules_[ids_[static_cast<size_t>(next - offsets_.begin()) - 1]];
 }
 
-Rule CodeStretch::until_return(uint32_t offset) const {
+Rule CodeRegion::until_return(uint32_t offset) const {
   Code code(code_);
   uint64_t budget = kSmallBudget;
   CodeFlow::Surroundings around;
@@ -224,8 +224,8 @@ void CodeRules::starts(const elf::ElfFile& file, std::vector<ImageAddress>& func
   }
 }
 
-const CodeRules::Stretch* CodeRules::stretch_of(uint64_t pc) {
-  for (const Stretch& s : stretches_) {
+const CodeRules::Region* CodeRules::region_of(uint64_t pc) {
+  for (const Region& s : regions_) {
     if (pc >= s.start && pc < s.end) return &s;
   }
   const auto segment =
@@ -243,7 +243,7 @@ const CodeRules::Stretch* CodeRules::stretch_of(uint64_t pc) {
     end = std::min(end, gap.second.value);
   }
   // Of a large one, whole functions around the place.
-  if (end - start > kLargestStretch) {
+  if (end - start > kLargestRegion) {
     const auto whole = [this](uint64_t at, bool up, uint64_t otherwise) {
       auto next = std::lower_bound(functions_.begin(), functions_.end(), ImageAddress(at));
       if (!up && (next == functions_.end() || next->value != at)) {
@@ -252,14 +252,14 @@ const CodeRules::Stretch* CodeRules::stretch_of(uint64_t pc) {
       }
       return next == functions_.end() ? otherwise : next->value;
     };
-    const uint64_t low = pc - start > kLargestStretch / 2 ? whole(pc - kLargestStretch / 2, true, pc) : start;
+    const uint64_t low = pc - start > kLargestRegion / 2 ? whole(pc - kLargestRegion / 2, true, pc) : start;
     if (low > pc) {
       start = std::max(start, whole(pc, false, pc));
     } else {
       start = low;
     }
-    if (end - start > kLargestStretch) end = std::max(whole(start + kLargestStretch, false, pc), pc + 1);
-    if (end - start > kLargestStretch || end <= pc) end = std::min(end, start + kLargestStretch);
+    if (end - start > kLargestRegion) end = std::max(whole(start + kLargestRegion, false, pc), pc + 1);
+    if (end - start > kLargestRegion || end <= pc) end = std::min(end, start + kLargestRegion);
   }
   if (pc < start || pc >= end || looked_at_ + (end - start) > kMostBytes) return nullptr;
   looked_at_ += end - start;
@@ -271,23 +271,22 @@ const CodeRules::Stretch* CodeRules::stretch_of(uint64_t pc) {
     return out;
   };
   const auto bytes = file_.at(ImageAddress(start), end - start);
-  stretches_.push_back(
-      {start, end, std::make_unique<CodeStretch>(bytes, within(functions_), within(maybe_))});
-  return &stretches_.back();
+  regions_.push_back({start, end, std::make_unique<CodeRegion>(bytes, within(functions_), within(maybe_))});
+  return &regions_.back();
 }
 
 CodeRules::Found CodeRules::find(ImageAddress pc, bool exact) {
   if (file_.machine() != EM_X86_64) return {};
   const uint64_t inside = exact ? pc.value : pc.value - 1;
-  const Stretch* stretch = stretch_of(inside);
-  if (stretch == nullptr) return {};
+  const Region* region = region_of(inside);
+  if (region == nullptr) return {};
   Found found;
-  found.rule = stretch->code->find(static_cast<uint32_t>(inside - stretch->start));
-  if (found.rule.kind != RuleKind::none || pc.value >= stretch->end) return found;
+  found.rule = region->code->find(static_cast<uint32_t>(inside - region->start));
+  if (found.rule.kind != RuleKind::none || pc.value >= region->end) return found;
   const auto known = until_return_.find(pc.value);
   found.rule = known != until_return_.end()
                    ? known->second
-                   : stretch->code->until_return(static_cast<uint32_t>(pc.value - stretch->start));
+                   : region->code->until_return(static_cast<uint32_t>(pc.value - region->start));
   if (until_return_.size() < kMostRules) until_return_.try_emplace(pc.value, found.rule);
   found.until_return = true;
   return found;

@@ -1,5 +1,5 @@
 // Rules for code without call frame information, out of its instructions: musl's C library, kernels written
-// in assembler. A stretch of a module is looked at when a stack first leads there, and what came out is kept.
+// in assembler. A region of a module is looked at when a stack first leads there, and what came out is kept.
 // x86-64; elsewhere it never knows a rule.
 #pragma once
 
@@ -17,13 +17,13 @@
 
 namespace phlox::unwind {
 
-// A stretch of code, looked at as a whole.
-class CodeStretch {
+// A region of code, looked at as a whole.
+class CodeRegion {
  public:
   // Offsets from the first byte. `functions` start where it says; where `maybe` says only if what follows
   // looks like it.
-  CodeStretch(std::span<const std::byte> code, std::span<const uint32_t> functions,
-              std::span<const uint32_t> maybe);
+  CodeRegion(std::span<const std::byte> code, std::span<const uint32_t> functions,
+             std::span<const uint32_t> maybe);
 
   // Of the instruction that covers a byte; kind none: not known.
   Rule find(uint32_t offset) const;
@@ -65,18 +65,18 @@ class CodeRules {
                      std::vector<ImageAddress>& maybe);
 
  private:
-  struct Stretch {
+  struct Region {
     uint64_t start = 0, end = 0;
-    std::unique_ptr<CodeStretch> code;
+    std::unique_ptr<CodeRegion> code;
   };
-  const Stretch* stretch_of(uint64_t pc);
+  const Region* region_of(uint64_t pc);
 
   elf::ElfFile file_;
   const UnwindTable* table_;
   bool asked_ = false;
   std::vector<ImageAddress> functions_, maybe_;  // sorted
-  std::vector<Stretch> stretches_;
-  uint64_t looked_at_ = 0;                           // bytes, all stretches
+  std::vector<Region> regions_;
+  uint64_t looked_at_ = 0;                           // bytes, all regions
   std::unordered_map<uint64_t, Rule> until_return_;  // by pc: each costs up to thousands of instructions
 };
 

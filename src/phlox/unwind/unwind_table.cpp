@@ -271,15 +271,15 @@ class TableBuilder {
       offsets.push_back(static_cast<uint32_t>(offset + size));
       ids.push_back(0);
     }
-    size_t place = next;
-    if (place > 0 && table.offsets_[place - 1] == offset) {
-      table.ids_[place - 1] = id;
+    size_t index = next;
+    if (index > 0 && table.offsets_[index - 1] == offset) {
+      table.ids_[index - 1] = id;
       offsets.erase(offsets.begin());
       ids.erase(ids.begin());
     }
-    table.offsets_.insert(table.offsets_.begin() + static_cast<ptrdiff_t>(place), offsets.begin(),
+    table.offsets_.insert(table.offsets_.begin() + static_cast<ptrdiff_t>(index), offsets.begin(),
                           offsets.end());
-    table.ids_.insert(table.ids_.begin() + static_cast<ptrdiff_t>(place), ids.begin(), ids.end());
+    table.ids_.insert(table.ids_.begin() + static_cast<ptrdiff_t>(index), ids.begin(), ids.end());
   }
 
  private:
@@ -577,7 +577,7 @@ class TableBuilder {
           break;
         case DW_CFA_expression: {
           const uint64_t reg = in.uleb128();
-          set(reg, recognise_place(in.bytes(in.uleb128())));
+          set(reg, recognise_address(in.bytes(in.uleb128())));
           break;
         }
         case DW_CFA_val_expression: {
@@ -636,7 +636,7 @@ class TableBuilder {
   }
 
   // Where a register is saved: fp + offset (functions that realign their stack), nothing else is followed.
-  Saved recognise_place(std::span<const std::byte> expression) const {
+  Saved recognise_address(std::span<const std::byte> expression) const {
     ByteReader in(expression);
     if (in.read<uint8_t>() != DW_OP_breg0 + registers_.fp) return {Saved::unknown, 0};
     const int64_t offset = in.sleb128();

@@ -35,7 +35,7 @@ class UnwindTable {
 
   // The rule that holds at a pc; kind none where nothing covers it.
   Rule find(ImageAddress pc) const;
-  // The stretch around a pc that no rule is known for, [first, second); nothing when there is one.
+  // The region around a pc that no rule is known for, [first, second); nothing when there is one.
   std::pair<ImageAddress, ImageAddress> gap(ImageAddress pc) const;
 
   uint16_t machine() const { return machine_; }  // EM_X86_64, EM_AARCH64

@@ -234,12 +234,12 @@ Outcome step_by_rule(const Rule& rule, const Registers& regs, Words& words, Step
   step.caller = {RemoteAddress(Arch::strip(pc)), RemoteAddress(cfa), regs.fp, 0, regs.fp_known, false};
   if (rule.fp == FpRule::unknown) step.caller.fp_known = false;
   if (rule.fp == FpRule::at_cfa || rule.fp == FpRule::at_fp) {
-    const uint64_t place = plus(rule.fp == FpRule::at_cfa ? cfa : regs.fp, rule.fp_offset);
+    const uint64_t saved_at = plus(rule.fp == FpRule::at_cfa ? cfa : regs.fp, rule.fp_offset);
     const bool known = rule.fp == FpRule::at_cfa || regs.fp_known;
-    step.caller.fp_known = known && words.read(place, step.caller.fp);
+    step.caller.fp_known = known && words.read(saved_at, step.caller.fp);
     // gcc's epilogues leave "fp at cfa-16" standing after the pop: the slot lies below sp then, and fp is
     // restored.
-    if (!step.caller.fp_known && place < regs.sp.value && regs.fp_known) {
+    if (!step.caller.fp_known && saved_at < regs.sp.value && regs.fp_known) {
       step.caller.fp = regs.fp;
       step.caller.fp_known = true;
     }
@@ -247,10 +247,10 @@ Outcome step_by_rule(const Rule& rule, const Registers& regs, Words& words, Step
   step.caller.bx = regs.bx;
   step.caller.bx_known = regs.bx_known && rule.bx != BxRule::unknown;
   if (rule.bx == BxRule::at_cfa) {
-    const uint64_t place = plus(cfa, rule.bx_offset);
+    const uint64_t saved_at = plus(cfa, rule.bx_offset);
     // As with fp: what lies below sp and was not copied has been popped.
-    const bool popped = place < regs.sp.value && regs.bx_known;
-    step.caller.bx_known = words.read(place, step.caller.bx) || popped;
+    const bool popped = saved_at < regs.sp.value && regs.bx_known;
+    step.caller.bx_known = words.read(saved_at, step.caller.bx) || popped;
   }
   step.cfa = cfa;
   step.found_by = FoundBy::cfi;
@@ -356,9 +356,9 @@ uint64_t Unwinder::find_frame_pointer(const UnwindInput& input, const Registers&
   const ModuleMap::Entry* here = map_.find(regs.pc - 1);
   for (uint64_t fp = regs.sp.value & ~uint64_t{7}; here != nullptr && fp < regs.sp.value + kLargestFrame;
        fp += 8) {
-    const uint64_t place = plus(plus(fp, rule.cfa_offset), rule.ra_offset);
-    const uint64_t into = place - input.stack_start.value;
-    if (place < regs.sp.value) continue;
+    const uint64_t saved_at = plus(plus(fp, rule.cfa_offset), rule.ra_offset);
+    const uint64_t into = saved_at - input.stack_start.value;
+    if (saved_at < regs.sp.value) continue;
     if (end - input.stack_start.value < 8 || into > input.stack.size() - 8) return 0;
     uint64_t pc = 0;
     std::memcpy(&pc, input.stack.data() + into, 8);

@@ -70,14 +70,14 @@ bool is_immediate(const ZydisDecodedOperand& o) {
   return o.type == ZYDIS_OPERAND_TYPE_IMMEDIATE && fits(o.imm.value.s);
 }
 
-// A place at a distance from one register; what lies behind a segment or an index is elsewhere.
-bool is_place(const ZydisDecodedOperand& o) {
+// Memory at a distance from one register; what lies behind a segment or an index is elsewhere.
+bool is_memory(const ZydisDecodedOperand& o) {
   return o.type == ZYDIS_OPERAND_TYPE_MEMORY && o.mem.index == ZYDIS_REGISTER_NONE &&
          ZydisRegisterGetClass(o.mem.base) == ZYDIS_REGCLASS_GPR64 && o.mem.segment != ZYDIS_REGISTER_FS &&
          o.mem.segment != ZYDIS_REGISTER_GS && fits(o.mem.disp.value);
 }
 
-void take_place(const ZydisDecodedOperand& o, Instruction& out) {
+void take_memory(const ZydisDecodedOperand& o, Instruction& out) {
   out.base = general(o.mem.base);
   out.value = static_cast<int32_t>(o.mem.disp.value);
   out.size = static_cast<uint8_t>(std::min<unsigned>(o.size / 8, 255));
@@ -92,7 +92,7 @@ void take_written(const Decoded& d, Instruction& out) {
     const ZydisDecodedOperand& o = d.operand(i);
     if ((o.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0) continue;
     if (is_register(o)) out.written |= static_cast<uint16_t>(1U << general(o.reg.value));
-    if (is_place(o)) take_place(o, out);
+    if (is_memory(o)) take_memory(o, out);
   }
 }
 
@@ -162,15 +162,15 @@ Instruction decode_x86_64(std::span<const std::byte> code) {
         out.base = general(second.reg.value);
         return out;
       }
-      if (is_register(first) && first.size == 64 && is_place(second)) {
+      if (is_register(first) && first.size == 64 && is_memory(second)) {
         out.kind = Instruction::load;
         out.reg = general(first.reg.value);
-        take_place(second, out);
+        take_memory(second, out);
         return out;
       }
-      if (is_place(first)) {
+      if (is_memory(first)) {
         out.kind = Instruction::store;
-        take_place(first, out);
+        take_memory(first, out);
         if (first.size == 64 && is_register(second)) out.reg = general(second.reg.value);
         return out;
       }
