@@ -18,10 +18,6 @@
 namespace phlox::sampler {
 namespace {
 
-// The budget is judged over this much time, so that one odd turn does not lower the rate.
-constexpr Nanoseconds kBudgetWindow = kSecond;
-// Never slower than this, or the recording says nothing.
-constexpr double kLowestRate = 5;
 // With neither a rate nor a budget asked for there is no interval, and every turn is longer than this; what a
 // turn takes decides how many there are (leave_its_half). Native frames come by events, which have a rate.
 constexpr Nanoseconds kNoInterval = 2'000;
@@ -95,7 +91,12 @@ std::string describe_python_way(const SamplerThread::Numbers& numbers) {
 
 SamplerThread::SamplerThread(const ProcessSampler::Config& config, const Options& options,
                              const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring)
-    : config_(config), options_(options), interpreter_(interpreter), memory_(memory), ring_(ring) {
+    : config_(config),
+      options_(options),
+      budget_(options.max_overhead_percent, options.rate_hz),
+      interpreter_(interpreter),
+      memory_(memory),
+      ring_(ring) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -153,28 +154,6 @@ void SamplerThread::publish(const ProcessSampler& sampler, const Numbers& number
   copy_numbers(sampler, numbers, published_);
 }
 
-void SamplerThread::keep_within_budget(Nanoseconds now, Numbers& numbers, Schedule& schedule) {
-  if (window_start_ == 0) window_start_ = now;
-  const Nanoseconds window = now - window_start_;
-  if (window < kBudgetWindow) return;
-  const Nanoseconds taken = numbers.target_time - window_taken_;
-  window_start_ = now;
-  window_taken_ = numbers.target_time;
-  if (!options_.max_overhead_percent) return;
-  const double percent = 100.0 * static_cast<double>(taken) / static_cast<double>(window);
-  double rate = numbers.rate_hz;
-  if (percent > *options_.max_overhead_percent) {
-    rate = std::max(kLowestRate, rate * *options_.max_overhead_percent / percent * 0.95);
-  } else if (options_.rate_hz > 0 && rate < options_.rate_hz &&
-             percent < 0.7 * *options_.max_overhead_percent) {
-    rate = std::min(options_.rate_hz, rate * 1.25);
-  }
-  if (std::abs(rate - numbers.rate_hz) > 0.5) {
-    numbers.rate_hz = rate;
-    schedule.set_interval(static_cast<Nanoseconds>(1e9 / rate));
-  }
-}
-
 // Since it was measured last.
 Nanoseconds SamplerThread::measure(Shared& shared, Cost& cost) {
   const Nanoseconds cpu = clock_now(CLOCK_THREAD_CPUTIME_ID);
@@ -209,7 +188,10 @@ void SamplerThread::take_turn(Shared& shared, Nanoseconds now, Cost& cost) {
     if (is_long) cost.owed = taken + kColdStart;
     shared.events_apart = std::max(2 * cost.owed, shared.events_apart / 8 * 7);
   }
-  keep_within_budget(now, numbers, shared.schedule);
+  if (const auto rate = budget_.judge(now, numbers.target_time, numbers.rate_hz)) {
+    numbers.rate_hz = *rate;
+    shared.schedule.set_interval(static_cast<Nanoseconds>(1e9 / *rate));
+  }
   numbers.ticks_missed = numbers.rate_hz > 0 ? shared.schedule.missed() : 0;
   if (now - shared.published > kPublishEvery) {
     shared.published = now;

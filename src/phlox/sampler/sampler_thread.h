@@ -14,6 +14,7 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/memory/remote_memory.h"
+#include "phlox/sampler/budget.h"
 #include "phlox/sampler/process_sampler.h"
 #include "phlox/sampler/recorder.h"
 #include "phlox/sampler/ring.h"
@@ -79,18 +80,16 @@ class SamplerThread {
   Nanoseconds measure(Shared& shared, Cost& cost);
   void leave_its_half(Shared& shared, Cost& cost);
   void publish(const ProcessSampler& sampler, const Numbers& numbers);
-  void keep_within_budget(Nanoseconds now, Numbers& numbers, class Schedule& schedule);
 
   ProcessSampler::Config config_;
   Options options_;
+  Budget budget_;
   const python::Interpreter& interpreter_;
   memory::RemoteMemory& memory_;
   Ring& ring_;
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
   Numbers published_;
-  Nanoseconds window_start_ = 0;
-  Nanoseconds window_taken_ = 0;
   // One goes with the target wherever it is; several need not, on most machines.
   static constexpr size_t kMostWorkers = 4;
   std::atomic<bool> over_{false};

@@ -1,0 +1,33 @@
+// How often the target is looked at, so that no more is taken from it than `--max-overhead` allows. Judged
+// over a second at a time, so that one odd turn does not lower the rate; raised again, up to what was asked
+// for, once there is room. One for each process that is recorded. Pure: is told the time and what was taken.
+#pragma once
+
+#include <optional>
+
+#include "phlox/base/clock.h"
+
+namespace phlox::sampler {
+
+class Budget {
+ public:
+  static constexpr Nanoseconds kWindow = kSecond;
+  // Never slower than this, or the recording says nothing.
+  static constexpr double kLowestRate = 5;
+
+  // `max_percent`: of one CPU; none: no budget. `asked_hz`: 0: as often as the budget allows.
+  Budget(std::optional<double> max_percent, double asked_hz)
+      : max_percent_(max_percent), asked_hz_(asked_hz) {}
+
+  // `taken`: from the target, since the beginning. Gives the rate that it should be looked at from now on in
+  // place of `rate_hz`; none: that one.
+  std::optional<double> judge(Nanoseconds now, Nanoseconds taken, double rate_hz);
+
+ private:
+  std::optional<double> max_percent_;
+  double asked_hz_;
+  Nanoseconds start_ = 0;  // of this window
+  Nanoseconds taken_ = 0;  // before it
+};
+
+}  // namespace phlox::sampler

@@ -1,0 +1,85 @@
+#include "phlox/sampler/budget.h"
+
+#include <gtest/gtest.h>
+
+namespace phlox::sampler {
+namespace {
+
+// A program from which every look takes the same, looked at as often as the budget says.
+class Recorded {
+ public:
+  Recorded(std::optional<double> max_percent, double asked_hz, double start_hz)
+      : budget_(max_percent, asked_hz), rate_hz(start_hz) {}
+  // Ten turns a second judge, as in a recording.
+  void runs(int seconds, Nanoseconds a_look_takes) {
+    for (int i = 0; i < 10 * seconds; ++i) {
+      now_ += kSecond / 10;
+      taken_ += static_cast<Nanoseconds>(rate_hz / 10 * static_cast<double>(a_look_takes));
+      if (const auto rate = budget_.judge(now_, taken_, rate_hz)) {
+        rate_hz = *rate;
+        ++changes;
+      }
+    }
+  }
+  double percent(Nanoseconds a_look_takes) const { return rate_hz * static_cast<double>(a_look_takes) / 1e7; }
+
+ private:
+  Budget budget_;
+  Nanoseconds now_ = 1, taken_ = 0;
+
+ public:
+  double rate_hz;
+  int changes = 0;
+};
+
+TEST(Budget, what_costs_little_is_looked_at_as_often_as_asked) {
+  Recorded program(2, 200, 200);
+  program.runs(10, 20'000);  // 0.4 %
+  EXPECT_EQ(program.rate_hz, 200);
+  EXPECT_EQ(program.changes, 0);
+}
+
+TEST(Budget, what_costs_too_much_is_looked_at_less_often) {
+  Recorded program(2, 1000, 1000);
+  program.runs(3, 100'000);  // 10 %
+  EXPECT_LT(program.percent(100'000), 2);
+  EXPECT_GT(program.percent(100'000), 1.5);
+}
+
+TEST(Budget, the_rate_comes_back_when_looks_are_cheap_again_and_no_further) {
+  Recorded program(2, 1000, 1000);
+  program.runs(3, 100'000);
+  ASSERT_LT(program.rate_hz, 200);
+  program.runs(20, 5'000);  // 0.5 % at what was asked for
+  EXPECT_EQ(program.rate_hz, 1000);
+}
+
+TEST(Budget, a_rate_that_fits_is_left_alone) {
+  Recorded program(2, 1000, 1000);
+  program.runs(3, 100'000);
+  const int changes = program.changes;
+  program.runs(20, 100'000);
+  EXPECT_EQ(program.changes, changes) << "between 70 and 100 % of the budget";
+}
+
+TEST(Budget, something_is_seen_however_dear_it_is) {
+  Recorded program(0.001, 100, 100);
+  program.runs(10, 10'000'000);
+  EXPECT_EQ(program.rate_hz, Budget::kLowestRate);
+}
+
+TEST(Budget, one_odd_turn_is_judged_with_the_second_that_it_lies_in) {
+  Budget budget(2, 1000);
+  EXPECT_FALSE(budget.judge(1, 0, 1000));
+  EXPECT_FALSE(budget.judge(kSecond / 10, kSecond / 100, 1000)) << "10 % of a tenth";
+  EXPECT_FALSE(budget.judge(kSecond + 1, kSecond / 100, 1000)) << "1 % of a second";
+}
+
+TEST(Budget, without_one_nothing_changes) {
+  Recorded program(std::nullopt, 1000, 1000);
+  program.runs(5, 900'000);
+  EXPECT_EQ(program.rate_hz, 1000);
+}
+
+}  // namespace
+}  // namespace phlox::sampler
