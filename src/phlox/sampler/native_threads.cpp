@@ -26,15 +26,7 @@ constexpr uint32_t kVainLooks = 3;
 // Below this many threads everybody is asked at every turn.
 constexpr size_t kFewThreads = 8;
 
-std::span<const std::byte> bytes_of(const auto& record) {
-  return std::as_bytes(std::span(&record, 1));
-}
-
 }  // namespace
-
-void NativeThreads::push(std::span<const std::byte> head) {
-  if (!ring_.push(head)) ++numbers_.lost;
-}
 
 void NativeThreads::list(Nanoseconds now, const std::function<bool(pid_t)>& is_python) {
   char path[64];
@@ -64,76 +56,27 @@ void NativeThreads::list(Nanoseconds now, const std::function<bool(pid_t)>& is_p
     record.thread = slot->index;
     record.tid = tid;
     record.time = now;
-    push(bytes_of(record));
+    log_.begin(record);
     slots_.push_back(std::move(slot));
   }
 }
 
-void NativeThreads::flush_slot(Slot& slot) {
-  if (slot.more.looks == 0) return;
-  push(bytes_of(slot.more));
-  slot.more.looks = 0;
-}
-
-void NativeThreads::emit(Slot& slot, LookRecord look) {
-  const LookRecord& last = slot.state;
-  const bool alike = last.looks != 0 && look.native == NativePart::same && last.native == look.native &&
-                     last.cpu_state == look.cpu_state && last.system_call == look.system_call;
-  if (alike) {
-    LookRecord& more = slot.more;
-    if (more.looks == 0) {
-      more = look;
-    } else {
-      join(more, look);
-    }
-    if (more.wall >= kHoldBack) flush_slot(slot);
-    return;
-  }
-  flush_slot(slot);
-  const NativeCopy::Parts native = native_.parts_for(look.native);
-  if (!ring_.push(bytes_of(look), native.head, native.stack, native.starts, native.kernel)) {
-    ++numbers_.lost;
-    slot.state.looks = 0;
-    return;
-  }
-  slot.state = look;
-  slot.state.native = NativePart::same;
-}
-
 void NativeThreads::did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now) {
-  const uint64_t turns = tick_ - std::exchange(slot.last_tick, tick_);
-  emit(slot, same_look(slot.state, now, slot.last_time, turns));
-  slot.seen = stat;
-  slot.last_time = now;
-  ++slot.idle_looks;
+  numbers_.samples += log_.did_not_run(slot, stat, tick_, now);
   slot.next_tick = tick_ + idle_pause(slot.idle_looks, slots_.size() > kFewThreads ? kLongestIdlePause
                                                                                    : native_.longest_pause());
-  numbers_.samples += turns;
 }
 
 void NativeThreads::reject(Slot& slot, Nanoseconds now) {
-  LookRecord look = look_at(slot.index, now, slot.last_time);
-  look.quality = profile::Quality::rejected;
-  look.rejected = Rejected::moved;
-  look.gil_state = profile::GilState::not_applicable;
-  if (const auto stat = slot.probe->schedstat()) {
-    look.cpu = std::exchange(slot.cpu_carried, 0) + static_cast<Nanoseconds>((*stat - slot.seen).run_ns);
-    slot.seen = *stat;
-  }
-  flush_slot(slot);
-  push(bytes_of(look));
-  slot.state.looks = 0;
-  slot.last_time = now;
-  slot.was_blocked = false;
-  ++slot.vain_looks;
+  log_.reject(slot, profile::GilState::not_applicable, now, Rejected::moved);
   ++numbers_.samples;
   ++numbers_.rejected;
 }
 
 void NativeThreads::look(Slot& slot, Nanoseconds now) {
-  const EventState event = native_.event_state(slot.tid, now - slot.last_time);
-  if (event.kind == EventState::Kind::awake) return;
-  if (slot.was_blocked && slot.state.looks != 0 && event.asleep_since(slot.blocked_since)) {
+  slot.event = native_.event_state(slot.tid, now - slot.last_time);
+  if (slot.event.kind == EventState::Kind::awake) return;
+  if (slot.was_blocked && slot.has_stack && slot.event.asleep_since(slot.blocked_since)) {
     did_not_run(slot, slot.seen, now);
     return;
   }
@@ -144,7 +87,7 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
       slot.alive = false;
       return;
     }
-    if (slot.was_blocked && slot.state.looks != 0 && !before->off() && unmoved(*before, slot.seen)) {
+    if (slot.was_blocked && slot.has_stack && !before->off() && unmoved(*before, slot.seen)) {
       did_not_run(slot, *before, now);
       return;
     }
@@ -152,7 +95,7 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     BlockedCapture& blocked = native_.for_blocked();
     NativeCapture* source = &blocked;
     auto held = NativeCapture::Held::running;
-    if (attempt > 0 || event.kind != EventState::Kind::preempted)
+    if (attempt > 0 || slot.event.kind != EventState::Kind::preempted)
       held = blocked.hold(slot.tid, *slot.probe, registers);
     if (held == NativeCapture::Held::running) {
       source = native_.hold_running(slot.tid, *slot.probe, now - slot.last_time, registers, held);
@@ -170,7 +113,7 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     }
     native_.begin_look();
     const bool copied = native_.copy().take(memory_, registers, native_.name_of(source),
-                                            source->kernel_frames(), slot.stack_end);
+                                            source->kernel_frames(), slot.c_stack_end);
     const auto after = slot.probe->schedstat();
     source->let_go();
     if (!after) {
@@ -192,16 +135,8 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
       look.system_call = static_cast<int16_t>(blocked.last().number);
     } else {
       look.cpu_state = awake_state(*after - slot.seen);
-      look.cpu = std::exchange(slot.cpu_carried, 0);
     }
-    emit(slot, look);
-    slot.seen = *after;
-    slot.last_time = now;
-    slot.was_blocked = sleeps;
-    slot.blocked_since = sleeps ? event.last : 0;
-    slot.idle_looks = slot.vain_looks = 0;
-    slot.last_tick = tick_;
-    slot.next_tick = tick_ + 1;
+    log_.saw(slot, look, *after, tick_, nullptr, native_.parts_for(look.native));
     ++numbers_.samples;
     return;
   }
@@ -209,7 +144,7 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
 }
 
 bool NativeThreads::is_over(const Slot& slot) const {
-  return native_.looks_once() && (slot.state.looks != 0 || slot.vain_looks >= kVainLooks);
+  return native_.looks_once() && (slot.has_stack || slot.vain_looks >= kVainLooks);
 }
 
 size_t NativeThreads::unseen() const {
@@ -227,7 +162,7 @@ void NativeThreads::turn(uint64_t tick, Nanoseconds now, Nanoseconds deadline,
   for (size_t i = 0; i < count; ++i) {
     Slot& slot = *slots_[(first_ + i) % count];
     if (slot.next_tick > tick_) continue;
-    if (is_over(slot) || (slot.state.looks != 0 && now - slot.last_time < native_.soonest_again())) continue;
+    if (is_over(slot) || (slot.has_stack && now - slot.last_time < native_.soonest_again())) continue;
     if (is_python(slot.tid)) {
       slot.alive = false;  // it has met Python since: the other one looks at it
       continue;
@@ -247,17 +182,13 @@ void NativeThreads::turn(uint64_t tick, Nanoseconds now, Nanoseconds deadline,
 void NativeThreads::drop_dead(Nanoseconds now) {
   for (auto& slot : slots_) {
     if (slot->alive) continue;
-    flush_slot(*slot);
-    ThreadEndRecord record;
-    record.thread = slot->index;
-    record.time = now;
-    push(bytes_of(record));
+    log_.end(*slot, now);
   }
   std::erase_if(slots_, [](const auto& slot) { return !slot->alive; });
 }
 
 void NativeThreads::flush() {
-  for (auto& slot : slots_) flush_slot(*slot);
+  for (auto& slot : slots_) log_.flush(*slot);
 }
 
 void NativeThreads::finish(Nanoseconds now) {

@@ -11,9 +11,8 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/memory/remote_memory.h"
+#include "phlox/sampler/look_log.h"
 #include "phlox/sampler/native_half.h"
-#include "phlox/sampler/records.h"
-#include "phlox/sampler/ring.h"
 #include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
@@ -24,11 +23,10 @@ class NativeThreads {
     uint64_t samples = 0;
     uint64_t retried = 0;
     uint64_t rejected = 0;  // moved at every attempt, or without a native half
-    uint64_t lost = 0;
   };
 
-  NativeThreads(pid_t pid, memory::RemoteMemory& memory, Ring& ring, NativeHalf& native)
-      : pid_(pid), memory_(memory), ring_(ring), native_(native) {}
+  NativeThreads(pid_t pid, memory::RemoteMemory& memory, LookLog& log, NativeHalf& native)
+      : pid_(pid), memory_(memory), log_(log), native_(native) {}
 
   // `tick`: the round, as the other threads' turn counts them. `is_python`: whether somebody else looks at
   // the thread. Takes no longer than until `deadline` once it has looked at one.
@@ -43,37 +41,20 @@ class NativeThreads {
   size_t unseen() const;
 
  private:
-  struct Slot {
-    uint32_t index = 0;
+  struct Slot : ObservedThread {
     pid_t tid = 0;
-    std::unique_ptr<target::ThreadProbe> probe;
-    target::SchedStat seen;
-    bool was_blocked = false;    // at the last look, proved
-    uint64_t blocked_since = 0;  // EventState::last of that look; 0: it had no event
-    bool alive = true;
-    uint32_t idle_looks = 0;
-    uint32_t vain_looks = 0;                // rejected ones since the last that was not
-    uint64_t last_tick = 0, next_tick = 0;  // at which it was, and will be, looked at
-    Nanoseconds last_time = 0;
-    Nanoseconds cpu_carried = 0;
-    uint64_t stack_end = 0;
-    LookRecord more;   // looks alike, held back
-    LookRecord state;  // the last one sent; looks 0: none
   };
 
   void list(Nanoseconds now, const std::function<bool(pid_t)>& is_python);
   void look(Slot& slot, Nanoseconds now);
   void did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now);
-  void emit(Slot& slot, LookRecord look);
   void reject(Slot& slot, Nanoseconds now);
   bool is_over(const Slot& slot) const;
-  void flush_slot(Slot& slot);
   void drop_dead(Nanoseconds now);
-  void push(std::span<const std::byte> head);
 
   pid_t pid_;
   memory::RemoteMemory& memory_;
-  Ring& ring_;
+  LookLog& log_;
   NativeHalf& native_;
   std::vector<std::unique_ptr<Slot>> slots_;
   Numbers numbers_;

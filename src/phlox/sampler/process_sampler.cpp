@@ -64,9 +64,6 @@ class ReadAs {
   Snapshot& snapshot_;
 };
 
-std::span<const std::byte> bytes_of(const auto& record) {
-  return std::as_bytes(std::span(&record, 1));
-}
 
 }  // namespace
 
@@ -76,7 +73,7 @@ ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& 
       interpreter_(interpreter),
       layout_(interpreter_.layout),
       memory_(memory),
-      ring_(ring),
+      log_(ring),
       snapshot_(memory),
       codes_(layout_, memory, ring),
       frames_(static_cast<python::RawFrame*>(std::calloc(kMaxFrames, sizeof(python::RawFrame)))),
@@ -91,7 +88,7 @@ ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& 
   if (config_.native) {
     native_ = std::make_unique<NativeHalf>(config_.pid, *config_.native, config_.interval, config_.real_time,
                                            counts_);
-    native_threads_ = std::make_unique<NativeThreads>(config_.pid, memory_, ring_, *native_);
+    native_threads_ = std::make_unique<NativeThreads>(config_.pid, memory_, log_, *native_);
   }
   worker_ = &add_worker(-1);
 }
@@ -207,7 +204,7 @@ void ProcessSampler::lose_state(Slot& slot) {
     return;
   }
   if (native_) return;  // looked at as ever: its native frames are all there is
-  flush_slot(slot);
+  log_.flush(slot);
   slot.has_stack = slot.was_blocked = false;
 }
 
@@ -300,7 +297,7 @@ bool ProcessSampler::add_thread(Domain& domain, RemoteAddress tstate, Nanosecond
   record.python_id = thread_id;
   record.interpreter = domain.id;
   record.time = now;
-  push(bytes_of(record), {});
+  log_.begin(record);
   by_tstate_[tstate.value] = slot.get();
   snapshot_.expect(slot->index, tstate, *layout_.thread.size);
   slots_.push_back(std::move(slot));
@@ -405,20 +402,7 @@ void ProcessSampler::refresh_threads(Nanoseconds now) {
 void ProcessSampler::drop_dead(Nanoseconds now) {
   for (auto& slot : slots_) {
     if (slot->alive) continue;
-    flush_slot(*slot);
-    if (slot->cpu_carried > 0 && slot->state.looks != 0) {
-      // Never found running again: its last stack is the best guess left.
-      LookRecord rest = slot->state;
-      rest.time = slot->last_time;
-      rest.wall = 0;
-      rest.cpu = std::exchange(slot->cpu_carried, 0);
-      rest.looks = 0;
-      push(bytes_of(rest), {});
-    }
-    ThreadEndRecord record;
-    record.thread = slot->index;
-    record.time = now;
-    push(bytes_of(record), {});
+    log_.end(*slot, now);
     forget_state(*slot);
   }
   std::erase_if(slots_, [](const auto& slot) { return !slot->alive; });
@@ -831,7 +815,6 @@ bool ProcessSampler::read_beside_holder(Slot& slot, Domain& domain, Nanoseconds 
   if (in && !in->running) {
     seen.cpu_state = CpuState::blocked;
     seen.system_call = static_cast<int16_t>(in->number);
-    seen.blocked = true;
   } else {
     seen.cpu_state = awake_state(slot.first - slot.seen);
     if (slot.cpu_known_at == tick_) seen.cpu_number = static_cast<int16_t>(slot.last_cpu);
@@ -896,7 +879,6 @@ void ProcessSampler::read_other(Slot& slot, Domain& domain, Nanoseconds now) {
     seen.gil_state = gil_state_of(domain, &*in);
     seen.quality = reading.quality;
     if (after->off() && seen.quality == Quality::ok) seen.quality = Quality::unproved;
-    seen.blocked = true;
     accept(slot, *after, now, seen, reading);
     return;
   }
@@ -906,96 +888,26 @@ void ProcessSampler::read_other(Slot& slot, Domain& domain, Nanoseconds now) {
 // ---- what was seen goes out
 // ------------------------------------------------------------------------------------
 
-void ProcessSampler::push(std::span<const std::byte> head, std::span<const std::byte> body) {
-  if (!ring_.push(head, body)) ++counts_.lost;
-}
-
-void ProcessSampler::flush_slot(Slot& slot) {
-  if (slot.more.looks == 0) return;
-  push(bytes_of(slot.more), {});
-  slot.more.looks = 0;
-}
-
-void ProcessSampler::emit(Slot& slot, LookRecord look, bool new_stack) {
-  const LookRecord& last = slot.state;
-  const bool alike = !new_stack && last.looks != 0 && last.cpu_state == look.cpu_state &&
-                     last.gil_state == look.gil_state && last.quality == look.quality &&
-                     last.rejected == look.rejected && last.collecting == look.collecting &&
-                     last.system_call == look.system_call && last.cpu_number == look.cpu_number &&
-                     last.native == look.native;
-  if (alike) {
-    LookRecord& more = slot.more;
-    if (more.looks == 0) {
-      more = look;
-      more.keep = last.keep + last.fresh;
-      more.fresh = 0;
-    } else {
-      join(more, look);
-    }
-    if (more.wall >= kHoldBack) flush_slot(slot);
-    return;
-  }
-  flush_slot(slot);
-  std::span<const std::byte> body;
-  if (look.rejected == Rejected::no) {
-    size_t keep = 0;
-    if (new_stack) {
-      const size_t common = std::min(slot.stack.size(), locations_.size());
-      while (keep < common && slot.stack[keep] == locations_[keep]) ++keep;
-      body = std::as_bytes(std::span(locations_).subspan(keep));
-      look.fresh = static_cast<uint32_t>(locations_.size() - keep);
-    } else {
-      keep = slot.stack.size();
-    }
-    look.keep = static_cast<uint32_t>(keep);
-  } else {
-    look.keep = static_cast<uint32_t>(slot.stack.size());
-  }
-  const auto native = native_ ? native_->parts_for(look.native) : NativeCopy::Parts();
-  if (!ring_.push(bytes_of(look), body, native.head, native.stack, native.starts, native.kernel)) {
-    // The consumer must not miss a part of a stack: the next one is sent whole.
-    ++counts_.lost;
-    slot.stack.clear();
-    slot.state.looks = 0;
-    return;
-  }
-  if (new_stack) slot.stack.assign(locations_.begin(), locations_.end());
-  slot.state = look;
-  slot.state.keep = static_cast<uint32_t>(slot.stack.size());
-  slot.state.fresh = 0;
-  if (look.native == NativePart::fresh) slot.state.native = NativePart::same;
-}
-
 void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanoseconds now, const Seen& seen,
                             const Reading& reading) {
   LookRecord look = look_at(slot.index, now, slot.last_time);
-  // CPU time used since the last look was used by something that ran: a thread that is found blocked keeps it
-  // for the next stack that it is found running with, or its waiting would be charged with it.
+  // CPU time used since the last look was used by something that ran.
   if (slot.nested == nullptr || slot.nested->stack.empty())
     slot.cpu_carried += static_cast<Nanoseconds>((stat - slot.seen).run_ns);
-  if (!seen.blocked) look.cpu = std::exchange(slot.cpu_carried, 0);
   look.cpu_number = seen.cpu_number;
   look.system_call = seen.system_call;
   look.cpu_state = seen.cpu_state;
   look.gil_state = seen.gil_state;
   look.quality = seen.quality;
   look.collecting = seen.collecting;
+  NativeCopy::Parts native;
   if (native_) {
     look.native = native_->part();
     look.ran = native_->ran_between(slot.seen, stat);
+    native = native_->parts_for(look.native);
   }
-  const bool new_stack = !slot.has_stack || slot.stack.size() != locations_.size() ||
-                         !std::equal(locations_.begin(), locations_.end(), slot.stack.begin());
   if (seen.quality != Quality::unproved) codes_.keep_proved();
-  emit(slot, look, new_stack);
-  slot.has_stack = slot.state.looks != 0;
-  slot.seen = stat;
-  slot.last_time = now;
-  slot.was_blocked = seen.blocked;
-  slot.blocked_since = seen.blocked ? slot.event.last : 0;
-  slot.idle_looks = slot.vain_looks = 0;
-  slot.last_tick = tick_;
-  slot.next_tick = tick_ + 1;
+  log_.saw(slot, look, stat, tick_, &locations_, native);
   slot.done = true;
   ++counts_.samples;
   if (reading.quality == Quality::detached) ++counts_.detached;
@@ -1004,32 +916,14 @@ void ProcessSampler::accept(Slot& slot, const target::SchedStat& stat, Nanosecon
 }
 
 void ProcessSampler::did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now) {
-  const uint64_t turns = tick_ - std::exchange(slot.last_tick, tick_);
-  emit(slot, same_look(slot.state, now, slot.last_time, turns), false);
-  slot.seen = stat;
-  slot.last_time = now;
+  counts_.samples += log_.did_not_run(slot, stat, tick_, now);
   slot.done = true;
-  ++slot.idle_looks;
   pause_idle(slot);
-  counts_.samples += turns;
 }
 
 void ProcessSampler::reject(Slot& slot, Nanoseconds now, Rejected why) {
-  LookRecord look = look_at(slot.index, now, slot.last_time);
-  look.quality = Quality::rejected;
-  look.rejected = why;
-  if (const auto stat = slot.probe->schedstat()) {
-    look.cpu = std::exchange(slot.cpu_carried, 0) + static_cast<Nanoseconds>((*stat - slot.seen).run_ns);
-    slot.seen = *stat;
-  }
-  emit(slot, look, false);
-  slot.last_time = now;
-  slot.was_blocked = false;
-  slot.has_stack = false;
-  slot.stack.clear();
-  slot.state.looks = 0;
+  log_.reject(slot, GilState::unknown, now, why);
   slot.done = true;
-  ++slot.vain_looks;
   ++counts_.samples;
   switch (why) {
     case Rejected::moved:
@@ -1137,12 +1031,18 @@ void ProcessSampler::turn(Nanoseconds now) {
     drop_dead(now);
   if (native_threads_) look_at_native_threads(now);
   counts_.follow_ups += snapshot_.follow_ups();
-  counts_.not_read = codes_.not_read();
+}
+
+Counts ProcessSampler::counts() const {
+  Counts counts = counts_;
+  counts.lost = log_.lost();
+  counts.not_read = codes_.not_read();
+  return counts;
 }
 
 void ProcessSampler::flush() {
   if (native_threads_) native_threads_->flush();
-  for (auto& slot : slots_) flush_slot(*slot);
+  for (auto& slot : slots_) log_.flush(*slot);
 }
 
 void ProcessSampler::finish(Nanoseconds now) {

@@ -23,9 +23,9 @@
 #include "phlox/python/frame_walk.h"
 #include "phlox/python/interpreter.h"
 #include "phlox/sampler/code_cache.h"
+#include "phlox/sampler/look_log.h"
 #include "phlox/sampler/native_capture.h"
 #include "phlox/sampler/perf_source.h"
-#include "phlox/sampler/records.h"
 #include "phlox/sampler/ring.h"
 #include "phlox/sampler/snapshot.h"
 #include "phlox/sampler/task_ids.h"
@@ -88,7 +88,7 @@ class ProcessSampler {
   // Sends what is held back, at least four times a second.
   void flush();
 
-  const Counts& counts() const { return counts_; }
+  Counts counts() const;
   // What holds running threads for their native half; none: native frames are not asked for.
   std::optional<NativeSource> native_source() const;
   EventNumbers native_events() const;
@@ -139,8 +139,7 @@ class ProcessSampler {
   // At one stack before it is rejected: with 4, 99.2 to 100 % were accepted in the hard case.
   static constexpr int kAttempts = 4;
 
-  struct Slot {
-    uint32_t index = 0;  // of the thread, never reused
+  struct Slot : ObservedThread {
     // None: the thread has none now. Threads of Rust or C++ make one for each call into Python, and are the
     // same thread all the while.
     RemoteAddress tstate;
@@ -155,32 +154,15 @@ class ProcessSampler {
     // The newest interpreter's state on the same thread, called by way of this one: CPU time is its.
     Slot* nested = nullptr;
     size_t domain = 0;
-    std::unique_ptr<target::ThreadProbe> probe;
     RemoteAddress rseq_cpu;
-    uint64_t c_stack_end = 0;  // as learnt; native halves only
-
-    target::SchedStat seen;   // at the last look
     target::SchedStat first;  // read before the memory of this turn
     bool first_valid = false;
-    bool was_blocked = false;  // at the last look, in a system call, proved
     int last_cpu = -1;
-    uint64_t cpu_known_at = 0;  // turn in which last_cpu was scouted
-    bool has_stack = false;
-    bool alive = true;
-    bool in_python() const { return alive && tstate; }
-    bool done = false;           // in this turn
-    EventState event;            // in this turn
-    uint64_t blocked_since = 0;  // EventState::last of the look that found it blocked; 0: it had no event
-    uint32_t idle_looks = 0;
-    uint32_t vain_looks = 0;                // rejected ones since the last that was not
-    uint64_t last_tick = 0, next_tick = 0;  // at which it was, and will be, looked at
-    Nanoseconds last_time = 0;
-    Nanoseconds cpu_carried = 0;                                     // used, and not yet charged to a stack
-    std::vector<CodeLocation> stack;                                 // root first, as last sent
+    uint64_t cpu_known_at = 0;                                       // turn in which last_cpu was scouted
+    bool done = false;                                               // in this turn
     std::vector<std::pair<RemoteAddress, CodeCache::Entry*>> codes;  // root first, of the stack last read
     uint64_t codes_generation = 0;                                   // of the cache that they lie in
-    LookRecord more;   // looks like the last one sent, held back
-    LookRecord state;  // states of the last one
+    bool in_python() const { return alive && tstate; }
   };
 
   // Threads that share one GIL; a free-threaded interpreter's have none.
@@ -213,7 +195,6 @@ class ProcessSampler {
     int16_t system_call = -1;
     int16_t cpu_number = -1;
     bool collecting = false;
-    bool blocked = false;
   };
 
   void refresh_threads(Nanoseconds now);
@@ -279,15 +260,12 @@ class ProcessSampler {
               const Reading& reading);
   void did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now);
   void reject(Slot& slot, Nanoseconds now, Rejected why);
-  void emit(Slot& slot, LookRecord look, bool new_stack);
-  void flush_slot(Slot& slot);
-  void push(std::span<const std::byte> head, std::span<const std::byte> body);
 
   Config config_;
   python::Interpreter interpreter_;
   const python::Layout& layout_;
   memory::RemoteMemory& memory_;
-  Ring& ring_;
+  LookLog log_;
   Snapshot snapshot_;
   CodeCache codes_;
   // From calloc: pages that no stack reaches are never touched, which would cost a dump most of its time.

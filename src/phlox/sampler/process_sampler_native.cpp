@@ -199,7 +199,6 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
       in = &blocked.last();
       seen.cpu_state = CpuState::blocked;
       seen.system_call = static_cast<int16_t>(in->number);
-      seen.blocked = true;
     } else {
       seen.cpu_state = awake_state(*after - slot.seen);
     }
@@ -226,7 +225,6 @@ void ProcessSampler::look_at_native_threads(Nanoseconds now) {
   counts_.samples += numbers.samples - before.samples;
   counts_.retried += numbers.retried - before.retried;
   counts_.moved += numbers.rejected - before.rejected;
-  counts_.lost += numbers.lost - before.lost;
   // Events wake us where we are pinned: to whom has waited longest we go next.
   if (const pid_t tid = native_->take_longest_waiting(); tid != 0) {
     const auto slot =

@@ -85,7 +85,6 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
         if (!in.running) {
           seen.cpu_state = CpuState::blocked;
           seen.system_call = static_cast<int16_t>(in.number);
-          seen.blocked = true;
         }
       }
     }
@@ -153,7 +152,6 @@ bool ProcessSampler::read_from_elsewhere(Slot& slot, Nanoseconds now, bool holds
     if (after->off()) schedstat_off_ = true;
     const bool proved = stopped || (sleeps && !after->off());
     if (!proved && seen.quality == Quality::ok) seen.quality = Quality::unproved;
-    seen.blocked = sleeps;
     seen.cpu_state = sleeps ? CpuState::blocked : awake_state(*after - slot.seen);
     if (sleeps) seen.system_call = static_cast<int16_t>(in->number);
     seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
