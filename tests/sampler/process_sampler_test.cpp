@@ -79,8 +79,9 @@ class CFrames : public testing::TestWithParam<const python::Layout*> {
     ProcessSampler::Config config;
     config.pid = ::getpid();
     const python::Interpreter interpreter = fake_.interpreter();
-    ProcessSampler sampler(config, interpreter, fake_.memory(), ring);
-    sampler.turn(clock_now());
+    Workers workers;
+    ProcessSampler sampler(config, interpreter, fake_.memory(), ring, workers);
+    sampler.turn(clock_now(), workers.begin_turn());
     sampler.flush();
     consumer.drain(ring);
     identities.stretches.flush();
@@ -177,11 +178,12 @@ TEST_P(CFrames, a_state_with_the_ids_of_its_maker_is_not_another_of_its_threads)
   ProcessSampler::Config config;
   config.pid = ::getpid();
   const python::Interpreter interpreter = fake_.interpreter();
-  ProcessSampler sampler(config, interpreter, fake_.memory(), ring);
+  Workers workers;
+  ProcessSampler sampler(config, interpreter, fake_.memory(), ring, workers);
   constexpr Nanoseconds kSecond = 1'000'000'000;
   Nanoseconds now = clock_now();
   const auto turns = [&] {
-    for (int i = 0; i < 3; ++i) sampler.turn(now += kSecond);
+    for (int i = 0; i < 3; ++i) sampler.turn(now += kSecond, workers.begin_turn());
   };
   turns();
   test::FakeThread& fresh = fake_.new_thread();
@@ -233,13 +235,14 @@ TEST(FreeThreaded, no_stack_is_taken_from_the_copy_of_an_earlier_turn) {
   const python::Interpreter interpreter = fake.interpreter();
   // In a thread of its own: it goes to the CPUs of those that it reads.
   std::thread([&] {
-    ProcessSampler sampler(config, interpreter, fake.memory(), ring);
-    sampler.turn(clock_now());
+    Workers workers;
+    ProcessSampler sampler(config, interpreter, fake.memory(), ring, workers);
+    sampler.turn(clock_now(), workers.begin_turn());
     end = true;
     spinner.join();
     other.returns().calls("later");
     asleep.wakes();
-    sampler.turn(clock_now());
+    sampler.turn(clock_now(), workers.begin_turn());
     sampler.flush();
   }).join();
 

@@ -58,7 +58,8 @@ void try_thread(pid_t pid, Findings& f) {
   const auto schedstat = probe.schedstat();
   f.schedstat = schedstat && !schedstat->off();
   f.system_call = probe.blocked_in().has_value();
-  sampler::PerfCapture capture(kEventInterval, 1);
+  sampler::Workers workers;
+  sampler::PerfCapture capture(kEventInterval, 1, workers);
   unwind::Registers registers;
   const auto held = capture.hold(pid, probe, registers);
   f.events = held == sampler::NativeCapture::Held::running;
@@ -67,7 +68,7 @@ void try_thread(pid_t pid, Findings& f) {
   f.most_events = capture.numbers().most;
   target::StopCounts none;
   f.native = sampler::NativeHalf(pid, sampler::NativeSource::automatic, kEventInterval,
-                                 f.scheduling == sampler::SchedulingClass::real_time, none)
+                                 f.scheduling == sampler::SchedulingClass::real_time, none, workers)
                  .in_use();
   if (f.native == sampler::NativeSource::perf && !f.events) f.native = sampler::NativeSource::ptrace;
   if (f.native == sampler::NativeSource::ptrace && f.stop != 0) f.native = sampler::NativeSource::syscall;

@@ -10,6 +10,7 @@
 #include "phlox/sampler/program.h"
 #include "phlox/sampler/scheduling.h"
 #include "phlox/sampler/waker.h"
+#include "phlox/target/cpu_list.h"
 #include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
@@ -28,10 +29,11 @@ constexpr size_t kBytesOfLocals = size_t{64} << 20;
 
 // Turns until everybody was looked at, one more than that takes: the list of threads may have changed while
 // it was read, and be longer than it seemed.
-void look_at_everybody(ProcessSampler& sampler, Consumer& consumer, Ring& ring, Nanoseconds limit) {
+void look_at_everybody(ProcessSampler& sampler, Workers& workers, Consumer& consumer, Ring& ring,
+                       Nanoseconds limit) {
   const Nanoseconds start = clock_now();
   for (;;) {
-    sampler.turn(clock_now());
+    sampler.turn(clock_now(), workers.begin_turn());
     sampler.flush();
     consumer.drain(ring);
     const ProcessSampler::Unseen unseen = sampler.unseen();
@@ -115,8 +117,9 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
   }
   Instant instant;
   {
-    ProcessSampler sampler(config, program.interpreter, program.memory, ring);
-    look_at_everybody(sampler, consumer, ring, options.limit);
+    Workers workers(target::read_kept_free_cpus());
+    ProcessSampler sampler(config, program.interpreter, program.memory, ring, workers);
+    look_at_everybody(sampler, workers, consumer, ring, options.limit);
     instant.missing = missing_of(sampler, options.limit);
     row.way_of_reading = "same CPU (ordinary class)";
     if (sampler.counts().stopped_alone > 0) row.way_of_reading += ", ptrace stop where that CPU is refused";

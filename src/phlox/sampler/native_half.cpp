@@ -20,7 +20,7 @@ constexpr Nanoseconds kIdlePause = 5'000'000;
 }  // namespace
 
 NativeHalf::NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool real_time,
-                       target::StopCounts& stops)
+                       target::StopCounts& stops, Workers& workers)
     : asked_(asked),
       in_use_(asked),
       real_time_(real_time),
@@ -30,7 +30,7 @@ NativeHalf::NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool
   const bool by_event = asked == NativeSource::perf || (asked == NativeSource::automatic && real_time);
   if (by_event && interval > 0) {
     in_use_ = NativeSource::perf;
-    perf_.emplace(interval, static_cast<uint64_t>(clock_now(CLOCK_REALTIME)));
+    perf_.emplace(interval, static_cast<uint64_t>(clock_now(CLOCK_REALTIME)), workers);
   } else if (asked == NativeSource::automatic) {
     in_use_ = NativeSource::ptrace;
   } else if (asked == NativeSource::perf) {

@@ -22,8 +22,9 @@ class NativeHalf {
  public:
   // `interval`: between two looks; 0: one look only, which no event can be waited for. `real_time`: our
   // class, in which waking up on a thread's CPU pre-empts it at once.
-  // `stops` counts those of this half, and outlives it.
-  NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool real_time, target::StopCounts& stops);
+  // `stops` counts those of this half, and outlives it, as `workers` do.
+  NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool real_time, target::StopCounts& stops,
+             Workers& workers);
 
   // Holds a running thread by what is in use; `waiting`: since its last look. With Held::yes gives the source
   // to let go of it by. later: not this turn; it waits on, and its time with it.
@@ -60,12 +61,6 @@ class NativeHalf {
   // Sleeps until an event of a thread on this worker's CPU wakes it, or until it is time to look at those
   // that no event catches.
   Woken wait(Worker& worker, Nanoseconds interval, TurnLock& turn_lock);
-  void add_worker(Worker& worker) {
-    if (perf_) perf_->add_worker(worker);
-  }
-  void act_as(const Worker& worker) {
-    if (perf_) perf_->act_as(worker);
-  }
   // A thread that was looked at less than this long ago need not be looked at in this turn: every running
   // thread has events of its own, and each wakes us for all threads.
   Nanoseconds soonest_again() const { return in_use_ == NativeSource::perf ? interval_ / 3 : 0; }

@@ -72,8 +72,9 @@ void Preempted::take(const perf::Record& record) {
   }
 }
 
-PerfCapture::PerfCapture(Nanoseconds interval, uint64_t seed)
+PerfCapture::PerfCapture(Nanoseconds interval, uint64_t seed, Workers& workers)
     : schedule_(std::max<Nanoseconds>(interval, 20'000), seed),
+      workers_(workers),
       deepest_chain_(static_cast<uint16_t>(
           std::min<uint64_t>(number_in("/proc/sys/kernel/perf_event_max_stack", 127), kMostKernelFrames))),
       budget_(0) {
@@ -170,19 +171,8 @@ void PerfCapture::drain(pid_t tid, Event& event) {
   if (sampled) budget_.ran(tid, clock_now());
   if (reader.damaged() || head - tail > kRingBytes - kRoomForAnother) event.state.forget();
   std::atomic_ref(page.data_tail).store(head, std::memory_order_release);
-  if (event.state.cpu() != before) wake_worker(event.state.cpu());
-}
-
-void PerfCapture::add_worker(Worker& worker) {
-  worker.wake_up = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  workers_.push_back(&worker);
-}
-
-// A thread has come to this CPU: who waits there does not know of it.
-void PerfCapture::wake_worker(int cpu) {
-  for (const Worker* worker : workers_) {
-    if (worker->cpu == cpu && worker != worker_) worker->wake();
-  }
+  // A thread has come to this CPU: who waits there does not know of it.
+  if (event.state.cpu() != before) workers_.wake_at(event.state.cpu());
 }
 
 NativeCapture::Held PerfCapture::hold(pid_t tid, target::ThreadProbe&, unwind::Registers& registers) {
@@ -244,8 +234,9 @@ void PerfCapture::drop_idle(Nanoseconds now) {
 // were for an earlier turn.
 bool PerfCapture::woke_us(const Event& event) const {
   const Preempted& state = event.state;
-  return worker_ != nullptr && event.waited_by == worker_ && event.list == worker_->list && state.stands() &&
-         state.sampled_at() >= worker_->waits_since && (worker_->cpu < 0 || state.cpu() == worker_->cpu);
+  const Worker& us = workers_.current();
+  return event.waited_by == &us && event.list == us.list && state.stands() &&
+         state.sampled_at() >= us.waits_since && (us.cpu < 0 || state.cpu() == us.cpu);
 }
 
 Woken PerfCapture::wait(Worker& worker, Nanoseconds until, TurnLock& turn_lock) {
@@ -268,8 +259,8 @@ Woken PerfCapture::wait(Worker& worker, Nanoseconds until, TurnLock& turn_lock) 
     turn_lock.unlock();
     const int ready = ::ppoll(worker.wanted.data(), worker.wanted.size(), &timeout, nullptr);
     if (turn_lock.lock()) worker.waits_since = clock_now();
+    workers_.act_as(worker);
     if (ready == 0 || (ready < 0 && errno != EINTR)) return Woken::by_time;
-    act_as(worker);
     const bool woken = worker.wanted.front().revents != 0;
     if (woken) {
       eventfd_t calls = 0;

@@ -93,7 +93,7 @@ enum class Woken : uint8_t { by_event, by_time, nothing_to_wait_for };
 class PerfCapture : public NativeCapture {
  public:
   // `interval`: of CPU time between two samples of a thread.
-  PerfCapture(Nanoseconds interval, uint64_t seed);
+  PerfCapture(Nanoseconds interval, uint64_t seed, Workers& workers);
   ~PerfCapture() override;
 
   // running: it has no event yet, or was not caught by one. refused: the kernel gives us none. As often as
@@ -113,10 +113,6 @@ class PerfCapture : public NativeCapture {
   // has come, or the worker is woken. Those elsewhere go on undisturbed, and we with them: they could not be
   // read from here. One for events only waits even while there is no event yet.
   Woken wait(Worker& worker, Nanoseconds until, TurnLock& turn_lock);
-  // Before its first wait(); it stays.
-  void add_worker(Worker& worker);
-  // What is asked from now on, this worker asks.
-  void act_as(const Worker& worker) { worker_ = &worker; }
   void set_interval(Nanoseconds interval) { schedule_.set_interval(interval); }
   // A random interval.
   Nanoseconds draw() { return schedule_.draw(); }
@@ -144,11 +140,11 @@ class PerfCapture : public NativeCapture {
   bool open(pid_t tid, bool& refused);
   void close(pid_t tid);
   void drain(pid_t tid, Event& event);
-  void wake_worker(int cpu);
   void drop_idle(Nanoseconds now);
   bool woke_us(const Event& event) const;
 
   Schedule schedule_;
+  Workers& workers_;
   Depth depth_ = Depth::kernel_frames;  // the most that was not refused
   uint16_t deepest_chain_;
   Nanoseconds next_cleaning_ = 0;
@@ -156,10 +152,8 @@ class PerfCapture : public NativeCapture {
   EventNumbers numbers_;
   target::EventRefusal refusal_;
   std::unordered_map<pid_t, Event> events_;
-  std::vector<Worker*> workers_;
   const Event* held_ = nullptr;
-  uint64_t records_ = 0;            // of all events, as far as they were read
-  const Worker* worker_ = nullptr;  // whose turn it is
+  uint64_t records_ = 0;  // of all events, as far as they were read
 };
 
 }  // namespace phlox::sampler

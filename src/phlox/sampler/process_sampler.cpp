@@ -15,7 +15,6 @@
 #include "phlox/sampler/native_half.h"
 #include "phlox/sampler/native_threads.h"
 #include "phlox/sampler/schedule.h"
-#include "phlox/target/cpu_list.h"
 #include "phlox/target/maps.h"
 
 namespace phlox::sampler {
@@ -64,15 +63,15 @@ class ReadAs {
   Snapshot& snapshot_;
 };
 
-
 }  // namespace
 
 ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& interpreter,
-                               memory::RemoteMemory& memory, Ring& ring)
+                               memory::RemoteMemory& memory, Ring& ring, Workers& workers)
     : config_(config),
       interpreter_(interpreter),
       layout_(interpreter_.layout),
       memory_(memory),
+      workers_(workers),
       log_(ring),
       snapshot_(memory),
       codes_(layout_, memory, ring),
@@ -80,17 +79,11 @@ ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& 
       task_ids_(config.pid, memory) {
   if (!frames_) throw std::bad_alloc();
   locations_.reserve(kKeepLeaf + kKeepRoot + 1);
-  for (const int cpu : target::read_kept_free_cpus()) {
-    const auto index = static_cast<size_t>(cpu);
-    if (isolated_.size() <= index) isolated_.resize(index + 1);
-    isolated_[index] = true;
-  }
   if (config_.native) {
     native_ = std::make_unique<NativeHalf>(config_.pid, *config_.native, config_.interval, config_.real_time,
-                                           counts_);
+                                           counts_, workers_);
     native_threads_ = std::make_unique<NativeThreads>(config_.pid, memory_, log_, *native_);
   }
-  worker_ = &add_worker(-1);
 }
 
 ProcessSampler::~ProcessSampler() = default;
@@ -507,45 +500,6 @@ int ProcessSampler::cpu_of(Slot& slot) {
   return stat ? stat->cpu : -1;
 }
 
-bool ProcessSampler::is_kept_free(int cpu) const {
-  return !config_.isolated_cpus && static_cast<size_t>(cpu) < isolated_.size() &&
-         isolated_[static_cast<size_t>(cpu)];
-}
-
-std::vector<int> ProcessSampler::common_cpus() const {
-  cpu_set_t mine, its;
-  if (::sched_getaffinity(0, sizeof mine, &mine) != 0 ||
-      ::sched_getaffinity(config_.pid, sizeof its, &its) != 0)
-    return {};
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &mine) && CPU_ISSET(cpu, &its) && !is_kept_free(cpu)) cpus.push_back(cpu);
-  }
-  return cpus;
-}
-
-bool ProcessSampler::pin(pid_t tid, int cpu) const {
-  if (cpu < 0 || is_kept_free(cpu)) return false;
-  cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(cpu) + 1);
-  const size_t size = CPU_ALLOC_SIZE(static_cast<size_t>(cpu) + 1);
-  CPU_ZERO_S(size, set);
-  CPU_SET_S(static_cast<size_t>(cpu), size, set);
-  const bool moved = ::sched_setaffinity(tid, size, set) == 0;
-  CPU_FREE(set);
-  return moved;
-}
-
-bool ProcessSampler::move(Worker& worker, pid_t tid, int cpu) {
-  if (!pin(tid, cpu)) return false;
-  worker.cpu = cpu;
-  ++counts_.migrations;
-  return true;
-}
-
-bool ProcessSampler::follow(int cpu) {
-  return move(*worker_, 0, cpu);
-}
-
 GilState ProcessSampler::gil_state_of(const Domain& domain, const target::BlockedIn* in) const {
   if (layout_.traits.free_threaded) return GilState::not_applicable;
   if (in != nullptr && !in->running && in->number == kFutex && domain.gil &&
@@ -951,9 +905,8 @@ ProcessSampler::Slot* ProcessSampler::caught() {
   return found == slots_.end() ? nullptr : found->get();
 }
 
-void ProcessSampler::turn(Nanoseconds now) {
-  if (worker_->round == tick_) counts_.ticks = ++tick_;
-  worker_->round = tick_;
+void ProcessSampler::turn(Nanoseconds now, uint64_t round) {
+  counts_.ticks = tick_ = round;
   last_turns_look_ = snapshot_.look();
   if (now - std::exchange(last_turn_, now) > kEpochsLast) codes_.forget_epochs();
   const auto due = [&] { return refresh_wanted_ || config_.once || now - last_refresh_ > refresh_pause_; };
@@ -1036,6 +989,7 @@ void ProcessSampler::turn(Nanoseconds now) {
 Counts ProcessSampler::counts() const {
   Counts counts = counts_;
   counts.lost = log_.lost();
+  counts.migrations = workers_.migrations();
   counts.not_read = codes_.not_read();
   return counts;
 }

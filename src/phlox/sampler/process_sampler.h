@@ -57,7 +57,6 @@ class ProcessSampler {
   struct Config {
     pid_t pid = 0;
     Way way = Way::automatic;
-    bool isolated_cpus = false;
     // Where the C library keeps rseq.cpu_id, from the thread pointer; none: ask /proc.
     std::optional<int64_t> rseq_cpu_offset;
     // Called for each whole stack (leaf first) while its thread still stands still; again when the proof
@@ -76,13 +75,13 @@ class ProcessSampler {
   };
 
   ProcessSampler(const Config& config, const python::Interpreter& interpreter, memory::RemoteMemory& memory,
-                 Ring& ring);
+                 Ring& ring, Workers& workers);
   ~ProcessSampler();
   ProcessSampler(const ProcessSampler&) = delete;
   ProcessSampler& operator=(const ProcessSampler&) = delete;
 
-  // Looks once at every thread. `now`: CLOCK_MONOTONIC at the wake-up.
-  void turn(Nanoseconds now);
+  // Looks once at every thread. `now`: CLOCK_MONOTONIC at the wake-up. `round`: Workers::begin_turn().
+  void turn(Nanoseconds now, uint64_t round);
   // Sends what is still held back, and ends every thread.
   void finish(Nanoseconds now);
   // Sends what is held back, at least four times a second.
@@ -96,23 +95,6 @@ class ProcessSampler {
   // Sleeps, without the turn lock, until a perf event of a thread wakes this worker for its native half, or
   // about an interval.
   Woken wait_for_event(Worker& worker, Nanoseconds interval, TurnLock& turn_lock);
-  // The worker whose turn it is from now on; the first one is there from the beginning. A further one is for
-  // a CPU of its own.
-  void act_as(Worker& worker);
-  // The next turn of this worker begins a round: it is for those that no event catches, and who was looked at
-  // in this one may sleep by now.
-  void end_round(Worker& worker) const { worker.round = tick_; }
-  Worker& first_worker() { return *workers_.front(); }
-  Worker& add_worker(int cpu);
-  void wake_workers() const {
-    for (const auto& worker : workers_) worker->wake();
-  }
-  // A thread of ours (0: the calling one) stays on this CPU from now on. False: it may not.
-  bool pin(pid_t tid, int cpu) const;
-  // The worker whose turn it is goes there. False: it may not.
-  bool follow(int cpu);
-  // CPUs on which both the target and this thread may run.
-  std::vector<int> common_cpus() const;
   // Since the last turn, whoever's it was.
   Nanoseconds rested(Nanoseconds now) const { return now - last_turn_; }
   Way way() const { return config_.way; }
@@ -251,9 +233,6 @@ class ProcessSampler {
   Reading read_stack(Slot& slot);
   bool still_unmoved(Slot& slot, const target::SchedStat& since);
   int cpu_of(Slot& slot);
-  bool is_kept_free(int cpu) const;
-  bool move(Worker& worker, pid_t tid, int cpu);
-  void send_worker(int cpu);
   profile::GilState gil_state_of(const Domain& domain, const target::BlockedIn* in) const;
   bool collecting(const Domain& domain);
   void accept(Slot& slot, const target::SchedStat& now_stat, Nanoseconds now, const Seen& seen,
@@ -265,6 +244,7 @@ class ProcessSampler {
   python::Interpreter interpreter_;
   const python::Layout& layout_;
   memory::RemoteMemory& memory_;
+  Workers& workers_;
   LookLog log_;
   Snapshot snapshot_;
   CodeCache codes_;
@@ -286,10 +266,8 @@ class ProcessSampler {
   TaskIds task_ids_;
   uint32_t next_thread_ = 1;
   size_t first_slot_ = 0;         // where the next turn begins, when a turn cannot look at everybody
-  uint64_t tick_ = 0;             // of several workers each has one turn in it, or none
+  uint64_t tick_ = 0;             // the round
   uint64_t last_turns_look_ = 0;  // the copy of the memory that the turn before left
-  std::vector<std::unique_ptr<Worker>> workers_;
-  Worker* worker_ = nullptr;  // whose turn it is
   Nanoseconds last_refresh_ = 0;
   Nanoseconds last_turn_ = 0;
   Nanoseconds refresh_pause_ = 0;
@@ -298,7 +276,6 @@ class ProcessSampler {
   bool lists_are_copied_ = false;  // the lists of threads are read from the copy of the memory
   bool process_gone_ = false;
   bool schedstat_off_ = false;
-  std::vector<bool> isolated_;
   Counts counts_;
   std::unique_ptr<NativeHalf> native_;  // none: native frames are not asked for
   std::unique_ptr<NativeThreads> native_threads_;

@@ -171,8 +171,9 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
     const Reading reading = read_stack(slot);
     // By an event it was caught on the CPU that we were pinned to.
     if (!sleeps)
-      slot.last_cpu =
-          worker_->cpu >= 0 && native.name_of(source) == NativeSource::perf ? worker_->cpu : cpu_of(slot);
+      slot.last_cpu = workers_.current().cpu >= 0 && native.name_of(source) == NativeSource::perf
+                          ? workers_.current().cpu
+                          : cpu_of(slot);
     const auto after = copied_before && native.event_state(tid, 0).stands_since(slot.event)
                            ? before
                            : slot.probe->schedstat();
@@ -234,39 +235,13 @@ void ProcessSampler::look_at_native_threads(Nanoseconds now) {
     if (cpu < 0) {
       if (const auto stat = target::ThreadProbe(config_.pid, tid).stat()) cpu = stat->cpu;
     }
-    send_worker(cpu);
+    workers_.send_one_to(cpu);
   }
-}
-
-// To a CPU where no worker is: one that waits for nobody where it is, or the one whose turn it is.
-void ProcessSampler::send_worker(int cpu) {
-  if (cpu < 0 ||
-      std::any_of(workers_.begin(), workers_.end(), [cpu](const auto& worker) { return worker->cpu == cpu; }))
-    return;
-  for (const auto& worker : workers_) {
-    if (worker.get() == worker_ || worker->tid == 0 || worker->wanted.size() > 1) continue;
-    if (move(*worker, worker->tid, cpu)) worker->wake();
-    return;
-  }
-  follow(cpu);
 }
 
 Woken ProcessSampler::wait_for_event(Worker& worker, Nanoseconds interval, TurnLock& turn_lock) {
   if (!native_) return Woken::nothing_to_wait_for;
   return native_->wait(worker, interval, turn_lock);
-}
-
-void ProcessSampler::act_as(Worker& worker) {
-  worker_ = &worker;
-  if (native_) native_->act_as(worker);
-}
-
-Worker& ProcessSampler::add_worker(int cpu) {
-  workers_.push_back(std::make_unique<Worker>());
-  workers_.back()->events_only = workers_.size() > 1;
-  workers_.back()->cpu = cpu;
-  if (native_) native_->add_worker(*workers_.back());
-  return *workers_.back();
 }
 
 std::optional<NativeSource> ProcessSampler::native_source() const {

@@ -18,9 +18,9 @@ using profile::Quality;
 // us, all the while.
 bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds, Seen& seen) {
   Domain& domain = domains_[slot.domain];
-  if (slot.last_cpu != worker_->cpu) {
+  if (slot.last_cpu != workers_.current().cpu) {
     const int cpu = slot.cpu_known_at == tick_ ? slot.last_cpu : cpu_of(slot);
-    if (cpu >= 0 && cpu != worker_->cpu && !follow(cpu)) {
+    if (cpu >= 0 && cpu != workers_.current().cpu && !workers_.follow(cpu)) {
       ++counts_.cpu_refused;
       return read_from_elsewhere(slot, now, holds, seen);
     }
@@ -50,12 +50,12 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
     // Elsewhere and asleep: it lies as still there as here. Following it would take longer than its sleep,
     // and miss it.
     std::optional<target::BlockedIn> asleep;
-    if (cpu != worker_->cpu) {
+    if (cpu != workers_.current().cpu) {
       asleep = slot.probe->blocked_in();
       if (asleep && (asleep->running || !still_unmoved(slot, *before))) asleep.reset();
     }
-    if (cpu != worker_->cpu && !asleep) {
-      if (!follow(cpu)) {
+    if (cpu != workers_.current().cpu && !asleep) {
+      if (!workers_.follow(cpu)) {
         ++counts_.cpu_refused;
         return read_from_elsewhere(slot, now, holds, seen);
       }

@@ -201,7 +201,6 @@ LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& i
   ProcessSampler::Config config;
   config.pid = pid_;
   config.native = options_.native;
-  config.isolated_cpus = options_.isolated_cpus;
   config.rseq_cpu_offset = program_->rseq_cpu_offset;
   config.way = options_.way;
   // Who asked for a way without stops gets none for the native half either, but where he asked for those.

@@ -14,6 +14,7 @@
 
 #include "phlox/sampler/schedule.h"
 #include "phlox/sampler/waker.h"
+#include "phlox/target/cpu_list.h"
 
 namespace phlox::sampler {
 namespace {
@@ -179,7 +180,7 @@ void SamplerThread::leave_its_half(Shared& shared, Cost& cost) {
 
 void SamplerThread::take_turn(Shared& shared, Nanoseconds now, Cost& cost) {
   Numbers& numbers = shared.numbers;
-  shared.sampler.turn(now);
+  shared.sampler.turn(now, shared.workers.begin_turn());
   const Nanoseconds woken = std::exchange(now, clock_now());
   // Of shorter turns the schedule leaves it more than that.
   const bool is_long = 2 * (now - woken + kColdStart) > shared.schedule.interval();
@@ -202,10 +203,10 @@ void SamplerThread::take_turn(Shared& shared, Nanoseconds now, Cost& cost) {
 // A worker on a CPU of its own: looks when an event has caught a thread there, and at nothing else.
 void SamplerThread::run_on_events(Shared& shared, int cpu, size_t index) {
   prepare_thread(tids_[index]);
-  if (take_best_class() == SchedulingClass::real_time && shared.sampler.pin(0, cpu)) {
+  if (take_best_class() == SchedulingClass::real_time && shared.workers.pin(0, cpu)) {
     Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0, 0};
     shared.turn_lock.lock();
-    Worker& worker = shared.sampler.add_worker(cpu);
+    Worker& worker = shared.workers.add(cpu);
     worker.tid = ::gettid();
     while (!shared.over) {
       leave_its_half(shared, cost);
@@ -216,7 +217,7 @@ void SamplerThread::run_on_events(Shared& shared, int cpu, size_t index) {
       if (woken == Woken::by_event && !shared.over) {
         const Nanoseconds now = clock_now();
         shared.schedule.start(now);
-        shared.sampler.act_as(worker);
+        shared.workers.act_as(worker);
         take_turn(shared, now, cost);
       }
     }
@@ -231,7 +232,7 @@ void SamplerThread::run_on_events(Shared& shared, int cpu, size_t index) {
 void SamplerThread::start_others(Shared& shared, const std::vector<int>& cpus,
                                  std::vector<std::thread>& others) {
   if (cpus.size() < 2) return;
-  shared.sampler.follow(cpus.front());
+  shared.workers.follow(cpus.front());
   try {
     for (size_t index = 1; index < std::min(cpus.size(), kMostWorkers); ++index)
       others.emplace_back([this, &shared, index, cpu = cpus[index]] { run_on_events(shared, cpu, index); });
@@ -241,7 +242,7 @@ void SamplerThread::start_others(Shared& shared, const std::vector<int>& cpus,
 
 void SamplerThread::end_others(Shared& shared, std::vector<std::thread>& others) {
   shared.over = true;
-  shared.sampler.wake_workers();
+  shared.workers.wake_all();
   shared.turn_lock.unlock();
   for (auto& other : others) other.join();
   others.clear();
@@ -263,11 +264,12 @@ void SamplerThread::run() {
       numbers.rate_hz > 0 ? static_cast<Nanoseconds>(1e9 / numbers.rate_hz) : kNoInterval;
   config_.interval = interval;
   config_.real_time = numbers.scheduling == SchedulingClass::real_time;
-  ProcessSampler sampler(config_, interpreter_, memory_, ring_);
+  Workers workers(options_.isolated_cpus ? std::vector<int>() : target::read_kept_free_cpus());
+  ProcessSampler sampler(config_, interpreter_, memory_, ring_, workers);
   Schedule schedule(interval, static_cast<uint64_t>(clock_now(CLOCK_REALTIME)));
-  Shared shared{sampler, schedule, numbers, {}, 0, 0, 0, false};
-  Worker& worker = sampler.first_worker();
-  std::vector<int> cpus = sampler.common_cpus();
+  Shared shared{sampler, workers, schedule, numbers, {}, 0, 0, 0, false};
+  Worker& worker = workers.first();
+  std::vector<int> cpus = workers.common_cpus(config_.pid);
   std::vector<std::thread> others;
   Waker waker;
   Nanoseconds now = clock_now();
@@ -276,7 +278,7 @@ void SamplerThread::run() {
   bool due = true;
   shared.turn_lock.lock();
   while (!stop_.load(std::memory_order_relaxed)) {
-    sampler.act_as(worker);
+    workers.act_as(worker);
     if (due) take_turn(shared, now, cost);
     if (sampler.process_gone()) break;
     leave_its_half(shared, cost);
@@ -291,7 +293,7 @@ void SamplerThread::run() {
     if (woken != Woken::nothing_to_wait_for) {
       // With nobody caught, once an interval, whosever turn it was.
       due = woken == Woken::by_event || sampler.rested(now) > schedule.interval() / 2;
-      if (woken == Woken::by_time) sampler.end_round(worker);
+      if (woken == Woken::by_time) workers.end_round(worker);
       schedule.start(now);
       if (config_.real_time && others.empty()) start_others(shared, std::exchange(cpus, {}), others);
       continue;
@@ -306,7 +308,7 @@ void SamplerThread::run() {
     shared.numbers.by_clock = waker.by_clock();
   }
   end_others(shared, others);
-  sampler.act_as(worker);
+  workers.act_as(worker);
   sampler.finish(clock_now());
   over_ = true;
   measure(shared, cost);

@@ -56,6 +56,7 @@ class SamplerThread {
   // What the workers share. Who holds the turn lock may use it.
   struct Shared {
     ProcessSampler& sampler;
+    Workers& workers;
     class Schedule& schedule;
     Numbers numbers;
     TurnLock turn_lock;

@@ -1,12 +1,16 @@
-// The threads that look, where several do: one on each CPU where a thread of the target may be caught by its
-// event, since going from CPU to CPU costs more than a look (25 us: a stop of both of them). One at a time
-// holds the turn lock and takes a turn; what a turn uses is nobody else's meanwhile. Decides nothing.
+// The threads of ours that look, and the CPUs that they are on. One where looks go from CPU to CPU with the
+// target; with perf events one on each CPU where a thread may be caught by its event, since going there costs
+// more than a look (25 us: a stop of both of them). One at a time holds the turn lock and takes a turn; what
+// a turn uses is nobody else's meanwhile. They are the recorder's, however many processes it records.
+//
+// Called by whoever holds the turn lock, but for pin() and the lock itself, which any of them may call.
 #pragma once
 
 #include <poll.h>
 #include <sys/types.h>
 
 #include <atomic>
+#include <memory>
 #include <vector>
 
 #include "phlox/base/clock.h"
@@ -28,7 +32,6 @@ class TurnLock {
   std::atomic<bool> taken_{false};
 };
 
-// One of them, as the source of events knows it.
 struct Worker {
   bool events_only = false;     // another one sees to those that no event catches
   int cpu = -1;                 // it is pinned there; -1: nowhere yet
@@ -36,13 +39,58 @@ struct Worker {
   // Wakes it where it waits: there is something else to wait for, or nothing any more.
   void wake() const;
 
-  pid_t tid = 0;
+  pid_t tid = 0;       // of one that may be sent elsewhere by the others
   uint64_t round = 0;  // in which it had its last turn
   uint64_t list = 0;   // what it waits for is the how-manieth such list
   Descriptor wake_up;  // an eventfd
   // What it waits for, and whose events they are; `wake_up` is the first.
   std::vector<pollfd> wanted;
   std::vector<pid_t> tids;
+};
+
+class Workers {
+ public:
+  // `kept_free`: CPUs that none of them goes to.
+  explicit Workers(std::vector<int> kept_free = {});
+
+  Worker& first() { return *workers_.front(); }
+  // A further one, for events only, pinned to `cpu` already.
+  Worker& add(int cpu);
+  // Whose turn it is.
+  Worker& current() const { return *current_; }
+  void act_as(Worker& worker) { current_ = &worker; }
+
+  // The round that the current one's turn belongs to: each has at most one in it. A running thread is looked
+  // at once a round, by whomever.
+  uint64_t begin_turn();
+  // Its next turn begins a round: it is for those that no event catches, and who was looked at in this one
+  // may sleep by now.
+  void end_round(Worker& worker) const { worker.round = round_; }
+
+  void wake_all() const;
+  // Those that wait on this CPU, but for the current one.
+  void wake_at(int cpu) const;
+
+  // A thread of ours (0: the calling one) stays on this CPU from now on. False: it may not.
+  bool pin(pid_t tid, int cpu) const;
+  // The current one goes there. False: it may not.
+  bool follow(int cpu);
+  // Somebody goes to a CPU where nobody is: one that waits for nobody where it is, or the current one.
+  void send_one_to(int cpu);
+  // CPUs on which both this process and the calling thread may run.
+  std::vector<int> common_cpus(pid_t process) const;
+  // Times that one went to another CPU.
+  uint64_t migrations() const { return migrations_; }
+
+ private:
+  bool is_kept_free(int cpu) const;
+  bool move(Worker& worker, pid_t tid, int cpu);
+
+  std::vector<int> kept_free_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  Worker* current_ = nullptr;
+  uint64_t round_ = 0;
+  uint64_t migrations_ = 0;
 };
 
 }  // namespace phlox::sampler
