@@ -12,53 +12,13 @@
 #include "phlox/sampler/consumer.h"
 #include "support/fake_interpreter.h"
 #include "support/layout_rows.h"
+#include "support/sleeping_thread.h"
 
 namespace phlox::sampler {
 namespace {
 
 using profile::Quality;
-
-// A thread of ours that sleeps in read(): the kernel tells of it what it tells of any blocked thread of a
-// target, while its Python is made of memory.
-class SleepingThread {
- public:
-  SleepingThread() {
-    if (::pipe(pipe_) != 0) std::abort();
-    std::promise<pid_t> started;
-    thread_ = std::thread([this, &started] {
-      started.set_value(::gettid());
-      char nothing = 0;
-      while (::read(pipe_[0], &nothing, 1) == 1) {
-      }
-    });
-    tid_ = started.get_future().get();
-    until_asleep();
-  }
-  ~SleepingThread() {
-    ::close(pipe_[1]);
-    thread_.join();
-    ::close(pipe_[0]);
-  }
-  pid_t tid() const { return tid_; }
-  // It runs for a moment and sleeps again.
-  void wakes() {
-    const auto before = target::ThreadProbe(::getpid(), tid_).schedstat();
-    if (::write(pipe_[1], "", 1) != 1) std::abort();
-    while (target::ThreadProbe(::getpid(), tid_).schedstat()->run_ns == before->run_ns)
-      std::this_thread::yield();
-    until_asleep();
-  }
-
- private:
-  void until_asleep() {
-    target::ThreadProbe probe(::getpid(), tid_);
-    while (probe.stat()->state != 'S') std::this_thread::yield();
-  }
-
-  int pipe_[2];
-  std::thread thread_;
-  pid_t tid_ = 0;
-};
+using test::SleepingThread;
 
 // The rows whose thread states point to a CFrame on the C stack: 3.11 and 3.12.
 class CFrames : public testing::TestWithParam<const python::Layout*> {

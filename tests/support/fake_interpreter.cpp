@@ -11,7 +11,7 @@ namespace {
 
 // Where the fake memory starts: an address that a heap could have.
 constexpr uint64_t kStart = 0x7f00'0000'0000;
-constexpr size_t kSize = size_t{1} << 30;  // reserved; pages come as they are written
+constexpr size_t kSize = size_t{4} << 30;  // reserved; pages come as they are written
 constexpr size_t kChunk = 16 * 1024;       // DATA_STACK_CHUNK_SIZE of Python/pystate.c
 constexpr size_t kCStack = 16 << 20;       // some 30,000 evaluations
 constexpr size_t kCFrameDistance = 512;    // of C stack that one evaluation takes beside its frame

@@ -1,7 +1,7 @@
 // What was seen of threads goes out to the consumer: one record a look, several alike joined and held back
 // for a tenth of a second, of each stack what differs from the one before. Whoever looks at threads has one
-// of these, whether they run Python or not; it does not know how a thread was held or read. Called by whoever
-// holds the turn lock.
+// of these, whether they run Python or not; it does not know how a thread was held or read. Called by the
+// worker that holds the turn lock.
 #pragma once
 
 #include <cstdint>

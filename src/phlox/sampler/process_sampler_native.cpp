@@ -13,86 +13,10 @@ using profile::CpuState;
 using profile::GilState;
 using profile::Quality;
 
-// More evaluations inside each other than a C stack of 8 MiB holds.
-constexpr size_t kMostEvaluations = 65536;
-
 }  // namespace
 
-// Called for each frame, root first, before its location: where evaluations begin. 3.12 and later say it by
-// the entry frame, which is the anchor; 3.11 by the first Python frame of an evaluation; before, every frame
-// is an evaluation of its own.
-void ProcessSampler::note_start(const python::RawFrame& frame, size_t raw) {
-  const bool entry_frames = layout_.traits.owner.entry != 255 && layout_.frame.owner.present();
-  const auto position = static_cast<uint32_t>(locations_.size());
-  if (entry_frames) {
-    if (!frame.code && frame.entry) native_->copy().add_start({frame.frame.value, position, 0});
-  } else if (frame.code && (frame.entry || !layout_.traits.interpreter_frames)) {
-    native_->copy().add_start({0, position, static_cast<uint32_t>(raw)});
-  }
-}
-
-// 3.10 and 3.11: the anchors are the CFrames, one an evaluation, chained from the innermost to the one in the
-// thread state. 3.11's say which frame they are at: those of no evaluation, as greenlet puts one at the root
-// of each of its stacks, are at none of this chain. 3.10's do not; the innermost may be there before its
-// frame is, so they are counted from the root.
-void ProcessSampler::find_anchors(RemoteAddress state, const std::byte* thread, size_t frames) {
-  const bool entry_frames = layout_.traits.owner.entry != 255 && layout_.frame.owner.present();
-  if (entry_frames || !layout_.thread.cframe.present() || !layout_.cframe.previous.present()) return;
-  std::vector<uint64_t>&links = links_, &chain = anchors_;
-  links.clear();
-  chain.clear();
-  RemoteAddress at;
-  std::memcpy(&at.value, thread + *layout_.thread.cframe, sizeof at.value);
-  // root_cframe, the last one, lies in the thread state; its `previous` is what lay there before (3.10,
-  // Python/pystate.c: new_threadstate() leaves it as malloc gave it).
-  while (at - state >= *layout_.thread.size) {
-    RemoteAddress previous;
-    if (!is_plausible(at) || links.size() == kMostEvaluations ||
-        !snapshot_.load(at + *layout_.cframe.previous, previous.value)) {
-      return;  // no anchors rather than wrong ones
-    }
-    links.push_back(at.value);
-    at = previous;
-  }
-  std::reverse(links.begin(), links.end());
-  const auto begins = [&](size_t i) {
-    return frames_[i].code && (frames_[i].entry || !layout_.traits.interpreter_frames);
-  };
-  if (!layout_.cframe.current_frame.present()) {
-    chain.swap(links);
-  } else {
-    size_t from = frames;  // frames from this one on, root first, have their evaluations
-    for (const uint64_t link : links) {
-      RemoteAddress current;
-      if (!snapshot_.load(RemoteAddress(link) + *layout_.cframe.current_frame, current.value)) {
-        chain.clear();
-        return;
-      }
-      size_t to = from;
-      while (to > 0 && frames_[to - 1].frame != current) --to;
-      if (to == 0) continue;
-      const size_t before = chain.size();
-      for (; from >= to; --from) {
-        if (begins(from - 1)) chain.push_back(0);
-      }
-      if (chain.size() > before) chain.back() = link;
-    }
-  }
-  // Frames root first, beside the starts, which may leave out the middle of a very deep stack.
-  auto& starts = native_->copy().starts();
-  size_t evaluation = 0, next = 0;
-  for (size_t i = frames; i-- > 0 && next < starts.size();) {
-    if (!begins(i)) continue;
-    if (starts[next].raw == i) {
-      if (evaluation < chain.size()) starts[next].anchor = chain[evaluation];
-      ++next;
-    }
-    ++evaluation;
-  }
-}
-
 // Most of what a look asks of the kernel its events have said already.
-void ProcessSampler::ask_event(Slot& slot, Nanoseconds now) {
+void ProcessSampler::ask_event(PythonThread& slot, Nanoseconds now) {
   slot.event = native_->event_state(slot.probe->tid(), now - slot.last_time);
   if (slot.event.kind == EventState::Kind::awake) {
     slot.done = true;
@@ -103,14 +27,14 @@ void ProcessSampler::ask_event(Slot& slot, Nanoseconds now) {
 
 // What is to be copied of a thread's C stack, as far as it is known where that ends. What pthread_self()
 // gives lies at the top of a thread's stack (glibc, musl), but for the main thread's.
-ByteRange ProcessSampler::stack_of(Slot& slot, RemoteAddress sp) {
+ByteRange ProcessSampler::stack_of(PythonThread& slot, RemoteAddress sp) {
   if (slot.c_stack_end == 0 && slot.python_id - sp.value <= NativeCopy::kMostStack)
     slot.c_stack_end = slot.python_id;
   return NativeCopy::stack_range(sp, slot.c_stack_end);
 }
 
-bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, Seen& seen) {
-  Domain& domain = domains_[slot.domain];
+bool ProcessSampler::read_with_native(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen) {
+  Domain& domain = threads_.domains()[slot.domain];
   NativeHalf& native = *native_;
   const pid_t tid = slot.probe->tid();
   native.begin_look();
@@ -120,8 +44,7 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
     const bool copied_before = attempt == 0 && (!holds || by_event()) && slot.first_valid;
     const auto before = copied_before ? std::optional(slot.first) : slot.probe->schedstat();
     if (!before) {
-      slot.alive = false;
-      refresh_wanted_ = true;
+      threads_.has_ended(slot);
       return true;
     }
     unwind::Registers registers;
@@ -134,7 +57,7 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
       source = native.hold_running(tid, *slot.probe, now - slot.last_time, registers, held);
       if (held == NativeCapture::Held::later) {
         // Not caught this time. Whether it is this thread at all that has the GIL, its holder tells.
-        if (holds && holder_now(domain) != slot.tstate) return false;
+        if (holds && domain.gil.holder_now(memory_) != slot.tstate) return false;
         slot.done = true;
         return true;
       }
@@ -145,8 +68,7 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
       }
     }
     if (held == NativeCapture::Held::gone) {
-      slot.alive = false;
-      refresh_wanted_ = true;
+      threads_.has_ended(slot);
       return true;
     }
     if (held != NativeCapture::Held::yes) continue;
@@ -161,14 +83,14 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
     if (!copied_before || native.name_of(source) == NativeSource::ptrace || !snapshot_.is_for(slot.index) ||
         snapshot_.look() == last_turns_look_)
       snapshot_.capture_for(slot.index, stack);
-    if (holds && holder(domain) != slot.tstate) {
+    if (holds && domain.gil.holder(snapshot_) != slot.tstate) {
       source->let_go();
       return false;
     }
     const bool copied =
         native.copy().take(memory_, registers, native.name_of(source), source->kernel_frames(),
                            slot.c_stack_end, snapshot_.peek(stack.address, stack.size));
-    const Reading reading = read_stack(slot);
+    const StackReader::Reading reading = read_stack(slot);
     // By an event it was caught on the CPU that we were pinned to.
     if (!sleeps)
       slot.last_cpu = workers_.current().cpu >= 0 && native.name_of(source) == NativeSource::perf
@@ -180,8 +102,7 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
     source->let_go();
     if (!slot.alive) return true;
     if (!after) {
-      slot.alive = false;
-      refresh_wanted_ = true;
+      threads_.has_ended(slot);
       return true;
     }
     if (source->needs_proof() && !unmoved(*before, *after)) continue;
@@ -205,8 +126,8 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
     }
     seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
                      : holds                      ? GilState::holds
-                                                  : gil_state_of(domain, in);
-    seen.collecting = holds && collecting(domain);
+                                                  : domain.gil.state_of(in);
+    seen.collecting = holds && domain.gil.collecting(snapshot_);
     accept(slot, *after, now, seen, reading);
     native.begin_look();
     return true;
@@ -218,20 +139,18 @@ bool ProcessSampler::read_with_native(Slot& slot, Nanoseconds now, bool holds, S
 
 void ProcessSampler::look_at_native_threads(Nanoseconds now) {
   const NativeThreads::Numbers before = native_threads_->numbers();
-  native_threads_->turn(tick_, now, now + config_.longest_turn, [this](pid_t tid) {
-    return std::any_of(slots_.begin(), slots_.end(),
-                       [tid](const auto& slot) { return slot->probe->tid() == tid; });
-  });
+  native_threads_->turn(tick_, now, now + config_.longest_turn,
+                        [this](pid_t tid) { return threads_.has(tid); });
   const NativeThreads::Numbers& numbers = native_threads_->numbers();
   counts_.samples += numbers.samples - before.samples;
   counts_.retried += numbers.retried - before.retried;
   counts_.moved += numbers.rejected - before.rejected;
   // Events wake us where we are pinned: to whom has waited longest we go next.
   if (const pid_t tid = native_->take_longest_waiting(); tid != 0) {
-    const auto slot =
-        std::find_if(slots_.begin(), slots_.end(), [tid](const auto& s) { return s->probe->tid() == tid; });
+    const auto slot = std::find_if(threads_.all().begin(), threads_.all().end(),
+                                   [tid](const auto& s) { return s->probe->tid() == tid; });
     int cpu = native_->cpu_of(tid);
-    if (cpu < 0 && slot != slots_.end()) cpu = cpu_of(**slot);
+    if (cpu < 0 && slot != threads_.all().end()) cpu = cpu_of(**slot);
     if (cpu < 0) {
       if (const auto stat = target::ThreadProbe(config_.pid, tid).stat()) cpu = stat->cpu;
     }

@@ -16,8 +16,8 @@ using profile::Quality;
 // On the thread's CPU: a look counts when the thread was not scheduled in between the first and the last
 // thing read, and its CPU, asked last, is ours. Both together say that it stood in this CPU's queue, behind
 // us, all the while.
-bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds, Seen& seen) {
-  Domain& domain = domains_[slot.domain];
+bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen) {
+  Domain& domain = threads_.domains()[slot.domain];
   if (slot.last_cpu != workers_.current().cpu) {
     const int cpu = slot.cpu_known_at == tick_ ? slot.last_cpu : cpu_of(slot);
     if (cpu >= 0 && cpu != workers_.current().cpu && !workers_.follow(cpu)) {
@@ -30,20 +30,22 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
     if (attempt > 0) ++counts_.retried;
     const auto before = slot.probe->schedstat();
     if (!before) {
-      has_ended(slot);
+      threads_.has_ended(slot);
       return true;
     }
     snapshot_.capture(slot.rseq_cpu);
-    const uint64_t codes = codes_.resolved();
-    if (holds && holder(domain) != slot.tstate) return false;  // somebody else by now: the caller looks again
-    const Reading reading = read_stack(slot);
+    const uint64_t codes = reader_.codes().resolved();
+    if (holds && domain.gil.holder(snapshot_) != slot.tstate)
+      return false;  // somebody else by now: the caller looks again
+    const StackReader::Reading reading = read_stack(slot);
     if (!slot.in_python()) return true;
     // The CPU must be known as of after the last byte that was read.
-    const int cpu =
-        codes_.resolved() == codes && snapshot_.last().value_or(-1) >= 0 ? *snapshot_.last() : cpu_of(slot);
+    const int cpu = reader_.codes().resolved() == codes && snapshot_.last().value_or(-1) >= 0
+                        ? *snapshot_.last()
+                        : cpu_of(slot);
     const auto after = slot.probe->schedstat();
     if (!after) {
-      has_ended(slot);
+      threads_.has_ended(slot);
       return true;
     }
     slot.last_cpu = cpu;
@@ -90,12 +92,12 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
     }
     seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
                      : holds                      ? GilState::holds
-                                                  : gil_state_of(domain, &in);
-    seen.collecting = holds && collecting(domain);
+                                                  : domain.gil.state_of(&in);
+    seen.collecting = holds && domain.gil.collecting(snapshot_);
     // A thread that has just taken the GIL says so a moment later (take_gil() sets `locked` before
     // `last_holder`): asked again after the copy, or another's running could pass for this one's stillness.
     if (holds && domain.threads > 1 && !after->off() && (!slot.unbound || slot.stack_end) &&
-        holder_now(domain) == slot.tstate) {
+        domain.gil.holder_now(memory_) == slot.tstate) {
       domain.frozen = &slot;
       domain.frozen_stat = *after;
       domain.frozen_look = snapshot_.look();
@@ -110,15 +112,15 @@ bool ProcessSampler::read_standing_still(Slot& slot, Nanoseconds now, bool holds
 
 // Wherever it is: blocked in a system call it lies still as it is, and the schedule counts prove it; running,
 // it is stopped for as long as the reading takes, where it may be.
-bool ProcessSampler::read_from_elsewhere(Slot& slot, Nanoseconds now, bool holds, Seen& seen) {
+bool ProcessSampler::read_from_elsewhere(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen) {
   using State = target::ThreadStop::State;
-  Domain& domain = domains_[slot.domain];
+  Domain& domain = threads_.domains()[slot.domain];
   const bool may_stop = config_.way == Way::automatic || config_.way == Way::ptrace;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (attempt > 0) ++counts_.retried;
     const auto before = slot.probe->schedstat();
     if (!before) {
-      has_ended(slot);
+      threads_.has_ended(slot);
       return true;
     }
     // Asked at the last moment: a call that begins between this and the stop is broken off by it.
@@ -127,19 +129,19 @@ bool ProcessSampler::read_from_elsewhere(Slot& slot, Nanoseconds now, bool holds
     std::optional<target::ThreadStop> stop;
     if (may_stop && in && !sleeps) stop.emplace(config_.pid, *slot.probe, counts_);
     if (stop && stop->state() == State::gone) {
-      has_ended(slot);
+      threads_.has_ended(slot);
       return true;
     }
     if (stop && stop->state() == State::signalled) continue;
     const bool stopped = stop && stop->state() == State::stopped;
     snapshot_.capture();
-    if (holds && holder(domain) != slot.tstate) return false;
-    const Reading reading = read_stack(slot);
+    if (holds && domain.gil.holder(snapshot_) != slot.tstate) return false;
+    const StackReader::Reading reading = read_stack(slot);
     const auto after = slot.probe->schedstat();
     stop.reset();
     if (!slot.in_python()) return true;
     if (!after) {
-      has_ended(slot);
+      threads_.has_ended(slot);
       return true;
     }
     if (sleeps && !unmoved(*before, *after)) continue;
@@ -156,8 +158,8 @@ bool ProcessSampler::read_from_elsewhere(Slot& slot, Nanoseconds now, bool holds
     if (sleeps) seen.system_call = static_cast<int16_t>(in->number);
     seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
                      : holds                      ? GilState::holds
-                                                  : gil_state_of(domain, in ? &*in : nullptr);
-    seen.collecting = holds && collecting(domain);
+                                                  : domain.gil.state_of(in ? &*in : nullptr);
+    seen.collecting = holds && domain.gil.collecting(snapshot_);
     accept(slot, *after, now, seen, reading);
     return true;
   }
@@ -165,15 +167,9 @@ bool ProcessSampler::read_from_elsewhere(Slot& slot, Nanoseconds now, bool holds
   return true;
 }
 
-bool ProcessSampler::read_running(Slot& slot, Nanoseconds now, bool holds, Seen& seen) {
+bool ProcessSampler::read_running(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen) {
   return on_its_cpu() ? read_standing_still(slot, now, holds, seen)
                       : read_from_elsewhere(slot, now, holds, seen);
-}
-
-// Its thread is gone, or about to be.
-void ProcessSampler::has_ended(Slot& slot) {
-  slot.alive = false;
-  refresh_wanted_ = true;
 }
 
 }  // namespace phlox::sampler

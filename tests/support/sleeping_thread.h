@@ -1,0 +1,47 @@
+// Threads of ours and of a child that do one thing only: the kernel says of them what it says of a target's,
+// while their Python is made of memory (fake_interpreter.h).
+#pragma once
+
+#include <sys/types.h>
+
+#include <thread>
+
+namespace phlox::test {
+
+// Sleeps in read(), but for moments.
+class SleepingThread {
+ public:
+  SleepingThread();
+  ~SleepingThread();
+  SleepingThread(const SleepingThread&) = delete;
+  SleepingThread& operator=(const SleepingThread&) = delete;
+
+  pid_t tid() const { return tid_; }
+  // It runs for a moment and sleeps again.
+  void wakes();
+
+ private:
+  void until_asleep();
+
+  int pipe_[2];
+  std::thread thread_;
+  pid_t tid_ = 0;
+};
+
+// A process that computes, and ends with this object. ptrace can stop it, as it cannot a thread of ours.
+class SpinningProcess {
+ public:
+  SpinningProcess();
+  ~SpinningProcess();
+  SpinningProcess(const SpinningProcess&) = delete;
+  SpinningProcess& operator=(const SpinningProcess&) = delete;
+
+  pid_t pid() const { return pid_; }
+  // It runs, and nobody traces it.
+  bool runs_on() const;
+
+ private:
+  pid_t pid_ = 0;
+};
+
+}  // namespace phlox::test
