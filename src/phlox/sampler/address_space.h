@@ -1,6 +1,6 @@
 // What is mapped executable in a process, for unwinding: modules with their load bias and unwind table. A
 // module is opened when a stack first leads there, and kept, since the process may be gone, and its files
-// replaced, before anybody asks for names. Consumer's thread only.
+// replaced, before anybody asks for names. Called by the recorder's thread.
 #pragma once
 
 #include <sys/types.h>

@@ -1,6 +1,7 @@
 // How often the target is looked at, so that no more is taken from it than `--max-overhead` allows. Judged
 // over a second at a time, so that one odd turn does not lower the rate; raised again, up to what was asked
-// for, once there is room. One for each process that is recorded. Pure: is told the time and what was taken.
+// for, once there is room. One for each process that is recorded. Pure: is given the time and what was taken.
+// Called by the worker that holds the turn lock.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
 // Which code object lies at an address: resolved once, and proved at every look to be the same one still,
 // because addresses are used again (78 % of looks at a program that makes functions met one). Two proofs: the
 // interpreter's epoch (python::code_epoch) is that of a look that counted and proved it, or its bytes are
-// what they were. Sampler thread only.
+// what they were. Called by the worker that holds the turn lock.
 #pragma once
 
 #include <cstdint>

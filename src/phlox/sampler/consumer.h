@@ -1,6 +1,6 @@
 // The other end of the ring: turns records into interned rows and passes them to a Sink. Runs at leisure, in
-// a thread of the ordinary class; decodes code objects and line tables, keeps each thread's stack, and knows
-// no process.
+// the recorder's thread, which is of the ordinary class; decodes code objects and line tables, keeps each
+// thread's stack, and knows no process.
 #pragma once
 
 #include <cstddef>

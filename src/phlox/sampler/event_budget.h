@@ -1,5 +1,6 @@
 // Which threads have a perf event of their own, where there are more threads than there may be events: those
 // that ran lately. Where even those are too many, they take turns. Pure: opens nothing, is given the time.
+// Called by the worker that holds the turn lock.
 #pragma once
 
 #include <sys/types.h>

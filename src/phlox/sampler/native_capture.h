@@ -4,7 +4,8 @@
 //   perf     a CPU-clock event of the thread has just woken us on its CPU (perf_source.h);
 //   ptrace   it is stopped for some microseconds;
 //   syscall  it is blocked in a system call, and the kernel tells where.
-// Sampler thread only. Unwinds nothing, names nothing: the consumer does (native_stacks.h).
+// Called by the worker that holds the turn lock. Unwinds nothing, names nothing: the consumer does
+// (native_stacks.h).
 #pragma once
 
 #include <sys/types.h>

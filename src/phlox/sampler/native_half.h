@@ -1,6 +1,6 @@
-// The sampler thread's side of native stacks: which source holds a running thread, which a blocked one, and
+// Capture's side of native stacks: which source holds a running thread, which a blocked one, and
 // the copy that goes with the look being taken. Made when a recording asks for native frames; nothing of it
-// runs otherwise. Called by whoever may call the ProcessSampler that it belongs to.
+// runs otherwise. Called by the worker that holds the turn lock; wait() gives the lock up.
 #pragma once
 
 #include <sys/types.h>

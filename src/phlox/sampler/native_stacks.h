@@ -1,5 +1,6 @@
 // From the native half of a look to one stack: unwinds the copied bytes, sets the Python frames into the
-// native ones by address, and interns what comes out. The consumer's, at leisure; names nothing.
+// native ones by address, and interns what comes out. Called by the consumer, in the recorder's thread; names
+// nothing.
 #pragma once
 
 #include <sys/types.h>

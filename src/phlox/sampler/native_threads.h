@@ -1,5 +1,6 @@
 // The threads of a process that run no Python: pools of BLAS, Rayon, Tokio, a program's own. Looked at like
-// the others, with native frames only. Sampler thread only; what was seen leaves through the ring.
+// the others, with native frames only. Called by the worker that holds the turn lock; what was seen leaves
+// through the ring.
 #pragma once
 
 #include <sys/types.h>

@@ -4,8 +4,8 @@
 // schedule count. Nothing is stopped and no right beyond that to look at one's own processes is needed
 // (kernel.perf_event_paranoid <= 2). A thread is given an event when it is first seen running, and loses it
 // when it has not run for a while (event_budget.h). With the right to see the kernel (CAP_PERFMON, or
-// kernel.perf_event_paranoid <= 1) the event has the kernel's frames too. Called with the turn lock held;
-// wait() sleeps without it and holds it again when it returns.
+// kernel.perf_event_paranoid <= 1) the event has the kernel's frames too. Called by the worker that holds the
+// turn lock; wait() sleeps without it and holds it again when it returns.
 #pragma once
 
 #include <sys/types.h>

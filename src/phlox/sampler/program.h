@@ -1,5 +1,5 @@
 // One program of a process: from where its interpreter is up until it ends or calls execve. What the recorder
-// and a single look share: finding it, describing it, naming its threads.
+// and a single look share: finding it, describing it, naming its threads. Called by the recorder's thread.
 #pragma once
 
 #include <sys/types.h>

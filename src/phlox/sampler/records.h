@@ -1,4 +1,5 @@
-// What travels over the ring from the sampler thread to the consumer. Plain bytes, this process only.
+// What travels over the ring from the workers to the consumer, in the recorder's thread. Plain bytes, this
+// process only.
 #pragma once
 
 #include <sys/types.h>

@@ -1,6 +1,7 @@
-// From the sampler thread to the consumer: a bounded queue of records for one writer and one reader that
-// never blocks and never allocates. A record that does not fit is refused, and the writer counts it as lost.
-// A record lies in one piece, so that its reader takes from it what it needs and copies nothing.
+// From capture to the consumer: a bounded queue of records for one writer (the worker that holds the turn
+// lock) and one reader (the recorder's thread) that never blocks and never allocates. A record that does not
+// fit is refused, and the writer counts it as lost. A record lies in one piece, so that its reader takes from
+// it what it needs and copies nothing.
 #pragma once
 
 #include <algorithm>

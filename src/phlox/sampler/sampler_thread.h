@@ -1,4 +1,4 @@
-// The thread that looks, or the workers that do (workers.h): schedule, scheduling class, turns, and the
+// The first worker, which starts and ends the others (workers.h): schedule, scheduling class, turns, and the
 // measure of what they take from the target. Owned by the Recorder, whose thread calls what is public here:
 // what is asked crosses over by numbers(), and everything else leaves through the ring.
 #pragma once

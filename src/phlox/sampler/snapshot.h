@@ -2,8 +2,8 @@
 // then asks for: in the steady state it comes with two system calls. What was not foreseen is fetched at once
 // (a follow-up) and foreseen next time; what was not used for a while is left out. A page costs 0.1 to 0.2
 // us when it lies in the cache, a further range 0.32 us, a further call 1.45 us; out of the cache it is ten
-// times that, so a look at one thread leaves out what only others needed. Used by the sampler thread only.
-// After construction it allocates only when the plan grows.
+// times that, so a look at one thread leaves out what only others needed. Called by the worker that holds the
+// turn lock. After construction it allocates only when the plan grows.
 #pragma once
 
 #include <sys/uio.h>

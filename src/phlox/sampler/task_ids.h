@@ -3,7 +3,8 @@
 // on by that id itself. A fork that did not go through os.fork() (uWSGI's, Apache's) leaves the second one
 // stale: it is the parent's, a task of another process, or by now of another thread of this one. The C
 // library keeps the first one right in the thread that forked, and says of the others that they are gone.
-// Used by the sampler thread; reads the target and /proc, decides nothing else.
+// Called by the worker that holds the turn lock; reads the target and /proc, decides nothing
+// else.
 #pragma once
 
 #include <sys/types.h>

@@ -1,8 +1,8 @@
-// Wakes the sampler thread for the next look. By the clock; or, where a perf event of a whole CPU may be
-// opened (CAP_PERFMON, or kernel.perf_event_paranoid <= 0) and the sampler stays on one CPU, by that CPU's
-// own perf clock: its timer re-arms itself, which costs 5 to 9 us a wake-up in place of 13 to 18 where arming
-// a timer leaves the virtual machine (`make bench`, "recorder"). Looks at nothing and decides nothing but
-// when to wake.
+// Wakes the first worker for the next look; called by it, without the turn lock. By the clock; or, where a
+// perf event of a whole CPU may be opened (CAP_PERFMON, or kernel.perf_event_paranoid <= 0) and the sampler
+// stays on one CPU, by that CPU's own perf clock: its timer re-arms itself, which costs 5 to 9 us a wake-up
+// in place of 13 to 18 where arming a timer leaves the virtual machine (`make bench`, "recorder"). Looks at
+// nothing and decides nothing but when to wake.
 #pragma once
 
 #include "phlox/base/clock.h"
