@@ -84,6 +84,21 @@ def test_a_room_includes_only_what_layers_txt_allows():
     assert wrong == []
 
 
+# A look goes from capture over the ring to assemble; session owns both. What is shared (records, ring) is capture's.
+SAMPLER = {"session": {"capture", "assemble"}, "assemble": {"capture"}, "capture": set()}
+
+
+def test_the_sampler_s_folders_do_not_look_back():
+    wrong = []
+    for path in sources():
+        parts = path.relative_to(PHLOX).parts
+        if parts[0] != "sampler":
+            continue
+        used = set(re.findall(r'#include "phlox/sampler/(\w+)/', path.read_text())) - {parts[1]}
+        wrong += [f"{path.relative_to(ROOT)} includes {other}" for other in sorted(used - SAMPLER[parts[1]])]
+    assert wrong == []
+
+
 def test_layers_txt_has_no_cycle_and_names_only_rooms_it_describes():
     allowed = layers((PHLOX / "layers.txt").read_text())
     assert len(allowed) >= 13

@@ -14,9 +14,9 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/memory/process_memory.h"
-#include "phlox/sampler/address_space.h"
-#include "phlox/sampler/native_capture.h"
-#include "phlox/sampler/scheduling.h"
+#include "phlox/sampler/assemble/address_space.h"
+#include "phlox/sampler/capture/native_capture.h"
+#include "phlox/sampler/session/scheduling.h"
 #include "phlox/target/thread_probe.h"
 #include "phlox/unwind/unwinder.h"
 

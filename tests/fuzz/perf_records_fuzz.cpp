@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "phlox/perf/records.h"
-#include "phlox/sampler/native_capture.h"
-#include "phlox/sampler/perf_source.h"
+#include "phlox/sampler/capture/native_capture.h"
+#include "phlox/sampler/capture/perf_source.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace phlox::sampler;

@@ -1,4 +1,4 @@
-#include "phlox/sampler/address_space.h"
+#include "phlox/sampler/assemble/address_space.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

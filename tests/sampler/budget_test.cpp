@@ -1,4 +1,4 @@
-#include "phlox/sampler/budget.h"
+#include "phlox/sampler/session/budget.h"
 
 #include <gtest/gtest.h>
 

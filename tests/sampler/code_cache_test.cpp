@@ -1,8 +1,8 @@
-#include "phlox/sampler/code_cache.h"
+#include "phlox/sampler/capture/code_cache.h"
 
 #include <gtest/gtest.h>
 
-#include "phlox/sampler/records.h"
+#include "phlox/sampler/capture/records.h"
 #include "support/fake_interpreter.h"
 #include "support/layout_rows.h"
 

@@ -1,10 +1,10 @@
-#include "phlox/sampler/consumer.h"
+#include "phlox/sampler/assemble/consumer.h"
 
 #include <gtest/gtest.h>
 
 #include "phlox/profile/profile.h"
 #include "phlox/python/layout_table.h"
-#include "phlox/sampler/code_cache.h"
+#include "phlox/sampler/capture/code_cache.h"
 #include "support/fake_interpreter.h"
 
 namespace phlox::sampler {

@@ -1,4 +1,4 @@
-#include "phlox/sampler/event_budget.h"
+#include "phlox/sampler/capture/event_budget.h"
 
 #include <gtest/gtest.h>
 

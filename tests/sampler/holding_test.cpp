@@ -10,8 +10,8 @@
 
 #include "phlox/profile/profile.h"
 #include "phlox/python/layout_table.h"
-#include "phlox/sampler/consumer.h"
-#include "phlox/sampler/process_sampler.h"
+#include "phlox/sampler/assemble/consumer.h"
+#include "phlox/sampler/capture/process_sampler.h"
 #include "support/fake_interpreter.h"
 #include "support/sleeping_thread.h"
 

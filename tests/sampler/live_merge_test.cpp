@@ -8,7 +8,7 @@
 #include <random>
 
 #include "phlox/python/locate.h"
-#include "phlox/sampler/merge.h"
+#include "phlox/sampler/assemble/merge.h"
 #include "support/live_python.h"
 #include "support/live_walk.h"
 #include "support/stopped_thread.h"

@@ -1,4 +1,4 @@
-#include "phlox/sampler/look_log.h"
+#include "phlox/sampler/capture/look_log.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

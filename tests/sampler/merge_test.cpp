@@ -1,4 +1,4 @@
-#include "phlox/sampler/merge.h"
+#include "phlox/sampler/assemble/merge.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "phlox/sampler/perf_source.h"
+#include "phlox/sampler/capture/perf_source.h"
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>

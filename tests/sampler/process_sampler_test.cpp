@@ -1,4 +1,4 @@
-#include "phlox/sampler/process_sampler.h"
+#include "phlox/sampler/capture/process_sampler.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 #include "phlox/profile/profile.h"
 #include "phlox/python/layout_table.h"
-#include "phlox/sampler/consumer.h"
+#include "phlox/sampler/assemble/consumer.h"
 #include "support/fake_interpreter.h"
 #include "support/layout_rows.h"
 #include "support/sleeping_thread.h"

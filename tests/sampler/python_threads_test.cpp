@@ -1,4 +1,4 @@
-#include "phlox/sampler/python_threads.h"
+#include "phlox/sampler/capture/python_threads.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

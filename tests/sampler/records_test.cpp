@@ -1,4 +1,4 @@
-#include "phlox/sampler/records.h"
+#include "phlox/sampler/capture/records.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "phlox/sampler/ring.h"
+#include "phlox/sampler/capture/ring.h"
 
 #include <gtest/gtest.h>
 

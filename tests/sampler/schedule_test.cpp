@@ -1,4 +1,4 @@
-#include "phlox/sampler/schedule.h"
+#include "phlox/sampler/capture/schedule.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "phlox/sampler/snapshot.h"
+#include "phlox/sampler/capture/snapshot.h"
 
 #include <gtest/gtest.h>
 

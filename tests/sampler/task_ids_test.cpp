@@ -1,4 +1,4 @@
-#include "phlox/sampler/task_ids.h"
+#include "phlox/sampler/capture/task_ids.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "phlox/sampler/time_split.h"
+#include "phlox/sampler/assemble/time_split.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "phlox/sampler/waker.h"
+#include "phlox/sampler/capture/waker.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-#include "phlox/sampler/workers.h"
+#include "phlox/sampler/capture/workers.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

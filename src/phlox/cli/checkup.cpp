@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "phlox/cli/exit_status.h"
-#include "phlox/sampler/sampler_thread.h"
+#include "phlox/sampler/session/sampler_thread.h"
 #include "phlox/target/cpu_list.h"
 #include "phlox/target/permission.h"
 

@@ -11,7 +11,7 @@
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/profile.h"
 #include "phlox/report/dump.h"
-#include "phlox/sampler/instant.h"
+#include "phlox/sampler/session/instant.h"
 #include "phlox/target/process_state.h"
 #include "phlox/target/source_file.h"
 

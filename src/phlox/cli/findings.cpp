@@ -11,9 +11,9 @@
 
 #include "phlox/cli/attach_error.h"
 #include "phlox/python/locate.h"
-#include "phlox/sampler/native_half.h"
-#include "phlox/sampler/perf_source.h"
-#include "phlox/sampler/program.h"
+#include "phlox/sampler/capture/native_half.h"
+#include "phlox/sampler/capture/perf_source.h"
+#include "phlox/sampler/session/program.h"
 #include "phlox/symbols/kernel_symbols.h"
 #include "phlox/symbols/module_names.h"
 #include "phlox/target/permission.h"
@@ -24,7 +24,8 @@
 namespace phlox::cli {
 namespace {
 
-// Long enough for the sampler to have settled on a CPU (sampler/waker.h) and to be asked about its samples.
+// Long enough for the sampler to have settled on a CPU (sampler/capture/waker.h) and to be asked about its
+// samples.
 constexpr Nanoseconds kTrial = 3 * kSecond / 4;
 constexpr Nanoseconds kEventInterval = 10'000'000;
 

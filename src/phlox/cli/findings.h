@@ -10,8 +10,8 @@
 
 #include "phlox/base/result.h"
 #include "phlox/cli/native_names.h"
-#include "phlox/sampler/recorder.h"
-#include "phlox/sampler/scheduling.h"
+#include "phlox/sampler/session/recorder.h"
+#include "phlox/sampler/session/scheduling.h"
 #include "phlox/symbols/debug_files.h"
 #include "phlox/target/control_group.h"
 #include "phlox/target/host_rights.h"

@@ -19,8 +19,8 @@
 #include "phlox/exporters/pyflame.h"
 #include "phlox/profile/profile.h"
 #include "phlox/report/dump.h"
-#include "phlox/sampler/instant.h"
-#include "phlox/sampler/recorder.h"
+#include "phlox/sampler/session/instant.h"
+#include "phlox/sampler/session/recorder.h"
 #include "phlox/target/launch.h"
 #include "phlox/target/process_state.h"
 

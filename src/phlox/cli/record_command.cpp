@@ -21,7 +21,7 @@
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/quality.h"
 #include "phlox/report/report.h"
-#include "phlox/sampler/recorder.h"
+#include "phlox/sampler/session/recorder.h"
 #include "phlox/target/launch.h"
 #include "phlox/target/process_state.h"
 

@@ -13,7 +13,7 @@
 #include "phlox/cli/arguments.h"
 #include "phlox/exporters/registry.h"
 #include "phlox/profile/view.h"
-#include "phlox/sampler/recorder.h"
+#include "phlox/sampler/session/recorder.h"
 #include "phlox/symbols/debug_files.h"
 
 namespace phlox::cli {

@@ -32,7 +32,7 @@ inline constexpr std::string_view kAskedRate = "asked_rate_mhz";      // looks a
 inline constexpr std::string_view kMostRate = "most_rate_mhz";
 // --max-overhead: millionths of a CPU that may be taken from the target.
 inline constexpr std::string_view kMaxOverhead = "max_overhead_ppm";
-// Looks with native frames, and how these came out (sampler/native_stacks.h).
+// Looks with native frames, and how these came out (sampler/assemble/native_stacks.h).
 inline constexpr std::string_view kNative = "native";
 inline constexpr std::string_view kNativeWhole = "native_whole";
 inline constexpr std::string_view kNativeRestarted = "native_restarted";

@@ -76,7 +76,7 @@ std::optional<ThreadStat> parse_thread_stat(std::string_view text) {
 
 ThreadProbe::ThreadProbe(pid_t pid, pid_t tid) : pid_(pid), tid_(tid) {
   // The kernel gives the lowest number that is free. Of the others a half is for perf events
-  // (sampler/event_budget.h).
+  // (sampler/capture/event_budget.h).
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   most_kept_ = static_cast<int>(std::min<rlim_t>(files.rlim_cur, 1 << 30) / 8 * 5);

@@ -1,0 +1,202 @@
+#include "phlox/sampler/assemble/address_space.h"
+
+#include <elf.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include "phlox/base/file_identity.h"
+#include "phlox/base/text.h"
+#include "phlox/unwind/arch/this_machine.h"
+
+namespace phlox::sampler {
+namespace {
+
+// Every mapping of code there is; beyond, a hostile process makes us keep what it likes.
+constexpr size_t kMostModules = 16384;
+// A process has one; one that forked and went on, its parent's too.
+constexpr size_t kMostJitDumps = 16;
+
+// A JIT compiler that writes a jitdump maps its first page executable, so that a profiler finds it by its
+// name: "jit-PID.dump" (tools/perf/Documentation/jitdump-specification.txt).
+bool is_jitdump(const target::Module& module) {
+  const std::string_view name = base_name(module.path);
+  if (!name.starts_with("jit-") || !name.ends_with(".dump") || name.size() <= 9) return false;
+  return name.substr(4, name.size() - 9).find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+std::string identity_of(const Descriptor& file) {
+  struct stat s {};
+  return file && ::fstat(file.get(), &s) == 0 ? file_identity(s) : std::string();
+}
+
+}  // namespace
+
+AddressSpace::AddressSpace(pid_t pid, memory::RemoteMemory& memory, std::string cache_folder)
+    : pid_(pid),
+      memory_(memory),
+      root_(target::open_root(pid)),
+      cache_(std::move(cache_folder)),
+      machine_(unwind::kThisMachine) {}
+
+uint32_t AddressSpace::number_of(const target::Module& module) {
+  const auto [entry, fresh] = by_start_.try_emplace(module.start.value);
+  if (!fresh) {
+    const target::Module& known = mapped_[entry->second]->file;
+    if (known.inode == module.inode && known.device == module.device && known.path == module.path)
+      return entry->second;
+  }
+  if (mapped_.size() == kMostModules) {
+    if (fresh) by_start_.erase(entry);
+    return unwind::kNoModule;
+  }
+  mapped_.push_back(std::make_unique<Mapped>());
+  mapped_.back()->file = module;
+  entry->second = static_cast<uint32_t>(mapped_.size() - 1);
+  // What only the living process has is taken at once: the vdso, and files without a name.
+  if (module.inode == 0 || module.deleted) opened(entry->second);
+  return entry->second;
+}
+
+AddressSpace::Mapped& AddressSpace::opened(uint32_t module) {
+  Mapped& m = *mapped_[module];
+  if (m.opened) return m;
+  m.opened = true;
+  const bool file = m.file.inode != 0;  // not the vdso
+  Result<target::LoadedModule> loaded = fail(ErrorKind::input, "not opened");
+  if (file) {
+    if (auto descriptor = target::open_module(pid_, m.file, root_)) {
+      m.descriptor = *std::move(descriptor);
+      loaded = target::load_module(m.descriptor, m.file);
+    }
+  }
+  if (!loaded) loaded = target::load_from_memory(memory_, m.file);
+  if (!loaded) return m;
+  m.bias = loaded->bias;
+  m.build_id = loaded->elf.build_id();
+  m.loaded.emplace(*std::move(loaded));
+  map_.set_bias(module, m.bias);
+  return m;
+}
+
+size_t AddressSpace::opened_modules() const {
+  return static_cast<size_t>(
+      std::count_if(mapped_.begin(), mapped_.end(), [](const auto& m) { return m->opened; }));
+}
+
+void AddressSpace::keep_jitdump(const target::Module& module) {
+  const bool known = std::any_of(jitdumps_.begin(), jitdumps_.end(), [&](const JitDump& d) {
+    return d.file.inode == module.inode && d.file.device == module.device;
+  });
+  if (known || jitdumps_.size() == kMostJitDumps || !jit_writer_) return;
+  if (Descriptor file = target::open_jitdump(pid_, module, root_, *jit_writer_))
+    jitdumps_.push_back({module, std::move(file)});
+}
+
+// As soon as it is there: what a container wrote may go with its last process.
+void AddressSpace::keep_perf_map() {
+  if (!perf_map_ && jit_writer_) perf_map_ = target::open_perf_map(root_, *jit_writer_);
+}
+
+Descriptor AddressSpace::take_perf_map() {
+  keep_perf_map();
+  return std::move(perf_map_);
+}
+
+// CPython's trampolines (-X perf, perf_jit) fill whole mappings (Python/asm_trampoline.S), maybe behind
+// endbr64. 3.12 and 3.13: sub $8, %rsp; call *%rcx; add $8, %rsp; ret. 3.14: push %rbp; mov %rsp, %rbp; call
+// *%rcx; pop %rbp; ret, called by code that has anything in rbp, which is no chain of frame pointers.
+std::optional<unwind::Rule> AddressSpace::trampoline_at(RemoteAddress start) const {
+  constexpr uint8_t kMark[] = {0xf3, 0x0f, 0x1e, 0xfa};
+  constexpr uint8_t kPlain[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3};
+  constexpr uint8_t kWithFrame[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3};
+  std::array<std::byte, sizeof kMark + sizeof kPlain> bytes{};
+  if (machine_ != EM_X86_64 || !memory_.read(start, std::span(bytes))) return {};
+  const std::byte* code = bytes.data();
+  if (std::memcmp(code, kMark, sizeof kMark) == 0) code += sizeof kMark;
+  const bool with_frame = std::memcmp(code, kWithFrame, sizeof kWithFrame) == 0;
+  if (!with_frame && std::memcmp(code, kPlain, sizeof kPlain) != 0) return {};
+  unwind::Rule rule;
+  rule.kind = unwind::RuleKind::plain;
+  rule.cfa_offset = 16;
+  rule.ra_offset = -8;
+  if (with_frame) {
+    rule.fp = unwind::FpRule::at_cfa;
+    rule.fp_offset = -16;
+  }
+  return rule;
+}
+
+bool AddressSpace::refresh(Nanoseconds now) {
+  const auto maps = target::read_maps(pid_);
+  if (!maps || maps->empty()) return false;
+  refreshed_at_ = now;
+  if (auto writer = target::jit_writer(pid_)) jit_writer_ = *writer;
+  keep_perf_map();
+  std::vector<Seen> seen;
+  for (const auto& m : *maps) {
+    if (m.executable) seen.push_back({m.start.value, m.end.value, m.inode, m.offset});
+  }
+  if (seen == seen_) return true;
+  seen_ = std::move(seen);
+  map_.clear();
+  for (const target::Module& module : target::modules_of(*maps)) {
+    if (std::none_of(module.mappings.begin(), module.mappings.end(),
+                     [](const auto& m) { return m.executable; })) {
+      continue;
+    }
+    if (is_jitdump(module)) {
+      keep_jitdump(module);
+      continue;
+    }
+    const uint32_t number = number_of(module);
+    const uint64_t bias = number == unwind::kNoModule ? 0 : mapped_[number]->bias;
+    for (const auto& m : module.mappings) {
+      if (m.executable) map_.add(m.start, m.end, bias, number);
+    }
+  }
+  for (const auto& m : *maps) {
+    if (!m.executable || m.inode != 0) continue;
+    if (const auto rule = trampoline_at(m.start)) {
+      map_.add_code(m.start, m.end, *rule);
+      continue;
+    }
+    const uint32_t number =
+        m.path == "[vdso]" ? number_of({m.path, 0, 0, false, m.start, {m}}) : unwind::kNoModule;
+    map_.add(m.start, m.end, number == unwind::kNoModule ? 0 : mapped_[number]->bias, number);
+  }
+  map_.settle();
+  return true;
+}
+
+const unwind::UnwindTable* AddressSpace::table_of(uint32_t module) {
+  if (module >= mapped_.size()) return nullptr;
+  Mapped& m = opened(module);
+  if (!m.table_asked && m.loaded) {
+    m.table = cache_.table_of(m.loaded->elf, identity_of(m.descriptor));
+  }
+  m.table_asked = true;
+  return m.table.get();
+}
+
+unwind::CodeRules* AddressSpace::code_of(uint32_t module) {
+  if (module >= mapped_.size()) return nullptr;
+  Mapped& m = opened(module);
+  if (!m.code && m.loaded) m.code = std::make_unique<unwind::CodeRules>(m.loaded->elf, table_of(module));
+  return m.code.get();
+}
+
+bool AddressSpace::is_loop(const unwind::NativeFrame& frame) {
+  if (frame.module >= mapped_.size()) return false;
+  Mapped& m = opened(frame.module);
+  if (!m.loop_asked && m.loaded) m.loop = python::loop_code(m.loaded->elf);
+  m.loop_asked = true;
+  const uint64_t at = frame.lookup_pc().value - m.bias;
+  return python::is_in(m.loop, ImageAddress(at));
+}
+
+}  // namespace phlox::sampler

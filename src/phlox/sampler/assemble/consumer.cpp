@@ -1,0 +1,289 @@
+#include "phlox/sampler/assemble/consumer.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+
+#include "phlox/sampler/capture/code_cache.h"
+
+namespace phlox::sampler {
+namespace {
+
+template <class Record>
+Record record_at(std::span<const std::byte> bytes) {
+  Record record;
+  std::memcpy(&record, bytes.data(), sizeof record);
+  return record;
+}
+
+std::string_view describe(Rejected why) {
+  switch (why) {
+    case Rejected::moved:
+      return "(rejected: the thread ran while it was read)";
+    case Rejected::unreadable:
+      return "(rejected: memory that cannot be read)";
+    case Rejected::broken:
+      return "(rejected: frames that make no sense)";
+    case Rejected::no:
+      break;
+  }
+  return "";
+}
+
+// Frames whose rows are found without asking the interner; more are found again.
+constexpr size_t kMostKnownFrames = 500'000;
+// Bytes of line tables that are searched for one stack: a table is read from its start, at a byte a
+// nanosecond, once for each instruction that was not met before.
+constexpr size_t kMostSearched = size_t{64} << 20;
+
+void free_entries(const CodesGoneRecord& record) {
+  delete static_cast<CodeCache::Entries*>(record.entries);
+}
+
+}  // namespace
+
+Consumer::Consumer(const python::Layout& layout, profile::ProcessId process, profile::Sink& sink,
+                   Identities& identities, NameThread name_thread)
+    : layout_(layout),
+      process_(process),
+      sink_(sink),
+      identities_(identities),
+      name_thread_(std::move(name_thread)) {}
+
+profile::FrameId Consumer::marker(std::string text) {
+  profile::Frame frame;
+  frame.kind = profile::FrameKind::marker;
+  frame.function = text;
+  frame.qualified_name = std::move(text);
+  return identities_.interner.frame(frame);
+}
+
+void Consumer::forget_code(uint32_t number) {
+  const auto found = codes_.find(number);
+  if (found == codes_.end()) return;
+  known_frames_ -= found->second.frames.size();
+  codes_.erase(found);
+}
+
+profile::FrameId Consumer::frame_of(CodeLocation location) {
+  if (location.code == kFramesLeftOut) {
+    return marker(location.instruction > 0 ? fmt::format("({} frames left out)", location.instruction)
+                                           : "(more frames left out)");
+  }
+  if (location.code == kNotRead) return marker("(a function not read: too many new ones at once)");
+  if (location.code == kCallersUnknown) return marker("(callers unknown: a generator between two states)");
+  const auto found = codes_.find(location.code);
+  if (found == codes_.end() || found->second.code == nullptr)
+    return marker("(a code object that cannot be read)");
+  KnownCode& known = found->second;
+  if (known_frames_ >= kMostKnownFrames) {
+    for (auto& [number, code] : codes_) code.frames.clear();
+    known_frames_ = 0;
+  }
+  const auto [at, fresh] = known.frames.try_emplace(location.instruction);
+  known_frames_ += fresh;
+  if (fresh && !known.code->shim) {
+    const python::Code& code = *known.code;
+    profile::Frame frame;
+    frame.function = code.name;
+    frame.qualified_name = code.qualified_name;
+    frame.file = code.file;
+    frame.first_line = code.first_line;
+    searched_ += code.line_table.size();
+    if (searched_ <= kMostSearched) {
+      frame.line = code.line(location.instruction);
+    } else {
+      ++without_line_;
+    }
+    at->second = identities_.interner.frame(frame);
+  }
+  return at->second;
+}
+
+void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
+  const auto found = threads_.find(record.thread);
+  if (found == threads_.end()) return;
+  ThreadState& thread = found->second;
+  profile::Sample sample;
+  sample.thread = thread.id;
+  sample.wall = record.wall;
+  sample.start = record.time - record.wall;
+  sample.cpu = record.cpu;
+  sample.samples = record.looks;
+  sample.cpu_number = record.cpu_number;
+  sample.cpu_state = record.cpu_state;
+  sample.gil_state = record.gil_state;
+  sample.collecting = record.collecting;
+  sample.system_call = record.system_call;
+  sample.quality = record.quality;
+  if (record.rejected != Rejected::no) {
+    sample.stack = identities_.interner.stack({}, marker(std::string(describe(record.rejected))));
+    // The sampler starts this thread's stack anew after a rejected look.
+    thread.stacks.clear();
+    thread.frames.clear();
+    thread.merged = {};
+  } else if (native_ != nullptr) {
+    look_with_native(record, body, thread, sample);
+  } else {
+    const size_t keep = std::min<size_t>(record.keep, thread.stacks.size());
+    thread.stacks.resize(keep);
+    for (size_t i = 0; i < record.fresh && (i + 1) * sizeof(CodeLocation) <= body.size(); ++i) {
+      CodeLocation location;
+      std::memcpy(&location, body.data() + i * sizeof(CodeLocation), sizeof location);
+      const profile::StackId parent = thread.stacks.empty() ? profile::StackId{} : thread.stacks.back();
+      const profile::FrameId frame = frame_of(location);
+      // A shim is no frame to show: its location keeps the stack beneath it, so that `keep` still counts
+      // locations.
+      thread.stacks.push_back(frame ? identities_.interner.stack(parent, frame) : parent);
+    }
+    sample.stack = thread.stacks.empty() ? profile::StackId{} : thread.stacks.back();
+  }
+  put_split(record, thread, sample);
+}
+
+void Consumer::put_split(const LookRecord& record, ThreadState& thread, profile::Sample& sample) {
+  if (record.ran >= 0 && record.rejected == Rejected::no) {
+    const bool asleep = record.cpu_state == profile::CpuState::blocked;
+    const auto& other = asleep ? thread.awake : thread.asleep;
+    const TimeSplit::Parts parts = thread.time.split(record.wall, record.ran, asleep, other.has_value());
+    if (parts.other > 0) {
+      profile::Sample before = *other;
+      before.start = sample.start;
+      before.wall = parts.other;
+      identities_.stretches.look(before);
+      sample.start += parts.other;
+      sample.wall = parts.own;
+    }
+    auto& kind = asleep ? thread.asleep : thread.awake;
+    kind = sample;
+    kind->cpu = 0;
+    kind->samples = 0;
+  }
+  identities_.stretches.look(sample);
+}
+
+// The frames of Python are kept, not their stacks: it is the merged stack that becomes a row.
+void Consumer::look_with_native(const LookRecord& record, std::span<const std::byte> body,
+                                ThreadState& thread, profile::Sample& sample) {
+  thread.frames.resize(std::min<size_t>(record.keep, thread.frames.size()));
+  size_t at = 0;
+  for (uint32_t i = 0; i < record.fresh && at + sizeof(CodeLocation) <= body.size();
+       ++i, at += sizeof(CodeLocation)) {
+    CodeLocation location;
+    std::memcpy(&location, body.data() + at, sizeof location);
+    thread.frames.push_back(frame_of(location));
+  }
+  if (record.native == NativePart::fresh && parse_native_look(body.subspan(at), native_look_)) {
+    const NativeStacks::Stack merged = native_->merge(native_look_, thread.frames);
+    thread.merged = merged.id;
+    thread.merged_cut = merged.cut;
+  } else if (record.native != NativePart::same || !thread.merged) {
+    thread.merged = {};
+    thread.merged_cut = false;
+    for (const profile::FrameId frame : thread.frames) {
+      if (frame) thread.merged = identities_.interner.stack(thread.merged, frame);
+    }
+  }
+  sample.stack = thread.merged;
+  if (thread.merged_cut && sample.quality == profile::Quality::ok) sample.quality = profile::Quality::cut;
+}
+
+std::unique_ptr<python::CodeCapture> Consumer::take_capture(const CodeRecord& record, Ring& ring) {
+  std::unique_ptr<python::CodeCapture> capture(static_cast<python::CodeCapture*>(record.capture));
+  ring.aside().give_back(capture->bytes.capacity());
+  return capture;
+}
+
+void Consumer::begin_thread(const ThreadRecord& record) {
+  LiveThread live;
+  live.id = profile::ThreadId(identities_.next_thread++);
+  live.row.process = process_;
+  live.row.tid = record.tid;
+  live.row.python_id = record.python_id;
+  live.row.interpreter = record.interpreter;
+  live.row.start = record.time;
+  name_thread_(live.row);
+  sink_.put_thread(live.id, live.row);
+  profile::Event event;
+  event.kind = profile::EventKind::thread_start;
+  event.time = record.time;
+  event.process = process_;
+  event.thread = live.id;
+  sink_.put_event(event);
+  threads_[record.thread].id = live.id;
+  live_.push_back(std::move(live));
+}
+
+void Consumer::end_thread(const ThreadEndRecord& record) {
+  const auto found = threads_.find(record.thread);
+  if (found == threads_.end()) return;
+  const profile::ThreadId id = found->second.id;
+  identities_.stretches.close(id);
+  for (auto live = live_.begin(); live != live_.end(); ++live) {
+    if (live->id != id) continue;
+    live->row.end = record.time;
+    sink_.put_thread(id, live->row);
+    live_.erase(live);
+    break;
+  }
+  profile::Event event;
+  event.kind = profile::EventKind::thread_end;
+  event.time = record.time;
+  event.process = process_;
+  event.thread = id;
+  sink_.put_event(event);
+  threads_.erase(found);
+}
+
+void Consumer::take(std::span<const std::byte> bytes, Ring& ring) {
+  if (bytes.size() < sizeof(RecordKind)) return;
+  searched_ = 0;
+  switch (record_at<RecordKind>(bytes)) {
+    case RecordKind::look: {
+      const auto record = record_at<LookRecord>(bytes);
+      look(record, bytes.subspan(sizeof record));
+      break;
+    }
+    case RecordKind::code: {
+      const auto record = record_at<CodeRecord>(bytes);
+      const auto capture = take_capture(record, ring);
+      if (record.retired != 0) forget_code(record.retired);
+      auto code = python::decode_code(layout_, *capture);
+      codes_[record.code] = KnownCode{code ? std::make_unique<python::Code>(std::move(*code)) : nullptr, {}};
+      break;
+    }
+    case RecordKind::codes_gone:
+      free_entries(record_at<CodesGoneRecord>(bytes));
+      codes_.clear();
+      known_frames_ = 0;
+      break;
+    case RecordKind::thread:
+      begin_thread(record_at<ThreadRecord>(bytes));
+      break;
+    case RecordKind::thread_end:
+      end_thread(record_at<ThreadEndRecord>(bytes));
+      break;
+  }
+}
+
+void Consumer::drain(Ring& ring, Nanoseconds deadline) {
+  for (auto bytes = ring.front(); bytes.data() != nullptr; bytes = ring.front()) {
+    take(bytes, ring);
+    ring.pop();
+    if (clock_now() >= deadline) break;
+  }
+}
+
+void Consumer::discard(Ring& ring) {
+  for (auto bytes = ring.front(); bytes.data() != nullptr; ring.pop(), bytes = ring.front()) {
+    if (bytes.size() < sizeof(RecordKind)) continue;
+    const auto kind = record_at<RecordKind>(bytes);
+    if (kind == RecordKind::look) discarded_ += record_at<LookRecord>(bytes).looks;
+    if (kind == RecordKind::code) take_capture(record_at<CodeRecord>(bytes), ring);
+    if (kind == RecordKind::codes_gone) free_entries(record_at<CodesGoneRecord>(bytes));
+    if (kind == RecordKind::thread_end) end_thread(record_at<ThreadEndRecord>(bytes));
+  }
+}
+
+}  // namespace phlox::sampler

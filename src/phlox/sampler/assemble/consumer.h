@@ -1,0 +1,110 @@
+// The other end of the ring: turns records into interned rows and passes them to a Sink. Runs at leisure, in
+// the recorder's thread, which is of the ordinary class; decodes code objects and line tables, keeps each
+// thread's stack, and knows no process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "phlox/profile/interner.h"
+#include "phlox/profile/sink.h"
+#include "phlox/profile/stretches.h"
+#include "phlox/python/code_object.h"
+#include "phlox/python/layout.h"
+#include "phlox/sampler/assemble/native_stacks.h"
+#include "phlox/sampler/assemble/time_split.h"
+#include "phlox/sampler/capture/records.h"
+#include "phlox/sampler/capture/ring.h"
+
+namespace phlox::sampler {
+
+// Ids of one recording: shared by every program that the recorded process runs one after the other (execve).
+struct Identities {
+  explicit Identities(profile::Sink& sink) : interner(sink), stretches(sink) {}
+  profile::Interner interner;
+  profile::Stretches stretches;
+  uint32_t next_thread = 1;
+  uint32_t next_module = 1;
+};
+
+class Consumer {
+ public:
+  // Names a new thread as far as it can be named by now (Thread::kernel_name, name).
+  using NameThread = std::function<void(profile::Thread&)>;
+
+  Consumer(const python::Layout& layout, profile::ProcessId process, profile::Sink& sink,
+           Identities& identities, NameThread name_thread);
+
+  // Merges native halves into the stacks from here on. `stacks` must outlive this.
+  void with_native(NativeStacks& stacks) { native_ = &stacks; }
+
+  // Takes out of the ring what is there, until `deadline`: a writer may be faster than we are. Stretches that
+  // still grow are in Identities::stretches: flush() them before a commit.
+  void drain(Ring& ring, Nanoseconds deadline = std::numeric_limits<Nanoseconds>::max());
+  // Takes out the rest, and tells nobody.
+  void discard(Ring& ring);
+  // Looks that discard() took.
+  uint64_t discarded() const { return discarded_; }
+  // Frames whose line was not looked for: it would have taken too long.
+  uint64_t without_line() const { return without_line_; }
+
+  struct LiveThread {
+    profile::ThreadId id;
+    profile::Thread row;
+  };
+  // For naming threads later: python ids of those without a name.
+  std::vector<LiveThread>& live_threads() { return live_; }
+  void put_thread(const LiveThread& thread) { sink_.put_thread(thread.id, thread.row); }
+
+ private:
+  struct ThreadState {
+    profile::ThreadId id;
+    std::vector<profile::StackId> stacks;  // of each prefix of its stack, root first
+    std::vector<profile::FrameId> frames;  // of each location; with native halves only
+    profile::StackId merged;               // of the last look with a native half
+    bool merged_cut = false;
+    TimeSplit time;
+    // As last found running, and asleep.
+    std::optional<profile::Sample> awake, asleep;
+  };
+
+  struct KnownCode {
+    std::unique_ptr<python::Code> code;
+    std::unordered_map<int32_t, profile::FrameId> frames;  // by instruction
+  };
+
+  void take(std::span<const std::byte> bytes, Ring& ring);
+  static std::unique_ptr<python::CodeCapture> take_capture(const CodeRecord& record, Ring& ring);
+  void forget_code(uint32_t number);
+  void begin_thread(const ThreadRecord& record);
+  void end_thread(const ThreadEndRecord& record);
+  void look(const LookRecord& record, std::span<const std::byte> body);
+  void put_split(const LookRecord& record, ThreadState& thread, profile::Sample& sample);
+  void look_with_native(const LookRecord& record, std::span<const std::byte> body, ThreadState& thread,
+                        profile::Sample& sample);
+  // none: a shim of the interpreter's own, no frame to show.
+  profile::FrameId frame_of(CodeLocation location);
+  profile::FrameId marker(std::string text);
+
+  const python::Layout& layout_;
+  profile::ProcessId process_;
+  profile::Sink& sink_;
+  Identities& identities_;
+  NameThread name_thread_;
+  NativeStacks* native_ = nullptr;
+  NativeLook native_look_;
+  std::unordered_map<uint32_t, KnownCode> codes_;  // by number, as long as it may be met again
+  size_t known_frames_ = 0;                        // of all codes_
+  size_t searched_ = 0;                            // bytes of line tables, for this record
+  uint64_t discarded_ = 0, without_line_ = 0;
+  std::unordered_map<uint32_t, ThreadState> threads_;
+  std::vector<LiveThread> live_;
+};
+
+}  // namespace phlox::sampler

@@ -1,0 +1,144 @@
+#include "phlox/sampler/assemble/merge.h"
+
+#include <algorithm>
+
+namespace phlox::sampler {
+namespace {
+
+constexpr uint32_t kUnplaced = 0xffffffff;
+// A loop frame that has just been entered, or is about to return, has no Python frame in the chain; and calls
+// nothing that goes deeper than this (3.9, Python/ceval.c: _Py_CheckFunctionResult, of debug builds).
+constexpr uint32_t kDeepestWithoutPython = 2;
+
+// The frame whose [sp, cfa) holds the anchor, not further in than `from`. Frames of one stack grow outwards;
+// a signal on an alternate stack breaks that, so this is a scan and not a search.
+uint32_t host_of(std::span<const unwind::NativeFrame> native, RemoteAddress anchor, size_t from) {
+  for (size_t i = from; i < native.size(); ++i) {
+    if (anchor >= native[i].sp && anchor < native[i].cfa) return static_cast<uint32_t>(i);
+  }
+  return kUnplaced;
+}
+
+// No group has an anchor: one for each loop frame. From the outermost, as an innermost loop frame may be
+// without Python. From the innermost where there are more loop frames than that explains: then whether the
+// innermost one has its Python may not be known. False says so.
+bool host_by_count(std::span<const PythonGroup> groups, std::span<const unwind::NativeFrame> native,
+                   std::span<const uint8_t> is_loop, NativeEnd native_end, std::vector<uint32_t>& hosts) {
+  std::vector<uint32_t> loops;
+  for (uint32_t i = 0; i < native.size() && i < is_loop.size(); ++i) {
+    if (is_loop[i] != 0) loops.push_back(i);
+  }
+  if (loops.empty()) return true;
+  const size_t placed = std::min(loops.size(), groups.size());
+  const bool maybe_without = loops.front() <= kDeepestWithoutPython;
+  const bool too_many = loops.size() > groups.size() + (maybe_without ? 1 : 0);
+  if (native_end == NativeEnd::cut || too_many) {
+    std::copy_n(loops.begin(), placed, hosts.begin());
+    return native_end == NativeEnd::cut || !maybe_without;
+  }
+  std::copy_n(loops.rbegin(), placed, hosts.rbegin());
+  return true;
+}
+
+// Where each group's native frame is. Groups with an anchor: by address. Then, from the outermost inwards,
+// groups without one take the loop frames that are left between their neighbours, one for one.
+void host_by_anchor(std::span<const PythonGroup> groups, std::span<const unwind::NativeFrame> native,
+                    std::span<const uint8_t> is_loop, std::vector<uint32_t>& hosts) {
+  size_t from = 0;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    if (!groups[g].anchor) continue;
+    hosts[g] = host_of(native, groups[g].anchor, from);
+    if (hosts[g] != kUnplaced) from = hosts[g] + size_t{1};
+  }
+  size_t outer = native.size();  // hosts of groups further in lie below this
+  for (size_t g = groups.size(); g-- > 0;) {
+    if (hosts[g] != kUnplaced) {
+      outer = hosts[g];
+      continue;
+    }
+    if (groups[g].anchor) continue;
+    size_t inner = 0;  // not further in than the next placed group's host
+    for (size_t k = g; k-- > 0;) {
+      if (hosts[k] != kUnplaced) {
+        inner = hosts[k] + size_t{1};
+        break;
+      }
+    }
+    for (size_t i = outer; i-- > inner;) {
+      if (i < is_loop.size() && is_loop[i] != 0) {
+        hosts[g] = static_cast<uint32_t>(i);
+        outer = i;
+        break;
+      }
+    }
+  }
+}
+
+void append_group(const PythonGroup& group, Merged& out) {
+  for (uint32_t i = 0; i < group.count; ++i) out.frames.push_back({true, group.first + i});
+}
+
+}  // namespace
+
+void merge(std::span<const PythonGroup> groups, std::span<const unwind::NativeFrame> native,
+           std::span<const uint8_t> is_loop, NativeEnd native_end, Merged& out) {
+  out.frames.clear();
+  out.end = MergeEnd::whole;
+  out.unplaced_groups = 0;
+  out.prologue = false;
+  std::vector<uint32_t> hosts(groups.size(), kUnplaced);
+  const bool anchors = std::any_of(groups.begin(), groups.end(), [](const auto& g) { return !!g.anchor; });
+  bool sure = true;
+  if (anchors) {
+    host_by_anchor(groups, native, is_loop, hosts);
+  } else {
+    sure = host_by_count(groups, native, is_loop, native_end, hosts);
+  }
+  // Groups further out than this one have no place.
+  const auto outermost =
+      std::find_if(hosts.rbegin(), hosts.rend(), [](uint32_t h) { return h != kUnplaced; });
+  const auto first_beyond = static_cast<size_t>(hosts.rend() - outermost);
+
+  // Beyond the last native frame lies what the native walk did not reach.
+  RemoteAddress reached;
+  for (const auto& frame : native) reached = std::max(reached, frame.cfa);
+
+  size_t next = 0;  // native frame to be written next
+  bool cut = false, loose = !sure;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    if (hosts[g] == kUnplaced) {
+      ++out.unplaced_groups;
+      const bool beyond =
+          groups[g].anchor ? groups[g].anchor >= reached : native_end == NativeEnd::cut && g >= first_beyond;
+      (beyond ? cut : loose) = true;
+      // Next to the Python frames of the group around it, so that what is below the innermost Python frame
+      // stays there.
+      const auto around = std::find_if(hosts.begin() + static_cast<ptrdiff_t>(g), hosts.end(),
+                                       [](uint32_t h) { return h != kUnplaced; });
+      const size_t until = around == hosts.end() ? native.size() : *around;
+      for (; next < until; ++next) out.frames.push_back({false, static_cast<uint32_t>(next)});
+      append_group(groups[g], out);
+      continue;
+    }
+    for (; next < hosts[g]; ++next) out.frames.push_back({false, static_cast<uint32_t>(next)});
+    append_group(groups[g], out);
+  }
+  for (; next < native.size(); ++next) out.frames.push_back({false, static_cast<uint32_t>(next)});
+
+  const auto innermost = std::find_if(hosts.begin(), hosts.end(), [](uint32_t h) { return h != kUnplaced; });
+  const size_t inside = innermost == hosts.end() ? native.size() : *innermost;
+  for (size_t i = 0; i < inside && i < is_loop.size(); ++i) out.prologue = out.prologue || is_loop[i] != 0;
+
+  if (native.empty()) {
+    out.end = MergeEnd::python_only;
+    out.unplaced_groups = 0;
+  } else if (groups.empty()) {
+    out.end = MergeEnd::native_only;
+  } else if (loose) {
+    out.end = MergeEnd::partial;
+  } else if (cut) {
+    out.end = MergeEnd::native_cut;
+  }
+}
+
+}  // namespace phlox::sampler

@@ -1,0 +1,271 @@
+#include "phlox/sampler/assemble/native_stacks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "phlox/base/text.h"
+#include "phlox/profile/native_frames.h"
+#include "phlox/sampler/assemble/consumer.h"
+
+namespace phlox::sampler {
+namespace {
+
+// A library loaded meanwhile: the maps are read again when a stack leads to where nothing was, but not for
+// each one.
+constexpr Nanoseconds kShortestRefresh = kSecond / 20;
+// Code is seldom unmapped, and another mapped at its address: so often we look.
+constexpr Nanoseconds kRefreshEvery = 2 * kSecond;
+// Whole stacks that must agree before the distance of the anchor from the loop's CFA is believed.
+constexpr unsigned kAgree = 8;
+
+// A greenlet begins where another one stood on the C stack; what lies further out is that one's, as it was
+// then.
+constexpr const char* kGreenletStart = "(a greenlet begins here)";
+
+bool is_greenlet_library(std::string_view path) {
+  return base_name(path).starts_with("_greenlet.");
+}
+
+}  // namespace
+
+NativeStacks::NativeStacks(pid_t pid, memory::RemoteMemory& memory, Identities& identities,
+                           profile::Sink& sink, std::string cache_folder)
+    : pid_(pid),
+      memory_(memory),
+      identities_(identities),
+      sink_(sink),
+      space_(pid, memory, std::move(cache_folder)),
+      unwinder_(
+          space_.map(), space_.machine(), [this](uint32_t module) { return space_.table_of(module); },
+          [this](uint32_t module) { return space_.code_of(module); }) {
+  space_.refresh(clock_now());
+}
+
+void NativeStacks::unwind(const NativeLook& look) {
+  restarts_.clear();
+  if (distance_ > 0 && agreed_ >= kAgree) {
+    for (const PythonGroup& group : groups_) {
+      if (group.anchor) {
+        restarts_.push_back({group.anchor, group.anchor + static_cast<uint64_t>(distance_), -8, fp_offset_});
+      }
+    }
+    std::sort(restarts_.begin(), restarts_.end(),
+              [](const auto& a, const auto& b) { return a.anchor < b.anchor; });
+  }
+  unwind::UnwindInput input;
+  input.registers = {
+      RemoteAddress(look.head.pc), RemoteAddress(look.head.sp), look.head.fp,       look.head.lr,
+      look.head.fp_known,          look.head.lr_known,          look.head.bx_known, look.head.bx};
+  input.stack_start = RemoteAddress(look.head.stack_start);
+  input.stack = look.stack;
+  input.restarts = restarts_;
+  input.read_code = [this](RemoteAddress at, std::span<std::byte> into) { return memory_.read(at, into); };
+  unwinder_.unwind(input, native_);
+}
+
+// Restarting needs to know where a C frame of the loop ends; whole stacks that were walked by CFI tell.
+void NativeStacks::learn_distance() {
+  if (distance_ < 0 || agreed_ >= kAgree) return;
+  for (const PythonGroup& group : groups_) {
+    if (!group.anchor) continue;
+    const auto host = std::find_if(native_.frames.begin(), native_.frames.end(), [&](const auto& f) {
+      return group.anchor >= f.sp && group.anchor < f.cfa;
+    });
+    if (host == native_.frames.end() || host + 1 == native_.frames.end()) return;
+    if ((host + 1)->found_by != unwind::FoundBy::cfi) return;
+    const auto distance = static_cast<int64_t>(host->cfa - group.anchor);
+    if (agreed_ > 0 && distance != distance_) {
+      distance_ = -1;  // a loop in several functions with frames of their own: nothing to go by
+      return;
+    }
+    distance_ = distance;
+    if (const unwind::UnwindTable* table = space_.table_of(host->module)) {
+      const auto rule = table->find(ImageAddress(host->lookup_pc().value - space_.mapped(host->module).bias));
+      fp_offset_ = rule.fp == unwind::FpRule::at_cfa ? rule.fp_offset : 0;
+    }
+  }
+  ++agreed_;
+}
+
+// The kernel is one module, whatever parts are loaded into it.
+profile::FrameId NativeStacks::kernel_frame(uint64_t address, bool exact) {
+  const uint64_t inside = exact ? address : address - 1;
+  const auto [at, fresh] = known_kernel_.try_emplace(inside);
+  if (!fresh) return at->second;
+  if (!kernel_) {
+    kernel_ = profile::ModuleId(identities_.next_module++);
+    sink_.put_module(kernel_, {"[kernel]", "", 0});
+  }
+  profile::Frame frame;
+  frame.kind = profile::FrameKind::kernel;
+  frame.module = kernel_;
+  frame.address = inside;
+  frame.found_by = "kernel";
+  return at->second = identities_.interner.frame(frame);
+}
+
+profile::FrameId NativeStacks::marker(const char* text) {
+  profile::Frame frame;
+  frame.kind = profile::FrameKind::marker;
+  frame.function = text;
+  frame.qualified_name = text;
+  return identities_.interner.frame(frame);
+}
+
+profile::FrameId NativeStacks::frame_of(const unwind::NativeFrame& native, bool loop) {
+  if (known_generation_ != space_.map().generation()) {
+    known_.clear();
+    known_generation_ = space_.map().generation();
+  }
+  // 48 bits of address, 3 of FoundBy, one of the loop.
+  const uint64_t key =
+      native.lookup_pc().value << 4 | static_cast<uint64_t>(native.found_by) << 1 | (loop ? 1 : 0);
+  const auto [at, fresh] = known_.try_emplace(key);
+  if (!fresh) return at->second;
+  profile::Frame frame;
+  frame.kind = profile::FrameKind::native;
+  frame.found_by = std::string(unwind::describe(native.found_by));
+  if (loop) frame.role = profile::FrameRole::interpreter_loop;
+  frame.address = native.lookup_pc().value;
+  if (!native.pc) frame.function = frame.qualified_name = "(interpreter loop)";
+  if (native.module != unwind::kNoModule) {
+    const AddressSpace::Mapped& mapped = space_.mapped(native.module);
+    if (module_ids_.size() <= native.module) module_ids_.resize(native.module + size_t{1});
+    profile::ModuleId& id = module_ids_[native.module];
+    if (!id) {
+      id = profile::ModuleId(identities_.next_module++);
+      sink_.put_module(id, {mapped.file.path, mapped.build_id, mapped.bias});
+    }
+    frame.module = id;
+    frame.address -= mapped.bias;
+  }
+  if (native.module == unwind::kNoModule && native.pc) {
+    const auto* code = space_.map().find(native.lookup_pc());
+    if (code != nullptr && code->returned_to.kind != unwind::RuleKind::none)
+      frame.role = profile::FrameRole::trampoline;
+  }
+  return at->second = identities_.interner.frame(frame);
+}
+
+NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const profile::FrameId> python) {
+  ++counts_.looks;
+  const auto positions = static_cast<uint32_t>(python.size());
+  // Starts are root first, and tell where an evaluation begins; groups are innermost first, and count from
+  // the leaf.
+  groups_.clear();
+  uint32_t end = positions;
+  for (size_t i = look.starts.size(); i-- > 0;) {
+    const EvaluationStart& start = look.starts[i];
+    if (start.position > end) continue;
+    if (start.position < end)
+      groups_.push_back({positions - end, end - start.position, RemoteAddress(start.anchor)});
+    end = start.position;
+  }
+  if (end > 0) groups_.push_back({positions - end, end, {}});
+
+  const Nanoseconds now = clock_now();
+  if (now - space_.refreshed_at() > kRefreshEvery) space_.refresh(now);
+  unwind(look);
+  const bool lost =
+      native_.end != unwind::StackEnd::reached_end &&
+      (native_.frames.back().module == unwind::kNoModule || native_.end == unwind::StackEnd::bad_memory);
+  if (lost && now - space_.refreshed_at() > kShortestRefresh) {
+    const uint64_t before = space_.map().generation();
+    space_.refresh(now);
+    if (space_.map().generation() != before) unwind(look);
+  }
+
+  auto& frames = native_.frames;
+  is_loop_.assign(frames.size(), 0);
+  bool restarted = false;
+  for (size_t i = 0; i < frames.size(); ++i) {
+    is_loop_[i] = space_.is_loop(frames[i]) ? 1 : 0;
+    restarted = restarted || frames[i].found_by == unwind::FoundBy::restart;
+  }
+  const bool whole_walk = native_.end == unwind::StackEnd::reached_end;
+  const bool greenlet = !whole_walk && frames.back().module != unwind::kNoModule &&
+                        is_greenlet_library(space_.mapped(frames.back().module).file.path);
+  sampler::merge(groups_, frames, is_loop_, whole_walk ? NativeEnd::start : NativeEnd::cut, merged_);
+  // What hosts an anchor is the loop, whatever symbols say.
+  for (const PythonGroup& group : groups_) {
+    if (!group.anchor) continue;
+    for (size_t i = 0; i < frames.size(); ++i) {
+      if (group.anchor < frames[i].sp || group.anchor >= frames[i].cfa) continue;
+      is_loop_[i] = 1;
+      break;
+    }
+  }
+  if (whole_walk && !restarted) learn_distance();
+
+  counts_.frames += frames.size();
+  counts_.prologues += merged_.prologue;
+  counts_.restarted += restarted;
+  counts_.cut += !whole_walk && !greenlet;
+  const bool unmerged =
+      merged_.end == MergeEnd::partial || (merged_.end == MergeEnd::native_cut && whole_walk);
+  counts_.unmerged += unmerged;
+  counts_.whole += (whole_walk || greenlet) && !restarted && !unmerged;
+
+  Stack stack;
+  stack.cut = (!whole_walk && !greenlet) || restarted;
+  const size_t last = frames.size() - 1;
+  for (size_t i = merged_.frames.size(); i-- > 0;) {
+    const MergedFrame& frame = merged_.frames[i];
+    if (frame.python) {
+      const profile::FrameId id = python[positions - 1 - frame.index];
+      if (id) stack.id = identities_.interner.stack(stack.id, id);
+      continue;
+    }
+    const unwind::NativeFrame& native = frames[frame.index];
+    if (frame.index == last && !whole_walk) {
+      stack.id = identities_.interner.stack(
+          stack.id, marker(greenlet ? kGreenletStart : unwind::describe(native_.end)));
+    }
+    stack.id = identities_.interner.stack(stack.id, frame_of(native, is_loop_[frame.index] != 0));
+    // Between a restart and what is inside it, some native frames are not known.
+    if (native.found_by == unwind::FoundBy::restart) {
+      stack.id =
+          identities_.interner.stack(stack.id, marker("(native frames missing: no unwind information)"));
+    }
+  }
+  for (size_t i = look.kernel.size(); i-- > 0;) {
+    stack.id = identities_.interner.stack(stack.id, kernel_frame(look.kernel[i], i == 0));
+  }
+  return stack;
+}
+
+std::vector<NativeModule> NativeStacks::take_modules() {
+  std::vector<NativeModule> out;
+  Descriptor perf_map = space_.take_perf_map();  // before the root
+  const auto root = std::make_shared<Descriptor>(space_.take_root());
+  for (uint32_t i = 0; i < module_ids_.size(); ++i) {
+    if (!module_ids_[i]) continue;
+    NativeModule module;
+    module.id = module_ids_[i];
+    module.path = space_.mapped(i).file.path;
+    module.root = root;
+    if (Descriptor file = space_.take_descriptor(i)) {
+      module.open_path = fmt::format("/proc/self/fd/{}", file.get());
+      module.descriptor = std::make_shared<Descriptor>(std::move(file));
+    }
+    out.push_back(std::move(module));
+  }
+  for (AddressSpace::JitDump& dump : space_.take_jitdumps()) {
+    NativeModule module;
+    module.kind = NativeFile::jitdump;
+    module.path = dump.file.path;
+    module.descriptor = std::make_shared<Descriptor>(std::move(dump.descriptor));
+    out.push_back(std::move(module));
+  }
+  if (perf_map) {
+    NativeModule module;
+    module.kind = NativeFile::perf_map;
+    module.descriptor = std::make_shared<Descriptor>(std::move(perf_map));
+    out.push_back(std::move(module));
+  }
+  return out;
+}
+
+}  // namespace phlox::sampler

@@ -1,0 +1,95 @@
+// From the native half of a look to one stack: unwinds the copied bytes, sets the Python frames into the
+// native ones by address, and interns what comes out. Called by the consumer, in the recorder's thread; names
+// nothing.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "phlox/memory/remote_memory.h"
+#include "phlox/profile/interner.h"
+#include "phlox/profile/native_module.h"
+#include "phlox/profile/sink.h"
+#include "phlox/sampler/assemble/address_space.h"
+#include "phlox/sampler/assemble/merge.h"
+#include "phlox/sampler/capture/native_capture.h"
+#include "phlox/unwind/unwinder.h"
+
+namespace phlox::sampler {
+
+struct Identities;
+
+// How the native halves came out.
+struct NativeCounts {
+  uint64_t looks = 0;      // with a native half
+  uint64_t whole = 0;      // the walk reached the thread's start, and every Python frame has its place
+  uint64_t restarted = 0;  // taken up again at a Python entry, a part between being unknown
+  uint64_t cut = 0;        // the walk ended before the thread's start
+  uint64_t unmerged = 0;   // some Python frames have no place of their own
+  uint64_t frames = 0;
+  uint64_t prologues = 0;  // an innermost loop frame without Python frames yet
+
+  NativeCounts& operator+=(const NativeCounts& o) {
+    looks += o.looks, whole += o.whole, restarted += o.restarted, cut += o.cut, unmerged += o.unmerged;
+    frames += o.frames, prologues += o.prologues;
+    return *this;
+  }
+};
+
+using profile::NativeFile;
+using profile::NativeModule;
+
+class NativeStacks {
+ public:
+  NativeStacks(pid_t pid, memory::RemoteMemory& memory, Identities& identities, profile::Sink& sink,
+               std::string cache_folder);
+
+  struct Stack {
+    profile::StackId id;
+    bool cut = false;
+  };
+  // `python`: frames of the look's locations, root first (none: one that shows no frame).
+  Stack merge(const NativeLook& look, std::span<const profile::FrameId> python);
+
+  const NativeCounts& counts() const { return counts_; }
+  // Those that frames name, and what JIT compilers wrote. Asked for once.
+  std::vector<NativeModule> take_modules();
+
+ private:
+  void unwind(const NativeLook& look);
+  void learn_distance();
+  profile::FrameId frame_of(const unwind::NativeFrame& frame, bool loop);
+  profile::FrameId kernel_frame(uint64_t address, bool exact);
+  profile::FrameId marker(const char* text);
+
+  pid_t pid_;
+  memory::RemoteMemory& memory_;
+  Identities& identities_;
+  profile::Sink& sink_;
+  AddressSpace space_;
+  unwind::Unwinder unwinder_;
+  unwind::NativeStack native_;
+  std::vector<PythonGroup> groups_;  // innermost first
+  std::vector<unwind::Restart> restarts_;
+  std::vector<uint8_t> is_loop_;
+  Merged merged_;
+  std::vector<profile::FrameId> frames_;                  // of native_, as interned
+  std::unordered_map<uint64_t, profile::FrameId> known_;  // by address looked up, how it was found, loop
+  uint64_t known_generation_ = 0;
+  std::vector<profile::ModuleId> module_ids_;                    // by the number in space_
+  profile::ModuleId kernel_;                                     // none: not met yet
+  std::unordered_map<uint64_t, profile::FrameId> known_kernel_;  // by address
+  // cfa - anchor of the interpreter loop: constant in one build. 0: not learnt yet; -1: it is not.
+  int64_t distance_ = 0;
+  int32_t fp_offset_ = 0;
+  unsigned agreed_ = 0;
+  NativeCounts counts_;
+};
+
+}  // namespace phlox::sampler

@@ -1,0 +1,184 @@
+#include "phlox/sampler/capture/code_cache.h"
+
+#include <span>
+#include <utility>
+
+#include "phlox/sampler/capture/records.h"
+
+namespace phlox::sampler {
+
+namespace {
+// Of a code object, beside its strings and its table: an entry here, a row and its frames there.
+constexpr size_t kBytesBeside = 1024;
+// Copied of code objects in one look, which has a CPU for itself meanwhile: some four thousand ordinary ones.
+// The next look goes on with the others.
+constexpr size_t kMostInALook = size_t{8} << 20;
+// Looks after which a code object's pages may have left the snapshot's plan.
+constexpr uint64_t kForeseen = Snapshot::kForget / 2;
+// A code object that was proved so often stays: its bytes are foreseen, in place of being asked for anew.
+constexpr uint32_t kSettled = 16;
+
+// The snapshot, and where in it everything lay that was asked for.
+struct Noting {
+  Snapshot& snapshot;
+  std::vector<const std::byte*>& bytes_in_plan;
+  bool planned = true;
+
+  const std::byte* find(RemoteAddress address, size_t size) {
+    const std::byte* bytes = snapshot.find(address, size);
+    planned = planned && bytes != nullptr && snapshot.is_planned(bytes);
+    bytes_in_plan.push_back(bytes);
+    return bytes;
+  }
+};
+}  // namespace
+
+// Freeing takes longer than a look may: whoever empties the ring does it.
+void CodeCache::forget_all() {
+  auto all = std::make_unique<Entries>();
+  all->swap(entries_);
+  CodesGoneRecord record;
+  record.entries = all.get();
+  if (!ring_.push(std::as_bytes(std::span(&record, 1)))) {
+    all->swap(entries_);  // at another look
+    return;
+  }
+  (void)all.release();
+  bytes_ = 0;
+  last_ = nullptr;
+  ++generation_;
+}
+
+void CodeCache::begin_look(RemoteAddress interpreter, std::optional<uint64_t> epoch) {
+  if (entries_.size() > limits_.codes || bytes_ > limits_.bytes) forget_all();
+  ++look_;
+  is_full_ = false;
+  sent_in_look_ = 0;
+  proved_.clear();
+  if (distrusted_) epoch.reset();
+  // Both words only grow. One that fell is another interpreter's at the same address.
+  if (epoch && interpreter == interpreter_ && *epoch < last_epoch_) forget_epochs();
+  interpreter_ = interpreter;
+  epoch_ = epoch;
+  if (epoch) last_epoch_ = *epoch;
+}
+
+void CodeCache::keep_proved() {
+  if (!epoch_) return;
+  for (Entry* entry : proved_) {
+    if (!entry->follows) {
+      distrusted_ = true;
+      forget_epochs();
+      break;
+    }
+    entry->interpreter = interpreter_;
+    entry->epoch = *epoch_;
+  }
+  proved_.clear();
+}
+
+void CodeCache::forget_epochs() {
+  for (auto& [address, entry] : entries_) entry->interpreter = {};
+}
+
+CodeCache::Entry* CodeCache::want(RemoteAddress code, Snapshot& snapshot) {
+  if (last_ == nullptr || last_address_ != code) {
+    const auto found = entries_.find(code.value);
+    if (found == entries_.end()) return nullptr;
+    last_ = found.value().get();
+    last_address_ = code;
+  }
+  want(*last_, snapshot);
+  return last_;
+}
+
+void CodeCache::want(Entry& entry, Snapshot& snapshot) {
+  if (entry.number == 0 || entry.number == kNotRead || stands(entry)) return;
+  // One small range with co_version proves a code object from 3.12 on: it is asked for as it is needed, until
+  // it turns out to stay. Before, many small things lie strewn about, which pages foreseen bring cheaper.
+  const auto items = entry.identity.items();
+  const bool in_use = entry.used_at + kForeseen > snapshot.look();
+  if (in_use && (items.size() > 1 || entry.streak > kSettled)) return;
+  const bool in_passing = items.size() == 1 && !(in_use && entry.streak == kSettled);
+  for (const auto& item : items) snapshot.want(item.address, item.size, in_passing);
+}
+
+bool CodeCache::holds(Entry& entry, Snapshot& snapshot) {
+  const auto items = entry.identity.items();
+  if (snapshot.for_all() && entry.plan == snapshot.plan()) {
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (!entry.identity.matches(items[i], entry.bytes_in_plan[i])) return false;
+    }
+    return true;
+  }
+  entry.plan = 0;
+  entry.bytes_in_plan.clear();
+  Noting noting{snapshot, entry.bytes_in_plan};
+  if (!entry.identity.holds(noting)) return false;
+  if (noting.planned) entry.plan = snapshot.plan();
+  return true;
+}
+
+// False: there is no room for it.
+bool CodeCache::send(Entry& entry, std::unique_ptr<python::CodeCapture> capture) {
+  const size_t aside = capture->bytes.capacity();
+  sent_in_look_ += aside;
+  if (sent_in_look_ > kMostInALook) return false;
+  if (!ring_.aside().take(aside)) return false;
+  CodeRecord record;
+  record.code = next_;
+  record.retired = entry.last_sent;
+  record.capture = capture.get();
+  if (!ring_.push(std::as_bytes(std::span(&record, 1)))) {
+    ring_.aside().give_back(aside);
+    return false;
+  }
+  entry.identity = python::CodeIdentity(layout_, *capture);
+  entry.plan = 0;
+  entry.first_instruction = capture->first_instruction;
+  entry.interpreter = {};
+  entry.follows = !epoch_ || python::epoch_follows(layout_, *capture, *epoch_);
+  size_t bytes = kBytesBeside;
+  for (const auto& item : entry.identity.items()) bytes += item.size;
+  for (const auto& part : capture->parts) bytes += part.content;
+  bytes_ += bytes - std::exchange(entry.bytes, bytes);
+  (void)capture.release();  // the consumer's
+  entry.number = entry.last_sent = next_++;
+  entry.streak = 0;
+  return true;
+}
+
+const CodeCache::Entry* CodeCache::find(RemoteAddress code, Snapshot& snapshot, Entry* known) {
+  if (last_ != nullptr && last_address_ == code && last_->proved_at == look_) return last_;
+  Entry* entry = known;
+  if (entry == nullptr) {
+    auto& slot = entries_[code.value];
+    if (slot == nullptr) slot = std::make_unique<Entry>();
+    entry = slot.get();
+  }
+  if (entry->proved_at != look_ && !stands(*entry)) {
+    if (entry->number == 0 || entry->number == kNotRead || !holds(*entry, snapshot)) {
+      auto capture = std::make_unique<python::CodeCapture>();
+      // Nothing is known of this address any more.
+      entry->number = 0;
+      entry->interpreter = {};
+      if (!is_full_ && !python::capture_code(layout_, memory_, code, *capture)) return nullptr;
+      is_full_ = is_full_ || !send(*entry, std::move(capture));
+      if (is_full_) {
+        entry->number = kNotRead;
+        ++not_read_;
+      }
+    }
+    if (epoch_ && entry->number != kNotRead) proved_.push_back(entry);
+    if (entry->used_at != snapshot.look()) {
+      entry->streak = entry->used_at + kForeseen > snapshot.look() ? entry->streak + 1 : 1;
+      entry->used_at = snapshot.look();
+    }
+  }
+  entry->proved_at = look_;
+  last_ = entry;
+  last_address_ = code;
+  return last_;
+}
+
+}  // namespace phlox::sampler

@@ -1,0 +1,115 @@
+#include "phlox/sampler/capture/native_half.h"
+
+#include <algorithm>
+
+namespace phlox::sampler {
+namespace {
+
+// A thread that no event has caught for so many intervals is stopped once, where that was not ruled out: it
+// runs on a CPU that we may not run on, or within the kernel where our event may not look.
+constexpr int kPatience = 20;
+constexpr Nanoseconds kShortestPatience = kSecond / 20;
+// With nobody running no event comes, and the others are looked at all the same: a random interval later, and
+// this part of one, so that who runs is rather caught by an event.
+constexpr double kWithoutEvent = 0.6;
+// A worker that nobody wakes asks by itself after this long.
+constexpr Nanoseconds kEventsOnlyPause = kSecond / 4;
+// Whoever never runs is asked after this long again.
+constexpr Nanoseconds kIdlePause = 5'000'000;
+
+}  // namespace
+
+NativeHalf::NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool real_time,
+                       target::StopCounts& stops, Workers& workers)
+    : asked_(asked),
+      in_use_(asked),
+      real_time_(real_time),
+      looks_once_(interval == 0),
+      patience_(std::max(kPatience * interval, kShortestPatience)),
+      stop_(pid, stops) {
+  const bool by_event = asked == NativeSource::perf || (asked == NativeSource::automatic && real_time);
+  if (by_event && interval > 0) {
+    in_use_ = NativeSource::perf;
+    perf_.emplace(interval, static_cast<uint64_t>(clock_now(CLOCK_REALTIME)), workers);
+  } else if (asked == NativeSource::automatic) {
+    in_use_ = NativeSource::ptrace;
+  } else if (asked == NativeSource::perf) {
+    in_use_ = NativeSource::syscall;
+  }
+}
+
+NativeCapture* NativeHalf::hold_running(pid_t tid, target::ThreadProbe& probe, Nanoseconds waiting,
+                                        unwind::Registers& registers, NativeCapture::Held& held) {
+  using Held = NativeCapture::Held;
+  bool stop = in_use_ == NativeSource::ptrace;
+  held = Held::refused;
+  if (in_use_ == NativeSource::perf) {
+    held = perf_->hold(tid, probe, registers);
+    if (held == Held::yes) return &*perf_;
+    if (held == Held::refused) {
+      in_use_ = asked_ == NativeSource::perf ? NativeSource::syscall : NativeSource::ptrace;
+      stop = in_use_ == NativeSource::ptrace;
+    } else {
+      stop = asked_ == NativeSource::automatic && waiting > patience_;
+      held = Held::later;
+    }
+  }
+  if (stop) {
+    const Held stopped = stop_.hold(tid, probe, registers);
+    if (stopped == Held::yes) {
+      held = stopped;
+      return &stop_;
+    }
+    // Refused for this one thread: somebody else traces it.
+    if (stopped != Held::refused || in_use_ == NativeSource::ptrace) held = stopped;
+  }
+  if (held == Held::later) wait_on(tid, waiting);
+  return nullptr;
+}
+
+void NativeHalf::wait_on(pid_t tid, Nanoseconds waiting) {
+  if (waiting < longest_waiting_) return;
+  longest_ = tid;
+  longest_waiting_ = waiting;
+}
+
+EventState NativeHalf::event_state(pid_t tid, Nanoseconds waiting) {
+  if (in_use_ != NativeSource::perf || waiting > patience_) return {};
+  const EventState event = perf_->event_state(tid);
+  if (event.kind == EventState::Kind::awake) wait_on(tid, waiting);
+  return event;
+}
+
+uint64_t NativeHalf::longest_pause() const {
+  if (in_use_ != NativeSource::perf || interval_ == 0) return 1;
+  return static_cast<uint64_t>(std::max<Nanoseconds>(kIdlePause / interval_, 1));
+}
+
+NativeCapture* NativeHalf::hold_stopped(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) {
+  using Held = NativeCapture::Held;
+  if (asked_ != NativeSource::automatic && asked_ != NativeSource::ptrace) return nullptr;
+  const auto stat = probe.stat();
+  if (!stat || stat->state != 'T') return nullptr;
+  unwind::Registers all;
+  if (stop_.hold(tid, probe, all) != Held::yes) return nullptr;
+  registers = all;
+  return &stop_;
+}
+
+pid_t NativeHalf::take_longest_waiting() {
+  const pid_t tid = longest_;
+  longest_ = 0;
+  longest_waiting_ = 0;
+  return tid;
+}
+
+Woken NativeHalf::wait(Worker& worker, Nanoseconds interval, TurnLock& turn_lock) {
+  if (in_use_ != NativeSource::perf) return Woken::nothing_to_wait_for;
+  interval_ = interval;
+  perf_->set_interval(interval);
+  const auto more = static_cast<Nanoseconds>(kWithoutEvent * static_cast<double>(interval));
+  const Nanoseconds pause = worker.events_only ? kEventsOnlyPause : more + perf_->draw();
+  return perf_->wait(worker, clock_now() + pause, turn_lock);
+}
+
+}  // namespace phlox::sampler

@@ -1,0 +1,68 @@
+// The threads of a process that run no Python: pools of BLAS, Rayon, Tokio, a program's own. Looked at like
+// the others, with native frames only. Called by the worker that holds the turn lock; what was seen leaves
+// through the ring.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "phlox/base/clock.h"
+#include "phlox/memory/remote_memory.h"
+#include "phlox/sampler/capture/look_log.h"
+#include "phlox/sampler/capture/native_half.h"
+#include "phlox/target/thread_probe.h"
+
+namespace phlox::sampler {
+
+class NativeThreads {
+ public:
+  struct Numbers {
+    uint64_t samples = 0;
+    uint64_t retried = 0;
+    uint64_t rejected = 0;  // moved at every attempt, or without a native half
+  };
+
+  NativeThreads(pid_t pid, memory::RemoteMemory& memory, LookLog& log, NativeHalf& native)
+      : pid_(pid), memory_(memory), log_(log), native_(native) {}
+
+  // `tick`: the round, as the other threads' turn counts them. `is_python`: whether somebody else looks at
+  // the thread. Takes no longer than until `deadline` once it has looked at one.
+  void turn(uint64_t tick, Nanoseconds now, Nanoseconds deadline,
+            const std::function<bool(pid_t)>& is_python);
+  void flush();
+  void finish(Nanoseconds now);
+
+  const Numbers& numbers() const { return numbers_; }
+  size_t size() const { return slots_.size(); }
+  // Threads of a single look (NativeHalf::looks_once()) that it has not had yet.
+  size_t unseen() const;
+
+ private:
+  struct Slot : ObservedThread {
+    pid_t tid = 0;
+  };
+
+  void list(Nanoseconds now, const std::function<bool(pid_t)>& is_python);
+  void look(Slot& slot, Nanoseconds now);
+  void did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now);
+  void reject(Slot& slot, Nanoseconds now);
+  bool is_over(const Slot& slot) const;
+  void drop_dead(Nanoseconds now);
+
+  pid_t pid_;
+  memory::RemoteMemory& memory_;
+  LookLog& log_;
+  NativeHalf& native_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  Numbers numbers_;
+  uint32_t next_ = 0;
+  uint64_t tick_ = 0;
+  size_t first_ = 0;  // who is looked at first in the next turn
+  Nanoseconds next_list_ = 0;
+};
+
+}  // namespace phlox::sampler

@@ -1,0 +1,451 @@
+#include "phlox/sampler/capture/process_sampler.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "phlox/sampler/capture/native_half.h"
+#include "phlox/sampler/capture/native_threads.h"
+#include "phlox/sampler/capture/schedule.h"
+
+namespace phlox::sampler {
+namespace {
+
+using profile::CpuState;
+using profile::GilState;
+using profile::Quality;
+
+constexpr size_t kThreadsPerTurn = 64;
+// Threads whose CPU is asked for together with the GIL's holder.
+constexpr size_t kScouted = 32;
+// Below this many threads everybody is asked at every turn.
+constexpr size_t kFewThreads = 32;
+// An interpreter can be ended and begun again where nobody looks, and count its code objects anew.
+constexpr Nanoseconds kEpochsLast = kSecond / 10;
+
+}  // namespace
+
+ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& interpreter,
+                               memory::RemoteMemory& memory, Ring& ring, Workers& workers)
+    : config_(config),
+      interpreter_(interpreter),
+      layout_(interpreter_.layout),
+      memory_(memory),
+      workers_(workers),
+      log_(ring),
+      snapshot_(memory),
+      native_(config_.native ? std::make_unique<NativeHalf>(config_.pid, *config_.native, config_.interval,
+                                                            config_.real_time, counts_, workers_)
+                             : nullptr),
+      reader_(interpreter_, memory, ring, snapshot_, native_ ? &native_->copy() : nullptr),
+      threads_({config_.pid, config_.rseq_cpu_offset, config_.native.has_value(), config_.once}, interpreter_,
+               memory, snapshot_, log_) {
+  if (native_) native_threads_ = std::make_unique<NativeThreads>(config_.pid, memory_, log_, *native_);
+}
+
+ProcessSampler::~ProcessSampler() = default;
+
+void ProcessSampler::pause_idle(PythonThread& slot) {
+  const uint64_t few = native_ ? native_->longest_pause() : 1;
+  slot.next_tick =
+      tick_ + idle_pause(slot.idle_looks, threads_.all().size() > kFewThreads ? kLongestIdlePause : few);
+}
+
+// Nothing to see of it; what it does until it is in Python again is not to be charged to what it does there.
+void ProcessSampler::look_at_resting(PythonThread& slot, Nanoseconds now) {
+  const auto stat = slot.probe->schedstat();
+  if (!stat) {
+    slot.alive = false;
+    return;
+  }
+  slot.idle_looks = unmoved(slot.seen, *stat) ? slot.idle_looks + 1 : 0;
+  pause_idle(slot);
+  slot.seen = *stat;
+  slot.last_time = now;
+}
+
+// ---- who holds the GIL, and where
+// -------------------------------------------------------------------------------------------------
+
+// Who holds the GIL and which CPU everybody was on, in one small read: a wrong guess costs a whole copy and a
+// move. False: not to be known this way.
+bool ProcessSampler::scout(Domain& domain) {
+  if (layout_.traits.free_threaded) return false;
+  Gil::Words words;
+  std::array<int32_t, kScouted> cpus;
+  std::array<PythonThread*, kScouted> slots;
+  std::array<memory::Range, Gil::Words::kRanges + kScouted> ranges;
+  const size_t gil_words = domain.gil.ranges(words, ranges);
+  if (gil_words == 0) return false;
+  size_t asked = 0;
+  for (const auto& slot : threads_.all()) {
+    if (asked == kScouted) break;
+    if (!slot->alive || !slot->rseq_cpu || slot->interpreter != domain.interpreter) continue;
+    slots[asked] = slot.get();
+    ranges[gil_words + asked] = {slot->rseq_cpu, std::as_writable_bytes(std::span(&cpus[asked], 1))};
+    ++asked;
+  }
+  const size_t got = memory_.read(std::span(ranges).first(gil_words + asked));
+  if (got < gil_words) return false;
+  for (size_t i = 0; i < got - gil_words; ++i) {
+    if (cpus[i] < 0) continue;
+    slots[i]->last_cpu = cpus[i];
+    slots[i]->cpu_known_at = tick_;
+  }
+  const RemoteAddress holder = words.holder();
+  domain.runner = holder ? threads_.find(holder) : nullptr;
+  return true;
+}
+
+int ProcessSampler::cpu_of(PythonThread& slot) {
+  if (slot.rseq_cpu) {
+    int32_t cpu = -1;
+    if (memory_.read_value(slot.rseq_cpu, cpu) && cpu >= 0) return cpu;
+  }
+  const auto stat = slot.probe->stat();
+  return stat ? stat->cpu : -1;
+}
+
+// ---- one stack
+// -------------------------------------------------------------------------------------------------
+
+// What the reading says of the thread itself is taken up here.
+StackReader::Reading ProcessSampler::read_stack(PythonThread& slot) {
+  ++counts_.reads;
+  const StackReader::Reading reading = reader_.read(slot.index, slot);
+  if (reading.state_gone) threads_.lose_state(slot);
+  if (reading.runs_elsewhere) slot.alive = false;
+  if (reading.state_gone || reading.runs_elsewhere) threads_.want_refresh();
+  if (reading.frames.data() != nullptr && config_.on_stack) config_.on_stack(slot.index, reading.frames);
+  return reading;
+}
+
+bool ProcessSampler::still_unmoved(PythonThread& slot, const target::SchedStat& since) {
+  const auto now = slot.probe->schedstat();
+  return now && unmoved(since, *now);
+}
+
+bool ProcessSampler::by_event() const {
+  return native_ && native_->in_use() == NativeSource::perf;
+}
+
+// Of a dump, which looks at nobody twice.
+bool ProcessSampler::is_over(const PythonThread& slot) const {
+  return config_.once && (slot.has_stack || slot.vain_looks >= kVainLooks);
+}
+
+ProcessSampler::Unseen ProcessSampler::unseen() const {
+  const auto waits = [this](const auto& slot) { return slot->in_python() && !is_over(*slot); };
+  Unseen unseen;
+  unseen.threads = static_cast<size_t>(std::count_if(threads_.all().begin(), threads_.all().end(), waits));
+  if (native_threads_) unseen.threads += native_threads_->unseen();
+  unseen.list_whole = threads_.is_whole();
+  return unseen;
+}
+
+bool ProcessSampler::seen_lately(const PythonThread& slot, Nanoseconds now) const {
+  if (is_over(slot)) return true;
+  return native_ && slot.has_stack && now - slot.last_time < native_->soonest_again();
+}
+
+void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
+  if (layout_.traits.free_threaded) {
+    // Nobody holds anything. Whoever was found running last comes first: the copy made with its stack serves
+    // the others, and it is not asked whether it sleeps.
+    PythonThread* slot = domain.runner;
+    if (slot != nullptr && slot->alive && !slot->was_blocked && !native_ && !is_over(*slot) && on_its_cpu()) {
+      Seen seen;
+      read_standing_still(*slot, now, false, seen);
+      return;
+    }
+    domain.runner = nullptr;
+    if (!by_event()) snapshot_.capture();  // else the turn has
+    return;
+  }
+  // Who holds the GIL may change until somebody is found standing still with it.
+  for (int change = 0; change < kAttempts; ++change) {
+    // Woken by an event, the thread that it caught stands still already: the turn's copy serves it and the
+    // others.
+    const bool caught = by_event() && change == 0;
+    const bool scouted = !caught && on_its_cpu() && domain.threads > 1 && scout(domain);
+    PythonThread* slot = caught ? nullptr : domain.runner;
+    if (slot == nullptr || !slot->alive || (change > 0 && !scouted)) {
+      if (!caught) snapshot_.capture();
+      const RemoteAddress tstate = domain.gil.holder(snapshot_);
+      if (!tstate) return;
+      slot = threads_.find(tstate);
+      if (slot == nullptr) {
+        threads_.want_refresh();
+        return;
+      }
+      domain.runner = slot;
+    }
+    // The others are looked at by the copy.
+    if (seen_lately(*slot, now) || slot->event.kind == EventState::Kind::awake ||
+        (slot->done && slot->event.kind == EventState::Kind::asleep))
+      return;
+    Seen seen;
+    const bool settled =
+        native_ ? read_with_native(*slot, now, true, seen) : read_running(*slot, now, true, seen);
+    if (settled) {
+      slot->done = true;
+      return;
+    }
+  }
+}
+
+// While the GIL's holder stands still nobody else's Python frames can change: what was copied with its stack
+// is proved with it, wherever the others run. False: it does not stand still any more.
+bool ProcessSampler::read_beside_holder(PythonThread& slot, Domain& domain, Nanoseconds now) {
+  const auto in = slot.probe->blocked_in();
+  const uint64_t codes = reader_.codes().resolved();
+  const StackReader::Reading reading = read_stack(slot);
+  if (!slot.in_python()) return true;
+  if (snapshot_.follow_ups() != domain.frozen_reads || reader_.codes().resolved() != codes) {
+    if (!domain.frozen->alive || !still_unmoved(*domain.frozen, domain.frozen_stat)) return false;
+    domain.frozen_reads = snapshot_.follow_ups();
+  }
+  if (!reading.whole) {
+    reject(slot, now, reading.rejected);
+    return true;
+  }
+  Seen seen;
+  seen.quality = reading.quality;
+  if (in && !in->running) {
+    seen.cpu_state = CpuState::blocked;
+    seen.system_call = static_cast<int16_t>(in->number);
+  } else {
+    seen.cpu_state = awake_state(slot.first - slot.seen);
+    if (slot.cpu_known_at == tick_) seen.cpu_number = static_cast<int16_t>(slot.last_cpu);
+  }
+  seen.gil_state = domain.gil.state_of(in ? &*in : nullptr);
+  accept(slot, slot.first, now, seen, reading);
+  return true;
+}
+
+void ProcessSampler::read_other(PythonThread& slot, Domain& domain, Nanoseconds now) {
+  // Asked before the memory was copied; a thread that is off the CPU now and has the same count was off it
+  // all the while.
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (attempt > 0) ++counts_.retried;
+    const auto before =
+        attempt == 0 && slot.first_valid ? std::optional(slot.first) : slot.probe->schedstat();
+    if (!before) {
+      threads_.has_ended(slot);
+      return;
+    }
+    if (slot.has_stack && slot.was_blocked && unmoved(*before, slot.seen) && !before->off()) {
+      did_not_run(slot, *before, now);
+      return;
+    }
+    if (native_) {
+      Seen seen;
+      read_with_native(slot, now, false, seen);
+      return;
+    }
+    if (attempt == 0 && slot.first_valid && !before->off() && domain.frozen != nullptr &&
+        domain.frozen_look == snapshot_.look() && read_beside_holder(slot, domain, now)) {
+      return;
+    }
+    const auto in = slot.probe->blocked_in();
+    const bool blocked = in && !in->running;
+    if (!blocked) {
+      // Runs, or would: without the GIL its frames change only once it gets it.
+      if (layout_.traits.free_threaded) domain.runner = &slot;
+      Seen seen;
+      (void)read_running(slot, now, false, seen);
+      return;
+    }
+    // No copy in this turn yet: whoever came first has ended before it was made.
+    if (attempt > 0 || !slot.first_valid || snapshot_.look() == last_turns_look_) snapshot_.capture();
+    const StackReader::Reading reading = read_stack(slot);
+    if (!slot.in_python()) return;
+    const auto after = slot.probe->schedstat();
+    if (!after) {
+      threads_.has_ended(slot);
+      return;
+    }
+    if (!unmoved(*before, *after)) continue;
+    if (!reading.whole) {
+      reject(slot, now, reading.rejected);
+      return;
+    }
+    Seen seen;
+    seen.cpu_state = CpuState::blocked;
+    seen.system_call = static_cast<int16_t>(in->number);
+    seen.gil_state = domain.gil.state_of(&*in);
+    seen.quality = reading.quality;
+    if (after->off() && seen.quality == Quality::ok) seen.quality = Quality::unproved;
+    accept(slot, *after, now, seen, reading);
+    return;
+  }
+  reject(slot, now, Rejected::moved);
+}
+
+// ---- what was seen goes out
+// ------------------------------------------------------------------------------------
+
+void ProcessSampler::accept(PythonThread& slot, const target::SchedStat& stat, Nanoseconds now,
+                            const Seen& seen, const StackReader::Reading& reading) {
+  LookRecord look = look_at(slot.index, now, slot.last_time);
+  // CPU time used since the last look was used by something that ran.
+  if (slot.nested == nullptr || slot.nested->stack.empty())
+    slot.cpu_carried += static_cast<Nanoseconds>((stat - slot.seen).run_ns);
+  look.cpu_number = seen.cpu_number;
+  look.system_call = seen.system_call;
+  look.cpu_state = seen.cpu_state;
+  look.gil_state = seen.gil_state;
+  look.quality = seen.quality;
+  look.collecting = seen.collecting;
+  NativeCopy::Parts native;
+  if (native_) {
+    look.native = native_->part();
+    look.ran = native_->ran_between(slot.seen, stat);
+    native = native_->parts_for(look.native);
+  }
+  if (seen.quality != Quality::unproved) reader_.codes().keep_proved();
+  log_.saw(slot, look, stat, tick_, &reader_.locations(), native);
+  slot.done = true;
+  ++counts_.samples;
+  if (reading.quality == Quality::detached) ++counts_.detached;
+  if (reading.quality == Quality::cut) ++counts_.cut;
+  if (seen.quality == Quality::unproved) ++counts_.unproved;
+}
+
+void ProcessSampler::did_not_run(PythonThread& slot, const target::SchedStat& stat, Nanoseconds now) {
+  counts_.samples += log_.did_not_run(slot, stat, tick_, now);
+  slot.done = true;
+  pause_idle(slot);
+}
+
+void ProcessSampler::reject(PythonThread& slot, Nanoseconds now, Rejected why) {
+  log_.reject(slot, GilState::unknown, now, why);
+  slot.done = true;
+  ++counts_.samples;
+  switch (why) {
+    case Rejected::moved:
+      ++counts_.moved;
+      break;
+    case Rejected::unreadable:
+      ++counts_.unreadable;
+      break;
+    case Rejected::broken:
+      ++counts_.broken;
+      break;
+    case Rejected::no:
+      break;
+  }
+}
+
+// ---- the turn
+// --------------------------------------------------------------------------------------------------
+
+// Whom the event of this turn has caught, until it was looked at.
+PythonThread* ProcessSampler::caught() {
+  const auto found = std::find_if(threads_.all().begin(), threads_.all().end(), [](const auto& slot) {
+    return slot->alive && !slot->done && slot->event.kind == EventState::Kind::preempted;
+  });
+  return found == threads_.all().end() ? nullptr : found->get();
+}
+
+void ProcessSampler::turn(Nanoseconds now, uint64_t round) {
+  counts_.ticks = tick_ = round;
+  last_turns_look_ = snapshot_.look();
+  if (now - std::exchange(last_turn_, now) > kEpochsLast) reader_.codes().forget_epochs();
+  if (!by_event() && threads_.due(now)) threads_.refresh(now, PythonThreads::From::target);
+  // The others' counts first: whoever is found blocked with the same count afterwards stood still while the
+  // memory was copied.
+  size_t asked = 0;
+  size_t threads = threads_.all().size();
+  for (auto& slot : threads_.all()) {
+    slot->first_valid = false;
+    slot->event = {};
+    slot->done = slot->next_tick > tick_ || seen_lately(*slot, now);
+    if (slot->done) continue;
+    if (native_) ask_event(*slot, now);
+    if (slot->tstate || native_) continue;
+    look_at_resting(*slot, now);
+    slot->done = true;
+  }
+  for (size_t i = 0; i < threads; ++i) {
+    PythonThread& slot = *threads_.all()[(first_slot_ + i) % threads];
+    if (slot.done || (threads_.domains()[slot.domain].runner == &slot && !by_event())) continue;
+    if (slot.event.kind != EventState::Kind::preempted && ++asked > kThreadsPerTurn && !config_.once) {
+      slot.done = true;  // in this turn
+      continue;
+    }
+    if (const auto stat = slot.probe->schedstat()) {
+      slot.first = *stat;
+      slot.first_valid = true;
+    } else {
+      threads_.has_ended(slot);
+    }
+  }
+  if (by_event()) {
+    if (!threads_.due(now) && !threads_.all().empty() &&
+        std::all_of(threads_.all().begin(), threads_.all().end(),
+                    [](const auto& slot) { return slot->done; })) {
+      look_at_native_threads(now);  // no event has come, and nobody has gone to sleep since: nothing to copy
+      return;
+    }
+    // Threads of Rust or C++ have thread states as short-lived as their calls into Python: whom the event
+    // caught is in the list of this copy, or is not in Python.
+    if (PythonThread* slot = caught()) {
+      snapshot_.capture_for(slot->index, stack_of(*slot, slot->event.sp));
+    } else {
+      snapshot_.capture_for(Snapshot::kEverybody);
+    }
+    if (threads_.due(now) || threads_.changed()) {
+      threads_.refresh(now, PythonThreads::From::copy);
+      threads = threads_.all().size();
+    }
+  }
+  for (auto& domain : threads_.domains()) domain.threads = 0;
+  for (const auto& slot : threads_.all()) ++threads_.domains()[slot->domain].threads;
+  for (auto& domain : threads_.domains()) {
+    domain.frozen = nullptr;
+    read_holder(domain, now);
+  }
+  if (!threads_.domains().empty() && threads_.changed()) threads_.want_refresh();
+  // By the copy that was made for it; the others have copies of their own.
+  if (PythonThread* slot = by_event() ? caught() : nullptr)
+    read_other(*slot, threads_.domains()[slot->domain], now);
+  size_t next_first = first_slot_ + kThreadsPerTurn;
+  for (size_t i = 0; i < threads; ++i) {
+    PythonThread& slot = *threads_.all()[(first_slot_ + i) % threads];
+    if (slot.done || !slot.alive) continue;
+    if (i > 0 && i % 8 == 0 && clock_now() - now > config_.longest_turn) {
+      next_first = first_slot_ + i;
+      break;
+    }
+    read_other(slot, threads_.domains()[slot.domain], now);
+  }
+  first_slot_ = threads > 0 ? next_first % threads : 0;
+  if (std::any_of(threads_.all().begin(), threads_.all().end(),
+                  [](const auto& slot) { return !slot->alive; }))
+    threads_.drop_dead(now);
+  if (native_threads_) look_at_native_threads(now);
+  counts_.follow_ups += snapshot_.follow_ups();
+}
+
+Counts ProcessSampler::counts() const {
+  Counts counts = counts_;
+  counts.lost = log_.lost();
+  counts.migrations = workers_.migrations();
+  counts.not_read = reader_.codes().not_read();
+  return counts;
+}
+
+void ProcessSampler::flush() {
+  if (native_threads_) native_threads_->flush();
+  for (auto& slot : threads_.all()) log_.flush(*slot);
+}
+
+void ProcessSampler::finish(Nanoseconds now) {
+  if (native_threads_) native_threads_->finish(now);
+  threads_.end_all(now);
+}
+
+}  // namespace phlox::sampler

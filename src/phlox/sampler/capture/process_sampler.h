@@ -1,0 +1,170 @@
+// One turn after the other on the CPU of the thread that is read. While this thread runs there, that one
+// cannot, so what it reads stands still; the proof is the kernel's count of times scheduled in
+// (docs/decisions/0001-reading-without-stopping.md). Made and ended by the first worker, which may be of the
+// real-time class; everything else is called by the worker that holds the turn lock (workers.h). After
+// construction it waits for nothing but the clock, and the ring to the consumer is the only way out of it.
+// Reads the target, writes nothing into it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "phlox/memory/remote_memory.h"
+#include "phlox/python/frame_walk.h"
+#include "phlox/python/interpreter.h"
+#include "phlox/sampler/capture/look_log.h"
+#include "phlox/sampler/capture/native_capture.h"
+#include "phlox/sampler/capture/perf_source.h"
+#include "phlox/sampler/capture/python_threads.h"
+#include "phlox/sampler/capture/ring.h"
+#include "phlox/sampler/capture/snapshot.h"
+#include "phlox/sampler/capture/stack_reader.h"
+#include "phlox/sampler/capture/way.h"
+#include "phlox/target/thread_probe.h"
+#include "phlox/target/thread_stop.h"
+
+namespace phlox::sampler {
+
+class NativeHalf;
+class NativeThreads;
+
+struct Counts : target::StopCounts {
+  // Rounds: turns, of which each of several workers has at most one in a round. That often a running thread
+  // is looked at.
+  uint64_t ticks = 0;
+  uint64_t samples = 0, retried = 0, detached = 0, cut = 0, unproved = 0, lost = 0;
+  uint64_t moved = 0, unreadable = 0, broken = 0;
+  uint64_t cpu_refused = 0;    // looks at a thread on a CPU that we may not use
+  uint64_t stopped_alone = 0;  // looks at a thread stopped for its Python half alone
+  uint64_t migrations = 0;     // times that a worker went to another CPU
+  uint64_t follow_ups = 0;
+  uint64_t reads = 0;     // stacks read anew
+  uint64_t not_read = 0;  // frames without a name: more new ones at once than are kept
+};
+
+class ProcessSampler {
+ public:
+  struct Config {
+    pid_t pid = 0;
+    Way way = Way::automatic;
+    // Where the C library keeps rseq.cpu_id, from the thread pointer; none: ask /proc.
+    std::optional<int64_t> rseq_cpu_offset;
+    // Called for each whole stack (leaf first) while its thread still stands still; again when the proof
+    // fails and it is read anew. The thread's number as in ThreadRecord.
+    std::function<void(uint32_t thread, std::span<const python::RawFrame>)> on_stack;
+    // Native frames too, and threads without Python; how running threads are held for it.
+    std::optional<NativeSource> native;
+    // Between two looks, 0: there is one look only; and whether our class is of real time. For native frames.
+    Nanoseconds interval = 0;
+    bool real_time = false;
+    // A turn takes no longer than this from the CPU that it borrows; who was not looked at is first in the
+    // next one.
+    Nanoseconds longest_turn = 200'000;
+    // A dump: everybody is looked at, once, in as many turns as that takes (unseen()).
+    bool once = false;
+  };
+
+  ProcessSampler(const Config& config, const python::Interpreter& interpreter, memory::RemoteMemory& memory,
+                 Ring& ring, Workers& workers);
+  ~ProcessSampler();
+  ProcessSampler(const ProcessSampler&) = delete;
+  ProcessSampler& operator=(const ProcessSampler&) = delete;
+
+  // Looks once at every thread. `now`: CLOCK_MONOTONIC at the wake-up. `round`: Workers::begin_turn().
+  void turn(Nanoseconds now, uint64_t round);
+  // Sends what is still held back, and ends every thread.
+  void finish(Nanoseconds now);
+  // Sends what is held back, at least four times a second.
+  void flush();
+
+  Counts counts() const;
+  // What holds running threads for their native half; none: native frames are not asked for.
+  std::optional<NativeSource> native_source() const;
+  EventNumbers native_events() const;
+  size_t native_threads() const;
+  // Sleeps, without the turn lock, until a perf event of a thread wakes this worker for its native half, or
+  // about an interval.
+  Woken wait_for_event(Worker& worker, Nanoseconds interval, TurnLock& turn_lock);
+  // Since the last turn, whoever's it was.
+  Nanoseconds rested(Nanoseconds now) const { return now - last_turn_; }
+  Way way() const { return config_.way; }
+  bool process_gone() const { return threads_.process_gone(); }
+  using Stateless = PythonThreads::Stateless;
+  Stateless stateless() const { return threads_.stateless(); }
+  // Config::once: what there still is to look at. Who was rejected kVainLooks times is not looked at again.
+  static constexpr uint32_t kVainLooks = 3;
+  struct Unseen {
+    size_t threads = 0;
+    bool list_whole = false;  // whoever was there as the first turn began is known
+    bool any() const { return threads > 0 || !list_whole; }
+  };
+  Unseen unseen() const;
+  bool schedstat_off() const { return schedstat_off_; }
+  size_t threads() const { return threads_.all().size(); }
+
+ private:
+  // At one stack before it is rejected: with 4, 99.2 to 100 % were accepted in the hard case.
+  static constexpr int kAttempts = 4;
+
+  struct Seen {
+    profile::CpuState cpu_state = profile::CpuState::unknown;
+    profile::GilState gil_state = profile::GilState::unknown;
+    profile::Quality quality = profile::Quality::ok;
+    Rejected rejected = Rejected::no;
+    int16_t system_call = -1;
+    int16_t cpu_number = -1;
+    bool collecting = false;
+  };
+
+  void pause_idle(PythonThread& thread);
+  void look_at_resting(PythonThread& thread, Nanoseconds now);
+  bool scout(Domain& domain);
+  void read_holder(Domain& domain, Nanoseconds now);
+  void read_other(PythonThread& slot, Domain& domain, Nanoseconds now);
+  bool read_beside_holder(PythonThread& slot, Domain& domain, Nanoseconds now);
+  bool read_standing_still(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
+  bool read_from_elsewhere(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
+  bool read_running(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
+  bool on_its_cpu() const { return config_.way == Way::automatic || config_.way == Way::same_cpu; }
+  bool read_with_native(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
+  bool by_event() const;
+  PythonThread* caught();
+  bool seen_lately(const PythonThread& slot, Nanoseconds now) const;
+  bool is_over(const PythonThread& slot) const;
+  void ask_event(PythonThread& slot, Nanoseconds now);
+  ByteRange stack_of(PythonThread& slot, RemoteAddress sp);
+  void look_at_native_threads(Nanoseconds now);
+  StackReader::Reading read_stack(PythonThread& slot);
+  bool still_unmoved(PythonThread& slot, const target::SchedStat& since);
+  int cpu_of(PythonThread& slot);
+  void accept(PythonThread& slot, const target::SchedStat& now_stat, Nanoseconds now, const Seen& seen,
+              const StackReader::Reading& reading);
+  void did_not_run(PythonThread& slot, const target::SchedStat& stat, Nanoseconds now);
+  void reject(PythonThread& slot, Nanoseconds now, Rejected why);
+
+  Config config_;
+  python::Interpreter interpreter_;
+  const python::Layout& layout_;
+  memory::RemoteMemory& memory_;
+  Counts counts_;
+  Workers& workers_;
+  LookLog log_;
+  Snapshot snapshot_;
+  std::unique_ptr<NativeHalf> native_;  // none: native frames are not asked for
+  StackReader reader_;
+  PythonThreads threads_;
+  size_t first_slot_ = 0;         // where the next turn begins, when a turn cannot look at everybody
+  uint64_t tick_ = 0;             // the round
+  uint64_t last_turns_look_ = 0;  // the copy of the memory that the turn before left
+  Nanoseconds last_turn_ = 0;
+  bool schedstat_off_ = false;
+  std::unique_ptr<NativeThreads> native_threads_;
+};
+
+}  // namespace phlox::sampler

@@ -1,0 +1,175 @@
+// ProcessSampler's ways to have a thread stand still while its Python half is read.
+#include <algorithm>
+#include <optional>
+
+#include "phlox/sampler/capture/process_sampler.h"
+
+namespace phlox::sampler {
+namespace {
+
+using profile::CpuState;
+using profile::GilState;
+using profile::Quality;
+
+}  // namespace
+
+// On the thread's CPU: a look counts when the thread was not scheduled in between the first and the last
+// thing read, and its CPU, asked last, is ours. Both together say that it stood in this CPU's queue, behind
+// us, all the while.
+bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen) {
+  Domain& domain = threads_.domains()[slot.domain];
+  if (slot.last_cpu != workers_.current().cpu) {
+    const int cpu = slot.cpu_known_at == tick_ ? slot.last_cpu : cpu_of(slot);
+    if (cpu >= 0 && cpu != workers_.current().cpu && !workers_.follow(cpu)) {
+      ++counts_.cpu_refused;
+      return read_from_elsewhere(slot, now, holds, seen);
+    }
+    slot.last_cpu = cpu;
+  }
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (attempt > 0) ++counts_.retried;
+    const auto before = slot.probe->schedstat();
+    if (!before) {
+      threads_.has_ended(slot);
+      return true;
+    }
+    snapshot_.capture(slot.rseq_cpu);
+    const uint64_t codes = reader_.codes().resolved();
+    if (holds && domain.gil.holder(snapshot_) != slot.tstate)
+      return false;  // somebody else by now: the caller looks again
+    const StackReader::Reading reading = read_stack(slot);
+    if (!slot.in_python()) return true;
+    // The CPU must be known as of after the last byte that was read.
+    const int cpu = reader_.codes().resolved() == codes && snapshot_.last().value_or(-1) >= 0
+                        ? *snapshot_.last()
+                        : cpu_of(slot);
+    const auto after = slot.probe->schedstat();
+    if (!after) {
+      threads_.has_ended(slot);
+      return true;
+    }
+    slot.last_cpu = cpu;
+    // Elsewhere and asleep: it lies as still there as here. Following it would take longer than its sleep,
+    // and miss it.
+    std::optional<target::BlockedIn> asleep;
+    if (cpu != workers_.current().cpu) {
+      asleep = slot.probe->blocked_in();
+      if (asleep && (asleep->running || !still_unmoved(slot, *before))) asleep.reset();
+    }
+    if (cpu != workers_.current().cpu && !asleep) {
+      if (!workers_.follow(cpu)) {
+        ++counts_.cpu_refused;
+        return read_from_elsewhere(slot, now, holds, seen);
+      }
+      continue;
+    }
+    if (!unmoved(*before, *after)) continue;
+    seen.cpu_number = static_cast<int16_t>(cpu);
+    seen.quality = reading.quality;
+    if (after->off()) {
+      schedstat_off_ = true;
+      if (seen.quality == Quality::ok) seen.quality = Quality::unproved;
+    }
+    if (!reading.whole) {
+      // Standing still and yet unreadable: another attempt reads the same.
+      reject(slot, now, reading.rejected);
+      return true;
+    }
+    // What it did since the last look, by the kernel's accounting, tells running from waiting for the CPU.
+    // Only a thread that did little of either has to be asked.
+    const target::SchedStat since = *after - slot.seen;
+    const auto wall = static_cast<uint64_t>(std::max<Nanoseconds>(now - slot.last_time, 1));
+    seen.cpu_state = awake_state(since);
+    target::BlockedIn in;
+    if (asleep || since.run_ns + since.wait_ns < wall / 2) {
+      if (const auto asked = asleep ? asleep : slot.probe->blocked_in()) {
+        in = *asked;
+        if (!in.running) {
+          seen.cpu_state = CpuState::blocked;
+          seen.system_call = static_cast<int16_t>(in.number);
+        }
+      }
+    }
+    seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
+                     : holds                      ? GilState::holds
+                                                  : domain.gil.state_of(&in);
+    seen.collecting = holds && domain.gil.collecting(snapshot_);
+    // A thread that has just taken the GIL says so a moment later (take_gil() sets `locked` before
+    // `last_holder`): asked again after the copy, or another's running could pass for this one's stillness.
+    if (holds && domain.threads > 1 && !after->off() && (!slot.unbound || slot.stack_end) &&
+        domain.gil.holder_now(memory_) == slot.tstate) {
+      domain.frozen = &slot;
+      domain.frozen_stat = *after;
+      domain.frozen_look = snapshot_.look();
+      domain.frozen_reads = snapshot_.follow_ups();
+    }
+    accept(slot, *after, now, seen, reading);
+    return true;
+  }
+  reject(slot, now, Rejected::moved);
+  return true;
+}
+
+// Wherever it is: blocked in a system call it lies still as it is, and the schedule counts prove it; running,
+// it is stopped for as long as the reading takes, where it may be.
+bool ProcessSampler::read_from_elsewhere(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen) {
+  using State = target::ThreadStop::State;
+  Domain& domain = threads_.domains()[slot.domain];
+  const bool may_stop = config_.way == Way::automatic || config_.way == Way::ptrace;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (attempt > 0) ++counts_.retried;
+    const auto before = slot.probe->schedstat();
+    if (!before) {
+      threads_.has_ended(slot);
+      return true;
+    }
+    // Asked at the last moment: a call that begins between this and the stop is broken off by it.
+    const auto in = slot.probe->blocked_in();
+    const bool sleeps = in && !in->running;
+    std::optional<target::ThreadStop> stop;
+    if (may_stop && in && !sleeps) stop.emplace(config_.pid, *slot.probe, counts_);
+    if (stop && stop->state() == State::gone) {
+      threads_.has_ended(slot);
+      return true;
+    }
+    if (stop && stop->state() == State::signalled) continue;
+    const bool stopped = stop && stop->state() == State::stopped;
+    snapshot_.capture();
+    if (holds && domain.gil.holder(snapshot_) != slot.tstate) return false;
+    const StackReader::Reading reading = read_stack(slot);
+    const auto after = slot.probe->schedstat();
+    stop.reset();
+    if (!slot.in_python()) return true;
+    if (!after) {
+      threads_.has_ended(slot);
+      return true;
+    }
+    if (sleeps && !unmoved(*before, *after)) continue;
+    if (stopped) ++counts_.stopped_alone;
+    if (!reading.whole) {
+      reject(slot, now, reading.rejected);
+      return true;
+    }
+    seen.quality = reading.quality;
+    if (after->off()) schedstat_off_ = true;
+    const bool proved = stopped || (sleeps && !after->off());
+    if (!proved && seen.quality == Quality::ok) seen.quality = Quality::unproved;
+    seen.cpu_state = sleeps ? CpuState::blocked : awake_state(*after - slot.seen);
+    if (sleeps) seen.system_call = static_cast<int16_t>(in->number);
+    seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
+                     : holds                      ? GilState::holds
+                                                  : domain.gil.state_of(in ? &*in : nullptr);
+    seen.collecting = holds && domain.gil.collecting(snapshot_);
+    accept(slot, *after, now, seen, reading);
+    return true;
+  }
+  reject(slot, now, Rejected::moved);
+  return true;
+}
+
+bool ProcessSampler::read_running(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen) {
+  return on_its_cpu() ? read_standing_still(slot, now, holds, seen)
+                      : read_from_elsewhere(slot, now, holds, seen);
+}
+
+}  // namespace phlox::sampler

@@ -1,0 +1,369 @@
+#include "phlox/sampler/capture/python_threads.h"
+
+#include <algorithm>
+
+#include "phlox/target/maps.h"
+
+namespace phlox::sampler {
+namespace {
+
+// Caps on what another process's lists may claim.
+constexpr size_t kMaxInterpreters = 1024;
+constexpr size_t kMaxThreads = 65536;
+// The list of threads is read again at least this often, and whenever its head changed.
+constexpr Nanoseconds kRefreshEvery = 10 * kSecond;
+constexpr Nanoseconds kShortestPause = 2'000'000;
+// In one turn: unknown thread states that are brought into the copy one by one, and threads that are added.
+constexpr size_t kBroughtAtOnce = 64;
+constexpr size_t kNewAtOnce = 16;
+
+}  // namespace
+
+PythonThreads::PythonThreads(const Config& config, const python::Interpreter& interpreter,
+                             memory::RemoteMemory& memory, Snapshot& snapshot, LookLog& log)
+    : config_(config),
+      interpreter_(interpreter),
+      layout_(interpreter.layout),
+      memory_(memory),
+      snapshot_(snapshot),
+      log_(log),
+      task_ids_(config.pid, memory) {}
+
+PythonThread* PythonThreads::find(RemoteAddress tstate) {
+  const auto found = by_tstate_.find(tstate.value);
+  return found == by_tstate_.end() ? nullptr : found->second;
+}
+
+// Only for the list of threads: whoever is looked at has his thread state in the plan.
+void PythonThreads::bring(RemoteAddress tstate) {
+  snapshot_.want(tstate, *layout_.thread.size, /*in_passing=*/true);
+}
+
+template <class T>
+bool PythonThreads::read(RemoteAddress from, T& into) {
+  return from_copy_ ? snapshot_.load(from, into) : memory_.read_value(from, into);
+}
+
+bool PythonThreads::refresh_interpreters() {
+  std::vector<Domain> domains;
+  RemoteAddress at;
+  if (!read(interpreter_.interpreters_head, at.value)) return false;
+  while (at && domains.size() < kMaxInterpreters) {
+    if (!is_plausible(at)) return false;
+    if (std::any_of(domains.begin(), domains.end(), [&](const Domain& d) { return d.interpreter == at; }))
+      break;
+    Domain domain;
+    domain.interpreter = at;
+    domain.threads_head_word = at + *layout_.interpreter.threads_head;
+    if (!read(domain.threads_head_word, domain.threads_head.value)) return false;
+    if (layout_.interpreter.id.present()) read(at + *layout_.interpreter.id, domain.id);
+    RemoteAddress gil = interpreter_.gil;
+    if (layout_.traits.gil == python::GilOwner::interpreter && layout_.interpreter.ceval_gil.present()) {
+      gil = {};
+      read(at + *layout_.interpreter.ceval_gil, gil.value);
+    }
+    domain.gil = Gil(interpreter_, at, gil);
+    domains.push_back(domain);
+    if (!layout_.interpreter.next.present() || !read(at + *layout_.interpreter.next, at.value)) break;
+  }
+  if (domains.empty()) return false;
+  for (auto& domain : domains) {
+    for (const auto& old : domains_) {
+      if (old.interpreter == domain.interpreter) domain.runner = old.runner;
+    }
+  }
+  domains_ = std::move(domains);
+  return true;
+}
+
+// Whose C stack the frames of a subinterpreter's first thread state hang on: tstate->cframe points into it
+// while Python runs there (3.10 to 3.12), and into the thread state itself else. glibc keeps a thread's
+// struct pthread, whose address is its Python id, in the mapping of its stack (nptl/allocatestack.c).
+// nullptr: nobody's, or it is not known.
+PythonThread* PythonThreads::find_thread_of(ThreadState& unbound) {
+  uint64_t cframe = 0;
+  if (!layout_.thread.cframe.present() ||
+      !memory_.read_value(unbound.tstate + *layout_.thread.cframe, cframe) ||
+      cframe - unbound.tstate.value < *layout_.thread.size) {
+    return nullptr;
+  }
+  const auto maps = target::read_maps(config_.pid);
+  if (!maps) return nullptr;
+  const auto stack = std::find_if(maps->begin(), maps->end(),
+                                  [&](const target::Mapping& m) { return m.holds(RemoteAddress(cframe)); });
+  if (stack == maps->end()) return nullptr;
+  for (auto& thread : threads_) {
+    if (!thread->alive || thread->unbound) continue;
+    const bool main_stack = stack->path == "[stack]" && thread->probe->tid() == config_.pid;
+    if (!main_stack && !stack->holds(RemoteAddress(thread->python_id))) continue;
+    unbound.stack_start = stack->start;
+    unbound.stack_end = stack->end;
+    return thread.get();
+  }
+  return nullptr;
+}
+
+PythonThread* PythonThreads::find_resting(pid_t tid, int64_t interpreter_id) {
+  const auto found = std::find_if(threads_.begin(), threads_.end(), [&](const auto& thread) {
+    return thread->alive && !thread->tstate && thread->probe->tid() == tid &&
+           thread->interpreter_id == interpreter_id;
+  });
+  return found == threads_.end() ? nullptr : found->get();
+}
+
+// Nobody is found by its thread state any more.
+void PythonThreads::forget_state(PythonThread& thread) {
+  const auto found = by_tstate_.find(thread.tstate.value);
+  if (found != by_tstate_.end() && found->second == &thread) by_tstate_.erase(found);
+  for (auto& domain : domains_) {
+    if (domain.runner == &thread) domain.runner = nullptr;
+  }
+}
+
+// Its thread state is gone. The thread itself may live on, and come back with another.
+void PythonThreads::lose_state(PythonThread& thread) {
+  forget_state(thread);
+  thread.tstate = {};
+  if (thread.unbound || !thread.probe->schedstat()) {
+    thread.alive = false;
+    return;
+  }
+  if (config_.native) return;  // looked at as ever: its native frames are all there is
+  log_.flush(thread);
+  thread.has_stack = thread.was_blocked = false;
+}
+
+// The thread that a fork left without itself: what was its id, or its stack, is another thread's by now. That
+// one's state is newer, and so is found first. And the thread that has not started: until then its state has
+// the ids of the thread that makes it (init_threadstate() of Python/pystate.c, 3.11).
+bool PythonThreads::is_anothers(pid_t tid, int64_t interpreter_id) const {
+  return std::any_of(threads_.begin(), threads_.end(), [&](const auto& thread) {
+    return thread->in_python() && !thread->unbound && thread->probe->tid() == tid &&
+           thread->interpreter_id == interpreter_id;
+  });
+}
+
+bool PythonThreads::add(Domain& domain, RemoteAddress tstate, Nanoseconds now) {
+  uint64_t interp = 0;
+  uint64_t python_id = 0;
+  uint64_t native_id = 0;
+  if (!read(tstate + *layout_.thread.interp, interp) || interp != domain.interpreter.value) return false;
+  if (!read(tstate + *layout_.thread.thread_id, python_id)) return false;
+  if (layout_.thread.native_thread_id.present()) {
+    read(tstate + *layout_.thread.native_thread_id, native_id);
+    if (native_id == 0) return false;  // made, but its thread has not started
+  }
+  if (python_id == 0) return false;
+  const TaskIds::Task task = task_ids_.find(python_id, native_id);
+  if (task_ids_.process_gone()) process_gone_ = true;
+  declined_[tstate.value].unknown = task.why == TaskIds::Why::unknown;
+  pid_t tid = task.tid;
+  if (tid == 0) return false;  // not started yet, or ending: the next refresh tells
+  const bool unbound =
+      layout_.traits.first_state_unbound && domain.id > 0 &&
+      std::any_of(threads_.begin(), threads_.end(), [&](const auto& other) {
+        return other->in_python() && other->python_id == python_id && other->interpreter_id != domain.id;
+      });
+  if (!unbound && is_anothers(tid, domain.id)) return false;
+  if (PythonThread* resting = unbound ? nullptr : find_resting(tid, domain.id)) {
+    resting->tstate = tstate;
+    resting->interpreter = domain.interpreter;
+    resting->domain = static_cast<size_t>(&domain - domains_.data());
+    resting->python_id = python_id;
+    by_tstate_[tstate.value] = resting;
+    return true;
+  }
+  auto thread = std::make_unique<PythonThread>();
+  thread->tstate = tstate;
+  thread->unbound = unbound;
+  uint64_t thread_id = python_id;  // of the thread that runs it
+  if (const PythonThread* runs_it = unbound ? find_thread_of(*thread) : nullptr) {
+    tid = runs_it->probe->tid();
+    thread_id = runs_it->python_id;
+  }
+  thread->index = next_thread_++;
+  thread->interpreter = domain.interpreter;
+  thread->interpreter_id = domain.id;
+  thread->python_id = python_id;
+  thread->domain = static_cast<size_t>(&domain - domains_.data());
+  thread->probe = std::make_unique<target::ThreadProbe>(config_.pid, tid);
+  if (config_.rseq_cpu_offset) {
+    thread->rseq_cpu = RemoteAddress(thread_id + static_cast<uint64_t>(*config_.rseq_cpu_offset));
+    // A thread whose C library did not register (another libc beside, GLIBC_TUNABLES) says -1 or nothing
+    // sensible.
+    int32_t cpu = -1;
+    if (!memory_.read_value(thread->rseq_cpu, cpu) || cpu < 0 || cpu > 8191) thread->rseq_cpu = {};
+  }
+  thread->last_time = now;
+  const auto stat = thread->probe->schedstat();
+  if (!stat) return false;  // a state whose thread is gone: left behind by a fork, or about to be freed
+  thread->seen = *stat;
+  ThreadRecord record;
+  record.thread = thread->index;
+  record.tid = tid;
+  record.python_id = thread_id;
+  record.interpreter = domain.id;
+  record.time = now;
+  log_.begin(record);
+  by_tstate_[tstate.value] = thread.get();
+  snapshot_.expect(thread->index, tstate, *layout_.thread.size);
+  threads_.push_back(std::move(thread));
+  return true;
+}
+
+// New states are put first: one behind a known one was missed by an earlier walk, which went astray on a
+// state that was freed meanwhile.
+void PythonThreads::walk_domain(size_t d, Walk& walk) {
+  RemoteAddress at = domains_[d].threads_head;
+  size_t count = 0;
+  bool any_known = false, any_new = false;
+  while (at && is_plausible(at) && ++count < kMaxThreads && !walk.present.contains(at.value)) {
+    walk.present[at.value] = d;
+    PythonThread* thread = find(at);
+    if (from_copy_ && thread == nullptr && ++walk.brought <= kBroughtAtOnce) {
+      bring(at);
+      snapshot_.fetch_wanted();
+    }
+    uint64_t next = 0;
+    if (walk.brought > kBroughtAtOnce || !read(at + *layout_.thread.next, next)) {
+      wanted_ = true;
+      break;
+    }
+    if (thread != nullptr) {
+      // The same address may be another thread by now.
+      uint64_t python_id = 0;
+      read(at + *layout_.thread.thread_id, python_id);
+      if (python_id != thread->python_id) {
+        lose_state(*thread);
+        thread = nullptr;
+      } else {
+        thread->domain = d;
+      }
+    }
+    any_known = any_known || thread != nullptr;
+    if (thread == nullptr) {
+      walk.fresh.emplace_back(at, d);
+      if (!declined_.contains(at.value)) {
+        any_new = true;
+        if (any_known) whole_ = false;
+      }
+    }
+    at = RemoteAddress(next);
+  }
+  if (at || (any_new && !any_known)) whole_ = false;
+}
+
+void PythonThreads::add_fresh(Walk& walk, Nanoseconds now) {
+  const bool more_to_add = walk.fresh.size() > kNewAtOnce && !config_.once;
+  if (more_to_add) walk.fresh.resize(kNewAtOnce);
+  bool declined = false;
+  for (const auto& [tstate, d] : walk.fresh) {
+    // A state whose thread is not up yet, or was left behind by a fork: asked again, but less and less often.
+    if (add(domains_[d], tstate, now)) {
+      declined_.erase(tstate.value);
+    } else {
+      ++declined_[tstate.value].times;
+      declined = true;
+    }
+  }
+  wanted_ = wanted_ || more_to_add;
+  if (!declined) {
+    pause_ = kRefreshEvery;
+  } else {
+    pause_ = pause_ >= kRefreshEvery ? kShortestPause : std::clamp(pause_ * 2, kShortestPause, kSecond);
+  }
+}
+
+void PythonThreads::refresh(Nanoseconds now, From from) {
+  last_refresh_ = now;
+  wanted_ = false;
+  from_copy_ = from == From::copy;
+  if (!refresh_interpreters()) {
+    wanted_ = true;
+    whole_ = false;
+    return;
+  }
+  for (auto& thread : threads_) {
+    const auto domain = std::find_if(domains_.begin(), domains_.end(),
+                                     [&](const Domain& d) { return d.id == thread->interpreter_id; });
+    thread->domain = static_cast<size_t>(domain - domains_.begin());
+    if (domain == domains_.end()) thread->alive = false;
+  }
+  if (from_copy_) {
+    for (const auto& thread : threads_) bring(thread->tstate);
+    snapshot_.fetch_wanted();
+  }
+  whole_ = true;
+  Walk walk;
+  // Oldest first: a subinterpreter's first thread state is recognised by the threads that are known already.
+  for (size_t d = domains_.size(); d-- > 0;) walk_domain(d, walk);
+  std::erase_if(declined_, [&](const auto& state) { return !walk.present.contains(state.first); });
+  // Before others are added: the thread of a state that is gone may have one of those.
+  if (!wanted_) {
+    for (auto& thread : threads_) {
+      if (thread->in_python() && !walk.present.contains(thread->tstate.value)) lose_state(*thread);
+    }
+  }
+  task_ids_.forget();
+  add_fresh(walk, now);
+  drop_dead(now);
+}
+
+void PythonThreads::drop_dead(Nanoseconds now) {
+  for (auto& thread : threads_) {
+    if (thread->alive) continue;
+    log_.end(*thread, now);
+    forget_state(*thread);
+  }
+  std::erase_if(threads_, [](const auto& thread) { return !thread->alive; });
+  note_nested();
+}
+
+void PythonThreads::note_nested() {
+  for (auto& thread : threads_) thread->nested = nullptr;
+  if (domains_.size() < 2) return;
+  std::unordered_map<pid_t, PythonThread*> newest;
+  for (auto& thread : threads_) {
+    if (!thread->tstate || (thread->unbound && !thread->stack_end))
+      continue;  // not known to be on that thread
+    PythonThread*& top = newest[thread->probe->tid()];
+    if (top == nullptr || top->interpreter_id < thread->interpreter_id) top = thread.get();
+  }
+  for (auto& thread : threads_) {
+    PythonThread* top = newest[thread->probe->tid()];
+    thread->nested = thread->tstate && top != thread.get() ? top : nullptr;
+  }
+}
+
+void PythonThreads::end_all(Nanoseconds now) {
+  for (auto& thread : threads_) thread->alive = false;
+  drop_dead(now);
+}
+
+bool PythonThreads::has(pid_t tid) const {
+  return std::any_of(threads_.begin(), threads_.end(),
+                     [tid](const auto& thread) { return thread->probe->tid() == tid; });
+}
+
+bool PythonThreads::changed() {
+  uint64_t head = 0;
+  if (!snapshot_.load(interpreter_.interpreters_head, head)) return true;
+  if (domains_.empty() || domains_.front().interpreter.value != head) return true;
+  for (const Domain& domain : domains_) {
+    if (!snapshot_.load(domain.threads_head_word, head) || domain.threads_head.value != head) return true;
+  }
+  return false;
+}
+
+PythonThreads::Stateless PythonThreads::stateless() const {
+  const uint32_t just_now = config_.once ? 1 : 2;
+  Stateless stateless;
+  for (const auto& [state, declined] : declined_) {
+    if (declined.times <= just_now) continue;
+    ++stateless.states;
+    stateless.unknown += declined.unknown;
+  }
+  return stateless;
+}
+
+}  // namespace phlox::sampler

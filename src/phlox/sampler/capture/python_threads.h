@@ -1,0 +1,150 @@
+// The threads of a process that run Python: its interpreters and their thread states, which thread of the
+// kernel each belongs to, and when those lists have to be read again. A thread stays the same entry while
+// thread states come and go. Says nothing of what a thread does. Called by the worker that holds the turn
+// lock.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "phlox/memory/remote_memory.h"
+#include "phlox/python/interpreter.h"
+#include "phlox/sampler/capture/gil.h"
+#include "phlox/sampler/capture/look_log.h"
+#include "phlox/sampler/capture/snapshot.h"
+#include "phlox/sampler/capture/stack_reader.h"
+#include "phlox/sampler/capture/task_ids.h"
+
+namespace phlox::sampler {
+
+struct PythonThread : ObservedThread, ThreadState {
+  // The newest interpreter's state on the same thread, called by way of this one: CPU time is its.
+  PythonThread* nested = nullptr;
+  size_t domain = 0;
+  RemoteAddress rseq_cpu;
+  target::SchedStat first;  // read before the memory of this turn
+  bool first_valid = false;
+  int last_cpu = -1;
+  uint64_t cpu_known_at = 0;  // turn in which last_cpu was scouted
+  bool done = false;          // in this turn
+  bool in_python() const { return alive && tstate; }
+};
+
+// Threads that share one GIL; a free-threaded interpreter's have none.
+struct Domain {
+  RemoteAddress interpreter;
+  int64_t id = 0;
+  RemoteAddress threads_head_word;
+  RemoteAddress threads_head;
+  Gil gil;
+  PythonThread* runner = nullptr;  // who held it last
+  size_t threads = 0;
+  // Who was found standing still with the GIL in this turn, as of which copy of the memory.
+  PythonThread* frozen = nullptr;
+  target::SchedStat frozen_stat;
+  uint64_t frozen_look = 0;
+  unsigned frozen_reads = 0;  // follow-ups of that copy that are proved
+};
+
+class PythonThreads {
+ public:
+  struct Config {
+    pid_t pid = 0;
+    // Where the C library keeps rseq.cpu_id, from the thread pointer; none: ask /proc.
+    std::optional<int64_t> rseq_cpu_offset;
+    bool native = false;  // who has no thread state is looked at all the same
+    bool once = false;    // everybody is added at the first refresh
+  };
+
+  PythonThreads(const Config& config, const python::Interpreter& interpreter, memory::RemoteMemory& memory,
+                Snapshot& snapshot, LookLog& log);
+
+  // Whether the lists should be read again, since they may have changed.
+  bool due(Nanoseconds now) const { return wanted_ || config_.once || now - last_refresh_ > pause_; }
+  void want_refresh() { wanted_ = true; }
+  // Whether the heads of the lists, in the copy of the memory, are others than those that were read.
+  bool changed();
+  // Where the lists are read from.
+  enum class From { target, copy };
+  void refresh(Nanoseconds now, From from);
+
+  std::vector<std::unique_ptr<PythonThread>>& all() { return threads_; }
+  const std::vector<std::unique_ptr<PythonThread>>& all() const { return threads_; }
+  std::vector<Domain>& domains() { return domains_; }
+  PythonThread* find(RemoteAddress tstate);
+  bool has(pid_t tid) const;
+
+  // Its thread state is gone. The thread itself may live on, and come back with another.
+  void lose_state(PythonThread& thread);
+  // It is gone, or about to be: drop_dead() removes it.
+  void has_ended(PythonThread& thread) {
+    thread.alive = false;
+    wanted_ = true;
+  }
+  void drop_dead(Nanoseconds now);
+  void end_all(Nanoseconds now);
+
+  // Whoever was there as the refresh began is known.
+  bool is_whole() const { return whole_; }
+  bool process_gone() const { return process_gone_; }
+  // Thread states of Python that have no thread of this process, as far as that can be known: one that has
+  // not started yet, or has just ended, or was left behind by a fork. Only those asked for several times.
+  struct Stateless {
+    size_t states = 0;
+    size_t unknown = 0;  // of them: may have one, and nothing says which
+  };
+  Stateless stateless() const;
+
+ private:
+  // States of no thread: how often one was asked for, and why there is none.
+  struct Declined {
+    uint32_t times = 0;
+    bool unknown = false;
+  };
+  // A walk along all lists of thread states.
+  struct Walk {
+    std::unordered_map<uint64_t, size_t> present;         // domain by thread state
+    std::vector<std::pair<RemoteAddress, size_t>> fresh;  // not known yet, and their domains
+    size_t brought = 0;                                   // into the copy
+  };
+
+  template <class T>
+  bool read(RemoteAddress from, T& into);
+  void bring(RemoteAddress tstate);
+  bool refresh_interpreters();
+  void walk_domain(size_t domain, Walk& walk);
+  void add_fresh(Walk& walk, Nanoseconds now);
+  bool add(Domain& domain, RemoteAddress tstate, Nanoseconds now);
+  PythonThread* find_thread_of(ThreadState& unbound);
+  PythonThread* find_resting(pid_t tid, int64_t interpreter_id);
+  bool is_anothers(pid_t tid, int64_t interpreter_id) const;
+  void forget_state(PythonThread& thread);
+  void note_nested();
+
+  Config config_;
+  const python::Interpreter& interpreter_;
+  const python::Layout& layout_;
+  memory::RemoteMemory& memory_;
+  Snapshot& snapshot_;
+  LookLog& log_;
+  TaskIds task_ids_;
+  std::vector<Domain> domains_;
+  std::vector<std::unique_ptr<PythonThread>> threads_;
+  std::unordered_map<uint64_t, PythonThread*> by_tstate_;
+  std::unordered_map<uint64_t, Declined> declined_;
+  uint32_t next_thread_ = 1;
+  Nanoseconds last_refresh_ = 0;
+  Nanoseconds pause_ = 0;
+  bool wanted_ = true;
+  bool whole_ = false;
+  bool from_copy_ = false;
+  bool process_gone_ = false;
+};
+
+}  // namespace phlox::sampler

@@ -1,0 +1,132 @@
+#include "phlox/sampler/capture/workers.h"
+
+#include <sched.h>
+#include <sys/eventfd.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
+
+#include "phlox/sampler/capture/waker.h"
+
+namespace phlox::sampler {
+namespace {
+
+void breathe() {
+#if defined(__x86_64__)
+  ::_mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+void Worker::wake() const {
+  ::eventfd_write(wake_up.get(), 1);
+}
+
+bool TurnLock::try_lock() {
+  // Looks at the clock now and then only.
+  constexpr int kSpins = 64;
+  for (Nanoseconds until = 0;;) {
+    for (int i = 0; i < kSpins; ++i) {
+      if (!taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_acquire))
+        return true;
+      breathe();
+    }
+    const Nanoseconds now = clock_now();
+    if (until == 0) until = now + kPatience;
+    if (now >= until) return false;
+  }
+}
+
+bool TurnLock::lock() {
+  // Longer than a turn should take.
+  constexpr Nanoseconds kLongTurn = 1'000'000;
+  bool slept = false;
+  for (; !try_lock(); slept = true) sleep_until(clock_now() + kLongTurn);
+  return slept;
+}
+
+Workers::Workers(std::vector<int> kept_free) : kept_free_(std::move(kept_free)) {
+  current_ = &add(-1);
+}
+
+Worker& Workers::add(int cpu) {
+  workers_.push_back(std::make_unique<Worker>());
+  Worker& worker = *workers_.back();
+  worker.events_only = workers_.size() > 1;
+  worker.cpu = cpu;
+  worker.wake_up = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  return worker;
+}
+
+uint64_t Workers::begin_turn() {
+  if (current_->round == round_) ++round_;
+  current_->round = round_;
+  return round_;
+}
+
+void Workers::wake_all() const {
+  for (const auto& worker : workers_) worker->wake();
+}
+
+void Workers::wake_at(int cpu) const {
+  for (const auto& worker : workers_) {
+    if (worker->cpu == cpu && worker.get() != current_) worker->wake();
+  }
+}
+
+bool Workers::is_kept_free(int cpu) const {
+  return std::find(kept_free_.begin(), kept_free_.end(), cpu) != kept_free_.end();
+}
+
+bool Workers::pin(pid_t tid, int cpu) const {
+  if (cpu < 0 || is_kept_free(cpu)) return false;
+  cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(cpu) + 1);
+  const size_t size = CPU_ALLOC_SIZE(static_cast<size_t>(cpu) + 1);
+  CPU_ZERO_S(size, set);
+  CPU_SET_S(static_cast<size_t>(cpu), size, set);
+  const bool moved = ::sched_setaffinity(tid, size, set) == 0;
+  CPU_FREE(set);
+  return moved;
+}
+
+bool Workers::move(Worker& worker, pid_t tid, int cpu) {
+  if (!pin(tid, cpu)) return false;
+  worker.cpu = cpu;
+  ++migrations_;
+  return true;
+}
+
+bool Workers::follow(int cpu) {
+  return move(*current_, 0, cpu);
+}
+
+void Workers::send_one_to(int cpu) {
+  if (cpu < 0 ||
+      std::any_of(workers_.begin(), workers_.end(), [cpu](const auto& worker) { return worker->cpu == cpu; }))
+    return;
+  for (const auto& worker : workers_) {
+    if (worker.get() == current_ || worker->tid == 0 || worker->wanted.size() > 1) continue;
+    if (move(*worker, worker->tid, cpu)) worker->wake();
+    return;
+  }
+  follow(cpu);
+}
+
+std::vector<int> Workers::common_cpus(pid_t process) const {
+  cpu_set_t mine, its;
+  if (::sched_getaffinity(0, sizeof mine, &mine) != 0 || ::sched_getaffinity(process, sizeof its, &its) != 0)
+    return {};
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &mine) && CPU_ISSET(cpu, &its) && !is_kept_free(cpu)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+}  // namespace phlox::sampler

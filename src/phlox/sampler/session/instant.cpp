@@ -1,0 +1,150 @@
+#include "phlox/sampler/session/instant.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "phlox/python/code_object.h"
+#include "phlox/sampler/capture/process_sampler.h"
+#include "phlox/sampler/capture/waker.h"
+#include "phlox/sampler/session/program.h"
+#include "phlox/sampler/session/scheduling.h"
+#include "phlox/target/cpu_list.h"
+#include "phlox/target/thread_probe.h"
+
+namespace phlox::sampler {
+namespace {
+
+// The native stacks of 500 threads and more; of memory that is not written to nothing is taken.
+constexpr size_t kRingBytes = size_t{64} << 20;
+// Between two turns the ring is emptied. Most dumps need one turn, in which everybody is looked at.
+constexpr Nanoseconds kLongestTurn = kSecond / 20;
+// A list of threads that was not read in one piece within this time is not going to be.
+constexpr Nanoseconds kLongestListing = kSecond;
+// Frames whose variables are read: beyond, a dump is no longer read by anybody.
+constexpr size_t kFramesWithLocals = 200;
+// Of all frames; a target decides how many there are, and what they hold.
+constexpr size_t kBytesOfLocals = size_t{64} << 20;
+
+// Turns until everybody was looked at, one more than that takes: the list of threads may have changed while
+// it was read, and be longer than it seemed.
+void look_at_everybody(ProcessSampler& sampler, Workers& workers, Consumer& consumer, Ring& ring,
+                       Nanoseconds limit) {
+  const Nanoseconds start = clock_now();
+  for (;;) {
+    sampler.turn(clock_now(), workers.begin_turn());
+    sampler.flush();
+    consumer.drain(ring);
+    const ProcessSampler::Unseen unseen = sampler.unseen();
+    const Nanoseconds since = clock_now() - start;
+    if (!unseen.any() || sampler.process_gone() || since >= limit) return;
+    if (unseen.threads > 0) continue;
+    if (since >= std::min(limit, kLongestListing)) return;
+    sleep_until(clock_now() + kSecond / 1000);
+  }
+}
+
+std::vector<MissingThreads> missing_of(const ProcessSampler& sampler, Nanoseconds limit) {
+  std::vector<MissingThreads> missing;
+  const std::string over = fmt::format("after {:g} s", static_cast<double>(limit) * 1e-9);
+  const ProcessSampler::Unseen unseen = sampler.unseen();
+  if (unseen.threads > 0) missing.push_back({unseen.threads, "not looked at " + over});
+  if (!unseen.list_whole) missing.push_back({0, "the list of threads changed each time it was read"});
+  if (const size_t unknown = sampler.stateless().unknown; unknown > 0)
+    missing.push_back({unknown, "which thread has that thread state of Python could not be found out"});
+  return missing;
+}
+
+}  // namespace
+
+Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sink& sink,
+                          std::vector<python::Attempt>* attempts) {
+  auto pidfd = watch(pid);
+  if (!pidfd) return fail(pidfd);
+  const std::atomic<bool> never{false};
+  auto found = find_program(pid, *pidfd, {}, never, attempts);
+  if (!found) return fail(found);
+  Program& program = **found;
+  const python::Layout& layout = program.interpreter.layout;
+  const Nanoseconds start = clock_now();
+  put_host(sink, start);
+  const profile::ProcessId process(1);
+  profile::Process row = program.process_row();
+
+  std::map<uint32_t, std::vector<FrameLocals>> locals;  // by thread
+  size_t bytes_of_locals = 0;
+  ProcessSampler::Config config;
+  config.pid = pid;
+  config.rseq_cpu_offset = program.rseq_cpu_offset;
+  if (options.locals) {
+    config.on_stack = [&](uint32_t thread, std::span<const python::RawFrame> frames) {
+      auto& rows = locals[thread];
+      rows.clear();
+      size_t depth = 0;
+      for (const python::RawFrame& frame : frames) {
+        if (!frame.code) continue;
+        if (rows.size() == kFramesWithLocals || bytes_of_locals > kBytesOfLocals) break;
+        const auto code = python::read_code(layout, program.memory, frame.code);
+        if (code && code->shim) continue;
+        FrameLocals of_frame;
+        of_frame.thread = profile::ThreadId(thread);
+        of_frame.depth = depth++;
+        if (auto variables =
+                python::read_locals(layout, program.memory, frame.frame, frame.code, options.limits)) {
+          of_frame.variables = std::move(*variables);
+          for (const auto& one : of_frame.variables)
+            bytes_of_locals += sizeof one + one.name.size() + one.value.size();
+        }
+        rows.push_back(std::move(of_frame));
+      }
+    };
+  }
+  config.native = options.native;
+  config.once = true;
+  config.longest_turn = kLongestTurn;
+  take_best_class(/*allow_real_time=*/false);
+  Ring ring(kRingBytes);
+  Identities identities(sink);
+  Consumer consumer(layout, process, sink, identities, [&](profile::Thread& thread) {
+    thread.kernel_name = target::ThreadProbe(pid, thread.tid).kernel_name();
+  });
+  memory::ProcessMemory native_memory(pid);
+  std::optional<NativeStacks> native;
+  if (options.native) {
+    native.emplace(pid, native_memory, identities, sink, options.unwind_cache);
+    consumer.with_native(*native);
+  }
+  Instant instant;
+  {
+    Workers workers(target::read_kept_free_cpus());
+    ProcessSampler sampler(config, program.interpreter, program.memory, ring, workers);
+    look_at_everybody(sampler, workers, consumer, ring, options.limit);
+    instant.missing = missing_of(sampler, options.limit);
+    row.way_of_reading = "same CPU (ordinary class)";
+    if (sampler.counts().stopped_alone > 0) row.way_of_reading += ", ptrace stop where that CPU is refused";
+    if (const auto source = sampler.native_source()) {
+      row.way_of_reading = *source == NativeSource::ptrace
+                               ? "ptrace stop of running threads, with native frames"
+                               : "same CPU (ordinary class), native frames of blocked threads only";
+    }
+    sink.put_process(process, row);
+    identities.stretches.flush();
+    program.name_threads(consumer);
+    sampler.finish(clock_now());
+  }
+  consumer.drain(ring);
+  instant.description = program.description();
+  instant.warning = program.interpreter.warning;
+  if (bytes_of_locals > kBytesOfLocals) {
+    instant.warning += fmt::format("{}variables beyond the first {} MiB are not shown",
+                                   instant.warning.empty() ? "" : "; ", kBytesOfLocals >> 20);
+  }
+  if (native) instant.modules = native->take_modules();
+  for (auto& [thread, rows] : locals) {
+    for (auto& frame : rows) instant.locals.push_back(std::move(frame));
+  }
+  return instant;
+}
+
+}  // namespace phlox::sampler

@@ -1,0 +1,56 @@
+// One look at a process, for `dump`: the same turn, proof and consumer as a recording, once. Everything goes
+// to a Sink: every thread that there is, in as many turns as that takes, or it is said who is missing. Stays
+// in the ordinary scheduling class, so that reading variables never holds a CPU against anybody.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "phlox/base/clock.h"
+#include "phlox/base/result.h"
+#include "phlox/profile/sink.h"
+#include "phlox/python/locals.h"
+#include "phlox/python/locate.h"
+#include "phlox/sampler/assemble/native_stacks.h"
+#include "phlox/sampler/capture/native_capture.h"
+
+namespace phlox::sampler {
+
+struct InstantOptions {
+  bool locals = false;
+  python::LocalsLimits limits;
+  std::optional<NativeSource> native;  // native frames too
+  std::string unwind_cache;
+  // Nobody is looked at after this long.
+  Nanoseconds limit = 10 * kSecond;
+};
+
+// Threads that are not among the rows.
+struct MissingThreads {
+  size_t threads = 0;
+  std::string why;
+};
+
+// The variables of one frame: the `depth`-th Python frame of the thread's stack, leaf first, from 0.
+struct FrameLocals {
+  profile::ThreadId thread;
+  size_t depth = 0;
+  std::vector<python::Local> variables;
+};
+
+struct Instant {
+  std::string warning;      // of the interpreter, e.g. a pre-release; empty: none
+  std::string description;  // "CPython 3.12.1 (default), found by …"
+  std::vector<FrameLocals> locals;
+  std::vector<NativeModule> modules;  // that native frames name
+  std::vector<MissingThreads> missing;
+};
+
+// `attempts`: how the interpreter was searched for, found or not.
+Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sink& sink,
+                          std::vector<python::Attempt>* attempts = nullptr);
+
+}  // namespace phlox::sampler

@@ -1,0 +1,253 @@
+#include "phlox/sampler/session/program.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "phlox/python/thread_names.h"
+#include "phlox/target/process.h"
+#include "phlox/target/process_state.h"
+#include "phlox/target/process_tree.h"
+#include "phlox/target/text_file.h"
+
+namespace phlox::sampler {
+namespace {
+
+// While the interpreter of a launched program comes up.
+constexpr Nanoseconds kFirstPause = 200'000;
+constexpr Nanoseconds kBrieflyPatient = 300'000'000;
+constexpr Nanoseconds kLongestPause = 20'000'000;
+constexpr Nanoseconds kLongWait = 3 * kSecond;
+constexpr Nanoseconds kOrphansPatience = 2 * kSecond;
+constexpr int kMaxInterpreters = 1024;
+
+void pause_for(Nanoseconds time) {
+  const timespec t{time / kSecond, time % kSecond};
+  ::nanosleep(&t, nullptr);
+}
+
+std::string link_of(const std::string& path) {
+  char text[4096];
+  const ssize_t size = ::readlink(path.c_str(), text, sizeof text);
+  return size < 0 ? std::string() : std::string(text, static_cast<size_t>(size));
+}
+
+}  // namespace
+
+Image image_of(pid_t pid) {
+  Image image;
+  image.executable = link_of(fmt::format("/proc/{}/exe", pid));
+  if (FILE* f = std::fopen(fmt::format("/proc/{}/stat", pid).c_str(), "re")) {
+    char text[2048];
+    const size_t size = std::fread(text, 1, sizeof text - 1, f);
+    std::fclose(f);
+    text[size] = 0;
+    // Field 28, startstack (fs/proc/array.c); 0 without the right to attach.
+    if (const char* at = std::strrchr(text, ')')) {
+      for (int field = 2; field < 28 && at != nullptr; ++field) at = std::strchr(at + 1, ' ');
+      if (at != nullptr) image.start_stack = std::strtoull(at + 1, nullptr, 10);
+    }
+  }
+  return image;
+}
+
+std::string Program::description() const {
+  return fmt::format("CPython {} ({}), found by {}", interpreter.version, interpreter.build,
+                     interpreter.found_by);
+}
+
+profile::Process Program::process_row() const {
+  const auto facts = target::read_process(pid);
+  profile::Process row;
+  row.pid = pid;
+  row.namespace_pid = facts.namespace_pid != 0 ? facts.namespace_pid : pid;
+  row.executable = facts.executable;
+  row.command_line = facts.command_line;
+  row.python_version = interpreter.version;
+  row.python_build = interpreter.build;
+  row.found_by = interpreter.found_by;
+  row.start = clock_now();
+  return row;
+}
+
+void Program::name_threads(Consumer& consumer) {
+  auto& live = consumer.live_threads();
+  // By Python id, newest interpreter first: a thread that runs code of several is called as the oldest of
+  // them calls it, the one that started it; a subinterpreter takes it for its MainThread.
+  std::map<uint64_t, std::string> called;
+  // `memory` is read by the sampler's thread meanwhile.
+  memory::ProcessMemory apart(pid);
+  RemoteAddress at;
+  apart.read_value(interpreter.interpreters_head, at.value);
+  for (int i = 0; is_plausible(at) && i < kMaxInterpreters; ++i) {
+    if (const auto names = python::read_thread_names(interpreter.layout, apart, at)) {
+      for (const auto& [python_id, name] : names->names) called[python_id] = name;
+    }
+    if (!interpreter.layout.interpreter.next.present() ||
+        !apart.read_value(at + *interpreter.layout.interpreter.next, at.value)) {
+      break;
+    }
+  }
+  for (auto& thread : live) {
+    const auto name = called.find(thread.row.python_id);
+    if (name == called.end() || name->second == thread.row.name) continue;
+    thread.row.name = name->second;
+    consumer.put_thread(thread);
+  }
+}
+
+Result<Descriptor> watch(pid_t pid) {
+  Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (pidfd) return pidfd;
+  if (errno == ESRCH || errno == EINVAL) {
+    return fail(ErrorKind::no_such_process, fmt::format("no process with id {}", pid),
+                "list Python processes with: phlox list");
+  }
+  return fail(ErrorKind::system,
+              fmt::format("cannot watch process {}: {} (pidfd_open)", pid, std::strerror(errno)));
+}
+
+namespace {
+
+std::unique_ptr<Program> program_of(pid_t pid, python::Interpreter found, Image image) {
+  auto program = std::make_unique<Program>(pid, std::move(found));
+  program->image = std::move(image);
+  if (const auto offset = target::find_rseq_offset(pid))
+    program->rseq_cpu_offset = *offset + 4;  // struct rseq: cpu_id
+  return program;
+}
+
+// Looks for a Python among the descendants of a process, again and again.
+class DescendantSearch {
+ public:
+  explicit DescendantSearch(pid_t root) : root_(root) {}
+
+  // The oldest one with an interpreter that is up.
+  std::unique_ptr<Program> look() {
+    for (const pid_t pid : target::read_descendants(root_)) {
+      if (const auto start = start_of(pid)) known_.try_emplace({*start, pid});
+    }
+    for (auto at = known_.begin(); at != known_.end();) {
+      const auto [start, pid] = at->first;
+      if (start_of(pid) != start) {
+        at = known_.erase(at);
+        continue;
+      }
+      if (auto program = try_one(pid, at->second)) return program;
+      ++at;
+    }
+    return nullptr;
+  }
+  // Any that runs still: one whose parent ended is nobody's descendant, and may yet become a Python.
+  bool any_left() const { return !known_.empty(); }
+  // Why one that is a Python could not be had; the last such.
+  const std::string& refused() const { return refused_; }
+
+ private:
+  struct Tried {
+    Image image;
+    Nanoseconds next = 0, pause = 0;
+  };
+  // What is no Python may load one later (uWSGI), which costs a look now and then.
+  static constexpr Nanoseconds kShortest = 20'000'000, kLongest = 500'000'000;
+
+  static std::optional<uint64_t> start_of(pid_t pid) {
+    const auto text = target::read_text(fmt::format("/proc/{}/stat", pid));
+    const auto stat = text ? target::parse_stat(*text) : std::nullopt;
+    if (!stat || stat->state == 'Z' || stat->state == 'X') return {};
+    return stat->start_ticks;
+  }
+  std::unique_ptr<Program> try_one(pid_t pid, Tried& tried) {
+    const Image image = image_of(pid);
+    const Nanoseconds now = clock_now();
+    if (image == tried.image && now < tried.next) return nullptr;
+    auto found = python::locate(pid);
+    if (found) return program_of(pid, *std::move(found), image);
+    if (found.error().kind == ErrorKind::permission || found.error().kind == ErrorKind::unsupported_python)
+      refused_ = found.error().message;
+    const bool coming_up = found.error().kind == ErrorKind::target_state;
+    tried.pause = coming_up ? 0 : image == tried.image ? std::min(tried.pause * 2, kLongest) : kShortest;
+    tried.next = now + tried.pause;
+    tried.image = image;
+    return nullptr;
+  }
+
+  pid_t root_;
+  std::map<std::pair<uint64_t, pid_t>, Tried> known_;  // by start and id
+  std::string refused_;
+};
+
+tl::unexpected<Error> no_python_came(pid_t pid, bool descendants, const std::string& refused) {
+  if (!refused.empty()) {
+    return fail(
+        ErrorKind::target_gone,
+        fmt::format("process {} ended before a Python that phlox can read was running: {}", pid, refused));
+  }
+  return fail(ErrorKind::target_gone,
+              fmt::format("process {} ended before a Python was running in it{}", pid,
+                          descendants ? " or in a process that it started" : ""),
+              "is the command a Python program? phlox record -- python3 app.py");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd, Patience patience,
+                                              const std::atomic<bool>& stop,
+                                              std::vector<python::Attempt>* attempts) {
+  Nanoseconds pause = kFirstPause;
+  const Nanoseconds start = clock_now();
+  std::optional<DescendantSearch> descendants;
+  if (patience.descendants) descendants.emplace(pid);
+  std::optional<Nanoseconds> orphaned;  // since when its descendants are alone
+  for (;;) {
+    const Image image = image_of(pid);
+    auto found = python::locate(pid, attempts);
+    if (found) return program_of(pid, *std::move(found), image);
+    pollfd poll{pidfd.get(), POLLIN, 0};
+    bool gone = ::poll(&poll, 1, 0) > 0;
+    if (descendants) {
+      if (auto program = descendants->look()) return program;
+      // What a script left behind in the background may be on its way to a Python.
+      if (gone && !orphaned) orphaned = clock_now();
+      gone = gone && (!descendants->any_left() || clock_now() - *orphaned > kOrphansPatience);
+      if (gone || orphaned) found = no_python_came(pid, true, descendants->refused());
+    }
+    const bool may_come = orphaned || found.error().kind == ErrorKind::not_python ||
+                          found.error().kind == ErrorKind::target_state;
+    // Somebody else's program may just be starting, or caught between two states.
+    const bool briefly =
+        found.error().kind == ErrorKind::target_state && clock_now() - start < kBrieflyPatient;
+    const bool over = patience.until && clock_now() >= *patience.until;
+    if (!(patience.patient || briefly) || gone || !may_come || over || stop.load(std::memory_order_relaxed)) {
+      return gone && !descendants ? no_python_came(pid, false, "") : fail(found);
+    }
+    if (patience.waiting && clock_now() - start > kLongWait) std::exchange(patience.waiting, nullptr)();
+    pause_for(pause);
+    pause = std::min(pause * 5 / 4, kLongestPause);
+  }
+}
+
+void put_host(profile::Sink& sink, Nanoseconds start) {
+  utsname host{};
+  ::uname(&host);
+  sink.put_meta("phlox_version", PHLOX_VERSION);
+  sink.put_meta("host", host.nodename);
+  sink.put_meta("kernel", fmt::format("{} {}", host.sysname, host.release));
+  sink.put_meta("machine", host.machine);
+  sink.put_meta("cpus", std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)));
+  sink.put_meta("clock", "CLOCK_MONOTONIC");
+  sink.put_meta("start_monotonic_ns", std::to_string(start));
+  sink.put_meta("start_unix_ns", std::to_string(clock_now(CLOCK_REALTIME)));
+}
+
+}  // namespace phlox::sampler

@@ -1,0 +1,352 @@
+#include "phlox/sampler/session/sampler_thread.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+#include "phlox/sampler/capture/schedule.h"
+#include "phlox/sampler/capture/waker.h"
+#include "phlox/target/cpu_list.h"
+
+namespace phlox::sampler {
+namespace {
+
+// With neither a rate nor a budget asked for there is no interval, and every turn is longer than this; what a
+// turn takes decides how many there are (leave_its_half). Native frames come by events, which have a rate.
+constexpr Nanoseconds kNoInterval = 2'000;
+constexpr double kFastestNative = 5'000;
+// What a wake-up costs the target beyond our own CPU time: the timer interrupt and the way into our thread,
+// measured against the throughput of a target that never sleeps (docs/decisions/0001).
+constexpr Nanoseconds kWakeUp = 2'500;
+// No option goes below this: after a turn the program has its CPU for as long as the turn has taken, and for
+// what it costs it that its caches are cold and that a timer is armed in a virtual machine (waker.h).
+constexpr Nanoseconds kColdStart = 15'000;
+constexpr Nanoseconds kPublishEvery = kSecond / 20;
+// A turn takes less by far.
+constexpr Nanoseconds kStuck = kSecond / 10;
+// Linux: sched(7).
+constexpr int kHighestPriority = 99;
+// Turns between two looks at our own CPU clock, which costs 0.5 us.
+constexpr Nanoseconds kMeasureEvery = 8;
+
+void prepare_thread(std::atomic<pid_t>& tid) {
+  ::pthread_setname_np(::pthread_self(), "phlox-sampler");
+  tid = ::gettid();
+  sigset_t all;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+void copy_numbers(const ProcessSampler& sampler, const SamplerThread::Numbers& from,
+                  SamplerThread::Numbers& into) {
+  into = from;
+  into.counts = sampler.counts();
+  into.way = sampler.way();
+  into.schedstat_off = sampler.schedstat_off();
+  into.native = sampler.native_source();
+  into.events = sampler.native_events();
+  into.process_gone = sampler.process_gone();
+  into.stateless = sampler.stateless();
+}
+
+std::string describe_same_cpu(const SamplerThread::Numbers& numbers) {
+  std::string text = "same CPU (";
+  text += describe(numbers.scheduling);
+  if (numbers.by_perf > numbers.by_clock) text += ", woken by a perf event";
+  text += numbers.schedstat_off ? "; unproved: no schedstat)" : ")";
+  return text;
+}
+
+std::string describe_python_way(const SamplerThread::Numbers& numbers) {
+  const Counts& counts = numbers.counts;
+  // Nobody stopped though that was wanted: nothing of it is to be said.
+  const bool stops = counts.stopped_alone > 0 || counts.stop_refused == 0;
+  switch (numbers.way) {
+    case Way::ptrace:
+      if (stops) return "ptrace stop";
+      break;
+    case Way::hands_off:
+      break;
+    case Way::automatic:
+    case Way::same_cpu: {
+      if (counts.cpu_refused == 0) return describe_same_cpu(numbers);
+      const std::string otherwise =
+          numbers.way == Way::automatic && stops ? "ptrace stop" : "hands off (unproved)";
+      // It has been on none of the program's CPUs.
+      if (counts.migrations == 0) return otherwise + " (the program's CPUs are refused)";
+      return describe_same_cpu(numbers) + ", " + otherwise + " where that CPU is refused";
+    }
+  }
+  return "hands off (unproved)";
+}
+
+}  // namespace
+
+SamplerThread::SamplerThread(const ProcessSampler::Config& config, const Options& options,
+                             const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring)
+    : config_(config),
+      options_(options),
+      budget_(options.max_overhead_percent, options.rate_hz),
+      interpreter_(interpreter),
+      memory_(memory),
+      ring_(ring) {
+  thread_ = std::thread([this] { run(); });
+}
+
+SamplerThread::~SamplerThread() {
+  stop();
+}
+
+void SamplerThread::stop() {
+  stop_.store(true, std::memory_order_relaxed);
+  if (!thread_.joinable()) return;
+  // It may stand on a CPU that a thread of a higher priority does not leave: from there it never comes back
+  // by itself, and may go there once more before it sees that it has to stop.
+  cpu_set_t anywhere;
+  const bool known = ::sched_getaffinity(0, sizeof anywhere, &anywhere) == 0;
+  for (Nanoseconds wait = 0; !over_.load(); wait = kStuck) {
+    for (const auto& worker : tids_) {
+      if (const pid_t tid = worker.load(); wait > 0 && known && tid != 0)
+        ::sched_setaffinity(tid, sizeof anywhere, &anywhere);
+    }
+    for (const Nanoseconds since = clock_now(); !over_.load() && clock_now() - since < kStuck;)
+      sleep_until(clock_now() + kStuck / 100);
+  }
+  thread_.join();
+}
+
+void SamplerThread::stay_above(std::span<const pid_t> threads) {
+  const pid_t tid = tids_.front().load();
+  if (tid == 0 || (::sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK) != SCHED_FIFO) return;
+  int highest = 0;
+  for (const pid_t thread : threads) {
+    const int scheduler = ::sched_getscheduler(thread) & ~SCHED_RESET_ON_FORK;
+    sched_param parameter{};
+    if ((scheduler == SCHED_FIFO || scheduler == SCHED_RR) && ::sched_getparam(thread, &parameter) == 0)
+      highest = std::max(highest, parameter.sched_priority);
+  }
+  if (highest >= priority_) priority_ = std::min(highest + 1, kHighestPriority);
+  for (const auto& worker : tids_) {
+    sched_param parameter{};
+    const pid_t one = worker.load();
+    if (one == 0 || ::sched_getparam(one, &parameter) != 0 || parameter.sched_priority == priority_) continue;
+    parameter.sched_priority = priority_;
+    ::sched_setscheduler(one, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameter);
+  }
+}
+
+SamplerThread::Numbers SamplerThread::numbers() {
+  const std::lock_guard lock(mutex_);
+  return published_;
+}
+
+void SamplerThread::publish(const ProcessSampler& sampler, const Numbers& numbers) {
+  // Never waits for a reader: what is not published now is published at the next turn.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;
+  copy_numbers(sampler, numbers, published_);
+}
+
+// Since it was measured last.
+Nanoseconds SamplerThread::measure(Shared& shared, Cost& cost) {
+  const Nanoseconds cpu = clock_now(CLOCK_THREAD_CPUTIME_ID);
+  const Nanoseconds stood = shared.sampler.counts().stood;
+  const Nanoseconds taken =
+      cpu - cost.before + cost.turns * kWakeUp + stood - std::exchange(shared.stood, stood);
+  shared.numbers.target_time += taken;
+  shared.numbers.cpu += cpu - cost.before;
+  cost.before = cpu;
+  cost.turns = 0;
+  return taken;
+}
+
+// Holding the turn lock, which is released and taken again.
+void SamplerThread::leave_its_half(Shared& shared, Cost& cost) {
+  if (cost.owed == 0) return;
+  const Nanoseconds until = clock_now() + std::exchange(cost.owed, 0);
+  ++shared.numbers.rests;
+  shared.turn_lock.unlock();
+  sleep_until(until);
+  shared.turn_lock.lock();
+}
+
+void SamplerThread::take_turn(Shared& shared, Nanoseconds now, Cost& cost) {
+  Numbers& numbers = shared.numbers;
+  shared.sampler.turn(now, shared.workers.begin_turn());
+  const Nanoseconds woken = std::exchange(now, clock_now());
+  // Of shorter turns the schedule leaves it more than that.
+  const bool is_long = 2 * (now - woken + kColdStart) > shared.schedule.interval();
+  if (++cost.turns == kMeasureEvery || is_long) {
+    const Nanoseconds taken = measure(shared, cost);
+    if (is_long) cost.owed = taken + kColdStart;
+    shared.events_apart = std::max(2 * cost.owed, shared.events_apart / 8 * 7);
+  }
+  if (const auto rate = budget_.judge(now, numbers.target_time, numbers.rate_hz)) {
+    numbers.rate_hz = *rate;
+    shared.schedule.set_interval(static_cast<Nanoseconds>(1e9 / *rate));
+  }
+  numbers.ticks_missed = numbers.rate_hz > 0 ? shared.schedule.missed() : 0;
+  if (now - shared.published > kPublishEvery) {
+    shared.published = now;
+    publish(shared.sampler, numbers);
+  }
+}
+
+// A worker on a CPU of its own: looks when an event has caught a thread there, and at nothing else.
+void SamplerThread::run_on_events(Shared& shared, int cpu, size_t index) {
+  prepare_thread(tids_[index]);
+  if (take_best_class() == SchedulingClass::real_time && shared.workers.pin(0, cpu)) {
+    Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0, 0};
+    shared.turn_lock.lock();
+    Worker& worker = shared.workers.add(cpu);
+    worker.tid = ::gettid();
+    while (!shared.over) {
+      leave_its_half(shared, cost);
+      if (shared.over) break;
+      const Woken woken = shared.sampler.wait_for_event(
+          worker, std::max(shared.schedule.interval(), shared.events_apart), shared.turn_lock);
+      if (woken == Woken::nothing_to_wait_for) break;  // events are refused by now
+      if (woken == Woken::by_event && !shared.over) {
+        const Nanoseconds now = clock_now();
+        shared.schedule.start(now);
+        shared.workers.act_as(worker);
+        take_turn(shared, now, cost);
+      }
+    }
+    measure(shared, cost);
+    shared.turn_lock.unlock();
+  }
+  tids_[index] = 0;
+}
+
+// One for each further CPU, once there are events. Fewer where no more threads are granted: the others go
+// from CPU to CPU.
+void SamplerThread::start_others(Shared& shared, const std::vector<int>& cpus,
+                                 std::vector<std::thread>& others) {
+  if (cpus.size() < 2) return;
+  shared.workers.follow(cpus.front());
+  try {
+    for (size_t index = 1; index < std::min(cpus.size(), kMostWorkers); ++index)
+      others.emplace_back([this, &shared, index, cpu = cpus[index]] { run_on_events(shared, cpu, index); });
+  } catch (const std::system_error&) {
+  }
+}
+
+void SamplerThread::end_others(Shared& shared, std::vector<std::thread>& others) {
+  shared.over = true;
+  shared.workers.wake_all();
+  shared.turn_lock.unlock();
+  for (auto& other : others) other.join();
+  others.clear();
+  shared.turn_lock.lock();
+}
+
+void SamplerThread::run() {
+  prepare_thread(tids_.front());
+  Numbers numbers;
+  numbers.scheduling = take_best_class();
+  // Without a budget and a rate: as fast as it goes. With a budget the fastest start is a guess that the
+  // first window corrects.
+  const bool unlimited = options_.rate_hz <= 0;
+  numbers.rate_hz = !unlimited                      ? options_.rate_hz
+                    : options_.max_overhead_percent ? 1000.0
+                    : config_.native                ? kFastestNative
+                                                    : 0.0;
+  const Nanoseconds interval =
+      numbers.rate_hz > 0 ? static_cast<Nanoseconds>(1e9 / numbers.rate_hz) : kNoInterval;
+  config_.interval = interval;
+  config_.real_time = numbers.scheduling == SchedulingClass::real_time;
+  Workers workers(options_.isolated_cpus ? std::vector<int>() : target::read_kept_free_cpus());
+  ProcessSampler sampler(config_, interpreter_, memory_, ring_, workers);
+  Schedule schedule(interval, static_cast<uint64_t>(clock_now(CLOCK_REALTIME)));
+  Shared shared{sampler, workers, schedule, numbers, {}, 0, 0, 0, false};
+  Worker& worker = workers.first();
+  std::vector<int> cpus = workers.common_cpus(config_.pid);
+  std::vector<std::thread> others;
+  Waker waker;
+  Nanoseconds now = clock_now();
+  schedule.start(now);
+  Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0, 0};
+  bool due = true;
+  shared.turn_lock.lock();
+  while (!stop_.load(std::memory_order_relaxed)) {
+    workers.act_as(worker);
+    if (due) take_turn(shared, now, cost);
+    if (sampler.process_gone()) break;
+    leave_its_half(shared, cost);
+    const double rate = shared.numbers.rate_hz;
+    const Woken woken =
+        rate > 0 && config_.native
+            ? sampler.wait_for_event(worker, std::max(schedule.interval(), shared.events_apart),
+                                     shared.turn_lock)
+            : Woken::nothing_to_wait_for;
+    now = clock_now();
+    due = true;
+    if (woken != Woken::nothing_to_wait_for) {
+      // With nobody caught, once an interval, whosever turn it was.
+      due = woken == Woken::by_event || sampler.rested(now) > schedule.interval() / 2;
+      if (woken == Woken::by_time) workers.end_round(worker);
+      schedule.start(now);
+      if (config_.real_time && others.empty()) start_others(shared, std::exchange(cpus, {}), others);
+      continue;
+    }
+    if (!others.empty() && sampler.native_source() != NativeSource::perf) end_others(shared, others);
+    shared.turn_lock.unlock();
+    // At no rate the rest after each turn is all there is.
+    if (rate > 0) waker.wait(schedule, now, worker.cpu);
+    shared.turn_lock.lock();
+    now = clock_now();
+    shared.numbers.by_perf = waker.by_perf();
+    shared.numbers.by_clock = waker.by_clock();
+  }
+  end_others(shared, others);
+  workers.act_as(worker);
+  sampler.finish(clock_now());
+  over_ = true;
+  measure(shared, cost);
+  const std::lock_guard lock(mutex_);
+  copy_numbers(sampler, shared.numbers, published_);
+}
+
+std::string describe_way(const SamplerThread::Numbers& numbers) {
+  const std::string way = describe_python_way(numbers);
+  if (!numbers.native) return way;
+  switch (*numbers.native) {
+    case NativeSource::ptrace:
+      return "ptrace stop of running threads, with native frames";
+    case NativeSource::perf:
+      return way + ", native frames by perf events" + (numbers.events.kernel ? ", the kernel's too" : "");
+    default:
+      return way + ", native frames of blocked threads only";
+  }
+}
+
+std::vector<std::string> details_of(const SamplerThread::Numbers& numbers) {
+  std::vector<std::string> lines;
+  if (numbers.native != NativeSource::perf) {
+    if (numbers.native) lines.push_back("no kernel frames: only perf events tell them");
+    return lines;
+  }
+  if (!numbers.events.kernel) {
+    lines.push_back(
+        "no kernel frames: perf events of the kernel are refused (CAP_PERFMON, or kernel.perf_event_paranoid "
+        "of 1 or less, would grant them)");
+  }
+  if (numbers.events.without > 0) {
+    lines.push_back(
+        fmt::format("up to {} running threads were without a perf event: there may be {} at once "
+                    "(descriptors, locked memory); they took turns",
+                    numbers.events.without, numbers.events.most));
+  }
+  return lines;
+}
+
+}  // namespace phlox::sampler
