@@ -1,10 +1,20 @@
 // Time as pixels: what part of the recording is in sight, where a moment lies, which ticks the ruler has, how high each state
 // of a bin is drawn. No DOM.
+import { Catalogue } from "../model/catalogue";
 import { activities, Activity } from "../model/states";
 
 export interface Sight {
   from: number; // ns since the recording's start
   to: number;
+}
+
+// Left of every plot that shows time, so that they are aligned.
+export const gutterWidth = (width: number) => Math.round(Math.max(90, Math.min(250, width * 0.24)));
+
+// From the recording's start to its end, or to that of the last stretch.
+export function wholeOf({ start, end, events }: Pick<Catalogue, "start" | "end" | "events">): Sight {
+  const ends = events.filter((event) => event.kind === 1).map((event) => event.time);
+  return { from: Math.min(0, start), to: Math.max(end, ...ends, 1) };
 }
 
 // Ten microseconds: looks are further apart, so one stretch of time fills the window long before.

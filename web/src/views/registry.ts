@@ -1,6 +1,7 @@
 // The views of the page, in the order of their buttons. The first of the main ones is what the page begins with.
 import { bottomUp } from "./bottom_up";
 import { difference } from "./difference";
+import { flameChart } from "./flame_chart";
 import { flameGraph } from "./flame_graph";
 import { functions } from "./functions";
 import { sandwich } from "./sandwich";
@@ -8,4 +9,4 @@ import { source } from "./source";
 import { timeline } from "./timeline";
 import { View } from "./view";
 
-export const views: View[] = [timeline, flameGraph, functions, bottomUp, sandwich, source, difference];
+export const views: View[] = [timeline, flameGraph, functions, flameChart, bottomUp, sandwich, source, difference];

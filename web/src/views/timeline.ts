@@ -1,7 +1,7 @@
 // The timeline: when which thread did what, above every other view. Rows are threads, the busiest first; the strip on top is
 // the whole recording.
 import { button, element } from "../page/dom";
-import { Sight, moved, sightOf, sightText, zoomed } from "../layout/timeline";
+import { gutterWidth, moved, Sight, zoomed } from "../layout/timeline";
 import { rowThreads, timelineRows, TimelineRow, TimelineRows } from "../layout/timeline_rows";
 import { Filter, Query, spansOf } from "../model/filters";
 import { Densities } from "../model/questions/densities";
@@ -14,6 +14,7 @@ import { own, withFilter, withOwn } from "../state/state";
 import { countWords, shareWords, weightWords } from "../words";
 import { Latest } from "./parts/latest";
 import { OneAtATime } from "./parts/one_at_a_time";
+import { InSight } from "./parts/sight";
 import { marksOf } from "./timeline_events";
 import { holdTimeline } from "./timeline_hand";
 import { activityItems, rangeItems, rowItems } from "./timeline_menu";
@@ -27,14 +28,13 @@ const leastRows = 3;
 const spare = 3; // rows asked for above and below those in sight
 const margin = 0.5; // of what is in sight, asked for on both sides, so that a drag finds something there
 const markSlack = 5; // pixels
-const gesture = 800; // ms without a change that end a gesture: it is one step back
 
 type TimeFilter = Filter & { field: "time" };
 
 function create(page: Page): Showing {
   const { catalogue } = page;
-  const ends = catalogue.events.filter((event) => event.kind === 1).map((event) => event.time);
-  const whole: Sight = { from: Math.min(0, catalogue.start), to: Math.max(catalogue.end, ...ends, 1) };
+  const inSight = new InSight(page);
+  const { whole } = inSight;
   const marks = marksOf(catalogue);
 
   const head = element("canvas", { class: "overview", role: "img", "aria-label": "The whole recording, a ruler of time, and what happened" });
@@ -76,8 +76,6 @@ function create(page: Page): Showing {
   let brush: Sight | null = null;
   let cursor: { row: number; time: number } | null = null;
   let anchor: number | null = null; // where a range that is chosen by keys began
-  let trail: string[] = []; // zooms to go back to, as in the address
-  let changedAt = -Infinity;
   let tipKey = "";
 
   // ---- what is asked --------------------------------------------------------------------------------------------
@@ -88,7 +86,7 @@ function create(page: Page): Showing {
   const showsCpus = () => own(page.state, name, "rows") === "cpus";
   const rowsNow = () => (showsCpus() ? cpuRows : made?.rows ?? []);
   const width = () => scroller.clientWidth;
-  const gutter = () => Math.round(Math.max(90, Math.min(250, width() * 0.24)));
+  const gutter = () => gutterWidth(width());
   const plotWidth = () => Math.max(1, width() - gutter());
   // The two ranges of a difference, where that is looked at.
   const compared = (): Sight[] => {
@@ -222,7 +220,7 @@ function create(page: Page): Showing {
       one.disabled = !items[i];
     });
     toRange.disabled = !timeFilter();
-    all.disabled = sight.from <= whole.from && sight.to >= whole.to;
+    all.disabled = inSight.isWhole;
     showLegend();
   }
 
@@ -275,24 +273,7 @@ function create(page: Page): Showing {
   }
 
   // ---- changing -------------------------------------------------------------------------------------------------
-  // A gesture of many changes is one step for Back; `alone`: a step of its own.
-  function see(next: Sight, alone = false): void {
-    const text = sightText(next, whole);
-    const before = own(page.state, name, "zoom");
-    if (text === before) return;
-    const now = performance.now();
-    const step = alone || now - changedAt > gesture;
-    changedAt = alone ? -Infinity : now;
-    if (step) trail.push(before);
-    page.tip(null, 0, 0);
-    page.change(withOwn(page.state, name, "zoom", text), step ? "step" : "aside");
-  }
-
-  function zoomBack(): void {
-    const before = trail.pop();
-    if (before !== undefined) page.change(withOwn(page.state, name, "zoom", before));
-    else see(whole, true);
-  }
+  const see = (next: Sight, alone = false) => inSight.see(next, alone);
 
   // In place of the range that was chosen before: of two that do not overlap nothing would be left.
   function chooseRange({ from, to }: Sight): void {
@@ -476,7 +457,7 @@ function create(page: Page): Showing {
         else menuAtCursor();
       },
       Escape: () => {
-        if (!brush) return zoomBack();
+        if (!brush) return inSight.back();
         brush = anchor = null;
         draw();
       },
@@ -498,7 +479,7 @@ function create(page: Page): Showing {
   return {
     element: view,
     show: () => {
-      sight = sightOf(own(page.state, name, "zoom"), whole);
+      sight = inSight.now;
       // It became dark or light: pictures are made of numbers that are not kept.
       const light = activityColours.map((one) => page.colour(one)).join();
       if (colours && colours !== light) {

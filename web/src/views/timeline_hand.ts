@@ -1,5 +1,6 @@
 // The pointer on the timeline: what a wheel, a drag or a click means. Knows pixels and moments, no threads.
-import { moved, Sight, timeAt, xOf, zoomed } from "../layout/timeline";
+import { moved, Sight, timeAt, xOf } from "../layout/timeline";
+import { afterWheel } from "./parts/time_wheel";
 import { headHeight, ruler } from "./timeline_picture";
 
 export interface HandWishes {
@@ -18,7 +19,6 @@ export interface HandWishes {
 
 const clickSlack = 3; // pixels that a click may move
 const edgeSlack = 4;
-const wheelStep = 1.0016; // to the power of a wheel's pixels: a notch of 100 is a sixth
 
 type Drag = (x: number) => void;
 
@@ -37,20 +37,11 @@ export function holdTimeline(head: HTMLElement, rows: HTMLElement, wishes: HandW
   const wheel = (element: HTMLElement, always: boolean) => (event: WheelEvent) => {
     const { x, y, width } = at(event, element);
     if (x < 0) return;
-    const sight = wishes.sight();
-    const pixels = event.deltaMode === 1 ? 16 : 1;
-    const sideways = event.shiftKey && !event.deltaX ? event.deltaY : event.deltaX;
-    if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-      event.preventDefault();
-      wishes.see(moved(sight, ((sideways * pixels) / width) * (sight.to - sight.from), wishes.whole()));
-      return;
-    }
-    if (!always && !event.ctrlKey && !event.metaKey && wishes.scrolls()) return;
-    event.preventDefault();
     const onStrip = always && y < ruler.top;
-    // A pinch on a touch pad comes as a wheel with Ctrl and small steps.
-    const factor = wheelStep ** (event.deltaY * pixels * (event.ctrlKey && Math.abs(event.deltaY) < 30 ? 6 : 1));
-    wishes.see(zoomed(sight, onStrip ? timeOf(x, width, wishes.whole()) : timeOf(x, width), factor, wishes.whole()));
+    const next = afterWheel(event, x, width, wishes.sight(), wishes.whole(), !always && wishes.scrolls(), onStrip ? wishes.whole() : wishes.sight());
+    if (!next) return;
+    event.preventDefault();
+    wishes.see(next);
   };
   head.addEventListener("wheel", wheel(head, true), { passive: false });
   rows.addEventListener("wheel", wheel(rows, false), { passive: false });

@@ -1,0 +1,62 @@
+// Boxes of a flame chart: stacks one after the other become boxes as long as a frame goes on. No DOM.
+import { CallTree } from "../model/call_tree";
+import { Segments, slack } from "../model/questions/segments";
+import { Activity } from "../model/states";
+
+export interface ChartBox {
+  node: number;
+  row: number; // 0: the outermost frame
+  from: number; // ns
+  to: number;
+  waits: boolean; // all the while
+}
+
+// The rows of one thread: rows[0] are the outermost frames, each in the order of time. Deeper ones than `most` are left out.
+export interface Lane {
+  rows: ChartBox[][];
+  deeper: number; // rows
+}
+
+export function laneOf(tree: CallTree, { first, start, end, node, activity }: Segments, at: number, most: number): Lane {
+  const rows: ChartBox[][] = [];
+  let open: ChartBox[] = [];
+  let until = -Infinity;
+  let deepest = 0;
+  const path: number[] = [];
+  for (let i = first[at]; i < first[at + 1]; ++i) {
+    path.length = 0;
+    for (let n = node[i]; n > 0; n = tree.parent[n]) path.push(n);
+    path.reverse();
+    deepest = Math.max(deepest, path.length);
+    path.length = Math.min(path.length, most);
+    if (start[i] - until > slack) open = [];
+    let same = 0;
+    while (same < open.length && same < path.length && open[same].node === path[same]) ++same;
+    open.length = same;
+    const waits = activity[i] === Activity.blocked;
+    for (const box of open) {
+      box.to = end[i];
+      box.waits = box.waits && waits;
+    }
+    for (let row = same; row < path.length; ++row) {
+      const box = { node: path[row], row, from: start[i], to: end[i], waits };
+      open.push(box);
+      (rows[row] ??= []).push(box);
+    }
+    until = end[i];
+  }
+  return { rows, deeper: Math.max(0, deepest - most) };
+}
+
+// The box of that moment; -1: none.
+export function boxAt(row: readonly ChartBox[] | undefined, time: number): number {
+  if (!row) return -1;
+  let low = 0;
+  let high = row.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (row[middle].to > time) high = middle;
+    else low = middle + 1;
+  }
+  return low < row.length && row[low].from <= time ? low : -1;
+}
