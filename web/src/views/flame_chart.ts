@@ -72,6 +72,7 @@ function create(page: Page): Showing {
   let drawn: Drawn | null = null;
   let labels: Label[] = [];
   let hits = new Uint8Array(0);
+  let hitsOf: Page["matches"] = null;
   let cursor: At | null = null;
   let textWidth = 0;
   let sight = whole;
@@ -130,7 +131,10 @@ function create(page: Page): Showing {
 
   function refresh(): void {
     if (!drawn) return;
-    hits = Uint8Array.from(labels, (_, id) => (page.matches ? page.matches.functions[functionOf(catalogue, (drawn as Drawn).by, id)] : 0));
+    if (hitsOf !== page.matches || hits.length !== labels.length) {
+      hitsOf = page.matches;
+      hits = Uint8Array.from(labels, (_, id) => (hitsOf ? hitsOf.functions[functionOf(catalogue, (drawn as Drawn).by, id)] : 0));
+    }
     const { threads, segments, lanes } = drawn;
     const there = totals ? catalogue.threads.filter((_, thread) => hasTime(thread)).length : 0;
     const words: string[] = [];
