@@ -19,6 +19,7 @@ struct GlobalArguments {
 // The choices of a view, the same for every command that shows a recording.
 struct ViewArguments {
   std::string by, show, states, thread, pid, time, weight, label;
+  std::string native_names;  // of export alone
   bool all_frames = false;
 };
 

@@ -403,6 +403,13 @@ struct Grammar {
     b.value("--title", a.title, {{}, "TEXT", "of a picture or a page", {}, false});
     b.page_size(a.page_size);
     b.source(a.source);
+    b.value("--native-names", a.view.native_names,
+            {{},
+             "FORM",
+             "functions of C++ and Rust by their full name, with namespaces and template arguments (default, "
+             "but for pictures), or by their short one (pictures: the full one when pointed at)",
+             {"full", "short"},
+             false});
     b.input(a.input);
     b.view(a.view, true);
   }

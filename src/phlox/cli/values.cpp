@@ -198,6 +198,11 @@ Result<profile::Choices> choices_of(const ViewArguments& view) {
     if (!show) return fail(show);
     choices.show = *show;
   }
+  if (!view.native_names.empty()) {
+    auto names = profile::parse_native_names(view.native_names);
+    if (!names) return of_option("--native-names", names);
+    choices.native_names = *names;
+  }
   choices.all_frames = view.all_frames;
   return choices;
 }

@@ -87,7 +87,13 @@ std::string_view in_standard_library(std::string_view file) {
   return {};
 }
 
-Label label_of(const Profile& profile, FrameId id, bool by_line) {
+struct LabelRules {
+  bool line = false;
+  bool place = false;
+  NativeNames native_names = NativeNames::by_format;
+};
+
+Label label_of(const Profile& profile, FrameId id, const LabelRules& rules) {
   const Frame& frame = profile.frame(id);
   Label label;
   label.kind = frame.kind;
@@ -97,7 +103,8 @@ Label label_of(const Profile& profile, FrameId id, bool by_line) {
   if (!whole && frame.qualified_name != label.name) label.full = frame.qualified_name;
   label.file = frame.file;
   if (frame.kind == FrameKind::marker) return label;
-  label.line = by_line ? frame.line : frame.first_line;
+  label.line = rules.line ? frame.line : frame.first_line;
+  if (rules.place && rules.line) label.first_line = frame.first_line;
   if (frame.kind == FrameKind::python) {
     label.module = module_of_file(frame.file);
   } else {
@@ -108,12 +115,16 @@ Label label_of(const Profile& profile, FrameId id, bool by_line) {
     }
     if (label.name.empty())
       label.name = fmt::format("{}+0x{:x}", label.module.empty() ? "?" : label.module, frame.address);
+    if (rules.place) label.module_id = frame.module.value_or(ModuleId());
+    if (rules.place && rules.line) label.address = frame.address;
+    if (rules.native_names == NativeNames::full && !label.full.empty()) label.name = label.full;
+    if (rules.native_names != NativeNames::by_format) label.full.clear();
   }
   return label;
 }
 
 Label marker(std::string_view name) {
-  return {FrameKind::marker, std::string(name), {}, 0, {}, {}};
+  return {FrameKind::marker, std::string(name)};
 }
 
 struct LabelHash {
@@ -152,7 +163,7 @@ class TreeBuilder {
   uint32_t label(FrameId frame) {
     if (!frame || frame.value > profile_.frames().size()) return label(unknown_frame_label());
     uint32_t& known = frame_labels_[frame.value];
-    if (known == kNone) known = label(label_of(profile_, frame, choices_.by.line));
+    if (known == kNone) known = label(frame_label(profile_, frame, choices_));
     return known;
   }
 
@@ -308,6 +319,12 @@ Result<Weight> parse_weight(std::string_view text) {
   return fail(ErrorKind::usage, fmt::format("cannot weigh by '{}'", text), "choose from wall, cpu, samples");
 }
 
+Result<NativeNames> parse_native_names(std::string_view text) {
+  if (text == "full") return NativeNames::full;
+  if (text == "short") return NativeNames::brief;
+  return fail(ErrorKind::usage, fmt::format("native names are not '{}'", text), "choose from full, short");
+}
+
 Result<Show> parse_show(std::string_view text) {
   for (const auto& [name, show] : kShows) {
     if (text == name) return show;
@@ -447,11 +464,14 @@ Label unknown_frame_label() {
   return marker("(unknown frame)");
 }
 
+Label frame_label(const Profile& profile, FrameId frame, const Choices& choices) {
+  return label_of(profile, frame, {choices.by.line, choices.by.place, choices.native_names});
+}
 Label function_label(const Profile& profile, FrameId frame) {
-  return label_of(profile, frame, false);
+  return label_of(profile, frame, {});
 }
 Label line_label(const Profile& profile, FrameId frame) {
-  return label_of(profile, frame, true);
+  return label_of(profile, frame, {.line = true});
 }
 
 std::string thread_label(const Thread& thread) {

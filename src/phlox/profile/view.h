@@ -22,6 +22,7 @@ struct By {
   bool thread = false;   // a root frame for the thread
   bool process = false;  // a root frame for the process, outside the thread's
   bool label = false;    // a root frame for the label, inside the thread's (time_labels.h)
+  bool place = false;    // labels say more of where (Label::module_id and what follows it), and differ by it
 };
 
 // One bit a named state: "running,runnable,blocked,gil-holds,gil-waits,idle". idle: blocked in a system call
@@ -63,6 +64,10 @@ struct ThreadNames {
   std::vector<std::string> working, whole;  // sorted
 };
 
+// What a function of C++ or Rust is called: as the format likes it (a picture the short form, with the full
+// one to be found by a search; files for machines the full one), or one of the two everywhere.
+enum class NativeNames : uint8_t { by_format, full, brief };
+
 struct Choices {
   By by;
   Show show = Show::everything;
@@ -74,14 +79,16 @@ struct Choices {
   Nanoseconds from = 0;                    // since the start of the recording
   Nanoseconds to = std::numeric_limits<Nanoseconds>::max();
   Weight weight = Weight::wall;
+  NativeNames native_names = NativeNames::by_format;
   bool all_frames =
       false;  // the interpreter's own C too: what show_native_frames() asks before anything else
 };
 
-Result<By> parse_by(std::string_view text);           // "function", "line,thread,process"
-Result<uint8_t> parse_states(std::string_view text);  // "running,gil-waits"
-Result<Weight> parse_weight(std::string_view text);   // "wall" | "cpu" | "samples"
-Result<Show> parse_show(std::string_view text);       // "work" | "computing" | "waiting" | "everything"
+Result<By> parse_by(std::string_view text);                     // "function", "line,thread,process"
+Result<uint8_t> parse_states(std::string_view text);            // "running,gil-waits"
+Result<Weight> parse_weight(std::string_view text);             // "wall" | "cpu" | "samples"
+Result<NativeNames> parse_native_names(std::string_view text);  // "full" | "short"
+Result<Show> parse_show(std::string_view text);  // "work" | "computing" | "waiting" | "everything"
 std::string_view show_name(Show show);
 // "2s..5s", "..500ms", "1.5..": numbers are seconds unless they carry ns, us, ms, s, m.
 struct TimeRange {
@@ -93,12 +100,16 @@ Result<TimeRange> parse_time_range(std::string_view text);
 // What a box of a flame graph stands for. Two stacks share a node when their labels are equal up to there.
 struct Label {
   FrameKind kind = FrameKind::python;
-  std::string name;    // what is drawn: qualified name; "Thread worker-1 (4711)"; "python3 app.py (pid 12)"
-  std::string file;    // "" where there is none
-  int32_t line = 0;    // by line: the line; by function: the first line of the function; 0: none
-  std::string module;  // what colours go by: top package or module of a Python file ("json", "numpy", "app"),
-                       // of a native function its library ("libc"); see view.cpp
-  std::string full = {};  // the name with namespaces, template arguments and all; "": `name` is that
+  std::string name;  // what is drawn: qualified name; "Thread worker-1 (4711)"; "python3 app.py (pid 12)"
+  std::string file = {};    // "" where there is none
+  int32_t line = 0;         // by line: the line; by function: the first line of the function; 0: none
+  std::string module = {};  // what colours go by: top package or module of a Python file ("json", "numpy",
+                            // "app"), of a native function its library ("libc"); see view.cpp
+  std::string full = {};    // the name with namespaces, template arguments and all; "": `name` is that
+  // With By::place only.
+  ModuleId module_id = {};  // native: the row of its library
+  int32_t first_line = 0;   // by line: of the function
+  uint64_t address = 0;     // by line: of a native frame, as the module's file states it
 
   const std::string& whole_name() const { return full.empty() ? name : full; }
 
@@ -177,6 +188,9 @@ class SampleFilter {
   Nanoseconds to_ = 0;
 };
 
+// As the choices want it; what a tree made with them has.
+Label frame_label(const Profile& profile, FrameId frame, const Choices& choices);
+// With the names by_format.
 Label function_label(const Profile& profile, FrameId frame);
 Label line_label(const Profile& profile, FrameId frame);
 std::string thread_label(const Thread& thread);     // "Thread worker-1 (4711)"
