@@ -65,7 +65,10 @@ TEST(registry, names_and_extensions_are_unique_and_found) {
   EXPECT_EQ(find_format_for_file("A.SVG"), find_format("svg"));
   EXPECT_EQ(find_format_for_file("x.speedscope.json"), find_format("speedscope"));
   EXPECT_EQ(find_format_for_file("a.phlox"), nullptr);
-  EXPECT_EQ(format_names(), "svg, html, collapsed, speedscope, pprof");
+  EXPECT_EQ(
+      format_names(),
+      "svg, html, collapsed, speedscope, pprof");
+  EXPECT_EQ(find_format_for_file("x.json"), find_format("speedscope"));
 }
 
 TEST(registry, every_format_writes_every_recording_and_the_same_twice) {

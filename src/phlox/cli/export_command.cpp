@@ -24,10 +24,9 @@ Result<void> run(const ExportArguments& arguments, Talk& talk) {
   auto format = format_for(arguments);
   if (!format) return fail(format);
   const bool to_stdout = arguments.output.empty() || arguments.output == "-";
-  if (to_stdout && ((*format)->name == "svg" || (*format)->name == "html") && ::isatty(STDOUT_FILENO) == 1) {
-    return fail(ErrorKind::usage,
-                fmt::format("a {} is not for a terminal", (*format)->name == "svg" ? "picture" : "page"),
-                fmt::format("phlox export {} -o flame.{}", arguments.file, (*format)->name));
+  if (to_stdout && !(*format)->is_text && ::isatty(STDOUT_FILENO) == 1) {
+    return fail(ErrorKind::usage, fmt::format("{} is not for a terminal", (*format)->name),
+                fmt::format("phlox export {} -o profile{}", arguments.file, (*format)->extensions.front()));
   }
   if (auto written = export_file({arguments.file, arguments.output, arguments.title, arguments.page_size,
                                   arguments.force, arguments.source, arguments.input, arguments.view},

@@ -1,12 +1,11 @@
 #include "phlox/exporters/pprof.h"
 
-#include <zlib.h>
-
-#include <limits>
 #include <map>
 #include <protozero/pbf_writer.hpp>
 #include <tuple>
 #include <vector>
+
+#include "phlox/exporters/gzip_stream.h"
 
 namespace phlox::exporters {
 namespace {
@@ -167,31 +166,10 @@ std::string pprof_message(const profile::CallTree& tree, const PprofFacts& facts
 }
 
 Result<void> write_pprof(const profile::CallTree& tree, const PprofFacts& facts, std::ostream& out) {
-  std::string message = pprof_message(tree, facts);
-  if (message.size() > std::numeric_limits<uInt>::max()) {
-    return fail(ErrorKind::output, "a pprof message of more than 4 GiB cannot be written",
-                "choose less with --time, --thread or --by function");
-  }
-  z_stream stream = {};
-  constexpr int kGzip = 16;  // added to the window bits: a gzip header, without a time in it
-  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + kGzip, 8, Z_DEFAULT_STRATEGY) !=
-      Z_OK) {
-    return fail(ErrorKind::system, "cannot compress the pprof output: zlib does not start");
-  }
-  stream.next_in = reinterpret_cast<Bytef*>(message.data());
-  stream.avail_in = static_cast<uInt>(message.size());
-  std::string buffer(1 << 16, '\0');
-  int status = Z_OK;
-  while (status == Z_OK) {
-    stream.next_out = reinterpret_cast<Bytef*>(buffer.data());
-    stream.avail_out = static_cast<uInt>(buffer.size());
-    status = deflate(&stream, Z_FINISH);
-    out.write(buffer.data(), static_cast<std::streamsize>(buffer.size() - stream.avail_out));
-  }
-  deflateEnd(&stream);
-  if (status != Z_STREAM_END)
-    return fail(ErrorKind::system, "cannot compress the pprof output: zlib gave up");
-  return {};
+  const std::string message = pprof_message(tree, facts);
+  GzipStream gzip(out);
+  gzip.stream().write(message.data(), static_cast<std::streamsize>(message.size()));
+  return gzip.finish();
 }
 
 }  // namespace phlox::exporters

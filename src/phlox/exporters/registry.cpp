@@ -15,6 +15,10 @@
 namespace phlox::exporters {
 namespace {
 
+std::string title_of(const profile::Profile& profile, const ExportOptions& options) {
+  return options.title.empty() ? recording_title(profile) : options.title;
+}
+
 Result<void> export_collapsed(const profile::Profile& profile, const profile::Choices& choices,
                               const ExportOptions&, std::ostream& out) {
   Result<profile::CallTree> tree = profile::build_call_tree(profile, choices);
@@ -31,38 +35,44 @@ Result<void> export_svg(const profile::Profile& profile, const profile::Choices&
   return {};
 }
 
+// How far to believe it, and what it lacks.
+std::string facts_in_words(const profile::Profile& profile, const profile::Choices& choices) {
+  std::string words = profile::quality_line(profile::summarize_quality(profile));
+  const std::string left_out = profile::left_out_words(profile::waiting_for_work(profile, choices));
+  return left_out.empty() ? words : words + "; left out: " + left_out;
+}
+
 Result<void> export_pprof(const profile::Profile& profile, const profile::Choices& choices,
                           const ExportOptions&, std::ostream& out) {
   Result<profile::CallTree> tree = profile::build_call_tree(profile, choices);
   if (!tree) return fail(tree);
-  profile::QualitySummary quality = profile::summarize_quality(profile);
   PprofFacts facts;
   facts.weight = choices.weight;
   facts.by_line = choices.by.line;
   facts.start = recording_start_time(profile);
-  facts.duration = quality.elapsed;
-  facts.comment = recording_title(profile) + ": " + profile::quality_line(quality);
-  if (const std::string words = profile::left_out_words(profile::waiting_for_work(profile, choices));
-      !words.empty())
-    facts.comment += "; left out: " + words;
+  facts.duration = profile::summarize_quality(profile).elapsed;
+  facts.comment = recording_title(profile) + ": " + facts_in_words(profile, choices);
   return write_pprof(*tree, facts, out);
 }
 
 Result<void> export_speedscope(const profile::Profile& profile, const profile::Choices& choices,
                                const ExportOptions& options, std::ostream& out) {
-  return write_speedscope(profile, choices, options.title.empty() ? recording_title(profile) : options.title,
-                          out);
+  return write_speedscope(profile, choices, title_of(profile, options), out);
 }
 
 const Format kFormats[] = {
     {"svg",
      {".svg"},
      "interactive flame graph: one file for any browser, and a picture for image viewers",
-     export_svg},
+     export_svg,
+     profile::Show::work,
+     false},
     {"html",
      {".html", ".htm"},
      "the page to keep: timeline, flame graph, tables and filters in one file for any browser",
-     write_page},
+     write_page,
+     profile::Show::work,
+     false},
     {"collapsed",
      {".txt", ".collapsed", ".folded"},
      "one line a stack for flame graph scripts: root first, ';' between frames, then nanoseconds (or "
@@ -73,7 +83,12 @@ const Format kFormats[] = {
      "every thread in the order of time, for speedscope.app",
      export_speedscope,
      profile::Show::everything},
-    {"pprof", {".pb.gz", ".pprof"}, "totals for go tool pprof, Pyroscope, Parca and Grafana", export_pprof},
+    {"pprof",
+     {".pb.gz", ".pprof"},
+     "totals for go tool pprof, Pyroscope, Parca and Grafana",
+     export_pprof,
+     profile::Show::work,
+     false},
 };
 
 char lower(char c) {
@@ -99,12 +114,16 @@ const Format* find_format(std::string_view name) {
 }
 
 const Format* find_format_for_file(std::string_view path) {
+  const Format* best = nullptr;
+  size_t longest = 0;  // ".trace.json" is not ".json"
   for (const Format& format : kFormats) {
-    for (std::string_view extension : format.extensions) {
-      if (ends_with_ignoring_case(path, extension)) return &format;
+    for (const std::string_view extension : format.extensions) {
+      if (extension.size() <= longest || !ends_with_ignoring_case(path, extension)) continue;
+      longest = extension.size();
+      best = &format;
     }
   }
-  return nullptr;
+  return best;
 }
 
 std::string format_names() {

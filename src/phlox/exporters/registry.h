@@ -45,6 +45,7 @@ struct Format {
   WriteFunction write;
   // Unless something else is asked for: everything of a format that shows one thread at a time.
   profile::Show show = profile::Show::work;
+  bool is_text = true;  // may be written to a terminal
 };
 
 // In the order of the help text.

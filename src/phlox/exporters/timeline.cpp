@@ -1,0 +1,203 @@
+#include "phlox/exporters/timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "phlox/profile/system_calls.h"
+
+namespace phlox::exporters {
+
+SamplesByThread samples_by_thread(const profile::Profile& profile, const profile::SampleFilter& filter) {
+  SamplesByThread threads(profile.threads().size());
+  for (const profile::Sample& sample : profile.samples()) {
+    const profile::SampleFilter::Part part = filter.part(sample);
+    if (part.passes && part.weight > 0) threads[sample.thread.value - 1].push_back({&sample, part});
+  }
+  for (std::vector<ThreadSample>& samples : threads) {
+    std::stable_sort(samples.begin(), samples.end(), [](const ThreadSample& a, const ThreadSample& b) {
+      return a.part.start < b.part.start;
+    });
+  }
+  return threads;
+}
+
+std::optional<size_t> busiest_thread(const SamplesByThread& threads) {
+  std::optional<size_t> busiest;
+  Nanoseconds most = 0;
+  for (size_t i = 0; i < threads.size(); ++i) {
+    if (threads[i].empty()) continue;
+    Nanoseconds computing = 0;
+    for (const auto& [sample, part] : threads[i]) {
+      const bool waits =
+          sample->cpu_state == profile::CpuState::blocked && sample->gil_state != profile::GilState::waits;
+      if (!waits) computing += part.wall;
+    }
+    if (busiest && computing <= most) continue;
+    busiest = i;
+    most = computing;
+  }
+  return busiest;
+}
+
+const profile::Process* process_of(const profile::Profile& profile, const profile::Thread& thread) {
+  const bool known = thread.process && thread.process.value <= profile.processes().size();
+  return known ? &profile.process(thread.process) : nullptr;
+}
+
+std::string thread_title(const profile::Profile& profile, const profile::Thread& thread) {
+  const std::string name = profile::thread_label(thread);
+  const profile::Process* process = process_of(profile, thread);
+  if (profile.processes().size() < 2 || process == nullptr) return name;
+  return profile::process_label(*process) + ": " + name;
+}
+
+std::string native_place(const profile::Label& label) {
+  if (label.kind != profile::FrameKind::native || label.module.empty()) return label.file;
+  return label.file.empty() ? label.module : label.module + ": " + label.file;
+}
+
+FrameTable::FrameTable(const profile::Profile& profile, const profile::Choices& choices) : profile_(profile) {
+  numbers_.reserve(profile.frames().size());
+  for (uint32_t id = 1; id <= profile.frames().size(); ++id) {
+    profile::Label label = frame_label(profile, profile::FrameId(id), choices);
+    auto [at, added] = known_.try_emplace(
+        {label.kind, label.whole_name(), label.file.empty() ? label.module : label.file, label.line},
+        labels_.size());
+    if (added) labels_.push_back(std::move(label));
+    numbers_.push_back(at->second);
+  }
+}
+
+void FrameTable::stack(profile::StackId id, std::vector<size_t>& path) const {
+  path.clear();
+  while (id && id.value <= profile_.stacks().size()) {
+    const profile::Stack& stack = profile_.stack(id);
+    if (stack.frame && stack.frame.value <= numbers_.size()) path.push_back(numbers_[stack.frame.value - 1]);
+    id = stack.parent < id ? stack.parent : profile::StackId();
+  }
+  std::reverse(path.begin(), path.end());
+}
+
+size_t FrameTable::marker(std::string_view name) {
+  labels_.push_back({profile::FrameKind::marker, std::string(name)});
+  return labels_.size() - 1;
+}
+
+Axis::Axis(const profile::Profile& profile, const profile::Choices& choices)
+    : weight_(choices.weight), start_(profile::recording_start(profile)) {}
+
+Axis::Stretch Axis::place(const ThreadSample& sample) {
+  const bool counted = weight_ == profile::Weight::samples;
+  Stretch stretch{end_, counted ? sample.part.weight * kSample : sample.part.weight};
+  // What overlaps (another tool's recording may) is moved behind: slices of a thread must nest.
+  if (weight_ == profile::Weight::wall) stretch.start = std::max(end_, sample.part.start - start_);
+  end_ = stretch.start + stretch.length;
+  return stretch;
+}
+
+void write_slices(const std::vector<ThreadSample>& samples, Axis axis, const FrameTable& frames,
+                  size_t no_frames, SliceSink& sink) {
+  std::vector<size_t> open, path;
+  Nanoseconds end = 0;
+  const auto close_down_to = [&](size_t depth) {
+    for (; open.size() > depth; open.pop_back()) sink.close(open.back(), end);
+  };
+  axis.next_thread();
+  for (const ThreadSample& sample : samples) {
+    const Axis::Stretch stretch = axis.place(sample);
+    frames.stack(sample.sample->stack, path);
+    if (path.empty()) path.push_back(no_frames);
+    size_t same = 0;
+    if (stretch.start == end) {
+      const auto [mine, theirs] = std::mismatch(open.begin(), open.end(), path.begin(), path.end());
+      same = static_cast<size_t>(mine - open.begin());
+    }
+    close_down_to(same);
+    for (; same < path.size(); ++same) {
+      open.push_back(path[same]);
+      sink.open(path[same], stretch.start);
+    }
+    end = stretch.start + stretch.length;
+  }
+  close_down_to(0);
+}
+
+namespace {
+
+// A sample without a name ends a run and begins none.
+template <class Name>
+void add_runs(const std::vector<ThreadSample>& samples, std::vector<StateRun>& runs, Name&& name_of) {
+  bool open = false;
+  for (const auto& [sample, part] : samples) {
+    std::string name = part.wall > 0 ? name_of(*sample) : std::string();
+    const Nanoseconds end = part.start + part.wall;
+    if (open && !name.empty() && runs.back().end == part.start && runs.back().name == name) {
+      runs.back().end = end;
+      continue;
+    }
+    open = !name.empty();
+    if (open) runs.push_back({std::move(name), part.start, end});
+  }
+}
+
+}  // namespace
+
+std::vector<StateRun> notable_runs(const std::vector<ThreadSample>& samples) {
+  std::vector<StateRun> runs;
+  add_runs(samples, runs, [](const profile::Sample& sample) {
+    return std::string(sample.gil_state == profile::GilState::waits ? "Waits for the GIL" : "");
+  });
+  add_runs(samples, runs, [](const profile::Sample& sample) {
+    return std::string(sample.collecting ? "Garbage collection" : "");
+  });
+  return runs;
+}
+
+std::vector<StateRun> state_runs(const std::vector<ThreadSample>& samples, std::string_view machine) {
+  std::vector<StateRun> runs;
+  add_runs(samples, runs, [&](const profile::Sample& sample) -> std::string {
+    if (sample.gil_state == profile::GilState::waits) return "waits for the GIL";
+    switch (sample.cpu_state) {
+      case profile::CpuState::running:
+        return sample.collecting ? "running, collects garbage" : "running";
+      case profile::CpuState::runnable:
+        return "waits for a CPU";
+      case profile::CpuState::blocked:
+        return profile::system_call_name(sample.system_call, machine);
+      case profile::CpuState::unknown:
+        break;
+    }
+    return "not known";
+  });
+  return runs;
+}
+
+std::string_view event_name(profile::EventKind kind) {
+  constexpr std::array<std::string_view, 11> kNames = {"Recording started",
+                                                       "Recording ended",
+                                                       "Process started",
+                                                       "Process ended",
+                                                       "exec",
+                                                       "fork",
+                                                       "Thread started",
+                                                       "Thread ended",
+                                                       "Samples lost",
+                                                       "Rate changed",
+                                                       "Way of reading changed"};
+  const auto index = static_cast<size_t>(kind);
+  return index < kNames.size() ? kNames[index] : "";
+}
+
+std::string event_words(const profile::Event& event) {
+  std::string words;
+  if (event.kind == profile::EventKind::rate_change)
+    words = fmt::format("{:g} Hz", double(event.value) / 1000);
+  if (event.kind == profile::EventKind::lost)
+    words = fmt::format("{:g} s without samples", double(event.value) / 1e9);
+  if (!event.text.empty()) words += (words.empty() ? "" : ": ") + event.text;
+  return words;
+}
+
+}  // namespace phlox::exporters

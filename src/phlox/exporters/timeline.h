@@ -1,0 +1,109 @@
+// What the formats have in common that show threads in the order of time: samples by thread, frames as
+// numbered labels, slices (a function from where it was first seen to where it was seen last), events in
+// words. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "phlox/profile/profile.h"
+#include "phlox/profile/view.h"
+
+namespace phlox::exporters {
+
+struct ThreadSample {
+  const profile::Sample* sample = nullptr;
+  profile::SampleFilter::Part part;
+};
+
+// Samples that pass and weigh something, in the order of time; by thread id - 1.
+using SamplesByThread = std::vector<std::vector<ThreadSample>>;
+SamplesByThread samples_by_thread(const profile::Profile& profile, const profile::SampleFilter& filter);
+
+// Which of the threads that have samples computes most.
+std::optional<size_t> busiest_thread(const SamplesByThread& threads);
+
+// "Thread worker-1 (4711)", behind its process where there are several.
+std::string thread_title(const profile::Profile& profile, const profile::Thread& thread);
+
+// nullptr: the row names none.
+const profile::Process* process_of(const profile::Profile& profile, const profile::Thread& thread);
+
+// "libfoo: src/run.rs", for formats without a place for a library.
+std::string native_place(const profile::Label& label);
+
+// Frames of the recording that look alike in this view are one, numbered from 0.
+class FrameTable {
+ public:
+  FrameTable(const profile::Profile& profile, const profile::Choices& choices);
+
+  // Root first. Parents come before children: whatever a file says, this ends.
+  void stack(profile::StackId id, std::vector<size_t>& path) const;
+  const std::vector<profile::Label>& labels() const { return labels_; }
+  // A label of our own: what `stack` never gives.
+  size_t marker(std::string_view name);
+
+ private:
+  const profile::Profile& profile_;
+  std::map<std::tuple<profile::FrameKind, std::string, std::string, int32_t>, size_t> known_;
+  std::vector<profile::Label> labels_;
+  std::vector<size_t> numbers_;
+};
+
+// Where a sample stands on the axis of a thread's slices, in nanoseconds. Wall time stands where it passed,
+// counted from the recording's start; what else weighs has no place of its own, and samples follow one
+// another, as long as they weigh.
+class Axis {
+ public:
+  Axis(const profile::Profile& profile, const profile::Choices& choices);
+
+  struct Stretch {
+    Nanoseconds start = 0;
+    Nanoseconds length = 0;
+  };
+  // Samples of one thread, in the order of time.
+  Stretch place(const ThreadSample& sample);
+  void next_thread() { end_ = 0; }
+
+  static constexpr Nanoseconds kSample = 1'000'000;  // how long one is drawn, where samples count
+
+ private:
+  profile::Weight weight_;
+  Nanoseconds start_ = 0;
+  Nanoseconds end_ = 0;  // of the thread's last sample
+};
+
+// Takes slices as they open and close. `label` is a number of the FrameTable.
+class SliceSink {
+ public:
+  virtual ~SliceSink() = default;
+  virtual void open(size_t label, Nanoseconds at) = 0;
+  virtual void close(size_t label, Nanoseconds at) = 0;  // the one opened last
+};
+// Neighbouring samples with the same outer functions share their slices. Samples without any frame are a
+// slice of their own, `no_frames`. Lengths of outermost slices add up to the samples' weight.
+void write_slices(const std::vector<ThreadSample>& samples, Axis axis, const FrameTable& frames,
+                  size_t no_frames, SliceSink& sink);
+
+// A run of neighbouring samples in one state.
+struct StateRun {
+  std::string name;
+  Nanoseconds start = 0;
+  Nanoseconds end = 0;
+};
+// What a profile is read for beside its stacks: "Waits for the GIL", "Garbage collection".
+std::vector<StateRun> notable_runs(const std::vector<ThreadSample>& samples);
+// All of a thread's time: "running", "waits for the GIL", "waits for a CPU", "futex". `machine` names system
+// calls.
+std::vector<StateRun> state_runs(const std::vector<ThreadSample>& samples, std::string_view machine);
+
+// "Process started", and what there is to say more: "exit 0". Empty: nothing for people.
+std::string_view event_name(profile::EventKind kind);
+std::string event_words(const profile::Event& event);
+
+}  // namespace phlox::exporters

@@ -1,0 +1,130 @@
+#include "phlox/exporters/timeline.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "phlox/exporters/registry.h"
+#include "phlox/profile/markers.h"
+#include "support/profile_of.h"
+
+namespace phlox::exporters {
+namespace {
+
+constexpr Nanoseconds kMillisecond = 1'000'000;
+
+class Told : public SliceSink {
+ public:
+  explicit Told(const FrameTable& frames) : frames_(frames) {}
+  void open(size_t label, Nanoseconds at) override {
+    text += fmt::format("{}<{} ", at / kMillisecond, frames_.labels()[label].name);
+  }
+  void close(size_t label, Nanoseconds at) override {
+    text += fmt::format("{}>{} ", frames_.labels()[label].name, at / kMillisecond);
+  }
+  std::string text;
+
+ private:
+  const FrameTable& frames_;
+};
+
+std::string slices(const profile::Profile& profile, const profile::Choices& choices = {}) {
+  FrameTable frames(profile, choices);
+  const size_t no_frames = frames.marker("none");
+  Told told(frames);
+  const auto filter = profile::SampleFilter::make(profile, choices);
+  for (const auto& samples : samples_by_thread(profile, *filter))
+    write_slices(samples, Axis(profile, choices), frames, no_frames, told);
+  return told.text;
+}
+
+TEST(slices, neighbours_share_their_outer_functions) {
+  profile::Profile profile;
+  test::ProfileMaker make(profile);
+  const auto main = make.thread("MainThread");
+  make.add(main, "main;load", 2 * kMillisecond);
+  make.add(main, "main;load;parse", 3 * kMillisecond);
+  make.add(main, "main;render", 1 * kMillisecond);
+  EXPECT_EQ(slices(profile), "0<main 0<load 2<parse parse>5 load>5 5<render render>6 main>6 ");
+}
+
+TEST(slices, time_without_samples_ends_them_and_time_without_frames_is_one) {
+  profile::Profile profile;
+  test::ProfileMaker make(profile);
+  const auto main = make.thread("MainThread");
+  make.add(main, "main", 2 * kMillisecond);
+  profile::Sample later = make.sample(main, "main", 3 * kMillisecond);
+  later.start += 10 * kMillisecond;
+  make.put(later);
+  profile::Sample none = make.sample(main, "main", 1 * kMillisecond);
+  none.stack = profile::StackId();
+  none.start = later.start + later.wall;
+  make.put(none);
+  EXPECT_EQ(slices(profile), "0<main main>2 12<main main>15 15<none none>16 ");
+}
+
+TEST(slices, what_overlaps_is_moved_behind) {
+  profile::Profile profile;
+  test::ProfileMaker make(profile);
+  const auto main = make.thread("MainThread");
+  make.add(main, "main", 5 * kMillisecond);
+  profile::Sample early = make.sample(main, "other", 5 * kMillisecond);
+  early.start -= 2 * kMillisecond;
+  make.put(early);
+  EXPECT_EQ(slices(profile), "0<main main>5 5<other other>10 ");
+}
+
+TEST(slices, of_another_weight_follow_one_another) {
+  profile::Profile profile;
+  test::ProfileMaker make(profile);
+  const auto main = make.thread("MainThread");
+  make.add(main, "main", 5 * kMillisecond);
+  profile::Sample second = make.sample(main, "other", 5 * kMillisecond);
+  second.samples = 3;
+  make.put(second);
+  profile::Choices choices;
+  choices.weight = profile::Weight::samples;
+  EXPECT_EQ(slices(profile, choices), "0<main main>1 1<other other>4 ");
+}
+
+TEST(frame_table, native_names_are_full_or_short) {
+  profile::Profile profile;
+  profile::Frame frame;
+  frame.kind = profile::FrameKind::native;
+  frame.function = "Op::run";
+  frame.qualified_name = "<bytewax::Op as Run>::run";
+  profile.put_frame(profile::FrameId(1), frame);
+  const auto names = [&](profile::NativeNames native_names) {
+    profile::Choices choices;
+    choices.native_names = native_names;
+    const FrameTable frames(profile, choices);
+    return frames.labels()[0].name + ", " + frames.labels()[0].whole_name();
+  };
+  EXPECT_EQ(names(profile::NativeNames::by_format), "Op::run, <bytewax::Op as Run>::run");
+  EXPECT_EQ(names(profile::NativeNames::full), "<bytewax::Op as Run>::run, <bytewax::Op as Run>::run");
+  EXPECT_EQ(names(profile::NativeNames::brief), "Op::run, Op::run");
+}
+
+TEST(state_runs, neighbours_in_one_state_are_one) {
+  profile::Profile profile;
+  test::ProfileMaker make(profile);
+  const auto main = make.thread("MainThread");
+  for (int i = 0; i < 5; ++i) {
+    profile::Sample sample = make.sample(main, "main", kMillisecond);
+    sample.cpu_state = i == 4 ? profile::CpuState::blocked : profile::CpuState::running;
+    if (i == 4) sample.system_call = 202;
+    if (i == 1 || i == 2) sample.gil_state = profile::GilState::waits;
+    make.put(sample);
+  }
+  const auto threads = samples_by_thread(profile, *profile::SampleFilter::make(profile, {}));
+  std::string text;
+  for (const StateRun& run : state_runs(threads[0], "x86_64"))
+    text += fmt::format("{} {}, ", run.name, (run.end - run.start) / kMillisecond);
+  EXPECT_EQ(text, "running 1, waits for the GIL 2, running 1, futex 1, ");
+  ASSERT_EQ(notable_runs(threads[0]).size(), 1U);
+  EXPECT_EQ(notable_runs(threads[0])[0].name, "Waits for the GIL");
+}
+
+}  // namespace
+}  // namespace phlox::exporters
