@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "phlox/exporters/collapsed.h"
+#include "phlox/exporters/firefox.h"
 #include "phlox/exporters/html.h"
 #include "phlox/exporters/pprof.h"
 #include "phlox/exporters/recording_picture.h"
@@ -60,6 +61,11 @@ Result<void> export_speedscope(const profile::Profile& profile, const profile::C
   return write_speedscope(profile, choices, title_of(profile, options), out);
 }
 
+Result<void> export_firefox(const profile::Profile& profile, const profile::Choices& choices,
+                            const ExportOptions& options, std::ostream& out) {
+  return write_firefox(profile, choices, title_of(profile, options), out);
+}
+
 const Format kFormats[] = {
     {"svg",
      {".svg"},
@@ -88,6 +94,12 @@ const Format kFormats[] = {
      "totals for go tool pprof, Pyroscope, Parca and Grafana",
      export_pprof,
      profile::Show::work,
+     false},
+    {"firefox",
+     {".firefox.json.gz", ".json.gz"},
+     "every thread in the order of time with its CPU use, for profiler.firefox.com",
+     export_firefox,
+     profile::Show::everything,
      false},
 };
 

@@ -1,0 +1,27 @@
+// The processed profile of the Firefox Profiler (profiler.firefox.com), version 60, gzipped: every thread in
+// the order of time, with CPU use, categories, libraries and markers. Its docs-developer/ folder and
+// src/types/profile.ts say what the fields mean; later versions of the profiler upgrade this one.
+// docs/formats.md is the reference.
+#pragma once
+
+#include <ostream>
+#include <string>
+
+#include "phlox/base/result.h"
+#include "phlox/profile/profile.h"
+#include "phlox/profile/view.h"
+
+namespace phlox::exporters {
+
+// Gzipped.
+Result<void> write_firefox(const profile::Profile& profile, const profile::Choices& choices,
+                           const std::string& title, std::ostream& out);
+// The JSON in it.
+Result<void> write_firefox_json(const profile::Profile& profile, const profile::Choices& choices,
+                                const std::string& title, std::ostream& out);
+
+// "4E1D…0", by which symbol servers know a library: a build-id's first 16 bytes as a GUID, and an age of 0.
+// Empty when there are none.
+std::string breakpad_id(std::string_view build_id);
+
+}  // namespace phlox::exporters

@@ -1,0 +1,125 @@
+"""Recordings of real programs, read back by what reads the formats: not a nanosecond is lost between them."""
+import gzip
+import json
+import re
+import sqlite3
+import subprocess
+
+import pytest
+from cli_support import PHLOX, PYTHON, phlox
+
+THREADS = """
+import threading, time
+end = time.monotonic() + 1.2
+def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+def even(n): return n == 0 or odd(n - 1)
+def odd(n): return n != 0 and even(n - 1)
+def work():
+    while time.monotonic() < end: fib(10); even(50)
+def sleepy():
+    while time.monotonic() < end: time.sleep(.01)
+threads = [threading.Thread(target=work, name="one, two"), threading.Thread(target=work, name='say "hi"'), threading.Thread(target=sleepy)]
+[t.start() for t in threads]; [t.join() for t in threads]
+"""
+
+
+@pytest.fixture(scope="module", params=[[], ["--native"]], ids=["python", "native"])
+def recording(request, tmp_path_factory):
+    """A recording, the time of all its stretches, and of what is work."""
+    folder = tmp_path_factory.mktemp("formats")
+    path = folder / "a.phlox"
+    (folder / "threads.py").write_text(THREADS)
+    done = phlox("record", "-r", "500", *request.param, "-o", path, "--", PYTHON, folder / "threads.py")
+    assert done.returncode == 0, done.stderr
+    wall, cpu, rows = sqlite3.connect(path).execute("select sum(wall_ns), sum(cpu_ns), count(*) from sample").fetchone()
+    timed = sqlite3.connect(path).execute("select sum(cpu_ns) from sample where wall_ns > 0").fetchone()[0]
+    assert rows > 100
+    lines = export(path, "collapsed").decode("utf-8", "replace").splitlines()
+    return {"path": path, "wall": wall, "cpu": cpu, "cpu of what took time": timed, "rows": rows, "work": sum(int(line.rsplit(" ", 1)[1]) for line in lines)}
+
+
+def export(path, kind, *options):
+    done = subprocess.run([PHLOX, "export", path, "-f", kind, *options], capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_firefox(recording):
+    profile = json.loads(gzip.decompress(export(recording["path"], "firefox")))
+    wall = cpu = 0
+    shared = profile["shared"]
+    for table in ("stackTable", "frameTable", "funcTable", "resourceTable", "sources"):
+        lengths = {len(column) for column in shared[table].values() if isinstance(column, list)}
+        assert lengths == {shared[table]["length"]}, table
+    for i, prefix in enumerate(shared["stackTable"]["prefix"]):
+        assert prefix is None or prefix < i
+    for thread in profile["threads"]:
+        samples = thread["samples"]
+        assert samples["time"] == sorted(samples["time"])
+        assert all(stack is None or stack < shared["stackTable"]["length"] for stack in samples["stack"])
+        wall += sum(round(weight * 1e6) for weight in samples["weight"])
+        cpu += sum(delta or 0 for delta in samples["threadCPUDelta"])
+        names = {shared["stringArray"][name] for name in thread["markers"]["name"]}
+        assert "Thread started" in names or thread["isMainThread"]
+    assert (wall, cpu) == (recording["wall"], recording["cpu of what took time"])
+    assert {"one, two", 'say "hi"'} < {thread["name"] for thread in profile["threads"]}
+
+
+def test_chrome(recording):
+    trace = json.loads(export(recording["path"], "chrome"), parse_float=lambda text: int(text.replace(".", "")))
+    total, open_, names = 0, {}, {}
+    for event in trace["traceEvents"]:
+        stack = open_.setdefault(event["tid"], [])
+        if event["ph"] == "M" and event["name"] == "thread_name":
+            names[event["tid"]] = event["args"]["name"]
+        elif event["ph"] == "B":
+            assert not stack or stack[-1] <= event["ts"]
+            stack.append(event["ts"])
+        elif event["ph"] == "E":
+            start = stack.pop()
+            total += event["ts"] - start if not stack else 0
+    assert not any(open_.values())
+    assert total == recording["wall"]
+    assert {"one, two", 'say "hi"'} < set(names.values())
+
+
+def test_perfetto(recording):
+    """By protoc, which knows the wire but not the schema: tracks, interned names, begins and ends."""
+    text = subprocess.run(["protoc", "--decode_raw"], input=export(recording["path"], "perfetto"), capture_output=True, check=True).stdout.decode()
+    total, open_, names, threads = 0, {}, {}, {}
+    for packet in re.split(r"^1 \{$", text, flags=re.M)[1:]:
+        for iid, name in re.findall(r"^    2 \{\n      1: (\d+)\n      2: (.*)$", packet, re.M):
+            names[iid] = name
+        if descriptor := re.search(r"^  60 \{\n    1: (\d+)", packet, re.M):
+            if "\n    4 {" in packet:
+                threads[descriptor[1]] = re.search(r'^      5: (".*")', packet, re.M)[1]
+            continue
+        at = re.search(r"^  8: (\d+)$", packet, re.M)
+        event = re.search(r"^  11 \{\n    9: (\d)\n    11: (\d+)", packet, re.M)
+        if not event or event[2] not in threads:
+            continue
+        stack = open_.setdefault(event[2], [])
+        if event[1] == "1":
+            assert re.search(r"^    10: (\d+)$", packet, re.M)[1] in names
+            stack.append(int(at[1]))
+        elif event[1] == "2":
+            start = stack.pop()
+            total += int(at[1]) - start if not stack else 0
+    assert not any(open_.values())
+    assert total == recording["wall"]
+    assert {'"one, two"', r'"say \"hi\""'} < set(threads.values())
+
+
+@pytest.mark.parametrize("kind", ["firefox"])
+def test_the_choices_of_the_view_hold(recording, kind):
+    whole = export(recording["path"], kind)
+    part = export(recording["path"], kind, "--thread", "^one", "--time", "0.2s..0.4s")
+    assert 0 < len(part) < len(whole)
+    for piece in (gzip.decompress(part) if kind in ("firefox", "pprof") else part,):
+        assert b"fib" in piece and b"sleepy" not in piece
+
+
+def test_native_names_are_full_or_short(recording):
+    wrong = phlox("export", recording["path"], "-f", "collapsed", "--native-names", "long")
+    assert wrong.returncode != 0 and "full" in wrong.stderr
+    assert export(recording["path"], "collapsed", "--native-names", "full") == export(recording["path"], "collapsed")
