@@ -110,7 +110,7 @@ def test_perfetto(recording):
     assert {'"one, two"', r'"say \"hi\""'} < set(threads.values())
 
 
-@pytest.mark.parametrize("kind", ["firefox"])
+@pytest.mark.parametrize("kind", ["firefox", "chrome", "perfetto"])
 def test_the_choices_of_the_view_hold(recording, kind):
     whole = export(recording["path"], kind)
     part = export(recording["path"], kind, "--thread", "^one", "--time", "0.2s..0.4s")

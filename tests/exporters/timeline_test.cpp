@@ -126,5 +126,31 @@ TEST(state_runs, neighbours_in_one_state_are_one) {
   EXPECT_EQ(notable_runs(threads[0])[0].name, "Waits for the GIL");
 }
 
+// One function and one event, byte for byte.
+profile::Profile small() {
+  profile::Profile profile;
+  test::ProfileMaker make(profile);
+  make.add(make.thread("MainThread"), "main:3", 1'500);
+  profile.put_meta("start_unix_ns", "1763711940000000000");
+  return profile;
+}
+
+std::string exported(std::string_view format) {
+  std::ostringstream out;
+  EXPECT_TRUE(find_format(format)->write(small(), {}, {}, out));
+  return out.str();
+}
+
+TEST(chrome, golden) {
+  const std::string text = exported("chrome");
+  EXPECT_EQ(text.substr(text.find("\"traceEvents\"")),
+            R"~("traceEvents":[{"ph":"M","pid":4711,"tid":4711,"name":"process_name","args":)~"
+            R"~({"name":"python3 app.py (pid 4711)"}},)~"
+            R"~({"ph":"M","pid":4711,"tid":4711,"name":"thread_name","args":{"name":"MainThread"}},)~"
+            R"~({"ph":"B","pid":4711,"tid":4711,"ts":0.000,"name":"main","cat":"python",)~"
+            R"~("args":{"file":"/app/app.py","line":1}},)~"
+            R"~({"ph":"E","pid":4711,"tid":4711,"ts":1.500}]})~");
+}
+
 }  // namespace
 }  // namespace phlox::exporters

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cctype>
 
+#include "phlox/exporters/chrome.h"
 #include "phlox/exporters/collapsed.h"
 #include "phlox/exporters/firefox.h"
 #include "phlox/exporters/html.h"
+#include "phlox/exporters/perfetto.h"
 #include "phlox/exporters/pprof.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/speedscope.h"
@@ -66,6 +68,16 @@ Result<void> export_firefox(const profile::Profile& profile, const profile::Choi
   return write_firefox(profile, choices, title_of(profile, options), out);
 }
 
+Result<void> export_chrome(const profile::Profile& profile, const profile::Choices& choices,
+                           const ExportOptions& options, std::ostream& out) {
+  return write_chrome(profile, choices, title_of(profile, options), out);
+}
+
+Result<void> export_perfetto(const profile::Profile& profile, const profile::Choices& choices,
+                             const ExportOptions&, std::ostream& out) {
+  return write_perfetto(profile, choices, out);
+}
+
 const Format kFormats[] = {
     {"svg",
      {".svg"},
@@ -101,6 +113,17 @@ const Format kFormats[] = {
      export_firefox,
      profile::Show::everything,
      false},
+    {"perfetto",
+     {".pftrace", ".perfetto-trace"},
+     "slices and states of every thread on a timeline, for ui.perfetto.dev and its SQL",
+     export_perfetto,
+     profile::Show::everything,
+     false},
+    {"chrome",
+     {".trace.json"},
+     "the same as trace events in JSON, for chrome://tracing and many scripts",
+     export_chrome,
+     profile::Show::everything},
 };
 
 char lower(char c) {
