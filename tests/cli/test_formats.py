@@ -1,6 +1,7 @@
 """Recordings of real programs, read back by what reads the formats: not a nanosecond is lost between them."""
 import gzip
 import json
+import pstats
 import re
 import sqlite3
 import subprocess
@@ -110,7 +111,32 @@ def test_perfetto(recording):
     assert {'"one, two"', r'"say \"hi\""'} < set(threads.values())
 
 
-@pytest.mark.parametrize("kind", ["firefox", "chrome", "perfetto"])
+def test_callgrind(recording, tmp_path):
+    file = tmp_path / "a.callgrind"
+    file.write_bytes(export(recording["path"], "callgrind"))
+    done = subprocess.run(["callgrind_annotate", "--threshold=100", "--auto=no", file], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert f"{recording['work']:,}" in re.search(r"^([\d,]+) .*PROGRAM TOTALS", done.stdout, re.M)[1]
+    rows = [int(row.replace(",", "")) for row in re.findall(r"^ *([\d,]+) \([ \d.]+%\)  .*:", done.stdout, re.M)]
+    assert sum(rows) == recording["work"]
+    assert "fib" in done.stdout
+
+
+def test_pstats(recording, tmp_path):
+    file = tmp_path / "a.pstats"
+    file.write_bytes(export(recording["path"], "pstats"))
+    # By the interpreter that runs the tests, and by the one that was recorded.
+    stats = pstats.Stats(str(file))
+    assert round(stats.total_tt * 1e9) == recording["work"]
+    for (_, _, name), (calls, _, own, total, callers) in stats.stats.items():
+        assert calls == 0 and own <= total <= stats.total_tt + 1e-9, name
+        if callers and name != "fib":
+            assert round(sum(caller[2] for caller in callers.values()) * 1e9) == round(own * 1e9), name
+    done = subprocess.run([PYTHON, "-c", f"import pstats; pstats.Stats({str(file)!r}).sort_stats('cumulative').print_stats(20)"], capture_output=True, text=True)
+    assert done.returncode == 0 and "(fib)" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("kind", ["firefox", "chrome", "perfetto", "callgrind", "pstats"])
 def test_the_choices_of_the_view_hold(recording, kind):
     whole = export(recording["path"], kind)
     part = export(recording["path"], kind, "--thread", "^one", "--time", "0.2s..0.4s")

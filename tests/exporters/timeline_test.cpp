@@ -152,5 +152,14 @@ TEST(chrome, golden) {
             R"~({"ph":"E","pid":4711,"tid":4711,"ts":1.500}]})~");
 }
 
+// marshal.dumps({("/app/app.py", 1, "main"): (0, 0, 1.5e-06, 1.5e-06, {})}, 3), with what is no reference
+// left out.
+TEST(pstats, golden) {
+  using namespace std::string_literals;
+  const std::string seconds = "g\x54\xe4\x10\x71\x73\x2a\xb9\x3e"s;
+  EXPECT_EQ(exported("pstats"), "{\xa8\x03\0\0\0u\x0b\0\0\0/app/app.pyi\x01\0\0\0u\x04\0\0\0main"s +
+                                    "(\x05\0\0\0i\0\0\0\0i\0\0\0\0"s + seconds + seconds + "{00"s);
+}
+
 }  // namespace
 }  // namespace phlox::exporters

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cctype>
 
+#include "phlox/exporters/callgrind.h"
 #include "phlox/exporters/chrome.h"
 #include "phlox/exporters/collapsed.h"
 #include "phlox/exporters/firefox.h"
 #include "phlox/exporters/html.h"
 #include "phlox/exporters/perfetto.h"
 #include "phlox/exporters/pprof.h"
+#include "phlox/exporters/pstats.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/speedscope.h"
 #include "phlox/exporters/svg.h"
@@ -78,6 +80,25 @@ Result<void> export_perfetto(const profile::Profile& profile, const profile::Cho
   return write_perfetto(profile, choices, out);
 }
 
+Result<void> export_callgrind(const profile::Profile& profile, const profile::Choices& choices,
+                              const ExportOptions& options, std::ostream& out) {
+  profile::Choices wanted = choices;
+  wanted.by.line = wanted.by.place = true;
+  Result<profile::CallTree> tree = profile::build_call_tree(profile, wanted);
+  if (!tree) return fail(tree);
+  write_callgrind(profile, *tree,
+                  {choices.weight, title_of(profile, options), facts_in_words(profile, choices)}, out);
+  return {};
+}
+
+Result<void> export_pstats(const profile::Profile& profile, const profile::Choices& choices,
+                           const ExportOptions&, std::ostream& out) {
+  Result<profile::CallTree> tree = profile::build_call_tree(profile, choices);
+  if (!tree) return fail(tree);
+  write_pstats(*tree, choices.weight, out);
+  return {};
+}
+
 const Format kFormats[] = {
     {"svg",
      {".svg"},
@@ -124,6 +145,16 @@ const Format kFormats[] = {
      "the same as trace events in JSON, for chrome://tracing and many scripts",
      export_chrome,
      profile::Show::everything},
+    {"callgrind",
+     {".callgrind"},
+     "costs by line and calls, for KCachegrind, QCachegrind and callgrind_annotate",
+     export_callgrind},
+    {"pstats",
+     {".pstats", ".prof"},
+     "as cProfile writes it, for Python's pstats, snakeviz and gprof2dot",
+     export_pstats,
+     profile::Show::work,
+     false},
 };
 
 char lower(char c) {

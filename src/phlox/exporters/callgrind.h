@@ -1,0 +1,24 @@
+// The profile format of Callgrind, version 1: costs by line, and calls with what the callee cost altogether.
+// For KCachegrind, QCachegrind and callgrind_annotate. Its description is valgrind's manual, "Callgrind
+// Format Specification". docs/formats.md is the reference.
+#pragma once
+
+#include <ostream>
+#include <string>
+
+#include "phlox/profile/profile.h"
+#include "phlox/profile/view.h"
+
+namespace phlox::exporters {
+
+struct CallgrindFacts {
+  profile::Weight weight = profile::Weight::wall;
+  std::string command;
+  std::string description;  // one line
+};
+
+// `tree`: by line, with By::place.
+void write_callgrind(const profile::Profile& profile, const profile::CallTree& tree,
+                     const CallgrindFacts& facts, std::ostream& out);
+
+}  // namespace phlox::exporters
