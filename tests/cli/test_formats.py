@@ -1,4 +1,5 @@
 """Recordings of real programs, read back by what reads the formats: not a nanosecond is lost between them."""
+import csv
 import gzip
 import json
 import pstats
@@ -136,7 +137,20 @@ def test_pstats(recording, tmp_path):
     assert done.returncode == 0 and "(fib)" in done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("kind", ["firefox", "chrome", "perfetto", "callgrind", "pstats"])
+def test_json_lines_and_csv_have_the_same_rows(recording):
+    rows = [json.loads(line) for line in export(recording["path"], "jsonl").splitlines()]
+    assert (len(rows), sum(r["wall_ns"] for r in rows), sum(r["cpu_ns"] for r in rows)) == (recording["rows"], recording["wall"], recording["cpu"])
+    table = list(csv.DictReader(export(recording["path"], "csv").decode().splitlines()))
+    assert len(table) == len(rows)
+    for row, line in zip(rows, table):
+        stack = row.pop("stack")
+        assert line.pop("stack").split(";")[-1].startswith(stack[-1][:10].replace("\\", "\\\\") if stack else "")
+        as_text = {key: "" if value is None else str(value).lower() if isinstance(value, bool) else str(value) for key, value in row.items()}
+        assert as_text == line
+    assert {"one, two", 'say "hi"'} < {row["thread"] for row in rows}
+
+
+@pytest.mark.parametrize("kind", ["firefox", "chrome", "perfetto", "callgrind", "pstats", "jsonl", "csv"])
 def test_the_choices_of_the_view_hold(recording, kind):
     whole = export(recording["path"], kind)
     part = export(recording["path"], kind, "--thread", "^one", "--time", "0.2s..0.4s")

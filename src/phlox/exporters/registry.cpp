@@ -13,6 +13,7 @@
 #include "phlox/exporters/pstats.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/speedscope.h"
+#include "phlox/exporters/stretch_rows.h"
 #include "phlox/exporters/svg.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/work.h"
@@ -99,6 +100,16 @@ Result<void> export_pstats(const profile::Profile& profile, const profile::Choic
   return {};
 }
 
+Result<void> export_json_lines(const profile::Profile& profile, const profile::Choices& choices,
+                               const ExportOptions&, std::ostream& out) {
+  return write_json_lines(profile, choices, out);
+}
+
+Result<void> export_csv(const profile::Profile& profile, const profile::Choices& choices,
+                        const ExportOptions&, std::ostream& out) {
+  return write_csv(profile, choices, out);
+}
+
 const Format kFormats[] = {
     {"svg",
      {".svg"},
@@ -155,6 +166,16 @@ const Format kFormats[] = {
      export_pstats,
      profile::Show::work,
      false},
+    {"jsonl",
+     {".jsonl", ".ndjson"},
+     "a stretch a line as a JSON object, for jq and data frames",
+     export_json_lines,
+     profile::Show::everything},
+    {"csv",
+     {".csv"},
+     "a stretch a row, for spreadsheets, databases and Parquet",
+     export_csv,
+     profile::Show::everything},
 };
 
 char lower(char c) {

@@ -1,0 +1,20 @@
+// A stretch a row, for data frames, databases and jq: JSON lines and CSV, which have the same columns. Rows
+// are written as they are met, in the order of the recording. docs/formats.md is the reference.
+#pragma once
+
+#include <ostream>
+
+#include "phlox/base/result.h"
+#include "phlox/profile/profile.h"
+#include "phlox/profile/view.h"
+
+namespace phlox::exporters {
+
+// An object a line; "stack" is an array, root first.
+Result<void> write_json_lines(const profile::Profile& profile, const profile::Choices& choices,
+                              std::ostream& out);
+// A header, then rows with commas (RFC 4180; there is no newline within a row). "stack" is written as in the
+// collapsed format; what is not known is empty.
+Result<void> write_csv(const profile::Profile& profile, const profile::Choices& choices, std::ostream& out);
+
+}  // namespace phlox::exporters
