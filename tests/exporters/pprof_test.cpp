@@ -126,6 +126,64 @@ TEST(pprof, native_functions_have_their_full_name_and_library) {
   EXPECT_EQ(message.find("\x07Op::run"), std::string::npos);
 }
 
+// Path, build-id and the bits has_functions to has_inline_frames of each; then the locations' addresses.
+std::string mappings_of(const std::string& message) {
+  std::vector<std::string> strings;
+  std::vector<std::vector<int64_t>> mappings;
+  std::string addresses;
+  protozero::pbf_reader profile(message);
+  while (profile.next()) {
+    const auto tag = profile.tag();
+    if (tag == 6) {
+      strings.push_back(profile.get_string());
+    } else if (tag == 3) {
+      mappings.emplace_back(11, 0);
+      protozero::pbf_reader part = profile.get_message();
+      while (part.next()) {
+        const auto field = part.tag();
+        mappings.back()[field] = static_cast<int64_t>(part.get_uint64());
+      }
+    } else if (tag == 4) {
+      protozero::pbf_reader part = profile.get_message();
+      while (part.next()) {
+        if (part.tag() == 3) {
+          addresses += " " + std::to_string(part.get_uint64());
+        } else {
+          part.skip();
+        }
+      }
+    } else {
+      profile.skip();
+    }
+  }
+  std::string out;
+  for (const auto& m : mappings) {
+    out += strings.at(static_cast<size_t>(m[5])) + " " + strings.at(static_cast<size_t>(m[6])) + " ";
+    for (size_t field = 7; field <= 10; ++field) out += std::to_string(m[field]);
+    out += "|";
+  }
+  return out + addresses;
+}
+
+TEST(pprof, libraries_have_their_build_id_and_native_frames_their_address) {
+  const std::vector<profile::Module> modules = {
+      {"/lib/libm.so.6", "0102", 0x1000, {}},
+      {"/lib/libfoo.so", "", 0, profile::MissingNames{true, true, "stripped", ""}}};
+  PprofFacts facts;
+  facts.modules = &modules;
+  facts.by_line = true;
+  profile::Label known{profile::FrameKind::native, "hypot", "", 0, "libm"};
+  known.module_id = profile::ModuleId(1);
+  known.address = 6720;
+  profile::Label unknown{profile::FrameKind::native, "libfoo+0x10", "", 0, "libfoo"};
+  unknown.module_id = profile::ModuleId(2);
+  unknown.address = 16;
+  // What has no names keeps ours, unless pprof is told to look (-symbolize=force).
+  EXPECT_EQ(
+      mappings_of(pprof_message(call_tree_of({{{python_label("main"), known, unknown}, 40, 3}}), facts)),
+      "python  1111|/lib/libm.so.6 0102 1111|/lib/libfoo.so  1111| 6720 16");
+}
+
 TEST(pprof, counts_alone_are_one_value) {
   PprofFacts facts;
   facts.weight = profile::Weight::samples;

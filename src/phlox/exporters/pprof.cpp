@@ -27,12 +27,13 @@ enum SampleField : protozero::pbf_tag_type { kLocationId = 1, kValue = 2 };
 enum MappingField : protozero::pbf_tag_type {
   kMappingNumber = 1,
   kMappingFile = 5,
+  kMappingBuildId = 6,
   kHasFunctions = 7,
   kHasFiles = 8,
   kHasLines = 9,
   kHasInlined = 10,
 };
-enum LocationField : protozero::pbf_tag_type { kLocationNumber = 1, kMappingId = 2, kLine = 4 };
+enum LocationField : protozero::pbf_tag_type { kLocationNumber = 1, kMappingId = 2, kAddress = 3, kLine = 4 };
 enum LineField : protozero::pbf_tag_type { kFunctionId = 1, kLineNumber = 2 };
 enum FunctionField : protozero::pbf_tag_type {
   kFunctionNumber = 1,
@@ -65,43 +66,49 @@ void add_value_type(protozero::pbf_writer& message, Strings& strings, const char
   value.add_int64(kUnit, strings.index(unit));
 }
 
-// Libraries, without addresses: native functions say in which of them they are. The first one is taken for
-// the program.
+// Libraries. They have no place in memory: addresses are those that the files state, which readers take as
+// they are where a mapping begins and ends at 0. The first one is taken for the program.
 class Mappings {
  public:
-  Mappings(protozero::pbf_writer& message, Strings& strings) : message_(message), strings_(strings) {}
+  Mappings(protozero::pbf_writer& message, Strings& strings, const std::vector<profile::Module>* modules)
+      : message_(message), strings_(strings), modules_(modules) {}
   uint64_t of(const profile::Label& label) {
-    if (label.kind != profile::FrameKind::native || label.module.empty()) return 0;
-    if (ids_.empty()) add("python");
-    return add(label.module);
+    if (label.kind != profile::FrameKind::native) return 0;
+    const bool known = modules_ != nullptr && label.module_id && label.module_id.value <= modules_->size();
+    const profile::Module* module = known ? &(*modules_)[label.module_id.value - 1] : nullptr;
+    if (module == nullptr && label.module.empty()) return 0;
+    if (ids_.empty()) add("python", nullptr);
+    return add(module == nullptr ? label.module : module->path, module);
   }
 
  private:
-  uint64_t add(const std::string& file) {
-    const auto [at, added] = ids_.try_emplace(file, ids_.size() + 1);
-    if (added) {
-      protozero::pbf_writer out(message_, kMapping);
-      out.add_uint64(kMappingNumber, at->second);
-      out.add_int64(kMappingFile, strings_.index(file));
-      // So that nobody looks for the file to find names.
-      for (const auto has : {kHasFunctions, kHasFiles, kHasLines, kHasInlined}) out.add_bool(has, true);
-    }
+  uint64_t add(const std::string& file, const profile::Module* module) {
+    const std::string build_id = module == nullptr ? "" : module->build_id;
+    const auto [at, added] = ids_.try_emplace({file, build_id}, ids_.size() + 1);
+    if (!added) return at->second;
+    protozero::pbf_writer out(message_, kMapping);
+    out.add_uint64(kMappingNumber, at->second);
+    out.add_int64(kMappingFile, strings_.index(file));
+    if (!build_id.empty()) out.add_int64(kMappingBuildId, strings_.index(build_id));
+    // pprof would look for the file else, and where it finds no name there it forgets ours, "libfoo+0x1a40".
+    for (const auto has : {kHasFunctions, kHasFiles, kHasLines, kHasInlined}) out.add_bool(has, true);
     return at->second;
   }
 
   protozero::pbf_writer& message_;
   Strings& strings_;
-  std::map<std::string, uint64_t> ids_;
+  const std::vector<profile::Module>* modules_;
+  std::map<std::pair<std::string, std::string>, uint64_t> ids_;  // file, build-id
 };
 
 // A location a label, a function a (name, file, first line): lines of one function share it.
 void add_locations(protozero::pbf_writer& message, Strings& strings, const profile::CallTree& tree,
-                   bool by_line) {
+                   const PprofFacts& facts) {
   std::map<std::tuple<std::string, std::string, int32_t>, uint64_t> functions;
-  Mappings mappings(message, strings);
+  Mappings mappings(message, strings, facts.modules);
   for (size_t i = 0; i < tree.labels.size(); ++i) {
     const profile::Label& label = tree.labels[i];
-    int32_t first_line = by_line ? 0 : label.line;
+    const int32_t first_line = facts.by_line ? label.first_line : label.line;
     auto [function, added] =
         functions.try_emplace({label.whole_name(), label.file, first_line}, functions.size() + 1);
     if (added) {
@@ -116,6 +123,7 @@ void add_locations(protozero::pbf_writer& message, Strings& strings, const profi
     protozero::pbf_writer location(message, kLocation);
     location.add_uint64(kLocationNumber, i + 1);
     if (mapping != 0) location.add_uint64(kMappingId, mapping);
+    if (mapping != 0 && label.address != 0) location.add_uint64(kAddress, label.address);
     protozero::pbf_writer line(location, kLine);
     line.add_uint64(kFunctionId, function->second);
     if (label.line > 0) line.add_int64(kLineNumber, label.line);
@@ -156,7 +164,7 @@ std::string pprof_message(const profile::CallTree& tree, const PprofFacts& facts
   add_value_type(message, strings, "samples", "count");
   if (has_time) add_value_type(message, strings, time, "nanoseconds");
   add_samples(message, tree, has_time);
-  add_locations(message, strings, tree, facts.by_line);
+  add_locations(message, strings, tree, facts);
   if (facts.start > 0) message.add_int64(kTimeNanos, facts.start);
   if (facts.duration > 0) message.add_int64(kDurationNanos, facts.duration);
   if (!facts.comment.empty()) message.add_int64(kComment, strings.index(facts.comment));

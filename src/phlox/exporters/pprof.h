@@ -5,6 +5,7 @@
 
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "phlox/base/result.h"
 #include "phlox/profile/view.h"
@@ -12,6 +13,8 @@
 namespace phlox::exporters {
 
 struct PprofFacts {
+  // Of a tree with By::place: what the libraries are. nullptr: they have a name only.
+  const std::vector<profile::Module>* modules = nullptr;
   profile::Weight weight = profile::Weight::wall;
   bool by_line = false;
   int64_t start = 0;     // ns since 1970; 0: not known

@@ -50,9 +50,12 @@ std::string facts_in_words(const profile::Profile& profile, const profile::Choic
 
 Result<void> export_pprof(const profile::Profile& profile, const profile::Choices& choices,
                           const ExportOptions&, std::ostream& out) {
-  Result<profile::CallTree> tree = profile::build_call_tree(profile, choices);
+  profile::Choices wanted = choices;
+  wanted.by.place = true;
+  Result<profile::CallTree> tree = profile::build_call_tree(profile, wanted);
   if (!tree) return fail(tree);
   PprofFacts facts;
+  facts.modules = &profile.modules();
   facts.weight = choices.weight;
   facts.by_line = choices.by.line;
   facts.start = recording_start_time(profile);
