@@ -16,7 +16,7 @@ void put_frames(JsonWriter& json, const FrameTable& frames) {
     json.StartObject();
     put(json, "name", label.whole_name());
     if (!label.file.empty() || label.kind == profile::FrameKind::native)
-      put(json, "file", native_place(label));
+      put(json, "file", native_location(label));
     if (label.line > 0) put(json, "line", int64_t{label.line});
     json.EndObject();
   }

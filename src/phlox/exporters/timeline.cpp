@@ -53,7 +53,7 @@ std::string thread_title(const profile::Profile& profile, const profile::Thread&
   return profile::process_label(*process) + ": " + name;
 }
 
-std::string native_place(const profile::Label& label) {
+std::string native_location(const profile::Label& label) {
   if (label.kind != profile::FrameKind::native || label.module.empty()) return label.file;
   return label.file.empty() ? label.module : label.module + ": " + label.file;
 }

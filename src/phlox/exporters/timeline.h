@@ -35,7 +35,7 @@ std::string thread_title(const profile::Profile& profile, const profile::Thread&
 const profile::Process* process_of(const profile::Profile& profile, const profile::Thread& thread);
 
 // "libfoo: src/run.rs", for formats without a place for a library.
-std::string native_place(const profile::Label& label);
+std::string native_location(const profile::Label& label);
 
 // Frames of the recording that look alike in this view are one, numbered from 0.
 class FrameTable {
