@@ -174,7 +174,9 @@ def test_one_sample_is_found_at_its_moment_with_its_state_and_stack(open_page, r
         page.mouse.move(left + width / 2, top + ROW / 2)
         page.wait_for_selector(".tip:not([hidden]) .stack")
         tip = settled(page).locator(".tip").inner_text()
-        assert f"from {weight_words(start)}, for {weight_words(wall)}" in tip and "State\tPython" in tip
+        assert f", for {weight_words(wall)}" in tip
+        told = float(re.search(r"from ([\d.]+) (?:s|ms)", tip).group(1)) * (1e9 if re.search(r"from [\d.]+ s", tip) else 1e6)
+        assert abs(told - start) <= wall / 10 and "State\tPython" in tip
         assert page.locator(".tip .stack li").first.inner_text().startswith(name)
         pixel = page.evaluate("""([x, y]) => { const c = document.querySelector('.timeline .lanes canvas');
           return [...c.getContext('2d').getImageData(x, y, 1, 1).data].slice(0, 3).map((v) => v.toString(16).padStart(2, '0')).join('') }""",

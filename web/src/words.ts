@@ -12,6 +12,21 @@ export function weightWords(value: number, unit: Unit): string {
   return `${significant(value / size)} ${name}`;
 }
 
+// A moment: as weightWords, with the digits that tell it from one that is `resolution` (ns) away. "40.0234 s".
+export function timeWords(value: number, resolution: number): string {
+  const words = weightWords(value, "ns");
+  if (value === 0) return words;
+  const size = { s: 1e9, ms: 1e6, "µs": 1e3, ns: 1 }[words.slice(words.lastIndexOf(" ") + 1)] as number;
+  const digits = Math.min(9, Math.ceil(Math.log10(size / Math.max(1, resolution)) - 1e-9));
+  const given = /\.(\d+)/.exec(words)?.[1].length ?? 0;
+  return digits <= given ? words : `${(value / size).toFixed(digits)} ${words.slice(words.lastIndexOf(" ") + 1)}`;
+}
+
+// With digits enough to tell its ends apart: "40.02 s to 40.03 s".
+export function spanWords(from: number, to: number): string {
+  return `${timeWords(from, (to - from) / 10)} to ${timeWords(to, (to - from) / 10)}`;
+}
+
 export function countWords(value: number): string {
   return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ",");
 }

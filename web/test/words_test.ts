@@ -1,4 +1,4 @@
-import { countWords, fit, fitName, pointsWords, shareWords, weightWords, wrap } from "../src/words";
+import { countWords, fit, fitName, pointsWords, spanWords, shareWords, timeWords, weightWords, wrap } from "../src/words";
 import { ensure, equal, test } from "./harness";
 
 const one = (text: string) => Array.from(text).length; // every character is a pixel wide
@@ -8,6 +8,12 @@ test("weights have three digits and a unit", () => {
   equal([0, 7, 999, 1000, 999499, 999600, 1.5e6, 12345678, 999.6e6, 59e9, 1234e9].map(ns),
     ["0 s", "7.00 ns", "999 ns", "1.00 µs", "999 µs", "1.00 ms", "1.50 ms", "12.3 ms", "1.00 s", "59.0 s", "1,234 s"]);
   equal([weightWords(1, "samples"), weightWords(12345, "samples")], ["1 sample", "12,345 samples"]);
+});
+
+test("moments have the digits that tell them apart", () => {
+  equal([timeWords(40_023_400_000, 1e6), timeWords(40_023_400_000, 1e9), timeWords(0, 1e3), timeWords(1500, 1), timeWords(123_456_000_000, 1e6)],
+    ["40.023 s", "40.0 s", "0 s", "1.500 µs", "123.456 s"]);
+  equal([spanWords(2e9, 3.5e9), spanWords(40.02e9, 40.03e9), spanWords(0, 1e6)], ["2.00 s to 3.50 s", "40.020 s to 40.030 s", "0 s to 1.00 ms"]);
 });
 
 test("shares are never rounded to nothing", () => {

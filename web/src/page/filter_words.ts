@@ -2,7 +2,7 @@
 import { Catalogue } from "../model/catalogue";
 import { Filter } from "../model/filters";
 import { activityWords } from "../model/states";
-import { weightWords } from "../words";
+import { spanWords } from "../words";
 
 const fieldWords: Record<Filter["field"], [string, string]> = {
   process: ["only process", "without process"],
@@ -24,7 +24,7 @@ const withoutThread = (label: string) => label.replace(/^Thread /, "");
 
 export function filterWords(catalogue: Catalogue, filter: Filter): string {
   const verb = fieldWords[filter.field][filter.mode === "in" ? 0 : 1];
-  if (filter.field === "time") return `${verb} ${weightWords(filter.from, "ns")} to ${weightWords(filter.to, "ns")}`;
+  if (filter.field === "time") return `${verb} ${spanWords(filter.from, filter.to)}`;
   const names = (filter.values as (string | number)[]).map((value): string => {
     const id = Number(value);
     switch (filter.field) {

@@ -12,7 +12,7 @@ import { ThreadTotals } from "../model/questions/threads";
 import { activities, activityWords } from "../model/states";
 import { Label, placeOf } from "../model/tree";
 import { own, withFilter, withOwn } from "../state/state";
-import { countWords, fit, fitName, weightWords } from "../words";
+import { countWords, fit, fitName, timeWords, weightWords } from "../words";
 import { Latest } from "./parts/latest";
 import { OneAtATime } from "./parts/one_at_a_time";
 import { InSight } from "./parts/sight";
@@ -275,7 +275,7 @@ function create(page: Page): Showing {
     const label = labels[tree.label[box.node]];
     const tip = element("div", {}, element("div", "name", label.full));
     if (placeOf(label)) tip.append(element("div", "place", placeOf(label)));
-    const facts: [string, ...string[]][] = [["thread", shortName(catalogue, threads[at.lane])], ["from", time(box.from)], ["for", time(box.to - box.from)]];
+    const facts: [string, ...string[]][] = [["thread", shortName(catalogue, threads[at.lane])], ["from", timeWords(box.from, (sight.to - sight.from) / 100)], ["for", time(box.to - box.from)]];
     const sums = new Float64Array(activities);
     for (let i = segments.first[at.lane]; i < segments.first[at.lane + 1]; ++i) {
       const part = Math.min(segments.end[i], box.to) - Math.max(segments.start[i], box.from);
@@ -402,7 +402,7 @@ function create(page: Page): Showing {
     const frame = scroller.getBoundingClientRect();
     const x = Math.max(0, Math.min(plot(), xOf((Math.max(box.from, sight.from) + Math.min(box.to, sight.to)) / 2, sight, plot())));
     page.tip(tipOf(at), frame.left + gutterWidth(width()) + x, frame.top + y - scroller.scrollTop + rowHeight / 2);
-    page.say(`${labels[drawn.tree.label[box.node]].name}, from ${time(box.from)}, for ${time(box.to - box.from)}, thread ${shortName(catalogue, drawn.threads[at.lane])}`);
+    page.say(`${labels[drawn.tree.label[box.node]].name}, from ${timeWords(box.from, (sight.to - sight.from) / 100)}, for ${time(box.to - box.from)}, thread ${shortName(catalogue, drawn.threads[at.lane])}`);
   }
 
   function stepMatch(direction: 1 | -1): void {

@@ -11,7 +11,7 @@ import { Waits } from "../model/questions/waits";
 import { activities, Activity, activityWords } from "../model/states";
 import { filtersIn } from "../state/fragment";
 import { own, withFilter, withOwn } from "../state/state";
-import { countWords, shareWords, weightWords } from "../words";
+import { countWords, spanWords, shareWords, timeWords, weightWords } from "../words";
 import { Latest } from "./parts/latest";
 import { OneAtATime } from "./parts/one_at_a_time";
 import { InSight } from "./parts/sight";
@@ -282,7 +282,7 @@ function create(page: Page): Showing {
     anchor = null;
     if (mine) page.change({ filters: page.state.filters.map((filter) => (filter === mine ? next : filter)) });
     else page.change(withFilter(page.state, next));
-    page.say(`only ${time(next.from)} to ${time(next.to)}`);
+    page.say(`only ${spanWords(next.from, next.to)}`);
   }
 
   function seeRange(): void {
@@ -420,7 +420,7 @@ function create(page: Page): Showing {
     if (here.kind !== "thread" && here.kind !== "cpu") return;
     askMoment(here, at, (moment, from, to) => {
       const range = brush ? `, ${time(brush.to - brush.from)} chosen` : "";
-      page.say(`${titleOf(here)} at ${time(at)}: ${momentWords(page, moment)}${range}`);
+      page.say(`${titleOf(here)} at ${timeWords(at, inNanoseconds(8))}: ${momentWords(page, moment)}${range}`);
       const box = canvas.getBoundingClientRect();
       page.tip(momentTip(page, titleOf(here), from, to, moment), box.left + gutter() + (at - sight.from) / inNanoseconds(1), box.top + top + rowHeight - scroller.scrollTop);
     });

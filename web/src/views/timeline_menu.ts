@@ -6,7 +6,7 @@ import { Language, languages } from "../model/languages";
 import { Activity, activityWords, StateWord } from "../model/states";
 import { filtersIn, formatFilter } from "../state/fragment";
 import { own, withFilter, withOwn } from "../state/state";
-import { countWords, weightWords } from "../words";
+import { countWords, spanWords } from "../words";
 import { shortName } from "./timeline_words";
 import { MenuItem, Page } from "./view";
 
@@ -50,8 +50,6 @@ type TimeFilter = Filter & { field: "time" };
 // What can be done with the range that a filter lets pass.
 export function rangeItems(page: Page, range: TimeFilter, whole: Sight, zoom: () => void): MenuItem[] {
   const { filters } = page.state;
-  const from = weightWords(range.from, "ns");
-  const to = weightWords(range.to, "ns");
   // It becomes one side of a difference, in place of a filter of everything. A side that is not chosen yet is the longer rest.
   const compare = (side: "a" | "b") => () => {
     const other = filtersIn(own(page.state, "difference", side === "a" ? "b" : "a"))[0];
@@ -64,7 +62,7 @@ export function rangeItems(page: Page, range: TimeFilter, whole: Sight, zoom: ()
     page.change({ own: next.own, view: "difference", filters: filters.filter((filter) => filter !== range) });
   };
   return [
-    { text: `Without ${from} to ${to}`, run: () => page.change({ filters: filters.map((filter) => (filter === range ? { ...range, mode: "out" as const } : filter)) }) },
+    { text: `Without ${spanWords(range.from, range.to)}`, run: () => page.change({ filters: filters.map((filter) => (filter === range ? { ...range, mode: "out" as const } : filter)) }) },
     { text: "Zoom to the range", run: zoom },
     { text: "Compare: the range is the first of two", run: compare("a") },
     { text: "Compare: the range is the second of two", run: compare("b") },

@@ -12,6 +12,7 @@ export const strip = { top: 2, height: 30 };
 export const ruler = { top: 34, height: 16 };
 export const marksLane = { top: 50, height: 15 };
 export const headHeight = 66;
+const roomForAmounts = 150; // pixels of the gutter, below which the name alone is told
 const font = "12px system-ui, sans-serif";
 const small = "11px system-ui, sans-serif";
 
@@ -295,9 +296,9 @@ function drawRowWords(pen: CanvasRenderingContext2D, { page, gutter, width }: Sc
     return;
   }
   if (row.kind === "thread" && row.busiest) pen.font = `600 ${font}`;
-  const amountWidth = amount ? measure(amount) + 10 : 0;
+  const amountWidth = amount && gutter >= roomForAmounts ? measure(amount) + 10 : 0;
   pen.fillText(fit(name, gutter - indent - amountWidth - 8, measure), indent, y + rowHeight / 2);
-  if (!amount || amountWidth > gutter / 2) return;
+  if (!amountWidth) return;
   pen.fillStyle = page.colour("--soft");
   pen.textAlign = "right";
   pen.fillText(amount, gutter - 8, y + rowHeight / 2);

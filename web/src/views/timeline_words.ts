@@ -7,7 +7,7 @@ import { ThreadTotals } from "../model/questions/threads";
 import { Waits } from "../model/questions/waits";
 import { activities, Activity, activityWords } from "../model/states";
 import { placeOf } from "../model/tree";
-import { countWords, shareWords, weightWords } from "../words";
+import { countWords, spanWords, shareWords, timeWords, weightWords } from "../words";
 import { RowWords } from "./timeline_picture";
 import { Mark } from "./timeline_events";
 import { Page } from "./view";
@@ -88,7 +88,7 @@ export function momentTip(page: Page, title: string, from: number, to: number, m
   const { catalogue } = page;
   const tip = element("div", {}, element("div", "name", title));
   const { only } = moment;
-  tip.append(element("div", "place", only ? `from ${time(only.start)}, for ${time(only.wall)}` : `${time(from)} to ${time(to)}`));
+  tip.append(element("div", "place", only ? `from ${timeWords(only.start, only.wall / 10)}, for ${time(only.wall)}` : spanWords(from, to)));
   if (moment.wall <= 0 && !only) {
     tip.append(element("div", {}, "Nothing that the filters let pass"));
     return tip;
