@@ -132,7 +132,7 @@ class Maker:
              [(t, 1 + t % 2, 1000 + t, 7_000_000 + t, "MainThread" if t <= 2 else f"worker-{t}", EPOCH_NS) for t in range(1, threads + 1)])
         many("INSERT INTO module VALUES (?, ?, ?, 0)",
              [(i, f"/usr/lib/lib{name}.so.1", f"{i:040x}") for i, name in enumerate(["numbers", "orders", "ssl"], 1)])
-        many("INSERT INTO frame VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '')", [(i, *row) for i, row in enumerate(frames, 1)])
+        many("INSERT INTO frame VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '', 0)", [(i, *row) for i, row in enumerate(frames, 1)])
         many("INSERT INTO stack VALUES (?, ?, ?)",
              [(i, None if parent is None else parent + 1, frame + 1) for i, (parent, frame) in enumerate(stacks, 1)])
         db.execute("INSERT INTO stack VALUES (?, NULL, ?)", (len(stacks) + 1, len(frames)))

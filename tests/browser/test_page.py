@@ -186,7 +186,7 @@ def test_the_keyboard_alone_walks_zooms_filters_and_comes_back(open_page):
 def test_the_whole_page_can_be_reached_by_tab(open_page):
     page = open_page("#f=in.thread.0")
     reached = set()
-    for _ in range(30):
+    for _ in range(50):
         page.keyboard.press("Tab")
         reached.add(page.evaluate("document.activeElement.getAttribute('aria-label') || document.activeElement.textContent"))
     assert {"Search", "CPU time", "Lines", "Functions"} <= reached and any(text.startswith("Take back:") for text in reached)
