@@ -46,6 +46,9 @@ constexpr KnownFunction kNotificationWaits[] = {
     {"/threading.py", "_wait_for_tstate_lock"},
     {"/queue.py", "get"},
     {"/multiprocessing/queues.py", "get"},
+    {"/multiprocessing/connection.py", "_recv"},
+    {"/multiprocessing/connection.py", "_recv_bytes"},
+    {"/multiprocessing/connection.py", "recv_bytes"},
 };
 // Where it waits for another thread of its own process to end.
 constexpr KnownFunction kJoin = {"/threading.py", "join"};
@@ -249,42 +252,48 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
     if (!waits(sample))
       thread.computing += accounted && sample.gil_state != GilState::waits ? part.cpu : part.wall;
   }
+  const auto rank = [&](uint32_t id) {
+    return std::tuple(thread_[id].main, thread_[id].computing, thread_[id].wall);
+  };
   for (uint32_t i = 1; i < thread_.size(); ++i) {
     if (thread_[i].wall == 0) continue;
     ProcessRow& process = processes[thread_[i].process];
     process.computing += thread_[i].computing;
     process.second = std::max(process.second, std::min(process.busiest, thread_[i].computing));
     process.busiest = std::max(process.busiest, thread_[i].computing);
-    const auto rank = [&](uint32_t id) {
-      return std::tuple(thread_[id].main, thread_[id].computing, thread_[id].wall);
-    };
     if (process.lead == 0 || rank(i) > rank(process.lead)) process.lead = i;
   }
   const auto is_known = [&](const std::vector<std::string>& names, uint32_t id) {
     return !names.empty() && std::binary_search(names.begin(), names.end(), profile.threads()[id - 1].name);
   };
+  // What one process waits for, another one of the recording may do: the master of a server waits for its
+  // workers.
+  ProcessRow all;
+  for (const auto& [id, process] : processes) {
+    all.begin = std::min(all.begin, process.begin);
+    all.end = std::max(all.end, process.end);
+    all.computing += process.computing;
+    all.busiest = std::max(all.busiest, process.busiest);
+    if (process.lead != 0 && (all.lead == 0 || rank(process.lead) > rank(all.lead))) all.lead = process.lead;
+  }
+  const bool nothing_else = double(all.computing) < kNothingElse * all.elapsed();
   for (uint32_t i = 1; i < thread_.size(); ++i) {
     ThreadRow& thread = thread_[i];
     const ProcessRow& process = processes[thread.process];
-    const bool nothing_else = double(process.computing) < kNothingElse * process.elapsed();
     const Nanoseconds another = thread.computing == process.busiest ? process.second : process.busiest;
     thread.others_compute = double(another) >= kBusy * process.elapsed();
     thread.hands_out =
         double(thread.computing) < kHandsOut * double(thread.wall) && another > thread.computing;
-    const bool let_off = thread.main && double(process.busiest) < kBusy * process.elapsed();
+    const bool let_off = thread.main && double(all.busiest) < kBusy * all.elapsed();
     thread.only_waits = double(thread.computing) < kOnlyWaits * double(thread.wall) && !nothing_else &&
                         !let_off && !is_known(choices.known.working, i);
   }
-  std::map<uint32_t, Nanoseconds> shown;
+  Nanoseconds shown = 0;
   for (const Sample& sample : profile.samples()) {
     const auto part = filter.part_of_everything(sample);
-    if (part.passes && of(sample) != Doing::waiting_for_work)
-      shown[thread_[sample.thread.value].process] += part.wall;
+    if (part.passes && of(sample) != Doing::waiting_for_work) shown += part.wall;
   }
-  for (const auto& [id, process] : processes) {
-    if (process.lead != 0 && double(shown[id]) < kNothingElse * process.elapsed())
-      thread_[process.lead].whole = true;
-  }
+  if (all.lead != 0 && double(shown) < kNothingElse * all.elapsed()) thread_[all.lead].whole = true;
   for (uint32_t i = 1; i < thread_.size(); ++i)
     thread_[i].whole = thread_[i].whole || is_known(choices.known.whole, i);
 }
