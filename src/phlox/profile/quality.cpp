@@ -47,6 +47,16 @@ int64_t greatest(const Profile& profile, std::string_view name) {
   return value;
 }
 
+// How long processes were recorded, added up. Nothing: nobody says it (the recording was cut off).
+std::optional<Nanoseconds> looked_time(const Profile& profile) {
+  Nanoseconds looked = 0;
+  for (const Process& process : profile.processes()) {
+    if (process.end <= process.start) return {};
+    looked += process.end - process.start;
+  }
+  return looked > 0 ? std::optional(looked) : std::nullopt;
+}
+
 // Of what another tool recorded: how it looked, and what that took, nobody knows.
 std::string foreign_quality_line(const QualitySummary& quality) {
   std::string line = grouped(quality.samples) + " samples, recorded by " + quality.recorded_by;
@@ -94,9 +104,12 @@ QualitySummary summarize_quality(const Profile& profile) {
   quality.asked_rate = double(greatest(profile, tally::kAskedRate)) / 1000;
   quality.most_rate = double(greatest(profile, tally::kMostRate)) / 1000;
   quality.max_overhead = double(greatest(profile, tally::kMaxOverhead)) / 1e6;
-  // Of several processes the one looked at most often is the one that shows whether the rate was reached.
-  const int64_t ticks = greatest(profile, tally::kTicks);
-  if (quality.elapsed > 0) quality.achieved_rate = double(ticks) * 1e9 / double(quality.elapsed);
+  // Of one process, as an average of all; where that is not known, of the one looked at most.
+  const auto looked = looked_time(profile);
+  const int64_t ticks = looked ? profile.tally(tally::kTicks) : greatest(profile, tally::kTicks);
+  quality.looked = looked.value_or(quality.elapsed);
+  quality.processes = profile.processes().size();
+  if (quality.looked > 0) quality.achieved_rate = double(ticks) * 1e9 / double(quality.looked);
   for (const Process& process : profile.processes()) {
     if (process.way_of_reading.empty()) continue;
     if (std::find(quality.ways.begin(), quality.ways.end(), process.way_of_reading) == quality.ways.end()) {
@@ -109,8 +122,8 @@ QualitySummary summarize_quality(const Profile& profile) {
 bool QualitySummary::rate_by_overhead() const {
   // What is taken keeps a little below the limit.
   constexpr double kNear = 0.7;
-  return most_rate > 0 && achieved_rate < 0.9 * most_rate && max_overhead > 0 && elapsed > 0 &&
-         double(target_time) > kNear * max_overhead * double(elapsed);
+  return most_rate > 0 && achieved_rate < 0.9 * most_rate && max_overhead > 0 &&
+         target_share() > kNear * max_overhead;
 }
 
 std::string quality_line(const QualitySummary& quality) {
@@ -148,7 +161,8 @@ std::string quality_line(const QualitySummary& quality) {
     for (size_t i = 0; i < quality.ways.size(); ++i) line += (i == 0 ? "" : ", ") + quality.ways[i];
   }
   if (quality.elapsed > 0) {
-    line += "; took " + percent(quality.target_share()) + " of a CPU from the target, recorder " +
+    line += "; took " + percent(quality.target_share()) + " of a CPU from " +
+            (quality.processes > 1 ? "each process" : "the target") + ", recorder " +
             percent(double(quality.recorder_time) / double(quality.elapsed)) + " of a CPU";
   }
   return line;

@@ -40,12 +40,17 @@ struct QualitySummary {
   Nanoseconds recorder_time = 0;     // CPU time of the recorder
   int64_t left_out = 0;  // frames, or their names or lines: the program has more of them than are held
   Nanoseconds elapsed = 0;
+  Nanoseconds looked = 0;  // how long each process was recorded, added up; 0: not known, or one for `elapsed`
+  size_t processes = 0;
 
   double rejected_share() const { return samples > 0 ? double(rejected) / double(samples) : 0.0; }
   // Nobody asked for a rate, and it is what the limit of overhead allows.
   bool rate_by_overhead() const;
-  // Of one CPU, taken from the targets while they were recorded.
-  double target_share() const { return elapsed > 0 ? double(target_time) / double(elapsed) : 0.0; }
+  // Of one CPU, taken from a process while it was recorded, as an average of all.
+  double target_share() const {
+    const Nanoseconds of = looked > 0 ? looked : elapsed;
+    return of > 0 ? double(target_time) / double(of) : 0.0;
+  }
   // Above 1 % every output warns: the shares may lean away from what could not be read.
   bool needs_warning() const { return rejected_share() > 0.01; }
 };
