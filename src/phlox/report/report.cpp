@@ -150,6 +150,35 @@ std::vector<ThreadRow> thread_rows(const Profile& profile, const profile::Sample
   return seen;
 }
 
+// `threads`: all of them, the busiest first.
+std::vector<ProcessRow> process_rows(const Profile& profile, const std::vector<ThreadRow>& threads) {
+  std::map<uint32_t, ProcessRow> rows;
+  for (const ThreadRow& thread : threads) {
+    const profile::ProcessId id = profile.thread(thread.id).process;
+    if (!id || id.value > profile.processes().size()) continue;
+    ProcessRow& row = rows[id.value];
+    row.cpu += thread.cpu;
+    row.samples += thread.samples;
+    ++row.threads;
+    if (row.busiest.empty()) row.busiest = thread.busiest;
+  }
+  std::vector<ProcessRow> seen;
+  for (auto& [id, row] : rows) {
+    const profile::Process& process = profile.process(profile::ProcessId(id));
+    row.id = profile::ProcessId(id);
+    row.pid = process.pid;
+    if (process.parent && process.parent->value <= profile.processes().size())
+      row.parent = profile.process(*process.parent).pid;
+    row.command_line = process.command_line;
+    row.recorded = std::max<Nanoseconds>(0, process.end - process.start);
+    row.how_ended = process.how_ended;
+    seen.push_back(std::move(row));
+  }
+  std::stable_sort(seen.begin(), seen.end(),
+                   [](const ProcessRow& a, const ProcessRow& b) { return a.cpu > b.cpu; });
+  return seen;
+}
+
 std::vector<FileLines> file_lines(const Profile& profile, const Analysis& analysis) {
   struct Sums {
     int64_t self = 0;
@@ -232,6 +261,8 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   }
   report.threads = thread_rows(profile, *filter, *analysis, options.choices.show);
   report.threads_seen = report.threads.size();
+  report.processes = process_rows(profile, report.threads);
+  report.processes_seen = report.processes.size();
   report.waits = waits.get();
   report.files = file_lines(profile, *analysis);
   const auto quality = profile::summarize_quality(profile);
@@ -243,6 +274,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   report.missing_names = profile::modules_without_names(profile);
   report.findings = find_findings(profile, options.choices, *analysis, report);
   if (report.threads.size() > options.limit) report.threads.resize(options.limit);
+  if (report.processes.size() > options.limit) report.processes.resize(options.limit);
   return report;
 }
 

@@ -77,6 +77,19 @@ struct ThreadRow {
   std::string busiest;  // function with the most self weight
 };
 
+struct ProcessRow {
+  profile::ProcessId id;
+  int32_t pid = 0;
+  int32_t parent = 0;  // its pid, where it was recorded too; else 0
+  std::string command_line;
+  Nanoseconds recorded = 0;  // for how long
+  Nanoseconds cpu = 0;       // of all its threads
+  uint64_t samples = 0;
+  size_t threads = 0;
+  std::string busiest;  // function of its busiest thread
+  std::string how_ended;
+};
+
 enum class WaitKind { system_call, gil, cpu };
 
 struct WaitRow {
@@ -127,8 +140,10 @@ struct Report {
   std::vector<FunctionRow> totals;     // by total weight, without those in `common`
   std::vector<FunctionRow> common;     // what all stacks have in common, outermost first
   std::vector<LineRow> lines;          // by self weight
-  std::vector<ThreadRow> threads;      // by CPU time, with all of their time, shown or not
-  std::vector<WaitRow> waits;          // by wall time, likewise
+  size_t processes_seen = 0;
+  std::vector<ProcessRow> processes;  // by CPU time
+  std::vector<ThreadRow> threads;     // by CPU time, with all of their time, shown or not
+  std::vector<WaitRow> waits;         // by wall time, likewise
   std::vector<Finding> findings;
   std::vector<FileLines> files;                // by self weight
   profile::QualitySummary measured;            // what the quality line says

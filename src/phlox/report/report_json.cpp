@@ -54,6 +54,20 @@ void write_threads(JsonText& json, const std::vector<ThreadRow>& rows) {
   });
 }
 
+void write_processes(JsonText& json, const std::vector<ProcessRow>& rows) {
+  json.objects("processes", rows, [&](const ProcessRow& row) {
+    json.integer("pid", row.pid);
+    json.integer("parent", row.parent);
+    json.text("command_line", row.command_line);
+    json.integer("recorded_ns", row.recorded);
+    json.integer("cpu_ns", row.cpu);
+    json.count("samples", row.samples);
+    json.count("threads", row.threads);
+    json.text("busiest_function", row.busiest);
+    json.text("how_ended", row.how_ended);
+  });
+}
+
 }  // namespace
 
 void write_estimate(JsonText& json, std::string_view name, const Estimate& estimate) {
@@ -161,6 +175,7 @@ std::string report_json(const Report& report) {
       json.count("functions", report.functions_seen);
       json.count("lines", report.lines_seen);
       json.count("threads", report.threads_seen);
+      json.count("processes", report.processes_seen);
     });
     json.objects("findings", report.findings, [&](const Finding& finding) {
       json.text("kind", finding.kind);
@@ -184,6 +199,7 @@ std::string report_json(const Report& report) {
       write_estimate(json, "total", row.total);
       json.count("samples", row.samples);
     });
+    write_processes(json, report.processes);
     write_threads(json, report.threads);
     json.objects("waits", report.waits, [&](const WaitRow& row) {
       json.text("kind", wait_name(row.kind));

@@ -75,6 +75,20 @@ std::string of_wall(Nanoseconds time, Nanoseconds wall) {
   return time == 0 ? "-" : share_words(wall > 0 ? double(time) / double(wall) : 0);
 }
 
+Table process_table(const Report& report) {
+  Table table;
+  table.title = "Processes, the busiest first";
+  table.columns = {{"pid", true}, {"started by", true}, {"recorded", true}, {"CPU", true}, {"threads", true},
+                   {"ended"},     {"busiest function"}, {"command"}};
+  for (const ProcessRow& row : report.processes) {
+    table.rows.push_back({fmt::format("{}", row.pid), row.parent == 0 ? "-" : fmt::format("{}", row.parent),
+                          time_words(row.recorded), time_words(row.cpu), count_words(row.threads),
+                          plain(row.how_ended), plain(row.busiest), plain(row.command_line)});
+  }
+  table.left_out = report.processes_seen - report.processes.size();
+  return table;
+}
+
 Table thread_table(const Report& report) {
   Table table;
   table.title = "Threads, the busiest first (parts of each thread's wall time)";
@@ -119,8 +133,10 @@ Table missing_names_table(const Report& report) {
 }
 
 std::vector<Table> tables(const Report& report) {
-  std::vector<Table> all = {function_table(report, true), function_table(report, false), line_table(report),
-                            thread_table(report), wait_table(report)};
+  std::vector<Table> all = {function_table(report, true), function_table(report, false), line_table(report)};
+  if (report.processes_seen > 1) all.push_back(process_table(report));
+  all.push_back(thread_table(report));
+  all.push_back(wait_table(report));
   if (!report.missing_names.empty()) all.push_back(missing_names_table(report));
   return all;
 }
