@@ -79,7 +79,8 @@ class _Labels:
         from ._recorder import Recorder
 
         recorder = Recorder(os.getpid(), self._output, rate=self._config.getoption("--phlox-rate"),
-                            native=self._config.getoption("--phlox-native"))
+                            native=self._config.getoption("--phlox-native"),
+                            options=["--no-follow"])  # the workers of xdist record themselves
         try:
             self._recorder = recorder.start()
         except PhloxError as error:

@@ -92,11 +92,11 @@ def test_list_as_an_ordinary_user(start, tmp_path):
 def test_a_parent_says_which_children_are_not_recorded_and_what_that_means(family, workdir):
     parent, *children = family
     wait_until(lambda: set(children) <= set(listed()), "children")
-    done = phlox("record", "-p", parent, "-d", "1", "-o", "a.phlox")
+    done = phlox("record", "--no-follow", "-p", parent, "-d", "1", "-o", "a.phlox")
     assert done.returncode == 0, done.stderr
     (line,) = [line for line in done.stderr.splitlines() if "not recorded" in line]
     assert f"2 child Pythons of process {parent}, not recorded: {children[0]}, {children[1]} ({PYTHON} " in line
-    assert "is not in this picture" in line and f"phlox record -p {children[1]}" in line
+    assert "is not in this picture" in line and "without --no-follow they are recorded too" in line
     for words in (["report"], ["report", "--markdown"]):
         assert "2 child Pythons" in phlox(*words, "a.phlox").stdout
     assert "2 child Pythons" in json.loads(phlox("report", "--json", "a.phlox").stdout)["not_recorded"]
@@ -111,12 +111,13 @@ def test_one_of_several_alike_says_so(family, workdir):
     done = phlox("record", "-p", one, "-d", "0.3", "-o", "a.phlox")
     assert done.returncode == 0, done.stderr
     assert f"process {one} is one of 2 alike" in done.stderr and f"not recorded: {other} (" in done.stderr
+    assert f"all of them: phlox record -p {family[0]}" in done.stderr
 
 
 def test_children_that_end_before_the_recording_are_said_too(workdir):
     app = ("import subprocess, sys, time\n"
            "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(2)'])\np.wait()\n")
-    done = phlox("record", "-o", "a.phlox", "--", PYTHON, "-c", app)
+    done = phlox("record", "--no-follow", "-o", "a.phlox", "--", PYTHON, "-c", app)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("1 child Python of process") == 1
     assert "time.sleep(2)" in done.stderr
@@ -196,7 +197,7 @@ def test_pythons_one_after_the_other_are_one_recording_and_its_rate_is_that_of_t
 
 def test_two_at_once_one_is_recorded_and_the_other_named(workdir):
     script = write_script(workdir, "run.sh", "#!/bin/bash\nPYTHON app.py 1.5 0 &\nPYTHON app.py 1.6 0\nwait\n")
-    done = phlox("record", "-o", "a.phlox", "--", script)
+    done = phlox("record", "--no-follow", "-o", "a.phlox", "--", script)
     assert done.returncode == 0, done.stderr
     assert "1 child Python of process" in done.stderr
 
@@ -231,10 +232,13 @@ def test_attaching_to_a_script_names_the_python_that_it_started(start, workdir):
     wait_until(lambda: any("app.py 30 0" in row for row in listed().values()), "its Python")
     python = [pid for pid, row in listed().items() if "app.py 30 0" in row][0]
     try:
-        for command in ("record", "dump"):
-            done = phlox(command, "-p", shell.pid)
+        for command, *options in (["record", "--no-follow"], ["dump"]):
+            done = phlox(command, *options, "-p", shell.pid)
             assert done.returncode == NOT_PYTHON
             assert f"hint: it started a Python, process {python} ({PYTHON} app.py 30 0): phlox {command} -p {python}" in done.stderr
+        done = phlox("record", "-p", shell.pid, "-d", "0.5", "-o", "a.phlox")
+        assert done.returncode == 0, done.stderr
+        assert processes("a.phlox") == [f"{PYTHON} app.py 30 0"]
     finally:
         os.kill(python, signal.SIGKILL)
 

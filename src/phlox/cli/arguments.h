@@ -31,8 +31,9 @@ struct NativeArguments {
 };
 
 struct RecordArguments {
-  std::string pid, duration, rate, output, max_overhead, way;
-  bool hands_off = false, force = false, source = false;
+  std::vector<std::string> pids;
+  std::string duration, rate, output, max_overhead, way;
+  bool no_follow = false, hands_off = false, force = false, source = false;
   NativeArguments native;
   ViewArguments view;
 };

@@ -70,6 +70,7 @@ void Beside::look() {
   looked_for_alike_ = true;
   const auto state = target::read_process_state(root_);
   if (!state || state->status.parent <= 1 || state->command_line.empty()) return;
+  parent_ = state->status.parent;
   std::vector<pid_t> siblings;
   for (const pid_t pid : target::read_children(state->status.parent)) {
     const auto other = pid == root_ ? Result<target::ProcessState>(fail(ErrorKind::system, ""))
@@ -85,11 +86,11 @@ void Beside::look() {
 std::string Beside::children_words(const std::vector<const PythonProcess*>& children) const {
   return fmt::format(
       "{} child Python{} of process {}, not recorded: {}. What {} do{} is not in this picture, only the "
-      "waiting for "
-      "{}; one alone: phlox record -p {}",
+      "waiting for {}; {}",
       children.size(), children.size() == 1 ? "" : "s", root_, listed(children),
       children.size() == 1 ? "it" : "they", children.size() == 1 ? "es" : "",
-      children.size() == 1 ? "it" : "them", children.back()->pid);
+      children.size() == 1 ? "it" : "them",
+      advice_.ends_with("-p ") ? fmt::format("{}{}", advice_, children.back()->pid) : advice_);
 }
 
 std::string Beside::alike_words() const {
@@ -97,9 +98,8 @@ std::string Beside::alike_words() const {
   for (const auto& [who, process] : alike_) others.push_back(&process);
   return fmt::format(
       "process {} is one of {} alike, children of one parent; the others, not recorded: {}. This picture is "
-      "of it "
-      "alone",
-      root_, alike_.size() + 1, listed(others));
+      "of it alone; all of them: phlox record -p {}",
+      root_, alike_.size() + 1, listed(others), parent_);
 }
 
 std::vector<std::string> Beside::news() {

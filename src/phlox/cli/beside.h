@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "phlox/cli/pythons.h"
@@ -15,8 +16,9 @@ namespace phlox::cli {
 
 class Beside {
  public:
-  // `root`: of whose descendants all but `recorded()` are beside.
-  explicit Beside(pid_t root) : root_(root), recorded_{root} {}
+  // `root`: of whose descendants all but `recorded()` are beside. `advice`: how one would be seen; "-p " at
+  // its end is followed by the id of one.
+  Beside(pid_t root, std::string advice) : root_(root), advice_(std::move(advice)), recorded_{root} {}
 
   void recorded(pid_t pid) { recorded_.insert(pid); }
   // Costs milliseconds where there are none: call it from time to time, for those that come and go.
@@ -32,6 +34,8 @@ class Beside {
   std::string alike_words() const;
 
   pid_t root_;
+  std::string advice_;
+  pid_t parent_ = 0;
   std::set<pid_t> recorded_;
   python::Recogniser recogniser_;
   std::map<Who, PythonProcess> children_;

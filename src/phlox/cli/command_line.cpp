@@ -26,7 +26,8 @@ class CommandBuilder {
   }
   void values(const std::string& names, std::vector<std::string>& into, OptionText words) {
     words.repeatable = true;
-    add(app_.add_option(names, into, words.text)->expected(1)->take_all(), names, std::move(words));
+    add(app_.add_option(names, into, words.text)->expected(1)->take_all()->allow_extra_args(false), names,
+        std::move(words));
   }
   void running_process(const std::string& names, std::string& into, std::string text) {
     OptionText words;
@@ -34,6 +35,13 @@ class CommandBuilder {
     words.text = std::move(text);
     words.processes = true;
     value(names, into, std::move(words));
+  }
+  void running_processes(const std::string& names, std::vector<std::string>& into, std::string text) {
+    OptionText words;
+    words.value = "PID";
+    words.text = std::move(text);
+    words.processes = true;
+    values(names, into, std::move(words));
   }
   void list(const std::string& names, std::string& into, OptionText words, std::vector<std::string> items) {
     words.items = std::move(items);
@@ -251,7 +259,9 @@ struct Grammar {
         {"phlox record -o app.html -p 4711 -d 60", "as one page with flame graph, tables and filters"},
     };
     auto& a = line.record;
-    b.running_process("-p,--pid", a.pid, "record this process");
+    b.running_processes("-p,--pid", a.pids,
+                        "record this process and the Pythons that it started or starts; may be repeated");
+    b.flag("--no-follow", a.no_follow, "record that process alone, or the one program that COMMAND is");
     b.value("-d,--duration", a.duration,
             {{},
              "SECONDS",
@@ -296,11 +306,11 @@ struct Grammar {
     text().more =
         "Nothing is changed in the program that is recorded, and by default nothing of it is ever "
         "stopped.\n\n"
-        "COMMAND may be a script, make or a wrapper such as timeout: what is no Python itself is recorded in "
-        "the "
-        "first Python that it starts, and, when that has ended, in the next. Other Pythons that run beside "
-        "are "
-        "named, and not recorded.\n\n"
+        "What a process starts is recorded with it, in one file: the workers of a server, the children of a "
+        "pool, tests that run side by side; each is a process of the recording (--by process, --pid). "
+        "COMMAND, and what has the PID, may be a script, make or a wrapper such as timeout, which are no "
+        "Python themselves. With --no-follow one is recorded at a time: the first Python that COMMAND "
+        "starts, and when it has ended, the next. --max-overhead holds for each process.\n\n"
         "Ctrl-C (SIGINT) ends the recording properly, a second one at once; so does SIGTERM that of a "
         "running "
         "program. Both do so too where a script put phlox into the background, SIGINT ignored. A program "
@@ -533,8 +543,8 @@ Error one_too_many(const std::string& word, const Description& description, cons
   if (command == nullptr) return no_such_command(word, description);
   // A program without "--" before it: its options could be taken for ours.
   if (command->name == "record" && parse_pid(word)) {
-    return {ErrorKind::usage, fmt::format("'{}' is one process too many: phlox records one at a time", word),
-            "several side by side: phlox record -p A & phlox record -p B & wait"};
+    return {ErrorKind::usage, fmt::format("'{}' was not expected: each process has its own -p", word),
+            "phlox record -p A -p B"};
   }
   if (command->name == "record") {
     return {ErrorKind::usage, fmt::format("'{}' was not expected", word),

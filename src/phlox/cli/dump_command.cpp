@@ -78,7 +78,7 @@ Result<void> run(const CommandLine& line, Talk& talk) {
                                              return target::read_file_of(*pid, file, kLongestSource);
                                            }));
   if (auto committed = (*output)->commit(); !committed) return committed;
-  Beside beside(*pid);
+  Beside beside(*pid, "one of them: phlox dump -p ");
   beside.look();
   for (const std::string& words : beside.news()) talk.warn(words);
   return {};

@@ -115,7 +115,7 @@ Result<void> look_at_process(pid_t pid, Findings& f) {
     return fail(ErrorKind::target_gone, fmt::format("process {} has ended", pid));
   }
   const std::atomic<bool> stop{false};
-  auto recorder = sampler::Recorder::attach(pid, {}, stop);
+  auto recorder = sampler::Recorder::attach({pid}, {}, stop);
   if (!recorder) return tl::unexpected<Error>(explain_attach_error(recorder.error(), pid, "record"));
   f.python = (*recorder)->description();
   return {};
@@ -129,7 +129,7 @@ void try_recording(pid_t pid, Findings& f) {
   options.max_overhead_percent = 2;
   options.way = sampler::Way::same_cpu;
   const std::atomic<bool> stop{false};
-  auto recorder = sampler::Recorder::attach(pid, options, stop);
+  auto recorder = sampler::Recorder::attach({pid}, options, stop);
   if (!recorder) {
     f.trial_failed = recorder.error().message;
     return;

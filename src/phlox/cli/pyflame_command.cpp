@@ -226,7 +226,7 @@ Result<void> record_for(const Arguments& a, OutputFile& output, Talk& talk) {
     if (program && !(seen.from_kernel && seen.number == SIGINT)) program->send_signal(seen.number);
     stop = true;
   });
-  auto recorder = sampler::Recorder::attach(pid, options, stop);
+  auto recorder = sampler::Recorder::attach({pid}, options, stop);
   if (!recorder) {
     if (program) program->wait();
     return tl::unexpected<Error>(explained(recorder.error(), pid));

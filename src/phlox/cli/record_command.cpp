@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
@@ -8,6 +9,7 @@
 #include <ctime>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "phlox/base/private_folder.h"
 #include "phlox/cli/attach_error.h"
@@ -30,7 +32,7 @@ namespace {
 
 // What is asked for, checked before anything starts.
 struct Request {
-  std::optional<pid_t> pid;
+  std::vector<pid_t> pids;  // none: the program is started
   std::vector<std::string> program;
   sampler::Options options;
   Destination::Options destination;
@@ -39,16 +41,18 @@ struct Request {
 Result<Request> request_of(const CommandLine& line) {
   const RecordArguments& a = line.record;
   Request request;
-  if (line.has_program == !a.pid.empty()) {
+  if (line.has_program == !a.pids.empty()) {
     return fail(ErrorKind::usage,
                 line.has_program ? "a process and a program to start: give one of them" : "record what?",
                 "phlox record -p PID, or: phlox record -- python3 app.py");
   }
-  if (!a.pid.empty()) {
-    auto pid = named(line, "--pid", parse_pid(a.pid));
+  for (const std::string& text : a.pids) {
+    auto pid = named(line, "--pid", parse_pid(text));
     if (!pid) return fail(pid);
-    request.pid = *pid;
+    if (std::find(request.pids.begin(), request.pids.end(), *pid) == request.pids.end())
+      request.pids.push_back(*pid);
   }
+  request.options.follow = !a.no_follow;
   request.program = line.program;
   if (line.has_program && request.program.empty()) {
     return fail(ErrorKind::usage, "no program after --", "phlox record -- python3 app.py");
@@ -108,8 +112,10 @@ profile::QualitySummary quality_of(const sampler::Progress& p) {
   profile::Profile numbers;
   profile::Process process;
   process.way_of_reading = p.way;
+  process.end = p.looked_time;
   numbers.put_process(profile::ProcessId(1), process);
-  sampler::put_tallies(numbers, profile::ProcessId(1), p);
+  sampler::put_process_tallies(numbers, profile::ProcessId(1), p);
+  sampler::put_recorder_tallies(numbers, p);
   return profile::summarize_quality(numbers);
 }
 
@@ -117,7 +123,8 @@ profile::QualitySummary quality_of(const sampler::Progress& p) {
 std::array<std::string, 5> progress_lines(const sampler::Progress& p) {
   const std::string time = fmt::format("{:.1f} s", static_cast<double>(p.elapsed) * 1e-9);
   const std::string head = fmt::format("recording {}", time);
-  const std::string samples = fmt::format("{}, {} samples", head, p.samples);
+  const std::string samples = fmt::format(
+      "{}{}, {} samples", head, p.processes > 1 ? fmt::format(", {} processes", p.processes) : "", p.samples);
   const std::string rate = fmt::format("{}, {:.0f} Hz{}", samples, p.rate_hz,
                                        p.asked_rate_hz > 0 ? fmt::format(" of {:g}", p.asked_rate_hz) : "");
   const std::string rejected = fmt::format("{}, {} rejected", rate, p.rejected());
@@ -134,7 +141,7 @@ class Recording {
   Recording(const Request& request, Talk& talk)
       : request_(request),
         talk_(talk),
-        watch_(request.pid ? std::span<const int>(kEnding) : std::span<const int>(kForwarded)) {}
+        watch_(request.pids.empty() ? std::span<const int>(kForwarded) : std::span<const int>(kEnding)) {}
 
   int run() {
     if (auto ready = prepare(); !ready) return failed(ready.error());
@@ -143,33 +150,44 @@ class Recording {
       if (auto released = program_->release(); !released) return failed(released.error());
       released_ = true;
     }
-    beside_.emplace(pid_);
+    for (const pid_t pid : pids_) {
+      beside_.emplace_back(
+          pid, options_.follow ? "why: phlox doctor -p " : "without --no-follow they are recorded too");
+      for (const pid_t other : pids_) beside_.back().recorded(other);
+    }
     options_.on_waiting = [this] {
       talk_.note(fmt::format("no {}Python yet in process {} ({}) or in what it started: waiting for one",
                              descendants_ > 0 ? "further " : "", pid_, options_.command));
     };
     options_.on_descendant = [this](pid_t pid) { on_descendant(pid); };
     std::vector<python::Attempt> attempts;
-    auto recorder = sampler::Recorder::attach(pid_, options_, stop_, &attempts);
+    auto recorder = sampler::Recorder::attach(pids_, options_, stop_, &attempts);
     say_attempts(attempts, talk_);
     if (!recorder) return not_attached(recorder.error());
     talk_.detail((*recorder)->description());
     if (auto begun = destination_->begin(); !begun) return not_attached(begun.error());
     talk_.detail(fmt::format("recording into {}", destination_->recording()));
     begun_ = true;
-    if (!program_) look_beside();  // of a new program not an instant is to be missed
+    // Of a new program not an instant is to be missed; those that are to be recorded get the time for it.
+    if (!program_ && !options_.follow) look_beside();
     Nanoseconds next_look = clock_now() + kLookBesideEvery;
     const sampler::Outcome outcome =
         (*recorder)->run(destination_->sink(), stop_, [&](const sampler::Progress& p) {
+          say_descendants();
           talk_.progress(progress_lines(p));
           if (clock_now() < next_look) return;
           look_beside();
           next_look = clock_now() + kLookBesideEvery;
         });
     recorder->reset();
+    say_descendants();
     look_beside();
-    if (const std::string beside = beside_->summary(); !beside.empty())
-      destination_->sink().put_meta("not_recorded", beside);
+    std::string summary;
+    for (const Beside& beside : beside_) {
+      if (const std::string one = beside.summary(); !one.empty())
+        summary += (summary.empty() ? "" : ". ") + one;
+    }
+    if (!summary.empty()) destination_->sink().put_meta("not_recorded", summary);
     return finish(outcome);
   }
 
@@ -182,38 +200,55 @@ class Recording {
   static constexpr Nanoseconds kLookBesideEvery = kSecond / 2;
 
   void look_beside() {
-    beside_->look();
-    for (const std::string& line : beside_->news()) talk_.warn(line);
+    for (Beside& beside : beside_) {
+      beside.look();
+      for (const std::string& line : beside.news()) talk_.warn(line);
+    }
   }
 
-  // A Python that the launched program started, and that is recorded from now on.
+  // A Python that one of the processes started, and that is recorded from now on.
   void on_descendant(pid_t pid) {
-    constexpr int kMostSaid = 5;
-    beside_->recorded(pid);
-    if (++descendants_ > kMostSaid) return;
-    const auto state = target::read_process_state(pid);
-    talk_.note(fmt::format("recording process {}{}, started by process {} ({}){}", pid,
+    for (Beside& beside : beside_) beside.recorded(pid);
+    ++descendants_;
+    fresh_.push_back(pid);
+  }
+
+  // Those that came together in one line.
+  void say_descendants() {
+    constexpr int kMostLines = 5;
+    constexpr size_t kMostIds = 6;
+    const std::vector<pid_t> fresh = std::exchange(fresh_, {});
+    if (fresh.empty() || lines_of_descendants_ >= kMostLines) return;
+    ++lines_of_descendants_;
+    std::string ids;
+    for (size_t i = 0; i < std::min(fresh.size(), kMostIds); ++i)
+      ids += fmt::format("{}{}", i == 0 ? "" : ", ", fresh[i]);
+    if (fresh.size() > kMostIds) ids += fmt::format(" and {} more", fresh.size() - kMostIds);
+    const auto state = target::read_process_state(fresh.front());
+    talk_.note(fmt::format("recording process{} {}{}, started by process {} ({}){}",
+                           fresh.size() == 1 ? "" : "es", ids,
                            state ? fmt::format(" ({})", state->title()) : "", pid_, options_.command,
-                           descendants_ == 1           ? "; when it ends, the next Python of it"
-                           : descendants_ == kMostSaid ? "; of the next ones nothing more is said"
-                                                       : ""));
+                           lines_of_descendants_ == kMostLines   ? "; of the next ones nothing more is said"
+                           : options_.follow || descendants_ > 1 ? ""
+                                                                 : "; when it ends, the next Python of it"));
   }
 
   Result<void> prepare() {
     options_ = request_.options;
     std::vector<std::string> command = request_.program;
-    if (request_.pid) {
-      pid_ = *request_.pid;
-      auto state = target::read_process_state(pid_);
+    pids_ = request_.pids;
+    for (const pid_t pid : pids_) {
+      auto state = target::read_process_state(pid);
       if (!state) return fail(state);
       if (auto possible = target::check_recordable(*state); !possible) return possible;
       if (state->traced() && options_.way == sampler::Way::ptrace) {
         return fail(ErrorKind::target_state,
-                    fmt::format("process {} is already traced by process {} ({}): only one can", pid_,
+                    fmt::format("process {} is already traced by process {} ({}): only one can", pid,
                                 state->status.tracer, state->tracer_name),
                     "without --way ptrace it is read without stopping it");
       }
       for (const std::string& remark : target::remarks_on(*state)) talk_.warn(remark);
+      if (pid != pids_.front()) continue;
       options_.command = state->command_line;
       for (size_t at = 0;
            at < state->command_line.size();) {  // the blanks inside an argument matter little for a name
@@ -222,7 +257,8 @@ class Recording {
         at = blank + 1;
       }
       if (command.empty()) command.push_back(state->status.name);
-    } else {
+    }
+    if (pids_.empty()) {
       options_.command = fmt::format("{}", fmt::join(request_.program, " "));
       target::LaunchOptions launch;
       launch.user = target::calling_user();
@@ -230,8 +266,9 @@ class Recording {
       auto program = target::LaunchedProgram::start(request_.program, launch);
       if (!program) return fail(program);
       program_.emplace(*std::move(program));
-      pid_ = program_->pid();
+      pids_ = {program_->pid()};
     }
+    pid_ = pids_.front();
     auto destination =
         Destination::open(request_.destination, default_recording_name(command, pid_, std::time(nullptr)));
     if (!destination) return fail(destination);
@@ -315,7 +352,8 @@ class Recording {
                              known ? ": " + outcome.how_target_ended : ""));
     }
     const auto quality = quality_of(outcome.progress);
-    talk_.note(fmt::format("{:.1f} s: {}", static_cast<double>(outcome.progress.elapsed) * 1e-9,
+    talk_.note(fmt::format("{:.1f} s{}: {}", static_cast<double>(outcome.progress.elapsed) * 1e-9,
+                           outcome.processes > 1 ? fmt::format(" of {} processes", outcome.processes) : "",
                            profile::quality_line(quality)));
     if (quality.needs_warning()) talk_.warn(profile::quality_warning(quality));
     if (const auto cost = profile::cost_warning(quality); !cost.empty()) {
@@ -370,12 +408,14 @@ class Recording {
   std::atomic<bool> released_{false};
   std::atomic<bool> begun_{false};  // there is a recording
   sampler::Options options_;
-  pid_t pid_ = 0;
+  std::vector<pid_t> pids_;
+  pid_t pid_ = 0;  // the first of them
   std::unique_ptr<Destination> destination_;
   std::optional<target::LaunchedProgram> program_;
-  std::optional<Beside> beside_;
-  int descendants_ = 0;
-  SignalWatch watch_;  // last: its thread uses the others
+  std::vector<Beside> beside_;
+  int descendants_ = 0, lines_of_descendants_ = 0;
+  std::vector<pid_t> fresh_;  // descendants that nothing was said of yet
+  SignalWatch watch_;         // last: its thread uses the others
 };
 
 }  // namespace

@@ -65,7 +65,7 @@ Result<pid_t> parse_pid(std::string_view text) {
   if (error != std::errc{} || end != digits.data() + digits.size() || pid <= 0) {
     return fail(ErrorKind::usage, fmt::format("'{}' is not the id of a process", text),
                 text.find_first_of(", ") != std::string_view::npos
-                    ? "one process at a time: -p 4711"
+                    ? "one process for each -p: -p 4711"
                     : "one number: -p 4711; phlox list shows which Pythons run");
   }
   return pid;

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "phlox/python/thread_names.h"
+#include "phlox/sampler/session/tree_search.h"
 #include "phlox/target/process.h"
 #include "phlox/target/process_state.h"
 #include "phlox/target/process_tree.h"
@@ -106,6 +107,14 @@ void Program::name_threads(Consumer& consumer) {
   }
 }
 
+std::unique_ptr<Program> make_program(pid_t pid, python::Interpreter found, Image image) {
+  auto program = std::make_unique<Program>(pid, std::move(found));
+  program->image = std::move(image);
+  if (const auto offset = target::find_rseq_offset(pid))
+    program->rseq_cpu_offset = *offset + 4;  // struct rseq: cpu_id
+  return program;
+}
+
 Result<Descriptor> watch(pid_t pid) {
   Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (pidfd) return pidfd;
@@ -118,74 +127,6 @@ Result<Descriptor> watch(pid_t pid) {
 }
 
 namespace {
-
-std::unique_ptr<Program> program_of(pid_t pid, python::Interpreter found, Image image) {
-  auto program = std::make_unique<Program>(pid, std::move(found));
-  program->image = std::move(image);
-  if (const auto offset = target::find_rseq_offset(pid))
-    program->rseq_cpu_offset = *offset + 4;  // struct rseq: cpu_id
-  return program;
-}
-
-// Looks for a Python among the descendants of a process, again and again.
-class DescendantSearch {
- public:
-  explicit DescendantSearch(pid_t root) : root_(root) {}
-
-  // The oldest one with an interpreter that is up.
-  std::unique_ptr<Program> look() {
-    for (const pid_t pid : target::read_descendants(root_)) {
-      if (const auto start = start_of(pid)) known_.try_emplace({*start, pid});
-    }
-    for (auto at = known_.begin(); at != known_.end();) {
-      const auto [start, pid] = at->first;
-      if (start_of(pid) != start) {
-        at = known_.erase(at);
-        continue;
-      }
-      if (auto program = try_one(pid, at->second)) return program;
-      ++at;
-    }
-    return nullptr;
-  }
-  // Any that runs still: one whose parent ended is nobody's descendant, and may yet become a Python.
-  bool any_left() const { return !known_.empty(); }
-  // Why one that is a Python could not be had; the last such.
-  const std::string& refused() const { return refused_; }
-
- private:
-  struct Tried {
-    Image image;
-    Nanoseconds next = 0, pause = 0;
-  };
-  // What is no Python may load one later (uWSGI), which costs a look now and then.
-  static constexpr Nanoseconds kShortest = 20'000'000, kLongest = 500'000'000;
-
-  static std::optional<uint64_t> start_of(pid_t pid) {
-    const auto text = target::read_text(fmt::format("/proc/{}/stat", pid));
-    const auto stat = text ? target::parse_stat(*text) : std::nullopt;
-    if (!stat || stat->state == 'Z' || stat->state == 'X') return {};
-    return stat->start_ticks;
-  }
-  std::unique_ptr<Program> try_one(pid_t pid, Tried& tried) {
-    const Image image = image_of(pid);
-    const Nanoseconds now = clock_now();
-    if (image == tried.image && now < tried.next) return nullptr;
-    auto found = python::locate(pid);
-    if (found) return program_of(pid, *std::move(found), image);
-    if (found.error().kind == ErrorKind::permission || found.error().kind == ErrorKind::unsupported_python)
-      refused_ = found.error().message;
-    const bool coming_up = found.error().kind == ErrorKind::target_state;
-    tried.pause = coming_up ? 0 : image == tried.image ? std::min(tried.pause * 2, kLongest) : kShortest;
-    tried.next = now + tried.pause;
-    tried.image = image;
-    return nullptr;
-  }
-
-  pid_t root_;
-  std::map<std::pair<uint64_t, pid_t>, Tried> known_;  // by start and id
-  std::string refused_;
-};
 
 tl::unexpected<Error> no_python_came(pid_t pid, bool descendants, const std::string& refused) {
   if (!refused.empty()) {
@@ -206,17 +147,17 @@ Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd
                                               std::vector<python::Attempt>* attempts) {
   Nanoseconds pause = kFirstPause;
   const Nanoseconds start = clock_now();
-  std::optional<DescendantSearch> descendants;
-  if (patience.descendants) descendants.emplace(pid);
+  std::optional<TreeSearch> descendants;
+  if (patience.descendants) descendants.emplace(std::vector{pid}, false, true);
   std::optional<Nanoseconds> orphaned;  // since when its descendants are alone
   for (;;) {
     const Image image = image_of(pid);
     auto found = python::locate(pid, attempts);
-    if (found) return program_of(pid, *std::move(found), image);
+    if (found) return make_program(pid, *std::move(found), image);
     pollfd poll{pidfd.get(), POLLIN, 0};
     bool gone = ::poll(&poll, 1, 0) > 0;
     if (descendants) {
-      if (auto program = descendants->look()) return program;
+      if (auto first = descendants->look(1); !first.empty()) return std::move(first.front().program);
       // What a script left behind in the background may be on its way to a Python.
       if (gone && !orphaned) orphaned = clock_now();
       gone = gone && (!descendants->any_left() || clock_now() - *orphaned > kOrphansPatience);

@@ -46,6 +46,9 @@ struct Program {
   std::optional<int64_t> rseq_cpu_offset;
 };
 
+// `image`: of before it was found.
+std::unique_ptr<Program> make_program(pid_t pid, python::Interpreter found, Image image);
+
 // A descriptor that becomes readable when the process ends.
 Result<Descriptor> watch(pid_t pid);
 

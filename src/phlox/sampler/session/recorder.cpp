@@ -3,96 +3,50 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <cstdlib>
-#include <cstring>
-#include <thread>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "phlox/base/descriptor.h"
 #include "phlox/profile/tally.h"
 #include "phlox/sampler/assemble/consumer.h"
 #include "phlox/sampler/session/program.h"
-#include "phlox/sampler/session/sampler_thread.h"
+#include "phlox/sampler/session/program_finder.h"
+#include "phlox/sampler/session/program_recording.h"
 
 namespace phlox::sampler {
 namespace {
 
 namespace tally = profile::tally;
 
-// What a busy sampler writes in a tenth of a second: 100,000 looks a second with a few new frames each.
-constexpr size_t kRingBytes = size_t{4} << 20;
-// With stacks of some 10 KB a look; longer ones at 1 kHz fill it in a quarter of a second.
-constexpr size_t kNativeRingBytes = size_t{16} << 20;
 constexpr Nanoseconds kDrainEvery = kSecond / 40;
 // However much comes, the end of the recording is seen this soon.
 constexpr Nanoseconds kLongestDrain = kSecond / 10;
 // Where everything is late, as on a machine with far too much to do, a recording waits so long for its first
 // look.
 constexpr Nanoseconds kFirstLook = 5 * kSecond;
-// For what is on its way still as it ends.
-constexpr Nanoseconds kLastDrain = kSecond;
 constexpr Nanoseconds kProgressEvery = kSecond / 10;
 constexpr Nanoseconds kCommitEvery = kSecond / 4;
 constexpr Nanoseconds kNamesEvery = kSecond / 2;
 
-// Every count, once: what the sampler thread calls it, what it is called in a recording.
-struct Counted {
-  uint64_t Progress::*total;
-  uint64_t Counts::*count;
-  std::string_view name;
-};
-constexpr Counted kCounted[] = {
-    {&Progress::ticks, &Counts::ticks, tally::kTicks},
-    {&Progress::samples, &Counts::samples, tally::kSamples},
-    {&Progress::retried, &Counts::retried, tally::kRetried},
-    {&Progress::detached, &Counts::detached, tally::kDetached},
-    {&Progress::cut, &Counts::cut, tally::kCut},
-    {&Progress::unproved, &Counts::unproved, tally::kUnproved},
-    {&Progress::rejected_moved, &Counts::moved, tally::kRejectedMoved},
-    {&Progress::rejected_unreadable, &Counts::unreadable, tally::kRejectedUnreadable},
-    {&Progress::rejected_broken, &Counts::broken, tally::kRejectedBroken},
-    {&Progress::stops, &Counts::stops, tally::kStops},
-    {&Progress::stop_refused, &Counts::stop_refused, tally::kStopRefused},
-    {&Progress::cpu_refused, &Counts::cpu_refused, tally::kCpuRefused},
-    {&Progress::lost, &Counts::lost, tally::kLost},
-    {&Progress::left_out, &Counts::not_read, tally::kLeftOut},
-};
+// More at once are not recorded; each has a thread of ours and some memory.
+constexpr size_t kMostProcesses = 1000;
+// From so many on each has a smaller ring.
+constexpr size_t kManyProcesses = 4, kRingShareOfMany = 4;
+// What a script left behind in the background may be on its way to a Python.
+constexpr Nanoseconds kOrphansPatience = 2 * kSecond;
+constexpr Nanoseconds kLongWait = 3 * kSecond;
 
 // A recording ends in time even when no Python ever comes.
-Patience patience(bool patient, const Options& options, Nanoseconds start) {
+Patience patience_of(const Options& options, Nanoseconds start) {
   Patience p;
-  p.patient = patient;
+  p.patient = options.launched;
+  p.descendants = options.launched || options.follow;
+  p.waiting = options.on_waiting;
   if (options.duration) p.until = start + *options.duration;
   return p;
-}
-
-Patience patience_with_descendants(const Options& options, Nanoseconds start) {
-  Patience p = patience(options.launched, options, start);
-  p.descendants = options.launched;
-  p.waiting = options.on_waiting;
-  return p;
-}
-
-// Of the process behind a descriptor.
-std::string how_it_ended(const Descriptor& pidfd) {
-  siginfo_t info{};
-  // Only a child tells; it stays to be reaped by whoever started it. glibc has no name for P_PIDFD
-  // before 2.36.
-  constexpr auto kPidfd = static_cast<idtype_t>(3);
-  if (::waitid(kPidfd, static_cast<id_t>(pidfd.get()), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-      info.si_pid != 0) {
-    if (info.si_code == CLD_EXITED) return fmt::format("exit {}", info.si_status);
-    return fmt::format("signal {} (SIG{})", info.si_status,
-                       ::sigabbrev_np(info.si_status) ? ::sigabbrev_np(info.si_status) : "?");
-  }
-  return "ended";
 }
 
 // What could not be done as it is done by default, and what was done instead.
@@ -115,283 +69,186 @@ void warn_of_refusals(const Options& options, const Progress& progress, std::vec
   }
 }
 
-std::string why_no_python(const SamplerThread::Numbers& numbers, bool ended) {
-  if (numbers.counts.ticks == 0)
-    return ended ? "it ended before the first look" : "the recording ended before the first look";
-  if (numbers.stateless.states == 0) return "none of its threads was in Python when it was looked at";
-  return fmt::format(
-      "it has {} thread state{} of Python, and none belongs to a thread of this process that could be found: "
-      "it forked in a way of its own",
-      numbers.stateless.states, numbers.stateless.states == 1 ? "" : "s");
-}
-
 class LiveRecorder : public Recorder {
  public:
-  // `root` is watched by `root_pidfd`, and `program` runs in it or in a descendant.
-  LiveRecorder(pid_t root, const Options& options, Descriptor root_pidfd, Descriptor pidfd,
-               std::unique_ptr<Program> program)
-      : root_(root),
-        root_pidfd_(std::move(root_pidfd)),
-        pid_(program->pid),
+  // `programs` run in the roots or in descendants of them, and are watched by descriptors of their own.
+  LiveRecorder(std::vector<pid_t> roots, std::vector<Descriptor> root_pidfds,
+               std::vector<ProgramFinder::Found> programs, const Options& options)
+      : roots_(std::move(roots)),
+        root_pidfds_(std::move(root_pidfds)),
+        first_(std::move(programs)),
         options_(options),
-        pidfd_(std::move(pidfd)),
-        program_(std::move(program)) {}
+        description_(first_.front().program->description()) {}
 
   Outcome run(profile::Sink& sink, const std::atomic<bool>& stop,
               const std::function<void(const Progress&)>& progress) override;
 
-  std::string description() const override { return program_->description(); }
-  pid_t pid() const override { return pid_; }
+  std::string description() const override { return description_; }
 
  private:
-  enum class ProgramEnd { stopped, duration, gone, exec, sink_failed };
+  using End = ProgramRecording::End;
 
-  ProgramEnd record(profile::Sink& sink, Identities& identities, profile::ProcessId process,
-                    const std::atomic<bool>& stop, const std::function<void(const Progress&)>& progress,
-                    Outcome& outcome);
-  void put_process(profile::Sink& sink, profile::ProcessId id, Nanoseconds end, const std::string& how,
-                   const std::string& way);
-  bool gone(int timeout_ms) const;
-  bool go_on_with_descendant(const std::atomic<bool>& stop, Outcome& outcome);
-  bool go_on_after_exec(const std::atomic<bool>& stop, Outcome& outcome);
+  void begin_program(ProgramFinder::Found found);
+  void end_program(size_t index, End end);
+  void wait_for_news() const;
+  void drain();
+  void end_those_gone();
+  void look_around();
+  // Whether there is nothing more to record, and nothing to wait for.
+  bool all_ended(Nanoseconds now);
+  void want_more();
+  Progress total();
+  void warn_of_others();
 
-  pid_t root_;
-  Descriptor root_pidfd_;
-  pid_t pid_;
+  std::vector<pid_t> roots_;
+  std::vector<Descriptor> root_pidfds_;
+  std::vector<ProgramFinder::Found> first_;
   Options options_;
-  Descriptor pidfd_;
-  std::unique_ptr<Program> program_;
-  profile::Process process_row_;
-  Nanoseconds start_ = 0;
-  Nanoseconds idle_ = 0;  // without a Python, between two programs
-  Nanoseconds cpu_start_ = 0;
-  Progress done_;  // of the programs before
+  std::string description_;
+
+  profile::Sink* sink_ = nullptr;
+  std::optional<Identities> identities_;
+  std::vector<std::unique_ptr<ProgramRecording>> active_;
+  std::optional<ProgramFinder> finder_;
+  std::map<pid_t, profile::ProcessId> rows_;  // the last of a process
+  uint32_t next_process_ = 1;
+  size_t first_to_drain_ = 0;
+  Outcome outcome_;
+  Progress done_;  // of the programs that ended
+  std::string why_no_python_;
   bool saw_python_ = false;
+  Nanoseconds start_ = 0, cpu_start_ = 0;
+  Nanoseconds idle_ = 0;                     // while none was recorded
+  std::optional<Nanoseconds> nobody_since_;  // none is recorded
+  uint64_t looks_then_ = 0;                  // of the finder
+  bool said_waiting_ = false;
+  pid_t became_another_ = 0;  // the last whose program ended by execve, while none is found in it
 };
 
-bool LiveRecorder::gone(int timeout_ms) const {
-  pollfd poll{pidfd_.get(), POLLIN, 0};
-  return ::poll(&poll, 1, timeout_ms) > 0 && (poll.revents & POLLIN) != 0;
+void LiveRecorder::begin_program(ProgramFinder::Found found) {
+  const profile::ProcessId id(next_process_++);
+  const pid_t pid = found.program->pid;
+  const std::string& warning = found.program->interpreter.warning;
+  auto& warnings = outcome_.warnings;
+  if (!warning.empty() && std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
+    warnings.push_back(warning);
+  std::optional<profile::ProcessId> parent;
+  if (const auto row = rows_.find(found.parent); row != rows_.end()) parent = row->second;
+  const size_t share = active_.size() < kManyProcesses ? 1 : kRingShareOfMany;
+  active_.push_back(std::make_unique<ProgramRecording>(
+      id, parent, std::move(found.program), std::move(found.pidfd), options_, *sink_, *identities_, share));
+  const bool again = !rows_.insert_or_assign(pid, id).second;
+  if (became_another_ == pid) became_another_ = 0;
+  ++outcome_.processes;
+  if (nobody_since_) idle_ += clock_now() - *nobody_since_;
+  nobody_since_.reset();
+  said_waiting_ = false;
+  if (!again && std::find(roots_.begin(), roots_.end(), pid) == roots_.end() && options_.on_descendant)
+    options_.on_descendant(pid);
 }
 
-void LiveRecorder::put_process(profile::Sink& sink, profile::ProcessId id, Nanoseconds end,
-                               const std::string& how, const std::string& way) {
-  process_row_.end = end;
-  process_row_.how_ended = how;
-  process_row_.way_of_reading = way;
-  sink.put_process(id, process_row_);
-}
-
-LiveRecorder::ProgramEnd LiveRecorder::record(profile::Sink& sink, Identities& identities,
-                                              profile::ProcessId process, const std::atomic<bool>& stop,
-                                              const std::function<void(const Progress&)>& progress,
-                                              Outcome& outcome) {
-  Ring ring(options_.native ? kNativeRingBytes : kRingBytes);
-  const python::Interpreter& interpreter = program_->interpreter;
-  Consumer consumer(interpreter.layout, process, sink, identities, [this](profile::Thread& thread) {
-    thread.kernel_name = target::ThreadProbe(pid_, thread.tid).kernel_name();
-  });
-  // Memory of its own: the sampler's is another thread's.
-  memory::ProcessMemory native_memory(pid_);
-  std::optional<NativeStacks> native;
-  if (options_.native) {
-    native.emplace(pid_, native_memory, identities, sink, options_.unwind_cache);
-    consumer.with_native(*native);
-  }
-  ProcessSampler::Config config;
-  config.pid = pid_;
-  config.native = options_.native;
-  config.rseq_cpu_offset = program_->rseq_cpu_offset;
-  config.way = options_.way;
-  // Who asked for a way without stops gets none for the native half either, but where he asked for those.
-  if (config.native == NativeSource::automatic &&
-      (options_.way == Way::same_cpu || options_.way == Way::hands_off))
-    config.native = NativeSource::perf;
-  SamplerThread sampler(config, options_, interpreter, program_->memory, ring);
-
-  const Progress before = done_;
-  const uint64_t left_out_before = identities.interner.left_out();
-  const auto total = [&] {
-    const auto numbers = sampler.numbers();
-    Progress now = before;
-    for (const Counted& c : kCounted) now.*c.total += numbers.counts.*c.count;
-    now.elapsed = clock_now() - start_ - idle_;
-    now.ticks_missed += numbers.ticks_missed;
-    now.target_time += numbers.target_time;
-    now.rests += numbers.rests;
-    (options_.rate_is_limit ? now.most_rate_hz : now.asked_rate_hz) = options_.rate_hz;
-    now.max_overhead_percent = options_.max_overhead_percent.value_or(0);
-    now.rate_hz =
-        now.elapsed > 0 ? static_cast<double>(now.ticks) * 1e9 / static_cast<double>(now.elapsed) : 0;
-    now.way = describe_way(numbers);
-    now.recorder_cpu = clock_now(CLOCK_PROCESS_CPUTIME_ID) - cpu_start_;
-    now.lost += consumer.discarded();
-    now.left_out += consumer.without_line() + identities.interner.left_out() - left_out_before;
-    if (native) now.native += native->counts();
-    now.native_without_event = std::max(now.native_without_event, numbers.events.without);
-    return now;
-  };
-
-  std::string way;
-  double rate = -1;
-  Nanoseconds next_progress = 0;
-  Nanoseconds next_commit = clock_now() + kCommitEvery;
-  // Names soon, for those who look at a short recording, and then at leisure.
-  Nanoseconds next_names = clock_now() + kDrainEvery;
-  ProgramEnd end = ProgramEnd::stopped;
-  const auto name_threads = [&] {
-    auto& live = consumer.live_threads();
-    if (std::none_of(live.begin(), live.end(), [](const auto& t) { return t.row.name.empty(); })) return;
-    program_->name_threads(consumer);
-  };
-  for (;;) {
-    if (stop.load(std::memory_order_relaxed)) break;
-    const bool ended = gone(static_cast<int>(kDrainEvery / 1'000'000));
-    consumer.drain(ring, clock_now() + kLongestDrain);
-    const Nanoseconds now = clock_now();
-    if (ended) {
-      end = ProgramEnd::gone;
-      break;
-    }
-    const bool looked = sampler.numbers().counts.ticks > 0;
-    if (options_.duration && now - start_ >= *options_.duration + (looked ? 0 : kFirstLook)) {
-      end = ProgramEnd::duration;
-      break;
-    }
-    if (now >= next_names) {
-      name_threads();
-      std::vector<pid_t> threads;
-      for (const auto& thread : consumer.live_threads()) threads.push_back(thread.row.tid);
-      sampler.stay_above(threads);
-      next_names = now + kNamesEvery;
-      const Image image = image_of(pid_);
-      if (!image.executable.empty() && image != program_->image) {
-        end = ProgramEnd::exec;
-        break;
-      }
-    }
-    const Progress numbers = total();
-    if (const auto n = sampler.numbers(); n.rate_hz > 0 && std::abs(n.rate_hz - rate) > 0.5) {
-      if (rate >= 0) {
-        profile::Event event;
-        event.kind = profile::EventKind::rate_change;
-        event.time = now;
-        event.process = process;
-        event.value = static_cast<int64_t>(n.rate_hz * 1000);
-        event.text = n.rate_hz < rate ? "to stay within --max-overhead" : "within --max-overhead again";
-        sink.put_event(event);
-        if (n.rate_hz < rate && !options_.rate_is_limit && outcome.warnings.empty()) {
-          outcome.warnings.push_back(
-              fmt::format("rate lowered to {:.0f} Hz to stay within --max-overhead {:g} %", n.rate_hz,
-                          options_.max_overhead_percent.value_or(0)));
-        }
-      }
-      rate = n.rate_hz;
-    }
-    if (numbers.ticks > before.ticks && numbers.way != way) {
-      if (!way.empty()) {
-        profile::Event event;
-        event.kind = profile::EventKind::way_change;
-        event.time = now;
-        event.process = process;
-        event.text = numbers.way;
-        sink.put_event(event);
-      }
-      way = numbers.way;
-      put_process(sink, process, 0, "", way);
-    }
-    if (now >= next_progress) {
-      progress(numbers);
-      next_progress = now + kProgressEvery;
-    }
-    if (now >= next_commit) {
-      identities.stretches.flush();
-      put_tallies(sink, process, numbers, before);
-      if (auto done = sink.commit(); !done) {
-        outcome.error = done.error();
-        end = ProgramEnd::sink_failed;
-        break;
-      }
-      next_commit = now + kCommitEvery;
-    }
-  }
-  if (end == ProgramEnd::stopped || end == ProgramEnd::duration) name_threads();
-  sampler.stop();
-  consumer.drain(ring, clock_now() + kLastDrain);
-  consumer.discard(ring);
-  identities.stretches.flush();
-  done_ = total();
-  if (native) {
-    for (NativeModule& module : native->take_modules()) outcome.modules.push_back(std::move(module));
-    for (std::string& line : details_of(sampler.numbers())) outcome.details.push_back(std::move(line));
-  }
-  put_tallies(sink, process, done_, before);
-  const std::string how = end == ProgramEnd::gone   ? how_it_ended(pidfd_)
-                          : end == ProgramEnd::exec ? "exec"
-                                                    : "recording ended";
-  if (end == ProgramEnd::gone) outcome.how_target_ended = how;
-  const auto numbers = sampler.numbers();
-  if (numbers.counts.reads > 0) {
-    outcome.why_no_python.clear();
+void LiveRecorder::end_program(size_t index, End end) {
+  ProgramRecording& one = *active_[index];
+  one.finish(end, outcome_);
+  add_to(done_, one.numbers());
+  if (one.why_no_python().empty()) {
     saw_python_ = true;
-  } else if (!saw_python_) {
-    outcome.why_no_python = why_no_python(numbers, end == ProgramEnd::gone);
+  } else {
+    why_no_python_ = one.why_no_python();
   }
-  if (numbers.stateless.unknown > 0) {
-    outcome.warnings.push_back(fmt::format(
-        "{} thread{} of the program {} missing: which of its threads runs {} could not be found out",
-        numbers.stateless.unknown, numbers.stateless.unknown == 1 ? "" : "s",
-        numbers.stateless.unknown == 1 ? "is" : "are",
-        numbers.stateless.unknown == 1 ? "a thread state of Python" : "thread states of Python"));
+  if (end == End::exec) {
+    finder_->look_again(one.pid());
+    became_another_ = one.pid();
   }
-  put_process(sink, process, clock_now(), how, done_.way);
-  return end;
+  active_.erase(active_.begin() + static_cast<ptrdiff_t>(index));
 }
 
-// Whether there is another program to record; else the outcome says why not.
-bool LiveRecorder::go_on_after_exec(const std::atomic<bool>& stop, Outcome& outcome) {
-  auto next = find_program(pid_, pidfd_, patience(true, options_, start_), stop);
-  if (next) {
-    program_ = std::move(*next);
-    return true;
-  }
-  if (gone(0)) {
-    outcome.how_target_ended = how_it_ended(pidfd_);
-    outcome.why = Ended::target_ended;
-    return pid_ != root_ && go_on_with_descendant(stop, outcome);
-  }
-  const bool over = options_.duration && clock_now() - start_ >= *options_.duration;
-  outcome.why = over ? Ended::duration : Ended::stopped;
-  outcome.warnings.push_back(fmt::format("after it became another program: {}", next.error().message));
-  return false;
+// Until somebody ended, or was found, or the rings are to be looked after.
+void LiveRecorder::wait_for_news() const {
+  std::vector<pollfd> all;
+  for (const auto& one : active_) all.push_back({one->pidfd().get(), POLLIN, 0});
+  all.push_back({finder_->descriptor(), POLLIN, 0});
+  ::poll(all.data(), all.size(), static_cast<int>(kDrainEvery / 1'000'000));
 }
 
-bool LiveRecorder::go_on_with_descendant(const std::atomic<bool>& stop, Outcome& outcome) {
-  for (;;) {
-    auto next = find_program(root_, root_pidfd_, patience_with_descendants(options_, start_), stop);
-    if (!next) {
-      pollfd poll{root_pidfd_.get(), POLLIN, 0};
-      if (::poll(&poll, 1, 0) > 0) {
-        outcome.how_target_ended = how_it_ended(root_pidfd_);
-        outcome.why = Ended::target_ended;
-      } else {
-        outcome.why = stop ? Ended::stopped : Ended::duration;
-      }
-      return false;
-    }
-    auto pidfd = watch((*next)->pid);
-    if (!pidfd) continue;  // it ended at once
-    program_ = std::move(*next);
-    pid_ = program_->pid;
-    pidfd_ = *std::move(pidfd);
-    if (pid_ != root_ && options_.on_descendant) options_.on_descendant(pid_);
-    return true;
+void LiveRecorder::drain() {
+  const Nanoseconds deadline = clock_now() + kLongestDrain;
+  for (size_t i = 0; i < active_.size(); ++i)
+    active_[(first_to_drain_ + i) % active_.size()]->drain(deadline);
+  ++first_to_drain_;
+}
+
+void LiveRecorder::end_those_gone() {
+  for (size_t i = active_.size(); i-- > 0;) {
+    if (active_[i]->gone()) end_program(i, End::gone);
+  }
+}
+
+void LiveRecorder::look_around() {
+  for (size_t i = active_.size(); i-- > 0;) {
+    if (active_[i]->look_around()) end_program(i, End::exec);
+  }
+}
+
+bool LiveRecorder::all_ended(Nanoseconds now) {
+  if (!active_.empty()) return false;
+  const auto state = finder_->state();
+  if (!nobody_since_) {
+    nobody_since_ = now;
+    looks_then_ = state.looks;
+  }
+  const bool waited = now - *nobody_since_ > kLongWait;
+  if (waited && !std::exchange(said_waiting_, true) && options_.on_waiting) options_.on_waiting();
+  const bool roots_gone = std::all_of(root_pidfds_.begin(), root_pidfds_.end(), [](const Descriptor& root) {
+    pollfd poll{root.get(), POLLIN, 0};
+    return ::poll(&poll, 1, 0) > 0;
+  });
+  // What ended last may have left something behind: a whole look that began after its end knows.
+  if (!roots_gone || state.looks < looks_then_ + 2) return false;
+  return !state.any_left || now - *nobody_since_ > kOrphansPatience;
+}
+
+// One alone: the next only when it has ended.
+void LiveRecorder::want_more() {
+  const bool one = !options_.follow;
+  finder_->want(one ? (active_.empty() ? 1 : 0) : kMostProcesses - std::min(active_.size(), kMostProcesses));
+}
+
+Progress LiveRecorder::total() {
+  Progress now = done_;
+  for (const auto& one : active_) add_to(now, one->numbers());
+  const Nanoseconds time = clock_now();
+  now.elapsed = time - start_ - idle_ - (nobody_since_ ? time - *nobody_since_ : 0);
+  (options_.rate_is_limit ? now.most_rate_hz : now.asked_rate_hz) = options_.rate_hz;
+  now.max_overhead_percent = options_.max_overhead_percent.value_or(0);
+  if (now.looked_time > 0)
+    now.rate_hz = static_cast<double>(now.ticks) * 1e9 / static_cast<double>(now.looked_time);
+  now.recorder_cpu = clock_now(CLOCK_PROCESS_CPUTIME_ID) - cpu_start_;
+  now.processes = active_.size();
+  return now;
+}
+
+void LiveRecorder::warn_of_others() {
+  const auto state = finder_->state();
+  if (!state.refused.empty())
+    outcome_.warnings.push_back(
+        fmt::format("not every Python that it started could be recorded: {}", state.refused));
+  const bool root = std::find(roots_.begin(), roots_.end(), became_another_) != roots_.end();
+  if (const std::string now = root ? image_of(became_another_).executable : ""; !now.empty()) {
+    outcome_.warnings.push_back(fmt::format(
+        "process {} became another program, {}, in which no Python came up", became_another_, now));
+  }
+  if (const auto& brief = state.too_brief; brief.processes > 0) {
+    outcome_.warnings.push_back(
+        fmt::format("{} process{} that {} forked lived too briefly to be read{}", brief.processes,
+                    brief.processes == 1 ? "" : "es", brief.processes == 1 ? "was" : "were",
+                    brief.command_line.empty() ? std::string() : fmt::format(" ({})", brief.command_line)));
   }
 }
 
 Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
                           const std::function<void(const Progress&)>& progress) {
-  Outcome outcome;
+  sink_ = &sink;
   start_ = clock_now();
   cpu_start_ = clock_now(CLOCK_PROCESS_CPUTIME_ID);
   put_host(sink, start_);
@@ -402,107 +259,120 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   event.time = start_;
   sink.put_event(event);
 
-  Identities identities(sink);
-  uint32_t next_process = 1;
-  for (;;) {
-    const profile::ProcessId id(next_process++);
-    process_row_ = program_->process_row();
-    if (!program_->interpreter.warning.empty()) outcome.warnings.push_back(program_->interpreter.warning);
-    put_process(sink, id, 0, "", "");
-    event.kind = profile::EventKind::process_start;
-    event.time = process_row_.start;
-    event.process = id;
-    event.text = process_row_.executable;
-    sink.put_event(event);
+  identities_.emplace(sink);
+  TreeSearch search(roots_, true, options_.launched || options_.follow);
+  search.look(0);
+  for (const auto& one : first_) search.is_known(*one.program);
+  finder_.emplace(std::move(search));
+  for (auto& one : std::exchange(first_, {})) begin_program(std::move(one));
+  want_more();
 
-    const ProgramEnd end = record(sink, identities, id, stop, progress, outcome);
-    event.kind = end == ProgramEnd::exec ? profile::EventKind::exec : profile::EventKind::process_end;
-    event.time = clock_now();
-    event.text = end == ProgramEnd::exec ? image_of(pid_).executable : process_row_.how_ended;
-    if (end == ProgramEnd::exec || end == ProgramEnd::gone) sink.put_event(event);
-    if (end == ProgramEnd::exec || (end == ProgramEnd::gone && pid_ != root_)) {
-      // What is there so far stays, however long the next one takes to come.
-      if (auto committed = sink.commit(); !committed) {
-        outcome.error = committed.error();
-        outcome.why = Ended::sink_failed;
-        break;
-      }
-      const Nanoseconds from = clock_now();
-      const bool goes_on =
-          end == ProgramEnd::exec ? go_on_after_exec(stop, outcome) : go_on_with_descendant(stop, outcome);
-      if (!goes_on) break;
-      idle_ += clock_now() - from;
-      continue;
+  Nanoseconds next_progress = 0;
+  Nanoseconds next_commit = clock_now() + kCommitEvery;
+  // Names soon, for those who look at a short recording, and then at leisure.
+  Nanoseconds next_names = clock_now() + kDrainEvery;
+  for (;;) {
+    if (stop.load(std::memory_order_relaxed)) break;
+    wait_for_news();
+    drain();
+    end_those_gone();
+    for (auto& one : finder_->take()) begin_program(std::move(one));
+    want_more();
+    const Nanoseconds now = clock_now();
+    if (all_ended(now)) {
+      outcome_.why = Ended::target_ended;
+      break;
     }
-    outcome.why = end == ProgramEnd::gone          ? Ended::target_ended
-                  : end == ProgramEnd::duration    ? Ended::duration
-                  : end == ProgramEnd::sink_failed ? Ended::sink_failed
-                                                   : Ended::stopped;
-    break;
+    const bool looked = std::any_of(active_.begin(), active_.end(), [](auto& one) { return one->looked(); });
+    if (options_.duration &&
+        now - start_ >= *options_.duration + (looked || done_.ticks > 0 ? 0 : kFirstLook)) {
+      outcome_.why = Ended::duration;
+      break;
+    }
+    if (now >= next_names) {
+      look_around();
+      next_names = now + kNamesEvery;
+    }
+    for (const auto& one : active_) one->put_changes(now, outcome_.warnings);
+    if (now >= next_progress) {
+      progress(total());
+      next_progress = now + kProgressEvery;
+    }
+    if (now < next_commit) continue;
+    identities_->stretches.flush();
+    for (const auto& one : active_) one->put_tallies();
+    put_recorder_tallies(sink, total());
+    if (auto done = sink.commit(); !done) {
+      outcome_.error = done.error();
+      outcome_.why = Ended::sink_failed;
+      break;
+    }
+    next_commit = clock_now() + kCommitEvery;
   }
+  while (!active_.empty()) end_program(active_.size() - 1, End::recording_ended);
+  if (outcome_.why == Ended::target_ended) outcome_.how_target_ended = how_process_ended(root_pidfds_[0]);
+  if (!saw_python_) outcome_.why_no_python = why_no_python_;
+  warn_of_others();
   profile::Event last;
   last.kind = profile::EventKind::recording_end;
   last.time = clock_now();
   sink.put_event(last);
   sink.put_meta("end_monotonic_ns", std::to_string(last.time));
-  outcome.progress = done_;
-  warn_of_refusals(options_, done_, outcome.warnings);
-  if (!outcome.error) {
+  outcome_.progress = total();
+  put_recorder_tallies(sink, outcome_.progress);
+  warn_of_refusals(options_, outcome_.progress, outcome_.warnings);
+  finder_.reset();
+  if (!outcome_.error) {
     if (auto committed = sink.commit(); !committed) {
-      outcome.error = committed.error();
-      outcome.why = Ended::sink_failed;
+      outcome_.error = committed.error();
+      outcome_.why = Ended::sink_failed;
     }
   }
-  return outcome;
+  return std::move(outcome_);
 }
 
 }  // namespace
 
-void put_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now,
-                 const Progress& before) {
-  const auto put = [&](profile::ProcessId of, std::string_view name, auto value) {
-    sink.put_tally({of, std::string(name), static_cast<int64_t>(value)});
+void put_recorder_tallies(profile::Sink& sink, const Progress& now) {
+  const auto put = [&](std::string_view name, auto value) {
+    sink.put_tally({{}, std::string(name), static_cast<int64_t>(value)});
   };
-  for (const Counted& c : kCounted) put(process, c.name, now.*c.total - before.*c.total);
-  put(process, tally::kTicksMissed, now.ticks_missed - before.ticks_missed);
-  put(process, tally::kTargetTime, now.target_time - before.target_time);
-  if (now.native.looks > 0) {
-    put(process, tally::kNative, now.native.looks - before.native.looks);
-    put(process, tally::kNativeWhole, now.native.whole - before.native.whole);
-    put(process, tally::kNativeRestarted, now.native.restarted - before.native.restarted);
-    put(process, tally::kNativeCut, now.native.cut - before.native.cut);
-    put(process, tally::kNativeUnmerged, now.native.unmerged - before.native.unmerged);
-    put(process, tally::kNativeWithoutEvent, now.native_without_event);
-  }
-  put({}, tally::kRecorderTime, now.recorder_cpu);
-  put({}, tally::kAskedRate, now.asked_rate_hz * 1000);
-  put({}, tally::kMostRate, now.most_rate_hz * 1000);
-  put({}, tally::kMaxOverhead, now.max_overhead_percent * 1e4);
-  put({}, tally::kElapsed, now.elapsed);
+  put(tally::kRecorderTime, now.recorder_cpu);
+  put(tally::kAskedRate, now.asked_rate_hz * 1000);
+  put(tally::kMostRate, now.most_rate_hz * 1000);
+  put(tally::kMaxOverhead, now.max_overhead_percent * 1e4);
+  put(tally::kElapsed, now.elapsed);
 }
 
-Result<std::unique_ptr<Recorder>> Recorder::attach(pid_t pid, const Options& options,
+Result<std::unique_ptr<Recorder>> Recorder::attach(const std::vector<pid_t>& roots, const Options& options,
                                                    const std::atomic<bool>& stop,
                                                    std::vector<python::Attempt>* attempts) {
-  auto pidfd = watch(pid);
-  if (!pidfd) return fail(pidfd);
   // Descriptors are kept open for each thread: take what the hard limit grants.
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
     files.rlim_cur = files.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &files);
   }
-  for (;;) {
-    auto program = find_program(pid, *pidfd, patience_with_descendants(options, clock_now()), stop, attempts);
-    if (!program) return fail(program);
-    const pid_t found = (*program)->pid;
-    auto its_pidfd = watch(found);
-    if (!its_pidfd && found != pid) continue;  // it ended at once
-    if (!its_pidfd) return fail(its_pidfd);
-    if (found != pid && options.on_descendant) options.on_descendant(found);
-    return std::make_unique<LiveRecorder>(pid, options, std::move(*pidfd), *std::move(its_pidfd),
-                                          *std::move(program));
+  std::vector<Descriptor> pidfds;
+  std::vector<ProgramFinder::Found> programs;
+  for (const pid_t pid : roots) {
+    auto pidfd = watch(pid);
+    if (!pidfd) return fail(pidfd);
+    for (;;) {
+      auto program = find_program(pid, *pidfd, patience_of(options, clock_now()), stop, attempts);
+      if (!program) return fail(program);
+      const pid_t found = (*program)->pid;
+      auto its_pidfd = watch(found);
+      if (!its_pidfd && found != pid) continue;  // it ended at once
+      if (!its_pidfd) return fail(its_pidfd);
+      const bool twice = std::any_of(programs.begin(), programs.end(),
+                                     [&](const auto& one) { return one.program->pid == found; });
+      if (!twice) programs.push_back({*std::move(program), *std::move(its_pidfd), 0});
+      break;
+    }
+    pidfds.push_back(*std::move(pidfd));
   }
+  return std::make_unique<LiveRecorder>(roots, std::move(pidfds), std::move(programs), options);
 }
 
 }  // namespace phlox::sampler

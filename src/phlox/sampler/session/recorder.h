@@ -32,6 +32,9 @@ struct Options {
   // The program was started for us: wait for its interpreter to come up, or, where it is none itself (a shell
   // script, make), for that of the first Python among its descendants; when that ended, for the next.
   bool launched = false;
+  // Every Python of the tree, at once; else one at a time: what a launched program starts when it is none
+  // itself.
+  bool follow = false;
   std::function<void()> on_waiting;              // while none comes; from the thread of the caller
   std::function<void(pid_t pid)> on_descendant;  // one is recorded from now on
   std::string command_line;                      // of phlox, for meta
@@ -57,9 +60,11 @@ struct Progress {
   double asked_rate_hz = 0;   // 0: nobody asked for one
   double most_rate_hz = 0;    // where nobody did
   double max_overhead_percent = 0;  // 0: no budget
-  double rate_hz = 0;               // achieved
+  double rate_hz = 0;               // achieved, of one process
   std::string way;                  // "same CPU (real time)", ...
   Nanoseconds target_time = 0;
+  Nanoseconds looked_time = 0;  // how long each process was recorded, added up
+  size_t processes = 0;         // recorded at the moment
   uint64_t rests = 0;  // turns that took so long that the program was left its half of the time after them
   Nanoseconds recorder_cpu = 0;
   NativeCounts native;
@@ -67,19 +72,21 @@ struct Progress {
   uint64_t rejected() const { return rejected_moved + rejected_unreadable + rejected_broken; }
 };
 
-// What a recording says of them: `before` is what an earlier program of the same recording has written
-// already.
-void put_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now,
-                 const Progress& before = {});
+// What a recording says of them, by process and of the recorder itself.
+void put_process_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now);
+void put_recorder_tallies(profile::Sink& sink, const Progress& now);
+// Counts and times, added up.
+void add_to(Progress& total, const Progress& one);
 
 enum class Ended { stopped, duration, target_ended, sink_failed };
 
 struct Outcome {
   Ended why = Ended::stopped;
   Progress progress;
-  std::string how_target_ended;       // "exit 0", "signal 9 (SIGKILL)", "gone"; empty: it runs on
-  std::optional<Error> error;         // of the sink (disk full), the recording until then being whole
-  std::string why_no_python;          // no thread was ever read in Python; empty: one was
+  std::string how_target_ended;  // the first root: "exit 0", "signal 9 (SIGKILL)", "ended"; empty: it runs on
+  size_t processes = 0;          // programs that were recorded
+  std::optional<Error> error;    // of the sink (disk full), the recording until then being whole
+  std::string why_no_python;     // no thread was ever read in Python; empty: one was
   std::vector<std::string> warnings;  // lines worth saying
   std::vector<std::string> details;   // for --verbose
   std::vector<NativeModule> modules;  // that native frames name, as long as they can still be opened
@@ -87,9 +94,9 @@ struct Outcome {
 
 class Recorder {
  public:
-  // Finds the process and its interpreter. `launched`: waits until the interpreter is up, the process ends,
-  // or `stop`. `attempts`: how the interpreter was searched for, found or not.
-  static Result<std::unique_ptr<Recorder>> attach(pid_t pid, const Options& options,
+  // Finds the processes and an interpreter in each, or in what it started. `launched`: waits until one is up,
+  // the process ends, or `stop`. `attempts`: how the interpreter was searched for, found or not.
+  static Result<std::unique_ptr<Recorder>> attach(const std::vector<pid_t>& roots, const Options& options,
                                                   const std::atomic<bool>& stop,
                                                   std::vector<python::Attempt>* attempts = nullptr);
   virtual ~Recorder() = default;
@@ -101,8 +108,6 @@ class Recorder {
 
   // What was found, for --verbose: "CPython 3.12.1 (default), found by symbol _PyRuntime in …".
   virtual std::string description() const = 0;
-  // The process that is recorded now.
-  virtual pid_t pid() const = 0;
 };
 
 }  // namespace phlox::sampler

@@ -1,0 +1,96 @@
+#include "phlox/sampler/session/program_finder.h"
+
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "phlox/base/clock.h"
+#include "phlox/sampler/session/scheduling.h"
+
+namespace phlox::sampler {
+namespace {
+
+// Half of what a child may live at least to be seen for certain, but not more than three hundredths of a CPU.
+constexpr Nanoseconds kShortestPause = 4'000'000, kLongestPause = kSecond / 2;
+constexpr Nanoseconds kPauseForCost = 30;
+constexpr int kNice = -10;  // where we may
+
+}  // namespace
+
+ProgramFinder::ProgramFinder(TreeSearch search)
+    : found_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), search_(std::move(search)) {
+  thread_ = std::thread([this] { run(); });
+}
+
+ProgramFinder::~ProgramFinder() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+std::vector<ProgramFinder::Found> ProgramFinder::take() {
+  const std::lock_guard lock(mutex_);
+  uint64_t count = 0;
+  [[maybe_unused]] const auto size = ::read(found_.get(), &count, sizeof count);
+  return std::exchange(waiting_, {});
+}
+
+void ProgramFinder::want(size_t processes) {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(wanted_, processes) == 0 && processes > 0) changed_.notify_one();
+}
+
+void ProgramFinder::look_again(pid_t pid) {
+  const std::lock_guard lock(mutex_);
+  again_.push_back(pid);
+}
+
+ProgramFinder::State ProgramFinder::state() {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+
+void ProgramFinder::run() {
+  // Whoever is to be found may have little time; a search for an interpreter is too long for the real-time
+  // class.
+  take_best_class(false);
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice);
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    if (wanted_ <= waiting_.size()) {
+      changed_.wait(lock, [this] { return stop_ || wanted_ > waiting_.size(); });
+      continue;
+    }
+    const size_t most = wanted_ - waiting_.size();
+    for (const pid_t pid : std::exchange(again_, {})) search_.look_again(pid);
+    lock.unlock();
+    const Nanoseconds start = clock_now(CLOCK_THREAD_CPUTIME_ID);
+    std::vector<Found> fresh;
+    for (TreeSearch::Found& one : search_.look(most)) {
+      if (auto pidfd = watch(one.program->pid))
+        fresh.push_back({std::move(one.program), *std::move(pidfd), one.parent});
+    }
+    const Nanoseconds cost = clock_now(CLOCK_THREAD_CPUTIME_ID) - start;
+    lock.lock();
+    ++state_.looks;
+    state_.any_left = search_.any_left();
+    state_.refused = search_.refused();
+    state_.too_brief = search_.too_brief();
+    if (!fresh.empty()) {
+      std::move(fresh.begin(), fresh.end(), std::back_inserter(waiting_));
+      const uint64_t one = 1;
+      [[maybe_unused]] const auto size = ::write(found_.get(), &one, sizeof one);
+    }
+    const auto pause = std::clamp(cost * kPauseForCost, kShortestPause, kLongestPause);
+    changed_.wait_for(lock, std::chrono::nanoseconds(pause), [this] { return stop_; });
+  }
+}
+
+}  // namespace phlox::sampler

@@ -1,0 +1,61 @@
+// Finds the Pythons of a tree of processes while others are recorded: a thread of its own around TreeSearch,
+// so that a search keeps nobody's ring waiting, and a child that lives for some milliseconds is there.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "phlox/base/descriptor.h"
+#include "phlox/sampler/session/tree_search.h"
+
+namespace phlox::sampler {
+
+class ProgramFinder {
+ public:
+  struct Found {
+    std::unique_ptr<Program> program;
+    Descriptor pidfd;
+    pid_t parent = 0;
+  };
+  explicit ProgramFinder(TreeSearch search);
+  ~ProgramFinder();  // ends the thread
+
+  // Readable when something was found.
+  int descriptor() const { return found_.get(); }
+  std::vector<Found> take();
+  // How many more are wanted at the moment; 0: it rests.
+  void want(size_t processes);
+  // The program of this process has ended by execve.
+  void look_again(pid_t pid);
+
+  struct State {
+    uint64_t looks = 0;  // whole ones
+    bool any_left = true;
+    std::string refused;
+    TreeSearch::Brief too_brief;
+  };
+  State state();
+
+ private:
+  void run();
+
+  Descriptor found_;
+  std::mutex mutex_;  // of all below
+  std::condition_variable changed_;
+  std::vector<Found> waiting_;
+  std::vector<pid_t> again_;
+  size_t wanted_ = 0;
+  State state_;
+  bool stop_ = false;
+  TreeSearch search_;  // the thread's
+  std::thread thread_;
+};
+
+}  // namespace phlox::sampler

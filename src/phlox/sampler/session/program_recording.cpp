@@ -1,0 +1,269 @@
+#include "phlox/sampler/session/program_recording.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "phlox/profile/tally.h"
+#include "phlox/target/thread_probe.h"
+
+namespace phlox::sampler {
+namespace {
+
+namespace tally = profile::tally;
+
+// What a busy sampler writes in a tenth of a second: 100,000 looks a second with a few new frames each.
+constexpr size_t kRingBytes = size_t{4} << 20;
+// With stacks of some 10 KB a look; longer ones at 1 kHz fill it in a quarter of a second.
+constexpr size_t kNativeRingBytes = size_t{16} << 20;
+// For what is on its way still as it ends.
+constexpr Nanoseconds kLastDrain = kSecond;
+
+// Every count, once: what the sampler thread calls it, what it is called in a recording.
+struct Counted {
+  uint64_t Progress::*total;
+  uint64_t Counts::*count;
+  std::string_view name;
+};
+constexpr Counted kCounted[] = {
+    {&Progress::ticks, &Counts::ticks, tally::kTicks},
+    {&Progress::samples, &Counts::samples, tally::kSamples},
+    {&Progress::retried, &Counts::retried, tally::kRetried},
+    {&Progress::detached, &Counts::detached, tally::kDetached},
+    {&Progress::cut, &Counts::cut, tally::kCut},
+    {&Progress::unproved, &Counts::unproved, tally::kUnproved},
+    {&Progress::rejected_moved, &Counts::moved, tally::kRejectedMoved},
+    {&Progress::rejected_unreadable, &Counts::unreadable, tally::kRejectedUnreadable},
+    {&Progress::rejected_broken, &Counts::broken, tally::kRejectedBroken},
+    {&Progress::stops, &Counts::stops, tally::kStops},
+    {&Progress::stop_refused, &Counts::stop_refused, tally::kStopRefused},
+    {&Progress::cpu_refused, &Counts::cpu_refused, tally::kCpuRefused},
+    {&Progress::lost, &Counts::lost, tally::kLost},
+    {&Progress::left_out, &Counts::not_read, tally::kLeftOut},
+};
+
+std::string why_no_python(const SamplerThread::Numbers& numbers, bool ended) {
+  if (numbers.counts.ticks == 0)
+    return ended ? "it ended before the first look" : "the recording ended before the first look";
+  if (numbers.stateless.states == 0) return "none of its threads was in Python when it was looked at";
+  return fmt::format(
+      "it has {} thread state{} of Python, and none belongs to a thread of this process that could be found: "
+      "it forked in a way of its own",
+      numbers.stateless.states, numbers.stateless.states == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string how_process_ended(const Descriptor& pidfd) {
+  siginfo_t info{};
+  // Only a child tells; it stays to be reaped by whoever started it. glibc has no name for P_PIDFD
+  // before 2.36.
+  constexpr auto kPidfd = static_cast<idtype_t>(3);
+  if (::waitid(kPidfd, static_cast<id_t>(pidfd.get()), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+      info.si_pid != 0) {
+    if (info.si_code == CLD_EXITED) return fmt::format("exit {}", info.si_status);
+    return fmt::format("signal {} (SIG{})", info.si_status,
+                       ::sigabbrev_np(info.si_status) ? ::sigabbrev_np(info.si_status) : "?");
+  }
+  return "ended";
+}
+
+ProcessSampler::Config ProgramRecording::config_of(const Program& program, const Options& options) {
+  ProcessSampler::Config config;
+  config.pid = program.pid;
+  config.native = options.native;
+  config.rseq_cpu_offset = program.rseq_cpu_offset;
+  config.way = options.way;
+  // Who asked for a way without stops gets none for the native half either, but where he asked for those.
+  if (config.native == NativeSource::automatic &&
+      (options.way == Way::same_cpu || options.way == Way::hands_off))
+    config.native = NativeSource::perf;
+  return config;
+}
+
+ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile::ProcessId> parent,
+                                   std::unique_ptr<Program> program, Descriptor pidfd, const Options& options,
+                                   profile::Sink& sink, Identities& identities, size_t ring_share)
+    : id_(id),
+      pidfd_(std::move(pidfd)),
+      options_(options),
+      sink_(sink),
+      identities_(identities),
+      program_(std::move(program)),
+      row_(program_->process_row()),
+      ring_((options.native ? kNativeRingBytes : kRingBytes) / ring_share),
+      native_memory_(program_->pid),
+      consumer_(program_->interpreter.layout, id, sink, identities,
+                [pid = program_->pid](profile::Thread& thread) {
+                  thread.kernel_name = target::ThreadProbe(pid, thread.tid).kernel_name();
+                }),
+      sampler_(config_of(*program_, options), options, program_->interpreter, program_->memory, ring_),
+      begin_(row_.start) {
+  row_.parent = parent;
+  put_process(0, "", "");
+  profile::Event event;
+  event.kind = profile::EventKind::process_start;
+  event.time = row_.start;
+  event.process = id_;
+  event.text = row_.executable;
+  sink_.put_event(event);
+  if (options.native) {
+    native_.emplace(program_->pid, native_memory_, identities, sink, options.unwind_cache);
+    consumer_.with_native(*native_);
+  }
+}
+
+bool ProgramRecording::gone() const {
+  pollfd poll{pidfd_.get(), POLLIN, 0};
+  return ::poll(&poll, 1, 0) > 0 && (poll.revents & POLLIN) != 0;
+}
+
+void ProgramRecording::put_process(Nanoseconds end, const std::string& how, const std::string& way) {
+  row_.end = end;
+  row_.how_ended = how;
+  row_.way_of_reading = way;
+  sink_.put_process(id_, row_);
+}
+
+void ProgramRecording::drain(Nanoseconds deadline) {
+  const uint64_t before = identities_.interner.left_out();
+  consumer_.drain(ring_, deadline);
+  left_out_ += identities_.interner.left_out() - before;
+}
+
+void ProgramRecording::name_threads() {
+  auto& live = consumer_.live_threads();
+  if (std::none_of(live.begin(), live.end(), [](const auto& t) { return t.row.name.empty(); })) return;
+  program_->name_threads(consumer_);
+}
+
+bool ProgramRecording::look_around() {
+  name_threads();
+  std::vector<pid_t> threads;
+  for (const auto& thread : consumer_.live_threads()) threads.push_back(thread.row.tid);
+  sampler_.stay_above(threads);
+  const Image image = image_of(pid());
+  return !image.executable.empty() && image != program_->image;
+}
+
+void ProgramRecording::put_changes(Nanoseconds now, std::vector<std::string>& warnings) {
+  const auto numbers = sampler_.numbers();
+  if (numbers.rate_hz > 0 && std::abs(numbers.rate_hz - rate_) > 0.5) {
+    if (rate_ >= 0) {
+      profile::Event event;
+      event.kind = profile::EventKind::rate_change;
+      event.time = now;
+      event.process = id_;
+      event.value = static_cast<int64_t>(numbers.rate_hz * 1000);
+      event.text = numbers.rate_hz < rate_ ? "to stay within --max-overhead" : "within --max-overhead again";
+      sink_.put_event(event);
+      if (numbers.rate_hz < rate_ && !options_.rate_is_limit && warnings.empty()) {
+        warnings.push_back(fmt::format("rate lowered to {:.0f} Hz to stay within --max-overhead {:g} %",
+                                       numbers.rate_hz, options_.max_overhead_percent.value_or(0)));
+      }
+    }
+    rate_ = numbers.rate_hz;
+  }
+  const std::string way = describe_way(numbers);
+  if (numbers.counts.ticks == 0 || way == way_) return;
+  if (!way_.empty()) {
+    profile::Event event;
+    event.kind = profile::EventKind::way_change;
+    event.time = now;
+    event.process = id_;
+    event.text = way;
+    sink_.put_event(event);
+  }
+  way_ = way;
+  put_process(0, "", way_);
+}
+
+Progress ProgramRecording::numbers() {
+  const auto numbers = sampler_.numbers();
+  Progress now;
+  for (const Counted& c : kCounted) now.*c.total = numbers.counts.*c.count;
+  now.ticks_missed = numbers.ticks_missed;
+  now.target_time = numbers.target_time;
+  now.rests = numbers.rests;
+  now.looked_time = (end_ != 0 ? end_ : clock_now()) - begin_;
+  now.way = describe_way(numbers);
+  now.lost += consumer_.discarded();
+  now.left_out += consumer_.without_line() + left_out_;
+  if (native_) now.native = native_->counts();
+  now.native_without_event = numbers.events.without;
+  return now;
+}
+
+void ProgramRecording::put_tallies() {
+  put_process_tallies(sink_, id_, numbers());
+}
+
+void ProgramRecording::finish(End end, Outcome& outcome) {
+  if (end == End::recording_ended) name_threads();
+  sampler_.stop();
+  drain(clock_now() + kLastDrain);
+  consumer_.discard(ring_);
+  identities_.stretches.flush();
+  end_ = clock_now();
+  const auto numbers = sampler_.numbers();
+  if (native_) {
+    for (NativeModule& module : native_->take_modules()) outcome.modules.push_back(std::move(module));
+    for (std::string& line : details_of(numbers)) outcome.details.push_back(std::move(line));
+  }
+  put_tallies();
+  if (numbers.counts.reads == 0) why_no_python_ = sampler::why_no_python(numbers, end == End::gone);
+  if (numbers.stateless.unknown > 0) {
+    outcome.warnings.push_back(fmt::format(
+        "{} thread{} of process {} {} missing: which of its threads runs {} could not be found out",
+        numbers.stateless.unknown, numbers.stateless.unknown == 1 ? "" : "s", pid(),
+        numbers.stateless.unknown == 1 ? "is" : "are",
+        numbers.stateless.unknown == 1 ? "a thread state of Python" : "thread states of Python"));
+  }
+  put_process(end_,
+              end == End::gone   ? how_process_ended(pidfd_)
+              : end == End::exec ? "exec"
+                                 : "recording ended",
+              describe_way(numbers));
+  if (end == End::recording_ended) return;
+  profile::Event event;
+  event.kind = end == End::exec ? profile::EventKind::exec : profile::EventKind::process_end;
+  event.time = end_;
+  event.process = id_;
+  event.text = end == End::exec ? image_of(pid()).executable : row_.how_ended;
+  sink_.put_event(event);
+}
+
+void put_process_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now) {
+  const auto put = [&](std::string_view name, auto value) {
+    sink.put_tally({process, std::string(name), static_cast<int64_t>(value)});
+  };
+  for (const Counted& c : kCounted) put(c.name, now.*c.total);
+  put(tally::kTicksMissed, now.ticks_missed);
+  put(tally::kTargetTime, now.target_time);
+  if (now.native.looks == 0) return;
+  put(tally::kNative, now.native.looks);
+  put(tally::kNativeWhole, now.native.whole);
+  put(tally::kNativeRestarted, now.native.restarted);
+  put(tally::kNativeCut, now.native.cut);
+  put(tally::kNativeUnmerged, now.native.unmerged);
+  put(tally::kNativeWithoutEvent, now.native_without_event);
+}
+
+void add_to(Progress& total, const Progress& one) {
+  for (const Counted& c : kCounted) total.*c.total += one.*c.total;
+  total.ticks_missed += one.ticks_missed;
+  total.target_time += one.target_time;
+  total.rests += one.rests;
+  total.looked_time += one.looked_time;
+  total.native += one.native;
+  total.native_without_event = std::max(total.native_without_event, one.native_without_event);
+  if (total.way.empty()) total.way = one.way;
+}
+
+}  // namespace phlox::sampler

@@ -1,0 +1,84 @@
+// One program of one process, from its first look to its end or its execve: the thread that looks, the ring,
+// and the consumer that takes out of it. Those of several processes run side by side; they share the sink and
+// its ids. Used by the recorder's thread alone.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "phlox/base/clock.h"
+#include "phlox/base/descriptor.h"
+#include "phlox/memory/process_memory.h"
+#include "phlox/profile/sink.h"
+#include "phlox/sampler/assemble/consumer.h"
+#include "phlox/sampler/assemble/native_stacks.h"
+#include "phlox/sampler/capture/ring.h"
+#include "phlox/sampler/session/program.h"
+#include "phlox/sampler/session/recorder.h"
+#include "phlox/sampler/session/sampler_thread.h"
+
+namespace phlox::sampler {
+
+class ProgramRecording {
+ public:
+  enum class End { gone, exec, recording_ended };
+
+  // `pidfd`: of its process. `ring_bytes`: kRingBytes, or less where there are many. Begins to look at once.
+  ProgramRecording(profile::ProcessId id, std::optional<profile::ProcessId> parent,
+                   std::unique_ptr<Program> program, Descriptor pidfd, const Options& options,
+                   profile::Sink& sink, Identities& identities, size_t ring_share);
+
+  profile::ProcessId id() const { return id_; }
+  pid_t pid() const { return program_->pid; }
+  const Descriptor& pidfd() const { return pidfd_; }
+  const Program& program() const { return *program_; }
+  const std::string& command_line() const { return row_.command_line; }
+  bool gone() const;
+  bool looked() { return sampler_.numbers().counts.ticks > 0; }
+
+  // Takes out of the ring what is there, until `deadline`.
+  void drain(Nanoseconds deadline);
+  // Names threads, stays above them. True: another program runs in the process by now.
+  bool look_around();
+  // What changed goes to the sink as events, and to `warnings` what is worth it.
+  void put_changes(Nanoseconds now, std::vector<std::string>& warnings);
+  void put_tallies();
+  // Of this program alone; of times, only `looked_time`.
+  Progress numbers();
+  // Ends the looking and puts what is left. `outcome` gets warnings, details and modules.
+  void finish(End end, Outcome& outcome);
+  // After finish().
+  const std::string& how_it_ended() const { return row_.how_ended; }
+  const std::string& why_no_python() const { return why_no_python_; }
+
+ private:
+  static ProcessSampler::Config config_of(const Program& program, const Options& options);
+  void put_process(Nanoseconds end, const std::string& how, const std::string& way);
+  void name_threads();
+
+  profile::ProcessId id_;
+  Descriptor pidfd_;
+  const Options& options_;
+  profile::Sink& sink_;
+  Identities& identities_;
+  std::unique_ptr<Program> program_;
+  profile::Process row_;
+  Ring ring_;
+  memory::ProcessMemory native_memory_;  // of its own: the sampler's is another thread's
+  Consumer consumer_;
+  std::optional<NativeStacks> native_;
+  SamplerThread sampler_;
+  std::string way_, why_no_python_;
+  double rate_ = -1;
+  uint64_t left_out_ = 0;  // of the interner, for this program
+  Nanoseconds begin_ = 0, end_ = 0;
+};
+
+// Of the process behind a descriptor: "exit 0", "signal 9 (SIGKILL)", "ended".
+std::string how_process_ended(const Descriptor& pidfd);
+
+}  // namespace phlox::sampler

@@ -1,0 +1,165 @@
+#include "phlox/sampler/session/tree_search.h"
+
+#include <fmt/format.h>
+#include <linux/kcmp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "phlox/python/locate.h"
+#include "phlox/target/process_state.h"
+#include "phlox/target/process_tree.h"
+#include "phlox/target/text_file.h"
+
+namespace phlox::sampler {
+namespace {
+
+// Programs whose forks need no search; of a service there is one or a few.
+constexpr size_t kMostKnown = 64;
+
+std::optional<target::Stat> stat_of(pid_t pid) {
+  const auto text = target::read_text(fmt::format("/proc/{}/stat", pid));
+  auto stat = text ? target::parse_stat(*text) : std::nullopt;
+  if (!stat || stat->state == 'Z' || stat->state == 'X') return {};
+  return stat;
+}
+
+// Whether it still runs in its parent's memory: between vfork() and execve(), as subprocess starts programs.
+bool shares_memory(pid_t pid, pid_t parent) {
+  return parent > 0 && ::syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0) == 0;
+}
+
+std::string command_line_of(pid_t pid) {
+  const auto text = target::read_text(fmt::format("/proc/{}/cmdline", pid));
+  return text ? target::parse_command_line(*text) : std::string();
+}
+
+}  // namespace
+
+TreeSearch::TreeSearch(const std::vector<pid_t>& roots, bool itself, bool descendants)
+    : itself_(itself), descendants_(descendants) {
+  for (const pid_t pid : roots) {
+    const auto stat = stat_of(pid);
+    if (!stat) continue;
+    Entry entry;
+    entry.start = stat->start_ticks;
+    entry.root = true;
+    entries_.emplace(pid, std::move(entry));
+  }
+}
+
+void TreeSearch::is_known(const Program& program) {
+  if (const auto entry = entries_.find(program.pid); entry != entries_.end()) {
+    entry->second.given = true;
+    entry->second.image = program.image;
+  }
+  if (known(program.image) != nullptr) return;
+  if (known_.size() >= kMostKnown) known_.erase(known_.begin());
+  known_.push_back({program.image, program.interpreter, program.rseq_cpu_offset});
+}
+
+const TreeSearch::Known* TreeSearch::known(const Image& image) const {
+  // Without the start of its stack, which only who may attach is shown, one is like any other.
+  if (image.executable.empty() || image.start_stack == 0) return nullptr;
+  const auto found =
+      std::find_if(known_.begin(), known_.end(), [&](const Known& k) { return k.image == image; });
+  return found == known_.end() ? nullptr : &*found;
+}
+
+void TreeSearch::look_again(pid_t pid) {
+  const auto entry = entries_.find(pid);
+  if (entry == entries_.end()) return;
+  entry->second.given = false;
+  entry->second.forked = false;
+  entry->second.next = 0;
+}
+
+void TreeSearch::forget_ended() {
+  std::erase_if(entries_, [this](const auto& row) {
+    const auto& [pid, entry] = row;
+    const auto stat = stat_of(pid);
+    if (stat && stat->start_ticks == entry.start) return false;
+    if (entry.forked && !entry.given) {
+      ++brief_.processes;
+      brief_.command_line = entry.command_line;
+    }
+    return true;
+  });
+}
+
+void TreeSearch::list() {
+  forget_ended();
+  if (!descendants_) return;
+  std::vector<pid_t> parents;
+  for (const auto& [pid, entry] : entries_) parents.push_back(pid);
+  for (size_t at = 0; at < parents.size(); ++at) {
+    for (const pid_t child : target::read_children(parents[at])) {
+      if (entries_.contains(child)) continue;
+      const auto stat = stat_of(child);
+      if (!stat) continue;
+      Entry entry;
+      entry.start = stat->start_ticks;
+      entry.parent = parents[at];
+      entries_.emplace(child, std::move(entry));
+      parents.push_back(child);
+    }
+  }
+}
+
+std::unique_ptr<Program> TreeSearch::try_one(pid_t pid, Entry& entry) {
+  Image image = image_of(pid);
+  const Nanoseconds now = clock_now();
+  const bool as_before = image == entry.image;
+  if (const Known* fork = known(image)) {
+    if (shares_memory(pid, entry.parent)) return nullptr;
+    // Between fork() and execve() it looks like its parent: taken the second time that it does.
+    if (!std::exchange(entry.forked, true) || !as_before) {
+      entry.command_line = command_line_of(pid);
+      entry.image = std::move(image);
+      entry.next = 0;
+      return nullptr;
+    }
+    auto program = std::make_unique<Program>(pid, fork->interpreter);
+    program->image = std::move(image);
+    program->rseq_cpu_offset = fork->rseq_cpu_offset;
+    return program;
+  }
+  entry.forked = false;
+  if (as_before && now < entry.next) return nullptr;
+  auto found = python::locate(pid);
+  if (found) return make_program(pid, *std::move(found), std::move(image));
+  if (found.error().kind == ErrorKind::permission || found.error().kind == ErrorKind::unsupported_python)
+    refused_ = found.error().message;
+  const bool coming_up = found.error().kind == ErrorKind::target_state;
+  entry.pause = coming_up ? 0 : as_before ? std::min(entry.pause * 2, kLongest) : kShortest;
+  entry.next = now + entry.pause;
+  entry.image = std::move(image);
+  return nullptr;
+}
+
+std::vector<TreeSearch::Found> TreeSearch::look(size_t most) {
+  list();
+  std::vector<std::pair<uint64_t, pid_t>> by_age;
+  for (const auto& [pid, entry] : entries_) {
+    if (!entry.given && (!entry.root || itself_)) by_age.emplace_back(entry.start, pid);
+  }
+  std::sort(by_age.begin(), by_age.end());
+  std::vector<Found> all;
+  for (const auto& [start, pid] : by_age) {
+    if (all.size() >= most) break;
+    Entry& entry = entries_.at(pid);
+    auto program = try_one(pid, entry);
+    if (!program) continue;
+    is_known(*program);
+    all.push_back({std::move(program), entry.parent});
+  }
+  return all;
+}
+
+bool TreeSearch::any_left() const {
+  return std::any_of(entries_.begin(), entries_.end(), [](const auto& row) { return !row.second.given; });
+}
+
+}  // namespace phlox::sampler

@@ -1,0 +1,79 @@
+// Looks for the Pythons of a tree of processes: of some roots, and of all that they start, as long as it
+// lives. Reads /proc; of what may be a Python, its memory. One thread uses it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "phlox/base/clock.h"
+#include "phlox/sampler/session/program.h"
+
+namespace phlox::sampler {
+
+class TreeSearch {
+ public:
+  struct Found {
+    std::unique_ptr<Program> program;
+    pid_t parent = 0;  // 0: a root's is not asked for
+  };
+  // `itself`: whether the roots are looked at, too; else only what they start.
+  TreeSearch(const std::vector<pid_t>& roots, bool itself, bool descendants);
+
+  // Those with an interpreter that is up and that were not given before, the oldest first; `most` of them.
+  std::vector<Found> look(size_t most);
+  // Is recorded already: it, and forks of it, need no search for the interpreter.
+  void is_known(const Program& program);
+  // Its program has ended by execve: what comes there is another one.
+  void look_again(pid_t pid);
+
+  // Whether anything of the tree runs that is not given: it may yet become a Python. One whose parent ended
+  // is nobody's descendant, and counts.
+  bool any_left() const;
+  // Why a Python could not be had; the last such.
+  const std::string& refused() const { return refused_; }
+  // Forks of a Python that ended before they were given, and the command line of the last.
+  struct Brief {
+    size_t processes = 0;
+    std::string command_line;
+  };
+  const Brief& too_brief() const { return brief_; }
+
+ private:
+  struct Entry {
+    uint64_t start = 0;  // in ticks since boot
+    pid_t parent = 0;
+    bool root = false;
+    bool given = false;
+    bool forked = false;  // looks like a program that is known
+    Image image;
+    Nanoseconds next = 0, pause = 0;
+    std::string command_line;  // of a fork
+  };
+  // What is the same in a process and its forks.
+  struct Known {
+    Image image;
+    python::Interpreter interpreter;
+    std::optional<int64_t> rseq_cpu_offset;
+  };
+  // What is no Python may load one later (uWSGI), which costs a look now and then.
+  static constexpr Nanoseconds kShortest = 20'000'000, kLongest = 500'000'000;
+
+  void list();
+  void forget_ended();
+  std::unique_ptr<Program> try_one(pid_t pid, Entry& entry);
+  const Known* known(const Image& image) const;
+
+  bool itself_, descendants_;
+  std::map<pid_t, Entry> entries_;
+  std::vector<Known> known_;
+  std::string refused_;
+  Brief brief_;
+};
+
+}  // namespace phlox::sampler
