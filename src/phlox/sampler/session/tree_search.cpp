@@ -103,6 +103,7 @@ void TreeSearch::list() {
       entry.start = stat->start_ticks;
       entry.parent = parents[at];
       entries_.emplace(child, std::move(entry));
+      ++born_;
       parents.push_back(child);
     }
   }

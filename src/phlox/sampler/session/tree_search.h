@@ -35,6 +35,8 @@ class TreeSearch {
   // Whether anything of the tree runs that is not given: it may yet become a Python. One whose parent ended
   // is nobody's descendant, and counts.
   bool any_left() const;
+  // How many processes were met.
+  uint64_t born() const { return born_; }
   // Why a Python could not be had; the last such.
   const std::string& refused() const { return refused_; }
   // Forks of a Python that ended before they were given, and the command line of the last.
@@ -72,6 +74,7 @@ class TreeSearch {
   bool itself_, descendants_;
   std::map<pid_t, Entry> entries_;
   std::vector<Known> known_;
+  uint64_t born_ = 0;
   std::string refused_;
   Brief brief_;
 };
