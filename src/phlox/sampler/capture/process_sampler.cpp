@@ -321,6 +321,15 @@ void ProcessSampler::did_not_run(PythonThread& slot, const target::SchedStat& st
 }
 
 void ProcessSampler::reject(PythonThread& slot, Nanoseconds now, Rejected why) {
+  if (why == Rejected::unreadable) {
+    // Who has ended, and waits to be reaped, has no memory any more: there is nothing that was not read.
+    const auto stat = slot.probe->stat();
+    if (!stat || stat->state == 'Z' || stat->state == 'X') {
+      slot.done = true;
+      slot.alive = false;
+      return;
+    }
+  }
   log_.reject(slot, GilState::unknown, now, why);
   slot.done = true;
   ++counts_.samples;
