@@ -284,7 +284,8 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
     thread.others_compute = double(another) >= kBusy * process.elapsed();
     thread.hands_out =
         double(thread.computing) < kHandsOut * double(thread.wall) && another > thread.computing;
-    const bool let_off = thread.main && double(all.busiest) < kBusy * all.elapsed();
+    const Nanoseconds done_elsewhere = processes.size() > 1 ? all.computing : all.busiest;
+    const bool let_off = thread.main && double(done_elsewhere) < kBusy * all.elapsed();
     thread.only_waits = double(thread.computing) < kOnlyWaits * double(thread.wall) && !nothing_else &&
                         !let_off && !is_known(choices.known.working, i);
   }
