@@ -57,8 +57,7 @@ bool descends_from(pid_t pid, pid_t ancestor) {
   constexpr int kDeepest = 1000;
   for (int depth = 0; depth < kDeepest && pid > 1; ++depth) {
     if (pid == ancestor) return true;
-    const auto text = read_text(fmt::format("/proc/{}/stat", pid));
-    const auto stat = text ? parse_stat(*text) : std::nullopt;
+    const auto stat = read_stat(pid);
     if (!stat) return false;
     pid = stat->parent;
   }

@@ -189,6 +189,11 @@ std::optional<Stat> parse_stat(std::string_view text) {
   return stat;
 }
 
+std::optional<Stat> read_stat(pid_t pid) {
+  const auto text = read_text(fmt::format("/proc/{}/stat", pid));
+  return text ? parse_stat(*text) : std::nullopt;
+}
+
 std::string parse_command_line(std::string_view bytes) {
   while (!bytes.empty() && bytes.back() == '\0') bytes.remove_suffix(1);
   std::string line(bytes);

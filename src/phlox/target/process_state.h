@@ -55,6 +55,7 @@ struct Stat {
   bool kernel_thread() const;
 };
 std::optional<Stat> parse_stat(std::string_view text);
+std::optional<Stat> read_stat(pid_t pid);
 
 // The NUL-divided arguments of /proc/PID/cmdline as one line; control characters are escaped.
 std::string parse_command_line(std::string_view bytes);

@@ -36,8 +36,7 @@ std::vector<pid_t> numbers_in(const std::string& folder) {
 std::vector<pid_t> children_by_search(pid_t pid) {
   std::vector<pid_t> children;
   for (const pid_t other : read_processes()) {
-    const auto text = read_text(fmt::format("/proc/{}/stat", other));
-    const auto stat = text ? parse_stat(*text) : std::nullopt;
+    const auto stat = read_stat(other);
     if (stat && stat->parent == pid) children.push_back(other);
   }
   return children;

@@ -28,8 +28,6 @@ namespace {
 constexpr Nanoseconds kFirstPause = 200'000;
 constexpr Nanoseconds kBrieflyPatient = 300'000'000;
 constexpr Nanoseconds kLongestPause = 20'000'000;
-constexpr Nanoseconds kLongWait = 3 * kSecond;
-constexpr Nanoseconds kOrphansPatience = 2 * kSecond;
 constexpr int kMaxInterpreters = 1024;
 
 void pause_for(Nanoseconds time) {
@@ -126,6 +124,11 @@ Result<Descriptor> watch(pid_t pid) {
               fmt::format("cannot watch process {}: {} (pidfd_open)", pid, std::strerror(errno)));
 }
 
+bool has_ended(const Descriptor& pidfd) {
+  pollfd poll{pidfd.get(), POLLIN, 0};
+  return ::poll(&poll, 1, 0) > 0 && (poll.revents & POLLIN) != 0;
+}
+
 namespace {
 
 tl::unexpected<Error> no_python_came(pid_t pid, bool descendants, const std::string& refused) {
@@ -154,11 +157,9 @@ Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd
     const Image image = image_of(pid);
     auto found = python::locate(pid, attempts);
     if (found) return make_program(pid, *std::move(found), image);
-    pollfd poll{pidfd.get(), POLLIN, 0};
-    bool gone = ::poll(&poll, 1, 0) > 0;
+    bool gone = has_ended(pidfd);
     if (descendants) {
       if (auto first = descendants->look(1); !first.empty()) return std::move(first.front().program);
-      // What a script left behind in the background may be on its way to a Python.
       if (gone && !orphaned) orphaned = clock_now();
       gone = gone && (!descendants->any_left() || clock_now() - *orphaned > kOrphansPatience);
       if (gone || orphaned) found = no_python_came(pid, true, descendants->refused());

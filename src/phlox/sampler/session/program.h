@@ -51,6 +51,12 @@ std::unique_ptr<Program> make_program(pid_t pid, python::Interpreter found, Imag
 
 // A descriptor that becomes readable when the process ends.
 Result<Descriptor> watch(pid_t pid);
+bool has_ended(const Descriptor& pidfd);
+
+// Nobody is told before that the search for a Python goes on.
+inline constexpr Nanoseconds kLongWait = 3 * kSecond;
+// What a script left behind in the background may be on its way to a Python.
+inline constexpr Nanoseconds kOrphansPatience = 2 * kSecond;
 
 // How long a search goes on when there is no interpreter yet.
 struct Patience {

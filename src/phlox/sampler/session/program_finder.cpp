@@ -94,7 +94,8 @@ void ProgramFinder::run() {
       [[maybe_unused]] const auto size = ::write(found_.get(), &one, sizeof one);
     }
     const Nanoseconds now = clock_now();
-    if (std::exchange(born, search_.born()) != search_.born()) last_birth = now;
+    if (search_.born() != born) last_birth = now;
+    born = search_.born();
     const auto pause = last_birth != 0 && now - last_birth < kLately
                            ? std::max(cost * kPauseForCostOfBirths, kShortestPauseForBirths)
                            : std::clamp(cost * kPauseForCost, kShortestPause, kLongestPause);

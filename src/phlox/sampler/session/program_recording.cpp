@@ -1,7 +1,6 @@
 #include "phlox/sampler/session/program_recording.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -117,11 +116,6 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
     native_.emplace(program_->pid, native_memory_, identities, sink, options.unwind_cache);
     consumer_.with_native(*native_);
   }
-}
-
-bool ProgramRecording::gone() const {
-  pollfd poll{pidfd_.get(), POLLIN, 0};
-  return ::poll(&poll, 1, 0) > 0 && (poll.revents & POLLIN) != 0;
 }
 
 void ProgramRecording::put_process(Nanoseconds end, const std::string& how, const std::string& way) {

@@ -27,17 +27,14 @@ class ProgramRecording {
  public:
   enum class End { gone, exec, recording_ended };
 
-  // `pidfd`: of its process. `ring_bytes`: kRingBytes, or less where there are many. Begins to look at once.
+  // `pidfd`: of its process. `ring_share`: of how many recordings the memory of one ring is divided among.
+  // Begins to look at once.
   ProgramRecording(profile::ProcessId id, std::optional<profile::ProcessId> parent,
                    std::unique_ptr<Program> program, Descriptor pidfd, const Options& options,
                    profile::Sink& sink, Identities& identities, size_t ring_share);
 
-  profile::ProcessId id() const { return id_; }
   pid_t pid() const { return program_->pid; }
   const Descriptor& pidfd() const { return pidfd_; }
-  const Program& program() const { return *program_; }
-  const std::string& command_line() const { return row_.command_line; }
-  bool gone() const;
   bool looked() { return sampler_.numbers().counts.ticks > 0; }
 
   // Takes out of the ring what is there, until `deadline`.
@@ -52,7 +49,6 @@ class ProgramRecording {
   // Ends the looking and puts what is left. `outcome` gets warnings, details and modules.
   void finish(End end, Outcome& outcome);
   // After finish().
-  const std::string& how_it_ended() const { return row_.how_ended; }
   const std::string& why_no_python() const { return why_no_python_; }
 
  private:

@@ -35,9 +35,6 @@ constexpr Nanoseconds kNamesEvery = kSecond / 2;
 constexpr size_t kMostProcesses = 1000;
 // From so many on each has a smaller ring.
 constexpr size_t kManyProcesses = 4, kRingShareOfMany = 4;
-// What a script left behind in the background may be on its way to a Python.
-constexpr Nanoseconds kOrphansPatience = 2 * kSecond;
-constexpr Nanoseconds kLongWait = 3 * kSecond;
 
 // A recording ends in time even when no Python ever comes.
 Patience patience_of(const Options& options, Nanoseconds start) {
@@ -90,9 +87,8 @@ class LiveRecorder : public Recorder {
 
   void begin_program(ProgramFinder::Found found);
   void end_program(size_t index, End end);
-  void wait_for_news() const;
+  std::vector<size_t> wait_for_news() const;
   void drain();
-  void end_those_gone();
   void look_around();
   // Whether there is nothing more to record, and nothing to wait for.
   bool all_ended(Nanoseconds now);
@@ -163,12 +159,17 @@ void LiveRecorder::end_program(size_t index, End end) {
   active_.erase(active_.begin() + static_cast<ptrdiff_t>(index));
 }
 
-// Until somebody ended, or was found, or the rings are to be looked after.
-void LiveRecorder::wait_for_news() const {
+// Until somebody ended, or was found, or the rings are to be looked after. Which of `active_` ended.
+std::vector<size_t> LiveRecorder::wait_for_news() const {
   std::vector<pollfd> all;
   for (const auto& one : active_) all.push_back({one->pidfd().get(), POLLIN, 0});
   all.push_back({finder_->descriptor(), POLLIN, 0});
   ::poll(all.data(), all.size(), static_cast<int>(kDrainEvery / 1'000'000));
+  std::vector<size_t> ended;
+  for (size_t i = 0; i < active_.size(); ++i) {
+    if ((all[i].revents & POLLIN) != 0) ended.push_back(i);
+  }
+  return ended;
 }
 
 void LiveRecorder::drain() {
@@ -176,12 +177,6 @@ void LiveRecorder::drain() {
   for (size_t i = 0; i < active_.size(); ++i)
     active_[(first_to_drain_ + i) % active_.size()]->drain(deadline);
   ++first_to_drain_;
-}
-
-void LiveRecorder::end_those_gone() {
-  for (size_t i = active_.size(); i-- > 0;) {
-    if (active_[i]->gone()) end_program(i, End::gone);
-  }
 }
 
 void LiveRecorder::look_around() {
@@ -199,10 +194,7 @@ bool LiveRecorder::all_ended(Nanoseconds now) {
   }
   const bool waited = now - *nobody_since_ > kLongWait;
   if (waited && !std::exchange(said_waiting_, true) && options_.on_waiting) options_.on_waiting();
-  const bool roots_gone = std::all_of(root_pidfds_.begin(), root_pidfds_.end(), [](const Descriptor& root) {
-    pollfd poll{root.get(), POLLIN, 0};
-    return ::poll(&poll, 1, 0) > 0;
-  });
+  const bool roots_gone = std::all_of(root_pidfds_.begin(), root_pidfds_.end(), has_ended);
   // What ended last may have left something behind: a whole look that began after its end knows.
   if (!roots_gone || state.looks < looks_then_ + 2) return false;
   return !state.any_left || now - *nobody_since_ > kOrphansPatience;
@@ -273,9 +265,9 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   Nanoseconds next_names = clock_now() + kDrainEvery;
   for (;;) {
     if (stop.load(std::memory_order_relaxed)) break;
-    wait_for_news();
+    const std::vector<size_t> ended = wait_for_news();
     drain();
-    end_those_gone();
+    std::for_each(ended.rbegin(), ended.rend(), [this](size_t index) { end_program(index, End::gone); });
     for (auto& one : finder_->take()) begin_program(std::move(one));
     want_more();
     const Nanoseconds now = clock_now();

@@ -19,9 +19,9 @@ namespace {
 // Programs whose forks need no search; of a service there is one or a few.
 constexpr size_t kMostKnown = 64;
 
+// Of a process that has not ended.
 std::optional<target::Stat> stat_of(pid_t pid) {
-  const auto text = target::read_text(fmt::format("/proc/{}/stat", pid));
-  auto stat = text ? target::parse_stat(*text) : std::nullopt;
+  auto stat = target::read_stat(pid);
   if (!stat || stat->state == 'Z' || stat->state == 'X') return {};
   return stat;
 }
