@@ -231,9 +231,7 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
   struct ProcessRow {
     Nanoseconds begin = std::numeric_limits<Nanoseconds>::max();
     Nanoseconds end = std::numeric_limits<Nanoseconds>::min();
-    Nanoseconds computing = 0;
     Nanoseconds busiest = 0, second = 0;  // what one thread computes at most, and any but that one
-    uint32_t lead = 0;                    // the main thread, else the one that does most
     double elapsed() const { return end > begin ? double(end - begin) : 0; }
   };
   std::map<uint32_t, ProcessRow> processes;
@@ -255,13 +253,15 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
   const auto rank = [&](uint32_t id) {
     return std::tuple(thread_[id].main, thread_[id].computing, thread_[id].wall);
   };
+  Nanoseconds computing = 0;
+  uint32_t lead = 0;  // a main thread, else the one that does most
   for (uint32_t i = 1; i < thread_.size(); ++i) {
     if (thread_[i].wall == 0) continue;
     ProcessRow& process = processes[thread_[i].process];
-    process.computing += thread_[i].computing;
+    computing += thread_[i].computing;
     process.second = std::max(process.second, std::min(process.busiest, thread_[i].computing));
     process.busiest = std::max(process.busiest, thread_[i].computing);
-    if (process.lead == 0 || rank(i) > rank(process.lead)) process.lead = i;
+    if (lead == 0 || rank(i) > rank(lead)) lead = i;
   }
   const auto is_known = [&](const std::vector<std::string>& names, uint32_t id) {
     return !names.empty() && std::binary_search(names.begin(), names.end(), profile.threads()[id - 1].name);
@@ -272,11 +272,11 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
   for (const auto& [id, process] : processes) {
     all.begin = std::min(all.begin, process.begin);
     all.end = std::max(all.end, process.end);
-    all.computing += process.computing;
     all.busiest = std::max(all.busiest, process.busiest);
-    if (process.lead != 0 && (all.lead == 0 || rank(process.lead) > rank(all.lead))) all.lead = process.lead;
   }
-  const bool nothing_else = double(all.computing) < kNothingElse * all.elapsed();
+  const bool nothing_else = double(computing) < kNothingElse * all.elapsed();
+  const Nanoseconds most_done = processes.size() > 1 ? computing : all.busiest;
+  const bool nobody_is_busy = double(most_done) < kBusy * all.elapsed();
   for (uint32_t i = 1; i < thread_.size(); ++i) {
     ThreadRow& thread = thread_[i];
     const ProcessRow& process = processes[thread.process];
@@ -284,17 +284,15 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
     thread.others_compute = double(another) >= kBusy * process.elapsed();
     thread.hands_out =
         double(thread.computing) < kHandsOut * double(thread.wall) && another > thread.computing;
-    const Nanoseconds done_elsewhere = processes.size() > 1 ? all.computing : all.busiest;
-    const bool let_off = thread.main && double(done_elsewhere) < kBusy * all.elapsed();
     thread.only_waits = double(thread.computing) < kOnlyWaits * double(thread.wall) && !nothing_else &&
-                        !let_off && !is_known(choices.known.working, i);
+                        !(thread.main && nobody_is_busy) && !is_known(choices.known.working, i);
   }
   Nanoseconds shown = 0;
   for (const Sample& sample : profile.samples()) {
     const auto part = filter.part_of_everything(sample);
     if (part.passes && of(sample) != Doing::waiting_for_work) shown += part.wall;
   }
-  if (all.lead != 0 && double(shown) < kNothingElse * all.elapsed()) thread_[all.lead].whole = true;
+  if (lead != 0 && double(shown) < kNothingElse * all.elapsed()) thread_[lead].whole = true;
   for (uint32_t i = 1; i < thread_.size(); ++i)
     thread_[i].whole = thread_[i].whole || is_known(choices.known.whole, i);
 }
