@@ -61,7 +61,8 @@ def recording(tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="session")
+# Of a module, which may have a recording of its own.
+@pytest.fixture(scope="module")
 def page_file(recording):
     return export(recording, recording.with_suffix(".html"))
 

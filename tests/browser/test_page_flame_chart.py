@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from pages import chips, export, report, settled, synthetic, weight_words
+from pages import chips, report, settled, synthetic, weight_words
 from pictures import fragment
 
 TOP, ROW = 9, 17  # as web/src/views/flame_chart.ts has them
@@ -17,17 +17,9 @@ def recording(tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module")
-def page_file(recording):
-    return export(recording, recording.with_suffix(".html"))
-
-
 @pytest.fixture
-def open_page(open_picture, page_file):
-    def open_(fragment="", **how):
-        return settled(open_picture(how.pop("file", page_file), f"#view=chart{fragment}", **how))
-
-    return open_
+def open_page(open_page):
+    return lambda fragment="", **how: open_page(f"#view=chart{fragment}", **how)
 
 
 def rows(recording, thread):

@@ -28,19 +28,6 @@ def recording(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def page_file(recording):
-    return export(recording, recording.with_suffix(".html"))
-
-
-@pytest.fixture
-def open_page(open_picture, page_file):
-    def open_(fragment="", **how):
-        return settled(open_picture(how.pop("file", page_file), fragment, **how))
-
-    return open_
-
-
-@pytest.fixture(scope="module")
 def threads(recording):
     """As `report` has them: the busiest first."""
     return report(recording, "--show", "everything")["threads"]
