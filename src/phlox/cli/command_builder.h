@@ -1,0 +1,198 @@
+// One command's options, as command_line.cpp describes them: also those that several commands have alike.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "phlox/cli/arguments.h"
+#include "phlox/cli/description.h"
+#include "phlox/importers/registry.h"
+
+namespace phlox::cli {
+
+// Tells the parser and the description about one option at a time, so that they cannot differ.
+class CommandBuilder {
+ public:
+  CommandBuilder(CLI::App& app, CommandText& text) : app_(app), text_(text) {}
+
+  void value(const std::string& names, std::string& into, OptionText words) {
+    add(app_.add_option(names, into, words.text), names, std::move(words));
+  }
+  void values(const std::string& names, std::vector<std::string>& into, OptionText words) {
+    words.repeatable = true;
+    add(app_.add_option(names, into, words.text)->expected(1)->take_all()->allow_extra_args(false), names,
+        std::move(words));
+  }
+  void running_process(const std::string& names, std::string& into, std::string text) {
+    value(names, into, process_words(std::move(text)));
+  }
+  void running_processes(const std::string& names, std::vector<std::string>& into, std::string text) {
+    values(names, into, process_words(std::move(text)));
+  }
+  void list(const std::string& names, std::string& into, OptionText words, std::vector<std::string> items) {
+    words.items = std::move(items);
+    value(names, into, std::move(words));
+  }
+  void flag(const std::string& names, bool& into, std::string text) {
+    app_.add_flag(names, into, text);
+    text_.options.push_back({split(names), "", std::move(text), {}, false});
+  }
+  void positional(const std::string& name, std::string& into, OptionText words) {
+    app_.add_option(name, into, words.text);
+    words.value = name;
+    text_.options.push_back(std::move(words));
+  }
+  void native(NativeArguments& into) {
+    flag(
+        "--native", into.native,
+        "frames of C, C++ and Rust too, beneath and between those of Python, and threads that run no Python");
+    value("--native-source", into.source,
+          {{},
+           "HOW",
+           "how a running thread is held for it: perf (a CPU-clock event, nothing is stopped), ptrace (a "
+           "stop of "
+           "microseconds), syscall (only threads that are blocked); default: the first that the host allows",
+           {"auto", "perf", "ptrace", "syscall"},
+           false});
+    values("--debug-path", into.debug_paths,
+           {{}, "FOLDER", "look for separate debug files here first; may be repeated", {}, true});
+    flag("--debuginfod", into.debuginfod, "fetch missing debug files from the servers in $DEBUGINFOD_URLS");
+  }
+  void page_size(std::string& into) {
+    value(
+        "--max-page-size", into,
+        {{}, "MB", "of a page: what does not fit is merged, and the page says what (default 24)", {}, false});
+  }
+  void source(bool& into) {
+    flag("--source", into,
+         "put the program's source into the page, as it is here today: of the files that were seen, those "
+         "with the extension of a source file; says the size that it adds");
+  }
+  void force(bool& into) {
+    flag("--force", into, "replace a recording by something else, where FILE is one");
+  }
+  void input(InputArguments& into) {
+    std::vector<std::string> names;
+    std::string kinds;
+    for (const auto& format : importers::formats()) {
+      names.emplace_back(format.name);
+      kinds += fmt::format("{}{}: {}", kinds.empty() ? "" : "; ", format.name, format.description);
+    }
+    value("--from", into.from,
+          {{},
+           "FORMAT",
+           fmt::format("of a file that another tool recorded: {} (default: by its content)", kinds),
+           names,
+           false});
+    value("--event", into.event,
+          {{},
+           "NAME",
+           "of such a file with several events, the one to take (default: the first, a clock before others)",
+           {},
+           false});
+    value("--sysroot", into.sysroot,
+          {{},
+           "FOLDER",
+           "files that such a file names lie beneath this folder, not on this machine",
+           {},
+           true});
+    values(
+        "--debug-path", into.debug_paths,
+        {{},
+         "FOLDER",
+         "of such a file: look for programs and debug files by their build-ids here first; may be repeated",
+         {},
+         true});
+    flag("--debuginfod", into.debuginfod,
+         "of such a file: fetch missing debug files from the servers in $DEBUGINFOD_URLS");
+  }
+  // `with_pid`: not for record, whose --pid is another thing.
+  void view(ViewArguments& into, bool with_pid) {
+    std::vector<OptionText> own;
+    own.swap(text_.options);
+    list("--by", into.by,
+         {{},
+          "LIST",
+          "what a frame is, function (default) or line, and what is put at the root: thread, process, "
+          "label; by commas",
+          {},
+          false},
+         {"function", "line", "thread", "process", "label"});
+    value(
+        "--show", into.show,
+        {{},
+         "WHAT",
+         "work (default): what threads compute, and their waiting, but for that of threads that have nothing "
+         "to do; computing; waiting; everything (default with --state, --thread or --weight cpu)",
+         {"work", "computing", "waiting", "everything"},
+         false});
+    list("--state", into.states,
+         {{},
+          "LIST",
+          "only samples in one of these states: running, runnable, blocked, gil-holds, gil-waits, idle",
+          {},
+          false},
+         {"running", "runnable", "blocked", "gil-holds", "gil-waits", "idle"});
+    value("--thread", into.thread,
+          {{}, "REGEX", "only threads whose name, kernel name or id matches", {}, false});
+    if (with_pid) {
+      value("--label", into.label,
+            {{}, "REGEX", "only the time of labels that match (phlox label, pytest --phlox)", {}, false});
+    }
+    if (with_pid) value("--pid", into.pid, {{}, "PID", "only this process of the recording", {}, false});
+    value("--time", into.time,
+          {{},
+           "FROM..TO",
+           "only this time, from the start of the recording: 2s..5s, ..500ms, 1.5..",
+           {},
+           false});
+    value("--weight", into.weight,
+          {{},
+           "WHAT",
+           "what counts: wall time (default), cpu time, or samples",
+           {"wall", "cpu", "samples"},
+           false});
+    flag("--all-frames", into.all_frames,
+         "native frames: the interpreter's own C too, which is folded away else");
+    text_.view_options = std::move(text_.options);
+    text_.options = std::move(own);
+  }
+
+ private:
+  static OptionText process_words(std::string text) {
+    OptionText words;
+    words.value = "PID";
+    words.text = std::move(text);
+    words.processes = true;
+    return words;
+  }
+  static std::vector<std::string> split(const std::string& names) {
+    std::vector<std::string> parts;
+    size_t at = 0;
+    for (size_t comma = 0; comma != std::string::npos; at = comma + 1) {
+      comma = names.find(',', at);
+      parts.push_back(names.substr(at, comma == std::string::npos ? comma : comma - at));
+    }
+    return parts;
+  }
+  void add(CLI::Option* option, const std::string& names, OptionText words) {
+    if (!words.choices.empty()) {
+      option->check([choices = words.choices](const std::string& given) {
+        if (std::find(choices.begin(), choices.end(), given) != choices.end()) return std::string();
+        return fmt::format("'{}' is none of {}", given, fmt::join(choices, ", "));
+      });
+    }
+    words.names = split(names);
+    text_.options.push_back(std::move(words));
+  }
+
+  CLI::App& app_;
+  CommandText& text_;
+};
+
+}  // namespace phlox::cli
