@@ -106,6 +106,7 @@ void Program::name_threads(Consumer& consumer) {
 }
 
 std::unique_ptr<Program> make_program(pid_t pid, python::Interpreter found, Image image) {
+  if (image_of(pid) != image) return nullptr;
   auto program = std::make_unique<Program>(pid, std::move(found));
   program->image = std::move(image);
   if (const auto offset = target::find_rseq_offset(pid))
@@ -156,7 +157,10 @@ Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd
   for (;;) {
     const Image image = image_of(pid);
     auto found = python::locate(pid, attempts);
-    if (found) return make_program(pid, *std::move(found), image);
+    if (found) {
+      if (auto program = make_program(pid, *std::move(found), image)) return program;
+      continue;
+    }
     bool gone = has_ended(pidfd);
     if (descendants) {
       if (auto first = descendants->look(1); !first.empty()) return std::move(first.front().program);

@@ -46,7 +46,8 @@ struct Program {
   std::optional<int64_t> rseq_cpu_offset;
 };
 
-// `image`: of before it was found.
+// `image`: of before it was found. Null: it has become another program meanwhile, and is to be looked at
+// again.
 std::unique_ptr<Program> make_program(pid_t pid, python::Interpreter found, Image image);
 
 // A descriptor that becomes readable when the process ends.
