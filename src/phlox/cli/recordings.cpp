@@ -11,6 +11,7 @@
 #include "phlox/base/private_folder.h"
 #include "phlox/cli/native_names.h"
 #include "phlox/cli/values.h"
+#include "phlox/importers/gzip_input.h"
 #include "phlox/importers/registry.h"
 #include "phlox/recording/reader.h"
 
@@ -56,12 +57,16 @@ Result<const importers::Format*> format_of(importers::Input& input, const std::s
               fmt::format("say with --from what it is: {}", importers::format_names()));
 }
 
-Result<void> import_from(importers::Input& input, const std::string& path, const InputArguments& arguments,
+Result<void> import_from(importers::Input& file, const std::string& path, const InputArguments& arguments,
                          profile::Sink& sink, Talk& talk) {
+  const std::unique_ptr<importers::GzipInput> unpacked = importers::GzipInput::of(file);
+  importers::Input& input = unpacked ? *unpacked : file;
   const auto format = format_of(input, path, arguments.from);
   if (!format) return fail(format);
   NativeRows rows(sink, NativeRows::Kernel::named_already);
   auto outcome = (*format)->import(input, options_of(arguments), rows);
+  if (unpacked && unpacked->damaged())
+    talk.warn(path + ": its compression ends early or is damaged: what follows is not there");
   if (!outcome)
     return fail(outcome.error().kind, path + ": " + outcome.error().message, outcome.error().hint);
   for (const std::string& warning : outcome->warnings) talk.warn(path + ": " + warning);

@@ -1,0 +1,36 @@
+// An input that is packed with gzip, unpacked as it is read: forwards, as a pipe is (input.h). So every
+// format may come packed, and none has to know.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "phlox/importers/input.h"
+
+namespace phlox::importers {
+
+class GzipInput : public Input {
+ public:
+  // Null: it is not packed. `packed` must outlive it.
+  static std::unique_ptr<GzipInput> of(Input& packed);
+  ~GzipInput() override;
+
+  size_t read_at(uint64_t offset, std::span<std::byte> into) override;
+  std::optional<uint64_t> size() const override { return std::nullopt; }
+  // Its compression ended early, or makes no sense: there is less than was packed.
+  bool damaged() const { return damaged_; }
+
+ private:
+  struct Unpacker;
+  explicit GzipInput(Input& packed);
+  size_t unpack(std::span<std::byte> into);
+
+  Input& packed_;
+  std::unique_ptr<Unpacker> unpacker_;
+  std::vector<std::byte> piece_;  // of what is packed
+  std::vector<std::byte> head_;   // unpacked: kept to be asked for again
+  uint64_t taken_ = 0, at_ = 0;
+  bool damaged_ = false, ended_ = false, head_read_ = false;
+};
+
+}  // namespace phlox::importers
