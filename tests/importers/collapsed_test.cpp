@@ -47,6 +47,10 @@ TEST(CollapsedImport, threads_at_the_root_are_threads) {
   EXPECT_EQ(in.profile.threads()[0].tid, 12);
   EXPECT_EQ(in.profile.threads()[1].tid, 13);
   EXPECT_EQ(in.stack(3), (std::vector<std::string>{"a", "Thread pool"}));
+  const Imported spied = import_text(import_collapsed, "thread (12): Main;a 1\nthread (13);a 2\n");
+  ASSERT_EQ(spied.profile.threads().size(), 2u);
+  EXPECT_EQ(spied.profile.threads()[0].name, "Main");
+  EXPECT_EQ(spied.profile.threads()[1].tid, 13);
 }
 
 TEST(CollapsedImport, counts_beyond_what_a_row_holds_are_kept) {

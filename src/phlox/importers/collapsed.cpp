@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "phlox/importers/foreign_rows.h"
+#include "phlox/importers/tachyon_frames.h"
 #include "phlox/importers/text_lines.h"
 
 namespace phlox::importers {
@@ -57,12 +58,44 @@ std::string unescape(std::string_view text) {
   return out;
 }
 
-// "Thread worker-1 (4711)", "Thread 4711": the root that our export and py-spy --threads put there.
+// "Thread worker-1 (4711)", "Thread 4711", "thread (4711): worker-1", "tid:4711": the root that our export,
+// py-spy --threads and Tachyon put there.
 struct ThreadName {
   std::string_view name;
   int32_t tid = 0;
+  bool tachyon = false;
 };
+std::optional<ThreadName> tachyon_thread(std::string_view frame) {
+  constexpr std::string_view kPrefix = "tid:";
+  ThreadName thread;
+  thread.tachyon = true;
+  if (!frame.starts_with(kPrefix)) return std::nullopt;
+  const char* const end = frame.data() + frame.size();
+  const auto [at, error] = std::from_chars(frame.data() + kPrefix.size(), end, thread.tid);
+  if (error == std::errc::result_out_of_range) {
+    thread.name = frame.substr(kPrefix.size());
+  } else if (error != std::errc() || at != end) {
+    return std::nullopt;
+  }
+  return thread;
+}
+// "thread (4711)", "thread (4711): worker-1".
+std::optional<ThreadName> py_spy_thread(std::string_view frame) {
+  constexpr std::string_view kPrefix = "thread (";
+  if (!frame.starts_with(kPrefix)) return std::nullopt;
+  ThreadName thread;
+  const char* const end = frame.data() + frame.size();
+  const auto [at, error] = std::from_chars(frame.data() + kPrefix.size(), end, thread.tid);
+  std::string_view rest(at, static_cast<size_t>(end - at));
+  if (error != std::errc() || !rest.starts_with(')')) return std::nullopt;
+  rest.remove_prefix(1);
+  if (!rest.empty() && !rest.starts_with(": ")) return std::nullopt;
+  thread.name = rest.empty() ? rest : rest.substr(2);
+  return thread;
+}
 std::optional<ThreadName> thread_of(std::string_view frame) {
+  if (auto thread = tachyon_thread(frame)) return thread;
+  if (auto thread = py_spy_thread(frame)) return thread;
   for (const std::string_view prefix : {std::string_view("Thread "), std::string_view("thread ")}) {
     if (!frame.starts_with(prefix)) continue;
     ThreadName thread;
@@ -124,7 +157,9 @@ Result<ImportOutcome> import_collapsed(Input& input, const ImportOptions&, profi
         sample.thread = rows.thread(process, thread->tid, thread->name);
         continue;
       }
-      sample.stack = rows.interner().stack(sample.stack, rows.interner().frame(frame_of_text(name)));
+      const bool tachyon = thread && thread->tachyon;
+      const auto frame = rows.interner().frame(tachyon ? tachyon_frame_of_text(name) : frame_of_text(name));
+      sample.stack = rows.interner().stack(sample.stack, frame);
     }
     if (!thread) sample.thread = rows.thread(process, 0, "");
     rows.sample(sample, line->count);

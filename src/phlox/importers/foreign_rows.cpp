@@ -12,6 +12,8 @@ namespace {
 
 // What a file may make us keep by name.
 constexpr size_t kMostRows = 1'000'000;
+// So many samples between two commits, each of which costs a write to disk.
+constexpr uint32_t kCommitEvery = 50'000;
 
 template <class Key, class Make>
 uint32_t number_of(std::map<Key, uint32_t>& known, Key key, Make&& make) {
@@ -70,6 +72,7 @@ void ForeignRows::sample(profile::Sample sample, uint64_t looks) {
     sample.samples = static_cast<uint32_t>(std::min(looks, kMost));
     looks -= sample.samples;
     sink_.put_sample(profile::SampleId(++last_sample_), sample);
+    if (last_sample_ % kCommitEvery == 0) static_cast<void>(sink_.commit());
     sample.wall = sample.cpu = 0;
     if (looks == 0) return;
   }

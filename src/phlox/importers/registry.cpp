@@ -4,25 +4,34 @@
 #include <iterator>
 #include <vector>
 
+#include "phlox/importers/austin_mojo.h"
+#include "phlox/importers/austin_text.h"
 #include "phlox/importers/collapsed.h"
 #include "phlox/importers/cpuprofile.h"
+#include "phlox/importers/firefox_file.h"
 #include "phlox/importers/perf_data.h"
 #include "phlox/importers/perf_file.h"
 #include "phlox/importers/perf_script.h"
 #include "phlox/importers/pprof_file.h"
 #include "phlox/importers/speedscope_file.h"
+#include "phlox/importers/tachyon.h"
 
 namespace phlox::importers {
 namespace {
 
 const Format kFormats[] = {
     {"perf", "perf.data, what perf record wrote", PerfFile::recognise, import_perf_data},
+    {"tachyon", "profiling.sampling --binary of Python 3.15 and later", recognise_tachyon, import_tachyon},
+    {"austin-mojo", "austin's binary format, MOJO", recognise_austin_mojo, import_austin_mojo},
     {"pprof", "profile.proto of Go, pprof, Pyroscope", recognise_pprof, import_pprof},
     {"speedscope", "speedscope's own format", recognise_speedscope, import_speedscope},
+    {"firefox", "the Firefox Profiler's processed profile; samply, profiling.sampling --gecko",
+     recognise_firefox, import_firefox},
     {"cpuprofile", "Chrome's and Node's .cpuprofile", recognise_cpuprofile, import_cpuprofile},
     {"perf-script", "the text of perf script", recognise_perf_script, import_perf_script},
-    {"collapsed", "collapsed stacks, a line and a number each; py-spy record -f raw", recognise_collapsed,
-     import_collapsed},
+    {"austin", "austin's text, and mojo2austin's", recognise_austin_text, import_austin_text},
+    {"collapsed", "collapsed stacks, a line and a number each; py-spy -f raw, profiling.sampling --collapsed",
+     recognise_collapsed, import_collapsed},
 };
 
 }  // namespace

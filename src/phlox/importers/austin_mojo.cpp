@@ -1,0 +1,201 @@
+#include "phlox/importers/austin_mojo.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "phlox/importers/austin_rows.h"
+#include "phlox/importers/byte_stream.h"
+
+namespace phlox::importers {
+namespace {
+
+constexpr std::string_view kMagic = "MOJ";
+constexpr int64_t kNewest = 3;
+constexpr size_t kLongestText = 65536;
+constexpr size_t kMostKeys = 4'000'000;
+constexpr size_t kMostTextBytes = size_t{256} << 20;
+// Python's own limit can be raised; deeper ones lose what is beyond.
+constexpr size_t kMostFrames = 65536;
+
+enum Event : uint8_t {
+  metadata = 1,
+  stack = 2,
+  frame = 3,
+  invalid_frame = 4,
+  frame_reference = 5,
+  kernel_frame = 6,
+  collecting = 7,
+  idle = 8,
+  time_metric = 9,
+  memory_metric = 10,
+  text = 11,
+  text_reference = 12,
+};
+
+// The first byte has a sign and six bits, each further one seven.
+int64_t read_number(ByteStream& in) {
+  uint8_t next = in.byte();
+  const bool negative = (next & 0x40U) != 0;
+  uint64_t value = next & 0x3fU;
+  for (unsigned shift = 6; (next & 0x80U) != 0 && shift < 63; shift += 7) {
+    next = in.byte();
+    value |= uint64_t{next & 0x7fU} << shift;
+  }
+  const auto number = static_cast<int64_t>(value & std::numeric_limits<int64_t>::max());
+  return negative ? -number : number;
+}
+
+int32_t line_of(int64_t number) {
+  return number > 0 && number <= std::numeric_limits<int32_t>::max() ? static_cast<int32_t>(number) : 0;
+}
+
+class MojoImport {
+ public:
+  MojoImport(Input& input, profile::Sink& sink) : in_(input, kMagic.size()), rows_(sink, true) {}
+
+  Result<ImportOutcome> run() {
+    version_ = read_number(in_);
+    if (version_ < 1 || version_ > kNewest) {
+      return fail(ErrorKind::input, fmt::format("MOJO of version {} is not known", version_),
+                  "mojo2austin of the same austin makes text of it, which is read");
+    }
+    while (!in_.at_end() && !strange_) take_event();
+    // What the file ends in is whole when its metric is there.
+    if (measured_) end_stack();
+    ImportOutcome out = rows_.finish("MOJO", refused_, in_.failed());
+    if (strange_)
+      out.warnings.push_back(fmt::format("event {} is not known: what follows was not read", *strange_));
+    return out;
+  }
+
+ private:
+  void take_event() {
+    const auto event = static_cast<Event>(in_.byte());
+    switch (event) {
+      case metadata: {
+        const std::string key = in_.c_string(kLongestText);
+        return rows_.metadata(key, in_.c_string(kLongestText));
+      }
+      case stack:
+        return begin_stack();
+      case frame:
+        return take_frame();
+      case invalid_frame:
+        sample_.invalid = true;
+        return push(rows_.invalid_frame());
+      case frame_reference:
+        return take_reference();
+      case kernel_frame:
+        return push(rows_.kernel_frame(in_.c_string(kLongestText)));
+      case collecting:
+        sample_.collecting = true;
+        return;
+      case idle:
+        sample_.idle = true;
+        return;
+      case time_metric:
+        sample_.microseconds = read_number(in_);
+        measured_ = !in_.failed();
+        return;
+      case memory_metric:
+        read_number(in_);
+        measured_ = !in_.failed();
+        return;
+      case text:
+        return take_text();
+      case text_reference:
+        read_number(in_);
+        return;
+    }
+    strange_ = event;
+  }
+
+  void begin_stack() {
+    end_stack();
+    open_ = true;
+    const int64_t pid = read_number(in_);
+    const int64_t interpreter = version_ >= 3 ? read_number(in_) : 0;
+    sensible_ = pid >= 0 && pid <= std::numeric_limits<int32_t>::max();
+    sample_.pid = sensible_ ? static_cast<int32_t>(pid) : 0;
+    sample_.thread = fmt::format("{}:{}", interpreter, in_.c_string(kLongestText));
+  }
+
+  void end_stack() {
+    if (open_ && sensible_ && measured_) {
+      // Full metrics tell of each sample whether it was idle.
+      if (rows_.mode() == "full" && !sample_.idle) sample_.idle = false;
+      sample_.stack = rows_.interner().stack(frames_);
+      rows_.put(sample_);
+    } else if (open_) {
+      ++refused_;
+    }
+    open_ = measured_ = false;
+    sample_ = {};
+    frames_.clear();
+  }
+
+  void push(profile::FrameId frame) {
+    if (frames_.size() < kMostFrames) frames_.push_back(frame);
+  }
+
+  // Says what a frame is; a stack has references to it, what was called first before the rest.
+  void take_frame() {
+    const int64_t key = read_number(in_);
+    const int64_t file = read_number(in_), function = read_number(in_), line = read_number(in_);
+    if (version_ >= 2) {
+      for (int i = 0; i < 3; ++i) read_number(in_);  // where it ends, columns
+    }
+    if (in_.failed()) return;
+    const auto id = rows_.frame(text_of(file), text_of(function), line_of(line));
+    if (known_.size() < kMostKeys || known_.contains(key)) known_[key] = id;
+  }
+
+  void take_reference() {
+    const auto found = known_.find(read_number(in_));
+    if (found != known_.end()) return push(found->second);
+    sensible_ = false;
+  }
+
+  void take_text() {
+    const int64_t key = read_number(in_);
+    std::string words = in_.c_string(kLongestText);
+    if (texts_.size() >= kMostKeys || text_bytes_ > kMostTextBytes) return;
+    text_bytes_ += words.size();
+    texts_[key] = std::move(words);
+  }
+
+  std::string_view text_of(int64_t key) const {
+    const auto found = texts_.find(key);
+    return found == texts_.end() ? std::string_view("<unknown>") : std::string_view(found->second);
+  }
+
+  ByteStream in_;
+  AustinRows rows_;
+  int64_t version_ = 0;
+  std::unordered_map<int64_t, std::string> texts_;
+  std::unordered_map<int64_t, profile::FrameId> known_;
+  size_t text_bytes_ = 0;
+  AustinSample sample_;
+  std::vector<profile::FrameId> frames_;
+  bool open_ = false, measured_ = false, sensible_ = true;
+  std::optional<int> strange_;
+  uint64_t refused_ = 0;
+};
+
+}  // namespace
+
+bool recognise_austin_mojo(std::span<const std::byte> head) {
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  return text.size() > kMagic.size() && text.starts_with(kMagic) && text[kMagic.size()] > 0 &&
+         text[kMagic.size()] < 32;
+}
+
+Result<ImportOutcome> import_austin_mojo(Input& input, const ImportOptions&, profile::Sink& sink) {
+  return MojoImport(input, sink).run();
+}
+
+}  // namespace phlox::importers

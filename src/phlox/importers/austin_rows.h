@@ -1,0 +1,69 @@
+// Rows of what austin sampled, for both of its formats. austin tells of each sample how long ago the one
+// before was taken, not when: samples stand one behind the other, and those of all threads that it looked at
+// in one turn beside each other.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "phlox/importers/foreign_rows.h"
+
+namespace phlox::importers {
+
+struct AustinSample {
+  int32_t pid = 0;
+  std::string thread;  // "0:4711", interpreter and thread
+  profile::StackId stack;
+  std::optional<int64_t> microseconds;  // none: memory was recorded, not time
+  std::optional<bool> idle;
+  bool collecting = false;
+  bool invalid = false;  // austin could not read the whole stack
+};
+
+class AustinRows {
+ public:
+  // `hexadecimal`: how threads are numbered.
+  AustinRows(profile::Sink& sink, bool hexadecimal)
+      : sink_(sink), rows_(sink, "austin"), hexadecimal_(hexadecimal) {}
+
+  // "mode", "wall".
+  void metadata(std::string_view key, std::string_view value);
+  const std::string& mode() const { return mode_; }
+
+  profile::Interner& interner() { return rows_.interner(); }
+  // As austin names it. `function`: qualified, as far as Python tells.
+  profile::FrameId frame(std::string_view file, std::string_view function, int32_t line);
+  profile::FrameId invalid_frame();
+  profile::FrameId kernel_frame(std::string_view function);
+
+  void put(const AustinSample& sample);
+  // `cut`: it ends inside of a sample.
+  ImportOutcome finish(std::string_view format, uint64_t refused, bool cut);
+
+ private:
+  // What was sampled of one process together, at one moment.
+  struct Turn {
+    Nanoseconds start = 0;
+    int64_t microseconds = 0;
+    std::set<uint32_t> threads;
+  };
+
+  profile::ThreadId thread_of(const AustinSample& sample);
+
+  profile::Sink& sink_;
+  ForeignRows rows_;
+  bool hexadecimal_;
+  std::string version_, mode_, python_, errors_;
+  Nanoseconds duration_ = 0, longest_ = 0;
+  bool ended_ = false;
+  std::map<int32_t, Turn> turns_;
+  uint64_t stacks_ = 0, invalid_ = 0, refused_ = 0, timeless_ = 0;
+};
+
+}  // namespace phlox::importers

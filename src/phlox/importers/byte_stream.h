@@ -1,0 +1,44 @@
+// Bytes that come one after the other, of a file or out of a decompressor, in little memory. What is read
+// beyond the end is zero and sets failed(), as with base/byte_reader.h, which is for bytes that are all
+// there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "phlox/importers/input.h"
+
+namespace phlox::importers {
+
+class ByteStream {
+ public:
+  // Fills from the start on; how many bytes, 0 at the end.
+  using Source = std::function<size_t(std::span<std::byte>)>;
+
+  explicit ByteStream(Source source) : source_(std::move(source)) {}
+  // Of an input from `offset` up to `end`.
+  ByteStream(Input& input, uint64_t offset, uint64_t end = ~uint64_t{0});
+
+  bool at_end();
+  bool failed() const { return failed_; }
+  uint8_t byte();
+  uint32_t u32();
+  uint64_t u64();
+  uint64_t uleb128();
+  // Up to a NUL, which is taken too; of a longer one the first `most` bytes.
+  std::string c_string(size_t most);
+
+ private:
+  bool fill();
+
+  Source source_;
+  std::vector<std::byte> buffer_;
+  size_t at_ = 0, end_ = 0;
+  bool failed_ = false, ended_ = false;
+};
+
+}  // namespace phlox::importers

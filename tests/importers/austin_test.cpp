@@ -1,0 +1,141 @@
+#include <gtest/gtest.h>
+
+#include "phlox/importers/austin_mojo.h"
+#include "phlox/importers/austin_text.h"
+#include "phlox/importers/registry.h"
+#include "support/imported.h"
+
+namespace phlox::importers {
+namespace {
+
+using test::import_bytes;
+using test::import_text;
+using test::Imported;
+
+TEST(AustinText, samples_follow_each_other_and_threads_of_a_turn_stand_beside_each_other) {
+  const Imported in = import_text(import_austin_text,
+                                  "# austin: 3.7.0\n# interval: 1000\n# mode: wall\n\n"
+                                  "P12;T0:12;/app.py:<module>:9;/app.py:Order.total:3 1000\n"
+                                  "P12;T0:13;/usr/bin/pip:main:3 1000\n"
+                                  "P12;T0:12;/app.py:<module>:10 1100\n\n# duration: 2100\n");
+  ASSERT_EQ(in.profile.samples().size(), 3u);
+  EXPECT_EQ(in.profile.samples()[0].start, 0);
+  EXPECT_EQ(in.profile.samples()[1].start, 0);
+  EXPECT_EQ(in.profile.samples()[2].start, 1'000'000);
+  EXPECT_EQ(in.profile.samples()[2].wall, 1'100'000);
+  EXPECT_EQ(in.profile.samples()[2].cpu, 0);
+  EXPECT_EQ(in.stack(0), (std::vector<std::string>{"Order.total", "<module>"}));
+  EXPECT_EQ(in.profile.frames()[1].function, "total");
+  EXPECT_EQ(in.profile.frames()[1].line, 3);
+  EXPECT_EQ(in.profile.frames()[2].kind, profile::FrameKind::python);
+  EXPECT_EQ(in.profile.processes()[0].pid, 12);
+  EXPECT_EQ(in.profile.threads()[1].tid, 13);
+  EXPECT_TRUE(in.outcome.warnings.empty());
+}
+
+TEST(AustinText, full_metrics_tell_who_was_idle) {
+  const Imported in = import_text(
+      import_austin_text,
+      "# mode: full\nP1;T0:1;a.py:f:1 10,0,4096\nP1;T0:1;a.py:f:1;:GC: 20,1,-4096\n# duration: 30\n");
+  ASSERT_EQ(in.profile.samples().size(), 2u);
+  EXPECT_EQ(in.profile.samples()[0].cpu_state, profile::CpuState::running);
+  EXPECT_EQ(in.profile.samples()[1].cpu_state, profile::CpuState::blocked);
+  EXPECT_EQ(in.profile.samples()[1].wall, 20'000);
+  EXPECT_TRUE(in.profile.samples()[1].collecting);
+  EXPECT_EQ(in.stack(1).size(), 1u);
+}
+
+TEST(AustinText, bytes_of_memory_are_no_time) {
+  const Imported in =
+      import_text(import_austin_text, "# mode: memory\nP1;T0:1;a.py:f:1 -4096\n# duration: 30\n");
+  ASSERT_EQ(in.profile.samples().size(), 1u);
+  EXPECT_EQ(in.profile.samples()[0].wall, 0);
+  EXPECT_EQ(in.profile.samples()[0].samples, 1u);
+}
+
+TEST(AustinText, lines_behind_the_function_are_its_lines) {
+  const Imported in = import_text(import_austin_text, "P1;T7f12ab;a.py:f;L12;a.py:g;L3 5\n");
+  EXPECT_EQ(in.stack(0), (std::vector<std::string>{"g", "f"}));
+  EXPECT_EQ(in.profile.frames()[0].line, 12);
+  EXPECT_EQ(in.profile.threads()[0].name, "7f12ab");
+}
+
+TEST(AustinText, a_file_without_its_end_says_so) {
+  const Imported in =
+      import_text(import_austin_text, "# mode: wall\nP1;T0:1;a.py:f:1 10\nP1;T0:1;a.py:f:1;:INVALID:");
+  EXPECT_EQ(in.outcome.samples, 1u);
+  EXPECT_EQ(in.outcome.warnings.size(), 2u);
+}
+
+// Numbers of MOJO, one byte each.
+std::vector<std::byte> mojo(std::string_view events, char version = 3) {
+  std::string text = std::string("MOJ") + version + std::string(events);
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+using namespace std::string_literals;
+using namespace std::string_view_literals;
+constexpr std::string_view kMetadata = "\1austin\0004.0.0\0\1mode\0wall\0"sv;
+constexpr std::string_view kTexts = "\x0b\1/a.py\0\x0b\2f\0\x0b\3g\0"sv;
+constexpr std::string_view kEnd = "\1duration\00042\0"sv;
+
+// What a frame is comes before the stack that refers to it, what was called first before what it called.
+TEST(AustinMojo, a_stack_refers_to_its_frames) {
+  const auto bytes = mojo(std::string(kMetadata) + std::string("\2\x07\0001f\0"sv) + std::string(kTexts) +
+                          "\3\5\1\2\x09\x09\1\2" + "\3\6\1\3\x0c\x0c\1\2" + "\5\6\5\5\x09\x90\1" +
+                          std::string("\2\x07\0001f\0"sv) + "\5\6\x09\5" + std::string(kEnd));
+  const Imported in = import_bytes(import_austin_mojo, bytes);
+  ASSERT_EQ(in.profile.samples().size(), 2u);
+  EXPECT_EQ(in.stack(0), (std::vector<std::string>{"f", "g"}));
+  EXPECT_EQ(in.profile.samples()[0].wall, (0x10 + (1 << 6)) * 1000);
+  EXPECT_EQ(in.stack(1), std::vector<std::string>{"g"});
+  EXPECT_EQ(in.profile.samples()[1].start, in.profile.samples()[0].wall);
+  EXPECT_EQ(in.profile.threads()[0].tid, 0x1f);
+  EXPECT_EQ(in.profile.processes()[0].pid, 7);
+  EXPECT_EQ(in.profile.frames()[1].line, 12);
+  EXPECT_TRUE(in.outcome.warnings.empty());
+}
+
+TEST(AustinMojo, a_file_that_was_cut_gives_what_is_whole) {
+  const auto whole = mojo(std::string(kMetadata) + std::string("\2\x07\0001f\0"sv) + std::string(kTexts) +
+                          "\3\5\1\2\x09\x09\1\2\5\5\x09\5" + std::string("\2\x07\0001f\0"sv) + "\5\5\x09\5");
+  for (size_t size = 4; size < whole.size(); ++size) {
+    const Imported in = import_bytes(import_austin_mojo, std::span(whole).first(size));
+    EXPECT_LE(in.profile.samples().size(), 2u);
+    for (size_t i = 0; i < in.profile.samples().size(); ++i) {
+      EXPECT_EQ(in.profile.samples()[i].wall, 5000);
+      EXPECT_EQ(in.stack(i), std::vector<std::string>{"f"});
+    }
+    if (!in.profile.samples().empty()) {
+      EXPECT_EQ(in.outcome.warnings.size(), 1u) << size;
+    }
+  }
+}
+
+TEST(AustinMojo, references_to_nothing_and_unknown_events_are_told) {
+  const auto bytes = mojo(std::string(kMetadata) + std::string("\2\x07\0001f\0"sv) + "\5\x09\x09\5" +
+                          std::string(kEnd) + "\x70");
+  const Imported in = import_bytes(import_austin_mojo, bytes);
+  EXPECT_TRUE(in.profile.samples().empty());
+  EXPECT_EQ(in.outcome.warnings.size(), 2u);
+  const auto later = mojo("", 4);
+  MemoryInput input(later);
+  profile::Profile profile;
+  EXPECT_EQ(import_austin_mojo(input, {}, profile).error().kind, ErrorKind::input);
+}
+
+TEST(Austin, it_is_recognised_by_its_content) {
+  const auto name_of = [](std::string_view text) {
+    MemoryInput input(std::as_bytes(std::span(text)));
+    const Format* format = recognise(input);
+    return format == nullptr ? std::string_view() : format->name;
+  };
+  EXPECT_EQ(name_of("# austin: 3.7.0\n# mode: wall\n\nP1;T0:1;a.py:f:1 10\n"), "austin");
+  EXPECT_EQ(name_of("P1;T0:1;a.py:f:1 10,0,1\n"), "austin");
+  EXPECT_EQ(name_of("MOJ\3\1austin"), "austin-mojo");
+  EXPECT_EQ(name_of("P1;f 10\n"), "collapsed");
+}
+
+}  // namespace
+}  // namespace phlox::importers

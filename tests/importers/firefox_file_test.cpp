@@ -1,0 +1,106 @@
+#include "phlox/importers/firefox_file.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "phlox/exporters/firefox.h"
+#include "phlox/importers/registry.h"
+#include "phlox/profile/view.h"
+#include "support/imported.h"
+#include "support/profile_of.h"
+
+namespace phlox::importers {
+namespace {
+
+using test::import_text;
+using test::Imported;
+
+// Version 28: every thread has its own tables.
+constexpr const char* kOld = R"json({"meta":{"preprocessedProfileVersion":28,"product":"x",
+ "categories":[{"name":"Other"},{"name":"Kernel"}],"sampleUnits":{"threadCPUDelta":"us"}},
+ "libs":[{"path":"/lib/libc.so.6","codeId":"ab12"}],
+ "threads":[{"name":"worker","pid":"12","tid":13,"processName":"app",
+  "stringArray":["main","/app.py","memcpy","irq"],
+  "stackTable":{"frame":[0,1,2],"prefix":[null,0,1]},
+  "frameTable":{"func":[0,1,2],"line":[7,null,null],"category":[0,0,1],"address":[-1,4096,-1]},
+  "funcTable":{"name":[0,2,3],"fileName":[1,null,null],"lineNumber":[2,null,null],"resource":[-1,0,-1]},
+  "resourceTable":{"lib":[0]},
+  "samples":{"stack":[0,2,null,9],"time":[1.5,2.5,3.5,4],"weight":null,"weightType":"samples","threadCPUDelta":[null,400,600,0]}}]})json";
+
+TEST(FirefoxImport, a_sample_has_a_stack_and_a_time) {
+  const Imported in = import_text(import_firefox, kOld);
+  ASSERT_EQ(in.profile.samples().size(), 2u);
+  EXPECT_EQ(in.profile.samples()[0].start, 1'500'000);
+  // What a sample lasts is not in the file; what CPU time passed until the next one is.
+  EXPECT_EQ(in.profile.samples()[0].wall, 0);
+  EXPECT_EQ(in.profile.samples()[0].cpu, 400'000);
+  EXPECT_EQ(in.profile.samples()[1].cpu, 600'000);
+  EXPECT_EQ(in.stack(1), (std::vector<std::string>{"irq", "memcpy", "main"}));
+  const auto& frames = in.profile.frames();
+  EXPECT_EQ(frames[0].kind, profile::FrameKind::python);
+  EXPECT_EQ(frames[0].file, "/app.py");
+  EXPECT_EQ(frames[0].line, 7);
+  EXPECT_EQ(frames[0].first_line, 2);
+  EXPECT_EQ(frames[1].kind, profile::FrameKind::native);
+  EXPECT_EQ(frames[1].address, 4096u);
+  EXPECT_EQ(in.profile.modules()[0].build_id, "ab12");
+  EXPECT_EQ(frames[2].kind, profile::FrameKind::kernel);
+  EXPECT_EQ(in.profile.threads()[0].tid, 13);
+  EXPECT_EQ(in.profile.processes()[0].pid, 12);
+  EXPECT_EQ(in.outcome.warnings.size(), 1u);  // there is no stack 9
+}
+
+TEST(FirefoxImport, milliseconds_are_time_and_bytes_are_not) {
+  std::string text = kOld;
+  text.replace(text.find("\"weight\":null,\"weightType\":\"samples\""), 36,
+               R"("weight":[1.25,0.5,0,1],"weightType":"tracing-ms")");
+  EXPECT_EQ(import_text(import_firefox, text).profile.samples()[0].wall, 1'250'000);
+  text.replace(text.find("tracing-ms"), 10, "bytes");
+  const Imported in = import_text(import_firefox, text);
+  EXPECT_EQ(in.profile.samples()[0].wall, 0);
+  EXPECT_EQ(in.outcome.warnings.size(), 2u);
+}
+
+TEST(FirefoxImport, stacks_whose_beginning_comes_behind_them_are_none) {
+  std::string text = kOld;
+  text.replace(text.find("[null,0,1]"), 10, "[2,0,1]");
+  const Imported in = import_text(import_firefox, text);
+  EXPECT_TRUE(in.profile.samples().empty());
+  EXPECT_EQ(in.outcome.warnings.size(), 1u);
+}
+
+// Our own export comes back with every nanosecond of each thread and stack.
+TEST(FirefoxImport, what_was_exported_comes_back) {
+  profile::Profile before;
+  test::ProfileMaker maker(before);
+  maker.add(maker.thread("Main", 7), "main;load:3;parse", 1'234'567'891);
+  maker.add(maker.thread("other", 8), "main;wait", 3);
+  std::ostringstream json;
+  ASSERT_TRUE(exporters::write_firefox_json(before, {}, "a", json));
+  const Imported in = import_text(import_firefox, json.str());
+  EXPECT_EQ(in.profile.threads()[1].name, "other");
+  EXPECT_EQ(in.profile.threads()[1].tid, 8);
+  const auto walls = [](const profile::Profile& profile) {
+    std::map<std::pair<std::string, std::string>, Nanoseconds> sums;
+    for (const auto& sample : profile.samples()) {
+      std::string stack;
+      for (auto id = sample.stack; id; id = profile.stack(id).parent)
+        stack += ";" + profile.frame(profile.stack(id).frame).qualified_name;
+      sums[{profile.threads()[sample.thread.value - 1].name, stack}] += sample.wall;
+    }
+    return sums;
+  };
+  EXPECT_EQ(walls(in.profile), walls(before));
+  EXPECT_TRUE(in.outcome.warnings.empty());
+}
+
+TEST(FirefoxImport, it_is_recognised_by_its_content) {
+  const std::string_view text = kOld;
+  MemoryInput input(std::as_bytes(std::span(text)));
+  ASSERT_NE(recognise(input), nullptr);
+  EXPECT_EQ(recognise(input)->name, "firefox");
+}
+
+}  // namespace
+}  // namespace phlox::importers
