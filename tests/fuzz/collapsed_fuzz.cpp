@@ -1,0 +1,8 @@
+// Collapsed stacks from anybody.
+#include "phlox/importers/collapsed.h"
+#include "support/import_check.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  phlox::test::check_import(phlox::importers::import_collapsed, std::as_bytes(std::span(data, size)));
+  return 0;
+}

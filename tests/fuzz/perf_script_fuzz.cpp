@@ -1,0 +1,8 @@
+// The text of perf script from anybody.
+#include "phlox/importers/perf_script.h"
+#include "support/import_check.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  phlox::test::check_import(phlox::importers::import_perf_script, std::as_bytes(std::span(data, size)));
+  return 0;
+}
