@@ -137,6 +137,12 @@ install: build ## install phlox under PREFIX (default /usr/local)
 deb: build ## make a Debian package in build/release
 	cd build/release && cpack
 
+.PHONY: wheel
+wheel: ## make a Python wheel in build/dist: the program, and the package phlox
+	@tools/install-build-deps.sh
+	@tools/install-test-deps.sh
+	$(PHLOX_VENV)/bin/python -m pip wheel --no-deps --disable-pip-version-check -w build/dist .
+
 .PHONY: clean
 clean: ## remove build/ and the demo's files (downloaded interpreters stay in the cache)
 	rm -rf build demo.phlox demo.svg
