@@ -1,7 +1,8 @@
 // What threads did within a part of the time, against the plainest way to say the same.
 import { everything } from "../src/model/filters";
 import { answer } from "../src/model/questions";
-import { Model, overlap } from "../src/model/selection";
+import { overlap } from "../src/model/passing";
+import { Model } from "../src/model/selection";
 import { activities, Activity, activityOf } from "../src/model/states";
 import { Kind } from "../src/model/tree";
 import { ensure, equal, near, test } from "./harness";

@@ -4,8 +4,8 @@
 // is never taken below that of a coin thrown as often as was looked. No DOM.
 import { CallTree } from "./call_tree";
 import { By, Weight } from "./head";
-import { Recording } from "./recording";
-import { overlap, Passes, samplesOf, Selection, touches } from "./selection";
+import { samplesOf } from "./passing";
+import { Selection } from "./selection";
 
 const mostBlocks = 30;
 const looksInABlock = 10;
@@ -41,27 +41,35 @@ export function nodeItems(tree: CallTree): Items {
   return { count: tree.parent.length, of: Uint32Array.from(tree.parent.keys()), outermost: new Uint8Array(tree.parent.length).fill(1) };
 }
 
-type Part = (node: number, start: number, wall: number, weight: number, samples: number) => void;
+// The part of each stretch that passes, as SampleFilter::part has it: with several spans from the first one it lies in.
+interface Parts {
+  node: Uint32Array; // of the tree by line
+  start: Float64Array;
+  wall: Float64Array;
+  weight: Float64Array;
+  samples: Float64Array;
+}
 
-// Every part of a stretch that passes, as SampleFilter::part has it: with several spans from the first one it lies in.
-function eachPart(recording: Recording, passes: Passes, weight: Weight, run: Part): void {
-  const { first, start, wall, cpu, samples, node, state, doing } = recording.stretches;
-  for (let t = 0; t + 1 < first.length; ++t) {
-    if (!passes.thread[t]) continue;
-    for (let i = first[t]; i < first[t + 1]; ++i) {
-      if ((passes.node[node[i]] & passes.state[state[i]] & passes.doing[doing[i]]) === 0) continue;
-      let [from, length, share] = [start[i], wall[i], 1];
-      if (passes.spans) {
-        length = overlap(passes.spans, from, wall[i]);
-        if (!touches(passes.spans, from, length, wall[i])) continue;
-        if (length < wall[i]) share = length / wall[i];
-        const span = passes.spans.find(([, to]) => to > from);
-        if (span) from = Math.max(from, span[0]);
-      }
-      const looks = samplesOf(samples[i], share);
-      run(node[i], from, length, weight === "wall" ? length : weight === "samples" ? looks : share < 1 ? Math.round(cpu[i] * share) : cpu[i], looks);
-    }
+function partsOf({ recording, passing, passes }: Selection, weight: Weight): Parts {
+  const { start, wall, cpu, samples, node } = recording.stretches;
+  const { stretch, part } = passing;
+  const spans = passes.spans ?? [];
+  const count = stretch.length;
+  const out: Parts = { node: new Uint32Array(count), start: new Float64Array(count), wall: new Float64Array(count), weight: new Float64Array(count), samples: new Float64Array(count) };
+  for (let k = 0; k < count; ++k) {
+    const i = stretch[k];
+    const length = part ? part[k] : wall[i];
+    const share = length < wall[i] ? length / wall[i] : 1;
+    const looks = samplesOf(samples[i], share);
+    let s = 0;
+    while (s < spans.length && spans[s][1] <= start[i]) ++s;
+    out.node[k] = node[i];
+    out.start[k] = s < spans.length ? Math.max(start[i], spans[s][0]) : start[i];
+    out.wall[k] = length;
+    out.weight[k] = weight === "wall" ? length : weight === "samples" ? looks : share < 1 ? Math.round(cpu[i] * share) : cpu[i];
+    out.samples[k] = looks;
   }
+  return out;
 }
 
 // Agresti and Coull: the variance of a share of so many throws, not zero for 0 and 1. 6.6 is the square of 2.58, of 99 %.
@@ -101,26 +109,30 @@ class Adder {
   private readonly here: Float64Array;
   private readonly xx: Float64Array;
   private readonly xt: Float64Array;
-  private touched: number[] = [];
+  private readonly touched: Uint32Array;
+  private count = 0; // of them
 
   constructor(items: number, private readonly whole: number) {
     [this.weight, this.here, this.xx, this.xt] = [new Float64Array(items), new Float64Array(items), new Float64Array(items), new Float64Array(items)];
+    this.touched = new Uint32Array(items);
   }
 
+  // A weight of more than nothing.
   add(item: number, weight: number): void {
-    if (this.here[item] === 0) this.touched.push(item);
+    if (this.here[item] === 0) this.touched[this.count++] = item;
     this.here[item] += weight;
   }
 
   closeBlock(t: number): void {
-    for (const item of this.touched) {
+    for (let i = 0; i < this.count; ++i) {
+      const item = this.touched[i];
       const x = this.here[item] / this.whole;
       this.weight[item] += this.here[item];
       this.xx[item] += x * x;
       this.xt[item] += x * t;
       this.here[item] = 0;
     }
-    this.touched = [];
+    this.count = 0;
   }
 
   finish(looks: number, blocks: number, tt: number): Shares {
@@ -135,68 +147,71 @@ class Adder {
 
 interface Span { total: number; samples: number; squares: number; begin: number; end: number }
 
-function measure(recording: Recording, passes: Passes, weight: Weight): Span {
+function measure({ start, wall, weight, samples }: Parts): Span {
   const all: Span = { total: 0, samples: 0, squares: 0, begin: Infinity, end: -Infinity };
-  eachPart(recording, passes, weight, (_, start, wall, part, samples) => {
-    all.begin = Math.min(all.begin, start);
-    all.end = Math.max(all.end, start + wall);
-    all.total += part;
-    all.samples += samples;
-    all.squares += (part * part) / Math.max(1, samples);
-  });
+  for (let k = 0; k < start.length; ++k) {
+    all.begin = Math.min(all.begin, start[k]);
+    all.end = Math.max(all.end, start[k] + wall[k]);
+    all.total += weight[k];
+    all.samples += samples[k];
+    all.squares += (weight[k] * weight[k]) / Math.max(1, samples[k]);
+  }
   return all;
 }
 
-// Weights of the nodes of the tree by line, block by block.
-function cutIntoBlocks(recording: Recording, passes: Passes, weight: Weight, { begin, end }: Span, count: number, run: (block: Float64Array) => void): void {
-  const nodes = recording.lines.parent.length;
-  const sums = Array.from({ length: count }, () => new Float64Array(nodes));
+// Weights by node, block by block: `nodeOf` says of which one those of a node of the tree by line are.
+function cutIntoBlocks(parts: Parts, { begin, end }: Span, count: number, nodes: number, nodeOf: Uint32Array | null, run: (block: Float64Array) => void): void {
+  const { node, start, wall, weight } = parts;
   const length = count > 1 ? (end - begin) / count : 1;
   const blockOf = (time: number) => Math.min(count - 1, Math.floor((time - begin) / length));
-  eachPart(recording, passes, weight, (node, start, wall, part) => {
-    if (part === 0) return;
-    let block = count > 1 ? blockOf(start) : 0;
-    const last = count > 1 && wall > 0 ? blockOf(start + wall - 1) : block;
+  const sums = Array.from({ length: count }, () => new Float64Array(nodes));
+  for (let k = 0; k < start.length; ++k) {
+    const part = weight[k];
+    if (part === 0) continue;
+    const at = nodeOf ? nodeOf[node[k]] : node[k];
+    let block = count > 1 ? blockOf(start[k]) : 0;
+    const last = count > 1 && wall[k] > 0 ? blockOf(start[k] + wall[k] - 1) : block;
     let left = part;
     for (; block < last; ++block) {
-      const until = begin - start + length * (block + 1); // of the stretch, up to the end of the block
-      const done = Math.min(part, Math.max(0, Math.round((part * until) / wall)));
+      const until = begin - start[k] + length * (block + 1); // of the stretch, up to the end of the block
+      const done = Math.min(part, Math.max(0, Math.round((part * until) / wall[k])));
       const piece = done - (part - left);
       if (piece <= 0) continue;
-      sums[block][node] += piece;
+      sums[block][at] += piece;
       left -= piece;
     }
-    if (left > 0) sums[last][node] += left;
-  });
+    if (left > 0) sums[last][at] += left;
+  }
   for (const block of sums) run(block);
 }
 
 export function analyse(selection: Selection, by: By, weight: Weight, items: Items): Analysis {
-  const { recording, passes } = selection;
-  const all = measure(recording, passes, weight);
+  const { functionNode } = selection.recording;
+  const parts = partsOf(selection, weight);
+  const all = measure(parts);
   const blocks = Math.min(mostBlocks, Math.floor(all.samples / looksInABlock));
   const count = blocks >= 5 && all.end > all.begin ? blocks : 1;
-  const tree = selection.tree(by);
-  const { functionNode } = recording;
+  const { parent } = selection.tree(by);
   const self = new Adder(items.count, all.total);
   const sum = new Adder(items.count, all.total);
   let tt = 0;
-  const beneath = new Float64Array(tree.parent.length);
-  cutIntoBlocks(recording, passes, weight, all, count, (block) => {
-    beneath.fill(0);
-    let t = 0;
-    for (let node = 0; node < block.length; ++node) {
-      if (block[node] === 0) continue;
-      const at = by === "line" ? node : functionNode[node];
-      beneath[at] += block[node];
-      t += block[node];
-    }
-    for (let node = beneath.length - 1; node > 0; --node) if (beneath[node] !== 0) self.add(items.of[node], beneath[node]);
-    for (let node = beneath.length - 1; node > 0; --node) {
+  const { of, outermost } = items;
+  const beneath = new Float64Array(parent.length);
+  cutIntoBlocks(parts, all, count, parent.length, by === "line" ? null : functionNode, (block) => {
+    let t = block[0];
+    // Children come before their parents.
+    for (let node = block.length - 1; node > 0; --node) {
+      if (block[node] !== 0) {
+        self.add(of[node], block[node]);
+        t += block[node];
+        beneath[node] += block[node];
+      }
       if (beneath[node] === 0) continue;
-      if (items.outermost[node]) sum.add(items.of[node], beneath[node]);
-      beneath[tree.parent[node]] += beneath[node];
+      if (outermost[node]) sum.add(of[node], beneath[node]);
+      beneath[parent[node]] += beneath[node];
+      beneath[node] = 0;
     }
+    beneath[0] = 0;
     const share = all.total > 0 ? t / all.total : 0;
     tt += share * share;
     self.closeBlock(share);

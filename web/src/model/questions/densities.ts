@@ -15,23 +15,28 @@ interface Range {
   bins: number;
 }
 
-// Calls `add` with every passing stretch in the range and the part of it in each bin. Stretches of one thread, in their order.
-function eachPart(model: Model, query: Query, thread: number, { from, to, bins }: Range, add: (stretch: number, bin: number, ns: number) => void): void {
+const always: [number, number][] = [[-Infinity, Infinity]];
+
+// Adds every passing stretch of a thread in the range to the bins that it lies in. `slot`: where its bin 0 is; below 0: nowhere.
+function addParts(model: Model, query: Query, thread: number, { from, to, bins }: Range, into: Float32Array, slot: (stretch: number) => number): void {
   const { passes } = model.select(query);
   if (!passes.thread[thread]) return;
   const { start, wall, node, state, doing } = model.recording.stretches;
+  const { node: nodePasses, state: statePasses, doing: doingPasses } = passes;
   const length = (to - from) / bins;
-  const spans = passes.spans ?? [[-Infinity, Infinity]];
+  const spans = passes.spans ?? always;
   const [first, last] = model.inTime.of(thread, from, to);
   for (let i = first; i < last; ++i) {
     const end = start[i] + wall[i];
-    if (end <= from || (passes.node[node[i]] & passes.state[state[i]] & passes.doing[doing[i]]) === 0) continue;
+    if (end <= from || (nodePasses[node[i]] & statePasses[state[i]] & doingPasses[doing[i]]) === 0) continue;
+    const at = slot(i);
+    if (at < 0) continue;
     for (let s = 0; s < spans.length; ++s) {
       const a = Math.max(start[i], from, spans[s][0]) - from;
       const b = Math.min(end, to, spans[s][1]) - from;
       for (let bin = Math.max(0, Math.floor(a / length)); bin < bins && bin * length < b; ++bin) {
         const part = Math.min(b, (bin + 1) * length) - Math.max(a, bin * length);
-        if (part > 0) add(i, bin, part);
+        if (part > 0) into[at + bin * activities] += part;
       }
     }
   }
@@ -44,7 +49,8 @@ export function densities(model: Model, query: Query, { rows, ...range }: { rows
   const time = new Float32Array(rows.length * bins * activities);
   rows.forEach((threads, row) => {
     const base = row * bins * activities;
-    for (const thread of threads) eachPart(model, query, thread, range, (i, bin, ns) => { time[base + bin * activities + activity[i]] += ns; });
+    const slot = (i: number) => base + activity[i];
+    for (const thread of threads) addParts(model, query, thread, range, time, slot);
   });
   return { bins, time };
 }
@@ -58,10 +64,7 @@ export function cpus(model: Model, query: Query, range: Range): Densities & { nu
   const rowOf = new Map(Array.from(numbers, (number, row) => [number, row]));
   const { bins } = range;
   const time = new Float32Array(numbers.length * bins * activities);
-  for (let thread = 0; thread < model.recording.catalogue.threads.length; ++thread) {
-    eachPart(model, query, thread, range, (i, bin, ns) => {
-      if (ran(i)) time[((rowOf.get(cpuNumber[i] - 1) as number) * bins + bin) * activities + activity[i]] += ns;
-    });
-  }
+  const slot = (i: number) => (ran(i) ? (rowOf.get(cpuNumber[i] - 1) as number) * bins * activities + activity[i] : -1);
+  for (let thread = 0; thread < model.recording.catalogue.threads.length; ++thread) addParts(model, query, thread, range, time, slot);
   return { bins, time, numbers: numbers.slice() };
 }

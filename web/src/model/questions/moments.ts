@@ -1,6 +1,7 @@
 // What threads did within a short range of time, in enough detail to be said in words.
 import { Query } from "../filters";
-import { Model, overlap, samplesOf, touches } from "../selection";
+import { overlap, samplesOf, touches } from "../passing";
+import { Model } from "../selection";
 import { activities, Activity } from "../states";
 
 export interface Moment {
@@ -22,7 +23,15 @@ function longest<K>(sums: Map<K, number>): [K, number][] {
 
 // But for function 0, which is none.
 function mostOf(sums: Float64Array): [number, number][] {
-  return longest(new Map(Array.from(sums.entries()).filter(([f, ns]) => f !== 0 && ns > 0)));
+  const most: [number, number][] = [];
+  for (let f = 1; f < sums.length; ++f) {
+    if (sums[f] <= 0 || (most.length === named && sums[f] <= most[named - 1][1])) continue;
+    let at = most.length;
+    while (at > 0 && most[at - 1][1] < sums[f]) --at;
+    most.splice(at, 0, [f, sums[f]]);
+    most.length = Math.min(most.length, named);
+  }
+  return most;
 }
 
 const add = <K>(sums: Map<K, number>, key: K, ns: number) => void sums.set(key, (sums.get(key) ?? 0) + ns);

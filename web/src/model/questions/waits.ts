@@ -31,21 +31,24 @@ function waiting(model: Model): Uint32Array {
 }
 
 export function waits(model: Model, query: Query, { threads }: { threads: number[] }): Waits {
-  const { passes } = model.select(query);
-  const { first, wall, node, state, activity, doing } = model.recording.stretches;
+  const { first, stretch, part } = model.select(query).passing;
+  const { wall, node, activity } = model.recording.stretches;
   const { functionNode } = model.recording;
-  const where = waiting(model);
+  const where = model.once("waiting", () => waiting(model));
   const out: Waits = { function: new Uint32Array(threads.length), wall: new Float64Array(threads.length) };
+  const sums = new Float64Array(model.recording.catalogue.functions.name.length);
   threads.forEach((thread, row) => {
-    if (!passes.thread[thread]) return;
-    const sums = new Map<number, number>();
-    for (let i = first[thread]; i < first[thread + 1]; ++i) {
-      if (activity[i] !== Activity.blocked || (passes.node[node[i]] & passes.state[state[i]] & passes.doing[doing[i]]) === 0) continue;
+    const met: number[] = [];
+    for (let k = first[thread]; k < first[thread + 1]; ++k) {
+      const i = stretch[k];
+      if (activity[i] !== Activity.blocked) continue;
       const f = where[functionNode[node[i]]];
-      sums.set(f, (sums.get(f) ?? 0) + wall[i]);
+      if (sums[f] === 0) met.push(f);
+      sums[f] += part ? part[k] : wall[i];
     }
-    for (const [f, ns] of sums) {
-      if (ns > out.wall[row]) [out.function[row], out.wall[row]] = [f, ns];
+    for (const f of met) {
+      if (sums[f] > out.wall[row]) [out.function[row], out.wall[row]] = [f, sums[f]];
+      sums[f] = 0;
     }
   });
   return out;

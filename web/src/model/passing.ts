@@ -1,0 +1,115 @@
+// Which stretches filters let pass, found once for whatever is asked of a selection. No DOM.
+import { Filter, Query, spansOf } from "./filters";
+import { InTime } from "./in_time";
+import { Recording } from "./recording";
+import { holds } from "./states";
+import { Doing, shown } from "./tree";
+
+export interface Passes {
+  node: Uint8Array; // by node of the tree by line: 1, a stack that ends there passes
+  state: Uint8Array; // by state
+  thread: Uint8Array; // by thread
+  doing: Uint8Array; // by what was done: computing, waiting, waiting for work
+  spans: [number, number][] | null; // times that pass; null: all
+}
+
+// How much of a stretch lies in the spans.
+export function overlap(spans: [number, number][], start: number, wall: number): number {
+  let part = 0;
+  for (let s = 0; s < spans.length; ++s) part += Math.max(0, Math.min(start + wall, spans[s][1]) - Math.max(start, spans[s][0]));
+  return part;
+}
+
+// A stretch without length passes when it begins within.
+export function touches(spans: [number, number][], start: number, part: number, wall: number): boolean {
+  return wall > 0 ? part > 0 : spans.some(([from, to]) => start >= from && start < to);
+}
+
+// As SampleFilter::part in profile/view.cpp has it: looks are whole, and none that passes has less than one.
+export function samplesOf(samples: number, share: number): number {
+  return share >= 1 ? samples : Math.min(samples, Math.max(1, Math.round(samples * share)));
+}
+
+const allDoings: Doing[] = ["computing", "waiting", "waiting_for_work"]; // as the exporter numbers them
+
+export function passesOf(recording: Recording, { filters, show }: Query): Passes {
+  const { catalogue, lines } = recording;
+  const node = new Uint8Array(lines.parent.length).fill(1);
+  const state = new Uint8Array(catalogue.states.length).fill(1);
+  const thread = new Uint8Array(catalogue.threads.length).fill(1);
+  const { module, language } = catalogue.functions;
+  const functions = module.length;
+  const places = catalogue.places.function;
+  const keep = (rows: Uint8Array, filter: Filter, within: (row: number) => boolean) => {
+    for (let i = 0; i < rows.length; ++i) if (within(i) !== (filter.mode === "in")) rows[i] = 0;
+  };
+  // Stacks with one of these functions in them.
+  const through = (filter: Filter, wanted: Uint8Array) => {
+    const has = new Uint8Array(node.length);
+    for (let i = 1; i < has.length; ++i) has[i] = has[lines.parent[i]] | wanted[places[lines.label[i]]];
+    keep(node, filter, (i) => has[i] === 1);
+  };
+  for (const filter of filters) {
+    switch (filter.field) {
+      case "process":
+        keep(thread, filter, (i) => filter.values.includes(catalogue.threads[i].process));
+        break;
+      case "recording":
+        keep(thread, filter, (i) => filter.values.includes(catalogue.threads[i].recording));
+        break;
+      case "thread":
+        keep(thread, filter, (i) => filter.values.includes(i));
+        break;
+      case "state":
+        keep(state, filter, (i) => filter.values.some((word) => holds(catalogue.states[i], word)));
+        break;
+      case "function":
+        through(filter, Uint8Array.from({ length: functions }, (_, f) => (filter.values.includes(f) ? 1 : 0)));
+        break;
+      case "module":
+        through(filter, Uint8Array.from({ length: functions }, (_, f) => (f !== 0 && filter.values.includes(module[f]) ? 1 : 0)));
+        break;
+      case "language": {
+        const wanted = Uint8Array.from({ length: functions }, (_, f) => (filter.values.includes(language[f]) ? 1 : 0));
+        keep(node, filter, (i) => wanted[places[lines.label[i]]] === 1);
+        break;
+      }
+      case "time":
+        break;
+    }
+  }
+  const doing = Uint8Array.from(allDoings, (word) => (shown[show].includes(word) ? 1 : 0));
+  return { node, state, thread, doing, spans: spansOf(filters) };
+}
+
+// By thread and then by start, as stretches are.
+export interface Passing {
+  first: Uint32Array; // those of thread t are first[t] to first[t + 1]
+  stretch: Uint32Array;
+  part: Float64Array | null; // ns of each that pass; null: all of every one
+}
+
+export function findPassing(recording: Recording, passes: Passes, inTime: () => InTime): Passing {
+  const { first, start, wall, node, state, doing } = recording.stretches;
+  const { node: nodePasses, state: statePasses, doing: doingPasses, spans } = passes;
+  const threads = first.length - 1;
+  const from = new Uint32Array(threads + 1);
+  const stretch = new Uint32Array(start.length);
+  const part = spans ? new Float64Array(start.length) : null;
+  let count = 0;
+  for (let t = 0; t < threads; ++t) {
+    from[t] = count;
+    if (!passes.thread[t] || spans?.length === 0) continue;
+    const [begin, end] = spans ? inTime().of(t, spans[0][0], spans[spans.length - 1][1]) : [first[t], first[t + 1]];
+    for (let i = begin; i < end; ++i) {
+      if ((nodePasses[node[i]] & statePasses[state[i]] & doingPasses[doing[i]]) === 0) continue;
+      if (spans && part) {
+        part[count] = overlap(spans, start[i], wall[i]);
+        if (!touches(spans, start[i], part[count], wall[i])) continue;
+      }
+      stretch[count++] = i;
+    }
+  }
+  from[threads] = count;
+  return { first: from, stretch: stretch.subarray(0, count), part: part && part.subarray(0, count) };
+}
