@@ -53,7 +53,7 @@ test("a moment is what its stretches say", () => {
     near(told.activity[Activity.collecting], sum(there.filter(({ s }) => states[s.state].collecting)));
     near(told.calls[0]?.[1] ?? 0, sum(there.filter(({ s }) => s.state === 1)));
     const leaf = (s: Stretch) => (s.stack.length ? s.stack[s.stack.length - 1][0] : "");
-    const computing = there.filter(({ s }) => s.state !== 1);
+    const computing = there.filter(({ s }) => states[s.state].gil !== 3 && [1, 2].includes(states[s.state].cpu));
     for (const [f, ns] of told.functions) {
       near(ns, sum((computing.length ? computing : there).filter(({ s }) => leaf(s) !== "" && byName(model.recording, leaf(s)) === f)));
     }

@@ -10,7 +10,7 @@ export interface Moment {
   samples: number;
   activity: Float64Array; // ns
   calls: [call: string, ns: number][]; // blocked in which system calls; longest first
-  functions: [id: number, ns: number][]; // innermost ones of what was computed, or of everything where nothing was
+  functions: [id: number, ns: number][]; // innermost ones of what was computed, waiting for the GIL left out, or of everything where nothing was
   threads: [thread: number, ns: number][]; // that ran
   only: { stack: number[]; start: number; wall: number } | null; // functions, outermost first, where there is but one stretch
 }
@@ -66,7 +66,7 @@ export function moment(model: Model, query: Query, { threads, from, to, cpu: onC
       out.samples += samplesOf(samples[i], share);
       out.activity[activity[i]] += part;
       if (activity[i] === Activity.blocked) add(calls, catalogue.states[state[i]].call, part);
-      else computing[f] += part;
+      else if (activity[i] <= Activity.runnable) computing[f] += part;
       if (activity[i] <= Activity.collecting) add(ran, thread, part);
       all[f] += part;
     }
