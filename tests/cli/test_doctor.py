@@ -63,7 +63,7 @@ def way_recorded(busy, before=()):
     return re.search(r"read: (.+?); took", done.stderr).group(1)
 
 
-def told(said):
+def last_line(said):
     return re.search(r"would use: (.+?)\. That is", said.last).group(1)
 
 
@@ -76,7 +76,7 @@ def test_the_last_line_is_what_a_recording_does(busy, workdir):
     said = doctor("-p", busy.pid)
     assert said.status == 0
     assert said.last.startswith(f"phlox record -p {busy.pid} would use: ")
-    assert plain(told(said)) == plain(way_recorded(busy))
+    assert plain(last_line(said)) == plain(way_recorded(busy))
     assert int(re.search(r"\((\d+) looks were tried", said.last).group(1)) > 10
     assert said.grade("memory") == said.grade("Python") == "yes"
     assert re.search(r"CPython 3\.\d+\.\d+", said.found("Python"))
@@ -192,14 +192,14 @@ def test_an_ordinary_users_own_process(start, public, workdir):
     said = as_nobody(public, "-p", own.pid)
     assert said.status == 0 and said.grade("memory") == said.grade("Python") == "yes"
     assert said.grade("real time") == "partly" and "RLIMIT_RTPRIO is 0" in said.found("real time")
-    assert "ordinary class" in told(said)
+    assert "ordinary class" in last_line(said)
     # Events are there, and of no use without the real-time class.
     assert "ptrace stop" in said.found("--native")
     done = subprocess.run([public, "record", "-p", str(own.pid), "-d", "0.8", "-o", "/tmp/phlox-test-doctor.phlox"], capture_output=True, text=True,
                           timeout=60, user=NOBODY, group=NOBODY, extra_groups=[], cwd="/")
     pathlib.Path("/tmp/phlox-test-doctor.phlox").unlink(missing_ok=True)
     assert done.returncode == 0, done.stderr
-    assert told(said) == re.search(r"read: (.+?); took", done.stderr).group(1)
+    assert last_line(said) == re.search(r"read: (.+?); took", done.stderr).group(1)
 
 
 @only_root
@@ -213,7 +213,7 @@ def test_the_hint_on_real_time_helps(public):
     if with_limit.stderr.startswith("prlimit:"):
         pytest.skip("root may not raise the limit here")
     said = Said(with_limit)
-    assert said.grade("real time") == "yes" and "real time" in told(said)
+    assert said.grade("real time") == "yes" and "real time" in last_line(said)
 
 
 @only_root
@@ -271,7 +271,7 @@ def test_a_filter_that_refuses_perf_events(busy, workdir):
     assert "only perf events tell them" in said.found("kernel frames")
     assert "ptrace stop" in said.found("--native")
     assert "a filter is around phlox" in said.found("seccomp")
-    assert plain(told(said)) == plain(way_recorded(busy, without("perf_event_open")))
+    assert plain(last_line(said)) == plain(way_recorded(busy, without("perf_event_open")))
 
 
 @where_calls_can_be_refused
@@ -279,7 +279,7 @@ def test_cpus_that_phlox_may_not_enter(busy, workdir):
     said = filtered(busy, "sched_setaffinity")
     assert said.status == 0 and said.grade("CPUs") == "partly"
     assert "stopped for microseconds" in said.found("CPUs")
-    assert told(said) == way_recorded(busy, without("sched_setaffinity"))
+    assert last_line(said) == way_recorded(busy, without("sched_setaffinity"))
     assert "That is fair" in said.last
     # And nobody was stopped to find that out.
     assert "looks were tried" not in said.last
@@ -289,14 +289,14 @@ def test_cpus_that_phlox_may_not_enter(busy, workdir):
 def test_where_nothing_proves_a_stack(busy, workdir):
     said = filtered(busy, "sched_setaffinity", "ptrace")
     assert said.status == 0 and said.grade("stops") == "partly"
-    assert told(said) == way_recorded(busy, without("sched_setaffinity", "ptrace"))
+    assert last_line(said) == way_recorded(busy, without("sched_setaffinity", "ptrace"))
     assert "That is poor: nothing proves" in said.last
 
 
 @where_calls_can_be_refused
 def test_no_real_time(busy, workdir):
     said = filtered(busy, "sched_setscheduler")
-    assert said.grade("real time") == "partly" and "ordinary class" in told(said)
+    assert said.grade("real time") == "partly" and "ordinary class" in last_line(said)
     if AS_ROOT:
         assert "sched_setscheduler, errno 1" in said.found("real time") or "cpu.rt_runtime_us" in said.found("real time")
 
@@ -357,7 +357,7 @@ def test_a_cpuset_without_the_programs_cpus(start, workdir):
         said = doctor("-p", target.pid, before=before)
         assert said.grade("CPUs") == "partly" and f"may not use {second} of its CPUs {second}" in said.found("CPUs")
         assert f"its cpuset leaves phlox {first}" in said.hints("CPUs")
-        assert told(said) == way_recorded(target, before)
+        assert last_line(said) == way_recorded(target, before)
     except OSError as error:
         pytest.skip(f"may not make a control group: {error}")
     finally:

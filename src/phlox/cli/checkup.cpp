@@ -147,7 +147,7 @@ Check schedstat_row(const Findings& f) {
 }
 
 Check blocked_row(const Findings& f) {
-  if (f.system_call) return {"waiting", Grade::works, "in which system call a thread waits can be told", {}};
+  if (f.system_call) return {"waiting", Grade::works, "in which system call a thread waits can be read", {}};
   return {"waiting",
           Grade::partly,
           "in which system call a thread waits may not be read (/proc/PID/task/TID/syscall)",
@@ -289,7 +289,7 @@ Check seccomp_row(const Findings& f) {
   if (f.host.seccomp == 0) return {"seccomp", Grade::fact, "no filter around phlox", {}};
   return {"seccomp",
           Grade::fact,
-          "a filter is around phlox: what it refuses of what phlox calls is told above",
+          "a filter is around phlox: what it refuses of what phlox calls stands above",
           {}};
 }
 

@@ -121,7 +121,7 @@ Result<void> look_at_process(pid_t pid, Findings& f) {
   return {};
 }
 
-// Nobody is stopped for it, where record might: what it would do instead is told by the other tries.
+// Nobody is stopped for it, where record might: what it would do instead the other tries say.
 void try_recording(pid_t pid, Findings& f) {
   sampler::Options options;
   options.rate_is_limit = true;

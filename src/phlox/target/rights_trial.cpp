@@ -179,27 +179,27 @@ FilesTrial try_files(pid_t pid, const std::vector<Mapping>& maps) {
 // kernel/exit.c: whoever's parent has ended belongs to init, or to a subreaper: no descendant of ours to
 // Yama.
 Stranger::Stranger() {
-  int life[2], told[2];
+  int life[2], answer[2];
   if (::pipe2(life, O_CLOEXEC) != 0) return;
   Descriptor life_read(life[0]);
   life_ = Descriptor(life[1]);
-  if (::pipe2(told, O_CLOEXEC) != 0) return;
-  Descriptor told_read(told[0]), told_write(told[1]);
+  if (::pipe2(answer, O_CLOEXEC) != 0) return;
+  Descriptor answer_read(answer[0]), answer_write(answer[1]);
   const pid_t between = ::fork();
   if (between < 0) return;
   if (between == 0) {
     const pid_t stranger = ::fork();
     if (stranger == 0) {
       ::close(life[1]);
-      ::close(told[1]);
+      ::close(answer[1]);
       wait_for_end(life[0]);
     }
-    const ssize_t written = ::write(told[1], &stranger, sizeof stranger);
+    const ssize_t written = ::write(answer[1], &stranger, sizeof stranger);
     ::_exit(written == sizeof stranger ? 0 : 1);
   }
   pid_t stranger = 0;
-  told_write.close();
-  const ssize_t got = ::read(told_read.get(), &stranger, sizeof stranger);
+  answer_write.close();
+  const ssize_t got = ::read(answer_read.get(), &stranger, sizeof stranger);
   while (::waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
   }
   if (got == sizeof stranger && stranger > 0) pid_ = stranger;
