@@ -21,10 +21,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def ordinary_pythons(pythons, minor):
-    """Those of PHLOX_PYTHONS that are what most people have, no debug and no free-threaded build, of 3.`minor` (a class of letters)."""
+    """Those of PHLOX_PYTHONS that are what most people have, of 3.`minor` (a class of letters): no debug and no free-threaded
+    build, and none that runs in another root (tools/get-pythons.sh: Debian's later suites), whose files lie elsewhere."""
     if pythons.endswith(".list"):
         rows = [line.split("\t") for line in pathlib.Path(pythons).read_text().splitlines()]
-        paths = [row[1] for row in rows if re.match(rf"3\.1{minor}\.", row[3]) and row[4] == "-"]
+        paths = [row[1] for row in rows if re.match(rf"3\.1{minor}\.", row[3]) and row[4] == "-" and row[2] not in ("sid", "trixie")]
     else:
         paths = [path for path in pythons.split(":") if re.search(rf"3\.1{minor}(?![0-9td])", path)]
     return [path for path in paths if os.access(path, os.X_OK)]
@@ -37,8 +38,9 @@ def ordinary_python(pythons):
 
 PYTHON = ordinary_python(os.environ.get("PHLOX_PYTHONS", ""))
 
+# With threading, whose names of threads are the ones to be shown.
 BUSY = """
-import sys, time
+import sys, threading, time
 def hot():
     return sum(i * i for i in range(200))
 def work(until):

@@ -298,6 +298,7 @@ def test_the_program_can_read_from_the_terminal(workdir):
     recorder, master = on_a_terminal_of_its_own(["record", "-q", "-o", "a.phlox", "--", PYTHON, "-c", app])
     try:
         read_until(master, "ready")
+        wait_until(lambda: is_recording("a.phlox"), "samples")
         os.write(master, b"typed\n")
         read_until(master, "heard TYPED")
         assert recorder.wait(timeout=30) == 0

@@ -76,6 +76,39 @@ TEST_F(Consumers, a_function_that_was_not_read_is_a_marker) {
   EXPECT_EQ(leaf().front(), '(');
 }
 
+// A new thread is in the kernel's list before it has a thread state: with --native it is met without one.
+TEST_F(Consumers, a_thread_that_meets_python_later_stays_one_row) {
+  const auto begin = [&](uint32_t number, uint64_t python_id) {
+    ThreadRecord record;
+    record.thread = number;
+    record.tid = 7;
+    record.python_id = python_id;
+    record.time = 1000 * number;
+    push(record);
+  };
+  const auto look_of = [&](uint32_t number, Nanoseconds time) { push(look_at(number, time, time - 1000)); };
+  begin(2, 0);
+  look_of(2, 3000);
+  begin(3, 99);
+  look_of(2, 4000);
+  ThreadEndRecord end;
+  end.thread = 2;
+  push(end);
+  look_of(3, 5000);
+  consumer_.drain(ring_);
+  identities_.stretches.flush();
+  ASSERT_EQ(seen_.threads().size(), 2U) << "with the one of the fixture";
+  EXPECT_EQ(seen_.threads()[1].python_id, 99U);
+  EXPECT_EQ(seen_.threads()[1].start, 2000);
+  EXPECT_EQ(consumer_.live_threads().size(), 2U);
+  Nanoseconds wall = 0;
+  for (const auto& sample : seen_.samples()) {
+    EXPECT_EQ(sample.thread, profile::ThreadId(2));
+    wall += sample.wall;
+  }
+  EXPECT_EQ(wall, 3000);
+}
+
 // A table is searched from its start: a stack of many instructions of a function of a million lines would
 // keep the recorder for minutes.
 TEST_F(Consumers, lines_are_searched_for_so_long_and_the_rest_is_counted) {

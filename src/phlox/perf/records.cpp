@@ -37,11 +37,14 @@ uint64_t value_of(std::span<const std::byte> values, uint64_t mask, unsigned num
   return value;
 }
 
+// PERF_FORMAT_LOST, which headers before kernel 6.0 (Ubuntu 22.04) lack.
+constexpr uint64_t kFormatLost = 1U << 4;
+
 // Values of counters, which nobody asks for here, of one event or of a group.
 void skip_read(ByteReader& in, uint64_t format) {
   const auto times = static_cast<size_t>(
       std::popcount(format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)));
-  const auto extra = static_cast<size_t>(std::popcount(format & (PERF_FORMAT_ID | PERF_FORMAT_LOST)));
+  const auto extra = static_cast<size_t>(std::popcount(format & (PERF_FORMAT_ID | kFormatLost)));
   if ((format & PERF_FORMAT_GROUP) == 0) return in.skip((1 + times + extra) * 8);
   const auto count = in.read<uint64_t>();
   in.skip(times * 8);

@@ -56,8 +56,8 @@ GROUP BY qualified_name, file, first_line;
 
 CREATE VIEW function_total AS
 WITH RECURSIVE
-  s AS MATERIALIZED (SELECT stack, sum(wall_ns) AS wall, sum(cpu_ns) AS cpu, sum(samples) AS looks
-                     FROM sample WHERE stack IS NOT NULL GROUP BY stack),
+  s AS (SELECT stack, sum(wall_ns) AS wall, sum(cpu_ns) AS cpu, sum(samples) AS looks
+         FROM sample WHERE stack IS NOT NULL GROUP BY stack),
   up (leaf, stack) AS (SELECT stack, stack FROM s UNION ALL
                        SELECT leaf, parent FROM up JOIN stack ON stack.id = up.stack WHERE parent IS NOT NULL),
   seen AS (SELECT DISTINCT leaf, qualified_name, file, first_line

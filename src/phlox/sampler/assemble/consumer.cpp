@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -195,7 +196,25 @@ std::unique_ptr<python::CodeCapture> Consumer::take_capture(const CodeRecord& re
   return capture;
 }
 
+// A thread that was met before it first called Python stays one row.
+bool Consumer::take_over(const ThreadRecord& record) {
+  const auto live = std::find_if(live_.begin(), live_.end(), [&](const LiveThread& known) {
+    return known.row.tid == record.tid && known.row.python_id == 0;
+  });
+  if (record.tid == 0 || record.python_id == 0 || live == live_.end()) return false;
+  for (auto& [number, state] : threads_) {
+    if (state.id == live->id) state.taken_over = true;
+  }
+  threads_[record.thread].id = live->id;
+  live->row.python_id = record.python_id;
+  live->row.interpreter = record.interpreter;
+  name_thread_(live->row);
+  sink_.put_thread(live->id, live->row);
+  return true;
+}
+
 void Consumer::begin_thread(const ThreadRecord& record) {
+  if (take_over(record)) return;
   LiveThread live;
   live.id = profile::ThreadId(identities_.next_thread++);
   live.row.process = process_;
@@ -219,6 +238,10 @@ void Consumer::end_thread(const ThreadEndRecord& record) {
   const auto found = threads_.find(record.thread);
   if (found == threads_.end()) return;
   const profile::ThreadId id = found->second.id;
+  if (found->second.taken_over) {
+    threads_.erase(found);
+    return;
+  }
   identities_.stretches.close(id);
   for (auto live = live_.begin(); live != live_.end(); ++live) {
     if (live->id != id) continue;

@@ -72,6 +72,7 @@ class Consumer {
     TimeSplit time;
     // As last found running, and asleep.
     std::optional<profile::Sample> awake, asleep;
+    bool taken_over = false;  // its row goes on under another number of the ring
   };
 
   struct KnownCode {
@@ -83,6 +84,7 @@ class Consumer {
   static std::unique_ptr<python::CodeCapture> take_capture(const CodeRecord& record, Ring& ring);
   void forget_code(uint32_t number);
   void begin_thread(const ThreadRecord& record);
+  bool take_over(const ThreadRecord& record);
   void end_thread(const ThreadEndRecord& record);
   void look(const LookRecord& record, std::span<const std::byte> body);
   void put_split(const LookRecord& record, ThreadState& thread, profile::Sample& sample);
