@@ -129,10 +129,10 @@ def test_flame_graphs_merged_and_side_by_side_say_both_shares(open_page, pair):
     page.mouse.click(*[canvases.nth(1).bounding_box()[key] + add for key, add in [("x", canvases.nth(1).bounding_box()["width"] * 0.9), ("y", 27)]])
     assert tip(settled(page), canvases.nth(1), 1, 0.5).split("\n")[0] == name
     page.keyboard.press("Home")
-    page.keyboard.press("d")
-    page.keyboard.press("d")
+    page.keyboard.press("v")
+    page.keyboard.press("v")
     assert settled(page).locator(".difference canvas").count() == 1 and "difference.as=merged" in fragment(page)
-    page.keyboard.press("w")
+    page.keyboard.press("b")
     assert "difference.widths=before" in fragment(page)
 
 

@@ -24,6 +24,7 @@ const showMeanings: Record<Show, string> = {
 interface Wishes {
   change(part: Partial<State>, how?: "step" | "aside"): void;
   copyAddress(): void;
+  filterMenu(x: number, y: number): void;
   toggleHelp(): void;
   next(step: 1 | -1): void;
 }
@@ -41,6 +42,7 @@ export class Header {
   private readonly leftOut = element("p", { class: "left-out", hidden: true });
   private readonly weights: ReturnType<typeof choice<Weight>>;
   private readonly bys: ReturnType<typeof choice<"function" | "line">>;
+  private readonly filter = button("Filter…", () => this.openFilters(), { "aria-haspopup": "menu", title: "By thread, process, language or state; by function and module in the menu of a frame (f)" });
   private state: State | null = null;
 
   constructor(private readonly catalogue: Catalogue, private readonly wishes: Wishes) {
@@ -60,7 +62,12 @@ export class Header {
     this.element = element("header", "head", element("div", "top", words, element("div", "tools", this.input, link, help)), quality);
     if (head.warning) this.element.append(element("p", { class: "warning", role: "note" }, `⚠ ${head.warning}`));
     if (head.merged) this.element.append(element("p", { class: "warning merged", role: "note" }, mergedWords(catalogue)));
-    this.element.append(element("div", "choices", this.shows.element, this.weights.element, this.bys.element, this.whole, this.found), this.leftOut, this.chips);
+    this.element.append(element("div", "choices", this.shows.element, this.weights.element, this.bys.element, this.filter, this.whole, this.found), this.leftOut, this.chips);
+  }
+
+  openFilters(): void {
+    const box = this.filter.getBoundingClientRect();
+    this.wishes.filterMenu(box.left, box.bottom);
   }
 
   private searchKey(event: KeyboardEvent): void {

@@ -3,7 +3,7 @@
 import { labelsOf } from "../model/catalogue";
 import { CallTree } from "../model/call_tree";
 import { Catalogue } from "../model/catalogue";
-import { Query } from "../model/filters";
+import { Filter, Query } from "../model/filters";
 import { By, Head } from "../model/head";
 import { AnswerOf, ArgumentsOf, QuestionName } from "../model/questions";
 import { Matches } from "../model/questions/matches";
@@ -20,6 +20,7 @@ import { Client } from "./client";
 import { choice, element } from "./dom";
 import { Fills } from "./fills";
 import { Menu, Tip } from "./floating";
+import { filterMenu } from "./filter_menu";
 import { frameItems } from "./frame_items";
 import { Header } from "./header";
 
@@ -53,6 +54,10 @@ class Assembly implements Page {
       copyAddress: () => {
         store.settle();
         this.copy(window.location.href);
+      },
+      filterMenu: (x, y) => {
+        const set = (filter: Filter) => this.change(withFilter(this.state, filter));
+        this.menu(filterMenu(catalogue, set, (items) => this.menu(items, x, y)), x, y);
       },
       toggleHelp: () => this.toggleHelp(),
       next: (step) => this.runKey(step > 0 ? "n" : "N"),
@@ -237,6 +242,7 @@ class Assembly implements Page {
     const ours: Key[] = [
       { on: "/", shown: "/  Ctrl-F", meaning: "search", run: () => this.header.input.select() },
       ...mains.map((view, i) => ({ on: String(i + 1), shown: String(i + 1), meaning: view.title.toLowerCase(), run: () => this.change({ view: view.name }) })),
+      { on: "f", shown: "f", meaning: "filter by thread, process, language or state", run: () => this.header.openFilters() },
       { on: "?", shown: "?", meaning: "these keys", run: () => this.toggleHelp() },
     ];
     // The last one to name a key has it: the main view before those above it, a view before the page.
@@ -279,7 +285,8 @@ function changedBy(state: State, before: State): string | null {
   const { own: ownBefore, ...restBefore } = before;
   if (JSON.stringify(rest) !== JSON.stringify(restBefore)) return null;
   const changed = Object.keys({ ...own, ...ownBefore }).filter((key) => own[key] !== ownBefore[key]).map((key) => key.slice(0, key.indexOf(".")));
-  return new Set(changed).size === 1 ? changed[0] : null;
+  // What several views share ("colour") is nobody's own.
+  return new Set(changed).size === 1 && views.some((view) => view.name === changed[0]) ? changed[0] : null;
 }
 
 function complain(error: Error): void {

@@ -278,8 +278,8 @@ function create(page: Page): Showing {
       { on: "m", shown: "m", meaning: "menu of the frame", run: () => active.openMenu() },
       { on: "n", shown: "n  N", meaning: "next, previous match", run: () => (isTable() ? rows.step(1) : active.step(1)) },
       { on: "N", shown: "", meaning: "", run: () => (isTable() ? rows.step(-1) : active.step(-1)) },
-      { on: "d", shown: "d", meaning: "table, flame graph, side by side", run: () => set("as", asTitles[(asTitles.findIndex(([value]) => value === as()) + 1) % asTitles.length][0]) },
-      { on: "w", shown: "w", meaning: "widths of the one side or the other", run: () => set("widths", widths() === "after" ? "before" : "after") },
+      { on: "v", shown: "v", meaning: "table, flame graph, side by side", run: () => set("as", asTitles[(asTitles.findIndex(([value]) => value === as()) + 1) % asTitles.length][0]) },
+      { on: "b", shown: "b", meaning: "widths of the one side or the other", run: () => set("widths", widths() === "after" ? "before" : "after") },
       { on: "t", shown: "t", meaning: "copy the table", run: () => isTable() && page.copy(rows.asText()) },
     ],
   };

@@ -7,6 +7,7 @@ import { Column, isWithin, Kind, Label, placeOf } from "../model/tree";
 import { Layout } from "../layout/flame";
 import { own, withOwn } from "../state/state";
 import { countWords, shareWords, weightWords } from "../words";
+import { colourBar, fills } from "./parts/colours";
 import { Flame, FlameCanvas, leftOutWords } from "./parts/flame_canvas";
 import { Latest } from "./parts/latest";
 import { Page, Showing, View } from "./view";
@@ -31,9 +32,10 @@ function create(page: Page): Showing {
   const without = button("Without this", () => itemsOf(canvas.zoom)[1]?.run(), { title: "Without stacks through the zoomed function" });
   const zoomWords = element("span", { class: "zoomed", "aria-live": "polite" });
   const notes = element("span", "notes");
+  const colours = colourBar(page);
   const canvas = new FlameCanvas(page, "Flame graph", { zoom: zoomTo, menu: openMenu, upward: isFlame, shown: drawWords });
   const view = element("section", { class: "flame", "aria-label": "Flame graph" },
-    element("div", "toolbar", turn, back, reset, only, without, zoomWords, notes), canvas.element);
+    element("div", "toolbar", turn, back, reset, only, without, colours.element, zoomWords, notes), canvas.element);
 
   let drawn: Drawn | null = null;
   let trail: string[] = []; // zooms to go back to, as they stand in the address
@@ -112,7 +114,7 @@ function create(page: Page): Showing {
   function use(by: By, tree: CallTree, column: Column): void {
     const labels = page.labels(by);
     const flame: Flame = {
-      tree, total: column.total, labels, hits: new Uint8Array(labels.length), fill: (node) => page.fill(labels[tree.label[node]]), tip: tipOf, spoken,
+      tree, total: column.total, labels, hits: new Uint8Array(labels.length), fill: fills(page, tree, labels, column.self), tip: tipOf, spoken,
     };
     drawn = { by, tree, column, labels, flame, key: latestKey() };
     refresh(true);
@@ -129,6 +131,8 @@ function create(page: Page): Showing {
     while (zoom !== 0 && column.total[zoom] <= 0) zoom = tree.parent[zoom];
     const found = page.matches;
     for (let id = 1; id < flame.hits.length; ++id) flame.hits[id] = found ? found.functions[functionOf(page.catalogue, by, id)] : 0;
+    flame.fill = fills(page, tree, drawn.labels, column.self);
+    colours.show();
     canvas.show(flame, zoom, fresh);
   }
 

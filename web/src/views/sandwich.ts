@@ -9,6 +9,7 @@ import { Table } from "../model/questions/table";
 import { isWithin, Kind, Label, placeOf } from "../model/tree";
 import { own, withOwn } from "../state/state";
 import { countWords, shareWords, weightWords } from "../words";
+import { colourBar, fills } from "./parts/colours";
 import { FlameCanvas, leftOutWords } from "./parts/flame_canvas";
 import { Latest } from "./parts/latest";
 import { RowTable, TableColumn } from "./parts/row_table";
@@ -64,11 +65,12 @@ function create(page: Page): Showing {
     mark: (row) => page.matches !== null && page.matches.functions[row] === 1,
   });
 
+  const colours = colourBar(page);
   const head = element("p", { class: "chosen", "aria-live": "polite" });
   const halves = { callers: half("callers", "Callers, outward", true), callees: half("callees", "Callees, inward", false) };
   const view = element("section", { class: "sandwich", "aria-label": title },
     element("div", "choose", list.element),
-    element("div", "halves", head, halves.callers.element, halves.callees.element));
+    element("div", "halves", head, element("div", "toolbar", colours.element), halves.callers.element, halves.callees.element));
 
   function half(side: "callers" | "callees", label: string, upward: boolean) {
     const notes = element("span", "notes");
@@ -122,12 +124,13 @@ function create(page: Page): Showing {
         if (!child) break;
         zoom = child;
       }
-      canvas.show({ tree, total: tree.total, labels, hits, fill: (node) => page.fill(labels[tree.label[node]]), tip, spoken }, zoom, fresh);
+      canvas.show({ tree, total: tree.total, labels, hits, fill: fills(page, tree, labels, tree.self), tip, spoken }, zoom, fresh);
     };
     return { element: element("div", `half ${side}`, heading, canvas.element), canvas, show, zoomTo };
   }
 
   function draw(fresh: boolean): void {
+    colours.show();
     const f = chosen();
     if (!drawn || !table) return;
     const label: Label = labels[f];
