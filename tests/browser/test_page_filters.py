@@ -70,6 +70,10 @@ def oklab(rgb):
             0.0259040371 * a + 0.7827717662 * b - 0.808675766 * c)
 
 
+def distance(one, other):
+    return sum((a - b) ** 2 for a, b in zip(one, other)) ** 0.5
+
+
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("family", ["lang", "heat"])
 def test_fills_can_be_read_on_and_told_apart_without_red_or_green(open_page, dark, family):
@@ -84,5 +88,29 @@ def test_fills_can_be_read_on_and_told_apart_without_red_or_green(open_page, dar
     for matrix in SIGHT.values():
         seen = {name: oklab([sum(m * v for m, v in zip(row, linear(fill))) for row in matrix]) for name, fill in fills.items()}
         for one, other in itertools.combinations(seen, 2):
-            distance = sum((a - b) ** 2 for a, b in zip(seen[one], seen[other])) ** 0.5
-            assert distance >= least, (one, other)
+            assert distance(seen[one], seen[other]) >= least, (one, other)
+
+
+# Fills of changes: what grew, what shrank, what may be chance.
+CHANGES = """() => Object.fromEntries(['d0', ...[1, 2, 3, 4, 5].flatMap((step) => ['r' + step, 'b' + step])].map((name) => {
+    const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg'), rect = document.createElementNS('http://www.w3.org/2000/svg', 'rect');
+    rect.setAttribute('class', name);
+    svg.append(rect);
+    document.body.append(svg);
+    const fill = getComputedStyle(rect).fill.match(/\\d+/g).map((part) => Number(part).toString(16).padStart(2, '0')).join('');
+    svg.remove();
+    return [name, '#' + fill];
+}))"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_what_grew_and_what_shrank_is_told_apart_without_red_or_green(open_page, dark):
+    page = open_page(dark=dark)
+    fills = page.evaluate(CHANGES)
+    ink = page.evaluate("getComputedStyle(document.body).getPropertyValue('--ink').trim()")
+    assert len(set(fills.values())) == 11 and min(contrast(fill, ink) for fill in fills.values()) >= 4.5
+    for matrix in SIGHT.values():
+        seen = {name: oklab([sum(m * v for m, v in zip(row, linear(fill))) for row in matrix]) for name, fill in fills.items()}
+        for step in range(1, 6):
+            assert distance(seen[f"r{step}"], seen[f"b{step}"]) >= 0.04, step
+            assert min(distance(seen[f"{side}{step}"], seen["d0"]) for side in "rb") >= 0.03, step

@@ -121,7 +121,8 @@ function create(page: Page): Showing {
     const place = [label.kind === Kind.native ? label.module : "", placeOf(label)].filter((text) => text).join(": ");
     if (place) content.append(element("div", "place", place));
     content.append(factTable([line(first, before, beforeSamples), line(second, after, afterSamples), ["change of the share", pointsWords(difference[node])]]));
-    if (node && !steps[node]) content.append(element("div", "place", "This may be chance."));
+    const verdict = !steps[node] ? "This may be chance." : before[node] === 0 ? `New: nothing of it in ${first}.` : after[node] === 0 ? `Vanished: nothing of it in ${second}.` : "";
+    if (node && verdict) content.append(element("div", "place", verdict));
     return content;
   }
 
