@@ -38,6 +38,9 @@ export interface RecordedEvent {
   text: string;
 }
 
+// What tells processes apart comes first: of one server all have the same command line, and long names are cut at their ends.
+export const processName = ({ label, pid }: Pick<Process, "label" | "pid">) => `${pid}: ${label.replace(/ \(pid \d+\)$/, "")}`;
+
 // A page is of one, or of two that are compared: before and after.
 export interface RecordingName {
   name: string; // "before", "after"; empty: the only one

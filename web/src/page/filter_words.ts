@@ -1,5 +1,5 @@
 // Filters as people read them, for chips and menus. No DOM.
-import { Catalogue } from "../model/catalogue";
+import { Catalogue, processName } from "../model/catalogue";
 import { Filter } from "../model/filters";
 import { activityWords } from "../model/states";
 import { spanWords } from "../words";
@@ -28,7 +28,7 @@ export function filterWords(catalogue: Catalogue, filter: Filter): string {
   const names = (filter.values as (string | number)[]).map((value): string => {
     const id = Number(value);
     switch (filter.field) {
-      case "process": return catalogue.processes[id]?.label ?? "(none)";
+      case "process": return catalogue.processes[id] ? processName(catalogue.processes[id]) : "(none)";
       case "recording": return catalogue.recordings[id]?.name ?? "(none)";
       case "thread": return catalogue.threads[id] ? withoutThread(catalogue.threads[id].label) : "(none)";
       case "function": return catalogue.functions.name[id] ?? "(none)";

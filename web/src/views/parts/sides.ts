@@ -1,9 +1,10 @@
 // Which two parts of the recording a difference is of: chosen here, as filters, and kept as text for the address.
 import { button, choice, element } from "../../page/dom";
+import { processName } from "../../model/catalogue";
 import { Filter } from "../../model/filters";
 import { Sides } from "../../model/questions/difference";
 import { filtersIn, formatFilter } from "../../state/fragment";
-import { weightWords } from "../../words";
+import { spanWords } from "../../words";
 import { Page } from "../view";
 
 export type Kind = "recordings" | "times" | "threads" | "processes";
@@ -48,16 +49,22 @@ export function chosenSides(page: Page, texts: [string, string]): Chosen {
   const [a, b] = read.every((filter) => filter?.field === fieldOf[kind]) ? (read as [Filter, Filter]) : first(page, kind);
   const name = (filter: Filter): string => {
     const { recordings, threads, processes } = page.catalogue;
-    if (filter.field === "time") return `${weightWords(filter.from, "ns")} to ${weightWords(filter.to, "ns")}`;
+    if (filter.field === "time") return spanWords(filter.from, filter.to);
     const id = Number(filter.values[0]);
     if (filter.field === "recording") return recordings[id] ? `${recordings[id].name}: ${recordings[id].title}` : "(none)";
-    return (filter.field === "thread" ? threads[id]?.label : processes[id]?.label) ?? "(none)";
+    return (filter.field === "thread" ? threads[id]?.label : processes[id] && processName(processes[id])) ?? "(none)";
   };
   const words: [string, string] = kind === "recordings" ? [page.catalogue.recordings[recordingOf(a)]?.name ?? "", page.catalogue.recordings[recordingOf(b)]?.name ?? ""] : ["first", "second"];
   return { kind, sides: { before: [a], after: [b] }, words, names: [name(a), name(b)] };
 }
 
 const recordingOf = (filter: Filter) => (filter.field === "recording" ? filter.values[0] : 0);
+
+// Milliseconds, and finer where the range is short.
+export function secondsText(ns: number, length: number): string {
+  const digits = Math.max(3, Math.min(9, Math.ceil(Math.log10((100 * second) / Math.max(1, length)))));
+  return String(Number((ns / second).toFixed(digits)));
+}
 
 // The controls. `set`: the texts of both sides.
 export function sidesBar(page: Page, set: (a: string, b: string) => void): { element: HTMLElement; show(chosen: Chosen): void } {
@@ -75,15 +82,16 @@ export function sidesBar(page: Page, set: (a: string, b: string) => void): { ele
     box.addEventListener("change", () => choose(Number(box.value)));
     return box;
   };
-  const seconds = (label: string, value: number, choose: (ns: number) => void) => {
-    const box = element("input", { type: "number", step: "any", min: 0, "aria-label": label, value: Number((value / second).toFixed(3)) });
+  // `length`: of the range, which decides how many digits tell its ends apart.
+  const seconds = (label: string, value: number, length: number, choose: (ns: number) => void) => {
+    const box = element("input", { type: "number", step: "any", min: 0, "aria-label": label, value: secondsText(value, length) });
     box.addEventListener("change", () => box.value !== "" && choose(Math.round(Number(box.value) * second)));
     return box;
   };
   const range = (label: string, filter: Filter & { field: "time" }, choose: (filter: Filter) => void) => {
     const to = (from: number, until: number) => from < until && choose({ ...filter, from, to: until });
-    return element("span", { class: "range", role: "group", "aria-label": label }, seconds(`${label}, from second`, filter.from, (from) => to(from, filter.to)), " to ",
-      seconds(`${label}, to second`, filter.to, (until) => to(filter.from, until)), " s");
+    return element("span", { class: "range", role: "group", "aria-label": label }, seconds(`${label}, from second`, filter.from, filter.to - filter.from, (from) => to(from, filter.to)), " to ",
+      seconds(`${label}, to second`, filter.to, filter.to - filter.from, (until) => to(filter.from, until)), " s");
   };
   const ends = (share: number) => {
     const { start, end } = page.catalogue;
@@ -109,7 +117,7 @@ export function sidesBar(page: Page, set: (a: string, b: string) => void): { ele
         room.replaceChildren(element("b", { title: names[0] }, names[0]), " against ", element("b", { title: names[1] }, names[1]));
       } else {
         const field = kind === "threads" ? "thread" : "process";
-        const labels = (kind === "threads" ? page.catalogue.threads : page.catalogue.processes).map((one) => one.label);
+        const labels = kind === "threads" ? page.catalogue.threads.map((one) => one.label) : page.catalogue.processes.map(processName);
         const filter = (id: number): Filter => ({ field, mode: "in", values: [id] });
         const id = (one: Filter) => (one.field === "thread" || one.field === "process" ? one.values[0] : 0);
         room.replaceChildren(select("First", labels, id(a), (value) => give(filter(value), b)), " against ", select("Second", labels, id(b), (value) => give(a, filter(value))));
