@@ -353,6 +353,22 @@ def test_dark_and_narrow(open_page):
     assert light.evaluate(pixel) != dark.evaluate(pixel)
 
 
+def test_a_narrow_window_scrolls_and_has_room_for_the_view(open_page):
+    page = open_page(width=480, height=800)
+    assert page.locator(".flame canvas").evaluate("canvas => canvas.clientHeight") > 300
+    page.locator(".flame canvas").scroll_into_view_if_needed()
+    assert page.locator(".flame canvas").bounding_box()["y"] < 500
+
+
+def test_words_beside_a_frame_go_with_its_view(open_page):
+    page = settled(open_page())
+    for key in ["ArrowDown", "ArrowDown"]:
+        page.keyboard.press(key)
+    assert page.locator(".tip").is_visible()
+    page.keyboard.press("2")
+    assert not settled(page).locator(".tip").is_visible()
+
+
 def test_a_canvas_is_never_larger_than_the_window(open_page):
     page = open_page(height=500)
     size = page.evaluate("[...document.querySelectorAll('canvas')].map(c => [c.width, c.height])")

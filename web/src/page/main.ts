@@ -197,7 +197,10 @@ class Assembly implements Page {
     this.header.show(state);
     this.switcher.show(this.current.name);
     const { element: wanted } = this.showing(this.current);
-    if (this.main.firstElementChild !== wanted) this.main.replaceChildren(wanted);
+    if (this.main.firstElementChild !== wanted) {
+      this.main.replaceChildren(wanted);
+      this.tip(null, 0, 0); // was of a frame that is gone
+    }
     this.totals.ask(JSON.stringify(this.query), () => this.ask("totals", {}), (totals) => {
       this.shown = totals.shown;
       this.recorded = totals.recorded;

@@ -218,12 +218,17 @@ function drawMarks(pen: CanvasRenderingContext2D, { page, sight }: Scene, marks:
     pen.lineTo(x + 4, middle);
     pen.lineTo(x, middle + 4);
     pen.lineTo(x - 4, middle);
+  let free = 0; // pixels from here on have no words
     pen.fill();
     const next = i + 1 < told.length ? xOf(told[i + 1].time, sight, plot) : plot;
     const wide = pen.measureText(mark.short).width;
     pen.fillStyle = page.colour("--soft");
-    if (x + 8 + wide < next - 6) pen.fillText(mark.short, x + 8, middle + 0.5);
-    else if (i + 1 === told.length && x - 8 - wide > (i ? xOf(told[i - 1].time, sight, plot) : 0) + 8) pen.fillText(mark.short, x - 8 - wide, middle + 0.5);
+    if (x + 8 + wide < next - 6) {
+      pen.fillText(mark.short, x + 8, middle + 0.5);
+      free = x + 8 + wide;
+    } else if (i + 1 === told.length && x - 8 - wide > Math.max(free, i ? xOf(told[i - 1].time, sight, plot) : 0) + 8) {
+      pen.fillText(mark.short, x - 8 - wide, middle + 0.5);
+    }
   });
 }
 
