@@ -369,6 +369,13 @@ def test_words_beside_a_frame_go_with_its_view(open_page):
     assert not settled(page).locator(".tip").is_visible()
 
 
+def test_lines_are_found_from_the_table(open_page):
+    page = settled(open_page("#view=functions"))
+    page.locator("section.functions").get_by_role("button", name="Lines").click()
+    assert "by=line" in fragment(page)
+    assert page.locator(".rows .cell.name").first.inner_text().rsplit(":", 1)[-1].isdigit()
+
+
 def test_a_canvas_is_never_larger_than_the_window(open_page):
     page = open_page(height=500)
     size = page.evaluate("[...document.querySelectorAll('canvas')].map(c => [c.width, c.height])")

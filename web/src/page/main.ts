@@ -243,8 +243,8 @@ class Assembly implements Page {
   private get keys(): Key[] {
     const inSight = views.filter((view) => view.place === "above" || view === this.current);
     const ours: Key[] = [
-      { on: "/", shown: "/  Ctrl-F", meaning: "search", run: () => this.header.input.select() },
-      ...mains.map((view, i) => ({ on: String(i + 1), shown: String(i + 1), meaning: view.title.toLowerCase(), run: () => this.change({ view: view.name }) })),
+      { on: "/", shown: "/  Ctrl-F", meaning: "search; there Enter and Shift-Enter go to the next and previous match, Esc ends it", run: () => this.header.input.select() },
+      ...mains.map((view, i) => ({ on: String(i + 1), shown: String(i + 1), meaning: `view: ${view.title.toLowerCase()}`, run: () => this.change({ view: view.name }) })),
       { on: "f", shown: "f", meaning: "filter by thread, process, language or state", run: () => this.header.openFilters() },
       { on: "?", shown: "?", meaning: "these keys", run: () => this.toggleHelp() },
     ];

@@ -5,7 +5,7 @@ import { Kind, Label, placeOf } from "../model/tree";
 import { own, withOwn } from "../state/state";
 import { countWords, shareWords, weightWords } from "../words";
 import { Latest } from "./parts/latest";
-import { RowTable, TableColumn } from "./parts/row_table";
+import { RowTable, TableColumn, tableKeys } from "./parts/row_table";
 import { MenuItem, Page, Showing, View } from "./view";
 
 const name = "bottom-up";
@@ -157,6 +157,7 @@ function create(page: Page): Showing {
       if (drawnKey === key()) draw();
     },
     keys: [
+      ...tableKeys("open or close the row, as → and ← do"),
       { on: "n", shown: "n  N", meaning: "next, previous match", run: () => rows.step(1) },
       { on: "N", shown: "", meaning: "", run: () => rows.step(-1) },
       { on: "x", shown: "x", meaning: "open the heaviest path", run: openHeaviest },

@@ -10,7 +10,7 @@ import { own, withOwn } from "../state/state";
 import { countWords, pointsWords, shareWords, weightWords } from "../words";
 import { Flame, FlameCanvas, leftOutWords } from "./parts/flame_canvas";
 import { Latest } from "./parts/latest";
-import { RowTable, TableColumn } from "./parts/row_table";
+import { RowTable, TableColumn, tableKeys } from "./parts/row_table";
 import { Chosen, chosenSides, sidesBar } from "./parts/sides";
 import { Page, Showing, View } from "./view";
 
@@ -282,8 +282,10 @@ function create(page: Page): Showing {
       { on: "v", shown: "v", meaning: "table, flame graph, side by side", run: () => set("as", asTitles[(asTitles.findIndex(([value]) => value === as()) + 1) % asTitles.length][0]) },
       { on: "b", shown: "b", meaning: "widths of the one side or the other", run: () => set("widths", widths() === "after" ? "before" : "after") },
       { on: "t", shown: "t", meaning: "copy the table", run: () => isTable() && page.copy(rows.asText()) },
+      ...tableKeys("only stacks through it"),
     ],
   };
 }
 
 export const difference: View = { name, title: "Difference", place: "main", create };
+      { on: "c", shown: "c", meaning: "copy the frame's name", run: () => tree && !isTable() && active.cursor > 0 && page.copy(labels[tree.label[active.cursor]].full) },

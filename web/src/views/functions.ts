@@ -1,5 +1,5 @@
 // Functions, or lines, as a table: what is spent in each itself and with everything it calls.
-import { button, element } from "../page/dom";
+import { button, choice, element } from "../page/dom";
 import { functionOf } from "../model/catalogue";
 import { By } from "../model/head";
 import { intervals } from "../model/questions/intervals";
@@ -8,7 +8,7 @@ import { Kind, Label, placeOf } from "../model/tree";
 import { own, withOwn } from "../state/state";
 import { countWords, rangeWords, shareWords, weightWords } from "../words";
 import { Latest } from "./parts/latest";
-import { RowTable, TableColumn } from "./parts/row_table";
+import { RowTable, TableColumn, tableKeys } from "./parts/row_table";
 import { Page, Showing, View } from "./view";
 
 type Intervals = ReturnType<typeof intervals>;
@@ -63,9 +63,11 @@ function create(page: Page): Showing {
     choose: (row) => page.frameItems(by, [row])[0]?.run(),
     mark: (row) => page.matches !== null && page.matches.functions[functionAt(row)] === 1,
   });
+  // The same choice as the page's, where whoever wants a table of lines looks for it.
+  const rowsAre = choice<By>("A row is", [["function", "Functions"], ["line", "Lines"]], (value) => page.change({ by: value }));
   const words = element("span", "status");
   const copy = button("Copy table", () => page.copy(rows.asText()), { title: "All rows, as text for a spreadsheet" });
-  const view = element("section", { class: "functions", "aria-label": "Functions" }, element("div", "toolbar", words, copy), rows.element);
+  const view = element("section", { class: "functions", "aria-label": "Functions" }, element("div", "toolbar", rowsAre.element, words, copy), rows.element);
 
   function draw(): void {
     if (!table) return;
@@ -82,6 +84,7 @@ function create(page: Page): Showing {
     element: view,
     show: () => {
       const { state } = page;
+      rowsAre.show(state.by);
       latest.ask(key(), () => page.ask("table", { by: state.by }), (answer) => {
         table = answer;
         drawnKey = key();
@@ -97,6 +100,7 @@ function create(page: Page): Showing {
       if (drawnKey === key()) draw();
     },
     keys: [
+      ...tableKeys("only stacks through it"),
       { on: "n", shown: "n", meaning: "next match", run: () => rows.step(1) },
       { on: "N", shown: "N", meaning: "previous match", run: () => rows.step(-1) },
       { on: "t", shown: "t", meaning: "copy the table", run: () => page.copy(rows.asText()) },
@@ -104,4 +108,4 @@ function create(page: Page): Showing {
   };
 }
 
-export const functions: View = { name: "functions", title: "Functions", place: "main", create };
+export const functions: View = { name: "functions", title: "Functions and lines", place: "main", create };

@@ -12,7 +12,7 @@ import { countWords, shareWords, weightWords } from "../words";
 import { colourBar, fills } from "./parts/colours";
 import { FlameCanvas, leftOutWords } from "./parts/flame_canvas";
 import { Latest } from "./parts/latest";
-import { RowTable, TableColumn } from "./parts/row_table";
+import { RowTable, TableColumn, tableKeys } from "./parts/row_table";
 import { Page, Showing, View } from "./view";
 
 const name = "sandwich";
@@ -178,6 +178,7 @@ function create(page: Page): Showing {
         on, shown: i ? "" : "← → ↑ ↓", meaning: i ? "" : "move from frame to frame of the half in focus", run: () => canvas().move(on),
       })),
       { on: "o", shown: "o", meaning: "the other half: callers or callees", run: () => {
+      ...tableKeys("look at the function"),
         active = active === "callers" ? "callees" : "callers";
         canvas().element.focus();
       } },
@@ -189,6 +190,7 @@ function create(page: Page): Showing {
       { on: "N", shown: "", meaning: "", run: () => list.step(-1) },
     ],
   };
+      { on: "c", shown: "c", meaning: "copy the frame's name", run: () => drawn && canvas().cursor >= 0 && page.copy(labels[drawn[active].label[canvas().cursor]].full) },
 }
 
 export const sandwich: View = {

@@ -7,7 +7,7 @@ import { Kind } from "../model/tree";
 import { own, withOwn } from "../state/state";
 import { countWords, shareWords, weightWords } from "../words";
 import { Latest } from "./parts/latest";
-import { RowTable } from "./parts/row_table";
+import { RowTable, tableKeys } from "./parts/row_table";
 import { Page, Showing, View } from "./view";
 
 const name = "source";
@@ -171,6 +171,7 @@ function create(page: Page): Showing {
       }
     },
     keys: [
+      ...tableKeys("open the file, or mark the line"),
       { on: "n", shown: "n  N", meaning: "next, previous line of a match", run: () => rows.step(1) },
       { on: "N", shown: "", meaning: "", run: () => rows.step(-1) },
       { on: "t", shown: "t", meaning: "copy the lines with their times", run: () => page.copy(rows.asText()) },

@@ -496,7 +496,7 @@ function create(page: Page): Showing {
       { on: "s", shown: "", meaning: "", run: () => zoomBy(1 / 0.7) },
       { on: "a", shown: "a  d", meaning: "timeline: earlier, later", run: () => panBy(-0.2) },
       { on: "d", shown: "", meaning: "", run: () => panBy(0.2) },
-      { on: "e", shown: "e", meaning: "go to the timeline: arrows choose thread and moment, Shift a range, Enter keeps it, m is the menu, + and − zoom, Home shows all", run: () => scroller.focus() },
+      { on: "e", shown: "e", meaning: "go to the timeline: arrows (PgUp, PgDn) choose thread and moment, Shift a range, Enter keeps it, z zooms to it, m is the menu, + and − zoom, Esc goes back, Home shows all", run: () => scroller.focus() },
     ],
   };
 }

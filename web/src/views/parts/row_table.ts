@@ -1,6 +1,7 @@
 // A table of any length: only the rows in sight are in the document. Sorted by a click on a column's head; rows are walked with
 // the arrow keys. Knows nothing of what its rows mean.
 import { button, element } from "../../page/dom";
+import { Key } from "../view";
 
 export interface TableColumn {
   name: string; // in the address, and in data-column
@@ -32,6 +33,12 @@ export interface Levels {
 
 const rowHeight = 24; // as in row_table.css
 const spare = 8; // rows above and below those in sight
+
+// What a table does with keys while it has the focus, for the list of keys. `choose`: what Enter does.
+export const tableKeys = (choose: string): Key[] => [
+  { on: "", shown: "Tab", meaning: "to the table; there ↑ ↓, PgUp, PgDn, Home and End go from row to row", run: () => undefined },
+  { on: "", shown: "Enter  m", meaning: `${choose}; menu of the row: filters, search, copy`, run: () => undefined },
+];
 
 export class RowTable {
   readonly element: HTMLElement;
