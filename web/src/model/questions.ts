@@ -8,6 +8,7 @@ import { intervals } from "./questions/intervals";
 import { matches } from "./questions/matches";
 import { moment } from "./questions/moments";
 import { sandwich } from "./questions/sandwich";
+import { collapsed, speedscope } from "./questions/saved";
 import { segments } from "./questions/segments";
 import { source } from "./questions/source";
 import { table } from "./questions/table";
@@ -20,7 +21,7 @@ import { Model } from "./selection";
 
 export const questions = {
   totals, shape, column, table, intervals, difference, changedTree, matches, sandwich, source, bottomUp, threads, densities, cpus, moment, waits,
-  segments,
+  segments, collapsed, speedscope,
 };
 
 export type Questions = typeof questions;

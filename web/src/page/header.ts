@@ -25,6 +25,7 @@ interface Wishes {
   change(part: Partial<State>, how?: "step" | "aside"): void;
   copyAddress(): void;
   filterMenu(x: number, y: number): void;
+  saveMenu(x: number, y: number): void;
   toggleHelp(): void;
   next(step: 1 | -1): void;
 }
@@ -43,6 +44,7 @@ export class Header {
   private readonly weights: ReturnType<typeof choice<Weight>>;
   private readonly bys: ReturnType<typeof choice<"function" | "line">>;
   private readonly filter = button("Filter…", () => this.openFilters(), { "aria-haspopup": "menu", title: "By thread, process, language or state; by function and module in the menu of a frame (f)" });
+  private readonly save = button("Save…", () => this.openSave(), { "aria-haspopup": "menu", title: "What is shown as a picture (SVG), as collapsed stacks or for speedscope (S)" });
   private state: State | null = null;
 
   constructor(private readonly catalogue: Catalogue, private readonly wishes: Wishes) {
@@ -59,7 +61,7 @@ export class Header {
     const bad = head.warning !== "" || head.unfinished;
     const words = element("div", "words", element("h1", { title: head.title }, head.title), element("p", "subtitle", head.subtitle));
     const quality = element("p", "quality", element("span", { class: bad ? "dot bad" : "dot", role: "img", "aria-label": bad ? "take care" : "good" }), head.quality.join(" — "));
-    this.element = element("header", "head", element("div", "top", words, element("div", "tools", this.input, link, help)), quality);
+    this.element = element("header", "head", element("div", "top", words, element("div", "tools", this.input, link, this.save, help)), quality);
     if (head.warning) this.element.append(element("p", { class: "warning", role: "note" }, `⚠ ${head.warning}`));
     if (head.merged) this.element.append(element("p", { class: "warning merged", role: "note" }, mergedWords(catalogue)));
     this.element.append(element("div", "choices", this.shows.element, this.weights.element, this.bys.element, this.filter, this.whole, this.found), this.leftOut, this.chips);
@@ -68,6 +70,20 @@ export class Header {
   openFilters(): void {
     const box = this.filter.getBoundingClientRect();
     this.wishes.filterMenu(box.left, box.bottom);
+  }
+
+  openSave(): void {
+    const box = this.save.getBoundingClientRect();
+    this.wishes.saveMenu(box.left, box.bottom);
+  }
+
+  // Of what everything shown is the whole, and what the search finds, as it stands there.
+  get wholeWords(): string {
+    return this.whole.textContent ?? "";
+  }
+
+  get foundWords(): string {
+    return this.found.textContent ?? "";
   }
 
   private searchKey(event: KeyboardEvent): void {

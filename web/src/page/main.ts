@@ -14,7 +14,7 @@ import { initialState, State, withFilter } from "../state/state";
 import { Store } from "../state/store";
 import { Latest } from "../views/parts/latest";
 import { views } from "../views/registry";
-import { Key, MenuItem, Page, Showing, View } from "../views/view";
+import { Key, MenuItem, Page, Picture, Showing, View } from "../views/view";
 import { windowAddress } from "./address";
 import { Client } from "./client";
 import { choice, element } from "./dom";
@@ -23,6 +23,7 @@ import { Menu, Tip } from "./floating";
 import { filterMenu } from "./filter_menu";
 import { frameItems } from "./frame_items";
 import { Header } from "./header";
+import { download, fileName, svgOf } from "./saved";
 
 const mains = views.filter((view) => view.place === "main");
 
@@ -59,6 +60,7 @@ class Assembly implements Page {
         const set = (filter: Filter) => this.change(withFilter(this.state, filter));
         this.menu(filterMenu(catalogue, set, (items) => this.menu(items, x, y)), x, y);
       },
+      saveMenu: (x, y) => this.menu(this.saveItems(), x, y),
       toggleHelp: () => this.toggleHelp(),
       next: (step) => this.runKey(step > 0 ? "n" : "N"),
     });
@@ -180,6 +182,46 @@ class Assembly implements Page {
     else byHand();
   }
 
+  // ---- saving ---------------------------------------------------------------------------------------------------
+  private saveItems(): MenuItem[] {
+    const inSight = [this.current, ...views.filter((view) => view.place === "above")];
+    const pictures = inSight.flatMap((view) => this.showing(view).pictures?.() ?? []);
+    return [...pictures.map((picture) => ({ text: `Picture of the ${picture.what} (SVG)`, run: () => void this.savePicture(picture) })), ...this.stackItems()];
+  }
+
+  // Of two recordings each by itself, unless one of them is chosen already.
+  private stackItems(): MenuItem[] {
+    const { recordings } = this.catalogue;
+    const sides = recordings.length > 1 && !this.state.filters.some((filter) => filter.field === "recording") ? recordings : [null];
+    return sides.flatMap((side, i): MenuItem[] => {
+      const state = side ? { ...this.state, ...withFilter(this.state, { field: "recording", mode: "in", values: [i] }) } : this.state;
+      const of = side ? ` of ${side.name}` : "";
+      return [
+        { text: `Collapsed stacks${of}, for flame graph scripts`, run: () => void this.saveStacks("collapsed", state) },
+        { text: `Threads in the order of time${of}, for speedscope`, run: () => void this.saveStacks("speedscope", state) },
+      ];
+    });
+  }
+
+  private async savePicture(picture: Picture): Promise<void> {
+    const { catalogue, state } = this;
+    const around = { catalogue, state, whole: this.header.wholeWords, found: this.header.foundWords, colour: (name: string) => this.colour(name) };
+    this.save(fileName(catalogue, state, picture.what, ".svg"), await svgOf(picture, around), "image/svg+xml");
+  }
+
+  private async saveStacks(format: "collapsed" | "speedscope", state: State): Promise<void> {
+    const { by, weight, filters, show } = state;
+    const args = { by, weight, title: this.catalogue.head.title };
+    const text = await this.ask(format, args, { filters, show });
+    const collapsed = format === "collapsed";
+    this.save(fileName(this.catalogue, state, collapsed ? "stacks" : "threads", collapsed ? ".collapsed.txt" : ".speedscope.json"), text, collapsed ? "text/plain" : "application/json");
+  }
+
+  private save(name: string, parts: string[], type: string): void {
+    download(name, parts, type);
+    this.say(`saved ${name}`);
+  }
+
   // ---- showing --------------------------------------------------------------------------------------------------
   private showing(view: View): Showing {
     let showing = this.showings.get(view);
@@ -246,6 +288,7 @@ class Assembly implements Page {
       { on: "/", shown: "/  Ctrl-F", meaning: "search; there Enter and Shift-Enter go to the next and previous match, Esc ends it", run: () => this.header.input.select() },
       ...mains.map((view, i) => ({ on: String(i + 1), shown: String(i + 1), meaning: `view: ${view.title.toLowerCase()}`, run: () => this.change({ view: view.name }) })),
       { on: "f", shown: "f", meaning: "filter by thread, process, language or state", run: () => this.header.openFilters() },
+      { on: "S", shown: "S", meaning: "save what is shown: a picture, collapsed stacks, speedscope", run: () => this.header.openSave() },
       { on: "?", shown: "?", meaning: "these keys", run: () => this.toggleHelp() },
     ];
     // The last one to name a key has it: the main view before those above it, a view before the page.

@@ -12,7 +12,7 @@ import { Flame, FlameCanvas, leftOutWords } from "./parts/flame_canvas";
 import { Latest } from "./parts/latest";
 import { RowTable, TableColumn, tableKeys } from "./parts/row_table";
 import { Chosen, chosenSides, sidesBar } from "./parts/sides";
-import { Page, Showing, View } from "./view";
+import { Page, Picture, Showing, View } from "./view";
 
 const name = "difference";
 
@@ -219,7 +219,7 @@ function create(page: Page): Showing {
       box.style.background = page.changeFill(step);
       return element("span", {}, box, text);
     };
-    legend.replaceChildren(chip(5, "share grew"), chip(-5, "shrank"), chip(0, "may be chance"));
+    legend.replaceChildren(...legendEntries().map(([step, text]) => chip(step, text)));
   }
 
   function show(): void {
@@ -265,11 +265,24 @@ function create(page: Page): Showing {
     page.drawn();
   }
 
+  const legendEntries = (): [number, string][] => [[5, "share grew"], [-5, "shrank"], [0, "may be chance"]];
+
+  function pictures(): Picture[] {
+    if (isTable()) return [];
+    const { names } = chosen();
+    const entries = legendEntries().map(([step, text]): [string, string] => [page.changeFill(step), text]);
+    const words = `${names[0]} against ${names[1]}`;
+    if (as() === "merged") return right.pictures("difference", `${words}; widths of the ${widths() === "after" ? "second" : "first"}`, entries);
+    return [...left.pictures("difference, first side", words, entries), ...right.pictures("difference, second side", words, entries)];
+  }
+
   const isTable = () => as() === "table";
   return {
     element: view,
     show,
+    pictures,
     keys: [
+      ...tableKeys("only stacks through it"),
       ...["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].map((on, i) => ({
         on, shown: i ? "" : "← → ↑ ↓", meaning: i ? "" : "move from frame to frame", run: () => isTable() || active.move(on),
       })),
@@ -281,11 +294,10 @@ function create(page: Page): Showing {
       { on: "N", shown: "", meaning: "", run: () => (isTable() ? rows.step(-1) : active.step(-1)) },
       { on: "v", shown: "v", meaning: "table, flame graph, side by side", run: () => set("as", asTitles[(asTitles.findIndex(([value]) => value === as()) + 1) % asTitles.length][0]) },
       { on: "b", shown: "b", meaning: "widths of the one side or the other", run: () => set("widths", widths() === "after" ? "before" : "after") },
+      { on: "c", shown: "c", meaning: "copy the frame's name", run: () => tree && !isTable() && active.cursor > 0 && page.copy(labels[tree.label[active.cursor]].full) },
       { on: "t", shown: "t", meaning: "copy the table", run: () => isTable() && page.copy(rows.asText()) },
-      ...tableKeys("only stacks through it"),
     ],
   };
 }
 
 export const difference: View = { name, title: "Difference", place: "main", create };
-      { on: "c", shown: "c", meaning: "copy the frame's name", run: () => tree && !isTable() && active.cursor > 0 && page.copy(labels[tree.label[active.cursor]].full) },

@@ -12,14 +12,15 @@ import { ThreadTotals } from "../model/questions/threads";
 import { activities, activityWords } from "../model/states";
 import { Label, placeOf } from "../model/tree";
 import { own, withFilter, withOwn } from "../state/state";
-import { countWords, fit, fitName, timeWords, weightWords } from "../words";
+import { countWords, fit, fitName, spanWords, timeWords, weightWords } from "../words";
 import { Latest } from "./parts/latest";
 import { OneAtATime } from "./parts/one_at_a_time";
 import { InSight } from "./parts/sight";
+import { Pen, SvgPen } from "./parts/svg_pen";
 import { afterWheel } from "./parts/time_wheel";
 import { activityColours, sized } from "./timeline_picture";
 import { shortName } from "./timeline_words";
-import { Page, Showing, View } from "./view";
+import { Page, Picture, Showing, View } from "./view";
 
 const name = "chart";
 const rowHeight = 17;
@@ -32,6 +33,7 @@ const mostOfSeveral = 24; // rows of each of several threads
 const binPixels = 2; // where there are more stretches than pixels
 const clickSlack = 3;
 const faded = 0.42;
+const plain = /^[\x20-\x7e]*$/;
 
 interface Drawn {
   by: By;
@@ -54,7 +56,6 @@ function create(page: Page): Showing {
   const inSight = new InSight(page);
   const { whole } = inSight;
   const canvas = element("canvas");
-  const pen = canvas.getContext("2d") as CanvasRenderingContext2D;
   const spacer = element("div", "spacer", canvas);
   const scroller = element("div", {
     class: "lanes", tabindex: 0, role: "application", "aria-roledescription": "flame chart",
@@ -154,34 +155,52 @@ function create(page: Page): Showing {
     if (!drawn || !width()) return;
     const started = performance.now();
     const [wide, high] = [width(), scroller.clientHeight];
-    sized(canvas, wide, high);
+    paint(sized(canvas, wide, high), wide, scroller.scrollTop, high);
+    performance.measure("phlox chart drawn", { start: started });
+  }
+
+  // What begins `scrolled` pixels from the top, and is `high`.
+  function paint(pen: Pen, wide: number, scrolled: number, high: number): void {
+    if (!drawn) return;
     const left = gutterWidth(wide);
-    const scrolled = scroller.scrollTop;
     const hasHits = page.matches !== null && page.matches.count > 0;
     drawn.lanes.forEach((lane, at) => {
       const top = (drawn as Drawn).tops[at] - scrolled;
       const bottom = rowTop(at, Math.max(2, lane.rows.length)) - scrolled;
       if (bottom < 0 || top > high) return;
-      drawTitle(at, top, left);
+      drawTitle(pen, at, top, left);
       pen.save();
       pen.beginPath();
       pen.rect(left, 0, wide - left, high);
       pen.clip();
       pen.translate(left, 0);
-      drawActivity(at, top + titleHeight, wide - left);
+      drawActivity(pen, at, top + titleHeight, wide - left);
       pen.font = page.colour("--mono");
       textWidth = pen.measureText("0123456789").width / 10;
       lane.rows.forEach((boxes, row) => {
         const y = rowTop(at, row) - scrolled;
-        if (y > -rowHeight && y < high) drawRow(boxes, y, wide - left, hasHits);
+        if (y > -rowHeight && y < high) drawRow(pen, boxes, y, wide - left, hasHits);
       });
-      if (cursor?.lane === at) drawCursor(lane.rows[cursor.row]?.[cursor.index], rowTop(at, cursor.row) - scrolled, wide - left);
+      if (cursor?.lane === at && !(pen instanceof SvgPen)) drawCursor(pen, lane.rows[cursor.row]?.[cursor.index], rowTop(at, cursor.row) - scrolled, wide - left);
       pen.restore();
     });
-    performance.measure("phlox chart drawn", { start: started });
   }
 
-  function drawTitle(at: number, y: number, left: number): void {
+  function pictures(): Picture[] {
+    if (!drawn || !width()) return [];
+    const { height, segments } = drawn;
+    const there = new Set(segments.activity);
+    return [{
+      what: "flame chart", words: [spanWords(sight.from, sight.to), notes.textContent].filter((text) => text).join(". "), width: width(), height,
+      legend: activityColours.map((colour, i): [string, string] => [colour, activityWords[i]]).filter((_, i) => there.has(i)),
+      draw: (pen) => {
+        pen.textBaseline = "middle";
+        paint(pen, width(), 0, height);
+      },
+    }];
+  }
+
+  function drawTitle(pen: Pen, at: number, y: number, left: number): void {
     const { threads, lanes } = drawn as Drawn;
     pen.font = "600 12px system-ui, sans-serif";
     pen.fillStyle = page.colour("--ink");
@@ -194,7 +213,7 @@ function create(page: Page): Showing {
   }
 
   // As in the timeline's row of it.
-  function drawActivity(at: number, y: number, wide: number): void {
+  function drawActivity(pen: Pen, at: number, y: number, wide: number): void {
     const { first, start, end, activity } = (drawn as Drawn).segments;
     for (let i = first[at]; i < first[at + 1]; ++i) {
       const [a, b] = [xOf(start[i], sight, wide), xOf(end[i], sight, wide)];
@@ -204,9 +223,10 @@ function create(page: Page): Showing {
     }
   }
 
-  function drawRow(boxes: readonly ChartBox[], y: number, wide: number, hasHits: boolean): void {
+  function drawRow(pen: Pen, boxes: readonly ChartBox[], y: number, wide: number, hasHits: boolean): void {
     const { tree } = drawn as Drawn;
     const room = 2 * textWidth;
+    const measure = (text: string) => (plain.test(text) ? text.length * textWidth : pen.measureText(text).width);
     let done = -1; // pixels up to here are drawn
     for (let i = firstInSight(boxes); i < boxes.length && boxes[i].from < sight.to; ++i) {
       const box = boxes[i];
@@ -218,18 +238,18 @@ function create(page: Page): Showing {
       const hit = hasHits && hits[id] === 1;
       pen.globalAlpha = hit ? 1 : hasHits ? 0.38 : box.waits ? faded : 1;
       pen.fillStyle = hit ? page.colour("--hit") : page.fill(labels[id]);
+      if (pen instanceof SvgPen) pen.open(`${labels[id].full}, from ${timeWords(box.from, (sight.to - sight.from) / 100)}, for ${time(box.to - box.from)}`);
       pen.fillRect(from, y, Math.max(0.6, to - from - (to - from >= 3 ? 0.6 : 0)), rowHeight - 1);
       const inner = Math.min(wide, to) - Math.max(0, from) - 6;
-      if (inner < room) continue;
-      pen.globalAlpha = hasHits && !hit ? 0.75 : 1;
-      pen.fillStyle = page.colour(hit ? "--hit-ink" : "--ink");
-      pen.fillText(fitName(labels[id].name, labels[id].full, inner, measured), Math.max(0, from) + 3, y + rowHeight / 2);
+      if (inner >= room) {
+        pen.globalAlpha = hasHits && !hit ? 0.75 : 1;
+        pen.fillStyle = page.colour(hit ? "--hit-ink" : "--ink");
+        pen.fillText(fitName(labels[id].name, labels[id].full, inner, measure), Math.max(0, from) + 3, y + rowHeight / 2);
+      }
+      if (pen instanceof SvgPen) pen.close();
     }
     pen.globalAlpha = 1;
   }
-
-  const plain = /^[\x20-\x7e]*$/;
-  const measured = (text: string) => (plain.test(text) ? text.length * textWidth : pen.measureText(text).width);
 
   function firstInSight(boxes: readonly ChartBox[]): number {
     let low = 0;
@@ -242,7 +262,7 @@ function create(page: Page): Showing {
     return low;
   }
 
-  function drawCursor(box: ChartBox | undefined, y: number, wide: number): void {
+  function drawCursor(pen: Pen, box: ChartBox | undefined, y: number, wide: number): void {
     if (!box) return;
     const [a, b] = [Math.max(0, xOf(box.from, sight, wide)), Math.min(wide, xOf(box.to, sight, wide))];
     pen.strokeStyle = page.colour("--ink");
@@ -427,6 +447,7 @@ function create(page: Page): Showing {
       setTimeout(ask);
       refresh();
     },
+    pictures,
     keys: [
       ...["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].map((on, i) => ({
         on, shown: i ? "" : "← → ↑ ↓", meaning: i ? "" : "move from frame to frame", run: () => move(on),

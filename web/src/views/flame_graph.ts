@@ -145,6 +145,7 @@ function create(page: Page): Showing {
       // What is on its way will be drawn when it comes: until then the picture stays what it was, words and all.
       if (drawn?.key === latestKey()) refresh(false);
     },
+    pictures: () => canvas.pictures("flame graph", [zoomWords.textContent, notes.textContent].filter((text) => text).join(". "), colours.legend()),
     keys: [
       ...["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].map((on, i) => ({
         on, shown: i ? "" : "← → ↑ ↓", meaning: i ? "" : "move from frame to frame", run: () => canvas.move(on),

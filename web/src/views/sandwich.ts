@@ -173,12 +173,16 @@ function create(page: Page): Showing {
         if (drawnKey === key()) draw(false);
       }
     },
+    pictures: () => [
+      ...halves.callers.canvas.pictures("callers", head.textContent ?? "", colours.legend()),
+      ...halves.callees.canvas.pictures("callees", head.textContent ?? "", colours.legend()),
+    ],
     keys: [
+      ...tableKeys("look at the function"),
       ...["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].map((on, i) => ({
         on, shown: i ? "" : "← → ↑ ↓", meaning: i ? "" : "move from frame to frame of the half in focus", run: () => canvas().move(on),
       })),
       { on: "o", shown: "o", meaning: "the other half: callers or callees", run: () => {
-      ...tableKeys("look at the function"),
         active = active === "callers" ? "callees" : "callers";
         canvas().element.focus();
       } },
@@ -186,11 +190,11 @@ function create(page: Page): Showing {
       { on: "Escape", shown: "Esc", meaning: "reset the zoom, or the search", run: () => (page.state.search ? page.change({ search: "" }, "aside") : halves[active].zoomTo(0)) },
       { on: "Home", shown: "Home", meaning: "reset the zoom", run: () => halves[active].zoomTo(0) },
       { on: "m", shown: "m", meaning: "menu of the frame", run: () => canvas().openMenu() },
+      { on: "c", shown: "c", meaning: "copy the frame's name", run: () => drawn && canvas().cursor >= 0 && page.copy(labels[drawn[active].label[canvas().cursor]].full) },
       { on: "n", shown: "n  N", meaning: "next, previous match in the list", run: () => list.step(1) },
       { on: "N", shown: "", meaning: "", run: () => list.step(-1) },
     ],
   };
-      { on: "c", shown: "c", meaning: "copy the frame's name", run: () => drawn && canvas().cursor >= 0 && page.copy(labels[drawn[active].label[canvas().cursor]].full) },
 }
 
 export const sandwich: View = {

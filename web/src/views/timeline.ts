@@ -8,19 +8,20 @@ import { Densities } from "../model/questions/densities";
 import { Moment } from "../model/questions/moments";
 import { ThreadTotals } from "../model/questions/threads";
 import { Waits } from "../model/questions/waits";
-import { activities, Activity, activityWords } from "../model/states";
+import { activities, Activity } from "../model/states";
 import { filtersIn } from "../state/fragment";
 import { own, withFilter, withOwn } from "../state/state";
-import { countWords, spanWords, shareWords, timeWords, weightWords } from "../words";
+import { countWords, spanWords, timeWords, weightWords } from "../words";
 import { Latest } from "./parts/latest";
 import { OneAtATime } from "./parts/one_at_a_time";
 import { InSight } from "./parts/sight";
 import { marksOf } from "./timeline_events";
 import { holdTimeline } from "./timeline_hand";
-import { activityItems, rangeItems, rowItems } from "./timeline_menu";
+import { legendEntries, timelineLegend } from "./timeline_legend";
+import { rangeItems, rowItems } from "./timeline_menu";
 import { activityColours, Band, drawHead, drawRows, headHeight, rowHeight, Scene, sized, strip, stripFull } from "./timeline_picture";
-import { foldedTip, marksTip, momentTip, momentWords, placesWords, rowWords, shortName, threadTip } from "./timeline_words";
-import { MenuItem, Page, Showing, View } from "./view";
+import { answerWords, foldedTip, marksTip, momentTip, momentWords, placesWords, rowWords, shortName, threadTip } from "./timeline_words";
+import { MenuItem, Page, Picture, Showing, View } from "./view";
 
 const name = "timeline";
 const mostRows = 9; // in sight before they scroll, where the window has room
@@ -28,6 +29,7 @@ const leastRows = 3;
 const spare = 3; // rows asked for above and below those in sight
 const margin = 0.5; // of what is in sight, asked for on both sides, so that a drag finds something there
 const markSlack = 5; // pixels
+const mostSaved = 600; // rows of a picture that is saved
 
 type TimeFilter = Filter & { field: "time" };
 
@@ -45,7 +47,7 @@ function create(page: Page): Showing {
     "aria-label": "Timeline. Up and down choose a thread, left and right a moment, with Shift a range; Enter keeps only the range, m opens the menu, plus and minus zoom.",
   }, spacer);
   const answer = element("span", { class: "answer", "aria-live": "polite" });
-  const legend = element("span", { class: "legend", role: "group", "aria-label": "What threads did" });
+  const legend = timelineLegend(page);
   const only = button("", () => rowItemsAt()[0]?.run());
   const without = button("", () => rowItemsAt()[1]?.run());
   const toRange = button("Zoom to the range", () => seeRange(), { title: "What the filter of time lets pass, as wide as the window" });
@@ -54,7 +56,7 @@ function create(page: Page): Showing {
   const fold = button("", () => page.change(withOwn(page.state, name, "hidden", isHidden() ? "" : "yes")), { class: "fold" });
   const body = element("div", "body", head, scroller);
   const view = element("section", { class: "timeline", "aria-label": "Timeline" },
-    element("div", "toolbar", fold, answer, only, without, toRange, all, byCpu, legend), body);
+    element("div", "toolbar", fold, answer, only, without, toRange, all, byCpu, legend.element), body);
 
   const totalsOf = { order: new Latest<ThreadTotals>(), shown: new Latest<ThreadTotals>(), waits: new Latest<Waits>(), strip: new Latest<Densities>(), busiest: new Latest<Moment>() };
   const moments = new OneAtATime<Moment>();
@@ -133,6 +135,10 @@ function create(page: Page): Showing {
     askRows();
   }
 
+  const threadsOf = (row: TimelineRow) => (row.kind === "process" ? [] : rowThreads(row));
+  // ns that fill each row.
+  const fullOf = (rows: TimelineRow[], binLength: number) => rows.map((row) => binLength * Math.max(1, rowThreads(row).length));
+
   // Densities of the rows in sight and a little around them.
   function askRows(): void {
     if (isHidden() || !made) return;
@@ -147,13 +153,12 @@ function create(page: Page): Showing {
     const binLength = (range.to - range.from) / bins;
     bands.ask(`${which} ${first} ${range.from} ${range.to} ${bins}`, () => {
       if (cpus) return page.ask("cpus", { ...range, bins }, timeless());
-      return page.ask("densities", { rows: rows.map((row) => (row.kind === "process" ? [] : rowThreads(row))), ...range, bins }, timeless());
+      return page.ask("densities", { rows: rows.map(threadsOf), ...range, bins }, timeless());
     }, ({ time, numbers }) => {
       bandFirst = numbers ? 0 : first;
       bandKey = JSON.stringify([cpus, numbers ? [] : rows]);
       if (numbers) cpuRows = Array.from(numbers, (cpu): TimelineRow => ({ kind: "cpu", cpu }));
-      const full = numbers ? cpuRows.map(() => binLength) : rows.map((row) => binLength * Math.max(1, rowThreads(row).length));
-      rowsBand.paint(page, time, bins, full, rowHeight - 2, range);
+      rowsBand.paint(page, time, bins, fullOf(numbers ? cpuRows : rows, binLength), rowHeight - 2, range);
       if (numbers) arrange();
       draw();
       page.drawn();
@@ -183,7 +188,7 @@ function create(page: Page): Showing {
     fold.textContent = isHidden() ? "▸ Timeline" : "▾ Timeline";
     fold.setAttribute("aria-expanded", String(!isHidden()));
     byCpu.setAttribute("aria-pressed", String(showsCpus()));
-    byCpu.hidden = legend.hidden = toRange.hidden = all.hidden = only.hidden = without.hidden = isHidden();
+    byCpu.hidden = legend.element.hidden = toRange.hidden = all.hidden = only.hidden = without.hidden = isHidden();
     const rows = rowsNow().length;
     const room = Math.max(leastRows, Math.min(mostRows, Math.floor((window.innerHeight * 0.3) / rowHeight)));
     scroller.style.height = `${Math.max(1, Math.min(rows, room)) * rowHeight}px`;
@@ -195,23 +200,7 @@ function create(page: Page): Showing {
 
   function showWords(): void {
     if (!made) return;
-    answer.replaceChildren();
-    const { busiest, filteredOut, without: nothing } = made;
-    if (busiest >= 0) {
-      const f = mostly?.functions[0]?.[0];
-      answer.append("Busiest thread: ", element("b", {}, shortName(catalogue, busiest)), `, ${time(cpuTime([busiest]))} CPU time`);
-      if (f !== undefined) answer.append(", mostly in ", element("b", {}, catalogue.functions.name[f]));
-      answer.append(". ");
-    } else if (made.rows.length) {
-      answer.append("No thread computes here. ");
-    }
-    const folded = made.rows.find((row) => row.kind === "folded");
-    if (folded?.kind === "folded") {
-      const places = placesWords(catalogue, waits);
-      answer.append(`${countWords(folded.threads.length)} threads ${folded.ran > 0 ? "hardly ran" : "never ran"}${places ? `: ${places}` : ""}. `);
-    }
-    if (filteredOut) answer.append(`${countWords(filteredOut)} ${filteredOut === 1 ? "thread is" : "threads are"} filtered out. `);
-    if (nothing) answer.append(`Of ${countWords(nothing)} ${nothing === 1 ? "thread" : "threads"} nothing is left. `);
+    answer.replaceChildren(...answerWords(catalogue, made, cpuTime, mostly, waits));
     answer.title = answer.textContent ?? ""; // where there is no room for all of it
     const row = cursor ? rowsNow()[cursor.row] : undefined;
     const items = row ? rowItemsAt() : [];
@@ -221,35 +210,16 @@ function create(page: Page): Showing {
     });
     toRange.disabled = !timeFilter();
     all.disabled = inSight.isWhole;
-    showLegend();
-  }
-
-  // Only what there is; the amounts are of all threads that pass.
-  function showLegend(): void {
     const totals = shown ?? order;
-    if (!totals) return;
-    const sums = new Float64Array(activities);
-    totals.activity.forEach((ns, i) => { sums[i % activities] += ns; });
-    const sum = sums.reduce((a, b) => a + b, 0);
-    const there = Array.from(sums.keys()).filter((activity) => sums[activity] > 0);
-    const had = legend.childElementCount;
-    const entries = there.map((activity) => {
-      const swatch = element("i", {});
-      swatch.style.background = `var(${activityColours[activity]})`;
-      const entry = button("", (event) => page.menu(activityItems(page, activity), event.clientX || entry.getBoundingClientRect().left, event.clientY || entry.getBoundingClientRect().bottom),
-        { title: `${time(sums[activity])}, ${shareWords(sums[activity], sum)} of all threads' time`, "data-activity": String(activity) });
-      entry.append(swatch, activityWords[activity]);
-      return entry;
-    });
-    // The focus stays where it is.
-    if (had === entries.length && legend.contains(document.activeElement)) return;
-    legend.replaceChildren(...entries);
+    if (totals) legend.show(totals);
   }
 
   const lifeOf = (thread: number): Sight => {
     const { start, end } = catalogue.threads[thread];
     return { from: Math.max(whole.from, start), to: end < 0 ? whole.to : end };
   };
+
+  const lifesOf = (row: TimelineRow) => (row.kind === "thread" ? [lifeOf(row.thread)] : []);
 
   function scene(): Scene {
     return { page, whole, sight, gutter: gutter(), width: width(), spans: spansOf(page.state.filters), compared: compared(), brush, cursor };
@@ -262,14 +232,38 @@ function create(page: Page): Showing {
     drawHead(sized(head, now.width, headHeight), now, stripBand, stripMost, marks);
     const rows = rowsNow();
     const height = scroller.clientHeight;
-    const amount = cpuTime;
     const fits = bandKey === JSON.stringify([showsCpus(), showsCpus() ? [] : rows.slice(bandFirst, bandFirst + rowsBand.rows)]);
     drawRows(sized(canvas, now.width, height), now, {
       rows, height, scrollTop: scroller.scrollTop, first: fits ? bandFirst : rows.length, band: rowsBand,
-      words: (row) => rowWords(catalogue, row, amount),
-      lifes: (row) => (row.kind === "thread" ? [lifeOf(row.thread)] : []),
+      words: (row) => rowWords(catalogue, row, cpuTime),
+      lifes: lifesOf,
     });
     performance.measure("phlox timeline drawn", { start: started });
+  }
+
+  // With all rows, whatever is scrolled to.
+  function pictures(): Picture[] {
+    const totals = shown ?? order;
+    if (isHidden() || !made || !totals || !width()) return [];
+    const rows = rowsNow().slice(0, mostSaved);
+    const now = { ...scene(), brush: null, cursor: null };
+    const words = [spanWords(sight.from, sight.to), answer.textContent?.trim() ?? ""];
+    if (rows.length < rowsNow().length) words.push(`The first ${countWords(rows.length)} of ${countWords(rowsNow().length)} rows.`);
+    const height = rows.length * rowHeight;
+    return [{
+      what: showsCpus() ? "timeline by CPU" : "timeline", words: words.filter((text) => text).join(". "), width: now.width, height: headHeight + height, legend: legendEntries(totals),
+      draw: async (pen) => {
+        const band = new Band();
+        const bins = plotWidth();
+        const { time } = showsCpus() ? await page.ask("cpus", { ...now.sight, bins }, timeless()) : await page.ask("densities", { rows: rows.map(threadsOf), ...now.sight, bins }, timeless());
+        band.paint(page, time, bins, fullOf(rows, (now.sight.to - now.sight.from) / bins), rowHeight - 2, now.sight);
+        drawHead(pen, now, stripBand, stripMost, marks);
+        pen.save();
+        pen.translate(0, headHeight);
+        drawRows(pen, now, { rows, height, scrollTop: 0, first: 0, band, words: (row) => rowWords(catalogue, row, cpuTime), lifes: lifesOf });
+        pen.restore();
+      },
+    }];
   }
 
   // ---- changing -------------------------------------------------------------------------------------------------
@@ -478,6 +472,7 @@ function create(page: Page): Showing {
   let colours = "";
   return {
     element: view,
+    pictures,
     show: () => {
       sight = inSight.now;
       // It became dark or light: pictures are made of numbers that are not kept.

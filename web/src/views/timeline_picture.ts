@@ -4,6 +4,7 @@ import { Sight, paintRows, ticks, xOf } from "../layout/timeline";
 import { TimelineRow } from "../layout/timeline_rows";
 import { activities } from "../model/states";
 import { fit, weightWords } from "../words";
+import { Pen, SvgPen } from "./parts/svg_pen";
 import { Happened, isThreads, Mark } from "./timeline_events";
 import { Page } from "./view";
 
@@ -37,7 +38,7 @@ export class Band {
   }
 
   // Row number `row` of the picture into the plot, which begins at `left` and shows `sight`.
-  draw(pen: CanvasRenderingContext2D, row: number, height: number, y: number, left: number, width: number, sight: Sight): void {
+  draw(pen: Pen, row: number, height: number, y: number, left: number, width: number, sight: Sight): void {
     if (row >= this.rows) return;
     const length = this.range.to - this.range.from;
     const from = Math.max(sight.from, this.range.from);
@@ -46,8 +47,15 @@ export class Band {
     const bins = this.canvas.width;
     const source = ((from - this.range.from) / length) * bins;
     const x = xOf(from, sight, width);
+    const wide = ((to - from) / length) * bins;
+    if (pen instanceof SvgPen) {
+      const [first, last] = [Math.floor(source), Math.ceil(source + wide)];
+      const pixel = (xOf(to, sight, width) - x) / wide;
+      const mine = this.canvas.getContext("2d") as CanvasRenderingContext2D;
+      return pen.pixels(mine.getImageData(first, row * height, last - first, height), left + x + (first - source) * pixel, y, (last - first) * pixel, height);
+    }
     pen.imageSmoothingEnabled = false;
-    pen.drawImage(this.canvas, source, row * height, ((to - from) / length) * bins, height, left + x, y, xOf(to, sight, width) - x, height);
+    pen.drawImage(this.canvas, source, row * height, wide, height, left + x, y, xOf(to, sight, width) - x, height);
   }
 }
 
@@ -98,7 +106,7 @@ export function sized(canvas: HTMLCanvasElement, width: number, height: number):
   return pen;
 }
 
-function inPlot(pen: CanvasRenderingContext2D, { gutter, width }: Scene, height: number, draw: (plot: number) => void): void {
+function inPlot(pen: Pen, { gutter, width }: Scene, height: number, draw: (plot: number) => void): void {
   pen.save();
   pen.beginPath();
   pen.rect(gutter, 0, width - gutter, height);
@@ -109,7 +117,7 @@ function inPlot(pen: CanvasRenderingContext2D, { gutter, width }: Scene, height:
 }
 
 // What the filters of time leave out lies in mist; what is being chosen is tinted.
-function drawRanges(pen: CanvasRenderingContext2D, scene: Scene, sight: Sight, top: number, bottom: number, plot: number): void {
+function drawRanges(pen: Pen, scene: Scene, sight: Sight, top: number, bottom: number, plot: number): void {
   const { page, spans, brush } = scene;
   if (spans) {
     pen.fillStyle = page.colour("--paper");
@@ -135,7 +143,7 @@ function drawRanges(pen: CanvasRenderingContext2D, scene: Scene, sight: Sight, t
   }
 }
 
-export function drawHead(pen: CanvasRenderingContext2D, scene: Scene, band: Band, most: number, marks: Mark[]): void {
+export function drawHead(pen: Pen, scene: Scene, band: Band, most: number, marks: Mark[]): void {
   const { page, sight, whole, gutter, width } = scene;
   const measure = (text: string) => pen.measureText(text).width;
   pen.font = small;
@@ -168,7 +176,7 @@ export function drawHead(pen: CanvasRenderingContext2D, scene: Scene, band: Band
   pen.fillRect(0, headHeight - 1, width, 1);
 }
 
-function drawBrushWords(pen: CanvasRenderingContext2D, { page, sight }: Scene, brush: Sight, plot: number): void {
+function drawBrushWords(pen: Pen, { page, sight }: Scene, brush: Sight, plot: number): void {
   const text = weightWords(brush.to - brush.from, "ns");
   const wide = pen.measureText(text).width + 8;
   const x = Math.max(0, Math.min(plot - wide, (xOf(brush.from, sight, plot) + xOf(brush.to, sight, plot) - wide) / 2));
@@ -178,7 +186,7 @@ function drawBrushWords(pen: CanvasRenderingContext2D, { page, sight }: Scene, b
   pen.fillText(text, x + 4, ruler.top + 9);
 }
 
-function drawCompared(pen: CanvasRenderingContext2D, { page, sight }: Scene, range: Sight, word: string, plot: number): void {
+function drawCompared(pen: Pen, { page, sight }: Scene, range: Sight, word: string, plot: number): void {
   const [a, b] = [Math.max(-2, xOf(range.from, sight, plot)), Math.min(plot + 2, xOf(range.to, sight, plot))];
   if (b <= a) return;
   const { top, height } = marksLane;
@@ -198,7 +206,7 @@ export const markColour = (kind: Happened) =>
   kind === Happened.lost ? "--gil" : kind === Happened.rateChanges || kind === Happened.wayChanges ? "--bad" : "--ink";
 
 // Words where there is room before the next mark that has some.
-function drawMarks(pen: CanvasRenderingContext2D, { page, sight }: Scene, marks: Mark[], plot: number): void {
+function drawMarks(pen: Pen, { page, sight }: Scene, marks: Mark[], plot: number): void {
   const inSight = marks.filter(({ time }) => time >= sight.from && time <= sight.to);
   const middle = marksLane.top + marksLane.height / 2;
   let drawnAt = -Infinity;
@@ -210,6 +218,7 @@ function drawMarks(pen: CanvasRenderingContext2D, { page, sight }: Scene, marks:
     pen.fillRect(x, marksLane.top + marksLane.height - 4, 1, 3);
   }
   const told = inSight.filter((mark) => !isThreads(mark));
+  let free = 0; // pixels from here on have no words
   told.forEach((mark, i) => {
     const x = xOf(mark.time, sight, plot);
     pen.fillStyle = page.colour(markColour(mark.kind));
@@ -218,7 +227,6 @@ function drawMarks(pen: CanvasRenderingContext2D, { page, sight }: Scene, marks:
     pen.lineTo(x + 4, middle);
     pen.lineTo(x, middle + 4);
     pen.lineTo(x - 4, middle);
-  let free = 0; // pixels from here on have no words
     pen.fill();
     const next = i + 1 < told.length ? xOf(told[i + 1].time, sight, plot) : plot;
     const wide = pen.measureText(mark.short).width;
@@ -248,7 +256,7 @@ export interface RowsPicture {
   height: number; // of the canvas
 }
 
-export function drawRows(pen: CanvasRenderingContext2D, scene: Scene, picture: RowsPicture): void {
+export function drawRows(pen: Pen, scene: Scene, picture: RowsPicture): void {
   const { page, gutter, width, sight, cursor } = scene;
   const { rows, scrollTop, height, band, first } = picture;
   const start = Math.floor(scrollTop / rowHeight);
@@ -291,7 +299,7 @@ export function drawRows(pen: CanvasRenderingContext2D, scene: Scene, picture: R
   });
 }
 
-function drawRowWords(pen: CanvasRenderingContext2D, { page, gutter, width }: Scene, row: TimelineRow, { name, amount }: RowWords, y: number, measure: (text: string) => number): void {
+function drawRowWords(pen: Pen, { page, gutter, width }: Scene, row: TimelineRow, { name, amount }: RowWords, y: number, measure: (text: string) => number): void {
   const indent = row.kind === "process" ? 4 : 8;
   pen.font = font;
   pen.fillStyle = page.colour(row.kind === "folded" ? "--soft" : "--ink");

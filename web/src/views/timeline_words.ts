@@ -1,6 +1,6 @@
 // What the timeline says of threads and moments.
 import { element, factTable } from "../page/dom";
-import { TimelineRow } from "../layout/timeline_rows";
+import { TimelineRow, TimelineRows } from "../layout/timeline_rows";
 import { Catalogue } from "../model/catalogue";
 import { Moment } from "../model/questions/moments";
 import { ThreadTotals } from "../model/questions/threads";
@@ -125,4 +125,26 @@ export function momentWords(page: Page, moment: Moment): string {
   const leaf = moment.only?.stack[moment.only.stack.length - 1] ?? moment.functions[0]?.[0];
   const call = most === Activity.blocked && moment.calls.length ? ` in ${moment.calls[0][0]}` : "";
   return `${activityWords[most]}${call}${leaf === undefined ? "" : `, ${labels[leaf].name}`}`;
+}
+
+// The first question, answered: who is busiest, on what; who is in nobody's way; who is not shown.
+export function answerWords(catalogue: Catalogue, made: TimelineRows, cpuTime: (threads: number[]) => number, mostly: Moment | null, waits: Waits | null): (Node | string)[] {
+  const out: (Node | string)[] = [];
+  const { busiest, filteredOut, without: nothing } = made;
+  if (busiest >= 0) {
+    const f = mostly?.functions[0]?.[0];
+    out.push("Busiest thread: ", element("b", {}, shortName(catalogue, busiest)), `, ${time(cpuTime([busiest]))} CPU time`);
+    if (f !== undefined) out.push(", mostly in ", element("b", {}, catalogue.functions.name[f]));
+    out.push(". ");
+  } else if (made.rows.length) {
+    out.push("No thread computes here. ");
+  }
+  const folded = made.rows.find((row) => row.kind === "folded");
+  if (folded?.kind === "folded") {
+    const places = placesWords(catalogue, waits);
+    out.push(`${countWords(folded.threads.length)} threads ${folded.ran > 0 ? "hardly ran" : "never ran"}${places ? `: ${places}` : ""}. `);
+  }
+  if (filteredOut) out.push(`${countWords(filteredOut)} ${filteredOut === 1 ? "thread is" : "threads are"} filtered out. `);
+  if (nothing) out.push(`Of ${countWords(nothing)} ${nothing === 1 ? "thread" : "threads"} nothing is left. `);
+  return out;
 }

@@ -9,6 +9,7 @@ import { By } from "../model/head";
 import { Amount } from "../model/selection";
 import { Label } from "../model/tree";
 import { State } from "../state/state";
+import { SvgPen } from "./parts/svg_pen";
 
 export interface MenuItem {
   text: string;
@@ -21,6 +22,16 @@ export interface Key {
   shown: string; // in the list: "↑"
   meaning: string; // empty: belongs to the entry before
   run(): void;
+}
+
+// What a view draws, to be saved as a file: all of it, beyond what is scrolled to.
+export interface Picture {
+  what: string; // "flame graph"
+  words: string; // what is to be said of it beside the choices that hold for every view; "": nothing
+  width: number;
+  height: number;
+  legend: [string, string][]; // CSS variables or colours, and what they mean
+  draw(pen: SvgPen): void | Promise<void>;
 }
 
 // What the page does for views.
@@ -47,6 +58,7 @@ export interface Page {
 export interface Showing {
   readonly element: HTMLElement;
   readonly keys?: Key[]; // while the view is in sight
+  pictures?(): Picture[]; // as it is drawn now
   // Called when it comes into sight and whenever the state, the matches, the size of the window or the colours changed. It
   // may be called often and must not ask the same question twice: keep the key of what was asked last.
   show(): void;

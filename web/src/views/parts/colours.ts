@@ -4,7 +4,7 @@ import { choice, element } from "../../page/dom";
 import { Language, languageOf, languages } from "../../model/languages";
 import { Label } from "../../model/tree";
 import { own, withOwn } from "../../state/state";
-import { Page } from "../view";
+import { Page, Picture } from "../view";
 
 type By = "module" | "language" | "heat";
 const titles: [By, string][] = [["module", "Module"], ["language", "Language"], ["heat", "Self time"]];
@@ -24,7 +24,7 @@ export function fills(page: Page, tree: { label: Uint32Array }, labels: Label[],
   return (node) => page.colour(`--heat-${node && hottest > 0 ? heatStep(self[node] / hottest) : 0}`);
 }
 
-export function colourBar(page: Page): { element: HTMLElement; show(): void } {
+export function colourBar(page: Page): { element: HTMLElement; show(): void; legend(): Picture["legend"] } {
   const chosen = choice<By>("Colour", titles, (by) => page.change(withOwn(page.state, "colour", "by", by === "module" ? "" : by), "aside"));
   const legend = element("span", "legend");
   const known = new Set<Language>(page.catalogue.functions.language.slice(1));
@@ -33,14 +33,17 @@ export function colourBar(page: Page): { element: HTMLElement; show(): void } {
     box.style.background = page.colour(variable);
     return element("span", {}, box, text);
   };
+  const entries = (): Picture["legend"] => {
+    const by = colourBy(page);
+    if (by === "language") return languages.filter((one) => known.has(one)).map((one) => [variableOf(one), one]);
+    return by === "heat" ? [["--heat-0", "nothing in its own code"], ["--heat-3", "a third of the hottest"], ["--heat-5", "the hottest"]] : [];
+  };
   return {
     element: element("span", "colours", "Colour by", chosen.element, legend),
     show: () => {
-      const by = colourBy(page);
-      chosen.show(by);
-      legend.replaceChildren();
-      if (by === "language") legend.append(...languages.filter((one) => known.has(one)).map((one) => chip(variableOf(one), one)));
-      if (by === "heat") legend.append(chip("--heat-0", "nothing in its own code"), chip("--heat-3", "a third of the hottest"), chip("--heat-5", "the hottest"));
+      chosen.show(colourBy(page));
+      legend.replaceChildren(...entries().map(([variable, text]) => chip(variable, text)));
     },
+    legend: entries,
   };
 }

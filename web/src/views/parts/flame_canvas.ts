@@ -6,7 +6,8 @@ import { Label, Shape } from "../../model/tree";
 import { Box, defaultOptions, layout, Layout } from "../../layout/flame";
 import { Rows } from "../../layout/rows";
 import { countWords, fitName } from "../../words";
-import { Page } from "../view";
+import { Page, Picture } from "../view";
+import { Pen, SvgPen } from "./svg_pen";
 
 const rowHeight = 18;
 const textMargin = 4;
@@ -116,9 +117,6 @@ export class FlameCanvas {
     }
     pen.setTransform(scale, 0, 0, scale, 0, -box.scrollTop * scale);
     pen.clearRect(0, box.scrollTop, wide, high);
-    pen.font = this.page.colour("--mono");
-    pen.textBaseline = "middle";
-    this.textWidth = pen.measureText("0123456789").width / 10;
   }
 
   draw(): void {
@@ -127,8 +125,18 @@ export class FlameCanvas {
     const done = this.arrange(flame);
     const height = this.heightOf(done);
     this.prepare(height);
-    const first = Math.floor(box.scrollTop / rowHeight) - 1;
-    const last = Math.ceil((box.scrollTop + box.clientHeight) / rowHeight) + 1;
+    this.paint(this.pen, flame, done, height, box.scrollTop, box.scrollTop + box.clientHeight);
+    this.drawCursor(height);
+    this.wishes.shown(done);
+  }
+
+  // Rows between two heights.
+  private paint(pen: Pen, flame: Flame, done: Layout, height: number, from: number, to: number): void {
+    pen.font = this.page.colour("--mono");
+    pen.textBaseline = "middle";
+    this.textWidth = pen.measureText("0123456789").width / 10;
+    const first = Math.floor(from / rowHeight) - 1;
+    const last = Math.ceil(to / rowHeight) + 1;
     const { matches } = this.page;
     const hasHits = matches !== null && matches.count > 0;
     const total = Math.round(height / rowHeight);
@@ -136,16 +144,27 @@ export class FlameCanvas {
       const level = this.upward ? total - 1 - row : row;
       if (level < 0 || level >= done.rows) continue;
       const y = this.topOf(level, height);
-      if (done.skipped && level === done.skipped.row) this.drawSkipped(done.skipped.frames, y, box.clientWidth);
-      for (const one of (this.rows as Rows).at(level)) this.drawBox(flame, one, y, level < done.boxes[0].row, hasHits);
+      if (done.skipped && level === done.skipped.row) this.drawSkipped(pen, done.skipped.frames, y, this.element.clientWidth);
+      for (const one of (this.rows as Rows).at(level)) {
+        if (pen instanceof SvgPen) pen.open(flame.spoken(one.node));
+        this.drawBox(pen, flame, one, y, level < done.boxes[0].row, hasHits);
+        if (pen instanceof SvgPen) pen.close();
+      }
     }
-    this.pen.globalAlpha = 1;
-    this.drawCursor(height);
-    this.wishes.shown(done);
+    pen.globalAlpha = 1;
   }
 
-  private drawBox({ tree, labels, hits, fill }: Flame, box: Box, y: number, above: boolean, hasHits: boolean): void {
-    const { pen, page } = this;
+  // All rows. `what`: "flame graph"; nothing is drawn yet: none.
+  pictures(what: string, words: string, legend: Picture["legend"]): Picture[] {
+    const { flame } = this;
+    if (!flame || !this.element.clientWidth) return [];
+    const done = this.arrange(flame);
+    const height = done.rows * rowHeight;
+    return [{ what, words, legend, width: this.element.clientWidth, height, draw: (pen) => this.paint(pen, flame, done, height, 0, height) }];
+  }
+
+  private drawBox(pen: Pen, { tree, labels, hits, fill }: Flame, box: Box, y: number, above: boolean, hasHits: boolean): void {
+    const { page } = this;
     const id = tree.label[box.node];
     const hit = hasHits && hits[id] === 1;
     const width = box.width >= 2 ? box.width - 0.5 : box.width;
@@ -160,8 +179,8 @@ export class FlameCanvas {
     pen.fillText(fitName(name, full, room, (text) => this.measure(text)), box.x + textMargin, y + rowHeight / 2);
   }
 
-  private drawSkipped(frames: number, y: number, wide: number): void {
-    const { pen, page } = this;
+  private drawSkipped(pen: Pen, frames: number, y: number, wide: number): void {
+    const { page } = this;
     pen.globalAlpha = 1;
     pen.strokeStyle = pen.fillStyle = page.colour("--faint");
     pen.setLineDash([3, 3]);
