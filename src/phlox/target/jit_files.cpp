@@ -31,7 +31,7 @@ std::optional<JitWriter> jit_writer(pid_t pid) {
 
 Descriptor open_perf_map(const Descriptor& root, const JitWriter& writer) {
   const auto path = fmt::format("/tmp/perf-{}.map", writer.own_pid);
-  return when_its_own(open_beneath(root, path, O_NOFOLLOW | O_NONBLOCK | O_NOCTTY), writer);
+  return when_its_own(open_regular_beneath(root, path, O_NOFOLLOW), writer);
 }
 
 Descriptor open_jitdump(pid_t pid, const Module& module, const Descriptor& root, const JitWriter& writer) {

@@ -129,24 +129,23 @@ Descriptor open_own_file(pid_t pid, const Module& module, const Descriptor& kept
   if (!module.mappings.empty()) {
     const Mapping& first = module.mappings.front();
     const auto path = fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, first.start.value, first.end.value);
-    Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (file) return file;
+    if (Descriptor file = open_regular(path)) return file;
   }
   if (module.deleted) return {};
   const Descriptor opened_root = kept_root ? Descriptor() : open_root(pid);
   const Descriptor& root = kept_root ? kept_root : opened_root;
-  Descriptor file = open_beneath(root, module.path, O_NONBLOCK);
+  Descriptor file = open_regular_beneath(root, module.path);
   if (file && same_file(file, module)) return file;
   const std::string folder = path_of(root);
   if (!module.path.starts_with(folder + "/")) return {};
-  file = open_beneath(root, module.path.substr(folder.size()), O_NONBLOCK);
+  file = open_regular_beneath(root, module.path.substr(folder.size()));
   return file && same_file(file, module) ? std::move(file) : Descriptor();
 }
 
 Result<Descriptor> open_module(pid_t pid, const Module& module, const Descriptor& kept_root) {
   if (Descriptor file = open_own_file(pid, module, kept_root)) return file;
   if (!module.deleted) {
-    Descriptor file(::open(module.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    Descriptor file = open_regular(module.path);
     if (file && same_file(file, module)) return file;
   }
   // The executable itself can always be had, even when it was deleted or replaced on disk.

@@ -3,10 +3,24 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/openat2.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 namespace phlox::target {
+namespace {
+
+// What O_PATH found, opened.
+Descriptor when_regular(const Descriptor& found) {
+  struct stat status {};
+  if (!found || ::fstat(found.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  return Descriptor(
+      ::open(fmt::format("/proc/self/fd/{}", found.get()).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+}
+
+}  // namespace
 
 Descriptor open_root(pid_t pid) {
   return Descriptor(::open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -23,7 +37,22 @@ Descriptor open_beneath(const Descriptor& root, const std::string& path, int fla
   open_how how{};
   how.flags = static_cast<unsigned>(O_RDONLY | O_CLOEXEC | flags);
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  return Descriptor(static_cast<int>(::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how)));
+  // EAGAIN: somebody renames folders there, and whether ".." led out could not be told (openat2(2)).
+  constexpr int kMostTries = 16;
+  Descriptor file;
+  for (int i = 0; i < kMostTries; ++i) {
+    file = Descriptor(static_cast<int>(::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how)));
+    if (file || errno != EAGAIN) break;
+  }
+  return file;
+}
+
+Descriptor open_regular_beneath(const Descriptor& root, const std::string& path, int flags) {
+  return when_regular(open_beneath(root, path, O_PATH | flags));
+}
+
+Descriptor open_regular(const std::string& path) {
+  return when_regular(Descriptor(::open(path.c_str(), O_PATH | O_CLOEXEC)));
 }
 
 }  // namespace phlox::target

@@ -1,6 +1,5 @@
 #include "phlox/target/source_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -22,7 +21,7 @@ std::optional<std::string> read_file_of(pid_t pid, const std::string& path, size
   if (path.empty() || path.find('\0') != std::string::npos) return {};
   const std::string whole =
       path[0] == '/' ? path : fmt::format("{}/{}", link_of(fmt::format("/proc/{}/cwd", pid)), path);
-  return read_regular(open_beneath(open_root(pid), whole, O_NONBLOCK | O_NOCTTY), most);
+  return read_regular(open_regular_beneath(open_root(pid), whole), most);
 }
 
 }  // namespace phlox::target
