@@ -102,6 +102,10 @@ tl::unexpected<Error> no_such_process(pid_t pid) {
 }
 
 tl::unexpected<Error> hidden(pid_t pid) {
+  if (::access("/proc/self", F_OK) != 0) {
+    return fail(ErrorKind::system, "there is no /proc here to look at processes with",
+                "mount -t proc proc /proc, or run phlox where it is mounted");
+  }
   return fail(ErrorKind::permission,
               fmt::format("process {} exists, but /proc does not show it to us (mounted with hidepid)", pid),
               fmt::format("sudo phlox record -p {}", pid));
