@@ -45,7 +45,9 @@ std::string with_capability(const HostRights& host, std::string_view capability,
     return fmt::format("as root of the container (docker exec -u 0 CONTAINER phlox {}), which may need {}",
                        retry, grant);
   }
-  if (!host.initial_user_namespace) return fmt::format("as root of the host: phlox {}", retry);
+  // Whoever is in a user namespace is mostly in a PID namespace too: the host counts otherwise.
+  if (!host.initial_user_namespace)
+    return fmt::format("as root of the host, which may count PIDs otherwise (phlox list): phlox {}", retry);
   return fmt::format("sudo phlox {}", retry);
 }
 
