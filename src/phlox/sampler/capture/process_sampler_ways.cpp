@@ -79,7 +79,10 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
     // Only a thread that did little of either has to be asked.
     const target::SchedStat since = *after - slot.seen;
     const auto wall = static_cast<uint64_t>(std::max<Nanoseconds>(now - slot.last_time, 1));
-    seen.cpu_state = awake_state(since);
+    // It stands still, so what it ran is exact; what it waits is told only when it runs again. Held back by a
+    // quota, or by others for long, it shows neither.
+    const bool only_waited = since.run_ns == 0 && !after->off();
+    seen.cpu_state = only_waited ? CpuState::runnable : awake_state(since);
     target::BlockedIn in;
     if (asleep || since.run_ns + since.wait_ns < wall / 2) {
       if (const auto asked = asleep ? asleep : slot.probe->blocked_in()) {
