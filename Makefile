@@ -24,6 +24,12 @@ build: ## build build/release/phlox (the same as `make` alone)
 	@tools/install-build-deps.sh --check || { echo 'hint: make deps' >&2; exit 1; }
 	$(call configure_and_build,release)
 
+.PHONY: static
+static: ## build build/static/phlox, one file that runs in an image with nothing in it (docs/containers.md)
+	@tools/install-packages.sh tools/packages-build.txt tools/packages-static.txt
+	$(call configure_and_build,static)
+	strip build/static/phlox
+
 .PHONY: deps
 deps: ## install what building needs (apt, with sudo unless root)
 	@tools/install-build-deps.sh

@@ -1,5 +1,14 @@
 #include "phlox/cli/run.h"
 
+#if defined(PHLOX_STATIC)
+#include <nss.h>
+#endif
+
 int main(int argc, char** argv) {
+#if defined(PHLOX_STATIC)
+  // Else names of users bring the libraries that an image's nsswitch.conf names, and its own C library with
+  // them.
+  for (const char* database : {"passwd", "group", "initgroups"}) __nss_configure_lookup(database, "files");
+#endif
   return phlox::cli::run({argv, argv + argc});
 }

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include <cstdlib>
@@ -49,6 +50,9 @@ struct Proof {
 };
 
 bool belongs(const std::string& path, const Proof& proof) {
+  // The path may be what a foreign file says: a device does something when it is opened.
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
   const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) return false;
   const auto bytes = elf::FileBytes::read(fd.get(), path);
@@ -64,6 +68,12 @@ bool belongs(const std::string& path, const Proof& proof) {
 
 // libdebuginfod is loaded only when asked for: it brings libcurl along, and whatever those keep until the
 // program ends, so it stays.
+#if defined(PHLOX_STATIC)
+// A program without a loader can load a library only beside a second C library.
+std::string ask_debuginfod(const std::string&) {
+  return {};
+}
+#else
 std::string ask_debuginfod(const std::string& build_id) {
   static void* const library = ::dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return {};
@@ -84,6 +94,7 @@ std::string ask_debuginfod(const std::string& build_id) {
   end(client);
   return fd >= 0 && path != nullptr ? std::string(path) : std::string();
 }
+#endif
 
 }  // namespace
 

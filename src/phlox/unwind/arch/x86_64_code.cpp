@@ -1,6 +1,6 @@
 #include "phlox/unwind/arch/x86_64_code.h"
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(PHLOX_WITHOUT_ZYDIS)
 #include <Zydis/Zydis.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace phlox::unwind {
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(PHLOX_WITHOUT_ZYDIS)
 namespace {
 
 // Zydis 3 and 4 differ in where operands are kept; 4 says how many can be visible.
