@@ -32,7 +32,7 @@ struct NativeArguments {
 
 struct RecordArguments {
   std::vector<std::string> pids;
-  std::string duration, rate, output, max_overhead, way;
+  std::string container, duration, rate, output, max_overhead, way;
   bool no_follow = false, hands_off = false, force = false, source = false;
   NativeArguments native;
   ViewArguments view;
@@ -80,7 +80,7 @@ struct DiffArguments {
 };
 
 struct DumpArguments {
-  std::string pid;
+  std::string pid, container;
   bool json = false, locals = false, all_frames = false;
   NativeArguments native;
 };
@@ -90,7 +90,7 @@ struct LabelArguments {
 };
 
 struct DoctorArguments {
-  std::string pid;
+  std::string pid, container;
   bool json = false;
   std::vector<std::string> debug_paths;
 };

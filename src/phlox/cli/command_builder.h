@@ -34,6 +34,15 @@ class CommandBuilder {
   void running_processes(const std::string& names, std::vector<std::string>& into, std::string text) {
     values(names, into, process_words(std::move(text)));
   }
+  // Of the commands with the above.
+  void container(std::string& into) {
+    value("--in", into,
+          {{},
+           "CONTAINER",
+           "the PID is what this container counts: its id, the start of it, or a process of it",
+           {},
+           false});
+  }
   void list(const std::string& names, std::string& into, OptionText words, std::vector<std::string> items) {
     words.items = std::move(items);
     value(names, into, std::move(words));

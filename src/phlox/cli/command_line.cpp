@@ -80,6 +80,7 @@ struct Grammar {
     auto& a = line.record;
     b.running_processes("-p,--pid", a.pids,
                         "record this process and the Pythons that it started or starts; may be repeated");
+    b.container(a.container);
     b.flag("--no-follow", a.no_follow, "record that process alone, or the one program that COMMAND is");
     b.value("-d,--duration", a.duration,
             {{},
@@ -158,6 +159,7 @@ struct Grammar {
                        {"phlox dump --json -p 4711", "for a program to read"}};
     auto& a = line.dump;
     b.running_process("-p,--pid", a.pid, "the process");
+    b.container(a.container);
     b.flag("--locals", a.locals, "arguments and local variables too (they may hold secrets)");
     b.flag("--json", a.json, "JSON, as docs/json/ describes it");
     b.native(a.native);
@@ -315,6 +317,7 @@ struct Grammar {
         {"phlox doctor -p 4711 && phlox record -p 4711", "only where it works"}};
     auto& a = line.doctor;
     b.running_process("-p,--pid", a.pid, "the process that is to be recorded");
+    b.container(a.container);
     b.flag("--json", a.json, "JSON, as docs/json/ describes it");
     b.values("--debug-path", a.debug_paths,
              {{}, "FOLDER", "look for separate debug files here first; may be repeated", {}, true});

@@ -7,6 +7,7 @@
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/findings.h"
 #include "phlox/cli/output_file.h"
+#include "phlox/cli/process_of.h"
 #include "phlox/cli/values.h"
 #include "phlox/report/json_text.h"
 
@@ -65,8 +66,10 @@ std::string json_of(const Findings& findings, const std::vector<Check>& checks, 
 Result<int> run(const CommandLine& line, Talk& talk) {
   const DoctorArguments& arguments = line.doctor;
   std::optional<pid_t> pid;
+  if (auto checked = check_container(!arguments.pid.empty(), arguments.container); !checked)
+    return fail(checked);
   if (!arguments.pid.empty()) {
-    auto parsed = named(line, "--pid", parse_pid(arguments.pid));
+    auto parsed = process_of(line, arguments.pid, arguments.container);
     if (!parsed) return fail(parsed);
     pid = *parsed;
   }

@@ -7,6 +7,7 @@
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/native_names.h"
 #include "phlox/cli/output_file.h"
+#include "phlox/cli/process_of.h"
 #include "phlox/cli/values.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/profile.h"
@@ -23,8 +24,9 @@ constexpr size_t kLongestSource = size_t{16} << 20;
 
 Result<void> run(const CommandLine& line, Talk& talk) {
   const DumpArguments& arguments = line.dump;
+  if (auto checked = check_container(!arguments.pid.empty(), arguments.container); !checked) return checked;
   if (arguments.pid.empty()) return fail(ErrorKind::usage, "dump which process?", "phlox dump -p PID");
-  auto pid = named(line, "--pid", parse_pid(arguments.pid));
+  auto pid = process_of(line, arguments.pid, arguments.container);
   if (!pid) return fail(pid);
   // top -H, logs and debuggers name threads.
   if (const auto process = target::find_process_of(*pid); process && *process != *pid) {

@@ -18,12 +18,14 @@
 #include "phlox/cli/commands.h"
 #include "phlox/cli/destination.h"
 #include "phlox/cli/exit_status.h"
+#include "phlox/cli/process_of.h"
 #include "phlox/cli/signal_watch.h"
 #include "phlox/cli/values.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/quality.h"
 #include "phlox/report/report.h"
 #include "phlox/sampler/session/recorder.h"
+#include "phlox/target/container.h"
 #include "phlox/target/launch.h"
 #include "phlox/target/process_state.h"
 
@@ -41,13 +43,14 @@ struct Request {
 Result<Request> request_of(const CommandLine& line) {
   const RecordArguments& a = line.record;
   Request request;
+  if (auto checked = check_container(!a.pids.empty(), a.container); !checked) return fail(checked);
   if (line.has_program == !a.pids.empty()) {
     return fail(ErrorKind::usage,
                 line.has_program ? "a process and a program to start: give one of them" : "record what?",
                 "phlox record -p PID, or: phlox record -- python3 app.py");
   }
   for (const std::string& text : a.pids) {
-    auto pid = named(line, "--pid", parse_pid(text));
+    auto pid = process_of(line, text, a.container);
     if (!pid) return fail(pid);
     if (std::find(request.pids.begin(), request.pids.end(), *pid) == request.pids.end())
       request.pids.push_back(*pid);
@@ -168,6 +171,7 @@ class Recording {
     if (auto begun = destination_->begin(); !begun) return not_attached(begun.error());
     talk_.detail(fmt::format("recording into {}", destination_->recording()));
     begun_ = true;
+    for (const pid_t pid : pids_) put_container(pid);
     // Of a new program not an instant is to be missed; those that are to be recorded get the time for it.
     if (!program_ && !options_.follow) look_beside();
     Nanoseconds next_look = clock_now() + kLookBesideEvery;
@@ -213,11 +217,20 @@ class Recording {
     fresh_.push_back(pid);
   }
 
+  // Where it is, as long as it is there.
+  void put_container(pid_t pid) {
+    const auto container = target::read_container(pid);
+    if (!container.id.empty()) destination_->sink().put_meta(fmt::format("container.{}", pid), container.id);
+    if (!container.control_group.empty())
+      destination_->sink().put_meta(fmt::format("control_group.{}", pid), container.control_group);
+  }
+
   // Those that came together in one line.
   void say_descendants() {
     constexpr int kMostLines = 5;
     constexpr size_t kMostIds = 6;
     const std::vector<pid_t> fresh = std::exchange(fresh_, {});
+    for (const pid_t pid : fresh) put_container(pid);
     if (fresh.empty() || lines_of_descendants_ >= kMostLines) return;
     ++lines_of_descendants_;
     std::string ids;

@@ -1,11 +1,13 @@
 #include "phlox/report/report.h"
 
+#include <fmt/format.h>
 #include <tsl/robin_map.h>
 
 #include <algorithm>
 #include <cmath>
 #include <future>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "phlox/base/spread.h"
@@ -31,6 +33,34 @@ std::string title_of(const Profile& profile) {
   if (profile.processes().size() > 1)
     title += " and " + std::to_string(profile.processes().size() - 1) + " more";
   return title;
+}
+
+// Of a recording of an older version, or another tool: empty.
+std::string meta_of(const Profile& profile, std::string_view name, const profile::Process& process) {
+  const auto found = profile.meta().find(fmt::format("{}.{}", name, process.pid));
+  return found == profile.meta().end() ? std::string() : found->second;
+}
+
+// "In container 0123456789ab, where 4711 is process 1", for the first few; one process speaks for each.
+std::string containers_of(const Profile& profile) {
+  constexpr size_t kMost = 4;
+  constexpr size_t kLongId = 64;
+  std::set<std::string> seen;  // "": counts itself, and no container is known
+  std::string words;
+  for (const profile::Process& process : profile.processes()) {
+    const bool counts_itself = process.namespace_pid != 0 && process.namespace_pid != process.pid;
+    const std::string container = meta_of(profile, "container", process);
+    if ((container.empty() && !counts_itself) || !seen.insert(container).second) continue;
+    if (seen.size() > kMost) continue;
+    // As docker ps shortens them; names are shown whole.
+    const std::string id = container.substr(0, container.size() == kLongId ? 12 : kLongId);
+    words += fmt::format(
+        "{}{}{}", words.empty() ? "In " : "; in ",
+        id.empty() ? "a PID namespace of its own" : "container " + id,
+        counts_itself ? fmt::format(", where {} is process {}", process.pid, process.namespace_pid) : "");
+  }
+  if (seen.size() > kMost) words += fmt::format("; and {} more", seen.size() - kMost);
+  return words;
 }
 
 FunctionRow function_row(const Profile& profile, const Analysis& analysis, const Entry& entry) {
@@ -167,6 +197,9 @@ std::vector<ProcessRow> process_rows(const Profile& profile, const std::vector<T
     const profile::Process& process = profile.process(profile::ProcessId(id));
     row.id = profile::ProcessId(id);
     row.pid = process.pid;
+    row.namespace_pid = process.namespace_pid;
+    row.container = meta_of(profile, "container", process);
+    row.control_group = meta_of(profile, "control_group", process);
     if (process.parent && process.parent->value <= profile.processes().size())
       row.parent = profile.process(*process.parent).pid;
     row.command_line = process.command_line;
@@ -232,6 +265,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
 
   Report report;
   report.title = title_of(profile);
+  report.containers = containers_of(profile);
   report.weight = options.choices.weight;
   report.total = analysis->total;
   report.show = options.choices.show;

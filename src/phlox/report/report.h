@@ -80,7 +80,10 @@ struct ThreadRow {
 struct ProcessRow {
   profile::ProcessId id;
   int32_t pid = 0;
-  int32_t parent = 0;  // its pid, where it was recorded too; else 0
+  int32_t namespace_pid = 0;  // as it counts itself
+  int32_t parent = 0;         // its pid, where it was recorded too; else 0
+  std::string container;      // its id; empty: in none
+  std::string control_group;
   std::string command_line;
   Nanoseconds recorded = 0;  // for how long
   Nanoseconds cpu = 0;       // of all its threads
@@ -126,6 +129,7 @@ struct FileLines {
 
 struct Report {
   std::string title;
+  std::string containers;  // which the processes ran in, in a sentence; empty: in none
   profile::Weight weight = profile::Weight::wall;
   int64_t total = 0;
   uint64_t samples = 0;

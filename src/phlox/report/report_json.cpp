@@ -57,7 +57,10 @@ void write_threads(JsonText& json, const std::vector<ThreadRow>& rows) {
 void write_processes(JsonText& json, const std::vector<ProcessRow>& rows) {
   json.objects("processes", rows, [&](const ProcessRow& row) {
     json.integer("pid", row.pid);
+    json.integer("namespace_pid", row.namespace_pid);
     json.integer("parent", row.parent);
+    json.text("container", row.container);
+    json.text("control_group", row.control_group);
     json.text("command_line", row.command_line);
     json.integer("recorded_ns", row.recorded);
     json.integer("cpu_ns", row.cpu);
@@ -155,6 +158,7 @@ std::string report_json(const Report& report) {
     json.text("format", "phlox report");
     json.integer("version", kVersion);
     json.text("title", report.title);
+    json.text("containers", report.containers);
     json.text("weight", weight_key(report.weight));
     json.integer("total", report.total);
     json.count("samples", report.samples);

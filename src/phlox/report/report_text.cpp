@@ -220,6 +220,7 @@ std::string annotated(const FileLines& file, const std::string& source, int64_t 
 
 std::string report_text(const Report& report) {
   std::string out = heading(report) + "\n";
+  if (!report.containers.empty()) out += plain(report.containers) + "\n";
   if (!report.warning.empty()) out += "warning: " + report.warning + "\n";
   if (!report.not_recorded.empty()) out += plain(report.not_recorded) + "\n";
   if (const std::string note = left_out_note(report); !note.empty()) out += plain(note) + "\n";
@@ -249,6 +250,7 @@ std::string report_summary(const Report& report) {
 
 std::string report_markdown(const Report& report) {
   std::string out = "# " + markdown_escaped(heading(report)) + "\n";
+  if (!report.containers.empty()) out += "\n" + markdown_escaped(plain(report.containers)) + "\n";
   if (!report.warning.empty()) out += "\n**Warning:** " + markdown_escaped(report.warning) + "\n";
   if (!report.not_recorded.empty()) out += "\n" + markdown_escaped(plain(report.not_recorded)) + "\n";
   if (const std::string note = left_out_note(report); !note.empty())

@@ -1,0 +1,20 @@
+#include "phlox/cli/process_of.h"
+
+#include "phlox/cli/values.h"
+#include "phlox/target/container.h"
+
+namespace phlox::cli {
+
+Result<pid_t> process_of(const CommandLine& line, const std::string& pid, const std::string& container) {
+  auto number = named(line, "--pid", parse_pid(pid));
+  if (!number || container.empty()) return number;
+  return named(line, "--in", target::find_within(container, *number));
+}
+
+Result<void> check_container(bool has_pid, const std::string& container) {
+  if (has_pid || container.empty()) return {};
+  return fail(ErrorKind::usage, "--in says how a PID is counted: with -p",
+              "the first process of a container is: --in CONTAINER -p 1");
+}
+
+}  // namespace phlox::cli
