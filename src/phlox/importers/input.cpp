@@ -26,7 +26,7 @@ size_t take(int descriptor, std::span<std::byte> into) {
 }  // namespace
 
 size_t MemoryInput::read_at(uint64_t offset, std::span<std::byte> into) {
-  if (offset >= bytes_.size()) return 0;
+  if (offset >= bytes_.size() || into.empty()) return 0;
   const size_t size = std::min<uint64_t>(into.size(), bytes_.size() - offset);
   std::memcpy(into.data(), bytes_.data() + offset, size);
   return size;
