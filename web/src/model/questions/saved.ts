@@ -3,8 +3,9 @@
 import { Catalogue } from "../catalogue";
 import { Query } from "../filters";
 import { By, Weight } from "../head";
+import { overlap, Passes, samplesOf, touches } from "../passing";
 import { Recording } from "../recording";
-import { Model, overlap, Passes, samplesOf, touches } from "../selection";
+import { Model } from "../selection";
 import { Kind, Label } from "../tree";
 
 interface Choice {
