@@ -96,7 +96,7 @@ def who_keeps_it_waiting(hand):
     page = hand.page
     hand.click("Waiting")
     hand.click("Lines")
-    hand.click("Functions", "nav.views")
+    hand.click("Functions and lines", "nav.views")
     hand.picture("story-waits")
     first = page.locator(".functions .rows .row").first.inner_text()
     hand.click("Flame chart", "nav.views")
@@ -114,7 +114,7 @@ def every_path(hand, function):
     hand.write(function)
     found = page.locator(".found").inner_text()
     hand.press("Tab")
-    hand.click("Functions", "nav.views")
+    hand.click("Functions and lines", "nav.views")
     hand.at(page.locator(".functions .rows .row.hit .cell.name").first, button="right")
     hand.click(re.compile("^Callers and callees"), menu=True)
     hand.picture("story-paths")
