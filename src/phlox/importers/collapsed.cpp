@@ -119,7 +119,7 @@ bool recognise_collapsed(std::span<const std::byte> head) {
   std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   if (text.empty() || text.find('\0') != std::string_view::npos) return false;
   // The last line may be cut.
-  const bool whole = head.size() < FileInput::kHead;
+  const bool whole = head.size() < Forwards::kHead;
   size_t good = 0;
   while (!text.empty()) {
     const size_t end = text.find('\n');

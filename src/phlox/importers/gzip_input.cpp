@@ -3,7 +3,6 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace phlox::importers {
 namespace {
@@ -28,7 +27,10 @@ struct GzipInput::Unpacker {
   }
 };
 
-GzipInput::GzipInput(Input& packed) : packed_(packed), unpacker_(std::make_unique<Unpacker>()) {}
+GzipInput::GzipInput(Input& packed)
+    : packed_(packed),
+      unpacker_(std::make_unique<Unpacker>()),
+      unpacked_([this](std::span<std::byte> into) { return unpack(into); }) {}
 GzipInput::~GzipInput() = default;
 
 std::unique_ptr<GzipInput> GzipInput::of(Input& packed) {
@@ -69,33 +71,7 @@ size_t GzipInput::unpack(std::span<std::byte> into) {
 }
 
 size_t GzipInput::read_at(uint64_t offset, std::span<std::byte> into) {
-  if (!head_read_) {
-    head_.resize(FileInput::kHead);
-    head_.resize(unpack(head_));
-    at_ = head_.size();
-    head_read_ = true;
-  }
-  size_t have = 0;
-  if (offset < head_.size()) {
-    have = std::min<uint64_t>(into.size(), head_.size() - offset);
-    std::memcpy(into.data(), head_.data() + offset, have);
-    if (have == into.size() || at_ > head_.size()) return have;
-    offset += have;
-  }
-  std::vector<std::byte> skipped(std::min<uint64_t>(offset > at_ ? offset - at_ : 0, kPiece));
-  while (at_ < offset) {
-    const size_t got = unpack(std::span(skipped).first(std::min<uint64_t>(skipped.size(), offset - at_)));
-    if (got == 0) return have;
-    at_ += got;
-  }
-  if (at_ != offset) return have;  // backwards
-  while (have < into.size()) {
-    const size_t got = unpack(into.subspan(have));
-    if (got == 0) break;
-    at_ += got;
-    have += got;
-  }
-  return have;
+  return unpacked_.read_at(offset, into);
 }
 
 }  // namespace phlox::importers

@@ -28,9 +28,9 @@ class GzipInput : public Input {
   Input& packed_;
   std::unique_ptr<Unpacker> unpacker_;
   std::vector<std::byte> piece_;  // of what is packed
-  std::vector<std::byte> head_;   // unpacked: kept to be asked for again
-  uint64_t taken_ = 0, at_ = 0;
-  bool damaged_ = false, ended_ = false, head_read_ = false;
+  uint64_t taken_ = 0;
+  bool damaged_ = false, ended_ = false;
+  Forwards unpacked_;
 };
 
 }  // namespace phlox::importers

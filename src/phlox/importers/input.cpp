@@ -13,14 +13,11 @@ namespace phlox::importers {
 namespace {
 
 size_t take(int descriptor, std::span<std::byte> into) {
-  size_t have = 0;
-  while (have < into.size()) {
-    const ssize_t got = ::read(descriptor, into.data() + have, into.size() - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    have += static_cast<size_t>(got);
-  }
-  return have;
+  ssize_t got = 0;
+  do {
+    got = ::read(descriptor, into.data(), into.size());
+  } while (got < 0 && errno == EINTR);
+  return static_cast<size_t>(std::max<ssize_t>(got, 0));
 }
 
 }  // namespace
@@ -31,6 +28,8 @@ size_t MemoryInput::read_at(uint64_t offset, std::span<std::byte> into) {
   std::memcpy(into.data(), bytes_.data() + offset, size);
   return size;
 }
+
+FileInput::FileInput() : pipe_([this](std::span<std::byte> into) { return take(descriptor_, into); }) {}
 
 Result<std::unique_ptr<FileInput>> FileInput::open(const std::string& path) {
   auto input = std::unique_ptr<FileInput>(new FileInput());
@@ -54,7 +53,7 @@ Result<std::unique_ptr<FileInput>> FileInput::open(const std::string& path) {
 }
 
 size_t FileInput::read_at(uint64_t offset, std::span<std::byte> into) {
-  if (!size_) return read_pipe(offset, into);
+  if (!size_) return pipe_.read_at(offset, into);
   size_t have = 0;
   while (have < into.size()) {
     const ssize_t got =
@@ -66,10 +65,20 @@ size_t FileInput::read_at(uint64_t offset, std::span<std::byte> into) {
   return have;
 }
 
-size_t FileInput::read_pipe(uint64_t offset, std::span<std::byte> into) {
+size_t Forwards::fill(std::span<std::byte> into) {
+  size_t have = 0;
+  while (have < into.size()) {
+    const size_t got = source_(into.subspan(have));
+    if (got == 0) break;
+    have += got;
+  }
+  return have;
+}
+
+size_t Forwards::read_at(uint64_t offset, std::span<std::byte> into) {
   if (!head_read_) {
     head_.resize(kHead);
-    head_.resize(take(descriptor_, head_));
+    head_.resize(fill(head_));
     at_ = head_.size();
     head_read_ = true;
   }
@@ -82,13 +91,12 @@ size_t FileInput::read_pipe(uint64_t offset, std::span<std::byte> into) {
   }
   std::vector<std::byte> skipped(std::min<uint64_t>(offset > at_ ? offset - at_ : 0, kHead));
   while (at_ < offset) {
-    const size_t got =
-        take(descriptor_, std::span(skipped).first(std::min<uint64_t>(skipped.size(), offset - at_)));
+    const size_t got = fill(std::span(skipped).first(std::min<uint64_t>(skipped.size(), offset - at_)));
     if (got == 0) return have;
     at_ += got;
   }
   if (at_ != offset) return have;  // backwards
-  const size_t got = take(descriptor_, into.subspan(have));
+  const size_t got = fill(into.subspan(have));
   at_ += got;
   return have + got;
 }

@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "phlox/base/descriptor.h"
@@ -35,6 +37,28 @@ class MemoryInput : public Input {
   std::span<const std::byte> bytes_;
 };
 
+// What can only be taken out in order, asked for by place: what lies at its start again and again, beyond
+// that forwards only.
+class Forwards {
+ public:
+  // Goes on from where it stands; how many bytes, 0 at the end.
+  using Source = std::function<size_t(std::span<std::byte>)>;
+
+  explicit Forwards(Source source) : source_(std::move(source)) {}
+  size_t read_at(uint64_t offset, std::span<std::byte> into);
+
+  // What is kept of its start: enough to recognise a format by.
+  static constexpr size_t kHead = 65536;
+
+ private:
+  size_t fill(std::span<std::byte> into);
+
+  Source source_;
+  std::vector<std::byte> head_;
+  uint64_t at_ = 0;  // how much was taken out
+  bool head_read_ = false;
+};
+
 // A file, or a pipe, which can be asked for what lies at its start again and again, and beyond that forwards
 // only.
 class FileInput : public Input {
@@ -44,18 +68,13 @@ class FileInput : public Input {
   size_t read_at(uint64_t offset, std::span<std::byte> into) override;
   std::optional<uint64_t> size() const override { return size_; }
 
-  // What a pipe keeps of its start: enough to recognise a format by.
-  static constexpr size_t kHead = 65536;
-
  private:
-  size_t read_pipe(uint64_t offset, std::span<std::byte> into);
+  FileInput();
 
   Descriptor owned_;
   int descriptor_ = -1;
   std::optional<uint64_t> size_;
-  std::vector<std::byte> head_;
-  uint64_t at_ = 0;  // of a pipe: how much was taken out of it
-  bool head_read_ = false;
+  Forwards pipe_;
 };
 
 // All of it, up to `most` bytes; none when there are more.

@@ -47,7 +47,7 @@ const Format* find_format(std::string_view name) {
 }
 
 const Format* recognise(Input& input) {
-  std::vector<std::byte> head(FileInput::kHead);
+  std::vector<std::byte> head(Forwards::kHead);
   head.resize(input.read_at(0, head));
   const auto found = std::find_if(std::begin(kFormats), std::end(kFormats),
                                   [&](const Format& f) { return f.recognise(head); });
