@@ -95,8 +95,7 @@ std::optional<std::string> pid_namespace_of(pid_t pid) {
 
 // As we count, down to the innermost namespace.
 std::vector<pid_t> numbers_of(pid_t pid) {
-  const auto text = read_text(fmt::format("/proc/{}/status", pid));
-  const auto status = text ? parse_status(*text) : std::nullopt;
+  const auto status = read_status(pid);
   return status ? status->namespace_pids : std::vector<pid_t>();
 }
 

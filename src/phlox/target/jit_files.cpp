@@ -8,7 +8,6 @@
 
 #include "phlox/target/process_state.h"
 #include "phlox/target/root_folder.h"
-#include "phlox/target/text_file.h"
 
 namespace phlox::target {
 namespace {
@@ -22,8 +21,7 @@ Descriptor when_its_own(Descriptor file, const JitWriter& writer) {
 }  // namespace
 
 std::optional<JitWriter> jit_writer(pid_t pid) {
-  const auto text = read_text(fmt::format("/proc/{}/status", pid));
-  const auto status = text ? parse_status(*text) : std::nullopt;
+  const auto status = read_status(pid);
   if (!status) return {};
   return JitWriter{status->uid.effective,
                    status->namespace_pids.empty() ? pid : status->namespace_pids.back()};

@@ -193,6 +193,11 @@ std::optional<Stat> parse_stat(std::string_view text) {
   return stat;
 }
 
+std::optional<Status> read_status(pid_t pid) {
+  const auto text = read_text(fmt::format("/proc/{}/status", pid));
+  return text ? parse_status(*text) : std::nullopt;
+}
+
 std::optional<Stat> read_stat(pid_t pid) {
   const auto text = read_text(fmt::format("/proc/{}/stat", pid));
   return text ? parse_stat(*text) : std::nullopt;
@@ -264,8 +269,7 @@ Result<ProcessState> read_process_state(pid_t pid) {
 }
 
 std::optional<pid_t> find_process_of(pid_t tid) {
-  const auto text = read_text(fmt::format("/proc/{}/status", tid));
-  const auto status = text ? parse_status(*text) : std::nullopt;
+  const auto status = read_status(tid);
   return status && status->process > 0 ? std::optional(status->process) : std::nullopt;
 }
 

@@ -43,6 +43,7 @@ struct Status {
   bool kernel_thread = false;  // "Kthread: 1", since 6.8
 };
 std::optional<Status> parse_status(std::string_view text);
+std::optional<Status> read_status(pid_t pid);
 
 // Fields of /proc/PID/stat that status does not have.
 struct Stat {
