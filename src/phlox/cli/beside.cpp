@@ -89,8 +89,7 @@ std::string Beside::children_words(const std::vector<const PythonProcess*>& chil
       "waiting for {}; {}",
       children.size(), children.size() == 1 ? "" : "s", root_, listed(children),
       children.size() == 1 ? "it" : "they", children.size() == 1 ? "es" : "",
-      children.size() == 1 ? "it" : "them",
-      advice_.ends_with("-p ") ? fmt::format("{}{}", advice_, children.back()->pid) : advice_);
+      children.size() == 1 ? "it" : "them", advice_(children.back()->pid));
 }
 
 std::string Beside::alike_words() const {

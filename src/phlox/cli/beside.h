@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -16,9 +17,11 @@ namespace phlox::cli {
 
 class Beside {
  public:
-  // `root`: of whose descendants all but `recorded()` are beside. `advice`: how one would be seen; "-p " at
-  // its end is followed by the id of one.
-  Beside(pid_t root, std::string advice) : root_(root), advice_(std::move(advice)), recorded_{root} {}
+  // How a process beside would be seen.
+  using Advice = std::function<std::string(pid_t)>;
+
+  // `root`: of whose descendants all but `recorded()` are beside.
+  Beside(pid_t root, Advice advice) : root_(root), advice_(std::move(advice)), recorded_{root} {}
 
   void recorded(pid_t pid) { recorded_.insert(pid); }
   // Costs milliseconds where there are none: call it from time to time, for those that come and go.
@@ -34,7 +37,7 @@ class Beside {
   std::string alike_words() const;
 
   pid_t root_;
-  std::string advice_;
+  Advice advice_;
   pid_t parent_ = 0;
   std::set<pid_t> recorded_;
   python::Recogniser recogniser_;

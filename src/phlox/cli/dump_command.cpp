@@ -80,7 +80,7 @@ Result<void> run(const CommandLine& line, Talk& talk) {
                                              return target::read_file_of(*pid, file, kLongestSource);
                                            }));
   if (auto committed = (*output)->commit(); !committed) return committed;
-  Beside beside(*pid, "one of them: phlox dump -p ");
+  Beside beside(*pid, [](pid_t one) { return fmt::format("one of them: phlox dump -p {}", one); });
   beside.look();
   for (const std::string& words : beside.news()) talk.warn(words);
   return {};

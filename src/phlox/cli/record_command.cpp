@@ -154,8 +154,10 @@ class Recording {
       released_ = true;
     }
     for (const pid_t pid : pids_) {
-      beside_.emplace_back(
-          pid, options_.follow ? "why: phlox doctor -p " : "without --no-follow they are recorded too");
+      beside_.emplace_back(pid, [this](pid_t one) {
+        return options_.follow ? fmt::format("why: phlox doctor -p {}", one)
+                               : std::string("without --no-follow they are recorded too");
+      });
       for (const pid_t other : pids_) beside_.back().recorded(other);
     }
     options_.on_waiting = [this] {
