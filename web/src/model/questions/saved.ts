@@ -3,7 +3,7 @@
 import { Catalogue } from "../catalogue";
 import { Query } from "../filters";
 import { By, Weight } from "../head";
-import { overlap, Passes, samplesOf, touches } from "../passing";
+import { Passing, samplesOf } from "../passing";
 import { Recording } from "../recording";
 import { Model } from "../selection";
 import { Kind, Label } from "../tree";
@@ -134,14 +134,13 @@ interface ThreadStacks {
 }
 
 // As SampleFilter::part has it: a stretch that lies partly within the times counts by that part.
-function stacksOf(recording: Recording, passes: Passes, frames: Frames, thread: number, weight: Weight): ThreadStacks {
-  const { first, start, wall, cpu, samples, node, state, doing } = recording.stretches;
+function stacksOf(recording: Recording, { first, stretch, part: parts }: Passing, frames: Frames, thread: number, weight: Weight): ThreadStacks {
+  const { wall, cpu, samples, node, state } = recording.stretches;
   const { states } = recording.catalogue;
   const out: ThreadStacks = { samples: new Pieces(), weights: new Pieces(), count: 0, total: 0, computing: 0 };
-  for (let i = first[thread]; i < first[thread + 1]; ++i) {
-    if ((passes.node[node[i]] & passes.state[state[i]] & passes.doing[doing[i]]) === 0) continue;
-    const part = passes.spans ? overlap(passes.spans, start[i], wall[i]) : wall[i];
-    if (passes.spans && !touches(passes.spans, start[i], part, wall[i])) continue;
+  for (let k = first[thread]; k < first[thread + 1]; ++k) {
+    const i = stretch[k];
+    const part = parts ? parts[k] : wall[i];
     const share = part < wall[i] ? part / wall[i] : 1;
     const weighs = weight === "wall" ? part : weight === "samples" ? samplesOf(samples[i], share) : share < 1 ? Math.round(cpu[i] * share) : cpu[i];
     if (weighs <= 0) continue;
@@ -167,12 +166,11 @@ function threadTitle({ threads, processes, recordings }: Catalogue, thread: numb
 
 export function speedscope(model: Model, query: Query, { by, weight, title }: Choice & { title: string }): string[] {
   const { recording } = model;
-  const { passes } = model.select(query);
+  const { passing } = model.select(query);
   const frames = new Frames(recording, by);
   const profiles: { name: string; stacks: ThreadStacks }[] = [];
   for (let thread = 0; thread < recording.catalogue.threads.length; ++thread) {
-    if (!passes.thread[thread]) continue;
-    const stacks = stacksOf(recording, passes, frames, thread, weight);
+    const stacks = stacksOf(recording, passing, frames, thread, weight);
     if (stacks.count) profiles.push({ name: threadTitle(recording.catalogue, thread), stacks });
   }
   // A file without any profile is not opened.
