@@ -22,10 +22,15 @@ export function button(text: string, run: (event: MouseEvent) => void, attribute
   return made;
 }
 
+export interface Choice<T extends string> {
+  element: HTMLElement;
+  show(chosen: T): void;
+}
+
 // One of several that stand beside each other, of which one is chosen.
 export function choice<T extends string>(
   label: string, options: readonly (readonly [T, string])[], choose: (value: T) => void, meanings?: Record<T, string>,
-): { element: HTMLElement; show(chosen: T): void } {
+): Choice<T> {
   const buttons = options.map(([value, text]) => button(text, () => choose(value), { "data-value": value, title: meanings ? meanings[value] : "" }));
   const group = element("div", { class: "choice", role: "group", "aria-label": label }, ...buttons);
   return {

@@ -7,7 +7,7 @@ import { Amount } from "../model/selection";
 import { Show } from "../model/tree";
 import { State, withoutFilter } from "../state/state";
 import { countWords, shareWords, weightWords } from "../words";
-import { button, choice, element } from "./dom";
+import { button, Choice, choice, element } from "./dom";
 import { filterWords } from "./filter_words";
 
 export const weightNames: Record<Weight, string> = { wall: "wall time", cpu: "CPU time", samples: "samples" };
@@ -39,10 +39,10 @@ export class Header {
   private readonly found = element("span", { class: "found", "aria-live": "polite" });
   private readonly whole = element("span", "whole");
   private readonly chips = element("div", { class: "chips", role: "list", "aria-label": "Filters" });
-  private readonly shows: ReturnType<typeof choice<Show>>;
+  private readonly shows: Choice<Show>;
   private readonly leftOut = element("p", { class: "left-out", hidden: true });
-  private readonly weights: ReturnType<typeof choice<Weight>>;
-  private readonly bys: ReturnType<typeof choice<"function" | "line">>;
+  private readonly weights: Choice<Weight>;
+  private readonly bys: Choice<"function" | "line">;
   private readonly filter = button("Filter…", () => this.openFilters(), { "aria-haspopup": "menu", title: "By thread, process, language or state; by function and module in the menu of a frame (f)" });
   private readonly save = button("Save…", () => this.openSave(), { "aria-haspopup": "menu", title: "What is shown as a picture (SVG), as collapsed stacks or for speedscope (S)" });
   private state: State | null = null;

@@ -17,7 +17,7 @@ import { views } from "../views/registry";
 import { Key, MenuItem, Page, Picture, Showing, View } from "../views/view";
 import { windowAddress } from "./address";
 import { Client } from "./client";
-import { choice, element } from "./dom";
+import { Choice, choice, element } from "./dom";
 import { Fills } from "./fills";
 import { Menu, Tip } from "./floating";
 import { filterMenu } from "./filter_menu";
@@ -41,7 +41,7 @@ class Assembly implements Page {
   private readonly above = element("div", "above");
   private readonly main = element("main");
   private readonly header: Header;
-  private readonly switcher: ReturnType<typeof choice<string>>;
+  private readonly switcher: Choice<string>;
   private readonly totals = new Latest<{ shown: Amount; recorded: Amount }>();
   private readonly finding = new Latest<Matches | null>();
   private recorded: Amount | null = null;
