@@ -59,6 +59,15 @@ def run(folder, *command, good=(0,)):
     return done
 
 
+def run_austin(folder, *options):
+    """austin 3.7 misses one start of a Python in eight ("not a Python process", status 32), and writes names it has misread."""
+    for _ in range(8):
+        done = run(folder, tool("austin"), *options, PYTHON, "app.py", good=(0, 32, 254))
+        if done.returncode != 32:
+            return
+    raise AssertionError(done.stdout + done.stderr)
+
+
 def query(path, text):
     return sqlite3.connect(path).execute(text).fetchall()
 
@@ -113,9 +122,9 @@ def test_py_spy(tmp_path, kind):
 @pytest.mark.parametrize("mode", [[], ["-f"], ["-fg"], ["-s"]], ids=lambda mode: "".join(mode) or "wall")
 def test_austin_text(tmp_path, mode):
     path = tmp_path / "app.austin"
-    run(tmp_path, tool("austin"), "-i", "2ms", *mode, "-o", path, PYTHON, "app.py", good=(0, 254))
+    run_austin(tmp_path, "-i", "2ms", *mode, "-o", path)
     recording = imported(path, "austin")
-    lines = [line for line in path.read_text().splitlines() if line.startswith("P")]
+    lines = [line for line in path.read_text(errors="replace").splitlines() if line.startswith("P")]
     assert query(recording, "select sum(samples), sum(wall_ns) from sample")[0] == (
         len(lines), sum(int(re.split("[ ,]", line.rsplit(" ", 1)[1])[0]) * 1000 for line in lines))
     assert {"Order.total", "total"} & names(recording) and "squash" in names(recording)
@@ -130,10 +139,18 @@ def test_austin_text(tmp_path, mode):
 @pytest.mark.parametrize("mode", [[], ["-f"], ["-m"]], ids=lambda mode: "".join(mode) or "wall")
 def test_austin_mojo_is_what_mojo2austin_makes_of_it(tmp_path, mode):
     path = tmp_path / "app.mojo"
-    run(tmp_path, tool("austin"), "-b", "-i", "2ms", *mode, "-o", path, PYTHON, "app.py", good=(0, 254))
-    recording = imported(path, "austin-mojo")
-    run(tmp_path, tool("mojo2austin"), path, tmp_path / "app.austin")
-    assert stacks(recording, "--by", "thread,line") == stacks(imported(tmp_path / "app.austin", "austin"), "--by", "thread,line")
+    for _ in range(4):
+        run_austin(tmp_path, "-b", "-i", "2ms", *mode, "-o", path)
+        recording = imported(path, "austin-mojo")
+        # Ours reads names that are no UTF-8; mojo2austin ends with a UnicodeDecodeError.
+        if run(tmp_path, tool("mojo2austin"), path, tmp_path / "app.austin", good=(0, 1)).returncode == 0:
+            break
+    # Where austin could not read a frame, MOJO says so, and mojo2austin leaves it out.
+    ours = collections.Counter()
+    for stack, count in stacks(recording, "--by", "thread,line").items():
+        thread, *frames = [part for part in stack.split(";") if part != "(a part that austin could not read)"]
+        ours[";".join([thread, *(frames or ["(no Python frames)"])])] += count
+    assert ours == stacks(imported(tmp_path / "app.austin", "austin"), "--by", "thread,line")
     # Half of it is what was there.
     (tmp_path / "cut.mojo").write_bytes(path.read_bytes()[:path.stat().st_size // 2])
     done = phlox("import", tmp_path / "cut.mojo", "-o", tmp_path / "cut.phlox")
