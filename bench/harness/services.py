@@ -140,7 +140,8 @@ class Services:
         return os.path.join(self.folder, name)
 
     def environment(self, **more):
-        return dict(os.environ, PYTHONPATH=FILES, PYTHONDONTWRITEBYTECODE="1", **more)
+        # NumPy, which joblib imports where it is there, starts BLAS threads that spin without Python: only --native records those.
+        return dict(os.environ, PYTHONPATH=FILES, PYTHONDONTWRITEBYTECODE="1", OPENBLAS_NUM_THREADS="1", **more)
 
     def running(self, name, command, workers, ready, work, **environment):
         """Recorded by its PID while `work` goes on."""
