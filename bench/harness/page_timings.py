@@ -1,6 +1,6 @@
 """Times pages in Chromium: run by harness/page.py with the Python of the tests' environment, which has playwright.
 
-    page_timings.py open ROUNDS NAME=ADDRESS...      every page opened in turn: {NAME: [ms]}
+    page_timings.py open ROUNDS NAME=ADDRESS...      every page opened in turn: {NAME: [ms]}, {NAME: {crashed_s}} of one that the browser gave up
     page_timings.py filters PAGE.html JOB.json       the addresses of JOB, one after the other: [{drawn, model}]
     page_timings.py redraws PAGE.html JOB.json       [[fragment, selector, kind, steps]]: [[ms]]
 """
@@ -8,13 +8,16 @@ import json
 import os
 import shutil
 import sys
+import time
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Error, sync_playwright
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page_timings.js")
-# speedscope draws by WebGL, which a machine without a graphics card has in software.
+# speedscope draws by WebGL, which a machine without a graphics card has in software (SwiftShader). What is no WebGL is painted by the
+# processor itself: Debian's Chromium would send it through SwiftShader as well, where one frame takes seconds.
 FLAGS = ["--no-sandbox", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic",
-         "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--allow-file-access-from-files"]
+         "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--allow-file-access-from-files",
+         "--disable-gpu-compositing", "--disable-gpu-rasterization"]
 SIZE = {"width": 1440, "height": 900}
 
 
@@ -37,10 +40,19 @@ def opened(browser, rounds, pages):
     times = {name: [] for name, _ in pages}
     for turn in range(rounds + 1):
         for name, address in pages:
-            with Tab(browser, address) as page:
-                taken = page.evaluate("phloxBench.open()")
-                if turn == 0 and os.environ.get("PHLOX_BENCH_SHOTS"):
-                    page.screenshot(path=os.path.join(os.environ["PHLOX_BENCH_SHOTS"], name.replace(" ", "-") + ".png"))
+            if isinstance(times[name], dict):
+                continue
+            begun = time.monotonic()
+            try:
+                with Tab(browser, address) as page:
+                    taken = page.evaluate("phloxBench.open()")
+                    if turn == 0 and os.environ.get("PHLOX_BENCH_SHOTS"):
+                        page.screenshot(path=os.path.join(os.environ["PHLOX_BENCH_SHOTS"], name.replace(" ", "-") + ".png"))
+            except Error as error:
+                if "crashed" not in str(error):
+                    raise
+                times[name] = {"crashed_s": time.monotonic() - begun}
+                continue
             if turn:  # the first one warms the caches
                 times[name].append(taken)
     return times
