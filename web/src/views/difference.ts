@@ -3,15 +3,17 @@
 import { button, choice, element, factTable } from "../page/dom";
 import { CallTree, nodeAlong, pathTo } from "../model/call_tree";
 import { functionOf } from "../model/catalogue";
+import { everything } from "../model/filters";
 import { By } from "../model/head";
 import { ChangedTree, Changes, Difference, Side } from "../model/questions/difference";
+import { ThreadTotals } from "../model/questions/threads";
 import { Kind, Label, placeOf } from "../model/tree";
 import { own, withOwn } from "../state/state";
 import { countWords, pointsWords, shareWords, weightWords } from "../words";
 import { Flame, FlameCanvas, leftOutWords } from "./parts/flame_canvas";
 import { Latest } from "./parts/latest";
 import { RowTable, TableColumn, tableKeys } from "./parts/row_table";
-import { Chosen, chosenSides, sidesBar } from "./parts/sides";
+import { Busiest, busiestTwo, Chosen, chosenSides, sidesBar } from "./parts/sides";
 import { Page, Picture, Showing, View } from "./view";
 
 const name = "difference";
@@ -26,6 +28,8 @@ const whichTitles: [Which, string][] = [["all", "All"], ["changed", "What change
 function create(page: Page): Showing {
   const latestTable = new Latest<Difference>();
   const latestTree = new Latest<[CallTree, ChangedTree]>();
+  const latestBusiest = new Latest<ThreadTotals>();
+  let busiest: Busiest | null = null; // until then there is nothing to show
   let found: Difference | null = null;
   let foundKey = "";
   let tree: CallTree | null = null;
@@ -41,7 +45,7 @@ function create(page: Page): Showing {
   const part = () => option<Part>("part", [["total", ""], ["self", ""]]);
   const which = () => option("rows", whichTitles);
   const widths = () => option<"after" | "before">("widths", [["after", ""], ["before", ""]]);
-  const chosen = (): Chosen => chosenSides(page, [own(page.state, name, "a"), own(page.state, name, "b")]);
+  const chosen = (): Chosen => chosenSides(page, [own(page.state, name, "a"), own(page.state, name, "b")], busiest as Busiest);
   const key = () => JSON.stringify([page.state.filters, page.state.show, page.state.by, page.state.weight, chosen().sides]);
   const time = (value: number) => weightWords(value, page.state.weight === "samples" ? "samples" : "ns");
   const capital = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
@@ -137,7 +141,7 @@ function create(page: Page): Showing {
   }
 
   // ---- all together ---------------------------------------------------------------------------------------------
-  const bar = sidesBar(page, (a, b) => page.change({ own: { ...page.state.own, [`${name}.a`]: a, [`${name}.b`]: b } }));
+  const bar = sidesBar(page, () => busiest as Busiest, (a, b) => page.change({ own: { ...page.state.own, [`${name}.a`]: a, [`${name}.b`]: b } }));
   const asChoice = choice<As>("Shown as", asTitles, (value) => set("as", value));
   const partChoice = choice<Part>("Which time of a function", [["total", "With what it calls"], ["self", "Its own code"]], (value) => set("part", value));
   const whichChoice = choice<Which>("Which rows", whichTitles, (value) => set("rows", value));
@@ -223,6 +227,13 @@ function create(page: Page): Showing {
   }
 
   function show(): void {
+    if (!busiest) {
+      latestBusiest.ask("whole", () => page.ask("threads", {}, everything), (totals) => {
+        busiest = busiestTwo(page.catalogue, totals);
+        show();
+      });
+      return;
+    }
     const now = chosen();
     bar.show(now);
     const flames = as() !== "table";
@@ -268,7 +279,7 @@ function create(page: Page): Showing {
   const legendEntries = (): [number, string][] => [[5, "share grew"], [-5, "shrank"], [0, "may be chance"]];
 
   function pictures(): Picture[] {
-    if (isTable()) return [];
+    if (isTable() || !busiest) return [];
     const { names } = chosen();
     const entries = legendEntries().map(([step, text]): [string, string] => [page.changeFill(step), text]);
     const words = `${names[0]} against ${names[1]}`;

@@ -52,9 +52,10 @@ export function rowWords(catalogue: Catalogue, row: TimelineRow, amount: (thread
     case "thread": return { name: shortName(catalogue, row.thread), amount: time(amount([row.thread])) };
     case "folded": return { name: `${row.open ? "▾" : "▸"} ${foldedWords(row)}`, amount: "" };
     case "process": {
-      // Of two that are compared: whose.
+      // Of two that are compared: whose, as the label of a known process says by itself.
       const whose = catalogue.recordings[catalogue.threads[row.threads[0]].recording]?.name;
-      return { name: `${whose ? `${whose}: ` : ""}${catalogue.processes[row.process]?.label ?? "process not known"}`, amount: time(amount(row.threads)) };
+      const name = catalogue.processes[row.process]?.label ?? `${whose ? `${whose}: ` : ""}process not known`;
+      return { name, amount: time(amount(row.threads)) };
     }
   }
 }

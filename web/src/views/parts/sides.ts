@@ -1,8 +1,10 @@
 // Which two parts of the recording a difference is of: chosen here, as filters, and kept as text for the address.
 import { button, choice, element } from "../../page/dom";
-import { processName } from "../../model/catalogue";
+import { Catalogue, processName } from "../../model/catalogue";
 import { Filter } from "../../model/filters";
 import { Sides } from "../../model/questions/difference";
+import { ThreadTotals } from "../../model/questions/threads";
+import { busyTimes } from "../../layout/timeline_rows";
 import { filtersIn, formatFilter } from "../../state/fragment";
 import { spanWords } from "../../words";
 import { Page } from "../view";
@@ -29,24 +31,40 @@ export function possibleKinds(page: Page): Kind[] {
   return kinds;
 }
 
-// What a kind begins with: halves of the time, the first two threads or processes.
-function first(page: Page, kind: Kind): [Filter, Filter] {
+// The two busiest of all that was recorded, in the order in which they are listed: the first ones may be a master that sleeps.
+export type Busiest = Record<"threads" | "processes", [number, number]>;
+
+export function busiestTwo({ threads, processes }: Pick<Catalogue, "threads" | "processes">, totals: ThreadTotals): Busiest {
+  const byThread = busyTimes(totals);
+  const byProcess = new Float64Array(processes.length);
+  threads.forEach(({ process }, thread) => process >= 0 && (byProcess[process] += byThread[thread]));
+  const two = (busy: Float64Array): [number, number] => {
+    const [a = 0, b = 1] = Array.from(busy.keys()).sort((x, y) => busy[y] - busy[x] || x - y);
+    return a < b ? [a, b] : [b, a];
+  };
+  return { threads: two(byThread), processes: two(byProcess) };
+}
+
+// What a kind begins with: halves of the time, both recordings, the two busiest threads or processes.
+function first(page: Page, kind: Kind, busiest: Busiest): [Filter, Filter] {
   const { start, end } = page.catalogue;
   if (kind === "times") {
     const middle = Math.round((start + end) / 2);
     return [{ field: "time", mode: "in", from: start, to: middle }, { field: "time", mode: "in", from: middle, to: end + 1 }];
   }
-  const field = kind === "recordings" ? "recording" : kind === "threads" ? "thread" : "process";
-  return [{ field, mode: "in", values: [0] }, { field, mode: "in", values: [1] }];
+  if (kind === "recordings") return [{ field: "recording", mode: "in", values: [0] }, { field: "recording", mode: "in", values: [1] }];
+  const field = kind === "threads" ? "thread" : "process";
+  const [a, b] = busiest[kind];
+  return [{ field, mode: "in", values: [a] }, { field, mode: "in", values: [b] }];
 }
 
 const fieldOf: Record<Kind, Filter["field"]> = { recordings: "recording", times: "time", threads: "thread", processes: "process" };
 
-export function chosenSides(page: Page, texts: [string, string]): Chosen {
+export function chosenSides(page: Page, texts: [string, string], busiest: Busiest): Chosen {
   const kinds = possibleKinds(page);
   const read = texts.map((text) => filtersIn(text)[0] as Filter | undefined);
   const kind = kinds.find((one) => read.every((filter) => filter?.field === fieldOf[one])) ?? kinds[0];
-  const [a, b] = read.every((filter) => filter?.field === fieldOf[kind]) ? (read as [Filter, Filter]) : first(page, kind);
+  const [a, b] = read.every((filter) => filter?.field === fieldOf[kind]) ? (read as [Filter, Filter]) : first(page, kind, busiest);
   const name = (filter: Filter): string => {
     const { recordings, threads, processes } = page.catalogue;
     if (filter.field === "time") return spanWords(filter.from, filter.to);
@@ -67,10 +85,10 @@ export function secondsText(ns: number, length: number): string {
 }
 
 // The controls. `set`: the texts of both sides.
-export function sidesBar(page: Page, set: (a: string, b: string) => void): { element: HTMLElement; show(chosen: Chosen): void } {
+export function sidesBar(page: Page, busiest: () => Busiest, set: (a: string, b: string) => void): { element: HTMLElement; show(chosen: Chosen): void } {
   const kinds = possibleKinds(page);
   const give = (a: Filter, b: Filter) => set(formatFilter(a), formatFilter(b));
-  const kindChoice = choice<Kind>("What is compared", kinds.map((kind) => [kind, titles[kind]] as const), (kind) => give(...first(page, kind)));
+  const kindChoice = choice<Kind>("What is compared", kinds.map((kind) => [kind, titles[kind]] as const), (kind) => give(...first(page, kind, busiest())));
   const room = element("span", "sides");
   const swap = button("Swap", () => undefined, { title: "The first becomes the second" });
   const bar = element("div", "toolbar", "Compare", kindChoice.element, room, swap);
