@@ -10,7 +10,7 @@ import sys
 import textwrap
 
 import pytest
-from cli_support import PHLOX, PYTHON, is_recording, phlox, wait_until
+from cli_support import PHLOX, PYTHON, is_recording, ordinary_pythons, phlox, wait_until
 
 POOL = """
 import multiprocessing, os, resource, sys, time
@@ -181,3 +181,38 @@ def test_with_native_frames(workdir):
     for pid, in rows("a.phlox", "SELECT pid FROM process"):
         stacks = phlox("export", "-f", "collapsed", "--pid", pid, "--show", "everything", "a.phlox").stdout
         assert "(libc" in stacks or "libpython" in stacks or "python3" in stacks, (pid, stacks[:500])
+
+
+IDLE = "import time\ntime.sleep(600)\n"
+
+
+def test_two_dozen_that_sleep_cost_little_and_are_seen_at_every_look(start, workdir):
+    """Nothing runs in them, and the kernel says so: their looks count, and one that wakes is seen."""
+    app = write("app.py", """
+        import subprocess, sys, time
+        sleeping = [subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) for _ in range(24)]
+        def wakes(end):
+            while time.monotonic() < end: sum(range(100))
+        print("up", flush=True)
+        for _ in range(20):
+            time.sleep(0.4)
+            wakes(time.monotonic() + 0.1)
+        """)
+    server = start([PYTHON, app], start_new_session=True)
+    try:
+        server.stdout.readline()
+        done = phlox("record", "-p", server.pid, "-r", "100", "--max-overhead", "off", "-d", "4", "-o", "a.phlox")
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+    assert done.returncode == 0, done.stderr
+    processes = rows("a.phlox", """SELECT p.pid, (p.end_ns - p.start_ns) / 1e9, sum(s.wall_ns) / 1e9, sum(s.samples) FROM process p
+        JOIN thread t ON t.process = p.id JOIN sample s ON s.thread = t.id GROUP BY p.id HAVING p.end_ns - p.start_ns > 2e9""")
+    assert len(processes) == 25, done.stderr
+    for pid, recorded, wall, samples in processes:
+        assert recorded - 0.6 < wall < recorded + 0.1, processes  # the stack of one that sleeps is known up to the last look
+        if pid != server.pid:
+            assert samples > 25 * recorded, processes
+    # It computes a fifth of its time, in stretches of a tenth of a second: none is taken for the sleep before it.
+    working = rows("a.phlox", """SELECT sum(s.wall_ns) / 1e9 FROM sample s JOIN thread t ON t.id = s.thread JOIN process p ON p.id = t.process
+        JOIN state ON state.id = s.state WHERE p.pid = %d AND state.cpu IN (1, 2)""" % server.pid)[0][0]
+    assert working < 0.6 * 4, working

@@ -219,6 +219,51 @@ TEST(FreeThreaded, no_stack_is_taken_from_the_copy_of_an_earlier_turn) {
   EXPECT_EQ(leaves, (std::vector<std::string>{"earlier", "later"}));
 }
 
+// What the process's clock says in place of looks.
+TEST(StoodStill, the_time_and_the_looks_are_each_threads_that_was_seen_blocked) {
+  const python::Layout& layout = *python::find_layout(3, 12, {});
+  test::FakeInterpreter fake(layout);
+  fake.thread().calls("main").calls("waits");
+  SleepingThread asleep;
+  fake.set(fake.thread().state(), layout.thread.native_thread_id, static_cast<uint64_t>(asleep.tid()));
+  Ring ring(1 << 20);
+  ProcessSampler::Config config;
+  config.pid = ::getpid();
+  const python::Interpreter interpreter = fake.interpreter();
+  Workers workers;
+  ProcessSampler sampler(config, interpreter, fake.memory(), ring, workers);
+  const Nanoseconds first = clock_now();
+  EXPECT_FALSE(sampler.all_blocked_since(first));
+  sampler.turn(first, workers.begin_turn());
+  sampler.turn(first + kSecond, workers.begin_turn());
+  EXPECT_TRUE(sampler.all_blocked_since(first + kSecond));
+  // Seen blocked, but not since then.
+  EXPECT_FALSE(sampler.all_blocked_since(first + kSecond + 1));
+  sampler.stood_still(first + 3 * kSecond, workers.skip_rounds(20));
+  EXPECT_EQ(sampler.counts().ticks, 22U);
+  EXPECT_EQ(sampler.counts().samples, 22U);
+  asleep.wakes();
+  sampler.turn(first + 4 * kSecond, workers.begin_turn());
+  EXPECT_EQ(sampler.counts().ticks, 23U);
+  sampler.flush();
+
+  profile::Profile seen;
+  Identities identities(seen);
+  Consumer consumer(layout, profile::ProcessId(1), seen, identities, [](profile::Thread&) {});
+  consumer.drain(ring);
+  identities.stretches.flush();
+  Nanoseconds wall = 0;
+  uint64_t looks = 0;
+  for (const profile::Sample& sample : seen.samples()) {
+    wall += sample.wall;
+    looks += sample.samples;
+    EXPECT_EQ(sample.cpu_state, profile::CpuState::blocked);
+  }
+  EXPECT_GE(wall, 4 * kSecond);
+  EXPECT_LT(wall, 5 * kSecond);
+  EXPECT_EQ(looks, 23U);
+}
+
 bool has_cframes(const python::Layout& row) {
   return row.traits.anchor == python::FrameAnchor::cframe && row.thread.native_thread_id.present();
 }

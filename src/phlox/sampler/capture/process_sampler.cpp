@@ -439,6 +439,29 @@ void ProcessSampler::turn(Nanoseconds now, uint64_t round) {
   counts_.follow_ups += snapshot_.follow_ups();
 }
 
+bool ProcessSampler::all_blocked_since(Nanoseconds since) {
+  if (native_ || threads_.all().empty() || threads_.due(last_turn_)) return false;
+  bool all = true;
+  for (auto& slot : threads_.all()) {
+    if (!slot->alive || (slot->tstate && !(slot->has_stack && slot->was_blocked))) return false;
+    if (slot->last_time >= since) continue;
+    slot->next_tick = 0;
+    all = false;
+  }
+  return all;
+}
+
+void ProcessSampler::stood_still(Nanoseconds now, uint64_t round) {
+  counts_.ticks = tick_ = round;
+  for (auto& slot : threads_.all()) {
+    if (slot->tstate) {
+      did_not_run(*slot, slot->seen, now);
+    } else {
+      slot->last_time = now;
+    }
+  }
+}
+
 Counts ProcessSampler::counts() const {
   Counts counts = counts_;
   counts.lost = log_.lost();

@@ -78,6 +78,12 @@ class ProcessSampler {
 
   // Looks once at every thread. `now`: CLOCK_MONOTONIC at the wake-up. `round`: Workers::begin_turn().
   void turn(Nanoseconds now, uint64_t round);
+  // Whether every thread was found blocked at `since` or later: if the process has not run since then, each
+  // still is where it was seen. False: who was not looked at since then is, in the next turns.
+  bool all_blocked_since(Nanoseconds since);
+  // In place of turns, after all_blocked_since(): the process has not run until `now`, `round` being the last
+  // in which that was asked.
+  void stood_still(Nanoseconds now, uint64_t round);
   // Sends what is still held back, and ends every thread.
   void finish(Nanoseconds now);
   // Sends what is held back, at least four times a second.

@@ -70,6 +70,12 @@ uint64_t Workers::begin_turn() {
   return round_;
 }
 
+uint64_t Workers::skip_rounds(uint64_t rounds) {
+  round_ += rounds;
+  current_->round = round_;
+  return round_;
+}
+
 void Workers::wake_all() const {
   for (const auto& worker : workers_) worker->wake();
 }

@@ -63,6 +63,8 @@ class Workers {
   // The round that the current one's turn belongs to: each has at most one in it. A running thread is looked
   // at once a round, by whomever.
   uint64_t begin_turn();
+  // So many rounds go by without a turn, since nothing ran. Gives the last of them.
+  uint64_t skip_rounds(uint64_t rounds);
   // Its next turn begins a round: it is for those that no event catches, and who was looked at in this one
   // may sleep by now.
   void end_round(Worker& worker) const { worker.round = round_; }

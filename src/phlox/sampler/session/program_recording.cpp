@@ -88,7 +88,8 @@ ProcessSampler::Config ProgramRecording::config_of(const Program& program, const
 
 ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile::ProcessId> parent,
                                    std::unique_ptr<Program> program, Descriptor pidfd, const Options& options,
-                                   profile::Sink& sink, Identities& identities, size_t ring_share)
+                                   profile::Sink& sink, Identities& identities, IdleWatch* watch,
+                                   size_t ring_share)
     : id_(id),
       pidfd_(std::move(pidfd)),
       options_(options),
@@ -102,7 +103,8 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
                 [pid = program_->pid](profile::Thread& thread) {
                   thread.kernel_name = target::ThreadProbe(pid, thread.tid).kernel_name();
                 }),
-      sampler_(config_of(*program_, options), options, program_->interpreter, program_->memory, ring_),
+      sampler_(config_of(*program_, options), options, program_->interpreter, program_->memory, ring_, watch),
+      clock_(program_->pid),
       begin_(row_.start) {
   row_.parent = parent;
   put_process(0, "", "");
@@ -137,7 +139,20 @@ void ProgramRecording::name_threads() {
   program_->name_threads(consumer_);
 }
 
+const SamplerThread::Numbers& ProgramRecording::latest() {
+  if (const uint64_t is = sampler_.published(); !latest_ || is != latest_is_) {
+    latest_is_ = is;
+    latest_ = sampler_.numbers();
+  }
+  return *latest_;
+}
+
 bool ProgramRecording::look_around() {
+  const auto used = clock_.used();
+  const bool named = std::none_of(consumer_.live_threads().begin(), consumer_.live_threads().end(),
+                                  [](const auto& t) { return t.row.name.empty(); });
+  // What has not run has become no other program and has no new threads.
+  if (named && used && std::exchange(used_, used) == used) return false;
   name_threads();
   std::vector<pid_t> threads;
   for (const auto& thread : consumer_.live_threads()) threads.push_back(thread.row.tid);
@@ -147,7 +162,8 @@ bool ProgramRecording::look_around() {
 }
 
 void ProgramRecording::put_changes(Nanoseconds now, std::vector<std::string>& warnings) {
-  const auto numbers = sampler_.numbers();
+  const auto& numbers = latest();
+  if (std::exchange(changes_seen_, latest_is_) == latest_is_) return;
   if (numbers.rate_hz > 0 && std::abs(numbers.rate_hz - rate_) > 0.5) {
     if (rate_ >= 0) {
       profile::Event event;
@@ -179,7 +195,7 @@ void ProgramRecording::put_changes(Nanoseconds now, std::vector<std::string>& wa
 }
 
 Progress ProgramRecording::numbers() {
-  const auto numbers = sampler_.numbers();
+  const auto& numbers = latest();
   Progress now;
   for (const Counted& c : kCounted) now.*c.total = numbers.counts.*c.count;
   now.ticks_missed = numbers.ticks_missed;
@@ -195,7 +211,9 @@ Progress ProgramRecording::numbers() {
 }
 
 void ProgramRecording::put_tallies() {
-  put_process_tallies(sink_, id_, numbers());
+  Progress now = numbers();
+  put_process_tallies(sink_, id_, now, told_ ? &*told_ : nullptr);
+  told_ = std::move(now);
 }
 
 void ProgramRecording::finish(End end, Outcome& outcome) {
@@ -205,7 +223,7 @@ void ProgramRecording::finish(End end, Outcome& outcome) {
   consumer_.discard(ring_);
   identities_.stretches.flush();
   end_ = clock_now();
-  const auto numbers = sampler_.numbers();
+  const auto& numbers = latest();
   if (native_) {
     for (NativeModule& module : native_->take_modules()) outcome.modules.push_back(std::move(module));
     for (std::string& line : details_of(numbers)) outcome.details.push_back(std::move(line));
@@ -233,20 +251,23 @@ void ProgramRecording::finish(End end, Outcome& outcome) {
   sink_.put_event(event);
 }
 
-void put_process_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now) {
-  const auto put = [&](std::string_view name, auto value) {
-    sink.put_tally({process, std::string(name), static_cast<int64_t>(value)});
+void put_process_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now,
+                         const Progress* told) {
+  const auto put = [&](std::string_view name, auto value, auto before) {
+    if (told == nullptr || value != before)
+      sink.put_tally({process, std::string(name), static_cast<int64_t>(value)});
   };
-  for (const Counted& c : kCounted) put(c.name, now.*c.total);
-  put(tally::kTicksMissed, now.ticks_missed);
-  put(tally::kTargetTime, now.target_time);
+  const Progress before = told != nullptr ? *told : Progress();
+  for (const Counted& c : kCounted) put(c.name, now.*c.total, before.*c.total);
+  put(tally::kTicksMissed, now.ticks_missed, before.ticks_missed);
+  put(tally::kTargetTime, now.target_time, before.target_time);
   if (now.native.looks == 0) return;
-  put(tally::kNative, now.native.looks);
-  put(tally::kNativeWhole, now.native.whole);
-  put(tally::kNativeRestarted, now.native.restarted);
-  put(tally::kNativeCut, now.native.cut);
-  put(tally::kNativeUnmerged, now.native.unmerged);
-  put(tally::kNativeWithoutEvent, now.native_without_event);
+  put(tally::kNative, now.native.looks, before.native.looks);
+  put(tally::kNativeWhole, now.native.whole, before.native.whole);
+  put(tally::kNativeRestarted, now.native.restarted, before.native.restarted);
+  put(tally::kNativeCut, now.native.cut, before.native.cut);
+  put(tally::kNativeUnmerged, now.native.unmerged, before.native.unmerged);
+  put(tally::kNativeWithoutEvent, now.native_without_event, before.native_without_event);
 }
 
 void add_to(Progress& total, const Progress& one) {

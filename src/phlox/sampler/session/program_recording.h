@@ -27,15 +27,15 @@ class ProgramRecording {
  public:
   enum class End { gone, exec, recording_ended };
 
-  // `pidfd`: of its process. `ring_share`: of how many recordings the memory of one ring is divided among.
-  // Begins to look at once.
+  // `pidfd`: of its process. `watch`: where it rests while nothing runs in it; null: nowhere. `ring_share`:
+  // of how many recordings the memory of one ring is divided among. Begins to look at once.
   ProgramRecording(profile::ProcessId id, std::optional<profile::ProcessId> parent,
                    std::unique_ptr<Program> program, Descriptor pidfd, const Options& options,
-                   profile::Sink& sink, Identities& identities, size_t ring_share);
+                   profile::Sink& sink, Identities& identities, IdleWatch* watch, size_t ring_share);
 
   pid_t pid() const { return program_->pid; }
   const Descriptor& pidfd() const { return pidfd_; }
-  bool looked() { return sampler_.numbers().counts.ticks > 0; }
+  bool looked() { return latest().counts.ticks > 0; }
 
   // Takes out of the ring what is there, until `deadline`.
   void drain(Nanoseconds deadline);
@@ -55,6 +55,8 @@ class ProgramRecording {
   static ProcessSampler::Config config_of(const Program& program, const Options& options);
   void put_process(Nanoseconds end, const std::string& how, const std::string& way);
   void name_threads();
+  // The numbers of the sampler's thread, copied only when they are other ones.
+  const SamplerThread::Numbers& latest();
 
   profile::ProcessId id_;
   Descriptor pidfd_;
@@ -68,6 +70,12 @@ class ProgramRecording {
   Consumer consumer_;
   std::optional<NativeStacks> native_;
   SamplerThread sampler_;
+  std::optional<SamplerThread::Numbers> latest_;
+  uint64_t latest_is_ = 0;     // of SamplerThread::published()
+  uint64_t changes_seen_ = 0;  // of it, too
+  target::ProcessClock clock_;
+  std::optional<Nanoseconds> used_;  // when it was looked around last
+  std::optional<Progress> told_;     // the last tallies
   std::string way_, why_no_python_;
   double rate_ = -1;
   uint64_t left_out_ = 0;  // of the interner, for this program

@@ -12,9 +12,11 @@
 #include "phlox/base/descriptor.h"
 #include "phlox/profile/tally.h"
 #include "phlox/sampler/assemble/consumer.h"
+#include "phlox/sampler/session/idle_watch.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/program_finder.h"
 #include "phlox/sampler/session/program_recording.h"
+#include "phlox/target/cpu_list.h"
 
 namespace phlox::sampler {
 namespace {
@@ -104,6 +106,7 @@ class LiveRecorder : public Recorder {
 
   profile::Sink* sink_ = nullptr;
   std::optional<Identities> identities_;
+  std::optional<IdleWatch> watch_;  // of all of them
   std::vector<std::unique_ptr<ProgramRecording>> active_;
   std::optional<ProgramFinder> finder_;
   std::map<pid_t, profile::ProcessId> rows_;  // the last of a process
@@ -131,8 +134,9 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
   std::optional<profile::ProcessId> parent;
   if (const auto row = rows_.find(found.parent); row != rows_.end()) parent = row->second;
   const size_t share = active_.size() < kManyProcesses ? 1 : kRingShareOfMany;
-  active_.push_back(std::make_unique<ProgramRecording>(
-      id, parent, std::move(found.program), std::move(found.pidfd), options_, *sink_, *identities_, share));
+  active_.push_back(std::make_unique<ProgramRecording>(id, parent, std::move(found.program),
+                                                       std::move(found.pidfd), options_, *sink_, *identities_,
+                                                       watch_ ? &*watch_ : nullptr, share));
   const bool again = !rows_.insert_or_assign(pid, id).second;
   if (became_another_ == pid) became_another_ = 0;
   ++outcome_.processes;
@@ -252,6 +256,9 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   sink.put_event(event);
 
   identities_.emplace(sink);
+  // On CPUs without a tick (nohz_full) the kernel counts the time of what runs there too late.
+  if (options_.rate_hz > 0 && !options_.native && target::read_kept_free_cpus().empty())
+    watch_.emplace(options_.rate_hz);
   TreeSearch search(roots_, true, options_.launched || options_.follow);
   search.look(0);
   for (const auto& one : first_) search.is_known(*one.program);

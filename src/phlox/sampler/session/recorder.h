@@ -73,7 +73,9 @@ struct Progress {
 };
 
 // What a recording says of them, by process and of the recorder itself.
-void put_process_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now);
+// `told`: the ones that were put before; what is the same is not put again. Null: none were.
+void put_process_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now,
+                         const Progress* told = nullptr);
 void put_recorder_tallies(profile::Sink& sink, const Progress& now);
 // Counts and times, added up.
 void add_to(Progress& total, const Progress& one);

@@ -91,13 +91,15 @@ std::string describe_python_way(const SamplerThread::Numbers& numbers) {
 }  // namespace
 
 SamplerThread::SamplerThread(const ProcessSampler::Config& config, const Options& options,
-                             const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring)
+                             const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring,
+                             IdleWatch* watch)
     : config_(config),
       options_(options),
       budget_(options.max_overhead_percent, options.rate_hz),
       interpreter_(interpreter),
       memory_(memory),
-      ring_(ring) {
+      ring_(ring),
+      watch_(watch) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -106,8 +108,9 @@ SamplerThread::~SamplerThread() {
 }
 
 void SamplerThread::stop() {
-  stop_.store(true, std::memory_order_relaxed);
+  stop_.store(true);
   if (!thread_.joinable()) return;
+  if (watch_ != nullptr) watch_->wake();
   // It may stand on a CPU that a thread of a higher priority does not leave: from there it never comes back
   // by itself, and may go there once more before it sees that it has to stop.
   cpu_set_t anywhere;
@@ -148,11 +151,14 @@ SamplerThread::Numbers SamplerThread::numbers() {
   return published_;
 }
 
-void SamplerThread::publish(const ProcessSampler& sampler, const Numbers& numbers) {
-  // Never waits for a reader: what is not published now is published at the next turn.
+void SamplerThread::publish_now_and_then(Shared& shared, Nanoseconds now) {
+  if (now - shared.published <= kPublishEvery) return;
+  shared.published = now;
+  // Never waits for a reader: what is not published now is published the next time.
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;
-  copy_numbers(sampler, numbers, published_);
+  copy_numbers(shared.sampler, shared.numbers, published_);
+  version_.fetch_add(1, std::memory_order_release);
 }
 
 // Since it was measured last.
@@ -194,10 +200,29 @@ void SamplerThread::take_turn(Shared& shared, Nanoseconds now, Cost& cost) {
     shared.schedule.set_interval(static_cast<Nanoseconds>(1e9 / *rate));
   }
   numbers.ticks_missed = numbers.rate_hz > 0 ? shared.schedule.missed() : 0;
-  if (now - shared.published > kPublishEvery) {
-    shared.published = now;
-    publish(shared.sampler, numbers);
+  publish_now_and_then(shared, now);
+}
+
+void SamplerThread::Stillness::ask(Nanoseconds now) {
+  const auto before = std::exchange(used, clock.used());
+  if (!used || used != before) since = now;
+}
+
+// While nothing runs in the process. Holding the turn lock, which is released and taken again. Gives the
+// time.
+Nanoseconds SamplerThread::rest(Shared& shared, const Stillness& still) {
+  for (bool ran = false; !ran && !stop_.load();) {
+    shared.turn_lock.unlock();
+    const auto rest = watch_->rest(still.clock, *still.used, shared.schedule.interval(), stop_);
+    shared.turn_lock.lock();
+    ran = rest.ran;
+    if (rest.looks == 0) continue;
+    shared.sampler.stood_still(rest.still_at, shared.workers.skip_rounds(rest.looks));
+    publish_now_and_then(shared, rest.still_at);
   }
+  const Nanoseconds now = clock_now();
+  shared.schedule.start(now);
+  return now;
 }
 
 // A worker on a CPU of its own: looks when an event has caught a thread there, and at nothing else.
@@ -275,13 +300,20 @@ void SamplerThread::run() {
   Nanoseconds now = clock_now();
   schedule.start(now);
   Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0, 0};
+  Stillness still{target::ProcessClock(config_.pid), {}, 0};
+  const bool may_rest = watch_ != nullptr && numbers.rate_hz > 0 && !config_.native;
   bool due = true;
   shared.turn_lock.lock();
   while (!stop_.load(std::memory_order_relaxed)) {
     workers.act_as(worker);
+    if (may_rest) still.ask(now);
     if (due) take_turn(shared, now, cost);
     if (sampler.process_gone()) break;
     leave_its_half(shared, cost);
+    if (may_rest && still.used && still.since < now && sampler.all_blocked_since(still.since)) {
+      now = rest(shared, still);
+      continue;
+    }
     const double rate = shared.numbers.rate_hz;
     const Woken woken =
         rate > 0 && config_.native
@@ -314,6 +346,7 @@ void SamplerThread::run() {
   measure(shared, cost);
   const std::lock_guard lock(mutex_);
   copy_numbers(sampler, shared.numbers, published_);
+  version_.fetch_add(1, std::memory_order_release);
 }
 
 std::string describe_way(const SamplerThread::Numbers& numbers) {

@@ -17,6 +17,7 @@
 #include "phlox/sampler/capture/process_sampler.h"
 #include "phlox/sampler/capture/ring.h"
 #include "phlox/sampler/session/budget.h"
+#include "phlox/sampler/session/idle_watch.h"
 #include "phlox/sampler/session/recorder.h"
 #include "phlox/sampler/session/scheduling.h"
 
@@ -41,12 +42,16 @@ class SamplerThread {
     uint64_t rests = 0;                  // for the program to get its half of the time
   };
 
+  // `watch`: where it rests while nothing runs in the process; null: nowhere.
   SamplerThread(const ProcessSampler::Config& config, const Options& options,
-                const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring);
+                const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring,
+                IdleWatch* watch);
   ~SamplerThread();  // stops
 
   void stop();
   Numbers numbers();
+  // How often numbers() have become other ones.
+  uint64_t published() const { return version_.load(std::memory_order_acquire); }
 
   // On its CPU a thread of a real-time class runs as long as it likes, and the sampler beside it only when it
   // is of a higher priority: makes it so, where it may. `threads`: kernel ids of those that are read.
@@ -72,7 +77,16 @@ class SamplerThread {
     Nanoseconds owed = 0;    // the program's time, before its next turn
   };
 
+  // How long the process has not run, as its clock was asked before each turn.
+  struct Stillness {
+    target::ProcessClock clock;
+    std::optional<Nanoseconds> used;
+    Nanoseconds since = 0;
+    void ask(Nanoseconds now);
+  };
+
   void run();
+  Nanoseconds rest(Shared& shared, const Stillness& still);
   void start_others(Shared& shared, const std::vector<int>& cpus, std::vector<std::thread>& others);
   // Holding the turn lock, which is released and taken again.
   void end_others(Shared& shared, std::vector<std::thread>& others);
@@ -80,7 +94,7 @@ class SamplerThread {
   void take_turn(Shared& shared, Nanoseconds now, Cost& cost);
   Nanoseconds measure(Shared& shared, Cost& cost);
   void leave_its_half(Shared& shared, Cost& cost);
-  void publish(const ProcessSampler& sampler, const Numbers& numbers);
+  void publish_now_and_then(Shared& shared, Nanoseconds now);
 
   ProcessSampler::Config config_;
   Options options_;
@@ -88,7 +102,9 @@ class SamplerThread {
   const python::Interpreter& interpreter_;
   memory::RemoteMemory& memory_;
   Ring& ring_;
+  IdleWatch* watch_;
   std::atomic<bool> stop_{false};
+  std::atomic<uint64_t> version_{0};
   std::mutex mutex_;
   Numbers published_;
   // One goes with the target wherever it is; several need not, on most machines.

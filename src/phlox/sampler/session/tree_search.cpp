@@ -18,6 +18,9 @@ namespace {
 
 // Programs whose forks need no search; of a service there is one or a few.
 constexpr size_t kMostKnown = 64;
+// A child is started by who runs; but one whose parent has ended may be given to somebody who sleeps: those
+// are asked, too, once in so many looks.
+constexpr int kMostSpared = 16;
 
 // Of a process that has not ended.
 std::optional<target::Stat> stat_of(pid_t pid) {
@@ -40,14 +43,18 @@ std::string command_line_of(pid_t pid) {
 
 TreeSearch::TreeSearch(const std::vector<pid_t>& roots, bool itself, bool descendants)
     : itself_(itself), descendants_(descendants) {
-  for (const pid_t pid : roots) {
-    const auto stat = stat_of(pid);
-    if (!stat) continue;
-    Entry entry;
-    entry.start = stat->start_ticks;
-    entry.root = true;
-    entries_.emplace(pid, std::move(entry));
-  }
+  for (const pid_t pid : roots) meet(pid, 0, true);
+}
+
+bool TreeSearch::meet(pid_t pid, pid_t parent, bool root) {
+  const auto stat = stat_of(pid);
+  if (!stat) return false;
+  Entry entry(pid);
+  entry.start = stat->start_ticks;
+  entry.parent = parent;
+  entry.root = root;
+  entries_.emplace(pid, std::move(entry));
+  return true;
 }
 
 void TreeSearch::is_known(const Program& program) {
@@ -77,8 +84,15 @@ void TreeSearch::look_again(pid_t pid) {
 }
 
 void TreeSearch::forget_ended() {
+  for (auto& [pid, entry] : entries_) {
+    const auto used = entry.clock.used();
+    entry.has_run = !used || std::exchange(entry.used, used) != used || entry.spared >= kMostSpared;
+    entry.spared = entry.has_run ? 0 : entry.spared + 1;
+  }
   std::erase_if(entries_, [this](const auto& row) {
     const auto& [pid, entry] = row;
+    // What has not run has not ended, and nobody else has its id.
+    if (!entry.has_run) return false;
     const auto stat = stat_of(pid);
     if (stat && stat->start_ticks == entry.start) return false;
     if (entry.forked && !entry.given) {
@@ -93,16 +107,12 @@ void TreeSearch::list() {
   forget_ended();
   if (!descendants_) return;
   std::vector<pid_t> parents;
-  for (const auto& [pid, entry] : entries_) parents.push_back(pid);
+  for (const auto& [pid, entry] : entries_) {
+    if (entry.has_run) parents.push_back(pid);
+  }
   for (size_t at = 0; at < parents.size(); ++at) {
     for (const pid_t child : target::read_children(parents[at])) {
-      if (entries_.contains(child)) continue;
-      const auto stat = stat_of(child);
-      if (!stat) continue;
-      Entry entry;
-      entry.start = stat->start_ticks;
-      entry.parent = parents[at];
-      entries_.emplace(child, std::move(entry));
+      if (entries_.contains(child) || !meet(child, parents[at], false)) continue;
       ++born_;
       parents.push_back(child);
     }

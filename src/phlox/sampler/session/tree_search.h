@@ -13,6 +13,7 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/sampler/session/program.h"
+#include "phlox/target/process_clock.h"
 
 namespace phlox::sampler {
 
@@ -48,6 +49,7 @@ class TreeSearch {
 
  private:
   struct Entry {
+    explicit Entry(pid_t pid) : clock(pid) {}
     uint64_t start = 0;  // in ticks since boot
     pid_t parent = 0;
     bool root = false;
@@ -56,6 +58,10 @@ class TreeSearch {
     Image image;
     Nanoseconds next = 0, pause = 0;
     std::string command_line;  // of a fork
+    target::ProcessClock clock;
+    std::optional<Nanoseconds> used;  // at the last look
+    bool has_run = true;              // since the one before; sometimes said of one that has not
+    int spared = 0;                   // looks since that was said
   };
   // What is the same in a process and its forks.
   struct Known {
@@ -66,6 +72,8 @@ class TreeSearch {
   // What is no Python may load one later (uWSGI), which costs a look now and then.
   static constexpr Nanoseconds kShortest = 20'000'000, kLongest = 500'000'000;
 
+  // Adds it, unless it has ended.
+  bool meet(pid_t pid, pid_t parent, bool root);
   void list();
   void forget_ended();
   std::unique_ptr<Program> try_one(pid_t pid, Entry& entry);

@@ -1,0 +1,124 @@
+#include "phlox/sampler/session/idle_watch.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+#include <thread>
+
+namespace phlox::sampler {
+namespace {
+
+// Sleeps in read(), and computes a little for each byte that it is sent.
+class IdleProcess {
+ public:
+  IdleProcess() {
+    EXPECT_EQ(::pipe(order_), 0);
+    EXPECT_EQ(::pipe(done_), 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      for (char byte = 0; ::read(order_[0], &byte, 1) == 1;) {
+        const Nanoseconds end = clock_now(CLOCK_PROCESS_CPUTIME_ID) + 1'000'000;
+        while (clock_now(CLOCK_PROCESS_CPUTIME_ID) < end) {
+        }
+        if (::write(done_[1], &byte, 1) != 1) break;
+      }
+      ::_exit(0);
+    }
+    computes();
+    settle();
+  }
+  ~IdleProcess() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    for (const int end : {order_[0], order_[1], done_[0], done_[1]}) ::close(end);
+  }
+  IdleProcess(const IdleProcess&) = delete;
+  IdleProcess& operator=(const IdleProcess&) = delete;
+
+  void order() { EXPECT_EQ(::write(order_[1], "x", 1), 1); }
+  pid_t pid() const { return pid_; }
+
+ private:
+  void computes() {
+    char byte = 0;
+    order();
+    EXPECT_EQ(::read(done_[0], &byte, 1), 1);
+  }
+  // Until it is back in read().
+  void settle() {
+    const target::ProcessClock clock(pid_);
+    auto used = clock.used();
+    for (int same = 0; same < 20;) {
+      ::usleep(1000);
+      same = clock.used() == used ? same + 1 : 0;
+      used = clock.used();
+    }
+  }
+
+  int order_[2], done_[2];
+  pid_t pid_ = 0;
+};
+
+TEST(IdleWatch, who_does_not_run_is_asked_at_each_moment_and_comes_back_to_say_so) {
+  IdleProcess process;
+  const target::ProcessClock clock(process.pid());
+  IdleWatch watch(1000);
+  const std::atomic<bool> stop{false};
+  const Nanoseconds before = clock_now();
+  const auto rest = watch.rest(clock, *clock.used(), 1'000'000, stop);
+  EXPECT_FALSE(rest.ran);
+  EXPECT_GE(rest.still_at, before + IdleWatch::kLongestRest);
+  EXPECT_GT(rest.looks, 10U);
+}
+
+TEST(IdleWatch, slower_programs_are_asked_less_often) {
+  IdleProcess process;
+  const target::ProcessClock clock(process.pid());
+  IdleWatch watch(1000);
+  const std::atomic<bool> stop{false};
+  const auto rest = watch.rest(clock, *clock.used(), 100'000'000, stop);
+  EXPECT_FALSE(rest.ran);
+  EXPECT_LE(rest.looks, 12U);
+}
+
+TEST(IdleWatch, who_has_run_is_woken_soon) {
+  IdleProcess process;
+  const target::ProcessClock clock(process.pid());
+  const auto used = clock.used();
+  IdleWatch watch(1000);
+  const std::atomic<bool> stop{false};
+  process.order();
+  const auto rest = watch.rest(clock, *used, 1'000'000, stop);
+  EXPECT_TRUE(rest.ran);
+  EXPECT_LT(rest.still_at, clock_now());
+}
+
+TEST(IdleWatch, a_process_that_ended_has_run) {
+  auto process = std::make_unique<IdleProcess>();
+  const target::ProcessClock clock(process->pid());
+  const auto used = clock.used();
+  process.reset();
+  EXPECT_FALSE(clock.used());
+  IdleWatch watch(1000);
+  const std::atomic<bool> stop{false};
+  EXPECT_TRUE(watch.rest(clock, *used, 1'000'000, stop).ran);
+}
+
+TEST(IdleWatch, one_that_is_to_stop_does_not_wait_for_the_schedule) {
+  IdleProcess process;
+  const target::ProcessClock clock(process.pid());
+  IdleWatch watch(0.01);
+  std::atomic<bool> stop{false};
+  std::thread stopper([&] {
+    stop = true;
+    watch.wake();
+  });
+  EXPECT_FALSE(watch.rest(clock, *clock.used(), 1'000'000, stop).ran);
+  stopper.join();
+}
+
+}  // namespace
+}  // namespace phlox::sampler
