@@ -216,3 +216,80 @@ def test_two_dozen_that_sleep_cost_little_and_are_seen_at_every_look(start, work
     working = rows("a.phlox", """SELECT sum(s.wall_ns) / 1e9 FROM sample s JOIN thread t ON t.id = s.thread JOIN process p ON p.id = t.process
         JOIN state ON state.id = s.state WHERE p.pid = %d AND state.cpu IN (1, 2)""" % server.pid)[0][0]
     assert working < 0.6 * 4, working
+
+
+def test_by_the_command_line_those_that_are_there_and_that_come(start, workdir):
+    token = f"phlox-{os.getpid()}-worker"
+    others = [path for path in ordinary_pythons(os.environ.get("PHLOX_PYTHONS", ""), "[0-4]") if path != PYTHON]
+    write("app.py", "import time\nwhile True: sum(range(100)), time.sleep(0.001)\n")
+    there = [start([python, "app.py", token, str(i)]) for i, python in enumerate([PYTHON, *others[-1:]])]
+    beside = start([PYTHON, "app.py", "something-else"])
+    recorder = start([PHLOX, "record", "--name", f"{token} [0-9]$", "-d", "20", "-o", "a.phlox"], stderr=subprocess.PIPE)
+    wait_until(lambda: is_recording("a.phlox") and len(rows("a.phlox", "SELECT 1 FROM process")) == len(there), "those that are there")
+    late = start([PYTHON, "app.py", token, "9"])
+    wait_until(lambda: len(rows("a.phlox", "SELECT 1 FROM process")) == len(there) + 1, "the late one")
+    for one in there:
+        one.kill()
+    wait_until(lambda: len(rows("a.phlox", "SELECT 1 FROM process WHERE end_ns > 0")) == len(there), "their ends")
+    assert recorder.poll() is None  # another one may come
+    wait_until(lambda: late.pid in cpu_by_pid("a.phlox"), "samples of the late one")
+    recorder.send_signal(signal.SIGINT)
+    _, said = recorder.communicate(timeout=60)
+    assert recorder.returncode == 0, said
+    assert {pid for pid, in rows("a.phlox", "SELECT pid FROM process")} == {one.pid for one in [*there, late]}, said
+    assert beside.poll() is None
+    assert "recording process" in said and "started by" not in said, said
+
+
+def test_each_of_several_conditions_has_to_be_true(start, workdir):
+    token = f"phlox-{os.getpid()}-one"
+    one = start([PYTHON, write("app.py", IDLE), token])
+    wait_until(lambda: phlox("dump", "-p", one.pid).returncode == 0, "it to be up")
+    group = next(line.split(":", 2)[2] for line in open("/proc/self/cgroup").read().splitlines())
+    for conditions, taken in [(["--user", os.getuid()], True), (["--cgroup", group], True), (["--all"], True),
+                              (["--user", os.getuid() + 1], False), (["--cgroup", group.rstrip("/") + "/no-such-group"], False)]:
+        done = phlox("record", "--name", token, *conditions, "-d", "1", "-o", "a.phlox")
+        if taken:
+            assert done.returncode == 0 and rows("a.phlox", "SELECT pid FROM process") == [(one.pid,)], done.stderr
+        else:
+            assert done.returncode != 0, done.stderr
+            assert re.search(rf"no Python whose command line matches '{token}', \S+.* is running; here run \d+ \(", done.stderr), done.stderr
+    assert "waiting for one" in done.stderr
+    # What is named is there in any case.
+    done = phlox("record", "--name", token + "-none", "-p", one.pid, "-d", "1", "-o", "a.phlox")
+    assert done.returncode == 0 and rows("a.phlox", "SELECT pid FROM process") == [(one.pid,)], done.stderr
+
+
+def test_all_but_itself(start, workdir):
+    sleeping = [start([PYTHON, write("app.py", IDLE), str(i)]) for i in range(2)]
+    wait_until(lambda: all(phlox("dump", "-p", one.pid).returncode == 0 for one in sleeping), "both")
+    recorder = start([sys.executable, "-c", f"import subprocess; subprocess.run([{PHLOX!r}, 'record', '--all', '-d', '3', '-o', 'a.phlox'])"], stderr=subprocess.PIPE)
+    _, said = recorder.communicate(timeout=60)
+    seen = dict(rows("a.phlox", "SELECT pid, executable FROM process"))
+    assert {one.pid for one in sleeping} <= seen.keys() and os.getpid() in seen, said
+    assert not [path for path in seen.values() if os.path.basename(path) == "phlox"], seen
+
+
+def test_the_children_of_those_that_match(start, workdir):
+    token = f"phlox-{os.getpid()}-master"
+    write("child.py", IDLE)
+    master = start([PYTHON, write("app.py", "import subprocess, sys\nprint(subprocess.Popen([sys.executable, 'child.py']).pid, flush=True)\nsys.stdin.readline()\n"), token],
+                   stdin=subprocess.PIPE, start_new_session=True)
+    try:
+        child = int(master.stdout.readline())
+        wait_until(lambda: phlox("dump", "-p", child).returncode == 0, "the child")
+        for more, expected in [([], {master.pid, child}), (["--no-follow"], {master.pid})]:
+            done = phlox("record", "--name", token, *more, "-d", "1.5", "-o", "a.phlox")
+            assert done.returncode == 0, done.stderr
+            assert {pid for pid, in rows("a.phlox", "SELECT pid FROM process")} == expected, done.stderr
+            assert rows("a.phlox", "SELECT count(*) FROM process WHERE parent = (SELECT id FROM process WHERE pid = %d)" % master.pid) == [(len(expected) - 1,)]
+    finally:
+        os.killpg(master.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("wrong, word", [(["--name", "("], "regular expression"), (["--user", "no-such-user"], "no user"),
+                                         (["--all", "--", "true"], "one of them"), ([], "record what?")])
+def test_a_choice_that_cannot_be_made(workdir, wrong, word):
+    done = phlox("record", *wrong)
+    assert done.returncode == phlox("record", "--no-such-option").returncode and word in done.stderr, done.stderr
+    assert not os.listdir(".")

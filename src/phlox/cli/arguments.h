@@ -32,8 +32,9 @@ struct NativeArguments {
 
 struct RecordArguments {
   std::vector<std::string> pids;
-  std::string container, duration, rate, output, max_overhead, way;
-  bool no_follow = false, hands_off = false, force = false, source = false;
+  std::string name, user, cgroup, container;
+  std::string duration, rate, output, max_overhead, way;
+  bool all = false, no_follow = false, hands_off = false, force = false, source = false;
   NativeArguments native;
   ViewArguments view;
 };

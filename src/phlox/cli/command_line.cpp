@@ -67,7 +67,7 @@ struct Grammar {
 
   void describe_record() {
     CommandBuilder b = command("record", "record a running or a new Python program",
-                               "[options] -p PID | -- COMMAND [ARGUMENT...]");
+                               "[options] -p PID | --name REGEX | --all | -- COMMAND [ARGUMENT...]");
     text().examples = {
         {"phlox record -p 4711 -d 10", "ten seconds of a running program, into a .phlox file"},
         {"phlox record -o flame.svg -- python3 app.py --port 80",
@@ -76,12 +76,32 @@ struct Grammar {
          "somebody else's, a thousand times a second"},
         {"phlox record --native -o flame.svg -- python3 train.py", "down to the line of C, C++ or Rust"},
         {"phlox record -o app.html -p 4711 -d 60", "as one page with flame graph, tables and filters"},
+        {"sudo phlox record --name 'celery.*worker' -d 60",
+         "all workers of this host, also those that come yet"},
     };
     auto& a = line.record;
     b.running_processes("-p,--pid", a.pids,
                         "record this process and the Pythons that it started or starts; may be repeated");
     b.container(a.container);
-    b.flag("--no-follow", a.no_follow, "record that process alone, or the one program that COMMAND is");
+    b.value("--name", a.name,
+            {{},
+             "REGEX",
+             "record each Python of this host whose command line matches, also those that come yet; with "
+             "--user and --cgroup those for which all is true",
+             {},
+             false});
+    b.value("--user", a.user,
+            {{}, "USER", "record each Python of this user, by name or number, in the same way", {}, false});
+    b.value("--cgroup", a.cgroup,
+            {{},
+             "PATH",
+             "record each Python in this control group or beneath it, in the same way: a path of "
+             "/proc/PID/cgroup, or the group's folder",
+             {},
+             true});
+    b.flag("--all", a.all, "record each Python of this host that may be read");
+    b.flag("--no-follow", a.no_follow,
+           "record those processes alone and not what they start, or the one program that COMMAND is");
     b.value("-d,--duration", a.duration,
             {{},
              "SECONDS",
@@ -131,6 +151,11 @@ struct Grammar {
         "COMMAND, and what has the PID, may be a script, make or a wrapper such as timeout, which are no "
         "Python themselves. With --no-follow one is recorded at a time: the first Python that COMMAND "
         "starts, and when it has ended, the next. --max-overhead holds for each process.\n\n"
+        "With --name, --user, --cgroup and --all the Pythons of this host are looked through all the while, "
+        "and "
+        "who comes later is recorded from then on; so is what they start. Such a recording ends with -d or "
+        "Ctrl-C, not with the programs. Several of these narrow each other down; a process with --pid is "
+        "recorded in any case. Phlox itself, and what it started, is never taken.\n\n"
         "Ctrl-C (SIGINT) ends the recording properly, a second one at once; so does SIGTERM that of a "
         "running "
         "program. Both do so too where a script put phlox into the background, SIGINT ignored. A program "

@@ -19,6 +19,8 @@
 #include "phlox/cli/destination.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/process_of.h"
+#include "phlox/cli/pythons.h"
+#include "phlox/cli/selection.h"
 #include "phlox/cli/signal_watch.h"
 #include "phlox/cli/values.h"
 #include "phlox/profile/empty_view.h"
@@ -28,13 +30,15 @@
 #include "phlox/target/container.h"
 #include "phlox/target/launch.h"
 #include "phlox/target/process_state.h"
+#include "phlox/target/process_tree.h"
 
 namespace phlox::cli {
 namespace {
 
 // What is asked for, checked before anything starts.
 struct Request {
-  std::vector<pid_t> pids;  // none: the program is started
+  std::vector<pid_t> pids;
+  std::shared_ptr<Selection> selection;  // null: the processes alone
   std::vector<std::string> program;
   sampler::Options options;
   Destination::Options destination;
@@ -44,10 +48,14 @@ Result<Request> request_of(const CommandLine& line) {
   const RecordArguments& a = line.record;
   Request request;
   if (auto checked = check_container(!a.pids.empty(), a.container); !checked) return fail(checked);
-  if (line.has_program == !a.pids.empty()) {
-    return fail(ErrorKind::usage,
-                line.has_program ? "a process and a program to start: give one of them" : "record what?",
-                "phlox record -p PID, or: phlox record -- python3 app.py");
+  auto selection = Selection::of(a);
+  if (!selection) return fail(selection);
+  request.selection = *std::move(selection);
+  if (line.has_program == (!a.pids.empty() || request.selection)) {
+    return fail(
+        ErrorKind::usage,
+        line.has_program ? "processes that run and a program to start: give one of them" : "record what?",
+        "phlox record -p PID, or: phlox record --name REGEX, or: phlox record -- python3 app.py");
   }
   for (const std::string& text : a.pids) {
     auto pid = process_of(line, text, a.container);
@@ -144,7 +152,7 @@ class Recording {
   Recording(const Request& request, Talk& talk)
       : request_(request),
         talk_(talk),
-        watch_(request.pids.empty() ? std::span<const int>(kForwarded) : std::span<const int>(kEnding)) {}
+        watch_(request.options.launched ? std::span<const int>(kForwarded) : std::span<const int>(kEnding)) {}
 
   int run() {
     if (auto ready = prepare(); !ready) return failed(ready.error());
@@ -165,6 +173,10 @@ class Recording {
                              descendants_ > 0 ? "further " : "", pid_, options_.command));
     };
     options_.on_descendant = [this](pid_t pid) { on_descendant(pid); };
+    if (request_.selection) {
+      options_.chosen = [selection = request_.selection](pid_t pid) { return selection->takes(pid); };
+      if (pids_.empty()) say_if_none();
+    }
     std::vector<python::Attempt> attempts;
     auto recorder = sampler::Recorder::attach(pids_, options_, stop_, &attempts);
     say_attempts(attempts, talk_);
@@ -175,7 +187,7 @@ class Recording {
     begun_ = true;
     for (const pid_t pid : pids_) put_container(pid);
     // Of a new program not an instant is to be missed; those that are to be recorded get the time for it.
-    if (!program_ && !options_.follow) look_beside();
+    if (!program_ && !options_.follow && !request_.selection) look_beside();
     Nanoseconds next_look = clock_now() + kLookBesideEvery;
     const sampler::Outcome outcome =
         (*recorder)->run(destination_->sink(), stop_, [&](const sampler::Progress& p) {
@@ -204,6 +216,33 @@ class Recording {
   static constexpr std::array kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
 
   static constexpr Nanoseconds kLookBesideEvery = kSecond / 2;
+
+  // "no Python whose command line matches 'x' is running; here run 4711 (python3 app.py), ...".
+  std::string none_runs() const {
+    constexpr size_t kMost = 5, kLongest = 60;
+    python::Recogniser recogniser;
+    std::string there;
+    size_t more = 0;
+    for (const PythonProcess& one : find_pythons(target::read_processes(), recogniser).found) {
+      if (one.pid == ::getpid()) continue;
+      if (++more > kMost) continue;
+      there += fmt::format("{}{} ({}{})", there.empty() ? "" : ", ", one.pid, one.command.substr(0, kLongest),
+                           one.command.size() > kLongest ? "..." : "");
+    }
+    if (more > kMost) there += fmt::format(" and {} more (phlox list)", more - kMost);
+    const std::string& words = request_.selection->words();
+    if (words.empty()) return "no Python that may be looked into is running here";
+    return fmt::format(
+        "no Python {} is running; {}", words,
+        there.empty() ? "there is none at all here that may be looked into" : "here run " + there);
+  }
+
+  void say_if_none() {
+    for (const pid_t pid : target::read_processes()) {
+      if (request_.selection->takes(pid)) return;
+    }
+    talk_.note(none_runs() + ": waiting for one, Ctrl-C ends it");
+  }
 
   void look_beside() {
     for (Beside& beside : beside_) {
@@ -240,12 +279,14 @@ class Recording {
       ids += fmt::format("{}{}", i == 0 ? "" : ", ", fresh[i]);
     if (fresh.size() > kMostIds) ids += fmt::format(" and {} more", fresh.size() - kMostIds);
     const auto state = target::read_process_state(fresh.front());
-    talk_.note(fmt::format("recording process{} {}{}, started by process {} ({}){}",
-                           fresh.size() == 1 ? "" : "es", ids,
-                           state ? fmt::format(" ({})", state->title()) : "", pid_, options_.command,
-                           lines_of_descendants_ == kMostLines   ? "; of the next ones nothing more is said"
-                           : options_.follow || descendants_ > 1 ? ""
-                                                                 : "; when it ends, the next Python of it"));
+    talk_.note(fmt::format(
+        "recording process{} {}{}{}{}", fresh.size() == 1 ? "" : "es", ids,
+        state ? fmt::format(" ({})", state->title()) : "",
+        request_.selection ? "" : fmt::format(", started by process {} ({})", pid_, options_.command),
+        lines_of_descendants_ == kMostLines ? "; of the next ones nothing more is said"
+        : options_.follow || request_.selection || descendants_ > 1
+            ? ""
+            : "; when it ends, the next Python of it"));
   }
 
   Result<void> prepare() {
@@ -273,7 +314,11 @@ class Recording {
       }
       if (command.empty()) command.push_back(state->status.name);
     }
-    if (pids_.empty()) {
+    if (request_.selection && pids_.empty()) {
+      options_.command = "Pythons " + request_.selection->words();
+      command = {"pythons"};
+    }
+    if (options_.launched) {
       options_.command = fmt::format("{}", fmt::join(request_.program, " "));
       target::LaunchOptions launch;
       launch.user = target::calling_user();
@@ -283,9 +328,10 @@ class Recording {
       program_.emplace(*std::move(program));
       pids_ = {program_->pid()};
     }
-    pid_ = pids_.front();
+    pid_ = pids_.empty() ? 0 : pids_.front();
     auto destination =
-        Destination::open(request_.destination, default_recording_name(command, pid_, std::time(nullptr)));
+        Destination::open(request_.destination,
+                          default_recording_name(command, pid_ != 0 ? pid_ : ::getpid(), std::time(nullptr)));
     if (!destination) return fail(destination);
     destination_ = *std::move(destination);
     return {};
@@ -357,6 +403,9 @@ class Recording {
     }
     if (auto finished = destination_->finish(); !finished && !error) error = finished.error();
     for (const std::string& warning : outcome.warnings) talk_.warn(warning);
+    if (request_.selection) {
+      if (const std::string refused = request_.selection->refused(); !refused.empty()) talk_.warn(refused);
+    }
     for (const std::string& remark : destination_->remarks()) talk_.warn(remark);
     for (const std::string& note : destination_->notes()) talk_.note(note);
     for (const std::string& detail : outcome.details) talk_.detail(detail);
@@ -377,7 +426,12 @@ class Recording {
     }
     tell_missing(missing);
     const bool empty = outcome.progress.samples == 0 && !error;
-    if (empty) {
+    if (empty && pid_ == 0) {
+      error = Error{
+          ErrorKind::system,
+          "the recording is empty: " + (outcome.why_no_python.empty() ? none_runs() : outcome.why_no_python),
+          "which Pythons are running: phlox list"};
+    } else if (empty) {
       error = Error{ErrorKind::system,
                     fmt::format("nothing of process {} was seen, the recording is empty: {}", pid_,
                                 outcome.why_no_python),

@@ -77,7 +77,7 @@ class LiveRecorder : public Recorder {
         root_pidfds_(std::move(root_pidfds)),
         first_(std::move(programs)),
         options_(options),
-        description_(first_.front().program->description()) {}
+        description_(first_.empty() ? "" : first_.front().program->description()) {}
 
   Outcome run(profile::Sink& sink, const std::atomic<bool>& stop,
               const std::function<void(const Progress&)>& progress) override;
@@ -95,6 +95,8 @@ class LiveRecorder : public Recorder {
   // Whether there is nothing more to record, and nothing to wait for.
   bool all_ended(Nanoseconds now);
   void want_more();
+  // Of a first look that is still to come.
+  bool waits_for_nobody() const { return done_.ticks > 0 || (options_.chosen && active_.empty()); }
   Progress total();
   void warn_of_others();
 
@@ -190,7 +192,7 @@ void LiveRecorder::look_around() {
 }
 
 bool LiveRecorder::all_ended(Nanoseconds now) {
-  if (!active_.empty()) return false;
+  if (!active_.empty() || options_.chosen) return false;
   const auto state = finder_->state();
   if (!nobody_since_) {
     nobody_since_ = now;
@@ -206,7 +208,7 @@ bool LiveRecorder::all_ended(Nanoseconds now) {
 
 // One alone: the next only when it has ended.
 void LiveRecorder::want_more() {
-  const bool one = !options_.follow;
+  const bool one = !options_.follow && !options_.chosen;
   finder_->want(one ? (active_.empty() ? 1 : 0) : kMostProcesses - std::min(active_.size(), kMostProcesses));
 }
 
@@ -227,8 +229,8 @@ Progress LiveRecorder::total() {
 void LiveRecorder::warn_of_others() {
   const auto state = finder_->state();
   if (!state.refused.empty())
-    outcome_.warnings.push_back(
-        fmt::format("not every Python that it started could be recorded: {}", state.refused));
+    outcome_.warnings.push_back(fmt::format("not every Python that {} could be recorded: {}",
+                                            options_.chosen ? "is asked for" : "it started", state.refused));
   const bool root = std::find(roots_.begin(), roots_.end(), became_another_) != roots_.end();
   if (const std::string now = root ? image_of(became_another_).executable : ""; !now.empty()) {
     outcome_.warnings.push_back(fmt::format(
@@ -259,7 +261,7 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   // On CPUs without a tick (nohz_full) the kernel counts the time of what runs there too late.
   if (options_.rate_hz > 0 && !options_.native && target::read_kept_free_cpus().empty())
     watch_.emplace(options_.rate_hz);
-  TreeSearch search(roots_, true, options_.launched || options_.follow);
+  TreeSearch search(roots_, true, options_.launched || options_.follow, options_.chosen);
   search.look(0);
   for (const auto& one : first_) search.is_known(*one.program);
   finder_.emplace(std::move(search));
@@ -284,7 +286,7 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
     }
     const bool looked = std::any_of(active_.begin(), active_.end(), [](auto& one) { return one->looked(); });
     if (options_.duration &&
-        now - start_ >= *options_.duration + (looked || done_.ticks > 0 ? 0 : kFirstLook)) {
+        now - start_ >= *options_.duration + (looked || waits_for_nobody() ? 0 : kFirstLook)) {
       outcome_.why = Ended::duration;
       break;
     }

@@ -35,6 +35,10 @@ struct Options {
   // Every Python of the tree, at once; else one at a time: what a launched program starts when it is none
   // itself.
   bool follow = false;
+  // Whether this process is to be recorded though it is none of the roots: asked of every process of this
+  // host, and again of those that have run since; from the finder's thread. Then the recording goes on until
+  // it is stopped, whatever ends. None: the roots alone.
+  std::function<bool(pid_t pid)> chosen;
   std::function<void()> on_waiting;              // while none comes; from the thread of the caller
   std::function<void(pid_t pid)> on_descendant;  // one is recorded from now on
   std::string command_line;                      // of phlox, for meta

@@ -41,8 +41,9 @@ std::string command_line_of(pid_t pid) {
 
 }  // namespace
 
-TreeSearch::TreeSearch(const std::vector<pid_t>& roots, bool itself, bool descendants)
-    : itself_(itself), descendants_(descendants) {
+TreeSearch::TreeSearch(const std::vector<pid_t>& roots, bool itself, bool descendants,
+                       std::function<bool(pid_t pid)> chosen)
+    : itself_(itself), descendants_(descendants), chosen_(std::move(chosen)) {
   for (const pid_t pid : roots) meet(pid, 0, true);
 }
 
@@ -103,8 +104,35 @@ void TreeSearch::forget_ended() {
   });
 }
 
+// Of the processes of this host, those that are asked for. What was not may become it, by execve or as its
+// interpreter comes up: who has run since is asked about again, the longer it is there the less often.
+void TreeSearch::choose() {
+  if (!chosen_) return;
+  ++lists_;
+  for (const pid_t pid : target::read_processes()) {
+    if (entries_.contains(pid)) continue;
+    const auto [at, fresh] = others_.try_emplace(pid, pid);
+    Other& other = at->second;
+    other.listed = lists_;
+    const Nanoseconds now = clock_now();
+    const auto used = other.clock.used();
+    if (!fresh && (used == other.used || now < other.next)) continue;
+    other.used = used;
+    if (!chosen_(pid)) {
+      other.pause = fresh ? kShortest : std::min(other.pause * 2, kLongest);
+      other.next = now + other.pause;
+      continue;
+    }
+    const auto stat = stat_of(pid);
+    if (stat && meet(pid, stat->parent, true)) ++born_;
+    other.listed = 0;
+  }
+  std::erase_if(others_, [this](const auto& row) { return row.second.listed != lists_; });
+}
+
 void TreeSearch::list() {
   forget_ended();
+  choose();
   if (!descendants_) return;
   std::vector<pid_t> parents;
   for (const auto& [pid, entry] : entries_) {

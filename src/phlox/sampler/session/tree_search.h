@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,10 +22,12 @@ class TreeSearch {
  public:
   struct Found {
     std::unique_ptr<Program> program;
-    pid_t parent = 0;  // 0: a root's is not asked for
+    pid_t parent = 0;  // 0: that of a root that was named is not asked for
   };
   // `itself`: whether the roots are looked at, too; else only what they start.
-  TreeSearch(const std::vector<pid_t>& roots, bool itself, bool descendants);
+  // `chosen`: whether a process of this host is a root, too (Options::chosen).
+  TreeSearch(const std::vector<pid_t>& roots, bool itself, bool descendants,
+             std::function<bool(pid_t pid)> chosen = {});
 
   // Those with an interpreter that is up and that were not given before, the oldest first; `most` of them.
   std::vector<Found> look(size_t most);
@@ -63,6 +66,14 @@ class TreeSearch {
     bool has_run = true;              // since the one before; sometimes said of one that has not
     int spared = 0;                   // looks since that was said
   };
+  // One of those that were not chosen.
+  struct Other {
+    explicit Other(pid_t pid) : clock(pid) {}
+    target::ProcessClock clock;
+    std::optional<Nanoseconds> used;  // when it was asked about
+    Nanoseconds next = 0, pause = 0;
+    uint64_t listed = 0;  // by the how-manieth look
+  };
   // What is the same in a process and its forks.
   struct Known {
     Image image;
@@ -76,11 +87,15 @@ class TreeSearch {
   bool meet(pid_t pid, pid_t parent, bool root);
   void list();
   void forget_ended();
+  void choose();
   std::unique_ptr<Program> try_one(pid_t pid, Entry& entry);
   const Known* known(const Image& image) const;
 
   bool itself_, descendants_;
+  std::function<bool(pid_t pid)> chosen_;
   std::map<pid_t, Entry> entries_;
+  std::map<pid_t, Other> others_;
+  uint64_t lists_ = 0;
   std::vector<Known> known_;
   uint64_t born_ = 0;
   std::string refused_;

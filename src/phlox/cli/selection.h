@@ -1,0 +1,58 @@
+// Which processes of this host `phlox record` takes besides those with --pid: by their command line, their
+// user, their control group, or every Python. Each process is asked about anew when it has run since; one
+// thread asks, another may read what was refused.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "phlox/base/result.h"
+#include "phlox/cli/arguments.h"
+#include "phlox/python/recognise.h"
+
+namespace re2 {
+class RE2;
+}
+
+namespace phlox::cli {
+
+class Selection {
+ public:
+  // Null: none of --name, --user, --cgroup, --all was given.
+  static Result<std::unique_ptr<Selection>> of(const RecordArguments& arguments);
+  ~Selection();
+
+  // Whether this process is a Python that is asked for. False of phlox itself and of what it started.
+  bool takes(pid_t pid);
+  // "whose command line matches 'worker', of user www-data"; "" for --all alone.
+  const std::string& words() const { return words_; }
+
+  // Those that are asked for as far as one can see, and may not be looked into: a sentence; empty: none.
+  std::string refused();
+
+ private:
+  Selection() = default;
+  bool is_asked_for(pid_t pid, std::string& title) const;
+
+  std::unique_ptr<re2::RE2> name_;
+  std::optional<uint32_t> user_;
+  std::string group_;
+  std::string words_;
+  python::Recogniser recogniser_;
+  std::mutex mutex_;
+  std::map<pid_t, std::string> refused_;  // and what they are called
+};
+
+// The path of a control group as /proc/PID/cgroup has it, of one given so or as a folder beneath a mount of
+// the hierarchy. Pure but for `mountinfo`, the text of /proc/self/mountinfo.
+std::string group_path(const std::string& given, const std::string& mountinfo);
+// Whether one of these memberships (the text of /proc/PID/cgroup) is the group or lies beneath it. Pure.
+bool is_in_group(const std::string& memberships, const std::string& group);
+
+}  // namespace phlox::cli
