@@ -1,0 +1,28 @@
+// From frame to frame of what is drawn, as the arrow keys go. No DOM.
+import { Box, Layout } from "../layout/flame";
+import { Shape } from "../model/tree";
+import { View } from "./fragment";
+
+export type Arrow = "ArrowUp" | "ArrowDown" | "ArrowLeft" | "ArrowRight";
+
+export function boxOf(drawn: Layout, node: number): Box | undefined {
+  return drawn.boxes.find((box) => box.node === node) || drawn.ancestors.find((box) => box.node === node);
+}
+
+// The frame beside the one under the cursor; nothing: there is none in that direction. A cursor that stands on nothing drawn
+// goes to the zoomed frame.
+export function neighbour(tree: Shape, drawn: Layout, view: View, zoom: number, cursor: number, arrow: Arrow): number | undefined {
+  const box = cursor < 0 ? undefined : boxOf(drawn, cursor);
+  if (!box) return zoom;
+  if (arrow === "ArrowLeft" || arrow === "ArrowRight") {
+    const row = drawn.boxes.filter((other) => other.row === box.row).sort((a, b) => a.x - b.x);
+    return row[row.indexOf(box) + (arrow === "ArrowRight" ? 1 : -1)]?.node;
+  }
+  const outward = (arrow === "ArrowUp") === (view === "flame");
+  if (!outward) {
+    if (cursor === 0) return undefined;
+    return boxOf(drawn, tree.parent[cursor]) ? tree.parent[cursor] : 0;
+  }
+  const children = drawn.boxes.concat(drawn.ancestors).filter((other) => other.node !== 0 && tree.parent[other.node] === cursor);
+  return children.reduce<Box | undefined>((best, other) => (best && best.width >= other.width ? best : other), undefined)?.node;
+}
