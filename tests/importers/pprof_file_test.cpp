@@ -61,5 +61,21 @@ TEST(PprofImport, it_is_recognised_gzipped_and_damage_is_refused) {
   EXPECT_EQ(import_pprof(other, {}, profile).error().kind, ErrorKind::input);
 }
 
+TEST(PprofImport, a_field_of_another_type_is_refused) {
+  using namespace std::string_view_literals;
+  for (const std::string_view bytes : {
+           "\x0a\x02\x08\x00\x52\x02\x50\x00"sv,              // a duration that is bytes
+           "\x0a\x02\x08\x00\x32\x00\x30\x01\x00"sv,          // a string that is a number
+           "\x0a\x02\x08\x00\x25\x00\x00\x00\x00"sv,          // a location that is 4 bytes
+           "\x0a\x02\x08\x00\x12\x05\x0d\x00\x00\x00\x00"sv,  // a sample's location likewise
+       }) {
+    MemoryInput input(std::as_bytes(std::span(bytes)));
+    profile::Profile profile;
+    const auto done = import_pprof(input, {}, profile);
+    ASSERT_FALSE(done.has_value());
+    EXPECT_EQ(done.error().kind, ErrorKind::input);
+  }
+}
+
 }  // namespace
 }  // namespace phlox::importers

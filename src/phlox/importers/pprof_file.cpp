@@ -67,14 +67,37 @@ struct Sample {
 };
 
 using protozero::pbf_reader;
+using protozero::pbf_wire_type;
+
+// A field of another type than profile.proto gives it: the reader itself has no more than an assert for that.
+struct WrongType : protozero::exception {
+  const char* what() const noexcept override { return "a field is of another type"; }
+};
+
+pbf_reader& of_type(pbf_reader& in, pbf_wire_type type) {
+  if (!in.has_wire_type(type)) throw WrongType();
+  return in;
+}
+uint64_t uint64_of(pbf_reader& in) {
+  return of_type(in, pbf_wire_type::varint).get_uint64();
+}
+int64_t int64_of(pbf_reader& in) {
+  return of_type(in, pbf_wire_type::varint).get_int64();
+}
+protozero::data_view view_of(pbf_reader& in) {
+  return of_type(in, pbf_wire_type::length_delimited).get_view();
+}
+pbf_reader message_of(pbf_reader& in) {
+  return of_type(in, pbf_wire_type::length_delimited).get_message();
+}
 
 ValueType parse_value_type(pbf_reader in) {
   ValueType out;
   while (in.next()) {
     if (in.tag() == 1) {
-      out.type = static_cast<uint64_t>(in.get_int64());
+      out.type = static_cast<uint64_t>(int64_of(in));
     } else if (in.tag() == 2) {
-      out.unit = static_cast<uint64_t>(in.get_int64());
+      out.unit = static_cast<uint64_t>(int64_of(in));
     } else {
       in.skip();
     }
@@ -85,8 +108,8 @@ ValueType parse_value_type(pbf_reader in) {
 // A repeated number, packed as proto3 does it or one by one.
 template <class Number>
 void take_numbers(pbf_reader& in, std::vector<Number>& into) {
-  if (in.wire_type() != protozero::pbf_wire_type::length_delimited) {
-    into.push_back(static_cast<Number>(in.get_uint64()));
+  if (!in.has_wire_type(pbf_wire_type::length_delimited)) {
+    into.push_back(static_cast<Number>(uint64_of(in)));
     return;
   }
   for (const uint64_t value : in.get_packed_uint64()) into.push_back(static_cast<Number>(value));
@@ -123,28 +146,28 @@ class PprofImport {
   void take_field(pbf_reader& in, std::vector<protozero::data_view>& samples) {
     switch (in.tag()) {
       case 1:
-        types_.push_back(parse_value_type(in.get_message()));
+        types_.push_back(parse_value_type(message_of(in)));
         break;
       case 2:
-        samples.push_back(in.get_view());
+        samples.push_back(view_of(in));
         break;
       case 3:
-        take_mapping(in.get_message());
+        take_mapping(message_of(in));
         break;
       case 4:
-        take_location(in.get_message());
+        take_location(message_of(in));
         break;
       case 5:
-        take_function(in.get_message());
+        take_function(message_of(in));
         break;
       case 6:
-        strings_.push_back(in.get_view());
+        strings_.push_back(view_of(in));
         break;
       case 10:
-        duration_ = std::clamp<int64_t>(in.get_int64(), 0, kLongest);
+        duration_ = std::clamp<int64_t>(int64_of(in), 0, kLongest);
         break;
       case 14:
-        default_type_ = static_cast<uint64_t>(in.get_int64());
+        default_type_ = static_cast<uint64_t>(int64_of(in));
         break;
       default:
         in.skip();
@@ -157,19 +180,19 @@ class PprofImport {
     while (in.next()) {
       switch (in.tag()) {
         case 1:
-          id = in.get_uint64();
+          id = uint64_of(in);
           break;
         case 2:
-          mapping.start = in.get_uint64();
+          mapping.start = uint64_of(in);
           break;
         case 4:
-          mapping.offset = in.get_uint64();
+          mapping.offset = uint64_of(in);
           break;
         case 5:
-          mapping.file = in.get_uint64();
+          mapping.file = uint64_of(in);
           break;
         case 6:
-          mapping.build_id = in.get_uint64();
+          mapping.build_id = uint64_of(in);
           break;
         default:
           in.skip();
@@ -184,22 +207,22 @@ class PprofImport {
     while (in.next()) {
       switch (in.tag()) {
         case 1:
-          id = in.get_uint64();
+          id = uint64_of(in);
           break;
         case 2:
-          location.mapping = in.get_uint64();
+          location.mapping = uint64_of(in);
           break;
         case 3:
-          location.address = in.get_uint64();
+          location.address = uint64_of(in);
           break;
         case 4: {
           Line line;
-          pbf_reader part = in.get_message();
+          pbf_reader part = message_of(in);
           while (part.next()) {
             if (part.tag() == 1) {
-              line.function = part.get_uint64();
+              line.function = uint64_of(part);
             } else if (part.tag() == 2) {
-              line.line = part.get_int64();
+              line.line = int64_of(part);
             } else {
               part.skip();
             }
@@ -220,19 +243,19 @@ class PprofImport {
     while (in.next()) {
       switch (in.tag()) {
         case 1:
-          id = in.get_uint64();
+          id = uint64_of(in);
           break;
         case 2:
-          function.name = in.get_uint64();
+          function.name = uint64_of(in);
           break;
         case 3:
-          function.system_name = in.get_uint64();
+          function.system_name = uint64_of(in);
           break;
         case 4:
-          function.file = in.get_uint64();
+          function.file = uint64_of(in);
           break;
         case 5:
-          function.start_line = in.get_int64();
+          function.start_line = int64_of(in);
           break;
         default:
           in.skip();
@@ -249,7 +272,7 @@ class PprofImport {
       } else if (in.tag() == 2) {
         take_numbers(in, sample.values);
       } else if (in.tag() == 3) {
-        sample.labels.push_back(in.get_view());
+        sample.labels.push_back(view_of(in));
       } else {
         in.skip();
       }
@@ -351,11 +374,11 @@ class PprofImport {
       pbf_reader in(label);
       while (in.next()) {
         if (in.tag() == 1) {
-          key = in.get_uint64();
+          key = uint64_of(in);
         } else if (in.tag() == 2) {
-          string = in.get_uint64();
+          string = uint64_of(in);
         } else if (in.tag() == 3) {
-          number = in.get_int64();
+          number = int64_of(in);
         } else {
           in.skip();
         }
