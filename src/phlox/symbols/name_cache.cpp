@@ -9,7 +9,6 @@
 #include "phlox/base/byte_reader.h"
 #include "phlox/base/descriptor.h"
 #include "phlox/base/private_folder.h"
-#include "phlox/elf/elf_file.h"
 
 namespace phlox::symbols {
 namespace {
@@ -45,6 +44,78 @@ std::string take_text(ByteReader& in) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+std::string_view text_of(const elf::FileBytes& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+struct Head {
+  NameSource source = NameSource::none;
+  uint16_t levels = 0;
+};
+std::optional<Head> take_head(ByteReader& in) {
+  const auto source = in.read<uint8_t>();
+  const auto levels = in.read<uint16_t>();
+  if (in.failed() || source > static_cast<uint8_t>(NameSource::debug_info) || levels == 0 ||
+      levels > kMostLevels)
+    return std::nullopt;
+  return Head{static_cast<NameSource>(source), levels};
+}
+
+// The naming behind an address.
+std::optional<Naming> take_naming(ByteReader& in) {
+  const auto head = take_head(in);
+  if (!head) return std::nullopt;
+  Naming naming;
+  naming.source = head->source;
+  for (uint16_t i = 0; i < head->levels && !in.failed(); ++i) {
+    NativeName& name = naming.levels.emplace_back();
+    name.function = take_text(in);
+    name.short_name = take_text(in);
+    name.file = take_text(in);
+    name.line = in.read<int32_t>();
+    name.inlined = in.read<uint8_t>() != 0;
+    const auto part = in.read<uint8_t>();
+    if (part > static_cast<uint8_t>(CythonPart::function)) return std::nullopt;
+    name.cython = static_cast<CythonPart>(part);
+  }
+  return in.failed() ? std::nullopt : std::optional(std::move(naming));
+}
+
+bool skip_naming(ByteReader& in) {
+  const auto head = take_head(in);
+  if (!head) return false;
+  constexpr size_t kNumbers = 4 + 1 + 1;  // line, inlined, part
+  for (uint16_t i = 0; i < head->levels; ++i) {
+    for (int text = 0; text < 3; ++text) in.skip(in.read<uint32_t>());
+    in.skip(kNumbers);
+  }
+  return !in.failed();
+}
+
+// Where the naming of each address lies. Empty when the bytes are damaged, or of another identity.
+std::unordered_map<uint64_t, size_t> places_in(std::string_view bytes, std::string_view identity) {
+  if (bytes.size() < 8) return {};
+  uint64_t size = 0;
+  std::memcpy(&size, bytes.data() + bytes.size() - 8, 8);
+  if (size != bytes.size() - 8) return {};
+  ByteReader in(std::as_bytes(std::span(bytes.data(), bytes.size() - 8)));
+  if (take_text(in) != identity) return {};
+  std::unordered_map<uint64_t, size_t> places;
+  while (!in.at_end() && places.size() < kMostNames) {
+    const auto address = in.read<uint64_t>();
+    const size_t at = in.offset();
+    if (!skip_naming(in)) return {};
+    places.emplace(address, at);
+  }
+  return places;
+}
+
+std::optional<Naming> naming_at(std::string_view bytes, size_t offset) {
+  ByteReader in(std::as_bytes(std::span(bytes)));
+  in.seek(offset);
+  return take_naming(in);
+}
+
 }  // namespace
 
 NameCache::NameCache(std::string folder, std::string identity)
@@ -56,24 +127,30 @@ NameCache::NameCache(std::string folder, std::string identity)
   file_ = fmt::format("{:016x}{}", hash_of(identity_), kSuffix);
   const Descriptor fd = open_kept_file(folder_, file_, kLargest);
   if (!fd) return;
-  const auto bytes = elf::FileBytes::read(fd.get(), folder_ + "/" + file_);
-  if (bytes)
-    names_ = parse({reinterpret_cast<const char*>(bytes->bytes().data()), bytes->bytes().size()}, identity_);
+  auto bytes = elf::FileBytes::read(fd.get(), folder_ + "/" + file_);
+  if (!bytes) return;
+  kept_ = *std::move(bytes);
+  places_ = places_in(text_of(*kept_), identity_);
 }
 
-const Naming* NameCache::find(ImageAddress address) const {
-  const auto found = names_.find(address.value);
-  return found == names_.end() ? nullptr : &found->second;
+const Naming* NameCache::find(ImageAddress address) {
+  if (const auto known = names_.find(address.value); known != names_.end()) return &known->second;
+  const auto place = places_.find(address.value);
+  if (place == places_.end()) return nullptr;
+  auto naming = naming_at(text_of(*kept_), place->second);
+  return naming ? &names_.emplace(address.value, *std::move(naming)).first->second : nullptr;
 }
 
 void NameCache::add(ImageAddress address, const Naming& naming) {
-  if (folder_.empty() || names_.size() >= kMostNames) return;
-  fresh_ |= names_.try_emplace(address.value, naming).second;
+  if (folder_.empty() || fresh_ + places_.size() >= kMostNames) return;
+  fresh_ += names_.try_emplace(address.value, naming).second;
 }
 
 void NameCache::write() const {
-  if (!fresh_) return;
-  const std::string bytes = bytes_of(identity_, names_);
+  if (fresh_ == 0) return;
+  auto names = kept_ ? parse(text_of(*kept_), identity_) : std::unordered_map<uint64_t, Naming>();
+  for (const auto& [address, naming] : names_) names.try_emplace(address, naming);
+  const std::string bytes = bytes_of(identity_, names);
   write_whole_file(folder_, file_, std::as_bytes(std::span(bytes)));
 }
 
@@ -100,36 +177,13 @@ std::string NameCache::bytes_of(std::string_view identity,
 }
 
 std::unordered_map<uint64_t, Naming> NameCache::parse(std::string_view bytes, std::string_view identity) {
-  if (bytes.size() < 8) return {};
-  uint64_t size = 0;
-  std::memcpy(&size, bytes.data() + bytes.size() - 8, 8);
-  if (size != bytes.size() - 8) return {};
-  ByteReader in(std::as_bytes(std::span(bytes.data(), bytes.size() - 8)));
-  if (take_text(in) != identity) return {};
   std::unordered_map<uint64_t, Naming> names;
-  while (!in.at_end() && !in.failed() && names.size() < kMostNames) {
-    const auto address = in.read<uint64_t>();
-    Naming naming;
-    const auto source = in.read<uint8_t>();
-    const auto levels = in.read<uint16_t>();
-    if (source > static_cast<uint8_t>(NameSource::debug_info) || levels == 0 || levels > kMostLevels)
-      return {};
-    naming.source = static_cast<NameSource>(source);
-    for (uint16_t i = 0; i < levels && !in.failed(); ++i) {
-      NativeName name;
-      name.function = take_text(in);
-      name.short_name = take_text(in);
-      name.file = take_text(in);
-      name.line = in.read<int32_t>();
-      name.inlined = in.read<uint8_t>() != 0;
-      const auto part = in.read<uint8_t>();
-      if (part > static_cast<uint8_t>(CythonPart::function)) return {};
-      name.cython = static_cast<CythonPart>(part);
-      naming.levels.push_back(std::move(name));
-    }
-    if (!in.failed()) names.emplace(address, std::move(naming));
+  for (const auto& [address, place] : places_in(bytes, identity)) {
+    auto naming = naming_at(bytes, place);
+    if (!naming) return {};
+    names.emplace(address, *std::move(naming));
   }
-  return in.failed() ? std::unordered_map<uint64_t, Naming>() : names;
+  return names;
 }
 
 }  // namespace phlox::symbols

@@ -3,11 +3,13 @@
 // checked like anything else from outside, and a file that cannot be used is as good as none.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "phlox/base/address.h"
+#include "phlox/elf/elf_file.h"
 #include "phlox/symbols/naming.h"
 
 namespace phlox::symbols {
@@ -18,8 +20,8 @@ class NameCache {
   // `identity`: which file's names, and by which debug files. Other names have another identity.
   NameCache(std::string folder, std::string identity);
 
-  // nullptr: not there.
-  const Naming* find(ImageAddress address) const;
+  // nullptr: not there. Valid as long as this.
+  const Naming* find(ImageAddress address);
   void add(ImageAddress address, const Naming& naming);
   // What was added, with what was there. Failing is no error.
   void write() const;
@@ -30,8 +32,11 @@ class NameCache {
 
  private:
   std::string folder_, identity_, file_;
+  // As it was written; a recording asks for few of a file's names, and only those are made.
+  std::optional<elf::FileBytes> kept_;
+  std::unordered_map<uint64_t, size_t> places_;  // in kept_, by address
   std::unordered_map<uint64_t, Naming> names_;
-  bool fresh_ = false;
+  size_t fresh_ = 0;  // of them
 };
 
 }  // namespace phlox::symbols
