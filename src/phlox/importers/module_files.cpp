@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "phlox/base/byte_reader.h"
+#include "phlox/base/file_identity.h"
 
 namespace phlox::importers {
 namespace {
@@ -52,7 +53,7 @@ std::optional<uint64_t> ModuleFile::bias_of(uint64_t start, uint64_t offset) con
 }
 
 const unwind::UnwindTable* ModuleFile::table() {
-  if (!table_asked_ && file_) table_ = cache_->table_of(*file_);
+  if (!table_asked_ && file_) table_ = cache_->table_of(*file_, identity_);
   table_asked_ = true;
   return table_.get();
 }
@@ -135,6 +136,7 @@ bool ModuleFiles::try_open(ModuleFile& file, const std::string& path) const {
   file.bytes_ = *std::move(bytes);
   file.file_ = *std::move(elf);
   file.open_path_ = path;
+  file.identity_ = file_identity(there);
   file.trouble_.clear();
   return true;
 }

@@ -51,7 +51,7 @@ class ModuleFile {
 
  private:
   friend class ModuleFiles;
-  std::string path_, build_id_, open_path_, trouble_;
+  std::string path_, build_id_, open_path_, identity_, trouble_;
   bool opened_ = false, table_asked_ = false, loop_asked_ = false;
   const unwind::TableCache* cache_ = nullptr;
   std::optional<elf::FileBytes> bytes_;
