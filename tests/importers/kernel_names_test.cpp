@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
 namespace phlox::importers {
 namespace {
 
@@ -25,12 +30,25 @@ TEST(KernelNames, where_nothing_moved_modules_are_named_too) {
   EXPECT_EQ(names.find(0xffffffffc0001010), "ext4_read");
 }
 
-TEST(KernelNames, another_kernel_names_nothing) {
+TEST(KernelNames, the_copy_beside_the_build_id_tells_of_a_kernel_that_is_not_here) {
+  std::string folder = (std::filesystem::temp_directory_path() / "phlox-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const std::string place = folder + "/.build-id/00/112233445566778899";
+  std::filesystem::create_directories(place);
+  std::ofstream(place + "/kallsyms") << kText;
   KernelNames names;
-  names.open("", "_text", 0xffffffff81000000, "0.0.1-other", {});
-  EXPECT_FALSE(names.find(0xffffffff81001010).has_value());
-  names.open("00112233445566778899", "_text", 0xffffffff81000000, "", {});
-  EXPECT_FALSE(names.find(0xffffffff81001010).has_value());
+  names.open("00112233445566778899", "_text", 0xffffffff91000000, "", {"/nowhere", folder});
+  EXPECT_EQ(names.find(0xffffffff91001010), "schedule");
+  EXPECT_FALSE(names.find(0xffffffffc0001010).has_value());
+  std::filesystem::remove_all(folder);
+}
+
+TEST(KernelNames, another_kernel_names_nothing) {
+  KernelNames other, another, names;
+  other.open("", "_text", 0xffffffff81000000, "0.0.1-other", {});
+  EXPECT_FALSE(other.find(0xffffffff81001010).has_value());
+  another.open("00112233445566778899", "_text", 0xffffffff81000000, "", {});
+  EXPECT_FALSE(another.find(0xffffffff81001010).has_value());
   names.take("no such symbol\n", "_text", 1);
   EXPECT_FALSE(names.find(0xffffffff81001010).has_value());
 }

@@ -50,38 +50,72 @@ uint64_t address_of(std::string_view text, std::string_view symbol) {
 
 }  // namespace
 
+std::optional<KernelNames::Source> KernelNames::source_of(std::string text) const {
+  const uint64_t there = address_of(text, symbol_);
+  if (there == 0 || text_ == 0) return std::nullopt;
+  Source source;
+  source.moved = text_ - there;
+  source.symbols.emplace(std::move(text));
+  return source;
+}
+
 void KernelNames::take(std::string text, std::string_view symbol, uint64_t text_address) {
-  text_ = address_of(text, symbol);
-  if (text_ == 0 || text_address == 0) return;
-  moved_ = text_address - text_;
-  symbols_.emplace(std::move(text));
+  symbol_ = symbol;
+  text_ = text_address;
+  kept_ = source_of(std::move(text)).value_or(Source());
+  kept_.asked = own_.asked = true;
 }
 
 void KernelNames::open(std::string_view build_id, std::string_view symbol, uint64_t text_address,
-                       std::string_view release, const std::vector<std::string>& build_id_dirs) {
-  if (symbols_) return;
-  if (build_id.size() < 4) {
-    struct utsname own_name {};
-    if (::uname(&own_name) != 0 || release != own_name.release) return;
-    take(text_of("/proc/kallsyms"), symbol, text_address);
-    if (moved_ != 0) symbols_.reset();
-    return;
-  }
-  const std::string own = own_build_id();
-  if (!own.empty() && build_id.starts_with(own)) take(text_of("/proc/kallsyms"), symbol, text_address);
-  for (const std::string& folder : build_id_dirs) {
-    if (symbols_) return;
-    take(text_of(
-             fmt::format("{}/.build-id/{}/{}/kallsyms", folder, build_id.substr(0, 2), build_id.substr(2))),
-         symbol, text_address);
-  }
+                       std::string_view release, std::vector<std::string> build_id_dirs) {
+  if (text_ != 0) return;
+  build_id_ = build_id;
+  symbol_ = symbol;
+  release_ = release;
+  text_ = text_address;
+  dirs_ = std::move(build_id_dirs);
 }
 
-std::optional<std::string_view> KernelNames::find(uint64_t address) const {
-  if (!symbols_) return std::nullopt;
-  const uint64_t at = address - moved_;
-  const bool in_text = at >= text_ && at - text_ < kLongestText;
-  return moved_ == 0 || in_text ? symbols_->find(at) : std::nullopt;
+const KernelNames::Source& KernelNames::kept() {
+  if (kept_.asked) return kept_;
+  if (build_id_.size() >= 4) {
+    for (const std::string& folder : dirs_) {
+      auto found = source_of(text_of(
+          fmt::format("{}/.build-id/{}/{}/kallsyms", folder, build_id_.substr(0, 2), build_id_.substr(2))));
+      if (!found) continue;
+      kept_ = *std::move(found);
+      break;
+    }
+  }
+  kept_.asked = true;
+  return kept_;
+}
+
+const KernelNames::Source& KernelNames::own() {
+  if (own_.asked) return own_;
+  struct utsname name {};
+  const std::string id = own_build_id();
+  const bool is_this = build_id_.size() >= 4 ? !id.empty() && build_id_.starts_with(id)
+                                             : ::uname(&name) == 0 && release_ == name.release;
+  auto found = is_this ? source_of(text_of("/proc/kallsyms")) : std::nullopt;
+  if (found && (found->moved == 0 || build_id_.size() >= 4)) own_ = *std::move(found);
+  own_.asked = true;
+  return own_;
+}
+
+std::optional<std::string_view> KernelNames::find(uint64_t address) {
+  if (text_ == 0) return std::nullopt;
+  const bool in_text = address >= text_ && address - text_ < kLongestText;
+  if (in_text) {
+    const Source& source = kept().symbols ? kept() : own();
+    return source.symbols ? source.symbols->find(address - source.moved) : std::nullopt;
+  }
+  for (const auto ask : {&KernelNames::own, &KernelNames::kept}) {
+    const Source& source = (this->*ask)();
+    if (!source.symbols || source.moved != 0) continue;
+    if (const auto name = source.symbols->find(address)) return name;
+  }
+  return std::nullopt;
 }
 
 }  // namespace phlox::importers

@@ -1,6 +1,9 @@
-// Names of the recorded kernel's functions: of /proc/kallsyms when it is this machine's kernel, else of the
-// copy that perf keeps beside its build-ids. Moved by what address randomisation moved the kernel; its
-// modules, which that moves otherwise, are named only where nothing moved.
+// Names of the recorded kernel's functions. Two texts may tell them: the copy that perf keeps beside its
+// build-ids, and /proc/kallsyms when it is this machine's kernel. The kernel's own text is asked of the copy
+// first, which is a file (the kernel makes the other line by line: 40 ms); its modules and what is made while
+// it runs, of the other one, which knows those that came later. Moved by what address randomisation moved the
+// kernel; its modules, which that moves otherwise, are named only where nothing moved. Each text is read when
+// it is first asked.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +20,29 @@ class KernelNames {
  public:
   // `text_address`: of _text (or _stext) when it was recorded; `symbol`: which. `build_id`: hex; of a
   // recording that does not tell it this machine's kernel is taken where its `release` and its place are the
-  // same.
+  // same. What is said first holds.
   void open(std::string_view build_id, std::string_view symbol, uint64_t text_address,
-            std::string_view release, const std::vector<std::string>& build_id_dirs);
+            std::string_view release, std::vector<std::string> build_id_dirs);
   // Of another text, for tests.
   void take(std::string text, std::string_view symbol, uint64_t text_address);
 
-  std::optional<std::string_view> find(uint64_t address) const;
+  // The view lives as long as this.
+  std::optional<std::string_view> find(uint64_t address);
 
  private:
-  std::optional<symbols::KernelSymbols> symbols_;
-  uint64_t text_ = 0;   // where _text is in the symbols
-  uint64_t moved_ = 0;  // recorded address - address in the symbols, of the kernel's own text
+  struct Source {
+    std::optional<symbols::KernelSymbols> symbols;
+    uint64_t moved = 0;  // recorded address - address in the symbols, of the kernel's own text
+    bool asked = false;
+  };
+  std::optional<Source> source_of(std::string text) const;
+  const Source& kept();
+  const Source& own();
+
+  std::string build_id_, symbol_, release_;
+  std::vector<std::string> dirs_;
+  uint64_t text_ = 0;  // as recorded; 0: nothing is known
+  Source kept_, own_;
 };
 
 }  // namespace phlox::importers

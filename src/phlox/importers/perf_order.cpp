@@ -8,6 +8,7 @@ namespace phlox::importers {
 namespace {
 
 constexpr size_t kBlock = size_t{1} << 20;
+constexpr size_t kMostSpare = 8;
 
 // std::push_heap() keeps what is "largest" in front: here the oldest.
 constexpr auto kLater = [](const auto& a, const auto& b) {
@@ -17,11 +18,8 @@ constexpr auto kLater = [](const auto& a, const auto& b) {
 }  // namespace
 
 void PerfOrder::put(std::span<const std::byte> record, Nanoseconds time) {
-  if (blocks_.empty() || blocks_.back().bytes.size() - blocks_.back().used < record.size()) {
-    blocks_.emplace_back();
-    blocks_.back().bytes.resize(std::max(kBlock, record.size()));
-    bytes_ += blocks_.back().bytes.size();
-  }
+  if (blocks_.empty() || blocks_.back().bytes.size() - blocks_.back().used < record.size())
+    add_block(record.size());
   Block& block = blocks_.back();
   std::memcpy(block.bytes.data() + block.used, record.data(), record.size());
   waiting_.push_back({time, ++last_number_, first_block_ + blocks_.size() - 1,
@@ -50,10 +48,23 @@ void PerfOrder::deliver_oldest() {
   --block.waiting;
 }
 
+// Memory that is used again need not be asked for, nor emptied: a record is at most 64 KiB long.
+void PerfOrder::add_block(size_t room) {
+  Block& block = blocks_.emplace_back();
+  if (!spare_.empty() && spare_.back().size() >= room) {
+    block.bytes = std::move(spare_.back());
+    spare_.pop_back();
+  } else {
+    block.bytes.resize(std::max(kBlock, room));
+  }
+  bytes_ += block.bytes.size();
+}
+
 void PerfOrder::free_blocks() {
   // The last one may still take records.
   while (blocks_.size() > 1 && blocks_.front().waiting == 0) {
     bytes_ -= blocks_.front().bytes.size();
+    if (spare_.size() < kMostSpare) spare_.push_back(std::move(blocks_.front().bytes));
     blocks_.pop_front();
     ++first_block_;
   }

@@ -42,6 +42,7 @@ class PerfOrder {
     size_t used = 0;
     size_t waiting = 0;
   };
+  void add_block(size_t room);
   void deliver_oldest();
   void deliver_until(Nanoseconds limit);
   void free_blocks();
@@ -50,6 +51,7 @@ class PerfOrder {
   size_t most_bytes_;
   std::vector<Entry> waiting_;  // a heap, the oldest first
   std::deque<Block> blocks_;
+  std::vector<std::vector<std::byte>> spare_;
   uint64_t first_block_ = 0, last_number_ = 0;
   size_t bytes_ = 0;
   Nanoseconds newest_ = 0, newest_of_round_before_ = 0, delivered_ = 0;

@@ -37,7 +37,7 @@ struct PerfStackCounts {
 class PerfStacks {
  public:
   // All must outlive it.
-  PerfStacks(ModuleFiles& files, const KernelNames& kernel, profile::Interner& interner, profile::Sink& sink)
+  PerfStacks(ModuleFiles& files, KernelNames& kernel, profile::Interner& interner, profile::Sink& sink)
       : files_(files), kernel_names_(kernel), interner_(interner), sink_(sink) {}
 
   struct Stack {
@@ -62,7 +62,7 @@ class PerfStacks {
   profile::ModuleId module_of(uint32_t file, uint64_t bias);
 
   ModuleFiles& files_;
-  const KernelNames& kernel_names_;
+  KernelNames& kernel_names_;
   profile::Interner& interner_;
   profile::Sink& sink_;
   PerfStackCounts counts_;

@@ -29,7 +29,9 @@ KernelSymbols::KernelSymbols(std::string text) : text_(std::move(text)) {
     const char type = line[used + 1];
     if (type != 't' && type != 'T' && type != 'w' && type != 'W') continue;
     const size_t name = used + 3;
-    const size_t length = std::min(line.find_first_of("\t ", name), line.size()) - name;
+    // "[module]" stands behind a tab, and nothing ends as it does.
+    const size_t tab = line.back() == ']' ? line.find('\t', name) : std::string_view::npos;
+    const size_t length = std::min(tab, line.size()) - name;
     // Room before a function, for patching it.
     if (length == 0 || line.substr(name).starts_with("__pfx_")) continue;
     rows_.push_back({address, static_cast<uint32_t>(line.data() + name - all.data()),
