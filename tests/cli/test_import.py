@@ -94,6 +94,39 @@ def test_every_command_takes_it(tmp_path):
     assert phlox("diff", path, path).returncode == 0
 
 
+def built(path, function, build_id):
+    source = f"volatile unsigned long n; __attribute__((noinline)) void {function}(void) {{ for (long i = 0; i < 200000000; i++) n += i; }}"
+    subprocess.run(["cc", "-O1", f"-Wl,--build-id={build_id}", "-o", path, "-xc", "-"], check=True, text=True,
+                   input=source + f" int main(void) {{ {function}(); }}")
+
+
+@needs_perf
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts something")
+@pytest.mark.parametrize("build_id", ["none", "sha1"])
+def test_a_file_of_another_mount_namespace_is_not_the_one_at_its_path_here(tmp_path, build_id):
+    if not shutil.which("cc"):
+        pytest.skip("builds a program")
+    root = tmp_path / "root"
+    theirs = root / str(tmp_path / "app").lstrip("/")
+    theirs.parent.mkdir(parents=True)
+    built(tmp_path / "app", "it_is_ours", build_id)
+    built(theirs, "it_is_theirs", build_id)
+    path = tmp_path / "perf.data"
+    done = subprocess.run(["perf", "record", "-F", "999", "-g", "-o", path, "--", "unshare", "--mount", "sh", "-c",
+                           f"mount --bind {theirs} {tmp_path}/app && exec {tmp_path}/app"], capture_output=True, text=True, timeout=120)
+    if done.returncode != 0 and ("ermission" in done.stderr or "unshare" in done.stderr or "mount" in done.stderr):
+        pytest.skip("neither perf nor mounts here")
+    assert done.returncode == 0, done.stderr
+    said = imported(path)
+    assert f"not those at their paths here, which name nothing (they are of a container, or were replaced): {tmp_path}/app" in said
+    stacks = phlox("export", "-f", "collapsed", f"{path}.phlox").stdout
+    assert "app+0x" in stacks and "it_is_ours" not in stacks
+    # The build-id of theirs was never recorded: the process had ended before perf asked.
+    if build_id == "none":
+        assert phlox("import", path, "--sysroot", root, "-o", path.with_suffix(".theirs")).returncode == 0
+        assert "it_is_theirs" in phlox("export", "-f", "collapsed", path.with_suffix(".theirs")).stdout
+
+
 def with_trampolines():
     """An interpreter that has -X perf; None: none here has."""
     for path in ordinary_pythons(os.environ.get("PHLOX_PYTHONS", ""), "[2-5]"):

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -144,6 +147,35 @@ TEST(PerfData, what_is_mapped_holds_from_its_record_on) {
   EXPECT_EQ(module_of(30), "/new");
   EXPECT_EQ(module_of(50), "/new");
   EXPECT_EQ(module_of(70), "none");
+}
+
+// This very program, mapped as what `inode` and `host` say.
+Imported with_mapped_self(uint64_t inode, std::string_view host) {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  struct stat there {};
+  EXPECT_EQ(::stat(self.c_str(), &there), 0);
+  PerfBuilder perf;
+  perf.clock().feature(3, PerfBytes().counted(host).bytes);
+  perf.add(PerfBuilder::mmap2(7, 0x400000, 0x10000, 0, self,
+                              uint64_t{major(there.st_dev)} << 32 | minor(there.st_dev),
+                              there.st_ino + inode));
+  perf.add(PerfBuilder::sample(7, 7, kMillisecond, 0x401000));
+  return import(perf.build(), "");
+}
+
+TEST(PerfData, a_file_with_another_inode_was_not_what_was_mapped) {
+  struct utsname here {};
+  ASSERT_EQ(::uname(&here), 0);
+  const Imported same = with_mapped_self(0, here.nodename);
+  EXPECT_TRUE(same.outcome.warnings.empty());
+  ASSERT_EQ(same.outcome.modules.size(), 1u);
+  EXPECT_EQ(same.outcome.modules[0].open_path, same.outcome.modules[0].path);
+  const Imported another = with_mapped_self(1, here.nodename);
+  EXPECT_EQ(another.outcome.modules.at(0).open_path, "");
+  ASSERT_EQ(another.outcome.warnings.size(), 1u);
+  EXPECT_NE(another.outcome.warnings[0].find(another.outcome.modules[0].path), std::string::npos);
+  // Inodes of another machine say nothing of the files here.
+  EXPECT_NE(with_mapped_self(1, "elsewhere.example").outcome.modules.at(0).open_path, "");
 }
 
 TEST(PerfData, rings_of_several_cpus_are_put_into_order) {

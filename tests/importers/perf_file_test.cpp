@@ -87,11 +87,16 @@ TEST(PerfFile, build_ids_are_as_long_as_they_say) {
     return b.done();
   };
   PerfBuilder perf;
-  perf.clock().feature(2, PerfBytes().raw(entry(0x8000, 16, "/short")).raw(entry(0, 20, "/long")).bytes);
+  perf.clock().feature(2, PerfBytes()
+                              .raw(entry(0x8000, 16, "/short"))
+                              .raw(entry(0, 20, "/long"))
+                              .raw(entry(0x8000, 8, "/short"))
+                              .bytes);
   perf.end_round();
   const PerfFile file = open(perf.build());
-  EXPECT_EQ(file.facts().build_ids.at("/short"), "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf");
-  EXPECT_EQ(file.facts().build_ids.at("/long").size(), 40u);
+  EXPECT_EQ(file.facts().build_ids.at("/short"),
+            (std::vector<std::string>{"a0a1a2a3a4a5a6a7a8a9aaabacadaeaf", "a0a1a2a3a4a5a6a7"}));
+  EXPECT_EQ(file.facts().build_ids.at("/long").at(0).size(), 40u);
 }
 
 TEST(PerfFile, a_pipe_tells_the_same_in_records) {

@@ -109,6 +109,16 @@ class PerfBuilder {
     b.put(pid, pid).put(start, size, offset).text(path);
     return trail(b, pid, pid, time).done();
   }
+  // With device (major << 32 | minor) and inode.
+  static std::vector<std::byte> mmap2(int32_t pid, uint64_t start, uint64_t size, uint64_t offset,
+                                      std::string_view path, uint64_t device, uint64_t inode) {
+    constexpr uint32_t kReadAndExecute = 5, kPrivate = 2;
+    PerfBytes b(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER);
+    b.put(pid, pid).put(start, size, offset);
+    b.put(static_cast<uint32_t>(device >> 32), static_cast<uint32_t>(device)).put(inode, uint64_t{0});
+    b.put(kReadAndExecute, kPrivate).text(path);
+    return trail(b, pid, pid, 0).done();
+  }
   static std::vector<std::byte> comm(int32_t pid, int32_t tid, std::string_view name, uint64_t time = 0,
                                      uint16_t misc = 0) {
     PerfBytes b(PERF_RECORD_COMM, misc);

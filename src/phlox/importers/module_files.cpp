@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
 #include <cstring>
@@ -24,6 +26,22 @@ constexpr std::string_view kVdso = "[vdso]";
 bool same_id(std::string_view id, std::string_view recorded) {
   return !id.empty() && recorded.starts_with(id) &&
          recorded.find_first_not_of('0', id.size()) == std::string_view::npos;
+}
+
+bool is_one_of(std::string_view id, const std::vector<std::string>& recorded) {
+  return std::any_of(recorded.begin(), recorded.end(),
+                     [&](const std::string& other) { return same_id(id, other); });
+}
+
+// Whether a file is the one that was mapped. The kernel tells a mapping's device and inode as the file system
+// beneath has them: where stat() tells of a device without hardware (overlayfs, btrfs) devices cannot be
+// compared, and overlayfs may put the number of a layer into the inode's upper bits.
+bool is_the_mapped(const struct stat& there, const MappedIdentity& mapped) {
+  const bool virtual_device = major(there.st_dev) == 0 || mapped.device >> 32 == 0;
+  if (!virtual_device && mapped.device != (uint64_t{major(there.st_dev)} << 32 | minor(there.st_dev)))
+    return false;
+  if (there.st_ino == mapped.inode) return true;
+  return virtual_device && static_cast<uint32_t>(there.st_ino) == static_cast<uint32_t>(mapped.inode);
 }
 
 // Of this very process, for a recording that was made on this kernel.
@@ -97,15 +115,22 @@ std::string ModuleFiles::beneath_sysroot(std::string_view path) const {
   return search_.sysroot + std::string(path);
 }
 
-uint32_t ModuleFiles::number_of(std::string_view path, std::string_view build_id, uint64_t inode) {
+void ModuleFiles::know(const BuildIds& ids, std::string_view host) {
+  struct utsname here {};
+  ids_ = &ids;
+  // What --sysroot holds are copies.
+  recorded_here_ = search_.sysroot.empty() && !host.empty() && ::uname(&here) == 0 && host == here.nodename;
+}
+
+uint32_t ModuleFiles::number_of(std::string_view path, const MappedIdentity& mapped) {
   const bool full = files_.size() >= kMostFiles;
-  auto key = full ? std::tuple(std::string("(further files)"), std::string(), uint64_t{0})
-                  : std::tuple(std::string(path), std::string(build_id), build_id.empty() ? inode : 0);
+  auto key = full ? std::pair(std::string("(further files)"), MappedIdentity())
+                  : std::pair(std::string(path), mapped);
   const auto [at, fresh] = numbers_.try_emplace(key, static_cast<uint32_t>(files_.size()));
   if (fresh) {
     files_.push_back(std::make_unique<ModuleFile>());
-    files_.back()->path_ = std::get<0>(key);
-    files_.back()->build_id_ = std::get<1>(key);
+    files_.back()->path_ = key.first;
+    files_.back()->mapped_ = key.second;
     files_.back()->cache_ = &cache_;
   }
   return at->second;
@@ -118,56 +143,102 @@ ModuleFile& ModuleFiles::file(uint32_t number) {
   return file;
 }
 
-bool ModuleFiles::try_open(ModuleFile& file, const std::string& path) const {
-  // Not a pipe, and nothing that a device does.
-  const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat there {};
-  if (!descriptor || ::fstat(descriptor.get(), &there) != 0 || !S_ISREG(there.st_mode)) return false;
-  auto bytes = elf::FileBytes::read(descriptor.get(), path);
-  if (!bytes) return false;
-  auto elf = elf::ElfFile::parse(bytes->bytes());
-  if (!elf) return false;
-  const std::string id = elf->build_id();
-  if (!file.build_id_.empty() && !same_id(id, file.build_id_)) {
-    file.trouble_ = "another build of it is there";
-    return false;
+// A file that is one, and what it says.
+struct ModuleFiles::Opened {
+  elf::FileBytes bytes;
+  elf::ElfFile elf;
+  struct stat there;
+
+  static std::optional<Opened> at(const std::string& path) {
+    // Not a pipe, and nothing that a device does.
+    const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    struct stat there {};
+    if (!descriptor || ::fstat(descriptor.get(), &there) != 0 || !S_ISREG(there.st_mode)) return std::nullopt;
+    auto bytes = elf::FileBytes::read(descriptor.get(), path);
+    if (!bytes) return std::nullopt;
+    auto elf = elf::ElfFile::parse(bytes->bytes());
+    if (!elf) return std::nullopt;
+    return Opened{*std::move(bytes), *std::move(elf), there};
   }
-  file.build_id_ = id;
-  file.bytes_ = *std::move(bytes);
+  void give(ModuleFile& file, const std::string& path) && {
+    file.build_id_ = elf.build_id();
+    file.bytes_ = std::move(bytes);
+    file.file_ = std::move(elf);
+    file.open_path_ = path;
+    file.identity_ = file_identity(there);
+    file.trouble_.clear();
+  }
+};
+
+// What the mapping says itself holds; what perf read at the path in the end is of one of those that had it.
+std::vector<std::string> ModuleFiles::ids_of(const ModuleFile& file) const {
+  if (!file.mapped_.build_id.empty()) return {file.mapped_.build_id};
+  if (ids_ == nullptr) return {};
+  const auto found = ids_->find(file.path_);
+  return found == ids_->end() ? std::vector<std::string>() : found->second;
+}
+
+bool ModuleFiles::open_vdso(ModuleFile& file, const std::vector<std::string>& ids) const {
+  auto bytes = own_vdso();
+  auto elf = bytes ? elf::ElfFile::parse(bytes->bytes()) : fail(ErrorKind::input, "");
+  // The one of another kernel would be as wrong as any other file.
+  if (!elf || !is_one_of(elf->build_id(), ids)) return false;
+  file.build_id_ = elf->build_id();
+  file.bytes_ = std::move(bytes);
   file.file_ = *std::move(elf);
-  file.open_path_ = path;
-  file.identity_ = file_identity(there);
   file.trouble_.clear();
   return true;
 }
 
-void ModuleFiles::open(ModuleFile& file) const {
-  const bool is_vdso = file.path_ == kVdso;
-  if (is_vdso) {
-    auto bytes = own_vdso();
-    auto elf = bytes ? elf::ElfFile::parse(bytes->bytes()) : fail(ErrorKind::input, "");
-    // The one of another kernel would be as wrong as any other file.
-    if (elf && same_id(elf->build_id(), file.build_id_)) {
-      file.bytes_ = std::move(bytes);
-      file.file_ = *std::move(elf);
-      return;
-    }
+// Takes the id of a file that was not mapped away from `ids`.
+bool ModuleFiles::open_at_path(ModuleFile& file, std::vector<std::string>& ids) {
+  const std::string path = beneath_sysroot(file.path_);
+  auto opened = Opened::at(path);
+  if (!opened) return false;
+  const std::string id = opened->elf.build_id();
+  if (recorded_here_ && file.mapped_.inode != 0 && !is_the_mapped(opened->there, file.mapped_)) {
+    file.trouble_ = "another file is there";
+    others_.push_back(file.path_);
+    std::erase_if(ids, [&](const std::string& recorded) { return same_id(id, recorded); });
+    return false;
   }
-  file.trouble_ = "not there";
-  if (!is_vdso && file.path_.starts_with('/') && try_open(file, beneath_sysroot(file.path_))) return;
-  if (file.build_id_.size() < 4) return;
-  const auto in_cache = [&](std::string_view id) {
+  if (!ids.empty() && !is_one_of(id, ids)) {
+    file.trouble_ = "another build of it is there";
+    return false;
+  }
+  std::move(*opened).give(file, path);
+  return true;
+}
+
+bool ModuleFiles::open_in_cache(ModuleFile& file, std::string_view id) const {
+  const auto look = [&](std::string_view name) {
     for (const std::string& folder : search_.build_id_dirs) {
-      const auto base = fmt::format("{}/.build-id/{}/{}", folder, id.substr(0, 2), id.substr(2));
-      if (try_open(file, base + (is_vdso ? "/vdso" : "/elf"))) return true;
+      const std::string path = fmt::format("{}/.build-id/{}/{}/{}", folder, name.substr(0, 2), name.substr(2),
+                                           file.path_ == kVdso ? "vdso" : "elf");
+      auto opened = Opened::at(path);
+      if (!opened || !same_id(opened->elf.build_id(), id)) continue;
+      std::move(*opened).give(file, path);
+      return true;
     }
     return false;
   };
-  if (in_cache(file.build_id_)) return;
+  if (id.size() < 4) return false;
+  if (look(id)) return true;
   // An id of 16 bytes, filled up.
-  std::string_view id = file.build_id_;
-  while (id.size() > 32 && id.ends_with("00")) id.remove_suffix(2);
-  if (id.size() < file.build_id_.size()) in_cache(std::string(id));
+  std::string_view shorter = id;
+  while (shorter.size() > 32 && shorter.ends_with("00")) shorter.remove_suffix(2);
+  return shorter.size() < id.size() && look(shorter);
+}
+
+void ModuleFiles::open(ModuleFile& file) {
+  std::vector<std::string> ids = ids_of(file);
+  file.trouble_ = "not there";
+  if (file.path_ == kVdso ? open_vdso(file, ids) : file.path_.starts_with('/') && open_at_path(file, ids))
+    return;
+  // One of several ids may be any of them: then there is no telling.
+  if (ids.size() != 1) return;
+  file.build_id_ = ids.front();
+  open_in_cache(file, ids.front());
 }
 
 }  // namespace phlox::importers

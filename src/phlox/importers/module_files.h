@@ -1,16 +1,20 @@
 // Files of the modules that a recording names, found on this machine: by path, beneath --sysroot, in the
-// cache of perf (~/.debug), each proved by its build-id where the recording tells one. With what unwinding
-// asks of them. One for all processes of a recording; opens files, never a process.
+// cache of perf (~/.debug), each proved by its build-id where the recording tells one. Of a recording that
+// was made here, a file at its path is also the very one that was mapped, by device and inode: that of a
+// process in a container has the same path, and other functions. With what unwinding asks of them. One for
+// all processes of a recording; opens files, never a process.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "phlox/base/address.h"
@@ -29,12 +33,22 @@ struct FileSearch {
   std::string unwind_cache;                // folder of unwind tables; empty: none
 };
 
+// What a mapping tells of its file, beside the path.
+struct MappedIdentity {
+  std::string build_id;  // hex; of newer kernels, in place of the others
+  uint64_t device = 0;   // major << 32 | minor
+  uint64_t inode = 0;    // 0: not known
+  auto operator<=>(const MappedIdentity&) const = default;
+};
+// Build-ids by path, as perf read them when the recording ended.
+using BuildIds = std::map<std::string, std::vector<std::string>, std::less<>>;
+
 class ModuleFile {
  public:
   const std::string& path() const { return path_; }            // as the recording has it
   const std::string& build_id() const { return build_id_; }    // hex; empty: none
   const std::string& open_path() const { return open_path_; }  // empty: not found
-  // What kept it from being found: "not there", "another build of it is there".
+  // What kept it from being found: "not there", "another build of it is there", "another file is there".
   const std::string& trouble() const { return trouble_; }
 
   bool found() const { return file_.has_value(); }
@@ -51,6 +65,7 @@ class ModuleFile {
 
  private:
   friend class ModuleFiles;
+  MappedIdentity mapped_;
   std::string path_, build_id_, open_path_, identity_, trouble_;
   bool opened_ = false, table_asked_ = false, loop_asked_ = false;
   const unwind::TableCache* cache_ = nullptr;
@@ -66,25 +81,36 @@ class ModuleFiles {
  public:
   explicit ModuleFiles(FileSearch search);
 
-  // The same for the same three. `build_id`: hex, or empty where the recording tells none. `inode` then tells
-  // two files of one path apart; 0: not known.
-  uint32_t number_of(std::string_view path, std::string_view build_id, uint64_t inode);
+  // Before the first file is asked for. `ids` must outlive this. `host`: where it was recorded.
+  void know(const BuildIds& ids, std::string_view host);
+
+  // The same for the same path and identity.
+  uint32_t number_of(std::string_view path, const MappedIdentity& mapped);
   const std::string& path(uint32_t number) const { return files_[number]->path_; }
   // Opened when it is first asked for.
   ModuleFile& file(uint32_t number);
   size_t size() const { return files_.size(); }
+  // Paths at which another file is than the one that was mapped.
+  const std::vector<std::string>& others() const { return others_; }
 
   // A path of the recording beneath --sysroot.
   std::string beneath_sysroot(std::string_view path) const;
 
  private:
-  void open(ModuleFile& file) const;
-  bool try_open(ModuleFile& file, const std::string& path) const;
+  struct Opened;
+  std::vector<std::string> ids_of(const ModuleFile& file) const;
+  void open(ModuleFile& file);
+  bool open_vdso(ModuleFile& file, const std::vector<std::string>& ids) const;
+  bool open_at_path(ModuleFile& file, std::vector<std::string>& ids);
+  bool open_in_cache(ModuleFile& file, std::string_view id) const;
 
   FileSearch search_;
   unwind::TableCache cache_;
-  std::map<std::tuple<std::string, std::string, uint64_t>, uint32_t> numbers_;
+  const BuildIds* ids_ = nullptr;
+  bool recorded_here_ = false;
+  std::map<std::pair<std::string, MappedIdentity>, uint32_t> numbers_;
   std::vector<std::unique_ptr<ModuleFile>> files_;
+  std::vector<std::string> others_;
 };
 
 }  // namespace phlox::importers

@@ -61,6 +61,18 @@ std::string percent(uint64_t part, uint64_t of) {
                  : fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(of));
 }
 
+std::string other_files(const std::vector<std::string>& paths) {
+  constexpr size_t kShown = 3;
+  std::string text = fmt::format(
+      "{} mapped files are not those at their paths here, which name nothing (they are of a container, or "
+      "were "
+      "replaced): ",
+      paths.size());
+  for (size_t i = 0; i < paths.size() && i < kShown; ++i) text += (i == 0 ? "" : ", ") + paths[i];
+  if (paths.size() > kShown) text += ", ...";
+  return text + "; --sysroot FOLDER says where theirs lie, --sysroot / takes those here";
+}
+
 class PerfImport {
  public:
   PerfImport(PerfFile& file, const ImportOptions& options, profile::Sink& sink)
@@ -159,6 +171,7 @@ void PerfImport::begin() {
     if (event.context_switches) switches = Switches::both;
   }
   threads_.know(switches);
+  modules_.know(file_.facts().build_ids, file_.facts().host);
 }
 
 void PerfImport::take(std::span<const std::byte> bytes, Nanoseconds time) {
@@ -240,18 +253,14 @@ void PerfImport::take_switch(const perf::SwitchRecord& record) {
 }
 
 void PerfImport::take_map(const perf::MapRecord& record) {
-  std::string build_id = hex(record.build_id);
-  const auto& build_ids = file_.facts().build_ids;
-  if (record.pid != -1) {
-    if (const auto found = build_ids.find(record.path); build_id.empty() && found != build_ids.end())
-      build_id = found->second;
-    return threads_.map(record, build_id);
-  }
+  if (record.pid != -1) return threads_.map(record);
   // "[kernel.kallsyms]_text": the offset is where that symbol was.
   constexpr std::string_view kKernel = "[kernel.kallsyms]";
   if (!record.path.starts_with(kKernel) || record.path.size() == kKernel.size()) return;
+  std::string build_id = hex(record.build_id);
+  const auto& build_ids = file_.facts().build_ids;
   if (const auto found = build_ids.find(kKernel); build_id.empty() && found != build_ids.end())
-    build_id = found->second;
+    build_id = found->second.front();
   kernel_.open(build_id, record.path.substr(kKernel.size()), record.offset, file_.facts().kernel_release,
                options_.files.build_id_dirs);
 }
@@ -335,6 +344,7 @@ ImportOutcome PerfImport::finish(const PerfStream& stream, const PerfOrder& orde
        fmt::format("the kernel throttled perf {} times: there are fewer samples than were asked for",
                    throttled_));
   warn(order.late(), fmt::format("{} records came too late to be put into the order of time", order.late()));
+  warn(modules_.others().size(), other_files(modules_.others()));
   for (const std::string& trouble : jit_troubles_) out.warnings.push_back(trouble);
   if (stream.trace_bytes() > 0)
     out.details.push_back(fmt::format("{} bytes of hardware traces passed over", stream.trace_bytes()));

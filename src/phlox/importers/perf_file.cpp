@@ -21,6 +21,7 @@ constexpr std::string_view kSwappedMagic = "2ELIFREP";
 constexpr size_t kMostEvents = 4096;
 constexpr uint64_t kLargestSection = uint64_t{64} << 20;
 constexpr size_t kMostBuildIds = 200'000;
+constexpr size_t kMostOfOnePath = 64;
 
 // Of the features (bits of the header) those that are read.
 enum Feature : unsigned {
@@ -231,7 +232,10 @@ void PerfFile::take_build_ids(std::span<const std::byte> bytes) {
     const auto size = std::to_integer<size_t>(id[20]);
     id = id.first((header.misc & kHasSize) != 0 && size > 0 && size <= 20 ? size : 20);
     const auto path = text_of(bytes.subspan(start + sizeof header + 28, header.size - sizeof header - 28));
-    facts_.build_ids.insert_or_assign(std::string(path), hex(id));
+    auto& of_path = facts_.build_ids[std::string(path)];
+    std::string text = hex(id);
+    if (of_path.size() < kMostOfOnePath && std::find(of_path.begin(), of_path.end(), text) == of_path.end())
+      of_path.push_back(std::move(text));
     in.seek(start + header.size);
   }
 }

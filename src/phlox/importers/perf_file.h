@@ -35,8 +35,9 @@ struct PerfEvent {
 
 struct PerfFacts {
   std::string host, kernel_release, perf_version, architecture, command_line;
-  // Of files by path, as hex, and of the kernel: "[kernel.kallsyms]".
-  std::map<std::string, std::string, std::less<>> build_ids;
+  // Of files by path, as hex, and of the kernel: "[kernel.kallsyms]". Several of one path: each in a mount
+  // namespace of its own.
+  std::map<std::string, std::vector<std::string>, std::less<>> build_ids;
 };
 
 class PerfFile {

@@ -13,6 +13,7 @@
 
 #include "phlox/base/descriptor.h"
 #include "phlox/base/text.h"
+#include "phlox/importers/hex.h"
 #include "phlox/importers/input.h"
 #include "phlox/importers/python_frames.h"
 
@@ -90,7 +91,7 @@ void PerfProcess::put(uint64_t start, uint64_t end, uint32_t mapping) {
   changed_ = true;
 }
 
-void PerfProcess::map(const perf::MapRecord& record, std::string_view build_id) {
+void PerfProcess::map(const perf::MapRecord& record) {
   if (record.size > ~uint64_t{0} - record.start || !record.executable) return;
   if (is_jitdump(record.path)) {
     jitdump_ = record.path;
@@ -105,7 +106,7 @@ void PerfProcess::map(const perf::MapRecord& record, std::string_view build_id) 
     if (path.ends_with(kDeleted)) path.remove_suffix(kDeleted.size());
     if (program_.empty() && path.starts_with('/')) program_ = path;
     injected_ = injected_ || is_injected(path);
-    const uint32_t file = files_.number_of(path, build_id, record.inode);
+    const uint32_t file = files_.number_of(path, {hex(record.build_id), record.device, record.inode});
     const auto before = std::find_if(mapped_.begin(), mapped_.end(), [&](const MappedFile& p) {
       return p.file == file && p.start == record.start && p.offset == record.offset;
     });

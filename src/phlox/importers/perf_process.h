@@ -27,7 +27,7 @@ class PerfProcess {
   PerfProcess(pid_t pid, uint16_t machine, ModuleFiles& files)
       : pid_(pid), machine_(machine), files_(files) {}
 
-  void map(const perf::MapRecord& record, std::string_view build_id);
+  void map(const perf::MapRecord& record);
   // execve: everything goes.
   void clear();
   // fork: everything is there.

@@ -97,8 +97,8 @@ void PerfThreads::name(const perf::NameRecord& record, Nanoseconds) {
   if (thread.id) sink_.put_thread(thread.id, thread.row);
 }
 
-void PerfThreads::map(const perf::MapRecord& record, std::string_view build_id) {
-  process(record.pid).map(record, build_id);
+void PerfThreads::map(const perf::MapRecord& record) {
+  process(record.pid).map(record);
 }
 
 void PerfThreads::put(Thread& thread, profile::Sample sample, Nanoseconds from, Nanoseconds wall,

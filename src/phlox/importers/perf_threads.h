@@ -35,7 +35,7 @@ class PerfThreads {
   void fork(const perf::TaskRecord& record, bool copied);
   void end(const perf::TaskRecord& record);
   void name(const perf::NameRecord& record, Nanoseconds time);
-  void map(const perf::MapRecord& record, std::string_view build_id);
+  void map(const perf::MapRecord& record);
 
   // What the recording tells of switches; before the first record. Tracepoints of switches tell of those away
   // from a thread alone, unless every CPU was recorded.
