@@ -7,6 +7,7 @@
 #include <csignal>
 #include <memory>
 #include <thread>
+#include <vector>
 
 namespace phlox::sampler {
 namespace {
@@ -70,8 +71,34 @@ TEST(IdleWatch, who_does_not_run_is_asked_at_each_moment_and_comes_back_to_say_s
   const Nanoseconds before = clock_now();
   const auto rest = watch.rest(clock, *clock.used(), 1'000'000, stop);
   EXPECT_FALSE(rest.ran);
-  EXPECT_GE(rest.still_at, before + IdleWatch::kLongestRest);
+  EXPECT_GE(rest.still_at, before + IdleWatch::longest_rest(1));
   EXPECT_GT(rest.looks, 10U);
+}
+
+TEST(IdleWatch, of_several_each_is_told_of_its_own) {
+  constexpr size_t kProcesses = 5;
+  std::vector<std::unique_ptr<IdleProcess>> processes;
+  for (size_t i = 0; i < kProcesses; ++i) processes.push_back(std::make_unique<IdleProcess>());
+  IdleWatch watch(1000);
+  const std::atomic<bool> stop{false};
+  std::vector<IdleWatch::Rest> rests(kProcesses);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kProcesses; ++i) {
+    threads.emplace_back([&, i] {
+      const target::ProcessClock clock(processes[i]->pid());
+      const Nanoseconds used = *clock.used();
+      if (i == 1 || i == 3) processes[i]->order();
+      rests[i] = watch.rest(clock, used, 1'000'000, stop);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t i = 0; i < kProcesses; ++i) EXPECT_EQ(rests[i].ran, i == 1 || i == 3) << i;
+}
+
+TEST(IdleWatch, to_say_that_they_rest_costs_many_no_more_than_some) {
+  EXPECT_EQ(IdleWatch::longest_rest(1), IdleWatch::longest_rest(40));
+  EXPECT_EQ(IdleWatch::longest_rest(160), 160 * kSecond / 200);
+  EXPECT_EQ(IdleWatch::longest_rest(5000), kSecond);
 }
 
 TEST(IdleWatch, slower_programs_are_asked_less_often) {

@@ -33,41 +33,56 @@ IdleWatch::~IdleWatch() {
 
 IdleWatch::Rest IdleWatch::rest(const target::ProcessClock& clock, Nanoseconds used, Nanoseconds interval,
                                 const std::atomic<bool>& stop) {
-  Resting one{clock, used, std::max(interval, interval_), stop};
-  one.asked = clock_now();
-  one.until = one.asked + kLongestRest;
-  one.rest.still_at = one.asked;
+  Sleeper sleeper{stop};
+  const Nanoseconds now = clock_now();
   std::unique_lock lock(mutex_);
-  const auto at = resting_.insert(resting_.end(), &one);
+  resting_.push_back({clock, used, std::max(interval, interval_), now + longest_rest(resting_.size() + 1),
+                      now, now, 0, &sleeper});
   if (resting_.size() == 1) changed_.notify_one();
-  one.woken.wait(lock, [&] { return one.over || stop.load(); });
-  resting_.erase(at);
-  return one.rest;
+  sleeper.woken.wait(lock, [&] { return sleeper.over || stop.load(); });
+  if (!sleeper.over) {
+    const auto at = std::find_if(resting_.begin(), resting_.end(),
+                                 [&sleeper](const Entry& one) { return one.sleeper == &sleeper; });
+    end(static_cast<size_t>(at - resting_.begin()), false);
+  }
+  return sleeper.rest;
 }
 
 void IdleWatch::wake() {
   const std::lock_guard lock(mutex_);
-  for (Resting* one : resting_) {
-    if (one->stop.load()) one->woken.notify_one();
+  for (const Entry& one : resting_) {
+    if (one.sleeper->stop.load()) one.sleeper->woken.notify_one();
   }
+}
+
+// Holding the lock. The last one takes its place.
+void IdleWatch::end(size_t index, bool ran) {
+  const Entry& one = resting_[index];
+  Sleeper& sleeper = *one.sleeper;
+  sleeper.rest = {ran, one.looks, one.still_at};
+  sleeper.over = true;
+  sleeper.woken.notify_one();
+  resting_[index] = resting_.back();
+  resting_.pop_back();
 }
 
 // Holding the lock.
 void IdleWatch::look(Nanoseconds now) {
   size_t may_end = 1 + resting_.size() / kShareAtOnce;
-  for (Resting* one : resting_) {
+  for (size_t i = resting_.size(); i-- > 0;) {
+    Entry& one = resting_[i];
     // Half of the time between two moments that lie as close as they can.
-    if (one->over || now - one->asked < one->interval / 4) continue;
-    one->asked = now;
-    if (one->clock.used() != one->used) {
-      one->rest.ran = one->over = true;
-    } else {
-      ++one->rest.looks;
-      one->rest.still_at = now;
-      one->over = now >= one->until && may_end > 0;
-      if (one->over) --may_end;
+    if (now - one.asked < one.interval / 4) continue;
+    one.asked = now;
+    if (one.clock.used() != one.used) {
+      end(i, true);
+      continue;
     }
-    if (one->over) one->woken.notify_one();
+    ++one.looks;
+    one.still_at = now;
+    if (now < one.until || may_end == 0) continue;
+    --may_end;
+    end(i, false);
   }
 }
 

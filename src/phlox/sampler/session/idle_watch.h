@@ -5,11 +5,12 @@
 // has run, and each is where it was seen last. Made by the recorder; rest() is called by sampler threads.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <list>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "phlox/base/clock.h"
 #include "phlox/target/process_clock.h"
@@ -28,33 +29,42 @@ class IdleWatch {
     uint64_t looks = 0;      // that found it as it was
     Nanoseconds still_at{};  // the last of them
   };
-  // Sleeps until the process has used more than `used`, for kLongestRest, or until `stop` and wake(). It is
+  // Sleeps until the process has used more than `used`, for longest_rest(), or until `stop` and wake(). It is
   // asked for about once an `interval`, not more often than the watch's own.
   Rest rest(const target::ProcessClock& clock, Nanoseconds used, Nanoseconds interval,
             const std::atomic<bool>& stop);
   // Those whose `stop` is set.
   void wake();
 
-  // What is not said for so long is lost when the recorder is killed.
-  static constexpr Nanoseconds kLongestRest = kSecond / 4;
+  // What is not said for so long is lost when the recorder is killed: that a process slept on. To say it
+  // takes two wake-ups, so where so many rest, it is said less often.
+  static constexpr Nanoseconds longest_rest(size_t resting) {
+    return std::clamp<Nanoseconds>(static_cast<Nanoseconds>(resting) * (kSecond / 200), kSecond / 4, kSecond);
+  }
 
  private:
-  struct Resting {
-    const target::ProcessClock& clock;
-    Nanoseconds used, interval;
+  // A thread that rests here, on its own stack.
+  struct Sleeper {
     const std::atomic<bool>& stop;
-    Nanoseconds until = 0, asked = 0;
     Rest rest{};
     bool over = false;
     std::condition_variable woken{};
   };
+  // What is gone through at each moment, for all of them, lies side by side.
+  struct Entry {
+    target::ProcessClock clock;
+    Nanoseconds used, interval, until, asked, still_at;
+    uint64_t looks;
+    Sleeper* sleeper;
+  };
   void run();
   void look(Nanoseconds now);
+  void end(size_t index, bool ran);
 
   const Nanoseconds interval_;
   std::mutex mutex_;  // of all below
   std::condition_variable changed_;
-  std::list<Resting*> resting_;
+  std::vector<Entry> resting_;
   bool stop_ = false;
   std::thread thread_;
 };

@@ -14,13 +14,18 @@
 namespace phlox::sampler {
 namespace {
 
-// Where nobody is born, a look takes three hundredths of a CPU at most; where children come and go, a third:
-// one that lives 20 ms is to be met twice.
-constexpr Nanoseconds kShortestPause = 4'000'000, kLongestPause = kSecond / 2;
-constexpr Nanoseconds kPauseForCost = 30;
+// Where nobody is born, looks take a hundredth of a CPU, and three of it only as far as there would be fewer
+// than a hundred a second; where children come and go, a third: one that lives 20 ms is to be met twice.
+constexpr Nanoseconds kShortestPause = 4'000'000, kEnough = kSecond / 100, kLongestPause = kSecond / 2;
+constexpr Nanoseconds kPauseForCost = 100, kShortestPauseForCost = 30;
 constexpr Nanoseconds kShortestPauseForBirths = 2'000'000, kPauseForCostOfBirths = 2;
 constexpr Nanoseconds kLately = kSecond;
 constexpr int kNice = -10;  // where we may
+
+Nanoseconds quiet_pause(Nanoseconds cost) {
+  const Nanoseconds shortest = std::max(cost * kShortestPauseForCost, kEnough);
+  return std::clamp(std::min(cost * kPauseForCost, shortest), kShortestPause, kLongestPause);
+}
 
 }  // namespace
 
@@ -98,7 +103,7 @@ void ProgramFinder::run() {
     born = search_.born();
     const auto pause = last_birth != 0 && now - last_birth < kLately
                            ? std::max(cost * kPauseForCostOfBirths, kShortestPauseForBirths)
-                           : std::clamp(cost * kPauseForCost, kShortestPause, kLongestPause);
+                           : quiet_pause(cost);
     changed_.wait_for(lock, std::chrono::nanoseconds(pause), [this] { return stop_; });
   }
 }

@@ -149,10 +149,12 @@ const SamplerThread::Numbers& ProgramRecording::latest() {
 
 bool ProgramRecording::look_around() {
   const auto used = clock_.used();
-  const bool named = std::none_of(consumer_.live_threads().begin(), consumer_.live_threads().end(),
-                                  [](const auto& t) { return t.row.name.empty(); });
-  // What has not run has become no other program and has no new threads.
-  if (named && used && std::exchange(used_, used) == used) return false;
+  const bool has_run = !used || std::exchange(used_, used) != used;
+  uint32_t newest = 0;
+  for (const auto& thread : consumer_.live_threads()) newest = std::max(newest, thread.id.value);
+  // What has not run has become no other program and has given no thread a name.
+  if (!has_run && newest <= std::exchange(named_, std::max(named_, newest))) return false;
+  named_ = std::max(named_, newest);
   name_threads();
   std::vector<pid_t> threads;
   for (const auto& thread : consumer_.live_threads()) threads.push_back(thread.row.tid);

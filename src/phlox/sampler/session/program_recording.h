@@ -75,6 +75,7 @@ class ProgramRecording {
   uint64_t changes_seen_ = 0;  // of it, too
   target::ProcessClock clock_;
   std::optional<Nanoseconds> used_;  // when it was looked around last
+  uint32_t named_ = 0;               // the newest thread then
   std::optional<Progress> told_;     // the last tallies
   std::string way_, why_no_python_;
   double rate_ = -1;

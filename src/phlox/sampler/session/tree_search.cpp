@@ -19,8 +19,8 @@ namespace {
 // Programs whose forks need no search; of a service there is one or a few.
 constexpr size_t kMostKnown = 64;
 // A child is started by who runs; but one whose parent has ended may be given to somebody who sleeps: those
-// are asked, too, once in so many looks.
-constexpr int kMostSpared = 16;
+// are asked, too, once in so many looks, or, of many, so many at a look.
+constexpr size_t kMostSpared = 16, kAskedAtOnce = 3;
 
 // Of a process that has not ended.
 std::optional<target::Stat> stat_of(pid_t pid) {
@@ -85,9 +85,10 @@ void TreeSearch::look_again(pid_t pid) {
 }
 
 void TreeSearch::forget_ended() {
+  const size_t most_spared = std::max(kMostSpared, entries_.size() / kAskedAtOnce);
   for (auto& [pid, entry] : entries_) {
     const auto used = entry.clock.used();
-    entry.has_run = !used || std::exchange(entry.used, used) != used || entry.spared >= kMostSpared;
+    entry.has_run = !used || std::exchange(entry.used, used) != used || entry.spared >= most_spared;
     entry.spared = entry.has_run ? 0 : entry.spared + 1;
   }
   std::erase_if(entries_, [this](const auto& row) {

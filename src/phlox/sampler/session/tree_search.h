@@ -64,7 +64,7 @@ class TreeSearch {
     target::ProcessClock clock;
     std::optional<Nanoseconds> used;  // at the last look
     bool has_run = true;              // since the one before; sometimes said of one that has not
-    int spared = 0;                   // looks since that was said
+    size_t spared = 0;                // looks since that was said
   };
   // One of those that were not chosen.
   struct Other {
