@@ -65,5 +65,21 @@ TEST(ProcessTree, of_a_process_that_is_not_there_there_is_nothing) {
   EXPECT_TRUE(read_descendants(1 << 23).empty());
 }
 
+TEST(Births, who_is_born_shows) {
+  const Births births;
+  const auto before = births.last_id();
+  ASSERT_TRUE(before);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  EXPECT_NE(births.last_id(), before);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST(Births, the_last_number_of_the_line) {
+  EXPECT_EQ(parse_last_id("1.89 1.82 2.45 3/211 26281\n"), 26281u);
+  EXPECT_FALSE(parse_last_id("1.89 1.82 2.45 3/211 many\n"));
+  EXPECT_FALSE(parse_last_id(""));
+}
+
 }  // namespace
 }  // namespace phlox::target

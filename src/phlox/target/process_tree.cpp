@@ -1,13 +1,18 @@
 #include "phlox/target/process_tree.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <thread>
 #include <unordered_set>
 
 #include "phlox/base/text.h"
@@ -79,6 +84,28 @@ std::vector<pid_t> read_descendants(pid_t pid) {
     }
   }
   return found;
+}
+
+std::optional<uint64_t> parse_last_id(std::string_view text) {
+  while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
+  const size_t blank = text.rfind(' ');
+  return blank == std::string_view::npos ? std::nullopt : parse_number<uint64_t>(text.substr(blank + 1));
+}
+
+Births::Births() : file_(::open("/proc/loadavg", O_RDONLY | O_CLOEXEC)) {
+  const auto before = last_id();
+  try {
+    std::thread([] {}).join();
+  } catch (const std::system_error&) {
+    file_ = Descriptor();
+  }
+  if (before == last_id()) file_ = Descriptor();
+}
+
+std::optional<uint64_t> Births::last_id() const {
+  std::array<char, 128> text;
+  const ssize_t size = file_ ? ::pread(file_.get(), text.data(), text.size(), 0) : -1;
+  return size > 0 ? parse_last_id({text.data(), static_cast<size_t>(size)}) : std::nullopt;
 }
 
 }  // namespace phlox::target

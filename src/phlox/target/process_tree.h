@@ -4,7 +4,12 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <optional>
+#include <string_view>
 #include <vector>
+
+#include "phlox/base/descriptor.h"
 
 namespace phlox::target {
 
@@ -14,5 +19,22 @@ std::vector<pid_t> read_processes();
 std::vector<pid_t> read_children(pid_t pid);
 // Children before their own children.
 std::vector<pid_t> read_descendants(pid_t pid);
+
+// Whether anybody was born on this host (in our PID namespace), for the cost of one small file: the id that
+// was given out last, to a process or a thread.
+class Births {
+ public:
+  // Starts a thread, for a moment: a file that does not show it (lxcfs gives one that is seconds old) is not
+  // believed.
+  Births();
+  // None: it is not told here. Another one than before: somebody was.
+  std::optional<uint64_t> last_id() const;
+
+ private:
+  Descriptor file_;
+};
+
+// Of /proc/loadavg.
+std::optional<uint64_t> parse_last_id(std::string_view text);
 
 }  // namespace phlox::target

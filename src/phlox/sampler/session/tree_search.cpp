@@ -21,6 +21,8 @@ constexpr size_t kMostKnown = 64;
 // A child is started by who runs; but one whose parent has ended may be given to somebody who sleeps: those
 // are asked, too, once in so many looks, or, of many, so many at a look.
 constexpr size_t kMostSpared = 16, kAskedAtOnce = 3;
+// Where nobody is born on this host, everybody is asked all the same, once in so many looks.
+constexpr size_t kMostQuiet = 128;
 
 // Of a process that has not ended.
 std::optional<target::Stat> stat_of(pid_t pid) {
@@ -84,11 +86,27 @@ void TreeSearch::look_again(pid_t pid) {
   entry->second.next = 0;
 }
 
-void TreeSearch::forget_ended() {
-  const size_t most_spared = std::max(kMostSpared, entries_.size() / kAskedAtOnce);
+size_t TreeSearch::most_spared() const {
+  return std::max(kMostSpared, entries_.size() / kAskedAtOnce);
+}
+
+// A while after a birth still: whoever's it is may be said to have run only at the next tick, and who sleeps
+// has his turn.
+bool TreeSearch::may_have_children() {
+  const auto last = births_.last_id();
+  const bool born = !last || std::exchange(last_birth_, last) != last;
+  quiet_looks_ = born ? 0 : quiet_looks_ + 1;
+  return quiet_looks_ <= most_spared() || quiet_looks_ % kMostQuiet == 0;
+}
+
+// `of_all`: else of those that are still to become a Python. Of the others it is known soon enough when
+// somebody else may have their ids.
+void TreeSearch::forget_ended(bool of_all) {
   for (auto& [pid, entry] : entries_) {
+    entry.has_run = false;
+    if (entry.given && !of_all) continue;
     const auto used = entry.clock.used();
-    entry.has_run = !used || std::exchange(entry.used, used) != used || entry.spared >= most_spared;
+    entry.has_run = !used || std::exchange(entry.used, used) != used || entry.spared >= most_spared();
     entry.spared = entry.has_run ? 0 : entry.spared + 1;
   }
   std::erase_if(entries_, [this](const auto& row) {
@@ -132,9 +150,10 @@ void TreeSearch::choose() {
 }
 
 void TreeSearch::list() {
-  forget_ended();
+  const bool may_have_children = this->may_have_children();
+  forget_ended(may_have_children);
   choose();
-  if (!descendants_) return;
+  if (!descendants_ || !may_have_children) return;
   std::vector<pid_t> parents;
   for (const auto& [pid, entry] : entries_) {
     if (entry.has_run) parents.push_back(pid);

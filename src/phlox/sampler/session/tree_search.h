@@ -15,6 +15,7 @@
 #include "phlox/base/clock.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/target/process_clock.h"
+#include "phlox/target/process_tree.h"
 
 namespace phlox::sampler {
 
@@ -86,12 +87,18 @@ class TreeSearch {
   // Adds it, unless it has ended.
   bool meet(pid_t pid, pid_t parent, bool root);
   void list();
-  void forget_ended();
+  bool may_have_children();
+  void forget_ended(bool of_all);
   void choose();
   std::unique_ptr<Program> try_one(pid_t pid, Entry& entry);
   const Known* known(const Image& image) const;
 
+  size_t most_spared() const;
+
   bool itself_, descendants_;
+  target::Births births_;
+  std::optional<uint64_t> last_birth_;
+  size_t quiet_looks_ = 0;  // since somebody was born on this host
   std::function<bool(pid_t pid)> chosen_;
   std::map<pid_t, Entry> entries_;
   std::map<pid_t, Other> others_;
