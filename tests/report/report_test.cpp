@@ -289,6 +289,49 @@ TEST(Report, short_of_cpus_garbage_and_imports) {
     EXPECT_NE(kinds.find(kind), std::string::npos) << kinds;
 }
 
+// Of so many processes, each with one thread; of the second that it works, so much is the collector's.
+std::string said_of_collecting(const std::vector<Nanoseconds>& collecting, Nanoseconds idle = 0) {
+  Profile profile;
+  ProfileMaker maker(profile);
+  const ThreadId first = maker.thread("MainThread");
+  for (uint32_t i = 0; i < collecting.size(); ++i) {
+    Process process = profile.process(ProcessId(1));
+    process.pid = 4711 + static_cast<int32_t>(i);
+    profile.put_process(ProcessId(i + 1), process);
+    const ThreadId thread = i == 0 ? first : maker.thread("MainThread");
+    Thread row = profile.thread(thread);
+    row.process = ProcessId(i + 1);
+    profile.put_thread(thread, row);
+    Sample sample = maker.sample(thread, "main:3", idle);
+    sample.cpu_state = CpuState::blocked;
+    maker.put(sample);
+    for (int k = 0; k < 10; ++k) {
+      sample = maker.sample(thread, "main:1", collecting[i] / 10);
+      sample.collecting = true;
+      maker.put(sample);
+      maker.add(thread, "main:2", (kSecond - collecting[i]) / 10);
+    }
+  }
+  for (const Finding& finding : report_of(profile).findings) {
+    if (finding.kind != "garbage_collection") continue;
+    EXPECT_LE(finding.weight, 1);
+    return finding.text;
+  }
+  return "";
+}
+
+TEST(Report, collectors_of_several_processes_are_no_part_of_one_time) {
+  const std::string head = "the cyclic garbage collector ran for ";
+  EXPECT_EQ(said_of_collecting({400 * kMs}), head + "40.0 % of the recording (400 ms)");
+  EXPECT_EQ(said_of_collecting({300 * kMs, 400 * kMs, 300 * kMs}),
+            head + "40.0 % of the recording (400 ms) in process 4712, and for 600 ms more in 2 others");
+  EXPECT_EQ(said_of_collecting({0, 100 * kMs}), head + "10.0 % of the recording (100 ms) in process 4712");
+  EXPECT_EQ(said_of_collecting({20 * kMs, 20 * kMs}), "");
+  EXPECT_EQ(said_of_collecting({20 * kMs}), "");
+  EXPECT_EQ(said_of_collecting({100 * kMs, 200 * kMs, 100 * kMs}, 9 * kSecond),
+            head + "400 ms in 3 processes, 13.3 % of the time that they worked");
+}
+
 TEST_F(ReportOf, plain_text) {
   const std::string text = report_text(report_of(profile));
   EXPECT_EQ(text.substr(0, text.find('\n')),

@@ -281,14 +281,40 @@ class Findings {
         {{"share", share}, {"wall_ns", double(runnable)}});
   }
 
+  // Each process has a collector of its own, and they run side by side: no part of one length of time is
+  // made of their sum.
   void collecting() {
-    Nanoseconds collecting = 0;
-    for (const ThreadRow& thread : report_.threads) collecting += thread.states.collecting;
-    if (of_recording(collecting) < kCollecting) return;
-    add("garbage_collection", of_recording(collecting),
-        fmt::format("the cyclic garbage collector ran for {} of the recording ({})",
-                    share_words(of_recording(collecting)), time_words(collecting)),
-        {{"share", of_recording(collecting)}, {"wall_ns", double(collecting)}});
+    std::map<int32_t, Nanoseconds> by_process;
+    Nanoseconds all = 0, active = 0;
+    for (const ThreadRow& thread : report_.threads) {
+      active += thread.states.running + thread.states.runnable;
+      all += thread.states.collecting;
+      if (thread.states.collecting > 0) by_process[thread.pid] += thread.states.collecting;
+    }
+    if (by_process.empty()) return;
+    const auto& [pid, most] =
+        *std::max_element(by_process.begin(), by_process.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; });
+    const double share = of_recording(most), busy_share = std::min(1.0, part(all, active));
+    std::string text = "the cyclic garbage collector ran for ";
+    if (share >= kCollecting) {
+      text += fmt::format("{} of the recording ({})", share_words(share), time_words(most));
+      if (report_.processes_seen > 1) text += fmt::format(" in process {}", pid);
+      if (by_process.size() > 1)
+        text += fmt::format(", and for {} more in {} other{}", time_words(all - most), by_process.size() - 1,
+                            by_process.size() == 2 ? "" : "s");
+    } else if (by_process.size() > 1 && busy_share >= kCollecting && of_recording(all) >= kCollecting) {
+      // Of many that are short-lived, or that hardly do anything.
+      text += fmt::format("{} in {} processes, {} of the time that they worked", time_words(all),
+                          by_process.size(), share_words(busy_share));
+    } else {
+      return;
+    }
+    add("garbage_collection", std::max(share, std::min(busy_share, of_recording(all))), std::move(text),
+        {{"share", share},
+         {"busy_share", busy_share},
+         {"wall_ns", double(all)},
+         {"processes", double(by_process.size())}});
   }
 
   void imports() {
