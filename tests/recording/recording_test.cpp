@@ -224,6 +224,47 @@ TEST_F(Recording, a_finished_one_is_one_private_file) {
   EXPECT_TRUE(read(path_.string()));
 }
 
+TEST_F(Recording, one_that_is_safe_at_its_end_only_is_as_any_other) {
+  auto out = Writer::create(path_.string(), {}, Safe::at_finish);
+  ASSERT_TRUE(out) << out.error().message;
+  ProfileMaker maker(**out);
+  const ThreadId thread = maker.thread("a");
+  for (int i = 0; i < 20'000; ++i) {
+    maker.add(thread, "main:" + std::to_string(i % 300), 1'000);
+    if (i % 1'000 == 0) {
+      EXPECT_TRUE((*out)->commit().has_value());
+    }
+  }
+  ASSERT_TRUE((*out)->finish());
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+  const auto profile = read(path_.string());
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(profile->samples().size(), 20'000u);
+  run_sql("PRAGMA integrity_check");
+}
+
+// In a child, as below. What there is no room for is an error at the latest at the end.
+TEST_F(Recording, one_that_is_safe_at_its_end_only_tells_of_a_full_disk) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{512 << 10, 512 << 10};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    auto out = Writer::create(path_.string(), {}, Safe::at_finish);
+    if (!out) ::_exit(100);
+    ProfileMaker maker(**out);
+    const ThreadId thread = maker.thread("a");
+    for (int k = 0; k < 200'000; ++k) maker.add(thread, "main:" + std::to_string(k % 1'000), 1'000);
+    (void)(*out)->commit();
+    const auto finished = (*out)->finish();
+    ::_exit(!finished && finished.error().kind == ErrorKind::output ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
 TEST_F(Recording, belongs_to_whom_it_is_given) {
   // Only root may give files away; anybody may to themselves.
   const Owner owner = ::geteuid() == 0 ? Owner{12345, 23456} : Owner{::geteuid(), ::getegid()};

@@ -30,7 +30,7 @@ class Destination {
   Result<profile::Sink*> open() {
     std::optional<recording::Owner> owner;
     if (const auto user = target::calling_user()) owner = recording::Owner{user->uid, user->gid};
-    auto writer = recording::Writer::create(partial_, owner);
+    auto writer = recording::Writer::create(partial_, owner, recording::Safe::at_finish);
     if (!writer) return fail(writer);
     writer_ = *std::move(writer);
     return writer_.get();

@@ -106,7 +106,25 @@ Result<void> Writer::check(const std::string& path) {
   return {};
 }
 
-Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::optional<Owner> owner) {
+// at_each_commit: the log is folded in every 4 MiB; synchronous=NORMAL survives a killed process, and loses
+// at most the last commits with the power. at_finish: no log, and one transaction.
+Result<void> Writer::set_up() {
+  const char* setup =
+      safe_ == Safe::at_each_commit
+          ? "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
+            "PRAGMA wal_autocheckpoint=1000; PRAGMA cache_size=-2000; PRAGMA temp_store=MEMORY;"
+          : "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; "
+            "PRAGMA cache_size=-8000; PRAGMA temp_store=MEMORY;";
+  char* message = nullptr;
+  if (sqlite3_exec(database_, setup, nullptr, nullptr, &message) == SQLITE_OK) return {};
+  const std::string why = message != nullptr ? message : "unknown";
+  sqlite3_free(message);
+  return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path_, why),
+              "is there room on the file system? df -h");
+}
+
+Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::optional<Owner> owner,
+                                               Safe safe) {
   if (auto possible = check(path); !possible) return fail(possible);
   // The tables go into the file itself, not into the log, so that a copy made without its "-wal" is an empty
   // recording rather than a riddle.
@@ -127,6 +145,7 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::opt
   std::unique_ptr<Writer> writer(new Writer());
   writer->path_ = path;
   writer->owner_ = owner;
+  writer->safe_ = safe;
   if (sqlite3_open_v2(path.c_str(), &writer->database_,
                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX,
                       nullptr) != SQLITE_OK) {
@@ -135,18 +154,7 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::opt
   }
   // A reader that looks at the growing file must not stop us for long.
   sqlite3_busy_timeout(writer->database_, 2000);
-  // The log is folded in every 4 MiB; synchronous=NORMAL survives a killed process, and loses at most the
-  // last commits with the power.
-  const std::string setup =
-      "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=1000; "
-      "PRAGMA cache_size=-2000; PRAGMA temp_store=MEMORY;";
-  char* message = nullptr;
-  if (sqlite3_exec(writer->database_, setup.c_str(), nullptr, nullptr, &message) != SQLITE_OK) {
-    const std::string why = message != nullptr ? message : "unknown";
-    sqlite3_free(message);
-    return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, why),
-                "is there room on the file system? df -h");
-  }
+  if (auto ready = writer->set_up(); !ready) return fail(ready);
   if (owner) {
     for (const char* suffix : {"-wal", "-shm"})
       (void)!::chown((path + suffix).c_str(), owner->user, owner->group);
@@ -335,19 +343,26 @@ void Writer::put_tally(const profile::Tally& t) {
 }
 
 Result<void> Writer::commit() {
+  if (safe_ == Safe::at_finish && !failed_) return {};
+  return commit_rows();
+}
+
+Result<void> Writer::commit_rows() {
   if (in_transaction_ && !failed_) {
     if (sqlite3_exec(database_, "COMMIT", nullptr, nullptr, nullptr) != SQLITE_OK) note_error();
     in_transaction_ = false;
   }
   if (!failed_) return {};
-  // What cannot be written is given up, so that what was written before stays a whole recording.
-  if (sqlite3_get_autocommit(database_) == 0) sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
+  // What cannot be written is given up, so that what was written before stays a whole recording. Without a
+  // journal there is nothing to go back to.
+  if (safe_ == Safe::at_each_commit && sqlite3_get_autocommit(database_) == 0)
+    sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
   in_transaction_ = false;
   return tl::unexpected<Error>(error_);
 }
 
 Result<void> Writer::finish() {
-  auto committed = commit();
+  auto committed = commit_rows();
   for (sqlite3_stmt** s : {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &stack_, &state_,
                            &sample_, &grown_sample_, &event_, &tally_}) {
     sqlite3_finalize(*s);
@@ -365,7 +380,13 @@ Result<void> Writer::finish() {
   database_ = nullptr;
   if (!committed) return committed;
   if (folded != SQLITE_OK) return tl::unexpected<Error>(error_);
-  return {};
+  return safe_ == Safe::at_finish ? put_on_disk() : Result<void>();
+}
+
+Result<void> Writer::put_on_disk() const {
+  const Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file && ::fdatasync(file.get()) == 0) return {};
+  return cannot_write(path_, errno);
 }
 
 }  // namespace phlox::recording

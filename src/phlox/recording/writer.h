@@ -1,6 +1,6 @@
 // Writes a recording while it grows. Crash-safe: rows are durable at each commit() (four times a second), so
 // a killed recorder leaves a file that opens and is at most half a second short; finish() folds everything
-// into one file.
+// into one file. What is made of a file that stays need not be so: it is written once, at finish().
 #pragma once
 
 #include <sys/types.h>
@@ -25,13 +25,17 @@ struct Owner {
   gid_t group = 0;
 };
 
+// When rows are safe. at_finish: a file that nobody reads before; cut short, it is no recording.
+enum class Safe { at_each_commit, at_finish };
+
 class Writer : public profile::Sink {
  public:
   // Whether create() would work. Touches nothing; what is there may be in use by another recorder.
   static Result<void> check(const std::string& path);
   // Makes the file, mode 0600, in place of one that was there; it belongs to `owner` when given (under sudo:
   // the calling user). From its first moment on it is a whole recording, of nothing yet.
-  static Result<std::unique_ptr<Writer>> create(const std::string& path, std::optional<Owner> owner = {});
+  static Result<std::unique_ptr<Writer>> create(const std::string& path, std::optional<Owner> owner = {},
+                                                Safe safe = Safe::at_each_commit);
   ~Writer() override;
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
@@ -55,6 +59,9 @@ class Writer : public profile::Sink {
 
  private:
   Writer() = default;
+  Result<void> set_up();
+  Result<void> commit_rows();
+  Result<void> put_on_disk() const;
   sqlite3_stmt* prepare(const char* sql);
   void begin();
   void step(sqlite3_stmt* statement);
@@ -63,6 +70,7 @@ class Writer : public profile::Sink {
 
   std::string path_;
   std::optional<Owner> owner_;
+  Safe safe_ = Safe::at_each_commit;
   sqlite3* database_ = nullptr;
   sqlite3_stmt *meta_ = nullptr, *process_ = nullptr, *thread_ = nullptr, *module_ = nullptr,
                *missing_names_ = nullptr, *frame_ = nullptr, *stack_ = nullptr, *state_ = nullptr,
