@@ -4,15 +4,16 @@
 #pragma once
 
 #include <sys/types.h>
+#include <tsl/robin_map.h>
 
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "phlox/base/spread.h"
 #include "phlox/importers/module_files.h"
 #include "phlox/perf/records.h"
 #include "phlox/profile/model.h"
@@ -52,7 +53,10 @@ class PerfProcess {
   void unwind(const unwind::UnwindInput& input, unwind::NativeStack& out);
   bool read_code(RemoteAddress at, std::span<std::byte> into);
   // Grows when what lies somewhere may have changed.
-  uint64_t generation() const { return generation_; }
+  uint64_t generation() {
+    settle();
+    return generation_;
+  }
   // Frees what can be made again.
   void rest() {
     unwinder_.reset();
@@ -64,7 +68,7 @@ class PerfProcess {
   const std::string& program() const { return program_; }
 
   // By the address looked up, how it was found, and whether it is exact: valid for `known_generation` alone.
-  std::unordered_map<uint64_t, profile::FrameId> known;
+  tsl::robin_map<uint64_t, profile::FrameId, Spread> known;
   uint64_t known_generation = 0;
 
  private:

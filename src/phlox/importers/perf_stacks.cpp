@@ -72,13 +72,18 @@ profile::ModuleId PerfStacks::module_of(uint32_t file, uint64_t bias) {
 
 profile::FrameId PerfStacks::user_frame(PerfProcess& process, RemoteAddress lookup,
                                         unwind::FoundBy found_by) {
-  const auto found = process.find(lookup);
   if (process.known_generation != process.generation() || process.known.size() > kMostKnown) {
     process.known.clear();
     process.known_generation = process.generation();
   }
   const auto [at, fresh] = process.known.try_emplace(lookup.value << 3 | static_cast<uint64_t>(found_by));
-  if (!fresh) return at->second;
+  if (fresh) at.value() = fresh_user_frame(process, lookup, found_by);
+  return at->second;
+}
+
+profile::FrameId PerfStacks::fresh_user_frame(PerfProcess& process, RemoteAddress lookup,
+                                              unwind::FoundBy found_by) {
+  const auto found = process.find(lookup);
   profile::Frame frame;
   frame.kind = profile::FrameKind::native;
   frame.found_by = std::string(unwind::describe(found_by));
@@ -87,25 +92,25 @@ profile::FrameId PerfStacks::user_frame(PerfProcess& process, RemoteAddress look
     if (const auto named = process.jit_function(lookup)) {
       if (auto python = python_frame(named->name)) {
         python->first_line = named->line;
-        return at->second = interner_.frame(*python);
+        return interner_.frame(*python);
       }
       frame.function = frame.qualified_name = std::string(named->name);
       frame.file = std::string(named->file);
       frame.line = named->line;
     }
-    return at->second = interner_.frame(frame);
+    return interner_.frame(frame);
   }
   frame.address -= found.bias;
   if (is_injected(found.file->path())) {
     if (const auto name = found.file->function_at(ImageAddress(frame.address))) {
-      if (const auto python = python_frame(*name)) return at->second = interner_.frame(*python);
+      if (const auto python = python_frame(*name)) return interner_.frame(*python);
     }
   }
   frame.module = module_of(found.file_number, found.bias);
   // Folded away where the Python frame beside it says what it runs.
   if (process.tells_python() && found.file->is_loop(ImageAddress(frame.address)))
     frame.role = profile::FrameRole::interpreter_loop;
-  return at->second = interner_.frame(frame);
+  return interner_.frame(frame);
 }
 
 void PerfStacks::add_user(PerfProcess& process, RemoteAddress lookup, unwind::FoundBy found_by) {

@@ -59,6 +59,7 @@ class PerfStacks {
   void add_branches(PerfProcess& process, const perf::SampleRecord& sample);
   void add_unwound(PerfProcess& process, const perf::SampleRecord& sample);
   profile::FrameId user_frame(PerfProcess& process, RemoteAddress lookup, unwind::FoundBy found_by);
+  profile::FrameId fresh_user_frame(PerfProcess& process, RemoteAddress lookup, unwind::FoundBy found_by);
   profile::ModuleId module_of(uint32_t file, uint64_t bias);
 
   ModuleFiles& files_;
