@@ -23,10 +23,16 @@ def find_program() -> str:
     raise NotInstalled("there is no program phlox here", "pip install phlox, or name it in $PHLOX_BIN")
 
 
+def environment() -> dict[str, str]:
+    """For phlox beside a program: without the libraries that the program is to take (LD_LIBRARY_PATH, LD_PRELOAD). With an older SQLite among them
+    phlox would not start."""
+    return {name: value for name, value in os.environ.items() if name not in ("LD_LIBRARY_PATH", "LD_PRELOAD")}
+
+
 def run(arguments: Sequence[str], text_from_stdout: bool = False) -> str:
     """To its end. -> what it printed."""
     done = subprocess.run([find_program(), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if text_from_stdout else None,
-                          stderr=subprocess.PIPE, encoding="utf-8", errors="replace")
+                          stderr=subprocess.PIPE, encoding="utf-8", errors="replace", env=environment())
     if done.returncode != 0:
         raise PhloxError.from_output(done.stderr, done.returncode)
     printed: Optional[str] = done.stdout

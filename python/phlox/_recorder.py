@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import List, Optional, Sequence, Type, Union
 
 from ._errors import PhloxError
-from ._program import find_program
+from ._program import environment, find_program
 from ._recording import Recording, load
 
 Path = Union[str, "os.PathLike[str]"]
@@ -90,7 +90,7 @@ class Recorder:
         try:
             # In a session of its own: a terminal's Ctrl-C is for the program, and ends a recorder at once when it comes twice.
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE if gate else subprocess.DEVNULL, stdout=descriptor,
-                                             stderr=descriptor, start_new_session=True)
+                                             stderr=descriptor, start_new_session=True, env=environment())
             if self._process.stdin is not None:
                 _allow(self._process.pid)
                 self._process.stdin.write(b"\n")
@@ -215,7 +215,8 @@ def record(pid: Optional[int] = None, command: Optional[Sequence[str]] = None, *
     before = _identity(place.path)
     with tempfile.TemporaryFile() as said:
         status = subprocess.run(words, stdin=subprocess.DEVNULL if command is None else None,
-                                stderr=said if command is None else None).returncode
+                                stderr=said if command is None else None,
+                                env=environment() if command is None else None).returncode
         said.seek(0)
         text = said.read().decode("utf-8", "replace")
     # The status of a command is the program's own.

@@ -36,6 +36,16 @@ def test_a_block_is_recorded_by_a_recorder_beside(python, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_the_libraries_of_the_program_are_not_the_recorders(tmp_path):
+    """An interpreter with a folder of libraries of its own: one of them would not do for phlox."""
+    (tmp_path / "libdw.so.1").write_text("another one")
+    program = BUSY + "import phlox\nwith phlox.profile() as p: hot(0.3)\nprint(p.recording.tallies['samples'], 'hot' in p.recording.report())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, env={**environment(), "LD_LIBRARY_PATH": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+    samples, known = done.stdout.split()
+    assert int(samples) > 10 and known == "True"
+
+
 def test_rows_are_those_of_the_file(tmp_path):
     program = BUSY + """
 import json, sqlite3, sys, threading, phlox
