@@ -141,6 +141,7 @@ install: build ## install phlox under PREFIX (default /usr/local)
 
 .PHONY: deb
 deb: build ## make a Debian package in build/release
+	@command -v file > /dev/null && command -v dpkg-shlibdeps > /dev/null || { echo 'make deb: apt-get install file dpkg-dev' >&2; exit 1; }
 	cd build/release && cpack
 
 .PHONY: wheel
