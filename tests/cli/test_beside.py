@@ -227,18 +227,19 @@ def test_signals_reach_the_script_and_ctrl_c_ends_the_recording(start, workdir):
 
 
 def test_attaching_to_a_script_names_the_python_that_it_started(start, workdir):
-    script = write_script(workdir, "run.sh", "#!/bin/bash\nPYTHON app.py 30 0\ntrue\n")
+    script = write_script(workdir, "run.sh", "#!/bin/bash\nPYTHON app.py 300 0\ntrue\n")
     shell = start([script], start_new_session=True)
-    wait_until(lambda: any("app.py 30 0" in row for row in listed().values()), "its Python")
-    python = [pid for pid, row in listed().items() if "app.py 30 0" in row][0]
+    found = []
+    wait_until(lambda: found.extend(pid for pid, row in listed().items() if "app.py 300 0" in row) or found, "its Python")
+    python = found[0]
     try:
         for command, *options in (["record", "--no-follow"], ["dump"]):
             done = phlox(command, *options, "-p", shell.pid)
             assert done.returncode == NOT_PYTHON
-            assert f"hint: it started a Python, process {python} ({PYTHON} app.py 30 0): phlox {command} -p {python}" in done.stderr
+            assert f"hint: it started a Python, process {python} ({PYTHON} app.py 300 0): phlox {command} -p {python}" in done.stderr
         done = phlox("record", "-p", shell.pid, "-d", "0.5", "-o", "a.phlox")
         assert done.returncode == 0, done.stderr
-        assert processes("a.phlox") == [f"{PYTHON} app.py 30 0"]
+        assert processes("a.phlox") == [f"{PYTHON} app.py 300 0"]
     finally:
         os.kill(python, signal.SIGKILL)
 
