@@ -25,10 +25,9 @@ build: ## build build/release/phlox (the same as `make` alone)
 	$(call configure_and_build,release)
 
 .PHONY: static
-static: ## build build/static/phlox, one file that runs in an image with nothing in it (docs/containers.md)
+static: ## build build/release/phlox-static, one file that runs in an image with nothing in it (docs/containers.md)
 	@tools/install-packages.sh tools/packages-build.txt tools/packages-static.txt
-	$(call configure_and_build,static)
-	strip build/static/phlox
+	$(call configure_and_build,release,--target phlox_static)
 
 .PHONY: deps
 deps: ## install what building needs (apt, with sudo unless root)

@@ -1,6 +1,5 @@
 """The one file of `make static`: in a root that holds nothing else, beside a container with the program, as a sidecar made from an empty image."""
 import os
-import pathlib
 import re
 import shutil
 import subprocess
@@ -9,7 +8,7 @@ import pytest
 from cli_support import ROOT
 from containers import Container, children_of
 
-BINARY = pathlib.Path(os.environ.get("PHLOX_STATIC_BIN", ROOT / "build" / "static" / "phlox"))
+BINARY = ROOT / "build" / "release" / "phlox-static"
 pytestmark = [pytest.mark.live, pytest.mark.skipif(not BINARY.exists(), reason=f"no {BINARY}: make static"),
               pytest.mark.skipif(os.geteuid() != 0, reason="another container that shares the PID namespace is root's to make")]
 
