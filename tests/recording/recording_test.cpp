@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "phlox/profile/stretches.h"
+#include "phlox/profile/unfinished.h"
 #include "phlox/recording/labels.h"
 #include "phlox/recording/reader.h"
 #include "phlox/recording/schema.h"
@@ -303,8 +304,10 @@ TEST_F(Recording, is_read_while_it_grows) {
     const auto profile = read(path_.string());
     ASSERT_TRUE(profile) << profile.error().message;
     EXPECT_EQ(profile->samples().size(), static_cast<size_t>(2 * i + 1));
+    EXPECT_TRUE(grows(*profile));
   }
   ASSERT_TRUE(out->finish());
+  EXPECT_FALSE(grows(*read(path_.string())));
 }
 
 TEST_F(Recording, a_reader_in_the_way_of_finish_costs_nothing_but_a_second_file) {
@@ -399,6 +402,7 @@ TEST_F(Recording, killed_at_any_instant_it_opens_and_has_all_that_was_committed)
     ::close(ends[0]);
     const auto profile = read(path_.string());
     ASSERT_TRUE(profile) << profile.error().message;
+    EXPECT_FALSE(grows(*profile));
     std::vector<Nanoseconds> walls(3);
     for (const Sample& sample : profile->samples()) walls[sample.thread.value] += sample.wall;
     for (uint32_t thread : {1u, 2u}) {

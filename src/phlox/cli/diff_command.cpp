@@ -16,6 +16,7 @@
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/time_labels.h"
+#include "phlox/profile/unfinished.h"
 #include "phlox/profile/work.h"
 #include "phlox/report/diff.h"
 
@@ -75,6 +76,8 @@ Result<int> run(const DiffArguments& a, Talk& talk) {
   for (const auto& [name, side] : {std::pair(&a.before, &*before), std::pair(&a.after, &*after)}) {
     if (const auto nothing = profile::why_empty(*side, options.choices))
       talk.warn(fmt::format("{}: {}", *name, *nothing));
+    if (const auto unfinished = profile::unfinished_words(*side); !unfinished.empty())
+      talk.note(fmt::format("{}: {}", *name, unfinished));
   }
   profile::show_native_frames(*before, options.choices);
   profile::show_native_frames(*after, options.choices);

@@ -11,6 +11,7 @@
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/time_labels.h"
+#include "phlox/profile/unfinished.h"
 
 namespace phlox::cli {
 
@@ -34,6 +35,7 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
   if (!output) return fail(output);
   auto profile = read_recording(request.file, request.input, talk);
   if (!profile) return fail(profile);
+  if (const auto unfinished = profile::unfinished_words(*profile); !unfinished.empty()) talk.note(unfinished);
   if (request.view.show.empty()) *choices = choices_for(format, *choices);
   settle_weight(*choices, request.view, *profile);
   if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);

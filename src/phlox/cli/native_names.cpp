@@ -36,6 +36,28 @@ profile::FrameRole role_of(symbols::CythonPart part) {
   return profile::FrameRole::none;
 }
 
+// The frame itself becomes the function that has code of its own; what was inlined there follows as frames of
+// their own.
+void put_named(profile::Sink& sink, profile::FrameId id, const profile::Frame& frame,
+               const std::vector<symbols::NativeName>& levels, uint32_t& last_frame) {
+  profile::FrameId into = id;
+  for (size_t i = levels.size(); i-- > 0;) {
+    profile::Frame named = frame;
+    named.function = levels[i].short_name;
+    named.qualified_name = levels[i].function;
+    named.file = levels[i].file;
+    named.line = levels[i].line;
+    if (const auto role = role_of(levels[i].cython); role != profile::FrameRole::none) named.role = role;
+    profile::FrameId to = id;
+    if (i + 1 < levels.size()) {
+      to = profile::FrameId(++last_frame);
+      named.inlined_in = into;
+      into = to;
+    }
+    sink.put_frame(to, named);
+  }
+}
+
 }  // namespace
 
 std::string path_to_open(const profile::NativeModule& module) {
@@ -61,28 +83,6 @@ void NativeRows::put_frame(profile::FrameId id, const profile::Frame& frame) {
   sink_.put_frame(id, frame);
 }
 
-// The frame itself becomes the function that has code of its own; what was inlined there follows as frames of
-// their own.
-void NativeRows::put_named(profile::FrameId id, const profile::Frame& frame,
-                           const std::vector<symbols::NativeName>& levels) {
-  profile::FrameId into = id;
-  for (size_t i = levels.size(); i-- > 0;) {
-    profile::Frame named = frame;
-    named.function = levels[i].short_name;
-    named.qualified_name = levels[i].function;
-    named.file = levels[i].file;
-    named.line = levels[i].line;
-    if (const auto role = role_of(levels[i].cython); role != profile::FrameRole::none) named.role = role;
-    profile::FrameId to = id;
-    if (i + 1 < levels.size()) {
-      to = profile::FrameId(++last_frame_);
-      named.inlined_in = into;
-      into = to;
-    }
-    sink_.put_frame(to, named);
-  }
-}
-
 void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wanted,
                                         const std::vector<profile::NativeModule>& modules) {
   symbols::JitMap map;
@@ -106,7 +106,7 @@ void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wan
     name.function = name.short_name = std::string(found->name);
     name.file = std::string(found->file);
     name.line = found->line;
-    put_named(id, frame, {name});
+    put_named(sink_, id, frame, {name}, last_frame_);
   }
 }
 
@@ -140,7 +140,7 @@ std::vector<NativeRows::Missing> NativeRows::name(const std::vector<profile::Nat
     symbols::ModuleNames names = symbols::ModuleNames::open(path_to_open(module), module.path, search);
     for (const size_t i : found->second) {
       const auto& [id, frame] = frames_[i];
-      put_named(id, frame, names.name(ImageAddress(frame.address)).levels);
+      put_named(sink_, id, frame, names.name(ImageAddress(frame.address)).levels, last_frame_);
     }
     names.keep();
     if (module.path.starts_with("[")) continue;  // the vdso: nothing would bring its lines
@@ -153,6 +153,40 @@ std::vector<NativeRows::Missing> NativeRows::name(const std::vector<profile::Nat
     return a.names.no_symbols > b.names.no_symbols;
   });
   return missing;
+}
+
+NamesHere::~NamesHere() = default;
+NamesHere::NamesHere(symbols::DebugSearch search) : search_(std::move(search)) {}
+
+// Of another file than the one that was mapped, names would be wrong.
+symbols::ModuleNames* NamesHere::names_of(const profile::Module& module) {
+  if (module.build_id.empty() || !module.path.starts_with('/')) return nullptr;
+  const auto [at, added] = modules_.try_emplace({module.path, module.build_id});
+  if (added) {
+    std::unique_ptr<symbols::ModuleNames> names(
+        new symbols::ModuleNames(symbols::ModuleNames::open(module.path, module.path, search_)));
+    if (names->build_id() == module.build_id) at->second = std::move(names);
+  }
+  return at->second.get();
+}
+
+void NamesHere::name(profile::Profile& profile) {
+  const size_t count = profile.frames().size();
+  auto last = static_cast<uint32_t>(count);
+  for (size_t i = 0; i < count; ++i) {
+    const profile::Frame frame = profile.frames()[i];
+    if (frame.kind != profile::FrameKind::native || !frame.module || !frame.function.empty()) continue;
+    symbols::ModuleNames* const names = names_of(profile.modules()[frame.module->value - 1]);
+    if (names == nullptr) continue;
+    put_named(profile, profile::FrameId(static_cast<uint32_t>(i + 1)), frame,
+              names->name(ImageAddress(frame.address)).levels, last);
+  }
+}
+
+void NamesHere::keep() {
+  for (auto& [module, names] : modules_) {
+    if (names) names->keep();
+  }
 }
 
 void look_up_packages(std::vector<NativeRows::Missing>& missing) {

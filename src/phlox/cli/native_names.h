@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "phlox/profile/native_module.h"
+#include "phlox/profile/profile.h"
 #include "phlox/profile/sink.h"
 #include "phlox/symbols/debug_files.h"
 #include "phlox/symbols/module_names.h"
@@ -54,8 +55,6 @@ class NativeRows : public profile::Sink {
   void advise(std::vector<Missing>& missing);
 
  private:
-  void put_named(profile::FrameId id, const profile::Frame& frame,
-                 const std::vector<symbols::NativeName>& levels);
   void name_code_without_file(const std::vector<profile::FrameId>& frames,
                               const std::vector<profile::NativeModule>& modules);
   void name_kernel_frames();
@@ -71,6 +70,24 @@ class NativeRows : public profile::Sink {
 // Where the module is opened by its own path, debug files that lie beside it are found; only when that is
 // still the file that was mapped.
 std::string path_to_open(const profile::NativeModule& module);
+
+// Names for a recording whose recorder has not come to it, as far as the files that were mapped are still
+// here. Keeps what it opened, for the next time.
+class NamesHere {
+ public:
+  explicit NamesHere(symbols::DebugSearch search);
+  ~NamesHere();
+  // Those native frames of a module that have none.
+  void name(profile::Profile& profile);
+  // In the folder of the search.
+  void keep();
+
+ private:
+  symbols::ModuleNames* names_of(const profile::Module& module);
+
+  symbols::DebugSearch search_;
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<symbols::ModuleNames>> modules_;
+};
 
 // Which packages would bring it, where that can be told.
 void look_up_packages(std::vector<NativeRows::Missing>& missing);

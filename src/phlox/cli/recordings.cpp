@@ -13,6 +13,7 @@
 #include "phlox/cli/values.h"
 #include "phlox/importers/gzip_input.h"
 #include "phlox/importers/registry.h"
+#include "phlox/profile/unfinished.h"
 #include "phlox/recording/reader.h"
 
 namespace phlox::cli {
@@ -82,6 +83,16 @@ Result<void> import_from(importers::Input& file, const std::string& path, const 
   return sink.commit();
 }
 
+Result<profile::Profile> read_ours(const std::string& path, const InputArguments& arguments) {
+  auto profile = recording::read_begun(path);
+  if (profile && profile::is_unfinished(*profile)) {
+    NamesHere names(debug_search_of(arguments));
+    names.name(*profile);
+    names.keep();
+  }
+  return profile;
+}
+
 }  // namespace
 
 Result<profile::Profile> read_recording(const std::string& path, const InputArguments& arguments,
@@ -89,7 +100,7 @@ Result<profile::Profile> read_recording(const std::string& path, const InputArgu
   auto input = importers::FileInput::open(path);
   // Ours says better what is wrong with a file that cannot be opened, or is empty.
   if (!input || ((*input)->size() && (*(*input)->size() == 0 || is_ours(**input))))
-    return recording::read_begun(path);
+    return read_ours(path, arguments);
   profile::Profile profile;
   if (auto imported = import_from(**input, path, arguments, profile, talk); !imported) return fail(imported);
   return profile;

@@ -12,6 +12,7 @@
 #include "phlox/exporters/words.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/tally.h"
+#include "phlox/profile/unfinished.h"
 #include "phlox/profile/work.h"
 
 namespace phlox::exporters {
@@ -55,9 +56,8 @@ std::string state_names(uint8_t states) {
 
 }  // namespace
 
-// The recorder notes its start first and its end last.
 bool is_unfinished(const profile::Profile& profile) {
-  return profile.meta().contains("start_monotonic_ns") && !profile.meta().contains("end_monotonic_ns");
+  return profile::is_unfinished(profile);
 }
 
 int64_t recording_start_time(const profile::Profile& profile) {
@@ -119,8 +119,8 @@ std::string recording_subtitle(const profile::Profile& profile, const profile::C
 std::vector<std::string> quality_lines(const profile::Profile& profile,
                                        const profile::QualitySummary& quality) {
   std::vector<std::string> lines = {displayable(profile::quality_line(quality))};
-  if (is_unfinished(profile))
-    lines.emplace_back("the recorder was killed: what it saw last, at most half a second, is missing");
+  if (auto unfinished = profile::unfinished_words(profile); !unfinished.empty())
+    lines.push_back(std::move(unfinished));
   if (const auto beside = profile.meta().find("not_recorded"); beside != profile.meta().end())
     lines.push_back(displayable(beside->second));
   return lines;

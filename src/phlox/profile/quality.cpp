@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "phlox/profile/tally.h"
+#include "phlox/profile/unfinished.h"
 
 namespace phlox::profile {
 namespace {
@@ -47,12 +48,15 @@ int64_t greatest(const Profile& profile, std::string_view name) {
   return value;
 }
 
-// How long processes were recorded, added up. Nothing: nobody says it (the recording was cut off).
+// How long processes were recorded, added up. Nothing: nobody says it.
 std::optional<Nanoseconds> looked_time(const Profile& profile) {
+  // Who has no end yet was recorded until the last that is there (the recording grows, or was cut off).
+  const Nanoseconds until = is_unfinished(profile) ? seen_until(profile) : 0;
   Nanoseconds looked = 0;
   for (const Process& process : profile.processes()) {
-    if (process.end <= process.start) return {};
-    looked += process.end - process.start;
+    const Nanoseconds end = process.end != 0 ? process.end : until;
+    if (end <= process.start) return {};
+    looked += end - process.start;
   }
   return looked > 0 ? std::optional(looked) : std::nullopt;
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/profile/unfinished.h"
 #include "phlox/recording/schema.h"
 
 namespace phlox::recording {
@@ -481,6 +482,16 @@ void undo_half_written(const std::string& path) {
   if (opened == SQLITE_OK) sqlite3_exec(raw, "PRAGMA user_version", nullptr, nullptr, nullptr);
 }
 
+bool is_being_recorded(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = kRecorderByte;
+  lock.l_len = 1;
+  return file && ::fcntl(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
 // Of a recorder that was killed in its first moments, or a copy that lacks what was in the log.
 tl::unexpected<Error> holds_nothing(const std::string& path) {
   return fail(
@@ -546,6 +557,9 @@ Result<Profile> read(const std::string& path) {
   if (there.st_size == 0)
     return fail(ErrorKind::input, fmt::format("{} is empty, not a phlox recording", path));
 
+  // While SQLite has not opened it: closing a descriptor would drop its locks. A recorder that ends between
+  // here and there leaves a finished recording.
+  const bool grows = is_being_recorded(path);
   undo_half_written(path);
   sqlite3* raw = nullptr;
   const int opened = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
@@ -576,7 +590,11 @@ Result<Profile> read(const std::string& path) {
   if (*version < 1) return damaged(path, fmt::format("format {}", *version));
   const auto tables = check_tables(raw, path);
   if (!tables) return fail(tables);
-  return Reading(raw, path, *tables).run();
+  auto profile = Reading(raw, path, *tables).run();
+  // Whatever the file says of it.
+  if (profile && (grows || profile->meta().contains(profile::kGrows)))
+    profile->put_meta(profile::kGrows, grows ? "1" : "");
+  return profile;
 }
 
 bool is_recording(const std::string& path) {

@@ -8,6 +8,10 @@ inline constexpr int kApplicationId = 0x50686c78;
 // PRAGMA user_version. Readers take this one; a change that older readers would misread raises it.
 inline constexpr int kSchemaVersion = 1;
 
+// Whoever records into a file holds a lock on this byte of it, of the open file (F_OFD_SETLK), so that it
+// goes with the recorder, however that ends. Far beyond those that SQLite locks (os.h: PENDING_BYTE).
+inline constexpr long kRecorderByte = 0x40000000 + 4096;
+
 // A sample row is to stay within 30 bytes (a million rows, docs/recording.md has the measurement). Hence the
 // states of a thread are rows of their own, few and shared, `start_us` counts from the first sample instead
 // of the boot of the host (4 bytes instead of 8), and the row number is the id.

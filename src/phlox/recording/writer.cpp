@@ -51,6 +51,18 @@ class Row {
   int column_ = 0;
 };
 
+// A file system without such locks only leaves a reader without the word that more will come.
+Descriptor mark_as_growing(const std::string& path) {
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = kRecorderByte;
+  lock.l_len = 1;
+  if (file) (void)::fcntl(file.get(), F_OFD_SETLK, &lock);
+  return file;
+}
+
 // Who reads or writes a recording in write-ahead mode holds a lock on one byte of its "-shm" file (SQLite's
 // os_unix.c: UNIX_SHM_DMS).
 std::optional<pid_t> user_of(const std::string& path) {
@@ -146,6 +158,9 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::opt
   writer->path_ = path;
   writer->owner_ = owner;
   writer->safe_ = safe;
+  // Before SQLite opens it, and closed after it: closing any descriptor of a file drops what SQLite has
+  // locked.
+  writer->mark_ = mark_as_growing(path);
   if (sqlite3_open_v2(path.c_str(), &writer->database_,
                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX,
                       nullptr) != SQLITE_OK) {
@@ -378,6 +393,7 @@ Result<void> Writer::finish() {
   }
   sqlite3_close(database_);
   database_ = nullptr;
+  mark_.close();
   if (!committed) return committed;
   if (folded != SQLITE_OK) return tl::unexpected<Error>(error_);
   return safe_ == Safe::at_finish ? put_on_disk() : Result<void>();

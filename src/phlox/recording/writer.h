@@ -11,6 +11,7 @@
 
 #include <tsl/robin_map.h>
 
+#include "phlox/base/descriptor.h"
 #include "phlox/base/result.h"
 #include "phlox/base/spread.h"
 #include "phlox/profile/sink.h"
@@ -71,6 +72,7 @@ class Writer : public profile::Sink {
   std::string path_;
   std::optional<Owner> owner_;
   Safe safe_ = Safe::at_each_commit;
+  Descriptor mark_;  // locked as long as this recorder is at work (schema.h)
   sqlite3* database_ = nullptr;
   sqlite3_stmt *meta_ = nullptr, *process_ = nullptr, *thread_ = nullptr, *module_ = nullptr,
                *missing_names_ = nullptr, *frame_ = nullptr, *stack_ = nullptr, *state_ = nullptr,

@@ -14,6 +14,7 @@
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/tally.h"
+#include "phlox/profile/unfinished.h"
 #include "phlox/report/analysis.h"
 #include "phlox/report/estimate.h"
 #include "phlox/report/findings.h"
@@ -182,6 +183,7 @@ std::vector<ThreadRow> thread_rows(const Profile& profile, const profile::Sample
 
 // `threads`: all of them, the busiest first.
 std::vector<ProcessRow> process_rows(const Profile& profile, const std::vector<ThreadRow>& threads) {
+  const Nanoseconds until = profile::seen_until(profile);
   std::map<uint32_t, ProcessRow> rows;
   for (const ThreadRow& thread : threads) {
     const profile::ProcessId id = profile.thread(thread.id).process;
@@ -203,7 +205,7 @@ std::vector<ProcessRow> process_rows(const Profile& profile, const std::vector<T
     if (process.parent && process.parent->value <= profile.processes().size())
       row.parent = profile.process(*process.parent).pid;
     row.command_line = process.command_line;
-    row.recorded = std::max<Nanoseconds>(0, process.end - process.start);
+    row.recorded = std::max<Nanoseconds>(0, (process.end != 0 ? process.end : until) - process.start);
     row.how_ended = process.how_ended;
     seen.push_back(std::move(row));
   }
@@ -301,6 +303,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   report.files = file_lines(profile, *analysis);
   const auto quality = profile::summarize_quality(profile);
   report.measured = quality;
+  report.unfinished = profile::unfinished_words(profile);
   if (const auto beside = profile.meta().find("not_recorded"); beside != profile.meta().end())
     report.not_recorded = beside->second;
   report.quality = profile::quality_line(quality);

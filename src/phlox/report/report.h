@@ -153,6 +153,7 @@ struct Report {
   profile::QualitySummary measured;            // what the quality line says
   std::string quality;                         // profile::quality_line
   std::string warning;                         // profile::quality_warning
+  std::string unfinished;                      // profile::unfinished_words
   std::string not_recorded;                    // which Pythons ran beside, in a sentence
   std::vector<profile::Module> missing_names;  // modules whose native frames lack names
 };

@@ -216,6 +216,7 @@ std::string report_json(const Report& report) {
       json.integer("threads", row.threads);
     });
     write_missing_names(json, report.missing_names);
+    json.text("unfinished", report.unfinished);
     json.text("not_recorded", report.not_recorded);
     json.object("quality", [&] {
       json.text("line", report.quality);

@@ -222,6 +222,7 @@ std::string report_text(const Report& report) {
   std::string out = heading(report) + "\n";
   if (!report.containers.empty()) out += plain(report.containers) + "\n";
   if (!report.warning.empty()) out += "warning: " + report.warning + "\n";
+  if (!report.unfinished.empty()) out += report.unfinished + "\n";
   if (!report.not_recorded.empty()) out += plain(report.not_recorded) + "\n";
   if (const std::string note = left_out_note(report); !note.empty()) out += plain(note) + "\n";
   if (const auto findings = other_findings(report); !findings.empty()) {
@@ -252,6 +253,7 @@ std::string report_markdown(const Report& report) {
   std::string out = "# " + markdown_escaped(heading(report)) + "\n";
   if (!report.containers.empty()) out += "\n" + markdown_escaped(plain(report.containers)) + "\n";
   if (!report.warning.empty()) out += "\n**Warning:** " + markdown_escaped(report.warning) + "\n";
+  if (!report.unfinished.empty()) out += "\n" + markdown_escaped(report.unfinished) + "\n";
   if (!report.not_recorded.empty()) out += "\n" + markdown_escaped(plain(report.not_recorded)) + "\n";
   if (const std::string note = left_out_note(report); !note.empty())
     out += "\n" + markdown_escaped(plain(note)) + "\n";

@@ -1,0 +1,52 @@
+#include "phlox/profile/unfinished.h"
+
+#include <gtest/gtest.h>
+
+#include "phlox/profile/quality.h"
+#include "phlox/profile/tally.h"
+#include "support/profile_of.h"
+
+namespace phlox::profile {
+namespace {
+
+// Two processes, of 10 s from second 5 on and of 4 s from second 11 on, as far as is known.
+Profile growing() {
+  Profile profile;
+  test::ProfileMaker maker(profile);
+  profile.put_meta("start_monotonic_ns", std::to_string(5 * kSecond));
+  Sample sample = maker.sample(maker.thread("a"), "main", 10 * kSecond);
+  sample.start = 5 * kSecond;
+  maker.put(sample);
+  for (uint32_t id : {1u, 2u}) {
+    Process process;
+    process.start = (id == 1 ? 5 : 11) * kSecond;
+    profile.put_process(ProcessId(id), process);
+    profile.put_tally({ProcessId(id), std::string(tally::kTicks), id == 1 ? 1000 : 400});
+  }
+  return profile;
+}
+
+TEST(unfinished, says_how_far_it_goes) {
+  Profile profile = growing();
+  EXPECT_TRUE(unfinished_words(profile).starts_with("the recorder was killed after 10.0 s: "));
+  profile.put_meta(kGrows, "1");
+  EXPECT_EQ(unfinished_words(profile), "still being recorded: 10.0 s so far");
+  EXPECT_EQ(seen_until(profile), 15 * kSecond);
+  profile.put_meta("end_monotonic_ns", std::to_string(16 * kSecond));
+  EXPECT_EQ(unfinished_words(profile), "");
+  EXPECT_EQ(seen_until(profile), 16 * kSecond);
+}
+
+TEST(unfinished, one_of_nothing_goes_no_further_than_its_start) {
+  Profile profile;
+  profile.put_meta("start_monotonic_ns", "77");
+  profile.put_meta(kGrows, "1");
+  EXPECT_EQ(unfinished_words(profile), "still being recorded: 0.0 s so far");
+}
+
+TEST(unfinished, its_rate_is_that_of_each_process_so_far) {
+  EXPECT_DOUBLE_EQ(summarize_quality(growing()).achieved_rate, 100);
+}
+
+}  // namespace
+}  // namespace phlox::profile
