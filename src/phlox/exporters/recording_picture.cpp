@@ -11,6 +11,7 @@
 
 #include "phlox/exporters/words.h"
 #include "phlox/profile/empty_view.h"
+#include "phlox/profile/kept.h"
 #include "phlox/profile/tally.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/profile/work.h"
@@ -119,6 +120,8 @@ std::string recording_subtitle(const profile::Profile& profile, const profile::C
 std::vector<std::string> quality_lines(const profile::Profile& profile,
                                        const profile::QualitySummary& quality) {
   std::vector<std::string> lines = {displayable(profile::quality_line(quality))};
+  if (auto words = profile::lacking_words(profile::lacking(profile)); !words.empty())
+    lines.push_back(std::move(words));
   if (auto unfinished = profile::unfinished_words(profile); !unfinished.empty())
     lines.push_back(std::move(unfinished));
   if (const auto beside = profile.meta().find("not_recorded"); beside != profile.meta().end())

@@ -6,11 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "phlox/base/descriptor.h"
 #include "phlox/base/new_file.h"
+#include "phlox/base/text.h"
 #include "phlox/recording/schema.h"
 
 namespace phlox::recording {
@@ -27,13 +29,14 @@ class Row {
   template <class Enum>
   requires std::is_enum_v<Enum> Row& value(Enum e) { return integer(static_cast<int64_t>(e)); }
   // Rows refer by id; none is NULL.
+  // `before`: rows of its table that are not of this recorder.
   template <class Tag>
-  Row& id(Id<Tag> id) {
-    return id ? integer(id.value) : null();
+  Row& id(Id<Tag> id, uint32_t before) {
+    return id ? integer(int64_t{before} + id.value) : null();
   }
   template <class Tag>
-  Row& id(const std::optional<Id<Tag>>& id_) {
-    return id_ ? id(*id_) : null();
+  Row& id(const std::optional<Id<Tag>>& id_, uint32_t before) {
+    return id_ ? id(*id_, before) : null();
   }
   Row& non_negative(int64_t value) { return value >= 0 ? integer(value) : null(); }
   // Valid until the statement has run: the caller keeps the text that long.
@@ -121,12 +124,12 @@ Result<void> Writer::check(const std::string& path) {
 // at_each_commit: the log is folded in every 4 MiB; synchronous=NORMAL survives a killed process, and loses
 // at most the last commits with the power. at_finish: no log, and one transaction.
 Result<void> Writer::set_up() {
-  const char* setup =
-      safe_ == Safe::at_each_commit
-          ? "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
-            "PRAGMA wal_autocheckpoint=1000; PRAGMA cache_size=-2000; PRAGMA temp_store=MEMORY;"
-          : "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; "
-            "PRAGMA cache_size=-8000; PRAGMA temp_store=MEMORY;";
+  const char* setup = safe_ == Safe::at_each_commit
+                          ? "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
+                            "PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=4194304; "
+                            "PRAGMA cache_size=-2000; PRAGMA temp_store=MEMORY;"
+                          : "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; "
+                            "PRAGMA cache_size=-8000; PRAGMA temp_store=MEMORY;";
   char* message = nullptr;
   if (sqlite3_exec(database_, setup, nullptr, nullptr, &message) == SQLITE_OK) return {};
   const std::string why = message != nullptr ? message : "unknown";
@@ -155,42 +158,50 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::opt
   if (owner) file_owner.emplace(owner->user, owner->group);
   if (!file.put_in_place(0600, file_owner)) return cannot_write(path, errno);
   std::unique_ptr<Writer> writer(new Writer());
-  writer->path_ = path;
   writer->owner_ = owner;
   writer->safe_ = safe;
-  // Before SQLite opens it, and closed after it: closing any descriptor of a file drops what SQLite has
-  // locked.
-  writer->mark_ = mark_as_growing(path);
-  if (sqlite3_open_v2(path.c_str(), &writer->database_,
-                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX,
-                      nullptr) != SQLITE_OK) {
-    return fail(ErrorKind::output,
-                fmt::format("cannot write {}: {}", path, sqlite3_errmsg(writer->database_)));
-  }
-  // A reader that looks at the growing file must not stop us for long.
-  sqlite3_busy_timeout(writer->database_, 2000);
-  if (auto ready = writer->set_up(); !ready) return fail(ready);
+  if (auto opened = writer->open(path); !opened) return fail(opened);
   if (owner) {
     for (const char* suffix : {"-wal", "-shm"})
       (void)!::chown((path + suffix).c_str(), owner->user, owner->group);
   }
-  Writer& w = *writer;
-  w.meta_ = w.prepare("INSERT OR REPLACE INTO meta VALUES (?,?)");
-  w.process_ = w.prepare("INSERT OR REPLACE INTO process VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
-  w.thread_ = w.prepare("INSERT OR REPLACE INTO thread VALUES (?,?,?,?,?,?,?,?,?)");
-  w.module_ = w.prepare("INSERT OR REPLACE INTO module VALUES (?,?,?,?)");
-  w.missing_names_ = w.prepare("INSERT OR REPLACE INTO missing_names VALUES (?,?,?,?,?)");
-  w.frame_ = w.prepare("INSERT OR REPLACE INTO frame VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
-  w.stack_ = w.prepare("INSERT OR REPLACE INTO stack VALUES (?,?,?)");
-  w.state_ = w.prepare("INSERT INTO state VALUES (?,?,?,?,?,?,?)");
-  w.sample_ = w.prepare(
+  return writer;
+}
+
+Result<void> Writer::open(const std::string& path) {
+  path_ = path;
+  // Before SQLite opens it, and closed after it: closing any descriptor of a file drops what SQLite has
+  // locked.
+  mark_ = mark_as_growing(path);
+  if (sqlite3_open_v2(path.c_str(), &database_,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX,
+                      nullptr) != SQLITE_OK) {
+    return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, sqlite3_errmsg(database_)));
+  }
+  // Of a file that is gone on with: nothing in it is run.
+  for (const auto& [what, value] : {std::pair(SQLITE_DBCONFIG_DEFENSIVE, 1),
+                                    {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                                    {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0}})
+    sqlite3_db_config(database_, what, value, nullptr);
+  // A reader that looks at the growing file must not stop us for long.
+  sqlite3_busy_timeout(database_, 2000);
+  if (auto ready = set_up(); !ready) return ready;
+  meta_ = prepare("INSERT OR REPLACE INTO meta VALUES (?,?)");
+  process_ = prepare("INSERT OR REPLACE INTO process VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  thread_ = prepare("INSERT OR REPLACE INTO thread VALUES (?,?,?,?,?,?,?,?,?)");
+  module_ = prepare("INSERT OR REPLACE INTO module VALUES (?,?,?,?)");
+  missing_names_ = prepare("INSERT OR REPLACE INTO missing_names VALUES (?,?,?,?,?)");
+  frame_ = prepare("INSERT OR REPLACE INTO frame VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
+  stack_ = prepare("INSERT OR REPLACE INTO stack VALUES (?,?,?)");
+  state_ = prepare("INSERT INTO state VALUES (?,?,?,?,?,?,?)");
+  sample_ = prepare(
       "INSERT INTO sample (rowid, start_us, wall_ns, cpu_ns, samples, thread, stack, state) VALUES "
       "(?,?,?,?,?,?,?,?)");
-  w.grown_sample_ = w.prepare("UPDATE sample SET wall_ns=?, cpu_ns=?, samples=?, state=? WHERE rowid=?");
-  w.event_ = w.prepare("INSERT INTO event VALUES (NULL,?,?,?,?,?,?)");
-  w.tally_ = w.prepare("INSERT OR REPLACE INTO tally VALUES (?,?,?)");
-  if (w.failed_) return fail(w.error_.kind, w.error_.message);
-  return writer;
+  grown_sample_ = prepare("UPDATE sample SET wall_ns=?, cpu_ns=?, samples=?, state=? WHERE rowid=?");
+  event_ = prepare("INSERT INTO event VALUES (NULL,?,?,?,?,?,?)");
+  tally_ = prepare("INSERT OR REPLACE INTO tally VALUES (?,?,?)");
+  if (failed_) return fail(error_.kind, error_.message);
+  return {};
 }
 
 Writer::~Writer() {
@@ -230,16 +241,20 @@ void Writer::step(sqlite3_stmt* statement) {
 }
 
 void Writer::put_meta(std::string_view key, std::string_view value) {
+  if (key == "start_monotonic_ns" || key == "start_unix_ns") {
+    if (before_.any) return;  // it begins where it began
+    (key == "start_unix_ns" ? first_unix_ : first_start_) = parse_number<Nanoseconds>(value).value_or(0);
+  }
   Row(meta_).text(key).text(value);
   step(meta_);
 }
 
 void Writer::put_process(profile::ProcessId id, const profile::Process& p) {
   Row(process_)
-      .id(id)
+      .id(id, before_.processes)
       .integer(p.pid)
       .integer(p.namespace_pid)
-      .id(p.parent)
+      .id(p.parent, before_.processes)
       .text(p.executable)
       .text(p.command_line)
       .text(p.python_version)
@@ -254,8 +269,8 @@ void Writer::put_process(profile::ProcessId id, const profile::Process& p) {
 
 void Writer::put_thread(profile::ThreadId id, const profile::Thread& t) {
   Row(thread_)
-      .id(id)
-      .id(t.process)
+      .id(id, before_.threads)
+      .id(t.process, before_.processes)
       .integer(t.tid)
       .integer(static_cast<int64_t>(t.python_id))
       .integer(t.interpreter)
@@ -267,11 +282,15 @@ void Writer::put_thread(profile::ThreadId id, const profile::Thread& t) {
 }
 
 void Writer::put_module(profile::ModuleId id, const profile::Module& m) {
-  Row(module_).id(id).text(m.path).text(m.build_id).integer(static_cast<int64_t>(m.load_bias));
+  Row(module_)
+      .id(id, before_.modules)
+      .text(m.path)
+      .text(m.build_id)
+      .integer(static_cast<int64_t>(m.load_bias));
   step(module_);
   if (!m.missing) return;
   Row(missing_names_)
-      .id(id)
+      .id(id, before_.modules)
       .integer(m.missing->functions)
       .integer(m.missing->lines)
       .text(m.missing->why)
@@ -281,23 +300,23 @@ void Writer::put_module(profile::ModuleId id, const profile::Module& m) {
 
 void Writer::put_frame(profile::FrameId id, const profile::Frame& f) {
   Row(frame_)
-      .id(id)
+      .id(id, before_.frames)
       .value(f.kind)
       .text(f.function)
       .text(f.qualified_name)
       .text(f.file)
       .integer(f.first_line)
       .integer(f.line)
-      .id(f.module)
+      .id(f.module, before_.modules)
       .integer(static_cast<int64_t>(f.address))
-      .id(f.inlined_in)
+      .id(f.inlined_in, before_.frames)
       .text(f.found_by)
       .value(f.role);
   step(frame_);
 }
 
 void Writer::put_stack(profile::StackId id, const profile::Stack& s) {
-  Row(stack_).id(id).id(s.parent).id(s.frame);
+  Row(stack_).id(id, before_.stacks).id(s.parent, before_.stacks).id(s.frame, before_.frames);
   step(stack_);
 }
 
@@ -306,7 +325,8 @@ int64_t Writer::state_of(const profile::Sample& s) {
                        uint64_t{s.collecting} << 16 | static_cast<uint64_t>(s.quality) << 24 |
                        uint64_t{static_cast<uint16_t>(s.system_call)} << 32 |
                        uint64_t{static_cast<uint16_t>(s.cpu_number)} << 48;
-  const auto [at, fresh] = states_.try_emplace(key, static_cast<int64_t>(states_.size() + 1));
+  const auto [at, fresh] =
+      states_.try_emplace(key, before_.states + static_cast<int64_t>(states_.size()) + 1);
   if (fresh) {
     Row(state_)
         .integer(at->second)
@@ -328,32 +348,50 @@ void Writer::put_sample(profile::SampleId id, const profile::Sample& s) {
   }
   const int64_t state = state_of(s);
   if (id.value <= last_sample_) {
-    Row(grown_sample_).integer(s.wall).integer(s.cpu).integer(s.samples).integer(state).id(id);
+    Row(grown_sample_)
+        .integer(s.wall)
+        .integer(s.cpu)
+        .integer(s.samples)
+        .integer(state)
+        .id(id, before_.samples);
     return step(grown_sample_);
   }
   last_sample_ = id.value;
+  newest_ = std::max(newest_, s.start + s.wall);
   // Down to the microsecond, for times before the first sample too.
   const Nanoseconds since = s.start - *epoch_;
   const Nanoseconds start_us = since >= 0 ? since / 1000 : -((-since + 999) / 1000);
   Row(sample_)
-      .id(id)
+      .id(id, before_.samples)
       .integer(start_us)
       .integer(s.wall)
       .integer(s.cpu)
       .integer(s.samples)
-      .id(s.thread)
-      .id(s.stack)
+      .id(s.thread, before_.threads)
+      .id(s.stack, before_.stacks)
       .integer(state);
   step(sample_);
 }
 
 void Writer::put_event(const profile::Event& e) {
-  Row(event_).value(e.kind).integer(e.time).id(e.process).id(e.thread).integer(e.value).text(e.text);
+  Row(event_)
+      .value(e.kind)
+      .integer(e.time)
+      .id(e.process, before_.processes)
+      .id(e.thread, before_.threads)
+      .integer(e.value)
+      .text(e.text);
   step(event_);
 }
 
 void Writer::put_tally(const profile::Tally& t) {
-  Row(tally_).integer(t.process.value).text(t.name).integer(t.value);
+  int64_t value = t.value;
+  if (!t.process) {
+    const auto earlier = before_.recorder_times.find(t.name);
+    if (earlier != before_.recorder_times.end()) value += earlier->second;
+  }
+  const int64_t process = t.process ? int64_t{before_.processes} + t.process.value : 0;
+  Row(tally_).integer(process).text(t.name).integer(value);
   step(tally_);
 }
 
@@ -364,6 +402,7 @@ Result<void> Writer::commit() {
 
 Result<void> Writer::commit_rows() {
   if (in_transaction_ && !failed_) {
+    if (retention_) let_go();
     if (sqlite3_exec(database_, "COMMIT", nullptr, nullptr, nullptr) != SQLITE_OK) note_error();
     in_transaction_ = false;
   }

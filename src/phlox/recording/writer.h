@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,13 @@ struct Owner {
 // When rows are safe. at_finish: a file that nobody reads before; cut short, it is no recording.
 enum class Safe { at_each_commit, at_finish };
 
+// What of a long recording stays: the oldest samples go when there are more.
+struct Retention {
+  std::optional<uint64_t> bytes;   // of the file and its log
+  std::optional<Nanoseconds> age;  // of a sample
+  explicit operator bool() const { return bytes || age; }
+};
+
 class Writer : public profile::Sink {
  public:
   // Whether create() would work. Touches nothing; what is there may be in use by another recorder.
@@ -37,6 +45,12 @@ class Writer : public profile::Sink {
   // the calling user). From its first moment on it is a whole recording, of nothing yet.
   static Result<std::unique_ptr<Writer>> create(const std::string& path, std::optional<Owner> owner = {},
                                                 Safe safe = Safe::at_each_commit);
+  // Goes on with a recording that is there, of this host since its last start: finished, or its recorder was
+  // killed. Ids that are put count from 1 again; they become others in the file. The gap is an event `lost`.
+  static Result<std::unique_ptr<Writer>> append(const std::string& path);
+  // Below this there is no room for a file and its log.
+  static constexpr uint64_t kLeastBytes = 10'000'000;
+  void keep_only(const Retention& retention) { retention_ = retention; }
   ~Writer() override;
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
@@ -59,10 +73,24 @@ class Writer : public profile::Sink {
   Result<void> finish();
 
  private:
+  // What was there before: added to every id that is put.
+  struct Before {
+    uint32_t processes = 0, threads = 0, modules = 0, frames = 0, stacks = 0, samples = 0;
+    int64_t states = 0;
+    bool any = false;
+    std::map<std::string, int64_t, std::less<>> recorder_times;  // tallies
+  };
+
   Writer() = default;
   Result<void> set_up();
   Result<void> commit_rows();
   Result<void> put_on_disk() const;
+  Result<void> open(const std::string& path);
+  Result<void> continue_after_what_is_there();
+  std::optional<int64_t> number(const std::string& sql);
+  void run(const std::string& sql);
+  void let_go();
+  void let_go_until(int64_t row);
   sqlite3_stmt* prepare(const char* sql);
   void begin();
   void step(sqlite3_stmt* statement);
@@ -80,6 +108,10 @@ class Writer : public profile::Sink {
   tsl::robin_map<uint64_t, int64_t, Spread> states_;  // rows of `state` by their values
   std::optional<Nanoseconds> epoch_;                  // what start_us counts from
   uint32_t last_sample_ = 0;
+  Before before_;
+  Retention retention_;
+  Nanoseconds newest_ = 0, next_look_ = 0;        // of the samples; when to see again what is too old
+  Nanoseconds first_start_ = 0, first_unix_ = 0;  // of the recording, what was let go included
   bool in_transaction_ = false;
   bool failed_ = false;
   Error error_;

@@ -306,7 +306,10 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   report.unfinished = profile::unfinished_words(profile);
   if (const auto beside = profile.meta().find("not_recorded"); beside != profile.meta().end())
     report.not_recorded = beside->second;
+  report.lacking = profile::lacking(profile);
   report.quality = profile::quality_line(quality);
+  if (const std::string words = profile::lacking_words(report.lacking); !words.empty())
+    report.quality += "; " + words;
   report.warning = profile::quality_warning(quality);
   report.missing_names = profile::modules_without_names(profile);
   report.findings = find_findings(profile, options.choices, *analysis, report);

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "phlox/profile/kept.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/view.h"
 #include "phlox/profile/work.h"
@@ -153,6 +154,7 @@ struct Report {
   profile::QualitySummary measured;            // what the quality line says
   std::string quality;                         // profile::quality_line
   std::string warning;                         // profile::quality_warning
+  profile::Lacking lacking;                    // which time is not there
   std::string unfinished;                      // profile::unfinished_words
   std::string not_recorded;                    // which Pythons ran beside, in a sentence
   std::vector<profile::Module> missing_names;  // modules whose native frames lack names

@@ -217,6 +217,10 @@ std::string report_json(const Report& report) {
     });
     write_missing_names(json, report.missing_names);
     json.text("unfinished", report.unfinished);
+    json.object("lacking", [&] {
+      json.integer("let_go_ns", report.lacking.let_go);
+      json.integer("between_ns", report.lacking.between);
+    });
     json.text("not_recorded", report.not_recorded);
     json.object("quality", [&] {
       json.text("line", report.quality);

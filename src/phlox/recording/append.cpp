@@ -1,0 +1,99 @@
+// Going on with a recording that is there.
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "phlox/base/clock.h"
+#include "phlox/profile/kept.h"
+#include "phlox/profile/tally.h"
+#include "phlox/recording/reader.h"
+#include "phlox/recording/schema.h"
+#include "phlox/recording/writer.h"
+
+namespace phlox::recording {
+namespace {
+
+tl::unexpected<Error> cannot_append(const std::string& path, const std::string& why) {
+  return fail(ErrorKind::output, fmt::format("cannot append to {}: {}", path, why),
+              "choose another file with -o FILE");
+}
+
+std::string meta_number(std::string_view key) {
+  return fmt::format("SELECT CAST(value AS INTEGER) FROM meta WHERE key = '{}'", key);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Writer>> Writer::append(const std::string& path) {
+  // Who looks at it, such as a report, is soon gone.
+  const Nanoseconds until = clock_now() + 2 * kSecond;
+  while (!check(path) && clock_now() < until) ::usleep(20'000);
+  if (auto possible = check(path); !possible) return fail(possible);
+  // Nothing of it may be odd: rows are put beside its own.
+  if (auto sound = read(path); !sound) return fail(sound);
+  std::unique_ptr<Writer> writer(new Writer());
+  if (auto opened = writer->open(path); !opened) return cannot_append(path, opened.error().message);
+  if (auto ready = writer->continue_after_what_is_there(); !ready) return fail(ready);
+  return writer;
+}
+
+Result<void> Writer::continue_after_what_is_there() {
+  if (number("PRAGMA user_version") != kSchemaVersion)
+    return cannot_append(path_, "its format is another one");
+  // Its recorder was killed before the first commit: it begins now.
+  if (number("SELECT (SELECT count(*) FROM meta) + (SELECT count(*) FROM process)") == 0) return {};
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  const auto same_host = number(fmt::format("SELECT value = '{}' FROM meta WHERE key = 'host'", host));
+  if (same_host == 0) return cannot_append(path_, "it was recorded on another host");
+  // Its times are of this clock only as long as the host runs; that the wall clock was set since is no
+  // reason.
+  constexpr Nanoseconds kClockSet = 600 * kSecond;
+  const auto start = number(meta_number("start_monotonic_ns")),
+             unix_start = number(meta_number("start_unix_ns"));
+  if (!start || !unix_start) return cannot_append(path_, "it does not say when it began");
+  const Nanoseconds now = clock_now();
+  const Nanoseconds offset = clock_now(CLOCK_REALTIME) - now;
+  if (*start > now || std::abs((*unix_start - *start) - offset) > kClockSet)
+    return cannot_append(path_, "this host was started anew since, and its clock with it");
+
+  const auto most = [&](const char* column, const char* table) {
+    return number(fmt::format("SELECT coalesce(max({}), 0) FROM {}", column, table)).value_or(0);
+  };
+  const auto most_id = [&](const char* table) { return static_cast<uint32_t>(most("id", table)); };
+  before_ = {most_id("process"),
+             most_id("thread"),
+             most_id("module"),
+             most_id("frame"),
+             most_id("stack"),
+             static_cast<uint32_t>(most("rowid", "sample")),
+             most("id", "state"),
+             true,
+             {}};
+  for (const std::string_view name : {profile::tally::kElapsed, profile::tally::kRecorderTime})
+    before_.recorder_times.emplace(
+        name,
+        number(fmt::format("SELECT value FROM tally WHERE process = 0 AND name = '{}'", name)).value_or(0));
+  if (const auto epoch = number(meta_number("sample_epoch_ns"))) epoch_ = *epoch;
+  const Nanoseconds let_go = number(meta_number(profile::kLetGo)).value_or(0);
+  first_start_ = *start - let_go;
+  first_unix_ = *unix_start - let_go;
+  const Nanoseconds seen =
+      epoch_ ? *epoch_ + number("SELECT max(start_us * 1000 + wall_ns) FROM sample").value_or(0) : *start;
+  const Nanoseconds until = number(meta_number("end_monotonic_ns")).value_or(std::max(seen, *start));
+  begin();
+  run(fmt::format("UPDATE process SET end_ns = {}, how_ended = 'recorder killed' WHERE end_ns = 0", until));
+  run("DELETE FROM meta WHERE key IN ('end_monotonic_ns', 'snapshot_of')");
+  profile::Event gap;
+  gap.kind = profile::EventKind::lost;
+  gap.time = until;
+  gap.value = std::max<Nanoseconds>(0, now - until);
+  gap.text = "between two recorders";
+  put_event(gap);
+  return commit();
+}
+
+}  // namespace phlox::recording

@@ -1,0 +1,81 @@
+// Of a long recording the oldest samples go: deleted, and their pages are filled anew. Rows that others refer
+// to (names, stacks, threads, events) stay: their number is that of different ones, not of time.
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+
+#include "phlox/profile/kept.h"
+#include "phlox/recording/writer.h"
+
+namespace phlox::recording {
+namespace {
+
+// The write-ahead log: 1000 pages and what one commit adds (writer.cpp: wal_autocheckpoint).
+constexpr uint64_t kLog = 5'000'000;
+// However small the file is to be, so much stays.
+constexpr Nanoseconds kLeastAge = 5 * kSecond;
+// A part of the rows at once, so that it is seldom.
+constexpr int64_t kPart = 16;
+
+}  // namespace
+
+std::optional<int64_t> Writer::number(const std::string& sql) {
+  sqlite3_stmt* statement = nullptr;
+  std::optional<int64_t> value;
+  if (sqlite3_prepare_v2(database_, sql.c_str(), -1, &statement, nullptr) == SQLITE_OK &&
+      sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_type(statement, 0) == SQLITE_INTEGER)
+    value = sqlite3_column_int64(statement, 0);
+  sqlite3_finalize(statement);
+  return value;
+}
+
+void Writer::run(const std::string& sql) {
+  if (!failed_ && sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) note_error();
+}
+
+// Within a transaction.
+void Writer::let_go() {
+  if (!epoch_ || failed_) return;
+  if (retention_.age && newest_ >= next_look_) {
+    next_look_ = newest_ + std::max(kSecond, *retention_.age / 100);
+    const Nanoseconds oldest = newest_ - std::max(*retention_.age, kLeastAge);
+    // Rows are in the order of time, give or take a second.
+    const auto first_to_stay = number(
+        fmt::format("SELECT rowid FROM sample WHERE start_us * 1000 + wall_ns >= {} ORDER BY rowid LIMIT 1",
+                    oldest - *epoch_));
+    if (first_to_stay) let_go_until(*first_to_stay - 1);
+  }
+  if (!retention_.bytes) return;
+  const auto pages = number("PRAGMA page_count"), free = number("PRAGMA freelist_count");
+  const auto size = number("PRAGMA page_size");
+  if (!pages || !free || !size || static_cast<uint64_t>((*pages - *free) * *size) + kLog <= *retention_.bytes)
+    return;
+  const auto first = number("SELECT min(rowid) FROM sample"), last = number("SELECT max(rowid) FROM sample");
+  if (!first || !last) return;
+  const int64_t until = *first + (*last - *first) / kPart;
+  const auto start =
+      number(fmt::format("SELECT start_us FROM sample WHERE rowid <= {} ORDER BY rowid DESC LIMIT 1", until));
+  if (start && *epoch_ + *start * 1000 < newest_ - kLeastAge) let_go_until(until);
+}
+
+// The recording begins with what stays.
+void Writer::let_go_until(int64_t row) {
+  run(fmt::format("DELETE FROM sample WHERE rowid <= {}", row));
+  if (sqlite3_changes(database_) == 0) return;
+  // The rows of some threads begin a little earlier than the one before them.
+  const auto start =
+      number("SELECT min(start_us) FROM (SELECT start_us FROM sample ORDER BY rowid LIMIT 1000)");
+  if (!start || first_start_ == 0) return;
+  const Nanoseconds begin = std::max(first_start_, *epoch_ + *start * 1000);
+  const auto put = [&](std::string_view key, Nanoseconds value) {
+    run(fmt::format("INSERT OR REPLACE INTO meta VALUES ('{}', '{}')", key, value));
+  };
+  put("start_monotonic_ns", begin);
+  put("start_unix_ns", first_unix_ + (begin - first_start_));
+  put(profile::kLetGo, begin - first_start_);
+  run(fmt::format("UPDATE event SET time_ns = {} WHERE id = (SELECT min(id) FROM event WHERE kind = {})",
+                  begin, static_cast<int>(profile::EventKind::recording_start)));
+}
+
+}  // namespace phlox::recording

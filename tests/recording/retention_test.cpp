@@ -1,0 +1,320 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <random>
+
+#include "phlox/profile/kept.h"
+#include "phlox/profile/stretches.h"
+#include "phlox/profile/tally.h"
+#include "phlox/profile/unfinished.h"
+#include "phlox/profile/view.h"
+#include "phlox/recording/reader.h"
+#include "phlox/recording/snapshot.h"
+#include "phlox/recording/writer.h"
+#include "support/profile_of.h"
+
+namespace phlox::recording {
+namespace {
+
+using namespace phlox::profile;
+using test::ProfileMaker;
+namespace fs = std::filesystem;
+
+class Long : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "phlox-test-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    path_ = (folder_ / "a.phlox").string();
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::unique_ptr<Writer> writer(const Retention& retention) {
+    auto made = Writer::create(path_);
+    EXPECT_TRUE(made);
+    if (!made) return nullptr;
+    (*made)->keep_only(retention);
+    begin(**made, ProfileMaker::kStart);
+    return std::move(*made);
+  }
+  static void begin(Sink& sink, Nanoseconds start) {
+    sink.put_meta("start_monotonic_ns", std::to_string(start));
+    sink.put_meta("start_unix_ns", std::to_string(start + 7));
+    Event event;
+    event.kind = EventKind::recording_start;
+    event.time = start;
+    sink.put_event(event);
+  }
+  uint64_t bytes() const {
+    uint64_t sum = 0;
+    for (const char* suffix : {"", "-wal"}) {
+      std::error_code error;
+      const auto size = fs::file_size(path_ + suffix, error);
+      if (!error) sum += size;
+    }
+    return sum;
+  }
+
+  fs::path folder_;
+  std::string path_;
+};
+
+long resident_pages() {
+  std::ifstream file("/proc/self/statm");
+  long size = 0, resident = 0;
+  file >> size >> resident;
+  return resident;
+}
+
+// Twenty looks a second at three threads: what a recorder puts.
+void record_for(Writer& out, Stretches& stretches, const std::vector<std::vector<StackId>>& stacks,
+                const std::vector<ThreadId>& threads, Nanoseconds& now, Nanoseconds until,
+                const std::function<void()>& at_commit = {}) {
+  for (int64_t look = 0; now < until; ++look, now += kSecond / 20) {
+    for (size_t i = 0; i < threads.size(); ++i) {
+      Sample sample;
+      sample.thread = threads[i];
+      sample.start = now;
+      sample.wall = sample.cpu = kSecond / 20;
+      sample.stack = stacks[i][static_cast<size_t>(now / (kSecond / 20)) % stacks[i].size()];
+      stretches.look(sample);
+    }
+    if (look % 5 != 4) continue;
+    stretches.flush();
+    ASSERT_TRUE(out.commit());
+    if (at_commit) at_commit();
+  }
+}
+
+TEST_F(Long, half_a_day_at_20_hz_stays_within_size_and_memory) {
+  constexpr uint64_t kMost = 20'000'000;
+  auto out = writer({kMost, {}});
+  ProfileMaker maker(*out);
+  std::vector<ThreadId> threads;
+  std::vector<std::vector<StackId>> stacks;
+  for (int i = 0; i < 3; ++i) {
+    threads.push_back(maker.thread("t" + std::to_string(i)));
+    stacks.emplace_back();
+    for (int k = 0; k < 100; ++k) stacks.back().push_back(maker.stack("main;f" + std::to_string(k)));
+  }
+  Stretches stretches(*out);
+  Nanoseconds now = ProfileMaker::kStart;
+  // Five times as much as there is room for.
+  constexpr Nanoseconds kHalfADay = 43'200 * kSecond;
+  record_for(*out, stretches, stacks, threads, now, ProfileMaker::kStart + kHalfADay / 4);
+  const long before = resident_pages();
+  uint64_t most = 0;
+  int commits = 0;
+  record_for(*out, stretches, stacks, threads, now, ProfileMaker::kStart + kHalfADay, [&] {
+    if (++commits % 1000 == 0) most = std::max(most, bytes());
+  });
+  EXPECT_LE(most, kMost);
+  EXPECT_GE(most, kMost / 2);
+  // 2 MiB, whatever the allocator keeps.
+  EXPECT_LE((resident_pages() - before) * ::sysconf(_SC_PAGESIZE), 2 << 20);
+  out->put_meta("end_monotonic_ns", std::to_string(now));
+  ASSERT_TRUE(out->finish());
+  EXPECT_LE(bytes(), kMost);
+
+  const auto profile = read(path_);
+  ASSERT_TRUE(profile) << profile.error().message;
+  const auto& samples = profile->samples();
+  // What is there is the last of it, without a hole.
+  Nanoseconds wall = 0, first = now;
+  for (const Sample& sample : samples) {
+    if (!sample.thread) continue;  // ids that went
+    wall += sample.wall;
+    first = std::min(first, sample.start);
+  }
+  EXPECT_NEAR(double(wall), 3.0 * double(now - first), double(kSecond));
+  EXPECT_NEAR(double(recording_start(*profile)), double(first), 2.0 * double(kSecond));
+  EXPECT_EQ(lacking(*profile).let_go, recording_start(*profile) - ProfileMaker::kStart);
+  EXPECT_EQ(lacking_words(lacking(*profile)).substr(0, 10), "the first ");
+}
+
+TEST_F(Long, what_is_older_goes) {
+  auto out = writer({{}, 600 * kSecond});
+  ProfileMaker maker(*out);
+  const std::vector<ThreadId> threads = {maker.thread("a")};
+  const std::vector<std::vector<StackId>> stacks = {{maker.stack("main;f"), maker.stack("main;g")}};
+  Stretches stretches(*out);
+  Nanoseconds now = ProfileMaker::kStart;
+  record_for(*out, stretches, stacks, threads, now, now + 7200 * kSecond);
+  const auto profile = read(path_);
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_NEAR(double(seen_until(*profile) - recording_start(*profile)) / 1e9, 600, 10);
+  EXPECT_NEAR(double(lacking(*profile).let_go) / 1e9, 6600, 10);
+  // The wall clock of the start moved with it.
+  EXPECT_EQ(profile->meta().at("start_unix_ns"), std::to_string(recording_start(*profile) + 7));
+}
+
+TEST_F(Long, a_snapshot_is_a_finished_recording_and_the_other_goes_on) {
+  auto out = writer({});
+  ProfileMaker maker(*out);
+  const ThreadId thread = maker.thread("a");
+  maker.add(thread, "main;f", kSecond);
+  ASSERT_TRUE(out->commit());
+  const std::string copy = (folder_ / "b.phlox").string();
+  const auto copied = snapshot(path_, copy);
+  ASSERT_TRUE(copied) << copied.error().message;
+  maker.add(thread, "main;g", kSecond);
+  ASSERT_TRUE(out->commit());
+  ASSERT_TRUE(out->finish());
+  const auto profile = read(copy);
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(profile->samples().size(), 1u);
+  EXPECT_FALSE(is_unfinished(*profile));
+  EXPECT_EQ(seen_until(*profile), ProfileMaker::kStart + kSecond);
+  EXPECT_EQ(profile->meta().at("snapshot_of"), path_);
+  EXPECT_EQ(fs::status(copy).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(read(path_)->samples().size(), 2u);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2);
+}
+
+TEST_F(Long, a_snapshot_that_cannot_be_written_leaves_nothing) {
+  auto out = writer({});
+  ASSERT_TRUE(out->commit());
+  EXPECT_FALSE(snapshot(path_, (folder_ / "no" / "b.phlox").string()));
+  EXPECT_FALSE(snapshot((folder_ / "none.phlox").string(), (folder_ / "b.phlox").string()));
+  EXPECT_FALSE(fs::exists(folder_ / "b.phlox"));
+}
+
+class Append : public Long {
+ protected:
+  // What a recorder puts, at this host's time: whoever goes on compares it.
+  static void record_part(Writer& out, const std::string& name, int stretches) {
+    begin_now(out);
+    ProfileMaker maker(out);
+    const ThreadId thread = maker.thread(name);
+    for (int i = 0; i < stretches; ++i) {
+      Sample sample = maker.sample(thread, "main;" + name, kSecond / 1000);
+      sample.start = clock_now();
+      maker.put(sample);
+    }
+    out.put_tally({{}, std::string(tally::kElapsed), 10});
+    out.put_tally({ProcessId(1), "samples", stretches});
+  }
+  static void begin_now(Sink& sink) {
+    const Nanoseconds now = clock_now();
+    sink.put_meta("start_monotonic_ns", std::to_string(now));
+    sink.put_meta("start_unix_ns", std::to_string(clock_now(CLOCK_REALTIME)));
+    Event event;
+    event.kind = EventKind::recording_start;
+    event.time = now;
+    sink.put_event(event);
+  }
+};
+
+TEST_F(Append, two_parts_are_one_recording_with_a_gap_that_is_said) {
+  for (const char* name : {"first", "second", "third"}) {
+    auto out = fs::exists(path_) ? Writer::append(path_) : Writer::create(path_);
+    ASSERT_TRUE(out) << out.error().message;
+    record_part(**out, name, 3);
+    // The second recorder is killed: its writer goes away without an end.
+    if (std::string_view(name) != "second") (*out)->put_meta("end_monotonic_ns", std::to_string(clock_now()));
+    ASSERT_TRUE((*out)->commit());
+    if (std::string_view(name) != "second") {
+      ASSERT_TRUE((*out)->finish());
+    }
+    ::usleep(2000);
+  }
+  const auto profile = read(path_);
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(profile->samples().size(), 9u);
+  ASSERT_EQ(profile->threads().size(), 3u);
+  for (size_t i = 0; i < 9; ++i) {
+    const Sample& sample = profile->samples()[i];
+    const std::string& thread = profile->thread(sample.thread).name;
+    EXPECT_EQ(thread, i < 3 ? "first" : i < 6 ? "second" : "third");
+    EXPECT_EQ(profile->frame(profile->stack(sample.stack).frame).function, thread);
+  }
+  EXPECT_EQ(profile->tally("samples"), 9);
+  EXPECT_EQ(profile->tally(tally::kElapsed), 30);
+  EXPECT_EQ(std::count_if(profile->events().begin(), profile->events().end(),
+                          [](const Event& e) { return e.kind == EventKind::lost; }),
+            2);
+  EXPECT_GE(lacking(*profile).between, 4'000'000);
+  EXPECT_NE(lacking_words(lacking(*profile)).find("between were not recorded"), std::string::npos);
+  EXPECT_EQ(profile->meta().at("start_monotonic_ns"), std::to_string(recording_start(*profile)));
+  EXPECT_FALSE(is_unfinished(*profile));
+}
+
+TEST_F(Append, to_one_that_was_killed_before_its_first_commit) {
+  ASSERT_TRUE(Writer::create(path_));
+  {
+    auto out = Writer::append(path_);
+    ASSERT_TRUE(out) << out.error().message;
+    record_part(**out, "first", 3);
+    ASSERT_TRUE((*out)->finish());
+  }
+  const auto profile = read(path_);
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(profile->samples().size(), 3u);
+  EXPECT_EQ(lacking(*profile).between, 0);
+}
+
+TEST_F(Append, killed_at_any_instant_the_next_one_goes_on) {
+  std::mt19937 random(815);
+  for (int round = 0; round < 12; ++round) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      auto out = fs::exists(path_) ? Writer::append(path_) : Writer::create(path_);
+      if (!out) {
+        std::fprintf(stderr, "round %d: %s\n", round, out.error().message.c_str());
+        ::_exit(1);
+      }
+      (*out)->keep_only({Writer::kLeastBytes, 60 * kSecond});
+      begin_now(**out);
+      ProfileMaker maker(**out);
+      const ThreadId thread = maker.thread("round " + std::to_string(round));
+      for (int i = 0;; ++i) {
+        maker.add(thread, "main:" + std::to_string(i % 300) + ";f", 1'000'000);
+        if (i % 7 == 6 && !(*out)->commit()) ::_exit(2);
+      }
+    }
+    ::usleep(20'000 + static_cast<useconds_t>(random() % 30'000));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status)) << WEXITSTATUS(status);
+    if (!fs::exists(path_)) continue;
+    const auto profile = read(path_);
+    ASSERT_TRUE(profile) << round << ": " << profile.error().message;
+  }
+  EXPECT_GE(read(path_)->threads().size(), 2u);
+}
+
+TEST_F(Append, not_to_what_another_one_is_recording) {
+  auto out = Writer::create(path_);
+  ASSERT_TRUE(out);
+  begin_now(**out);
+  ASSERT_TRUE((*out)->commit());
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(Writer::append(path_) ? 1 : 0);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(Append, not_to_what_was_recorded_before_the_host_was_started) {
+  {
+    auto out = writer({});
+    ASSERT_TRUE(out->finish());
+  }
+  const auto out = Writer::append(path_);
+  ASSERT_FALSE(out);
+  EXPECT_NE(out.error().message.find("started anew"), std::string::npos) << out.error().message;
+}
+
+}  // namespace
+}  // namespace phlox::recording
