@@ -86,6 +86,13 @@ struct DumpArguments {
   NativeArguments native;
 };
 
+struct TopArguments {
+  std::vector<std::string> pids;
+  std::string file, rate, interval, window, count, filter, page;
+  bool no_follow = false;
+  NativeArguments native;
+};
+
 struct LabelArguments {
   std::string recording, file;
 };
@@ -113,6 +120,7 @@ struct CommandLine {
   ReportArguments report;
   DiffArguments diff;
   DumpArguments dump;
+  TopArguments top;
   ImportArguments import_;
   DoctorArguments doctor;
   LabelArguments label;

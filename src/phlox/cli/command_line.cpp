@@ -31,6 +31,7 @@ struct Grammar {
     describe_record();
     describe_list();
     describe_dump();
+    describe_top();
     describe_report();
     describe_diff();
     describe_view();
@@ -190,6 +191,46 @@ struct Grammar {
     b.native(a.native);
     b.flag("--all-frames", a.all_frames,
            "native frames: the interpreter's own C too, which is folded away else");
+  }
+
+  void describe_top() {
+    CommandBuilder b = command("top", "show where the time goes while a program runs",
+                               "[options] -p PID | FILE | -- COMMAND [ARGUMENT...]");
+    text().examples = {
+        {"phlox top -p 4711", "functions, lines, threads, processes, each second anew; ? lists keys"},
+        {"phlox top -- python3 app.py", "of a new program; what it prints goes to a file"},
+        {"phlox top app.phlox", "what another phlox is recording"},
+        {"phlox top -n 3 -p 4711 | grep parse", "three times, as text"}};
+    auto& a = line.top;
+    b.positional("FILE", a.file, {{}, "", "a recording, which may be growing", {}, true});
+    b.running_processes("-p,--pid", a.pids,
+                        "this process and the Pythons that it started or starts; may be repeated");
+    b.flag("--no-follow", a.no_follow, "that process alone");
+    b.value(
+        "-r,--rate", a.rate,
+        {{}, "HZ", "looks a second (default: up to 200, 2 % of a CPU being the most it takes)", {}, false});
+    b.value("--interval", a.interval, {{}, "SECONDS", "between two refreshes (default 1)", {}, false});
+    b.value("--window", a.window,
+            {{}, "SECONDS", "how much time the first numbers are of (default 5)", {}, false});
+    b.value("-n,--count", a.count, {{}, "COUNT", "print so many tables as text, then end", {}, false});
+    b.value("--filter", a.filter, {{}, "REGEX", "only rows that match", {}, false});
+    b.value("--page", a.page,
+            {{},
+             "PAGE",
+             "what to begin with (default functions)",
+             {"functions", "lines", "threads", "processes"},
+             false});
+    b.native(a.native);
+    text().more =
+        "The first two columns are of the last seconds, the next two since the start: the time in a function "
+        "itself and with everything it called, as parts of what the threads do. As with report, the waiting "
+        "of "
+        "threads that have nothing to do is left out; v shows it.\n\n"
+        "Where standard output is no terminal, or one that cannot move its cursor (TERM=dumb), a table is "
+        "printed "
+        "each --interval. NO_COLOR is heeded. w writes what was seen to a recording. A program that phlox "
+        "started "
+        "runs on when phlox is left with q; Ctrl-C reaches both.";
   }
 
   void describe_report() {
@@ -446,8 +487,9 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& words) {
   line.command = chosen();
   line.has_program = dashes != words.end();
   if (line.has_program) line.program.assign(dashes + 1, words.end());
-  if (line.has_program && line.command != "record" && !line.global.help) {
-    return fail(ErrorKind::usage, "only record takes a program after --", "phlox record -- python3 app.py");
+  if (line.has_program && line.command != "record" && line.command != "top" && !line.global.help) {
+    return fail(ErrorKind::usage, "only record and top take a program after --",
+                "phlox record -- python3 app.py");
   }
   line.text = fmt::format("phlox {}", fmt::join(words, " "));
   for (const auto& option : command == nullptr ? std::vector<OptionText>() : command->options) {

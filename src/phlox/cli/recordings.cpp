@@ -85,7 +85,8 @@ Result<void> import_from(importers::Input& file, const std::string& path, const 
 
 Result<profile::Profile> read_ours(const std::string& path, const InputArguments& arguments) {
   auto profile = recording::read_begun(path);
-  if (profile && profile::is_unfinished(*profile)) {
+  // A snapshot is one of a recording whose frames have no names yet, either.
+  if (profile && (profile::is_unfinished(*profile) || profile->meta().contains("snapshot_of"))) {
     NamesHere names(debug_search_of(arguments));
     names.name(*profile);
     names.keep();

@@ -38,7 +38,7 @@ int help(const std::string& command, Talk& talk) {
 int dispatch(const CommandLine& line, Talk& talk) {
   // A reader that goes away (head) is an error of writing, not a death. Not for record: a program would
   // inherit it.
-  if (line.command != "record") std::signal(SIGPIPE, SIG_IGN);
+  if (line.command != "record" && line.command != "top") std::signal(SIGPIPE, SIG_IGN);
   if (line.global.version) return print(fmt::format("phlox {}\n", PHLOX_VERSION), talk);
   if (line.command == "help" && !line.global.help) return help(line.help.command, talk);
   if (line.global.help) return help(line.command, talk);
@@ -48,6 +48,7 @@ int dispatch(const CommandLine& line, Talk& talk) {
   if (line.command == "list") return list(line, talk);
   if (line.command == "import") return import_recording(line, talk);
   if (line.command == "dump") return dump(line, talk);
+  if (line.command == "top") return top(line, talk);
   if (line.command == "label") return label(line, talk);
   if (line.command == "doctor") return doctor(line, talk);
   if (line.command == "report") return report(line, talk);

@@ -1,0 +1,260 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <langinfo.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <clocale>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "phlox/cli/attach_error.h"
+#include "phlox/cli/attempts.h"
+#include "phlox/cli/commands.h"
+#include "phlox/cli/exit_status.h"
+#include "phlox/cli/output_file.h"
+#include "phlox/cli/signal_watch.h"
+#include "phlox/cli/top_source.h"
+#include "phlox/cli/values.h"
+#include "phlox/profile/native_frames.h"
+#include "phlox/top/layout.h"
+#include "phlox/top/terminal.h"
+
+namespace phlox::cli {
+namespace {
+
+struct Request {
+  TopSource::Options source;
+  Nanoseconds interval = kSecond;
+  std::optional<size_t> count;  // of refreshes
+  top::Controls controls;
+};
+
+Result<Request> request_of(const CommandLine& line) {
+  const TopArguments& a = line.top;
+  Request request;
+  if (int(line.has_program) + int(!a.pids.empty()) + int(!a.file.empty()) != 1) {
+    return fail(ErrorKind::usage, "show what? One of a process, a program to start and a recording",
+                "phlox top -p PID, phlox top -- python3 app.py, or: phlox top app.phlox");
+  }
+  TopSource::Options& source = request.source;
+  source.file = a.file;
+  source.program = line.program;
+  if (line.has_program && line.program.empty())
+    return fail(ErrorKind::usage, "no program after --", "phlox top -- python3 app.py");
+  for (const std::string& text : a.pids) {
+    auto pid = named(line, "--pid", parse_pid(text));
+    if (!pid) return fail(pid);
+    if (std::find(source.pids.begin(), source.pids.end(), *pid) == source.pids.end())
+      source.pids.push_back(*pid);
+  }
+  sampler::Options& recorder = source.recorder;
+  recorder.follow = !a.no_follow;
+  recorder.launched = line.has_program;
+  recorder.command_line = line.text;
+  recorder.max_overhead_percent = 2;
+  recorder.rate_is_limit = a.rate.empty();
+  if (!a.rate.empty()) {
+    auto rate = named(line, "--rate", parse_rate(a.rate));
+    if (!rate) return fail(rate);
+    recorder.rate_hz = *rate;
+  }
+  auto native = native_source_of(a.native);
+  if (!native) return fail(native);
+  recorder.native = *native;
+  if (recorder.native) recorder.unwind_cache = unwind_cache();
+  source.debug_search = debug_search_of(a.native);
+  if (!a.interval.empty()) {
+    auto interval = named(line, "--interval", parse_duration(a.interval));
+    if (!interval) return fail(interval);
+    request.interval = std::max(*interval, kSecond / 10);
+  }
+  if (!a.window.empty()) {
+    auto window = named(line, "--window", parse_duration(a.window));
+    if (!window) return fail(window);
+    source.window = *window;
+  }
+  if (!a.count.empty()) {
+    auto count = parse_count("--count", a.count);
+    if (!count) return fail(count);
+    request.count = *count;
+  }
+  if (!a.filter.empty()) request.controls.filter = a.filter;
+  if (auto page = a.page; !page.empty()) {
+    constexpr std::pair<std::string_view, top::Page> kPages[] = {{"functions", top::Page::functions},
+                                                                 {"lines", top::Page::lines},
+                                                                 {"threads", top::Page::threads},
+                                                                 {"processes", top::Page::processes}};
+    for (const auto& [name, value] : kPages) {
+      if (page == name) request.controls.page = value;
+    }
+  }
+  auto tried = top::make_picture({}, request.controls.picture_options());
+  if (!tried) return fail(tried);
+  if (!top::is_expression(request.controls.filter))
+    return fail(ErrorKind::usage, fmt::format("--filter: '{}' is not a regular expression", a.filter),
+                "as RE2 reads it: --filter 'parse|load'");
+  return request;
+}
+
+// Why there is no screen to draw; empty: there is one.
+std::string no_screen(const Request& request) {
+  if (request.count) return "asked for";
+  if (::isatty(STDOUT_FILENO) != 1 || ::isatty(STDIN_FILENO) != 1) return "no terminal";
+  const auto fit = top::check_terminal(STDOUT_FILENO);
+  return fit ? std::string() : fit.error().message;
+}
+
+bool is_unicode() {
+  std::setlocale(LC_CTYPE, "");
+  return std::string_view(::nl_langinfo(CODESET)) == "UTF-8";
+}
+
+bool wants_colour() {
+  const char* no_color = std::getenv("NO_COLOR");
+  return no_color == nullptr || *no_color == 0;
+}
+
+// Of text: as wide as the terminal, or as it needs.
+top::Size text_size() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return {size.ws_col, std::max<size_t>(size.ws_row, 10)};
+  return {160, 25};
+}
+
+class Top {
+ public:
+  Top(Request request, Talk& talk)
+      : request_(std::move(request)), controls_(request_.controls), talk_(talk), watch_(kEnding) {}
+
+  int run() {
+    const std::string why_text = no_screen(request_);
+    const bool is_screen = why_text.empty();
+    if (!is_screen && !request_.count && ::isatty(STDOUT_FILENO) == 1) talk_.note(why_text + ": plain text");
+    watch_.start([this](SignalSeen) { stop_ = true; });
+    auto source = TopSource::open(request_.source, watch_.mask_before(), stop_, talk_);
+    if (!source) return failed(source.error());
+    source_ = *std::move(source);
+    auto done = is_screen ? show() : print();
+    source_->close();
+    for (const std::string& note : source_->notes()) talk_.note(note);
+    if (!done) return failed(done.error());
+    if (const auto error = source_->error()) return failed(*error);
+    return kSuccess;
+  }
+
+ private:
+  static constexpr std::array kEnding = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+
+  int failed(const Error& error) {
+    talk_.error(error);
+    return exit_status(error.kind);
+  }
+
+  // What was seen, as it is drawn.
+  Result<void> look() {
+    if (auto looked = source_->look(); !looked) return looked;
+    seen_ = source_->seen(controls_.pick);
+    head_ = source_->head();
+    profile::Choices choices;
+    profile::show_native_frames(seen_.lately, choices);
+    profile::show_native_frames(seen_.all, choices);
+    return draw_numbers();
+  }
+
+  Result<void> draw_numbers() {
+    auto made = top::make_picture(seen_, controls_.picture_options());
+    if (!made) return fail(made);
+    picture_ = *std::move(made);
+    return {};
+  }
+
+  Result<void> show() {
+    auto terminal = top::Terminal::open(stdout, stdin, {wants_colour(), is_unicode()});
+    if (!terminal) return fail(terminal);
+    if (auto looked = look(); !looked) return looked;
+    Nanoseconds next = clock_now() + kFirstLook;
+    while (!stop_) {
+      (*terminal)->draw(top::layout(head_, picture_, controls_, (*terminal)->size()));
+      constexpr Nanoseconds kLongestWait = kSecond / 5;  // a signal is seen that soon
+      const Nanoseconds left = controls_.frozen ? kLongestWait : next - clock_now();
+      const auto key = (*terminal)->read_key(
+          static_cast<int>(std::clamp<Nanoseconds>(left, 1'000'000, kLongestWait) / 1'000'000));
+      if (key) {
+        const auto before = std::pair(controls_.pick.thread, controls_.pick.process);
+        switch (top::press(controls_, *key, picture_, top::visible_rows((*terminal)->size()))) {
+          case top::Wish::quit:
+            return {};
+          case top::Wish::save:
+            controls_.message = source_->save();
+            break;
+          case top::Wish::nothing:
+            break;
+        }
+        if (before != std::pair(controls_.pick.thread, controls_.pick.process)) {
+          if (auto looked = look(); !looked) return looked;
+        } else if (auto drawn = draw_numbers(); !drawn) {
+          return drawn;
+        }
+      }
+      if (controls_.frozen || clock_now() < next) continue;
+      const Nanoseconds begin = clock_now();
+      if (auto looked = look(); !looked) return looked;
+      // What takes long to look at is looked at less often.
+      next = begin + std::max(request_.interval, 4 * (clock_now() - begin));
+    }
+    return {};
+  }
+
+  Result<void> print() {
+    for (size_t i = 0; !request_.count || i < *request_.count; ++i) {
+      const Nanoseconds next = clock_now() + request_.interval;
+      while (!stop_ && !source_->has_ended() && clock_now() < next) ::usleep(20'000);
+      if (auto looked = look(); !looked) return looked;
+      auto output = OutputFile::open("-", {});
+      if (!output) return fail(output);
+      (*output)->stream() << (i > 0 ? "\n" : "") << top::as_text(head_, picture_, controls_, text_size());
+      if (auto committed = (*output)->commit(); !committed) return committed;
+      if (stop_ || source_->has_ended()) break;
+    }
+    return {};
+  }
+
+  // The screen is soon of something.
+  static constexpr Nanoseconds kFirstLook = kSecond / 2;
+
+  Request request_;
+  top::Controls controls_;
+  Talk& talk_;
+  std::atomic<bool> stop_{false};
+  top::Head head_;
+  top::Seen seen_;
+  top::Picture picture_;
+  SignalWatch watch_;
+  std::unique_ptr<TopSource> source_;
+};
+
+}  // namespace
+
+int top(const CommandLine& line, Talk& talk) {
+  auto request = request_of(line);
+  if (!request) {
+    talk.error(request.error());
+    return exit_status(request.error().kind);
+  }
+  return Top(*std::move(request), talk).run();
+}
+
+}  // namespace phlox::cli

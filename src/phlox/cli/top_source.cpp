@@ -1,0 +1,370 @@
+#include "phlox/cli/top_source.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <thread>
+#include <utility>
+
+#include "phlox/base/descriptor.h"
+#include "phlox/base/text.h"
+#include "phlox/cli/attach_error.h"
+#include "phlox/cli/attempts.h"
+#include "phlox/cli/native_names.h"
+#include "phlox/cli/values.h"
+#include "phlox/profile/unfinished.h"
+#include "phlox/recording/reader.h"
+#include "phlox/recording/snapshot.h"
+#include "phlox/recording/writer.h"
+#include "phlox/target/launch.h"
+#include "phlox/target/process_state.h"
+
+namespace phlox::cli {
+namespace {
+
+std::optional<recording::Owner> owner() {
+  const auto user = target::calling_user();
+  return user ? std::optional(recording::Owner{user->uid, user->gid}) : std::nullopt;
+}
+
+std::string save_as(const std::string& from, const std::string& name) {
+  const auto saved = recording::snapshot(from, name, owner());
+  return saved ? fmt::format("wrote {}", name) : saved.error().message;
+}
+
+// Words of a command line, near enough for a name.
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  for (size_t at = 0; at < text.size();) {
+    const size_t blank = std::min(text.find(' ', at), text.size());
+    words.push_back(text.substr(at, blank - at));
+    at = blank + 1;
+  }
+  return words;
+}
+
+void put_all(const profile::Profile& from, profile::Sink& into) {
+  const auto each = [](const auto& rows, auto&& put) {
+    for (size_t i = 0; i < rows.size(); ++i) put(static_cast<uint32_t>(i + 1), rows[i]);
+  };
+  for (const auto& [key, value] : from.meta()) into.put_meta(key, value);
+  each(from.processes(), [&](auto id, auto& row) { into.put_process(profile::ProcessId(id), row); });
+  each(from.threads(), [&](auto id, auto& row) { into.put_thread(profile::ThreadId(id), row); });
+  each(from.modules(), [&](auto id, auto& row) { into.put_module(profile::ModuleId(id), row); });
+  each(from.frames(), [&](auto id, auto& row) { into.put_frame(profile::FrameId(id), row); });
+  each(from.stacks(), [&](auto id, auto& row) { into.put_stack(profile::StackId(id), row); });
+  each(from.samples(), [&](auto id, auto& row) { into.put_sample(profile::SampleId(id), row); });
+  for (const profile::Tally& tally : from.tallies()) into.put_tally(tally);
+}
+
+// A recording, read anew when it has grown.
+class FileSource : public TopSource {
+ public:
+  explicit FileSource(const Options& options) : options_(options), names_(options.debug_search) {}
+
+  Result<void> look() override {
+    const Stamp now = stamp();
+    if (model_ && now == stamp_) return {};
+    auto profile = recording::read_begun(options_.file);
+    if (!profile) return fail(profile);
+    stamp_ = now;
+    if (!profile->processes().empty()) {
+      head_.title = profile::process_label(profile->processes().front());
+      if (profile->processes().size() > 1)
+        head_.title += fmt::format(" and {} more", profile->processes().size() - 1);
+    }
+    grows_ = profile::grows(*profile);
+    model_ = std::make_unique<top::Model>(options_.window);
+    put_all(*profile, *model_);
+    return {};
+  }
+
+  top::Seen seen(const top::Pick& pick) override {
+    top::Seen seen = model_->seen(pick);
+    names_.name(seen.lately);
+    names_.name(seen.all);
+    elapsed_ = seen.all_span;
+    return seen;
+  }
+
+  top::Head head() const override {
+    top::Head head = head_;
+    head.elapsed = elapsed_;
+    head.status = grows_ ? "still being recorded" : "of a recording";
+    return head;
+  }
+  bool has_ended() const override { return !grows_; }
+  std::string save() override {
+    return save_as(options_.file, fmt::format("{}-{}.phlox", words_before_dot(), std::time(nullptr)));
+  }
+  void close() override {}
+  std::vector<std::string> notes() const override { return {}; }
+  std::optional<Error> error() const override { return {}; }
+
+ private:
+  using Stamp = std::array<int64_t, 6>;
+  Stamp stamp() const {
+    Stamp stamp{};
+    for (size_t i = 0; i < 2; ++i) {
+      struct stat there {};
+      if (::stat((options_.file + (i == 0 ? "" : "-wal")).c_str(), &there) != 0) continue;
+      stamp[3 * i] = there.st_size;
+      stamp[3 * i + 1] = there.st_mtim.tv_sec;
+      stamp[3 * i + 2] = there.st_mtim.tv_nsec;
+    }
+    return stamp;
+  }
+  std::string words_before_dot() const {
+    const std::string name(base_name(options_.file));
+    return name.substr(0, name.rfind('.'));
+  }
+
+  Options options_;
+  NamesHere names_;
+  Stamp stamp_{};
+  top::Head head_;
+  Nanoseconds elapsed_ = 0;
+  bool grows_ = false;
+  std::unique_ptr<top::Model> model_;
+};
+
+class Both : public profile::Sink {
+ public:
+  Both(profile::Sink& one, profile::Sink& other) : one_(one), other_(other) {}
+  void put_meta(std::string_view key, std::string_view value) override {
+    one_.put_meta(key, value);
+    other_.put_meta(key, value);
+  }
+  void put_process(profile::ProcessId id, const profile::Process& row) override {
+    one_.put_process(id, row);
+    other_.put_process(id, row);
+  }
+  void put_thread(profile::ThreadId id, const profile::Thread& row) override {
+    one_.put_thread(id, row);
+    other_.put_thread(id, row);
+  }
+  void put_module(profile::ModuleId id, const profile::Module& row) override {
+    one_.put_module(id, row);
+    other_.put_module(id, row);
+  }
+  void put_frame(profile::FrameId id, const profile::Frame& row) override {
+    one_.put_frame(id, row);
+    other_.put_frame(id, row);
+  }
+  void put_stack(profile::StackId id, const profile::Stack& row) override {
+    one_.put_stack(id, row);
+    other_.put_stack(id, row);
+  }
+  void put_sample(profile::SampleId id, const profile::Sample& row) override {
+    one_.put_sample(id, row);
+    other_.put_sample(id, row);
+  }
+  void put_event(const profile::Event& row) override {
+    one_.put_event(row);
+    other_.put_event(row);
+  }
+  void put_tally(const profile::Tally& row) override {
+    one_.put_tally(row);
+    other_.put_tally(row);
+  }
+  Result<void> commit() override {
+    auto done = one_.commit();
+    auto too = other_.commit();
+    return done ? too : done;
+  }
+
+ private:
+  profile::Sink &one_, &other_;
+};
+
+// A folder of our own for the recording and what the program prints, gone with us.
+class Scratch {
+ public:
+  Scratch() {
+    const char* folder = std::getenv("TMPDIR");
+    path_ = fmt::format("{}/phlox-top-XXXXXX", folder != nullptr && *folder != 0 ? folder : "/tmp");
+    if (::mkdtemp(path_.data()) == nullptr) path_.clear();
+  }
+  ~Scratch() {
+    if (path_.empty()) return;
+    for (const char* name : {"top.phlox", "top.phlox-wal", "top.phlox-shm", "top.phlox-journal"})
+      ::unlink((path_ + "/" + name).c_str());
+    struct stat printed {};
+    if (::stat(output().c_str(), &printed) == 0 && printed.st_size == 0) ::unlink(output().c_str());
+    ::rmdir(path_.c_str());  // what the program printed stays
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  bool made() const { return !path_.empty(); }
+  std::string recording() const { return path_ + "/top.phlox"; }
+  std::string output() const { return path_ + "/output.txt"; }
+
+ private:
+  std::string path_;
+};
+
+// What a program prints must not go over the screen: while this is there, our standard output and error are
+// the file, and standard input is empty, as the program inherits them.
+class Aside {
+ public:
+  explicit Aside(const std::string& path) {
+    const Descriptor output(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+    const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    const int with[] = {nothing.get(), output.get(), output.get()};
+    for (int i = 0; i < 3; ++i) {
+      before_[i] = Descriptor(::fcntl(i, F_DUPFD_CLOEXEC, 3));
+      if (with[i] >= 0) ::dup2(with[i], i);
+    }
+  }
+  ~Aside() {
+    for (int i = 0; i < 3; ++i) {
+      if (before_[i]) ::dup2(before_[i].get(), i);
+    }
+  }
+  Aside(const Aside&) = delete;
+  Aside& operator=(const Aside&) = delete;
+
+ private:
+  Descriptor before_[3];
+};
+
+// Processes, recorded meanwhile.
+class LiveSource : public TopSource {
+ public:
+  LiveSource(const Options& options, std::atomic<bool>& stop)
+      : options_(options), stop_(stop), names_(options.debug_search), model_(options.window) {}
+  ~LiveSource() override { close(); }
+
+  Result<void> begin(const sigset_t& mask, Talk& talk) {
+    if (!scratch_.made())
+      return fail(ErrorKind::output, fmt::format("cannot make a folder in $TMPDIR: {}", std::strerror(errno)),
+                  "is there room? df -h /tmp");
+    std::vector<pid_t> pids = options_.pids;
+    if (pids.empty()) {
+      target::LaunchOptions launch;
+      launch.user = target::calling_user();
+      launch.signal_mask = mask;
+      const Aside aside(scratch_.output());
+      auto program = target::LaunchedProgram::start(options_.program, launch);
+      if (!program) return fail(program);
+      program_.emplace(*std::move(program));
+      if (auto released = program_->release(); !released) return released;
+      pids = {program_->pid()};
+      options_.recorder.command = fmt::format("{}", fmt::join(options_.program, " "));
+    }
+    for (const pid_t pid : pids) {
+      const auto state = target::read_process_state(pid);
+      if (!state) return fail(state);
+      if (auto possible = target::check_recordable(*state); !possible) return possible;
+      for (const std::string& remark : target::remarks_on(*state)) talk.warn(remark);
+      if (pid == pids.front()) {
+        head_.title = fmt::format("{} (pid {})", state->title(), pid);
+        if (pids.size() > 1) head_.title += fmt::format(" and {} more", pids.size() - 1);
+        if (options_.recorder.command.empty()) options_.recorder.command = state->command_line;
+      }
+    }
+    if (program_) head_.title = fmt::format("{} (pid {})", options_.recorder.command, pids.front());
+    name_ = default_recording_name(words_of(options_.recorder.command), pids.front(), std::time(nullptr));
+    std::vector<python::Attempt> attempts;
+    auto recorder = sampler::Recorder::attach(pids, options_.recorder, stop_, &attempts);
+    say_attempts(attempts, talk);
+    if (!recorder) return tl::unexpected<Error>(explain_attach_error(recorder.error(), pids.front(), "top"));
+    recorder_ = *std::move(recorder);
+    auto writer = recording::Writer::create(scratch_.recording());
+    if (!writer) return fail(writer);
+    writer_ = *std::move(writer);
+    writer_->keep_only({uint64_t{200'000'000}, 3600 * kSecond});
+    started_ = clock_now();
+    thread_ = std::thread([this] {
+      Both sink(*writer_, model_);
+      outcome_ = recorder_->run(sink, stop_, [](const sampler::Progress&) {});
+      ended_at_ = clock_now();
+      ended_ = true;
+    });
+    return {};
+  }
+
+  Result<void> look() override { return {}; }
+
+  top::Seen seen(const top::Pick& pick) override {
+    top::Seen seen = model_.seen(pick);
+    names_.name(seen.lately);
+    names_.name(seen.all);
+    return seen;
+  }
+
+  top::Head head() const override {
+    top::Head head = head_;
+    head.elapsed = (ended_ ? ended_at_.load() : clock_now()) - started_;
+    head.status = !ended_ ? "" : "ended" + (known_end().empty() ? "" : ": " + known_end());
+    return head;
+  }
+
+  bool has_ended() const override { return ended_; }
+  std::string save() override { return save_as(scratch_.recording(), name_); }
+
+  void close() override {
+    if (!thread_.joinable()) return;
+    stop_ = true;
+    thread_.join();
+    recorder_.reset();
+    writer_.reset();
+  }
+
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> notes = outcome_.warnings;
+    struct stat printed {};
+    const bool has_printed = ::stat(scratch_.output().c_str(), &printed) == 0 && printed.st_size > 0;
+    if (has_printed) notes.push_back(fmt::format("what the program printed is in {}", scratch_.output()));
+    if (program_ && !program_->try_wait())
+      notes.push_back(fmt::format("the program runs on as process {}", program_->pid()));
+    return notes;
+  }
+
+  std::optional<Error> error() const override { return outcome_.error; }
+
+ private:
+  std::string known_end() const {
+    return outcome_.how_target_ended == "ended" ? "" : outcome_.how_target_ended;
+  }
+
+  Options options_;
+  std::atomic<bool>& stop_;
+  NamesHere names_;
+  top::Model model_;
+  top::Head head_;
+  Scratch scratch_;
+  std::string name_;
+  mutable std::optional<target::LaunchedProgram> program_;
+  std::unique_ptr<sampler::Recorder> recorder_;
+  std::unique_ptr<recording::Writer> writer_;
+  sampler::Outcome outcome_;  // once it has ended
+  Nanoseconds started_ = 0;
+  std::atomic<Nanoseconds> ended_at_{0};
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TopSource>> TopSource::open(const Options& options, const sigset_t& mask,
+                                                   std::atomic<bool>& stop, Talk& talk) {
+  if (!options.file.empty()) {
+    auto source = std::make_unique<FileSource>(options);
+    if (auto looked = source->look(); !looked) return fail(looked);
+    return source;
+  }
+  auto source = std::make_unique<LiveSource>(options, stop);
+  if (auto begun = source->begin(mask, talk); !begun) return fail(begun);
+  return source;
+}
+
+}  // namespace phlox::cli

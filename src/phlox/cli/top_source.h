@@ -1,0 +1,53 @@
+// What `phlox top` shows comes from: processes that are recorded meanwhile, into a file that nobody else
+// sees, or a recording that may be growing. Used by the thread of the screen; the recorder has one of its
+// own.
+#pragma once
+
+#include <signal.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "phlox/base/result.h"
+#include "phlox/cli/talk.h"
+#include "phlox/sampler/session/recorder.h"
+#include "phlox/symbols/debug_files.h"
+#include "phlox/top/layout.h"
+#include "phlox/top/model.h"
+
+namespace phlox::cli {
+
+class TopSource {
+ public:
+  struct Options {
+    std::string file;  // a recording; else:
+    std::vector<pid_t> pids;
+    std::vector<std::string> program;  // started, when there are no processes
+    sampler::Options recorder;
+    symbols::DebugSearch debug_search;
+    Nanoseconds window = 5 * kSecond;
+  };
+  // `mask`: of signals, for a program that is started. `stop` ends the recorder.
+  static Result<std::unique_ptr<TopSource>> open(const Options& options, const sigset_t& mask,
+                                                 std::atomic<bool>& stop, Talk& talk);
+  virtual ~TopSource() = default;
+
+  // Takes in what is new.
+  virtual Result<void> look() = 0;
+  // With names for native frames.
+  virtual top::Seen seen(const top::Pick& pick) = 0;
+  virtual top::Head head() const = 0;
+  // Nothing more will come.
+  virtual bool has_ended() const = 0;
+  // Writes what was seen to a recording; says how that went.
+  virtual std::string save() = 0;
+  // Ends the recording. Afterwards: what to say, and what went wrong.
+  virtual void close() = 0;
+  virtual std::vector<std::string> notes() const = 0;
+  virtual std::optional<Error> error() const = 0;
+};
+
+}  // namespace phlox::cli

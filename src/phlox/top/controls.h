@@ -1,0 +1,60 @@
+// What is chosen on the screen, and what a key makes of it. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "phlox/top/picture.h"
+
+namespace phlox::top {
+
+enum class Page : uint8_t { functions, lines, threads, processes, stack, help };
+enum class Order : uint8_t { self, total, self_all, total_all };
+
+struct Controls {
+  Page page = Page::functions;
+  Page back = Page::functions;  // where Escape leads from a stack
+  Page before_help = Page::functions;
+  Order order = Order::self;
+  profile::Show show = profile::Show::work;
+  profile::Weight weight = profile::Weight::wall;
+  std::string filter;                 // a regular expression, as RE2 reads it; of names and places
+  std::optional<std::string> typing;  // the filter while it is typed
+  Pick pick;
+  std::string picked;  // in words
+  std::string stack_name, stack_where;
+  bool frozen = false;
+  size_t cursor = 0, first = 0;  // of the rows of the page: the one that is chosen, the first that is shown
+  std::string message;           // said until the next key
+
+  PictureOptions picture_options() const;
+};
+
+// Of keys that are no characters.
+enum Key : int {
+  kUp = 0x110000,
+  kDown,
+  kPageUp,
+  kPageDown,
+  kHome,
+  kEnd,
+  kEnter,
+  kBackspace,
+  kEscape,
+  kResize
+};
+
+enum class Wish : uint8_t { nothing, quit, save };
+
+// The rows of the page as they are shown: filtered and sorted, as indices into the picture's.
+std::vector<size_t> rows_of(const Picture& picture, const Controls& controls);
+
+// `visible`: rows that the screen has room for.
+Wish press(Controls& controls, int key, const Picture& picture, size_t visible);
+
+bool is_expression(const std::string& pattern);
+std::string_view order_words(Order order);
+
+}  // namespace phlox::top

@@ -1,0 +1,396 @@
+#include "phlox/top/layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "phlox/report/table.h"
+
+namespace phlox::top {
+namespace {
+
+using report::plain;
+
+constexpr size_t kHeadLines = 4;  // title, numbers, choices, header of the table
+constexpr size_t kFootLines = 1;
+
+// The code point that the text begins with, and its bytes. Valid UTF-8.
+std::pair<uint32_t, size_t> first_of(std::string_view text) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const uint32_t c = byte(0);
+  if (c < 0x80) return {c, 1};
+  if (c < 0xe0) return {(c & 0x1f) << 6 | (byte(1) & 0x3f), 2};
+  if (c < 0xf0) return {(c & 0x0f) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f), 3};
+  return {(c & 7) << 18 | (byte(1) & 0x3f) << 12 | (byte(2) & 0x3f) << 6 | (byte(3) & 0x3f), 4};
+}
+
+// Of East Asian Width (Unicode's UAX 11) the wide blocks, and what combines with what stands before it.
+size_t width_of(uint32_t c) {
+  const auto in = [&](std::initializer_list<std::pair<uint32_t, uint32_t>> ranges) {
+    return std::any_of(ranges.begin(), ranges.end(),
+                       [&](const auto& r) { return r.first <= c && c <= r.second; });
+  };
+  if (in({{0x300, 0x36f}, {0x200b, 0x200f}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}})) return 0;
+  if (in({{0x1100, 0x115f},
+          {0x2e80, 0x303e},
+          {0x3041, 0xa4cf},
+          {0xac00, 0xd7a3},
+          {0xf900, 0xfaff},
+          {0xfe30, 0xfe6f},
+          {0xff00, 0xff60},
+          {0xffe0, 0xffe6},
+          {0x1f300, 0x1f64f},
+          {0x1f900, 0x1f9ff},
+          {0x20000, 0x3fffd}}))
+    return 2;
+  return 1;
+}
+
+// "  9.8", "100.0", "   . " would be too much to read: nothing is a blank.
+std::string percent(double share) {
+  if (share <= 0) return "";
+  return share < 0.0005 ? "<0.1" : fmt::format("{:.1f}", share * 100);
+}
+
+std::string right(const std::string& text, size_t columns) {
+  const size_t width = columns_of(text);
+  return width >= columns ? fit(text, columns) : std::string(columns - width, ' ') + text;
+}
+
+std::string time_words(Nanoseconds time) {
+  const auto seconds = time / kSecond;
+  if (seconds < 120) return fmt::format("{:.1f} s", static_cast<double>(time) * 1e-9);
+  if (seconds < 7200) return fmt::format("{} min {} s", seconds / 60, seconds % 60);
+  return fmt::format("{} h {} min", seconds / 3600, seconds % 3600 / 60);
+}
+
+Line title_line(const Head& head, const Controls& controls, size_t columns) {
+  const std::string end = fmt::format("  {}{}", time_words(head.elapsed),
+                                      controls.frozen       ? "  frozen"
+                                      : head.status.empty() ? ""
+                                                            : "  " + head.status);
+  const size_t room = columns > columns_of(end) ? columns - columns_of(end) : 0;
+  return {{fit("phlox top  " + plain(head.title), room), Style::title}, {end, Style::title}};
+}
+
+Line numbers_line(const Picture& p) {
+  std::string text = fmt::format("CPU {:.0f} %   GIL held {:.0f} %", p.cpu * 100, p.gil_holds * 100);
+  if (p.gil_waits > 0.0005) text += fmt::format(", waited for {:.0f} %", p.gil_waits * 100);
+  const auto busy = static_cast<size_t>(std::count_if(p.threads_seen.begin(), p.threads_seen.end(),
+                                                      [](const ThreadRow& t) { return t.cpu > 0.01; }));
+  text += fmt::format("   threads {} ({} computing)", p.threads, busy);
+  if (p.processes > 1) text += fmt::format("   processes {}", p.processes);
+  text += "   " + p.quality;
+  return {{text, Style::plain}};
+}
+
+Line choices_line(const Picture& p, const Controls& c) {
+  std::string text = fmt::format("last {:.0f} s   {}   {}", static_cast<double>(p.span) * 1e-9,
+                                 profile::show_name(c.show), report::weight_name(c.weight));
+  if (c.page == Page::functions || c.page == Page::lines)
+    text += fmt::format("   by {}", order_words(c.order));
+  if (!c.picked.empty()) text += "   " + c.picked;
+  Line line = {{text, Style::faint}};
+  if (!c.filter.empty()) line.push_back({fmt::format("   /{}/", plain(c.filter)), Style::hot});
+  if (p.left_out > 0.001)
+    line.push_back({fmt::format("   since the start without {:.1f} %: too many stacks", p.left_out * 100),
+                    Style::warning});
+  return line;
+}
+
+// What is left for the two columns of text: `first` as much as it needs, but never less than half for both.
+std::pair<size_t, size_t> share_out(size_t room, size_t first, size_t second) {
+  if (room < 2) return {room, 0};
+  room -= 2;  // between them
+  if (first + second <= room) return {first, second};
+  const size_t least = room * 2 / 5;
+  const size_t for_second = std::min(second, std::max(least, room - std::min(first, room)));
+  return {room - for_second, for_second};
+}
+
+struct Row {
+  Line numbers;               // the columns in front, of one width in all rows
+  std::string first, second;  // any bytes
+};
+
+// Rows of the screen with their columns of text beneath each other.
+std::vector<Line> lined_up(const Line& header, const std::string& first, const std::string& second,
+                           std::vector<Row> rows, size_t columns) {
+  size_t front = 0, widest_first = columns_of(first), widest_second = columns_of(second);
+  for (const Span& span : header) front += columns_of(span.text);
+  for (Row& row : rows) {
+    row.first = plain(row.first);
+    row.second = plain(row.second);
+    widest_first = std::max(widest_first, columns_of(row.first));
+    widest_second = std::max(widest_second, columns_of(row.second));
+  }
+  const auto [a, b] = share_out(columns > front ? columns - front : 0, widest_first, widest_second);
+  std::vector<Line> lines;
+  const auto add = [&](Line line, const std::string& one, const std::string& two, Style style) {
+    line.push_back({fit(one, a) + (b > 0 ? "  " + fit(two, b) : ""), style});
+    lines.push_back(std::move(line));
+  };
+  add(header, first, second, Style::header);
+  for (const Row& row : rows) add(row.numbers, row.first, row.second, Style::plain);
+  return lines;
+}
+
+std::vector<Line> place_lines(const Picture& p, const Controls& c, const std::vector<size_t>& shown,
+                              size_t columns) {
+  // On a narrow screen, what was asked for.
+  const bool both = columns >= 70;
+  const bool since = c.order == Order::self_all || c.order == Order::total_all;
+  Line header;
+  const auto column = [&](const std::string& text) {
+    header.push_back({right(text, 6) + " ", Style::header});
+  };
+  if (both || !since) {
+    column("SELF");
+    column("TOTAL");
+  }
+  if (both || since) {
+    column(both ? "SELF" : "self");
+    column(both ? "TOTAL" : "total");
+  }
+  header.back().text += ' ';
+  std::vector<Row> rows;
+  for (const size_t i : shown) {
+    const PlaceRow& row = p.places[i];
+    Line numbers;
+    const auto number = [&](double value, bool faint) {
+      const Style style = value >= 0.2 ? Style::hot : faint ? Style::faint : Style::plain;
+      numbers.push_back({right(percent(value), 6) + " ", style});
+    };
+    if (both || !since) {
+      number(row.self, false);
+      number(row.total, false);
+    }
+    if (both || since) {
+      number(row.self_all, true);
+      number(row.total_all, true);
+    }
+    numbers.back().text += ' ';
+    rows.push_back({std::move(numbers), row.name, row.where});
+  }
+  return lined_up(header, c.page == Page::lines ? "LINE OF" : "FUNCTION", "WHERE", std::move(rows), columns);
+}
+
+// Running, runnable, waiting for the GIL; what is blank is blocked.
+Line bar(const ThreadRow& row, size_t width) {
+  const std::array<std::pair<double, std::pair<char, Style>>, 3> parts = {
+      {{row.running, {'#', Style::running}},
+       {row.runnable, {'+', Style::runnable}},
+       {row.gil_waits, {'g', Style::gil}}}};
+  Line line = {{"[", Style::faint}};
+  double sum = 0;
+  size_t drawn = 0;
+  for (const auto& [part, looks] : parts) {
+    sum += part;
+    const auto to = std::min(width, static_cast<size_t>(sum * static_cast<double>(width) + 0.5));
+    if (to > drawn) line.push_back({std::string(to - drawn, looks.first), looks.second});
+    drawn = std::max(drawn, to);
+  }
+  line.push_back({std::string(width - drawn, '.') + "] ", Style::faint});
+  return line;
+}
+
+std::vector<Line> thread_lines(const Picture& p, const std::vector<size_t>& shown, size_t columns) {
+  const size_t width = columns >= 100 ? 20 : 10;
+  Line header = {{right("CPU", 6) + " ", Style::header},
+                 {right("GIL", 6) + " ", Style::header},
+                 {right("TID", 8) + " ", Style::header},
+                 {fit("STATES", width + 2) + " ", Style::header}};
+  std::vector<Row> rows;
+  for (const size_t i : shown) {
+    const ThreadRow& row = p.threads_seen[i];
+    Line numbers = {{right(percent(row.cpu), 6) + " ", row.cpu >= 0.2 ? Style::hot : Style::plain},
+                    {right(percent(row.gil_holds), 6) + " ", Style::plain},
+                    {right(row.tid > 0 ? std::to_string(row.tid) : "?", 8) + " ", Style::plain}};
+    for (Span& span : bar(row, width)) numbers.push_back(std::move(span));
+    rows.push_back({std::move(numbers), row.name, row.busiest});
+  }
+  return lined_up(header, "THREAD", "BUSIEST FUNCTION", std::move(rows), columns);
+}
+
+std::vector<Line> process_lines(const Picture& p, const std::vector<size_t>& shown, size_t columns) {
+  Line header;
+  for (const char* text : {"CPU", "GIL", "WAITS", "THR"})
+    header.push_back({right(text, 6) + " ", Style::header});
+  header.push_back({right("PID", 8) + "  ", Style::header});
+  std::vector<Row> rows;
+  for (const size_t i : shown) {
+    const ProcessRow& row = p.processes_seen[i];
+    Line numbers = {{right(percent(row.cpu), 6) + " ", row.cpu >= 0.2 ? Style::hot : Style::plain},
+                    {right(percent(row.gil_holds), 6) + " ", Style::plain},
+                    {right(percent(row.gil_waits), 6) + " ", Style::plain},
+                    {right(std::to_string(row.threads), 6) + " ", Style::plain},
+                    {right(std::to_string(row.pid), 8) + "  ", Style::plain}};
+    rows.push_back({std::move(numbers), row.how_ended.empty() ? row.busiest : row.how_ended, row.command});
+  }
+  return lined_up(header, "BUSIEST FUNCTION", "COMMAND", std::move(rows), columns);
+}
+
+std::vector<Line> stack_lines(const Picture& p, const Controls& c, const std::vector<size_t>& shown,
+                              size_t columns) {
+  Line header = {{p.stack.empty()
+                      ? "not seen lately: " + plain(c.stack_name)
+                      : fmt::format("the heaviest of the last {:.0f} s, {:.1f} %, innermost first: ",
+                                    static_cast<double>(p.span) * 1e-9, p.stack_share * 100),
+                  Style::header}};
+  header.front().text = fit(header.front().text, columns);
+  std::vector<Row> rows;
+  for (const size_t i : shown) rows.push_back({{{"  ", Style::plain}}, p.stack[i].name, p.stack[i].where});
+  auto lines = lined_up({{"  ", Style::plain}}, "FUNCTION", "WHERE", std::move(rows), columns);
+  lines.front() = std::move(header);
+  return lines;
+}
+
+constexpr std::pair<const char*, const char*> kHelp[] = {
+    {"1 2 3 4", "functions, lines, threads, processes (also: f l t p)"},
+    {"Up Down", "choose a row (also: k j, PgUp PgDn, Home End)"},
+    {"Enter", "the heaviest stack through it; of a thread or process: it alone"},
+    {"Esc", "back; without the filter; all threads again"},
+    {"s", "sort: self, total, self and total since the start"},
+    {"/", "only what matches a regular expression"},
+    {"v", "show work, computing, waiting, everything"},
+    {"c", "wall time or CPU time"},
+    {"Space", "freeze, and go on"},
+    {"w", "write what was seen to a recording"},
+    {"q", "quit"},
+    {"", ""},
+    {"SELF TOTAL", "% of what is shown: of the last seconds, then since the start"},
+    {"CPU GIL", "% of one CPU, % of the time that the GIL was held"},
+    {"STATES", "# runs  + waits for a CPU  g waits for the GIL  . blocked"},
+};
+
+std::vector<Line> help_lines(size_t columns) {
+  std::vector<Line> lines = {{{fit("Keys", columns), Style::header}}};
+  for (const auto& [key, words] : kHelp)
+    lines.push_back({{fit(fmt::format("  {:<11}", key), std::min<size_t>(13, columns)), Style::hot},
+                     {words, Style::plain}});
+  return lines;
+}
+
+Line foot(const Controls& c) {
+  if (c.typing) return {{"only what matches: ", Style::header}, {plain(*c.typing) + "_", Style::plain}};
+  if (!c.message.empty()) return {{plain(c.message), Style::warning}};
+  if (c.page == Page::help || c.page == Page::stack) return {{"Esc back  q quit", Style::faint}};
+  return {{"? help  1 functions 2 lines 3 threads 4 processes  s sort  / filter  q quit", Style::faint}};
+}
+
+// Why there is no row.
+std::string nothing_words(const Controls& c) {
+  if (!c.filter.empty()) return "  nothing matches";
+  return c.show == profile::Show::everything
+             ? "  nothing in the last seconds"
+             : fmt::format("  nothing of this kind ({}) in the last seconds: v shows others",
+                           profile::show_name(c.show));
+}
+
+// No wider than the screen.
+Line cut(Line line, size_t columns) {
+  size_t used = 0;
+  for (size_t i = 0; i < line.size(); ++i) {
+    const size_t width = columns_of(line[i].text);
+    if (used + width > columns) {
+      line[i].text = fit(line[i].text, columns - used);
+      line.resize(i + 1);
+      break;
+    }
+    used += width;
+  }
+  return line;
+}
+
+std::vector<Line> page_lines(const Picture& picture, const Controls& controls,
+                             const std::vector<size_t>& shown, size_t columns) {
+  switch (controls.page) {
+    case Page::functions:
+    case Page::lines:
+      return place_lines(picture, controls, shown, columns);
+    case Page::threads:
+      return thread_lines(picture, shown, columns);
+    case Page::processes:
+      return process_lines(picture, shown, columns);
+    case Page::stack:
+      return stack_lines(picture, controls, shown, columns);
+    case Page::help:
+      return help_lines(columns);
+  }
+  return {};
+}
+
+}  // namespace
+
+size_t columns_of(std::string_view text) {
+  size_t columns = 0;
+  while (!text.empty()) {
+    const auto [c, bytes] = first_of(text);
+    columns += width_of(c);
+    text.remove_prefix(std::min(bytes, text.size()));
+  }
+  return columns;
+}
+
+std::string fit(std::string_view text, size_t columns) {
+  const size_t width = columns_of(text);
+  if (width <= columns) return std::string(text) + std::string(columns - width, ' ');
+  if (columns == 0) return {};
+  std::string out;
+  size_t used = 0;
+  while (!text.empty()) {
+    const auto [c, bytes] = first_of(text);
+    if (used + width_of(c) + 1 > columns) break;
+    used += width_of(c);
+    out += text.substr(0, bytes);
+    text.remove_prefix(std::min(bytes, text.size()));
+  }
+  return out + "…" + std::string(columns - used - 1, ' ');
+}
+
+size_t visible_rows(Size size) {
+  return size.rows > kHeadLines + kFootLines ? size.rows - kHeadLines - kFootLines : 0;
+}
+
+std::vector<Line> layout(const Head& head, const Picture& picture, const Controls& controls, Size size) {
+  std::vector<Line> lines = {title_line(head, controls, size.columns), numbers_line(picture),
+                             choices_line(picture, controls)};
+  const std::vector<size_t> rows = rows_of(picture, controls);
+  const size_t room = visible_rows(size);
+  const size_t first = std::min(controls.first, rows.size());
+  const std::vector<size_t> shown(
+      rows.begin() + static_cast<std::ptrdiff_t>(first),
+      rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), first + room)));
+  std::vector<Line> page = page_lines(picture, controls, shown, size.columns);
+  if (controls.page != Page::help && controls.cursor >= first && controls.cursor - first + 1 < page.size()) {
+    for (Span& span : page[controls.cursor - first + 1]) span.style = Style::chosen;
+  }
+  if (shown.empty() && controls.page != Page::help && controls.page != Page::stack)
+    page.push_back({{nothing_words(controls), Style::faint}});
+  for (Line& line : page) lines.push_back(std::move(line));
+  if (size.rows > kFootLines) {
+    lines.resize(std::max(size.rows - kFootLines, size_t{1}));
+    lines.push_back(foot(controls));
+  }
+  lines.resize(std::min(lines.size(), size.rows));
+  for (Line& line : lines) line = cut(std::move(line), size.columns);
+  return lines;
+}
+
+std::string as_text(const Head& head, const Picture& picture, const Controls& controls, Size size) {
+  std::vector<Line> lines = layout(head, picture, controls, size);
+  lines.pop_back();
+  while (!lines.empty() && lines.back().empty()) lines.pop_back();
+  std::string text;
+  for (const Line& line : lines) {
+    std::string one;
+    for (const Span& span : line) one += span.text;
+    one.erase(one.find_last_not_of(' ') + 1);
+    text += one + "\n";
+  }
+  return text;
+}
+
+}  // namespace phlox::top

@@ -1,0 +1,45 @@
+// Which lines stand on a screen of which size. Pure: text and what it means, no colours, no cursor.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "phlox/top/controls.h"
+#include "phlox/top/picture.h"
+
+namespace phlox::top {
+
+enum class Style : uint8_t { plain, title, header, chosen, faint, hot, warning, running, runnable, gil };
+
+struct Span {
+  std::string text;
+  Style style = Style::plain;
+};
+using Line = std::vector<Span>;
+
+struct Size {
+  size_t columns = 80, rows = 24;
+};
+
+// What stands at the head, whatever page.
+struct Head {
+  std::string title;   // "python3 app.py (pid 4711)"
+  std::string status;  // "live", "ended: exit 0", "still being recorded"
+  Nanoseconds elapsed = 0;
+};
+
+// `size.rows` lines at the most, none wider than `size.columns`.
+std::vector<Line> layout(const Head& head, const Picture& picture, const Controls& controls, Size size);
+// Rows of the page that fit in.
+size_t visible_rows(Size size);
+// As text, without what only a terminal can do: the head and the first rows.
+std::string as_text(const Head& head, const Picture& picture, const Controls& controls, Size size);
+
+// Columns of a terminal that the text takes; it must be valid UTF-8.
+size_t columns_of(std::string_view text);
+// Cut to so many columns (the last one then is "…"), or filled up with blanks.
+std::string fit(std::string_view text, size_t columns);
+
+}  // namespace phlox::top

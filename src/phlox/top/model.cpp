@@ -1,0 +1,174 @@
+#include "phlox/top/model.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace phlox::top {
+namespace {
+
+// Copies samples into a profile of their own, with the stacks and frames that they need.
+class Extract {
+ public:
+  Extract(const profile::Profile& from, profile::Profile& into) : from_(from), into_(into) {
+    for (const auto& [key, value] : from.meta()) into.put_meta(key, value);
+    for (const profile::Tally& tally : from.tallies()) into.put_tally(tally);
+    put_all(from.processes(), [&](auto id, auto& row) { into.put_process(profile::ProcessId(id), row); });
+    put_all(from.threads(), [&](auto id, auto& row) { into.put_thread(profile::ThreadId(id), row); });
+    put_all(from.modules(), [&](auto id, auto& row) { into.put_module(profile::ModuleId(id), row); });
+  }
+
+  void put(profile::Sample sample) {
+    sample.stack = stack(sample.stack);
+    into_.put_sample(profile::SampleId(++samples_), sample);
+  }
+
+ private:
+  template <class Rows, class Put>
+  static void put_all(const Rows& rows, Put&& put) {
+    for (size_t i = 0; i < rows.size(); ++i) put(static_cast<uint32_t>(i + 1), rows[i]);
+  }
+
+  // From the innermost frame outwards to one that is there already, and back.
+  profile::StackId stack(profile::StackId id) {
+    std::vector<profile::StackId> missing;
+    profile::StackId parent;
+    for (; id && id.value <= from_.stacks().size(); id = from_.stack(id).parent) {
+      if (const auto found = stacks_.find(id.value); found != stacks_.end()) {
+        parent = found->second;
+        break;
+      }
+      missing.push_back(id);
+    }
+    for (size_t i = missing.size(); i-- > 0;) {
+      const profile::StackId fresh(static_cast<uint32_t>(into_.stacks().size() + 1));
+      into_.put_stack(fresh, {parent, frame(from_.stack(missing[i]).frame)});
+      stacks_[missing[i].value] = fresh;
+      parent = fresh;
+    }
+    return parent;
+  }
+
+  profile::FrameId frame(profile::FrameId id) {
+    const auto [at, added] = frames_.try_emplace(id.value, profile::FrameId());
+    if (added) {
+      at.value() = profile::FrameId(static_cast<uint32_t>(into_.frames().size() + 1));
+      into_.put_frame(at.value(), from_.frame(id));
+    }
+    return at->second;
+  }
+
+  const profile::Profile& from_;
+  profile::Profile& into_;
+  uint32_t samples_ = 0;
+  tsl::robin_map<uint32_t, profile::StackId, Spread> stacks_;
+  tsl::robin_map<uint32_t, profile::FrameId, Spread> frames_;
+};
+
+// The part of it from that moment on.
+profile::Sample clipped(profile::Sample sample, Nanoseconds from) {
+  if (sample.start >= from || sample.wall <= 0) return sample;
+  const Nanoseconds rest = sample.start + sample.wall - from;
+  sample.cpu = static_cast<Nanoseconds>(double(sample.cpu) * double(rest) / double(sample.wall));
+  sample.start = from;
+  sample.wall = rest;
+  return sample;
+}
+
+}  // namespace
+
+void Model::put_meta(std::string_view key, std::string_view value) {
+  const std::lock_guard lock(mutex_);
+  rows_.put_meta(key, value);
+}
+void Model::put_process(profile::ProcessId id, const profile::Process& process) {
+  const std::lock_guard lock(mutex_);
+  rows_.put_process(id, process);
+}
+void Model::put_thread(profile::ThreadId id, const profile::Thread& thread) {
+  const std::lock_guard lock(mutex_);
+  rows_.put_thread(id, thread);
+}
+void Model::put_module(profile::ModuleId id, const profile::Module& module) {
+  const std::lock_guard lock(mutex_);
+  rows_.put_module(id, module);
+}
+void Model::put_frame(profile::FrameId id, const profile::Frame& frame) {
+  const std::lock_guard lock(mutex_);
+  rows_.put_frame(id, frame);
+}
+void Model::put_stack(profile::StackId id, const profile::Stack& stack) {
+  const std::lock_guard lock(mutex_);
+  rows_.put_stack(id, stack);
+}
+void Model::put_tally(const profile::Tally& tally) {
+  const std::lock_guard lock(mutex_);
+  rows_.put_tally(tally);
+}
+
+void Model::put_sample(profile::SampleId id, const profile::Sample& sample) {
+  const std::lock_guard lock(mutex_);
+  if (!first_ || sample.start < *first_) first_ = sample.start;
+  last_ = std::max(last_, sample.start + sample.wall);
+  if (lately_.empty() || id.value > lately_.back().id.value) {
+    lately_.push_back({id, sample});
+    add(sample, sample.wall, sample.cpu, sample.samples);
+  } else {
+    const auto row =
+        std::lower_bound(lately_.begin(), lately_.end(), id,
+                         [](const Row& one, profile::SampleId of) { return one.id.value < of.value; });
+    // A row grows for a second at the most, and stays longer than that.
+    if (row == lately_.end() || row->id != id) return;
+    add(sample, sample.wall - row->sample.wall, sample.cpu - row->sample.cpu,
+        sample.samples - std::min(sample.samples, row->sample.samples));
+    row->sample = sample;
+  }
+  const Nanoseconds keep = last_ - window_ - 2 * kSecond;
+  while (!lately_.empty() && lately_.front().sample.start + lately_.front().sample.wall < keep)
+    lately_.pop_front();
+}
+
+void Model::add(const profile::Sample& sample, Nanoseconds wall, Nanoseconds cpu, uint32_t looks) {
+  const Key key{uint64_t{sample.thread.value} << 32 | sample.stack.value,
+                static_cast<uint64_t>(sample.cpu_state) | static_cast<uint64_t>(sample.gil_state) << 8 |
+                    uint64_t{sample.collecting} << 16 | static_cast<uint64_t>(sample.quality) << 24 |
+                    uint64_t{static_cast<uint16_t>(sample.system_call)} << 32};
+  if (sums_.size() >= most_sums_ && !sums_.contains(key)) {
+    left_out_ += wall;
+    return;
+  }
+  const auto [at, fresh] = sums_.try_emplace(key, sample);
+  profile::Sample& sum = at.value();
+  if (fresh) sum.wall = sum.cpu = sum.samples = 0;
+  sum.wall += wall;
+  sum.cpu += cpu;
+  sum.samples += looks;
+}
+
+bool Model::is_picked(const Pick& pick, const profile::Sample& sample) const {
+  if (pick.thread && sample.thread != *pick.thread) return false;
+  if (!pick.process) return true;
+  return sample.thread && sample.thread.value <= rows_.threads().size() &&
+         rows_.thread(sample.thread).process == *pick.process;
+}
+
+Seen Model::seen(const Pick& pick) const {
+  const std::lock_guard lock(mutex_);
+  Seen seen;
+  if (!first_) return seen;
+  const Nanoseconds from = std::max(last_ - window_, *first_);
+  seen.lately_span = last_ - from;
+  seen.all_span = last_ - *first_;
+  seen.left_out = left_out_;
+  Extract lately(rows_, seen.lately);
+  for (const Row& row : lately_) {
+    if (row.sample.start + row.sample.wall > from && is_picked(pick, row.sample))
+      lately.put(clipped(row.sample, from));
+  }
+  Extract all(rows_, seen.all);
+  for (const auto& [key, sum] : sums_) {
+    if (is_picked(pick, sum)) all.put(sum);
+  }
+  return seen;
+}
+
+}  // namespace phlox::top

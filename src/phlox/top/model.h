@@ -1,0 +1,80 @@
+// What was seen so far, as `phlox top` needs it: the last seconds as they were, and since the start one sum
+// for each thread, stack and state, so that it stays small however long it runs. The recorder's thread puts,
+// another one asks.
+#pragma once
+
+#include <tsl/robin_map.h>
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "phlox/base/spread.h"
+#include "phlox/profile/profile.h"
+
+namespace phlox::top {
+
+// One thread or one process of all; neither: everything.
+struct Pick {
+  std::optional<profile::ThreadId> thread;
+  std::optional<profile::ProcessId> process;
+};
+
+// Two small profiles with the rows that their samples need. Threads, processes and modules keep their ids.
+struct Seen {
+  profile::Profile lately;
+  profile::Profile all;         // a sample is a sum, from when it was first seen
+  Nanoseconds lately_span = 0;  // how much time `lately` is of
+  Nanoseconds all_span = 0;
+  Nanoseconds left_out = 0;  // time of threads that `all` has no stacks of: too many different ones
+};
+
+class Model : public profile::Sink {
+ public:
+  // Sums since the start, at the most: some 30 MB.
+  static constexpr size_t kMostSums = 200'000;
+
+  explicit Model(Nanoseconds window, size_t most_sums = kMostSums) : window_(window), most_sums_(most_sums) {}
+
+  void put_meta(std::string_view key, std::string_view value) override;
+  void put_process(profile::ProcessId id, const profile::Process& process) override;
+  void put_thread(profile::ThreadId id, const profile::Thread& thread) override;
+  void put_module(profile::ModuleId id, const profile::Module& module) override;
+  void put_frame(profile::FrameId id, const profile::Frame& frame) override;
+  void put_stack(profile::StackId id, const profile::Stack& stack) override;
+  void put_sample(profile::SampleId id, const profile::Sample& sample) override;
+  void put_event(const profile::Event&) override {}
+  void put_tally(const profile::Tally& tally) override;
+  Result<void> commit() override { return {}; }
+
+  Seen seen(const Pick& pick) const;
+
+ private:
+  struct Row {
+    profile::SampleId id;
+    profile::Sample sample;
+  };
+  using Key = std::pair<uint64_t, uint64_t>;  // thread and stack, state
+  struct KeyHash {
+    size_t operator()(const Key& key) const noexcept {
+      return Spread()(key.first ^ key.second * 0x9e3779b97f4a7c15);
+    }
+  };
+
+  void add(const profile::Sample& sample, Nanoseconds wall, Nanoseconds cpu, uint32_t looks);
+  bool is_picked(const Pick& pick, const profile::Sample& sample) const;
+
+  const Nanoseconds window_;
+  const size_t most_sums_;
+  mutable std::mutex mutex_;
+  profile::Profile rows_;  // without samples
+  std::deque<Row> lately_;
+  tsl::robin_map<Key, profile::Sample, KeyHash> sums_;
+  std::optional<Nanoseconds> first_;
+  Nanoseconds last_ = 0;
+  Nanoseconds left_out_ = 0;
+};
+
+}  // namespace phlox::top

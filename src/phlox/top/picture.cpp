@@ -1,0 +1,207 @@
+#include "phlox/top/picture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "phlox/base/text.h"
+#include "phlox/profile/quality.h"
+
+namespace phlox::top {
+namespace {
+
+using profile::Profile;
+
+std::string where_of(const profile::Label& label) {
+  if (label.file.empty()) return label.module;
+  const auto file = std::string(base_name(label.file));
+  return label.line > 0 ? fmt::format("{}:{}", file, label.line) : file;
+}
+
+struct Weights {
+  int64_t self = 0, total = 0;
+};
+
+// By label of the tree; recursion counted once.
+std::vector<Weights> weigh(const profile::CallTree& tree) {
+  std::vector<Weights> sums(tree.labels.size());
+  for (size_t i = 1; i < tree.nodes.size(); ++i) {
+    const profile::CallNode& node = tree.nodes[i];
+    Weights& sum = sums[node.label];
+    sum.self += node.self;
+    bool again = false;
+    for (uint32_t up = node.parent; up != 0 && !again; up = tree.nodes[up].parent)
+      again = tree.nodes[up].label == node.label;
+    if (!again) sum.total += node.total;
+  }
+  return sums;
+}
+
+using Places = std::map<std::pair<std::string, std::string>, PlaceRow>;
+
+void add_places(Places& places, const profile::CallTree& tree, double PlaceRow::*self,
+                double PlaceRow::*total) {
+  if (tree.total <= 0) return;
+  const std::vector<Weights> sums = weigh(tree);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    if (sums[i].total <= 0) continue;
+    const profile::Label& label = tree.labels[i];
+    PlaceRow& row = places[{label.name, where_of(label)}];
+    row.*self += double(sums[i].self) / double(tree.total);
+    row.*total += double(sums[i].total) / double(tree.total);
+  }
+}
+
+// Whole seconds of threads, as parts of theirs.
+struct ThreadSums {
+  Nanoseconds wall = 0, cpu = 0, running = 0, runnable = 0, gil_waits = 0, blocked = 0, gil_holds = 0;
+  std::map<uint32_t, Nanoseconds> leaves;  // by frame
+};
+
+void add(ThreadSums& sums, const Profile& profile, const profile::Sample& sample) {
+  sums.wall += sample.wall;
+  sums.cpu += sample.cpu;
+  if (sample.gil_state == profile::GilState::holds) sums.gil_holds += sample.wall;
+  if (sample.gil_state == profile::GilState::waits) {
+    sums.gil_waits += sample.wall;
+  } else if (sample.cpu_state == profile::CpuState::running) {
+    sums.running += sample.wall;
+  } else if (sample.cpu_state == profile::CpuState::runnable) {
+    sums.runnable += sample.wall;
+  } else {
+    sums.blocked += sample.wall;
+  }
+  if (sample.stack && sample.stack.value <= profile.stacks().size())
+    sums.leaves[profile.stack(sample.stack).frame.value] += sample.wall;
+}
+
+std::string busiest_of(const Profile& profile, const ThreadSums& sums) {
+  std::map<std::string, Nanoseconds> functions;
+  for (const auto& [frame, wall] : sums.leaves)
+    functions[profile::function_label(profile, profile::FrameId(frame)).name] += wall;
+  const auto best = std::max_element(functions.begin(), functions.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return best == functions.end() ? std::string() : best->first;
+}
+
+double part(Nanoseconds of, Nanoseconds whole) {
+  return whole > 0 ? double(of) / double(whole) : 0;
+}
+
+std::string thread_name(const profile::Thread& thread) {
+  return !thread.name.empty() ? thread.name : thread.kernel_name;
+}
+
+void add_threads(Picture& picture, const Profile& profile, Nanoseconds span) {
+  std::map<uint32_t, ThreadSums> sums;
+  for (const profile::Sample& sample : profile.samples()) {
+    if (sample.thread && sample.thread.value <= profile.threads().size())
+      add(sums[sample.thread.value], profile, sample);
+  }
+  std::map<uint32_t, ProcessRow> processes;
+  std::map<uint32_t, double> busiest;  // of a process, the part of a CPU of its busiest thread
+  for (const auto& [id, sum] : sums) {
+    const profile::Thread& thread = profile.thread(profile::ThreadId(id));
+    ThreadRow row;
+    row.id = profile::ThreadId(id);
+    row.name = thread_name(thread);
+    row.tid = thread.tid;
+    row.cpu = part(sum.cpu, span);
+    row.running = part(sum.running, sum.wall);
+    row.runnable = part(sum.runnable, sum.wall);
+    row.gil_waits = part(sum.gil_waits, sum.wall);
+    row.blocked = part(sum.blocked, sum.wall);
+    row.gil_holds = part(sum.gil_holds, span);
+    row.busiest = busiest_of(profile, sum);
+    if (thread.process && thread.process.value <= profile.processes().size()) {
+      const profile::Process& process = profile.process(thread.process);
+      row.pid = process.pid;
+      ProcessRow& of = processes[thread.process.value];
+      of.id = thread.process;
+      of.pid = process.pid;
+      of.command = process.command_line;
+      of.how_ended = process.how_ended;
+      of.cpu += row.cpu;
+      of.gil_holds += row.gil_holds;
+      of.gil_waits += part(sum.gil_waits, span);
+      ++of.threads;
+      if (of.busiest.empty() || row.cpu > busiest[of.id.value]) {
+        busiest[of.id.value] = row.cpu;
+        of.busiest = row.busiest;
+      }
+    }
+    picture.threads_seen.push_back(std::move(row));
+  }
+  for (auto& [id, row] : processes) {
+    picture.cpu += row.cpu;
+    picture.gil_holds = std::max(picture.gil_holds, row.gil_holds);
+    picture.gil_waits += row.gil_waits;
+    picture.processes_seen.push_back(std::move(row));
+  }
+  picture.threads = picture.threads_seen.size();
+  picture.processes = picture.processes_seen.size();
+  std::stable_sort(picture.threads_seen.begin(), picture.threads_seen.end(),
+                   [](const ThreadRow& a, const ThreadRow& b) {
+                     return std::tuple(b.cpu, b.gil_waits, a.tid) < std::tuple(a.cpu, a.gil_waits, b.tid);
+                   });
+  std::stable_sort(picture.processes_seen.begin(), picture.processes_seen.end(),
+                   [](const ProcessRow& a, const ProcessRow& b) { return a.cpu > b.cpu; });
+}
+
+// The heaviest leaf whose way to the root goes through the place.
+void add_stack(Picture& picture, const profile::CallTree& tree, const PictureOptions& options) {
+  const auto is_it = [&](const profile::Label& label) {
+    return label.name == options.stack_name && where_of(label) == options.stack_where;
+  };
+  std::vector<bool> through(tree.nodes.size());
+  uint32_t best = 0;
+  for (uint32_t i = 1; i < tree.nodes.size(); ++i) {
+    const profile::CallNode& node = tree.nodes[i];
+    through[i] = through[node.parent] || is_it(tree.labels[node.label]);
+    if (through[i] && node.self > tree.nodes[best].self) best = i;
+  }
+  if (best == 0) return;
+  picture.stack_share = part(tree.nodes[best].self, tree.total);
+  for (uint32_t at = best; at != 0; at = tree.nodes[at].parent) {
+    const profile::Label& label = tree.labels[tree.nodes[at].label];
+    picture.stack.push_back({label.name, where_of(label)});
+  }
+}
+
+std::string quality_words(const Profile& profile) {
+  const auto quality = profile::summarize_quality(profile);
+  std::string words;
+  if (quality.achieved_rate > 0) words = fmt::format("{:.0f} Hz, ", quality.achieved_rate);
+  words += fmt::format("{} rejected", count_words(static_cast<uint64_t>(quality.rejected)));
+  return quality.recorded_by.empty() ? words : "recorded by " + quality.recorded_by;
+}
+
+}  // namespace
+
+Result<Picture> make_picture(const Seen& seen, const PictureOptions& options) {
+  const auto lately = profile::build_call_tree(seen.lately, options.choices);
+  if (!lately) return fail(lately);
+  const auto all = profile::build_call_tree(seen.all, options.choices);
+  if (!all) return fail(all);
+  Picture picture;
+  picture.span = seen.lately_span;
+  picture.since_start = seen.all_span;
+  Places places;
+  add_places(places, *lately, &PlaceRow::self, &PlaceRow::total);
+  add_places(places, *all, &PlaceRow::self_all, &PlaceRow::total_all);
+  for (auto& [key, row] : places) {
+    std::tie(row.name, row.where) = key;
+    picture.places.push_back(std::move(row));
+  }
+  add_threads(picture, seen.lately, seen.lately_span);
+  if (!options.stack_name.empty()) add_stack(picture, *lately, options);
+  picture.quality = quality_words(seen.all);
+  Nanoseconds kept = 0;
+  for (const profile::Sample& sample : seen.all.samples()) kept += sample.wall;
+  picture.left_out = part(seen.left_out, kept + seen.left_out);
+  return picture;
+}
+
+}  // namespace phlox::top

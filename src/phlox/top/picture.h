@@ -1,0 +1,73 @@
+// The numbers of one refresh, out of what was seen. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "phlox/base/result.h"
+#include "phlox/profile/view.h"
+#include "phlox/top/model.h"
+
+namespace phlox::top {
+
+// Of functions, or of lines. Shares are parts of what is shown, 0 to 1.
+struct PlaceRow {
+  std::string name;                    // any bytes
+  std::string where;                   // "app.py:7"
+  double self = 0, total = 0;          // of the last seconds
+  double self_all = 0, total_all = 0;  // since the start
+};
+
+// Parts of the thread's wall time. gil_waits is no part of blocked.
+struct ThreadRow {
+  profile::ThreadId id;
+  std::string name;  // "worker-1"
+  int32_t tid = 0, pid = 0;
+  double cpu = 0;  // of one CPU
+  double running = 0, runnable = 0, gil_waits = 0, blocked = 0;
+  double gil_holds = 0;
+  std::string busiest;
+};
+
+struct ProcessRow {
+  profile::ProcessId id;
+  int32_t pid = 0;
+  std::string command;
+  double cpu = 0;        // of one CPU, all its threads
+  double gil_holds = 0;  // of the time
+  double gil_waits = 0;  // of its threads, added up
+  size_t threads = 0;
+  std::string busiest;
+  std::string how_ended;
+};
+
+struct StackRow {
+  std::string name, where;
+};
+
+struct Picture {
+  Nanoseconds span = 0, since_start = 0;  // of the last seconds, and of all
+  double cpu = 0, gil_holds = 0,
+         gil_waits = 0;  // of everything that is picked; gil_holds: of the busiest process
+  size_t threads = 0, processes = 0;
+  std::vector<PlaceRow> places;
+  std::vector<ThreadRow> threads_seen;     // the busiest first
+  std::vector<ProcessRow> processes_seen;  // likewise
+  // The heaviest stack of the last seconds that goes through the place asked for, innermost first.
+  std::vector<StackRow> stack;
+  double stack_share = 0;
+  std::string quality;  // "200 Hz, 0 rejected"
+  double left_out = 0;  // of all time since the start: stacks too many to be kept
+};
+
+struct PictureOptions {
+  profile::Choices choices;  // by line or not, show, weight
+  // The place whose stack is wanted; empty: none.
+  std::string stack_name, stack_where;
+};
+
+Result<Picture> make_picture(const Seen& seen, const PictureOptions& options);
+
+}  // namespace phlox::top

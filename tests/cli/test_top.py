@@ -1,0 +1,294 @@
+"""phlox top on a terminal, read as a person reads it: what stands on the screen, and what a key changes."""
+import contextlib
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+import pyte
+import pytest
+from cli_support import LIMIT, PHLOX, PYTHON, count, is_recording, phlox, still_runs, wait_until
+
+WAITS_FOR_THE_GIL = """
+import threading, time
+def crunch():
+    return sum(i * i for i in range(200))
+def run():
+    while True: crunch()
+def rest():
+    while True: time.sleep(0.01)
+threading.Thread(target=run, name="cruncher", daemon=True).start()
+threading.Thread(target=rest, name="rester", daemon=True).start()
+print("ready", flush=True)
+run()
+"""
+
+
+class Scrolling(pyte.Screen):
+    """With SU and SD, which pyte does not know and ncurses sends to an xterm."""
+
+    def scroll_up(self, count=1):
+        self.scroll(self.index, count, bottom=True)
+
+    def scroll_down(self, count=1):
+        self.scroll(self.reverse_index, count, bottom=False)
+
+    def scroll(self, by_one, count, bottom):
+        top, last = self.margins or (0, self.lines - 1)
+        before, self.cursor.y = self.cursor.y, last if bottom else top
+        for _ in range(count or 1):
+            by_one()
+        self.cursor.y = before
+
+
+class Stream(pyte.ByteStream):
+    csi = {**pyte.ByteStream.csi, "S": "scroll_up", "T": "scroll_down"}
+
+
+class Screen:
+    """A terminal of its own with phlox top on it."""
+
+    def __init__(self, *arguments, columns=80, rows=24, **environment):
+        self.master, self.slave = pty.openpty()
+        self.screen = Scrolling(columns, rows)
+        self.stream = Stream(self.screen)
+        self.resize(columns, rows)
+        self.before = termios.tcgetattr(self.slave)
+        self.raw = b""
+
+        def become_foreground():
+            os.setsid()
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+        self.process = subprocess.Popen([PHLOX, "top", *map(str, arguments)], stdin=self.slave, stdout=self.slave, stderr=self.slave, preexec_fn=become_foreground,
+                                        env={**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", **environment})
+
+    def resize(self, columns, rows):
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("4H", rows, columns, 0, 0))
+        self.screen.resize(rows, columns)
+
+    def read(self, seconds=0.1):
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0 and select.select([self.master], [], [], left)[0]:
+            block = os.read(self.master, 65536)
+            self.raw += block
+            self.stream.feed(block)
+
+    @property
+    def lines(self):
+        return [line.rstrip() for line in self.screen.display]
+
+    @property
+    def text(self):
+        return "\n".join(self.lines)
+
+    def until(self, condition, what):
+        end = time.monotonic() + LIMIT
+        while time.monotonic() < end:
+            self.read()
+            if condition(self.text):
+                return self.text
+        pytest.fail(f"waited for {what}:\n{self.text}")
+
+    def press(self, keys):
+        os.write(self.master, keys.encode())
+
+    def ends(self):
+        end = time.monotonic() + LIMIT
+        while self.process.poll() is None and time.monotonic() < end:
+            self.read()
+        self.read()
+        return self.process.wait(timeout=1)
+
+    def is_restored(self):
+        """The alternate screen was left, the cursor is there, and keys are lines again."""
+        return b"\x1b[?1049l" in self.raw and not self.screen.cursor.hidden and termios.tcgetattr(self.slave)[:4] == self.before[:4]
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self.master)
+        os.close(self.slave)
+
+
+@pytest.fixture
+def top():
+    with contextlib.ExitStack() as stack:
+        def open_(*arguments, **options):
+            screen = Screen(*arguments, **options)
+            stack.callback(screen.close)
+            return screen
+        yield open_
+
+
+@pytest.fixture
+def app(start):
+    process = start([PYTHON, "-c", WAITS_FOR_THE_GIL])
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_its_pages_say_what_the_program_does(app, top, workdir):
+    screen = top("-p", app.pid)
+    text = screen.until(lambda t: "crunch" in t, "functions")
+    assert f"(pid {app.pid})" in screen.lines[0] and "GIL held" in screen.lines[1]
+    assert "SELF  TOTAL   SELF  TOTAL  FUNCTION" in screen.lines[3]
+    screen.press("2")
+    screen.until(lambda t: "LINE OF" in t and "<string>:4" in t, "lines")
+    screen.press("3")
+    text = screen.until(lambda t: "STATES" in t and "MainThread" in t and "cruncher" in t and "rester" in t, "threads")
+    bars = {line.split("]")[1].split()[0]: line.split("[")[1].split("]")[0] for line in text.splitlines() if "]" in line}
+    assert "." * 7 in bars["rester"], text
+    assert set(bars["MainThread"]) & set("#+g") and bars["MainThread"].count(".") < 7, text
+    screen.press("4")
+    screen.until(lambda t: "COMMAND" in t and str(app.pid) in "\n".join(t.splitlines()[3:]), "processes")
+    screen.press("?")
+    screen.until(lambda t: "freeze" in t and "quit" in t, "help")
+    screen.press("\x1b")
+    screen.until(lambda t: "COMMAND" in t, "the page again")
+    screen.press("q")
+    assert screen.ends() == 0, screen.text
+    assert screen.is_restored() and still_runs(app)
+
+
+def test_a_filter_a_thread_a_stack_and_a_frozen_screen(app, top, workdir):
+    screen = top("-p", app.pid)
+    screen.until(lambda t: "crunch" in t, "functions")
+    screen.press("s/crunch$\r")
+    text = screen.until(lambda t: "/crunch$/" in t and "run " not in "\n".join(t.splitlines()[4:]), "what matches")
+    screen.press("\r")
+    text = screen.until(lambda t: "innermost first" in t and "run" in t, "a stack")
+    assert text.index("crunch") < text.index("  run "), text
+    screen.press("\x1b\x7f3")
+    screen.until(lambda t: "rester" in t, "threads")
+    screen.press("/rester\r")
+    screen.until(lambda t: "cruncher" not in "\n".join(t.splitlines()[4:]), "one thread")
+    screen.press("\r")
+    screen.until(lambda t: "thread rester" in t, "the thread alone")
+    screen.press(" ")
+    screen.until(lambda t: "frozen" in t.splitlines()[0], "a frozen screen")
+    before = screen.lines[4:-1]
+    screen.read(2.5)
+    assert screen.lines[4:-1] == before
+    screen.press("/(\r")
+    screen.until(lambda t: "not a regular expression: (" in t, "a complaint")
+
+
+def test_what_was_seen_becomes_a_recording(app, top, workdir):
+    screen = top("-p", app.pid)
+    screen.until(lambda t: "crunch" in t, "functions")
+    screen.press("w")
+    screen.until(lambda t: "wrote " in t, "the name")
+    [name] = [name for name in os.listdir(".") if name.endswith(".phlox")]
+    assert name in screen.text and os.listdir(".") == [name]
+    assert os.stat(name).st_mode & 0o777 == 0o600
+    report = phlox("report", name)
+    assert report.returncode == 0 and "crunch" in report.stdout and "killed" not in report.stdout
+    screen.press("q")
+    assert screen.ends() == 0
+
+
+@pytest.mark.parametrize("size", [(40, 10), (80, 24), (200, 60), (12, 3), (1, 1)])
+def test_any_size_while_it_runs(app, top, workdir, size):
+    screen = top("-p", app.pid)
+    screen.until(lambda t: "crunch" in t, "functions")
+    screen.resize(*size)
+    screen.process.send_signal(signal.SIGWINCH)
+    screen.read(1.5)
+    assert screen.process.poll() is None
+    if size[1] > 9:
+        assert "crunch" in screen.text, screen.text
+    screen.press("q")
+    assert screen.ends() == 0
+    assert screen.is_restored()
+
+
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGSEGV, signal.SIGABRT, "\x03"])
+def test_the_terminal_comes_back_on_every_way_out(app, top, workdir, way):
+    screen = top("-p", app.pid)
+    screen.until(lambda t: "crunch" in t, "functions")
+    screen.press(way) if isinstance(way, str) else screen.process.send_signal(way)
+    screen.ends()
+    assert screen.is_restored(), screen.raw[-300:]
+    assert still_runs(app)
+
+
+def test_the_end_of_the_program_is_said_and_the_numbers_stay(top, workdir):
+    screen = top("--", PYTHON, "-c", "import time\nprint('not on the screen')\ndef work():\n  end = time.time() + 2\n  while time.time() < end: sum(range(99))\nwork()")
+    text = screen.until(lambda t: "ended: exit 0" in t, "the end")
+    assert "work" in text and "not on the screen" not in text, text
+    screen.press("q")
+    assert screen.ends() == 0
+    said = screen.until(lambda t: "printed is in" in t, "where its output is").replace("\n", "")
+    path = said.split("printed is in ")[1].split()[0]
+    with open(path) as file:
+        assert file.read() == "not on the screen\n"
+    os.unlink(path)
+    os.rmdir(os.path.dirname(path))
+
+
+def test_a_refresh_sends_little(app, top, workdir):
+    screen = top("-p", app.pid)
+    screen.until(lambda t: "crunch" in t, "functions")
+    screen.read(4)
+    before = len(screen.raw)
+    screen.read(5)
+    assert 0 < (len(screen.raw) - before) / 5 < 1500
+
+
+def test_without_colour(app, top, workdir):
+    screen = top("-p", app.pid, NO_COLOR="1")
+    screen.until(lambda t: "crunch" in t, "functions")
+    screen.press("3")
+    screen.until(lambda t: "STATES" in t, "threads")
+    assert b"\x1b[3" not in screen.raw.replace(b"\x1b[39;49m", b""), screen.raw
+    assert all(screen.screen.buffer[y][x].fg == "default" for y in range(24) for x in range(80))
+
+
+def test_a_growing_recording(app, top, start, workdir):
+    recorder = start([PHLOX, "record", "-q", "-o", "a.phlox", "-p", app.pid])
+    wait_until(lambda: is_recording("a.phlox") and count("a.phlox") > 3, "samples")
+    screen = top("a.phlox")
+    screen.until(lambda t: "crunch" in t and "still being recorded" in t, "functions")
+    first = screen.lines[0]
+    screen.until(lambda t: t.splitlines()[0] != first, "more time")
+    recorder.send_signal(signal.SIGINT)
+    assert recorder.wait(timeout=LIMIT) == 0
+    screen.until(lambda t: "of a recording" in t, "its end")
+
+
+def test_text_where_there_is_no_terminal(app, workdir):
+    done = phlox("top", "-n", "2", "--interval", "0.7", "-p", app.pid)
+    assert done.returncode == 0, done.stderr
+    tables = done.stdout.split("\n\n")
+    assert len(tables) == 2 and all("crunch" in table and "FUNCTION" in table for table in tables), done.stdout
+    assert "\x1b" not in done.stdout
+    filtered = phlox("top", "-n", "1", "--interval", "0.7", "--page", "threads", "--filter", "rester", "-p", app.pid).stdout
+    assert "rester" in filtered and "MainThread" not in filtered
+
+
+def test_text_on_a_terminal_that_cannot_move_its_cursor(app, top, workdir):
+    screen = top("-p", app.pid, TERM="dumb")
+    screen.until(lambda t: "plain text" in t and "crunch" in t, "text")
+    screen.press("\x03")
+    assert screen.ends() == 0
+    assert b"\x1b" not in screen.raw
+
+
+@pytest.mark.parametrize("words, status, said", [
+    ([], 2, "show what?"),
+    (["-p", "1", "a.phlox"], 2, "show what?"),
+    (["-n", "1", "--filter", "(", "-p", "1"], 2, "not a regular expression"),
+    (["-n", "1", "nothing.phlox"], 118, "cannot open nothing.phlox"),
+    (["-n", "1", "-p", str(2**22 + 1)], 111, "no process"),
+    (["-n", "1", "--", "/nowhere/python"], 127, "/nowhere/python"),
+])
+def test_what_cannot_be_shown_says_why(workdir, words, status, said):
+    done = phlox("top", *words)
+    assert done.returncode == status and said in done.stderr, done.stderr
