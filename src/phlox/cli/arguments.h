@@ -34,6 +34,8 @@ struct RecordArguments {
   std::vector<std::string> pids;
   std::string name, user, cgroup, container;
   std::string duration, rate, output, max_overhead, way;
+  std::string keep, max_size;
+  bool append = false;
   bool all = false, no_follow = false, hands_off = false, force = false, source = false;
   NativeArguments native;
   ViewArguments view;
@@ -93,6 +95,10 @@ struct TopArguments {
   NativeArguments native;
 };
 
+struct SnapshotArguments {
+  std::string pid, file, output;
+};
+
 struct LabelArguments {
   std::string recording, file;
 };
@@ -121,6 +127,7 @@ struct CommandLine {
   DiffArguments diff;
   DumpArguments dump;
   TopArguments top;
+  SnapshotArguments snapshot;
   ImportArguments import_;
   DoctorArguments doctor;
   LabelArguments label;

@@ -38,6 +38,7 @@ struct Grammar {
     describe_export();
     describe_import();
     describe_pyflame();
+    describe_snapshot();
     describe_label();
     describe_doctor();
     describe_rest();
@@ -124,6 +125,12 @@ struct Grammar {
          "(default: a .phlox named after program, process and time)",
          {},
          true});
+    b.value("--keep", a.keep,
+            {{}, "TIME", "only what is younger stays: 1h, 30m; for recordings of days", {}, false});
+    b.value("--max-size", a.max_size,
+            {{}, "SIZE", "when the file would be larger, the oldest goes: 200M, 2G", {}, false});
+    b.flag("--append", a.append,
+           "go on with the recording that FILE is, such as that of a recorder that was killed");
     b.source(a.source);
     b.force(a.force);
     b.value(
@@ -163,6 +170,9 @@ struct Grammar {
         "started by phlox gets the "
         "signals that phlox gets, and its "
         "exit status becomes phlox's. Under sudo it runs as the calling user, who also owns the files.\n\n"
+        "With --keep or --max-size it can run for days: what is there is the last of it. SIGUSR1 (of a "
+        "program that "
+        "phlox started: phlox snapshot) writes what is there to another file, and the recording goes on.\n\n"
         "The choices of the view apply to .svg and .txt outputs only: a .phlox holds everything.";
   }
 
@@ -357,6 +367,23 @@ struct Grammar {
                        {"phlox pyflame -x -t python3 app.py | flamegraph.pl > app.svg",
                         "a new program, without its idle time"}};
     text().more = "phlox pyflame --help lists its options.";
+  }
+
+  void describe_snapshot() {
+    CommandBuilder b =
+        command("snapshot", "copy a recording while it is recorded", "[options] -p RECORDER | FILE");
+    text().examples = {
+        {"phlox snapshot -p $(pgrep -x phlox) -o incident.phlox", "what a recorder has until now"},
+        {"phlox snapshot app.phlox", "the same by its file: app-20261123-093000.phlox"}};
+    auto& a = line.snapshot;
+    b.value("-p,--pid", a.pid, {{}, "RECORDER", "the process id of a phlox that records", {}, false});
+    b.positional("FILE", a.file, {{}, "", "its recording", {}, true});
+    b.value("-o,--output", a.output,
+            {{}, "FILE", "where to (default: named after the recording and the time)", {}, true});
+    text().more =
+        "The recorder is not held up. With record --keep 1h, this is how the last hour is kept when "
+        "something "
+        "happened: phlox record -r 20 --keep 1h --max-size 200M -o app.phlox -p PID, for days.";
   }
 
   void describe_label() {

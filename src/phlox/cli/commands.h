@@ -17,6 +17,7 @@ int import_recording(const CommandLine& line, Talk& talk);
 int view(const CommandLine& line, Talk& talk);
 int dump(const CommandLine& line, Talk& talk);
 int top(const CommandLine& line, Talk& talk);
+int snapshot(const CommandLine& line, Talk& talk);
 int label(const CommandLine& line, Talk& talk);
 int doctor(const CommandLine& line, Talk& talk);
 int report(const CommandLine& line, Talk& talk);

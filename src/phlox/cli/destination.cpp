@@ -40,10 +40,14 @@ std::string Destination::kept_name(const std::string& name) {
 Result<void> Destination::begin() {
   std::optional<recording::Owner> owner;
   if (const auto user = target::calling_user()) owner = recording::Owner{user->uid, user->gid};
-  replaced_ = recording::is_recording(recording_);
-  auto writer = recording::Writer::create(recording_, owner);
+  const bool is_there = recording::is_recording(recording_);
+  appended_ = options_.append && is_there;
+  replaced_ = is_there && !appended_;
+  auto writer =
+      appended_ ? recording::Writer::append(recording_) : recording::Writer::create(recording_, owner);
   if (!writer) return fail(writer);
   writer_ = *std::move(writer);
+  writer_->keep_only(options_.retention);
   rows_.emplace(*writer_);
   return {};
 }
@@ -91,7 +95,10 @@ std::string Destination::what_was_written() const {
     if (!kept_) return options_.output.path == "-" ? "" : options_.output.path;
     text = with_size(options_.output.path) + ", and beside it the recording ";
   }
-  return text + with_size(recording_) + (replaced_ ? ", in place of the recording that was there" : "");
+  return text + with_size(recording_) +
+         (replaced_   ? ", in place of the recording that was there"
+          : appended_ ? ", behind what was there"
+                      : "");
 }
 
 }  // namespace phlox::cli

@@ -25,7 +25,9 @@ class Destination {
     bool native = false;
     symbols::DebugSearch debug_search;
     bool source = false;  // a page has the program's source in it
-    bool force = false;   // an export may replace a recording
+    bool append = false;  // to the recording that is there
+    recording::Retention retention;
+    bool force = false;  // an export may replace a recording
   };
 
   // Proves that everything can be written. `name`: of a recording that was given none.
@@ -62,6 +64,7 @@ class Destination {
   std::optional<NativeRows> rows_;
   std::string recording_;
   bool kept_ = true;       // beside what was exported; else it goes when all went well
+  bool appended_ = false;  // to a recording that was there before
   bool replaced_ = false;  // a recording was there before
   profile::Profile profile_;
   std::vector<std::string> remarks_;

@@ -22,9 +22,11 @@
 #include "phlox/cli/pythons.h"
 #include "phlox/cli/selection.h"
 #include "phlox/cli/signal_watch.h"
+#include "phlox/cli/snapshot_name.h"
 #include "phlox/cli/values.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/quality.h"
+#include "phlox/recording/snapshot.h"
 #include "phlox/report/report.h"
 #include "phlox/sampler/session/recorder.h"
 #include "phlox/target/container.h"
@@ -80,6 +82,21 @@ Result<Request> request_of(const CommandLine& line) {
     if (!duration) return fail(duration);
     request.options.duration = *duration;
   }
+  if (!a.keep.empty()) {
+    auto age = named(line, "--keep", parse_duration(a.keep));
+    if (!age) return fail(age);
+    request.destination.retention.age = *age;
+  }
+  if (!a.max_size.empty()) {
+    auto bytes = named(line, "--max-size", parse_size(a.max_size));
+    if (!bytes) return fail(bytes);
+    if (*bytes < recording::Writer::kLeastBytes)
+      return fail(ErrorKind::usage,
+                  fmt::format("--max-size: {} is too small for a recording and its log", a.max_size),
+                  "at least --max-size 10M");
+    request.destination.retention.bytes = *bytes;
+  }
+  request.destination.append = a.append;
   auto overhead =
       named(line, "--max-overhead", parse_overhead(a.max_overhead.empty() ? "2" : a.max_overhead));
   if (!overhead) return fail(overhead);
@@ -107,6 +124,9 @@ Result<Request> request_of(const CommandLine& line) {
   }
   destination.choices = *choices;
   destination.show_given = !a.view.show.empty();
+  if (a.append && (destination.output.kind == OutputKind::exported || destination.output.path.empty()))
+    return fail(ErrorKind::usage, "--append goes on with a recording: which?",
+                "phlox record --append -o app.phlox -p PID");
   if (a.source && (destination.output.kind != OutputKind::exported || destination.output.format != "html"))
     return fail(ErrorKind::usage, "--source is for a page", "phlox record --source -o app.html …");
   if (destination.output.kind == OutputKind::exported && choices->thread_regex) {
@@ -152,7 +172,8 @@ class Recording {
   Recording(const Request& request, Talk& talk)
       : request_(request),
         talk_(talk),
-        watch_(request.options.launched ? std::span<const int>(kForwarded) : std::span<const int>(kEnding)) {}
+        watch_(request.options.launched ? std::span<const int>(kForwarded)
+                                        : std::span<const int>(kAttached)) {}
 
   int run() {
     if (auto ready = prepare(); !ready) return failed(ready.error());
@@ -212,7 +233,7 @@ class Recording {
  private:
   // SIGPIPE among them: blocked, a reader that goes away is an error of writing, and the program still gets
   // its default.
-  static constexpr std::array kEnding = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+  static constexpr std::array kAttached = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1};
   static constexpr std::array kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
 
   static constexpr Nanoseconds kLookBesideEvery = kSecond / 2;
@@ -337,9 +358,23 @@ class Recording {
     return {};
   }
 
+  // What was recorded until now, in a file beside it. On the watch's thread; the recording goes on meanwhile.
+  void take_snapshot() {
+    if (!begun_) return;
+    const std::string name = snapshot_name(destination_->recording(), std::time(nullptr));
+    std::optional<recording::Owner> owner;
+    if (const auto user = target::calling_user()) owner = recording::Owner{user->uid, user->gid};
+    if (const auto written = recording::snapshot(destination_->recording(), name, owner); !written) {
+      talk_.error(written.error());
+    } else {
+      talk_.note(fmt::format("wrote {}, and goes on recording", with_size(name)));
+    }
+  }
+
   // On the watch's thread.
   void on_signal(SignalSeen seen) {
     if (seen.number == SIGPIPE) return;
+    if (seen.number == SIGUSR1 && !program_) return take_snapshot();
     // A program that was not let go yet hears nothing: then the recording ends, as without one.
     const bool ends = seen.number == SIGINT || !program_ || !released_;
     if (program_ && released_ && !(seen.from_kernel && (seen.number == SIGINT || seen.number == SIGQUIT))) {

@@ -49,6 +49,7 @@ int dispatch(const CommandLine& line, Talk& talk) {
   if (line.command == "import") return import_recording(line, talk);
   if (line.command == "dump") return dump(line, talk);
   if (line.command == "top") return top(line, talk);
+  if (line.command == "snapshot") return snapshot(line, talk);
   if (line.command == "label") return label(line, talk);
   if (line.command == "doctor") return doctor(line, talk);
   if (line.command == "report") return report(line, talk);

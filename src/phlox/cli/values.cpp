@@ -79,6 +79,23 @@ Result<Nanoseconds> parse_duration(std::string_view text) {
               "seconds, or a number with ns, us, ms, s, m or h: -d 10, -d 1.5, -d 2m");
 }
 
+Result<uint64_t> parse_size(std::string_view text) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}};
+  double unit = 1;
+  std::string_view digits = text.ends_with("B") ? text.substr(0, text.size() - 1) : text;
+  for (const auto& [name, value] : kUnits) {
+    if (!digits.ends_with(name)) continue;
+    unit = value;
+    digits.remove_suffix(1);
+    break;
+  }
+  const auto number = parse_number<double>(digits);
+  if (number && *number > 0 && *number * unit < 1e18) return static_cast<uint64_t>(*number * unit);
+  return fail(ErrorKind::usage, fmt::format("'{}' is not a size", text),
+              "a number of bytes, or with k, M or G: --max-size 200M");
+}
+
 Result<double> parse_rate(std::string_view text) {
   if (text == "max") return 0.0;
   const auto number = parse_number<double>(text.ends_with("Hz") ? text.substr(0, text.size() - 2) : text);
