@@ -180,6 +180,15 @@ TEST_F(Long, a_snapshot_is_a_finished_recording_and_the_other_goes_on) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2);
 }
 
+TEST_F(Long, of_a_recording_that_has_just_begun_there_is_no_snapshot) {
+  const auto out = Writer::create(path_);
+  ASSERT_TRUE(out);
+  const auto copied = snapshot(path_, (folder_ / "b.phlox").string());
+  ASSERT_FALSE(copied);
+  EXPECT_NE(copied.error().message.find("holds nothing yet"), std::string::npos) << copied.error().message;
+  EXPECT_FALSE(fs::exists(folder_ / "b.phlox"));
+}
+
 TEST_F(Long, a_snapshot_that_cannot_be_written_leaves_nothing) {
   auto out = writer({});
   ASSERT_TRUE(out->commit());

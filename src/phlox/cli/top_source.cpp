@@ -51,6 +51,11 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
+// A command line may be long: what stands first is seen.
+std::string title_of(pid_t pid, const std::string& command) {
+  return fmt::format("pid {}: {}", pid, command);
+}
+
 void put_all(const profile::Profile& from, profile::Sink& into) {
   const auto each = [](const auto& rows, auto&& put) {
     for (size_t i = 0; i < rows.size(); ++i) put(static_cast<uint32_t>(i + 1), rows[i]);
@@ -77,7 +82,7 @@ class FileSource : public TopSource {
     if (!profile) return fail(profile);
     stamp_ = now;
     if (!profile->processes().empty()) {
-      head_.title = profile::process_label(profile->processes().front());
+      head_.title = title_of(profile->processes().front().pid, profile->processes().front().command_line);
       if (profile->processes().size() > 1)
         head_.title += fmt::format(" and {} more", profile->processes().size() - 1);
     }
@@ -266,12 +271,12 @@ class LiveSource : public TopSource {
       if (auto possible = target::check_recordable(*state); !possible) return possible;
       for (const std::string& remark : target::remarks_on(*state)) talk.warn(remark);
       if (pid == pids.front()) {
-        head_.title = fmt::format("{} (pid {})", state->title(), pid);
+        head_.title = title_of(pid, state->title());
         if (pids.size() > 1) head_.title += fmt::format(" and {} more", pids.size() - 1);
         if (options_.recorder.command.empty()) options_.recorder.command = state->command_line;
       }
     }
-    if (program_) head_.title = fmt::format("{} (pid {})", options_.recorder.command, pids.front());
+    if (program_) head_.title = title_of(pids.front(), options_.recorder.command);
     name_ = default_recording_name(words_of(options_.recorder.command), pids.front(), std::time(nullptr));
     std::vector<python::Attempt> attempts;
     auto recorder = sampler::Recorder::attach(pids, options_.recorder, stop_, &attempts);

@@ -75,9 +75,10 @@ std::string ending(const std::string& from) {
       static_cast<int>(profile::EventKind::recording_end), quoted(from));
 }
 
-bool is_finished(sqlite3* database) {
+bool says(sqlite3* database, std::string_view key) {
   sqlite3_stmt* raw = nullptr;
-  sqlite3_prepare_v2(database, "SELECT 1 FROM meta WHERE key = 'end_monotonic_ns'", -1, &raw, nullptr);
+  sqlite3_prepare_v2(database, fmt::format("SELECT 1 FROM meta WHERE key = '{}'", key).c_str(), -1, &raw,
+                     nullptr);
   const bool there = sqlite3_step(raw) == SQLITE_ROW;
   sqlite3_finalize(raw);
   return there;
@@ -103,7 +104,9 @@ Result<void> snapshot(const std::string& from, const std::string& to, std::optio
   }
   {
     const Database copy = open(draft.path(), SQLITE_OPEN_READWRITE);
-    if (!is_finished(copy.get()) && !run(copy.get(), ending(from)))
+    if (!says(copy.get(), "end_monotonic_ns") && !says(copy.get(), "start_monotonic_ns"))
+      return fail(ErrorKind::input, fmt::format("{} holds nothing yet", from), "again in a moment");
+    if (!says(copy.get(), "end_monotonic_ns") && !run(copy.get(), ending(from)))
       return cannot_write(to, sqlite3_errmsg(copy.get()));
   }
   if (owner && ::chown(draft.path().c_str(), owner->user, owner->group) != 0)

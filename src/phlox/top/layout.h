@@ -25,7 +25,7 @@ struct Size {
 
 // What stands at the head, whatever page.
 struct Head {
-  std::string title;   // "python3 app.py (pid 4711)"
+  std::string title;   // "pid 4711: python3 app.py"
   std::string status;  // "live", "ended: exit 0", "still being recorded"
   Nanoseconds elapsed = 0;
 };

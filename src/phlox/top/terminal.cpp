@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include <sys/ioctl.h>
@@ -44,9 +45,8 @@ void remember(int descriptor) {
   ::tcgetattr(descriptor, &restoring.before);
   restoring.length = 0;
   for (const char* name : {"sgr0", "cnorm", "rmkx", "rmcup"}) {
-    char capability[8];
-    std::strncpy(capability, name, sizeof capability);
-    const char* text = tigetstr(capability);
+    std::string capability = name;
+    const char* text = ::tigetstr(capability.data());
     if (text == nullptr || text == reinterpret_cast<const char*>(-1)) continue;
     const size_t length = std::strlen(text);
     if (restoring.length + length > sizeof restoring.text) continue;
