@@ -41,7 +41,7 @@ Picture picture_of(const Controls& controls, const Seen& seen = shop()) {
 
 std::string screen(const Controls& controls, Size size = {80, 24}) {
   Head head;
-  head.title = "python3 shop.py (pid 4711)";
+  head.title = "pid 4711: python3 shop.py";
   head.elapsed = 4 * kSecond;
   std::string text;
   for (const Line& line : layout(head, picture_of(controls), controls, size)) {
@@ -56,7 +56,7 @@ std::string screen(const Controls& controls, Size size = {80, 24}) {
 TEST(layout, functions_at_80_by_24) {
   const std::string text = screen({});
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 24) << text;
-  EXPECT_TRUE(text.starts_with("phlox top  python3 shop.py (pid 4711)  ")) << text;
+  EXPECT_TRUE(text.starts_with("phlox top  pid 4711: python3 shop.py  ")) << text;
   EXPECT_NE(text.find("\nCPU 100 %   GIL held 100 %, waited for 100 %   threads 2 (1 computing)"),
             std::string::npos)
       << text;
@@ -149,6 +149,15 @@ TEST(controls, a_filter_is_typed_and_taken_back) {
   EXPECT_EQ(rows_of(picture, controls).size(), 1u);
   press(controls, kEscape, picture, 10);
   EXPECT_EQ(rows_of(picture, controls).size(), 3u);
+}
+
+TEST(controls, a_filter_may_say_where_a_name_ends_and_leaves_a_stack_whole) {
+  Controls controls;
+  controls.filter = "^decode$";
+  EXPECT_EQ(rows_of(picture_of(controls), controls).size(), 1u);
+  press(controls, kEnter, picture_of(controls), 10);
+  EXPECT_EQ(controls.page, Page::stack);
+  EXPECT_EQ(rows_of(picture_of(controls), controls).size(), 3u);
 }
 
 TEST(controls, what_is_no_expression_is_said_and_changes_nothing) {

@@ -34,26 +34,30 @@ double weight_of(const PlaceRow& row, Order order) {
   return 0;
 }
 
-// What the filter looks at.
-std::string text_of(const Picture& picture, Page page, size_t row) {
+// What the filter looks at, one by one, so that ^ and $ are of a name.
+std::vector<std::string> texts_of(const Picture& picture, Page page, size_t row) {
   switch (page) {
     case Page::functions:
     case Page::lines:
-      return picture.places[row].name + " " + picture.places[row].where;
+      return {picture.places[row].name, picture.places[row].where};
     case Page::threads: {
       const ThreadRow& thread = picture.threads_seen[row];
-      return fmt::format("{} {} {}", thread.name, thread.tid, thread.busiest);
+      return {thread.name, std::to_string(thread.tid), thread.busiest};
     }
     case Page::processes: {
       const ProcessRow& process = picture.processes_seen[row];
-      return fmt::format("{} {} {}", process.pid, process.command, process.busiest);
+      return {std::to_string(process.pid), process.command, process.busiest};
     }
     case Page::stack:
-      return picture.stack[row].name + " " + picture.stack[row].where;
     case Page::help:
       break;
   }
   return {};
+}
+
+bool matches(const std::vector<std::string>& texts, const RE2& expression) {
+  return std::any_of(texts.begin(), texts.end(),
+                     [&](const std::string& text) { return RE2::PartialMatch(text, expression); });
 }
 
 size_t count_of(const Picture& picture, Page page) {
@@ -185,10 +189,11 @@ PictureOptions Controls::picture_options() const {
 }
 
 std::vector<size_t> rows_of(const Picture& picture, const Controls& controls) {
-  const auto expression = compiled(controls.filter);
+  // A stack is a whole one.
+  const auto expression = controls.page == Page::stack ? nullptr : compiled(controls.filter);
   std::vector<size_t> rows;
   for (size_t i = 0; i < count_of(picture, controls.page); ++i) {
-    if (!expression || RE2::PartialMatch(text_of(picture, controls.page, i), *expression)) rows.push_back(i);
+    if (!expression || matches(texts_of(picture, controls.page, i), *expression)) rows.push_back(i);
   }
   if (controls.page == Page::functions || controls.page == Page::lines) {
     const auto nothing = [&](size_t i) { return weight_of(picture.places[i], controls.order) <= 0; };
