@@ -22,7 +22,7 @@ def crunch():
 def run():
     while True: crunch()
 def rest():
-    while True: time.sleep(0.01)
+    while True: time.sleep(0.5)
 threading.Thread(target=run, name="cruncher", daemon=True).start()
 threading.Thread(target=rest, name="rester", daemon=True).start()
 print("ready", flush=True)
@@ -233,6 +233,32 @@ def test_the_end_of_the_program_is_said_and_the_numbers_stay(top, workdir):
         assert file.read() == "not on the screen\n"
     os.unlink(path)
     os.rmdir(os.path.dirname(path))
+
+
+def test_a_program_that_runs_on_prints_on(top, workdir):
+    # phlox leads the session here, which no shell has it do: the program would get SIGHUP.
+    screen = top("--", PYTHON, "-c", "import signal, time\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\ndef toil():\n  end = time.monotonic() + 5\n  while time.monotonic() < end: pass\nwhile True: toil(); print('still here', flush=True)")
+    screen.until(lambda t: "toil" in "\n".join(t.splitlines()[4:]), "a screen")
+    screen.press("q")
+    assert screen.ends() == 0
+    said = screen.until(lambda t: "prints to" in t, "where it prints").replace("\n", "")
+    pid, path = re.search(r"runs on as process (\d+), and prints to (\S+)", said).groups()
+    try:
+        wait_until(lambda: os.path.getsize(path) > 0, "its words")
+        with open(path) as file:
+            assert file.readline() == "still here\n"
+    finally:
+        os.kill(int(pid), signal.SIGKILL)
+        os.unlink(path)
+        os.rmdir(os.path.dirname(path))
+
+
+def test_what_ctrl_c_ends_is_not_said_to_run_on(top, workdir):
+    screen = top("--", PYTHON, "-c", "import time\ntry:\n  while True: sum(range(99))\nexcept KeyboardInterrupt: time.sleep(0.3)")
+    screen.until(lambda t: "module" in t, "functions")
+    screen.press("\x03")
+    assert screen.ends() == 0
+    assert "runs on" not in screen.text, screen.text
 
 
 def test_a_refresh_sends_little(app, top, workdir):

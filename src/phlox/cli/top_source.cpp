@@ -202,18 +202,19 @@ class Scratch {
     if (path_.empty()) return;
     for (const char* name : {"top.phlox", "top.phlox-wal", "top.phlox-shm", "top.phlox-journal"})
       ::unlink((path_ + "/" + name).c_str());
-    struct stat printed {};
-    if (::stat(output().c_str(), &printed) == 0 && printed.st_size == 0) ::unlink(output().c_str());
-    ::rmdir(path_.c_str());  // what the program printed stays
+    if (!keeps_output_) ::unlink(output().c_str());
+    ::rmdir(path_.c_str());
   }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
   bool made() const { return !path_.empty(); }
   std::string recording() const { return path_ + "/top.phlox"; }
   std::string output() const { return path_ + "/output.txt"; }
+  void keep_output() { keeps_output_ = true; }
 
  private:
   std::string path_;
+  bool keeps_output_ = false;
 };
 
 // What a program prints must not go over the screen: while this is there, our standard output and error are
@@ -318,19 +319,31 @@ class LiveSource : public TopSource {
 
   void close() override {
     if (!thread_.joinable()) return;
-    stop_ = true;
+    const bool was_told = stop_.exchange(true);
     thread_.join();
     recorder_.reset();
     writer_.reset();
+    if (!program_) return;
+    // A Ctrl-C was for the program, too: it needs a moment to end.
+    const Nanoseconds until = clock_now() + (was_told ? kSecond : 0);
+    while (!program_->try_wait()) {
+      runs_on_ = clock_now() >= until;
+      if (runs_on_) break;
+      ::usleep(10'000);
+    }
+    struct stat printed {};
+    has_printed_ = ::stat(scratch_.output().c_str(), &printed) == 0 && printed.st_size > 0;
+    if (has_printed_ || runs_on_) scratch_.keep_output();
   }
 
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes = outcome_.warnings;
-    struct stat printed {};
-    const bool has_printed = ::stat(scratch_.output().c_str(), &printed) == 0 && printed.st_size > 0;
-    if (has_printed) notes.push_back(fmt::format("what the program printed is in {}", scratch_.output()));
-    if (program_ && !program_->try_wait())
-      notes.push_back(fmt::format("the program runs on as process {}", program_->pid()));
+    if (runs_on_) {
+      notes.push_back(fmt::format("the program runs on as process {}, and prints to {}", program_->pid(),
+                                  scratch_.output()));
+    } else if (has_printed_) {
+      notes.push_back(fmt::format("what the program printed is in {}", scratch_.output()));
+    }
     return notes;
   }
 
@@ -348,7 +361,8 @@ class LiveSource : public TopSource {
   top::Head head_;
   Scratch scratch_;
   std::string name_;
-  mutable std::optional<target::LaunchedProgram> program_;
+  std::optional<target::LaunchedProgram> program_;
+  bool runs_on_ = false, has_printed_ = false;  // once it was closed
   std::unique_ptr<sampler::Recorder> recorder_;
   std::unique_ptr<recording::Writer> writer_;
   sampler::Outcome outcome_;  // once it has ended
