@@ -60,11 +60,24 @@ TEST(layout, functions_at_80_by_24) {
   EXPECT_NE(text.find("\nCPU 100 %   GIL held 100 %, waited for 100 %   threads 2 (1 computing)"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("  SELF  TOTAL   SELF  TOTAL  FUNCTION"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n     last 4 s   since start   work   wall time   by self\n"
+                      "  SELF  TOTAL   SELF  TOTAL  FUNCTION"),
+            std::string::npos)
+      << text;
   EXPECT_NE(text.find("  50.0   50.0   50.0   50.0  get"), std::string::npos) << text;
   EXPECT_NE(text.find("  37.5   37.5   37.5   37.5  decode"), std::string::npos) << text;
   EXPECT_NE(text.find("  12.5   50.0   12.5   50.0  load"), std::string::npos) << text;
   EXPECT_NE(text.find("? help"), std::string::npos) << text;
+}
+
+TEST(layout, at_80_columns_the_rate_is_whole_and_rejections_are_said_where_there_are_some) {
+  Model model(5 * kSecond);
+  test::ProfileMaker maker(model);
+  maker.add(maker.thread("MainThread"), "main", kSecond);
+  model.put_tally({{}, "rejected_moved", 3});
+  const std::string text = screen({}, {80, 24});
+  EXPECT_EQ(text.find("rejected"), std::string::npos) << text;
+  EXPECT_NE(picture_of({}, model.seen({})).quality.find("3 rejected"), std::string::npos);
 }
 
 TEST(layout, every_page_fits_every_size) {

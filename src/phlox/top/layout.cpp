@@ -86,11 +86,19 @@ Line numbers_line(const Picture& p) {
   return {{text, Style::plain}};
 }
 
-Line choices_line(const Picture& p, const Controls& c) {
-  std::string text = fmt::format("last {:.0f} s   {}   {}", static_cast<double>(p.span) * 1e-9,
-                                 profile::show_name(c.show), report::weight_name(c.weight));
-  if (c.page == Page::functions || c.page == Page::lines)
-    text += fmt::format("   by {}", order_words(c.order));
+// On a narrow screen, what was asked for.
+bool has_both_times(size_t columns) {
+  return columns >= 70;
+}
+
+Line choices_line(const Picture& p, const Controls& c, size_t columns) {
+  const bool places = c.page == Page::functions || c.page == Page::lines;
+  const std::string lately = fmt::format("last {:.0f} s", static_cast<double>(p.span) * 1e-9);
+  // Over the two pairs of columns that they are of.
+  std::string text =
+      places && has_both_times(columns) ? right(lately, 13) + right("since start", 14) : lately;
+  text += fmt::format("   {}   {}", profile::show_name(c.show), report::weight_name(c.weight));
+  if (places) text += fmt::format("   by {}", order_words(c.order));
   if (!c.picked.empty()) text += "   " + c.picked;
   Line line = {{text, Style::faint}};
   if (!c.filter.empty()) line.push_back({fmt::format("   /{}/", plain(c.filter)), Style::hot});
@@ -139,8 +147,7 @@ std::vector<Line> lined_up(const Line& header, const std::string& first, const s
 
 std::vector<Line> place_lines(const Picture& p, const Controls& c, const std::vector<size_t>& shown,
                               size_t columns) {
-  // On a narrow screen, what was asked for.
-  const bool both = columns >= 70;
+  const bool both = has_both_times(columns);
   const bool since = c.order == Order::self_all || c.order == Order::total_all;
   Line header;
   const auto column = [&](const std::string& text) {
@@ -151,8 +158,8 @@ std::vector<Line> place_lines(const Picture& p, const Controls& c, const std::ve
     column("TOTAL");
   }
   if (both || since) {
-    column(both ? "SELF" : "self");
-    column(both ? "TOTAL" : "total");
+    column("SELF");
+    column("TOTAL");
   }
   header.back().text += ' ';
   std::vector<Row> rows;
@@ -356,7 +363,7 @@ size_t visible_rows(Size size) {
 
 std::vector<Line> layout(const Head& head, const Picture& picture, const Controls& controls, Size size) {
   std::vector<Line> lines = {title_line(head, controls, size.columns), numbers_line(picture),
-                             choices_line(picture, controls)};
+                             choices_line(picture, controls, size.columns)};
   const std::vector<size_t> rows = rows_of(picture, controls);
   const size_t room = visible_rows(size);
   const size_t first = std::min(controls.first, rows.size());

@@ -170,12 +170,16 @@ void add_stack(Picture& picture, const profile::CallTree& tree, const PictureOpt
   }
 }
 
+// Short, for the end of a line of 80 columns.
 std::string quality_words(const Profile& profile) {
   const auto quality = profile::summarize_quality(profile);
+  if (!quality.recorded_by.empty()) return "recorded by " + quality.recorded_by;
   std::string words;
-  if (quality.achieved_rate > 0) words = fmt::format("{:.0f} Hz, ", quality.achieved_rate);
-  words += fmt::format("{} rejected", count_words(static_cast<uint64_t>(quality.rejected)));
-  return quality.recorded_by.empty() ? words : "recorded by " + quality.recorded_by;
+  if (quality.achieved_rate > 0) words = fmt::format("{:.0f} Hz", quality.achieved_rate);
+  if (quality.rejected > 0)
+    words += fmt::format("{}{} rejected", words.empty() ? "" : ", ",
+                         count_words(static_cast<uint64_t>(quality.rejected)));
+  return words;
 }
 
 }  // namespace

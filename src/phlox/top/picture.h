@@ -58,7 +58,7 @@ struct Picture {
   // The heaviest stack of the last seconds that goes through the place asked for, innermost first.
   std::vector<StackRow> stack;
   double stack_share = 0;
-  std::string quality;  // "200 Hz, 0 rejected"
+  std::string quality;  // "200 Hz, 3 rejected"
   double left_out = 0;  // of all time since the start: stacks too many to be kept
 };
 

@@ -87,11 +87,12 @@ Look look_of(Style style) {
 }
 
 std::string ascii(std::string_view text) {
+  constexpr std::string_view kCut = "…";
   std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x80) out += c;
-    if (byte >= 0xc0) out += '?';
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte < 0x80) out += text[i];
+    if (byte >= 0xc0) out += text.substr(i).starts_with(kCut) ? '~' : '?';
   }
   return out;
 }

@@ -18,7 +18,7 @@ class Terminal {
  public:
   struct Options {
     bool colour = true;
-    bool unicode = true;  // else what is not ASCII is drawn as '?'
+    bool unicode = true;  // else what is not ASCII is drawn as '?', and a cut as '~'
   };
   // Takes the whole screen. Fails where the terminal cannot move its cursor, or is not known.
   static Result<std::unique_ptr<Terminal>> open(std::FILE* output, std::FILE* input, const Options& options);
