@@ -196,9 +196,10 @@ TEST(controls, the_cursor_stays_on_the_rows) {
 TEST(controls, enter_on_a_thread_picks_it_and_escape_takes_all) {
   Controls controls;
   controls.page = Page::threads;
-  press(controls, kDown, picture_of(controls), 10);
+  controls.filter = "worker";
   press(controls, kEnter, picture_of(controls), 10);
   ASSERT_TRUE(controls.pick.thread);
+  EXPECT_EQ(controls.filter, "");
   EXPECT_EQ(controls.picked, "thread worker-1 (4712)");
   const Picture picture = picture_of(controls, shop(controls.pick));
   ASSERT_FALSE(picture.places.empty());

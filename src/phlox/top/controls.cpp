@@ -91,17 +91,21 @@ void choose(Controls& controls, const Picture& picture) {
     controls.stack_where = picture.places[row].where;
     controls.back = controls.page;
     go_to(controls, Page::stack);
-  } else if (controls.page == Page::threads) {
+    return;
+  }
+  if (controls.page == Page::threads) {
     const ThreadRow& thread = picture.threads_seen[row];
     controls.pick = {thread.id, {}};
     controls.picked = fmt::format("thread {} ({})", report::plain(thread.name), thread.tid);
-    go_to(controls, Page::functions);
   } else if (controls.page == Page::processes) {
     const ProcessRow& process = picture.processes_seen[row];
     controls.pick = {{}, process.id};
     controls.picked = fmt::format("process {}", process.pid);
-    go_to(controls, Page::functions);
+  } else {
+    return;
   }
+  controls.filter.clear();  // it was there to find it
+  go_to(controls, Page::functions);
 }
 
 // One step back: from a stack or the help, then the filter, then the pick.
