@@ -112,6 +112,9 @@ class Screen:
 
     def close(self):
         if self.process.poll() is None:
+            self.process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(timeout=5)
             self.process.kill()
         self.process.wait()
         os.close(self.master)

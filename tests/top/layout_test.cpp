@@ -80,6 +80,18 @@ TEST(layout, at_80_columns_the_rate_is_whole_and_rejections_are_said_where_there
   EXPECT_NE(picture_of({}, model.seen({})).quality.find("3 rejected"), std::string::npos);
 }
 
+TEST(layout, what_is_called_alike_in_other_files_is_another_row) {
+  Model model(5 * kSecond);
+  test::ProfileMaker maker(model);
+  maker.add(maker.thread("MainThread"), "/lib/a/__init__.py/<module>:1;/lib/b/__init__.py/<module>:1",
+            kSecond);
+  const Picture picture = picture_of({}, model.seen({}));
+  ASSERT_EQ(picture.places.size(), 2u);
+  for (const PlaceRow& row : picture.places) EXPECT_EQ(row.total, 1.0);
+  EXPECT_EQ(picture.places[0].where, "a/__init__.py:1");
+  EXPECT_EQ(picture.places[1].where, "b/__init__.py:1");
+}
+
 TEST(layout, every_page_fits_every_size) {
   for (const Page page :
        {Page::functions, Page::lines, Page::threads, Page::processes, Page::stack, Page::help}) {

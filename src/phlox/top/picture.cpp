@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
 
@@ -16,7 +17,12 @@ using profile::Profile;
 
 std::string where_of(const profile::Label& label) {
   if (label.file.empty()) return label.module;
-  const auto file = std::string(base_name(label.file));
+  auto file = std::string(base_name(label.file));
+  // Many files have these names: the folder tells which.
+  if ((file == "__init__.py" || file == "__main__.py") && label.file.size() > file.size() + 1) {
+    const std::string_view folder(label.file.data(), label.file.size() - file.size() - 1);
+    file = std::string(base_name(folder)) + "/" + file;
+  }
   return label.line > 0 ? fmt::format("{}:{}", file, label.line) : file;
 }
 
@@ -39,7 +45,8 @@ std::vector<Weights> weigh(const profile::CallTree& tree) {
   return sums;
 }
 
-using Places = std::map<std::pair<std::string, std::string>, PlaceRow>;
+// By name, file and place: what is called alike elsewhere is another one.
+using Places = std::map<std::array<std::string, 3>, PlaceRow>;
 
 void add_places(Places& places, const profile::CallTree& tree, double PlaceRow::*self,
                 double PlaceRow::*total) {
@@ -48,7 +55,7 @@ void add_places(Places& places, const profile::CallTree& tree, double PlaceRow::
   for (size_t i = 0; i < sums.size(); ++i) {
     if (sums[i].total <= 0) continue;
     const profile::Label& label = tree.labels[i];
-    PlaceRow& row = places[{label.name, where_of(label)}];
+    PlaceRow& row = places[{label.name, label.file, where_of(label)}];
     row.*self += double(sums[i].self) / double(tree.total);
     row.*total += double(sums[i].total) / double(tree.total);
   }
@@ -196,7 +203,8 @@ Result<Picture> make_picture(const Seen& seen, const PictureOptions& options) {
   add_places(places, *lately, &PlaceRow::self, &PlaceRow::total);
   add_places(places, *all, &PlaceRow::self_all, &PlaceRow::total_all);
   for (auto& [key, row] : places) {
-    std::tie(row.name, row.where) = key;
+    row.name = key[0];
+    row.where = key[2];
     picture.places.push_back(std::move(row));
   }
   add_threads(picture, seen.lately, seen.lately_span);
