@@ -198,20 +198,35 @@ def test_both_in_one_container_by_dockers_defaults(start, tmp_path):
     assert refused.returncode == 0 or "seccomp" in refused.stderr, refused.stderr
 
 
+# One thread holds the GIL, another computes without it.
+BESIDE = """
+import hashlib, os, threading
+def beside():
+    data = bytes(1 << 20)
+    while True: hashlib.sha256(data)
+threading.Thread(target=beside, daemon=True).start()
+print("ready", os.getpid(), flush=True)
+while True: sum(range(200))
+"""
+
+
 @only_root
-def test_a_quota_shows_as_waiting_for_a_cpu(start, tmp_path):
+@pytest.mark.parametrize("way, program", [([], ["/inner/app.py"]), (["--way", "hands-off"], ["/inner/app.py"]), ([], ["-c", BESIDE])],
+                         ids=["on_its_cpu", "from_elsewhere", "beside_the_holder"])
+def test_a_quota_shows_as_waiting_for_a_cpu(start, tmp_path, way, program):
     """Held back by its control group for four fifths of its time, a program that only computes is found runnable, not running."""
     with control_group("cpu", f"phlox-test-{os.getpid()}") as group:
         limit_cpu(group, 0.2)
-        container = Container(start, tmp_path, "pivot_root", groups=[group])
+        container = Container(start, tmp_path, "pivot_root", ("/usr/bin/python3", *program), groups=[group])
         recording = tmp_path / "a.phlox"
-        done = container.outside("record", "-p", container.pid, "-d", "2", "-r", "200", "--max-overhead", "off", "-o", recording)
+        done = container.outside("record", "-p", container.pid, *way, "-d", "2", "-r", "200", "--max-overhead", "off", "-o", recording)
         assert done.returncode == 0, done.stderr
         with contextlib.closing(sqlite3.connect(recording)) as db:
-            times = dict(db.execute("SELECT cpu, sum(wall_ms) FROM stretch GROUP BY cpu"))
-            used = db.execute("SELECT sum(cpu_ms) FROM stretch").fetchone()[0]
-        assert used < 0.35 * sum(times.values()), (used, times)
-        assert times["runnable"] > 0.5 * sum(times.values()), (used, times)
+            threads = db.execute("SELECT sum(wall_ms), sum(iif(cpu = 'runnable', wall_ms, 0)), sum(cpu_ms) FROM stretch WHERE gil IS NOT 'waits' GROUP BY thread").fetchall()
+        assert len(threads) == (2 if "-c" in program else 1)
+        assert sum(used for *_, used in threads) < 0.35 * max(wall for wall, *_ in threads), threads
+        for wall, runnable, _ in threads:
+            assert runnable > 0.5 * wall, threads
         assert "waited for a CPU" in done.stderr and "quota" in done.stderr
         said = container.outside("doctor", "-p", container.pid)
         assert re.search(r"the process: 0\.2 CPUs at the most, throttled in \d+ of \d+ periods", said.stdout), said.stdout

@@ -21,6 +21,26 @@ TEST(LookRecord, one_that_proves_rest_stands_for_the_turns_it_was_spared) {
   EXPECT_EQ(look.cpu_state, profile::CpuState::blocked);
 }
 
+TEST(AwakeState, who_shows_neither_running_nor_waiting_is_asked_where_it_is) {
+  using profile::CpuState;
+  const auto never = []() -> bool {
+    ADD_FAILURE() << "asked";
+    return false;
+  };
+  EXPECT_EQ(awake_state({2, 1, 1}, never), CpuState::running);
+  EXPECT_EQ(awake_state({1, 1, 1}, never), CpuState::running);
+  EXPECT_EQ(awake_state({0, 1, 1}, never), CpuState::runnable);
+  EXPECT_EQ(awake_state({0, 0, 0}, [] { return true; }), CpuState::runnable);
+  EXPECT_EQ(awake_state({0, 0, 0}, [] { return false; }), CpuState::running);
+}
+
+TEST(AwakeState, where_the_kernel_does_not_count_nobody_is_said_to_wait) {
+  using profile::CpuState;
+  const target::SchedStat counted{5, 3, 2}, not_counted{5, 0, 0};
+  EXPECT_EQ(held_state(counted, counted), CpuState::runnable);
+  EXPECT_EQ(held_state(not_counted, not_counted), CpuState::running);
+}
+
 TEST(LookRecord, time_not_known_to_be_run_or_slept_stays_so) {
   const LookRecord last = look_at(3, 5'000'000, 4'000'000);
   EXPECT_EQ(same_look(last, 6'000'000, last.time, 1).ran, -1);

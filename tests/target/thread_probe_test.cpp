@@ -4,8 +4,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
+#include <future>
 #include <list>
+#include <thread>
 
 namespace phlox::target {
 namespace {
@@ -55,6 +58,40 @@ TEST(ThreadStatText, a_name_with_parentheses_and_blanks_does_not_shift_the_field
   EXPECT_EQ(s->ticks, 14U + 15U);
   EXPECT_EQ(s->cpu, 17);
   EXPECT_FALSE(parse_thread_stat("4711 (python"));
+}
+
+TEST(Switches, both_kinds_add_up) {
+  EXPECT_EQ(parse_switches("Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t30\n"), 42u);
+  EXPECT_FALSE(parse_switches("Name:\tvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t30\n"));
+  EXPECT_FALSE(parse_switches(""));
+}
+
+TEST(ThreadProbe, who_sleeps_is_off_the_cpu_and_who_runs_or_has_run_is_not) {
+  std::atomic<pid_t> tid{0};
+  std::promise<void> go, end;
+  std::thread sleeper([&] {
+    tid = gettid();
+    go.get_future().wait();
+    tid = 0;
+    end.get_future().wait();
+  });
+  while (tid == 0) std::this_thread::yield();
+  ThreadProbe probe(getpid(), tid);
+  const auto asleep = [&] {
+    const auto in = probe.blocked_in();
+    return in && !in->running;
+  };
+  while (!asleep()) std::this_thread::yield();
+  const auto before = probe.schedstat();
+  ASSERT_TRUE(before);
+  EXPECT_TRUE(probe.is_off_cpu_since(*before));
+  go.set_value();
+  while (tid != 0 || !asleep()) std::this_thread::yield();
+  EXPECT_FALSE(probe.is_off_cpu_since(*before));
+  end.set_value();
+  sleeper.join();
+  ThreadProbe self(getpid(), gettid());
+  EXPECT_FALSE(self.is_off_cpu_since(*self.schedstat()));
 }
 
 TEST(ThreadProbe, many_of_them_leave_descriptors_for_others) {

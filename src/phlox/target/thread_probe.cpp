@@ -11,6 +11,7 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/base/text.h"
+#include "phlox/target/text_file.h"
 
 namespace phlox::target {
 namespace {
@@ -74,6 +75,19 @@ std::optional<ThreadStat> parse_thread_stat(std::string_view text) {
   return {};
 }
 
+std::optional<uint64_t> parse_switches(std::string_view text) {
+  uint64_t sum = 0;
+  for (const std::string_view key : {"\nvoluntary_ctxt_switches:\t", "\nnonvoluntary_ctxt_switches:\t"}) {
+    const size_t at = text.find(key);
+    if (at == std::string_view::npos) return {};
+    std::string_view rest = text.substr(at + key.size());
+    uint64_t count = 0;
+    if (!take_word(rest, count)) return {};
+    sum += count;
+  }
+  return sum;
+}
+
 ThreadProbe::ThreadProbe(pid_t pid, pid_t tid) : pid_(pid), tid_(tid) {
   // The kernel gives the lowest number that is free. Of the others a half is for perf events
   // (sampler/capture/event_budget.h).
@@ -131,6 +145,17 @@ std::string ThreadProbe::kernel_name() {
   std::string name(*text);
   while (!name.empty() && name.back() == '\n') name.pop_back();
   return name;
+}
+
+bool ThreadProbe::is_off_cpu_since(const SchedStat& since) {
+  if (since.off()) return false;
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/task/%d/status", pid_, tid_);
+  const auto text = read_text(path);
+  const auto switches = text ? parse_switches(*text) : std::nullopt;
+  if (!switches || *switches != since.count) return false;
+  const auto now = schedstat();
+  return now && unmoved(since, *now);
 }
 
 }  // namespace phlox::target

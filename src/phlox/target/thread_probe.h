@@ -59,6 +59,9 @@ struct ThreadStat {
 };
 std::optional<ThreadStat> parse_thread_stat(std::string_view text);
 
+// Times scheduled out: the two counts of switches in /proc/PID/task/TID/status, added up.
+std::optional<uint64_t> parse_switches(std::string_view text);
+
 class ThreadProbe {
  public:
   ThreadProbe(pid_t pid, pid_t tid);
@@ -71,6 +74,9 @@ class ThreadProbe {
   std::optional<BlockedIn> blocked_in();
   std::optional<ThreadStat> stat();
   std::string kernel_name();  // comm, opened anew at each call
+  // Whether it has not been on a CPU since `since` was read, nor then: as often scheduled out as in. A file
+  // more, opened anew (20 us). False where the kernel does not count.
+  bool is_off_cpu_since(const SchedStat& since);
   // Whether /proc/.../syscall may be read at all: the kernel asks for the right to attach.
   bool syscall_readable() const { return syscall_readable_; }
 

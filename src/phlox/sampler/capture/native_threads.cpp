@@ -134,7 +134,7 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
       look.cpu_state = profile::CpuState::blocked;
       look.system_call = static_cast<int16_t>(blocked.last().number);
     } else {
-      look.cpu_state = awake_state(*after - slot.seen);
+      look.cpu_state = held_state(*after, slot.seen);
     }
     log_.saw(slot, look, *after, tick_, nullptr, native_.parts_for(look.native));
     ++numbers_.samples;

@@ -196,6 +196,11 @@ void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
   }
 }
 
+// Of a thread that is not blocked, and may run meanwhile.
+CpuState ProcessSampler::free_state(PythonThread& slot, const target::SchedStat& stat) {
+  return awake_state(stat - slot.seen, [&] { return slot.probe->is_off_cpu_since(stat); });
+}
+
 // While the GIL's holder stands still nobody else's Python frames can change: what was copied with its stack
 // is proved with it, wherever the others run. False: it does not stand still any more.
 bool ProcessSampler::read_beside_holder(PythonThread& slot, Domain& domain, Nanoseconds now) {
@@ -217,7 +222,7 @@ bool ProcessSampler::read_beside_holder(PythonThread& slot, Domain& domain, Nano
     seen.cpu_state = CpuState::blocked;
     seen.system_call = static_cast<int16_t>(in->number);
   } else {
-    seen.cpu_state = awake_state(slot.first - slot.seen);
+    seen.cpu_state = free_state(slot, slot.first);
     if (slot.cpu_known_at == tick_) seen.cpu_number = static_cast<int16_t>(slot.last_cpu);
   }
   seen.gil_state = domain.gil.state_of(in ? &*in : nullptr);

@@ -122,7 +122,7 @@ bool ProcessSampler::read_with_native(PythonThread& slot, Nanoseconds now, bool 
       seen.cpu_state = CpuState::blocked;
       seen.system_call = static_cast<int16_t>(in->number);
     } else {
-      seen.cpu_state = awake_state(*after - slot.seen);
+      seen.cpu_state = held_state(*after, slot.seen);
     }
     seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
                      : holds                      ? GilState::holds

@@ -79,10 +79,7 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
     // Only a thread that did little of either has to be asked.
     const target::SchedStat since = *after - slot.seen;
     const auto wall = static_cast<uint64_t>(std::max<Nanoseconds>(now - slot.last_time, 1));
-    // It stands still, so what it ran is exact; what it waits is told only when it runs again. Held back by a
-    // quota, or by others for long, it shows neither.
-    const bool only_waited = since.run_ns == 0 && !after->off();
-    seen.cpu_state = only_waited ? CpuState::runnable : awake_state(since);
+    seen.cpu_state = held_state(*after, slot.seen);
     target::BlockedIn in;
     if (asleep || since.run_ns + since.wait_ns < wall / 2) {
       if (const auto asked = asleep ? asleep : slot.probe->blocked_in()) {
@@ -157,7 +154,9 @@ bool ProcessSampler::read_from_elsewhere(PythonThread& slot, Nanoseconds now, bo
     if (after->off()) schedstat_off_ = true;
     const bool proved = stopped || (sleeps && !after->off());
     if (!proved && seen.quality == Quality::ok) seen.quality = Quality::unproved;
-    seen.cpu_state = sleeps ? CpuState::blocked : awake_state(*after - slot.seen);
+    seen.cpu_state = sleeps    ? CpuState::blocked
+                     : stopped ? held_state(*after, slot.seen)
+                               : free_state(slot, *after);
     if (sleeps) seen.system_call = static_cast<int16_t>(in->number);
     seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
                      : holds                      ? GilState::holds

@@ -57,9 +57,17 @@ struct LookRecord {
   NativePart native = NativePart::none;
 };
 
-// Of a thread that is not blocked, by what it did since the look before.
-inline profile::CpuState awake_state(const target::SchedStat& since) {
-  return since.run_ns >= since.wait_ns ? profile::CpuState::running : profile::CpuState::runnable;
+// Of a thread that is not blocked, by what it did since the look before. How long it waited for a CPU the
+// kernel tells only when it runs again: held back by a quota, or by others for long, it shows neither. Then
+// `is_off_cpu` is asked, which may cost more: whether what it ran is exact, since it stands in a queue.
+inline profile::CpuState awake_state(const target::SchedStat& since, const auto& is_off_cpu) {
+  if (since.run_ns != 0 || since.wait_ns != 0)
+    return since.run_ns >= since.wait_ns ? profile::CpuState::running : profile::CpuState::runnable;
+  return is_off_cpu() ? profile::CpuState::runnable : profile::CpuState::running;
+}
+// As long as it is held where it is.
+inline profile::CpuState held_state(const target::SchedStat& now, const target::SchedStat& before) {
+  return awake_state(now - before, [&now] { return !now.off(); });
 }
 
 // A look at a thread, the one before having been at `before`.
