@@ -4,7 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "phlox/unwind/unwind_table.h"
+#include "phlox/unwind/table_builder.h"
+#include "phlox/unwind/table_format.h"
 #include "phlox/unwind/unwinder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -15,11 +16,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto bytes = std::as_bytes(std::span(data + 1, size - 1));
   const FrameSection section{bytes, ImageAddress(0x1000), (data[0] & 2) != 0, ImageAddress(0x1000),
                              ImageAddress(0x1000)};
-  const UnwindTable table = UnwindTable::build({&section, 1}, machine);
-  const auto kept = table.bytes();
-  const auto back = UnwindTable::parse(kept);
+  const UnwindTable table = build_table({&section, 1}, machine);
+  const auto kept = table_bytes(table);
+  const auto back = parse_table(kept);
   if (back == nullptr || !(*back == table)) std::abort();
-  UnwindTable::parse(bytes);
+  parse_table(bytes);
   for (size_t i = 1; i < table.row_count(); ++i) {
     if (table.row_start(i) <= table.row_start(i - 1)) std::abort();
   }

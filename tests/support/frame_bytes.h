@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "phlox/unwind/unwind_table.h"
+#include "phlox/unwind/table_builder.h"
 
 namespace phlox::test {
 
@@ -63,7 +63,7 @@ class FrameBytes {
   }
   unwind::UnwindTable table(uint16_t machine = EM_X86_64) const {
     const auto one = section();
-    return unwind::UnwindTable::build({&one, 1}, machine);
+    return unwind::build_table({&one, 1}, machine);
   }
 
   static void put32(std::vector<uint8_t>& to, uint32_t v) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "phlox/elf/elf_file.h"
+#include "phlox/unwind/table_builder.h"
 
 namespace phlox::test {
 
@@ -80,7 +81,7 @@ void TargetTables::refresh() {
     loaded_.push_back(nullptr);
     if (auto loaded = target::load_module(pid_, modules_[i])) {
       bias = loaded->bias;
-      tables_.push_back(std::make_unique<unwind::UnwindTable>(unwind::UnwindTable::build(loaded->elf)));
+      tables_.push_back(std::make_unique<unwind::UnwindTable>(unwind::build_table(loaded->elf)));
       loaded_.back() = std::make_unique<target::LoadedModule>(*std::move(loaded));
     } else {
       tables_.push_back(nullptr);
@@ -105,7 +106,7 @@ void TargetTables::refresh() {
           vdso.path = "[vdso]";
           modules_.push_back(vdso);
           biases_.push_back(bias);
-          tables_.push_back(std::make_unique<unwind::UnwindTable>(unwind::UnwindTable::build(*file)));
+          tables_.push_back(std::make_unique<unwind::UnwindTable>(unwind::build_table(*file)));
         }
       }
     }

@@ -18,6 +18,7 @@
 
 #include "phlox/base/descriptor.h"
 #include "phlox/elf/elf_file.h"
+#include "phlox/unwind/table_builder.h"
 
 namespace phlox::unwind {
 namespace {
@@ -221,7 +222,7 @@ void compare_file(const std::string& path, Count& count, bool until_return) {
   ASSERT_TRUE(bytes) << path;
   const auto file = elf::ElfFile::parse(bytes->bytes());
   ASSERT_TRUE(file) << path;
-  const UnwindTable table = UnwindTable::build(*file);
+  const UnwindTable table = build_table(*file);
   std::vector<ImageAddress> functions, maybe;
   CodeRules::starts(*file, functions, maybe);
   int shown = 0;

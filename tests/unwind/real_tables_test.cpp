@@ -16,7 +16,7 @@
 
 #include "phlox/base/descriptor.h"
 #include "phlox/elf/elf_file.h"
-#include "phlox/unwind/unwind_table.h"
+#include "phlox/unwind/table_builder.h"
 
 namespace phlox::unwind {
 namespace {
@@ -122,7 +122,7 @@ TEST(RealTables, every_row_equals_readelf_s) {
     const auto elf = elf::ElfFile::parse(bytes->bytes());
     ASSERT_TRUE(elf) << path;
     const auto start = std::chrono::steady_clock::now();
-    const UnwindTable table = UnwindTable::build(*elf);
+    const UnwindTable table = build_table(*elf);
     const auto took = std::chrono::steady_clock::now() - start;
     if (table.row_count() == 0) continue;
     EXPECT_EQ(table.leftovers().entries, 0u) << path;

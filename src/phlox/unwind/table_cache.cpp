@@ -4,6 +4,8 @@
 
 #include "phlox/base/descriptor.h"
 #include "phlox/base/private_folder.h"
+#include "phlox/unwind/table_builder.h"
+#include "phlox/unwind/table_format.h"
 
 namespace phlox::unwind {
 namespace {
@@ -37,19 +39,19 @@ std::unique_ptr<UnwindTable> TableCache::find(std::string_view build_id) const {
   const Descriptor fd = open_kept_file(folder_, name, kMostKept);
   if (!fd) return nullptr;
   const auto bytes = elf::FileBytes::read(fd.get(), folder_ + "/" + name);
-  return bytes ? UnwindTable::parse(bytes->bytes()) : nullptr;
+  return bytes ? parse_table(bytes->bytes()) : nullptr;
 }
 
 bool TableCache::write(std::string_view build_id, const UnwindTable& table) const {
   if (!usable_ || !is_build_id(build_id)) return false;
-  return write_whole_file(folder_, std::string(build_id) + std::string(kSuffix), table.bytes());
+  return write_whole_file(folder_, std::string(build_id) + std::string(kSuffix), table_bytes(table));
 }
 
 std::unique_ptr<UnwindTable> TableCache::table_of(const elf::ElfFile& file, std::string_view identity) const {
   std::string build_id = file.build_id();
   if (build_id.empty()) build_id = identity;
   if (auto known = find(build_id); known != nullptr && known->machine() == file.machine()) return known;
-  auto table = std::make_unique<UnwindTable>(UnwindTable::build(file));
+  auto table = std::make_unique<UnwindTable>(build_table(file));
   if (table->row_count() >= kWorthKeeping) write(build_id, *table);
   return table;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "phlox/elf/elf_file.h"
 #include "phlox/unwind/unwind_table.h"
 
 namespace phlox::unwind {

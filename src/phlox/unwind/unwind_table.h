@@ -1,7 +1,7 @@
 // A module's call frame information (.eh_frame, .debug_frame), executed once and laid out flat: sorted rows
-// of (offset of a pc, number of a rule), the rules each once. Looking a pc up is one binary search. Built
-// from bytes; opens no process. The bytes are taken for hostile: whatever they say, building ends after time
-// and memory in proportion to their size.
+// of (offset of a pc, number of a rule), the rules each once. Looking a pc up is one binary search: the
+// unwinder does it for each frame of each sample. Made by table_builder.h, kept in files by table_format.h; a
+// table that is made never changes.
 #pragma once
 
 #include <cstddef>
@@ -12,26 +12,17 @@
 #include <vector>
 
 #include "phlox/base/address.h"
-#include "phlox/elf/elf_file.h"
 #include "phlox/unwind/rule.h"
 
 namespace phlox::unwind {
 
-// A section of frame information as it lies in the image.
-struct FrameSection {
-  std::span<const std::byte> bytes;
-  ImageAddress address;      // of its first byte, for pc-relative pointers
-  bool debug_frame = false;  // .debug_frame: another form of the CIE pointer
-  ImageAddress data_base;    // what data-relative pointers start from (.eh_frame_hdr)
-  ImageAddress text_base;
-};
-
 class UnwindTable {
  public:
-  // Of every section the ELF file has. A file without any gives an empty table.
-  static UnwindTable build(const elf::ElfFile& file);
-  // Sections in order of preference: a range that an earlier one covers is not taken from a later one.
-  static UnwindTable build(std::span<const FrameSection> sections, uint16_t machine);
+  // A rule number is 16 bits wide; OpenBLAS has about 1,000.
+  static constexpr size_t kMaxRules = 65535;
+
+  // Of nothing.
+  explicit UnwindTable(uint16_t machine = 0) : machine_(machine) {}
 
   // The rule that holds at a pc; kind none where nothing covers it.
   Rule find(ImageAddress pc) const;
@@ -44,17 +35,12 @@ class UnwindTable {
   // Row i holds from row_start(i) to row_start(i + 1).
   ImageAddress row_start(size_t i) const { return base_ + offsets_[i]; }
   const Rule& row_rule(size_t i) const { return rules_[ids_[i]]; }
-  // What could not be taken over while building (see build()).
+  // What could not be taken over while building.
   struct Leftovers {
     size_t entries = 0;  // CIEs and FDEs that are damaged or of an unknown form
     size_t rows = 0;     // rows whose rule we do not follow: kind none
   };
   const Leftovers& leftovers() const { return leftovers_; }
-
-  // For keeping a table in a file: exactly what parse() takes back.
-  std::vector<std::byte> bytes() const;
-  // Checks everything; empty when the bytes are not a table of this version.
-  static std::unique_ptr<UnwindTable> parse(std::span<const std::byte> bytes);
 
   friend bool operator==(const UnwindTable& a, const UnwindTable& b) {
     return a.machine_ == b.machine_ && a.base_ == b.base_ && a.offsets_ == b.offsets_ && a.ids_ == b.ids_ &&
@@ -63,6 +49,9 @@ class UnwindTable {
 
  private:
   friend class TableBuilder;
+  friend std::vector<std::byte> table_bytes(const UnwindTable& table);
+  friend std::unique_ptr<UnwindTable> parse_table(std::span<const std::byte> bytes);
+
   uint16_t machine_ = 0;
   ImageAddress base_;              // offsets count from here
   std::vector<uint32_t> offsets_;  // sorted, strictly
