@@ -1,101 +1,34 @@
-// What a function's instructions do to its stack, followed along all of its ways: at each instruction, where
-// the return address and the caller's rbp and rbx are. For code without call frame information. A claim holds
-// only where every way that leads there says the same. x86-64; works on bytes, which are taken for hostile.
+// Abstract interpretation of machine code: a function's instructions are run on what is known instead of on
+// numbers, along all of its ways until nothing changes any more (the fixpoint), and out comes, at each
+// instruction, where the return address and the caller's rbp and rbx are. For code without call frame
+// information; called by CodeRegion. A claim holds only where every way that leads there says the same.
+// x86-64; works on bytes, which are taken for hostile: every instruction that is looked at is paid for out of
+// a budget.
+//
+//   decoding   decoded_code.h, arch/x86_64_code.h   what an instruction does to registers and stack, as far
+//   as it matters state      stack_state.h                        what is known at one instruction; join() of
+//   two ways graph      flow_graph.h                         blocks, and which follows which fixpoint   here
+//   states spread along the graph; which calls never return rules      code_state_rules.h                   a
+//   state in the words of an unwind table
+//
+// It never follows a way into another function, reads no data that code might read, and does not guess.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <deque>
-#include <functional>
-#include <memory>
-#include <optional>
 #include <span>
-#include <unordered_set>
 #include <vector>
 
-#include "phlox/unwind/arch/x86_64_code.h"
+#include "phlox/unwind/decoded_code.h"
+#include "phlox/unwind/flow_graph.h"
 #include "phlox/unwind/rule.h"
+#include "phlox/unwind/stack_state.h"
 
 namespace phlox::unwind {
 
-// Offsets count from the first byte of the code. Instructions are decoded once.
-class Code {
- public:
-  explicit Code(std::span<const std::byte> bytes);
-  const Instruction& at(uint32_t offset);
-
-  // Notes on one byte, of the one who has the number `by`.
-  struct Note {
-    uint32_t instruction = 0;  // of known_, less one
-    uint32_t seen_by = 0, led_by = 0;
-    int32_t block = 0;
-  };
-  Note& note(uint32_t offset) { return notes_.get()[offset]; }
-  uint32_t next_number() { return ++number_; }
-
- private:
-  struct Free {
-    void operator()(Note* notes) const { std::free(notes); }
-  };
-  std::span<const std::byte> bytes_;
-  std::deque<Instruction> known_;
-  std::unique_ptr<Note, Free> notes_;  // pages that are not written to take no memory
-  uint32_t number_ = 0;
-};
-
-// What a register or a word of the stack holds, in terms of what was there at the start.
-struct Value {
-  enum Kind : uint8_t {
-    nothing,   // that is known
-    entry,     // register `reg` as it was, plus offset
-    loaded,    // the word that was at entry(reg) + offset, plus `extra`
-    aligned,   // offset from where the stack pointer was aligned; `extra` is the number of that place
-    constant,  // offset
-  };
-  Kind kind = nothing;
-  uint8_t reg = 0;
-  int16_t extra = 0;
-  int32_t offset = 0;
-  friend bool operator==(const Value&, const Value&) = default;
-};
-
-// The pseudo register of the return address.
-inline constexpr uint8_t kReturnAddress = 16;
-
-struct StackState {
-  struct Word {
-    Value at;
-    Value holds;
-  };
-  static constexpr size_t kMostWords = 32;
-  std::array<Value, kRegisterCount> registers;
-  std::array<Word, kMostWords> words;  // those written to; of the others, what was there
-  uint8_t count = 0;
-  bool forgot = false;  // of a word that is not among them nothing is known
-
-  Value read(const Value& at) const;
-  void write(const Value& at, unsigned size, const Value& holds);
-  // Keeps what both say. False: nothing was lost.
-  bool join(const StackState& other);
-  void run(const Instruction& instruction, uint32_t offset);
-  // As a function finds it; without a return address: as anything finds it, in the middle of one.
-  static StackState start(bool of_function);
-};
-
 class CodeFlow {
  public:
-  // What is known of the code around.
-  struct Surroundings {
-    uint32_t begin = 0, end = 0;                         // a way that leaves these is not followed
-    std::function<bool(uint32_t)> starts_function = {};  // for sure
-    std::function<bool(uint32_t)> returns = {};          // the function that starts there
-    std::function<bool(uint32_t)> never_returns = {};    // the function that starts there
-    uint64_t* budget = nullptr;                          // instructions that may still be looked at
-  };
-
-  CodeFlow(Code& code, const Surroundings& around) : code_(code), around_(around) {}
+  // Both must outlive it.
+  CodeFlow(Code& code, const Surroundings& around) : code_(code), around_(around), graph_(code, around) {}
 
   struct Row {
     uint32_t offset = 0;
@@ -126,30 +59,27 @@ class CodeFlow {
   Rule until_return(uint32_t at);
 
  private:
-  struct Block {
-    uint32_t first = 0, last = 0, end = 0;  // instructions; bytes
-    int32_t next = -1, target = -1;         // blocks
-    uint32_t call = 0;                      // the call that it ends in, if `calls`
-    bool calls = false, reached = false, conflict = false, queued = false, good = false, bad = false;
-    StackState in;
+  // A register that is not everywhere as it was: what is said of it holds at returns alone.
+  struct Changed {
+    bool fp = false, bx = false;
   };
-  bool discover(uint32_t start);
-  int32_t block_at(int64_t offset) const;
-  bool inside(int64_t offset) const { return offset >= around_.begin && offset < around_.end; }
-  bool settle(const StackState& start);
+  bool settle(uint32_t at, const StackState& start);
   void spread(int32_t to, const StackState& state);
   template <class See>
   StackState run(const Block& block, See&& see);
   StackState before_last(const Block& block);
 
+  void judge_end(Block& block, Function& out, Changed& changed);
+  void judge_jump(Block& block, const Instruction& last, const StackState& before, Function& out);
+  bool lead_back(std::vector<uint8_t>& bad_at_once);
+  bool cut_calls(const std::vector<uint8_t>& bad_at_once);
+  std::vector<uint8_t> sure_from(uint32_t start);
+  void take_rows(const Block& block, Changed changed, Function& out);
+
   Code& code_;
   const Surroundings& around_;
-  uint32_t start_ = 0;
-  std::vector<Block> blocks_;
-  std::vector<uint32_t> queue_;
-  uint32_t number_ = 0;                // of the notes
-  std::unordered_set<uint32_t> cut_;   // calls that do not return
-  std::unordered_set<uint32_t> into_;  // starts of functions that are jumped to from within
+  FlowGraph graph_;
+  std::vector<uint32_t> queue_;  // of blocks
 };
 
 }  // namespace phlox::unwind

@@ -39,7 +39,7 @@ std::vector<CodeFlow::Row> CodeRegion::analyse(std::span<const std::byte> bytes,
   std::erase_if(starts, [&](uint32_t at) { return at >= bytes.size(); });
   std::set<uint32_t> never;
   uint64_t budget = kBudget;
-  CodeFlow::Surroundings around;
+  Surroundings around;
   around.end = static_cast<uint32_t>(bytes.size());
   around.budget = &budget;
   // What the sets say, a byte each: asked for at every instruction.
@@ -187,7 +187,7 @@ Rule CodeRegion::find(uint32_t offset) const {
 Rule CodeRegion::until_return(uint32_t offset) const {
   Code code(code_);
   uint64_t budget = kSmallBudget;
-  CodeFlow::Surroundings around;
+  Surroundings around;
   around.end = static_cast<uint32_t>(code_.size());
   around.budget = &budget;
   around.starts_function = [this](uint32_t at) { return holds(known_.starts, at); };

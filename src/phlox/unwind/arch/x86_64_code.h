@@ -45,6 +45,22 @@ struct Instruction {
   int64_t target = 0;  // from the instruction's first byte
 };
 
+// Not one of the next instruction, which only wants its address.
+inline bool is_call(const Instruction& i) {
+  return (i.kind == Instruction::call && i.target != i.length) || i.kind == Instruction::call_indirect;
+}
+
+// To somewhere that it may say itself.
+inline bool jumps(const Instruction& i) {
+  return i.kind == Instruction::jump || i.kind == Instruction::branch;
+}
+
+// The next instruction is never the one behind it.
+inline bool ends_way(const Instruction& i) {
+  return i.kind == Instruction::invalid || i.kind == Instruction::stop || i.kind == Instruction::ret ||
+         i.kind == Instruction::jump || i.kind == Instruction::jump_indirect;
+}
+
 // invalid: no instruction, one that is cut off, or a build for another machine.
 Instruction decode_x86_64(std::span<const std::byte> code);
 

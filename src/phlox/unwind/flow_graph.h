@@ -1,0 +1,61 @@
+// The blocks of a function: straight pieces of its instructions, and which of them follow which. Made by
+// CodeFlow anew whenever it learns that a call does not return or that a jump stays within the function.
+// Follows what instructions say of their targets and nothing else: what they do to the stack is no matter of
+// it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <unordered_set>
+#include <vector>
+
+#include "phlox/unwind/decoded_code.h"
+#include "phlox/unwind/stack_state.h"
+
+namespace phlox::unwind {
+
+// What is known of the code around a function.
+struct Surroundings {
+  uint32_t begin = 0, end = 0;                         // a way that leaves these is not followed
+  std::function<bool(uint32_t)> starts_function = {};  // for sure
+  std::function<bool(uint32_t)> returns = {};          // the function that starts there
+  std::function<bool(uint32_t)> never_returns = {};    // the function that starts there
+  uint64_t* budget = nullptr;                          // instructions that may still be looked at
+};
+
+struct Block {
+  uint32_t first = 0, last = 0, end = 0;  // instructions; bytes
+  int32_t next = -1, target = -1;         // blocks
+  uint32_t call = 0;                      // the call that it ends in, if `calls`
+  bool calls = false;
+  // What CodeFlow finds out: ways lead here; they differ in where the stack is; it waits to be looked at; it
+  // leads to a return that finds everything at its place, or to something that cannot be.
+  bool reached = false, conflict = false, queued = false, good = false, bad = false;
+  StackState in;
+};
+
+class FlowGraph {
+ public:
+  // Both must outlive it.
+  FlowGraph(Code& code, const Surroundings& around) : code_(code), around_(around) {}
+
+  // The blocks that ways from an instruction lead to, by where they start. False: the budget is spent.
+  bool discover(uint32_t start);
+  // -1: none starts there.
+  int32_t block_at(int64_t offset) const;
+  bool inside(int64_t offset) const { return offset >= around_.begin && offset < around_.end; }
+  Block& operator[](int32_t block) { return blocks[static_cast<size_t>(block)]; }
+
+  std::vector<Block> blocks;
+  // What the next discover() keeps to.
+  std::unordered_set<uint32_t> cut;   // calls that do not return
+  std::unordered_set<uint32_t> into;  // starts of functions that are jumped to from within
+
+ private:
+  Code& code_;
+  const Surroundings& around_;
+  uint32_t start_ = 0;
+  uint32_t number_ = 0;  // of the notes
+};
+
+}  // namespace phlox::unwind
