@@ -59,6 +59,8 @@ enum : uint8_t {
 // gcc nests remember_state two or three deep; anything near this is not a compiler's work.
 constexpr size_t kMaxRemembered = 64;
 
+constexpr CfiState kNothing{};
+
 bool fits32(int64_t v) {
   return v >= std::numeric_limits<int32_t>::min() && v <= std::numeric_limits<int32_t>::max();
 }
@@ -82,7 +84,8 @@ std::optional<DwarfRegisters> registers_of(uint16_t machine) {
 CfiState CfiMachine::initial(const Cie& cie, const FrameSection& section) {
   cie_ = &cie;
   section_ = &section;
-  start_ = state_ = {};
+  start_ = &kNothing;
+  state_ = kNothing;
   in_ = ByteReader(cie.code.bytes);
   code_address_ = cie.code.address;
   remembered_.clear();
@@ -94,7 +97,8 @@ CfiState CfiMachine::initial(const Cie& cie, const FrameSection& section) {
 void CfiMachine::begin(const Fde& fde, const FrameSection& section, const CfiState& initial) {
   cie_ = fde.cie;
   section_ = &section;
-  start_ = state_ = initial;
+  start_ = &initial;
+  state_ = initial;
   in_ = ByteReader(fde.code.bytes);
   code_address_ = fde.code.address;
   remembered_.clear();
@@ -192,9 +196,9 @@ void CfiMachine::set(uint64_t reg, Saved saved) {
 }
 
 void CfiMachine::restore(uint64_t reg) {
-  if (reg == registers_.fp) state_.fp = start_.fp;
-  if (reg == registers_.ra) state_.ra = start_.ra;
-  if (reg == registers_.bx) state_.bx = start_.bx;
+  if (reg == registers_.fp) state_.fp = start_->fp;
+  if (reg == registers_.ra) state_.ra = start_->ra;
+  if (reg == registers_.bx) state_.bx = start_->bx;
 }
 
 // Each of these names a register first.
@@ -292,6 +296,12 @@ bool CfiMachine::run() {
         restore(op & 0x3f);
         break;
       default:
+        // What fills an entry up, and what follows each push.
+        if (op == DW_CFA_nop) continue;
+        if (op == DW_CFA_def_cfa_offset) {
+          state_.cfa.offset = static_cast<int64_t>(in_.uleb128());
+          continue;
+        }
         step = execute(op);
         break;
     }

@@ -79,7 +79,7 @@ class CfiMachine {
   DwarfRegisters registers_;
   const Cie* cie_ = nullptr;
   const FrameSection* section_ = nullptr;
-  CfiState start_;  // what DW_CFA_restore goes back to
+  const CfiState* start_ = nullptr;  // what DW_CFA_restore goes back to
   CfiState state_;
   ByteReader in_{{}};
   uint64_t code_address_ = 0;
