@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <deque>
 #include <limits>
 #include <optional>
@@ -212,8 +213,11 @@ void mark_trampolines(const elf::ElfFile& file, UnwindTable& table, std::string_
   for (const elf::Segment& s : file.segments()) {
     if (s.type != PT_LOAD || (s.flags & PF_X) == 0) continue;
     const auto bytes = file.at(s.address, s.file_size);
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    for (size_t at = text.find(code); at != std::string_view::npos; at = text.find(code, at + 1)) {
+    // A search by the first byte, as std::string_view does it, stops at every instruction of 64 bits.
+    for (size_t at = 0; at < bytes.size(); ++at) {
+      const void* found = ::memmem(bytes.data() + at, bytes.size() - at, code.data(), code.size());
+      if (found == nullptr) break;
+      at = static_cast<size_t>(static_cast<const std::byte*>(found) - bytes.data());
       TableBuilder::mark(table, s.address + at, code.size(), RuleKind::signal);
     }
   }
