@@ -69,6 +69,12 @@ def test_a_pool_is_whole_in_one_file_and_its_times_are_the_kernels(workdir, meth
     assert {row["pid"] for row in report["processes"]} == seen.keys()
     assert report["processes"] == sorted(report["processes"], key=lambda row: -row["cpu_ns"])
     assert "Processes, the busiest first" in phlox("report", "a.phlox").stdout
+    parts = json.loads(phlox("report", "--json", "--by", "program", "a.phlox").stdout)["programs"]
+    assert sum(row["processes"] for row in parts) == len(seen) and max(row["processes"] for row in parts) >= 3, parts
+    assert sum(row["cpu_ns"] for row in parts) == sum(row["cpu_ns"] for row in report["processes"])
+    assert "Programs, the busiest first" in phlox("report", "--by", "program", "a.phlox").stdout
+    roots = {line.split(";")[0].replace("\\x3b", ";") for line in phlox("export", "-f", "collapsed", "--by", "program", "a.phlox").stdout.splitlines()}
+    assert parts[0]["name"] in roots and not [root for root in roots if "(pid " in root], roots
     one = max(used, key=used.get)
     alone = json.loads(phlox("report", "--json", "--pid", one, "a.phlox").stdout)
     assert {row["pid"] for row in alone["threads"]} == {one}

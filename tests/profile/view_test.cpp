@@ -77,6 +77,31 @@ TEST(View, threads_and_processes_stand_at_the_root) {
                                             {"python3 app.py (pid 4711);Thread python3 (13);main", 2}}));
 }
 
+TEST(View, processes_of_one_command_line_are_one_program) {
+  Profile profile;
+  ProfileMaker maker(profile);
+  const ThreadId threads[] = {maker.thread("a", 12), maker.thread("a", 13), maker.thread("a", 14)};
+  for (uint32_t i = 0; i < 3; ++i) {
+    Process process = profile.process(ProcessId(1));
+    process.pid += static_cast<int32_t>(i);
+    if (i == 2) process.command_line = "python3 other.py";
+    profile.put_process(ProcessId(i + 1), process);
+    Thread row = profile.thread(threads[i]);
+    row.process = ProcessId(i + 1);
+    profile.put_thread(threads[i], row);
+    maker.add(threads[i], "main", 1 + i);
+  }
+  Choices choices;
+  choices.by.program = true;
+  EXPECT_EQ(selves(tree_of(profile, choices)),
+            (std::map<std::string, int64_t>{{"python3 app.py;main", 3}, {"python3 other.py;main", 3}}));
+  choices.by.process = true;
+  EXPECT_EQ(selves(tree_of(profile, choices)),
+            (std::map<std::string, int64_t>{{"python3 app.py;python3 app.py (pid 4711);main", 1},
+                                            {"python3 app.py;python3 app.py (pid 4712);main", 2},
+                                            {"python3 other.py;python3 other.py (pid 4713);main", 3}}));
+}
+
 TEST(View, rejected_time_lies_beneath_one_marker) {
   Profile profile;
   ProfileMaker maker(profile);

@@ -289,6 +289,39 @@ TEST(Report, short_of_cpus_garbage_and_imports) {
     EXPECT_NE(kinds.find(kind), std::string::npos) << kinds;
 }
 
+TEST(Report, by_program_processes_of_one_command_line_are_one_row) {
+  Profile profile;
+  ProfileMaker maker(profile);
+  const ThreadId threads[] = {maker.thread("a"), maker.thread("b"), maker.thread("c")};
+  for (uint32_t i = 0; i < 3; ++i) {
+    Process process = profile.process(ProcessId(1));
+    process.pid += static_cast<int32_t>(i);
+    process.end = process.start + kSecond;
+    if (i == 2) process.command_line = "python3 other.py";
+    profile.put_process(ProcessId(i + 1), process);
+    Thread row = profile.thread(threads[i]);
+    row.process = ProcessId(i + 1);
+    profile.put_thread(threads[i], row);
+    maker.add(threads[i], i == 1 ? "main:1;busy:2" : "main:1;calm:2", (i + 2) * 10 * kMs);
+  }
+  EXPECT_TRUE(report_of(profile).programs.empty());
+  ReportOptions options;
+  options.choices.by.program = true;
+  const Report report = report_of(profile, options);
+  ASSERT_EQ(report.programs.size(), 2u);
+  EXPECT_EQ(report.programs[0].name, "python3 app.py");
+  EXPECT_EQ(report.programs[0].processes, 2u);
+  EXPECT_EQ(report.programs[0].threads, 2u);
+  EXPECT_EQ(report.programs[0].cpu, 50 * kMs);
+  EXPECT_EQ(report.programs[0].recorded, 2 * kSecond);
+  EXPECT_EQ(report.programs[0].busiest, "busy");
+  EXPECT_EQ(report.programs[1].name, "python3 other.py");
+  const std::string text = report_text(report);
+  EXPECT_NE(text.find("\nPrograms, the busiest first"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\nProcesses, the busiest first"), std::string::npos) << text;
+  EXPECT_EQ(test::schema_violation(report_json(report), "report.schema.json"), "");
+}
+
 // Of so many processes, each with one thread; of the second that it works, so much is the collector's.
 std::string said_of_collecting(const std::vector<Nanoseconds>& collecting, Nanoseconds idle = 0) {
   Profile profile;

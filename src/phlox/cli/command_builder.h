@@ -128,10 +128,10 @@ class CommandBuilder {
          {{},
           "LIST",
           "what a frame is, function (default) or line, and what is put at the root: thread, process, "
-          "label; by commas",
+          "program (processes of one command line together), label; by commas",
           {},
           false},
-         {"function", "line", "thread", "process", "label"});
+         {"function", "line", "thread", "process", "program", "label"});
     value(
         "--show", into.show,
         {{},

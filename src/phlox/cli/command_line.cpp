@@ -155,7 +155,7 @@ struct Grammar {
         "Nothing is changed in the program that is recorded, and by default nothing of it is ever "
         "stopped.\n\n"
         "What a process starts is recorded with it, in one file: the workers of a server, the children of a "
-        "pool, tests that run side by side; each is a process of the recording (--by process, --pid). "
+        "pool, tests that run side by side; each is a process of the recording (--by process, --by program, --pid). "
         "COMMAND, and what has the PID, may be a script, make or a wrapper such as timeout, which are no "
         "Python themselves. With --no-follow one is recorded at a time: the first Python that COMMAND "
         "starts, and when it has ended, the next. --max-overhead holds for each process.\n\n"

@@ -13,6 +13,7 @@
 #include "phlox/base/spread.h"
 #include "phlox/base/text.h"
 #include "phlox/profile/markers.h"
+#include "phlox/profile/program_name.h"
 #include "phlox/profile/work.h"
 
 namespace phlox::profile {
@@ -182,7 +183,10 @@ class TreeBuilder {
     uint32_t node = 0;
     if (!thread || thread.value > profile_.threads().size()) return node;
     const Thread& row = profile_.thread(thread);
-    if (choices_.by.process && row.process && row.process.value <= profile_.processes().size())
+    const bool has_process = row.process && row.process.value <= profile_.processes().size();
+    if (choices_.by.program && has_process)
+      node = child(node, label(marker(program_name(profile_.process(row.process)))));
+    if (choices_.by.process && has_process)
       node = child(node, label(marker(process_label(profile_.process(row.process)))));
     if (choices_.by.thread) node = child(node, label(marker(thread_label(row))));
     return node;
@@ -281,12 +285,13 @@ Result<By> parse_by(std::string_view text) {
     if (word == "line") return by.line = true;
     if (word == "thread") return by.thread = true;
     if (word == "process") return by.process = true;
+    if (word == "program") return by.program = true;
     if (word == "label") return by.label = true;
     return false;
   });
   if (!read) {
     return fail(ErrorKind::usage, fmt::format("cannot split by '{}'", wrong),
-                "choose from function, line, thread, process, label");
+                "choose from function, line, thread, process, program, label");
   }
   if (function && by.line) {
     return fail(ErrorKind::usage, "a frame is a function or a line, not both",
@@ -520,7 +525,7 @@ Result<CallTree> build_tree(const Profile& profile, const Choices& choices, bool
 
   // Stretches of equal stack (and thread, when that shows) are one, which makes the rest independent of their
   // number.
-  const bool grouped = choices.by.thread || choices.by.process;
+  const bool grouped = choices.by.thread || choices.by.process || choices.by.program;
   const auto& stacks = profile.stacks();
   tsl::robin_map<uint64_t, Sum, Spread> sums;  // thread << 32 | stack
   Sum rejected;

@@ -21,6 +21,7 @@ struct By {
   bool line = false;     // frames are split by line: "name (file:line)"; else one frame a function
   bool thread = false;   // a root frame for the thread
   bool process = false;  // a root frame for the process, outside the thread's
+  bool program = false;  // one for all processes of one command line, outside theirs (program_name.h)
   bool label = false;    // a root frame for the label, inside the thread's (time_labels.h)
   bool place = false;    // labels say more of where (Label::module_id and what follows it), and differ by it
 };

@@ -12,6 +12,7 @@
 
 #include "phlox/base/spread.h"
 #include "phlox/profile/native_frames.h"
+#include "phlox/profile/program_name.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/tally.h"
 #include "phlox/profile/unfinished.h"
@@ -214,6 +215,30 @@ std::vector<ProcessRow> process_rows(const Profile& profile, const std::vector<T
   return seen;
 }
 
+// `processes`: all of them, the busiest first.
+std::vector<ProgramRow> program_rows(const Profile& profile, const std::vector<ProcessRow>& processes) {
+  std::map<std::string, size_t> known;
+  std::vector<ProgramRow> rows;
+  for (const ProcessRow& process : processes) {
+    const std::string name = profile::program_name(profile.process(process.id));
+    const auto [at, fresh] = known.try_emplace(name, rows.size());
+    if (fresh) {
+      rows.emplace_back();
+      rows.back().name = name;
+      rows.back().busiest = process.busiest;
+    }
+    ProgramRow& row = rows[at->second];
+    ++row.processes;
+    row.recorded += process.recorded;
+    row.cpu += process.cpu;
+    row.samples += process.samples;
+    row.threads += process.threads;
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const ProgramRow& a, const ProgramRow& b) { return a.cpu > b.cpu; });
+  return rows;
+}
+
 std::vector<FileLines> file_lines(const Profile& profile, const Analysis& analysis) {
   struct Sums {
     int64_t self = 0;
@@ -299,6 +324,8 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   report.threads_seen = report.threads.size();
   report.processes = process_rows(profile, report.threads);
   report.processes_seen = report.processes.size();
+  if (options.choices.by.program) report.programs = program_rows(profile, report.processes);
+  report.programs_seen = report.programs.size();
   report.waits = waits.get();
   report.files = file_lines(profile, *analysis);
   const auto quality = profile::summarize_quality(profile);
@@ -315,6 +342,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   report.findings = find_findings(profile, options.choices, *analysis, report);
   if (report.threads.size() > options.limit) report.threads.resize(options.limit);
   if (report.processes.size() > options.limit) report.processes.resize(options.limit);
+  if (report.programs.size() > options.limit) report.programs.resize(options.limit);
   return report;
 }
 

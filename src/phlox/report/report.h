@@ -22,7 +22,7 @@
 namespace phlox::report {
 
 struct ReportOptions {
-  profile::Choices choices;  // `by` is not looked at
+  profile::Choices choices;  // of `by`, program alone is looked at
   size_t limit = 15;         // rows of each list
 };
 
@@ -94,6 +94,17 @@ struct ProcessRow {
   std::string how_ended;
 };
 
+// Processes that are called the same (profile/program_name.h), added up.
+struct ProgramRow {
+  std::string name;
+  size_t processes = 0;
+  Nanoseconds recorded = 0;  // added up
+  Nanoseconds cpu = 0;
+  uint64_t samples = 0;
+  size_t threads = 0;
+  std::string busiest;  // function of its busiest thread
+};
+
 enum class WaitKind { system_call, gil, cpu };
 
 struct WaitRow {
@@ -147,8 +158,10 @@ struct Report {
   std::vector<LineRow> lines;          // by self weight
   size_t processes_seen = 0;
   std::vector<ProcessRow> processes;  // by CPU time
-  std::vector<ThreadRow> threads;     // by CPU time, with all of their time, shown or not
-  std::vector<WaitRow> waits;         // by wall time, likewise
+  size_t programs_seen = 0;
+  std::vector<ProgramRow> programs;  // by CPU time; only when split by program
+  std::vector<ThreadRow> threads;    // by CPU time, with all of their time, shown or not
+  std::vector<WaitRow> waits;        // by wall time, likewise
   std::vector<Finding> findings;
   std::vector<FileLines> files;                // by self weight
   profile::QualitySummary measured;            // what the quality line says

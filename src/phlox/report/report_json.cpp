@@ -71,6 +71,18 @@ void write_processes(JsonText& json, const std::vector<ProcessRow>& rows) {
   });
 }
 
+void write_programs(JsonText& json, const std::vector<ProgramRow>& rows) {
+  json.objects("programs", rows, [&](const ProgramRow& row) {
+    json.text("name", row.name);
+    json.count("processes", row.processes);
+    json.integer("recorded_ns", row.recorded);
+    json.integer("cpu_ns", row.cpu);
+    json.count("samples", row.samples);
+    json.count("threads", row.threads);
+    json.text("busiest_function", row.busiest);
+  });
+}
+
 }  // namespace
 
 void write_estimate(JsonText& json, std::string_view name, const Estimate& estimate) {
@@ -204,6 +216,7 @@ std::string report_json(const Report& report) {
       json.count("samples", row.samples);
     });
     write_processes(json, report.processes);
+    if (!report.programs.empty()) write_programs(json, report.programs);
     write_threads(json, report.threads);
     json.objects("waits", report.waits, [&](const WaitRow& row) {
       json.text("kind", wait_name(row.kind));

@@ -89,6 +89,19 @@ Table process_table(const Report& report) {
   return table;
 }
 
+Table program_table(const Report& report) {
+  Table table;
+  table.title = "Programs, the busiest first (processes of one command line added up)";
+  table.columns = {{"processes", true}, {"recorded", true},   {"CPU", true},
+                   {"threads", true},   {"busiest function"}, {"command"}};
+  for (const ProgramRow& row : report.programs) {
+    table.rows.push_back({count_words(row.processes), time_words(row.recorded), time_words(row.cpu),
+                          count_words(row.threads), plain(row.busiest), plain(row.name)});
+  }
+  table.left_out = report.programs_seen - report.programs.size();
+  return table;
+}
+
 Table thread_table(const Report& report) {
   Table table;
   table.title = "Threads, the busiest first (parts of each thread's wall time)";
@@ -134,7 +147,11 @@ Table missing_names_table(const Report& report) {
 
 std::vector<Table> tables(const Report& report) {
   std::vector<Table> all = {function_table(report, true), function_table(report, false), line_table(report)};
-  if (report.processes_seen > 1) all.push_back(process_table(report));
+  if (!report.programs.empty()) {
+    all.push_back(program_table(report));
+  } else if (report.processes_seen > 1) {
+    all.push_back(process_table(report));
+  }
   all.push_back(thread_table(report));
   all.push_back(wait_table(report));
   if (!report.missing_names.empty()) all.push_back(missing_names_table(report));
