@@ -28,6 +28,8 @@ SleepingThread::SleepingThread() {
 SleepingThread::~SleepingThread() {
   ::close(pipe_[1]);
   thread_.join();
+  // join() returns a moment before the kernel has no task of it any more.
+  while (target::ThreadProbe(::getpid(), tid_).stat()) std::this_thread::yield();
   ::close(pipe_[0]);
 }
 
