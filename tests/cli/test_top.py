@@ -64,6 +64,9 @@ class Screen:
 
         def become_foreground():
             os.setsid()
+            # What a shell starts in the background finds them ignored, and phlox lets them be.
+            for one in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+                signal.signal(one, signal.SIG_DFL)
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
         self.process = subprocess.Popen([PHLOX, "top", *map(str, arguments)], stdin=self.slave, stdout=self.slave, stderr=self.slave, preexec_fn=become_foreground,
