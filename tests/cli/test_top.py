@@ -211,7 +211,7 @@ def test_any_size_while_it_runs(app, top, workdir, size):
     screen.read(1.5)
     assert screen.process.poll() is None
     if size[1] > 9:
-        assert "crunch" in screen.text, screen.text
+        screen.until(lambda t: "crunch" in t, "functions again")
     screen.press("q")
     assert screen.ends() == 0
     assert screen.is_restored()
@@ -307,6 +307,23 @@ def test_text_where_there_is_no_terminal(app, workdir):
     assert "rester" in filtered and "MainThread" not in filtered
 
 
+def test_those_of_a_name_and_who_comes_yet(top, start, workdir):
+    programs = [start([PYTHON, "-c", WAITS_FOR_THE_GIL, "alike-for-top"]) for _ in range(2)]
+    screen = top("--name", "alike-for-to[p]", "--page", "processes", columns=120)
+    known = lambda t: {program.pid for program in programs if f" {program.pid} " in t}
+    screen.until(lambda t: len(known(t)) == 2, "both")
+    assert "Pythons whose command line matches 'alike-for-to[p]'" in screen.lines[0]
+    programs.append(start([PYTHON, "-c", WAITS_FOR_THE_GIL, "alike-for-top"]))
+    screen.until(lambda t: len(known(t)) == 3, "the third")
+    screen.press("q")
+    assert screen.ends() == 0 and all(still_runs(program) for program in programs)
+
+
+def test_of_a_name_that_nobody_has(workdir):
+    done = phlox("top", "--name", "nobody-is-call[e]d-so", "-n", "1", "--interval", "0.3")
+    assert done.returncode == 0 and "no Python whose command line matches 'nobody-is-call[e]d-so' is running" in done.stderr, done.stderr
+
+
 def test_text_on_a_terminal_that_cannot_move_its_cursor(app, top, workdir):
     screen = top("-p", app.pid, TERM="dumb")
     screen.until(lambda t: "crunch" in t, "text")
@@ -319,6 +336,8 @@ def test_text_on_a_terminal_that_cannot_move_its_cursor(app, top, workdir):
 @pytest.mark.parametrize("words, status, said", [
     ([], 2, "show what?"),
     (["-p", "1", "a.phlox"], 2, "show what?"),
+    (["--all", "a.phlox"], 2, "show what?"),
+    (["--name", "("], 2, "no regular expression"),
     (["-n", "1", "--filter", "(", "-p", "1"], 2, "not a regular expression"),
     (["-n", "1", "nothing.phlox"], 118, "cannot open nothing.phlox"),
     (["-n", "1", "-p", str(2**22 + 1)], 111, "no process"),

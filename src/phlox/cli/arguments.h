@@ -30,13 +30,20 @@ struct NativeArguments {
   std::vector<std::string> debug_paths;
 };
 
+// Which processes of this host, besides those with --pid.
+struct SelectionArguments {
+  std::string name, user, cgroup;
+  bool all = false;
+};
+
 struct RecordArguments {
   std::vector<std::string> pids;
-  std::string name, user, cgroup, container;
+  std::string container;
+  SelectionArguments selection;
   std::string duration, rate, output, max_overhead, way;
   std::string keep, max_size;
   bool append = false;
-  bool all = false, no_follow = false, hands_off = false, force = false, source = false;
+  bool no_follow = false, hands_off = false, force = false, source = false;
   NativeArguments native;
   ViewArguments view;
 };
@@ -90,6 +97,7 @@ struct DumpArguments {
 
 struct TopArguments {
   std::vector<std::string> pids;
+  SelectionArguments selection;
   std::string file, rate, interval, window, count, filter, page;
   bool no_follow = false;
   NativeArguments native;

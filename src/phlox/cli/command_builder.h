@@ -120,6 +120,26 @@ class CommandBuilder {
     flag("--debuginfod", into.debuginfod,
          "of such a file: fetch missing debug files from the servers in $DEBUGINFOD_URLS");
   }
+  // Which processes of this host, besides those with --pid.
+  void selection(SelectionArguments& into) {
+    value("--name", into.name,
+          {{},
+           "REGEX",
+           "each Python of this host whose command line matches, also those that come yet; with "
+           "--user and --cgroup those for which all is true",
+           {},
+           false});
+    value("--user", into.user,
+          {{}, "USER", "each Python of this user, by name or number, in the same way", {}, false});
+    value("--cgroup", into.cgroup,
+          {{},
+           "PATH",
+           "each Python in this control group or beneath it, in the same way: a path of "
+           "/proc/PID/cgroup, or the group's folder",
+           {},
+           true});
+    flag("--all", into.all, "each Python of this host that may be read");
+  }
   // `with_pid`: not for record, whose --pid is another thing.
   void view(ViewArguments& into, bool with_pid) {
     std::vector<OptionText> own;

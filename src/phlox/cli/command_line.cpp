@@ -85,23 +85,7 @@ struct Grammar {
     b.running_processes("-p,--pid", a.pids,
                         "record this process and the Pythons that it started or starts; may be repeated");
     b.container(a.container);
-    b.value("--name", a.name,
-            {{},
-             "REGEX",
-             "record each Python of this host whose command line matches, also those that come yet; with "
-             "--user and --cgroup those for which all is true",
-             {},
-             false});
-    b.value("--user", a.user,
-            {{}, "USER", "record each Python of this user, by name or number, in the same way", {}, false});
-    b.value("--cgroup", a.cgroup,
-            {{},
-             "PATH",
-             "record each Python in this control group or beneath it, in the same way: a path of "
-             "/proc/PID/cgroup, or the group's folder",
-             {},
-             true});
-    b.flag("--all", a.all, "record each Python of this host that may be read");
+    b.selection(a.selection);
     b.flag("--no-follow", a.no_follow,
            "record those processes alone and not what they start, or the one program that COMMAND is");
     b.value("-d,--duration", a.duration,
@@ -206,16 +190,18 @@ struct Grammar {
 
   void describe_top() {
     CommandBuilder b = command("top", "show where the time goes while a program runs",
-                               "[options] -p PID | FILE | -- COMMAND [ARGUMENT...]");
+                               "[options] -p PID | --name REGEX | FILE | -- COMMAND [ARGUMENT...]");
     text().examples = {
         {"phlox top -p 4711", "functions, lines, threads, processes, each second anew; ? lists keys"},
         {"phlox top -- python3 app.py", "of a new program; what it prints goes to a file"},
+        {"phlox top --name gunicorn", "of every Python whose command line matches; --all: of every one"},
         {"phlox top app.phlox", "what another phlox is recording"},
         {"phlox top -n 3 -p 4711 | grep parse", "three times, as text"}};
     auto& a = line.top;
     b.positional("FILE", a.file, {{}, "", "a recording, which may be growing", {}, true});
     b.running_processes("-p,--pid", a.pids,
                         "this process and the Pythons that it started or starts; may be repeated");
+    b.selection(a.selection);
     b.flag("--no-follow", a.no_follow, "that process alone");
     b.value(
         "-r,--rate", a.rate,

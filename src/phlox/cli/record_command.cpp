@@ -50,7 +50,7 @@ Result<Request> request_of(const CommandLine& line) {
   const RecordArguments& a = line.record;
   Request request;
   if (auto checked = check_container(!a.pids.empty(), a.container); !checked) return fail(checked);
-  auto selection = Selection::of(a);
+  auto selection = Selection::of(a.selection);
   if (!selection) return fail(selection);
   request.selection = *std::move(selection);
   if (line.has_program == (!a.pids.empty() || request.selection)) {

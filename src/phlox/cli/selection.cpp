@@ -75,7 +75,7 @@ bool is_in_group(const std::string& memberships, const std::string& group) {
   });
 }
 
-Result<std::unique_ptr<Selection>> Selection::of(const RecordArguments& a) {
+Result<std::unique_ptr<Selection>> Selection::of(const SelectionArguments& a) {
   if (a.name.empty() && a.user.empty() && a.cgroup.empty() && !a.all) return std::unique_ptr<Selection>();
   std::unique_ptr<Selection> made(new Selection);
   const auto add = [&](const std::string& words) {

@@ -1,6 +1,6 @@
-// Which processes of this host `phlox record` takes besides those with --pid: by their command line, their
-// user, their control group, or every Python. Each process is asked about anew when it has run since; one
-// thread asks, another may read what was refused.
+// Which processes of this host `phlox record` and `phlox top` take besides those with --pid: by their command
+// line, their user, their control group, or every Python. Each process is asked about anew when it has run
+// since; one thread asks, another may read what was refused.
 #pragma once
 
 #include <sys/types.h>
@@ -25,7 +25,7 @@ namespace phlox::cli {
 class Selection {
  public:
   // Null: none of --name, --user, --cgroup, --all was given.
-  static Result<std::unique_ptr<Selection>> of(const RecordArguments& arguments);
+  static Result<std::unique_ptr<Selection>> of(const SelectionArguments& arguments);
   ~Selection();
 
   // Whether this process is a Python that is asked for. False of phlox itself and of what it started.

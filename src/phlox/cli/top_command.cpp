@@ -44,11 +44,15 @@ struct Request {
 Result<Request> request_of(const CommandLine& line) {
   const TopArguments& a = line.top;
   Request request;
-  if (int(line.has_program) + int(!a.pids.empty()) + int(!a.file.empty()) != 1) {
-    return fail(ErrorKind::usage, "show what? One of a process, a program to start and a recording",
-                "phlox top -p PID, phlox top -- python3 app.py, or: phlox top app.phlox");
-  }
   TopSource::Options& source = request.source;
+  auto selection = Selection::of(a.selection);
+  if (!selection) return fail(selection);
+  source.selection = *std::move(selection);
+  if (int(line.has_program) + int(!a.pids.empty() || source.selection) + int(!a.file.empty()) != 1) {
+    return fail(
+        ErrorKind::usage, "show what? One of processes, a program to start and a recording",
+        "phlox top -p PID, phlox top --name gunicorn, phlox top -- python3 app.py, or: phlox top app.phlox");
+  }
   source.file = a.file;
   source.program = line.program;
   if (line.has_program && line.program.empty())

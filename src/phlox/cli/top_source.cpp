@@ -26,6 +26,7 @@
 #include "phlox/recording/writer.h"
 #include "phlox/target/launch.h"
 #include "phlox/target/process_state.h"
+#include "phlox/target/process_tree.h"
 
 namespace phlox::cli {
 namespace {
@@ -254,7 +255,16 @@ class LiveSource : public TopSource {
       return fail(ErrorKind::output, fmt::format("cannot make a folder in $TMPDIR: {}", std::strerror(errno)),
                   "is there room? df -h /tmp");
     std::vector<pid_t> pids = options_.pids;
-    if (pids.empty()) {
+    if (options_.selection) {
+      options_.recorder.chosen = [selection = options_.selection](pid_t pid) {
+        return selection->takes(pid);
+      };
+      const std::string& words = options_.selection->words();
+      if (pids.empty()) options_.recorder.command = "Pythons " + words;
+      const auto all = target::read_processes();
+      if (pids.empty() && std::none_of(all.begin(), all.end(), options_.recorder.chosen))
+        talk.note(fmt::format("no Python {}is running: waiting for one", words + (words.empty() ? "" : " ")));
+    } else if (pids.empty()) {
       target::LaunchOptions launch;
       launch.user = target::calling_user();
       launch.signal_mask = mask;
@@ -278,11 +288,18 @@ class LiveSource : public TopSource {
       }
     }
     if (program_) head_.title = title_of(pids.front(), options_.recorder.command);
-    name_ = default_recording_name(words_of(options_.recorder.command), pids.front(), std::time(nullptr));
+    if (pids.empty())
+      head_.title =
+          options_.selection->words().empty() ? "all Pythons of this host" : options_.recorder.command;
+    name_ = default_recording_name(
+        pids.empty() ? std::vector<std::string>{"pythons"} : words_of(options_.recorder.command),
+        pids.empty() ? ::getpid() : pids.front(), std::time(nullptr));
     std::vector<python::Attempt> attempts;
     auto recorder = sampler::Recorder::attach(pids, options_.recorder, stop_, &attempts);
     say_attempts(attempts, talk);
-    if (!recorder) return tl::unexpected<Error>(explain_attach_error(recorder.error(), pids.front(), "top"));
+    if (!recorder)
+      return tl::unexpected<Error>(
+          explain_attach_error(recorder.error(), pids.empty() ? 0 : pids.front(), "top"));
     recorder_ = *std::move(recorder);
     auto writer = recording::Writer::create(scratch_.recording());
     if (!writer) return fail(writer);
@@ -338,6 +355,10 @@ class LiveSource : public TopSource {
 
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes = outcome_.warnings;
+    if (options_.selection) {
+      if (std::string refused = options_.selection->refused(); !refused.empty())
+        notes.push_back(std::move(refused));
+    }
     if (runs_on_) {
       notes.push_back(fmt::format("the program runs on as process {}, and prints to {}", program_->pid(),
                                   scratch_.output()));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "phlox/base/result.h"
+#include "phlox/cli/selection.h"
 #include "phlox/cli/talk.h"
 #include "phlox/sampler/session/recorder.h"
 #include "phlox/symbols/debug_files.h"
@@ -25,7 +26,8 @@ class TopSource {
   struct Options {
     std::string file;  // a recording; else:
     std::vector<pid_t> pids;
-    std::vector<std::string> program;  // started, when there are no processes
+    std::shared_ptr<Selection> selection;  // null: those processes alone
+    std::vector<std::string> program;      // started, when there are neither
     sampler::Options recorder;
     symbols::DebugSearch debug_search;
     Nanoseconds window = 5 * kSecond;
