@@ -37,14 +37,17 @@ std::string Destination::kept_name(const std::string& name) {
   return fmt::format("{}/phlox-{}-{}", folder != nullptr && *folder != 0 ? folder : "/tmp", ::getpid(), name);
 }
 
+std::optional<recording::Owner> recording_owner() {
+  const auto user = target::calling_user();
+  return user ? std::optional(recording::Owner{user->uid, user->gid}) : std::nullopt;
+}
+
 Result<void> Destination::begin() {
-  std::optional<recording::Owner> owner;
-  if (const auto user = target::calling_user()) owner = recording::Owner{user->uid, user->gid};
   const bool is_there = recording::is_recording(recording_);
   appended_ = options_.append && is_there;
   replaced_ = is_there && !appended_;
-  auto writer =
-      appended_ ? recording::Writer::append(recording_) : recording::Writer::create(recording_, owner);
+  auto writer = appended_ ? recording::Writer::append(recording_)
+                          : recording::Writer::create(recording_, recording_owner());
   if (!writer) return fail(writer);
   writer_ = *std::move(writer);
   writer_->keep_only(options_.retention);

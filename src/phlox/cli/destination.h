@@ -16,6 +16,9 @@
 
 namespace phlox::cli {
 
+// Who called us through sudo: a recording is theirs, not root's.
+std::optional<recording::Owner> recording_owner();
+
 class Destination {
  public:
   struct Options {

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "phlox/cli/commands.h"
+#include "phlox/cli/destination.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/recordings.h"
 #include "phlox/recording/writer.h"
-#include "phlox/target/launch.h"
 
 namespace phlox::cli {
 namespace {
@@ -28,9 +28,7 @@ class Destination {
   Destination& operator=(const Destination&) = delete;
 
   Result<profile::Sink*> open() {
-    std::optional<recording::Owner> owner;
-    if (const auto user = target::calling_user()) owner = recording::Owner{user->uid, user->gid};
-    auto writer = recording::Writer::create(partial_, owner, recording::Safe::at_finish);
+    auto writer = recording::Writer::create(partial_, recording_owner(), recording::Safe::at_finish);
     if (!writer) return fail(writer);
     writer_ = *std::move(writer);
     return writer_.get();

@@ -22,7 +22,6 @@
 #include "phlox/cli/pythons.h"
 #include "phlox/cli/selection.h"
 #include "phlox/cli/signal_watch.h"
-#include "phlox/cli/snapshot_name.h"
 #include "phlox/cli/values.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/quality.h"
@@ -259,9 +258,7 @@ class Recording {
   }
 
   void say_if_none() {
-    for (const pid_t pid : target::read_processes()) {
-      if (request_.selection->takes(pid)) return;
-    }
+    if (request_.selection->takes_any()) return;
     talk_.note(none_runs() + ": waiting for one, Ctrl-C ends it");
   }
 
@@ -327,12 +324,7 @@ class Recording {
       for (const std::string& remark : target::remarks_on(*state)) talk_.warn(remark);
       if (pid != pids_.front()) continue;
       options_.command = state->command_line;
-      for (size_t at = 0;
-           at < state->command_line.size();) {  // the blanks inside an argument matter little for a name
-        const size_t blank = std::min(state->command_line.find(' ', at), state->command_line.size());
-        command.push_back(state->command_line.substr(at, blank - at));
-        at = blank + 1;
-      }
+      command = words_of(state->command_line);
       if (command.empty()) command.push_back(state->status.name);
     }
     if (request_.selection && pids_.empty()) {
@@ -362,9 +354,8 @@ class Recording {
   void take_snapshot() {
     if (!begun_) return;
     const std::string name = snapshot_name(destination_->recording(), std::time(nullptr));
-    std::optional<recording::Owner> owner;
-    if (const auto user = target::calling_user()) owner = recording::Owner{user->uid, user->gid};
-    if (const auto written = recording::snapshot(destination_->recording(), name, owner); !written) {
+    if (const auto written = recording::snapshot(destination_->recording(), name, recording_owner());
+        !written) {
       talk_.error(written.error());
     } else {
       talk_.note(fmt::format("wrote {}, and goes on recording", with_size(name)));

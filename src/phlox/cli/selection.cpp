@@ -11,6 +11,7 @@
 #include "phlox/base/text.h"
 #include "phlox/target/control_group.h"
 #include "phlox/target/process_state.h"
+#include "phlox/target/process_tree.h"
 #include "phlox/target/text_file.h"
 
 namespace phlox::cli {
@@ -133,6 +134,11 @@ bool Selection::takes(pid_t pid) {
     if (refused_.size() < kMostRefused) refused_.emplace(pid, title);
   }
   return false;
+}
+
+bool Selection::takes_any() {
+  const auto all = target::read_processes();
+  return std::any_of(all.begin(), all.end(), [this](pid_t pid) { return takes(pid); });
 }
 
 std::string Selection::refused() {

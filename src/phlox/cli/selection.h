@@ -30,6 +30,8 @@ class Selection {
 
   // Whether this process is a Python that is asked for. False of phlox itself and of what it started.
   bool takes(pid_t pid);
+  // Whether such a one runs now.
+  bool takes_any();
   // "whose command line matches 'worker', of user www-data"; "" for --all alone.
   const std::string& words() const { return words_; }
 

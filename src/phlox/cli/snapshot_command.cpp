@@ -7,13 +7,12 @@
 
 #include "phlox/base/text.h"
 #include "phlox/cli/commands.h"
+#include "phlox/cli/destination.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
-#include "phlox/cli/snapshot_name.h"
 #include "phlox/cli/values.h"
 #include "phlox/recording/reader.h"
 #include "phlox/recording/snapshot.h"
-#include "phlox/target/launch.h"
 
 namespace phlox::cli {
 namespace {
@@ -62,13 +61,11 @@ Result<void> run(const CommandLine& line, Talk& talk) {
   }
   const std::string output =
       a.output.empty() ? snapshot_name(std::string(base_name(file)), std::time(nullptr)) : a.output;
-  std::optional<recording::Owner> owner;
-  if (const auto user = target::calling_user()) owner = recording::Owner{user->uid, user->gid};
   std::error_code error;
   if (std::filesystem::equivalent(file, output, error))
     return fail(ErrorKind::output, fmt::format("{} is the recording itself", output),
                 "choose another file with -o FILE");
-  if (auto written = recording::snapshot(file, output, owner); !written) return written;
+  if (auto written = recording::snapshot(file, output, recording_owner()); !written) return written;
   talk.note(fmt::format("wrote {}: phlox report {}", with_size(output), output));
   return {};
 }

@@ -18,6 +18,7 @@
 #include "phlox/base/text.h"
 #include "phlox/cli/attach_error.h"
 #include "phlox/cli/attempts.h"
+#include "phlox/cli/destination.h"
 #include "phlox/cli/native_names.h"
 #include "phlox/cli/values.h"
 #include "phlox/profile/unfinished.h"
@@ -26,30 +27,13 @@
 #include "phlox/recording/writer.h"
 #include "phlox/target/launch.h"
 #include "phlox/target/process_state.h"
-#include "phlox/target/process_tree.h"
 
 namespace phlox::cli {
 namespace {
 
-std::optional<recording::Owner> owner() {
-  const auto user = target::calling_user();
-  return user ? std::optional(recording::Owner{user->uid, user->gid}) : std::nullopt;
-}
-
 std::string save_as(const std::string& from, const std::string& name) {
-  const auto saved = recording::snapshot(from, name, owner());
+  const auto saved = recording::snapshot(from, name, recording_owner());
   return saved ? fmt::format("wrote {}", name) : saved.error().message;
-}
-
-// Words of a command line, near enough for a name.
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words;
-  for (size_t at = 0; at < text.size();) {
-    const size_t blank = std::min(text.find(' ', at), text.size());
-    words.push_back(text.substr(at, blank - at));
-    at = blank + 1;
-  }
-  return words;
 }
 
 // A command line may be long: what stands first is seen.
@@ -261,8 +245,7 @@ class LiveSource : public TopSource {
       };
       const std::string& words = options_.selection->words();
       if (pids.empty()) options_.recorder.command = "Pythons " + words;
-      const auto all = target::read_processes();
-      if (pids.empty() && std::none_of(all.begin(), all.end(), options_.recorder.chosen))
+      if (pids.empty() && !options_.selection->takes_any())
         talk.note(fmt::format("no Python {}is running: waiting for one", words + (words.empty() ? "" : " ")));
     } else if (pids.empty()) {
       target::LaunchOptions launch;

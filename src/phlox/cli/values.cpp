@@ -51,6 +51,14 @@ std::string_view script_of(const std::vector<std::string>& command) {
   return {};
 }
 
+std::string time_stamp(std::time_t now) {
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  char stamp[32];
+  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
+  return stamp;
+}
+
 }  // namespace
 
 Result<pid_t> parse_pid(std::string_view text) {
@@ -278,12 +286,24 @@ std::string short_name(const std::vector<std::string>& command) {
   return clean.empty() ? "process" : clean;
 }
 
+std::vector<std::string> words_of(const std::string& command_line) {
+  std::vector<std::string> words;
+  for (size_t at = 0; at < command_line.size();) {
+    const size_t blank = std::min(command_line.find(' ', at), command_line.size());
+    words.push_back(command_line.substr(at, blank - at));
+    at = blank + 1;
+  }
+  return words;
+}
+
 std::string default_recording_name(const std::vector<std::string>& command, pid_t pid, std::time_t now) {
-  std::tm local{};
-  ::localtime_r(&now, &local);
-  char stamp[32];
-  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
-  return fmt::format("{}-{}-{}.phlox", short_name(command), pid, stamp);
+  return fmt::format("{}-{}-{}.phlox", short_name(command), pid, time_stamp(now));
+}
+
+std::string snapshot_name(const std::string& recording, std::time_t now) {
+  const std::string stem =
+      recording.ends_with(".phlox") ? recording.substr(0, recording.size() - 6) : recording;
+  return fmt::format("{}-{}.phlox", stem, time_stamp(now));
 }
 
 }  // namespace phlox::cli

@@ -63,7 +63,11 @@ Result<Output> parse_output(const std::string& text);
 // "app" of "python3 -X dev app.py --port 80", "pytest" of "python -m pytest", "uwsgi" of "/usr/bin/uwsgi":
 // good for a file name.
 std::string short_name(const std::vector<std::string>& command);
+// The words of /proc/PID/cmdline as one text, near enough for a name: blanks inside an argument part it, too.
+std::vector<std::string> words_of(const std::string& command_line);
 // "app-4711-20261121-083000.phlox"
 std::string default_recording_name(const std::vector<std::string>& command, pid_t pid, std::time_t now);
+// "app-20261123-093000.phlox" of "app.phlox", beside it: what a snapshot is called where nothing was said.
+std::string snapshot_name(const std::string& recording, std::time_t now);
 
 }  // namespace phlox::cli
