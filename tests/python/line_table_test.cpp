@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "support/pythons.h"
+#include "support/source_path.h"
 
 namespace phlox::python {
 namespace {
@@ -26,7 +27,7 @@ LineTable kind_of(const test::Python& python) {
 class EveryLineTable : public testing::TestWithParam<test::Python> {};
 
 TEST_P(EveryLineTable, gives_the_same_line_for_every_instruction) {
-  const std::string script = std::string(PHLOX_SOURCE_DIR) + "/tests/python/print_lines.py";
+  const std::string script = test::source_path("tests/python/print_lines.py");
   std::istringstream lines(test::run_python(GetParam(), {script, "40"}));
   const LineTable kind = kind_of(GetParam());
   size_t compared = 0, codes = 0;

@@ -10,6 +10,7 @@
 #include "support/live_python.h"
 #include "support/live_walk.h"
 #include "support/pythons.h"
+#include "support/source_path.h"
 
 namespace phlox::python {
 namespace {
@@ -49,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(LiveFrames, EveryLiveFrame, testing::ValuesIn(test::pyt
                          [](const auto& test) { return test.param.label; });
 
 TEST_P(EveryLiveFrame, are_what_the_program_says_of_itself) {
-  test::LivePython live(GetParam(), std::string(PHLOX_SOURCE_DIR) + "/tests/python/stack_target.py");
+  test::LivePython live(GetParam(), test::source_path("tests/python/stack_target.py"));
   ASSERT_TRUE(live.ready());
   const auto interpreter = locate(live.pid());
   ASSERT_TRUE(interpreter) << interpreter.error().message;

@@ -10,6 +10,7 @@
 #include "support/live_python.h"
 #include "support/live_walk.h"
 #include "support/pythons.h"
+#include "support/source_path.h"
 
 namespace phlox::python {
 namespace {
@@ -26,7 +27,7 @@ INSTANTIATE_TEST_SUITE_P(Locals, EveryLocals, testing::ValuesIn(test::pythons())
                          [](const auto& test) { return test.param.label; });
 
 TEST_P(EveryLocals, are_shown_as_python_writes_them) {
-  test::LivePython live(GetParam(), std::string(PHLOX_SOURCE_DIR) + "/tests/python/locals_target.py");
+  test::LivePython live(GetParam(), test::source_path("tests/python/locals_target.py"));
   ASSERT_TRUE(live.ready());
   const auto interpreter = locate(live.pid());
   ASSERT_TRUE(interpreter) << interpreter.error().message;

@@ -11,6 +11,7 @@
 #include "support/fake_interpreter.h"
 #include "support/live_python.h"
 #include "support/pythons.h"
+#include "support/source_path.h"
 
 namespace phlox::python {
 namespace {
@@ -28,7 +29,7 @@ INSTANTIATE_TEST_SUITE_P(ThreadNames, EveryThreadNames, testing::ValuesIn(test::
                          [](const auto& test) { return test.param.label; });
 
 TEST_P(EveryThreadNames, are_those_that_the_program_gave) {
-  test::LivePython live(GetParam(), std::string(PHLOX_SOURCE_DIR) + "/tests/python/thread_target.py");
+  test::LivePython live(GetParam(), test::source_path("tests/python/thread_target.py"));
   ASSERT_TRUE(live.ready());
   std::map<uint64_t, std::string> expected, got;
   for (size_t i = 1; i < live.lines().size(); ++i) {

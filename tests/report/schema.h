@@ -10,11 +10,13 @@
 #include <sstream>
 #include <string>
 
+#include "support/source_path.h"
+
 namespace phlox::test {
 
 // Empty when it holds; else what is wrong, and where.
 inline std::string schema_violation(const std::string& json, const std::string& schema_name) {
-  std::ifstream file(std::string(PHLOX_SOURCE_DIR) + "/docs/json/" + schema_name);
+  std::ifstream file(test::source_path("docs/json/" + schema_name));
   std::stringstream text;
   text << file.rdbuf();
   rapidjson::Document schema_text, document;

@@ -11,6 +11,7 @@
 #include "phlox/sampler/assemble/merge.h"
 #include "support/live_python.h"
 #include "support/live_walk.h"
+#include "support/source_path.h"
 #include "support/stopped_thread.h"
 
 namespace phlox::sampler {
@@ -38,7 +39,7 @@ std::vector<PythonGroup> groups_of(const std::vector<python::RawFrame>& frames) 
 class LiveMerge : public testing::TestWithParam<test::Python> {};
 
 TEST_P(LiveMerge, every_python_frame_stands_on_the_native_frame_that_ran_it) {
-  test::LivePython live(GetParam(), std::string(PHLOX_SOURCE_DIR) + "/tests/unwind/native_target.py");
+  test::LivePython live(GetParam(), test::source_path("tests/unwind/native_target.py"));
   ASSERT_TRUE(live.ready());
   const auto interpreter = python::locate(live.pid());
   ASSERT_TRUE(interpreter) << interpreter.error().message;

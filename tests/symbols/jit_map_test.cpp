@@ -1,4 +1,5 @@
 #include "phlox/symbols/jit_map.h"
+#include "support/source_path.h"
 
 #include <gtest/gtest.h>
 
@@ -121,7 +122,7 @@ TEST(JitMap, jitdump_cut_anywhere_keeps_what_came_before) {
 // Three functions that CPython 3.13 -X perf_jit compiled a trampoline for, as it wrote them, each after a
 // record of its unwind information.
 std::vector<std::byte> recorded() {
-  std::ifstream in(PHLOX_SOURCE_DIR "/tests/symbols/recorded/jit-cpython-3.13.dump", std::ios::binary);
+  std::ifstream in(test::source_path("tests/symbols/recorded/jit-cpython-3.13.dump"), std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
   return {bytes.begin(), bytes.end()};

@@ -12,13 +12,14 @@
 
 #include "support/frame_comparison.h"
 #include "support/live_python.h"
+#include "support/source_path.h"
 
 namespace phlox::unwind {
 namespace {
 
 constexpr size_t kSamplesEach = 90;
 
-const std::string kTargets = std::string(PHLOX_SOURCE_DIR) + "/bench/targets/";
+const std::string kTargets = test::source_path("bench/targets/");
 
 // The system's Python has NumPy (packages-test.txt), the tests' environment orjson and pydantic-core
 // (requirements-test.txt).

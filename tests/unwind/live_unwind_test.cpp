@@ -12,6 +12,7 @@
 #include "support/dwfl_reference.h"
 #include "support/frame_comparison.h"
 #include "support/live_python.h"
+#include "support/source_path.h"
 #include "support/stopped_thread.h"
 
 namespace phlox::unwind {
@@ -20,7 +21,7 @@ namespace {
 class LiveUnwind : public testing::TestWithParam<test::Python> {};
 
 TEST_P(LiveUnwind, frames_equal_libdwfl_s_at_any_moment) {
-  test::LivePython python(GetParam(), std::string(PHLOX_SOURCE_DIR) + "/tests/unwind/native_target.py");
+  test::LivePython python(GetParam(), test::source_path("tests/unwind/native_target.py"));
   ASSERT_TRUE(python.ready());
   test::StoppedThread thread(python.pid());
   ASSERT_TRUE(thread.attached());

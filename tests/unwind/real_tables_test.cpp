@@ -40,6 +40,18 @@ struct Open {
   Descriptor fd;
 };
 
+// That of binutils 2.38 writes "u" in all rows of an entry in one of which the return address becomes
+// undefined.
+bool tells_where_it_ends() {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen("readelf --version", "r"), ::pclose);
+  int major = 0, minor = 0;
+  std::array<char, 256> line{};
+  if (std::fgets(line.data(), line.size(), pipe.get()) == nullptr) return false;
+  const std::string text(line.data());
+  std::sscanf(text.c_str() + text.find_last_of(' '), "%d.%d", &major, &minor);
+  return major > 2 || minor > 38;
+}
+
 // What readelf's column says: "c-16" is 16 below the CFA, "u" not said or undefined, "s" the same.
 void expect_row(const std::string& path, uint64_t pc, const std::string& cfa, const std::string& rbp,
                 const std::string& rbx, const std::string& ra, const Rule& rule, size_t& compared) {
@@ -49,6 +61,8 @@ void expect_row(const std::string& path, uint64_t pc, const std::string& cfa, co
   const bool sp = cfa.rfind("rsp", 0) == 0, fp = cfa.rfind("rbp", 0) == 0, bx = cfa.rfind("rbx", 0) == 0;
   ++compared;
   if (ra == "u") {
+    static const bool tells = tells_where_it_ends();
+    if (!tells && rule.kind != RuleKind::end) return;
     EXPECT_EQ(rule.kind, RuleKind::end) << path << std::hex << " " << pc;
     return;
   }
