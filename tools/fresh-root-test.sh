@@ -61,6 +61,9 @@ git -C "$tree" rev-parse HEAD > "$root/phlox.head"
 chroot "$root" chown -R "$name:" /phlox.git
 
 settings=$(env | grep -E '^(PIP_(CERT|DEFAULT_TIMEOUT|INDEX_URL)|(https?|no)_proxy|GO(PROXY|SUMDB|FLAGS))=' || true)
+# npm asks its own settings which certificates it may believe.
+cafile=$(npm config get cafile 2> /dev/null || true) # "null": there is none
+[ ! -f "$cafile" ] || settings="$settings npm_config_cafile=$cafile"
 start=$(date +%s)
 status=0
 # shellcheck disable=SC2086

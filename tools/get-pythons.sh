@@ -187,7 +187,7 @@ from_source() { # NAME CONFIGURE-OPTION...   Debian trixie's python3.13
   if [ ! -d "$tree" ]; then
     private_apt source trixie deb-src
     mkdir -p "$DIR/.source"
-    (cd "$DIR/.source" && apt-get -qq source --download-only python3.13)
+    (cd "$DIR/.source" && apt-get -qq source --download-only --tar-only python3.13)
     rm -rf "$tree.part"
     mkdir "$tree.part"
     tar xf "$DIR"/.source/python3.13_*.orig.tar.xz -C "$tree.part" --strip-components=1

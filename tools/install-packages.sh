@@ -17,6 +17,7 @@ missing=
 while read -r package rest; do
   case $package in '' | '#'*) continue ;; esac
   case $rest in *"unless:${distribution:-nowhere}"*) continue ;; esac
+  case $rest in *"only:${distribution:-nowhere}"*) ;; *only:*) continue ;; esac
   case $rest in *provides:*) if command -v "${rest##*provides:}" >/dev/null; then continue; fi ;; esac
   printf '%s\n' "$installed" | grep -qxF "$package" || missing="$missing $package"
 done <<LISTS

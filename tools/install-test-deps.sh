@@ -5,7 +5,8 @@ set -eu
 tools=$(dirname "$0")
 "$tools/install-packages.sh" "$tools/packages-test.txt"
 
-venv=${PHLOX_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/phlox/venv}
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/phlox
+venv=${PHLOX_VENV:-$cache/venv}
 if ! cmp -s "$tools/requirements-test.txt" "$venv/requirements-test.txt"; then
   echo "making $venv"
   # One that works is added to: others may be running tests in it.
@@ -16,4 +17,29 @@ if ! cmp -s "$tools/requirements-test.txt" "$venv/requirements-test.txt"; then
   fi
   "$venv/bin/python" -m pip --quiet install -r "$tools/requirements-test.txt"
   cp "$tools/requirements-test.txt" "$venv/"
+fi
+
+# Of a Python whose C stack tells least: 3.10.
+greenlet=$cache/greenlet-3.10
+if [ ! -d "$greenlet" ]; then
+  rm -rf "$greenlet.part"
+  "$venv/bin/python" -m pip --quiet install --target "$greenlet.part" --python-version 3.10 --only-binary :all: 'greenlet>=3,<4'
+  mv "$greenlet.part" "$greenlet"
+fi
+
+# Ubuntu's Chromium is a snap, which does not run in a container, and there as nobody but its owner. An npm package has one that
+# opens no window.
+chromium=$cache/chromium-138
+if ! command -v chromium > /dev/null && ! command -v google-chrome > /dev/null && [ ! -x "$chromium/chromium" ] && command -v npm > /dev/null; then
+  echo "bringing $chromium"
+  rm -rf "$chromium"
+  mkdir -p "$chromium"
+  (
+    cd "$chromium"
+    npm pack --loglevel=error @sparticuz/chromium@138.0.2 > /dev/null
+    tar -xzf ./*.tgz package/bin/chromium.br
+    node -e 'const fs = require("fs"), zlib = require("zlib"); fs.writeFileSync("part", zlib.brotliDecompressSync(fs.readFileSync("package/bin/chromium.br")), {mode: 0o755});'
+    rm -r ./*.tgz package
+    mv part chromium
+  )
 fi

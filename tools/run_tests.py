@@ -126,6 +126,23 @@ def run_pytest(python, build, choice, folders, parallel):
     return good, reports, [again] if again.exists() else []
 
 
+def bring_perf(build):
+    """Ubuntu's `perf` is a script that wants the one made for the running kernel; any other will do as well, and in a container
+    there is no other."""
+    try:
+        if subprocess.run(["perf", "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
+            return
+    except OSError:
+        pass
+    there = sorted(pathlib.Path("/usr/lib").glob("linux-tools-*/perf"))
+    if there:
+        folder = build / "path"
+        folder.mkdir(exist_ok=True)
+        (folder / "perf").unlink(missing_ok=True)
+        (folder / "perf").symlink_to(there[-1])
+        os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
+
+
 # --- all of it --------------------------------------------------------------------------------------------------------
 def few_pythons(listed, build):
     """Those that differ most in what is read of them."""
@@ -172,6 +189,7 @@ def main():
     pythons = SYSTEM if a.check else os.environ.get("PHLOX_PYTHONS") or str(CACHE / "pythons" / "pythons.list")
     os.environ["PHLOX_PYTHONS"] = few_pythons(pythons, build) if a.sanitized else pythons
     python = SYSTEM if a.check else str(pathlib.Path(os.environ.get("PHLOX_VENV") or CACHE / "venv") / "bin" / "python")
+    bring_perf(build)
     findings = build / "findings"
     sanitizers_speak(findings)
 

@@ -51,7 +51,8 @@ def listed():
 
 
 def test_list_has_every_python_whatever_it_is_called(family, start):
-    disguised = start(["bash", "-c", f"exec -a 'gunicorn: worker' {PYTHON} -c 'import time; time.sleep(60)'"])
+    home = subprocess.run([PYTHON, "-c", "import sys; print(sys.base_prefix)"], capture_output=True, text=True).stdout.strip()
+    disguised = start(["bash", "-c", f"PYTHONHOME={home} exec -a 'gunicorn: worker' {PYTHON} -c 'import time; time.sleep(60)'"])  # some find it by their name
     sleeper = start(["sleep", "60"])
     wait_until(lambda: disguised.pid in listed(), "a Python that is up")
     rows = listed()

@@ -107,10 +107,10 @@ def test_files_that_were_deleted(start, tmp_path):
 
 # --- as the container counts ------------------------------------------------------------------------------------------
 def test_a_pid_as_a_process_of_the_container_counts(container):
-    for command in (("record", "-d", "0.5", "-o", "-"), ("dump",), ("doctor",)):
+    for command in (("record", "-d", "0.5", "-o", "-"), ("dump",), ("doctor",), ("top", "-n", "1")):
         done = container.outside(*command, "--in", container.pid, "-p", container.inner_pid)
         assert done.returncode == 0, done.stderr
-        assert "inside (/inner/app.py" in done.stdout or f"record -p {container.pid} would use" in done.stdout
+        assert re.search(r"inside +\(?(/inner/)?app\.py", done.stdout) or f"record -p {container.pid} would use" in done.stdout
     nobody = container.outside("dump", "--in", container.pid, "-p", 4711)
     assert nobody.returncode == NO_PROCESS and "has no process 4711" in nobody.stderr and f"its processes are {container.inner_pid}" in nobody.stderr
 

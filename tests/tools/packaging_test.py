@@ -7,6 +7,11 @@ import subprocess
 
 import pytest
 
+try:
+    import tomllib
+except ImportError:  # before Python 3.11
+    import tomli as tomllib
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PHLOX_BUILD_DIR", ROOT / "build" / "dev"))
 VERSION = re.search(r"project\(phlox VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
@@ -54,7 +59,6 @@ def test_make_deb_makes_a_package_that_holds_together(tmp_path):
 
 
 def test_the_wheel_has_the_version_and_the_name_of_the_program():
-    tomllib = pytest.importorskip("tomllib")  # Python 3.11
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     provider = project["tool"]["scikit-build"]["metadata"]["version"]
     assert re.search(provider["regex"], (ROOT / provider["input"]).read_text()).group("value") == VERSION
