@@ -58,5 +58,16 @@ TEST(CountWords, has_a_comma_at_every_thousand) {
   EXPECT_EQ(count_words(UINT64_MAX), "18,446,744,073,709,551,615");
 }
 
+TEST(ByteWords, have_three_digits_and_a_unit) {
+  EXPECT_EQ(byte_words(0), "0 bytes");
+  EXPECT_EQ(byte_words(1), "1 byte");
+  EXPECT_EQ(byte_words(999), "999 bytes");
+  EXPECT_EQ(byte_words(1000), "1.00 kB");
+  EXPECT_EQ(byte_words(12'345), "12.3 kB");
+  EXPECT_EQ(byte_words(999'400), "999 kB");
+  EXPECT_EQ(byte_words(999'600), "1.00 MB");
+  EXPECT_EQ(byte_words(UINT64_MAX), "18.4 EB");
+}
+
 }  // namespace
 }  // namespace phlox

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -64,6 +65,19 @@ inline std::string count_words(uint64_t value) {
   std::string digits = std::to_string(value);
   for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
   return digits;
+}
+
+// "1.23 MB", "17 bytes": three digits, units of a thousand.
+inline std::string byte_words(uint64_t value) {
+  constexpr std::string_view kUnits[] = {" kB", " MB", " GB", " TB", " PB", " EB"};
+  if (value < 1000) return std::to_string(value) + (value == 1 ? " byte" : " bytes");
+  double number = static_cast<double>(value) / 1000;
+  size_t unit = 0;
+  for (; number >= 999.5 && unit + 1 < std::size(kUnits); ++unit) number /= 1000;
+  const int digits = number >= 99.95 ? 0 : number >= 9.995 ? 1 : 2;
+  char text[32];
+  const auto end = std::to_chars(std::begin(text), std::end(text), number, std::chars_format::fixed, digits);
+  return std::string(text, end.ptr) + std::string(kUnits[unit]);
 }
 
 }  // namespace phlox

@@ -1,16 +1,14 @@
 #include "phlox/symbols/debug_files.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <zlib.h>
 
 #include <cstdlib>
 #include <memory>
 
 #include "phlox/base/byte_reader.h"
-#include "phlox/base/descriptor.h"
+#include "phlox/base/regular_file.h"
 
 namespace phlox::symbols {
 namespace {
@@ -50,10 +48,7 @@ struct Proof {
 };
 
 bool belongs(const std::string& path, const Proof& proof) {
-  // The path may be what a foreign file says: a device does something when it is opened.
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Descriptor fd = open_regular(path);
   if (!fd) return false;
   const auto bytes = elf::FileBytes::read(fd.get(), path);
   if (!bytes) return false;

@@ -2,7 +2,6 @@
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <fcntl.h>
 
 #include <algorithm>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/base/regular_file.h"
 
 namespace phlox::symbols {
 namespace {
@@ -170,12 +170,12 @@ DwarfLines::~DwarfLines() = default;
 
 std::unique_ptr<DwarfLines> DwarfLines::open(const std::string& path, const std::string& alt_path) {
   auto libdw = std::make_unique<Libdw>();
-  libdw->fd = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  libdw->fd = open_regular(path);
   if (!libdw->fd) return nullptr;
   libdw->dwarf = ::dwarf_begin(libdw->fd.get(), DWARF_C_READ);
   if (libdw->dwarf == nullptr) return nullptr;
   if (!alt_path.empty()) {
-    libdw->alt_fd = Descriptor(::open(alt_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    libdw->alt_fd = open_regular(alt_path);
     if (libdw->alt_fd) libdw->alt = ::dwarf_begin(libdw->alt_fd.get(), DWARF_C_READ);
     if (libdw->alt != nullptr) ::dwarf_setalt(libdw->dwarf, libdw->alt);
   }

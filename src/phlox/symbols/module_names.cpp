@@ -1,15 +1,14 @@
 #include "phlox/symbols/module_names.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 
 #include "phlox/base/byte_reader.h"
-#include "phlox/base/descriptor.h"
 #include "phlox/base/file_identity.h"
+#include "phlox/base/regular_file.h"
 #include "phlox/base/text.h"
 #include "phlox/symbols/demangle.h"
 
@@ -44,7 +43,7 @@ bool has_lines(const elf::ElfFile& file) {
 // Hands over what the file at a path says; false: it cannot be read.
 template <class Visit>
 bool with_file(const std::string& path, Visit&& visit) {
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Descriptor fd = open_regular(path);
   const auto bytes = fd ? elf::FileBytes::read(fd.get(), path)
                         : Result<elf::FileBytes>(fail(ErrorKind::input, "cannot open"));
   const auto file = bytes ? elf::ElfFile::parse(bytes->bytes())
@@ -66,7 +65,7 @@ ModuleNames ModuleNames::open(const std::string& path, const std::string& shown_
   ModuleNames names;
   names.shown_path_ = shown_path;
   names.tried_debuginfod_ = search.debuginfod;
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Descriptor fd = open_regular(path);
   if (!fd) {
     names.trouble_ = "the file cannot be opened";
     return names;
@@ -221,7 +220,7 @@ void ModuleNames::improve_cython(NativeName& name) {
   if (name.cython == CythonPart::none || !c_file || name.line == 0) return;
   const auto [at, fresh] = sources_.try_emplace(name.file);
   if (fresh) {
-    const Descriptor fd(::open(name.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const Descriptor fd = open_regular(name.file);
     const auto bytes = fd ? elf::FileBytes::read(fd.get(), name.file)
                           : Result<elf::FileBytes>(fail(ErrorKind::input, "gone"));
     if (bytes && bytes->bytes().size() < kLargestSource) {

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <optional>
 
+#include "phlox/base/regular_file.h"
 #include "phlox/base/text.h"
 #include "phlox/target/root_folder.h"
 #include "phlox/target/text_file.h"

@@ -3,24 +3,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/openat2.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 
+#include "phlox/base/regular_file.h"
+
 namespace phlox::target {
-namespace {
-
-// What O_PATH found, opened.
-Descriptor when_regular(const Descriptor& found) {
-  struct stat status {};
-  if (!found || ::fstat(found.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
-  return Descriptor(
-      ::open(fmt::format("/proc/self/fd/{}", found.get()).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-}
-
-}  // namespace
 
 Descriptor open_root(pid_t pid) {
   return Descriptor(::open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -48,11 +38,7 @@ Descriptor open_beneath(const Descriptor& root, const std::string& path, int fla
 }
 
 Descriptor open_regular_beneath(const Descriptor& root, const std::string& path, int flags) {
-  return when_regular(open_beneath(root, path, O_PATH | flags));
-}
-
-Descriptor open_regular(const std::string& path) {
-  return when_regular(Descriptor(::open(path.c_str(), O_PATH | O_CLOEXEC)));
+  return open_if_regular(open_beneath(root, path, O_PATH | flags));
 }
 
 }  // namespace phlox::target

@@ -18,9 +18,7 @@ std::string path_of(const Descriptor& folder);
 // For reading, as openat2(2) with these flags beside; no link of the target's leads out of the root.
 Descriptor open_beneath(const Descriptor& root, const std::string& path, int flags);
 
-// The same, of regular files only: opening a device or a pipe does something, whoever's folder it lies in.
+// The same, of regular files only (base/regular_file.h).
 Descriptor open_regular_beneath(const Descriptor& root, const std::string& path, int flags = 0);
-// By a path of this machine.
-Descriptor open_regular(const std::string& path);
 
 }  // namespace phlox::target
