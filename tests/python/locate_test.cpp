@@ -13,6 +13,7 @@
 #include "phlox/python/code_object.h"
 #include "phlox/python/frame_walk.h"
 #include "support/live_python.h"
+#include "support/source_path.h"
 
 namespace phlox::python {
 namespace {
@@ -57,7 +58,8 @@ target::LoadedModule strip(const target::LoadedModule& module, Files files) {
 
 class Finds : public testing::TestWithParam<test::Python> {
  protected:
-  Finds() : process_(GetParam(), PHLOX_SOURCE_DIR "/tests/python/locate_target.py"), memory_(process_.pid()) {
+  Finds()
+      : process_(GetParam(), test::source_path("tests/python/locate_target.py")), memory_(process_.pid()) {
     for (const std::string& line : process_.lines()) {
       const size_t blank = line.find(' ');
       if (line.substr(0, blank) == "thread") {

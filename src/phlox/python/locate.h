@@ -1,7 +1,8 @@
-// Finds the interpreter in a process: an ordered list of strategies, each a function; the result says which
-// one won, and a failure what each of them ran into. Every candidate is validated before it is believed: its
-// thread states point back to it, and a trial walk along their frames finds code objects. Reads maps, files
-// and memory of the target; executes nothing, writes nothing.
+// Finds the interpreter in a process: its modules in the order in which they are likely to hold one, in each
+// an ordered list of strategies. The result says which one won, and a failure what each of them ran into.
+// Reads maps, files and memory of the target; executes nothing, writes nothing. How one module is searched
+// stands in search/: which Python it is (identity), where its interpreter may be (strategies), what it would
+// be there (candidates), and whether it is one (validation).
 #pragma once
 
 #include <sys/types.h>
@@ -41,13 +42,5 @@ struct ProcessView {
 Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attempts = nullptr);
 // Of a live process.
 Result<Interpreter> locate(pid_t pid, std::vector<Attempt>* attempts = nullptr);
-
-enum class Verdict : uint8_t {
-  valid,
-  not_up,  // the place may be right: no interpreter, or one without a thread state
-  wrong,
-};
-// `reason` says what does not hold.
-Verdict validate(const Interpreter& candidate, memory::RemoteMemory& memory, std::string& reason);
 
 }  // namespace phlox::python

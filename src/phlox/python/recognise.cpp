@@ -4,19 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <span>
 #include <string_view>
 
+#include "phlox/base/as_text.h"
 #include "phlox/base/text.h"
 
 namespace phlox::python {
-namespace {
-
-std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-}  // namespace
 
 Rank rank_of(const target::Module& module, const std::string& executable) {
   const std::string_view name = base_name(module.path);
