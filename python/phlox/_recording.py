@@ -19,7 +19,7 @@ from ._program import run
 Path = Union[str, "os.PathLike[str]"]
 
 APPLICATION_ID = 0x50686C78
-FORMAT = 1
+FORMATS = (1, 2)
 
 _CPU = ("unknown", "running", "runnable", "blocked")
 _GIL = ("unknown", "none", "holds", "waits", "not applicable")
@@ -106,6 +106,8 @@ class Stretch(NamedTuple):
     system_call: Optional[int]
     quality: str  # "ok", "cut", "unproved", "detached", "rejected"
     cpu_number: Optional[int]
+    event: Optional[str] = None  # of an import that has several: which one this is of, "cache-misses"
+    value: Optional[int] = None  # and what it counted; None where that is the time
 
 
 class Event(NamedTuple):
@@ -143,8 +145,9 @@ class Recording:
                 raise PhloxError(f"{self.path} is no recording: {error}", "what other tools recorded: phlox import FILE") from None
         if application != APPLICATION_ID:
             raise PhloxError(f"{self.path} is an SQLite file, but no recording")
-        if version != FORMAT:
-            raise PhloxError(f"{self.path} has format {version}; this phlox reads {FORMAT}", "pip install --upgrade phlox")
+        if version not in FORMATS:
+            raise PhloxError(f"{self.path} has format {version}; this phlox reads {FORMATS[-1]}", "pip install --upgrade phlox")
+        self._has_events = version >= 2
 
     def __repr__(self) -> str:
         return f"<Recording {self.path}>"
@@ -249,10 +252,11 @@ class Recording:
         threads, stacks = self.threads, self._stacks
         states = self._states
         offset = (self._epoch_ns - self._start_ns) / 1e9
-        for start, wall, cpu, samples, thread, stack, state in self._rows(
-                "SELECT start_us, wall_ns, cpu_ns, samples, thread, stack, state FROM sample ORDER BY rowid"):
+        value_column = "value" if self._has_events else "NULL"
+        for start, wall, cpu, samples, thread, stack, state, value in self._rows(
+                f"SELECT start_us, wall_ns, cpu_ns, samples, thread, stack, state, {value_column} FROM sample ORDER BY rowid"):
             yield Stretch(threads[thread - 1], offset + start / 1e6, wall / 1e9, cpu / 1e9, samples, stacks[stack - 1] if stack else None,
-                          *states[state])
+                          *states[state], value)
 
     def events(self) -> Iterator[Event]:
         start, processes, threads = self._start_ns, self.processes, self.threads
@@ -261,10 +265,11 @@ class Recording:
                         threads[thread - 1] if thread else None, value, text)
 
     @cached_property
-    def _states(self) -> Dict[int, Tuple[str, str, bool, Optional[int], str, Optional[int]]]:
-        return {id: (_CPU[cpu], _GIL[gil], bool(collecting), system_call, _QUALITY[quality], number)
-                for id, cpu, gil, collecting, system_call, quality, number in self._rows(
-                    "SELECT id, cpu, gil, collecting, system_call, quality, cpu_number FROM state")}
+    def _states(self) -> Dict[int, Tuple[str, str, bool, Optional[int], str, Optional[int], Optional[str]]]:
+        event_column = "coalesce(event, 1)" if self._has_events else "1"
+        return {id: (_CPU[cpu], _GIL[gil], bool(collecting), system_call, _QUALITY[quality], number, self.meta.get(f"event.{event}"))
+                for id, cpu, gil, collecting, system_call, quality, number, event in self._rows(
+                    f"SELECT id, cpu, gil, collecting, system_call, quality, cpu_number, {event_column} FROM state")}
 
     # --- as data frames ---------------------------------------------------------------------------------------------------
     def columns(self, table: str = "stretches") -> Dict[str, List[Any]]:

@@ -18,6 +18,7 @@
 
 #include "phlox/exporters/diff_svg.h"
 #include "phlox/exporters/registry.h"
+#include "phlox/profile/sampled_events.h"
 #include "phlox/recording/reader.h"
 #include "phlox/recording/writer.h"
 #include "phlox/report/diff.h"
@@ -64,6 +65,8 @@ void write_good(const std::string& path) {
     thread.name = "worker-" + std::to_string(t);
     sink.put_thread(ThreadId(t), thread);
   }
+  put_sampled_event(sink, 1, {"cpu-clock", Unit::nanoseconds});
+  put_sampled_event(sink, 2, {"inuse_space", Unit::bytes});
   sink.put_module(ModuleId(1), {"/lib/libc.so.6", "ab12", 4096});
   for (uint32_t f = 1; f <= 6; ++f) {
     Frame frame;
@@ -90,6 +93,8 @@ void write_good(const std::string& path) {
     sample.gil_state = static_cast<GilState>(i % 5);
     sample.quality = static_cast<Quality>(i % 5);
     sample.system_call = sample.cpu_state == CpuState::blocked ? 202 : -1;
+    sample.event = static_cast<uint16_t>(i % 10 == 0 ? 2 : 1);
+    sample.value = sample.event == 2 ? i : 0;
     sink.put_sample(SampleId(i), sample);
   }
   Event event;
@@ -248,6 +253,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       put_file(path, good.data(), good.size());
       change_cells(path, input);
   }
-  if (const auto profile = recording::read(path)) look_at(*profile, *other, data[1]);
+  if (auto profile = recording::read(path)) {
+    // Of a bit that look_at() has other use for.
+    if (!show_event(*profile, data[1] % 2 == 0 ? "" : "inuse_space")) (void)show_event(*profile, "");
+    look_at(*profile, *other, data[1]);
+  }
   return 0;
 }

@@ -14,6 +14,7 @@
 #include <random>
 #include <sstream>
 
+#include "phlox/profile/sampled_events.h"
 #include "phlox/profile/stretches.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/recording/labels.h"
@@ -21,6 +22,7 @@
 #include "phlox/recording/schema.h"
 #include "phlox/recording/writer.h"
 #include "support/profile_of.h"
+#include "support/source_path.h"
 
 namespace phlox::recording {
 namespace {
@@ -489,8 +491,52 @@ TEST_F(Recording, missing_names_of_no_module_are_refused) {
 
 TEST_F(Recording, of_a_newer_phlox_says_so) {
   write_small();
-  run_sql("PRAGMA user_version=2");
+  run_sql("PRAGMA user_version=3");
   expect_refused("newer phlox");
+}
+
+// What format 1 had: the columns that format 2 brought are the last ones of their tables.
+constexpr const char* kToFormat1 =
+    "DROP VIEW stretch; DROP VIEW function_self; DROP VIEW function_total; ALTER TABLE state DROP COLUMN "
+    "event; "
+    "ALTER TABLE sample DROP COLUMN value; PRAGMA user_version=1";
+
+TEST_F(Recording, of_format_1_is_read) {
+  write_small();
+  const auto as_written = read(path_.string());
+  run_sql(kToFormat1);
+  const auto older = read(path_.string());
+  ASSERT_TRUE(older) << older.error().message;
+  ASSERT_EQ(older->samples().size(), as_written->samples().size());
+  EXPECT_EQ(older->samples()[2].system_call, 202);
+  EXPECT_EQ(older->samples()[2].event, 0);
+}
+
+TEST_F(Recording, what_events_counted_comes_back) {
+  auto out = writer();
+  put_sampled_event(*out, 1, {"cpu-clock", Unit::nanoseconds});
+  put_sampled_event(*out, 2, {"cache-misses:u", Unit::count});
+  ProfileMaker maker(*out);
+  const ThreadId thread = maker.thread("a");
+  Sample sample = maker.sample(thread, "main", 1000);
+  sample.event = 1;
+  maker.put(sample);
+  sample.wall = sample.cpu = 0;
+  sample.event = 2;
+  sample.value = int64_t{1} << 40;
+  maker.put(sample);
+  sample.value = 7;
+  maker.put(sample);
+  ASSERT_TRUE(out->finish());
+  auto profile = read(path_.string());
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(sampled_events(*profile),
+            (std::vector<SampledEvent>{{"cpu-clock", Unit::nanoseconds}, {"cache-misses:u", Unit::count}}));
+  ASSERT_TRUE(show_event(*profile, "cache-misses"));
+  ASSERT_EQ(profile->samples().size(), 2u);
+  EXPECT_EQ(profile->samples()[0].value, int64_t{1} << 40);
+  EXPECT_EQ(profile->samples()[1].value, 7);
+  EXPECT_EQ(profile->samples_of_others().size(), 1u);
 }
 
 TEST_F(Recording, a_lost_wal_is_an_empty_recording) {
@@ -515,6 +561,9 @@ TEST_F(Recording, every_wrong_number_is_refused) {
       {"UPDATE sample SET wall_ns = 2305843009213693000", "ns"},
       {"UPDATE sample SET start_us = 9223372036854775807", "start_us"},
       {"UPDATE sample SET samples = 'many'", "no integer"},
+      {"UPDATE sample SET value = -1", "value"},
+      {"UPDATE sample SET value = 2305843009213693000", "value"},
+      {"UPDATE state SET event = 1", "event"},  // meta names none
       {"UPDATE state SET cpu = 4", "does not know"},
       {"UPDATE state SET gil = 5", "does not know"},
       {"UPDATE state SET quality = 5", "does not know"},
@@ -605,7 +654,7 @@ TEST_F(Recording, labels_for_a_file_that_may_not_be_written_are_an_error) {
 // ---- docs/recording.md ----
 
 std::vector<std::string> blocks(const std::string& language) {
-  std::ifstream file(std::string(PHLOX_SOURCE_DIR) + "/docs/recording.md");
+  std::ifstream file(test::source_path("docs/recording.md"));
   std::vector<std::string> found;
   std::string line, block;
   bool inside = false;
@@ -686,7 +735,7 @@ TEST_F(Recording, examples_for_shell_and_python_run) {
 
 // The documentation names every table and column there is, and no other.
 TEST_F(Recording, every_column_is_documented) {
-  std::ifstream file(std::string(PHLOX_SOURCE_DIR) + "/docs/recording.md");
+  std::ifstream file(test::source_path("docs/recording.md"));
   std::stringstream text;
   text << file.rdbuf();
   const std::string page = text.str();

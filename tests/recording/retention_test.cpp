@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -198,7 +199,7 @@ TEST_F(Long, a_snapshot_that_cannot_be_written_leaves_nothing) {
 }
 
 class Append : public Long {
- protected:
+ public:
   // What a recorder puts, at this host's time: whoever goes on compares it.
   static void record_part(Writer& out, const std::string& name, int stretches) {
     begin_now(out);
@@ -255,6 +256,108 @@ TEST_F(Append, two_parts_are_one_recording_with_a_gap_that_is_said) {
   EXPECT_NE(lacking_words(lacking(*profile)).find("between were not recorded"), std::string::npos);
   EXPECT_EQ(profile->meta().at("start_monotonic_ns"), std::to_string(recording_start(*profile)));
   EXPECT_FALSE(is_unfinished(*profile));
+}
+
+TEST_F(Append, to_one_of_format_1) {
+  for (const char* name : {"first", "second"}) {
+    auto out = fs::exists(path_) ? Writer::append(path_) : Writer::create(path_);
+    ASSERT_TRUE(out) << out.error().message;
+    record_part(**out, name, 3);
+    ASSERT_TRUE((*out)->finish());
+    if (std::string_view(name) == "second") break;
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(path_.c_str(), &database), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(database,
+                           "DROP VIEW stretch; DROP VIEW function_self; DROP VIEW function_total; "
+                           "ALTER TABLE state DROP COLUMN event; ALTER TABLE sample DROP COLUMN value; "
+                           "PRAGMA user_version=1; CREATE VIEW stretch AS SELECT rowid AS id FROM sample",
+                           nullptr, nullptr, nullptr),
+              SQLITE_OK);
+    sqlite3_close(database);
+  }
+  const auto profile = read(path_);
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(profile->samples().size(), 6u);
+}
+
+// A part with a process of that start and a thread in it; killed, or ended.
+void record_process(Writer& out, std::string_view ticks, const std::string& executable, bool ends) {
+  Append::begin_now(out);
+  out.put_meta("start_ticks.4711", ticks);
+  Process process;
+  process.pid = process.namespace_pid = 4711;
+  process.executable = executable;
+  process.start = clock_now();
+  out.put_process(ProcessId(1), process);
+  Thread thread;
+  thread.process = ProcessId(1);
+  thread.tid = 4711;
+  thread.python_id = 7;
+  thread.start = clock_now();
+  out.put_thread(ThreadId(1), thread);
+  thread.tid = 4712;
+  thread.python_id = ends ? 8 : 9;  // two that were given one kernel id, one after the other
+  out.put_thread(ThreadId(2), thread);
+  Event event;
+  event.kind = EventKind::process_start;
+  event.process = ProcessId(1);
+  out.put_event(event);
+  Sample sample;
+  sample.thread = ThreadId(1);
+  sample.start = clock_now();
+  sample.wall = 1000;
+  out.put_sample(SampleId(1), sample);
+  out.put_tally({ProcessId(1), std::string(tally::kSamples), 5});
+  out.put_tally({ProcessId(1), std::string(tally::kNativeWithoutEvent), ends ? 2 : 3});
+  if (!ends) {
+    ASSERT_TRUE(out.commit());
+    return;
+  }
+  process.end = clock_now();
+  process.how_ended = "recording ended";
+  out.put_process(ProcessId(1), process);
+  ASSERT_TRUE(out.finish());
+}
+
+TEST_F(Append, a_process_that_goes_on_is_one_process) {
+  for (const bool ends : {true, false, true}) {
+    auto out = fs::exists(path_) ? Writer::append(path_) : Writer::create(path_);
+    ASSERT_TRUE(out) << out.error().message;
+    record_process(**out, "1234", "/usr/bin/python3", ends);
+    ::usleep(2000);
+  }
+  const auto profile = read(path_);
+  ASSERT_TRUE(profile) << profile.error().message;
+  ASSERT_EQ(profile->processes().size(), 1u);
+  EXPECT_EQ(profile->processes()[0].how_ended, "recording ended");
+  EXPECT_LT(profile->processes()[0].start + 4'000'000, profile->processes()[0].end);
+  // Its main thread, and the two with another Python id.
+  ASSERT_EQ(profile->threads().size(), 3u);
+  for (const Sample& sample : profile->samples()) EXPECT_EQ(sample.thread, ThreadId(1));
+  EXPECT_EQ(profile->samples().size(), 3u);
+  EXPECT_EQ(profile->tally(tally::kSamples), 15);
+  EXPECT_EQ(profile->tally(tally::kNativeWithoutEvent), 3);
+  EXPECT_EQ(std::count_if(profile->events().begin(), profile->events().end(),
+                          [](const Event& e) { return e.kind == EventKind::process_start; }),
+            1);
+}
+
+TEST_F(Append, another_process_of_the_same_pid_is_another) {
+  for (const auto& [ticks, executable] : {std::pair("1234", "/usr/bin/python3"),
+                                          {"5678", "/usr/bin/python3"},
+                                          {"5678", "/usr/bin/python3.12"}}) {
+    auto out = fs::exists(path_) ? Writer::append(path_) : Writer::create(path_);
+    ASSERT_TRUE(out) << out.error().message;
+    record_process(**out, ticks, executable, true);
+  }
+  const auto profile = read(path_);
+  ASSERT_TRUE(profile) << profile.error().message;
+  ASSERT_EQ(profile->processes().size(), 3u);
+  ASSERT_EQ(profile->threads().size(), 6u);
+  for (uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(profile->threads()[2 * i].process, ProcessId(i + 1));
+    EXPECT_EQ(profile->samples()[i].thread, ThreadId(2 * i + 1));
+  }
 }
 
 TEST_F(Append, to_one_that_was_killed_before_its_first_commit) {

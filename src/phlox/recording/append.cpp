@@ -41,10 +41,9 @@ Result<std::unique_ptr<Writer>> Writer::append(const std::string& path) {
 }
 
 Result<void> Writer::continue_after_what_is_there() {
-  if (number("PRAGMA user_version") != kSchemaVersion)
-    return cannot_append(path_, "its format is another one");
   // Its recorder was killed before the first commit: it begins now.
-  if (number("SELECT (SELECT count(*) FROM meta) + (SELECT count(*) FROM process)") == 0) return {};
+  if (number("SELECT (SELECT count(*) FROM meta) + (SELECT count(*) FROM process)") == 0)
+    return prepare_statements();
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
   const auto same_host = number(fmt::format("SELECT value = '{}' FROM meta WHERE key = 'host'", host));
@@ -64,9 +63,10 @@ Result<void> Writer::continue_after_what_is_there() {
     return number(fmt::format("SELECT coalesce(max({}), 0) FROM {}", column, table)).value_or(0);
   };
   const auto most_id = [&](const char* table) { return static_cast<uint32_t>(most("id", table)); };
-  before_ = {most_id("process"),
-             most_id("thread"),
-             most_id("module"),
+  processes_.begin_behind(most_id("process"));
+  threads_.begin_behind(most_id("thread"));
+  if (auto ready = prepare_statements(); !ready) return cannot_append(path_, ready.error().message);
+  before_ = {most_id("module"),
              most_id("frame"),
              most_id("stack"),
              static_cast<uint32_t>(most("rowid", "sample")),
@@ -93,6 +93,7 @@ Result<void> Writer::continue_after_what_is_there() {
   gap.value = std::max<Nanoseconds>(0, now - until);
   gap.text = "between two recorders";
   put_event(gap);
+  if (auto known = continued_.load(database_); !known) return cannot_append(path_, known.error().message);
   return commit();
 }
 

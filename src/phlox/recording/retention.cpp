@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "phlox/profile/kept.h"
+#include "phlox/recording/database.h"
 #include "phlox/recording/writer.h"
 
 namespace phlox::recording {
@@ -21,17 +22,11 @@ constexpr int64_t kPart = 16;
 }  // namespace
 
 std::optional<int64_t> Writer::number(const std::string& sql) {
-  sqlite3_stmt* statement = nullptr;
-  std::optional<int64_t> value;
-  if (sqlite3_prepare_v2(database_, sql.c_str(), -1, &statement, nullptr) == SQLITE_OK &&
-      sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_type(statement, 0) == SQLITE_INTEGER)
-    value = sqlite3_column_int64(statement, 0);
-  sqlite3_finalize(statement);
-  return value;
+  return first_number(database_, sql);
 }
 
 void Writer::run(const std::string& sql) {
-  if (!failed_ && sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) note_error();
+  if (!failed_ && !recording::run(database_, sql)) note_error();
 }
 
 // Within a transaction.

@@ -5,8 +5,14 @@ namespace phlox::recording {
 
 // "Phlx", in the file's header (PRAGMA application_id), so that file(1) and we know whose it is.
 inline constexpr int kApplicationId = 0x50686c78;
-// PRAGMA user_version. Readers take this one; a change that older readers would misread raises it.
-inline constexpr int kSchemaVersion = 1;
+// PRAGMA user_version. Readers take this one and those before; a change that older readers would misread
+// raises it. 2: rows of several events, `state.event` and `sample.value`.
+inline constexpr int kSchemaVersion = 2;
+
+// Makes format 1 this one; what is in it stays true.
+inline constexpr const char* kFromFormat1 =
+    "ALTER TABLE state ADD COLUMN event INTEGER; ALTER TABLE sample ADD COLUMN value INTEGER; "
+    "PRAGMA user_version=2";
 
 // Whoever records into a file holds a lock on this byte of it, of the open file (F_OFD_SETLK), so that it
 // goes with the recorder, however that ends. Far beyond those that SQLite locks (os.h: PENDING_BYTE).
@@ -34,10 +40,10 @@ CREATE TABLE frame (
 CREATE TABLE stack (id INTEGER PRIMARY KEY, parent INTEGER, frame INTEGER NOT NULL);
 CREATE TABLE state (
   id INTEGER PRIMARY KEY, cpu INTEGER NOT NULL, gil INTEGER NOT NULL, collecting INTEGER NOT NULL, system_call INTEGER,
-  quality INTEGER NOT NULL, cpu_number INTEGER);
+  quality INTEGER NOT NULL, cpu_number INTEGER, event INTEGER);
 CREATE TABLE sample (
   start_us INTEGER NOT NULL, wall_ns INTEGER NOT NULL, cpu_ns INTEGER NOT NULL, samples INTEGER NOT NULL, thread INTEGER NOT NULL,
-  stack INTEGER, state INTEGER NOT NULL);
+  stack INTEGER, state INTEGER NOT NULL, value INTEGER);
 CREATE TABLE event (
   id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, time_ns INTEGER NOT NULL, process INTEGER, thread INTEGER, value INTEGER NOT NULL,
   text TEXT NOT NULL);
@@ -49,19 +55,21 @@ SELECT sample.rowid AS id, thread, start_us / 1e6 AS start_s, wall_ns / 1e6 AS w
   CASE gil WHEN 1 THEN 'none' WHEN 2 THEN 'holds' WHEN 3 THEN 'waits' WHEN 4 THEN 'not applicable' ELSE 'unknown' END AS gil,
   collecting, system_call,
   CASE quality WHEN 0 THEN 'ok' WHEN 1 THEN 'cut' WHEN 2 THEN 'unproved' WHEN 3 THEN 'detached' ELSE 'rejected' END AS quality,
-  cpu_number
+  cpu_number, event, value
 FROM sample JOIN state ON state.id = sample.state;
 
 CREATE VIEW function_self AS
 SELECT qualified_name, file, first_line, sum(wall) / 1e9 AS wall_s, sum(cpu) / 1e9 AS cpu_s, sum(looks) AS samples
-FROM (SELECT stack, sum(wall_ns) AS wall, sum(cpu_ns) AS cpu, sum(samples) AS looks FROM sample GROUP BY stack) AS s
+FROM (SELECT stack, sum(wall_ns) AS wall, sum(cpu_ns) AS cpu, sum(samples) AS looks FROM sample
+      WHERE state IN (SELECT id FROM state WHERE coalesce(event, 1) = 1) GROUP BY stack) AS s
   JOIN stack ON stack.id = s.stack JOIN frame ON frame.id = stack.frame
 GROUP BY qualified_name, file, first_line;
 
 CREATE VIEW function_total AS
 WITH RECURSIVE
   s AS (SELECT stack, sum(wall_ns) AS wall, sum(cpu_ns) AS cpu, sum(samples) AS looks
-         FROM sample WHERE stack IS NOT NULL GROUP BY stack),
+         FROM sample WHERE stack IS NOT NULL AND state IN (SELECT id FROM state WHERE coalesce(event, 1) = 1)
+         GROUP BY stack),
   up (leaf, stack) AS (SELECT stack, stack FROM s UNION ALL
                        SELECT leaf, parent FROM up JOIN stack ON stack.id = up.stack WHERE parent IS NOT NULL),
   seen AS (SELECT DISTINCT leaf, qualified_name, file, first_line

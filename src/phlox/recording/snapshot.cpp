@@ -12,11 +12,10 @@
 #include <memory>
 
 #include "phlox/profile/model.h"
+#include "phlox/recording/database.h"
 
 namespace phlox::recording {
 namespace {
-
-using Database = std::unique_ptr<sqlite3, int (*)(sqlite3*)>;
 
 // A file beside its place until it is whole.
 class Draft {
@@ -44,16 +43,6 @@ class Draft {
   bool made_ = false;
 };
 
-Database open(const std::string& path, int flags) {
-  sqlite3* raw = nullptr;
-  sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
-  return {raw, sqlite3_close};
-}
-
-bool run(sqlite3* database, const std::string& sql) {
-  return sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
-}
-
 std::string quoted(const std::string& text) {
   const std::unique_ptr<char, void (*)(void*)> sql(sqlite3_mprintf("%Q", text.c_str()), sqlite3_free);
   return sql.get();
@@ -76,12 +65,7 @@ std::string ending(const std::string& from) {
 }
 
 bool says(sqlite3* database, std::string_view key) {
-  sqlite3_stmt* raw = nullptr;
-  sqlite3_prepare_v2(database, fmt::format("SELECT 1 FROM meta WHERE key = '{}'", key).c_str(), -1, &raw,
-                     nullptr);
-  const bool there = sqlite3_step(raw) == SQLITE_ROW;
-  sqlite3_finalize(raw);
-  return there;
+  return first_number(database, fmt::format("SELECT 1 FROM meta WHERE key = '{}'", key)).has_value();
 }
 
 tl::unexpected<Error> cannot_write(const std::string& to, std::string_view why) {
@@ -96,14 +80,14 @@ Result<void> snapshot(const std::string& from, const std::string& to, std::optio
   Draft draft(to);
   if (!draft.made()) return cannot_write(to, std::strerror(errno));
   {
-    const Database source = open(from, SQLITE_OPEN_READONLY);
+    const Database source = open_database(from, SQLITE_OPEN_READONLY);
     sqlite3_busy_timeout(source.get(), 2000);
     // One moment of it, packed: in write-ahead mode a reader is in nobody's way.
     if (!run(source.get(), "VACUUM INTO " + quoted(draft.path())))
       return cannot_write(to, fmt::format("a copy of {}: {}", from, sqlite3_errmsg(source.get())));
   }
   {
-    const Database copy = open(draft.path(), SQLITE_OPEN_READWRITE);
+    const Database copy = open_database(draft.path(), SQLITE_OPEN_READWRITE);
     if (!says(copy.get(), "end_monotonic_ns") && !says(copy.get(), "start_monotonic_ns"))
       return fail(ErrorKind::input, fmt::format("{} holds nothing yet", from), "again in a moment");
     if (!says(copy.get(), "end_monotonic_ns") && !run(copy.get(), ending(from)))

@@ -13,6 +13,7 @@
 #include "phlox/base/descriptor.h"
 #include "phlox/base/new_file.h"
 #include "phlox/base/text.h"
+#include "phlox/profile/tally.h"
 #include "phlox/recording/schema.h"
 
 namespace phlox::recording {
@@ -38,6 +39,8 @@ class Row {
   Row& id(const std::optional<Id<Tag>>& id_, uint32_t before) {
     return id_ ? id(*id_, before) : null();
   }
+  // 0 is NULL.
+  Row& reference(int64_t row) { return row != 0 ? integer(row) : null(); }
   Row& non_negative(int64_t value) { return value >= 0 ? integer(value) : null(); }
   // Valid until the statement has run: the caller keeps the text that long.
   Row& text(std::string_view value) {
@@ -106,6 +109,28 @@ tl::unexpected<Error> cannot_write(const std::string& path, int error) {
                                 : "choose another file with -o FILE");
 }
 
+// The descriptor is closed again when it returns, before SQLite opens the file: closing one drops what SQLite
+// has locked, and whoever looked at the growing recording would take its log away.
+Result<void> put_empty_recording(const std::string& path, std::optional<Owner> owner) {
+  // The tables go into the file itself, not into the log, so that a copy made without its "-wal" is an empty
+  // recording rather than a riddle.
+  const auto image = empty_recording(path);
+  if (!image) return fail(image);
+  NewFile file = NewFile::make(path);
+  if (!file) return cannot_write(path, errno);
+  for (size_t at = 0; at < image->size();) {
+    const ssize_t written = ::write(file.descriptor(), image->data() + at, image->size() - at);
+    if (written < 0 && errno != EINTR) return cannot_write(path, errno);
+    at += written > 0 ? static_cast<size_t>(written) : 0;
+  }
+  // Leftovers of a recording of that name that was cut off belong to it, not to this one.
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) ::unlink((path + suffix).c_str());
+  std::optional<std::pair<uid_t, gid_t>> file_owner;
+  if (owner) file_owner.emplace(owner->user, owner->group);
+  if (!file.put_in_place(0600, file_owner)) return cannot_write(path, errno);
+  return {};
+}
+
 }  // namespace
 
 Result<void> Writer::check(const std::string& path) {
@@ -141,26 +166,12 @@ Result<void> Writer::set_up() {
 Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::optional<Owner> owner,
                                                Safe safe) {
   if (auto possible = check(path); !possible) return fail(possible);
-  // The tables go into the file itself, not into the log, so that a copy made without its "-wal" is an empty
-  // recording rather than a riddle.
-  const auto image = empty_recording(path);
-  if (!image) return fail(image);
-  NewFile file = NewFile::make(path);
-  if (!file) return cannot_write(path, errno);
-  for (size_t at = 0; at < image->size();) {
-    const ssize_t written = ::write(file.descriptor(), image->data() + at, image->size() - at);
-    if (written < 0 && errno != EINTR) return cannot_write(path, errno);
-    at += written > 0 ? static_cast<size_t>(written) : 0;
-  }
-  // Leftovers of a recording of that name that was cut off belong to it, not to this one.
-  for (const char* suffix : {"-wal", "-shm", "-journal"}) ::unlink((path + suffix).c_str());
-  std::optional<std::pair<uid_t, gid_t>> file_owner;
-  if (owner) file_owner.emplace(owner->user, owner->group);
-  if (!file.put_in_place(0600, file_owner)) return cannot_write(path, errno);
+  if (auto begun = put_empty_recording(path, owner); !begun) return fail(begun);
   std::unique_ptr<Writer> writer(new Writer());
   writer->owner_ = owner;
   writer->safe_ = safe;
   if (auto opened = writer->open(path); !opened) return fail(opened);
+  if (auto ready = writer->prepare_statements(); !ready) return fail(ready);
   if (owner) {
     for (const char* suffix : {"-wal", "-shm"})
       (void)!::chown((path + suffix).c_str(), owner->user, owner->group);
@@ -185,7 +196,16 @@ Result<void> Writer::open(const std::string& path) {
     sqlite3_db_config(database_, what, value, nullptr);
   // A reader that looks at the growing file must not stop us for long.
   sqlite3_busy_timeout(database_, 2000);
-  if (auto ready = set_up(); !ready) return ready;
+  return set_up();
+}
+
+// After it is settled that rows may be put.
+Result<void> Writer::prepare_statements() {
+  if (number("PRAGMA user_version") == 1) {
+    begin();
+    run(kFromFormat1);
+    if (auto upgraded = commit_rows(); !upgraded) return upgraded;
+  }
   meta_ = prepare("INSERT OR REPLACE INTO meta VALUES (?,?)");
   process_ = prepare("INSERT OR REPLACE INTO process VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
   thread_ = prepare("INSERT OR REPLACE INTO thread VALUES (?,?,?,?,?,?,?,?,?)");
@@ -193,11 +213,13 @@ Result<void> Writer::open(const std::string& path) {
   missing_names_ = prepare("INSERT OR REPLACE INTO missing_names VALUES (?,?,?,?,?)");
   frame_ = prepare("INSERT OR REPLACE INTO frame VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
   stack_ = prepare("INSERT OR REPLACE INTO stack VALUES (?,?,?)");
-  state_ = prepare("INSERT INTO state VALUES (?,?,?,?,?,?,?)");
-  sample_ = prepare(
-      "INSERT INTO sample (rowid, start_us, wall_ns, cpu_ns, samples, thread, stack, state) VALUES "
+  state_ = prepare(
+      "INSERT INTO state (id, cpu, gil, collecting, system_call, quality, cpu_number, event) VALUES "
       "(?,?,?,?,?,?,?,?)");
-  grown_sample_ = prepare("UPDATE sample SET wall_ns=?, cpu_ns=?, samples=?, state=? WHERE rowid=?");
+  sample_ = prepare(
+      "INSERT INTO sample (rowid, start_us, wall_ns, cpu_ns, samples, thread, stack, state, value) VALUES "
+      "(?,?,?,?,?,?,?,?,?)");
+  grown_sample_ = prepare("UPDATE sample SET wall_ns=?, cpu_ns=?, samples=?, state=?, value=? WHERE rowid=?");
   event_ = prepare("INSERT INTO event VALUES (NULL,?,?,?,?,?,?)");
   tally_ = prepare("INSERT OR REPLACE INTO tally VALUES (?,?,?)");
   if (failed_) return fail(error_.kind, error_.message);
@@ -245,38 +267,57 @@ void Writer::put_meta(std::string_view key, std::string_view value) {
     if (before_.any) return;  // it begins where it began
     (key == "start_unix_ns" ? first_unix_ : first_start_) = parse_number<Nanoseconds>(value).value_or(0);
   }
+  if (before_.any) continued_.note(key, value);
   Row(meta_).text(key).text(value);
   step(meta_);
 }
 
 void Writer::put_process(profile::ProcessId id, const profile::Process& p) {
+  if (processes_.is_new(id.value)) {
+    auto there = continued_.take(p);
+    processes_.add(id.value, there ? std::optional(there->row) : std::nullopt);
+    if (there) continued_processes_.emplace(id.value, *std::move(there));
+  }
+  const auto there = continued_processes_.find(id.value);
+  const bool lives_on = there != continued_processes_.end();
+  const int64_t row = processes_.row(id.value);
+  int64_t parent = p.parent ? processes_.row(p.parent->value) : 0;
+  // Parents come before children, and this one has the row that it had.
+  if (lives_on && (parent == 0 || parent >= row)) parent = there->second.parent;
   Row(process_)
-      .id(id, before_.processes)
+      .integer(row)
       .integer(p.pid)
       .integer(p.namespace_pid)
-      .id(p.parent, before_.processes)
+      .reference(parent)
       .text(p.executable)
       .text(p.command_line)
       .text(p.python_version)
       .text(p.python_build)
       .text(p.found_by)
       .text(p.way_of_reading)
-      .integer(p.start)
+      .integer(lives_on ? there->second.start : p.start)
       .integer(p.end)
       .text(p.how_ended);
   step(process_);
 }
 
 void Writer::put_thread(profile::ThreadId id, const profile::Thread& t) {
+  const int64_t process = processes_.row(t.process.value);
+  if (threads_.is_new(id.value)) {
+    const auto there = continued_.take(static_cast<uint32_t>(process), t);
+    threads_.add(id.value, there ? std::optional(there->row) : std::nullopt);
+    if (there) continued_threads_.emplace(id.value, there->start);
+  }
+  const auto there = continued_threads_.find(id.value);
   Row(thread_)
-      .id(id, before_.threads)
-      .id(t.process, before_.processes)
+      .integer(threads_.row(id.value))
+      .integer(process)
       .integer(t.tid)
       .integer(static_cast<int64_t>(t.python_id))
       .integer(t.interpreter)
       .text(t.name)
       .text(t.kernel_name)
-      .integer(t.start)
+      .integer(there != continued_threads_.end() ? there->second : t.start)
       .integer(t.end);
   step(thread_);
 }
@@ -321,9 +362,9 @@ void Writer::put_stack(profile::StackId id, const profile::Stack& s) {
 }
 
 int64_t Writer::state_of(const profile::Sample& s) {
-  const uint64_t key = static_cast<uint64_t>(s.cpu_state) | static_cast<uint64_t>(s.gil_state) << 8 |
-                       uint64_t{s.collecting} << 16 | static_cast<uint64_t>(s.quality) << 24 |
-                       uint64_t{static_cast<uint16_t>(s.system_call)} << 32 |
+  const uint64_t key = static_cast<uint64_t>(s.cpu_state) | static_cast<uint64_t>(s.gil_state) << 4 |
+                       uint64_t{s.collecting} << 8 | static_cast<uint64_t>(s.quality) << 12 |
+                       uint64_t{s.event} << 16 | uint64_t{static_cast<uint16_t>(s.system_call)} << 32 |
                        uint64_t{static_cast<uint16_t>(s.cpu_number)} << 48;
   const auto [at, fresh] =
       states_.try_emplace(key, before_.states + static_cast<int64_t>(states_.size()) + 1);
@@ -335,7 +376,8 @@ int64_t Writer::state_of(const profile::Sample& s) {
         .integer(s.collecting)
         .non_negative(s.system_call)
         .value(s.quality)
-        .non_negative(s.cpu_number);
+        .non_negative(s.cpu_number)
+        .reference(s.event);
     step(state_);
   }
   return at->second;
@@ -353,6 +395,7 @@ void Writer::put_sample(profile::SampleId id, const profile::Sample& s) {
         .integer(s.cpu)
         .integer(s.samples)
         .integer(state)
+        .reference(s.value)
         .id(id, before_.samples);
     return step(grown_sample_);
   }
@@ -367,31 +410,44 @@ void Writer::put_sample(profile::SampleId id, const profile::Sample& s) {
       .integer(s.wall)
       .integer(s.cpu)
       .integer(s.samples)
-      .id(s.thread, before_.threads)
+      .reference(threads_.row(s.thread.value))
       .id(s.stack, before_.stacks)
-      .integer(state);
+      .integer(state)
+      .reference(s.value);
   step(sample_);
 }
 
 void Writer::put_event(const profile::Event& e) {
+  // What lives on does not begin again.
+  using profile::EventKind;
+  if (e.kind == EventKind::process_start && e.process && continued_processes_.contains(e.process->value))
+    return;
+  if (e.kind == EventKind::thread_start && e.thread && continued_threads_.contains(e.thread->value)) return;
   Row(event_)
       .value(e.kind)
       .integer(e.time)
-      .id(e.process, before_.processes)
-      .id(e.thread, before_.threads)
+      .reference(e.process ? processes_.row(e.process->value) : 0)
+      .reference(e.thread ? threads_.row(e.thread->value) : 0)
       .integer(e.value)
       .text(e.text);
   step(event_);
 }
 
+std::optional<int64_t> Writer::earlier_tally(const profile::Tally& t) const {
+  const auto there = continued_processes_.find(t.process.value);
+  if (t.process && there == continued_processes_.end()) return {};
+  const auto& tallies = t.process ? there->second.tallies : before_.recorder_times;
+  const auto found = tallies.find(t.name);
+  return found != tallies.end() ? std::optional(found->second) : std::nullopt;
+}
+
 void Writer::put_tally(const profile::Tally& t) {
   int64_t value = t.value;
-  if (!t.process) {
-    const auto earlier = before_.recorder_times.find(t.name);
-    if (earlier != before_.recorder_times.end()) value += earlier->second;
+  if (const auto earlier = earlier_tally(t)) {
+    const bool is_maximum = t.name == profile::tally::kNativeWithoutEvent;
+    value = is_maximum ? std::max(value, *earlier) : value + *earlier;
   }
-  const int64_t process = t.process ? int64_t{before_.processes} + t.process.value : 0;
-  Row(tally_).integer(process).text(t.name).integer(value);
+  Row(tally_).integer(processes_.row(t.process.value)).text(t.name).integer(value);
   step(tally_);
 }
 

@@ -16,6 +16,7 @@
 #include "phlox/base/result.h"
 #include "phlox/base/spread.h"
 #include "phlox/profile/sink.h"
+#include "phlox/recording/continued.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -46,7 +47,8 @@ class Writer : public profile::Sink {
   static Result<std::unique_ptr<Writer>> create(const std::string& path, std::optional<Owner> owner = {},
                                                 Safe safe = Safe::at_each_commit);
   // Goes on with a recording that is there, of this host since its last start: finished, or its recorder was
-  // killed. Ids that are put count from 1 again; they become others in the file. The gap is an event `lost`.
+  // killed. Ids that are put count from 1 again; they become others in the file: those of processes and
+  // threads that live on get the rows that they had. The gap is an event `lost`.
   static Result<std::unique_ptr<Writer>> append(const std::string& path);
   // Below this there is no room for a file and its log.
   static constexpr uint64_t kLeastBytes = 10'000'000;
@@ -75,7 +77,7 @@ class Writer : public profile::Sink {
  private:
   // What was there before: added to every id that is put.
   struct Before {
-    uint32_t processes = 0, threads = 0, modules = 0, frames = 0, stacks = 0, samples = 0;
+    uint32_t modules = 0, frames = 0, stacks = 0, samples = 0;
     int64_t states = 0;
     bool any = false;
     std::map<std::string, int64_t, std::less<>> recorder_times;  // tallies
@@ -86,6 +88,7 @@ class Writer : public profile::Sink {
   Result<void> commit_rows();
   Result<void> put_on_disk() const;
   Result<void> open(const std::string& path);
+  Result<void> prepare_statements();
   Result<void> continue_after_what_is_there();
   std::optional<int64_t> number(const std::string& sql);
   void run(const std::string& sql);
@@ -96,6 +99,7 @@ class Writer : public profile::Sink {
   void step(sqlite3_stmt* statement);
   void note_error();
   int64_t state_of(const profile::Sample& sample);
+  std::optional<int64_t> earlier_tally(const profile::Tally& tally) const;
 
   std::string path_;
   std::optional<Owner> owner_;
@@ -109,6 +113,10 @@ class Writer : public profile::Sink {
   std::optional<Nanoseconds> epoch_;                  // what start_us counts from
   uint32_t last_sample_ = 0;
   Before before_;
+  Continued continued_;
+  Numbering processes_, threads_;
+  std::map<uint32_t, Continued::Process> continued_processes_;  // by id
+  std::map<uint32_t, Nanoseconds> continued_threads_;           // by id: when it was first seen
   Retention retention_;
   Nanoseconds newest_ = 0, next_look_ = 0;        // of the samples; when to see again what is too old
   Nanoseconds first_start_ = 0, first_unix_ = 0;  // of the recording, what was let go included

@@ -1,0 +1,160 @@
+#include "phlox/recording/opened_recording.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "phlox/base/descriptor.h"
+#include "phlox/recording/schema.h"
+
+namespace phlox::recording {
+namespace {
+
+// Longest text. Names, command lines and paths of a target are capped at 1 MiB or less where they are read.
+constexpr int kMaximumText = 16 << 20;
+
+// What SQLite would do for a file of our own, it must not do for one of somebody else's.
+void distrust(sqlite3* database) {
+  const std::pair<int, int> switches[] = {{SQLITE_DBCONFIG_DEFENSIVE, 1},
+                                          {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                                          {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+                                          {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+                                          {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+                                          {SQLITE_DBCONFIG_DQS_DML, 0},
+                                          {SQLITE_DBCONFIG_DQS_DDL, 0}};
+  for (auto [what, value] : switches) sqlite3_db_config(database, what, value, nullptr);
+  const std::pair<int, int> limits[] = {
+      {SQLITE_LIMIT_LENGTH, kMaximumText}, {SQLITE_LIMIT_SQL_LENGTH, 100'000},
+      {SQLITE_LIMIT_COLUMN, 100},          {SQLITE_LIMIT_EXPR_DEPTH, 20},
+      {SQLITE_LIMIT_COMPOUND_SELECT, 5},   {SQLITE_LIMIT_VDBE_OP, 25'000},
+      {SQLITE_LIMIT_FUNCTION_ARG, 8},      {SQLITE_LIMIT_ATTACHED, 0},
+      {SQLITE_LIMIT_TRIGGER_DEPTH, 1},     {SQLITE_LIMIT_WORKER_THREADS, 0}};
+  for (auto [what, value] : limits) sqlite3_limit(database, what, value);
+}
+
+Result<int64_t> pragma(sqlite3* database, const std::string& path, const char* name) {
+  const Statement statement = prepare(database, fmt::format("PRAGMA {}", name));
+  const int step = statement ? sqlite3_step(statement.get()) : sqlite3_errcode(database);
+  if (step == SQLITE_ROW) return sqlite3_column_int64(statement.get(), 0);
+  if (step == SQLITE_NOTADB) return fail(ErrorKind::input, fmt::format("{} is not a phlox recording", path));
+  if (step == SQLITE_CANTOPEN || step == SQLITE_READONLY || sqlite3_errcode(database) == SQLITE_CANTOPEN) {
+    return fail(
+        ErrorKind::input, fmt::format("cannot open {}: {}", path, sqlite3_errmsg(database)),
+        "a recording that was cut off needs a folder that can be written: copy it with its -wal file");
+  }
+  return damaged(path, sqlite3_errmsg(database));
+}
+
+// Came later than format 1: a recording without it is one that tells nothing of it.
+constexpr const char* kMissingNames = "missing_names";
+constexpr const char* kLabel = "label";
+
+// Whether a rollback journal is of this file alone. One that names a super-journal at its end (SQLite's
+// pager.c: readSuperJournal) would, when it is applied, remove the file so named, whichever that is.
+bool is_trusted_journal(const std::string& path) {
+  constexpr std::string_view kSuper("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8);
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+  struct stat there {};
+  char end[kSuper.size()];
+  return file && ::fstat(file.get(), &there) == 0 && S_ISREG(there.st_mode) &&
+         ::pread(file.get(), end, sizeof end, there.st_size - static_cast<off_t>(sizeof end)) == sizeof end &&
+         std::string_view(end, sizeof end) != kSuper;
+}
+
+// A recorder that was killed while it began or ended the log leaves a rollback journal, which whoever only
+// reads may not apply (SQLITE_READONLY_ROLLBACK). One that still lives holds the lock: nothing happens then.
+void undo_half_written(const std::string& path) {
+  if (!is_trusted_journal(path + "-journal")) return;
+  const Database database = open_database(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW);
+  if (sqlite3_errcode(database.get()) == SQLITE_OK) run(database.get(), "PRAGMA user_version");
+}
+
+bool has_nothing(sqlite3* database) {
+  const Statement statement = prepare(database, "SELECT 1 FROM sqlite_schema");
+  return statement && sqlite3_step(statement.get()) == SQLITE_DONE;
+}
+
+// Every table must be one: a "sample" that is a virtual table or has computed columns is somebody's program.
+// Says which are there of those that may be absent.
+Result<OptionalTables> check_tables(sqlite3* database, const std::string& path) {
+  const Statement statement = prepare(database, "SELECT type, sql FROM sqlite_schema WHERE name = ?");
+  if (!statement) return damaged(path, sqlite3_errmsg(database));
+  sqlite3_stmt* const raw = statement.get();
+  OptionalTables there;
+  for (const char* table : {"meta", "process", "thread", "module", "frame", "stack", "state", "sample",
+                            "event", "tally", kMissingNames, kLabel}) {
+    sqlite3_reset(raw);
+    sqlite3_bind_text(raw, 1, table, -1, SQLITE_STATIC);
+    const int step = sqlite3_step(raw);
+    if (step == SQLITE_DONE) {
+      if (std::string_view(table) == kMissingNames || std::string_view(table) == kLabel) continue;
+      if (std::string_view(table) == "meta" && has_nothing(database)) return holds_nothing(path);
+      return fail(ErrorKind::input, fmt::format("{} has no table {}", path, table),
+                  fmt::format("a recording that was cut off is two files: copy {}-wal too", path));
+    }
+    if (step != SQLITE_ROW) return damaged(path, sqlite3_errmsg(database));
+    const auto* type = reinterpret_cast<const char*>(sqlite3_column_text(raw, 0));
+    const auto* sql = reinterpret_cast<const char*>(sqlite3_column_text(raw, 1));
+    const std::string_view text = sql != nullptr ? sql : "";
+    if (type == nullptr || std::strcmp(type, "table") != 0 || !text.starts_with("CREATE TABLE"))
+      return damaged(path, fmt::format("{} is not a plain table", table));
+    there.missing_names = there.missing_names || std::string_view(table) == kMissingNames;
+    there.label = there.label || std::string_view(table) == kLabel;
+  }
+  return there;
+}
+
+}  // namespace
+
+tl::unexpected<Error> damaged(const std::string& path, std::string_view what) {
+  return fail(ErrorKind::input, fmt::format("{} is damaged: {}", path, what),
+              "sqlite3 FILE .recover may save a part of it");
+}
+
+tl::unexpected<Error> holds_nothing(const std::string& path) {
+  return fail(
+      ErrorKind::input,
+      fmt::format("{} holds nothing: it has just begun, or its recorder was killed in its first moments",
+                  path),
+      fmt::format("if it is a copy of a recording that was cut off: copy {}-wal too", path));
+}
+
+Result<OpenedRecording> open_recording(const std::string& path) {
+  undo_half_written(path);
+  Database database = open_database(path, SQLITE_OPEN_READONLY);
+  sqlite3* const raw = database.get();
+  if (sqlite3_errcode(raw) != SQLITE_OK) {
+    return fail(ErrorKind::input,
+                fmt::format("cannot open {}: {}", path, raw != nullptr ? sqlite3_errmsg(raw) : "no memory"),
+                "is it yours to read? ls -l FILE");
+  }
+  distrust(raw);
+  sqlite3_busy_timeout(raw, 2000);
+  // One moment of a file that may be growing.
+  run(raw, "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; BEGIN");
+  const auto application = pragma(raw, path, "application_id");
+  if (!application) return fail(application);
+  if (*application != kApplicationId) {
+    return fail(ErrorKind::input, fmt::format("{} is an SQLite file, but not a phlox recording", path));
+  }
+  const auto version = pragma(raw, path, "user_version");
+  if (!version) return fail(version);
+  if (*version > kSchemaVersion) {
+    return fail(ErrorKind::input,
+                fmt::format("{} was recorded by a newer phlox: its format is {}, this one reads {}", path,
+                            *version, kSchemaVersion),
+                "pip install --upgrade phlox");
+  }
+  if (*version < 1) return damaged(path, fmt::format("format {}", *version));
+  const auto tables = check_tables(raw, path);
+  if (!tables) return fail(tables);
+  return OpenedRecording{std::move(database), *tables};
+}
+
+}  // namespace phlox::recording

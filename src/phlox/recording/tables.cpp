@@ -1,0 +1,305 @@
+#include "phlox/recording/tables.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "phlox/profile/sampled_events.h"
+#include "phlox/recording/columns.h"
+
+namespace phlox::recording {
+namespace {
+
+using profile::Profile;
+
+template <class Tag>
+std::optional<Id<Tag>> optional_of(Id<Tag> id) {
+  return id ? std::optional(id) : std::nullopt;
+}
+
+// Recordings without column `role` say it behind `found_by`. Gives it, and leaves the rest there.
+profile::FrameRole take_role(std::string& found_by) {
+  constexpr std::pair<std::string_view, profile::FrameRole> kRoles[] = {
+      {", interpreter loop", profile::FrameRole::interpreter_loop},
+      {", trampoline", profile::FrameRole::trampoline},
+      {", Cython slot", profile::FrameRole::cython_slot},
+      {", Cython wrapper", profile::FrameRole::cython_wrapper},
+      {", Cython body", profile::FrameRole::cython_body}};
+  for (const auto& [words, role] : kRoles) {
+    if (!found_by.ends_with(words)) continue;
+    found_by.resize(found_by.size() - words.size());
+    return role;
+  }
+  return profile::FrameRole::none;
+}
+
+class Reading {
+ public:
+  Reading(sqlite3* database, const std::string& path, OptionalTables has)
+      : database_(database), path_(path), has_(has) {}
+
+  Result<Profile> run() {
+    for (auto part : {&Reading::meta, &Reading::processes, &Reading::threads, &Reading::modules,
+                      &Reading::missing_names, &Reading::frames, &Reading::stacks, &Reading::states,
+                      &Reading::samples, &Reading::events, &Reading::tallies, &Reading::labels}) {
+      if (auto done = (this->*part)(); !done) return fail(done);
+    }
+    return std::move(profile_);
+  }
+
+ private:
+  // Calls `row` for every row of a query over one table.
+  template <class OneRow>
+  Result<void> each(std::string_view table, std::string_view columns, OneRow&& row) {
+    const std::string sql = fmt::format("SELECT {} FROM {}{}", columns, table,
+                                        table == "meta" || table == "tally" ? "" : " ORDER BY rowid");
+    const Statement statement = prepare(database_, sql);
+    if (!statement) return broken();
+    Columns values(statement.get(), table);
+    for (;;) {
+      const int step = sqlite3_step(statement.get());
+      if (step == SQLITE_DONE) return {};
+      if (step != SQLITE_ROW) return broken();
+      values.next_row();
+      row(values);
+      if (values.failed()) return damaged(path_, values.wrong());
+    }
+  }
+  tl::unexpected<Error> broken() const { return damaged(path_, sqlite3_errmsg(database_)); }
+
+  Result<void> meta() {
+    return each("meta", "key, value", [&](Columns& c) {
+      const std::string key = c.text();
+      profile_.put_meta(key, c.text());
+    });
+  }
+
+  Result<void> processes() {
+    return each(
+        "process",
+        "id, pid, namespace_pid, parent, executable, command_line, python_version, python_build, found_by, "
+        "way_of_reading, start_ns, end_ns, how_ended",
+        [&](Columns& c) {
+          profile::Process row;
+          c.row_id();
+          row.pid = c.number<int32_t>();
+          row.namespace_pid = c.number<int32_t>();
+          row.parent = optional_of(c.optional_reference<profile::ProcessTag>(c.row() - 1));
+          row.executable = c.text();
+          row.command_line = c.text();
+          row.python_version = c.text();
+          row.python_build = c.text();
+          row.found_by = c.text();
+          row.way_of_reading = c.text();
+          row.start = c.time();
+          row.end = c.time();
+          row.how_ended = c.text();
+          if (!c.failed()) profile_.put_process(profile::ProcessId(c.row()), row);
+        });
+  }
+
+  Result<void> threads() {
+    return each("thread", "id, process, tid, python_id, interpreter, name, kernel_name, start_ns, end_ns",
+                [&](Columns& c) {
+                  profile::Thread row;
+                  c.row_id();
+                  row.process = c.reference<profile::ProcessTag>(profile_.processes().size());
+                  row.tid = c.number<int32_t>();
+                  row.python_id = c.bits();
+                  row.interpreter = c.number<int64_t>();
+                  row.name = c.text();
+                  row.kernel_name = c.text();
+                  row.start = c.time();
+                  row.end = c.time();
+                  if (!c.failed()) profile_.put_thread(profile::ThreadId(c.row()), row);
+                });
+  }
+
+  Result<void> modules() {
+    return each("module", "id, path, build_id, load_bias", [&](Columns& c) {
+      profile::Module row;
+      c.row_id();
+      row.path = c.text();
+      row.build_id = c.text();
+      row.load_bias = c.bits();
+      if (!c.failed()) profile_.put_module(profile::ModuleId(c.row()), row);
+    });
+  }
+
+  Result<void> missing_names() {
+    if (!has_.missing_names) return {};
+    return each("missing_names", "module, functions, lines, why, advice", [&](Columns& c) {
+      const auto id = c.reference<profile::ModuleTag>(profile_.modules().size());
+      profile::MissingNames row;
+      row.functions = c.integer(0, 1) != 0;
+      row.lines = c.integer(0, 1) != 0;
+      row.why = c.text();
+      row.advice = c.text();
+      if (c.failed()) return;
+      profile::Module module = profile_.modules()[id.value - 1];
+      module.missing = std::move(row);
+      profile_.put_module(id, module);
+    });
+  }
+
+  bool has_column(std::string_view table, std::string_view column) const {
+    return prepare(database_, fmt::format("SELECT {} FROM {}", column, table)) != nullptr;
+  }
+
+  Result<void> frames() {
+    const bool has_role = has_column("frame", "role");
+    return each("frame",
+                std::string("id, kind, function, qualified_name, file, first_line, line, module, address, "
+                            "inlined_in, found_by") +
+                    (has_role ? ", role" : ""),
+                [&](Columns& c) {
+                  profile::Frame row;
+                  c.row_id();
+                  row.kind = c.value(profile::FrameKind::marker);
+                  row.function = c.text();
+                  row.qualified_name = c.text();
+                  row.file = c.text();
+                  row.first_line = c.number<int32_t>();
+                  row.line = c.number<int32_t>();
+                  row.module =
+                      optional_of(c.optional_reference<profile::ModuleTag>(profile_.modules().size()));
+                  row.address = c.bits();
+                  row.inlined_in = optional_of(c.optional_reference<profile::FrameTag>(c.row() - 1));
+                  row.found_by = c.text();
+                  row.role = has_role ? c.value(profile::FrameRole::jit_code) : take_role(row.found_by);
+                  if (!c.failed()) profile_.put_frame(profile::FrameId(c.row()), row);
+                });
+  }
+
+  Result<void> stacks() {
+    return each("stack", "id, parent, frame", [&](Columns& c) {
+      profile::Stack row;
+      c.row_id();
+      row.parent = c.optional_reference<profile::StackTag>(c.row() - 1);
+      row.frame = c.reference<profile::FrameTag>(profile_.frames().size());
+      if (!c.failed()) profile_.put_stack(profile::StackId(c.row()), row);
+    });
+  }
+
+  // What a row of `state` says, in a Sample that has nothing else.
+  Result<void> states() {
+    const bool has_event = has_column("state", "event");
+    const auto events = static_cast<int16_t>(profile::sampled_events(profile_).size());
+    const std::string columns = "id, cpu, gil, collecting, system_call, quality, cpu_number";
+    return each("state", columns + (has_event ? ", event" : ""), [&](Columns& c) {
+      profile::Sample row;
+      c.row_id();
+      row.cpu_state = c.value(profile::CpuState::blocked);
+      row.gil_state = c.value(profile::GilState::not_applicable);
+      row.collecting = c.integer(0, 1) != 0;
+      row.system_call = c.small_or_none();
+      row.quality = c.value(profile::Quality::rejected);
+      row.cpu_number = c.small_or_none();
+      if (has_event) row.event = static_cast<uint16_t>(std::max<int16_t>(0, c.small_or_none(1, events)));
+      states_.push_back(row);
+    });
+  }
+
+  Result<void> samples() {
+    int64_t epoch = 0;
+    if (auto found = profile_.meta().find("sample_epoch_ns"); found != profile_.meta().end()) {
+      errno = 0;
+      char* end = nullptr;
+      epoch = std::strtoll(found->second.c_str(), &end, 10);
+      if (errno != 0 || end == found->second.c_str() || *end != 0 || epoch < -kMaximumTime ||
+          epoch > kMaximumTime)
+        return damaged(path_, "meta: sample_epoch_ns is no time");
+    }
+    // Whoever adds weights up later need not fear an overflow.
+    int64_t left = std::numeric_limits<int64_t>::max() / 4, value_left = left;
+    uint32_t last = 0;
+    const bool has_value = has_column("sample", "value");
+    const std::string columns = "rowid, start_us, wall_ns, cpu_ns, samples, thread, stack, state";
+    return each("sample", columns + (has_value ? ", value" : ""), [&](Columns& c) {
+      // A recorder that was killed leaves no gaps either, but a program of the user's may have deleted rows.
+      const int64_t id = c.integer(int64_t{last} + 1, std::numeric_limits<uint32_t>::max());
+      last = static_cast<uint32_t>(id);
+      const int64_t start = c.integer(-kMaximumTime / 1000, kMaximumTime / 1000);
+      const int64_t wall = c.integer(0, left);
+      const int64_t cpu = c.integer(0, left - wall);
+      const int64_t looks = c.integer(0, std::numeric_limits<uint32_t>::max());
+      const auto thread = c.reference<profile::ThreadTag>(profile_.threads().size());
+      const auto stack = c.optional_reference<profile::StackTag>(profile_.stacks().size());
+      const int64_t state = c.integer(1, static_cast<int64_t>(states_.size()));
+      const int64_t value = has_value ? c.optional_integer(0, value_left) : 0;
+      if (c.failed()) return;
+      left -= wall + cpu;
+      value_left -= value;
+      profile::Sample row = states_[static_cast<size_t>(state) - 1];
+      row.start = epoch + start * 1000;
+      row.wall = wall;
+      row.cpu = cpu;
+      row.samples = static_cast<uint32_t>(looks);
+      row.thread = thread;
+      row.stack = stack;
+      row.value = value;
+      profile_.put_sample(profile::SampleId(c.row()), row);
+    });
+  }
+
+  Result<void> events() {
+    return each("event", "id, kind, time_ns, process, thread, value, text", [&](Columns& c) {
+      profile::Event row;
+      c.row_id();
+      row.kind = c.value(profile::EventKind::way_change);
+      row.time = c.time();
+      row.process = optional_of(c.optional_reference<profile::ProcessTag>(profile_.processes().size()));
+      row.thread = optional_of(c.optional_reference<profile::ThreadTag>(profile_.threads().size()));
+      row.value = c.number<int64_t>();
+      row.text = c.text();
+      if (!c.failed()) profile_.put_event(row);
+    });
+  }
+
+  Result<void> tallies() {
+    return each("tally", "process, name, value", [&](Columns& c) {
+      profile::Tally row;
+      row.process = profile::ProcessId(
+          static_cast<uint32_t>(c.integer(0, static_cast<int64_t>(profile_.processes().size()))));
+      row.name = c.text();
+      row.value = c.integer(-kMaximumTime, kMaximumTime);
+      // About twenty a process; Profile looks through them one by one.
+      if (c.row() > 50'000) c.reject_row("is one too many");
+      if (!c.failed()) profile_.put_tally(row);
+    });
+  }
+
+  Result<void> labels() {
+    if (!has_.label) return {};
+    return each("label", "start_ns, end_ns, text", [&](Columns& c) {
+      profile::TimeLabel row;
+      row.start = c.time();
+      row.end = c.time();
+      row.text = c.text();
+      if (c.row() > 1'000'000) c.reject_row("is one too many");
+      if (!c.failed()) profile_.put_time_label(std::move(row));
+    });
+  }
+
+  sqlite3* database_;
+  const std::string& path_;
+  OptionalTables has_;
+  Profile profile_;
+  std::vector<profile::Sample> states_;
+};
+
+}  // namespace
+
+Result<Profile> read_tables(const OpenedRecording& recording, const std::string& path) {
+  return Reading(recording.database.get(), path, recording.has).run();
+}
+
+}  // namespace phlox::recording

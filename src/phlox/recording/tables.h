@@ -1,0 +1,16 @@
+// The rows of a recording's tables, as a profile: what each column of each table means, and what it may hold.
+// The file was opened, and its tables found to be plain ones (opened_recording.h).
+#pragma once
+
+#include <string>
+
+#include "phlox/base/result.h"
+#include "phlox/profile/profile.h"
+#include "phlox/recording/opened_recording.h"
+
+namespace phlox::recording {
+
+// `path` is for messages. ErrorKind::input: a row makes no sense; the message says which.
+Result<profile::Profile> read_tables(const OpenedRecording& recording, const std::string& path);
+
+}  // namespace phlox::recording
