@@ -39,6 +39,24 @@ TEST(Stretches, looks_alike_are_one_row) {
   EXPECT_EQ(sample.cpu_number, 3);
 }
 
+TEST(Stretches, each_event_has_rows_of_its_own) {
+  Profile profile;
+  Stretches stretches(profile);
+  for (int i = 0; i < 10; ++i) {
+    for (const uint16_t event : {uint16_t{1}, uint16_t{2}}) {
+      Sample look = look_at(i);
+      look.event = event;
+      look.value = event;
+      stretches.look(look);
+    }
+  }
+  stretches.close(ThreadId(1));
+  ASSERT_EQ(profile.samples().size(), 2u);
+  EXPECT_EQ(profile.samples()[0].value, 10);
+  EXPECT_EQ(profile.samples()[1].value, 20);
+  EXPECT_EQ(profile.samples()[1].wall, 10 * kTick);
+}
+
 TEST(Stretches, every_difference_begins_another_row) {
   std::vector<Sample> looks(7, look_at(1));
   looks[1].stack = StackId(2);

@@ -168,19 +168,20 @@ TEST(View, any_chosen_state_lets_a_sample_pass) {
   put("sleeps", CpuState::blocked, GilState::none);
   put("waits", CpuState::blocked, GilState::waits);
   put("hoards", CpuState::blocked, GilState::holds);
-  auto names = [&](const char* states) {
+  auto names = [&](std::initializer_list<StateChoice> states) {
     Choices choices;
-    choices.states = *parse_states(states);
+    for (const StateChoice state : states)
+      choices.states = static_cast<uint8_t>(choices.states | static_cast<uint8_t>(state));
     std::string out;
     for (const auto& [name, weight] : selves(tree_of(profile, choices))) out += name + " ";
     return out;
   };
-  EXPECT_EQ(names("running"), "runs ");
-  EXPECT_EQ(names("running,runnable"), "queues runs ");
-  EXPECT_EQ(names("blocked"), "hoards sleeps waits ");
-  EXPECT_EQ(names("idle"), "hoards sleeps ");
-  EXPECT_EQ(names("gil-waits"), "waits ");
-  EXPECT_EQ(names("gil-holds"), "hoards queues runs ");
+  EXPECT_EQ(names({StateChoice::running}), "runs ");
+  EXPECT_EQ(names({StateChoice::running, StateChoice::runnable}), "queues runs ");
+  EXPECT_EQ(names({StateChoice::blocked}), "hoards sleeps waits ");
+  EXPECT_EQ(names({StateChoice::idle}), "hoards sleeps ");
+  EXPECT_EQ(names({StateChoice::gil_waits}), "waits ");
+  EXPECT_EQ(names({StateChoice::gil_holds}), "hoards queues runs ");
 }
 
 TEST(View, threads_are_chosen_by_name_or_number) {
@@ -308,44 +309,6 @@ TEST(View, modules_are_the_top_package) {
       {"<frozen importlib._bootstrap>", "importlib"},
       {"", ""}};
   for (const auto& [file, module] : cases) EXPECT_EQ(module_of_file(file), module) << file;
-}
-
-TEST(View, words_of_the_command_line) {
-  EXPECT_TRUE(parse_by("line,thread")->line);
-  EXPECT_TRUE(parse_by("function,process")->process);
-  EXPECT_FALSE(parse_by("function")->line);
-  for (const char* wrong : {"", "function,line", "lines", "line,,thread"}) {
-    const auto by = parse_by(wrong);
-    ASSERT_FALSE(by) << wrong;
-    EXPECT_EQ(by.error().kind, ErrorKind::usage);
-  }
-  EXPECT_EQ(*parse_states("running,gil-waits"), 1 | 16);
-  EXPECT_FALSE(parse_states("sleeping"));
-  EXPECT_EQ(*parse_weight("cpu"), Weight::cpu);
-  EXPECT_FALSE(parse_weight("time"));
-}
-
-TEST(View, time_ranges) {
-  const Nanoseconds ms = 1'000'000, end = std::numeric_limits<Nanoseconds>::max();
-  const std::tuple<const char*, Nanoseconds, Nanoseconds> cases[] = {
-      {"2s..5s", 2 * kSecond, 5 * kSecond},
-      {"..500ms", 0, 500 * ms},
-      {"1.5..", 1500 * ms, end},
-      {"1.5..2.5", 1500 * ms, 2500 * ms},
-      {"0..3m", 0, 180 * kSecond},
-      {"1h..2h", 3600 * kSecond, 7200 * kSecond},
-      {"7us..8us", 7000, 8000},
-      {"1ns..2ns", 1, 2},
-      {"..", 0, end}};
-  for (const auto& [text, from, to] : cases) {
-    const auto range = parse_time_range(text);
-    ASSERT_TRUE(range) << text;
-    EXPECT_EQ(range->from, from) << text;
-    EXPECT_EQ(range->to, to) << text;
-  }
-  for (const char* wrong : {"", "5", "5..2", "a..b", "-1..2", "1d..2d", "nan..", "..1e30", "2..2", "inf.."}) {
-    EXPECT_FALSE(parse_time_range(wrong)) << wrong;
-  }
 }
 
 }  // namespace

@@ -172,6 +172,26 @@ TEST_F(Work, workers_that_only_wait_for_a_lock_are_seen_when_nobody_does_anythin
   EXPECT_EQ(shown(), 9000);
 }
 
+// As above on a busy machine, where starting up takes more of a short recording.
+TEST_F(Work, workers_that_wait_for_a_lock_and_for_what_is_done_under_it_are_seen) {
+  const ThreadId start = main();
+  maker.add(start, "main;import", 60 * kMs);
+  blocked(start, "main;/usr/lib/python3.12/threading.py/join", 1940 * kMs, kFutex);
+  for (int i = 0; i < 8; ++i) {
+    const ThreadId worker = worker_thread();
+    // The lock is unfair: one has most of it.
+    const Nanoseconds asks = (i == 3 ? 1500 : 30) * kMs;
+    maker.add(worker, "run;work;stock_of", 4 * kMs);
+    blocked(worker, "run;work;stock_of", 1996 * kMs - asks, kFutex);
+    blocked(worker, "run;work;stock_of;ask", asks, kNanosleep);
+  }
+  const ThreadId heart = worker_thread();
+  maker.add(heart, "run;beat", 1 * kMs);
+  blocked(heart, "run;beat;send", 9 * kMs, kRecv);
+  blocked(heart, "run;beat", 1990 * kMs, kNanosleep);
+  EXPECT_EQ(shown(), 9 * 2000 + 1);
+}
+
 // The children it waits for are not recorded: nothing else would tell what it does.
 TEST_F(Work, a_main_thread_that_waits_for_a_notification_is_seen) {
   const ThreadId script = main();

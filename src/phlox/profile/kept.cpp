@@ -22,13 +22,29 @@ Lacking lacking(const Profile& profile) {
   Lacking lacking;
   if (const auto found = profile.meta().find(kLetGo); found != profile.meta().end())
     lacking.let_go = std::max<Nanoseconds>(0, parse_number<Nanoseconds>(found->second).value_or(0));
-  for (const Event& event : profile.events()) {
+  for (const Gap& gap : gaps(profile)) {
     Nanoseconds sum = 0;
-    if (event.kind == EventKind::lost && event.value > 0 &&
-        !__builtin_add_overflow(lacking.between, event.value, &sum))
-      lacking.between = sum;
+    if (!__builtin_add_overflow(lacking.between, gap.to - gap.from, &sum)) lacking.between = sum;
   }
   return lacking;
+}
+
+std::vector<Gap> gaps(const Profile& profile) {
+  std::vector<Gap> all;
+  for (const Event& event : profile.events()) {
+    Nanoseconds to = 0;
+    if (event.kind == EventKind::lost && event.value > 0 &&
+        !__builtin_add_overflow(event.time, event.value, &to))
+      all.push_back({event.time, to});
+  }
+  return all;
+}
+
+Nanoseconds gap_within(const std::vector<Gap>& gaps, Nanoseconds from, Nanoseconds to) {
+  Nanoseconds within = 0;
+  for (const Gap& gap : gaps)
+    within += std::max<Nanoseconds>(0, std::min(to, gap.to) - std::max(from, gap.from));
+  return within;
 }
 
 std::string lacking_words(const Lacking& lacking) {

@@ -1,10 +1,13 @@
-// The labels that stand in place of frames in every tree: made by view.cpp, and by whoever builds a tree of
-// its own.
+// The labels that stand in place of frames in every tree: for whoever builds one.
 #pragma once
 
-#include "phlox/profile/view.h"
+#include <string_view>
+
+#include "phlox/profile/frame_labels.h"
 
 namespace phlox::profile {
+
+Label marker(std::string_view name);  // "all"; a thread's, at the root of its stacks
 
 Label rejected_label();       // of rejected samples
 Label no_frames_label();      // of samples without a stack

@@ -128,7 +128,14 @@ struct Sample {
   bool collecting = false;   // the cyclic garbage collector ran
   int16_t system_call = -1;  // blocked: in which system call (number of the target's architecture)
   Quality quality = Quality::ok;
+  // Of a recording of several events: which one, by its number, and what it counted (sampled_events.h).
+  uint16_t event = 0;
+  int64_t value = 0;
 };
+// A sample that does not say of which event it is, is of the first.
+constexpr uint16_t event_number(const Sample& sample) {
+  return sample.event == 0 ? 1 : sample.event;
+}
 
 enum class EventKind : uint8_t {
   recording_start = 0,

@@ -469,8 +469,10 @@ void show_native_frames(Profile& profile, const Choices& choices) {
   std::vector<StackId> shown(stacks.size() + 1);
   for (size_t i = 1; i <= stacks.size(); ++i) shown[i] = forms[i].with;
   std::vector<uint8_t> ends(stacks.size() + 1, 0);
-  for (const Sample& sample : profile.samples()) {
-    if (sample.stack.value <= stacks.size()) ends[sample.stack.value] = 1;
+  for (const auto* samples : {&profile.samples(), &profile.samples_of_others()}) {
+    for (const Sample& sample : *samples) {
+      if (sample.stack.value <= stacks.size()) ends[sample.stack.value] = 1;
+    }
   }
   // The innermost function is shown, and a stack that is folded whole shows its innermost frame.
   for (uint32_t i = 1; i <= stacks.size(); ++i) {

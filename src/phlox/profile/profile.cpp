@@ -1,5 +1,6 @@
 #include "phlox/profile/profile.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace phlox::profile {
@@ -51,15 +52,29 @@ void Profile::put_tally(const Tally& tally) {
   tallies_.push_back(tally);
 }
 
+void Profile::show_samples_of(uint16_t event) {
+  shown_event_ = event;
+  const auto is_shown = [&](const Sample& sample) {
+    return event == 0 || event_number(sample) == event;
+  };
+  if (samples_of_others_.empty() && std::all_of(samples_.begin(), samples_.end(), is_shown)) return;
+  samples_.insert(samples_.end(), samples_of_others_.begin(), samples_of_others_.end());
+  const auto others = std::stable_partition(samples_.begin(), samples_.end(), is_shown);
+  samples_of_others_.assign(others, samples_.end());
+  samples_.erase(others, samples_.end());
+}
+
 void Profile::replace_samples(std::vector<Sample> samples, std::vector<Stack> stacks) {
   samples_ = std::move(samples);
+  samples_of_others_.clear();
   stacks_ = std::move(stacks);
 }
 
 void Profile::replace_stacks(std::vector<Stack> stacks, const std::vector<StackId>& new_of) {
   stacks_ = std::move(stacks);
-  for (Sample& sample : samples_) {
-    sample.stack = sample.stack.value < new_of.size() ? new_of[sample.stack.value] : StackId();
+  for (auto* samples : {&samples_, &samples_of_others_}) {
+    for (Sample& sample : *samples)
+      sample.stack = sample.stack.value < new_of.size() ? new_of[sample.stack.value] : StackId();
   }
 }
 

@@ -27,7 +27,12 @@ class Profile : public Sink {
 
   void put_time_label(TimeLabel label) { time_labels_.push_back(std::move(label)); }
 
-  // Other samples in place of those there are, and the stacks that they refer to.
+  // samples() are those of this event (sampled_events.h) from now on; 0: of none, all of them.
+  void show_samples_of(uint16_t event);
+  uint16_t shown_event() const { return shown_event_; }
+
+  // Other samples in place of those there are, and the stacks that they refer to. Those of events that are
+  // not shown go.
   void replace_samples(std::vector<Sample> samples, std::vector<Stack> stacks);
   // Other stacks in place of those there are; `new_of`: by the id of an old one, what its samples have from
   // now on.
@@ -40,6 +45,8 @@ class Profile : public Sink {
   const std::vector<Frame>& frames() const { return frames_; }
   const std::vector<Stack>& stacks() const { return stacks_; }
   const std::vector<Sample>& samples() const { return samples_; }
+  // Of the events that are not shown.
+  const std::vector<Sample>& samples_of_others() const { return samples_of_others_; }
   const std::vector<Event>& events() const { return events_; }
   const std::vector<Tally>& tallies() const { return tallies_; }
   const std::vector<TimeLabel>& time_labels() const { return time_labels_; }
@@ -60,7 +67,8 @@ class Profile : public Sink {
   std::vector<Module> modules_;
   std::vector<Frame> frames_;
   std::vector<Stack> stacks_;
-  std::vector<Sample> samples_;
+  std::vector<Sample> samples_, samples_of_others_;
+  uint16_t shown_event_ = 0;
   std::vector<Event> events_;
   std::vector<Tally> tallies_;
   std::vector<TimeLabel> time_labels_;

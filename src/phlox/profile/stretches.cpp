@@ -1,5 +1,7 @@
 #include "phlox/profile/stretches.h"
 
+#include <algorithm>
+
 namespace phlox::profile {
 namespace {
 
@@ -8,10 +10,16 @@ bool alike(const Sample& a, const Sample& b) {
          a.collecting == b.collecting && a.system_call == b.system_call && a.quality == b.quality;
 }
 
+uint64_t key_of(ThreadId thread, uint16_t event) {
+  return uint64_t{event} << 32 | thread.value;
+}
+
 }  // namespace
 
 void Stretches::look(const Sample& sample) {
-  auto found = open_.find(sample.thread.value);
+  const uint64_t key = key_of(sample.thread, sample.event);
+  most_event_ = std::max(most_event_, sample.event);
+  auto found = open_.find(key);
   if (found != open_.end()) {
     Open& open = found.value();
     Sample& row = open.sample;
@@ -19,6 +27,7 @@ void Stretches::look(const Sample& sample) {
       row.wall += sample.wall;
       row.cpu += sample.cpu;
       row.samples += sample.samples;
+      row.value += sample.value;
       if (sample.cpu_number >= 0) row.cpu_number = sample.cpu_number;
       open.grown = true;
       return;
@@ -27,7 +36,7 @@ void Stretches::look(const Sample& sample) {
     open = Open{{}, sample, true};
     return;
   }
-  open_[sample.thread.value] = Open{{}, sample, true};
+  open_[key] = Open{{}, sample, true};
 }
 
 void Stretches::flush() {
@@ -35,10 +44,12 @@ void Stretches::flush() {
 }
 
 void Stretches::close(ThreadId thread) {
-  const auto found = open_.find(thread.value);
-  if (found == open_.end()) return;
-  tell(found.value());
-  open_.erase(found);
+  for (uint32_t event = 0; event <= most_event_; ++event) {
+    const auto found = open_.find(key_of(thread, static_cast<uint16_t>(event)));
+    if (found == open_.end()) continue;
+    tell(found.value());
+    open_.erase(found);
+  }
 }
 
 void Stretches::tell(Open& open) {

@@ -1,4 +1,5 @@
-// Makes rows of looks: a thread that keeps stack and states extends its row instead of adding one. A change
+// Makes rows of looks: a thread that keeps stack and states extends its row instead of adding one; each
+// sampled event has rows of its own. A change
 // of the CPU number does not start a row (the row keeps the last one): a thread that moves between CPUs is
 // still the same news. Ids are given when a row is first put, not when it begins, so that they come in order
 // and a recording only ever appends. Pure.
@@ -8,6 +9,7 @@
 
 #include <tsl/robin_map.h>
 
+#include "phlox/base/spread.h"
 #include "phlox/profile/model.h"
 #include "phlox/profile/sink.h"
 
@@ -38,7 +40,8 @@ class Stretches {
   void tell(Open& open);
 
   Sink& sink_;
-  tsl::robin_map<uint32_t, Open> open_;  // by thread
+  tsl::robin_map<uint64_t, Open, Spread> open_;  // event << 32 | thread
+  uint16_t most_event_ = 0;
   uint32_t last_ = 0;
 };
 

@@ -18,6 +18,13 @@ namespace {
 // A thread that computes less than this part of its time does nothing but wait. One look in two hundred: what
 // a thread takes that wakes up to see that there is nothing to do.
 constexpr double kOnlyWaits = 0.005;
+// And at one place, for this part of the waiting of all such threads that wait there: who waits here and then
+// there goes on from the one to the other. Of all, since a lock may be unfair to one of them. Start-up on a
+// busy machine is enough to be more than kNothingElse, and eight workers that wait for one lock compute so
+// little whatever else the recording has. Twenty can take turns and be seen.
+constexpr double kOnePlace = 0.95;
+// Where a thread waits for less than this part of its waiting, it only comes by.
+constexpr double kComesBy = 0.005;
 // The main thread is let off as long as no thread of its process computes this part of the recording: a
 // script that sleeps beside somebody's housekeeping thread is a script that sleeps.
 constexpr double kBusy = 0.10;
@@ -191,12 +198,23 @@ uint32_t WorkRule::asking(const Sample& sample) const {
 
 void WorkRule::judge_places(const Profile& profile, const SampleFilter& filter) {
   // By thread and path: what is done there that is no waiting for work; where may be waited for it.
-  tsl::robin_map<uint64_t, int64_t, Spread> done;
+  tsl::robin_map<uint64_t, int64_t, Spread> done, waited;
   std::set<uint64_t> places;
   for (const Sample& sample : profile.samples()) {
     const auto part = filter.part_of_everything(sample);
     if (!part.passes || sample.quality == Quality::rejected) continue;
     const uint32_t asked = waits(sample) ? asking(sample) : 0;
+    if (waits(sample)) {
+      ThreadRow& thread = thread_[sample.thread.value];
+      const uint32_t place = asked != 0 ? asked : row_of(sample).path;
+      Nanoseconds& here = waited[key_of(sample.thread.value, place)];
+      thread.waiting += part.wall;
+      here += part.wall;
+      if (here > thread.longest_waiting) {
+        thread.longest_waiting = here;
+        thread.place = place;
+      }
+    }
     if (asked != 0) {
       places.insert(key_of(sample.thread.value, asked));
     } else if (const uint32_t path = stack_[std::min<size_t>(sample.stack.value, stack_.size() - 1)].path) {
@@ -213,6 +231,7 @@ void WorkRule::judge_places(const Profile& profile, const SampleFilter& filter) 
     const auto path = static_cast<uint32_t>(key);
     if (path != 0) open[key_of(static_cast<uint32_t>(key >> 32), path_parent_[path])] += weight;
   }
+  waited_.assign(waited.begin(), waited.end());
   std::set<uint32_t> loops;
   for (const StackRow& row : stack_) {
     if (row.loop) loops.insert(row.asking);
@@ -277,6 +296,20 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
   const bool nothing_else = double(computing) < kNothingElse * all.elapsed();
   const Nanoseconds most_done = processes.size() > 1 ? computing : all.busiest;
   const bool nobody_is_busy = double(most_done) < kBusy * all.elapsed();
+  const auto computes_little = [](const ThreadRow& thread) {
+    return double(thread.computing) < kOnlyWaits * double(thread.wall);
+  };
+  struct Place {
+    Nanoseconds here = 0, everywhere = 0;  // of the threads that wait here
+  };
+  std::map<uint32_t, Place> places;
+  for (const auto& [key, wall] : waited_) {
+    const ThreadRow& thread = thread_[key >> 32];
+    if (!computes_little(thread) || double(wall) < kComesBy * double(thread.waiting)) continue;
+    Place& place = places[static_cast<uint32_t>(key)];
+    place.here += wall;
+    place.everywhere += thread.waiting;
+  }
   for (uint32_t i = 1; i < thread_.size(); ++i) {
     ThreadRow& thread = thread_[i];
     const ProcessRow& process = processes[thread.process];
@@ -284,7 +317,9 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
     thread.others_compute = double(another) >= kBusy * process.elapsed();
     thread.hands_out =
         double(thread.computing) < kHandsOut * double(thread.wall) && another > thread.computing;
-    thread.only_waits = double(thread.computing) < kOnlyWaits * double(thread.wall) && !nothing_else &&
+    const Place& place = places[thread.place];
+    const bool at_one_place = double(place.here) >= kOnePlace * double(place.everywhere);
+    thread.only_waits = computes_little(thread) && at_one_place && !nothing_else &&
                         !(thread.main && nobody_is_busy) && !is_known(choices.known.working, i);
   }
   Nanoseconds shown = 0;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "phlox/profile/profile.h"
@@ -52,11 +53,14 @@ class WorkRule {
     bool others_compute = false;  // another thread of its process is busy
     bool hands_out = false;       // computes little, and less than another
     Nanoseconds computing = 0, wall = 0;
+    Nanoseconds waiting = 0, longest_waiting = 0;  // all of it; at the place where it waits longest
+    uint32_t place = 0;                            // that one, a path
   };
-  std::vector<StackRow> stack_;            // by stack id
-  std::vector<uint32_t> path_parent_;      // by path
-  std::vector<ThreadRow> thread_;          // by thread id
-  std::vector<uint64_t> places_for_work_;  // thread << 32 | path, sorted
+  std::vector<StackRow> stack_;                           // by stack id
+  std::vector<uint32_t> path_parent_;                     // by path
+  std::vector<ThreadRow> thread_;                         // by thread id
+  std::vector<uint64_t> places_for_work_;                 // thread << 32 | path, sorted
+  std::vector<std::pair<uint64_t, Nanoseconds>> waited_;  // by thread << 32 | path
   bool aarch64_ = false;
 };
 

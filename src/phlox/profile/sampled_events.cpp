@@ -1,0 +1,118 @@
+#include "phlox/profile/sampled_events.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace phlox::profile {
+namespace {
+
+constexpr std::string_view kUnits[] = {"ns", "count", "bytes"};
+
+std::string name_key(size_t number) {
+  return fmt::format("event.{}", number);
+}
+
+Unit unit_of(std::string_view key) {
+  for (size_t i = 0; i < std::size(kUnits); ++i) {
+    if (key == kUnits[i]) return static_cast<Unit>(i);
+  }
+  return Unit::count;
+}
+
+std::string names_of(const std::vector<SampledEvent>& events) {
+  constexpr size_t kListed = 20;
+  std::string names;
+  for (size_t i = 0; i < std::min(events.size(), kListed); ++i)
+    names += (i == 0 ? "" : ", ") + events[i].name;
+  if (events.size() > kListed) names += fmt::format(" and {} more", events.size() - kListed);
+  return names;
+}
+
+// 0: none.
+uint16_t number_of(const std::vector<SampledEvent>& events, std::string_view name) {
+  uint16_t alike = 0;
+  for (size_t i = 0; i < events.size(); ++i) {
+    const std::string_view whole = events[i].name;
+    const auto number = static_cast<uint16_t>(i + 1);
+    if (whole == name) return number;
+    if (alike == 0 && whole.substr(0, whole.rfind(':')) == name) alike = number;
+  }
+  return alike;
+}
+
+}  // namespace
+
+std::string_view unit_key(Unit unit) {
+  return kUnits[static_cast<size_t>(unit)];
+}
+
+void put_sampled_event(Sink& sink, uint16_t number, const SampledEvent& event) {
+  sink.put_meta(name_key(number), event.name);
+  sink.put_meta(fmt::format("event_unit.{}", number), unit_key(event.unit));
+}
+
+std::vector<SampledEvent> sampled_events(const Profile& profile) {
+  const auto& meta = profile.meta();
+  std::vector<SampledEvent> events;
+  while (events.size() < kMostSampledEvents) {
+    const auto name = meta.find(name_key(events.size() + 1));
+    if (name == meta.end()) break;
+    const auto unit = meta.find(fmt::format("event_unit.{}", events.size() + 1));
+    events.push_back({name->second, unit == meta.end() ? Unit::count : unit_of(unit->second)});
+  }
+  return events;
+}
+
+Result<void> show_event(Profile& profile, std::string_view name) {
+  const auto events = sampled_events(profile);
+  if (events.empty()) {
+    if (name.empty()) return {};
+    return fail(ErrorKind::usage,
+                fmt::format("there is no event '{}': the recording is one of time alone", name),
+                "leave --event out; --weight chooses wall, cpu or samples");
+  }
+  const uint16_t number = name.empty() ? 1 : number_of(events, name);
+  if (number == 0) {
+    return fail(ErrorKind::usage, fmt::format("no event '{}' was recorded", name),
+                fmt::format("there are: {}", names_of(events)));
+  }
+  profile.show_samples_of(number);
+  return {};
+}
+
+std::vector<bool> sampled_besides(const Profile& profile) {
+  std::vector<bool> there(sampled_events(profile).size(), false);
+  for (const Sample& sample : profile.samples_of_others()) {
+    if (const size_t number = event_number(sample); number <= there.size()) there[number - 1] = true;
+  }
+  return there;
+}
+
+SampledEvent shown_event(const Profile& profile) {
+  const auto events = sampled_events(profile);
+  const size_t number = profile.shown_event();
+  return number == 0 || number > events.size() ? SampledEvent() : events[number - 1];
+}
+
+Weight weight_of(Unit unit) {
+  return unit == Unit::nanoseconds ? Weight::wall : unit == Unit::bytes ? Weight::bytes : Weight::count;
+}
+
+std::string_view unit_key(Weight weight) {
+  if (is_time(weight)) return "ns";
+  return weight == Weight::samples ? "samples" : weight == Weight::bytes ? "bytes" : "count";
+}
+
+std::string weight_title(const Profile& profile, Weight weight) {
+  const std::string name = shown_event(profile).name;
+  if (is_of_event(weight)) return name;
+  const std::string of_event = sampled_events(profile).size() > 1 ? " of " + name : std::string();
+  return (weight == Weight::samples ? "samples"
+          : weight == Weight::cpu   ? "CPU time"
+                                    : "wall time") +
+         of_event;
+}
+
+}  // namespace phlox::profile
