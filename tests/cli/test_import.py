@@ -32,8 +32,10 @@ def recorded(folder, name, *options, python="/usr/bin/python3", arguments=("app.
     (folder / "app.py").write_text(PROGRAM)
     done = subprocess.run(["perf", "record", "-F", "999", *options, "-o", output or name, "--", python, *arguments],
                           cwd=folder, capture_output=True, timeout=120)
-    if done.returncode != 0 and b"ermission" in done.stderr:
+    if done.returncode != 0 and re.search(rb"ermission|operations is limited", done.stderr):
         pytest.skip("perf may not record here")
+    if done.returncode != 0 and b"unknown switch `z'" in done.stderr:
+        pytest.skip("this perf was built without zstd, as Ubuntu's is")
     assert done.returncode == 0, done.stderr
     if output == "-":
         (folder / name).write_bytes(done.stdout)
@@ -201,3 +203,92 @@ def test_what_is_no_recording_is_refused_with_words(tmp_path):
     assert phlox("import", tmp_path / "words.txt", "-o", tmp_path / "out.phlox").returncode == 118
     assert (tmp_path / "out.phlox").read_text() == "mine"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.phlox", "words.txt"]
+
+
+# Of two events, as `perf script` writes them: the first measures time, the second counts.
+EVENTS = """app  7/7 [000]  10.001000:    1000000 cpu-clock: 
+\t    401000 work+0x8 (/opt/app)
+\t    402000 main+0x8 (/opt/app)
+
+app  7/7 [000]  10.002000:    3000000 cpu-clock: 
+\t    402000 main+0x8 (/opt/app)
+
+app  7/7 [000]  10.002500:    75000 cache-misses:u: 
+\t    401000 work+0x8 (/opt/app)
+\t    402000 main+0x8 (/opt/app)
+
+app  7/7 [000]  10.002600:    25000 cache-misses:u: 
+\t    403000 miss+0x8 (/opt/app)
+\t    402000 main+0x8 (/opt/app)
+
+"""
+
+
+@pytest.fixture
+def two_events(tmp_path):
+    (tmp_path / "script.txt").write_text(EVENTS)
+    imported(tmp_path / "script.txt")
+    return tmp_path / "script.txt.phlox"
+
+
+def test_a_report_shows_the_event_that_was_asked_for(two_events):
+    by_time = json.loads(phlox("report", two_events, "--json").stdout)
+    assert (by_time["weight"], by_time["unit"], by_time["event"], by_time["total"]) == ("wall", "ns", "cpu-clock", 4_000_000)
+    missed = json.loads(phlox("report", two_events, "--json", "--event", "cache-misses").stdout)
+    assert (missed["weight"], missed["unit"], missed["event"], missed["total"]) == ("event", "count", "cache-misses:u", 100_000)
+    assert {row["name"]: row["self"]["weight"] for row in missed["functions"]} == {"work": 75_000, "miss": 25_000}
+    text = phlox("report", two_events, "--event", "cache-misses").stdout
+    assert "100,000 cache-misses:u" in text.splitlines()[0] and "75,000" in text
+    assert "2 samples of cache-misses:u" in phlox("report", two_events, "--event", "cache-misses", "--weight", "samples").stdout
+
+
+def test_an_event_that_was_not_recorded_is_an_error_that_says_which_were(two_events, busy, workdir):
+    done = phlox("report", two_events, "--event", "cycles")
+    assert done.returncode == 2 and "no event 'cycles' was recorded" in done.stderr and "cpu-clock, cache-misses:u" in done.stderr
+    done = phlox("report", two_events, "--weight", "event")
+    assert done.returncode == 2 and "cpu-clock is time" in done.stderr
+    assert phlox("record", "-p", busy.pid, "-d", "0.2", "-o", "a.phlox").returncode == 0
+    done = phlox("report", "a.phlox", "--event", "cycles")
+    assert done.returncode == 2 and "time alone" in done.stderr
+
+
+def test_exports_hold_the_event_that_was_asked_for_or_all(two_events, tmp_path):
+    collapsed = phlox("export", two_events, "--event", "cache-misses", "-f", "collapsed").stdout
+    assert sorted(collapsed.replace(" (app)", "").splitlines()) == ["main;miss 25000", "main;work 75000"]
+    rows = [json.loads(line) for line in phlox("export", two_events, "--event", "cache-misses", "-f", "jsonl").stdout.splitlines()]
+    assert [(row["event"], row["value"], row["wall_ns"]) for row in rows] == [("cache-misses:u", 75_000, 0), ("cache-misses:u", 25_000, 0)]
+    assert phlox("export", two_events, "-o", tmp_path / "all.callgrind").returncode == 0
+    text = (tmp_path / "all.callgrind").read_text()
+    assert "events: Wall_ns cache-misses_u\nsummary: 4000000 100000\n" in text
+    # And back.
+    assert phlox("export", two_events, "-o", tmp_path / "all.pb.gz").returncode == 0
+    back = json.loads(phlox("report", tmp_path / "all.pb.gz", "--json", "--event", "cache-misses").stdout)
+    assert back["total"] == 100_000 and {row["name"] for row in back["functions"]} == {"work", "miss"}
+    assert json.loads(phlox("report", tmp_path / "all.pb.gz", "--json").stdout)["total"] == 4_000_000
+    # A picture says what its widths are.
+    assert phlox("export", two_events, "--event", "cache-misses", "-o", tmp_path / "a.svg").returncode == 0
+    assert "Widths: cache-misses:u" in (tmp_path / "a.svg").read_text()
+
+
+def test_a_difference_is_of_one_event(two_events):
+    found = json.loads(phlox("diff", two_events, two_events, "--json", "--event", "cache-misses").stdout)
+    assert (found["weight"], found["unit"], found["after_event"]) == ("event", "count", "cache-misses:u")
+    assert found["before"]["total"] == found["after"]["total"] == 100_000
+    done = phlox("diff", two_events, two_events, "--event", "cache-misses", "--fail-if", "self(work) > 1s")
+    assert done.returncode == 2 and "cache-misses:u are weighed" in done.stderr
+
+
+def page_head(path):
+    return json.loads(re.search(r'id="phlox-head">(.*?)</script>', path.read_text(), re.S)[1])
+
+
+def test_the_page_has_every_event_as_a_weight_to_choose(two_events, tmp_path):
+    assert phlox("view", two_events, "-o", tmp_path / "a.html").returncode == 0
+    head = page_head(tmp_path / "a.html")
+    assert head["weight"] == "wall" and head["events"] == [{"name": "cache-misses:u", "unit": "count"}]
+    assert phlox("view", two_events, "--event", "cache-misses", "-o", tmp_path / "b.html").returncode == 0
+    head = page_head(tmp_path / "b.html")
+    assert head["weight"] == "event1"
+    assert head["events"] == [{"name": "cache-misses:u", "unit": "count"}, {"name": "cpu-clock", "unit": "ns"}]
+    assert phlox("diff", two_events, two_events, "-o", tmp_path / "c.html").returncode == 0
+    assert page_head(tmp_path / "c.html")["events"] == [{"name": "cache-misses:u", "unit": "count"}]

@@ -9,10 +9,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <tuple>
 
 #include "phlox/importers/registry.h"
 #include "phlox/profile/profile.h"
+#include "phlox/profile/sampled_events.h"
 #include "support/imported.h"
 #include "support/perf_builder.h"
 
@@ -214,10 +216,13 @@ TEST(PerfData, switches_tell_of_time_that_no_sample_saw) {
                                     {290, 10, 0, runnable}}));
 }
 
-TEST(PerfData, a_tracepoint_of_switches_tells_where_a_thread_slept) {
+// A clock with the id 101, and the tracepoint of switches, 102.
+PerfBuilder clock_and_switches(uint64_t period, bool by_frequency) {
   PerfBuilder perf;
   perf.clock(kChain | PERF_SAMPLE_RAW);
-  perf.event(PERF_TYPE_TRACEPOINT, 311, kChain | PERF_SAMPLE_RAW);
+  auto& switches = perf.event(PERF_TYPE_TRACEPOINT, 311, kChain | PERF_SAMPLE_RAW);
+  switches.sample_period = period;
+  switches.freq = by_frequency ? 1 : 0;
   perf.feature(12, PerfBytes()
                        .put(uint32_t{2}, uint32_t{8})
                        .put(uint64_t{0})
@@ -229,22 +234,33 @@ TEST(PerfData, a_tracepoint_of_switches_tells_where_a_thread_slept) {
                        .counted("sched:sched_switch")
                        .put(uint64_t{102})
                        .bytes);
-  const auto raw = [](int64_t state, int32_t next) {
-    PerfBytes b;
-    b.put(uint32_t{64 + 4}).put(uint64_t{0}).put(uint64_t{0}, uint64_t{0}).put(int32_t{7}, 120).put(state);
-    return b.put(uint64_t{0}, uint64_t{0}).put(next, int32_t{120}).put(uint32_t{0});
-  };
-  const auto sample = [&](uint64_t time, uint64_t ip, const PerfBytes& fields, uint64_t id) {
-    PerfBytes more = chain({kUserContext, ip});
-    return PerfBuilder::sample(7, 7, time, ip, more.raw(fields.bytes), id, PERF_RECORD_MISC_USER, 1000);
-  };
-  PerfBytes none;
-  none.put(uint32_t{0});
-  perf.add(sample(10'000, 0x1000, none, 101));
-  perf.add(sample(10'400, 0x2000, raw(1, 0), 102));
+  return perf;
+}
+
+// What a switch of thread 7 to `next` carries.
+PerfBytes switch_fields(int64_t state, int32_t next) {
+  PerfBytes b;
+  b.put(uint32_t{64 + 4}).put(uint64_t{0}).put(uint64_t{0}, uint64_t{0}).put(int32_t{7}, 120).put(state);
+  return b.put(uint64_t{0}, uint64_t{0}).put(next, int32_t{120}).put(uint32_t{0});
+}
+
+std::vector<std::byte> with_fields(uint64_t time, uint64_t ip, const PerfBytes& fields, uint64_t id) {
+  PerfBytes more = chain({kUserContext, ip});
+  return PerfBuilder::sample(7, 7, time, ip, more.raw(fields.bytes), id, PERF_RECORD_MISC_USER, 1000);
+}
+
+PerfBytes no_fields() {
+  return PerfBytes().put(uint32_t{0});
+}
+
+TEST(PerfData, a_tracepoint_of_switches_tells_where_a_thread_slept) {
+  PerfBuilder perf = clock_and_switches(1, false);
+  perf.add(with_fields(10'000, 0x1000, no_fields(), 101));
+  perf.add(with_fields(10'400, 0x2000, switch_fields(1, 0), 102));
   // 600 ns of the clock's period were left: it came back at 49'400.
-  perf.add(sample(50'000, 0x1000, none, 101));
-  const Imported in = import(perf.build());
+  perf.add(with_fields(50'000, 0x1000, no_fields(), 101));
+  Imported in = import(perf.build());
+  ASSERT_TRUE(profile::show_event(in.profile, ""));
   ASSERT_EQ(in.profile.samples().size(), 4u);
   const auto& slept = in.profile.samples()[2];
   EXPECT_EQ(slept.cpu_state, profile::CpuState::blocked);
@@ -252,28 +268,89 @@ TEST(PerfData, a_tracepoint_of_switches_tells_where_a_thread_slept) {
   EXPECT_EQ(slept.wall, 39'000);
   EXPECT_EQ(in.stack(2), std::vector<std::string>{"0x2000"});
   EXPECT_EQ(in.profile.samples()[3].wall, 600);
+  // And how often it was switched away, and where.
+  ASSERT_TRUE(profile::show_event(in.profile, "sched:sched_switch"));
+  ASSERT_EQ(in.profile.samples().size(), 1u);
+  EXPECT_EQ(in.stack(0), std::vector<std::string>{"0x2000"});
+  EXPECT_EQ(in.profile.samples()[0].wall, 0);
 }
 
-TEST(PerfData, of_several_events_one_is_taken_and_the_others_are_named) {
+TEST(PerfData, a_tracepoint_of_switches_that_is_sampled_itself_tells_of_none) {
+  for (const auto& [period, by_frequency] : {std::pair{uint64_t{999}, true}, {uint64_t{100}, false}}) {
+    PerfBuilder perf = clock_and_switches(period, by_frequency);
+    perf.add(with_fields(10'000, 0x1000, no_fields(), 101));
+    perf.add(with_fields(10'400, 0x2000, switch_fields(1, 0), 102));
+    // It slept and came back many a time until here, and no sample says so.
+    perf.add(with_fields(5'000'000, 0x1000, no_fields(), 101));
+    Imported in = import(perf.build());
+    ASSERT_TRUE(profile::show_event(in.profile, ""));
+    ASSERT_EQ(in.profile.samples().size(), 2u);
+    for (const profile::Sample& sample : in.profile.samples()) {
+      EXPECT_EQ(sample.cpu_state, profile::CpuState::running);
+      EXPECT_EQ(sample.cpu, 1000);
+      EXPECT_EQ(sample.wall, 1000);
+    }
+    ASSERT_EQ(in.outcome.warnings.size(), 1u);
+    EXPECT_NE(in.outcome.warnings[0].find("--switch-events"), std::string::npos);
+    EXPECT_EQ(in.profile.samples_of_others().size(), 1u);
+  }
+}
+
+TEST(PerfData, each_of_several_events_can_be_shown) {
   PerfBuilder perf;
   perf.event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES);
   perf.clock();
-  perf.add(PerfBuilder::sample(7, 7, 10, 0x1000, {}, 101))
+  perf.add(PerfBuilder::sample(7, 7, 10, 0x1000, {}, 101, PERF_RECORD_MISC_USER, 4000))
       .add(PerfBuilder::sample(7, 7, 20, 0x2000, {}, 102));
   const auto bytes = perf.build();
-  const Imported clock = import(bytes);
-  EXPECT_EQ(clock.stack(0), std::vector<std::string>{"0x2000"});
-  EXPECT_EQ(clock.outcome.warnings.size(), 1u);
+  Imported in = import(bytes);
+  EXPECT_TRUE(in.outcome.warnings.empty());
+  // The clock is the first one, whatever their order in the file.
+  using profile::SampledEvent, profile::Unit;
+  EXPECT_EQ(profile::sampled_events(in.profile),
+            (std::vector<SampledEvent>{{"cpu-clock", Unit::nanoseconds}, {"cache-misses", Unit::count}}));
+  ASSERT_TRUE(profile::show_event(in.profile, ""));
+  ASSERT_EQ(in.profile.samples().size(), 1u);
+  EXPECT_EQ(in.stack(0), std::vector<std::string>{"0x2000"});
+  EXPECT_EQ(in.profile.samples()[0].wall, kMillisecond);
+  EXPECT_EQ(in.profile.samples()[0].value, 0);
+  ASSERT_TRUE(profile::show_event(in.profile, "cache-misses"));
+  ASSERT_EQ(in.profile.samples().size(), 1u);
+  EXPECT_EQ(in.stack(0), std::vector<std::string>{"0x1000"});
+  EXPECT_EQ(in.profile.samples()[0].wall, 0);
+  EXPECT_EQ(in.profile.samples()[0].value, 4000);
 
   MemoryInput input(bytes);
   ImportOptions options;
   options.event = "cache-misses";
   profile::Profile profile;
   ASSERT_TRUE(import_perf_data(input, options, profile).has_value());
-  ASSERT_EQ(profile.samples().size(), 1u);
-  EXPECT_EQ(profile.samples()[0].wall, 0);
+  EXPECT_EQ(profile::sampled_events(profile).front().name, "cache-misses");
   options.event = "nonsense";
   EXPECT_EQ(import_perf_data(input, options, profile).error().kind, ErrorKind::input);
+}
+
+TEST(PerfData, a_sample_without_a_period_counts_that_of_its_event) {
+  PerfBuilder perf;
+  perf.event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES,
+             PerfBuilder::kPlain & ~uint64_t{PERF_SAMPLE_PERIOD})
+      .sample_period = 500;
+  perf.add(PerfBuilder::sample(7, 7, 10, 0x1000));
+  const Imported in = import(perf.build());
+  ASSERT_EQ(in.profile.samples().size(), 1u);
+  EXPECT_EQ(in.profile.samples()[0].value, 500);
+}
+
+TEST(PerfData, what_is_counted_never_adds_up_to_too_much) {
+  PerfBuilder perf;
+  perf.event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES);
+  for (uint64_t time = 1; time <= 8; ++time)
+    perf.add(PerfBuilder::sample(7, 7, time * 10, 0x1000, {}, 101, PERF_RECORD_MISC_USER, ~uint64_t{0}));
+  const Imported in = import(perf.build());
+  int64_t sum = 0;
+  for (const auto& sample : in.profile.samples())
+    EXPECT_FALSE(__builtin_add_overflow(sum, sample.value, &sum));
+  EXPECT_EQ(sum, std::numeric_limits<int64_t>::max() / 4);
 }
 
 class PerfMaps : public ::testing::Test {

@@ -4,6 +4,7 @@
 
 #include "phlox/importers/registry.h"
 #include "phlox/profile/profile.h"
+#include "phlox/profile/sampled_events.h"
 #include "support/imported.h"
 
 namespace phlox::importers {
@@ -39,6 +40,10 @@ TEST(PerfScript, samples_and_their_frames_are_read) {
   EXPECT_EQ(in.profile.samples()[1].wall, 0);
   EXPECT_EQ(in.profile.samples()[1].start, 3305'706'455'123);
   EXPECT_TRUE(in.outcome.warnings.empty());
+  EXPECT_EQ(profile::sampled_events(in.profile),
+            (std::vector<profile::SampledEvent>{{"cpu-clock:pppH", profile::Unit::nanoseconds},
+                                                {"cycles:u", profile::Unit::count}}));
+  EXPECT_EQ(in.profile.samples()[1].event, 2);
 }
 
 TEST(PerfScript, kinds_of_frames_are_known_by_their_module) {

@@ -2,10 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <protozero/pbf_writer.hpp>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "phlox/exporters/pprof.h"
 #include "phlox/importers/registry.h"
+#include "phlox/profile/sampled_events.h"
 #include "phlox/profile/view.h"
 #include "support/imported.h"
 #include "support/profile_of.h"
@@ -45,6 +50,58 @@ TEST(PprofImport, without_time_samples_are_counted) {
   const auto in = test::import_text(import_pprof, exported(profile::Weight::samples));
   EXPECT_EQ(in.outcome.samples, 2u);
   EXPECT_EQ(in.profile.samples()[0].wall, 0);
+}
+
+// As Go writes a heap profile.
+std::string heap() {
+  std::string bytes;
+  protozero::pbf_writer message(bytes);
+  const std::string_view strings[] = {"",      "alloc_objects", "count",     "alloc_space",
+                                      "bytes", "inuse_space",   "kilobytes", "grow"};
+  for (const auto& [type, unit] : {std::pair{1, 2}, {3, 4}, {5, 6}}) {
+    protozero::pbf_writer value(message, 1);
+    value.add_int64(1, type);
+    value.add_int64(2, unit);
+  }
+  for (const auto& values : {std::vector<int64_t>{3, 4096, 0}, {1, 64, 2}}) {
+    protozero::pbf_writer sample(message, 2);
+    const std::vector<uint64_t> locations = {1};
+    sample.add_packed_uint64(1, locations.begin(), locations.end());
+    sample.add_packed_int64(2, values.begin(), values.end());
+  }
+  {
+    protozero::pbf_writer location(message, 4);
+    location.add_uint64(1, 1);
+    protozero::pbf_writer line(location, 4);
+    line.add_uint64(1, 1);
+  }
+  {
+    protozero::pbf_writer function(message, 5);
+    function.add_uint64(1, 1);
+    function.add_int64(2, 7);
+  }
+  for (const auto text : strings) message.add_string(6, text.data(), text.size());
+  message.add_int64(14, 5);
+  return bytes;
+}
+
+TEST(PprofImport, each_type_of_value_can_be_shown_and_the_default_one_is_first) {
+  auto in = test::import_text(import_pprof, heap());
+  using profile::SampledEvent, profile::Unit;
+  EXPECT_EQ(profile::sampled_events(in.profile),
+            (std::vector<SampledEvent>{
+                {"inuse_space", Unit::bytes}, {"alloc_objects", Unit::count}, {"alloc_space", Unit::bytes}}));
+  const auto shown = [&](std::string_view event) {
+    EXPECT_TRUE(profile::show_event(in.profile, event));
+    std::vector<int64_t> values;
+    for (const auto& sample : in.profile.samples()) values.push_back(sample.value);
+    return values;
+  };
+  EXPECT_EQ(shown(""), std::vector<int64_t>{2048});
+  EXPECT_EQ(shown("alloc_objects"), (std::vector<int64_t>{3, 1}));
+  EXPECT_EQ(shown("alloc_space"), (std::vector<int64_t>{4096, 64}));
+  EXPECT_EQ(in.profile.samples()[0].wall, 0);
+  EXPECT_EQ(in.stack(0), std::vector<std::string>{"grow"});
 }
 
 TEST(PprofImport, it_is_recognised_gzipped_and_damage_is_refused) {

@@ -73,7 +73,7 @@ void ForeignRows::sample(profile::Sample sample, uint64_t looks) {
     looks -= sample.samples;
     sink_.put_sample(profile::SampleId(++last_sample_), sample);
     if (last_sample_ % kCommitEvery == 0) static_cast<void>(sink_.commit());
-    sample.wall = sample.cpu = 0;
+    sample.wall = sample.cpu = sample.value = 0;
     if (looks == 0) return;
   }
 }

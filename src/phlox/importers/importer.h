@@ -15,8 +15,9 @@
 namespace phlox::importers {
 
 struct ImportOptions {
-  std::string
-      event;  // of a recording of several, the one that is wanted; empty: the first, a clock before others
+  // Of a recording of several, the one by whose samples time is shared out, and which is shown first; empty:
+  // the first, a clock before others.
+  std::string event;
   FileSearch files;
 };
 

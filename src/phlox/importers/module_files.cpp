@@ -1,7 +1,6 @@
 #include "phlox/importers/module_files.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 
 #include "phlox/base/byte_reader.h"
 #include "phlox/base/file_identity.h"
+#include "phlox/base/regular_file.h"
 
 namespace phlox::importers {
 namespace {
@@ -150,10 +150,9 @@ struct ModuleFiles::Opened {
   struct stat there;
 
   static std::optional<Opened> at(const std::string& path) {
-    // Not a pipe, and nothing that a device does.
-    const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const Descriptor descriptor = open_regular(path);
     struct stat there {};
-    if (!descriptor || ::fstat(descriptor.get(), &there) != 0 || !S_ISREG(there.st_mode)) return std::nullopt;
+    if (!descriptor || ::fstat(descriptor.get(), &there) != 0) return std::nullopt;
     auto bytes = elf::FileBytes::read(descriptor.get(), path);
     if (!bytes) return std::nullopt;
     auto elf = elf::ElfFile::parse(bytes->bytes());

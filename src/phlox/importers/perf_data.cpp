@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "phlox/base/byte_reader.h"
+#include "phlox/importers/event_numbers.h"
 #include "phlox/importers/hex.h"
 #include "phlox/importers/kernel_names.h"
 #include "phlox/importers/perf_file.h"
@@ -82,7 +83,8 @@ class PerfImport {
         interner_(sink),
         modules_(options.files),
         stacks_(modules_, kernel_, interner_, sink),
-        threads_(modules_, file, sink) {}
+        threads_(modules_, file, sink),
+        numbers_(sink) {}
 
   Result<ImportOutcome> run(Input& input) {
     PerfStream stream(input, file_);
@@ -110,15 +112,22 @@ class PerfImport {
   }
 
  private:
+  struct Seen {
+    uint16_t number = 0;
+    uint64_t samples = 0;
+  };
+
   void begin();
   void take(std::span<const std::byte> bytes, Nanoseconds time);
   void take_sample(const perf::SampleRecord& record, const PerfEvent& event);
+  void put_switch(const perf::SampleRecord& record, profile::Sample sample);
+  Seen& seen(const PerfEvent& event);
   void take_switch(const perf::SwitchRecord& record);
   void take_map(const perf::MapRecord& record);
   profile::Sample asleep_without_stack();
   bool is_wanted(const PerfEvent& event) const;
   std::string event_names() const;
-  std::string event_name() const { return wanted_ ? file_.events()[*wanted_].name : std::string(); }
+  std::string samples_by_event() const;
   void put_meta();
   void put_tallies();
   ImportOutcome finish(const PerfStream& stream, const PerfOrder& order);
@@ -133,12 +142,14 @@ class PerfImport {
   PerfStacks stacks_;
   PerfThreads threads_;
   bool begun_ = false;
-  // Whose samples are taken, by its number: a pipe may tell of further events.
+  // By whose samples time is shared out, by its place in the file: a pipe may tell of further events.
   std::optional<uint32_t> wanted_;
+  EventNumbers numbers_;
+  std::vector<Seen> seen_;  // of events, by their place in the file
   profile::StackId off_cpu_;
   Nanoseconds first_ = 0, last_ = 0;
   uint64_t samples_ = 0, cut_ = 0, lost_ = 0, lost_samples_ = 0, throttled_ = 0, damaged_ = 0,
-           without_event_ = 0, of_other_events_ = 0;
+           without_event_ = 0;
   std::set<std::string> jit_troubles_;
 };
 
@@ -146,7 +157,7 @@ class PerfImport {
 bool PerfImport::is_wanted(const PerfEvent& event) const {
   if (event.name.starts_with("dummy")) return false;
   if (options_.event.empty())
-    return !event.is_sched_switch() &&
+    return !event.tells_switches() &&
            (!wanted_ || (event.is_clock() && !file_.events()[*wanted_].is_clock()));
   const bool begins = std::string_view(event.name).substr(0, event.name.find(':')) == options_.event;
   return event.name == options_.event || (begins && !wanted_);
@@ -167,9 +178,10 @@ void PerfImport::begin() {
   Switches switches = Switches::none;
   for (const PerfEvent& event : file_.events()) {
     if (is_wanted(event)) wanted_ = file_.number_of(event);
-    if (event.is_sched_switch() && switches == Switches::none) switches = Switches::away;
+    if (event.tells_switches() && switches == Switches::none) switches = Switches::away;
     if (event.context_switches) switches = Switches::both;
   }
+  if (wanted_) seen(file_.events()[*wanted_]);  // the first one
   threads_.know(switches);
   modules_.know(file_.facts().build_ids, file_.facts().host);
 }
@@ -200,11 +212,17 @@ void PerfImport::take(std::span<const std::byte> bytes, Nanoseconds time) {
   }
 }
 
+PerfImport::Seen& PerfImport::seen(const PerfEvent& event) {
+  const size_t place = file_.number_of(event);
+  if (place >= seen_.size()) seen_.resize(place + 1);
+  Seen& row = seen_[place];
+  if (row.number == 0)
+    row.number =
+        numbers_.of({event.name, event.is_clock() ? profile::Unit::nanoseconds : profile::Unit::count});
+  return row;
+}
+
 void PerfImport::take_sample(const perf::SampleRecord& record, const PerfEvent& event) {
-  if (file_.number_of(event) != wanted_ && !event.is_sched_switch()) {
-    ++of_other_events_;
-    return;
-  }
   if (first_ == 0) first_ = record.time;
   last_ = std::max(last_, record.time);
   PerfProcess& process = threads_.process(record.pid);
@@ -216,21 +234,38 @@ void PerfImport::take_sample(const perf::SampleRecord& record, const PerfEvent& 
   if ((event.shape.sample_type & PERF_SAMPLE_CPU) != 0)
     sample.cpu_number = static_cast<int16_t>(record.cpu & 0x7fff);
   cut_ += stack.cut;
-  if (event.is_sched_switch()) {
-    const auto fields = switch_fields(record.raw);
-    // Of a tracepoint the state is a mask of bits; none of them: it could have gone on.
-    const bool preempted = fields && (fields->previous_state & 0xff) == 0;
-    threads_.switched_out(record.pid, record.tid, record.time, preempted, sample, true);
-    if (fields && fields->next != record.tid) threads_.switched_in(-1, fields->next, record.time);
+  const uint64_t period = (event.shape.sample_type & PERF_SAMPLE_PERIOD) != 0 ? record.period : event.period;
+  const Nanoseconds time =
+      event.is_clock() ? static_cast<Nanoseconds>(std::min<uint64_t>(period, kSecond * 3600)) : 0;
+  const bool is_wanted = file_.number_of(event) == wanted_;
+  Seen& of_event = seen(event);
+  ++of_event.samples;
+  sample.event = of_event.number;
+  if (!event.is_clock()) sample.value = numbers_.take(period);
+  if (event.tells_switches()) {
+    if (!is_wanted) {
+      threads_.counted(record.pid, record.tid, record.time, 0, sample);
+      sample.event = wanted_ ? 1 : 0;
+      sample.value = 0;
+    }
+    put_switch(record, sample);
+  } else if (is_wanted) {
+    threads_.sampled(record.pid, record.tid, record.time, time, sample);
   } else {
-    const Nanoseconds period =
-        event.is_clock() ? static_cast<Nanoseconds>(std::min<uint64_t>(record.period, kSecond * 3600)) : 0;
-    threads_.sampled(record.pid, record.tid, record.time, period, sample);
+    threads_.counted(record.pid, record.tid, record.time, time, sample);
   }
   if (++samples_ % kCommitEvery == 0) {
     threads_.flush();
     static_cast<void>(sink_.commit());
   }
+}
+
+void PerfImport::put_switch(const perf::SampleRecord& record, profile::Sample sample) {
+  const auto fields = switch_fields(record.raw);
+  // Of a tracepoint the state is a mask of bits; none of them: it could have gone on.
+  const bool preempted = fields && (fields->previous_state & 0xff) == 0;
+  threads_.switched_out(record.pid, record.tid, record.time, preempted, sample, true);
+  if (fields && fields->next != record.tid) threads_.switched_in(-1, fields->next, record.time);
 }
 
 profile::Sample PerfImport::asleep_without_stack() {
@@ -243,6 +278,7 @@ profile::Sample PerfImport::asleep_without_stack() {
   profile::Sample sample;
   sample.samples = 0;
   sample.stack = off_cpu_;
+  sample.event = wanted_ ? 1 : 0;
   return sample;
 }
 
@@ -276,7 +312,6 @@ void PerfImport::put_meta() {
   put("machine", facts.architecture);
   put("command_line", facts.command_line);
   put("clock", "perf");
-  put("event", event_name());
   put("start_monotonic_ns", std::to_string(first_));
   put("end_monotonic_ns", std::to_string(last_));
 }
@@ -296,12 +331,27 @@ void PerfImport::put_tallies() {
   put(tally::kNativeCut, counts.unwound - counts.whole);
 }
 
+// "1200 samples of cpu-clock, 31 of page-faults".
+std::string PerfImport::samples_by_event() const {
+  constexpr size_t kNamed = 4;
+  std::vector<std::pair<uint64_t, std::string_view>> counts;
+  for (size_t i = 0; i < seen_.size(); ++i) {
+    if (seen_[i].samples > 0) counts.emplace_back(seen_[i].samples, file_.events()[i].name);
+  }
+  std::sort(counts.rbegin(), counts.rend());
+  std::string text;
+  for (size_t i = 0; i < std::min(counts.size(), kNamed); ++i)
+    text += i == 0 ? fmt::format("{} samples of {}", counts[i].first, counts[i].second)
+                   : fmt::format(", {} of {}", counts[i].first, counts[i].second);
+  if (counts.size() > kNamed) text += fmt::format(" and {} more events", counts.size() - kNamed);
+  return counts.empty() ? "no samples" : text;
+}
+
 std::string PerfImport::summary() const {
   const PerfStackCounts& counts = stacks_.counts();
-  std::string text =
-      fmt::format("perf {}: {} samples of {} in {:.1f} s, {} threads of {} processes",
-                  file_.facts().perf_version, samples_, event_name(),
-                  static_cast<double>(last_ - first_) * 1e-9, threads_.threads(), threads_.processes());
+  std::string text = fmt::format(
+      "perf {}: {} in {:.1f} s, {} threads of {} processes", file_.facts().perf_version, samples_by_event(),
+      static_cast<double>(last_ - first_) * 1e-9, threads_.threads(), threads_.processes());
   if (counts.unwound > 0) {
     text += fmt::format("; {} of {} dumped stacks unwound to their start",
                         percent(counts.whole, counts.unwound), counts.unwound);
@@ -320,11 +370,6 @@ ImportOutcome PerfImport::finish(const PerfStream& stream, const PerfOrder& orde
   put_meta();
   put_tallies();
   ImportOutcome out;
-  if (of_other_events_ > 0) {
-    out.warnings.push_back(
-        fmt::format("{} samples of other events were left out (recorded: {}): choose with --event",
-                    of_other_events_, event_names()));
-  }
   out.samples = samples_;
   out.modules = stacks_.modules();
   out.summary = summary();
@@ -344,6 +389,12 @@ ImportOutcome PerfImport::finish(const PerfStream& stream, const PerfOrder& orde
        fmt::format("the kernel throttled perf {} times: there are fewer samples than were asked for",
                    throttled_));
   warn(order.late(), fmt::format("{} records came too late to be put into the order of time", order.late()));
+  for (const PerfEvent& event : file_.events()) {
+    warn(event.is_sched_switch() && !event.each_time,
+         fmt::format("{} was itself sampled, so it does not tell who waited and how long: perf record "
+                     "--switch-events does",
+                     event.name));
+  }
   warn(modules_.others().size(), other_files(modules_.others()));
   for (const std::string& trouble : jit_troubles_) out.warnings.push_back(trouble);
   if (stream.trace_bytes() > 0)

@@ -157,6 +157,8 @@ void PerfFile::add_event(std::span<const std::byte> bytes, std::span<const std::
   event.shape.branch_sample_type = attr.branch_sample_type;
   event.most_frames = attr.sample_max_stack;
   event.context_switches = attr.context_switch != 0;
+  event.period = attr.freq == 0 ? attr.sample_period : 0;
+  event.each_time = attr.freq == 0 && attr.sample_period == 1;
   event.identified = (attr.sample_type & PERF_SAMPLE_IDENTIFIER) != 0;
   const auto number = static_cast<uint32_t>(events_.size());
   events_.push_back(std::move(event));

@@ -27,10 +27,15 @@ struct PerfEvent {
   perf::Shape shape;
   uint16_t most_frames = 0;  // of a call chain; 0: the host's setting
   bool context_switches = false;
+  // Of samples that do not say theirs; 0: that is never so.
+  uint64_t period = 0;
+  bool each_time = false;   // a sample each time that it happens, not by a frequency or every so many times
   bool identified = false;  // the shape has PERF_SAMPLE_IDENTIFIER
   // A software clock: its period is CPU time in nanoseconds.
   bool is_clock() const;
   bool is_sched_switch() const { return name.starts_with("sched:sched_switch"); }
+  // Its samples are all switches away. `perf record -F` samples this tracepoint like any other event.
+  bool tells_switches() const { return is_sched_switch() && each_time; }
 };
 
 struct PerfFacts {

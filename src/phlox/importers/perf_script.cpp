@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "phlox/importers/event_numbers.h"
 #include "phlox/importers/foreign_rows.h"
 #include "phlox/importers/python_frames.h"
 #include "phlox/importers/text_lines.h"
@@ -144,7 +145,7 @@ bool is_clock(std::string_view event) {
 
 class ScriptImport {
  public:
-  explicit ScriptImport(profile::Sink& sink) : rows_(sink, "perf") {}
+  explicit ScriptImport(profile::Sink& sink) : rows_(sink, "perf"), numbers_(sink) {}
 
   Result<ImportOutcome> run(Input& input) {
     TextLines lines(input);
@@ -180,7 +181,11 @@ class ScriptImport {
     sample_.thread = rows_.thread(process, head.tid, head.comm);
     sample_.cpu_number = head.cpu;
     sample_.cpu_state = profile::CpuState::running;
-    if (is_clock(head.event))
+    const bool clock = is_clock(head.event);
+    const auto unit = clock ? profile::Unit::nanoseconds : profile::Unit::count;
+    sample_.event = numbers_.of({std::string(head.event), unit});
+    if (!clock) sample_.value = numbers_.take(head.period);
+    if (clock)
       sample_.wall = sample_.cpu = static_cast<Nanoseconds>(std::min<uint64_t>(head.period, kSecond * 3600));
     sample_.start = head.time - sample_.wall;
     if (first_ == 0) first_ = head.time;
@@ -214,6 +219,7 @@ class ScriptImport {
   }
 
   ForeignRows rows_;
+  EventNumbers numbers_;
   profile::Sample sample_;
   std::vector<profile::FrameId> frames_;  // leaf first
   bool open_ = false;

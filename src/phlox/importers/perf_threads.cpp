@@ -116,6 +116,11 @@ void PerfThreads::put_sleep(Thread& thread, Nanoseconds until) {
   thread.off_since = 0;
 }
 
+void PerfThreads::counted(pid_t pid, pid_t tid, Nanoseconds time, Nanoseconds period,
+                          const profile::Sample& sample) {
+  put(thread_row(pid, tid, time), sample, time - period, period, period, profile::CpuState::running);
+}
+
 void PerfThreads::switched_in(pid_t pid, pid_t tid, Nanoseconds time) {
   if (tid == 0) return;  // the idle thread of every CPU
   const auto found = threads_.find(tid);
@@ -140,6 +145,8 @@ void PerfThreads::switched_out(pid_t pid, pid_t tid, Nanoseconds time, bool pree
   } else if (thread.until != 0) {
     profile::Sample ran = has_stack ? asleep : thread.last.value_or(profile::Sample());
     ran.samples = 0;
+    ran.value = 0;
+    ran.event = asleep.event;
     put(thread, ran, thread.until, time - thread.until, time - thread.until, profile::CpuState::running);
     thread.ran_since_clock += time - thread.until;
   }

@@ -41,6 +41,8 @@ class PerfThreads {
   // from a thread alone, unless every CPU was recorded.
   enum class Switches { none, away, both };
   void know(Switches switches) { switches_ = switches; }
+  // A sample of another event than the one by which time is shared out. `period`: 0: it tells of no time.
+  void counted(pid_t pid, pid_t tid, Nanoseconds time, Nanoseconds period, const profile::Sample& sample);
   void switched_in(pid_t pid, pid_t tid, Nanoseconds time);
   // `asleep`: what stands for the time until it is switched to again; `has_stack`: with the stack that it was
   // switched away with.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "phlox/importers/foreign_rows.h"
+#include "phlox/importers/pprof_values.h"
 
 namespace phlox::importers {
 namespace {
@@ -117,26 +118,19 @@ void take_numbers(pbf_reader& in, std::vector<Number>& into) {
 
 class PprofImport {
  public:
-  explicit PprofImport(profile::Sink& sink) : rows_(sink, "") {}
+  explicit PprofImport(profile::Sink& sink) : rows_(sink, ""), values_(sink) {}
 
   // Throws protozero::exception where the bytes make no sense.
   ImportOutcome run(std::string_view bytes) {
     std::vector<protozero::data_view> samples;
     pbf_reader in(bytes.data(), bytes.size());
     while (in.next()) take_field(in, samples);
-    choose_values();
+    std::vector<PprofType> types;
+    for (const ValueType& type : types_) types.push_back({word(type.type), word(type.unit)});
+    values_.choose(types, word(default_type_));
     for (const auto& sample : samples) put(parse_sample(pbf_reader(sample)));
     ImportOutcome out = rows_.finish(
-        duration_,
-        fmt::format("pprof: {} stacks; {} counted", samples.size(),
-                    time_ ? fmt::format("{} in {}", word(types_[*time_].type), word(types_[*time_].unit))
-                          : std::string("samples")));
-    if (types_.size() > 1) {
-      std::string all;
-      for (const ValueType& type : types_)
-        all += (all.empty() ? "" : ", ") + fmt::format("{}/{}", word(type.type), word(type.unit));
-      out.details.push_back("values of a sample: " + all);
-    }
+        duration_, fmt::format("pprof: {} stacks; values: {}", samples.size(), names_of_values()));
     if (refused_ > 0)
       out.warnings.push_back(fmt::format("{} samples made no sense and were left out", refused_));
     return out;
@@ -280,39 +274,19 @@ class PprofImport {
     return sample;
   }
 
-  // Time is what has a unit of time, the default one first; a count is the number of samples.
-  void choose_values() {
-    for (size_t i = 0; i < types_.size(); ++i) {
-      const auto unit = word(types_[i].unit), type = word(types_[i].type);
-      if (scale_of(unit) > 0 && (!time_ || (default_type_ != 0 && types_[i].type == default_type_)))
-        time_ = i;
-      if (unit == "count" && (type == "samples" || type == "sample") && !count_) count_ = i;
-    }
-  }
-
-  static int64_t scale_of(std::string_view unit) {
-    if (unit == "nanoseconds" || unit == "ns") return 1;
-    if (unit == "microseconds" || unit == "us") return 1'000;
-    if (unit == "milliseconds" || unit == "ms") return 1'000'000;
-    if (unit == "seconds" || unit == "s") return kSecond;
-    return 0;
+  std::string names_of_values() const {
+    constexpr size_t kNamed = 8;
+    std::string all;
+    for (size_t i = 0; i < std::min(types_.size(), kNamed); ++i)
+      all += (all.empty() ? "" : ", ") + fmt::format("{}/{}", word(types_[i].type), word(types_[i].unit));
+    return all.empty() ? "none" : all + (types_.size() > kNamed ? ", ..." : "");
   }
 
   void put(const Sample& from) {
     profile::Sample sample;
-    int64_t looks = 1;
-    if (count_ && *count_ < from.values.size()) looks = from.values[*count_];
-    if (!count_ && !time_ && !from.values.empty()) looks = from.values.back();
-    const int64_t value = time_ && *time_ < from.values.size() ? from.values[*time_] : 0;
-    const int64_t scale = time_ ? scale_of(word(types_[*time_].unit)) : 1;
-    if (looks < 0 || value < 0 || value > kLongest / scale || from.locations.size() > kMostFrames) {
+    if (from.locations.size() > kMostFrames || !values_.are_believable(from.values)) {
       ++refused_;
       return;
-    }
-    sample.wall = value * scale;
-    if (time_ && word(types_[*time_].type) == "cpu") {
-      sample.cpu = sample.wall;
-      sample.cpu_state = profile::CpuState::running;
     }
     for (size_t i = from.locations.size(); i-- > 0;) {
       const auto found = locations_.find(from.locations[i]);
@@ -323,7 +297,7 @@ class PprofImport {
       sample.stack = put_location(sample.stack, found->second);
     }
     sample.thread = thread_of(from);
-    rows_.sample(sample, static_cast<uint64_t>(looks));
+    values_.put(sample, from.values, rows_);
   }
 
   profile::StackId put_location(profile::StackId stack, const Location& location) {
@@ -401,7 +375,7 @@ class PprofImport {
   std::unordered_map<uint64_t, Mapping> mappings_;
   std::unordered_map<uint64_t, Location> locations_;
   std::unordered_map<uint64_t, Function> functions_;
-  std::optional<size_t> time_, count_;
+  PprofValues values_;
   uint64_t default_type_ = 0;
   int64_t duration_ = 0;
   uint64_t refused_ = 0;

@@ -1,0 +1,117 @@
+#include "phlox/importers/pprof_values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace phlox::importers {
+namespace {
+
+// A hundred years.
+constexpr int64_t kLongest = int64_t{3'150'000'000} * kSecond;
+
+// What one of a unit is in nanoseconds; 0: it is none of time.
+int64_t nanoseconds_of(std::string_view unit) {
+  constexpr std::pair<std::string_view, int64_t> kUnits[] = {
+      {"nanoseconds", 1},          {"ns", 1},         {"microseconds", 1'000}, {"us", 1'000},
+      {"milliseconds", 1'000'000}, {"ms", 1'000'000}, {"seconds", kSecond},    {"s", kSecond}};
+  for (const auto& [name, scale] : kUnits) {
+    if (unit == name) return scale;
+  }
+  return 0;
+}
+
+// Likewise in bytes: pprof's units of memory are powers of 1024 (its internal/measurement).
+int64_t bytes_of(std::string_view unit) {
+  constexpr std::pair<std::string_view, int64_t> kUnits[] = {
+      {"bytes", 1},       {"byte", 1},  {"B", 1},      {"kilobytes", 1024},        {"kb", 1024},
+      {"kB", 1024},       {"KB", 1024}, {"kib", 1024}, {"megabytes", 1024 * 1024}, {"mb", 1024 * 1024},
+      {"MB", 1024 * 1024}};
+  for (const auto& [name, scale] : kUnits) {
+    if (unit == name) return scale;
+  }
+  return 0;
+}
+
+int64_t value_at(std::span<const int64_t> values, size_t place) {
+  return place < values.size() ? values[place] : 0;
+}
+
+}  // namespace
+
+void PprofValues::choose(std::span<const PprofType> types, std::string_view by_default) {
+  std::optional<size_t> first, time, last;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const auto& [type, unit] = types[i];
+    if (unit == "count" && (type == "samples" || type == "sample") && !looks_) {
+      looks_ = i;
+      continue;
+    }
+    last = i;
+    if (nanoseconds_of(unit) > 0 && !time) time = i;
+    if (!by_default.empty() && type == by_default && !first) first = i;
+  }
+  if (!first) first = time ? time : last;
+  if (!first) return;
+  add(types[*first], *first);
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (i != first && i != looks_) add(types[i], i);
+  }
+}
+
+void PprofValues::add(const PprofType& type, size_t place) {
+  if (counted_.size() >= profile::kMostSampledEvents) return;
+  Counted counted{place};
+  profile::SampledEvent event{std::string(type.type.empty() ? type.unit : type.type), profile::Unit::count};
+  if (const int64_t time = nanoseconds_of(type.unit); time > 0) {
+    event.unit = profile::Unit::nanoseconds;
+    counted.scale = time;
+    counted.is_time = true;
+    counted.is_cpu = type.type == "cpu";
+  } else if (const int64_t bytes = bytes_of(type.unit); bytes > 0) {
+    event.unit = profile::Unit::bytes;
+    counted.scale = bytes;
+  }
+  if (!names_.insert(event.name).second) event.name += fmt::format("/{}/{}", type.unit, place);
+  counted.event = numbers_.of(event);
+  counted_.push_back(counted);
+}
+
+bool PprofValues::are_believable(std::span<const int64_t> values) const {
+  const auto is_believable = [&](const Counted& counted) {
+    const int64_t value = value_at(values, counted.place);
+    return value >= 0 && value <= kLongest / counted.scale;
+  };
+  return (!looks_ || value_at(values, *looks_) >= 0) &&
+         std::all_of(counted_.begin(), counted_.end(), is_believable);
+}
+
+void PprofValues::put(const profile::Sample& sample, std::span<const int64_t> values, ForeignRows& rows) {
+  const auto looks = static_cast<uint64_t>(looks_ ? value_at(values, *looks_) : 1);
+  if (counted_.empty()) rows.sample(sample, looks);
+  for (const Counted& counted : counted_) {
+    // How often it was looked stands in the rows of the first one.
+    const bool first = &counted == &counted_.front();
+    const int64_t value = value_at(values, counted.place) * counted.scale;
+    if (value == 0 && !(first && looks_)) continue;
+    rows.sample(row_of(sample, counted, value), first ? looks : 1);
+  }
+}
+
+profile::Sample PprofValues::row_of(profile::Sample sample, const Counted& counted, int64_t value) {
+  sample.event = counted.event;
+  value = numbers_.take(static_cast<uint64_t>(value));
+  if (!counted.is_time) {
+    sample.value = value;
+    return sample;
+  }
+  sample.wall = value;
+  if (counted.is_cpu) {
+    sample.cpu = value;
+    sample.cpu_state = profile::CpuState::running;
+  }
+  return sample;
+}
+
+}  // namespace phlox::importers

@@ -1,0 +1,52 @@
+// What the values of a pprof sample are: a number of looks, times, events that count. One row a value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "phlox/importers/event_numbers.h"
+#include "phlox/importers/foreign_rows.h"
+
+namespace phlox::importers {
+
+// A ValueType of profile.proto: "alloc_space", "bytes".
+struct PprofType {
+  std::string_view type, unit;
+};
+
+class PprofValues {
+ public:
+  explicit PprofValues(profile::Sink& sink) : numbers_(sink) {}
+
+  // `by_default`: default_sample_type; empty: the file names none. That type is shown first, else time, else
+  // the last, which is what pprof does.
+  void choose(std::span<const PprofType> types, std::string_view by_default);
+
+  // Whether none is below nothing or beyond belief.
+  bool are_believable(std::span<const int64_t> values) const;
+  // Puts the rows of `sample`, which has its thread and stack.
+  void put(const profile::Sample& sample, std::span<const int64_t> values, ForeignRows& rows);
+
+ private:
+  struct Counted {
+    size_t place = 0;
+    int64_t scale = 1;  // to nanoseconds or bytes
+    uint16_t event = 0;
+    bool is_time = false, is_cpu = false;
+  };
+
+  void add(const PprofType& type, size_t place);
+  profile::Sample row_of(profile::Sample sample, const Counted& counted, int64_t value);
+
+  EventNumbers numbers_;
+  std::optional<size_t> looks_;   // the value that is their number
+  std::vector<Counted> counted_;  // the others, the one that is shown first before all
+  std::set<std::string> names_;
+};
+
+}  // namespace phlox::importers
