@@ -37,6 +37,34 @@ TEST(callgrind, costs_are_by_line_and_calls_have_what_the_callee_cost) {
             "\ntotals: 30\n");
 }
 
+TEST(callgrind, what_events_counted_besides_are_costs_of_the_same_lines) {
+  profile::Profile profile;
+  test::ProfileMaker make(profile);
+  profile::put_sampled_event(profile, 1, {"cpu-clock", profile::Unit::nanoseconds});
+  profile::put_sampled_event(profile, 2, {"cache-misses:u", profile::Unit::count});
+  const auto main = make.thread("MainThread");
+  make.add(main, "main:3;load:7", 20);
+  make.add(main, "main:4", 2);
+  profile::Sample missed = make.sample(main, "main:3;load:7", 0);
+  missed.event = 2;
+  missed.value = 500;
+  make.put(missed);
+  ASSERT_TRUE(profile::show_event(profile, ""));
+  profile::Choices choices;
+  choices.by.line = choices.by.place = true;
+  std::ostringstream out;
+  write_callgrind(profile, *profile::build_call_tree(profile, choices),
+                  {profile::Weight::wall, "app", "", "cpu-clock", *other_events(profile, choices)}, out);
+  const std::string text = out.str();
+  EXPECT_EQ(text.substr(text.find("events:")),
+            "events: Wall_ns cache-misses_u\nsummary: 22 500\n"
+            "\nob=(1) Python\nfl=(1) /app/app.py\nfn=(1) main\n"
+            "cob=(1)\ncfi=(1)\ncfn=(2) load\ncalls=1 1\n3 20 500\n"
+            "4 2\n"
+            "\nob=(1)\nfl=(1)\nfn=(2)\n7 20 500\n"
+            "\ntotals: 22 500\n");
+}
+
 TEST(callgrind, what_a_recursive_call_costs_is_in_the_outer_call) {
   profile::Profile profile;
   test::ProfileMaker make(profile);

@@ -106,6 +106,24 @@ profile::CallTree shop() {
       {{{line_one, python_label("loads", "json")}, 40, 3}, {{line_one}, 10, 1}, {{line_two}, 5, 2}});
 }
 
+TEST(pprof, what_events_counted_besides_stands_in_values_of_its_own) {
+  PprofFacts facts;
+  facts.others.push_back({{"inuse_space", profile::Unit::bytes},
+                          call_tree_of({{{python_label("main"), python_label("grow")}, 64, 2}})});
+  facts.others.push_back({{"faults", profile::Unit::count}, call_tree_of({{{python_label("main")}, 3, 1}})});
+  EXPECT_EQ(read_back(pprof_message(call_tree_of({{{python_label("main")}, 40, 3}}), facts)),
+            "samples/count wall/nanoseconds inuse_space/bytes faults/count "
+            "| main:1 3 40 0 0| grow:1 main:1 0 0 64 0| main:1 0 0 0 3");
+}
+
+TEST(pprof, the_weight_may_be_what_an_event_counted) {
+  PprofFacts facts;
+  facts.weight = profile::Weight::bytes;
+  facts.event = "inuse_space";
+  EXPECT_EQ(read_back(pprof_message(call_tree_of({{{python_label("main")}, 40, 3}}), facts)),
+            "samples/count inuse_space/bytes | main:1 3 40");
+}
+
 TEST(pprof, stacks_are_leaf_first_with_both_values) {
   EXPECT_EQ(read_back(pprof_message(shop(), {})),
             "samples/count wall/nanoseconds | main:1 1 10| main:2 2 5| loads:1 main:1 3 40");

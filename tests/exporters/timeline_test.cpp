@@ -155,6 +155,7 @@ TEST(chrome, golden) {
 TEST(rows, json_lines_golden) {
   EXPECT_EQ(exported("jsonl"),
             R"~({"start_ns":0,"unix_ns":1763711940000000000,"wall_ns":1500,"cpu_ns":1500,"samples":1,)~"
+            R"~("event":null,"value":null,)~"
             R"~("pid":4711,"process":"python3 app.py (pid 4711)","tid":4711,"thread":"MainThread",)~"
             R"~("cpu_state":"running","gil_state":"holds","system_call":null,"collecting":false,)~"
             R"~("cpu_number":1,"quality":"ok","kind":"python","function":"main","module":"app",)~"
@@ -163,11 +164,12 @@ TEST(rows, json_lines_golden) {
 }
 
 TEST(rows, csv_golden) {
-  EXPECT_EQ(exported("csv"),
-            "start_ns,unix_ns,wall_ns,cpu_ns,samples,pid,process,tid,thread,cpu_state,gil_state,system_call,"
-            "collecting,cpu_number,quality,kind,function,module,file,first_line,line,stack\n"
-            "0,1763711940000000000,1500,1500,1,4711,python3 app.py (pid 4711),4711,MainThread,running,holds,,"
-            "false,1,ok,python,main,app,/app/app.py,1,3,main (/app/app.py)\n");
+  EXPECT_EQ(
+      exported("csv"),
+      "start_ns,unix_ns,wall_ns,cpu_ns,samples,event,value,pid,process,tid,thread,cpu_state,gil_state,"
+      "system_call,collecting,cpu_number,quality,kind,function,module,file,first_line,line,stack\n"
+      "0,1763711940000000000,1500,1500,1,,,4711,python3 app.py (pid 4711),4711,MainThread,running,holds,,"
+      "false,1,ok,python,main,app,/app/app.py,1,3,main (/app/app.py)\n");
 }
 
 // marshal.dumps({("/app/app.py", 1, "main"): (0, 0, 1.5e-06, 1.5e-06, {})}, 3), with what is no reference

@@ -65,6 +65,10 @@ TEST(words, weights_have_three_digits_and_a_unit) {
   EXPECT_EQ(weight_words(1'234'000'000'000, Weight::wall), "1,234 s");
   EXPECT_EQ(weight_words(1, Weight::samples), "1 sample");
   EXPECT_EQ(weight_words(12345, Weight::samples), "12,345 samples");
+  EXPECT_EQ(weight_words(1, Weight::count), "1");
+  EXPECT_EQ(weight_words(12345, Weight::count), "12,345");
+  EXPECT_EQ(weight_words(999, Weight::bytes), "999 bytes");
+  EXPECT_EQ(weight_words(1'230'000'000, Weight::bytes), "1.23 GB");
 }
 
 TEST(words, shares_are_never_rounded_to_nothing) {

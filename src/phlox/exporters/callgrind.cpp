@@ -18,15 +18,49 @@ struct Function {
   int32_t first_line = 0;
 };
 
-struct Call {
-  uint32_t callee = 0;  // function
-  int64_t cost = 0;
-};
+// A number an event, those at the end that are 0 left out.
+using Cost = std::vector<int64_t>;
+
+void add(Cost& cost, size_t event, int64_t value) {
+  if (value == 0) return;
+  if (cost.size() <= event) cost.resize(event + 1);
+  cost[event] += value;
+}
+
+// Numbers that are left out at the end of a line are 0.
+std::string words(const Cost& cost) {
+  return cost.empty() ? "0" : fmt::format("{}", fmt::join(cost, " "));
+}
 
 struct Line {
-  int64_t cost = 0;
-  std::map<uint32_t, int64_t> calls;  // callee -> cost with all that it called
+  Cost cost;
+  std::map<uint32_t, Cost> calls;  // callee -> cost with all that it called
 };
+
+// A word: "cache-misses:u" has none of what ends one.
+std::string event_word(const std::string& name) {
+  std::string word;
+  for (const char c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+    word += plain ? c : '_';
+  }
+  return word.empty() ? "event" : word;
+}
+
+std::string event_name(profile::Weight weight, const std::string& event) {
+  switch (weight) {
+    case profile::Weight::wall:
+      return "Wall_ns";
+    case profile::Weight::cpu:
+      return "CPU_ns";
+    case profile::Weight::samples:
+      return "Samples";
+    case profile::Weight::count:
+    case profile::Weight::bytes:
+      break;
+  }
+  return event_word(event);
+}
 
 std::string object_of(const profile::Profile& profile, const profile::Label& label) {
   switch (label.kind) {
@@ -57,10 +91,13 @@ class Names {
 
 class Writer {
  public:
-  Writer(const profile::Profile& profile, const profile::CallTree& tree, std::ostream& out) : out_(out) {
-    number_functions(profile, tree);
+  Writer(const profile::Profile& profile, const std::vector<const profile::CallTree*>& trees,
+         std::ostream& out)
+      : out_(out) {
+    for (const profile::CallTree* tree : trees) number_functions(profile, *tree);
     tell_namesakes_apart();
-    add_costs(tree);
+    for (size_t event = 0; event < trees.size(); ++event)
+      add_costs(*trees[event], function_of_[event], event);
   }
 
   void write() {
@@ -70,7 +107,7 @@ class Writer {
       out_ << "\nob=" << objects_(function.object) << "\nfl=" << files_(function.file)
            << "\nfn=" << names_(function.name) << '\n';
       for (const auto& [number, line] : lines_[i]) {
-        if (line.cost != 0 || line.calls.empty()) out_ << number << ' ' << line.cost << '\n';
+        if (!line.cost.empty() || line.calls.empty()) out_ << number << ' ' << words(line.cost) << '\n';
         for (const auto& [callee, cost] : line.calls) write_call(functions_[callee], number, cost);
       }
     }
@@ -78,15 +115,15 @@ class Writer {
 
  private:
   void number_functions(const profile::Profile& profile, const profile::CallTree& tree) {
-    std::map<std::tuple<std::string, std::string, std::string, int32_t>, uint32_t> known;
+    std::vector<uint32_t>& function_of = function_of_.emplace_back();
     for (const profile::Label& label : tree.labels) {
       Function function{object_of(profile, label), label.file.empty() ? "???" : displayable(label.file),
                         displayable(label.whole_name()), label.first_line};
       const auto [at, added] =
-          known.try_emplace({function.object, function.file, function.name, function.first_line},
-                            static_cast<uint32_t>(functions_.size()));
+          known_.try_emplace({function.object, function.file, function.name, function.first_line},
+                             static_cast<uint32_t>(functions_.size()));
       if (added) functions_.push_back(std::move(function));
-      function_of_.push_back(at->second);
+      function_of.push_back(at->second);
     }
     lines_.resize(functions_.size());
   }
@@ -101,36 +138,38 @@ class Writer {
     }
   }
 
-  void add_costs(const profile::CallTree& tree) {
-    const std::vector<Entered> entered = find_entered(tree, function_of_);
+  void add_costs(const profile::CallTree& tree, const std::vector<uint32_t>& function_of, size_t event) {
+    const std::vector<Entered> entered = find_entered(tree, function_of);
     for (uint32_t i = 1; i < tree.nodes.size(); ++i) {
       const profile::CallNode& node = tree.nodes[i];
       if (node.total == 0) continue;
-      const uint32_t function = function_of_[node.label];
+      const uint32_t function = function_of[node.label];
       Line& line = lines_[function][tree.labels[node.label].line];
-      line.cost += node.self;
+      add(line.cost, event, node.self);
       if (node.parent == 0) continue;
       const uint32_t caller = tree.nodes[node.parent].label;
       // Of a function that is under way already the time is in the outer call.
-      lines_[function_of_[caller]][tree.labels[caller].line].calls[function] +=
-          entered[i].function ? node.total : 0;
+      add(lines_[function_of[caller]][tree.labels[caller].line].calls[function], event,
+          entered[i].function ? node.total : 0);
     }
     // Weight without any frame to be written under.
-    if (tree.nodes[0].self != 0) lines_[function_of_[tree.nodes[0].label]][0].cost += tree.nodes[0].self;
+    if (tree.nodes[0].self != 0)
+      add(lines_[function_of[tree.nodes[0].label]][0].cost, event, tree.nodes[0].self);
   }
 
-  void write_call(const Function& callee, int32_t line, int64_t cost) {
+  void write_call(const Function& callee, int32_t line, const Cost& cost) {
     out_ << "cob=" << objects_(callee.object) << "\ncfi=" << files_(callee.file)
          << "\ncfn=" << names_(callee.name) << '\n';
     // How often nobody counted: once at least. Of 0 calls callgrind_annotate (3.19) takes the cost that
     // follows for the caller's own.
-    out_ << "calls=1 " << callee.first_line << '\n' << line << ' ' << cost << '\n';
+    out_ << "calls=1 " << callee.first_line << '\n' << line << ' ' << words(cost) << '\n';
   }
 
   std::ostream& out_;
   std::vector<Function> functions_;
-  std::vector<uint32_t> function_of_;           // by label
-  std::vector<std::map<int32_t, Line>> lines_;  // by function
+  std::map<std::tuple<std::string, std::string, std::string, int32_t>, uint32_t> known_;
+  std::vector<std::vector<uint32_t>> function_of_;  // by tree, and by its label
+  std::vector<std::map<int32_t, Line>> lines_;      // by function
   Names objects_, files_, names_;
 };
 
@@ -138,14 +177,20 @@ class Writer {
 
 void write_callgrind(const profile::Profile& profile, const profile::CallTree& tree,
                      const CallgrindFacts& facts, std::ostream& out) {
-  const bool counted = facts.weight == profile::Weight::samples;
-  const char* unit = facts.weight == profile::Weight::cpu ? "CPU_ns" : counted ? "Samples" : "Wall_ns";
+  std::vector<const profile::CallTree*> trees = {&tree};
+  std::string events = event_name(facts.weight, facts.event);
+  Cost totals = {tree.total};
+  for (const EventTree& other : facts.others) {
+    trees.push_back(&other.tree);
+    events += ' ' + event_word(other.event.name);
+    totals.push_back(other.tree.total);
+  }
   out << "# callgrind format\nversion: 1\ncreator: phlox " PHLOX_VERSION "\n";
   if (!facts.command.empty()) out << "cmd: " << displayable(facts.command) << '\n';
   if (!facts.description.empty()) out << "desc: Recording: " << displayable(facts.description) << '\n';
-  out << "positions: line\nevents: " << unit << "\nsummary: " << tree.total << '\n';
-  Writer(profile, tree, out).write();
-  out << "\ntotals: " << tree.total << '\n';
+  out << "positions: line\nevents: " << events << "\nsummary: " << words(totals) << '\n';
+  Writer(profile, trees, out).write();
+  out << "\ntotals: " << words(totals) << '\n';
 }
 
 }  // namespace phlox::exporters

@@ -5,7 +5,9 @@
 
 #include <ostream>
 #include <string>
+#include <vector>
 
+#include "phlox/exporters/event_trees.h"
 #include "phlox/profile/profile.h"
 #include "phlox/profile/view.h"
 
@@ -14,7 +16,9 @@ namespace phlox::exporters {
 struct CallgrindFacts {
   profile::Weight weight = profile::Weight::wall;
   std::string command;
-  std::string description;  // one line
+  std::string description;             // one line
+  std::string event = {};              // what the weight is of, where it is of an event
+  std::vector<EventTree> others = {};  // costs besides
 };
 
 // `tree`: by line, with By::place.

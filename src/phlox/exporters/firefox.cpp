@@ -67,8 +67,11 @@ std::vector<Row> rows_of(const std::vector<ThreadSample>& samples, const Firefox
 void put_samples(JsonWriter& json, const std::vector<Row>& rows, profile::Weight weight, Nanoseconds zero) {
   put_key(json, "samples");
   json.StartObject();
-  const bool counted = weight == profile::Weight::samples;
-  put(json, "weightType", std::string_view(counted ? "samples" : "tracing-ms"));
+  const bool counted = !is_time(weight);
+  put(json, "weightType",
+      std::string_view(!counted                           ? "tracing-ms"
+                       : weight == profile::Weight::bytes ? "bytes"
+                                                          : "samples"));
   put_column(json, "stack", rows, [&](const Row& row) {
     if (row.stack < 0) {
       json.Null();

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "phlox/exporters/words.h"
+#include "phlox/profile/sampled_events.h"
 
 namespace phlox::exporters {
 namespace {
@@ -242,7 +243,7 @@ void write_picture_json(const FlamePicture& picture, std::ostream& out) {
   put_key(json, "warning");
   put(json, picture.warning);
   put_key(json, "unit");
-  put(json, picture.weight == profile::Weight::samples ? "samples" : "ns");
+  put(json, profile::unit_key(picture.weight));
   if (!picture.tree.parts.empty()) {
     put_key(json, "show");
     put(json, profile::show_name(picture.show));

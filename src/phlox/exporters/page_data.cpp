@@ -72,8 +72,10 @@ class Strings {
   std::string text_;
 };
 
-const char* weight_word(profile::Weight weight) {
-  return weight == profile::Weight::cpu ? "cpu" : weight == profile::Weight::samples ? "samples" : "wall";
+// What the event that is shown counted is the first of them.
+const char* weight_word(profile::Weight weight, const PageTables& tables) {
+  if (is_of_event(weight) && !tables.events.empty()) return "event1";
+  return weight == profile::Weight::cpu ? "cpu" : is_time(weight) ? "wall" : "samples";
 }
 
 // Where the numbers of a side begin: processes and threads of all sides are counted through.
@@ -275,6 +277,11 @@ void add_stretches(ColumnWriter& columns, const PageTables& tables, const Grid& 
     return stretch.cpu == 0 ? 0 : zigzag(std::max<Nanoseconds>(0, stretch.wall) - stretch.cpu) + 1;
   });
   columns.add("stretch.samples", ColumnLayout::planes, rows, [](const PageStretch& s) { return s.samples; });
+  if (!tables.events.empty()) {
+    columns.add("stretch.event", ColumnLayout::planes, rows, [](const PageStretch& s) { return s.event; });
+    columns.add("stretch.value", ColumnLayout::planes, rows,
+                [](const PageStretch& s) { return std::max<int64_t>(0, s.value); });
+  }
   columns.add("stretch.node", ColumnLayout::words, rows, [](const PageStretch& s) { return s.node; });
   columns.add("stretch.state", ColumnLayout::planes, rows, [](const PageStretch& s) { return s.state; });
   columns.add("stretch.doing", ColumnLayout::planes, rows,
@@ -403,7 +410,16 @@ Result<PageData> make_page_data(std::span<const PageSide> sides, const profile::
   head.text("phlox", PHLOX_VERSION);
   head.text("title", data.title);
   put_words(head, sides, choices);
-  head.text("weight", weight_word(choices.weight));
+  head.text("weight", weight_word(choices.weight, tables));
+  head.key("events");
+  head.open('[');
+  for (const profile::SampledEvent& event : tables.events) {
+    head.open('{');
+    head.text("name", displayable(event.name));
+    head.text("unit", profile::unit_key(event.unit));
+    head.close('}');
+  }
+  head.close(']');
   head.text("show", profile::show_name(choices.show));
   head.text("by", choices.by.line ? "line" : "function");
   head.number("gridFirst", grid.first);

@@ -33,7 +33,10 @@ class Pair {
       nodes[i] = child(nodes[from.nodes[i].parent], places[from.nodes[i].place]);
     states.reserve(from.states.size());
     for (const PageState& state : from.states) states.push_back(this->state(state));
+    std::vector<uint8_t> events = {0};
+    for (const auto& event : from.events) events.push_back(this->event(event));
     for (PageStretch stretch : from.stretches) {
+      stretch.event = events[stretch.event];
       stretch.thread += first_thread;
       stretch.node = nodes[stretch.node];
       stretch.state = states[stretch.state];
@@ -81,6 +84,16 @@ class Pair {
         children_.try_emplace(uint64_t{parent} << 32 | place, static_cast<uint32_t>(tables_.nodes.size()));
     if (added) tables_.nodes.push_back({parent, place});
     return at->second;
+  }
+
+  // 0: there is no room.
+  uint8_t event(const profile::SampledEvent& event) {
+    auto& events = tables_.events;
+    const auto known = std::find(events.begin(), events.end(), event);
+    if (known != events.end()) return static_cast<uint8_t>(known - events.begin() + 1);
+    if (events.size() == kMostPageEvents) return 0;
+    events.push_back(event);
+    return static_cast<uint8_t>(events.size());
   }
 
   uint32_t state(const PageState& state) {

@@ -31,7 +31,7 @@ Nanoseconds window_of(Nanoseconds start, Nanoseconds window) {
 // to end.
 void merge_windows(std::vector<PageStretch>& stretches, Nanoseconds window) {
   std::vector<PageStretch> merged;
-  tsl::robin_map<uint64_t, size_t, Spread> known;  // node << 32 | state << 2 | doing
+  tsl::robin_map<uint64_t, size_t, Spread> known;  // node << 32 | state << 8 | event << 2 | doing
   for (size_t i = 0; i < stretches.size();) {
     const uint32_t thread = stretches[i].thread;
     const Nanoseconds which = window_of(stretches[i].start, window);
@@ -42,9 +42,10 @@ void merge_windows(std::vector<PageStretch>& stretches, Nanoseconds window) {
            window_of(stretches[i].start, window) == which;
          ++i) {
       const PageStretch& stretch = stretches[i];
-      const auto [found, added] = known.try_emplace(
-          uint64_t{stretch.node} << 32 | uint64_t{stretch.state} << 2 | static_cast<uint64_t>(stretch.doing),
-          merged.size());
+      const auto [found, added] =
+          known.try_emplace(uint64_t{stretch.node} << 32 | uint64_t{stretch.state} << 8 |
+                                uint64_t{stretch.event} << 2 | static_cast<uint64_t>(stretch.doing),
+                            merged.size());
       if (added) {
         merged.push_back(stretch);
         continue;
@@ -53,6 +54,7 @@ void merge_windows(std::vector<PageStretch>& stretches, Nanoseconds window) {
       into.wall += stretch.wall;
       into.cpu += stretch.cpu;
       into.samples += stretch.samples;
+      into.value += stretch.value;
       into.cpu_number = stretch.cpu_number;
     }
     for (size_t j = first; j < merged.size(); ++j) {
@@ -69,13 +71,18 @@ Nanoseconds cut_rare(PageTables& tables, Nanoseconds least) {
   const size_t count = tables.nodes.size();
   std::vector<Nanoseconds> self(count, 0), pool(count, 0);
   Nanoseconds moved = 0;
-  for (const PageStretch& stretch : tables.stretches) self[stretch.node] += stretch.wall;
+  // Where something was counted a stack stays as it is.
+  std::vector<bool> counted(count, false);
+  for (const PageStretch& stretch : tables.stretches) {
+    self[stretch.node] += stretch.wall;
+    if (stretch.value != 0) counted[stretch.node] = true;
+  }
   std::vector<bool> cut(count, false), spilt(count, false);  // own time, the marker's
   for (size_t i = count; i-- > 1;) {
     const uint32_t parent = tables.nodes[i].parent;
     // What stands directly beneath the root stays: markers of ours, and where a thread starts.
     if (parent == 0) continue;
-    if (self[i] < least) {
+    if (self[i] < least && !counted[i]) {
       cut[i] = true;
       pool[parent] += self[i];
       moved += self[i];

@@ -38,25 +38,50 @@ class Builder {
     node_of_.assign(profile.stacks().size() + 1, kNone);
   }
 
-  void add(const profile::Sample& sample, const profile::SampleFilter::Part& part, Nanoseconds start) {
-    PageStretch stretch;
-    stretch.thread = sample.thread.value - 1;
-    stretch.start = part.start - start;
+  // Of the event that is shown. `event`: its place among those that count, from 1; 0: none does.
+  void add(const profile::Sample& sample, const profile::SampleFilter::Part& part, Nanoseconds start,
+           uint8_t event) {
+    PageStretch stretch = stretch_of(sample, part, start);
     stretch.wall = part.wall;
     stretch.cpu = part.cpu;
     stretch.samples = static_cast<uint32_t>(part.samples);
+    stretch.event = event;
+    if (event != 0) stretch.value = part.value;
+    tables_.stretches.push_back(stretch);
+  }
+
+  void add_other(const profile::Sample& sample, const profile::SampleFilter::Part& part, Nanoseconds start,
+                 uint8_t event) {
+    PageStretch stretch = stretch_of(sample, part, start);
+    stretch.event = event;
+    stretch.value = tables_.events[event - 1].unit == profile::Unit::nanoseconds ? part.wall : part.value;
+    tables_.stretches.push_back(stretch);
+  }
+
+  // The place of an event among those that count, from 1; 0: there is no room.
+  uint8_t event(const profile::SampledEvent& event) {
+    if (tables_.events.size() == kMostPageEvents) return 0;
+    tables_.events.push_back(event);
+    return static_cast<uint8_t>(tables_.events.size());
+  }
+
+  PageTables finish() && { return std::move(tables_); }
+
+ private:
+  PageStretch stretch_of(const profile::Sample& sample, const profile::SampleFilter::Part& part,
+                         Nanoseconds start) {
+    PageStretch stretch;
+    stretch.thread = sample.thread.value - 1;
+    stretch.start = part.start - start;
     stretch.cpu_number = sample.cpu_number;
     stretch.doing = part.doing;
     stretch.state =
         state({sample.cpu_state, sample.gil_state, sample.collecting, sample.system_call, sample.quality});
     stretch.node = sample.quality == profile::Quality::rejected ? child(0, marker(profile::rejected_label()))
                                                                 : node(sample.stack);
-    tables_.stretches.push_back(stretch);
+    return stretch;
   }
 
-  PageTables finish() && { return std::move(tables_); }
-
- private:
   uint32_t state(const PageState& state) {
     const auto [at, added] = states_.try_emplace(state, static_cast<uint32_t>(tables_.states.size()));
     if (added) tables_.states.push_back(state);
@@ -208,9 +233,25 @@ Result<PageTables> make_page_tables(const Profile& profile, const profile::Choic
   if (!filter) return fail(filter);
   const Nanoseconds start = profile::recording_start(profile);
   Builder builder(profile);
+  const auto events = profile::sampled_events(profile);
+  std::vector<uint8_t> place_of(events.size() + 1, 0);
+  const profile::SampledEvent shown = profile::shown_event(profile);
+  if (!shown.name.empty() && shown.unit != profile::Unit::nanoseconds)
+    place_of[profile.shown_event()] = builder.event(shown);
+  const std::vector<bool> there = profile::sampled_besides(profile);
+  for (size_t i = 1; i <= events.size(); ++i) {
+    if (there[i - 1]) place_of[i] = builder.event(events[i - 1]);
+  }
   for (const profile::Sample& sample : profile.samples()) {
     const auto part = filter->part_of_everything(sample);
-    if (part.passes) builder.add(sample, part, start);
+    if (part.passes)
+      builder.add(sample, part, start, events.empty() ? uint8_t{0} : place_of[profile.shown_event()]);
+  }
+  for (const profile::Sample& sample : profile.samples_of_others()) {
+    const uint16_t number = event_number(sample);
+    if (number > events.size() || place_of[number] == 0) continue;
+    const auto part = filter->part_of_everything(sample);
+    if (part.passes) builder.add_other(sample, part, start, place_of[number]);
   }
   PageTables tables = std::move(builder).finish();
   settle(tables);

@@ -8,6 +8,7 @@
 
 #include "phlox/base/result.h"
 #include "phlox/profile/profile.h"
+#include "phlox/profile/sampled_events.h"
 #include "phlox/profile/view.h"
 
 namespace phlox::exporters {
@@ -46,8 +47,13 @@ struct PageStretch {
   uint32_t node = 0;
   uint32_t state = 0;
   int16_t cpu_number = -1;
+  uint8_t event = 0;  // which of PageTables::events counted something here, from 1; 0: none
+  int64_t value = 0;  // what it counted
   profile::Doing doing = profile::Doing::computing;
 };
+
+// More have no room in the page's head; the first ones stay.
+inline constexpr size_t kMostPageEvents = 32;
 
 struct PageTables {
   // Index 0 of the next three is the root: "all", its place, its node.
@@ -56,6 +62,9 @@ struct PageTables {
   std::vector<PageNode> nodes;          // the call tree by line: depth first, siblings by place
   std::vector<PageState> states;
   std::vector<PageStretch> stretches;  // by thread, then by start
+  // What is counted besides time: what the event that is shown counted comes first. Stretches of the others
+  // have neither times nor samples: these are those of the one that is shown.
+  std::vector<profile::SampledEvent> events;
 };
 
 // Of what the choices let pass, whatever of it they show: what is shown is chosen in the page.

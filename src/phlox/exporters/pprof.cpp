@@ -1,6 +1,7 @@
 #include "phlox/exporters/pprof.h"
 
 #include <map>
+#include <optional>
 #include <protozero/pbf_writer.hpp>
 #include <tuple>
 #include <vector>
@@ -60,7 +61,8 @@ class Strings {
   std::vector<std::string> strings_ = {""};
 };
 
-void add_value_type(protozero::pbf_writer& message, Strings& strings, const char* type, const char* unit) {
+void add_value_type(protozero::pbf_writer& message, Strings& strings, const std::string& type,
+                    const std::string& unit) {
   protozero::pbf_writer value(message, kSampleType);
   value.add_int64(kType, strings.index(type));
   value.add_int64(kUnit, strings.index(unit));
@@ -101,37 +103,64 @@ class Mappings {
   std::map<std::pair<std::string, std::string>, uint64_t> ids_;  // file, build-id
 };
 
-// A location a label, a function a (name, file, first line): lines of one function share it.
-void add_locations(protozero::pbf_writer& message, Strings& strings, const profile::CallTree& tree,
-                   const PprofFacts& facts) {
-  std::map<std::tuple<std::string, std::string, int32_t>, uint64_t> functions;
-  Mappings mappings(message, strings, facts.modules);
-  for (size_t i = 0; i < tree.labels.size(); ++i) {
-    const profile::Label& label = tree.labels[i];
-    const int32_t first_line = facts.by_line ? label.first_line : label.line;
+// A location a label of a tree, a function a (name, file, first line): lines of one function share it, and
+// trees do.
+class Locations {
+ public:
+  Locations(protozero::pbf_writer& message, Strings& strings, const PprofFacts& facts)
+      : message_(message),
+        strings_(strings),
+        by_line_(facts.by_line),
+        mappings_(message, strings, facts.modules) {}
+
+  // The number of the first label's location; those of the others follow.
+  uint64_t add(const profile::CallTree& tree) {
+    const uint64_t first = last_ + 1;
+    for (const profile::Label& label : tree.labels) add(label);
+    return first;
+  }
+
+ private:
+  void add(const profile::Label& label) {
+    const int32_t first_line = by_line_ ? label.first_line : label.line;
     auto [function, added] =
-        functions.try_emplace({label.whole_name(), label.file, first_line}, functions.size() + 1);
+        functions_.try_emplace({label.whole_name(), label.file, first_line}, functions_.size() + 1);
     if (added) {
-      protozero::pbf_writer out(message, kFunction);
+      protozero::pbf_writer out(message_, kFunction);
       out.add_uint64(kFunctionNumber, function->second);
-      out.add_int64(kName, strings.index(label.whole_name()));
-      out.add_int64(kSystemName, strings.index(label.whole_name()));
-      out.add_int64(kFilename, strings.index(label.file));
+      out.add_int64(kName, strings_.index(label.whole_name()));
+      out.add_int64(kSystemName, strings_.index(label.whole_name()));
+      out.add_int64(kFilename, strings_.index(label.file));
       if (first_line > 0) out.add_int64(kStartLine, first_line);
     }
-    const uint64_t mapping = mappings.of(label);
-    protozero::pbf_writer location(message, kLocation);
-    location.add_uint64(kLocationNumber, i + 1);
+    const uint64_t mapping = mappings_.of(label);
+    protozero::pbf_writer location(message_, kLocation);
+    location.add_uint64(kLocationNumber, ++last_);
     if (mapping != 0) location.add_uint64(kMappingId, mapping);
     if (mapping != 0 && label.address != 0) location.add_uint64(kAddress, label.address);
     protozero::pbf_writer line(location, kLine);
     line.add_uint64(kFunctionId, function->second);
     if (label.line > 0) line.add_int64(kLineNumber, label.line);
   }
-}
 
-// One a node with something of its own, the leaf's location first.
-void add_samples(protozero::pbf_writer& message, const profile::CallTree& tree, bool has_time) {
+  protozero::pbf_writer& message_;
+  Strings& strings_;
+  bool by_line_;
+  Mappings mappings_;
+  std::map<std::tuple<std::string, std::string, int32_t>, uint64_t> functions_;
+  uint64_t last_ = 0;
+};
+
+// Which of a sample's values a tree tells: its number, of how many. None: the tree's weights, or samples, are
+// not told.
+struct Values {
+  size_t count = 1;
+  std::optional<size_t> samples, weight;
+};
+
+// One a node with something of its own, the leaf's location first. Readers add up samples of one stack.
+void add_samples(protozero::pbf_writer& message, const profile::CallTree& tree, uint64_t first_location,
+                 const Values& which) {
   std::vector<uint64_t> own(tree.nodes.size());
   for (size_t i = tree.nodes.size(); i-- > 0;) {
     own[i] += tree.nodes[i].samples;
@@ -139,18 +168,23 @@ void add_samples(protozero::pbf_writer& message, const profile::CallTree& tree, 
   }
   std::vector<uint64_t> path;
   for (uint32_t i = 0; i < tree.nodes.size(); ++i) {
-    if (own[i] == 0 && tree.nodes[i].self == 0) continue;
+    if ((own[i] == 0 || !which.samples) && tree.nodes[i].self == 0) continue;
     path.clear();
     for (uint32_t node = i; node != 0; node = tree.nodes[node].parent)
-      path.push_back(tree.nodes[node].label + 1);
+      path.push_back(tree.nodes[node].label + first_location);
     // Samples without any frame keep the root's own name.
-    if (path.empty()) path.push_back(tree.nodes[0].label + 1);
-    std::vector<int64_t> values = {static_cast<int64_t>(own[i])};
-    if (has_time) values.push_back(tree.nodes[i].self);
+    if (path.empty()) path.push_back(tree.nodes[0].label + first_location);
+    std::vector<int64_t> values(which.count);
+    if (which.samples) values[*which.samples] = static_cast<int64_t>(own[i]);
+    if (which.weight) values[*which.weight] = tree.nodes[i].self;
     protozero::pbf_writer sample(message, kSample);
     sample.add_packed_uint64(kLocationId, path.begin(), path.end());
     sample.add_packed_int64(kValue, values.begin(), values.end());
   }
+}
+
+const char* unit_name(profile::Weight weight) {
+  return is_time(weight) ? "nanoseconds" : weight == profile::Weight::bytes ? "bytes" : "count";
 }
 
 }  // namespace
@@ -159,16 +193,28 @@ std::string pprof_message(const profile::CallTree& tree, const PprofFacts& facts
   std::string bytes;
   protozero::pbf_writer message(bytes);
   Strings strings;
-  bool has_time = facts.weight != profile::Weight::samples;
-  const char* time = facts.weight == profile::Weight::cpu ? "cpu" : "wall";
+  const bool has_weight = facts.weight != profile::Weight::samples;
+  const std::string weight = is_of_event(facts.weight)              ? facts.event
+                             : facts.weight == profile::Weight::cpu ? "cpu"
+                                                                    : "wall";
   add_value_type(message, strings, "samples", "count");
-  if (has_time) add_value_type(message, strings, time, "nanoseconds");
-  add_samples(message, tree, has_time);
-  add_locations(message, strings, tree, facts);
+  if (has_weight) add_value_type(message, strings, weight, unit_name(facts.weight));
+  for (const EventTree& other : facts.others)
+    add_value_type(message, strings, other.event.name, unit_name(profile::weight_of(other.event.unit)));
+  Values which{1 + has_weight + facts.others.size(), 0, {}};
+  if (has_weight) which.weight = 1;
+  Locations locations(message, strings, facts);
+  add_samples(message, tree, locations.add(tree), which);
+  which.samples.reset();
+  which.weight = size_t{has_weight};
+  for (const EventTree& other : facts.others) {
+    ++*which.weight;
+    add_samples(message, other.tree, locations.add(other.tree), which);
+  }
   if (facts.start > 0) message.add_int64(kTimeNanos, facts.start);
   if (facts.duration > 0) message.add_int64(kDurationNanos, facts.duration);
   if (!facts.comment.empty()) message.add_int64(kComment, strings.index(facts.comment));
-  message.add_int64(kDefaultSampleType, strings.index(has_time ? time : "samples"));
+  message.add_int64(kDefaultSampleType, strings.index(has_weight ? weight : "samples"));
   strings.write(message);
   return bytes;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "phlox/base/result.h"
+#include "phlox/exporters/event_trees.h"
 #include "phlox/profile/view.h"
 
 namespace phlox::exporters {
@@ -16,6 +17,8 @@ struct PprofFacts {
   // Of a tree with By::place: what the libraries are. nullptr: they have a name only.
   const std::vector<profile::Module>* modules = nullptr;
   profile::Weight weight = profile::Weight::wall;
+  std::string event;  // what the weight is of, where it is of an event
+  std::vector<EventTree> others;
   bool by_line = false;
   int64_t start = 0;     // ns since 1970; 0: not known
   int64_t duration = 0;  // ns

@@ -162,7 +162,7 @@ class Writer {
 
 void write_pstats(const profile::CallTree& tree, profile::Weight weight, std::ostream& out) {
   const Functions functions(tree);
-  Writer(functions.rows(), weight == profile::Weight::samples ? 1.0 : 1e9, out).write();
+  Writer(functions.rows(), is_time(weight) ? 1e9 : 1.0, out).write();
 }
 
 }  // namespace phlox::exporters

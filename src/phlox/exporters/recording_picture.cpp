@@ -12,24 +12,13 @@
 #include "phlox/exporters/words.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/kept.h"
+#include "phlox/profile/sampled_events.h"
 #include "phlox/profile/tally.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/profile/work.h"
 
 namespace phlox::exporters {
 namespace {
-
-const char* weight_name(profile::Weight weight) {
-  switch (weight) {
-    case profile::Weight::wall:
-      return "wall time";
-    case profile::Weight::cpu:
-      return "CPU time";
-    case profile::Weight::samples:
-      return "samples";
-  }
-  return "";
-}
 
 std::string date_words(int64_t unix_ns) {
   std::time_t seconds = unix_ns / kSecond;
@@ -111,7 +100,8 @@ std::string choices_words(const profile::Choices& choices) {
 }
 
 std::string recording_subtitle(const profile::Profile& profile, const profile::Choices& choices) {
-  std::string text = fmt::format("{}. Widths: {}", recording_facts(profile), weight_name(choices.weight));
+  std::string text =
+      fmt::format("{}. Widths: {}", recording_facts(profile), profile::weight_title(profile, choices.weight));
   if (choices.show == profile::Show::computing || choices.show == profile::Show::waiting)
     text += fmt::format(", only {}", profile::show_name(choices.show));
   return text + choices_words(choices) + ".";

@@ -56,7 +56,11 @@ Result<void> export_pprof(const profile::Profile& profile, const profile::Choice
   if (!tree) return fail(tree);
   PprofFacts facts;
   facts.modules = &profile.modules();
+  auto others = other_events(profile, wanted);
+  if (!others) return fail(others);
+  facts.others = *std::move(others);
   facts.weight = choices.weight;
+  facts.event = profile::shown_event(profile).name;
   facts.by_line = choices.by.line;
   facts.start = recording_start_time(profile);
   facts.duration = profile::summarize_quality(profile).elapsed;
@@ -90,8 +94,12 @@ Result<void> export_callgrind(const profile::Profile& profile, const profile::Ch
   wanted.by.line = wanted.by.place = true;
   Result<profile::CallTree> tree = profile::build_call_tree(profile, wanted);
   if (!tree) return fail(tree);
+  auto others = other_events(profile, wanted);
+  if (!others) return fail(others);
   write_callgrind(profile, *tree,
-                  {choices.weight, title_of(profile, options), facts_in_words(profile, choices)}, out);
+                  {choices.weight, title_of(profile, options), facts_in_words(profile, choices),
+                   profile::shown_event(profile).name, *std::move(others)},
+                  out);
   return {};
 }
 

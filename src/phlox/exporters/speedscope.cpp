@@ -37,7 +37,7 @@ void put_thread(JsonWriter& json, const FrameTable& frames, const std::string& n
   json.StartObject();
   put(json, "type", "sampled");
   put(json, "name", name);
-  put(json, "unit", weight == profile::Weight::samples ? "none" : "nanoseconds");
+  put(json, "unit", is_time(weight) ? "nanoseconds" : weight == profile::Weight::bytes ? "bytes" : "none");
   put(json, "startValue", int64_t{0});
   put(json, "endValue", total);
   put_key(json, "samples");

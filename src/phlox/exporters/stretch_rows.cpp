@@ -10,6 +10,7 @@
 #include "phlox/exporters/json.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/timeline.h"
+#include "phlox/profile/sampled_events.h"
 #include "phlox/profile/system_calls.h"
 
 namespace phlox::exporters {
@@ -39,9 +40,10 @@ constexpr std::string_view kKinds[] = {"python", "native", "kernel", "marker"};
 struct Recording {
   const profile::Profile& profile;
   Nanoseconds start = 0;
-  int64_t unix_start = 0;
-  std::string machine;
-  std::vector<profile::Label> labels;  // by frame id - 1
+  int64_t unix_start = 0;  // ns since 1970; 0: not known
+  std::string machine = {}, event = {};
+  bool has_value = false;
+  std::vector<profile::Label> labels = {};  // by frame id - 1
 };
 
 struct Row {
@@ -75,6 +77,8 @@ constexpr Column kColumns[] = {
     {"wall_ns", [](const Row& row) -> Value { return row.part.wall; }},
     {"cpu_ns", [](const Row& row) -> Value { return row.part.cpu; }},
     {"samples", [](const Row& row) -> Value { return row.part.samples; }},
+    {"event", [](const Row& row) { return text_or_nothing(row.recording.event); }},
+    {"value", [](const Row& row) { return number_or_nothing(row.part.value, row.recording.has_value); }},
     {"pid",
      [](const Row& row) { return row.process == nullptr ? Value() : Value(int64_t{row.process->pid}); }},
     {"process",
@@ -119,7 +123,10 @@ constexpr Column kColumns[] = {
 };
 
 Recording recording_of(const profile::Profile& profile, const profile::Choices& choices) {
-  Recording recording{profile, profile::recording_start(profile), recording_start_time(profile), {}, {}};
+  Recording recording{profile, profile::recording_start(profile), recording_start_time(profile)};
+  const profile::SampledEvent event = profile::shown_event(profile);
+  recording.event = event.name;
+  recording.has_value = !event.name.empty() && event.unit != profile::Unit::nanoseconds;
   if (const auto machine = profile.meta().find("machine"); machine != profile.meta().end())
     recording.machine = machine->second;
   profile::Choices by_line = choices;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace phlox::exporters {
@@ -201,6 +202,9 @@ std::string weight_words(int64_t value, profile::Weight weight) {
   if (weight == profile::Weight::samples) {
     return count_words(static_cast<uint64_t>(value)) + (value == 1 ? " sample" : " samples");
   }
+  if (weight == profile::Weight::count)
+    return count_words(static_cast<uint64_t>(std::max<int64_t>(0, value)));
+  if (weight == profile::Weight::bytes) return byte_words(static_cast<uint64_t>(std::max<int64_t>(0, value)));
   if (value == 0) return "0 s";
   auto ns = static_cast<double>(value);
   if (ns >= 99.95e9) return count_words(static_cast<uint64_t>(std::llround(ns / 1e9))) + " s";

@@ -38,8 +38,9 @@ std::vector<std::string> wrap_columns(std::string_view text, size_t columns);
 // JSON that may stand in markup: its <, > and & become \u escapes, which mean the same.
 std::string safe_in_markup(std::string_view json);
 
-std::string size_words(uint64_t bytes);                           // "12.3 MB"
-std::string weight_words(int64_t value, profile::Weight weight);  // "1.23 s", "1,234 samples"
-std::string share_words(double part, double whole);               // "12.3 %", "< 0.01 %"
+std::string size_words(uint64_t bytes);  // "12.3 MB"
+// "1.23 s", "1,234 samples", "1,234" of an event, "1.23 MB"
+std::string weight_words(int64_t value, profile::Weight weight);
+std::string share_words(double part, double whole);  // "12.3 %", "< 0.01 %"
 
 }  // namespace phlox::exporters

@@ -1,0 +1,26 @@
+#include "phlox/exporters/event_trees.h"
+
+#include <utility>
+
+namespace phlox::exporters {
+
+Result<std::vector<EventTree>> other_events(const profile::Profile& profile,
+                                            const profile::Choices& choices) {
+  std::vector<EventTree> out;
+  const auto events = profile::sampled_events(profile);
+  const std::vector<bool> there = profile::sampled_besides(profile);
+  for (size_t i = 0; i < events.size(); ++i) {
+    if (!there[i]) continue;
+    const auto number = static_cast<uint16_t>(i + 1);
+    profile::Choices wanted = choices;
+    wanted.weight = profile::weight_of(events[i].unit);
+    if (wanted.weight == profile::Weight::wall && choices.weight == profile::Weight::cpu)
+      wanted.weight = profile::Weight::cpu;
+    auto tree = profile::build_call_tree_of_event(profile, wanted, number);
+    if (!tree) return fail(tree);
+    if (tree->total > 0) out.push_back({events[i], *std::move(tree)});
+  }
+  return out;
+}
+
+}  // namespace phlox::exporters

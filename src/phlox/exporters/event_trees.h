@@ -1,0 +1,19 @@
+// What the events counted that are not shown: for formats with room for more than one number.
+#pragma once
+
+#include <vector>
+
+#include "phlox/profile/sampled_events.h"
+#include "phlox/profile/view.h"
+
+namespace phlox::exporters {
+
+struct EventTree {
+  profile::SampledEvent event;
+  profile::CallTree tree;
+};
+
+// In the order of the recording, without those of which no sample passes.
+Result<std::vector<EventTree>> other_events(const profile::Profile& profile, const profile::Choices& choices);
+
+}  // namespace phlox::exporters
