@@ -158,8 +158,9 @@ Result<Condition> parse_condition(std::string_view text) {
 Result<ConditionResult> check_condition(const Diff& diff, const Condition& condition) {
   const bool in_time =
       condition.limit_kind == LimitKind::weight || condition.limit_kind == LimitKind::weight_change;
-  if (in_time && diff.weight == profile::Weight::samples) {
-    return fail(ErrorKind::usage, fmt::format("'{}' is about time, but samples are weighed", condition.text),
+  if (in_time && !profile::is_time(diff.weight)) {
+    return fail(ErrorKind::usage,
+                fmt::format("'{}' is about time, but {} are weighed", condition.text, diff.weight_title),
                 "use %, pp, or --weight wall");
   }
   const bool whole = condition.function.empty();

@@ -10,6 +10,7 @@
 
 #include "phlox/base/text.h"
 #include "phlox/profile/quality.h"
+#include "phlox/profile/sampled_events.h"
 #include "phlox/report/analysis.h"
 #include "phlox/report/estimate.h"
 
@@ -143,6 +144,9 @@ Result<Diff> make_diff(const Profile& before, const Profile& after, const DiffOp
   diff.before_title = title_of(before);
   diff.after_title = title_of(after);
   diff.weight = options.choices.weight;
+  diff.weight_title = profile::weight_title(after, diff.weight);
+  diff.before_event = profile::shown_event(before).name;
+  diff.after_event = profile::shown_event(after).name;
   diff.before_total = before_analysis->total;
   diff.after_total = after_analysis->total;
   diff.before_samples = before_analysis->samples;

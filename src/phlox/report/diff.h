@@ -17,7 +17,7 @@
 namespace phlox::report {
 
 struct DiffOptions {
-  profile::Choices choices;  // choices.weight says by what is normalised: wall, CPU or samples
+  profile::Choices choices;  // choices.weight says by what is normalised
   size_t limit = 15;
 };
 
@@ -48,6 +48,8 @@ struct DiffRow {
 struct Diff {
   std::string before_title, after_title;
   profile::Weight weight = profile::Weight::wall;
+  std::string weight_title;               // "wall time", "cache-misses"; of AFTER
+  std::string before_event, after_event;  // that are shown, of recordings that have any
   int64_t before_total = 0, after_total = 0;
   uint64_t before_samples = 0, after_samples = 0;
   Nanoseconds before_elapsed = 0, after_elapsed = 0;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <span>
 
+#include "phlox/profile/sampled_events.h"
 #include "phlox/report/diff.h"
 #include "phlox/report/json_rows.h"
 #include "phlox/report/table.h"
@@ -75,7 +76,7 @@ std::vector<std::string> heading(const Diff& diff) {
   auto side = [&](std::string_view name, const std::string& title, int64_t total, uint64_t samples,
                   Nanoseconds elapsed) {
     return fmt::format("{} {}: {} of {} over {}, {} samples", name, plain(title),
-                       weight_words(total, diff.weight), weight_name(diff.weight), time_words(elapsed),
+                       weight_words(total, diff.weight), plain(diff.weight_title), time_words(elapsed),
                        count_words(samples));
   };
   std::vector<std::string> lines = {
@@ -169,6 +170,9 @@ std::string diff_json(const Diff& diff) {
     json.text("format", "phlox diff");
     json.integer("version", kVersion);
     json.text("weight", weight_key(diff.weight));
+    json.text("unit", profile::unit_key(diff.weight));
+    json.text("before_event", diff.before_event);
+    json.text("after_event", diff.after_event);
     json.text("show", profile::show_name(diff.show));
     write_side(json, "before", diff.before_title, diff.before_total, diff.before_samples, diff.before_elapsed,
                diff.before_left_out, diff.before_quality, diff.before_warning, diff.before_measured);

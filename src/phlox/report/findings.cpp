@@ -325,7 +325,7 @@ class Findings {
       if (entry.total.share < kImports) continue;
       add("imports", entry.total.share,
           fmt::format("{} of the {} goes into importing modules", share_words(entry.total.share),
-                      weight_name(report_.weight)),
+                      plain(report_.weight_title)),
           {{"share", entry.total.share}, {"weight", double(entry.total.weight)}});
       return;
     }

@@ -11,9 +11,11 @@
 #include <tuple>
 
 #include "phlox/base/spread.h"
+#include "phlox/profile/kept.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/program_name.h"
 #include "phlox/profile/quality.h"
+#include "phlox/profile/sampled_events.h"
 #include "phlox/profile/tally.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/report/analysis.h"
@@ -185,6 +187,7 @@ std::vector<ThreadRow> thread_rows(const Profile& profile, const profile::Sample
 // `threads`: all of them, the busiest first.
 std::vector<ProcessRow> process_rows(const Profile& profile, const std::vector<ThreadRow>& threads) {
   const Nanoseconds until = profile::seen_until(profile);
+  const auto gaps = profile::gaps(profile);
   std::map<uint32_t, ProcessRow> rows;
   for (const ThreadRow& thread : threads) {
     const profile::ProcessId id = profile.thread(thread.id).process;
@@ -206,7 +209,9 @@ std::vector<ProcessRow> process_rows(const Profile& profile, const std::vector<T
     if (process.parent && process.parent->value <= profile.processes().size())
       row.parent = profile.process(*process.parent).pid;
     row.command_line = process.command_line;
-    row.recorded = std::max<Nanoseconds>(0, (process.end != 0 ? process.end : until) - process.start);
+    const Nanoseconds end = process.end != 0 ? process.end : until;
+    row.recorded =
+        std::max<Nanoseconds>(0, end - process.start - profile::gap_within(gaps, process.start, end));
     row.how_ended = process.how_ended;
     seen.push_back(std::move(row));
   }
@@ -294,6 +299,8 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   report.title = title_of(profile);
   report.containers = containers_of(profile);
   report.weight = options.choices.weight;
+  report.weight_title = profile::weight_title(profile, report.weight);
+  report.event = profile::shown_event(profile).name;
   report.total = analysis->total;
   report.show = options.choices.show;
   report.left_out = profile::waiting_for_work(profile, options.choices);

@@ -143,6 +143,8 @@ struct Report {
   std::string title;
   std::string containers;  // which the processes ran in, in a sentence; empty: in none
   profile::Weight weight = profile::Weight::wall;
+  std::string weight_title;  // "wall time", "cache-misses"
+  std::string event;         // that is shown, of a recording that has any
   int64_t total = 0;
   uint64_t samples = 0;
   Nanoseconds elapsed = 0;

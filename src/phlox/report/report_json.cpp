@@ -1,6 +1,7 @@
 // A report as JSON: docs/json/report.schema.json. A change that readers would misread raises kVersion.
 #include <limits>
 
+#include "phlox/profile/sampled_events.h"
 #include "phlox/report/json_rows.h"
 #include "phlox/report/report.h"
 
@@ -161,6 +162,9 @@ std::string_view weight_key(profile::Weight weight) {
       return "cpu";
     case profile::Weight::samples:
       return "samples";
+    case profile::Weight::count:
+    case profile::Weight::bytes:
+      return "event";
   }
   return "";
 }
@@ -172,6 +176,8 @@ std::string report_json(const Report& report) {
     json.text("title", report.title);
     json.text("containers", report.containers);
     json.text("weight", weight_key(report.weight));
+    json.text("unit", profile::unit_key(report.weight));
+    json.text("event", report.event);
     json.integer("total", report.total);
     json.count("samples", report.samples);
     json.integer("elapsed_ns", report.elapsed);

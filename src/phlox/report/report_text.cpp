@@ -16,11 +16,15 @@ std::string error_words(const Estimate& estimate) {
   return reach < 0.995 ? fmt::format("± {:.2f}", reach) : fmt::format("± {:.1f}", reach);
 }
 
+// "1,234 cache-misses", "1.23 MB of inuse_space".
+bool is_counted(profile::Weight weight) {
+  return weight == profile::Weight::samples || weight == profile::Weight::count;
+}
+
 std::string heading(const Report& report) {
   return fmt::format("{}: {} in {} {}, {} samples over {}", plain(report.title),
-                     report.weight == profile::Weight::samples
-                         ? count_words(static_cast<uint64_t>(report.total)) + " samples"
-                         : time_words(report.total) + " of " + std::string(weight_name(report.weight)),
+                     weight_words(report.total, report.weight) + (is_counted(report.weight) ? " " : " of ") +
+                         plain(report.weight_title),
                      report.threads_seen, report.threads_seen == 1 ? "thread" : "threads",
                      count_words(report.samples), time_words(report.elapsed));
 }
@@ -39,8 +43,10 @@ std::string common_note(const Report& report) {
 Table function_table(const Report& report, bool self) {
   const auto& rows = self ? report.functions : report.totals;
   Table table;
-  table.title =
-      self ? "Hot functions (the time in the function itself)" : "Functions with everything they call";
+  const bool counted = profile::is_of_event(report.weight);
+  table.title = !self     ? "Functions with everything they call"
+                : counted ? "Hot functions (what was counted in the function itself)"
+                          : "Hot functions (the time in the function itself)";
   table.columns = {{"share", true}, {"99 %", true}, {"weight", true}, {self ? "total" : "self", true},
                    {"function"},    {"where"}};
   for (const FunctionRow& row : rows) {

@@ -81,9 +81,9 @@ std::string time_words(Nanoseconds value) {
 }
 
 std::string weight_words(int64_t value, profile::Weight weight) {
-  if (weight != profile::Weight::samples) return time_words(value);
-  return (value < 0 ? "-" : "") +
-         count_words(value < 0 ? -static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
+  if (profile::is_time(weight)) return time_words(value);
+  const uint64_t size = value < 0 ? -static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+  return (value < 0 ? "-" : "") + (weight == profile::Weight::bytes ? byte_words(size) : count_words(size));
 }
 
 std::string share_words(double share) {
@@ -106,6 +106,9 @@ std::string_view weight_name(profile::Weight weight) {
       return "CPU time";
     case profile::Weight::samples:
       return "samples";
+    case profile::Weight::count:
+    case profile::Weight::bytes:
+      return "event";
   }
   return "";
 }

@@ -16,10 +16,10 @@ namespace phlox::report {
 std::string plain(std::string_view name);
 
 std::string time_words(Nanoseconds value);                        // "1.23 s", "45.6 ms", "1 min 5 s"
-std::string weight_words(int64_t value, profile::Weight weight);  // "1.23 s", "1,234"
+std::string weight_words(int64_t value, profile::Weight weight);  // "1.23 s", "1,234", "1.23 MB"
+std::string_view weight_name(profile::Weight weight);             // "wall time", of time and samples
 std::string share_words(double share);                            // "12.3 %", "0.12 %", "< 0.01 %"
 std::string points_words(double share);                           // "+1.2", "-0.05": percentage points
-std::string_view weight_name(profile::Weight weight);             // "wall time"
 std::string location_words(std::string_view file, int32_t line);  // "app.py:7"
 
 struct Column {
