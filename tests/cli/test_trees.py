@@ -36,6 +36,17 @@ for _ in range(int(sys.argv[1])):
     os.wait()
 """
 
+RESTS = """
+import os, time
+for _ in range(12):
+    if os.fork() == 0:
+        while time.process_time() < 0.02: sum(range(100))
+        print(f"{os.getpid()}={time.process_time()}", flush=True)
+        time.sleep(0.3)
+        os._exit(0)
+    os.wait()
+"""
+
 
 def rows(path, sql):
     with contextlib.closing(sqlite3.connect(path)) as db:
@@ -151,6 +162,19 @@ def test_children_that_live_briefly_are_seen_or_counted(workdir):
     missed = re.search(r"(\d+) process(?:es)? that (?:was|were) forked lived too briefly", done.stderr)
     assert recorded + (int(missed[1]) if missed else 0) >= 28, done.stderr
     assert recorded >= 15, done.stderr
+
+
+def test_what_a_fork_used_before_it_was_seen_counts(workdir):
+    done = phlox("record", "-r", "500", "--max-overhead", "off", "-o", "a.phlox", "--", PYTHON, write("rests.py", RESTS))
+    assert done.returncode == 0, done.stderr
+    used = {int(pid): float(seconds) for pid, seconds in (word.split("=") for word in done.stdout.split())}
+    seen = cpu_by_pid("a.phlox")
+    assert len(used) == 12 and used.keys() <= seen.keys()
+    assert 0.96 < sum(seen[pid] for pid in used) / sum(used.values()) < 1.03, (used, seen)
+    # Nothing happens before its process and its thread are there; start_us is cut off below the microsecond.
+    [[early]] = rows("a.phlox", "SELECT min(s.start_us * 1000 + (SELECT value FROM meta WHERE key = 'sample_epoch_ns') - max(t.start_ns, p.start_ns)) "
+                                "FROM sample s JOIN thread t ON t.id = s.thread JOIN process p ON p.id = t.process")
+    assert early > -2000
 
 
 def test_what_a_child_becomes_is_another_program_of_it(workdir):

@@ -47,6 +47,13 @@ def share(python, seconds, least=0.5):
     return max(least, seconds / alike)
 
 
+def of_one_family(names):
+    """hard.py's functions call each other as a0, a1, ... or b0, b1, ...: a stack has one of these, from its first on, and no gap."""
+    family = [name for name in names if re.fullmatch(r"[ab]\d+", name)]
+    assert [int(name[1:]) for name in family] == list(range(len(family))), names
+    assert len({name[0] for name in family}) <= 1, names
+
+
 def since(*version):
     def mark(function):
         function.since = version

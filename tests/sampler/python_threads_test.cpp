@@ -47,7 +47,7 @@ class PythonThreadLists : public testing::TestWithParam<const python::Layout*> {
   Ring ring_{1 << 16};
   LookLog log_{ring_};
   Snapshot snapshot_{fake_.memory()};
-  PythonThreads threads_{{::getpid(), {}, false, false}, interpreter_, fake_.memory(), snapshot_, log_};
+  PythonThreads threads_{{::getpid(), {}, false, false, {}}, interpreter_, fake_.memory(), snapshot_, log_};
   Nanoseconds now_ = 0;
 };
 

@@ -73,6 +73,7 @@ profile::FrameId Consumer::frame_of(CodeLocation location) {
                                            : "(more frames left out)");
   }
   if (location.code == kNotRead) return marker("(a function not read: too many new ones at once)");
+  if (location.code == kNotWalked) return marker("(a wait whose stack was not read: too many switches)");
   if (location.code == kCallersUnknown) return marker("(callers unknown: a generator between two states)");
   const auto found = codes_.find(location.code);
   if (found == codes_.end() || found->second.code == nullptr)
@@ -111,7 +112,7 @@ void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
   sample.wall = record.wall;
   sample.start = record.time - record.wall;
   sample.cpu = record.cpu;
-  sample.samples = record.looks;
+  sample.samples = record.part ? 0 : record.looks;
   sample.cpu_number = record.cpu_number;
   sample.cpu_state = record.cpu_state;
   sample.gil_state = record.gil_state;

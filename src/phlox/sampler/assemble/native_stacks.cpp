@@ -149,6 +149,25 @@ profile::FrameId NativeStacks::frame_of(const unwind::NativeFrame& native, bool 
   return at->second = identities_.interner.frame(frame);
 }
 
+// 3.10's anchors are counted from the root, since its CFrames do not say whose they are, and greenlet puts
+// one of its own at the root of each of its stacks: then all are one evaluation too far out. The innermost
+// has its place where a loop is left.
+void NativeStacks::pass_over_greenlet() {
+  const auto outermost =
+      std::find_if(groups_.rbegin(), groups_.rend(), [](const PythonGroup& group) { return !!group.anchor; });
+  if (outermost == groups_.rend()) return;
+  for (const auto& frame : native_.frames) {
+    if (outermost->anchor < frame.sp || outermost->anchor >= frame.cfa) continue;
+    if (frame.module == unwind::kNoModule || !is_greenlet_library(space_.mapped(frame.module).file.path))
+      return;
+    for (auto group = outermost; group != groups_.rend(); ++group) {
+      const auto inner = std::next(group);
+      group->anchor = inner == groups_.rend() ? RemoteAddress() : inner->anchor;
+    }
+    return;
+  }
+}
+
 NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const profile::FrameId> python) {
   ++counts_.looks;
   const auto positions = static_cast<uint32_t>(python.size());
@@ -177,6 +196,7 @@ NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const 
     if (space_.map().generation() != before) unwind(look);
   }
 
+  pass_over_greenlet();
   auto& frames = native_.frames;
   is_loop_.assign(frames.size(), 0);
   bool restarted = false;

@@ -63,6 +63,7 @@ class NativeStacks {
 
  private:
   void unwind(const NativeLook& look);
+  void pass_over_greenlet();
   void learn_distance();
   profile::FrameId frame_of(const unwind::NativeFrame& frame, bool loop);
   profile::FrameId kernel_frame(uint64_t address, bool exact);

@@ -10,7 +10,7 @@ namespace {
 bool are_alike(const LookRecord& a, const LookRecord& b) {
   return a.cpu_state == b.cpu_state && a.gil_state == b.gil_state && a.quality == b.quality &&
          a.rejected == b.rejected && a.collecting == b.collecting && a.system_call == b.system_call &&
-         a.cpu_number == b.cpu_number && a.native == b.native;
+         a.cpu_number == b.cpu_number && a.part == b.part && a.native == b.native;
 }
 
 }  // namespace
@@ -90,15 +90,19 @@ uint64_t LookLog::did_not_run(ObservedThread& thread, const target::SchedStat& s
 
 void LookLog::reject(ObservedThread& thread, profile::GilState gil, Nanoseconds now, Rejected why) {
   LookRecord look = look_at(thread.index, now, thread.last_time);
-  look.quality = profile::Quality::rejected;
-  look.rejected = why;
   look.gil_state = gil;
   if (const auto stat = thread.probe->schedstat()) {
     look.cpu = std::exchange(thread.cpu_carried, 0) + static_cast<Nanoseconds>((*stat - thread.seen).run_ns);
     thread.seen = *stat;
   }
+  reject(thread, look, why);
+}
+
+void LookLog::reject(ObservedThread& thread, LookRecord look, Rejected why) {
+  look.quality = profile::Quality::rejected;
+  look.rejected = why;
   send(thread, look, nullptr, {});
-  thread.last_time = now;
+  thread.last_time = look.time;
   thread.was_blocked = thread.has_stack = false;
   thread.stack.clear();
   thread.state.looks = 0;

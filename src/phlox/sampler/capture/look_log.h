@@ -58,6 +58,8 @@ class LookLog {
   uint64_t did_not_run(ObservedThread& thread, const target::SchedStat& stat, uint64_t tick, Nanoseconds now);
   // A look that came to nothing: its time, and what the thread carries, go without a stack.
   void reject(ObservedThread& thread, profile::GilState gil, Nanoseconds now, Rejected why);
+  // The same, where the look is made already.
+  void reject(ObservedThread& thread, LookRecord look, Rejected why);
   // Sends what is held back.
   void flush(ObservedThread& thread);
 

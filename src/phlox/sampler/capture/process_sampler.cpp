@@ -40,8 +40,9 @@ ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& 
                                                             config_.real_time, counts_, workers_)
                              : nullptr),
       reader_(interpreter_, memory, ring, snapshot_, native_ ? &native_->copy() : nullptr),
-      threads_({config_.pid, config_.rseq_cpu_offset, config_.native.has_value(), config_.once}, interpreter_,
-               memory, snapshot_, log_) {
+      threads_(
+          {config_.pid, config_.rseq_cpu_offset, config_.native.has_value(), config_.once, config_.birth},
+          interpreter_, memory, snapshot_, log_) {
   if (native_) native_threads_ = std::make_unique<NativeThreads>(config_.pid, memory_, log_, *native_);
 }
 

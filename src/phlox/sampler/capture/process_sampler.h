@@ -55,6 +55,7 @@ class ProcessSampler {
     Way way = Way::automatic;
     // Where the C library keeps rseq.cpu_id, from the thread pointer; none: ask /proc.
     std::optional<int64_t> rseq_cpu_offset;
+    std::optional<Nanoseconds> birth;  // Program::birth
     // Called for each whole stack (leaf first) while its thread still stands still; again when the proof
     // fails and it is read anew. The thread's number as in ThreadRecord.
     std::function<void(uint32_t thread, std::span<const python::RawFrame>)> on_stack;

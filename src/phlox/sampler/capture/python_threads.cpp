@@ -197,13 +197,17 @@ bool PythonThreads::add(Domain& domain, RemoteAddress tstate, Nanoseconds now) {
   thread->last_time = now;
   const auto stat = thread->probe->schedstat();
   if (!stat) return false;  // a state whose thread is gone: left behind by a fork, or about to be freed
-  thread->seen = *stat;
+  // What a fork has used before its first look is charged to what that finds, as between two looks.
+  if (config_.birth && tid == config_.pid && thread->index == 1)
+    thread->last_time = *config_.birth;
+  else
+    thread->seen = *stat;
   ThreadRecord record;
   record.thread = thread->index;
   record.tid = tid;
   record.python_id = thread_id;
   record.interpreter = domain.id;
-  record.time = now;
+  record.time = thread->last_time;
   log_.begin(record);
   by_tstate_[tstate.value] = thread.get();
   snapshot_.expect(thread->index, tstate, *layout_.thread.size);

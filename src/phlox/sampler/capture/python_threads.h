@@ -58,8 +58,9 @@ class PythonThreads {
     pid_t pid = 0;
     // Where the C library keeps rseq.cpu_id, from the thread pointer; none: ask /proc.
     std::optional<int64_t> rseq_cpu_offset;
-    bool native = false;  // who has no thread state is looked at all the same
-    bool once = false;    // everybody is added at the first refresh
+    bool native = false;               // who has no thread state is looked at all the same
+    bool once = false;                 // everybody is added at the first refresh
+    std::optional<Nanoseconds> birth;  // Program::birth
   };
 
   PythonThreads(const Config& config, const python::Interpreter& interpreter, memory::RemoteMemory& memory,

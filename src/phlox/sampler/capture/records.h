@@ -24,6 +24,8 @@ inline constexpr uint32_t kFramesLeftOut = 0xffffffff;
 inline constexpr uint32_t kCallersUnknown = 0xfffffffe;
 // CodeLocation.code of a frame whose code object was not read: more were new at once than are kept.
 inline constexpr uint32_t kNotRead = 0xfffffffd;
+// CodeLocation.code in place of the stack of a wait that was only counted.
+inline constexpr uint32_t kNotWalked = 0xfffffffc;
 
 enum class Rejected : uint8_t { no, moved, unreadable, broken };
 
@@ -54,6 +56,7 @@ struct LookRecord {
   profile::Quality quality = profile::Quality::ok;
   Rejected rejected = Rejected::no;
   bool collecting = false;
+  bool part = false;  // of the time before a look, with a stack of its own; no look by itself
   NativePart native = NativePart::none;
 };
 

@@ -11,6 +11,7 @@ enum class Way : uint8_t {
   same_cpu,   // on its CPU; read as it runs, unproved, where that may not be entered
   ptrace,     // stopped for microseconds
   hands_off,  // not at all: read as it runs, unproved
+  kernel,     // not by us: a program inside the kernel reads in the interrupt (sampler/kernel)
 };
 
 }  // namespace phlox::sampler

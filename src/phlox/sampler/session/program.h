@@ -44,6 +44,9 @@ struct Program {
   python::Interpreter interpreter;
   Image image;
   std::optional<int64_t> rseq_cpu_offset;
+  // Of a fork whose parent was recorded when it was born: when that was, by the time that it has used and
+  // waited for a CPU. All that its thread has used since is of the recording.
+  std::optional<Nanoseconds> birth;
 };
 
 // `image`: of before it was found. Null: it has become another program meanwhile, and is to be looked at

@@ -9,7 +9,9 @@
 #include <cstring>
 #include <utility>
 
+#include "phlox/profile/kept.h"
 #include "phlox/profile/tally.h"
+#include "phlox/target/process_state.h"
 #include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
@@ -47,7 +49,7 @@ constexpr Counted kCounted[] = {
     {&Progress::left_out, &Counts::not_read, tally::kLeftOut},
 };
 
-std::string why_no_python(const SamplerThread::Numbers& numbers, bool ended) {
+std::string why_no_python(const SourceNumbers& numbers, bool ended) {
   if (numbers.counts.ticks == 0)
     return ended ? "it ended before the first look" : "the recording ended before the first look";
   if (numbers.stateless.states == 0) return "none of its threads was in Python when it was looked at";
@@ -78,6 +80,7 @@ ProcessSampler::Config ProgramRecording::config_of(const Program& program, const
   config.pid = program.pid;
   config.native = options.native;
   config.rseq_cpu_offset = program.rseq_cpu_offset;
+  config.birth = program.birth;
   config.way = options.way;
   // Who asked for a way without stops gets none for the native half either, but where he asked for those.
   if (config.native == NativeSource::automatic &&
@@ -87,26 +90,26 @@ ProcessSampler::Config ProgramRecording::config_of(const Program& program, const
 }
 
 ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile::ProcessId> parent,
-                                   std::unique_ptr<Program> program, Descriptor pidfd, const Options& options,
-                                   profile::Sink& sink, Identities& identities, IdleWatch* watch,
-                                   size_t ring_share)
+                                   std::unique_ptr<Program> program, Descriptor pidfd, const Shared& shared)
     : id_(id),
       pidfd_(std::move(pidfd)),
-      options_(options),
-      sink_(sink),
-      identities_(identities),
+      options_(shared.options),
+      sink_(shared.sink),
+      identities_(shared.identities),
       program_(std::move(program)),
       row_(program_->process_row()),
-      ring_((options.native ? kNativeRingBytes : kRingBytes) / ring_share),
+      ring_((options_.native ? kNativeRingBytes : kRingBytes) / shared.ring_share),
       native_memory_(program_->pid),
-      consumer_(program_->interpreter.layout, id, sink, identities,
+      consumer_(program_->interpreter.layout, id, sink_, identities_,
                 [pid = program_->pid](profile::Thread& thread) {
                   thread.kernel_name = target::ThreadProbe(pid, thread.tid).kernel_name();
                 }),
-      sampler_(config_of(*program_, options), options, program_->interpreter, program_->memory, ring_, watch),
       clock_(program_->pid),
       begin_(row_.start) {
   row_.parent = parent;
+  // Before its row, so that the sink knows which process that is.
+  if (const auto stat = target::read_stat(pid()))
+    sink_.put_meta(fmt::format("{}{}", profile::kStartTicks, pid()), std::to_string(stat->start_ticks));
   put_process(0, "", "");
   profile::Event event;
   event.kind = profile::EventKind::process_start;
@@ -114,10 +117,25 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
   event.process = id_;
   event.text = row_.executable;
   sink_.put_event(event);
-  if (options.native) {
-    native_.emplace(program_->pid, native_memory_, identities, sink, options.unwind_cache);
+  if (options_.native) {
+    native_.emplace(program_->pid, native_memory_, identities_, sink_, options_.unwind_cache);
     consumer_.with_native(*native_);
   }
+  source_ = make_source(shared);
+}
+
+std::unique_ptr<Source> ProgramRecording::make_source(const Shared& shared) {
+  ProcessSampler::Config config = config_of(*program_, options_);
+  if (config.way == Way::kernel) {
+    const auto place = shared.kernel->place(*program_);
+    if (place) {
+      if (auto source = shared.kernel->begin(*program_, *place, ring_)) return source;
+    }
+    why_not_kernel_ = place ? "too many processes for that" : place.error().message;
+    config.way = Way::automatic;
+  }
+  return std::make_unique<SamplerThread>(config, options_, program_->interpreter, program_->memory, ring_,
+                                         shared.watch);
 }
 
 void ProgramRecording::put_process(Nanoseconds end, const std::string& how, const std::string& way) {
@@ -139,10 +157,10 @@ void ProgramRecording::name_threads() {
   program_->name_threads(consumer_);
 }
 
-const SamplerThread::Numbers& ProgramRecording::latest() {
-  if (const uint64_t is = sampler_.published(); !latest_ || is != latest_is_) {
+const SourceNumbers& ProgramRecording::latest() {
+  if (const uint64_t is = source_->published(); !latest_ || is != latest_is_) {
     latest_is_ = is;
-    latest_ = sampler_.numbers();
+    latest_ = source_->numbers();
   }
   return *latest_;
 }
@@ -158,7 +176,7 @@ bool ProgramRecording::look_around() {
   name_threads();
   std::vector<pid_t> threads;
   for (const auto& thread : consumer_.live_threads()) threads.push_back(thread.row.tid);
-  sampler_.stay_above(threads);
+  source_->stay_above(threads);
   const Image image = image_of(pid());
   return !image.executable.empty() && image != program_->image;
 }
@@ -220,7 +238,7 @@ void ProgramRecording::put_tallies() {
 
 void ProgramRecording::finish(End end, Outcome& outcome) {
   if (end == End::recording_ended) name_threads();
-  sampler_.stop();
+  source_->stop();
   drain(clock_now() + kLastDrain);
   consumer_.discard(ring_);
   identities_.stretches.flush();

@@ -17,9 +17,11 @@
 #include "phlox/sampler/assemble/consumer.h"
 #include "phlox/sampler/assemble/native_stacks.h"
 #include "phlox/sampler/capture/ring.h"
+#include "phlox/sampler/session/kernel_sources.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/recorder.h"
 #include "phlox/sampler/session/sampler_thread.h"
+#include "phlox/sampler/session/source.h"
 
 namespace phlox::sampler {
 
@@ -27,11 +29,18 @@ class ProgramRecording {
  public:
   enum class End { gone, exec, recording_ended };
 
-  // `pidfd`: of its process. `watch`: where it rests while nothing runs in it; null: nowhere. `ring_share`:
-  // of how many recordings the memory of one ring is divided among. Begins to look at once.
+  // What it shares with the others.
+  struct Shared {
+    const Options& options;
+    profile::Sink& sink;
+    Identities& identities;
+    IdleWatch* watch = nullptr;       // where it rests while nothing runs in it; null: nowhere
+    KernelSources* kernel = nullptr;  // looks at it where it can; null: a thread of ours does
+    size_t ring_share = 1;            // of how many recordings the memory of one ring is divided among
+  };
+  // `pidfd`: of its process. Begins to look at once.
   ProgramRecording(profile::ProcessId id, std::optional<profile::ProcessId> parent,
-                   std::unique_ptr<Program> program, Descriptor pidfd, const Options& options,
-                   profile::Sink& sink, Identities& identities, IdleWatch* watch, size_t ring_share);
+                   std::unique_ptr<Program> program, Descriptor pidfd, const Shared& shared);
 
   pid_t pid() const { return program_->pid; }
   const Descriptor& pidfd() const { return pidfd_; }
@@ -50,13 +59,16 @@ class ProgramRecording {
   void finish(End end, Outcome& outcome);
   // After finish().
   const std::string& why_no_python() const { return why_no_python_; }
+  // Why it is not looked at from inside the kernel, though the others are; empty: it is.
+  const std::string& why_not_kernel() const { return why_not_kernel_; }
 
  private:
   static ProcessSampler::Config config_of(const Program& program, const Options& options);
+  std::unique_ptr<Source> make_source(const Shared& shared);
   void put_process(Nanoseconds end, const std::string& how, const std::string& way);
   void name_threads();
-  // The numbers of the sampler's thread, copied only when they are other ones.
-  const SamplerThread::Numbers& latest();
+  // The source's numbers, copied only when they are other ones.
+  const SourceNumbers& latest();
 
   profile::ProcessId id_;
   Descriptor pidfd_;
@@ -69,9 +81,10 @@ class ProgramRecording {
   memory::ProcessMemory native_memory_;  // of its own: the sampler's is another thread's
   Consumer consumer_;
   std::optional<NativeStacks> native_;
-  SamplerThread sampler_;
-  std::optional<SamplerThread::Numbers> latest_;
-  uint64_t latest_is_ = 0;     // of SamplerThread::published()
+  std::string why_not_kernel_;
+  std::unique_ptr<Source> source_;
+  std::optional<SourceNumbers> latest_;
+  uint64_t latest_is_ = 0;     // of Source::published()
   uint64_t changes_seen_ = 0;  // of it, too
   target::ProcessClock clock_;
   std::optional<Nanoseconds> used_;  // when it was looked around last

@@ -13,6 +13,7 @@
 #include "phlox/profile/tally.h"
 #include "phlox/sampler/assemble/consumer.h"
 #include "phlox/sampler/session/idle_watch.h"
+#include "phlox/sampler/session/kernel_sources.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/program_finder.h"
 #include "phlox/sampler/session/program_recording.h"
@@ -68,12 +69,30 @@ void warn_of_refusals(const Options& options, const Progress& progress, std::vec
   }
 }
 
+// Who asks for this way gets it for what is there, or an error; what comes later may be looked at otherwise.
+Result<std::unique_ptr<KernelSources>> open_kernel(const std::vector<pid_t>& roots,
+                                                   const std::vector<ProgramFinder::Found>& programs,
+                                                   const Options& options) {
+  const std::string retry = roots.size() == 1 && !options.launched
+                                ? fmt::format("record --way kernel -p {}", roots.front())
+                                : std::string("record --way kernel");
+  auto kernel = KernelSources::open(options.rate_hz, options.max_overhead_percent, retry);
+  if (!kernel) return kernel;
+  for (const auto& one : programs) {
+    if (const auto place = (*kernel)->place(*one.program); !place) return fail(place);
+  }
+  return kernel;
+}
+
 class LiveRecorder : public Recorder {
  public:
   // `programs` run in the roots or in descendants of them, and are watched by descriptors of their own.
+  // `kernel`: what looks at them; null: threads of ours do.
   LiveRecorder(std::vector<pid_t> roots, std::vector<Descriptor> root_pidfds,
-               std::vector<ProgramFinder::Found> programs, const Options& options)
-      : roots_(std::move(roots)),
+               std::vector<ProgramFinder::Found> programs, std::unique_ptr<KernelSources> kernel,
+               const Options& options)
+      : kernel_(std::move(kernel)),
+        roots_(std::move(roots)),
         root_pidfds_(std::move(root_pidfds)),
         first_(std::move(programs)),
         options_(options),
@@ -100,6 +119,7 @@ class LiveRecorder : public Recorder {
   Progress total();
   void warn_of_others();
 
+  std::unique_ptr<KernelSources> kernel_;
   std::vector<pid_t> roots_;
   std::vector<Descriptor> root_pidfds_;
   std::vector<ProgramFinder::Found> first_;
@@ -136,9 +156,12 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
   std::optional<profile::ProcessId> parent;
   if (const auto row = rows_.find(found.parent); row != rows_.end()) parent = row->second;
   const size_t share = active_.size() < kManyProcesses ? 1 : kRingShareOfMany;
+  const ProgramRecording::Shared shared{options_,      *sink_, *identities_, watch_ ? &*watch_ : nullptr,
+                                        kernel_.get(), share};
   active_.push_back(std::make_unique<ProgramRecording>(id, parent, std::move(found.program),
-                                                       std::move(found.pidfd), options_, *sink_, *identities_,
-                                                       watch_ ? &*watch_ : nullptr, share));
+                                                       std::move(found.pidfd), shared));
+  if (const std::string& why = active_.back()->why_not_kernel(); !why.empty())
+    warnings.push_back(fmt::format("process {} is looked at in another way: {}", pid, why));
   const bool again = !rows_.insert_or_assign(pid, id).second;
   if (became_another_ == pid) became_another_ = 0;
   ++outcome_.processes;
@@ -180,9 +203,12 @@ std::vector<size_t> LiveRecorder::wait_for_news() const {
 
 void LiveRecorder::drain() {
   const Nanoseconds deadline = clock_now() + kLongestDrain;
-  for (size_t i = 0; i < active_.size(); ++i)
-    active_[(first_to_drain_ + i) % active_.size()]->drain(deadline);
-  ++first_to_drain_;
+  for (bool more = true; more;) {
+    more = kernel_ && kernel_->drain(deadline) && clock_now() < deadline;
+    for (size_t i = 0; i < active_.size(); ++i)
+      active_[(first_to_drain_ + i) % active_.size()]->drain(deadline);
+    ++first_to_drain_;
+  }
 }
 
 void LiveRecorder::look_around() {
@@ -373,7 +399,14 @@ Result<std::unique_ptr<Recorder>> Recorder::attach(const std::vector<pid_t>& roo
     }
     pidfds.push_back(*std::move(pidfd));
   }
-  return std::make_unique<LiveRecorder>(roots, std::move(pidfds), std::move(programs), options);
+  std::unique_ptr<KernelSources> kernel;
+  if (options.way == Way::kernel) {
+    auto opened = open_kernel(roots, programs, options);
+    if (!opened) return fail(opened);
+    kernel = *std::move(opened);
+  }
+  return std::make_unique<LiveRecorder>(roots, std::move(pidfds), std::move(programs), std::move(kernel),
+                                        options);
 }
 
 }  // namespace phlox::sampler

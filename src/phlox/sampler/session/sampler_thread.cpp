@@ -75,6 +75,8 @@ std::string describe_python_way(const SamplerThread::Numbers& numbers) {
       break;
     case Way::hands_off:
       break;
+    case Way::kernel:
+      return "in the kernel (BPF)";
     case Way::automatic:
     case Way::same_cpu: {
       if (counts.cpu_refused == 0) return describe_same_cpu(numbers);

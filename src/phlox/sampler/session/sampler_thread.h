@@ -20,42 +20,27 @@
 #include "phlox/sampler/session/idle_watch.h"
 #include "phlox/sampler/session/recorder.h"
 #include "phlox/sampler/session/scheduling.h"
+#include "phlox/sampler/session/source.h"
 
 namespace phlox::sampler {
 
-class SamplerThread {
+class SamplerThread : public Source {
  public:
-  struct Numbers {
-    Counts counts;
-    uint64_t ticks_missed = 0;
-    double rate_hz = 0;           // asked for at the moment
-    Nanoseconds cpu = 0;          // of this thread
-    Nanoseconds target_time = 0;  // taken from the target
-    Way way = Way::automatic;     // as asked for
-    SchedulingClass scheduling = SchedulingClass::ordinary;
-    bool schedstat_off = false;
-    std::optional<NativeSource> native;
-    EventNumbers events;  // of `native`
-    bool process_gone = false;
-    ProcessSampler::Stateless stateless;
-    uint64_t by_perf = 0, by_clock = 0;  // wake-ups
-    uint64_t rests = 0;                  // for the program to get its half of the time
-  };
+  using Numbers = SourceNumbers;
 
   // `watch`: where it rests while nothing runs in the process; null: nowhere.
   SamplerThread(const ProcessSampler::Config& config, const Options& options,
                 const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring,
                 IdleWatch* watch);
-  ~SamplerThread();  // stops
+  ~SamplerThread() override;  // stops
 
-  void stop();
-  Numbers numbers();
-  // How often numbers() have become other ones.
-  uint64_t published() const { return version_.load(std::memory_order_acquire); }
+  void stop() override;
+  Numbers numbers() override;
+  uint64_t published() const override { return version_.load(std::memory_order_acquire); }
 
   // On its CPU a thread of a real-time class runs as long as it likes, and the sampler beside it only when it
-  // is of a higher priority: makes it so, where it may. `threads`: kernel ids of those that are read.
-  void stay_above(std::span<const pid_t> threads);
+  // is of a higher priority: makes it so, where it may.
+  void stay_above(std::span<const pid_t> threads) override;
 
  private:
   // What the workers share. Who holds the turn lock may use it.
@@ -116,7 +101,7 @@ class SamplerThread {
 };
 
 // What the way of reading is called in outputs: "same CPU (real time)", "ptrace stop", "hands off
-// (unproved)".
+// (unproved)", "in the kernel (BPF)".
 std::string describe_way(const SamplerThread::Numbers& numbers);
 
 // What there is to know of its native frames beyond that, for --verbose.

@@ -12,6 +12,7 @@
 #include "phlox/target/process_state.h"
 #include "phlox/target/process_tree.h"
 #include "phlox/target/text_file.h"
+#include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
 namespace {
@@ -21,8 +22,17 @@ constexpr size_t kMostKnown = 64;
 // A child is started by who runs; but one whose parent has ended may be given to somebody who sleeps: those
 // are asked, too, once in so many looks, or, of many, so many at a look.
 constexpr size_t kMostSpared = 16, kAskedAtOnce = 3;
-// Where nobody is born on this host, everybody is asked all the same, once in so many looks.
+// Where it is known who was born on this host, everybody is asked all the same, once in so many looks.
 constexpr size_t kMostQuiet = 128;
+// So many are asked one by one whose they are, some 5 us each: less than asking everybody for his children,
+// which is a file a thread. Of a host where more come within a look it is not known.
+constexpr size_t kMostNewborn = 64;
+// One that used more before it was found did more than its first look tells of.
+constexpr Nanoseconds kLongestUnseen = kSecond / 10;
+// Of a thread that runs, the kernel counts up to its last tick, of which there are 250 a second and more.
+constexpr Nanoseconds kNotCountedYet = kSecond / 250;
+// An id is given out before its process can be seen.
+constexpr int kMostTries = 3;
 
 // Of a process that has not ended.
 std::optional<target::Stat> stat_of(pid_t pid) {
@@ -41,11 +51,31 @@ std::string command_line_of(pid_t pid) {
   return text ? target::parse_command_line(*text) : std::string();
 }
 
+// Field 22 of /proc/PID/stat counts these since boot.
+Nanoseconds tick() {
+  return kSecond / ::sysconf(_SC_CLK_TCK);
+}
+uint64_t ticks_now() {
+  return static_cast<uint64_t>(clock_now(CLOCK_BOOTTIME) / tick());
+}
+
+// When it was born, lately, by what it has used and waited for a CPU since; not before the tick that the
+// kernel names.
+std::optional<Nanoseconds> birth_of(pid_t pid, uint64_t start, const target::ProcessClock& clock) {
+  const auto used = clock.used();
+  const auto waited = target::ThreadProbe(pid, pid).schedstat();
+  if (!used || !waited || waited->off()) return {};
+  const Nanoseconds since = *used + static_cast<Nanoseconds>(waited->wait_ns) + kNotCountedYet;
+  const Nanoseconds age = clock_now(CLOCK_BOOTTIME) - static_cast<Nanoseconds>(start) * tick();
+  if (*used > kLongestUnseen) return {};
+  return clock_now() - std::min(since, age);
+}
+
 }  // namespace
 
 TreeSearch::TreeSearch(const std::vector<pid_t>& roots, bool itself, bool descendants,
                        std::function<bool(pid_t pid)> chosen)
-    : itself_(itself), descendants_(descendants), chosen_(std::move(chosen)) {
+    : itself_(itself), descendants_(descendants), began_(ticks_now()), chosen_(std::move(chosen)) {
   for (const pid_t pid : roots) meet(pid, 0, true);
 }
 
@@ -90,13 +120,40 @@ size_t TreeSearch::most_spared() const {
   return std::max(kMostSpared, entries_.size() / kAskedAtOnce);
 }
 
-// A while after a birth still: whoever's it is may be said to have run only at the next tick, and who sleeps
-// has his turn.
-bool TreeSearch::may_have_children() {
+// Ids are given out one after the other. None: a round of them began anew, it is not told, or they are too
+// many.
+std::optional<std::vector<pid_t>> TreeSearch::newborn() {
   const auto last = births_.last_id();
-  const bool born = !last || std::exchange(last_birth_, last) != last;
-  quiet_looks_ = born ? 0 : quiet_looks_ + 1;
-  return quiet_looks_ <= most_spared() || quiet_looks_ % kMostQuiet == 0;
+  const auto before = std::exchange(last_birth_, last);
+  if (!last || !before || *last < *before || *last - *before > kMostNewborn) return {};
+  std::vector<pid_t> ids;
+  for (uint64_t id = *before + 1; id <= *last; ++id) ids.push_back(static_cast<pid_t>(id));
+  return ids;
+}
+
+// A while after births that are not known still: whoever's one is may be said to have run only at the next
+// tick, and who sleeps has his turn.
+bool TreeSearch::asks_everybody(bool newborn_known) {
+  known_looks_ = newborn_known ? known_looks_ + 1 : 0;
+  const bool everybody = known_looks_ <= most_spared() || known_looks_ % kMostQuiet == 0;
+  asked_everybody_ += everybody;
+  return everybody;
+}
+
+// Those of whom somebody here is the parent. What a thread was given is no process.
+void TreeSearch::meet_newborn(const std::vector<pid_t>& ids) {
+  for (const pid_t id : ids) unseen_.push_back({id, 0});
+  std::erase_if(unseen_, [this](Unseen& one) {
+    const auto stat = target::read_stat(one.pid);
+    if (!stat) return ++one.tries >= kMostTries;
+    if (const auto known = entries_.find(one.pid);
+        known != entries_.end() && known->second.start != stat->start_ticks)
+      forget(known);
+    if (!entries_.contains(stat->parent) || entries_.contains(one.pid)) return true;
+    const auto status = target::read_status(one.pid);
+    if (status && status->process == one.pid && meet(one.pid, stat->parent, false)) ++born_;
+    return true;
+  });
 }
 
 // `of_all`: else of those that are still to become a Python. Of the others it is known soon enough when
@@ -109,18 +166,22 @@ void TreeSearch::forget_ended(bool of_all) {
     entry.has_run = !used || std::exchange(entry.used, used) != used || entry.spared >= most_spared();
     entry.spared = entry.has_run ? 0 : entry.spared + 1;
   }
-  std::erase_if(entries_, [this](const auto& row) {
-    const auto& [pid, entry] = row;
+  for (auto at = entries_.begin(); at != entries_.end();) {
+    const auto one = at++;
     // What has not run has not ended, and nobody else has its id.
-    if (!entry.has_run) return false;
-    const auto stat = stat_of(pid);
-    if (stat && stat->start_ticks == entry.start) return false;
-    if (entry.forked && !entry.given) {
-      ++brief_.processes;
-      brief_.command_line = entry.command_line;
-    }
-    return true;
-  });
+    if (!one->second.has_run) continue;
+    const auto stat = stat_of(one->first);
+    if (!stat || stat->start_ticks != one->second.start) forget(one);
+  }
+}
+
+void TreeSearch::forget(std::map<pid_t, Entry>::iterator at) {
+  const Entry& entry = at->second;
+  if (entry.forked && !entry.given) {
+    ++brief_.processes;
+    brief_.command_line = entry.command_line;
+  }
+  entries_.erase(at);
 }
 
 // Of the processes of this host, those that are asked for. What was not may become it, by execve or as its
@@ -150,10 +211,13 @@ void TreeSearch::choose() {
 }
 
 void TreeSearch::list() {
-  const bool may_have_children = this->may_have_children();
-  forget_ended(may_have_children);
+  const auto newborn = this->newborn();
+  const bool everybody = asks_everybody(newborn.has_value());
+  forget_ended(everybody);
   choose();
-  if (!descendants_ || !may_have_children) return;
+  if (!descendants_) return;
+  if (newborn) meet_newborn(*newborn);
+  if (!everybody) return;
   std::vector<pid_t> parents;
   for (const auto& [pid, entry] : entries_) {
     if (entry.has_run) parents.push_back(pid);
@@ -183,6 +247,7 @@ std::unique_ptr<Program> TreeSearch::try_one(pid_t pid, Entry& entry) {
     auto program = std::make_unique<Program>(pid, fork->interpreter);
     program->image = std::move(image);
     program->rseq_cpu_offset = fork->rseq_cpu_offset;
+    if (entry.start > began_) program->birth = birth_of(pid, entry.start, entry.clock);
     return program;
   }
   entry.forked = false;

@@ -42,6 +42,8 @@ class TreeSearch {
   bool any_left() const;
   // How many processes were met.
   uint64_t born() const { return born_; }
+  // At how many looks everybody was asked for his children.
+  uint64_t asked_everybody() const { return asked_everybody_; }
   // Why a Python could not be had; the last such.
   const std::string& refused() const { return refused_; }
   // Forks of a Python that ended before they were given, and the command line of the last.
@@ -87,8 +89,11 @@ class TreeSearch {
   // Adds it, unless it has ended.
   bool meet(pid_t pid, pid_t parent, bool root);
   void list();
-  bool may_have_children();
+  std::optional<std::vector<pid_t>> newborn();
+  bool asks_everybody(bool newborn_known);
+  void meet_newborn(const std::vector<pid_t>& ids);
   void forget_ended(bool of_all);
+  void forget(std::map<pid_t, Entry>::iterator at);
   void choose();
   std::unique_ptr<Program> try_one(pid_t pid, Entry& entry);
   const Known* known(const Image& image) const;
@@ -96,9 +101,16 @@ class TreeSearch {
   size_t most_spared() const;
 
   bool itself_, descendants_;
+  uint64_t began_ = 0;  // in ticks since boot: who was born later was not there
   target::Births births_;
   std::optional<uint64_t> last_birth_;
-  size_t quiet_looks_ = 0;  // since somebody was born on this host
+  size_t known_looks_ = 0;  // since somebody was born on this host of whom it is not known whose he is
+  uint64_t asked_everybody_ = 0;
+  struct Unseen {
+    pid_t pid = 0;
+    int tries = 0;
+  };
+  std::vector<Unseen> unseen_;  // born, and not asked yet whose they are
   std::function<bool(pid_t pid)> chosen_;
   std::map<pid_t, Entry> entries_;
   std::map<pid_t, Other> others_;

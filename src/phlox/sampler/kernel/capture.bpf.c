@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Runs in the kernel. On the CPU clock of each CPU, and when a thread of a recorded process leaves its CPU,
+// walks that thread's Python frames in its own address space while it cannot run. Of processes that are not
+// in the map `processes` it looks at nothing. Reads the target, writes nothing into it; waits for nothing; a
+// page that is not there is a failed read, and the look says so.
+//
+// The walk follows python/frame_walk.h, what proves a code object python/code_object.h; both read their
+// offsets from the process's row of the one layout table. Functions that are not static are verified by the
+// kernel once, and not again for every way that leads to them: that is most of what loading takes.
+#include "walk.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+// With its frames, if they were not sent. Gives whether it went.
+int send_look(struct scratch* s, const struct kernel_process* p) {
+  if (!s || !p) return 0;
+  struct kernel_look* look = &s->look;
+  look->head.id = p->id;
+  __u32 n = look->stack.count;
+  struct key key = {look->stack.hash, p->id};
+  if (n == 0 || (!(look->stack.flags & KERNEL_NOT_READ) && bpf_map_lookup_elem(&stacks, &key)))
+    return look->head.type == KERNEL_STACK ? 1 : send(look, sizeof *look);
+  look->stack.flags |= KERNEL_FRAMES;
+  if (!send(look, sizeof *look + at_most(n, KERNEL_MAX_FRAMES) * 8)) return 0;
+  __u32 one = 1;
+  if (!(look->stack.flags & KERNEL_NOT_READ)) bpf_map_update_elem(&stacks, &key, &one, BPF_ANY);
+  return 1;
+}
+
+static __always_inline void note_gil(struct scratch* s, const struct kernel_process* p, __u64 futex) {
+  struct kernel_stack* stack = &s->look.stack;
+  __u64 gil = p->gil, holder = 0;
+  __u32 word = 0;
+  if (!gil && p->interp_gil != KERNEL_ABSENT)
+    bpf_probe_read_user(&gil, 8, (void*)(stack->interpreter + p->interp_gil));
+  if (gil && !bpf_probe_read_user(&word, 4, (void*)(gil + p->gil_locked)) && word == 1 &&
+      !bpf_probe_read_user(&holder, 8, (void*)(gil + p->gil_holder)) && holder == stack->state)
+    stack->flags |= KERNEL_HOLDS_GIL;
+  // take_gil() waits on the condition variable inside the GIL's own struct (Python/ceval_gil.c).
+  else if (gil && futex >= gil && futex - gil < p->gil_size)
+    stack->flags |= KERNEL_WAITS_GIL;
+  word = 0;
+  if ((stack->flags & KERNEL_HOLDS_GIL) && p->interp_collecting != KERNEL_ABSENT &&
+      !bpf_probe_read_user(&word, 4, (void*)(stack->interpreter + p->interp_collecting)) && word == 1)
+    stack->flags |= KERNEL_COLLECTING;
+}
+
+static __always_inline struct kernel_thread* thread_of(const struct kernel_process* p, __u32 tid, __u64 now) {
+  struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
+  if (t && t->id == p->id) return t;
+  struct kernel_thread fresh = {.since = now, .state = KERNEL_RUNNING, .id = p->id, .system_call = -1};
+  if (bpf_map_update_elem(&threads, &tid, &fresh, BPF_ANY)) count(KERNEL_COUNT_FULL, 1);
+  return bpf_map_lookup_elem(&threads, &tid);
+}
+
+static __always_inline void account(struct kernel_thread* t, __u64 now, __u16 becomes) {
+  __u64 time = now - t->since;
+  if (t->state == KERNEL_RUNNING) t->ran += time;
+  if (t->state == KERNEL_BLOCKED) t->blocked += time;
+  if (t->state == KERNEL_QUEUED) t->queued += time;
+  t->since = now;
+  t->state = becomes;
+}
+
+static __always_inline void fill_times(struct kernel_look* look, const struct kernel_thread* t, __u32 tid,
+                                       __u64 now) {
+  look->thread = tid;
+  look->cpu = (__s16)bpf_get_smp_processor_id();
+  look->time = now;
+  look->ran = t->ran;
+  look->blocked = t->blocked;
+  look->queued = t->queued;
+}
+
+SEC("perf_event")
+int on_clock(void* context) {
+  __u64 ids = bpf_get_current_pid_tgid();
+  __u32 tgid = ids >> 32, tid = (__u32)ids;
+  count(KERNEL_COUNT_HITS, 1);
+  struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
+  __u32 cpu = bpf_get_smp_processor_id();
+  struct scratch* s = p ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
+  if (!p || !s || (bpf_get_current_task_btf()->flags & PF_EXITING)) return 0;
+  __u64 now = bpf_ktime_get_ns();
+  struct kernel_thread* t = thread_of(p, tid, now);
+  if (!t) return 0;
+  account(t, now, KERNEL_RUNNING);
+  walk_python(s, p);
+  if (s->look.stack.state) note_gil(s, p, 0);
+  s->look.head.type = KERNEL_LOOK;
+  fill_times(&s->look, t, tid, now);
+  s->look.off_since = 0;
+  s->look.system_call = -1;
+  send_look(s, p);
+  count(KERNEL_COUNT_WALKS, 1);
+  count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - now);
+  return 0;
+}
+
+// Whether this switch is walked; what it took is to be subtracted.
+static __always_inline int has_credit(struct kernel_process* p, __u64 now) {
+  __s64 credit = p->credit + (__s64)((now - p->credit_at) * p->walk_share / 1000);
+  p->credit_at = now;
+  p->credit = credit > KERNEL_MOST_CREDIT ? KERNEL_MOST_CREDIT : credit;
+  return p->credit >= 0;
+}
+
+// A thread of a recorded process leaves its CPU: with which stack, and what it was at.
+static __always_inline void leaves(struct kernel_process* p, struct task_struct* task, int waits, __u64 now) {
+  __u32 tid = task->pid, cpu = bpf_get_smp_processor_id();
+  struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
+  struct kernel_thread* t = s ? thread_of(p, tid, now) : 0;
+  if (!t) return;
+  account(t, now, waits ? KERNEL_BLOCKED : KERNEL_QUEUED);
+  t->off_since = now;
+  struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);
+  long call = (long)regs->orig_ax;
+  t->system_call = waits && call >= 0 && call < 4096 ? (__s16)call : -1;
+  t->walked = 0;
+  if (!has_credit(p, now)) return;
+  walk_python(s, p);
+  if (s->look.stack.state) note_gil(s, p, call == 202 ? regs->di : 0);
+  s->look.head.type = KERNEL_STACK;
+  fill_times(&s->look, t, tid, now);
+  s->look.off_since = now;
+  s->look.system_call = t->system_call;
+  send_look(s, p);
+  s->look.stack.flags &= ~KERNEL_FRAMES;
+  t->off = s->look.stack;
+  t->walked = 1;
+  p->credit -= (__s64)(bpf_ktime_get_ns() - now);
+}
+
+// It comes back.
+static __always_inline void comes(struct kernel_process* p, struct task_struct* task, __u64 now) {
+  __u32 tid = task->pid;
+  struct kernel_thread* t = thread_of(p, tid, now);
+  if (!t) return;
+  account(t, now, KERNEL_RUNNING);
+  if (!t->off_since || t->blocked + t->queued - t->told < shortest_wait) return;
+  struct kernel_look look = {.head = {KERNEL_LOOK, p->id}, .off_since = t->off_since, .stack = t->off};
+  // Of several short ones those that were walked stand for the others.
+  if (!t->walked && (now - t->off_since >= shortest_wait || !t->off.state)) {
+    look.stack.count = 0;
+    look.stack.flags = KERNEL_NOT_WALKED;
+  }
+  look.system_call = t->system_call;
+  fill_times(&look, t, tid, now);
+  t->told = t->blocked + t->queued;
+  send(&look, sizeof look);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempted, struct task_struct* before, struct task_struct* after,
+             unsigned int state) {
+  __u32 tgid = before->tgid;
+  __u64 now = 0;
+  struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
+  if (p && !(before->flags & PF_EXITING)) {
+    now = bpf_ktime_get_ns();
+    leaves(p, before, state != 0 && !preempted, now);
+  }
+  tgid = after->tgid;
+  p = bpf_map_lookup_elem(&processes, &tgid);
+  if (p && !(after->flags & PF_EXITING)) {
+    if (!now) now = bpf_ktime_get_ns();
+    comes(p, after, now);
+  }
+  if (now) count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - now);
+  return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct* task) {
+  __u32 tgid = task->tgid, tid = task->pid;
+  if (!bpf_map_lookup_elem(&processes, &tgid)) return 0;
+  struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
+  if (t && t->state == KERNEL_BLOCKED) account(t, bpf_ktime_get_ns(), KERNEL_QUEUED);
+  return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct* task) {
+  __u32 tgid = task->tgid, tid = task->pid;
+  struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
+  if (p) {
+    struct kernel_exit record = {{KERNEL_EXIT, p->id}, tid, 0, bpf_ktime_get_ns()};
+    send(&record, sizeof record);
+  }
+  bpf_map_delete_elem(&threads, &tid);
+  return 0;
+}

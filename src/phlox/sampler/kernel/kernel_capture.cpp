@@ -1,0 +1,259 @@
+#include "phlox/sampler/kernel/kernel_capture.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "phlox/target/host_rights.h"
+
+#ifdef PHLOX_KERNEL_CAPTURE
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include "phlox/base/descriptor.h"
+#include "phlox/sampler/kernel/program.h"
+#endif
+
+namespace phlox::sampler {
+namespace {
+
+// What a user does who cannot have this way.
+constexpr const char* kOtherwise = "without --way kernel phlox takes the best of the other ways";
+
+tl::unexpected<Error> refused(ErrorKind kind, const std::string& why, std::string hint = kOtherwise) {
+  return fail(kind, "cannot look from inside the kernel: " + why, std::move(hint));
+}
+
+#ifdef PHLOX_KERNEL_CAPTURE
+
+// With the fourth argument of sched_switch, the state that a thread leaves its CPU in; bpf_loop is older.
+constexpr int kOldestMajor = 5, kOldestMinor = 18;
+// Inode of the initial PID namespace (include/linux/proc_ns.h): the kernel's ids are those that we see.
+constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;
+
+struct Release {
+  int major = 0, minor = 0;
+};
+Release kernel_release(const utsname& host) {
+  Release release;
+  const char* end = host.release + std::strlen(host.release);
+  const auto major = std::from_chars(host.release, end, release.major);
+  if (major.ptr != end) std::from_chars(major.ptr + 1, end, release.minor);
+  return release;
+}
+
+#endif
+
+}  // namespace
+
+#ifndef PHLOX_KERNEL_CAPTURE
+
+Result<void> check_kernel_capture(const std::string&) {
+  return refused(ErrorKind::usage, "this phlox was built without it",
+                 "build it where clang and libbpf 1.0 or newer are: apt-get install clang libbpf-dev");
+}
+
+Result<std::unique_ptr<KernelCapture>> KernelCapture::open(double, const std::string& retry) {
+  return fail(check_kernel_capture(retry));
+}
+
+#else
+
+Result<void> check_kernel_capture(const std::string& retry) {
+  utsname host{};
+  ::uname(&host);
+  const Release release = kernel_release(host);
+  if (release.major < kOldestMajor || (release.major == kOldestMajor && release.minor < kOldestMinor)) {
+    return refused(ErrorKind::system,
+                   fmt::format("Linux {} is older than {}.{}", host.release, kOldestMajor, kOldestMinor));
+  }
+  const target::HostRights rights = target::read_host_rights();
+  if (!rights.has_btf)
+    return refused(ErrorKind::system, "this kernel does not describe its types (no /sys/kernel/btf/vmlinux)");
+  using target::Capability;
+  const bool admin = rights.counts(Capability::sys_admin);
+  for (const Capability one : {Capability::bpf, Capability::perfmon}) {
+    if (!admin && !rights.counts(one)) {
+      return refused(ErrorKind::permission, fmt::format("phlox has no CAP_{}", target::name_of(one)),
+                     "sudo phlox " + retry);
+    }
+  }
+  struct stat pids {};
+  if (::stat("/proc/self/ns/pid", &pids) != 0 || pids.st_ino != kInitialPidNamespace) {
+    return refused(ErrorKind::system,
+                   "phlox runs in a PID namespace of its own, where threads have other numbers than the "
+                   "kernel's",
+                   "run phlox on the host, or in a container with its PID namespace (--pid=host)");
+  }
+  return {};
+}
+
+namespace {
+
+struct CloseObject {
+  void operator()(bpf_object* object) const { bpf_object__close(object); }
+};
+struct DestroyLink {
+  void operator()(bpf_link* link) const { bpf_link__destroy(link); }
+};
+struct FreeRing {
+  void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
+};
+using Link = std::unique_ptr<bpf_link, DestroyLink>;
+
+// libbpf prints its warnings; the last one says best what was refused.
+thread_local std::string last_warning;
+int keep_warning(libbpf_print_level level, const char* format, va_list arguments) {
+  if (level != LIBBPF_WARN) return 0;
+  char text[512];
+  std::vsnprintf(text, sizeof text, format, arguments);
+  last_warning = text;
+  while (last_warning.ends_with('\n')) last_warning.pop_back();
+  return 0;
+}
+
+uint64_t period_of(double rate_hz) {
+  return std::max<uint64_t>(static_cast<uint64_t>(1e9 / rate_hz), 100'000);
+}
+
+class LibbpfCapture : public KernelCapture {
+ public:
+  explicit LibbpfCapture(bpf_object* object) : object_(object) {}
+
+  Result<void> attach(double rate_hz, const std::string& retry);
+
+  void set_rate(double rate_hz) override {
+    uint64_t period = period_of(rate_hz);
+    for (const Descriptor& event : events_) ::ioctl(event.get(), PERF_EVENT_IOC_PERIOD, &period);
+  }
+  bool add(pid_t process, kernel_process& where) override {
+    where.id = ++last_id_;
+    where.credit = KERNEL_MOST_CREDIT;
+    where.credit_at = static_cast<uint64_t>(clock_now());
+    return bpf_map_update_elem(map("processes"), &process, &where, BPF_ANY) == 0;
+  }
+  void remove(pid_t process) override { bpf_map_delete_elem(map("processes"), &process); }
+  std::optional<kernel_thread> thread(pid_t thread) override {
+    kernel_thread value{};
+    if (bpf_map_lookup_elem(map("threads"), &thread, &value) != 0) return {};
+    return value;
+  }
+  bool drain(Nanoseconds deadline, const std::function<void(std::span<const std::byte>)>& take) override;
+  uint64_t count(kernel_count what) override;
+
+ private:
+  int map(const char* name) const { return bpf_object__find_map_fd_by_name(object_.get(), name); }
+  static int one(void* context, void* data, size_t size);
+
+  struct Drain {
+    const std::function<void(std::span<const std::byte>)>* take = nullptr;
+    Nanoseconds deadline = 0;
+    size_t bytes = 0;
+  };
+
+  std::unique_ptr<bpf_object, CloseObject> object_;
+  // Descriptors first: a link that goes away detaches its program from one of them.
+  std::vector<Descriptor> events_;
+  std::vector<Link> links_;
+  std::unique_ptr<ring_buffer, FreeRing> ring_;
+  Drain drain_;
+  uint32_t last_id_ = 0;
+};
+
+int LibbpfCapture::one(void* context, void* data, size_t size) {
+  Drain& drain = *static_cast<Drain*>(context);
+  (*drain.take)({static_cast<const std::byte*>(data), size});
+  drain.bytes += size;
+  // Ends the round; this record was taken.
+  return drain.bytes >= kAtOnce || clock_now() >= drain.deadline ? -ECANCELED : 0;
+}
+
+bool LibbpfCapture::drain(Nanoseconds deadline, const std::function<void(std::span<const std::byte>)>& take) {
+  drain_ = {&take, deadline, 0};
+  return ring_buffer__consume(ring_.get()) == -ECANCELED;
+}
+
+uint64_t LibbpfCapture::count(kernel_count what) {
+  std::vector<uint64_t> values(static_cast<size_t>(std::max(libbpf_num_possible_cpus(), 1)));
+  const auto key = static_cast<uint32_t>(what);
+  if (bpf_map_lookup_elem(map("counts"), &key, values.data()) != 0) return 0;
+  uint64_t sum = 0;
+  for (const uint64_t value : values) sum += value;
+  return sum;
+}
+
+tl::unexpected<Error> refusal(const char* what, int error, const std::string& retry) {
+  std::string why = fmt::format("{} ({})", what, std::strerror(error));
+  if (!last_warning.empty()) why += ": " + last_warning;
+  const bool denied = error == EPERM || error == EACCES;
+  return refused(denied ? ErrorKind::permission : ErrorKind::system, why,
+                 denied ? "a locked-down kernel or a filter of system calls may refuse it: phlox doctor; " +
+                              std::string(kOtherwise)
+                        : "phlox doctor; " + std::string(kOtherwise));
+  (void)retry;
+}
+
+Result<void> LibbpfCapture::attach(double rate_hz, const std::string& retry) {
+  for (const char* name : {"on_switch", "on_waking", "on_exit"}) {
+    bpf_program* program = bpf_object__find_program_by_name(object_.get(), name);
+    Link link(program != nullptr ? bpf_program__attach(program) : nullptr);
+    if (!link) return refusal("a program for the scheduler's events was not attached", errno, retry);
+    links_.push_back(std::move(link));
+  }
+  bpf_program* clock = bpf_object__find_program_by_name(object_.get(), "on_clock");
+  const long cpus = ::sysconf(_SC_NPROCESSORS_CONF);
+  for (int cpu = 0; cpu < cpus; ++cpu) {
+    perf_event_attr attributes{};
+    attributes.size = sizeof attributes;
+    attributes.type = PERF_TYPE_SOFTWARE;
+    attributes.config = PERF_COUNT_SW_CPU_CLOCK;
+    attributes.sample_period = period_of(rate_hz);
+    attributes.exclude_idle = 1;
+    Descriptor event(
+        static_cast<int>(::syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+    if (!event && errno == ENODEV) continue;  // not online
+    if (!event) return refusal("no event of a CPU's clock (perf_event_open)", errno, retry);
+    Link link(bpf_program__attach_perf_event(clock, event.get()));
+    if (!link) return refusal("the program was not attached to a CPU's clock", errno, retry);
+    // The link owns the descriptor from here on; ours is for its period.
+    Descriptor own(::dup(event.release()));
+    if (own) events_.push_back(std::move(own));
+    links_.push_back(std::move(link));
+  }
+  ring_.reset(ring_buffer__new(map("ring"), one, &drain_, nullptr));
+  if (!ring_) return refusal("its ring was not mapped", errno, retry);
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<KernelCapture>> KernelCapture::open(double rate_hz, const std::string& retry) {
+  if (auto possible = check_kernel_capture(retry); !possible) return fail(possible);
+  libbpf_set_print(keep_warning);
+  last_warning.clear();
+  const std::string_view program = kernel::program();
+  bpf_object* object = bpf_object__open_mem(program.data(), program.size(), nullptr);
+  if (object == nullptr) return refusal("its program was not opened", errno, retry);
+  auto capture = std::make_unique<LibbpfCapture>(object);
+  bpf_map* scratches = bpf_object__find_map_by_name(object, "scratches");
+  bpf_map__set_max_entries(scratches, static_cast<uint32_t>(std::max(libbpf_num_possible_cpus(), 1)));
+  if (bpf_object__load(object) != 0) return refusal("its program was not loaded", errno, retry);
+  if (auto attached = capture->attach(rate_hz, retry); !attached) return fail(attached);
+  return capture;
+}
+
+#endif
+
+}  // namespace phlox::sampler

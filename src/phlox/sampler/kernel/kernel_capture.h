@@ -1,0 +1,51 @@
+// The capture inside the kernel: loads the program (capture.bpf.c), has it run on the CPU clock of each CPU
+// and at the scheduler's switches, and takes what it says out of its ring. One for a recording, whatever the
+// number of processes. Everything it attached belongs to descriptors of ours: it ends with us, however we
+// end. Used by the recorder's thread alone; knows no thread and no Python.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "phlox/base/clock.h"
+#include "phlox/base/result.h"
+#include "phlox/sampler/kernel/wire.h"
+
+namespace phlox::sampler {
+
+// Whether it was built, and this kernel and our rights allow it, as far as that is to be seen without trying;
+// else an error that says why not. `retry`: the arguments of a new try, "record -p 4711".
+Result<void> check_kernel_capture(const std::string& retry);
+
+class KernelCapture {
+ public:
+  // `retry`: as above.
+  static Result<std::unique_ptr<KernelCapture>> open(double rate_hz, const std::string& retry);
+  virtual ~KernelCapture() = default;
+
+  // How often a second each CPU is looked at.
+  virtual void set_rate(double rate_hz) = 0;
+
+  // From here on threads of this process are walked. `where.id` is set: all of this process that was sent
+  // before is sent anew. False: there is no room.
+  virtual bool add(pid_t process, kernel_process& where) = 0;
+  virtual void remove(pid_t process) = 0;
+  // What is known of a thread that has been on a CPU since add().
+  virtual std::optional<kernel_thread> thread(pid_t thread) = 0;
+
+  // Calls `take` with each record that is there, until `deadline` or so many bytes. Gives whether there may
+  // be more. The bytes are not proved to be anything (kernel_records.h).
+  static constexpr size_t kAtOnce = size_t{256} << 10;
+  virtual bool drain(Nanoseconds deadline, const std::function<void(std::span<const std::byte>)>& take) = 0;
+
+  // Sums of enum kernel_count.
+  virtual uint64_t count(kernel_count what) = 0;
+};
+
+}  // namespace phlox::sampler

@@ -1,0 +1,149 @@
+#include "phlox/sampler/kernel/kernel_records.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "phlox/memory/remote_memory.h"
+#include "phlox/python/line_table.h"
+
+namespace phlox::sampler {
+namespace {
+
+// Later than this, or longer, is no time: 73 years of nanoseconds. Sums of some of them do not overflow.
+constexpr uint64_t kMostTime = uint64_t{1} << 61;
+
+bool is_time(const kernel_look& look) {
+  return look.time < kMostTime && look.ran < kMostTime / 4 && look.blocked < kMostTime / 4 &&
+         look.queued < kMostTime / 4 && look.off_since <= look.time;
+}
+
+template <class T>
+bool take(std::span<const std::byte>& bytes, T& value) {
+  if (bytes.size() < sizeof value) return false;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  bytes = bytes.subspan(sizeof value);
+  return true;
+}
+
+// The struct and its parts, each followed by zeros: whoever reads asks for more than there is, and content
+// that is not there is cut off afterwards.
+class RecordMemory : public memory::RemoteMemory {
+ public:
+  RecordMemory(const KernelCode& record, uint32_t struct_bytes) {
+    add(record.code.address, record.bytes.first(std::min<size_t>(struct_bytes, record.bytes.size())));
+    for (const kernel_part& part : record.code.part) {
+      if (part.address != 0) add(part.address, record.bytes.subspan(part.at, part.size));
+    }
+  }
+
+  using RemoteMemory::read;
+  size_t read(std::span<const memory::Range> ranges) override {
+    size_t done = 0;
+    for (const memory::Range& range : ranges) {
+      const Block* block = find(range.address.value);
+      if (block == nullptr) break;
+      const auto here = block->bytes.subspan(std::min(range.address.value - block->at, block->bytes.size()));
+      const size_t size = std::min(here.size(), range.into.size());
+      std::copy_n(here.begin(), size, range.into.begin());
+      std::fill(range.into.begin() + static_cast<ptrdiff_t>(size), range.into.end(), std::byte{0});
+      ++done;
+    }
+    return done;
+  }
+  // Bytes that lie at this address.
+  uint64_t left(uint64_t address) const {
+    const Block* block = find(address);
+    return block != nullptr
+               ? block->at + block->bytes.size() - std::min(address, block->at + block->bytes.size())
+               : 0;
+  }
+
+ private:
+  struct Block {
+    uint64_t at = 0;
+    std::span<const std::byte> bytes;
+  };
+  void add(uint64_t at, std::span<const std::byte> bytes) { blocks_[count_++] = {at, bytes}; }
+  // The nearest one before: content may begin where a block ends.
+  const Block* find(uint64_t address) const {
+    const Block* best = nullptr;
+    for (const Block& block : std::span(blocks_).first(count_)) {
+      if (address - block.at <= block.bytes.size() && (best == nullptr || block.at > best->at)) best = &block;
+    }
+    return best;
+  }
+
+  Block blocks_[6];
+  size_t count_ = 0;
+};
+
+}  // namespace
+
+KernelFrame KernelLook::frame(size_t index) const {
+  uint64_t word = 0;
+  std::memcpy(&word, frames.data() + index * sizeof word, sizeof word);
+  return {static_cast<uint32_t>(word >> 32), static_cast<uint32_t>(word)};
+}
+
+KernelRecord parse_kernel_record(std::span<const std::byte> bytes) {
+  kernel_head head{};
+  if (bytes.size() < sizeof head) return {};
+  std::memcpy(&head, bytes.data(), sizeof head);
+  switch (head.type) {
+    case KERNEL_LOOK:
+    case KERNEL_STACK: {
+      KernelLook record;
+      if (!take(bytes, record.look) || record.look.stack.count > KERNEL_MAX_FRAMES ||
+          record.look.stack.end > KERNEL_END_BROKEN || !is_time(record.look)) {
+        return {};
+      }
+      const size_t size = record.look.stack.count * sizeof(uint64_t);
+      if (record.has_frames()) {
+        if (bytes.size() < size) return {};
+        record.frames = bytes.first(size);
+      }
+      return record;
+    }
+    case KERNEL_CODE: {
+      KernelCode record;
+      if (!take(bytes, record.code) || record.code.serial == 0 || record.code.size > bytes.size()) return {};
+      record.bytes = bytes.first(record.code.size);
+      for (const kernel_part& part : record.code.part) {
+        if (part.address != 0 && (part.at > record.code.size || part.size > record.code.size - part.at))
+          return {};
+      }
+      return record;
+    }
+    case KERNEL_EXIT: {
+      kernel_exit record{};
+      if (!take(bytes, record) || record.time >= kMostTime) return {};
+      return record;
+    }
+    default:
+      return {};
+  }
+}
+
+std::unique_ptr<python::CodeCapture> capture_of(const python::Layout& layout, const KernelCode& record) {
+  RecordMemory memory(record, KERNEL_STRUCT_BYTES);
+  auto capture = std::make_unique<python::CodeCapture>();
+  if (!python::capture_code(layout, memory, RemoteAddress(record.code.address), *capture)) return nullptr;
+  for (python::CapturedObject& part : capture->parts) {
+    const uint64_t left = memory.left(part.content_address.value);
+    if (part.content <= left) continue;
+    part.content = static_cast<uint32_t>(left);
+    part.cut = true;
+  }
+  return capture;
+}
+
+int32_t instruction_of(const python::Layout& layout, uint64_t code, uint32_t instruction) {
+  const python::Traits& traits = layout.traits;
+  if (!traits.interpreter_frames)
+    return python::instruction_offset(traits, {},
+                                      static_cast<uint64_t>(int64_t{static_cast<int32_t>(instruction)}));
+  const RemoteAddress first = RemoteAddress(code) + *layout.code.code_adaptive;
+  return python::instruction_offset(traits, first, code + instruction);
+}
+
+}  // namespace phlox::sampler

@@ -1,0 +1,45 @@
+// What comes out of the ring of the capture inside the kernel, out of its bytes. They are checked like
+// anybody's: every count against its cap and the bytes that are there. Pure.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <variant>
+
+#include "phlox/python/code_object.h"
+#include "phlox/sampler/kernel/wire.h"
+
+namespace phlox::sampler {
+
+// A frame: which code object, and where in it.
+struct KernelFrame {
+  uint32_t serial = 0;  // 0: it was not sent
+  uint32_t instruction = 0;
+};
+
+struct KernelLook {
+  kernel_look look{};
+  std::span<const std::byte> frames;  // none: they were sent before, or there are none
+  bool has_frames() const { return (look.stack.flags & KERNEL_FRAMES) != 0; }
+  // Of look.stack.count, if they are here; leaf first.
+  KernelFrame frame(size_t index) const;
+};
+
+struct KernelCode {
+  kernel_code code{};
+  std::span<const std::byte> bytes;
+};
+
+// monostate: these bytes are no record.
+using KernelRecord = std::variant<std::monostate, KernelLook, KernelCode, kernel_exit>;
+KernelRecord parse_kernel_record(std::span<const std::byte> bytes);
+
+// As python::capture_code() would have made it there. What did not fit into the record is cut and says so.
+// nullptr: it cannot be a code object of this layout.
+std::unique_ptr<python::CodeCapture> capture_of(const python::Layout& layout, const KernelCode& record);
+
+// As python::instruction_offset() says it, of a frame whose code object lies at `code`.
+int32_t instruction_of(const python::Layout& layout, uint64_t code, uint32_t instruction);
+
+}  // namespace phlox::sampler

@@ -1,0 +1,411 @@
+#include "phlox/sampler/kernel/kernel_source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "phlox/base/clock.h"
+#include "phlox/base/load.h"
+
+namespace phlox::sampler {
+namespace {
+
+using profile::CpuState;
+using profile::GilState;
+using profile::Quality;
+
+// Code objects that were read from outside are numbered from here on; the kernel's serials stay below.
+constexpr uint32_t kFirstParkedCode = 0x80000000;
+// Stacks that are kept by hash, and their frames: then all are sent anew.
+constexpr size_t kMostStacks = 200'000, kMostKept = size_t{4} << 20;
+// A code object is forgotten so long after another was met at its address: a record that was on its way.
+constexpr Nanoseconds kForgetAfter = 2 * kSecond;
+// The stack that a thread was last found running with says nothing of a run this much later.
+constexpr Nanoseconds kStale = kSecond;
+// In a second.
+constexpr int kMostBrought = 200;
+// No crumbs: a piece of time below this and an eighth of what it is cut from goes with the next of its kind.
+constexpr Nanoseconds kCrumb = kSecond / 4000;
+
+const std::vector<CodeLocation> kNoFrames;
+const std::vector<CodeLocation> kFramesNotRead{{kNotRead, 0}};
+const std::vector<CodeLocation> kWaitNotWalked{{kNotWalked, 0}};
+
+// What is to be put by now of so much more.
+Nanoseconds due(Nanoseconds& owed, Nanoseconds more, Nanoseconds window) {
+  owed += more;
+  if (owed < std::min(kCrumb, window / 8)) return 0;
+  const Nanoseconds put = std::clamp<Nanoseconds>(owed, 0, window);
+  owed -= put;
+  return put;
+}
+
+Nanoseconds grown(uint64_t now, uint64_t& before) {
+  const uint64_t was = std::exchange(before, now);
+  return now >= was ? static_cast<Nanoseconds>(now - was) : 0;
+}
+
+}  // namespace
+
+KernelSource::KernelSource(const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring,
+                           std::function<void()> renew)
+    : layout_(interpreter.layout),
+      memory_(memory),
+      ring_(ring),
+      log_(ring),
+      renew_(std::move(renew)),
+      begin_(clock_now()) {}
+
+// ---- threads
+
+KernelSource::Thread& KernelSource::begin_thread(pid_t tid, uint64_t python_id, int64_t interpreter,
+                                                 Nanoseconds now) {
+  auto thread = std::make_unique<Thread>();
+  thread->index = next_thread_++;
+  thread->last_time = now;
+  ThreadRecord record;
+  record.thread = thread->index;
+  record.tid = tid;
+  record.python_id = python_id;
+  record.interpreter = interpreter;
+  record.time = now;
+  log_.begin(record);
+  return *(threads_[tid] = std::move(thread));
+}
+
+int64_t KernelSource::interpreter_id(uint64_t address) {
+  const auto [known, fresh] = interpreters_.try_emplace(address, 0);
+  if (fresh && layout_.interpreter.id.present())
+    memory_.read_value(RemoteAddress(address) + *layout_.interpreter.id, known->second);
+  return known->second;
+}
+
+// nullptr: it has never run Python, and is none of ours.
+KernelSource::Thread* KernelSource::thread_of(const KernelLook& record) {
+  const kernel_look& look = record.look;
+  const auto tid = static_cast<pid_t>(look.thread);
+  const auto found = threads_.find(tid);
+  if (found != threads_.end()) return found->second.get();
+  if (look.stack.state == 0) return nullptr;
+  const auto since = static_cast<Nanoseconds>(look.ran + look.blocked + look.queued);
+  const Nanoseconds begin = std::clamp<Nanoseconds>(static_cast<Nanoseconds>(look.time) - since, begin_,
+                                                    static_cast<Nanoseconds>(look.time));
+  return &begin_thread(tid, look.stack.python_id, interpreter_id(look.stack.interpreter), begin);
+}
+
+void KernelSource::begin(const ParkedThreads& parked, Nanoseconds now) {
+  for (size_t i = 0; i < parked.codes.size(); ++i) {
+    auto capture = std::make_unique<python::CodeCapture>(*parked.codes[i]);
+    CodeRecord record;
+    record.code = kFirstParkedCode + static_cast<uint32_t>(i);
+    const size_t aside = capture->bytes.capacity();
+    if (!ring_.aside().take(aside)) continue;
+    record.capture = capture.get();
+    if (ring_.push(std::as_bytes(std::span(&record, 1)))) {
+      (void)capture.release();  // the consumer's
+    } else {
+      ring_.aside().give_back(aside);
+    }
+  }
+  for (const auto& one : parked.threads) {
+    Thread& thread = begin_thread(one.tid, one.python_id, one.interpreter, now);
+    if (one.quality == Quality::cut) thread.asleep_stack.push_back({kFramesLeftOut, 0});
+    if (one.quality == Quality::detached) thread.asleep_stack.push_back({kCallersUnknown, 0});
+    for (auto frame = one.frames.rbegin(); frame != one.frames.rend(); ++frame)
+      thread.asleep_stack.push_back(
+          {kFirstParkedCode + static_cast<uint32_t>(frame->code), frame->instruction});
+    LookRecord look = look_at(thread.index, now, now);
+    look.cpu_state = CpuState::blocked;
+    look.gil_state = one.gil;
+    look.system_call = one.system_call;
+    look.quality = one.quality;
+    thread.asleep = look;
+    put(thread, Piece::look, look, 0, thread.asleep_stack);
+    ++counts_.samples;
+    ++counts_.reads;
+    count(one.quality);
+  }
+}
+
+void KernelSource::end_all(Nanoseconds now) {
+  for (auto& [tid, thread] : threads_) log_.end(*thread, std::max(now, thread->last_time));
+  threads_.clear();
+}
+
+void KernelSource::flush() {
+  for (auto& [tid, thread] : threads_) log_.flush(*thread);
+}
+
+// ---- code objects and stacks
+
+void KernelSource::retire(uint64_t address, uint32_t serial, CodeRecord& record) {
+  const Nanoseconds now = clock_now();
+  const auto [at, fresh] = at_address_.try_emplace(address, serial);
+  if (!fresh) retired_.emplace_back(now, std::exchange(at->second, serial));
+  if (retired_.empty() || now - retired_.front().first < kForgetAfter) return;
+  record.retired = retired_.front().second;
+  codes_.erase(record.retired);
+  retired_.pop_front();
+}
+
+void KernelSource::take(const KernelCode& record) {
+  KnownCode& known = codes_[record.code.serial];
+  known.address = record.code.address;
+  const auto words = record.bytes.first(std::min<size_t>(record.bytes.size(), KERNEL_STRUCT_BYTES));
+  for (const auto& [part, field] : {std::pair{0, layout_.code.name}, {2, layout_.code.filename}}) {
+    if (record.code.part[part].address == 0 && words.size() >= *field + 8)
+      bring_in(load<uint64_t>(words, *field));
+  }
+  auto capture = capture_of(layout_, record);
+  if (capture == nullptr) return;
+  const size_t aside = capture->bytes.capacity();
+  if (!ring_.aside().take(aside)) return;
+  CodeRecord out;
+  out.code = record.code.serial;
+  retire(record.code.address, record.code.serial, out);
+  out.capture = capture.get();
+  if (!ring_.push(std::as_bytes(std::span(&out, 1)))) {
+    ring_.aside().give_back(aside);
+    return;
+  }
+  (void)capture.release();  // the consumer's
+  known.sent = true;
+}
+
+// An interrupt cannot wait for a page that is not in memory, or not in this process's page tables: of a
+// forked child none of its program file's is that it has not touched itself. To be read from outside brings
+// it there.
+void KernelSource::bring_in(uint64_t address) {
+  if (const Nanoseconds now = clock_now(); now - brought_since_ > kSecond) {
+    brought_since_ = now;
+    brought_ = 0;
+  }
+  if (address == 0 || ++brought_ > kMostBrought) return;
+  uint64_t word = 0;
+  memory_.read_value(RemoteAddress(address), word);
+  memory_.read_value(RemoteAddress(address + KERNEL_STRUCT_BYTES), word);
+}
+
+void KernelSource::keep_stack(const KernelLook& record) {
+  if (stacks_.size() >= kMostStacks || kept_ >= kMostKept) {
+    renew_();
+    stacks_.clear();
+    kept_ = 0;
+  }
+  const kernel_stack& stack = record.look.stack;
+  std::vector<CodeLocation>& kept = stacks_[stack.hash];
+  kept_ -= std::min(kept_, kept.size());
+  kept.clear();
+  if (stack.end == KERNEL_END_FULL) kept.push_back({kFramesLeftOut, 0});
+  if (stack.end == KERNEL_END_DETACHED) kept.push_back({kCallersUnknown, 0});
+  for (size_t i = stack.count; i-- > 0;) {
+    const KernelFrame frame = record.frame(i);
+    const auto code = codes_.find(frame.serial);
+    if (frame.serial == 0 || code == codes_.end() || !code->second.sent) {
+      kept.push_back({kNotRead, 0});
+      ++counts_.not_read;
+    } else {
+      kept.push_back({frame.serial, instruction_of(layout_, code->second.address, frame.instruction)});
+    }
+  }
+  kept_ += kept.size();
+}
+
+const std::vector<CodeLocation>* KernelSource::stack_of(const KernelLook& record) {
+  if ((record.look.stack.flags & KERNEL_NOT_WALKED) != 0) return &kWaitNotWalked;
+  if (record.look.stack.count == 0) return &kNoFrames;
+  const auto found = stacks_.find(record.look.stack.hash);
+  if (found != stacks_.end()) return &found->second;
+  // The record that had its frames found no room.
+  counts_.not_read += record.look.stack.count;
+  return &kFramesNotRead;
+}
+
+// ---- time
+
+KernelSource::Spent KernelSource::spent(Thread& thread, const kernel_look& look) {
+  Spent spent;
+  spent.ran = grown(look.ran, thread.ran);
+  spent.blocked = grown(look.blocked, thread.blocked);
+  spent.queued = grown(look.queued, thread.queued);
+  spent.window = std::max<Nanoseconds>(static_cast<Nanoseconds>(look.time) - thread.last_time, 0);
+  // Who was parked before the kernel was asked has been blocked since it was read.
+  const Nanoseconds rest = spent.window - spent.ran - spent.blocked - spent.queued;
+  if (!std::exchange(thread.counted, true) && thread.asleep && rest > 0) spent.blocked += rest;
+  return spent;
+}
+
+LookRecord KernelSource::look_of(const Thread& thread, const kernel_look& look, Quality quality) const {
+  LookRecord record = look_at(thread.index, 0, 0);
+  record.quality = quality;
+  record.cpu_number = look.cpu;
+  record.collecting = (look.stack.flags & KERNEL_COLLECTING) != 0;
+  if (layout_.traits.free_threaded) {
+    record.gil_state = GilState::not_applicable;
+  } else if ((look.stack.flags & KERNEL_HOLDS_GIL) != 0) {
+    record.gil_state = GilState::holds;
+  } else {
+    record.gil_state = (look.stack.flags & KERNEL_WAITS_GIL) != 0 ? GilState::waits : GilState::none;
+  }
+  return record;
+}
+
+// The next piece of the thread's time.
+void KernelSource::put(Thread& thread, Piece piece, LookRecord look, Nanoseconds wall,
+                       const std::vector<CodeLocation>& stack) {
+  look.wall = wall;
+  look.time = thread.last_time + wall;
+  look.looks = 1;
+  look.part = piece == Piece::part;
+  log_.saw(thread, look, {}, 0, &stack, {});
+}
+
+void KernelSource::found_running(Thread& thread, const kernel_look& look, const Spent& spent, Quality quality,
+                                 const std::vector<CodeLocation>& stack) {
+  const Nanoseconds carried = std::exchange(thread.cpu_carried, 0) + spent.ran;
+  Nanoseconds own = spent.window;
+  if (thread.asleep) {
+    const Nanoseconds slept = due(thread.owed_asleep, spent.blocked, own);
+    own -= slept;
+    if (slept > 0) put(thread, Piece::part, *thread.asleep, slept, thread.asleep_stack);
+  }
+  LookRecord now = look_of(thread, look, quality);
+  now.cpu_state = CpuState::runnable;
+  const Nanoseconds queued = spent.queued >= std::min(kCrumb, own / 8) ? std::min(spent.queued, own) : 0;
+  if (queued > 0) put(thread, Piece::part, now, queued, stack);
+  now.cpu_state = CpuState::running;
+  thread.cpu_carried = carried;
+  put(thread, Piece::look, now, own - queued, stack);
+  thread.awake = now;
+  thread.awake->time = thread.last_time;
+  thread.awake_stack = stack;
+}
+
+void KernelSource::came_back(Thread& thread, const kernel_look& look, const Spent& spent, Quality quality,
+                             const std::vector<CodeLocation>& stack) {
+  // CPU time waits for a look of the clock.
+  const Nanoseconds carried = std::exchange(thread.cpu_carried, 0) + spent.ran;
+  const Nanoseconds away = std::min<Nanoseconds>(static_cast<Nanoseconds>(look.time - look.off_since),
+                                                 spent.blocked + spent.queued);
+  LookRecord now = look_of(thread, look, quality);
+  now.cpu_state = CpuState::running;
+  Nanoseconds own = spent.window;
+  const Nanoseconds ran = due(thread.owed_awake, spent.ran, own);
+  own -= ran;
+  const bool fresh = thread.awake && thread.last_time - thread.awake->time < kStale;
+  if (ran > 0) put(thread, Piece::part, fresh ? *thread.awake : now, ran, fresh ? thread.awake_stack : stack);
+  if (thread.asleep) {
+    const Nanoseconds earlier = due(thread.owed_asleep, spent.blocked + spent.queued - away, own);
+    own -= earlier;
+    if (earlier > 0) put(thread, Piece::part, *thread.asleep, earlier, thread.asleep_stack);
+  }
+  const Nanoseconds queued = std::min(std::min(spent.queued, away), own);
+  now.cpu_state = CpuState::blocked;
+  now.system_call = look.system_call;
+  if (own > queued) {
+    put(thread, Piece::look, now, own - queued, stack);
+    thread.asleep = now;
+    thread.asleep_stack = stack;
+  }
+  now.cpu_state = CpuState::runnable;
+  now.system_call = -1;
+  if (queued > 0) put(thread, own > queued ? Piece::part : Piece::look, now, queued, stack);
+  thread.cpu_carried = carried;
+}
+
+void KernelSource::count(Quality quality) {
+  if (quality == Quality::detached) ++counts_.detached;
+  if (quality == Quality::cut) ++counts_.cut;
+}
+
+void KernelSource::take(const KernelLook& record) {
+  const kernel_look& look = record.look;
+  if (record.has_frames()) keep_stack(record);
+  if (look.head.type == KERNEL_STACK) return;
+  ++looks_;
+  Thread* thread = thread_of(record);
+  if (thread == nullptr) return;
+  const Spent spent = this->spent(*thread, look);
+  if (look.stack.end == KERNEL_END_NO_STATE) {
+    // Its time is no Python's, until it comes back with a thread state.
+    log_.flush(*thread);
+    thread->has_stack = false;
+    thread->last_time = static_cast<Nanoseconds>(look.time);
+    thread->awake.reset();
+    thread->asleep.reset();
+    return;
+  }
+  ++counts_.samples;
+  if (look.stack.end == KERNEL_END_UNREADABLE || look.stack.end == KERNEL_END_BROKEN) {
+    const bool broken = look.stack.end == KERNEL_END_BROKEN;
+    if (!broken) bring_in(look.stack.hash);
+    LookRecord rejected = look_at(thread->index, thread->last_time + spent.window, thread->last_time);
+    rejected.cpu = std::exchange(thread->cpu_carried, 0) + spent.ran;
+    rejected.gil_state = look_of(*thread, look, Quality::rejected).gil_state;
+    log_.reject(*thread, rejected, broken ? Rejected::broken : Rejected::unreadable);
+    ++(broken ? counts_.broken : counts_.unreadable);
+    thread->awake.reset();
+    thread->asleep.reset();
+    return;
+  }
+  ++counts_.reads;
+  const Quality quality = look.stack.end == KERNEL_END_DETACHED ? Quality::detached
+                          : look.stack.end == KERNEL_END_FULL   ? Quality::cut
+                                                                : Quality::ok;
+  count(quality);
+  const auto* stack = stack_of(record);
+  if (look.off_since == 0) {
+    found_running(*thread, look, spent, quality, *stack);
+  } else {
+    came_back(*thread, look, spent, quality, *stack);
+  }
+}
+
+void KernelSource::take(const kernel_exit& record) {
+  const auto found = threads_.find(static_cast<pid_t>(record.thread));
+  if (found == threads_.end()) return;
+  log_.end(*found->second, std::max(static_cast<Nanoseconds>(record.time), found->second->last_time));
+  threads_.erase(found);
+}
+
+void KernelSource::still(pid_t tid, Thread& thread, Nanoseconds now, Nanoseconds heard_until,
+                         const std::optional<kernel_thread>& known) {
+  if (!known) {
+    // Parked before the kernel was asked, and not on a CPU since.
+    if (thread.asleep && !thread.counted)
+      put(thread, Piece::look, *thread.asleep, now - thread.last_time, thread.asleep_stack);
+    return;
+  }
+  const auto since = static_cast<Nanoseconds>(known->since);
+  const bool away = known->state == KERNEL_BLOCKED || known->state == KERNEL_QUEUED;
+  if (!away || since >= heard_until || now < since || known->off_since == 0) return;
+  KernelLook record;
+  kernel_look& look = record.look;
+  look.head.type = KERNEL_LOOK;
+  look.thread = static_cast<uint32_t>(tid);
+  look.cpu = -1;
+  look.system_call = known->system_call;
+  look.time = static_cast<uint64_t>(now);
+  look.ran = known->ran;
+  look.blocked = known->blocked + (known->state == KERNEL_BLOCKED ? static_cast<uint64_t>(now - since) : 0);
+  look.queued = known->queued + (known->state == KERNEL_QUEUED ? static_cast<uint64_t>(now - since) : 0);
+  look.off_since = known->off_since;
+  look.stack = known->off;
+  look.stack.flags &= static_cast<uint16_t>(~KERNEL_FRAMES);
+  if (known->walked == 0) {
+    look.stack.count = 0;
+    look.stack.flags = KERNEL_NOT_WALKED;
+  }
+  take(record);
+}
+
+void KernelSource::renewed() {
+  for (auto& [tid, thread] : threads_) thread->ran = thread->blocked = thread->queued = 0;
+}
+
+Counts KernelSource::counts() const {
+  Counts counts = counts_;
+  counts.lost = log_.lost();
+  return counts;
+}
+
+}  // namespace phlox::sampler

@@ -1,0 +1,124 @@
+// One program of a process, seen from inside the kernel: makes looks of what the capture says of its threads.
+// A thread's time is what the scheduler says of it, running, blocked and waiting for a CPU, to the
+// nanosecond; each piece goes to the stack that the thread was found with: time on the CPU to a look of the
+// clock, time off it to the stack that the thread left its CPU with. Pure but for its first looks: is given
+// records and the time. Called by the recorder's thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "phlox/memory/remote_memory.h"
+#include "phlox/python/interpreter.h"
+#include "phlox/sampler/capture/look_log.h"
+#include "phlox/sampler/capture/process_sampler.h"
+#include "phlox/sampler/capture/ring.h"
+#include "phlox/sampler/kernel/kernel_records.h"
+#include "phlox/sampler/kernel/parked_threads.h"
+
+namespace phlox::sampler {
+
+class KernelSource {
+ public:
+  // `memory`: of the process, for what its interpreters are called by. `renew`: has all that the kernel has
+  // sent of it sent anew, since what was kept of it is forgotten.
+  KernelSource(const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring,
+               std::function<void()> renew);
+
+  // Those that were blocked before the kernel was asked, and have not been on a CPU since: nothing else would
+  // say where they are.
+  void begin(const ParkedThreads& parked, Nanoseconds now);
+  // What the kernel says of it, in order.
+  void take(const KernelLook& record);
+  void take(const KernelCode& record);
+  void take(const kernel_exit& record);
+  // Of whom nothing was heard for a while, the kernel is asked by `ask`: a long wait is told as it grows.
+  // `heard_until`: all records until then were taken.
+  template <class Ask>
+  void ask_after_silent(Nanoseconds now, Nanoseconds heard_until, Ask ask) {
+    for (auto& [tid, thread] : threads_) {
+      if (now - thread->last_time < kSilence) continue;
+      still(tid, *thread, now, heard_until, ask(tid));
+    }
+    flush();
+  }
+  void end_all(Nanoseconds now);
+  // The kernel begins anew with this process: counts, code objects, stacks.
+  void renewed();
+
+  // Of looks, codes and frames; not of time.
+  Counts counts() const;
+  uint64_t looks() const { return looks_; }
+  Nanoseconds began() const { return begin_; }
+
+ private:
+  static constexpr Nanoseconds kSilence = kSecond / 10;
+
+  struct Thread : ObservedThread {
+    uint64_t ran = 0, blocked = 0, queued = 0;  // as last told
+    bool counted = false;                       // these are from the kernel
+    // With which it was last found on a CPU, and off it.
+    std::optional<LookRecord> awake, asleep;
+    std::vector<CodeLocation> awake_stack, asleep_stack;
+    // Too short to be told by itself; goes with the next.
+    Nanoseconds owed_awake = 0, owed_asleep = 0;
+  };
+  // Since the record before.
+  struct Spent {
+    Nanoseconds ran = 0, blocked = 0, queued = 0;
+    Nanoseconds window = 0;
+  };
+
+  Thread* thread_of(const KernelLook& record);
+  Thread& begin_thread(pid_t tid, uint64_t python_id, int64_t interpreter, Nanoseconds now);
+  int64_t interpreter_id(uint64_t address);
+  const std::vector<CodeLocation>* stack_of(const KernelLook& record);
+  void keep_stack(const KernelLook& record);
+  void bring_in(uint64_t address);
+  Spent spent(Thread& thread, const kernel_look& look);
+  void found_running(Thread& thread, const kernel_look& look, const Spent& spent, profile::Quality quality,
+                     const std::vector<CodeLocation>& stack);
+  void came_back(Thread& thread, const kernel_look& look, const Spent& spent, profile::Quality quality,
+                 const std::vector<CodeLocation>& stack);
+  void still(pid_t tid, Thread& thread, Nanoseconds now, Nanoseconds heard_until,
+             const std::optional<kernel_thread>& known);
+  enum class Piece { look, part };  // part: of the time before a look, and no look by itself
+  void put(Thread& thread, Piece piece, LookRecord look, Nanoseconds wall,
+           const std::vector<CodeLocation>& stack);
+  LookRecord look_of(const Thread& thread, const kernel_look& look, profile::Quality quality) const;
+  void count(profile::Quality quality);
+  void flush();
+  void retire(uint64_t address, uint32_t serial, CodeRecord& record);
+
+  const python::Layout& layout_;
+  memory::RemoteMemory& memory_;
+  Ring& ring_;
+  LookLog log_;
+  std::function<void()> renew_;
+  std::unordered_map<pid_t, std::unique_ptr<Thread>> threads_;
+  std::unordered_map<uint64_t, std::vector<CodeLocation>> stacks_;  // by hash
+  size_t kept_ = 0;                                                 // locations of all of them
+  struct KnownCode {
+    uint64_t address = 0;
+    bool sent = false;
+  };
+  std::unordered_map<uint32_t, KnownCode> codes_;      // by serial
+  std::unordered_map<uint64_t, uint32_t> at_address_;  // the newest serial
+  std::deque<std::pair<Nanoseconds, uint32_t>> retired_;
+  std::unordered_map<uint64_t, int64_t> interpreters_;
+  Counts counts_;
+  uint64_t looks_ = 0;
+  uint32_t next_thread_ = 1;
+  Nanoseconds begin_ = 0;
+  Nanoseconds brought_since_ = 0;
+  int brought_ = 0;  // since then
+};
+
+}  // namespace phlox::sampler

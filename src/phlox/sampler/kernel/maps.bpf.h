@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The maps of the capture inside the kernel, what one CPU works with, and small helpers.
+#pragma once
+
+#include <stdbool.h>
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "wire.h"
+
+// ---- what we know of the kernel's own structs: fields by name, placed when loading (CO-RE)
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct thread_struct {
+  unsigned long fsbase;
+};
+struct task_struct {
+  unsigned int flags;
+  int pid, tgid;
+  struct thread_struct thread;
+};
+struct pt_regs___kernel {
+  unsigned long di, orig_ax;
+};
+#pragma clang attribute pop
+
+// ---- maps
+#define BYTES_NAME KERNEL_STRUCT_BYTES
+#define BYTES_QUALNAME (BYTES_NAME + KERNEL_NAME_BYTES)
+#define BYTES_FILE (BYTES_QUALNAME + KERNEL_NAME_BYTES)
+#define BYTES_HEAD (BYTES_FILE + KERNEL_FILE_BYTES)
+#define BYTES_LINES (BYTES_HEAD + KERNEL_HEAD_BYTES)
+
+#define SEEN 4096
+#define CONTENT 128
+
+struct known_code {
+  __u64 word[KERNEL_PROOF_WORDS];
+  __u64 contents;
+  __u64 serial;
+};
+struct key {
+  __u64 what, id;
+};
+// The walk along one stack. In a map, where the verifier knows no value: on our stack it would follow every
+// counter through every round, which is a second of loading.
+struct walk {
+  __u64 at, outer, checkpoint, epoch, hash;
+  __u64 below;  // versions of code objects that were made by now are; where the epoch counts these
+  __u32 steps, next_checkpoint, count, end;
+  __u32 base, only_entries, checked, stopped, not_read;
+};
+// What one CPU works with.
+struct scratch {
+  struct walk walk;
+  // Sent in one piece.
+  struct kernel_look look;
+  __u64 frames[KERNEL_MAX_FRAMES];
+  __u64 codes[KERNEL_MAX_FRAMES];
+  __u64 instrs[KERNEL_MAX_FRAMES];
+  __u32 tlbc[KERNEL_MAX_FRAMES];
+  __u8 header[KERNEL_HEADER_BYTES];
+  __u64 proof[KERNEL_PROOF_WORDS];
+  __u8 text[KERNEL_HEADER_BYTES];
+  __u64 content[CONTENT / 8];
+  struct {
+    struct kernel_code head;
+    __u8 bytes[BYTES_LINES + KERNEL_LINES_BYTES];
+  } code;
+  // Proved in this epoch of the interpreter: no code object was made since (python::code_epoch).
+  struct {
+    __u64 code, epoch, serial;
+  } seen[SEEN];
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 2048);
+  __type(key, __u32);
+  __type(value, struct kernel_process);
+} processes SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 32768);
+  __type(key, __u32);
+  __type(value, struct kernel_thread);
+} threads SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 65536);
+  __type(key, struct key);
+  __type(value, struct known_code);
+} codes SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 65536);
+  __type(key, struct key);
+  __type(value, __u32);
+} stacks SEC(".maps");
+// One element a CPU, as the loader sets it: larger than an element of a per-CPU array may be.
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct scratch);
+} scratches SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, KERNEL_COUNTS);
+  __type(key, __u32);
+  __type(value, __u64);
+} counts SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 16 << 20);
+} ring SEC(".maps");
+
+// include/linux/sched.h: it is ending, and its memory going.
+#define PF_EXITING 0x4
+
+// Set by the loader. Waits shorter than this are summed until they are as long together.
+const volatile __u64 shortest_wait = 1000000;
+
+__u32 last_serial = 0;  // of code objects, ever
+
+// Too deep for the interrupt to walk further; entry frames count, too.
+#define MOST_STEPS (2 * KERNEL_MAX_FRAMES)
+
+static __always_inline void count(__u32 what, __u64 more) {
+  __u64* value = bpf_map_lookup_elem(&counts, &what);
+  if (value) *value += more;
+}
+
+static __always_inline __u64 mix(__u64 hash, __u64 word) {
+  hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
+  return hash ^ hash >> 29;
+}
+
+static __always_inline int is_plausible(__u64 address) {
+  return address >= 4096 && address >> 47 == 0;
+}
+
+// In one register, so that the verifier sees the bound where it is used.
+static __always_inline __u32 at_most(__u64 value, __u32 most) {
+  barrier_var(value);
+  if (value > most) value = most;
+  barrier_var(value);
+  return (__u32)value;
+}
+
+static __always_inline int send(const void* record, __u32 size) {
+  if (bpf_ringbuf_output(&ring, (void*)record, size, BPF_RB_NO_WAKEUP) == 0) return 1;
+  count(KERNEL_COUNT_LOST, 1);
+  return 0;
+}

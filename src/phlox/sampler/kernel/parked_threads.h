@@ -1,0 +1,42 @@
+// The threads of a process that are blocked when its recording from inside the kernel begins, and their
+// stacks, read from outside: the kernel's account of each, equal before and after, proves that it did not run
+// meanwhile. Whoever runs, or is awake again, is left to the kernel. Once for each process; reads the target,
+// writes nothing into it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "phlox/base/address.h"
+#include "phlox/memory/remote_memory.h"
+#include "phlox/profile/model.h"
+#include "phlox/python/code_object.h"
+#include "phlox/python/interpreter.h"
+
+namespace phlox::sampler {
+
+struct ParkedThreads {
+  struct Frame {
+    size_t code = 0;  // index into codes
+    int32_t instruction = 0;
+  };
+  struct Thread {
+    pid_t tid = 0;
+    uint64_t python_id = 0;
+    int64_t interpreter = 0;
+    int16_t system_call = -1;
+    profile::GilState gil = profile::GilState::none;
+    profile::Quality quality = profile::Quality::ok;
+    std::vector<Frame> frames;  // leaf first
+  };
+  std::vector<Thread> threads;
+  std::vector<std::unique_ptr<python::CodeCapture>> codes;
+};
+
+ParkedThreads find_parked_threads(pid_t pid, const python::Interpreter& interpreter,
+                                  memory::RemoteMemory& memory);
+
+}  // namespace phlox::sampler

@@ -1,0 +1,250 @@
+#include "phlox/sampler/kernel/process_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "phlox/base/load.h"
+#include "phlox/python/frame_walk.h"
+#include "phlox/python/unicode.h"
+
+namespace phlox::sampler {
+namespace {
+
+using python::Layout;
+using python::Offset;
+
+uint32_t word_of(Offset offset) {
+  return offset.present() ? *offset : KERNEL_ABSENT;
+}
+
+// The range of a code object that proves it: that of python::CodeIdentity.
+void set_proof(const Layout& layout, kernel_process& where) {
+  uint32_t from = *layout.code.firstlineno, to = from + 4;
+  const auto cover = [&](Offset offset, uint32_t size) {
+    if (!offset.present()) return;
+    from = std::min(from, *offset);
+    to = std::max(to, *offset + size);
+  };
+  for (const Offset part :
+       {layout.code.name, layout.code.qualname, layout.code.filename, layout.code.linetable})
+    cover(part, 8);
+  where.proof_contents = layout.traits.code_proof == python::CodeProof::contents;
+  if (!where.proof_contents) cover(layout.code.version, 4);
+  // Pointers lie at multiples of 8 of what is copied.
+  where.proof_from = from & ~uint32_t{7};
+  where.proof_bytes = to - where.proof_from;
+}
+
+uint32_t struct_bytes(const Layout& layout) {
+  const auto& code = layout.code;
+  uint32_t end = 0;
+  for (const Offset field :
+       {code.name, code.qualname, code.filename, code.linetable, code.firstlineno, code.flags, code.version,
+        code.code, layout.object.ob_type, layout.bytes.ob_size}) {
+    if (field.present()) end = std::max(end, *field + 8);
+  }
+  return end;
+}
+
+void set_epoch(const python::Interpreter& interpreter, kernel_process& where) {
+  const auto& fields = interpreter.layout.interpreter;
+  where.epoch = KERNEL_EPOCH_NONE;
+  where.interp_epoch = KERNEL_ABSENT;
+  switch (interpreter.layout.traits.code_epoch) {
+    case python::CodeEpoch::none:
+      break;
+    case python::CodeEpoch::global_version:
+      if (!interpreter.next_func_version) break;
+      where.epoch = KERNEL_EPOCH_GLOBAL;
+      where.global_epoch = interpreter.next_func_version.value;
+      break;
+    case python::CodeEpoch::interpreter_version:
+      where.interp_epoch = word_of(fields.func_state_next_version);
+      if (where.interp_epoch != KERNEL_ABSENT) where.epoch = KERNEL_EPOCH_VERSION;
+      break;
+    case python::CodeEpoch::generation:
+      where.interp_epoch = word_of(fields.code_object_generation);
+      if (where.interp_epoch != KERNEL_ABSENT) where.epoch = KERNEL_EPOCH_GENERATION;
+      break;
+  }
+}
+
+void set_gil(const python::Interpreter& interpreter, kernel_process& where) {
+  const Layout& layout = interpreter.layout;
+  where.gil = 0;
+  where.interp_gil = KERNEL_ABSENT;
+  where.interp_collecting = word_of(layout.interpreter.gc_collecting);
+  const auto& gil = layout.gil_state;
+  if (layout.traits.free_threaded || !gil.last_holder.present() || !gil.locked.present()) return;
+  where.gil = interpreter.gil.value;
+  if (layout.traits.gil == python::GilOwner::interpreter)
+    where.interp_gil = word_of(layout.interpreter.ceval_gil);
+  where.gil_holder = *gil.last_holder;
+  where.gil_locked = *gil.locked;
+  where.gil_size = gil.size.present() ? *gil.size : 0;
+}
+
+bool fits(const Layout& layout, const kernel_process& where) {
+  const bool tlbc =
+      layout.frame.tlbc_index.present() && layout.code.tlbc.present() && layout.tlbc_array.entries.present();
+  return where.frame_bytes <= KERNEL_HEADER_BYTES && where.code_bytes <= KERNEL_STRUCT_BYTES &&
+         where.proof_bytes <= KERNEL_PROOF_WORDS * 8 && where.text_head <= KERNEL_HEADER_BYTES &&
+         (tlbc || !layout.traits.free_threaded || !layout.frame.tlbc_index.present());
+}
+
+// Thread states, and the threads that they say they are of.
+struct State {
+  RemoteAddress address, thread;
+};
+
+std::vector<State> states_of(const python::Interpreter& interpreter, memory::RemoteMemory& memory) {
+  constexpr int kMostInterpreters = 16;
+  constexpr size_t kMostStates = 64;
+  const Layout& layout = interpreter.layout;
+  std::vector<State> states;
+  RemoteAddress at;
+  memory.read_value(interpreter.interpreters_head, at.value);
+  for (int i = 0; is_plausible(at) && i < kMostInterpreters; ++i) {
+    RemoteAddress state;
+    memory.read_value(at + *layout.interpreter.threads_head, state.value);
+    while (is_plausible(state) && states.size() < kMostStates) {
+      State one{state, {}};
+      if (!memory.read_value(state + *layout.thread.thread_id, one.thread.value)) break;
+      if (is_plausible(one.thread)) states.push_back(one);
+      if (!memory.read_value(state + *layout.thread.next, state.value)) break;
+    }
+    if (!layout.interpreter.next.present() || !memory.read_value(at + *layout.interpreter.next, at.value)) {
+      break;
+    }
+  }
+  return states;
+}
+
+// glibc, x86-64: struct pthread, specific_1stblock (nptl/descr.h), each a sequence number and a value.
+constexpr uint32_t kFirstBlock = 0x310, kKeySize = 16, kKeysInBlock = 32;
+// musl, x86-64: struct pthread has the pointer `tsd` somewhere in its first words
+// (src/internal/pthread_impl.h).
+constexpr uint32_t kMuslBlock = 0x100;
+constexpr uint32_t kMuslKeys = 128;
+
+uint64_t word_at(memory::RemoteMemory& memory, RemoteAddress at) {
+  uint64_t word = 0;
+  return is_plausible(at) && memory.read_value(at, word) ? word : 0;
+}
+
+bool try_glibc(memory::RemoteMemory& memory, const State& state, uint32_t key, kernel_process& where) {
+  const uint32_t offset = kFirstBlock + key * kKeySize + 8;
+  if (key >= kKeysInBlock || word_at(memory, state.thread + offset) != state.address.value) return false;
+  where.state_offset = offset;
+  where.state_indirect = where.state_index = 0;
+  return true;
+}
+
+bool try_musl(memory::RemoteMemory& memory, const State& state, uint32_t key, kernel_process& where) {
+  // pthread_self() is the address of the block, whose first word is that address; so is the thread pointer.
+  if (key >= kMuslKeys || word_at(memory, state.thread) != state.thread.value) return false;
+  for (uint32_t offset = 8; offset < kMuslBlock; offset += 8) {
+    const RemoteAddress keys(word_at(memory, state.thread + offset));
+    if (word_at(memory, keys + key * 8) != state.address.value) continue;
+    where.state_offset = offset;
+    where.state_indirect = 1;
+    where.state_index = key * 8;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<kernel_process> kernel_process_of(const python::Interpreter& interpreter) {
+  const Layout& layout = interpreter.layout;
+  const auto unsupported = [&](const char* why) {
+    return fail(ErrorKind::unsupported_python,
+                fmt::format("cannot look at CPython {} ({}) from inside the kernel: {}", interpreter.version,
+                            interpreter.build, why),
+                "without --way kernel phlox takes the best of the other ways");
+  };
+  if (layout.traits.python2 || layout.major < 3 || layout.minor < 8)
+    return unsupported("only 3.8 and newer are walked there");
+  if (!interpreter.runtime || !layout.runtime.autoTSSkey.present())
+    return unsupported("where its threads find their own thread state is not known");
+  kernel_process where{};
+  const bool objects = layout.traits.anchor == python::FrameAnchor::frame_object;
+  const bool cframe = layout.traits.anchor == python::FrameAnchor::cframe;
+  where.anchor = cframe ? KERNEL_ANCHOR_CFRAME : KERNEL_ANCHOR_FRAME;
+  const Offset anchor = objects  ? layout.thread.frame
+                        : cframe ? layout.thread.cframe
+                                 : layout.thread.current_frame;
+  if (!anchor.present()) return unsupported("its layout is not whole");
+  where.thread_frame = *anchor;
+  where.thread_interp = *layout.thread.interp;
+  where.thread_id = *layout.thread.thread_id;
+  where.thread_size = *layout.thread.size;
+  where.cframe_current = cframe ? *layout.cframe.current_frame : 0;
+  where.cframe_previous = cframe ? *layout.cframe.previous : 0;
+  const bool has_owner = layout.frame.owner.present();
+  where.frame_base = KERNEL_BASE_NONE;
+  if (has_owner && layout.traits.owner.entry != 255) {
+    where.frame_base = KERNEL_BASE_ENTRY_OWNER;
+  } else if (has_owner && layout.frame.is_entry.present()) {
+    where.frame_base = KERNEL_BASE_IS_ENTRY;
+  } else if (!objects) {
+    return unsupported("its frames do not say where their chain ends");
+  }
+  where.frame_bytes = static_cast<uint32_t>(python::frame_header_size(layout));
+  where.frame_code = *layout.frame.executable;
+  where.frame_previous = *layout.frame.previous;
+  where.frame_instr = *layout.frame.instr;
+  where.frame_instr_bytes = objects ? 4 : 8;
+  where.frame_owner = has_owner ? *layout.frame.owner : 0;
+  where.frame_is_entry = layout.frame.is_entry.present() ? *layout.frame.is_entry : 0;
+  where.owner_thread = layout.traits.owner.thread;
+  where.owner_entry = layout.traits.owner.entry;
+  where.code_mask = layout.traits.tagged_executable ? 3 : 0;
+  where.frame_tlbc = word_of(layout.frame.tlbc_index);
+  where.code_tlbc = word_of(layout.code.tlbc);
+  where.tlbc_entries = word_of(layout.tlbc_array.entries);
+  if (where.frame_tlbc != KERNEL_ABSENT)
+    where.frame_bytes = std::max(where.frame_bytes, where.frame_tlbc + 4);
+  where.code_adaptive = word_of(layout.code.code_adaptive);
+  where.code_bytes = struct_bytes(layout);
+  where.code_version = word_of(layout.code.version);
+  where.code_part[0] = word_of(layout.code.name);
+  where.code_part[1] = word_of(layout.code.qualname);
+  where.code_part[2] = word_of(layout.code.filename);
+  where.code_part[3] = word_of(layout.code.linetable);
+  where.code_part[4] = layout.code.code_adaptive.present() ? KERNEL_ABSENT : word_of(layout.code.code);
+  where.text_head = static_cast<uint32_t>(python::string_head_size(layout));
+  where.text_length = python::string_length_offset(layout);
+  where.text_state = *layout.unicode.state;
+  where.text_shift = layout.traits.unicode_kind_shift;
+  where.text_ascii = *layout.unicode.asciiobject_size;
+  where.text_compact = *layout.unicode.compactobject_size;
+  where.bytes_size = *layout.bytes.ob_size;
+  where.bytes_data = *layout.bytes.ob_sval;
+  set_proof(layout, where);
+  set_epoch(interpreter, where);
+  set_gil(interpreter, where);
+  if (!fits(layout, where)) return unsupported("its structs are larger than what is walked there");
+  return where;
+}
+
+bool find_thread_state_word(const python::Interpreter& interpreter, memory::RemoteMemory& memory,
+                            kernel_process& where) {
+  // Py_tss_t: is it initialised, and the key.
+  std::array<int32_t, 2> key{};
+  if (!memory.read_value(interpreter.runtime + *interpreter.layout.runtime.autoTSSkey, key)) return false;
+  if (key[0] == 0 || key[1] < 0) return false;
+  const auto number = static_cast<uint32_t>(key[1]);
+  for (const State& state : states_of(interpreter, memory)) {
+    if (try_glibc(memory, state, number, where) || try_musl(memory, state, number, where)) return true;
+  }
+  return false;
+}
+
+}  // namespace phlox::sampler

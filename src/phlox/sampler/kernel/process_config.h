@@ -1,0 +1,22 @@
+// What the program in the kernel is told of a process: where its Python keeps what is read, from the row of
+// the layout table, and how a thread finds its own thread state. CPython keeps that as pthread-specific data
+// under autoTSSkey (Python/pystate.c), and the C library keeps those in the thread's own block: glibc the
+// first 32 keys at a fixed distance from the thread pointer, musl behind a pointer. Looked for once, and
+// proved with the threads that are there.
+#pragma once
+
+#include "phlox/base/result.h"
+#include "phlox/memory/remote_memory.h"
+#include "phlox/python/interpreter.h"
+#include "phlox/sampler/kernel/wire.h"
+
+namespace phlox::sampler {
+
+// Pure. Error: a Python that cannot be walked in the kernel, and why.
+Result<kernel_process> kernel_process_of(const python::Interpreter& interpreter);
+
+// Sets `where`'s state_*. False: no thread of it has its state where it should be (yet).
+bool find_thread_state_word(const python::Interpreter& interpreter, memory::RemoteMemory& memory,
+                            kernel_process& where);
+
+}  // namespace phlox::sampler

@@ -1,0 +1,12 @@
+// The program that runs in the kernel, compiled and embedded (cmake/kernel_capture.cmake).
+#pragma once
+
+#include <string_view>
+
+namespace phlox::sampler::kernel {
+
+// An ELF object for BPF. Only where PHLOX_KERNEL_CAPTURE is defined.
+std::string_view program();
+std::string_view program_sha256();
+
+}  // namespace phlox::sampler::kernel

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// One stack: the walk along the current thread's frames (python/frame_walk.h).
+#pragma once
+
+#include "code.bpf.h"
+
+struct at_work {
+  struct scratch* s;
+  const struct kernel_process* p;
+};
+
+static long step(__u32 index, struct at_work* work) {
+  struct scratch* s = work->s;
+  const struct kernel_process* p = work->p;
+  if (!s || !p) return 1;
+  struct walk* w = &s->walk;
+  __u64 at = w->at;
+  __u32 n = w->count;
+  if (!at) return 1;
+  w->stopped = 1;
+  if (n >= KERNEL_MAX_FRAMES || w->steps >= MOST_STEPS - 1) {
+    w->end = KERNEL_END_FULL;
+    return 1;
+  }
+  w->end = KERNEL_END_BROKEN;
+  if (!is_plausible(at) || (at & 7) || at == w->checkpoint) return 1;
+  if (w->steps == w->next_checkpoint) {
+    w->checkpoint = at;
+    w->next_checkpoint *= 2;
+  }
+  w->steps++;
+  if (bpf_probe_read_user(s->header, at_most(p->frame_bytes, KERNEL_HEADER_BYTES), (void*)at)) {
+    w->end = KERNEL_END_UNREADABLE;
+    s->look.stack.hash = at;
+    return 1;
+  }
+  __u64 code = *(__u64*)(s->header + (p->frame_code & 0x78)) & ~(__u64)p->code_mask;
+  __u64 previous = *(__u64*)(s->header + (p->frame_previous & 0x78));
+  __u64 instr = p->frame_instr_bytes == 8 ? *(__u64*)(s->header + (p->frame_instr & 0x78))
+                                          : *(__u32*)(s->header + (p->frame_instr & 0x7c));
+  __u32 owner = s->header[p->frame_owner & 0x7f];
+  __u32 entry = 0;
+  if (p->frame_base == KERNEL_BASE_ENTRY_OWNER) {
+    entry = owner >= p->owner_entry;
+    if (entry) code = 0;
+    w->base = entry;
+    if (!entry) w->only_entries = 0;
+  } else if (p->frame_base == KERNEL_BASE_IS_ENTRY) {
+    entry = s->header[p->frame_is_entry & 0x7f] != 0;
+    w->base = entry && owner == p->owner_thread;
+    w->only_entries = 0;
+  }
+  w->stopped = 0;
+  // The first entry frame of a true chain has the outer evaluation's frame before it (python::outer_frame).
+  if (entry && w->outer && !w->checked) {
+    if (previous != w->outer) return 1;
+    w->checked = 1;
+  }
+  if (code) {
+    n &= KERNEL_MAX_FRAMES - 1;
+    s->codes[n] = code;
+    s->instrs[n] = instr;
+    s->tlbc[n] = p->frame_tlbc == KERNEL_ABSENT ? 0 : *(__u32*)(s->header + (p->frame_tlbc & 0x7c));
+    w->count = n + 1;
+  }
+  w->at = previous;
+  return 0;
+}
+
+static __always_inline void start(struct walk* w, const struct kernel_process* p, __u64 at) {
+  w->at = at;
+  w->checkpoint = 0;
+  w->steps = w->count = w->stopped = 0;
+  w->next_checkpoint = 1;
+  w->only_entries = 1;
+  w->base = p->frame_base == KERNEL_BASE_NONE;
+}
+
+// What tells the instruction from the code object's start: of the thread's own copy, in free-threaded builds
+// (python::bytecode_of_frame), as if it were that of the code object.
+int instruction_of(const struct kernel_process* p, __u64 code, __u64 instr, __u32 tlbc) {
+  if (!p) return 0;
+  if (p->frame_instr_bytes != 8) return (int)instr;
+  if (!tlbc) return (int)(instr - code);
+  __u64 copies = 0, size = 0, copy = 0;
+  if (bpf_probe_read_user(&copies, 8, (void*)(code + p->code_tlbc))) return 0;
+  copies += p->tlbc_entries;
+  if (bpf_probe_read_user(&size, 8, (void*)(copies - 8)) || tlbc >= size) return 0;
+  if (bpf_probe_read_user(&copy, 8, (void*)(copies + 8ull * tlbc))) return 0;
+  return (int)(instr - copy + p->code_adaptive);
+}
+
+static long resolve(__u32 index, struct at_work* work) {
+  struct scratch* s = work->s;
+  const struct kernel_process* p = work->p;
+  if (!s || !p) return 1;
+  struct walk* w = &s->walk;
+  if (index >= w->count || index >= KERNEL_MAX_FRAMES) return 1;
+  __u64 code = s->codes[index];
+  int serial = prove(s, p, code, w->epoch);
+  if (serial == -1) {
+    w->end = KERNEL_END_UNREADABLE;
+    s->look.stack.hash = code;
+    return 1;
+  }
+  if (serial == 0) w->not_read = 1;
+  __u64 frame = (__u64)(__u32)serial << 32 | (__u32)instruction_of(p, code, s->instrs[index], s->tlbc[index]);
+  s->frames[index] = frame;
+  w->hash = mix(w->hash, frame);
+  return 0;
+}
+
+static __always_inline __u64 state_of_current(const struct kernel_process* p) {
+  struct task_struct* task = bpf_get_current_task_btf();
+  __u64 at = task->thread.fsbase + (__u64)p->state_offset, word = 0;
+  if (bpf_probe_read_user(&word, 8, (void*)at)) return 0;
+  if (!p->state_indirect || !word) return word;
+  at = word + p->state_index;
+  if (bpf_probe_read_user(&word, 8, (void*)at)) return 0;
+  return word;
+}
+
+// The word that is another one once a code object was made or freed; 0: there is none.
+static __always_inline __u64 epoch_of(struct scratch* s, const struct kernel_process* p, __u64 interpreter) {
+  __u64 word = 0;
+  switch (p->epoch) {
+    case KERNEL_EPOCH_GLOBAL:
+      if (bpf_probe_read_user(&word, 4, (void*)p->global_epoch)) return 0;
+      break;
+    case KERNEL_EPOCH_VERSION:
+      if (bpf_probe_read_user(&word, 4, (void*)(interpreter + p->interp_epoch))) return 0;
+      break;
+    case KERNEL_EPOCH_GENERATION:
+      if (bpf_probe_read_user(&word, 8, (void*)(interpreter + p->interp_epoch))) return 0;
+      break;
+    default:
+      return 0;
+  }
+  if (!word) return 0;
+  s->walk.below = p->epoch == KERNEL_EPOCH_GENERATION ? ~0ull : word;
+  // An interpreter may end, and another begin where it was: proved anew each second.
+  __u64 hash = mix(mix(mix(mix(1, word), interpreter), p->id), bpf_ktime_get_ns() >> 30);
+  return hash | 1;
+}
+
+// Of the current thread, into s->look.stack and s->frames.
+int walk_python(struct scratch* s, const struct kernel_process* p) {
+  if (!s || !p) return 0;
+  struct kernel_stack* stack = &s->look.stack;
+  __builtin_memset(stack, 0, sizeof *stack);
+  struct at_work work = {s, p};
+  struct walk* w = &s->walk;
+  w->outer = w->hash = 0;
+  w->checked = w->not_read = 0;
+  __u64 state = state_of_current(p), top = 0;
+  if (!state) {
+    stack->end = KERNEL_END_NO_STATE;
+    return 0;
+  }
+  stack->end = KERNEL_END_UNREADABLE;
+  if (bpf_probe_read_user(&stack->interpreter, 8, (void*)(state + p->thread_interp)) ||
+      bpf_probe_read_user(&stack->python_id, 8, (void*)(state + p->thread_id)) ||
+      bpf_probe_read_user(&top, 8, (void*)(state + p->thread_frame)))
+    return 0;
+  stack->state = state;
+  if (p->anchor == KERNEL_ANCHOR_CFRAME && top) {
+    __u64 cframe = top, previous = 0;
+    if (bpf_probe_read_user(&top, 8, (void*)(cframe + p->cframe_current))) return 0;
+    if (cframe - state >= p->thread_size &&
+        !bpf_probe_read_user(&previous, 8, (void*)(cframe + p->cframe_previous)) && previous)
+      bpf_probe_read_user(&w->outer, 8, (void*)(previous + p->cframe_current));
+  }
+  start(w, p, top);
+  bpf_loop(MOST_STEPS, step, &work, 0);
+  // A chain that is longer than what is walked may be true all the same.
+  if (w->outer && !w->checked && !(w->stopped && w->end == KERNEL_END_FULL)) {
+    __u64 outer = w->outer;
+    w->outer = 0;
+    start(w, p, outer);
+    bpf_loop(MOST_STEPS, step, &work, 0);
+  }
+  if (!w->stopped) {
+    if (w->count == 0) {
+      w->end = w->only_entries ? KERNEL_END_EMPTY : KERNEL_END_BROKEN;
+    } else {
+      w->end = w->base ? KERNEL_END_BASE : KERNEL_END_DETACHED;
+    }
+  }
+  stack->end = (__u16)w->end;
+  if (w->end == KERNEL_END_BROKEN || w->end == KERNEL_END_UNREADABLE) return 0;
+  w->epoch = epoch_of(s, p, stack->interpreter);
+  w->hash = 1 + w->end;
+  bpf_loop(KERNEL_MAX_FRAMES, resolve, &work, 0);
+  stack->end = (__u16)w->end;
+  if (w->end == KERNEL_END_UNREADABLE) return 0;
+  if (w->not_read) stack->flags |= KERNEL_NOT_READ;
+  stack->count = w->count;
+  stack->hash = w->hash;
+  return 1;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* What the program in the kernel and the recorder say to each other: the maps' values, and the records of the
+ * ring. C, for both include it. Every length in a record is checked by whoever reads it (kernel_records.h).
+ */
+#ifndef PHLOX_SAMPLER_KERNEL_WIRE_H
+#define PHLOX_SAMPLER_KERNEL_WIRE_H
+
+#include <linux/types.h>
+
+enum {
+  KERNEL_MAX_FRAMES = 2048, /* of one stack, a power of two; what lies beneath is left out */
+  KERNEL_PROOF_WORDS = 12,  /* of a code object, compared at each look */
+  KERNEL_STRUCT_BYTES = 256,
+  KERNEL_NAME_BYTES = 512, /* a string with its head; beyond it is cut, and says so */
+  KERNEL_FILE_BYTES = 1024,
+  KERNEL_LINES_BYTES = 32768,
+  KERNEL_HEAD_BYTES = 64, /* of the bytes object with the instructions (3.10 and before) */
+  KERNEL_HEADER_BYTES = 128,
+};
+
+/* Where in a process its Python keeps what is read: the map `processes`, by process. Offsets as the layout
+ * table has them (python/layout.h); KERNEL_ABSENT: there is no such field. */
+#define KERNEL_ABSENT 0xffffffffu
+
+enum kernel_anchor { KERNEL_ANCHOR_FRAME, KERNEL_ANCHOR_CFRAME };
+enum kernel_base { KERNEL_BASE_NONE, KERNEL_BASE_ENTRY_OWNER, KERNEL_BASE_IS_ENTRY };
+enum kernel_epoch { KERNEL_EPOCH_NONE, KERNEL_EPOCH_GLOBAL, KERNEL_EPOCH_VERSION, KERNEL_EPOCH_GENERATION };
+
+struct kernel_process {
+  __u32 id; /* another one each time that all that was sent is to be sent anew */
+  /* From the thread pointer: the word of autoTSSkey (glibc), or the pointer to the array that has it (musl).
+   */
+  __u32 state_offset;
+  __u32 state_indirect; /* 1: musl's */
+  __u32 state_index;    /* into that array, in bytes */
+  __u64 global_epoch;   /* address */
+  __u64 gil;            /* address; 0: by way of the interpreter, or none */
+  __u32 anchor, frame_base, epoch;
+  __u32 thread_interp, thread_frame, thread_id, thread_size;
+  __u32 cframe_current, cframe_previous;
+  __u32 interp_gil, interp_collecting, interp_epoch;
+  __u32 gil_holder, gil_locked, gil_size;
+  __u32 frame_bytes, frame_code, frame_previous, frame_instr, frame_instr_bytes;
+  __u32 frame_owner, frame_is_entry, owner_thread, owner_entry, code_mask;
+  __u32 frame_tlbc, code_tlbc, tlbc_entries, code_adaptive;
+  __u32 code_bytes;              /* of the struct */
+  __u32 proof_from, proof_bytes; /* the range of the struct that proves it */
+  __u32 proof_contents;          /* 1: with the strings' contents (before 3.12) */
+  __u32 code_version;            /* for KERNEL_EPOCH_*VERSION and GLOBAL */
+  __u32 code_part[5];            /* name, qualname, filename, linetable, code */
+  __u32 text_head, text_length, text_state, text_shift, text_ascii, text_compact;
+  __u32 bytes_size, bytes_data;
+  /* What its threads' walks at switches may take, ns: so many thousandths of the time that passes, up to
+   * KERNEL_MOST_CREDIT at once. The rest of its switches are counted, and not walked. */
+  __u32 walk_share;
+  __s64 credit;
+  __u64 credit_at;
+};
+#define KERNEL_MOST_CREDIT 2000000
+
+/* A thread of a recorded process: the map `threads`, by thread. Times are CLOCK_MONOTONIC, and sums. */
+enum kernel_thread_state { KERNEL_UNKNOWN, KERNEL_RUNNING, KERNEL_BLOCKED, KERNEL_QUEUED };
+
+struct kernel_stack {
+  __u64 hash;  /* where it was unreadable: the address */
+  __u64 state; /* PyThreadState; 0: none, and no frames */
+  __u64 interpreter;
+  __u64 python_id;
+  __u32 count; /* frames */
+  __u16 end;   /* enum kernel_end */
+  __u16 flags; /* KERNEL_HOLDS_GIL... */
+};
+
+struct kernel_thread {
+  __u64 since; /* when it came to what it does */
+  __u64 ran, blocked, queued;
+  __u64 off_since; /* off the CPU, with this stack */
+  __u64 told;      /* of blocked + queued, what is in a record */
+  struct kernel_stack off;
+  __u32 id; /* of its process */
+  __u16 state;
+  __s16 system_call;
+  __u64 walked; /* 1: `off` is of this time off the CPU; 0: of an earlier one */
+};
+
+/* The ring. */
+enum kernel_record { KERNEL_LOOK = 1, KERNEL_CODE, KERNEL_STACK, KERNEL_EXIT };
+enum kernel_end {
+  KERNEL_END_BASE,
+  KERNEL_END_DETACHED, /* no base at the end of the chain */
+  KERNEL_END_FULL,
+  KERNEL_END_EMPTY,    /* runs no Python */
+  KERNEL_END_NO_STATE, /* has no thread state */
+  KERNEL_END_UNREADABLE,
+  KERNEL_END_BROKEN,
+};
+enum {
+  KERNEL_HOLDS_GIL = 1,
+  KERNEL_WAITS_GIL = 2,
+  KERNEL_COLLECTING = 4,
+  KERNEL_NOT_READ = 8,    /* a frame's code object was not sent: no room */
+  KERNEL_FRAMES = 16,     /* they follow */
+  KERNEL_NOT_WALKED = 32, /* a wait whose stack is not known: there were too many switches to walk at each */
+};
+
+struct kernel_head {
+  __u32 type;
+  __u32 id; /* of the process */
+};
+
+/* A thread found on its CPU, or one that came back to it: then off_since and the stack it left it with.
+ * KERNEL_STACK: only the frames, of a stack not seen before. Followed by kernel_stack.count frames, leaf
+ * first, if KERNEL_FRAMES: serial of the code object << 32 | what tells the instruction. */
+struct kernel_look {
+  struct kernel_head head;
+  __u32 thread;
+  __s16 cpu;
+  __s16 system_call;
+  __u64 time;
+  __u64 ran, blocked, queued; /* sums, until `time` */
+  __u64 off_since;            /* 0: found running */
+  struct kernel_stack stack;
+};
+
+struct kernel_part {
+  __u64 address; /* 0: NULL, or not read */
+  __u32 at;      /* in the bytes */
+  __u32 size;
+};
+
+/* A code object that was not known, as it lay in memory in that instant: the struct's first code_bytes bytes,
+ * and the parts of code_part. */
+struct kernel_code {
+  struct kernel_head head;
+  __u64 address;
+  __u32 serial;
+  __u32 size; /* of the bytes that follow */
+  struct kernel_part part[5];
+};
+
+struct kernel_exit {
+  struct kernel_head head;
+  __u32 thread;
+  __u32 whole_process;
+  __u64 time;
+};
+
+/* The map `counts`, one value a CPU. */
+enum kernel_count {
+  KERNEL_COUNT_HITS, /* of the clock */
+  KERNEL_COUNT_WALKS,
+  KERNEL_COUNT_TIME, /* ns in our programs, for recorded processes */
+  KERNEL_COUNT_LOST, /* records that found no room */
+  KERNEL_COUNT_FULL, /* threads that found no room in the map */
+  KERNEL_COUNTS,
+};
+
+#endif

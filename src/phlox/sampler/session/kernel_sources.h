@@ -1,0 +1,86 @@
+// All programs that are recorded from inside the kernel: one capture, whose records go to the source of each.
+// Keeps the budget, which is the capture's as a whole. Owned by the recorder, whose thread calls it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+#include "phlox/base/clock.h"
+#include "phlox/base/result.h"
+#include "phlox/sampler/capture/ring.h"
+#include "phlox/sampler/kernel/kernel_capture.h"
+#include "phlox/sampler/kernel/kernel_source.h"
+#include "phlox/sampler/session/budget.h"
+#include "phlox/sampler/session/program.h"
+#include "phlox/sampler/session/source.h"
+
+namespace phlox::sampler {
+
+class KernelSources {
+ public:
+  // `rate_hz` 0: as often as the budget allows.
+  static Result<std::unique_ptr<KernelSources>> open(double rate_hz,
+                                                     std::optional<double> max_overhead_percent,
+                                                     const std::string& retry);
+
+  // Whether this program can be looked at so; waits a moment for one that is just coming up.
+  Result<kernel_process> place(Program& program) const;
+  // Begins to look at it; null: there is no room for another. The program must outlive the source.
+  std::unique_ptr<Source> begin(Program& program, const kernel_process& place, Ring& ring);
+
+  // Passes on what the kernel has said. Gives whether there may be more; the rings are to be emptied first.
+  bool drain(Nanoseconds deadline);
+
+ private:
+  // One program, as whoever records it sees it.
+  class Member : public Source {
+   public:
+    Member(KernelSources& sources, Program& program, const kernel_process& place, Ring& ring);
+    ~Member() override { stop(); }
+    Member(const Member&) = delete;
+    Member& operator=(const Member&) = delete;
+
+    void stop() override;
+    SourceNumbers numbers() override { return numbers_; }
+    uint64_t published() const override { return published_; }
+    void stay_above(std::span<const pid_t>) override {}
+
+   private:
+    friend class KernelSources;
+    void renew();
+
+    KernelSources* sources_;  // null: stopped
+    pid_t pid_;
+    kernel_process place_;
+    KernelSource source_;
+    SourceNumbers numbers_;
+    uint64_t published_ = 0;
+    uint64_t looks_judged_ = 0;
+  };
+
+  KernelSources(std::unique_ptr<KernelCapture> capture, double rate_hz,
+                std::optional<double> max_overhead_percent);
+  void take(std::span<const std::byte> bytes);
+  void look_after(Nanoseconds now);
+  Nanoseconds most_taken(Nanoseconds taken);
+  void publish(Member& member, Nanoseconds taken, double share, uint64_t lost, Nanoseconds now);
+
+  std::unique_ptr<KernelCapture> capture_;
+  Budget budget_;
+  double rate_hz_;
+  uint32_t walk_share_;                            // kernel_process.walk_share of each
+  std::unordered_map<uint32_t, Member*> members_;  // by kernel_process.id
+  Nanoseconds heard_until_ = 0, looked_after_ = 0;
+  Nanoseconds taken_ = 0, most_taken_ = 0;
+  uint64_t not_understood_ = 0;
+  std::minstd_rand random_{static_cast<uint32_t>(clock_now())};
+};
+
+}  // namespace phlox::sampler

@@ -1,0 +1,64 @@
+// Records of the ring of the capture inside the kernel, and the looks that are made of them: no crash, no
+// read outside, an end. The first byte chooses the layout; then each record has its length before it, two
+// bytes.
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+
+#include "phlox/python/layout_table.h"
+#include "phlox/sampler/capture/records.h"
+#include "phlox/sampler/kernel/kernel_records.h"
+#include "phlox/sampler/kernel/kernel_source.h"
+
+namespace {
+
+class NoMemory : public phlox::memory::RemoteMemory {
+ public:
+  using RemoteMemory::read;
+  size_t read(std::span<const phlox::memory::Range>) override { return 0; }
+};
+
+// What the consumer would be given, and frees.
+void empty(phlox::sampler::Ring& ring, const phlox::python::Layout& layout) {
+  for (auto bytes = ring.front(); bytes.data() != nullptr; bytes = ring.front()) {
+    phlox::sampler::CodeRecord record;
+    if (bytes.size() >= sizeof record) std::memcpy(&record, bytes.data(), sizeof record);
+    if (bytes.size() == sizeof record && record.kind == phlox::sampler::RecordKind::code) {
+      const std::unique_ptr<phlox::python::CodeCapture> capture(
+          static_cast<phlox::python::CodeCapture*>(record.capture));
+      ring.aside().give_back(capture->bytes.capacity());
+      (void)phlox::python::decode_code(layout, *capture);
+    }
+    ring.pop();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace phlox::sampler;
+  if (size < 1) return 0;
+  const auto layouts = phlox::python::layouts();
+  phlox::python::Interpreter interpreter;
+  interpreter.layout = layouts[data[0] % layouts.size()];
+  auto bytes = std::as_bytes(std::span(data, size)).subspan(1);
+  NoMemory memory;
+  Ring ring(size_t{1} << 16);
+  KernelSource source(interpreter, memory, ring, [] {});
+  while (bytes.size() > 2) {
+    uint16_t length = 0;
+    std::memcpy(&length, bytes.data(), sizeof length);
+    bytes = bytes.subspan(2);
+    const auto one = bytes.first(std::min<size_t>(length, bytes.size()));
+    bytes = bytes.subspan(one.size());
+    const KernelRecord record = parse_kernel_record(one);
+    if (const auto* look = std::get_if<KernelLook>(&record)) source.take(*look);
+    if (const auto* code = std::get_if<KernelCode>(&record)) source.take(*code);
+    if (const auto* exit = std::get_if<kernel_exit>(&record)) source.take(*exit);
+    empty(ring, interpreter.layout);
+  }
+  source.end_all(0);
+  empty(ring, interpreter.layout);
+  return 0;
+}

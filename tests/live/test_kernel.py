@@ -1,0 +1,205 @@
+"""The capture inside the kernel (--way kernel): the truths of test_truth.py, and those that only it can tell."""
+import ctypes
+import os
+import pathlib
+import re
+import signal
+import statistics
+import subprocess
+import time
+
+import pytest
+
+from live_support import PHLOX, TARGETS, Recording, Target, of_one_family, once_a_version, since
+
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
+WAY = ("--way", "kernel", "-r", "2000", "--max-overhead", "off")
+
+
+def possible():
+    said = subprocess.run([PHLOX, "doctor"], capture_output=True, text=True).stdout
+    return "--way kernel may be asked for" in said
+
+
+pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
+
+
+@pytest.fixture
+def inside(python, record):
+    """record(), or a skip for a Python that is not walked there."""
+    if (python.major, python.minor) >= (3, 15):
+        pytest.skip("3.15 keeps no key of its thread states")
+    return lambda pid, seconds, *options: record(pid, seconds, *WAY, *options)
+
+
+def families(recording, least):
+    looks = 0
+    for names, count, _, quality in recording.stacks():
+        if quality not in (0, 1):
+            continue
+        of_one_family(names)
+        looks += count
+    assert looks > least
+    rejected = sum(recording.tally(f"rejected_{why}") for why in ("moved", "unreadable", "broken"))
+    assert rejected <= 0.01 * recording.tally("samples")
+    assert recording.tally("lost") == 0
+    assert recording.query("SELECT DISTINCT way_of_reading FROM process") == [("in the kernel (BPF)",)]
+
+
+@since(3, 8)
+@once_a_version
+@pytest.mark.parametrize("depth", [3, 50])
+def test_families_of_functions_never_mix(python, inside, depth):
+    with Target(python, TARGETS / "hard.py", 60, depth) as target:
+        families(inside(target.pid, 1), 300)
+
+
+@since(3, 8)
+@once_a_version
+def test_families_never_mix_where_threads_pass_the_gil_on(python, inside):
+    with Target(python, TARGETS / "hard_threads.py", 60) as target:
+        families(inside(target.pid, 1), 300)
+
+
+@since(3, 8)
+@once_a_version
+@pytest.mark.parametrize("kind", ["exec", "template"])
+def test_a_name_is_of_the_moment(python, inside, kind):
+    with Target(python, TARGETS / "fresh.py", 60, kind) as target:
+        recording = inside(target.pid, 1)
+    looks, last = 0, -1
+    # Looks of the clock; a run that it did not meet goes to the last of them, and may come after a wait in a later function.
+    rows = recording.query("SELECT stack, samples FROM sample s JOIN state ON state.id = s.state WHERE s.cpu_ns > 0 "
+                           "AND stack IS NOT NULL AND state.quality IN (0, 1) ORDER BY s.start_us")
+    for stack, count in rows:
+        names = [frame[1] for frame in recording.stack(stack)]
+        found = [(int(m.group(1)), int(m.group(2))) for m in (re.fullmatch(r"f_(\d+)_(\d+)", name) for name in names) if m]
+        assert len({serial for serial, _ in found}) <= 1, names
+        assert [index for _, index in found] == list(range(len(found))), names
+        if found:
+            assert found[0][0] >= last, "a name of an earlier moment"
+            last = found[0][0]
+        looks += count
+    assert looks > 200
+
+
+def waits_in(recording, function):
+    """(start, length) in ns of the times a thread was off its CPU, asleep and then without one, with this function at the leaf."""
+    leaves = {i for i in recording.parents if recording.stack(i)[-1][1] == function}
+    (begin,) = recording.query("SELECT value FROM meta WHERE key = 'sample_epoch_ns'")[0]
+    waits = []
+    for start_us, wall, stack in recording.query("SELECT start_us, wall_ns, s.stack FROM sample s JOIN state ON state.id = s.state "
+                                                 "WHERE state.cpu IN (2, 3) ORDER BY start_us"):
+        if stack not in leaves:
+            continue
+        start = int(begin) + start_us * 1000
+        if waits and abs(sum(waits[-1]) - start) < 5000:
+            waits[-1] = (waits[-1][0], waits[-1][1] + wall)
+        else:
+            waits.append((start, wall))
+    return waits
+
+
+@since(3, 8)
+@once_a_version
+def test_a_wait_has_the_length_that_the_program_found(python, inside, tmp_path):
+    with Target(python, PROGRAMS / "naps.py", tmp_path / "naps") as target:
+        recording = inside(target.pid, 1.5)
+    said = [tuple(map(int, line.split())) for line in (tmp_path / "naps").read_text().splitlines() if line.count(" ") == 1]
+    found = waits_in(recording, "nap")
+    assert len(found) > 10
+    # Each but the first and the last, which the recording cuts. What the program itself does around it is some microseconds;
+    # where the machine is short of CPUs it waits for one once more, before it looks at its clock.
+    off = [abs(min(said, key=lambda one: abs(one[0] - start))[1] - wall) for start, wall in found[1:-1]]
+    assert statistics.median(off) < 200_000, sorted(off)
+
+
+@since(3, 8)
+@once_a_version
+def test_all_of_a_thread_s_time_is_there(python, inside):
+    with Target(python, TARGETS / "threads.py", 60) as target:
+        recording = inside(target.pid, 1.5)
+    elapsed = recording.tally("elapsed_ns")
+    threads = recording.query("SELECT t.id, t.start_ns, t.end_ns, sum(s.wall_ns) FROM thread t JOIN sample s ON s.thread = t.id GROUP BY 1")
+    assert len(threads) >= 3
+    for _, start, end, wall in threads:
+        # The last quarter of a second of a wait may be untold.
+        assert wall <= 1.01 * (end - start)
+        assert wall >= 0.97 * (end - start) - 0.02e9
+        assert end - start > 0.9 * elapsed
+    assert recording.query("SELECT count(*) FROM sample s JOIN state ON state.id = s.state WHERE state.cpu = 3")[0][0] > 0
+
+
+@since(3, 8)
+@once_a_version
+def test_what_a_program_starts_is_recorded_too(python, inside, tmp_path):
+    if (python.major, python.minor) >= (3, 15):
+        pytest.skip("not walked there")
+    path = tmp_path / "tree.phlox"
+    program = "import multiprocessing, time\ndef spin():\n    while time.process_time() < 0.5: pass\n" \
+              "if __name__ == '__main__':\n    context = multiprocessing.get_context('fork')\n" \
+              "    all = [context.Process(target=spin) for _ in range(2)]\n    [p.start() for p in all]; [p.join() for p in all]\n"
+    (tmp_path / "tree.py").write_text(program)
+    done = subprocess.run([PHLOX, "record", *WAY, "-o", path, "--", python.path, tmp_path / "tree.py"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    recording = Recording(path)
+    assert recording.query("SELECT count(*), count(DISTINCT way_of_reading) FROM process") == [(3, 1)]
+    spinning = {i for i in recording.parents if any(frame[1] == "spin" for frame in recording.stack(i))}
+    cpu = sum(cpu for cpu, stack in recording.query("SELECT cpu_ns, stack FROM sample") if stack in spinning)
+    assert 0.6e9 < cpu < 1.1e9, "each used half a second"
+    # What of its program's file a forked child has not touched is not in its page tables: read from outside, it is.
+    assert recording.tally("rejected_unreadable") <= 0.05 * recording.tally("samples")
+
+
+@since(3, 8)
+@once_a_version
+def test_a_stack_that_is_too_deep_is_cut_and_says_so(python, inside, tmp_path):
+    (tmp_path / "deep.py").write_text(
+        "import os, sys, threading\nsys.setrecursionlimit(100000)\nthreading.stack_size(512 << 20)\n"
+        "def leaf():\n    print('ready %d' % os.getpid(), flush=True)\n    while True: pass\n"
+        "def recurse(n):\n    return recurse(n - 1) if n else leaf()\n"
+        "thread = threading.Thread(target=recurse, args=(5000,)); thread.start(); thread.join()\n")
+    with Target(python, tmp_path / "deep.py") as target:
+        recording = inside(target.pid, 0.5)
+    deep = [(names, quality) for names, _, _, quality in recording.stacks() if "leaf" in names]
+    assert deep
+    for names, quality in deep:
+        assert quality == 1 and "left out" in names[0] and names[-1] == "leaf", (quality, names[:2], names[-2:])
+        assert set(names[1:-1]) == {"recurse"} and len(names) > 2000
+
+
+def bpf_programs():
+    """Names of the programs that are loaded in this kernel (include/uapi/linux/bpf.h)."""
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    names, number = [], 0
+    while True:
+        attributes = (ctypes.c_uint32 * 32)(number)
+        if call(321, 11, attributes, 128) != 0:  # BPF_PROG_GET_NEXT_ID
+            return names
+        number = attributes[1]
+        fd = call(321, 13, (ctypes.c_uint32 * 32)(number), 128)  # BPF_PROG_GET_FD_BY_ID
+        if fd < 0:
+            continue
+        info = (ctypes.c_uint8 * 256)()
+        attributes = (ctypes.c_uint32 * 32)(fd, 256)
+        ctypes.memmove(ctypes.addressof(attributes) + 8, ctypes.byref(ctypes.c_uint64(ctypes.addressof(info))), 8)
+        if call(321, 15, attributes, 128) == 0:  # BPF_OBJ_GET_INFO_BY_FD
+            names.append(bytes(info[64:80]).split(b"\0")[0].decode())
+        os.close(fd)
+
+
+def test_a_recorder_that_is_killed_leaves_nothing_in_the_kernel(tmp_path):
+    ours = {"on_clock", "on_switch", "on_waking", "on_exit"}
+    before = sum(name in ours for name in bpf_programs())
+    for delay in (0.05, 0.1, 0.15, 0.3, 0.6):
+        recorder = subprocess.Popen([PHLOX, "record", *WAY, "-p", str(os.getpid()), "-o", tmp_path / "killed.phlox", "--force"],
+                                    stderr=subprocess.DEVNULL)
+        time.sleep(delay)
+        if delay == 0.6:
+            assert sum(name in ours for name in bpf_programs()) == before + len(ours)
+        recorder.send_signal(signal.SIGKILL)
+        recorder.wait()
+    deadline = time.monotonic() + 10  # the kernel frees them when nobody can be in one any more
+    while sum(name in ours for name in bpf_programs()) > before:
+        assert time.monotonic() < deadline, bpf_programs()
+        time.sleep(0.05)

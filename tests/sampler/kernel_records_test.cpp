@@ -1,0 +1,116 @@
+#include "phlox/sampler/kernel/kernel_records.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "support/kernel_bytes.h"
+#include "support/layout_rows.h"
+
+namespace phlox::sampler {
+namespace {
+
+bool is_none(const KernelRecord& record) {
+  return std::holds_alternative<std::monostate>(record);
+}
+
+TEST(KernelRecords, a_look_has_the_frames_that_it_says) {
+  kernel_look look = test::kernel_look_of(7, {});
+  const auto bytes = test::kernel_bytes(look, std::vector<KernelFrame>{{3, 14}, {2, 8}});
+  const auto record = parse_kernel_record(bytes);
+  const auto& parsed = std::get<KernelLook>(record);
+  ASSERT_TRUE(parsed.has_frames());
+  ASSERT_EQ(parsed.look.stack.count, 2U);
+  EXPECT_EQ(parsed.frame(0).serial, 3U);
+  EXPECT_EQ(parsed.frame(0).instruction, 14U);
+  EXPECT_EQ(parsed.frame(1).serial, 2U);
+}
+
+TEST(KernelRecords, what_is_cut_off_is_no_record) {
+  const auto whole = test::kernel_bytes(test::kernel_look_of(7, {}), std::vector<KernelFrame>{{3, 14}});
+  for (size_t size = 0; size < whole.size(); ++size)
+    EXPECT_TRUE(is_none(parse_kernel_record(std::span(whole).first(size)))) << size;
+}
+
+TEST(KernelRecords, more_frames_than_there_can_be_are_no_record) {
+  kernel_look look = test::kernel_look_of(7, {});
+  look.stack.flags = KERNEL_FRAMES;
+  look.stack.count = KERNEL_MAX_FRAMES + 1;
+  std::vector<std::byte> bytes = test::kernel_bytes(look, {});
+  bytes.resize(bytes.size() + (KERNEL_MAX_FRAMES + 1) * 8);
+  EXPECT_TRUE(is_none(parse_kernel_record(bytes)));
+}
+
+TEST(KernelRecords, a_time_that_cannot_be_is_no_record) {
+  const kernel_look good = test::kernel_look_of(7, {});
+  EXPECT_FALSE(is_none(parse_kernel_record(test::kernel_bytes(good, {}))));
+  for (__u64 kernel_look::*field : {&kernel_look::time, &kernel_look::ran, &kernel_look::blocked,
+                                    &kernel_look::queued, &kernel_look::off_since}) {
+    kernel_look bad = good;
+    bad.*field = ~__u64{0};
+    EXPECT_TRUE(is_none(parse_kernel_record(test::kernel_bytes(bad, {}))));
+  }
+}
+
+TEST(KernelRecords, a_part_that_lies_outside_is_no_record) {
+  test::FakeInterpreter fake(*python::find_layout(3, 13, {}));
+  const auto good = test::kernel_code_bytes(fake, fake.code("f"), 1);
+  EXPECT_FALSE(is_none(parse_kernel_record(good)));
+  for (const uint32_t at : {0xffffffffU, static_cast<uint32_t>(good.size())}) {
+    auto bad = good;
+    kernel_code code{};
+    std::memcpy(&code, bad.data(), sizeof code);
+    code.part[0].at = at;
+    std::memcpy(bad.data(), &code, sizeof code);
+    EXPECT_TRUE(is_none(parse_kernel_record(bad)));
+  }
+}
+
+class KernelCodes : public testing::TestWithParam<const python::Layout*> {};
+
+TEST_P(KernelCodes, a_code_object_is_what_reading_it_from_outside_gives) {
+  test::FakeInterpreter fake(*GetParam());
+  const RemoteAddress address = fake.make_code({.name = "work",
+                                                .qualname = "Büro.work",
+                                                .file = "/srv/app/büro.py",
+                                                .first_line = 12,
+                                                .instructions = 40});
+  const auto bytes = test::kernel_code_bytes(fake, address, 5);
+  const auto record = parse_kernel_record(bytes);
+  const auto capture = capture_of(fake.layout(), std::get<KernelCode>(record));
+  ASSERT_NE(capture, nullptr);
+  const auto code = python::decode_code(fake.layout(), *capture);
+  const auto expected = python::read_code(fake.layout(), fake.memory(), address);
+  ASSERT_TRUE(code && expected);
+  EXPECT_EQ(code->name, expected->name);
+  EXPECT_EQ(code->qualified_name, expected->qualified_name);
+  EXPECT_EQ(code->file, expected->file);
+  EXPECT_EQ(code->first_line, expected->first_line);
+  EXPECT_EQ(code->line_table, expected->line_table);
+  EXPECT_FALSE(code->cut);
+}
+
+TEST_P(KernelCodes, a_name_that_did_not_fit_is_cut_and_says_so) {
+  test::FakeInterpreter fake(*GetParam());
+  const RemoteAddress address = fake.make_code({.name = std::string(2000, 'n')});
+  const auto bytes = test::kernel_code_bytes(fake, address, 5);
+  const auto record = parse_kernel_record(bytes);
+  const auto capture = capture_of(fake.layout(), std::get<KernelCode>(record));
+  ASSERT_NE(capture, nullptr);
+  const auto code = python::decode_code(fake.layout(), *capture);
+  ASSERT_TRUE(code);
+  EXPECT_TRUE(code->cut);
+  EXPECT_TRUE(code->name.starts_with("nnnn"));
+  EXPECT_TRUE(code->name.ends_with("…"));
+  EXPECT_LT(code->name.size(), size_t{KERNEL_NAME_BYTES});
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, KernelCodes,
+                         testing::ValuesIn(test::layout_rows([](const python::Layout& row) {
+                           return row.major == 3 && row.minor >= 8;
+                         })),
+                         test::row_name);
+
+}  // namespace
+}  // namespace phlox::sampler

@@ -1,0 +1,228 @@
+#include "phlox/sampler/kernel/kernel_source.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "phlox/profile/profile.h"
+#include "phlox/sampler/assemble/consumer.h"
+#include "support/kernel_bytes.h"
+
+namespace phlox::sampler {
+namespace {
+
+using profile::CpuState;
+using profile::Quality;
+
+constexpr uint64_t kMillisecond = 1'000'000;
+constexpr uint32_t kThread = 77;
+
+class KernelSourceTest : public testing::Test {
+ protected:
+  KernelSourceTest() : start_(static_cast<uint64_t>(clock_now())) {}
+
+  uint32_t code(const std::string& name) {
+    const auto bytes = test::kernel_code_bytes(fake_, fake_.code(name), ++serial_);
+    source_.take(std::get<KernelCode>(parse_kernel_record(bytes)));
+    return serial_;
+  }
+  // Its frames go out the first time.
+  kernel_stack stack(std::vector<uint32_t> leaf_first) {
+    kernel_stack stack{};
+    stack.hash = 1;
+    for (const uint32_t one : leaf_first) stack.hash = stack.hash * 31 + one;
+    stack.state = fake_.thread().state().value;
+    stack.interpreter = fake_.state().value;
+    stack.python_id = fake_.thread().python_id();
+    stack.count = static_cast<uint32_t>(leaf_first.size());
+    std::vector<KernelFrame> frames;
+    for (const uint32_t one : leaf_first) frames.push_back({one, 200});
+    kernel_look look = test::kernel_look_of(kThread, stack);
+    look.head.type = KERNEL_STACK;
+    const auto bytes = test::kernel_bytes(look, frames);
+    source_.take(std::get<KernelLook>(parse_kernel_record(bytes)));
+    return stack;
+  }
+  // At so many milliseconds; of these it ran, was blocked, and waited for a CPU. `off`: since when, if it
+  // came back.
+  void look(double at, const kernel_stack& stack, double ran, double blocked, double queued, double off = 0) {
+    KernelLook record;
+    record.look = test::kernel_look_of(kThread, stack);
+    const auto ms = [](double value) { return static_cast<uint64_t>(value * kMillisecond); };
+    record.look.time = start_ + ms(at);
+    record.look.ran = ms(ran);
+    record.look.blocked = ms(blocked);
+    record.look.queued = ms(queued);
+    record.look.off_since = off > 0 ? start_ + ms(off) : 0;
+    if (off > 0) record.look.system_call = 7;
+    source_.take(record);
+  }
+  const profile::Profile& seen() {
+    source_.end_all(static_cast<Nanoseconds>(start_ + 100 * kMillisecond));
+    consumer_.drain(ring_);
+    identities_.stretches.flush();
+    return seen_;
+  }
+  // Milliseconds of wall time with this leaf and state.
+  double wall(const std::string& leaf, CpuState state) {
+    Nanoseconds sum = 0;
+    for (const auto& sample : seen_.samples()) {
+      if (sample.cpu_state == state && sample.stack &&
+          seen_.frame(seen_.stack(sample.stack).frame).function == leaf)
+        sum += sample.wall;
+    }
+    return static_cast<double>(sum) / kMillisecond;
+  }
+  double cpu(const std::string& leaf) {
+    Nanoseconds sum = 0;
+    for (const auto& sample : seen_.samples()) {
+      if (sample.stack && seen_.frame(seen_.stack(sample.stack).frame).function == leaf) sum += sample.cpu;
+    }
+    return static_cast<double>(sum) / kMillisecond;
+  }
+
+  test::FakeInterpreter fake_{*python::find_layout(3, 13, {})};
+  python::Interpreter python_ = fake_.interpreter();
+  Ring ring_{size_t{1} << 20};
+  KernelSource source_{python_, fake_.memory(), ring_, [] {}};
+  profile::Profile seen_;
+  Identities identities_{seen_};
+  Consumer consumer_{fake_.layout(), profile::ProcessId(1), seen_, identities_, [](profile::Thread&) {}};
+  uint64_t start_;
+  uint32_t serial_ = 0;
+};
+
+TEST_F(KernelSourceTest, time_on_the_cpu_goes_to_what_the_clock_found) {
+  const auto main = code("main"), a = code("a"), b = code("b");
+  look(1, stack({a, main}), 0, 0, 0);
+  look(2, stack({a, main}), 1, 0, 0);
+  look(3, stack({b, main}), 2, 0, 0);
+  seen();
+  EXPECT_NEAR(wall("a", CpuState::running), 1, 0.001);
+  EXPECT_NEAR(wall("b", CpuState::running), 1, 0.001);
+  EXPECT_NEAR(cpu("a"), 1, 0.001);
+  EXPECT_NEAR(cpu("b"), 1, 0.001);
+}
+
+TEST_F(KernelSourceTest, a_wait_has_its_length_and_the_stack_that_it_began_with) {
+  const auto main = code("main"), work = code("work"), wait = code("wait");
+  look(1, stack({work, main}), 0, 0, 0);
+  // Ran until 4, slept until 24, got a CPU at 26.
+  look(26, stack({wait, main}), 3, 20, 2, 4);
+  look(27, stack({work, main}), 4, 20, 2);
+  seen();
+  EXPECT_NEAR(wall("wait", CpuState::blocked), 20, 0.001);
+  EXPECT_NEAR(wall("wait", CpuState::runnable), 2, 0.001);
+  EXPECT_NEAR(wall("work", CpuState::running), 4, 0.001);
+  uint32_t looks = 0;
+  for (const auto& sample : seen_.samples()) looks += sample.samples;
+  EXPECT_EQ(looks, 3U) << "pieces of the time before a look are none";
+  // Of the look that the clock chose, not of the wait.
+  EXPECT_NEAR(cpu("work"), 4, 0.001);
+  EXPECT_NEAR(cpu("wait"), 0, 0.001);
+}
+
+TEST_F(KernelSourceTest, short_waits_between_two_looks_go_to_the_last_wait_that_was_told) {
+  const auto main = code("main"), work = code("work"), wait = code("wait");
+  look(1, stack({work, main}), 0, 0, 0);
+  look(5, stack({wait, main}), 2, 2, 0, 4.5);
+  look(9, stack({work, main}), 4, 4, 0);
+  look(13, stack({work, main}), 6, 6, 0);
+  seen();
+  EXPECT_NEAR(wall("wait", CpuState::blocked) + wall("work", CpuState::blocked), 6, 0.5);
+  EXPECT_NEAR(wall("work", CpuState::running) + wall("wait", CpuState::running), 6, 0.5);
+  EXPECT_NEAR(cpu("work"), 6, 0.001);
+}
+
+TEST_F(KernelSourceTest, who_was_parked_before_is_where_it_was) {
+  ParkedThreads parked;
+  parked.codes.push_back(std::make_unique<python::CodeCapture>());
+  ASSERT_TRUE(python::capture_code(fake_.layout(), fake_.memory(), fake_.code("sleeper"), *parked.codes[0]));
+  parked.threads.push_back({.tid = static_cast<pid_t>(kThread), .python_id = 5, .frames = {{0, 200}}});
+  source_.begin(parked, static_cast<Nanoseconds>(start_));
+  source_.ask_after_silent(static_cast<Nanoseconds>(start_ + 500 * kMillisecond),
+                           static_cast<Nanoseconds>(start_ + 499 * kMillisecond),
+                           [](pid_t) { return std::optional<kernel_thread>(); });
+  consumer_.drain(ring_);
+  identities_.stretches.flush();
+  EXPECT_NEAR(wall("sleeper", CpuState::blocked), 500, 0.001);
+}
+
+TEST_F(KernelSourceTest, a_wait_is_told_as_it_grows) {
+  const auto main = code("main"), wait = code("wait");
+  const kernel_stack waiting = stack({wait, main});
+  look(1, waiting, 0, 0, 0);
+  kernel_thread known{};
+  known.since = known.off_since = start_ + 2 * kMillisecond;
+  known.ran = kMillisecond;
+  known.state = KERNEL_BLOCKED;
+  known.off = waiting;
+  known.walked = 1;
+  source_.ask_after_silent(static_cast<Nanoseconds>(start_ + 302 * kMillisecond),
+                           static_cast<Nanoseconds>(start_ + 301 * kMillisecond),
+                           [&](pid_t) { return std::optional(known); });
+  // And not again when it is over.
+  look(402, waiting, 1, 400, 0, 2);
+  source_.end_all(static_cast<Nanoseconds>(start_ + 402 * kMillisecond));
+  consumer_.drain(ring_);
+  identities_.stretches.flush();
+  EXPECT_NEAR(wall("wait", CpuState::blocked), 400, 0.3);
+}
+
+TEST_F(KernelSourceTest, memory_that_was_not_there_is_a_look_that_says_so) {
+  const auto main = code("main");
+  look(1, stack({main}), 0, 0, 0);
+  kernel_stack failed = stack({main});
+  failed.end = KERNEL_END_UNREADABLE;
+  failed.count = 0;
+  look(2, failed, 1, 0, 0);
+  const auto& samples = seen().samples();
+  ASSERT_FALSE(samples.empty());
+  EXPECT_EQ(samples.back().quality, Quality::rejected);
+}
+
+TEST_F(KernelSourceTest, a_page_that_was_not_there_is_brought_in_but_not_without_end) {
+  kernel_stack failed = stack({code("main")});
+  failed.end = KERNEL_END_UNREADABLE;
+  failed.count = 0;
+  failed.hash = fake_.code("main").value;
+  const size_t before = fake_.memory().calls();
+  look(1, failed, 0, 0, 0);
+  const size_t once = fake_.memory().calls() - before;
+  EXPECT_GT(once, 0U);
+  for (int i = 0; i < 10'000; ++i) look(1 + i * 0.001, failed, 0, 0, 0);
+  EXPECT_LT(fake_.memory().calls() - before, 1'000 * once);
+}
+
+TEST_F(KernelSourceTest, a_thread_without_python_is_none_of_ours) {
+  kernel_stack none{};
+  none.end = KERNEL_END_NO_STATE;
+  look(1, none, 0, 0, 0);
+  EXPECT_TRUE(seen().samples().empty());
+}
+
+TEST_F(KernelSourceTest, a_wait_that_was_only_counted_says_so) {
+  const auto main = code("main");
+  look(1, stack({main}), 0, 0, 0);
+  kernel_stack counted = stack({main});
+  counted.count = 0;
+  counted.flags = KERNEL_NOT_WALKED;
+  look(11, counted, 1, 9, 0, 2);
+  seen();
+  EXPECT_NEAR(wall("(a wait whose stack was not read: too many switches)", CpuState::blocked), 9, 0.001);
+}
+
+TEST_F(KernelSourceTest, a_stack_whose_frames_were_lost_says_so) {
+  const auto main = code("main");
+  kernel_stack unknown = stack({main});
+  unknown.hash ^= 1;
+  look(1, unknown, 0, 0, 0);
+  look(2, unknown, 1, 0, 0);
+  seen();
+  EXPECT_NEAR(wall("(a function not read: too many new ones at once)", CpuState::running), 1, 0.001);
+}
+
+}  // namespace
+}  // namespace phlox::sampler

@@ -1,0 +1,95 @@
+#include "phlox/sampler/session/tree_search.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+
+namespace phlox::sampler {
+namespace {
+
+// A process that forks a child with a second thread whenever it is told to, and says when that one runs.
+class Forks {
+ public:
+  Forks() {
+    int to[2], from[2];
+    if (::pipe(to) != 0 || ::pipe(from) != 0) std::abort();
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      char byte = 0;
+      ::close(to[1]);
+      while (::read(to[0], &byte, 1) == 1) {
+        if (::fork() != 0) continue;
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        std::thread idle([] { ::pause(); });
+        (void)!::write(from[1], &byte, 1);
+        ::pause();
+      }
+      ::_exit(0);
+    }
+    tell_ = to[1];
+    hear_ = from[0];
+    ::close(to[0]);
+    ::close(from[1]);
+  }
+  ~Forks() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    ::close(tell_);
+    ::close(hear_);
+  }
+  pid_t pid() const { return pid_; }
+  void fork() const {
+    char byte = 'f';
+    (void)!::write(tell_, &byte, 1);
+    (void)!::read(hear_, &byte, 1);
+  }
+
+ private:
+  pid_t pid_ = 0;
+  int tell_ = -1, hear_ = -1;
+};
+
+// Somebody else's: ids that are given out.
+void be_born_elsewhere() {
+  std::thread([] {}).join();
+}
+
+// Until births are known one by one.
+void settle(TreeSearch& search) {
+  for (int i = 0; i < 40; ++i) search.look(8);
+}
+
+TEST(TreeSearch, others_births_do_not_have_everybody_asked_for_his_children) {
+  const Forks root;
+  TreeSearch search({root.pid()}, false, true);
+  settle(search);
+  const uint64_t before = search.asked_everybody();
+  for (int i = 0; i < 256; ++i) {
+    be_born_elsewhere();
+    search.look(8);
+  }
+  // Twice it would have been anyway; more where the host is busier than this can know.
+  EXPECT_LE(search.asked_everybody() - before, 100u);
+  EXPECT_EQ(search.born(), 0u);
+}
+
+TEST(TreeSearch, a_child_is_met_at_the_next_look_and_its_threads_are_no_processes) {
+  const Forks root;
+  TreeSearch search({root.pid()}, false, true);
+  settle(search);
+  for (uint64_t children = 1; children <= 5; ++children) {
+    be_born_elsewhere();
+    root.fork();
+    search.look(8);
+    EXPECT_EQ(search.born(), children);
+  }
+  for (int i = 0; i < 10; ++i) search.look(8);
+  EXPECT_EQ(search.born(), 5u);
+}
+
+}  // namespace
+}  // namespace phlox::sampler

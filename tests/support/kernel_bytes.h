@@ -1,0 +1,69 @@
+// Records as the program in the kernel would send them, built in a test.
+#pragma once
+
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "phlox/base/load.h"
+#include "phlox/python/layout_table.h"
+#include "phlox/sampler/kernel/kernel_records.h"
+#include "support/fake_interpreter.h"
+
+namespace phlox::test {
+
+inline kernel_look kernel_look_of(uint32_t thread, const kernel_stack& stack) {
+  kernel_look look{};
+  look.head = {KERNEL_LOOK, 1};
+  look.thread = thread;
+  look.system_call = -1;
+  look.stack = stack;
+  return look;
+}
+
+// `frames`: leaf first; none: they were sent before.
+inline std::vector<std::byte> kernel_bytes(kernel_look look, std::span<const sampler::KernelFrame> frames) {
+  if (!frames.empty()) {
+    look.stack.flags |= KERNEL_FRAMES;
+    look.stack.count = static_cast<uint32_t>(frames.size());
+  }
+  std::vector<std::byte> bytes(sizeof look + frames.size() * 8);
+  std::memcpy(bytes.data(), &look, sizeof look);
+  for (size_t i = 0; i < frames.size(); ++i) {
+    const uint64_t word = uint64_t{frames[i].serial} << 32 | frames[i].instruction;
+    std::memcpy(bytes.data() + sizeof look + i * 8, &word, sizeof word);
+  }
+  return bytes;
+}
+
+// A code object of the fake, as much of it as the kernel takes: no more of a string than KERNEL_NAME_BYTES.
+inline std::vector<std::byte> kernel_code_bytes(FakeInterpreter& fake, RemoteAddress address,
+                                                uint32_t serial) {
+  const python::Layout& layout = fake.layout();
+  kernel_code code{};
+  code.head = {KERNEL_CODE, 1};
+  code.address = address.value;
+  code.serial = serial;
+  std::vector<std::byte> bytes(KERNEL_STRUCT_BYTES);
+  (void)fake.memory().read(address, bytes);
+  const python::Offset fields[] = {layout.code.name, layout.code.qualname, layout.code.filename,
+                                   layout.code.linetable,
+                                   layout.code.code_adaptive.present() ? python::Offset() : layout.code.code};
+  const uint32_t sizes[] = {KERNEL_NAME_BYTES, KERNEL_NAME_BYTES, KERNEL_FILE_BYTES, KERNEL_LINES_BYTES,
+                            KERNEL_HEAD_BYTES};
+  for (size_t part = 0; part < std::size(fields); ++part) {
+    if (!fields[part].present()) continue;
+    const auto object = load<uint64_t>(std::span(bytes), *fields[part]);
+    uint32_t size = sizes[part];
+    std::vector<std::byte> content(size);
+    while (size > 0 && !fake.memory().read(RemoteAddress(object), std::span(content).first(size))) size /= 2;
+    code.part[part] = {object, static_cast<uint32_t>(bytes.size()), size};
+    bytes.insert(bytes.end(), content.begin(), content.begin() + size);
+  }
+  code.size = static_cast<uint32_t>(bytes.size());
+  const auto* head = reinterpret_cast<const std::byte*>(&code);
+  bytes.insert(bytes.begin(), head, head + sizeof code);
+  return bytes;
+}
+
+}  // namespace phlox::test
