@@ -13,7 +13,7 @@ import time
 
 import pyte
 import pytest
-from cli_support import LIMIT, PHLOX, PYTHON, count, is_recording, phlox, still_runs, wait_until
+from cli_support import LIMIT, PHLOX, PYTHON, READS, count, is_recording, kernel_tells_names, phlox, still_runs, wait_until
 
 WAITS_FOR_THE_GIL = """
 import threading, time
@@ -27,6 +27,20 @@ threading.Thread(target=run, name="cruncher", daemon=True).start()
 threading.Thread(target=rest, name="rester", daemon=True).start()
 print("ready", flush=True)
 run()
+"""
+
+
+SPINS_THEN_RESTS = """
+import sys, threading, time
+go = True
+def spin():
+    while go: sum(range(99))
+    time.sleep(3600)
+threading.Thread(target=spin, name="spinner", daemon=True).start()
+print("ready")
+sys.stdin.readline()
+go = False
+time.sleep(3600)
 """
 
 
@@ -54,7 +68,7 @@ class Stream(pyte.ByteStream):
 class Screen:
     """A terminal of its own with phlox top on it."""
 
-    def __init__(self, *arguments, columns=80, rows=24, **environment):
+    def __init__(self, *arguments, program=(PHLOX, "top"), columns=80, rows=24, **environment):
         self.master, self.slave = pty.openpty()
         self.screen = Scrolling(columns, rows)
         self.stream = Stream(self.screen)
@@ -65,11 +79,11 @@ class Screen:
         def become_foreground():
             os.setsid()
             # What a shell starts in the background finds them ignored, and phlox lets them be.
-            for one in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+            for one in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTSTP):
                 signal.signal(one, signal.SIG_DFL)
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
-        self.process = subprocess.Popen([PHLOX, "top", *map(str, arguments)], stdin=self.slave, stdout=self.slave, stderr=self.slave, preexec_fn=become_foreground,
+        self.process = subprocess.Popen([*program, *map(str, arguments)], stdin=self.slave, stdout=self.slave, stderr=self.slave, preexec_fn=become_foreground,
                                         env={**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", **environment})
 
     def resize(self, columns, rows):
@@ -187,6 +201,25 @@ def test_a_filter_a_thread_a_stack_and_a_frozen_screen(app, top, workdir):
     screen.until(lambda t: "not a regular expression: (" in t, "a complaint")
 
 
+def test_what_is_frozen_is_picked_from(top, start, workdir):
+    program = start([PYTHON, "-u", "-c", SPINS_THEN_RESTS], stdin=subprocess.PIPE)
+    assert program.stdout.readline() == "ready\n"
+    screen = top("-p", program.pid, "--window", "2")
+    screen.until(lambda t: "spin" in t, "functions")
+    screen.press(" ")
+    screen.until(lambda t: "frozen" in t.splitlines()[0], "a frozen screen")
+    program.stdin.write("rest\n")
+    program.stdin.flush()
+    screen.read(3)  # longer than the window: of the last seconds nothing would be left
+    screen.press("3")
+    screen.until(lambda t: "spinner" in t, "threads")
+    screen.press("/spinner\r\r")
+    text = screen.until(lambda t: "thread spinner" in t and "FUNCTION" in t, "the thread alone")
+    assert re.search(r"^ *\d+\.\d +\d+\.\d +\d+\.\d +\d+\.\d  spin\b", text, re.M), text
+    screen.press("\x1b3")
+    screen.until(lambda t: "MainThread" in t and "spinner" in t, "all of them again")
+
+
 def test_what_was_seen_becomes_a_recording(app, top, workdir):
     screen = top("-p", app.pid)
     screen.until(lambda t: "crunch" in t, "functions")
@@ -225,6 +258,28 @@ def test_the_terminal_comes_back_on_every_way_out(app, top, workdir, way):
     screen.ends()
     assert screen.is_restored(), screen.raw[-300:]
     assert still_runs(app)
+
+
+def test_ctrl_z_gives_the_terminal_to_the_shell_and_fg_takes_it_back(app, top, workdir):
+    shell = top(program=["bash", "--norc", "--noprofile", "--noediting", "-i"], PS1="prompt> ", columns=100)
+    shell.until(lambda t: "prompt>" in t, "a prompt")
+    shell.press(f"{PHLOX} top -p {app.pid}\r")
+    shell.until(lambda t: "crunch" in t, "functions")
+    shell.raw = b""
+    shell.press("\x1a")
+    shell.until(lambda t: "Stopped" in t, "the shell")
+    assert shell.is_restored()
+    shell.resize(90, 30)
+    shell.raw = b""
+    shell.press("fg\r")
+    shell.until(lambda t: "crunch" in t and "q quit" in shell.lines[29], "the screen, of its new size")
+    assert b"\x1b[?1049h" in shell.raw and shell.screen.cursor.hidden
+    shell.press("3")
+    shell.until(lambda t: "STATES" in t and "cruncher" in t, "threads")
+    shell.raw = b""
+    shell.press("q")
+    shell.until(lambda t: b"\x1b[?1049l" in shell.raw and "prompt>" in t, "the shell again")
+    assert shell.is_restored() and still_runs(app)
 
 
 def test_the_end_of_the_program_is_said_and_the_numbers_stay(top, workdir):
@@ -267,6 +322,30 @@ def test_what_ctrl_c_ends_is_not_said_to_run_on(top, workdir):
     assert "runs on" not in screen.text, screen.text
 
 
+def test_what_takes_long_to_end_after_ctrl_c_is_waited_for(top, workdir):
+    screen = top("--", PYTHON, "-c", "import time\ntry:\n  while True: sum(range(99))\nexcept KeyboardInterrupt: time.sleep(2.5)")
+    screen.until(lambda t: "module" in t, "functions")
+    screen.press("\x03")
+    screen.until(lambda t: "waiting for the program to end" in t, "that it waits")
+    assert screen.process.poll() is None
+    assert screen.ends() == 0
+    assert "runs on" not in screen.text, screen.text
+
+
+def test_a_second_ctrl_c_leaves_it_running(top, workdir):
+    screen = top("--", PYTHON, "-c", "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\nwhile True: sum(range(99))")
+    screen.until(lambda t: "module" in t, "functions")
+    screen.press("\x03")
+    screen.until(lambda t: "waiting for the program to end" in t, "that it waits")
+    screen.press("\x03")
+    assert screen.ends() == 0
+    said = screen.until(lambda t: "prints to" in t, "that it runs").replace("\n", "")
+    pid, path = re.search(r"runs on as process (\d+), and prints to (\S+)", said).groups()
+    os.kill(int(pid), signal.SIGKILL)
+    os.unlink(path)
+    os.rmdir(os.path.dirname(path))
+
+
 def test_a_refresh_sends_little(app, top, workdir):
     screen = top("-p", app.pid)
     screen.until(lambda t: "crunch" in t, "functions")
@@ -295,6 +374,21 @@ def test_a_growing_recording(app, top, start, workdir):
     recorder.send_signal(signal.SIGINT)
     assert recorder.wait(timeout=LIMIT) == 0
     screen.until(lambda t: "of a recording" in t, "its end")
+    screen.press("w")
+    screen.until(lambda t: "wrote " in t, "a copy")
+    [copy] = [name for name in os.listdir(".") if name.endswith(".phlox") and name != "a.phlox"]
+    assert re.fullmatch(r"a-\d{8}-\d{6}\.phlox", copy) and "crunch" in phlox("report", copy).stdout
+
+
+@pytest.mark.skipif(not kernel_tells_names(), reason="/proc/kallsyms has no addresses for us")
+def test_frames_of_the_kernel_have_names(start):
+    program = start([PYTHON, "-c", READS])
+    assert program.stdout.readline() == "ready\n"
+    done = phlox("top", "--native", "-n", "1", "--interval", "2", "--filter", "read_zero", "-p", program.pid)
+    assert done.returncode == 0, done.stderr
+    if "no kernel frames" in done.stderr:
+        pytest.skip("this host does not grant kernel frames")
+    assert re.search(r"read_zero +kernel", done.stdout), done.stdout
 
 
 def test_text_where_there_is_no_terminal(app, workdir):
@@ -337,6 +431,8 @@ def test_text_on_a_terminal_that_cannot_move_its_cursor(app, top, workdir):
     ([], 2, "show what?"),
     (["-p", "1", "a.phlox"], 2, "show what?"),
     (["--all", "a.phlox"], 2, "show what?"),
+    (["--in", "1", "--all"], 2, "--in says how a PID is counted"),
+    (["-n", "1", "--in", "0123456789ab", "-p", "1"], 111, "no process is in a container 0123456789ab"),
     (["--name", "("], 2, "no regular expression"),
     (["-n", "1", "--filter", "(", "-p", "1"], 2, "not a regular expression"),
     (["-n", "1", "nothing.phlox"], 118, "cannot open nothing.phlox"),

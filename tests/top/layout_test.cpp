@@ -30,7 +30,7 @@ Seen shop(const Pick& pick = {}) {
   add(main, "main:3;load:10;json/decoder.py/decode:5", 3 * kSecond, true);
   add(main, "main:4;load:11", kSecond, true);
   add(worker, "run:7;get:9", 4 * kSecond, false);
-  return model.seen(pick);
+  return picked(model.seen(), pick);
 }
 
 Picture picture_of(const Controls& controls, const Seen& seen = shop()) {
@@ -77,7 +77,7 @@ TEST(layout, at_80_columns_the_rate_is_whole_and_rejections_are_said_where_there
   model.put_tally({{}, "rejected_moved", 3});
   const std::string text = screen({}, {80, 24});
   EXPECT_EQ(text.find("rejected"), std::string::npos) << text;
-  EXPECT_NE(picture_of({}, model.seen({})).quality.find("3 rejected"), std::string::npos);
+  EXPECT_NE(picture_of({}, model.seen()).quality.find("3 rejected"), std::string::npos);
 }
 
 TEST(layout, what_is_called_alike_in_other_files_is_another_row) {
@@ -85,7 +85,7 @@ TEST(layout, what_is_called_alike_in_other_files_is_another_row) {
   test::ProfileMaker maker(model);
   maker.add(maker.thread("MainThread"), "/lib/a/__init__.py/<module>:1;/lib/b/__init__.py/<module>:1",
             kSecond);
-  const Picture picture = picture_of({}, model.seen({}));
+  const Picture picture = picture_of({}, model.seen());
   ASSERT_EQ(picture.places.size(), 2u);
   for (const PlaceRow& row : picture.places) EXPECT_EQ(row.total, 1.0);
   EXPECT_EQ(picture.places[0].where, "a/__init__.py:1");
@@ -140,7 +140,7 @@ TEST(layout, hostile_names_move_no_cursor) {
     Controls controls;
     controls.page = page;
     controls.show = profile::Show::everything;
-    for (const Line& line : layout({}, picture_of(controls, model.seen({})), controls, {80, 24})) {
+    for (const Line& line : layout({}, picture_of(controls, model.seen()), controls, {80, 24})) {
       for (const char c : text_of(line)) EXPECT_GE(static_cast<unsigned char>(c), 0x20u);
     }
   }

@@ -22,7 +22,7 @@ TEST(model, keeps_the_last_seconds_and_sums_of_all) {
   test::ProfileMaker maker(model);
   const ThreadId thread = maker.thread("a");
   for (int i = 0; i < 60; ++i) maker.add(thread, i % 2 == 0 ? "main;even" : "main;odd", kSecond);
-  const Seen seen = model.seen({});
+  const Seen seen = model.seen();
   EXPECT_EQ(seen.lately_span, 5 * kSecond);
   EXPECT_EQ(wall_of(seen.lately), 5 * kSecond);
   EXPECT_EQ(seen.all_span, 60 * kSecond);
@@ -38,7 +38,7 @@ TEST(model, a_row_that_reaches_over_the_edge_counts_by_its_part) {
   sample.cpu = kSecond / 2;
   maker.put(sample);
   maker.add(thread, "main;f", kSecond / 2);
-  const Seen seen = model.seen({});
+  const Seen seen = model.seen();
   ASSERT_EQ(seen.lately.samples().size(), 2u);
   EXPECT_EQ(seen.lately.samples()[0].wall, kSecond / 2);
   EXPECT_EQ(seen.lately.samples()[0].cpu, kSecond / 4);
@@ -53,7 +53,7 @@ TEST(model, a_row_that_grows_is_counted_once) {
   sample.wall = 30;
   sample.samples = 3;
   model.put_sample(SampleId(1), sample);
-  const Seen seen = model.seen({});
+  const Seen seen = model.seen();
   ASSERT_EQ(seen.all.samples().size(), 1u);
   EXPECT_EQ(seen.all.samples()[0].wall, 30);
   EXPECT_EQ(seen.all.samples()[0].samples, 3u);
@@ -66,7 +66,7 @@ TEST(model, one_thread_can_be_picked) {
   const ThreadId one = maker.thread("a"), other = maker.thread("b");
   maker.add(one, "main", 10);
   maker.add(other, "run", 20);
-  const Seen seen = model.seen({other, {}});
+  const Seen seen = picked(model.seen(), {other, {}});
   EXPECT_EQ(wall_of(seen.lately), 20);
   EXPECT_EQ(wall_of(seen.all), 20);
   ASSERT_EQ(seen.all.frames().size(), 1u);
@@ -78,14 +78,14 @@ TEST(model, more_sums_than_it_holds_are_left_out_and_said) {
   test::ProfileMaker maker(model);
   const ThreadId thread = maker.thread("a");
   for (int i = 0; i < 30; ++i) maker.add(thread, "main;f" + std::to_string(i), 100);
-  const Seen seen = model.seen({});
+  const Seen seen = model.seen();
   EXPECT_EQ(seen.all.samples().size(), 10u);
   EXPECT_EQ(seen.left_out, 2000);
 }
 
 TEST(model, of_nothing_nothing_is_seen) {
   const Model model(kSecond);
-  const Seen seen = model.seen({});
+  const Seen seen = model.seen();
   EXPECT_EQ(seen.all_span, 0);
   EXPECT_TRUE(seen.lately.samples().empty());
 }

@@ -24,6 +24,7 @@
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
+#include "phlox/cli/process_of.h"
 #include "phlox/cli/signal_watch.h"
 #include "phlox/cli/top_source.h"
 #include "phlox/cli/values.h"
@@ -45,6 +46,7 @@ Result<Request> request_of(const CommandLine& line) {
   const TopArguments& a = line.top;
   Request request;
   TopSource::Options& source = request.source;
+  if (auto checked = check_container(!a.pids.empty(), a.container); !checked) return fail(checked);
   auto selection = Selection::of(a.selection);
   if (!selection) return fail(selection);
   source.selection = *std::move(selection);
@@ -58,7 +60,7 @@ Result<Request> request_of(const CommandLine& line) {
   if (line.has_program && line.program.empty())
     return fail(ErrorKind::usage, "no program after --", "phlox top -- python3 app.py");
   for (const std::string& text : a.pids) {
-    auto pid = named(line, "--pid", parse_pid(text));
+    auto pid = process_of(line, text, a.container);
     if (!pid) return fail(pid);
     if (std::find(source.pids.begin(), source.pids.end(), *pid) == source.pids.end())
       source.pids.push_back(*pid);
@@ -147,12 +149,18 @@ class Top {
     const std::string why_text = no_screen(request_);
     const bool is_screen = why_text.empty();
     if (!is_screen && !request_.count && ::isatty(STDOUT_FILENO) == 1) talk_.note(why_text + ": plain text");
-    watch_.start([this](SignalSeen) { stop_ = true; });
+    watch_.start([this](SignalSeen seen) {
+      const bool key = seen.from_kernel && (seen.number == SIGINT || seen.number == SIGQUIT);
+      if (stop_) leave_ = true;
+      if (!stop_ && key) told_program_ = true;
+      stop_ = true;
+    });
     auto source = TopSource::open(request_.source, watch_.mask_before(), stop_, talk_);
     if (!source) return failed(source.error());
     source_ = *std::move(source);
     auto done = is_screen ? show() : print();
     source_->close();
+    if (told_program_) wait_for_program();
     for (const std::string& note : source_->notes()) talk_.note(note);
     if (!done) return failed(done.error());
     if (const auto error = source_->error()) return failed(*error);
@@ -167,19 +175,34 @@ class Top {
     return exit_status(error.kind);
   }
 
+  // A Ctrl-C was for the program, too.
+  void wait_for_program() {
+    constexpr Nanoseconds kSilently = kSecond;
+    const Nanoseconds until = clock_now() + kSilently;
+    while (!leave_ && source_->runs_on() && clock_now() < until) ::usleep(10'000);
+    if (leave_ || !source_->runs_on()) return;
+    talk_.note("waiting for the program to end (Ctrl-C again leaves it running)");
+    while (!leave_ && source_->runs_on()) ::usleep(10'000);
+  }
+
   // What was seen, as it is drawn.
   Result<void> look() {
     if (auto looked = source_->look(); !looked) return looked;
-    seen_ = source_->seen(controls_.pick);
+    whole_ = source_->seen();
     head_ = source_->head();
     profile::Choices choices;
-    profile::show_native_frames(seen_.lately, choices);
-    profile::show_native_frames(seen_.all, choices);
+    profile::show_native_frames(whole_.lately, choices);
+    profile::show_native_frames(whole_.all, choices);
+    return pick();
+  }
+
+  Result<void> pick() {
+    if (controls_.pick) picked_ = top::picked(whole_, controls_.pick);
     return draw_numbers();
   }
 
   Result<void> draw_numbers() {
-    auto made = top::make_picture(seen_, controls_.picture_options());
+    auto made = top::make_picture(controls_.pick ? picked_ : whole_, controls_.picture_options());
     if (!made) return fail(made);
     picture_ = *std::move(made);
     return {};
@@ -208,7 +231,8 @@ class Top {
             break;
         }
         if (before != std::pair(controls_.pick.thread, controls_.pick.process)) {
-          if (auto looked = look(); !looked) return looked;
+          // What is frozen has all of them.
+          if (auto looked = controls_.frozen ? pick() : look(); !looked) return looked;
         } else if (auto drawn = draw_numbers(); !drawn) {
           return drawn;
         }
@@ -243,8 +267,9 @@ class Top {
   top::Controls controls_;
   Talk& talk_;
   std::atomic<bool> stop_{false};
+  std::atomic<bool> told_program_{false}, leave_{false};  // by Ctrl-C; by whatever came after that
   top::Head head_;
-  top::Seen seen_;
+  top::Seen whole_, picked_;  // all of it, and its part when one is picked
   top::Picture picture_;
   SignalWatch watch_;
   std::unique_ptr<TopSource> source_;

@@ -77,10 +77,12 @@ class FileSource : public TopSource {
     return {};
   }
 
-  top::Seen seen(const top::Pick& pick) override {
-    top::Seen seen = model_->seen(pick);
-    names_.name(seen.lately);
-    names_.name(seen.all);
+  top::Seen seen() override {
+    top::Seen seen = model_->seen();
+    // Whoever records it does so on this host.
+    const auto kernel = grows_ ? NamesHere::Kernel::this_host : NamesHere::Kernel::named_already;
+    names_.name(seen.lately, kernel);
+    names_.name(seen.all, kernel);
     elapsed_ = seen.all_span;
     return seen;
   }
@@ -93,7 +95,7 @@ class FileSource : public TopSource {
   }
   bool has_ended() const override { return !grows_; }
   std::string save() override {
-    return save_as(options_.file, fmt::format("{}-{}.phlox", words_before_dot(), std::time(nullptr)));
+    return save_as(options_.file, snapshot_name(std::string(base_name(options_.file)), std::time(nullptr)));
   }
   void close() override {}
   std::vector<std::string> notes() const override { return {}; }
@@ -111,10 +113,6 @@ class FileSource : public TopSource {
       stamp[3 * i + 2] = there.st_mtim.tv_nsec;
     }
     return stamp;
-  }
-  std::string words_before_dot() const {
-    const std::string name(base_name(options_.file));
-    return name.substr(0, name.rfind('.'));
   }
 
   Options options_;
@@ -195,7 +193,7 @@ class Scratch {
   bool made() const { return !path_.empty(); }
   std::string recording() const { return path_ + "/top.phlox"; }
   std::string output() const { return path_ + "/output.txt"; }
-  void keep_output() { keeps_output_ = true; }
+  void keep_output(bool keeps) { keeps_output_ = keeps; }
 
  private:
   std::string path_;
@@ -300,10 +298,10 @@ class LiveSource : public TopSource {
 
   Result<void> look() override { return {}; }
 
-  top::Seen seen(const top::Pick& pick) override {
-    top::Seen seen = model_.seen(pick);
-    names_.name(seen.lately);
-    names_.name(seen.all);
+  top::Seen seen() override {
+    top::Seen seen = model_.seen();
+    names_.name(seen.lately, NamesHere::Kernel::this_host);
+    names_.name(seen.all, NamesHere::Kernel::this_host);
     return seen;
   }
 
@@ -319,21 +317,20 @@ class LiveSource : public TopSource {
 
   void close() override {
     if (!thread_.joinable()) return;
-    const bool was_told = stop_.exchange(true);
+    stop_ = true;
     thread_.join();
     recorder_.reset();
     writer_.reset();
-    if (!program_) return;
-    // A Ctrl-C was for the program, too: it needs a moment to end.
-    const Nanoseconds until = clock_now() + (was_told ? kSecond : 0);
-    while (!program_->try_wait()) {
-      runs_on_ = clock_now() >= until;
-      if (runs_on_) break;
-      ::usleep(10'000);
-    }
+    runs_on();
+  }
+
+  bool runs_on() override {
+    if (!program_) return false;
+    runs_on_ = !program_->try_wait();
     struct stat printed {};
     has_printed_ = ::stat(scratch_.output().c_str(), &printed) == 0 && printed.st_size > 0;
-    if (has_printed_ || runs_on_) scratch_.keep_output();
+    scratch_.keep_output(has_printed_ || runs_on_);
+    return runs_on_;
   }
 
   std::vector<std::string> notes() const override {

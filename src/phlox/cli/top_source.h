@@ -40,14 +40,16 @@ class TopSource {
   // Takes in what is new.
   virtual Result<void> look() = 0;
   // With names for native frames.
-  virtual top::Seen seen(const top::Pick& pick) = 0;
+  virtual top::Seen seen() = 0;
   virtual top::Head head() const = 0;
   // Nothing more will come.
   virtual bool has_ended() const = 0;
   // Writes what was seen to a recording; says how that went.
   virtual std::string save() = 0;
-  // Ends the recording. Afterwards: what to say, and what went wrong.
+  // Ends the recording. Afterwards: whether a program that was started runs on, what to say, and what went
+  // wrong.
   virtual void close() = 0;
+  virtual bool runs_on() { return false; }
   virtual std::vector<std::string> notes() const = 0;
   virtual std::optional<Error> error() const = 0;
 };

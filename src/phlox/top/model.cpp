@@ -74,7 +74,30 @@ profile::Sample clipped(profile::Sample sample, Nanoseconds from) {
   return sample;
 }
 
+bool is_picked(const Pick& pick, const profile::Profile& profile, const profile::Sample& sample) {
+  if (pick.thread && sample.thread != *pick.thread) return false;
+  if (!pick.process) return true;
+  return sample.thread && sample.thread.value <= profile.threads().size() &&
+         profile.thread(sample.thread).process == *pick.process;
+}
+
 }  // namespace
+
+Seen picked(const Seen& whole, const Pick& pick) {
+  Seen seen;
+  seen.lately_span = whole.lately_span;
+  seen.all_span = whole.all_span;
+  seen.left_out = whole.left_out;
+  const auto extract = [&](const profile::Profile& from, profile::Profile& into) {
+    Extract part(from, into);
+    for (const profile::Sample& sample : from.samples()) {
+      if (is_picked(pick, from, sample)) part.put(sample);
+    }
+  };
+  extract(whole.lately, seen.lately);
+  extract(whole.all, seen.all);
+  return seen;
+}
 
 void Model::put_meta(std::string_view key, std::string_view value) {
   const std::lock_guard lock(mutex_);
@@ -144,14 +167,7 @@ void Model::add(const profile::Sample& sample, Nanoseconds wall, Nanoseconds cpu
   sum.samples += looks;
 }
 
-bool Model::is_picked(const Pick& pick, const profile::Sample& sample) const {
-  if (pick.thread && sample.thread != *pick.thread) return false;
-  if (!pick.process) return true;
-  return sample.thread && sample.thread.value <= rows_.threads().size() &&
-         rows_.thread(sample.thread).process == *pick.process;
-}
-
-Seen Model::seen(const Pick& pick) const {
+Seen Model::seen() const {
   const std::lock_guard lock(mutex_);
   Seen seen;
   if (!first_) return seen;
@@ -161,13 +177,10 @@ Seen Model::seen(const Pick& pick) const {
   seen.left_out = left_out_;
   Extract lately(rows_, seen.lately);
   for (const Row& row : lately_) {
-    if (row.sample.start + row.sample.wall > from && is_picked(pick, row.sample))
-      lately.put(clipped(row.sample, from));
+    if (row.sample.start + row.sample.wall > from) lately.put(clipped(row.sample, from));
   }
   Extract all(rows_, seen.all);
-  for (const auto& [key, sum] : sums_) {
-    if (is_picked(pick, sum)) all.put(sum);
-  }
+  for (const auto& [key, sum] : sums_) all.put(sum);
   return seen;
 }
 

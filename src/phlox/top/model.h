@@ -20,6 +20,7 @@ namespace phlox::top {
 struct Pick {
   std::optional<profile::ThreadId> thread;
   std::optional<profile::ProcessId> process;
+  explicit operator bool() const { return thread || process; }
 };
 
 // Two small profiles with the rows that their samples need. Threads, processes and modules keep their ids.
@@ -30,6 +31,9 @@ struct Seen {
   Nanoseconds all_span = 0;
   Nanoseconds left_out = 0;  // time of threads that `all` has no stacks of: too many different ones
 };
+
+// The part of it that is picked.
+Seen picked(const Seen& whole, const Pick& pick);
 
 class Model : public profile::Sink {
  public:
@@ -49,7 +53,7 @@ class Model : public profile::Sink {
   void put_tally(const profile::Tally& tally) override;
   Result<void> commit() override { return {}; }
 
-  Seen seen(const Pick& pick) const;
+  Seen seen() const;
 
  private:
   struct Row {
@@ -64,7 +68,6 @@ class Model : public profile::Sink {
   };
 
   void add(const profile::Sample& sample, Nanoseconds wall, Nanoseconds cpu, uint32_t looks);
-  bool is_picked(const Pick& pick, const profile::Sample& sample) const;
 
   const Nanoseconds window_;
   const size_t most_sums_;

@@ -203,9 +203,12 @@ Terminal::~Terminal() {
 }
 
 Size Terminal::size() const {
-  int rows = 0, columns = 0;
-  rows = ::getmaxy(stdscr);
-  columns = ::getmaxx(stdscr);
+  // No signal tells whoever was stopped (Ctrl-Z) that the size is another one.
+  winsize now{};
+  if (::ioctl(restoring.descriptor, TIOCGWINSZ, &now) == 0 && now.ws_row > 0 && now.ws_col > 0 &&
+      ::is_term_resized(now.ws_row, now.ws_col))
+    ::resizeterm(now.ws_row, now.ws_col);
+  const int rows = ::getmaxy(stdscr), columns = ::getmaxx(stdscr);
   return {static_cast<size_t>(columns), static_cast<size_t>(rows)};
 }
 
