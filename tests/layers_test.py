@@ -85,7 +85,8 @@ def test_a_room_includes_only_what_layers_txt_allows():
 
 
 # A look goes from capture over the ring to assemble; session owns both. What is shared (records, ring) is capture's.
-SAMPLER = {"session": {"capture", "assemble"}, "assemble": {"capture"}, "capture": set()}
+# The capture inside the kernel writes the same records, and knows of capture what these are.
+SAMPLER = {"session": {"capture", "kernel", "assemble"}, "assemble": {"capture"}, "kernel": {"capture"}, "capture": set()}
 
 
 def test_the_sampler_s_folders_do_not_look_back():

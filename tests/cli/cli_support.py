@@ -14,10 +14,21 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PHLOX_BUILD_DIR", ROOT / "build" / "dev"))
 PHLOX = os.environ.get("PHLOX_BIN", str(BUILD / "phlox"))
 LIMIT = 60  # seconds: a test that takes longer hangs
+# A program that is in the kernel most of its time.
+READS = "zero = open('/dev/zero', 'rb', 0)\nroom = bytearray(1 << 16)\nprint('ready', flush=True)\nwhile True: zero.readinto(room)\n"
 
 # What was started in the background or by nohup ignores these, and so would every program that the tests start.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def kernel_tells_names():
+    """Whether the addresses in /proc/kallsyms are real to us (kernel.kptr_restrict)."""
+    try:
+        with open("/proc/kallsyms") as file:
+            return int(file.readline().split()[0], 16) != 0
+    except (OSError, IndexError):
+        return False
 
 
 def ordinary_pythons(pythons, minor):

@@ -82,7 +82,7 @@ def test_a_killed_recorder_is_gone_on_with(start, busy, workdir):
     recorder = None
     for _ in range(4):
         recorder = record(start, busy, "--append")
-        parts = sql("a.phlox", "SELECT count(*) FROM process")
+        parts = sql("a.phlox", "SELECT count(*) FROM event WHERE kind = 0")
         time.sleep(randomly.uniform(0.1, 1))
         recorder.kill()
         recorder.wait(timeout=LIMIT)
@@ -93,7 +93,10 @@ def test_a_killed_recorder_is_gone_on_with(start, busy, workdir):
     assert recorder.returncode == 0 and "behind what was there" in said, said
     report = readers("a.phlox")
     assert "between were not recorded" in report and "killed" not in report.split("Processes")[0]
-    assert sql("a.phlox", "SELECT count(*) FROM process") == 5
+    # One process all the while, and each of its threads one thread.
+    assert sql("a.phlox", "SELECT count(*) FROM process") == 1
+    assert sql("a.phlox", "SELECT count(*) FROM thread") == sql("a.phlox", "SELECT count(DISTINCT tid) FROM thread")
+    assert sql("a.phlox", "SELECT count(*) FROM event WHERE kind = 0") == 5
     assert sql("a.phlox", "SELECT count(*) FROM event WHERE kind = 8") == 4
 
 

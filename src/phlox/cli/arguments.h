@@ -98,7 +98,7 @@ struct DumpArguments {
 struct TopArguments {
   std::vector<std::string> pids;
   SelectionArguments selection;
-  std::string file, rate, interval, window, count, filter, page;
+  std::string file, container, rate, interval, window, count, filter, page;
   bool no_follow = false;
   NativeArguments native;
 };

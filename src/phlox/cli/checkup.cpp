@@ -349,12 +349,14 @@ Check groups_row(const Findings& f) {
 }
 
 Check bpf_row(const Findings& f) {
-  return {"BPF",
-          Grade::fact,
-          fmt::format("{}, {}; this phlox does without",
-                      f.bpf == 0 ? "allowed" : "refused (" + error_words(f.bpf) + ")",
-                      f.host.has_btf ? "the kernel's types are there" : "without the kernel's types (BTF)"),
-          {}};
+  return {
+      "BPF", Grade::fact,
+      fmt::format("{}, {}; --way kernel {}", f.bpf == 0 ? "allowed" : "refused (" + error_words(f.bpf) + ")",
+                  f.host.has_btf ? "the kernel's types are there" : "without the kernel's types (BTF)",
+                  f.no_kernel_capture ? "cannot be had: " + f.no_kernel_capture->message
+                  : f.bpf != 0        ? "cannot be had"
+                                      : "may be asked for: phlox " + f.retry + " --way kernel"),
+      f.no_kernel_capture ? some(f.no_kernel_capture->hint) : std::vector<std::string>()};
 }
 
 std::string trial_words(const sampler::Progress& p) {

@@ -1,4 +1,4 @@
-// One command's options, as command_line.cpp describes them: also those that several commands have alike.
+// One command's options, as grammar.cpp describes them: also those that several commands have alike.
 #pragma once
 
 #include <fmt/format.h>
@@ -101,7 +101,8 @@ class CommandBuilder {
     value("--event", into.event,
           {{},
            "NAME",
-           "of such a file with several events, the one to take (default: the first, a clock before others)",
+           "of a recording of several events (perf.data, pprof), the one to show, by what it counted "
+           "(default: the first that measures time, else the first)",
            {},
            false});
     value("--sysroot", into.sysroot,
@@ -183,8 +184,8 @@ class CommandBuilder {
     value("--weight", into.weight,
           {{},
            "WHAT",
-           "what counts: wall time (default), cpu time, or samples",
-           {"wall", "cpu", "samples"},
+           "what counts: wall time (default), cpu time, samples, or event: what the event of --event counted",
+           {"wall", "cpu", "samples", "event"},
            false});
     flag("--all-frames", into.all_frames,
          "native frames: the interpreter's own C too, which is folded away else");

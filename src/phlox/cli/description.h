@@ -1,5 +1,5 @@
 // What every command is, takes and is good for, as data: --help, the man page and the shell completions are
-// written from it, and command_line.cpp makes it in the same breath as it tells the parser. Pure text; prints
+// written from it, and grammar.cpp makes it in the same breath as it tells the parser. Pure text; prints
 // nothing itself.
 #pragma once
 

@@ -15,6 +15,7 @@
 #include "phlox/exporters/registry.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/native_frames.h"
+#include "phlox/profile/sampled_events.h"
 #include "phlox/profile/time_labels.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/profile/work.h"
@@ -28,6 +29,24 @@ Result<void> print(const std::string& text, const DiffArguments& a) {
   if (!output) return fail(output);
   (*output)->stream() << text;
   return (*output)->commit();
+}
+
+// One weight for both: time only where both have it, and what an event counted where it is one event.
+Result<void> settle_for_both(profile::Choices& choices, const DiffArguments& a,
+                             const profile::Profile& before, const profile::Profile& after) {
+  profile::Choices of_after = choices;
+  if (auto settled = settle_weight(choices, a.view, a.input, before); !settled) return settled;
+  if (auto settled = settle_weight(of_after, a.view, a.input, after); !settled) return settled;
+  const std::string one = profile::shown_event(before).name, other = profile::shown_event(after).name;
+  const bool same =
+      choices.weight == of_after.weight && (!profile::is_of_event(choices.weight) || one == other);
+  if (same) return {};
+  if (!a.view.weight.empty()) {
+    return fail(ErrorKind::usage, fmt::format("{} counts {}, {} counts {}", a.before, one, a.after, other),
+                "--event chooses one that both have; --weight samples compares samples");
+  }
+  choices.weight = profile::Weight::samples;
+  return {};
 }
 
 // The status: kThreshold when a condition of --fail-if holds, kUnknownFunction when one never can.
@@ -70,9 +89,7 @@ Result<int> run(const DiffArguments& a, Talk& talk) {
   auto before = reading.get();
   if (!before) return fail(before);
   if (!after) return fail(after);
-  // One weight for both: time only where both have it.
-  settle_weight(options.choices, a.view, *before);
-  settle_weight(options.choices, a.view, *after);
+  if (auto settled = settle_for_both(options.choices, a, *before, *after); !settled) return fail(settled);
   for (const auto& [name, side] : {std::pair(&a.before, &*before), std::pair(&a.after, &*after)}) {
     if (const auto nothing = profile::why_empty(*side, options.choices))
       talk.warn(fmt::format("{}: {}", *name, *nothing));

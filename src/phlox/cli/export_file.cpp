@@ -37,7 +37,7 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
   if (!profile) return fail(profile);
   if (const auto unfinished = profile::unfinished_words(*profile); !unfinished.empty()) talk.note(unfinished);
   if (request.view.show.empty()) *choices = choices_for(format, *choices);
-  settle_weight(*choices, request.view, *profile);
+  if (auto settled = settle_weight(*choices, request.view, request.input, *profile); !settled) return settled;
   if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);
   profile::show_native_frames(*profile, *choices);
   if (auto labelled = profile::show_time_labels(*profile, *choices); !labelled) return fail(labelled);

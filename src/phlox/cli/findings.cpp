@@ -13,6 +13,7 @@
 #include "phlox/python/locate.h"
 #include "phlox/sampler/capture/native_half.h"
 #include "phlox/sampler/capture/perf_source.h"
+#include "phlox/sampler/kernel/kernel_capture.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/symbols/kernel_symbols.h"
 #include "phlox/symbols/module_names.h"
@@ -158,6 +159,8 @@ Findings find(std::optional<pid_t> pid, const symbols::DebugSearch& search) {
   std::optional<target::Stranger> stranger;
   if (!pid) stranger.emplace();
   f.bpf = target::try_bpf();
+  if (const auto possible = sampler::check_kernel_capture(f.retry); !possible)
+    f.no_kernel_capture = possible.error();
   try_scheduling(f);
   f.kernel_names = symbols::KernelSymbols::read().size() > 0;
   const pid_t subject = pid.value_or(stranger ? stranger->pid() : 0);

@@ -43,6 +43,7 @@ struct Findings {
   target::CpuTrial cpus;
   int stop = 0;  // errno of a stop, of a child of ours; 0: it works
   int bpf = 0;
+  std::optional<Error> no_kernel_capture;  // why --way kernel cannot be had; none: it can
   sampler::SchedulingClass scheduling = sampler::SchedulingClass::ordinary;
   int real_time = 0;         // errno of SCHED_FIFO, where it was not granted
   bool schedstat = false;    // there, and it counts

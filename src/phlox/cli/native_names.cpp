@@ -11,7 +11,6 @@
 #include "phlox/base/descriptor.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/symbols/jit_map.h"
-#include "phlox/symbols/kernel_symbols.h"
 #include "phlox/target/packages.h"
 #include "phlox/target/text_file.h"
 
@@ -170,16 +169,27 @@ symbols::ModuleNames* NamesHere::names_of(const profile::Module& module) {
   return at->second.get();
 }
 
-void NamesHere::name(profile::Profile& profile) {
+void NamesHere::name_kernel_frame(profile::Profile& profile, profile::FrameId id, profile::Frame frame) {
+  if (!kernel_) kernel_ = std::make_unique<symbols::KernelSymbols>(symbols::KernelSymbols::read());
+  const auto name = kernel_->find(frame.address);
+  if (!name) return;
+  frame.function = frame.qualified_name = *name;
+  profile.put_frame(id, frame);
+}
+
+void NamesHere::name(profile::Profile& profile, Kernel kernel) {
   const size_t count = profile.frames().size();
   auto last = static_cast<uint32_t>(count);
   for (size_t i = 0; i < count; ++i) {
     const profile::Frame frame = profile.frames()[i];
-    if (frame.kind != profile::FrameKind::native || !frame.module || !frame.function.empty()) continue;
+    if (!frame.function.empty()) continue;
+    const profile::FrameId id(static_cast<uint32_t>(i + 1));
+    if (frame.kind == profile::FrameKind::kernel && kernel == Kernel::this_host)
+      name_kernel_frame(profile, id, frame);
+    if (frame.kind != profile::FrameKind::native || !frame.module) continue;
     symbols::ModuleNames* const names = names_of(profile.modules()[frame.module->value - 1]);
     if (names == nullptr) continue;
-    put_named(profile, profile::FrameId(static_cast<uint32_t>(i + 1)), frame,
-              names->name(ImageAddress(frame.address)).levels, last);
+    put_named(profile, id, frame, names->name(ImageAddress(frame.address)).levels, last);
   }
 }
 

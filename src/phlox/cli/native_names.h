@@ -13,6 +13,7 @@
 #include "phlox/profile/profile.h"
 #include "phlox/profile/sink.h"
 #include "phlox/symbols/debug_files.h"
+#include "phlox/symbols/kernel_symbols.h"
 #include "phlox/symbols/module_names.h"
 
 namespace phlox::cli {
@@ -75,17 +76,20 @@ std::string path_to_open(const profile::NativeModule& module);
 // here. Keeps what it opened, for the next time.
 class NamesHere {
  public:
+  using Kernel = NativeRows::Kernel;
   explicit NamesHere(symbols::DebugSearch search);
   ~NamesHere();
-  // Those native frames of a module that have none.
-  void name(profile::Profile& profile);
+  // Those native frames of a module that have none, and the kernel's when they are of this host as it runs.
+  void name(profile::Profile& profile, Kernel kernel);
   // In the folder of the search.
   void keep();
 
  private:
   symbols::ModuleNames* names_of(const profile::Module& module);
+  void name_kernel_frame(profile::Profile& profile, profile::FrameId id, profile::Frame frame);
 
   symbols::DebugSearch search_;
+  std::unique_ptr<symbols::KernelSymbols> kernel_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<symbols::ModuleNames>> modules_;
 };
 

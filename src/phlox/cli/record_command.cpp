@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
@@ -18,157 +17,25 @@
 #include "phlox/cli/commands.h"
 #include "phlox/cli/destination.h"
 #include "phlox/cli/exit_status.h"
-#include "phlox/cli/process_of.h"
-#include "phlox/cli/pythons.h"
-#include "phlox/cli/selection.h"
+#include "phlox/cli/record_request.h"
+#include "phlox/cli/record_words.h"
 #include "phlox/cli/signal_watch.h"
 #include "phlox/cli/values.h"
 #include "phlox/profile/empty_view.h"
-#include "phlox/profile/quality.h"
 #include "phlox/recording/snapshot.h"
 #include "phlox/report/report.h"
 #include "phlox/sampler/session/recorder.h"
 #include "phlox/target/container.h"
 #include "phlox/target/launch.h"
 #include "phlox/target/process_state.h"
-#include "phlox/target/process_tree.h"
 
 namespace phlox::cli {
 namespace {
 
-// What is asked for, checked before anything starts.
-struct Request {
-  std::vector<pid_t> pids;
-  std::shared_ptr<Selection> selection;  // null: the processes alone
-  std::vector<std::string> program;
-  sampler::Options options;
-  Destination::Options destination;
-};
-
-Result<Request> request_of(const CommandLine& line) {
-  const RecordArguments& a = line.record;
-  Request request;
-  if (auto checked = check_container(!a.pids.empty(), a.container); !checked) return fail(checked);
-  auto selection = Selection::of(a.selection);
-  if (!selection) return fail(selection);
-  request.selection = *std::move(selection);
-  if (line.has_program == (!a.pids.empty() || request.selection)) {
-    return fail(
-        ErrorKind::usage,
-        line.has_program ? "processes that run and a program to start: give one of them" : "record what?",
-        "phlox record -p PID, or: phlox record --name REGEX, or: phlox record -- python3 app.py");
-  }
-  for (const std::string& text : a.pids) {
-    auto pid = process_of(line, text, a.container);
-    if (!pid) return fail(pid);
-    if (std::find(request.pids.begin(), request.pids.end(), *pid) == request.pids.end())
-      request.pids.push_back(*pid);
-  }
-  request.options.follow = !a.no_follow;
-  request.program = line.program;
-  if (line.has_program && request.program.empty()) {
-    return fail(ErrorKind::usage, "no program after --", "phlox record -- python3 app.py");
-  }
-  if (!a.rate.empty()) {
-    auto rate = named(line, "--rate", parse_rate(a.rate));
-    if (!rate) return fail(rate);
-    request.options.rate_hz = *rate;
-  } else {
-    request.options.rate_is_limit = true;
-  }
-  if (!a.duration.empty()) {
-    auto duration = named(line, "--duration", parse_duration(a.duration));
-    if (!duration) return fail(duration);
-    request.options.duration = *duration;
-  }
-  if (!a.keep.empty()) {
-    auto age = named(line, "--keep", parse_duration(a.keep));
-    if (!age) return fail(age);
-    request.destination.retention.age = *age;
-  }
-  if (!a.max_size.empty()) {
-    auto bytes = named(line, "--max-size", parse_size(a.max_size));
-    if (!bytes) return fail(bytes);
-    if (*bytes < recording::Writer::kLeastBytes)
-      return fail(ErrorKind::usage,
-                  fmt::format("--max-size: {} is too small for a recording and its log", a.max_size),
-                  "at least --max-size 10M");
-    request.destination.retention.bytes = *bytes;
-  }
-  request.destination.append = a.append;
-  auto overhead =
-      named(line, "--max-overhead", parse_overhead(a.max_overhead.empty() ? "2" : a.max_overhead));
-  if (!overhead) return fail(overhead);
-  request.options.max_overhead_percent = *overhead;
-  auto way = parse_way(a.way, a.hands_off);
-  if (!way) return fail(way);
-  request.options.way = *way;
-  auto native = native_source_of(a.native);
-  if (!native) return fail(native);
-  request.options.native = *native;
-  if (request.options.native) request.options.unwind_cache = unwind_cache();
-  Destination::Options& destination = request.destination;
-  destination.native = request.options.native.has_value();
-  destination.debug_search = debug_search_of(a.native);
-  destination.force = a.force;
-  destination.source = a.source;
-  auto output = named(line, "--output", parse_output(a.output));
-  if (!output) return fail(output);
-  destination.output = *output;
-  auto choices = choices_of(a.view);
-  if (!choices) return fail(choices);
-  if (choices->by.label) {
-    return fail(ErrorKind::usage, "--by label: a recording gets its labels when it is over",
-                "phlox label RECORDING FILE, then phlox export --by label");
-  }
-  destination.choices = *choices;
-  destination.show_given = !a.view.show.empty();
-  if (a.append && (destination.output.kind == OutputKind::exported || destination.output.path.empty()))
-    return fail(ErrorKind::usage, "--append goes on with a recording: which?",
-                "phlox record --append -o app.phlox -p PID");
-  if (a.source && (destination.output.kind != OutputKind::exported || destination.output.format != "html"))
-    return fail(ErrorKind::usage, "--source is for a page", "phlox record --source -o app.html …");
-  if (destination.output.kind == OutputKind::exported && choices->thread_regex) {
-    // A pattern that does not parse must not be found out at the end of the recording.
-    if (auto tried = profile::build_call_tree(profile::Profile(), *choices); !tried) return fail(tried);
-  }
-  request.options.launched = line.has_program;
-  request.options.command_line = line.text;
-  return request;
-}
-
-// The numbers of a recording as its quality line.
-profile::QualitySummary quality_of(const sampler::Progress& p) {
-  profile::Profile numbers;
-  profile::Process process;
-  process.way_of_reading = p.way;
-  process.end = p.looked_time;
-  numbers.put_process(profile::ProcessId(1), process);
-  sampler::put_process_tallies(numbers, profile::ProcessId(1), p);
-  sampler::put_recorder_tallies(numbers, p);
-  return profile::summarize_quality(numbers);
-}
-
-// The longest first: the last thing that a narrow terminal loses is how to end it.
-std::array<std::string, 5> progress_lines(const sampler::Progress& p) {
-  const std::string time = fmt::format("{:.1f} s", static_cast<double>(p.elapsed) * 1e-9);
-  const std::string head = fmt::format("recording {}", time);
-  const std::string samples = fmt::format(
-      "{}{}, {} samples", head, p.processes > 1 ? fmt::format(", {} processes", p.processes) : "", p.samples);
-  const std::string rate = fmt::format("{}, {:.0f} Hz{}", samples, p.rate_hz,
-                                       p.asked_rate_hz > 0 ? fmt::format(" of {:g}", p.asked_rate_hz) : "");
-  const std::string rejected = fmt::format("{}, {} rejected", rate, p.rejected());
-  const double share =
-      p.samples > 0 ? 100.0 * static_cast<double>(p.rejected()) / static_cast<double>(p.samples) : 0.0;
-  const std::string end = "  Ctrl-C ends it";
-  return {fmt::format("{} ({:.2f} %){}", rejected, share, end), rejected + end, samples + end, head + end,
-          time + end};
-}
-
 // One recording from start to end. The members are in the order of their making; they go away in the other.
 class Recording {
  public:
-  Recording(const Request& request, Talk& talk)
+  Recording(const RecordRequest& request, Talk& talk)
       : request_(request),
         talk_(talk),
         watch_(request.options.launched ? std::span<const int>(kForwarded)
@@ -237,29 +104,9 @@ class Recording {
 
   static constexpr Nanoseconds kLookBesideEvery = kSecond / 2;
 
-  // "no Python whose command line matches 'x' is running; here run 4711 (python3 app.py), ...".
-  std::string none_runs() const {
-    constexpr size_t kMost = 5, kLongest = 60;
-    python::Recogniser recogniser;
-    std::string there;
-    size_t more = 0;
-    for (const PythonProcess& one : find_pythons(target::read_processes(), recogniser).found) {
-      if (one.pid == ::getpid()) continue;
-      if (++more > kMost) continue;
-      there += fmt::format("{}{} ({}{})", there.empty() ? "" : ", ", one.pid, one.command.substr(0, kLongest),
-                           one.command.size() > kLongest ? "..." : "");
-    }
-    if (more > kMost) there += fmt::format(" and {} more (phlox list)", more - kMost);
-    const std::string& words = request_.selection->words();
-    if (words.empty()) return "no Python that may be looked into is running here";
-    return fmt::format(
-        "no Python {} is running; {}", words,
-        there.empty() ? "there is none at all here that may be looked into" : "here run " + there);
-  }
-
   void say_if_none() {
     if (request_.selection->takes_any()) return;
-    talk_.note(none_runs() + ": waiting for one, Ctrl-C ends it");
+    talk_.note(none_runs(*request_.selection) + ": waiting for one, Ctrl-C ends it");
   }
 
   void look_beside() {
@@ -287,19 +134,12 @@ class Recording {
   // Those that came together in one line.
   void say_descendants() {
     constexpr int kMostLines = 5;
-    constexpr size_t kMostIds = 6;
     const std::vector<pid_t> fresh = std::exchange(fresh_, {});
     for (const pid_t pid : fresh) put_container(pid);
     if (fresh.empty() || lines_of_descendants_ >= kMostLines) return;
     ++lines_of_descendants_;
-    std::string ids;
-    for (size_t i = 0; i < std::min(fresh.size(), kMostIds); ++i)
-      ids += fmt::format("{}{}", i == 0 ? "" : ", ", fresh[i]);
-    if (fresh.size() > kMostIds) ids += fmt::format(" and {} more", fresh.size() - kMostIds);
-    const auto state = target::read_process_state(fresh.front());
     talk_.note(fmt::format(
-        "recording process{} {}{}{}{}", fresh.size() == 1 ? "" : "es", ids,
-        state ? fmt::format(" ({})", state->title()) : "",
+        "{}{}{}", newcomers_words(fresh),
         request_.selection ? "" : fmt::format(", started by process {} ({})", pid_, options_.command),
         lines_of_descendants_ == kMostLines ? "; of the next ones nothing more is said"
         : options_.follow || request_.selection || descendants_ > 1
@@ -382,24 +222,6 @@ class Recording {
     }
   }
 
-  // What would make the native frames say more.
-  void tell_missing(const std::vector<NativeRows::Missing>& missing) {
-    constexpr size_t kMost = 5;
-    size_t shown = 0, more = 0;
-    for (const NativeRows::Missing& row : missing) {
-      const bool worth = !row.names.complete && shown < kMost;
-      if (worth) {
-        talk_.note(describe(row));
-        ++shown;
-      } else {
-        talk_.detail(describe(row));
-        more += !row.names.complete;
-      }
-    }
-    if (more > 0)
-      talk_.note(fmt::format("and {} more modules without names or lines (--verbose lists them)", more));
-  }
-
   int failed(const Error& error) {
     talk_.error(error);
     return exit_status(error.kind);
@@ -450,13 +272,14 @@ class Recording {
       talk_.warn(cost +
                  (outcome.progress.rests > 0 ? "; it was left half of its time, which no option takes" : ""));
     }
-    tell_missing(missing);
+    say_missing(missing, talk_);
     const bool empty = outcome.progress.samples == 0 && !error;
     if (empty && pid_ == 0) {
-      error = Error{
-          ErrorKind::system,
-          "the recording is empty: " + (outcome.why_no_python.empty() ? none_runs() : outcome.why_no_python),
-          "which Pythons are running: phlox list"};
+      error =
+          Error{ErrorKind::system,
+                "the recording is empty: " +
+                    (outcome.why_no_python.empty() ? none_runs(*request_.selection) : outcome.why_no_python),
+                "which Pythons are running: phlox list"};
     } else if (empty) {
       error = Error{ErrorKind::system,
                     fmt::format("nothing of process {} was seen, the recording is empty: {}", pid_,
@@ -497,7 +320,7 @@ class Recording {
     return error ? failure : status.shell_status();
   }
 
-  const Request& request_;
+  const RecordRequest& request_;
   Talk& talk_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> released_{false};
@@ -516,7 +339,7 @@ class Recording {
 }  // namespace
 
 int record(const CommandLine& line, Talk& talk) {
-  const auto request = request_of(line);
+  const auto request = record_request_of(line);
   if (!request) {
     talk.error(request.error());
     return exit_status(request.error().kind);

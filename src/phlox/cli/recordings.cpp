@@ -13,6 +13,7 @@
 #include "phlox/cli/values.h"
 #include "phlox/importers/gzip_input.h"
 #include "phlox/importers/registry.h"
+#include "phlox/profile/sampled_events.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/recording/reader.h"
 
@@ -88,9 +89,22 @@ Result<profile::Profile> read_ours(const std::string& path, const InputArguments
   // A snapshot is one of a recording whose frames have no names yet, either.
   if (profile && (profile::is_unfinished(*profile) || profile->meta().contains("snapshot_of"))) {
     NamesHere names(debug_search_of(arguments));
-    names.name(*profile);
+    // Whoever records it does so on this host.
+    names.name(*profile,
+               profile::grows(*profile) ? NamesHere::Kernel::this_host : NamesHere::Kernel::named_already);
     names.keep();
   }
+  return profile;
+}
+
+Result<profile::Profile> read_all_events(const std::string& path, const InputArguments& arguments,
+                                         Talk& talk) {
+  auto input = importers::FileInput::open(path);
+  // Ours says better what is wrong with a file that cannot be opened, or is empty.
+  if (!input || ((*input)->size() && (*(*input)->size() == 0 || is_ours(**input))))
+    return read_ours(path, arguments);
+  profile::Profile profile;
+  if (auto imported = import_from(**input, path, arguments, profile, talk); !imported) return fail(imported);
   return profile;
 }
 
@@ -98,12 +112,10 @@ Result<profile::Profile> read_ours(const std::string& path, const InputArguments
 
 Result<profile::Profile> read_recording(const std::string& path, const InputArguments& arguments,
                                         Talk& talk) {
-  auto input = importers::FileInput::open(path);
-  // Ours says better what is wrong with a file that cannot be opened, or is empty.
-  if (!input || ((*input)->size() && (*(*input)->size() == 0 || is_ours(**input))))
-    return read_ours(path, arguments);
-  profile::Profile profile;
-  if (auto imported = import_from(**input, path, arguments, profile, talk); !imported) return fail(imported);
+  auto profile = read_all_events(path, arguments, talk);
+  if (!profile) return profile;
+  if (auto shown = profile::show_event(*profile, arguments.event); !shown)
+    return fail(shown.error().kind, path + ": " + shown.error().message, shown.error().hint);
   return profile;
 }
 

@@ -11,7 +11,7 @@
 
 namespace phlox::cli {
 
-// "-": standard input, for what others recorded.
+// "-": standard input, for what others recorded. Shown are the samples of the event that the arguments name.
 Result<profile::Profile> read_recording(const std::string& path, const InputArguments& arguments, Talk& talk);
 
 // Rows of what another tool recorded, native frames named. ErrorKind::input when no format is recognised.

@@ -42,7 +42,7 @@ Result<void> run(const ReportArguments& a, Talk& talk) {
   }
   auto profile = read_recording(a.file, a.input, talk);
   if (!profile) return fail(profile);
-  settle_weight(options.choices, a.view, *profile);
+  if (auto settled = settle_weight(options.choices, a.view, a.input, *profile); !settled) return settled;
   if (const auto nothing = profile::why_empty(*profile, options.choices)) talk.warn(*nothing);
   profile::show_native_frames(*profile, options.choices);
   if (auto labelled = profile::show_time_labels(*profile, options.choices); !labelled) return fail(labelled);

@@ -9,7 +9,9 @@
 #include <limits>
 
 #include "phlox/base/text.h"
+#include "phlox/cli/view_values.h"
 #include "phlox/exporters/registry.h"
+#include "phlox/profile/sampled_events.h"
 #include "phlox/profile/work.h"
 #include "phlox/unwind/table_cache.h"
 
@@ -129,6 +131,7 @@ Result<sampler::Way> parse_way(std::string_view text, bool hands_off) {
   if (hands_off || text == "hands-off") return sampler::Way::hands_off;
   if (text == "same-cpu") return sampler::Way::same_cpu;
   if (text == "ptrace") return sampler::Way::ptrace;
+  if (text == "kernel") return sampler::Way::kernel;
   return sampler::Way::automatic;
 }
 
@@ -188,12 +191,12 @@ std::string unwind_cache() {
 Result<profile::Choices> choices_of(const ViewArguments& view) {
   profile::Choices choices;
   if (!view.by.empty()) {
-    auto by = profile::parse_by(view.by);
+    auto by = parse_by(view.by);
     if (!by) return of_option("--by", by);
     choices.by = *by;
   }
   if (!view.states.empty()) {
-    auto states = profile::parse_states(view.states);
+    auto states = parse_states(view.states);
     if (!states) return of_option("--state", states);
     choices.states = *states;
   }
@@ -205,13 +208,13 @@ Result<profile::Choices> choices_of(const ViewArguments& view) {
     choices.pid = *pid;
   }
   if (!view.time.empty()) {
-    auto range = profile::parse_time_range(view.time);
+    auto range = parse_time_range(view.time);
     if (!range) return of_option("--time", range);
     choices.from = range->from;
     choices.to = range->to;
   }
   if (!view.weight.empty()) {
-    auto weight = profile::parse_weight(view.weight);
+    auto weight = parse_weight(view.weight);
     if (!weight) return of_option("--weight", weight);
     choices.weight = *weight;
   }
@@ -219,12 +222,12 @@ Result<profile::Choices> choices_of(const ViewArguments& view) {
   const bool precise = !view.states.empty() || !view.thread.empty() || choices.weight == profile::Weight::cpu;
   choices.show = precise ? profile::Show::everything : profile::Show::work;
   if (!view.show.empty()) {
-    auto show = profile::parse_show(view.show);
+    auto show = parse_show(view.show);
     if (!show) return fail(show);
     choices.show = *show;
   }
   if (!view.native_names.empty()) {
-    auto names = profile::parse_native_names(view.native_names);
+    auto names = parse_native_names(view.native_names);
     if (!names) return of_option("--native-names", names);
     choices.native_names = *names;
   }
@@ -243,11 +246,31 @@ std::optional<std::string> left_out(const profile::Profile& profile, const profi
   return fmt::format("left out: {}; --show everything has it", words);
 }
 
-void settle_weight(profile::Choices& choices, const ViewArguments& view, const profile::Profile& profile) {
+Result<void> settle_weight(profile::Choices& choices, const ViewArguments& view, const InputArguments& input,
+                           const profile::Profile& profile) {
   const auto& samples = profile.samples();
+  const profile::SampledEvent event = profile::shown_event(profile);
+  const bool counted = !event.name.empty() && event.unit != profile::Unit::nanoseconds;
+  if (profile::is_of_event(choices.weight)) {
+    if (!counted) {
+      return fail(
+          ErrorKind::usage,
+          "--weight event: " + (event.name.empty() ? "the recording has no events" : event.name + " is time"),
+          "--weight wall, cpu or samples; --event NAME chooses another event");
+    }
+    choices.weight = profile::weight_of(event.unit);
+  }
+  if (!view.weight.empty()) return {};
   const bool timeless =
       std::none_of(samples.begin(), samples.end(), [](const auto& s) { return s.wall > 0; });
-  if (view.weight.empty() && timeless && !samples.empty()) choices.weight = profile::Weight::samples;
+  // The text of perf script may leave the numbers out.
+  if (counted && (timeless || !input.event.empty()) &&
+      std::any_of(samples.begin(), samples.end(), [](const auto& s) { return s.value > 0; })) {
+    choices.weight = profile::weight_of(event.unit);
+  } else if (timeless && !samples.empty()) {
+    choices.weight = profile::Weight::samples;
+  }
+  return {};
 }
 
 Result<Output> parse_output(const std::string& text) {

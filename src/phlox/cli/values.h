@@ -47,9 +47,10 @@ profile::Choices choices_for(const exporters::Format& format, profile::Choices c
 
 // A line to say what the choices leave out of waiting.
 std::optional<std::string> left_out(const profile::Profile& profile, const profile::Choices& choices);
-// Of a recording that tells of no time (another tool counted samples), samples are what counts, unless
-// something else was asked for.
-void settle_weight(profile::Choices& choices, const ViewArguments& view, const profile::Profile& profile);
+// Unless something else was asked for: of an event that was named, or of a recording that tells of no time,
+// what the event counted; samples where that is not known either. ErrorKind::usage: there is no such number.
+Result<void> settle_weight(profile::Choices& choices, const ViewArguments& view, const InputArguments& input,
+                           const profile::Profile& profile);
 
 // What `record -o` means.
 enum class OutputKind { recording, exported };

@@ -1,0 +1,29 @@
+// What `phlox record` is asked for: its words, checked before anything starts. Looks at processes that were
+// named, and starts and writes nothing.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "phlox/base/result.h"
+#include "phlox/cli/arguments.h"
+#include "phlox/cli/destination.h"
+#include "phlox/cli/selection.h"
+#include "phlox/sampler/session/recorder.h"
+
+namespace phlox::cli {
+
+struct RecordRequest {
+  std::vector<pid_t> pids;
+  std::shared_ptr<Selection> selection;  // null: the processes alone
+  std::vector<std::string> program;
+  sampler::Options options;
+  Destination::Options destination;
+};
+
+Result<RecordRequest> record_request_of(const CommandLine& line);
+
+}  // namespace phlox::cli

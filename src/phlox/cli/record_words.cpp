@@ -1,0 +1,87 @@
+#include "phlox/cli/record_words.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "phlox/cli/pythons.h"
+#include "phlox/target/process_state.h"
+#include "phlox/target/process_tree.h"
+
+namespace phlox::cli {
+
+profile::QualitySummary quality_of(const sampler::Progress& p) {
+  profile::Profile numbers;
+  profile::Process process;
+  process.way_of_reading = p.way;
+  process.end = p.looked_time;
+  numbers.put_process(profile::ProcessId(1), process);
+  sampler::put_process_tallies(numbers, profile::ProcessId(1), p);
+  sampler::put_recorder_tallies(numbers, p);
+  return profile::summarize_quality(numbers);
+}
+
+std::array<std::string, 5> progress_lines(const sampler::Progress& p) {
+  const std::string time = fmt::format("{:.1f} s", static_cast<double>(p.elapsed) * 1e-9);
+  const std::string head = fmt::format("recording {}", time);
+  const std::string samples = fmt::format(
+      "{}{}, {} samples", head, p.processes > 1 ? fmt::format(", {} processes", p.processes) : "", p.samples);
+  const std::string rate = fmt::format("{}, {:.0f} Hz{}", samples, p.rate_hz,
+                                       p.asked_rate_hz > 0 ? fmt::format(" of {:g}", p.asked_rate_hz) : "");
+  const std::string rejected = fmt::format("{}, {} rejected", rate, p.rejected());
+  const double share =
+      p.samples > 0 ? 100.0 * static_cast<double>(p.rejected()) / static_cast<double>(p.samples) : 0.0;
+  const std::string end = "  Ctrl-C ends it";
+  return {fmt::format("{} ({:.2f} %){}", rejected, share, end), rejected + end, samples + end, head + end,
+          time + end};
+}
+
+std::string none_runs(const Selection& selection) {
+  constexpr size_t kMost = 5, kLongest = 60;
+  python::Recogniser recogniser;
+  std::string there;
+  size_t more = 0;
+  for (const PythonProcess& one : find_pythons(target::read_processes(), recogniser).found) {
+    if (one.pid == ::getpid()) continue;
+    if (++more > kMost) continue;
+    there += fmt::format("{}{} ({}{})", there.empty() ? "" : ", ", one.pid, one.command.substr(0, kLongest),
+                         one.command.size() > kLongest ? "..." : "");
+  }
+  if (more > kMost) there += fmt::format(" and {} more (phlox list)", more - kMost);
+  const std::string& words = selection.words();
+  if (words.empty()) return "no Python that may be looked into is running here";
+  return fmt::format(
+      "no Python {} is running; {}", words,
+      there.empty() ? "there is none at all here that may be looked into" : "here run " + there);
+}
+
+std::string newcomers_words(const std::vector<pid_t>& fresh) {
+  constexpr size_t kMostIds = 6;
+  std::string ids;
+  for (size_t i = 0; i < std::min(fresh.size(), kMostIds); ++i)
+    ids += fmt::format("{}{}", i == 0 ? "" : ", ", fresh[i]);
+  if (fresh.size() > kMostIds) ids += fmt::format(" and {} more", fresh.size() - kMostIds);
+  const auto state = target::read_process_state(fresh.front());
+  return fmt::format("recording process{} {}{}", fresh.size() == 1 ? "" : "es", ids,
+                     state ? fmt::format(" ({})", state->title()) : "");
+}
+
+void say_missing(const std::vector<NativeRows::Missing>& missing, Talk& talk) {
+  constexpr size_t kMost = 5;
+  size_t shown = 0, more = 0;
+  for (const NativeRows::Missing& row : missing) {
+    const bool worth = !row.names.complete && shown < kMost;
+    if (worth) {
+      talk.note(describe(row));
+      ++shown;
+    } else {
+      talk.detail(describe(row));
+      more += !row.names.complete;
+    }
+  }
+  if (more > 0)
+    talk.note(fmt::format("and {} more modules without names or lines (--verbose lists them)", more));
+}
+
+}  // namespace phlox::cli
