@@ -30,6 +30,7 @@ function(phlox_embed_web target)
     OUTPUT ${out}/web_bundle.cpp
     COMMAND ${CMAKE_COMMAND} -D OUT=${out}/web_bundle.cpp
             -D "FILES=flame_svg_script=${out}/flame_svg.js,flame_style=${web}/src/flame.css,page_script=${out}/page.js,page_style=${out}/page.css"
+            -D HEADER=phlox/exporters/web_bundle.h -D NAMESPACE=phlox::exporters::web
             -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
     DEPENDS ${out}/flame_svg.js ${web}/src/flame.css ${out}/page.js ${out}/page.css ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
     COMMENT "Embedding the web bundle"

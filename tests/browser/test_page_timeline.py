@@ -363,6 +363,19 @@ def test_dark_narrow_hidden_and_no_larger_than_the_window(open_page):
     assert light.evaluate("document.querySelector('main').offsetHeight") > before
 
 
+def test_rows_are_painted_anew_when_it_becomes_dark(open_page):
+    rows = "document.querySelector('.timeline .lanes canvas').toDataURL()"
+    dark = open_page(dark=True).evaluate(rows)
+    page = open_page()
+    assert page.evaluate(rows) != dark
+    page.emulate_media(color_scheme="dark")
+    painted = f"""async (dark) => {{
+        for (const until = performance.now() + 10_000; {rows} !== dark && performance.now() < until;) await new Promise(requestAnimationFrame);
+        return {rows} === dark;
+    }}"""
+    assert page.evaluate(painted, dark)
+
+
 def test_an_empty_recording_has_a_timeline_without_rows(open_page, tmp_path):
     path = tmp_path / "empty.phlox"
     synthetic.write(path, samples=10, threads=2, stacks=20, depth=3)

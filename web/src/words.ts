@@ -1,15 +1,25 @@
 // Numbers and names as people read them. No DOM.
 
-export type Unit = "ns" | "samples";
+export type Unit = "ns" | "samples" | "count" | "bytes";
 
-// Three significant digits: "1.23 s", "45.6 ms", "1,234 samples".
+// Three significant digits: "1.23 s", "45.6 ms", "1,234 samples", "1.23 MB"; a count as it is.
 export function weightWords(value: number, unit: Unit): string {
   if (unit === "samples") return `${countWords(value)} ${value === 1 ? "sample" : "samples"}`;
+  if (unit === "count") return countWords(value);
+  if (unit === "bytes") return byteWords(value);
   if (value === 0) return "0 s";
   if (Math.abs(value) >= 99_950_000_000) return `${countWords(Math.round(value / 1e9))} s`;
   const units: [number, string][] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
   const [size, name] = units.find(([size]) => Math.abs(value) >= size * 0.9995) || units[3];
   return `${significant(value / size)} ${name}`;
+}
+
+function byteWords(value: number): string {
+  if (value < 1000) return `${countWords(value)} ${value === 1 ? "byte" : "bytes"}`;
+  const names = ["kB", "MB", "GB", "TB", "PB", "EB"];
+  let [number, unit] = [value / 1000, 0];
+  for (; number >= 999.5 && unit + 1 < names.length; ++unit) number /= 1000;
+  return `${significant(number)} ${names[unit]}`;
 }
 
 // A moment: as weightWords, with the digits that tell it from one that is `resolution` (ns) away. "40.0234 s".

@@ -15,6 +15,8 @@ export interface Stretch {
   stack: [string, number][]; // function and line, root first
   state: number;
   doing: number; // 0 computing, 1 waiting, 2 waiting for work
+  event?: number; // which of the events counted, from 1
+  value?: number;
 }
 
 export const states: ThreadState[] = [
@@ -52,7 +54,7 @@ const moduleOf = (name: string) => `m${name.length % 3}`;
 const kindOf = (name: string) => (name.startsWith("n") ? Kind.native : Kind.python);
 
 // Threads 0 to 3; threads 2 and 3 are of process 1.
-export function recordingOf(stretches: Stretch[]): Recording {
+export function recordingOf(stretches: Stretch[], events: Head["events"] = []): Recording {
   const packer = new Packer();
   const names = ["all", ...Array.from(new Set(stretches.flatMap(({ stack }) => stack.map(([name]) => name)))).sort()];
   const strings = ["", ...names, ...["m0", "m1", "m2", "/app.py", "/app.cc"]];
@@ -103,6 +105,10 @@ export function recordingOf(stretches: Stretch[]): Recording {
   packer.numbers("stretch.wall", "planes", rows.map((row) => row.wall));
   packer.numbers("stretch.cpu", "planes", rows.map((row) => (row.cpu === 0 ? 0 : zigzag(row.wall - row.cpu) + 1)));
   packer.numbers("stretch.samples", "planes", rows.map((row) => row.samples));
+  if (events.length) {
+    packer.numbers("stretch.event", "planes", rows.map((row) => row.event ?? 0));
+    packer.numbers("stretch.value", "planes", rows.map((row) => row.value ?? 0));
+  }
   packer.numbers("stretch.node", "words", rows.map((row) => numbers.get(row.stack.map(([name, line]) => places.indexOf(placeKey(name, line))).join()) as number));
   packer.numbers("stretch.state", "planes", rows.map((row) => row.state));
   packer.numbers("stretch.doing", "planes", rows.map((row) => row.doing));
@@ -112,7 +118,7 @@ export function recordingOf(stretches: Stretch[]): Recording {
   packer.text("catalogue", JSON.stringify({ recordings: [{ name: "", title: "test" }], processes: [], threads, states, events: [], meta: {}, tallies: [] }));
   const head: Head = {
     format: 1, phlox: "test", title: "test", subtitle: "", quality: [], warning: "", leftOut: "", unfinished: false, weight: "wall", show: "everything", by: "function",
-    gridFirst: first, gridUnit: 1000, columns: packer.entries,
+    events, gridFirst: first, gridUnit: 1000, columns: packer.entries,
   };
   return readRecording(head, Uint8Array.from(packer.bytes));
 }

@@ -1,10 +1,12 @@
 // The model against the plainest way to say the same thing, on recordings at random.
 import { sumUp } from "../src/model/call_tree";
 import { everything, Filter } from "../src/model/filters";
+import { Head, unitOf, weightName, weightsOf } from "../src/model/head";
 import { answer } from "../src/model/questions";
 import { Model } from "../src/model/selection";
-import { activities, holds } from "../src/model/states";
+import { activities, Activity, holds } from "../src/model/states";
 import { ensure, equal, near, test } from "./harness";
+import { randomNumbers } from "./trees";
 import { byName, randomStretches, recordingOf, states, Stretch } from "./recordings";
 
 const second = 1e9;
@@ -185,6 +187,8 @@ test("bins hold the time of their thread, however fine", () => {
     }
     const merged = answer(model, "densities", everything, { rows: [[0, 1, 2, 3]], from: start, to: end, bins });
     ensure(merged.time.length === bins * activities, "one row");
+    const busy = answer(model, "densities", everything, { rows: [[0, 1, 2, 3]], busy: true, from: start, to: end, bins });
+    equal(Array.from(busy.time), Array.from(merged.time, (ns, i) => (i % activities >= Activity.blocked ? 0 : ns)));
   });
 });
 
@@ -196,4 +200,35 @@ test("bins are of the filtered time", () => {
     const expected = model.select({ ...everything, filters }).all.wall;
     ensure(Math.abs(time.reduce((a, b) => a + b, 0) - expected) <= 1e-4 * expected + 1, "sum of bins");
   });
+});
+
+test("what events counted is a weight like time, and of times and samples nothing changes", () => {
+  const events: Head["events"] = [{ name: "cache-misses", unit: "count" }, { name: "inuse_space", unit: "bytes" }];
+  each((stretches, _, seed) => {
+    const random = randomNumbers(seed);
+    const counted = Array.from(stretches.slice(0, 20), (stretch): Stretch => ({ ...stretch, wall: 0, cpu: 0, samples: 0, event: 1 + random(2), value: 1 + random(5_000_000_000) }));
+    const plain = new Model(recordingOf(stretches));
+    const model = new Model(recordingOf([...stretches, ...counted], events));
+    const filters: Filter[] = [{ field: "thread", mode: "in", values: [1, 2] }];
+    for (const query of [everything, { ...everything, filters }]) {
+      const [before, after] = [plain.select(query).all, model.select(query).all];
+      equal([after.wall, after.cpu, after.samples], [before.wall, before.cpu, before.samples]);
+      const passes = counted.filter((stretch) => query === everything || [1, 2].includes(stretch.thread));
+      for (const event of [1, 2] as const) {
+        const all = sum(passes.filter((stretch) => stretch.event === event), (stretch) => stretch.value as number);
+        equal(after[`event${event}`], all);
+        const { functions } = model.recording.catalogue;
+        const rows = answer(model, "table", query, { by: "function" }).self[`event${event}`];
+        const of = (name: string) => sum(passes.filter((stretch) => stretch.event === event && leaf(stretch) === name), (stretch) => stretch.value as number);
+        for (let f = 1; f < functions.name.length; ++f) equal(rows[f], of(functions.name[f]));
+      }
+    }
+  });
+});
+
+test("names and units of weights are those of their events", () => {
+  const head = { events: [{ name: "inuse_space", unit: "bytes" as const }] };
+  equal(weightsOf(head), ["wall", "cpu", "samples", "event1"]);
+  equal(weightsOf(head).map((weight) => weightName(head, weight)), ["wall time", "CPU time", "samples", "inuse_space"]);
+  equal(weightsOf(head).map((weight) => unitOf(head, weight)), ["ns", "ns", "samples", "bytes"]);
 });

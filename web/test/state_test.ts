@@ -33,6 +33,12 @@ test("nonsense is passed over", () => {
   }
 });
 
+test("a weight is one that the recording has", () => {
+  equal(parseFragment("#weight=event1", initial), initial);
+  equal(parseFragment("#weight=event1", initial, ["wall", "cpu", "samples", "event1"]).weight, "event1");
+  equal(parseFragment("#weight=event2", initial, ["wall", "cpu", "samples", "event1"]).weight, "wall");
+});
+
 test("a filter is set once, and any of the trail can be taken back", () => {
   let state: State = initial;
   for (const filter of [...rich.filters, rich.filters[0]]) state = { ...state, ...withFilter(state, filter) };

@@ -77,7 +77,7 @@ test("pixels are painted from the bottom, what is computed first", () => {
   const time = new Float32Array(2 * activities);
   time[Activity.blocked] = 5;
   time[Activity.python] = 5;
-  const out = new Uint32Array(2 * 10).fill(9);
+  const out = new Uint32Array(2 * 10);
   paintRows(time, 2, [10], 10, Uint32Array.from({ length: activities }, (_, activity) => 100 + activity), out);
   equal(Array.from(out).filter((_, i) => i % 2 === 0), [...Array(5).fill(106), ...Array(5).fill(100)]);
   equal(Array.from(out).filter((_, i) => i % 2 === 1), Array(10).fill(0));

@@ -8,6 +8,9 @@ test("weights have three digits and a unit", () => {
   equal([0, 7, 999, 1000, 999499, 999600, 1.5e6, 12345678, 999.6e6, 59e9, 1234e9].map(ns),
     ["0 s", "7.00 ns", "999 ns", "1.00 µs", "999 µs", "1.00 ms", "1.50 ms", "12.3 ms", "1.00 s", "59.0 s", "1,234 s"]);
   equal([weightWords(1, "samples"), weightWords(12345, "samples")], ["1 sample", "12,345 samples"]);
+  equal([weightWords(1, "count"), weightWords(12345, "count")], ["1", "12,345"]);
+  equal([0, 1, 999, 1000, 12345, 999_600, 1_230_000_000].map((value) => weightWords(value, "bytes")),
+    ["0 bytes", "1 byte", "999 bytes", "1.00 kB", "12.3 kB", "1.00 MB", "1.23 GB"]);
 });
 
 test("moments have the digits that tell them apart", () => {

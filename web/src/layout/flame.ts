@@ -52,12 +52,12 @@ export function roundPixels(value: number): number {
   return Math.floor(value * 100 + 0.5) / 100;
 }
 
-function descendants(tree: Shape, total: Float64Array, top: number): number {
-  let count = 0;
-  const open = [top];
-  for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    if (total[node] > 0) ++count;
-    for (let child = tree.firstChild[node]; child; child = tree.nextSibling[child]) open.push(child);
+// Frames that have a width, by node: itself and those beneath it.
+function framesFrom({ parent }: Shape, total: Float64Array): Uint32Array {
+  const count = new Uint32Array(total.length);
+  for (let node = total.length - 1; node > 0; --node) {
+    if (total[node] > 0) ++count[node];
+    count[parent[node]] += count[node];
   }
   return count;
 }
@@ -75,7 +75,7 @@ function ancestorRows(tree: Shape, zoom: number, options: LayoutOptions): Pick<L
   };
 }
 
-function attempt(tree: Shape, total: Float64Array, zoom: number, options: LayoutOptions, minWidth: number): Layout | null {
+function attempt(tree: Shape, total: Float64Array, frames: Uint32Array, zoom: number, options: LayoutOptions, minWidth: number): Layout | null {
   const above = ancestorRows(tree, zoom, options);
   const base = above.ancestors.length + (above.skipped ? 1 : 0);
   const scale = total[zoom] > 0 ? options.width / total[zoom] : 0;
@@ -92,7 +92,7 @@ function attempt(tree: Shape, total: Float64Array, zoom: number, options: Layout
       if (weight <= 0) continue;
       if (weight * scale < minWidth || row - base > options.maxDepth) {
         const out = weight * scale < minWidth ? narrow : deep;
-        out.frames += descendants(tree, total, child);
+        out.frames += frames[child];
         out.weight += weight;
       } else {
         if (boxes.length >= options.maxBoxes) return null;
@@ -108,8 +108,9 @@ function attempt(tree: Shape, total: Float64Array, zoom: number, options: Layout
 
 // `total`: tree.weights.total, or tree.before.total to draw by the other recording's widths.
 export function layout(tree: Shape, total: Float64Array, zoom: number, options: LayoutOptions): Layout {
+  const frames = framesFrom(tree, total);
   for (let minWidth = options.minWidth; ; minWidth *= 2) {
-    const done = attempt(tree, total, zoom, options, minWidth);
+    const done = attempt(tree, total, frames, zoom, options, minWidth);
     if (done) return done;
   }
 }

@@ -79,37 +79,45 @@ export const stackOrder: readonly Activity[] = [
 // Pixels of each state in one bin, in the order above; `full`: ns that fill the row. What is there at all, but for waiting, has
 // a pixel: one look among a thousand is what somebody may be looking for.
 export function heights(time: ArrayLike<number>, at: number, full: number, rowHeight: number, out: Uint8Array): void {
-  out.fill(0);
   let used = 0;
   let sum = 0;
-  for (let i = 0; i < stackOrder.length; ++i) {
-    const part = time[at + stackOrder[i]];
+  for (let i = 0; i < activities; ++i) {
+    const activity = stackOrder[i];
+    const part = time[at + activity];
+    out[i] = 0;
     if (part <= 0) continue;
     sum += part;
-    const upTo = Math.round(Math.min(1, sum / full) * rowHeight);
-    out[i] = Math.max(upTo - used, stackOrder[i] === Activity.blocked ? 0 : 1);
+    const upTo = sum >= full ? rowHeight : Math.floor((sum / full) * rowHeight + 0.5);
+    out[i] = upTo > used ? upTo - used : activity === Activity.blocked ? 0 : 1;
     used += out[i];
   }
   // Pixels given away above are taken from who has most.
   for (; used > rowHeight; --used) {
     let highest = 0;
-    for (let i = 1; i < out.length; ++i) if (out[i] > out[highest]) highest = i;
+    for (let i = 1; i < activities; ++i) if (out[i] > out[highest]) highest = i;
     --out[highest];
   }
 }
 
-// The picture of all rows, `bins` pixels wide: one word a pixel. `colours`: by Activity; nothing is 0.
+function isEmpty(time: Float32Array, at: number): boolean {
+  for (let i = 0; i < activities; ++i) if (time[at + i] > 0) return false;
+  return true;
+}
+
+// The picture of all rows, `bins` pixels wide: one word a pixel, all 0 before. `colours`: by Activity.
 export function paintRows(time: Float32Array, bins: number, full: readonly number[], rowHeight: number, colours: Uint32Array, out: Uint32Array): void {
   const high = new Uint8Array(activities);
   for (let row = 0; row < full.length; ++row) {
     for (let bin = 0; bin < bins; ++bin) {
-      heights(time, (row * bins + bin) * activities, full[row], rowHeight, high);
-      let y = (row + 1) * rowHeight - 1;
-      for (let i = 0; i < high.length; ++i) {
+      const at = (row * bins + bin) * activities;
+      if (isEmpty(time, at)) continue;
+      heights(time, at, full[row], rowHeight, high);
+      let pixel = ((row + 1) * rowHeight - 1) * bins + bin;
+      for (let i = 0; i < activities; ++i) {
+        if (high[i] === 0) continue;
         const colour = colours[stackOrder[i]];
-        for (let n = high[i]; n > 0; --n) out[y-- * bins + bin] = colour;
+        for (let n = high[i]; n > 0; --n, pixel -= bins) out[pixel] = colour;
       }
-      for (const top = row * rowHeight; y >= top; --y) out[y * bins + bin] = 0;
     }
   }
 }

@@ -3,7 +3,7 @@
 // everything, p = Σx / Σt, with the variance  B/(B-1) Σ(x_b - p t_b)² / (Σt)².  Few looks make few blocks differ by luck, so it
 // is never taken below that of a coin thrown as often as was looked. No DOM.
 import { CallTree } from "./call_tree";
-import { By, Weight } from "./head";
+import { By, eventOf, Weight } from "./head";
 import { samplesOf } from "./passing";
 import { Selection } from "./selection";
 
@@ -51,7 +51,8 @@ interface Parts {
 }
 
 function partsOf({ recording, passing, passes }: Selection, weight: Weight): Parts {
-  const { start, wall, cpu, samples, node } = recording.stretches;
+  const { start, wall, cpu, samples, node, event, value } = recording.stretches;
+  const counting = eventOf(weight);
   const { stretch, part } = passing;
   const spans = passes.spans ?? [];
   const count = stretch.length;
@@ -66,8 +67,10 @@ function partsOf({ recording, passing, passes }: Selection, weight: Weight): Par
     out.node[k] = node[i];
     out.start[k] = s < spans.length ? Math.max(start[i], spans[s][0]) : start[i];
     out.wall[k] = length;
-    out.weight[k] = weight === "wall" ? length : weight === "samples" ? looks : share < 1 ? Math.round(cpu[i] * share) : cpu[i];
-    out.samples[k] = looks;
+    const amount = counting ? (event[i] === counting ? value[i] : 0) : cpu[i];
+    out.weight[k] = weight === "wall" ? length : weight === "samples" ? looks : share < 1 ? Math.round(amount * share) : amount;
+    // Each sample of another event than the one whose looks are counted is a look of its own.
+    out.samples[k] = counting ? (event[i] === counting ? Math.max(1, looks) : 0) : looks;
   }
   return out;
 }
@@ -106,33 +109,24 @@ export function quantile(chance: number, blocks: number): number {
 // Sums of each item and what its variance needs: over blocks, of x² and x·t, in parts of the whole.
 class Adder {
   readonly weight: Float64Array;
-  private readonly here: Float64Array;
+  readonly here: Float64Array; // of the block that is being added up
   private readonly xx: Float64Array;
   private readonly xt: Float64Array;
-  private readonly touched: Uint32Array;
-  private count = 0; // of them
 
   constructor(items: number, private readonly whole: number) {
     [this.weight, this.here, this.xx, this.xt] = [new Float64Array(items), new Float64Array(items), new Float64Array(items), new Float64Array(items)];
-    this.touched = new Uint32Array(items);
-  }
-
-  // A weight of more than nothing.
-  add(item: number, weight: number): void {
-    if (this.here[item] === 0) this.touched[this.count++] = item;
-    this.here[item] += weight;
   }
 
   closeBlock(t: number): void {
-    for (let i = 0; i < this.count; ++i) {
-      const item = this.touched[i];
-      const x = this.here[item] / this.whole;
-      this.weight[item] += this.here[item];
-      this.xx[item] += x * x;
-      this.xt[item] += x * t;
-      this.here[item] = 0;
+    const { weight, here, xx, xt, whole } = this;
+    for (let item = 0; item < here.length; ++item) {
+      if (here[item] === 0) continue;
+      const x = here[item] / whole;
+      weight[item] += here[item];
+      xx[item] += x * x;
+      xt[item] += x * t;
+      here[item] = 0;
     }
-    this.count = 0;
   }
 
   finish(looks: number, blocks: number, tt: number): Shares {
@@ -159,30 +153,50 @@ function measure({ start, wall, weight, samples }: Parts): Span {
   return all;
 }
 
-// Weights by node, block by block: `nodeOf` says of which one those of a node of the tree by line are.
-function cutIntoBlocks(parts: Parts, { begin, end }: Span, count: number, nodes: number, nodeOf: Uint32Array | null, run: (block: Float64Array) => void): void {
-  const { node, start, wall, weight } = parts;
-  const length = count > 1 ? (end - begin) / count : 1;
-  const blockOf = (time: number) => Math.min(count - 1, Math.floor((time - begin) / length));
-  const sums = Array.from({ length: count }, () => new Float64Array(nodes));
-  for (let k = 0; k < start.length; ++k) {
-    const part = weight[k];
-    if (part === 0) continue;
-    const at = nodeOf ? nodeOf[node[k]] : node[k];
-    let block = count > 1 ? blockOf(start[k]) : 0;
-    const last = count > 1 && wall[k] > 0 ? blockOf(start[k] + wall[k] - 1) : block;
-    let left = part;
-    for (; block < last; ++block) {
-      const until = begin - start[k] + length * (block + 1); // of the stretch, up to the end of the block
-      const done = Math.min(part, Math.max(0, Math.round((part * until) / wall[k])));
-      const piece = done - (part - left);
-      if (piece <= 0) continue;
-      sums[block][at] += piece;
-      left -= piece;
-    }
-    if (left > 0) sums[last][at] += left;
+// Adds up by node what lies in one block after the other. Stretches of a thread are in the order of time, so that each block goes on
+// where the one before it ended, and only one block's sums are in use: they stay in the processor's caches.
+class Blocks {
+  private readonly next: Uint32Array; // by thread: the first part that begins in a later block
+  private readonly end: Uint32Array;
+  private readonly length: number; // ns
+  private over: [number, number][] = []; // parts that reach into the next block, and how much of their weight is left for it
+  private now = 0;
+
+  // `nodeOf` says of which node those of a node of the tree by line are; null: of itself. `first`: the parts by thread.
+  constructor(private readonly parts: Parts, first: Uint32Array, private readonly span: Span, private readonly count: number, private readonly nodeOf: Uint32Array | null) {
+    this.next = first.slice(0, -1);
+    this.end = first.subarray(1);
+    this.length = count > 1 ? (span.end - span.begin) / count : 1;
   }
-  for (const block of sums) run(block);
+
+  addNext(sums: Float64Array): void {
+    const { parts: { node, start, wall, weight }, nodeOf, next, end, length, span: { begin } } = this;
+    const isLast = this.now === this.count - 1;
+    const until = ++this.now; // in blocks
+    const over = this.over;
+    this.over = [];
+    for (const [k, left] of over) this.addLong(sums, k, left, isLast);
+    for (let thread = 0; thread < next.length; ++thread) {
+      let k = next[thread];
+      for (; k < end[thread] && (isLast || (start[k] - begin) / length < until); ++k) {
+        if (isLast || wall[k] === 0 || (start[k] + wall[k] - 1 - begin) / length < until) sums[nodeOf ? nodeOf[node[k]] : node[k]] += weight[k];
+        else this.addLong(sums, k, weight[k], false);
+      }
+      next[thread] = k;
+    }
+  }
+
+  private addLong(sums: Float64Array, k: number, left: number, isLast: boolean): void {
+    const { parts: { node, start, wall, weight }, nodeOf, length, span: { begin }, now } = this;
+    let piece = left;
+    if (!isLast && (start[k] + wall[k] - 1 - begin) / length >= now) {
+      const inside = begin - start[k] + length * now; // of the stretch, up to the end of the block
+      const done = Math.min(weight[k], Math.max(0, Math.round((weight[k] * inside) / wall[k])));
+      piece = Math.max(0, done - (weight[k] - left));
+      this.over.push([k, left - piece]);
+    }
+    sums[nodeOf ? nodeOf[node[k]] : node[k]] += piece;
+  }
 }
 
 export function analyse(selection: Selection, by: By, weight: Weight, items: Items): Analysis {
@@ -196,19 +210,25 @@ export function analyse(selection: Selection, by: By, weight: Weight, items: Ite
   const sum = new Adder(items.count, all.total);
   let tt = 0;
   const { of, outermost } = items;
+  const cut = new Blocks(parts, selection.passing.first, all, count, by === "line" ? null : functionNode);
+  const block = new Float64Array(parent.length);
+  const [selfHere, sumHere] = [self.here, sum.here];
   const beneath = new Float64Array(parent.length);
-  cutIntoBlocks(parts, all, count, parent.length, by === "line" ? null : functionNode, (block) => {
+  for (let b = 0; b < count; ++b) {
+    cut.addNext(block);
     let t = block[0];
+    block[0] = 0;
     // Children come before their parents.
     for (let node = block.length - 1; node > 0; --node) {
-      if (block[node] !== 0) {
-        self.add(of[node], block[node]);
-        t += block[node];
-        beneath[node] += block[node];
-      }
-      if (beneath[node] === 0) continue;
-      if (outermost[node]) sum.add(of[node], beneath[node]);
-      beneath[parent[node]] += beneath[node];
+      const own = block[node];
+      const all = own + beneath[node];
+      if (all === 0) continue;
+      const item = of[node];
+      selfHere[item] += own;
+      t += own;
+      block[node] = 0;
+      if (outermost[node]) sumHere[item] += all;
+      beneath[parent[node]] += all;
       beneath[node] = 0;
     }
     beneath[0] = 0;
@@ -216,8 +236,8 @@ export function analyse(selection: Selection, by: By, weight: Weight, items: Ite
     tt += share * share;
     self.closeBlock(share);
     sum.closeBlock(share);
-  });
+  }
   const looks = all.squares > 0 ? (all.total * all.total) / all.squares : 0;
-  const cut = count > 1 ? count : 0;
-  return { total: all.total, samples: all.samples, looks, blocks: cut, self: self.finish(looks, cut, tt), sum: sum.finish(looks, cut, tt) };
+  const told = count > 1 ? count : 0;
+  return { total: all.total, samples: all.samples, looks, blocks: told, self: self.finish(looks, told, tt), sum: sum.finish(looks, told, tt) };
 }

@@ -1,8 +1,10 @@
 // What the page knows before anything is unpacked; exporters/page_data.cpp writes it. No DOM.
 import { ColumnEntry } from "./columns";
 import { Show } from "./tree";
+import { Unit } from "../words";
 
-export type Weight = "wall" | "cpu" | "samples";
+export type EventWeight = `event${number}`; // what an event counted: "event1" is the first of `events`
+export type Weight = "wall" | "cpu" | "samples" | EventWeight;
 export type By = "function" | "line";
 
 // What was done to fit the page's size.
@@ -17,6 +19,20 @@ export interface Merged {
   cutWall: number; // ns in such stacks
 }
 
+export const eventOf = (weight: Weight): number => (weight.startsWith("event") ? Number(weight.slice(5)) : 0); // from 1; 0: of none
+
+export const weightsOf = ({ events }: Pick<Head, "events">): Weight[] => ["wall", "cpu", "samples", ...events.map((_, i): EventWeight => `event${i + 1}`)];
+
+export const unitOf = ({ events }: Pick<Head, "events">, weight: Weight): Unit => {
+  const event = eventOf(weight);
+  return event ? events[event - 1].unit : weight === "samples" ? "samples" : "ns";
+};
+
+export const weightName = ({ events }: Pick<Head, "events">, weight: Weight): string => {
+  const event = eventOf(weight);
+  return event ? events[event - 1].name : weight === "wall" ? "wall time" : weight === "cpu" ? "CPU time" : "samples";
+};
+
 export interface Head {
   format: number;
   phlox: string;
@@ -27,6 +43,7 @@ export interface Head {
   unfinished: boolean;
   leftOut: string; // what `show` "work" leaves out of the whole, in words
   weight: Weight; // what the page begins with
+  events: { name: string; unit: "ns" | "count" | "bytes" }[]; // what is counted besides time and samples
   show: Show;
   by: By;
   gridFirst: number; // ns: what the starts of stretches count from, and in steps of

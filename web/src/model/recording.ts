@@ -12,6 +12,8 @@ export interface Stretches {
   wall: Float64Array; // ns
   cpu: Float64Array;
   samples: Numbers; // looks
+  event: Numbers; // which of head.events counted something here, from 1; 0: none
+  value: Numbers; // what it counted
   node: Uint32Array; // of the tree by line
   state: Numbers; // index into catalogue.states
   activity: Uint8Array; // states.ts
@@ -62,7 +64,9 @@ function readStretches(head: Head, columns: Columns, catalogue: Catalogue, lines
   const activity = new Uint8Array(count);
   for (let i = 0; i < count; ++i) activity[i] = words[(state[i] << 2) | leaf[node[i]]];
   const doing = columns.numbers("stretch.doing");
-  return { first, start, wall, cpu, samples: columns.numbers("stretch.samples"), node, state, activity, doing, cpuNumber: columns.numbers("stretch.cpuNumber") };
+  const counted = (name: string) => (columns.has(name) ? columns.numbers(name) : new Uint8Array(count));
+  const [event, value] = [counted("stretch.event"), counted("stretch.value")];
+  return { first, start, wall, cpu, event, value, samples: columns.numbers("stretch.samples"), node, state, activity, doing, cpuNumber: columns.numbers("stretch.cpuNumber") };
 }
 
 export function readRecording(head: Head, bytes: Uint8Array): Recording {

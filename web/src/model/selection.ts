@@ -2,42 +2,52 @@
 import { CallTree, sumUp } from "./call_tree";
 import { labelsOf } from "./catalogue";
 import { Query } from "./filters";
-import { By, Weight } from "./head";
+import { By, Weight, weightsOf } from "./head";
 import { InTime } from "./in_time";
 import { findPassing, Passes, passesOf, Passing, samplesOf } from "./passing";
 import { Recording } from "./recording";
 import { Column, Label } from "./tree";
 
 // Always a set: what is shown as time also says how many samples it rests on.
-export interface Amount {
-  wall: number; // ns
-  cpu: number;
-  samples: number; // looks
-}
+export type Amount = Record<Weight, number>; // ns, looks, what events counted
 
 export type Amounts = Record<Weight, Float64Array>;
 
+// A number each of what is weighed by.
+export function eachWeight<T>(weights: Weight[], make: (weight: Weight, i: number) => T): Record<Weight, T> {
+  const out = {} as Record<Weight, T>;
+  weights.forEach((weight, i) => (out[weight] = make(weight, i)));
+  return out;
+}
+
 function addUp(recording: Recording, passing: Passing): Amounts {
-  const { wall, cpu, samples, node } = recording.stretches;
+  const { wall, cpu, samples, node, event, value } = recording.stretches;
   const count = recording.lines.parent.length;
-  const sums: Amounts = { wall: new Float64Array(count), cpu: new Float64Array(count), samples: new Float64Array(count) };
-  const { wall: wallSum, cpu: cpuSum, samples: sampleSum } = sums;
+  const weights = weightsOf(recording.catalogue.head);
+  const width = weights.length;
+  const sums = new Float64Array(count * width); // side by side: stretches come in any order of nodes, and each is one place in memory
   const { stretch, part: parts } = passing;
   for (let k = 0; k < stretch.length; ++k) {
     const i = stretch[k];
-    const at = node[i];
-    if (parts && parts[k] < wall[i]) {
-      const share = parts[k] / wall[i];
-      wallSum[at] += parts[k];
-      cpuSum[at] += Math.round(cpu[i] * share);
-      sampleSum[at] += samplesOf(samples[i], share);
+    const at = node[i] * width;
+    const share = parts && parts[k] < wall[i] ? parts[k] / wall[i] : 1;
+    if (event[i]) sums[at + 2 + event[i]] += share < 1 ? Math.round(value[i] * share) : value[i];
+    if (parts && share < 1) {
+      sums[at] += parts[k];
+      sums[at + 1] += Math.round(cpu[i] * share);
+      sums[at + 2] += samplesOf(samples[i], share);
       continue;
     }
-    wallSum[at] += wall[i];
-    cpuSum[at] += cpu[i];
-    sampleSum[at] += samples[i];
+    sums[at] += wall[i];
+    sums[at + 1] += cpu[i];
+    sums[at + 2] += samples[i];
   }
-  return sums;
+  const column = (which: number) => {
+    const out = new Float64Array(count);
+    for (let at = 0; at < count; ++at) out[at] = sums[at * width + which];
+    return out;
+  };
+  return eachWeight(weights, (_, i) => column(i));
 }
 
 const sum = (values: Float64Array) => {
@@ -62,12 +72,16 @@ export class Selection {
     return (this.found ??= findPassing(this.recording, this.passes, this.inTime));
   }
 
+  get weights(): Weight[] {
+    return weightsOf(this.recording.catalogue.head);
+  }
+
   private get byLine(): Amounts {
     return (this.sums ??= addUp(this.recording, this.passing));
   }
 
   get all(): Amount {
-    return (this.whole ??= { wall: sum(this.byLine.wall), cpu: sum(this.byLine.cpu), samples: sum(this.byLine.samples) });
+    return (this.whole ??= eachWeight(this.weights, (weight) => sum(this.byLine[weight])));
   }
 
   tree(by: By): CallTree {
@@ -84,7 +98,7 @@ export class Selection {
         for (let i = 0; i < from.length; ++i) into[functionNode[i]] += from[i];
         return into;
       };
-      this.byFunction = { wall: folded(this.byLine.wall), cpu: folded(this.byLine.cpu), samples: folded(this.byLine.samples) };
+      this.byFunction = eachWeight(this.weights, (of) => folded(this.byLine[of]));
     }
     return this.byFunction[weight];
   }

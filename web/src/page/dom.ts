@@ -16,6 +16,28 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+// What is written is laid out again, even where it was the same before; and some of it is asked for with every step of a zoom.
+export function setText(node: Element, text: string): void {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+export function setAttribute(node: Element, name: string, value: string): void {
+  if (node.getAttribute(name) !== value) node.setAttribute(name, value);
+}
+
+export function setDisabled(buttons: HTMLButtonElement[], disabled: boolean): void {
+  for (const one of buttons) if (one.disabled !== disabled) one.disabled = disabled;
+}
+
+const contents = new WeakMap<Element, string>();
+
+// `key`: what the content is made of; made anew only when that is another.
+export function setContent(node: Element, key: string, make: () => (Node | string)[]): void {
+  if (contents.get(node) === key) return;
+  contents.set(node, key);
+  node.replaceChildren(...make());
+}
+
 export function button(text: string, run: (event: MouseEvent) => void, attributes: Record<string, string | boolean> = {}): HTMLButtonElement {
   const made = element("button", { type: "button", ...attributes }, text);
   made.addEventListener("click", run);
@@ -35,7 +57,7 @@ export function choice<T extends string>(
   const group = element("div", { class: "choice", role: "group", "aria-label": label }, ...buttons);
   return {
     element: group,
-    show: (chosen) => buttons.forEach((one) => one.setAttribute("aria-pressed", String(one.dataset.value === chosen))),
+    show: (chosen) => buttons.forEach((one) => setAttribute(one, "aria-pressed", String(one.dataset.value === chosen))),
   };
 }
 

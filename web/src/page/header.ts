@@ -1,18 +1,18 @@
 // The page's head: what was recorded and how far it can be believed, always in sight; the choices that hold for every view; the
 // trail of filters; the search.
 import { Catalogue } from "../model/catalogue";
-import { Weight } from "../model/head";
+import { eventOf, Head, unitOf, Weight, weightName, weightsOf } from "../model/head";
 import { Matches } from "../model/questions/matches";
 import { Amount } from "../model/selection";
 import { Show } from "../model/tree";
 import { State, withoutFilter } from "../state/state";
 import { countWords, shareWords, weightWords } from "../words";
-import { button, Choice, choice, element } from "./dom";
+import { button, Choice, choice, element, setContent, setText } from "./dom";
 import { filterWords } from "./filter_words";
 
-export const weightNames: Record<Weight, string> = { wall: "wall time", cpu: "CPU time", samples: "samples" };
+const amountWords = (head: Head, amount: Amount, weight: Weight) => weightWords(amount[weight], unitOf(head, weight));
 
-export const amountWords = (amount: Amount, weight: Weight) => weightWords(amount[weight], weight === "samples" ? "samples" : "ns");
+const capital = (words: string) => words.charAt(0).toUpperCase() + words.slice(1);
 
 const showMeanings: Record<Show, string> = {
   work: "What threads compute, and their waiting, but for that of threads that have nothing to do",
@@ -51,7 +51,7 @@ export class Header {
     const { head } = catalogue;
     this.shows = choice<Show>("What is shown", [["work", "Work"], ["computing", "Computing"], ["waiting", "Waiting"], ["everything", "Everything"]],
       (show) => wishes.change({ show }), showMeanings);
-    this.weights = choice<Weight>("What counts", [["wall", "Wall time"], ["cpu", "CPU time"], ["samples", "Samples"]],
+    this.weights = choice<Weight>("What counts", weightsOf(head).map((weight) => [weight, eventOf(weight) ? weightName(head, weight) : capital(weightName(head, weight))]),
       (weight) => wishes.change({ weight }));
     this.bys = choice<"function" | "line">("What a frame is", [["function", "Functions"], ["line", "Lines"]], (by) => wishes.change({ by }));
     this.input.addEventListener("input", () => wishes.change({ search: this.input.value }, "aside"));
@@ -105,7 +105,7 @@ export class Header {
     this.state = state;
     this.shows.show(state.show);
     this.leftOut.hidden = state.show !== "work" || !this.catalogue.head.leftOut;
-    this.leftOut.textContent = `Not shown: ${this.catalogue.head.leftOut}; “Everything” has it.`;
+    setText(this.leftOut, `Not shown: ${this.catalogue.head.leftOut}; “Everything” has it.`);
     this.weights.show(state.weight);
     this.bys.show(state.by);
     if (document.activeElement !== this.input) this.input.value = state.search;
@@ -125,10 +125,12 @@ export class Header {
 
   showTotals(state: State, shown: Amount, recorded: Amount): void {
     const { weight } = state;
-    this.whole.replaceChildren(element("b", {}, amountWords(shown, weight)));
-    if (shown[weight] !== recorded[weight]) this.whole.append(` of ${amountWords(recorded, weight)}: ${shareWords(shown[weight], recorded[weight])} of ${this.catalogue.recordings.length > 1 ? "both recordings" : "the recording"}`);
-    else this.whole.append(weight === "samples" ? " of all threads" : ` ${weightNames[weight]} of all threads`);
-    if (weight !== "samples") this.whole.append(`, ${countWords(shown.samples)} samples`);
+    const { head } = this.catalogue;
+    const amount = amountWords(head, shown, weight);
+    const part = ` of ${amountWords(head, recorded, weight)}: ${shareWords(shown[weight], recorded[weight])} of ${this.catalogue.recordings.length > 1 ? "both recordings" : "the recording"}`;
+    const all = weight === "samples" ? " of all threads" : ` ${unitOf(head, weight) === "bytes" ? "of " : ""}${weightName(head, weight)} of all threads`;
+    const words = (shown[weight] !== recorded[weight] ? part : all) + (weight === "wall" || weight === "cpu" ? `, ${countWords(shown.samples)} samples` : "");
+    setContent(this.whole, amount + words, () => [element("b", {}, amount), words]);
   }
 
   showMatches(state: State, matches: Matches | null, shown: Amount | null): void {
@@ -140,7 +142,7 @@ export class Header {
       return;
     }
     const share = shown ? shareWords(matches.amount[state.weight], shown[state.weight]) : "";
-    this.found.append("Matched ", element("b", {}, share), `, ${amountWords(matches.amount, state.weight)}, in ${countWords(matches.count)} ${matches.count === 1 ? "function" : "functions"}`);
+    this.found.append("Matched ", element("b", {}, share), `, ${amountWords(this.catalogue.head, matches.amount, state.weight)}, in ${countWords(matches.count)} ${matches.count === 1 ? "function" : "functions"}`);
   }
 }
 

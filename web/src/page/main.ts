@@ -4,7 +4,7 @@ import { labelsOf } from "../model/catalogue";
 import { CallTree } from "../model/call_tree";
 import { Catalogue } from "../model/catalogue";
 import { Filter, Query } from "../model/filters";
-import { By, Head } from "../model/head";
+import { By, Head, weightsOf } from "../model/head";
 import { AnswerOf, ArgumentsOf, QuestionName } from "../model/questions";
 import { Matches } from "../model/questions/matches";
 import { Amount } from "../model/selection";
@@ -17,7 +17,7 @@ import { views } from "../views/registry";
 import { Key, MenuItem, Page, Picture, Showing, View } from "../views/view";
 import { windowAddress } from "./address";
 import { Client } from "./client";
-import { Choice, choice, element } from "./dom";
+import { Choice, choice, element, setAttribute } from "./dom";
 import { Fills } from "./fills";
 import { Menu, Tip } from "./floating";
 import { filterMenu } from "./filter_menu";
@@ -119,7 +119,7 @@ class Assembly implements Page {
 
   private busy(more: number): void {
     this.pending += more;
-    document.body.setAttribute("aria-busy", String(this.pending > 0));
+    setAttribute(document.body, "aria-busy", String(this.pending > 0));
   }
 
   change(part: Partial<State>, how?: "step" | "aside"): void {
@@ -356,7 +356,7 @@ async function start(): Promise<void> {
   const catalogue = await client.open(head, text("phlox-columns"));
   // Of two recordings the question is what differs.
   const first = catalogue.recordings.length > 1 ? "difference" : mains[0].name;
-  new Assembly(catalogue, client, new Store(initialState(head, first), windowAddress()));
+  new Assembly(catalogue, client, new Store(initialState(head, first), windowAddress(), weightsOf(head)));
 }
 
 if (typeof document === "undefined") runWorker(globalThis as unknown as Parameters<typeof runWorker>[0]);

@@ -2,7 +2,7 @@
 // says it itself.
 import { Catalogue } from "../model/catalogue";
 import { Filter } from "../model/filters";
-import { Weight } from "../model/head";
+import { eventOf, weightName } from "../model/head";
 import { State } from "../state/state";
 import { SvgPen } from "../views/parts/svg_pen";
 import { Picture } from "../views/view";
@@ -11,8 +11,6 @@ import { filterWords } from "./filter_words";
 
 const margin = 12;
 const longestName = 150; // characters; file systems take 255 bytes
-
-const weightWords: Record<Weight, string> = { wall: "wall time", cpu: "CPU time", samples: "samples" };
 
 // Every file system and shell takes these.
 export const slug = (text: string) => text.replace(/[^A-Za-z0-9._+]+/g, "-").replace(/^[-.]+|[-.]+$/g, "");
@@ -24,7 +22,7 @@ const shortTitle = (title: string) => title.replace(/[^\s]*\/(?=[^\s/])/g, "").r
 export function fileName(catalogue: Catalogue, state: State, what: string, extension: string): string {
   const { head } = catalogue;
   const parts = [shortTitle(head.title), what];
-  if (state.weight !== head.weight) parts.push(state.weight);
+  if (state.weight !== head.weight) parts.push(eventOf(state.weight) ? weightName(head, state.weight) : state.weight);
   if (state.by !== head.by) parts.push(`by ${state.by}`);
   if (state.show !== head.show) parts.push(state.show);
   parts.push(...state.filters.map((filter) => filterWords(catalogue, filter)));
@@ -36,7 +34,7 @@ function headLines({ head }: Catalogue, state: State, filters: string[], whole: 
   const capital = what.charAt(0).toUpperCase() + what.slice(1);
   return [
     head.subtitle,
-    `${capital}, by ${state.by}, ${weightWords[state.weight]}, “${state.show}”: ${whole}.`,
+    `${capital}, by ${state.by}, ${weightName(head, state.weight)}, “${state.show}”: ${whole}.`,
     filters.length ? `Filters: ${filters.join("; ")}.` : "",
     state.search ? `Search “${state.search}”: ${found}.` : "",
     words,

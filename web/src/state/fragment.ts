@@ -2,6 +2,7 @@
 // What equals the state that the page begins with is left out. Fragments are typed, cut and mangled by people and programs:
 // unknown words and impossible values are passed over. No DOM.
 import { Filter, Mode } from "../model/filters";
+import { Weight, weightsOf } from "../model/head";
 import { languages } from "../model/languages";
 import { stateWords } from "../model/states";
 import { Show, shown } from "../model/tree";
@@ -76,7 +77,8 @@ export function filtersIn(text: string): Filter[] {
   }
 }
 
-export function parseFragment(fragment: string, initial: State): State {
+// `weights`: those that there are.
+export function parseFragment(fragment: string, initial: State, weights: Weight[] = weightsOf({ events: [] })): State {
   const own: Record<string, string> = {};
   const state: State = { ...initial, filters: [], own };
   for (const part of fragment.replace(/^#/, "").split("&")) {
@@ -90,7 +92,7 @@ export function parseFragment(fragment: string, initial: State): State {
     }
     if (key === "view" && /^[a-z-]+$/.test(value)) state.view = value;
     if (key === "show" && Object.keys(shown).includes(value)) state.show = value as Show;
-    if (key === "weight" && (value === "wall" || value === "cpu" || value === "samples")) state.weight = value;
+    if (key === "weight") state.weight = weights.find((weight) => weight === value) ?? state.weight;
     if (key === "by" && (value === "function" || value === "line")) state.by = value;
     if (key === "search") state.search = value;
     if (key === "f") state.filters.push(...filtersIn(value));

@@ -1,5 +1,6 @@
 // The one place that holds the state and its history. A step can be taken back with the browser's Back; what is no step (every
 // letter of a search) replaces the step it belongs to. The address is somebody else's: pass what reads and writes it. No DOM.
+import { Weight, weightsOf } from "../model/head";
 import { formatFragment, parseFragment } from "./fragment";
 import { State } from "./state";
 
@@ -15,8 +16,8 @@ export class Store {
   state: State;
   private readonly listeners: Listener[] = [];
 
-  constructor(private readonly initial: State, private readonly address: Address) {
-    this.state = parseFragment(address.read(), initial);
+  constructor(private readonly initial: State, private readonly address: Address, private readonly weights: Weight[] = weightsOf({ events: [] })) {
+    this.state = parseFragment(address.read(), initial, weights);
   }
 
   // Listeners are called after every change, in the order in which they came.
@@ -39,7 +40,7 @@ export class Store {
 
   // The address changed by itself: Back, Forward, or somebody typed.
   returned(): void {
-    this.become(parseFragment(this.address.read(), this.initial));
+    this.become(parseFragment(this.address.read(), this.initial, this.weights));
   }
 
   private become(next: State): void {

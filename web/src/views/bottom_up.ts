@@ -1,4 +1,5 @@
 // The call tree turned round, as a table: functions by what they spend themselves, beneath each who called it, and on whose behalf.
+import { unitOf } from "../model/head";
 import { button, element } from "../page/dom";
 import { SmallTree } from "../model/growing_tree";
 import { Kind, Label, placeOf } from "../model/tree";
@@ -44,7 +45,7 @@ function create(page: Page): Showing {
 
   const text = (row: Row) => row.path.join(".");
   const openPaths = () => new Set(own(page.state, name, "open").split("_").filter((path) => path));
-  const time = (value: number) => weightWords(value, page.state.weight === "samples" ? "samples" : "ns");
+  const time = (value: number) => weightWords(value, unitOf(page.catalogue.head, page.state.weight));
   const column = (column: Omit<TableColumn, "ascending" | "compare">): TableColumn => ({ ...column, ascending: false, compare: () => 0 });
   const columns: TableColumn[] = [
     column({ name: "share", title: "Self", about: "Of what is shown: spent in the outermost row's own code, when called along this path", number: true,

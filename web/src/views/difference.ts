@@ -4,7 +4,7 @@ import { button, choice, element, factTable } from "../page/dom";
 import { CallTree, nodeAlong, pathTo } from "../model/call_tree";
 import { functionOf } from "../model/catalogue";
 import { everything } from "../model/filters";
-import { By } from "../model/head";
+import { By, unitOf } from "../model/head";
 import { ChangedTree, Changes, Difference, Side } from "../model/questions/difference";
 import { ThreadTotals } from "../model/questions/threads";
 import { Kind, Label, placeOf } from "../model/tree";
@@ -47,7 +47,7 @@ function create(page: Page): Showing {
   const widths = () => option<"after" | "before">("widths", [["after", ""], ["before", ""]]);
   const chosen = (): Chosen => chosenSides(page, [own(page.state, name, "a"), own(page.state, name, "b")], busiest as Busiest);
   const key = () => JSON.stringify([page.state.filters, page.state.show, page.state.by, page.state.weight, chosen().sides]);
-  const time = (value: number) => weightWords(value, page.state.weight === "samples" ? "samples" : "ns");
+  const time = (value: number) => weightWords(value, unitOf(page.catalogue.head, page.state.weight));
   const capital = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
 
   // ---- the table ------------------------------------------------------------------------------------------------

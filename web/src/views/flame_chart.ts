@@ -1,6 +1,6 @@
 // The flame chart: what ran after what. One thread or several beneath each other, the busiest first, over the time that the
 // timeline has in sight, and aligned with it.
-import { choice, element, factTable } from "../page/dom";
+import { choice, element, factTable, setText } from "../page/dom";
 import { boxAt, ChartBox, Lane, laneOf } from "../layout/flame_chart";
 import { gutterWidth, moved, Sight, timeAt, within, xOf, zoomed } from "../layout/timeline";
 import { busyTimes } from "../layout/timeline_rows";
@@ -16,7 +16,9 @@ import { countWords, fit, fitName, spanWords, timeWords, weightWords } from "../
 import { Latest } from "./parts/latest";
 import { OneAtATime } from "./parts/one_at_a_time";
 import { InSight } from "./parts/sight";
+import { PixelRows, rgbOf } from "./parts/pixel_rows";
 import { Pen, SvgPen } from "./parts/svg_pen";
+import { Monospaced, textWidth } from "./parts/text_widths";
 import { afterWheel } from "./parts/time_wheel";
 import { activityColours, sized } from "./timeline_picture";
 import { shortName } from "./timeline_words";
@@ -33,7 +35,6 @@ const mostOfSeveral = 24; // rows of each of several threads
 const binPixels = 2; // where there are more stretches than pixels
 const clickSlack = 3;
 const faded = 0.42;
-const plain = /^[\x20-\x7e]*$/;
 
 interface Drawn {
   by: By;
@@ -75,7 +76,7 @@ function create(page: Page): Showing {
   let hits = new Uint8Array(0);
   let hitsOf: Page["matches"] = null;
   let cursor: At | null = null;
-  let textWidth = 0;
+  const narrow = new PixelRows();
   let sight = whole;
 
   const width = () => scroller.clientWidth;
@@ -144,7 +145,7 @@ function create(page: Page): Showing {
     if (!Array.from(segments.exact).every((one) => one)) words.push("Too much to show each look: every column is the stack with most of its time. Zoom in for each.");
     const deeper = Math.max(0, ...lanes.map((lane) => lane.deeper));
     if (deeper) words.push(`Up to ${countWords(deeper)} rows deeper: ${threads.length > 1 ? "look at one thread" : "they are left out"}.`);
-    notes.textContent = words.join(" ");
+    setText(notes, words.join(" "));
     draw();
   }
 
@@ -174,13 +175,15 @@ function create(page: Page): Showing {
       pen.rect(left, 0, wide - left, high);
       pen.clip();
       pen.translate(left, 0);
+      narrow.start(wide - left, window.devicePixelRatio || 1);
       drawActivity(pen, at, top + titleHeight, wide - left);
       pen.font = page.colour("--mono");
-      textWidth = pen.measureText("0123456789").width / 10;
+      const font = new Monospaced(pen);
       lane.rows.forEach((boxes, row) => {
         const y = rowTop(at, row) - scrolled;
-        if (y > -rowHeight && y < high) drawRow(pen, boxes, y, wide - left, hasHits);
+        if (y > -rowHeight && y < high) drawRow(pen, font, boxes, y, wide - left, hasHits);
       });
+      if (!(pen instanceof SvgPen)) narrow.paint(pen);
       if (cursor?.lane === at && !(pen instanceof SvgPen)) drawCursor(pen, lane.rows[cursor.row]?.[cursor.index], rowTop(at, cursor.row) - scrolled, wide - left);
       pen.restore();
     });
@@ -204,7 +207,7 @@ function create(page: Page): Showing {
     const { threads, lanes } = drawn as Drawn;
     pen.font = "600 12px system-ui, sans-serif";
     pen.fillStyle = page.colour("--ink");
-    const measure = (text: string) => pen.measureText(text).width;
+    const measure = (text: string) => textWidth(pen, text);
     pen.fillText(fit(shortName(catalogue, threads[at]), left - 12, measure), 0, y + titleHeight + lineHeight + rowHeight / 2);
     pen.font = "11px system-ui, sans-serif";
     pen.fillStyle = page.colour("--faint");
@@ -215,19 +218,26 @@ function create(page: Page): Showing {
   // As in the timeline's row of it.
   function drawActivity(pen: Pen, at: number, y: number, wide: number): void {
     const { first, start, end, activity } = (drawn as Drawn).segments;
+    narrow.row(y, lineHeight - 1);
     for (let i = first[at]; i < first[at + 1]; ++i) {
-      const [a, b] = [xOf(start[i], sight, wide), xOf(end[i], sight, wide)];
+      const a = xOf(start[i], sight, wide);
+      const b = xOf(end[i], sight, wide);
       if (b < 0 || a > wide) continue;
-      pen.fillStyle = page.colour(activityColours[activity[i]]);
+      const colour = page.colour(activityColours[activity[i]]);
+      if (!(pen instanceof SvgPen)) {
+        narrow.add(a, Math.max(0.5, b - a), rgbOf(colour), 1);
+        continue;
+      }
+      pen.fillStyle = colour;
       pen.fillRect(a, y, Math.max(0.5, b - a), lineHeight - 1);
     }
   }
 
-  function drawRow(pen: Pen, boxes: readonly ChartBox[], y: number, wide: number, hasHits: boolean): void {
+  function drawRow(pen: Pen, font: Monospaced, boxes: readonly ChartBox[], y: number, wide: number, hasHits: boolean): void {
     const { tree } = drawn as Drawn;
-    const room = 2 * textWidth;
-    const measure = (text: string) => (plain.test(text) ? text.length * textWidth : pen.measureText(text).width);
+    const room = 2 * font.character;
     let done = -1; // pixels up to here are drawn
+    narrow.row(y, rowHeight - 1);
     for (let i = firstInSight(boxes); i < boxes.length && boxes[i].from < sight.to; ++i) {
       const box = boxes[i];
       const from = Math.max(-2, xOf(box.from, sight, wide));
@@ -236,15 +246,22 @@ function create(page: Page): Showing {
       done = to;
       const id = tree.label[box.node];
       const hit = hasHits && hits[id] === 1;
-      pen.globalAlpha = hit ? 1 : hasHits ? 0.38 : box.waits ? faded : 1;
-      pen.fillStyle = hit ? page.colour("--hit") : page.fill(labels[id]);
-      if (pen instanceof SvgPen) pen.open(`${labels[id].full}, from ${timeWords(box.from, (sight.to - sight.from) / 100)}, for ${time(box.to - box.from)}`);
-      pen.fillRect(from, y, Math.max(0.6, to - from - (to - from >= 3 ? 0.6 : 0)), rowHeight - 1);
+      const alpha = hit ? 1 : hasHits ? 0.38 : box.waits ? faded : 1;
+      const colour = hit ? page.colour("--hit") : page.fill(labels[id]);
+      const width = Math.max(0.6, to - from - (to - from >= 3 ? 0.6 : 0));
       const inner = Math.min(wide, to) - Math.max(0, from) - 6;
+      if (inner < room && !(pen instanceof SvgPen)) {
+        narrow.add(from, width, rgbOf(colour), alpha);
+        continue;
+      }
+      pen.globalAlpha = alpha;
+      pen.fillStyle = colour;
+      if (pen instanceof SvgPen) pen.open(`${labels[id].full}, from ${timeWords(box.from, (sight.to - sight.from) / 100)}, for ${time(box.to - box.from)}`);
+      pen.fillRect(from, y, width, rowHeight - 1);
       if (inner >= room) {
         pen.globalAlpha = hasHits && !hit ? 0.75 : 1;
         pen.fillStyle = page.colour(hit ? "--hit-ink" : "--ink");
-        pen.fillText(fitName(labels[id].name, labels[id].full, inner, measure), Math.max(0, from) + 3, y + rowHeight / 2);
+        pen.fillText(fitName(labels[id].name, labels[id].full, inner, font.width), Math.max(0, from) + 3, y + rowHeight / 2);
       }
       if (pen instanceof SvgPen) pen.close();
     }

@@ -1,8 +1,8 @@
 // The merged flame graph: all stacks that begin alike as one.
-import { button, element, factTable } from "../page/dom";
+import { button, element, factTable, setContent, setDisabled, setText } from "../page/dom";
 import { CallTree, nodeAlong, pathTo } from "../model/call_tree";
 import { functionOf } from "../model/catalogue";
-import { By } from "../model/head";
+import { By, unitOf } from "../model/head";
 import { Column, isWithin, Kind, Label, placeOf } from "../model/tree";
 import { Layout } from "../layout/flame";
 import { own, withOwn } from "../state/state";
@@ -38,12 +38,13 @@ function create(page: Page): Showing {
     element("div", "toolbar", turn, back, reset, only, without, colours.element, zoomWords, notes), canvas.element);
 
   let drawn: Drawn | null = null;
+  let hitsOf: Page["matches"] = null;
   let trail: string[] = []; // zooms to go back to, as they stand in the address
 
   function isFlame(): boolean {
     return own(page.state, name, "turn") === "flame";
   }
-  const amount = (value: number) => weightWords(value, page.state.weight === "samples" ? "samples" : "ns");
+  const amount = (value: number) => weightWords(value, unitOf(page.catalogue.head, page.state.weight));
   const itemsOf = (node: number) => (drawn ? page.frameItems(drawn.by, pathTo(drawn.tree, node)) : []);
 
   function latestKey(): string {
@@ -53,14 +54,12 @@ function create(page: Page): Showing {
   function drawWords(done: Layout): void {
     const { tree, column, labels } = drawn as Drawn;
     const { zoom } = canvas;
-    turn.textContent = isFlame() ? "Root on top" : "Root at the bottom";
-    reset.disabled = back.disabled = only.disabled = without.disabled = zoom === 0;
-    zoomWords.replaceChildren();
-    if (zoom) {
-      const whole = column.total[0];
-      zoomWords.append("Zoomed into ", element("b", {}, labels[tree.label[zoom]].name), `: ${shareWords(column.total[zoom], whole)} of what is shown, ${amount(column.total[zoom])}, ${countWords(column.samples[zoom])} samples`);
-    }
-    notes.textContent = leftOutWords(done, (weight) => shareWords(weight, column.total[0]));
+    setText(turn, isFlame() ? "Root on top" : "Root at the bottom");
+    setDisabled([reset, back, only, without], zoom === 0);
+    const called = labels[tree.label[zoom]].name;
+    const words = zoom ? `: ${shareWords(column.total[zoom], column.total[0])} of what is shown, ${amount(column.total[zoom])}, ${countWords(column.samples[zoom])} samples` : "";
+    setContent(zoomWords, zoom ? called + words : "", () => (zoom ? ["Zoomed into ", element("b", {}, called), words] : []));
+    setText(notes, leftOutWords(done, (weight) => shareWords(weight, column.total[0])));
   }
 
   function tipOf(node: number): Node {
@@ -130,7 +129,10 @@ function create(page: Page): Showing {
     // A frame that the filters leave nothing of has no width.
     while (zoom !== 0 && column.total[zoom] <= 0) zoom = tree.parent[zoom];
     const found = page.matches;
-    for (let id = 1; id < flame.hits.length; ++id) flame.hits[id] = found ? found.functions[functionOf(page.catalogue, by, id)] : 0;
+    if (fresh || found !== hitsOf) {
+      for (let id = 1; id < flame.hits.length; ++id) flame.hits[id] = found ? found.functions[functionOf(page.catalogue, by, id)] : 0;
+      hitsOf = found;
+    }
     flame.fill = fills(page, tree, drawn.labels, column.self);
     colours.show();
     canvas.show(flame, zoom, fresh);

@@ -1,7 +1,7 @@
 // Functions, or lines, as a table: what is spent in each itself and with everything it calls.
 import { button, choice, element } from "../page/dom";
 import { functionOf } from "../model/catalogue";
-import { By } from "../model/head";
+import { By, unitOf } from "../model/head";
 import { intervals } from "../model/questions/intervals";
 import { Table } from "../model/questions/table";
 import { Kind, Label, placeOf } from "../model/tree";
@@ -29,7 +29,7 @@ function create(page: Page): Showing {
     const whole = amount("total", 0);
     return whole > 0 ? amount(side, row) / whole : 0;
   };
-  const time = (value: number) => weightWords(value, page.state.weight === "samples" ? "samples" : "ns");
+  const time = (value: number) => weightWords(value, unitOf(page.catalogue.head, page.state.weight));
   const byText = (text: (row: number) => string) => (a: number, b: number) => {
     const [x, y] = [text(a), text(b)];
     return x < y ? -1 : x > y ? 1 : 0;

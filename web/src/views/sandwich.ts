@@ -1,5 +1,6 @@
 // One function between who calls it and what it calls: every path into it, and where its time goes. Chosen from the list beside
 // it, or from the menu of a frame in any view.
+import { unitOf } from "../model/head";
 import { button, element, factTable } from "../page/dom";
 import { functionOf } from "../model/catalogue";
 import { pathTo } from "../model/call_tree";
@@ -37,7 +38,7 @@ function create(page: Page): Showing {
 
   const queryKey = () => JSON.stringify([page.state.filters, page.state.show]);
   const key = () => JSON.stringify([queryKey(), page.state.weight, chosen()]);
-  const time = (value: number) => weightWords(value, page.state.weight === "samples" ? "samples" : "ns");
+  const time = (value: number) => weightWords(value, unitOf(page.catalogue.head, page.state.weight));
   const amount = (side: "self" | "total", row: number) => (table ? table[side][page.state.weight][row] : 0);
   const whole = () => amount("total", 0);
   const isShown = (f: number) => f > 0 && f < labels.length && amount("total", f) > 0;

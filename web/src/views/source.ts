@@ -1,5 +1,6 @@
 // Where the time goes line by line, in the program's own text: files by what is spent in them, and one of them with its heat. Without
 // the text (it is put in by --source) the lines that were seen, with their functions.
+import { unitOf } from "../model/head";
 import { element } from "../page/dom";
 import { functionOf } from "../model/catalogue";
 import { Table } from "../model/questions/table";
@@ -45,7 +46,7 @@ function create(page: Page): Showing {
 
   const key = () => JSON.stringify([page.state.filters, page.state.show]);
   const whole = () => (table ? table.total[page.state.weight][0] : 0);
-  const time = (value: number) => weightWords(value, page.state.weight === "samples" ? "samples" : "ns");
+  const time = (value: number) => weightWords(value, unitOf(page.catalogue.head, page.state.weight));
   const chosen = () => {
     const file = own(page.state, name, "file");
     return files.some((one) => one.file === file) || embedded.has(file) ? file : (files.find((one) => embedded.has(one.file)) ?? files[0])?.file ?? "";

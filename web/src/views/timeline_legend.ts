@@ -20,9 +20,13 @@ export function legendEntries(totals: ThreadTotals): Picture["legend"] {
 
 export function timelineLegend(page: Page): { element: HTMLElement; show(totals: ThreadTotals): void } {
   const legend = element("span", { class: "legend", role: "group", "aria-label": "What threads did" });
+  let shown = "";
   // The amounts are of all threads that pass.
   function show(totals: ThreadTotals): void {
     const sums = sumsOf(totals);
+    const key = sums.join();
+    if (key === shown) return;
+    shown = key;
     const sum = sums.reduce((a, b) => a + b, 0);
     const there = Array.from(sums.keys()).filter((activity) => sums[activity] > 0);
     const had = legend.childElementCount;

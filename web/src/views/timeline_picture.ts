@@ -4,7 +4,9 @@ import { Sight, paintRows, ticks, xOf } from "../layout/timeline";
 import { TimelineRow } from "../layout/timeline_rows";
 import { activities } from "../model/states";
 import { fit, weightWords } from "../words";
+import { rgbOf } from "./parts/pixel_rows";
 import { Pen, SvgPen } from "./parts/svg_pen";
+import { textWidth } from "./parts/text_widths";
 import { Happened, isThreads, Mark } from "./timeline_events";
 import { Page } from "./view";
 
@@ -59,12 +61,11 @@ export class Band {
   }
 }
 
-// As words of little-endian RGBA. The style sheet's colours are #rrggbb.
+// As words of little-endian RGBA.
 function pixelColours(page: Page): Uint32Array {
   return Uint32Array.from(activityColours, (name) => {
-    const hex = page.colour(name).replace("#", "");
-    const [r, g, b] = (hex.length === 3 ? Array.from(hex, (digit) => digit + digit) : [hex.slice(0, 2), hex.slice(2, 4), hex.slice(4, 6)]).map((part) => parseInt(part, 16));
-    return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+    const colour = rgbOf(page.colour(name));
+    return ((255 << 24) | ((colour & 255) << 16) | (colour & 0xff00) | (colour >> 16)) >>> 0;
   });
 }
 
@@ -145,7 +146,7 @@ function drawRanges(pen: Pen, scene: Scene, sight: Sight, top: number, bottom: n
 
 export function drawHead(pen: Pen, scene: Scene, band: Band, most: number, marks: Mark[]): void {
   const { page, sight, whole, gutter, width } = scene;
-  const measure = (text: string) => pen.measureText(text).width;
+  const measure = (text: string) => textWidth(pen, text);
   pen.font = small;
   pen.fillStyle = page.colour("--faint");
   pen.fillText(fit(`Whole recording, ${weightWords(whole.to - whole.from, "ns")}`, gutter - 10, measure), 0, strip.top + 8);
@@ -178,7 +179,7 @@ export function drawHead(pen: Pen, scene: Scene, band: Band, most: number, marks
 
 function drawBrushWords(pen: Pen, { page, sight }: Scene, brush: Sight, plot: number): void {
   const text = weightWords(brush.to - brush.from, "ns");
-  const wide = pen.measureText(text).width + 8;
+  const wide = textWidth(pen, text) + 8;
   const x = Math.max(0, Math.min(plot - wide, (xOf(brush.from, sight, plot) + xOf(brush.to, sight, plot) - wide) / 2));
   pen.fillStyle = page.colour("--accent");
   pen.fillRect(x, ruler.top, wide, ruler.height);
@@ -199,7 +200,7 @@ function drawCompared(pen: Pen, { page, sight }: Scene, range: Sight, word: stri
   pen.strokeStyle = page.colour("--accent");
   pen.strokeRect(a + 0.5, top + 0.5, Math.max(1, b - a - 1), height - 3);
   pen.fillStyle = page.colour("--ink");
-  if (pen.measureText(word).width < b - a - 8) pen.fillText(word, a + 5, top + height / 2 - 0.5);
+  if (textWidth(pen, word) < b - a - 8) pen.fillText(word, a + 5, top + height / 2 - 0.5);
 }
 
 export const markColour = (kind: Happened) =>
@@ -229,7 +230,7 @@ function drawMarks(pen: Pen, { page, sight }: Scene, marks: Mark[], plot: number
     pen.lineTo(x - 4, middle);
     pen.fill();
     const next = i + 1 < told.length ? xOf(told[i + 1].time, sight, plot) : plot;
-    const wide = pen.measureText(mark.short).width;
+    const wide = textWidth(pen, mark.short);
     pen.fillStyle = page.colour("--soft");
     if (x + 8 + wide < next - 6) {
       pen.fillText(mark.short, x + 8, middle + 0.5);
@@ -261,7 +262,7 @@ export function drawRows(pen: Pen, scene: Scene, picture: RowsPicture): void {
   const { rows, scrollTop, height, band, first } = picture;
   const start = Math.floor(scrollTop / rowHeight);
   const end = Math.min(rows.length, Math.ceil((scrollTop + height) / rowHeight));
-  const measure = (text: string) => pen.measureText(text).width;
+  const measure = (text: string) => textWidth(pen, text);
   for (let i = start; i < end; ++i) {
     const row = rows[i];
     const y = i * rowHeight - scrollTop;

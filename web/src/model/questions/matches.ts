@@ -1,8 +1,8 @@
 // Which functions a search finds, and how much of the selection lies in stacks through one of them: nested hits once.
 import { Query } from "../filters";
-import { Weight } from "../head";
+import { weightsOf } from "../head";
 import { parsePattern } from "../search";
-import { Amount, Model } from "../selection";
+import { Amount, eachWeight, Model } from "../selection";
 
 export interface Matches {
   error: string; // the pattern is not a regular expression; nothing is found then
@@ -13,8 +13,9 @@ export interface Matches {
 
 export function matches(model: Model, query: Query, { pattern }: { pattern: string }): Matches {
   const tree = model.recording.functions;
+  const weights = weightsOf(model.recording.catalogue.head);
   const labels = model.labels();
-  const found: Matches = { error: "", functions: new Uint8Array(labels.length), count: 0, amount: { wall: 0, cpu: 0, samples: 0 } };
+  const found: Matches = { error: "", functions: new Uint8Array(labels.length), count: 0, amount: eachWeight(weights, () => 0) };
   if (pattern === "") return found;
   const parsed = parsePattern(pattern);
   if ("error" in parsed) return { ...found, error: parsed.error };
@@ -24,7 +25,6 @@ export function matches(model: Model, query: Query, { pattern }: { pattern: stri
     ++found.count;
   }
   const selection = model.select(query);
-  const weights: Weight[] = ["wall", "cpu", "samples"];
   const totals = weights.map((weight) => selection.total("function", weight));
   for (let node = 1; node < tree.label.length; ) {
     if (!found.functions[tree.label[node]]) {

@@ -2,11 +2,12 @@
 // of the page's columns. Pieces of text, since a file may be longer than a string can be.
 import { Catalogue } from "../catalogue";
 import { Query } from "../filters";
-import { By, Weight } from "../head";
+import { By, eventOf, unitOf, Weight } from "../head";
 import { Passing, samplesOf } from "../passing";
 import { Recording } from "../recording";
 import { Model } from "../selection";
 import { Kind, Label } from "../tree";
+import { Unit } from "../../words";
 
 interface Choice {
   by: By;
@@ -125,6 +126,8 @@ class Frames {
   }
 }
 
+const speedscopeUnits: Record<Unit, string> = { ns: "nanoseconds", samples: "none", count: "none", bytes: "bytes" };
+
 interface ThreadStacks {
   samples: Pieces;
   weights: Pieces;
@@ -135,14 +138,16 @@ interface ThreadStacks {
 
 // As SampleFilter::part has it: a stretch that lies partly within the times counts by that part.
 function stacksOf(recording: Recording, { first, stretch, part: parts }: Passing, frames: Frames, thread: number, weight: Weight): ThreadStacks {
-  const { wall, cpu, samples, node, state } = recording.stretches;
+  const { wall, cpu, samples, node, state, event, value } = recording.stretches;
+  const counting = eventOf(weight);
   const { states } = recording.catalogue;
   const out: ThreadStacks = { samples: new Pieces(), weights: new Pieces(), count: 0, total: 0, computing: 0 };
   for (let k = first[thread]; k < first[thread + 1]; ++k) {
     const i = stretch[k];
     const part = parts ? parts[k] : wall[i];
     const share = part < wall[i] ? part / wall[i] : 1;
-    const weighs = weight === "wall" ? part : weight === "samples" ? samplesOf(samples[i], share) : share < 1 ? Math.round(cpu[i] * share) : cpu[i];
+    const amount = counting ? (event[i] === counting ? value[i] : 0) : cpu[i];
+    const weighs = weight === "wall" ? part : weight === "samples" ? samplesOf(samples[i], share) : share < 1 ? Math.round(amount * share) : amount;
     if (weighs <= 0) continue;
     const comma = out.count++ ? "," : "";
     out.samples.add(comma + frames.stack(node[i]));
@@ -183,7 +188,7 @@ export function speedscope(model: Model, query: Query, { by, weight, title }: Ch
   };
   const out = [`${JSON.stringify(head).slice(0, -1)},"shared":{"frames":[${frames.list.join()}]},"profiles":[`];
   profiles.forEach(({ name, stacks }, i) => {
-    const facts = { type: "sampled", name, unit: weight === "samples" ? "none" : "nanoseconds", startValue: 0, endValue: stacks.total };
+    const facts = { type: "sampled", name, unit: speedscopeUnits[unitOf(recording.catalogue.head, weight)], startValue: 0, endValue: stacks.total };
     out.push(`${i ? "," : ""}${JSON.stringify(facts).slice(0, -1)},"samples":[`, ...stacks.samples.all(), '],"weights":[', ...stacks.weights.all(), "]}");
   });
   out.push("]}");

@@ -2,7 +2,7 @@
 // Rows are by id: of functions, or of places.
 import { Query } from "../filters";
 import { By, Weight } from "../head";
-import { Amounts, Model } from "../selection";
+import { Amounts, eachWeight, Model } from "../selection";
 
 export interface Table {
   self: Amounts;
@@ -27,9 +27,6 @@ export function table(model: Model, query: Query, { by }: { by: By }): Table {
     total[0] = totalOf[0];
     return { self, total };
   };
-  const [wall, cpu, samples] = [sums("wall"), sums("cpu"), sums("samples")];
-  return {
-    self: { wall: wall.self, cpu: cpu.self, samples: samples.self },
-    total: { wall: wall.total, cpu: cpu.total, samples: samples.total },
-  };
+  const all = eachWeight(selection.weights, sums);
+  return { self: eachWeight(selection.weights, (weight) => all[weight].self), total: eachWeight(selection.weights, (weight) => all[weight].total) };
 }

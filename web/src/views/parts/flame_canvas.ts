@@ -7,12 +7,15 @@ import { Box, defaultOptions, layout, Layout } from "../../layout/flame";
 import { Rows } from "../../layout/rows";
 import { countWords, fitName } from "../../words";
 import { Page, Picture } from "../view";
+import { PixelRows, rgbOf } from "./pixel_rows";
 import { Pen, SvgPen } from "./svg_pen";
+import { Monospaced } from "./text_widths";
 
 const rowHeight = 18;
 const textMargin = 4;
 const fadedSearch = 0.38;
 const fadedAncestor = 0.5;
+const mostArranged = 8;
 
 export interface Flame {
   tree: Shape;
@@ -41,8 +44,8 @@ export class FlameCanvas {
   private readonly spacer = element("div", "spacer", this.canvas);
   private boxes: Layout | null = null;
   private rows: Rows | null = null;
-  private boxesFor = ""; // what they were laid out for
-  private textWidth = 0; // of a character of the monospaced font
+  private readonly arranged = new Map<string, [Layout, Rows]>(); // by zoom and width: those used last, to go back to
+  private readonly narrow = new PixelRows();
 
   constructor(private readonly page: Page, label: string, private readonly wishes: Wishes) {
     this.element = element("div", {
@@ -74,7 +77,7 @@ export class FlameCanvas {
   show(flame: Flame, zoom: number, fresh: boolean): void {
     this.flame = flame;
     this.zoom = zoom;
-    if (fresh) this.boxesFor = "";
+    if (fresh) this.arranged.clear();
     if (this.cursor >= flame.tree.parent.length) this.cursor = -1;
     this.draw();
   }
@@ -95,11 +98,18 @@ export class FlameCanvas {
   private arrange(flame: Flame): Layout {
     const width = this.element.clientWidth;
     const key = `${this.zoom} ${width}`;
-    if (key !== this.boxesFor || !this.boxes) {
-      this.boxesFor = key;
-      this.boxes = layout(flame.tree, flame.total, this.zoom, { ...defaultOptions, width });
-      this.rows = new Rows(this.boxes);
+    let done = this.arranged.get(key);
+    if (!done) {
+      const boxes = layout(flame.tree, flame.total, this.zoom, { ...defaultOptions, width });
+      done = [boxes, new Rows(boxes)];
     }
+    this.arranged.delete(key);
+    this.arranged.set(key, done);
+    for (const oldest of this.arranged.keys()) {
+      if (this.arranged.size <= mostArranged) break;
+      this.arranged.delete(oldest);
+    }
+    [this.boxes, this.rows] = done;
     return this.boxes;
   }
 
@@ -134,23 +144,26 @@ export class FlameCanvas {
   private paint(pen: Pen, flame: Flame, done: Layout, height: number, from: number, to: number): void {
     pen.font = this.page.colour("--mono");
     pen.textBaseline = "middle";
-    this.textWidth = pen.measureText("0123456789").width / 10;
+    const font = new Monospaced(pen);
     const first = Math.floor(from / rowHeight) - 1;
     const last = Math.ceil(to / rowHeight) + 1;
     const { matches } = this.page;
     const hasHits = matches !== null && matches.count > 0;
     const total = Math.round(height / rowHeight);
+    this.narrow.start(this.element.clientWidth, window.devicePixelRatio || 1);
     for (let row = first; row <= last; ++row) {
       const level = this.upward ? total - 1 - row : row;
       if (level < 0 || level >= done.rows) continue;
       const y = this.topOf(level, height);
       if (done.skipped && level === done.skipped.row) this.drawSkipped(pen, done.skipped.frames, y, this.element.clientWidth);
+      this.narrow.row(y, rowHeight - 1);
       for (const one of (this.rows as Rows).at(level)) {
         if (pen instanceof SvgPen) pen.open(flame.spoken(one.node));
-        this.drawBox(pen, flame, one, y, level < done.boxes[0].row, hasHits);
+        this.drawBox(pen, font, flame, one, y, level < done.boxes[0].row, hasHits);
         if (pen instanceof SvgPen) pen.close();
       }
     }
+    if (!(pen instanceof SvgPen)) this.narrow.paint(pen);
     pen.globalAlpha = 1;
   }
 
@@ -163,20 +176,24 @@ export class FlameCanvas {
     return [{ what, words, legend, width: this.element.clientWidth, height, draw: (pen) => this.paint(pen, flame, done, height, 0, height) }];
   }
 
-  private drawBox(pen: Pen, { tree, labels, hits, fill }: Flame, box: Box, y: number, above: boolean, hasHits: boolean): void {
+  private drawBox(pen: Pen, font: Monospaced, { tree, labels, hits, fill }: Flame, box: Box, y: number, above: boolean, hasHits: boolean): void {
     const { page } = this;
     const id = tree.label[box.node];
     const hit = hasHits && hits[id] === 1;
     const width = box.width >= 2 ? box.width - 0.5 : box.width;
-    pen.globalAlpha = hit ? 1 : hasHits ? fadedSearch : above ? fadedAncestor : 1;
-    pen.fillStyle = hit ? page.colour("--hit") : fill(box.node);
-    pen.fillRect(box.x, y, width, rowHeight - 1);
+    const alpha = hit ? 1 : hasHits ? fadedSearch : above ? fadedAncestor : 1;
+    const colour = hit ? page.colour("--hit") : fill(box.node);
     const room = box.width - 2 * textMargin;
-    if (room < 2 * this.textWidth) return;
+    const hasWords = room >= 2 * font.character;
+    if (!hasWords && !(pen instanceof SvgPen)) return this.narrow.add(box.x, width, rgbOf(colour), alpha);
+    pen.globalAlpha = alpha;
+    pen.fillStyle = colour;
+    pen.fillRect(box.x, y, width, rowHeight - 1);
+    if (!hasWords) return;
     if (hasHits && !hit) pen.globalAlpha = 0.75;
     pen.fillStyle = page.colour(hit ? "--hit-ink" : "--ink");
     const { name, full } = labels[id];
-    pen.fillText(fitName(name, full, room, (text) => this.measure(text)), box.x + textMargin, y + rowHeight / 2);
+    pen.fillText(fitName(name, full, room, font.width), box.x + textMargin, y + rowHeight / 2);
   }
 
   private drawSkipped(pen: Pen, frames: number, y: number, wide: number): void {
@@ -197,11 +214,6 @@ export class FlameCanvas {
     pen.lineWidth = 2;
     pen.strokeRect(box.x + 1, this.topOf(box.row, height) + 1, Math.max(2, box.width - 2.5), rowHeight - 3);
     pen.lineWidth = 1;
-  }
-
-  // Of ASCII every character is as wide as the other; anything else is measured.
-  private measure(text: string): number {
-    return /^[\x20-\x7e]*$/.test(text) ? text.length * this.textWidth : this.pen.measureText(text).width;
   }
 
   // ---- pointing -------------------------------------------------------------------------------------------------

@@ -1,0 +1,106 @@
+// The keyboard on the timeline: arrows choose a row and a moment, with Shift a range; what Enter, Escape and the letters do. What
+// the pointer does is timeline_hand's.
+import { moved, Sight } from "../layout/timeline";
+import { TimelineRow } from "../layout/timeline_rows";
+import { rowHeight } from "./timeline_picture";
+
+// What was pointed at, by keys or by the pointer.
+export interface Pointed {
+  cursor: { row: number; time: number } | null;
+  brush: Sight | null; // a range that is being chosen
+  anchor: number | null; // where a range that is chosen by keys began
+}
+
+export interface KeyWishes {
+  whole: Sight;
+  sight(): Sight;
+  rows(): TimelineRow[];
+  perPixel(): number; // ns
+  see(sight: Sight, alone?: boolean): void;
+  back(): void;
+  zoom(factor: number): void;
+  seeRange(): void;
+  choose(range: Sight): void;
+  toggleFolded(): void;
+  menu(x: number, y: number): void;
+  changed(): void; // what is pointed at
+  draw(): void;
+  tell(row: TimelineRow): void; // the cursor came to it
+  tellMoment(row: TimelineRow, time: number, number: number): void; // or to a moment of it; number: of the row
+}
+
+const pageRows = 6;
+
+export function holdKeys(scroller: HTMLElement, pointed: Pointed, wishes: KeyWishes): void {
+  const { whole } = wishes;
+
+  function move(rows: number, pixels: number, choosing: boolean): void {
+    const list = wishes.rows();
+    if (!list.length) return;
+    const sight = wishes.sight();
+    const before = pointed.cursor ?? { row: rows > 0 ? -1 : 0, time: (sight.from + sight.to) / 2 };
+    const row = Math.max(0, Math.min(list.length - 1, before.row + rows));
+    const at = Math.max(whole.from, Math.min(whole.to, before.time + pixels * wishes.perPixel()));
+    if (choosing) pointed.anchor ??= before.time;
+    else if (pixels) pointed.anchor = null;
+    const { anchor } = pointed;
+    pointed.cursor = { row, time: at };
+    pointed.brush = anchor === null ? null : { from: Math.round(Math.min(anchor, at)), to: Math.round(Math.max(anchor, at)) };
+    const top = row * rowHeight;
+    if (top < scroller.scrollTop) scroller.scrollTop = top;
+    if (top + rowHeight > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = top + rowHeight - scroller.clientHeight;
+    if (at < sight.from || at > sight.to) wishes.see(moved(sight, at - (sight.from + sight.to) / 2, whole));
+    wishes.changed();
+    const here = list[row];
+    if (!pixels) return wishes.tell(here);
+    if (here.kind === "thread" || here.kind === "cpu") wishes.tellMoment(here, at, row);
+  }
+
+  function menu(): void {
+    if (!pointed.cursor) return;
+    const box = scroller.getBoundingClientRect();
+    wishes.menu(box.left + 60, box.top + (pointed.cursor.row + 1) * rowHeight - scroller.scrollTop);
+  }
+
+  function enter(): void {
+    const row = pointed.cursor ? wishes.rows()[pointed.cursor.row] : undefined;
+    const range = pointed.brush;
+    if (range && range.to > range.from) {
+      pointed.brush = null;
+      wishes.choose(range);
+    } else if (row?.kind === "folded") wishes.toggleFolded();
+    else menu();
+  }
+
+  function escape(): void {
+    if (!pointed.brush) return wishes.back();
+    pointed.brush = pointed.anchor = null;
+    wishes.draw();
+  }
+
+  scroller.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const { shiftKey } = event;
+    const run: Record<string, () => void> = {
+      ArrowUp: () => move(-1, 0, false),
+      ArrowDown: () => move(1, 0, false),
+      PageUp: () => move(-pageRows, 0, false),
+      PageDown: () => move(pageRows, 0, false),
+      ArrowLeft: () => move(0, -8, shiftKey),
+      ArrowRight: () => move(0, 8, shiftKey),
+      Home: () => wishes.see(whole, true),
+      "+": () => wishes.zoom(0.7),
+      "=": () => wishes.zoom(0.7),
+      "-": () => wishes.zoom(1 / 0.7),
+      z: wishes.seeRange,
+      m: menu,
+      ContextMenu: menu,
+      Enter: enter,
+      Escape: escape,
+    };
+    if (!run[event.key]) return;
+    run[event.key]();
+    event.preventDefault();
+    event.stopPropagation();
+  });
+}

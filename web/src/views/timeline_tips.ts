@@ -1,0 +1,63 @@
+// What lies under the pointer on the timeline, told in a tip: marks, folded threads, a thread, a moment of one.
+import { Sight } from "../layout/timeline";
+import { rowThreads, TimelineRow } from "../layout/timeline_rows";
+import { Moment } from "../model/questions/moments";
+import { OneAtATime } from "./parts/one_at_a_time";
+import { timeless, TimelineAnswers } from "./timeline_answers";
+import { Mark } from "./timeline_events";
+import { foldedTip, marksTip, momentTip, shortName, threadTip } from "./timeline_words";
+import { Page } from "./view";
+
+const markSlack = 5; // pixels
+
+export class TimelineTips {
+  private readonly moments = new OneAtATime<Moment>();
+  private key = "";
+
+  // `perPixel`: ns.
+  constructor(private readonly page: Page, private readonly answers: TimelineAnswers, private readonly marks: Mark[], private readonly look: { sight(): Sight; perPixel(): number }) {}
+
+  titleOf(row: TimelineRow): string {
+    return row.kind === "thread" ? shortName(this.page.catalogue, row.thread) : row.kind === "cpu" ? `CPU ${row.cpu}` : "";
+  }
+
+  // `use` is called unless something else was pointed at since.
+  askMoment(row: TimelineRow, at: number, use: (moment: Moment, from: number, to: number) => void): void {
+    const { page } = this;
+    const half = this.look.perPixel() / 2;
+    const from = Math.floor(at - half);
+    const to = Math.max(from + 1, Math.ceil(at + half));
+    const threads = row.kind === "cpu" ? page.catalogue.threads.map((_, i) => i) : rowThreads(row);
+    const key = JSON.stringify([row, from, to, timeless(page)]);
+    this.key = key;
+    this.moments.ask(key, () => page.ask("moment", { threads, from, to, cpu: row.kind === "cpu" ? row.cpu : -1 }, timeless(page)), (moment) => {
+      if (this.key === key) use(moment, from, to);
+    });
+  }
+
+  // `row`: on which the pointer is, if any; `x`: pixels from the left edge of the plot.
+  hover(where: string, row: TimelineRow | undefined, x: number, { clientX, clientY }: MouseEvent): void {
+    const { page, answers } = this;
+    const { from } = this.look.sight();
+    const away = () => {
+      this.key = "";
+      page.tip(null, 0, 0);
+    };
+    if (where === "marks") {
+      const near = this.marks.filter((mark) => Math.abs((mark.time - from) / this.look.perPixel() - x) <= markSlack);
+      this.key = "marks";
+      return page.tip(near.length ? marksTip(near) : null, clientX, clientY);
+    }
+    if (!row || !answers.made) return away();
+    if (row.kind === "folded") {
+      this.key = "folded";
+      return page.tip(foldedTip(page, row, answers.waits), clientX, clientY);
+    }
+    if (row.kind === "process") return away();
+    if (where === "gutter") {
+      this.key = "thread";
+      return page.tip(row.kind === "thread" && answers.shown ? threadTip(page, row.thread, answers.shown, row.busiest) : null, clientX, clientY);
+    }
+    this.askMoment(row, from + x * this.look.perPixel(), (moment, start, end) => page.tip(momentTip(page, this.titleOf(row), start, end, moment), clientX, clientY));
+  }
+}
