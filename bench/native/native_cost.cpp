@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -74,7 +75,8 @@ int main(int argc, char** argv) {
   memory::ProcessMemory memory(pid);
   const pid_t tid = busiest(pid);
   target::ThreadProbe probe(pid, tid);
-  sampler::StopCapture stop(pid);
+  target::StopCounts counts;
+  sampler::StopCapture stop(pid, counts);
   sampler::NativeCopy copy;
   // Of all stops, and of those of a thread that was on a CPU when it was asked: one that waits for a CPU
   // stands still without us, and is stopped when it gets one.
@@ -101,8 +103,10 @@ int main(int argc, char** argv) {
     took.push_back(after - before - (read - reading));
     if (stopped->count == asked->count) took_running.push_back(took.back());
     if (i % std::max(1, stops / kStacks) != 0) continue;
-    kept.push_back(
-        {registers, RemoteAddress(copy.stack_start()), {copy.stack().begin(), copy.stack().end()}});
+    const auto parts = copy.parts();
+    sampler::NativeHead head;
+    std::memcpy(&head, parts.head.data(), std::min(sizeof(head), parts.head.size()));
+    kept.push_back({registers, RemoteAddress(head.stack_start), {parts.stack.begin(), parts.stack.end()}});
   }
   if (kept.empty()) {
     std::fprintf(stderr, "no thread of process %d could be stopped\n", pid);

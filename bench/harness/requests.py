@@ -1,0 +1,124 @@
+"""The section `requests`: what recording takes from a server. gunicorn with four workers under clients that always have a request open answers
+so many requests a second; each round has one stretch as it is and one for each profiler, in an order drawn anew, and is compared with itself."""
+import os
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from . import install
+from .services import FILES, free_port, listens, python_of, tree_of, wait_for
+from .statistics import bootstrap, mean, typical_ratio
+from .tables import number, table
+
+RATE = 100
+WORKERS = 4
+# A profiler that is attached has read what it needs once; that is no part of what going on recording takes.
+SETTLES = 1.5
+
+
+class Server:
+    """gunicorn, and clients that say how many of their requests were answered."""
+
+    def __init__(self, python, folder):
+        self.port, self.counts = free_port(), os.path.join(folder, "counts")
+        environment = dict(os.environ, PYTHONPATH=FILES, PYTHONDONTWRITEBYTECODE="1")
+        words = [python, "-m", "gunicorn", "-w", str(WORKERS), "-b", "127.0.0.1:%d" % self.port, "application:application"]
+        self.server = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder, env=environment,
+                                       start_new_session=True)
+        self.pid, self.clients = self.server.pid, None
+        try:
+            wait_for(lambda: listens(self.port), "gunicorn")
+            wait_for(lambda: len(tree_of(self.pid)) > WORKERS, "its workers")
+            self.clients = subprocess.Popen([python, os.path.join(FILES, "load.py"), str(self.port), "86400", "8", self.counts])
+            wait_for(lambda: os.path.exists(self.counts) and self.answered() > 500, "answers")
+        except BaseException:
+            self.close()
+            raise
+
+    def answered(self):
+        with open(self.counts, "rb") as file:
+            return int(file.read().strip(b"\0") or 0)
+
+    def a_second(self, seconds):
+        """Between two counts, each of a moment when it had just changed."""
+        first, since = self.next_count()
+        time.sleep(seconds)
+        last, until = self.next_count()
+        return (last - first) / (until - since)
+
+    def next_count(self):
+        count = self.answered()
+        while True:
+            now = self.answered()
+            if now != count:
+                return now, time.monotonic()
+            time.sleep(0.001)
+
+    def close(self):
+        for one in filter(None, (self.clients, self.server)):
+            one.terminate()
+            one.wait()
+
+
+def recorders(settings):
+    """name: the command that records until SIGINT, and its output."""
+    known = {"phlox": lambda pid, out: [settings.phlox, "record", "-q", "-r", str(RATE), "-p", str(pid), "-o", out + ".phlox", "--force"]}
+    if settings.with_peers:
+        pyspy = os.path.join(install.venv(settings.cache), "bin", "py-spy")
+        known["py-spy --subprocesses"] = lambda pid, out: [pyspy, "record", "-s", "-f", "raw", "-r", str(RATE), "-d", "86400", "-p", str(pid), "-o", out + ".txt"]
+    return known
+
+
+def stretch(server, command, seconds):
+    recorder = command and subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(SETTLES)
+        rate = server.a_second(seconds)
+        if recorder and recorder.poll() is not None:
+            raise RuntimeError("%s ended by itself with %d" % (command[0], recorder.returncode))
+        return rate
+    finally:
+        if recorder:
+            recorder.send_signal(signal.SIGINT)
+            recorder.wait(60)
+
+
+def requests(settings):
+    folder = tempfile.mkdtemp(prefix="phlox-bench-", dir="/var/tmp")
+    rounds, seconds = settings.scaled(60, 2), settings.scaled(2, 1)
+    chance = random.Random(1)
+    known = recorders(settings)
+    seen = {name: [] for name in ["nobody", *known]}
+    try:
+        server = Server(python_of(), folder)
+        try:
+            for _ in range(rounds):
+                for name in chance.sample(list(seen), len(seen)):
+                    command = known[name](server.pid, os.path.join(folder, "out")) if name in known else None
+                    seen[name].append(stretch(server, command, seconds))
+        finally:
+            server.close()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    rows = []
+    for name in known:
+        pairs = [recorded / alone for recorded, alone in zip(seen[name], seen["nobody"])]
+        middle, low, high = bootstrap(pairs, typical_ratio)
+        # Of the rate without, what is missing with.
+        rows.append({"profiler": name, "rounds": rounds, "a_second": mean(seen[name]), "alone": mean(seen["nobody"]), "lost": 1 - middle, "low": 1 - high,
+                     "high": 1 - low})
+        settings.log("requests", rows[-1])
+        rows[-1]["pairs"] = pairs
+    return {"seconds": seconds, "rows": rows}
+
+
+def document(data):
+    text = ("## Requests of a server\n\ngunicorn with %d workers, recorded whole at %d Hz with what phlox does by default, under eight clients on the same machine that "
+            "always have a request open: stretches of %d s, with and without, in turn. Lost: of the requests a second, by the geometric mean of the pairs' ratios "
+            "without their lowest and highest tenth, with its 95 %% interval.\n\n" % (WORKERS, RATE, data["seconds"]))
+    return text + table(["profiler", "pairs", "requests a second without", "with", "lost", "95 % interval"], [
+        [r["profiler"], r["rounds"], number(r["alone"], "%.0f"), number(r["a_second"], "%.0f"), "%+.2f %%" % (100 * r["lost"]),
+         "%+.2f to %+.2f %%" % (100 * r["low"], 100 * r["high"])] for r in data["rows"]])
