@@ -54,9 +54,7 @@ void Profile::put_tally(const Tally& tally) {
 
 void Profile::show_samples_of(uint16_t event) {
   shown_event_ = event;
-  const auto is_shown = [&](const Sample& sample) {
-    return event == 0 || event_number(sample) == event;
-  };
+  const auto is_shown = [&](const Sample& sample) { return event == 0 || event_number(sample) == event; };
   if (samples_of_others_.empty() && std::all_of(samples_.begin(), samples_.end(), is_shown)) return;
   samples_.insert(samples_.end(), samples_of_others_.begin(), samples_of_others_.end());
   const auto others = std::stable_partition(samples_.begin(), samples_.end(), is_shown);

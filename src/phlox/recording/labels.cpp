@@ -1,49 +1,41 @@
 #include "phlox/recording/labels.h"
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 
+#include "phlox/recording/database.h"
 #include "phlox/recording/schema.h"
 
 namespace phlox::recording {
+namespace {
+
+// False: SQLite says why. What was begun and not committed is gone when the database is closed.
+bool put_labels(sqlite3* database, const std::vector<profile::TimeLabel>& labels) {
+  if (!run(database, "PRAGMA trusted_schema=OFF; BEGIN IMMEDIATE") || !run(database, kLabelTable))
+    return false;
+  {
+    const Statement row = prepare(database, "INSERT INTO label (start_ns, end_ns, text) VALUES (?, ?, ?)");
+    if (!row) return false;
+    for (const profile::TimeLabel& label : labels) {
+      sqlite3_reset(row.get());
+      sqlite3_bind_int64(row.get(), 1, label.start);
+      sqlite3_bind_int64(row.get(), 2, label.end);
+      sqlite3_bind_text(row.get(), 3, label.text.data(), static_cast<int>(label.text.size()), SQLITE_STATIC);
+      if (sqlite3_step(row.get()) != SQLITE_DONE) return false;
+    }
+  }
+  return run(database, "COMMIT");
+}
+
+}  // namespace
 
 Result<void> add_labels(const std::string& path, const std::vector<profile::TimeLabel>& labels) {
-  sqlite3* database = nullptr;
-  const int opened = sqlite3_open_v2(
-      path.c_str(), &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, nullptr);
-  sqlite3_stmt* row = nullptr;
-  const auto done = [&](int status) {
-    const std::string why = database != nullptr ? sqlite3_errmsg(database) : "no memory";
-    sqlite3_finalize(row);
-    if (database != nullptr) sqlite3_exec(database, "ROLLBACK", nullptr, nullptr, nullptr);
-    sqlite3_close(database);
-    return status == SQLITE_OK
-               ? Result<void>()
-               : Result<void>(fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, why),
-                                   "is it yours to write? ls -l FILE"));
-  };
-  if (opened != SQLITE_OK) return done(opened);
-  sqlite3_busy_timeout(database, 2000);
-  int status =
-      sqlite3_exec(database, "PRAGMA trusted_schema=OFF; BEGIN IMMEDIATE", nullptr, nullptr, nullptr);
-  if (status == SQLITE_OK) status = sqlite3_exec(database, kLabelTable, nullptr, nullptr, nullptr);
-  if (status == SQLITE_OK) {
-    status = sqlite3_prepare_v2(database, "INSERT INTO label (start_ns, end_ns, text) VALUES (?, ?, ?)", -1,
-                                &row, nullptr);
+  const Database database = open_database(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW);
+  if (sqlite3_errcode(database.get()) == SQLITE_OK) {
+    sqlite3_busy_timeout(database.get(), 2000);
+    if (put_labels(database.get(), labels)) return {};
   }
-  for (const profile::TimeLabel& label : labels) {
-    if (status != SQLITE_OK) break;
-    sqlite3_reset(row);
-    sqlite3_bind_int64(row, 1, label.start);
-    sqlite3_bind_int64(row, 2, label.end);
-    sqlite3_bind_text(row, 3, label.text.data(), static_cast<int>(label.text.size()), SQLITE_STATIC);
-    if (sqlite3_step(row) != SQLITE_DONE) status = sqlite3_errcode(database);
-  }
-  if (status != SQLITE_OK) return done(status);
-  sqlite3_finalize(row);
-  row = nullptr;
-  status = sqlite3_exec(database, "COMMIT", nullptr, nullptr, nullptr);
-  return done(status);
+  return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, sqlite3_errmsg(database.get())),
+              "is it yours to write? ls -l FILE");
 }
 
 }  // namespace phlox::recording

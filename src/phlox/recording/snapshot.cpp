@@ -8,11 +8,11 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 
 #include "phlox/profile/model.h"
 #include "phlox/recording/database.h"
+#include "phlox/recording/new_recording.h"
 
 namespace phlox::recording {
 namespace {
@@ -68,17 +68,12 @@ bool says(sqlite3* database, std::string_view key) {
   return first_number(database, fmt::format("SELECT 1 FROM meta WHERE key = '{}'", key)).has_value();
 }
 
-tl::unexpected<Error> cannot_write(const std::string& to, std::string_view why) {
-  return fail(ErrorKind::output, fmt::format("cannot write {}: {}", to, why),
-              "choose another file with -o FILE; is there room? df -h");
-}
-
 }  // namespace
 
 Result<void> snapshot(const std::string& from, const std::string& to, std::optional<Owner> owner) {
   if (auto possible = Writer::check(to); !possible) return possible;
   Draft draft(to);
-  if (!draft.made()) return cannot_write(to, std::strerror(errno));
+  if (!draft.made()) return cannot_write(to, errno);
   {
     const Database source = open_database(from, SQLITE_OPEN_READONLY);
     sqlite3_busy_timeout(source.get(), 2000);
@@ -93,9 +88,8 @@ Result<void> snapshot(const std::string& from, const std::string& to, std::optio
     if (!says(copy.get(), "end_monotonic_ns") && !run(copy.get(), ending(from)))
       return cannot_write(to, sqlite3_errmsg(copy.get()));
   }
-  if (owner && ::chown(draft.path().c_str(), owner->user, owner->group) != 0)
-    return cannot_write(to, std::strerror(errno));
-  if (!draft.put_in_place(to)) return cannot_write(to, std::strerror(errno));
+  if (owner && ::chown(draft.path().c_str(), owner->user, owner->group) != 0) return cannot_write(to, errno);
+  if (!draft.put_in_place(to)) return cannot_write(to, errno);
   return {};
 }
 

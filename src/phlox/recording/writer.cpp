@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "phlox/base/descriptor.h"
 #include "phlox/base/new_file.h"
@@ -81,54 +80,6 @@ std::optional<pid_t> user_of(const std::string& path) {
   lock.l_len = 1;
   if (::fcntl(file.get(), F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return {};
   return lock.l_pid;
-}
-
-// The bytes of a recording of nothing.
-Result<std::string> empty_recording(const std::string& path) {
-  sqlite3* database = nullptr;
-  const int opened = sqlite3_open(":memory:", &database);
-  const std::unique_ptr<sqlite3, int (*)(sqlite3*)> closing(database, sqlite3_close);
-  const std::string setup =
-      fmt::format("PRAGMA page_size=4096; PRAGMA application_id={}; PRAGMA user_version={}; {}",
-                  kApplicationId, kSchemaVersion, kSchema);
-  sqlite3_int64 size = 0;
-  unsigned char* bytes = nullptr;
-  if (opened == SQLITE_OK && sqlite3_exec(database, setup.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK)
-    bytes = sqlite3_serialize(database, "main", &size, 0);
-  if (bytes == nullptr)
-    return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, sqlite3_errmsg(database)));
-  std::string image(reinterpret_cast<char*>(bytes), static_cast<size_t>(size));
-  sqlite3_free(bytes);
-  return image;
-}
-
-tl::unexpected<Error> cannot_write(const std::string& path, int error) {
-  return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, std::strerror(error)),
-              error == ENOENT   ? "is the folder there?"
-              : error == ENOSPC ? "is there room on the file system? df -h"
-                                : "choose another file with -o FILE");
-}
-
-// The descriptor is closed again when it returns, before SQLite opens the file: closing one drops what SQLite
-// has locked, and whoever looked at the growing recording would take its log away.
-Result<void> put_empty_recording(const std::string& path, std::optional<Owner> owner) {
-  // The tables go into the file itself, not into the log, so that a copy made without its "-wal" is an empty
-  // recording rather than a riddle.
-  const auto image = empty_recording(path);
-  if (!image) return fail(image);
-  NewFile file = NewFile::make(path);
-  if (!file) return cannot_write(path, errno);
-  for (size_t at = 0; at < image->size();) {
-    const ssize_t written = ::write(file.descriptor(), image->data() + at, image->size() - at);
-    if (written < 0 && errno != EINTR) return cannot_write(path, errno);
-    at += written > 0 ? static_cast<size_t>(written) : 0;
-  }
-  // Leftovers of a recording of that name that was cut off belong to it, not to this one.
-  for (const char* suffix : {"-wal", "-shm", "-journal"}) ::unlink((path + suffix).c_str());
-  std::optional<std::pair<uid_t, gid_t>> file_owner;
-  if (owner) file_owner.emplace(owner->user, owner->group);
-  if (!file.put_in_place(0600, file_owner)) return cannot_write(path, errno);
-  return {};
 }
 
 }  // namespace

@@ -3,8 +3,6 @@
 // into one file. What is made of a file that stays need not be so: it is written once, at finish().
 #pragma once
 
-#include <sys/types.h>
-
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,16 +15,12 @@
 #include "phlox/base/spread.h"
 #include "phlox/profile/sink.h"
 #include "phlox/recording/continued.h"
+#include "phlox/recording/new_recording.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
 
 namespace phlox::recording {
-
-struct Owner {
-  uid_t user = 0;
-  gid_t group = 0;
-};
 
 // When rows are safe. at_finish: a file that nobody reads before; cut short, it is no recording.
 enum class Safe { at_each_commit, at_finish };
