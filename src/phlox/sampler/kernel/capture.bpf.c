@@ -45,17 +45,32 @@ static __always_inline void note_gil(struct scratch* s, const struct kernel_proc
     stack->flags |= KERNEL_COLLECTING;
 }
 
-static __always_inline struct kernel_thread* thread_of(const struct kernel_process* p, __u32 tid, __u64 now) {
+static __always_inline struct kernel_thread* thread_of(const struct kernel_process* p,
+                                                       struct task_struct* task, __u64 now) {
+  __u32 tid = task->pid;
   struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
   if (t && t->id == p->id) return t;
-  struct kernel_thread fresh = {.since = now, .state = KERNEL_RUNNING, .id = p->id, .system_call = -1};
+  struct kernel_thread fresh = {
+      .since = now, .stolen = not_for_tasks(task), .state = KERNEL_RUNNING, .id = p->id, .system_call = -1};
   if (bpf_map_update_elem(&threads, &tid, &fresh, BPF_ANY)) count(KERNEL_COUNT_FULL, 1);
   return bpf_map_lookup_elem(&threads, &tid);
 }
 
-static __always_inline void account(struct kernel_thread* t, __u64 now, __u16 becomes) {
+// What its CPU had no time for is no CPU time: then it waits for one, as it does in a queue.
+static __always_inline void account_run(struct kernel_thread* t, struct task_struct* task, __u64 time) {
+  __u64 stolen = not_for_tasks(task);
+  __u64 gone = t->owed + (stolen > t->stolen ? stolen - t->stolen : 0);
+  t->stolen = stolen;
+  t->owed = gone > time ? gone - time : 0;
+  gone -= t->owed;
+  t->ran += time - gone;
+  t->queued += gone;
+}
+
+static __always_inline void account(struct kernel_thread* t, struct task_struct* task, __u64 now,
+                                    __u16 becomes) {
   __u64 time = now - t->since;
-  if (t->state == KERNEL_RUNNING) t->ran += time;
+  if (t->state == KERNEL_RUNNING) account_run(t, task, time);
   if (t->state == KERNEL_BLOCKED) t->blocked += time;
   if (t->state == KERNEL_QUEUED) t->queued += time;
   t->since = now;
@@ -80,11 +95,12 @@ int on_clock(void* context) {
   struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
   __u32 cpu = bpf_get_smp_processor_id();
   struct scratch* s = p ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
-  if (!p || !s || (bpf_get_current_task_btf()->flags & PF_EXITING)) return 0;
+  struct task_struct* task = (void*)bpf_get_current_task_btf();
+  if (!p || !s || (task->flags & PF_EXITING)) return 0;
   __u64 now = bpf_ktime_get_ns();
-  struct kernel_thread* t = thread_of(p, tid, now);
+  struct kernel_thread* t = thread_of(p, task, now);
   if (!t) return 0;
-  account(t, now, KERNEL_RUNNING);
+  account(t, task, now, KERNEL_RUNNING);
   walk_python(s, p);
   if (s->look.stack.state) note_gil(s, p, 0);
   s->look.head.type = KERNEL_LOOK;
@@ -109,9 +125,9 @@ static __always_inline int has_credit(struct kernel_process* p, __u64 now) {
 static __always_inline void leaves(struct kernel_process* p, struct task_struct* task, int waits, __u64 now) {
   __u32 tid = task->pid, cpu = bpf_get_smp_processor_id();
   struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
-  struct kernel_thread* t = s ? thread_of(p, tid, now) : 0;
+  struct kernel_thread* t = s ? thread_of(p, task, now) : 0;
   if (!t) return;
-  account(t, now, waits ? KERNEL_BLOCKED : KERNEL_QUEUED);
+  account(t, task, now, waits ? KERNEL_BLOCKED : KERNEL_QUEUED);
   t->off_since = now;
   struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);
   long call = (long)regs->orig_ax;
@@ -134,9 +150,10 @@ static __always_inline void leaves(struct kernel_process* p, struct task_struct*
 // It comes back.
 static __always_inline void comes(struct kernel_process* p, struct task_struct* task, __u64 now) {
   __u32 tid = task->pid;
-  struct kernel_thread* t = thread_of(p, tid, now);
+  struct kernel_thread* t = thread_of(p, task, now);
   if (!t) return;
-  account(t, now, KERNEL_RUNNING);
+  account(t, task, now, KERNEL_RUNNING);
+  t->stolen = not_for_tasks(task);
   if (!t->off_since || t->blocked + t->queued - t->told < shortest_wait) return;
   struct kernel_look look = {.head = {KERNEL_LOOK, p->id}, .off_since = t->off_since, .stack = t->off};
   // Of several short ones those that were walked stand for the others.
@@ -175,7 +192,7 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   __u32 tgid = task->tgid, tid = task->pid;
   if (!bpf_map_lookup_elem(&processes, &tgid)) return 0;
   struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
-  if (t && t->state == KERNEL_BLOCKED) account(t, bpf_ktime_get_ns(), KERNEL_QUEUED);
+  if (t && t->state == KERNEL_BLOCKED) account(t, task, bpf_ktime_get_ns(), KERNEL_QUEUED);
   return 0;
 }
 

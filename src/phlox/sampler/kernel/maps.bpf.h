@@ -17,9 +17,19 @@
 struct thread_struct {
   unsigned long fsbase;
 };
+struct rq {
+  unsigned long long clock, clock_task;
+};
+struct cfs_rq {
+  struct rq* rq;
+};
+struct sched_entity {
+  struct cfs_rq* cfs_rq;
+};
 struct task_struct {
   unsigned int flags;
   int pid, tgid;
+  struct sched_entity se;
   struct thread_struct thread;
 };
 struct pt_regs___kernel {
@@ -132,6 +142,17 @@ __u32 last_serial = 0;  // of code objects, ever
 static __always_inline void count(__u32 what, __u64 more) {
   __u64* value = bpf_map_lookup_elem(&counts, &what);
   if (value) *value += more;
+}
+
+// Time that the CPU of a running task had for no task, a sum: what the hypervisor gave to others (steal), and
+// interrupts where the kernel accounts for them. The scheduler's CPU times are without it
+// (kernel/sched/core.c: update_rq_clock_task); of the last tick it is known only at the next. Every task has
+// a cfs_rq, whatever its class, where groups of tasks are scheduled (CONFIG_FAIR_GROUP_SCHED).
+static __always_inline __u64 not_for_tasks(struct task_struct* task) {
+  if (!bpf_core_field_exists(task->se.cfs_rq) || !bpf_core_field_exists(((struct cfs_rq*)0)->rq)) return 0;
+  struct cfs_rq* queue = task->se.cfs_rq;
+  struct rq* rq = queue ? queue->rq : 0;
+  return rq ? rq->clock - rq->clock_task : 0;
 }
 
 static __always_inline __u64 mix(__u64 hash, __u64 word) {

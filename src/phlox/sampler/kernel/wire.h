@@ -76,6 +76,8 @@ struct kernel_thread {
   __u64 ran, blocked, queued;
   __u64 off_since; /* off the CPU, with this stack */
   __u64 told;      /* of blocked + queued, what is in a record */
+  __u64 stolen;    /* of its CPU: not_for_tasks() when it was last looked at */
+  __u64 owed;      /* of that, what is still to be taken from what it ran */
   struct kernel_stack off;
   __u32 id; /* of its process */
   __u16 state;
