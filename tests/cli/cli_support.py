@@ -22,15 +22,6 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def kernel_tells_names():
-    """Whether the addresses in /proc/kallsyms are real to us (kernel.kptr_restrict)."""
-    try:
-        with open("/proc/kallsyms") as file:
-            return int(file.readline().split()[0], 16) != 0
-    except (OSError, IndexError):
-        return False
-
-
 def ordinary_pythons(pythons, minor):
     """Those of PHLOX_PYTHONS that are what most people have, of 3.`minor` (a class of letters): no debug and no free-threaded
     build, and none that runs in another root (tools/get-pythons.sh: Debian's later suites), whose files lie elsewhere."""

@@ -13,7 +13,8 @@ import time
 
 import pyte
 import pytest
-from cli_support import LIMIT, PHLOX, PYTHON, READS, count, is_recording, kernel_tells_names, phlox, still_runs, wait_until
+from cli_support import LIMIT, PHLOX, PYTHON, READS, count, is_recording, phlox, still_runs, wait_until
+from host_facts import kernel_tells_names
 
 WAITS_FOR_THE_GIL = """
 import threading, time

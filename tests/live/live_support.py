@@ -54,6 +54,21 @@ def of_one_family(names):
     assert len({name[0] for name in family}) <= 1, names
 
 
+def names_are_of_one_moment(stacks):
+    """fresh.py's functions f_SERIAL_DEPTH are made anew again and again, each time with the next serial: a stack has one serial, no
+    gap, and no earlier serial than the stack before it. `stacks`: (names, samples). -> samples looked at"""
+    looks, last = 0, -1
+    for names, samples in stacks:
+        found = [(int(m.group(1)), int(m.group(2))) for m in (re.fullmatch(r"f_(\d+)_(\d+)", name) for name in names) if m]
+        assert len({serial for serial, _ in found}) <= 1, names
+        assert [depth for _, depth in found] == list(range(len(found))), names
+        if found:
+            assert found[0][0] >= last, "a name of an earlier moment"
+            last = found[0][0]
+        looks += samples
+    return looks
+
+
 def since(*version):
     def mark(function):
         function.since = version

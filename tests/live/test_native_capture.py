@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from host_facts import kernel_tells_names
 from live_support import PHLOX, Recording, Target
 from test_native import way
 from test_native_judge import SYSTEM
@@ -37,11 +38,6 @@ def frames_of(recording, kind):
 
 # ---- the kernel -----------------------------------------------------------------------------------------------
 
-def names_of_the_kernel():
-    with open("/proc/kallsyms") as file:
-        return int(file.readline().split()[0], 16) != 0
-
-
 def test_kernel_frames_beneath_the_system_call(tmp_path):
     with Target(SYSTEM, CAPTURED, "reads") as target:
         recording, said = recorded(tmp_path, target, 1.5, "--native-source", "perf")
@@ -57,7 +53,7 @@ def test_kernel_frames_beneath_the_system_call(tmp_path):
         assert kinds == sorted(kinds, key=lambda kind: kind == 2), recording.stack(stack)
         deep += kinds.count(2) >= 2
     assert deep > 0
-    if names_of_the_kernel():
+    if kernel_tells_names():
         names = frames_of(recording, 2)
         assert {"vfs_read", "ksys_read"} <= names, names
         shown = subprocess.run([PHLOX, "export", str(recording.path), "-f", "collapsed"], capture_output=True, text=True, check=True).stdout

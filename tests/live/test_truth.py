@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from live_support import BUILD, TARGETS, Target, of_one_family, once_a_version, share, since
+from live_support import BUILD, TARGETS, Target, names_are_of_one_moment, of_one_family, once_a_version, share, since
 
 RATE = ("-r", "2000", "--max-overhead", "off")
 
@@ -48,19 +48,9 @@ def test_families_never_mix_where_threads_pass_the_gil_on(python, record):
 def names_are_of_the_moment(python, record, kind):
     with Target(python, TARGETS / "fresh.py", 60, kind) as target:
         recording = record(target.pid, share(python, 1.5), *RATE)
-    looks, last = 0, -1
-    for names, count, _, quality in recording.stacks():
-        if quality not in (0, 1):
-            continue
-        numbered = [re.fullmatch(r"f_(\d+)_(\d+)", name) for name in names]
-        found = [(int(m.group(1)), int(m.group(2))) for m in numbered if m]
-        assert len({serial for serial, _ in found}) <= 1, names
-        assert [index for _, index in found] == list(range(len(found))), names
-        if found:
-            assert found[0][0] >= last, "a name of an earlier moment"
-            last = found[0][0]
-        looks += count
-    assert looks > 200
+    looks = names_are_of_one_moment((names, count) for names, count, _, quality in recording.stacks() if quality in (0, 1))
+    # Of 500 and more: the host may give our CPU to others.
+    assert looks > 100
     assert accepted(recording) > 0.98
 
 

@@ -1,0 +1,10 @@
+"""What this machine tells whoever asks."""
+
+
+def kernel_tells_names():
+    """Whether the addresses in /proc/kallsyms are real to us (kernel.kptr_restrict)."""
+    try:
+        with open("/proc/kallsyms") as file:
+            return int(file.readline().split()[0], 16) != 0
+    except (OSError, IndexError):
+        return False
