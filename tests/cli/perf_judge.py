@@ -13,8 +13,9 @@ UNKNOWN = "[unknown]"
 # Where a program, a thread of it, or one of the kernel begins; without the underscores that name_of() takes off.
 STARTS = {"start", "dl_start_user", "dl_start", "clone3", "clone", "start_thread", "ret_from_fork_asm"}
 # Two names of one address: which one is given is a matter of taste. "_" and "__" before a name are given or not, too.
-ALIASES = {"libc_start_main_impl": "libc_start_main", "cfree": "free", "libc_malloc": "malloc", "libc_calloc": "calloc",
-           "memcpy_avx_unaligned_erms": "memmove_avx_unaligned_erms", "memcpy_avx_unaligned": "memmove_avx_unaligned"}
+ALIASES = {"libc_start_main_impl": "libc_start_main", "cfree": "free", "libc_malloc": "malloc", "libc_calloc": "calloc"}
+# glibc's memcpy and memmove are one function, for each kind of CPU.
+MEMCPY = re.compile(r"^memcpy_((?:sse2|ssse3|avx|avx512|evex)\w*)$")
 FOR_LARGE_FILES = re.compile(r"^(creat|f?l?stat|fstatat|f?truncate|getdents|lseek|mmap|open|openat|pread|pwrite|readdir|scandir)64$")
 
 
@@ -27,6 +28,7 @@ def name_of(symbol):
     symbol = re.sub(r"(\.(constprop|isra|part|cold|llvm|localalias)\b.*)$", "", symbol)
     symbol = re.sub(r"^_+(GI_+)?", "", symbol)
     symbol = FOR_LARGE_FILES.sub(r"\1", symbol)
+    symbol = MEMCPY.sub(r"memmove_\1", symbol)
     return ALIASES.get(symbol, symbol)
 
 
