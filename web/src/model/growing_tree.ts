@@ -33,9 +33,8 @@ export class GrowingTree {
 
   // Depth first, the heaviest sibling first.
   finish(): SmallTree {
-    const count = this.parent.length;
-    const children: number[][] = Array.from({ length: count }, () => []);
-    for (let node = 1; node < count; ++node) children[this.parent[node]].push(node);
+    const children: number[][] = []; // by node, of those that have any
+    for (let node = 1; node < this.parent.length; ++node) (children[this.parent[node]] ??= []).push(node);
     const order: number[] = [];
     const depth: number[] = [];
     const open: [number, number][] = [[0, 0]];
@@ -43,8 +42,9 @@ export class GrowingTree {
       const [node, level] = next;
       order.push(node);
       depth.push(level);
-      children[node].sort((a, b) => this.total[a] - this.total[b] || this.label[b] - this.label[a]);
-      for (const child of children[node]) open.push([child, level + 1]);
+      const beneath = children[node] ?? [];
+      if (beneath.length > 1) beneath.sort((a, b) => this.total[a] - this.total[b] || this.label[b] - this.label[a]);
+      for (const child of beneath) open.push([child, level + 1]);
     }
     const column = (values: number[]) => Float64Array.from(order, (node) => values[node]);
     return {
@@ -58,48 +58,78 @@ export class GrowingTree {
 
 interface Front {
   node: number; // of the growing tree
-  at: number[]; // nodes of the call tree that it stands for
-  weights: number[];
-  looks: number[];
+  at: ArrayLike<number>; // nodes of the call tree that it stands for
+  weights: ArrayLike<number>;
+  looks: ArrayLike<number>;
 }
 
-// Grows callers outward from `node`, which stands for the nodes `at` with their weights. What weighs less than `least` is not
-// grown further: it is too narrow to be seen, and a million stacks have many of those. `path`: labels to go along first.
-export function growCallers(growing: GrowingTree, tree: CallTree, from: Front, least: number, path: readonly number[] = []): void {
-  const fronts = [{ ...from, step: 0 }];
-  for (let front = fronts.pop(); front; front = fronts.pop()) {
-    const groups = new Map<number, Map<number, [number, number]>>(); // by label, then by node of the call tree
-    const { node } = front;
-    for (let i = 0; i < front.at.length; ++i) {
-      const above = tree.parent[front.at[i]];
+// Grows callers outward from a node. What weighs less than `least` is not grown further: it is too narrow to be seen, and a million
+// stacks have many of those. Room for every node is taken once, not for each step.
+export class CallerGrowth {
+  private readonly weight: Float64Array; // by node of the call tree: of the step that is taken
+  private readonly looks: Float64Array;
+  private readonly next: Int32Array; // another node with the same label; -1: the last; -2: not met in this step
+  private readonly firstOf: Int32Array; // by label: a node of it; -1: none in this step
+
+  constructor(private readonly growing: GrowingTree, private readonly tree: CallTree, labels: number) {
+    const nodes = tree.parent.length;
+    [this.weight, this.looks, this.next] = [new Float64Array(nodes), new Float64Array(nodes), new Int32Array(nodes).fill(-2)];
+    this.firstOf = new Int32Array(labels).fill(-1);
+  }
+
+  // `from.node` stands for the nodes `from.at` with their weights. `path`: labels to go along first.
+  grow(from: Front, least: number, path: readonly number[] = []): void {
+    const { growing } = this;
+    const fronts = [{ ...from, step: 0 }];
+    for (let front = fronts.pop(); front; front = fronts.pop()) {
+      const wanted = path[front.step];
+      for (const label of this.callersOf(front)) {
+        const child = wanted === undefined || label === wanted ? growing.child(front.node, label) : -1;
+        const next = this.taken(label, child, front.step + 1);
+        if (child >= 0 && (wanted !== undefined || growing.total[child] >= least)) fronts.push(next);
+      }
+    }
+  }
+
+  // What each caller weighs, by its node; gives their labels.
+  private callersOf({ node, at, weights, looks }: Front): number[] {
+    const { parent, label } = this.tree;
+    const met: number[] = [];
+    for (let i = 0; i < at.length; ++i) {
+      const above = parent[at[i]];
       if (above === 0) {
-        growing.self[node] += front.weights[i];
+        this.growing.self[node] += weights[i];
         continue;
       }
-      const label = tree.label[above];
-      let group = groups.get(label);
-      if (!group) groups.set(label, (group = new Map()));
-      const entry = group.get(above);
-      if (entry) {
-        entry[0] += front.weights[i];
-        entry[1] += front.looks[i];
-      } else {
-        group.set(above, [front.weights[i], front.looks[i]]);
+      if (this.next[above] === -2) {
+        const name = label[above];
+        if (this.firstOf[name] === -1) met.push(name);
+        this.next[above] = this.firstOf[name];
+        this.firstOf[name] = above;
       }
+      this.weight[above] += weights[i];
+      this.looks[above] += looks[i];
     }
-    const wanted = path[front.step];
-    for (const [label, group] of groups) {
-      if (wanted !== undefined && label !== wanted) continue;
-      const child = growing.child(node, label);
-      const next = { node: child, at: [] as number[], weights: [] as number[], looks: [] as number[], step: front.step + 1 };
-      for (const [at, [weight, looks]] of group) {
-        next.at.push(at);
-        next.weights.push(weight);
-        next.looks.push(looks);
-        growing.total[child] += weight;
-        growing.samples[child] += looks;
+    return met;
+  }
+
+  // Those of one label, added to a node of the growing tree (below 0: to none) and made a front; forgotten here.
+  private taken(label: number, child: number, step: number): Front & { step: number } {
+    const { growing, weight, looks, next } = this;
+    const front = { node: child, at: [] as number[], weights: [] as number[], looks: [] as number[], step };
+    for (let node = this.firstOf[label], after = 0; node >= 0; node = after) {
+      if (child >= 0) {
+        front.at.push(node);
+        front.weights.push(weight[node]);
+        front.looks.push(looks[node]);
+        growing.total[child] += weight[node];
+        growing.samples[child] += looks[node];
       }
-      if (wanted !== undefined || growing.total[child] >= least) fronts.push(next);
+      after = next[node];
+      weight[node] = looks[node] = 0;
+      next[node] = -2;
     }
+    this.firstOf[label] = -1;
+    return front;
   }
 }

@@ -1,15 +1,14 @@
 // Which stretches filters let pass, found once for whatever is asked of a selection. No DOM.
 import { Filter, Query, spansOf } from "./filters";
 import { InTime } from "./in_time";
-import { Recording } from "./recording";
+import { doings, Recording } from "./recording";
 import { holds } from "./states";
 import { Doing, shown } from "./tree";
 
 export interface Passes {
   node: Uint8Array; // by node of the tree by line: 1, a stack that ends there passes
-  state: Uint8Array; // by state
+  kind: Uint8Array; // by kind of stretch: its state, and what was done
   thread: Uint8Array; // by thread
-  doing: Uint8Array; // by what was done: computing, waiting, waiting for work
   spans: [number, number][] | null; // times that pass; null: all
 }
 
@@ -78,8 +77,9 @@ export function passesOf(recording: Recording, { filters, show }: Query): Passes
         break;
     }
   }
-  const doing = Uint8Array.from(allDoings, (word) => (shown[show].includes(word) ? 1 : 0));
-  return { node, state, thread, doing, spans: spansOf(filters) };
+  const kind = new Uint8Array(state.length * doings);
+  state.forEach((passes, i) => allDoings.forEach((word, doing) => (kind[i * doings + doing] = passes && shown[show].includes(word) ? 1 : 0)));
+  return { node, kind, thread, spans: spansOf(filters) };
 }
 
 // By thread and then by start, as stretches are.
@@ -90,24 +90,31 @@ export interface Passing {
 }
 
 export function findPassing(recording: Recording, passes: Passes, inTime: () => InTime): Passing {
-  const { first, start, wall, node, state, doing } = recording.stretches;
-  const { node: nodePasses, state: statePasses, doing: doingPasses, spans } = passes;
+  const { first, start, wall, node, kind } = recording.stretches;
+  const { node: nodePasses, kind: kindPasses, spans } = passes;
   const threads = first.length - 1;
   const from = new Uint32Array(threads + 1);
   const stretch = new Uint32Array(start.length);
   const part = spans ? new Float64Array(start.length) : null;
+  // Most filters are of one thing, and what need not be looked up in memory is the time that there is.
+  const [everyNode, everyKind] = [!nodePasses.includes(0), !kindPasses.includes(0)];
   let count = 0;
   for (let t = 0; t < threads; ++t) {
     from[t] = count;
     if (!passes.thread[t] || spans?.length === 0) continue;
     const [begin, end] = spans ? inTime().of(t, spans[0][0], spans[spans.length - 1][1]) : [first[t], first[t + 1]];
-    for (let i = begin; i < end; ++i) {
-      if ((nodePasses[node[i]] & statePasses[state[i]] & doingPasses[doing[i]]) === 0) continue;
-      if (spans && part) {
+    if (spans && part) {
+      for (let i = begin; i < end; ++i) {
+        if ((nodePasses[node[i]] & kindPasses[kind[i]]) === 0) continue;
         part[count] = overlap(spans, start[i], wall[i]);
-        if (!touches(spans, start[i], part[count], wall[i])) continue;
+        if (touches(spans, start[i], part[count], wall[i])) stretch[count++] = i;
       }
-      stretch[count++] = i;
+    } else if (everyNode && everyKind) {
+      for (let i = begin; i < end; ++i) stretch[count++] = i;
+    } else if (everyNode) {
+      for (let i = begin; i < end; ++i) if (kindPasses[kind[i]]) stretch[count++] = i;
+    } else {
+      for (let i = begin; i < end; ++i) if (nodePasses[node[i]] & kindPasses[kind[i]]) stretch[count++] = i;
     }
   }
   from[threads] = count;

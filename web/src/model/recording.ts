@@ -17,9 +17,11 @@ export interface Stretches {
   node: Uint32Array; // of the tree by line
   state: Numbers; // index into catalogue.states
   activity: Uint8Array; // states.ts
-  doing: Numbers; // 0 computing, 1 waiting, 2 waiting for work: what `show` goes by
+  kind: Uint16Array; // state * doings + what was done (0 computing, 1 waiting, 2 waiting for work: what `show` goes by)
   cpuNumber: Numbers; // plus one; 0: not known
 }
+
+export const doings = 3;
 
 export interface Recording {
   catalogue: Catalogue;
@@ -64,9 +66,11 @@ function readStretches(head: Head, columns: Columns, catalogue: Catalogue, lines
   const activity = new Uint8Array(count);
   for (let i = 0; i < count; ++i) activity[i] = words[(state[i] << 2) | leaf[node[i]]];
   const doing = columns.numbers("stretch.doing");
+  const kind = new Uint16Array(count);
+  for (let i = 0; i < count; ++i) kind[i] = state[i] * doings + doing[i];
   const counted = (name: string) => (columns.has(name) ? columns.numbers(name) : new Uint8Array(count));
   const [event, value] = [counted("stretch.event"), counted("stretch.value")];
-  return { first, start, wall, cpu, event, value, samples: columns.numbers("stretch.samples"), node, state, activity, doing, cpuNumber: columns.numbers("stretch.cpuNumber") };
+  return { first, start, wall, cpu, event, value, samples: columns.numbers("stretch.samples"), node, state, activity, kind, cpuNumber: columns.numbers("stretch.cpuNumber") };
 }
 
 export function readRecording(head: Head, bytes: Uint8Array): Recording {

@@ -20,6 +20,8 @@ export function eachWeight<T>(weights: Weight[], make: (weight: Weight, i: numbe
   return out;
 }
 
+const timeWeights = 3; // wall, cpu and samples come first, then events
+
 function addUp(recording: Recording, passing: Passing): Amounts {
   const { wall, cpu, samples, node, event, value } = recording.stretches;
   const count = recording.lines.parent.length;
@@ -27,20 +29,22 @@ function addUp(recording: Recording, passing: Passing): Amounts {
   const width = weights.length;
   const sums = new Float64Array(count * width); // side by side: stretches come in any order of nodes, and each is one place in memory
   const { stretch, part: parts } = passing;
+  const counts = width > timeWeights;
   for (let k = 0; k < stretch.length; ++k) {
     const i = stretch[k];
     const at = node[i] * width;
-    const share = parts && parts[k] < wall[i] ? parts[k] / wall[i] : 1;
-    if (event[i]) sums[at + 2 + event[i]] += share < 1 ? Math.round(value[i] * share) : value[i];
-    if (parts && share < 1) {
+    if (parts && parts[k] < wall[i]) {
+      const share = parts[k] / wall[i];
       sums[at] += parts[k];
       sums[at + 1] += Math.round(cpu[i] * share);
       sums[at + 2] += samplesOf(samples[i], share);
+      if (counts && event[i]) sums[at + timeWeights - 1 + event[i]] += Math.round(value[i] * share);
       continue;
     }
     sums[at] += wall[i];
     sums[at + 1] += cpu[i];
     sums[at + 2] += samples[i];
+    if (counts && event[i]) sums[at + timeWeights - 1 + event[i]] += value[i];
   }
   const column = (which: number) => {
     const out = new Float64Array(count);

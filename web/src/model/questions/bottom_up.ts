@@ -1,7 +1,8 @@
 // The call tree turned round: functions by what they spend themselves, beneath each its callers.
+import { CallTree } from "../call_tree";
 import { Query } from "../filters";
 import { Weight } from "../head";
-import { GrowingTree, growCallers, SmallTree } from "../growing_tree";
+import { CallerGrowth, GrowingTree, SmallTree } from "../growing_tree";
 import { Model } from "../selection";
 
 // What is below `leastShare` of the whole (with a path: of the node it leads to) is not grown further. `path`: labels from the
@@ -13,28 +14,39 @@ export function bottomUp(
   const tree = model.recording.functions;
   const self = selection.self("function", weight);
   const looks = selection.self("function", "samples");
-  const growing = new GrowingTree(model.recording.catalogue.functions.name.length);
-  const leaves = new Map<number, number[]>();
+  const labels = model.recording.catalogue.functions.name.length;
+  const growing = new GrowingTree(labels);
+  const growth = new CallerGrowth(growing, tree, labels);
+  const [weightOf, looksOf] = [new Float64Array(labels), new Float64Array(labels)];
   for (let node = 1; node < tree.label.length; ++node) {
-    if (self[node] === 0 && looks[node] === 0) continue;
-    const nodes = leaves.get(tree.label[node]);
-    if (nodes) nodes.push(node);
-    else leaves.set(tree.label[node], [node]);
+    weightOf[tree.label[node]] += self[node];
+    looksOf[tree.label[node]] += looks[node];
     growing.total[0] += self[node];
     growing.samples[0] += looks[node];
   }
-  for (const [label, at] of leaves) {
+  const { first, nodes } = model.once("nodesByFunction", () => nodesByLabel(tree, labels));
+  for (let label = 0; label < labels; ++label) {
+    if (weightOf[label] === 0 && looksOf[label] === 0) continue;
     const node = growing.child(0, label);
-    for (const leaf of at) {
-      growing.total[node] += self[leaf];
-      growing.samples[node] += looks[leaf];
-    }
+    growing.total[node] = weightOf[label];
+    growing.samples[node] = looksOf[label];
     const onPath = path.length > 0 && label === path[0];
     if (path.length > 0 && !onPath) continue;
     const least = leastShare * growing.total[path.length > 0 ? node : 0];
     if (!onPath && growing.total[node] < least) continue;
-    const weights = at.map((leaf) => self[leaf]);
-    growCallers(growing, tree, { node, at, weights, looks: at.map((leaf) => looks[leaf]) }, least, path.slice(1));
+    const at = nodes.subarray(first[label], first[label + 1]).filter((leaf) => self[leaf] !== 0 || looks[leaf] !== 0);
+    growth.grow({ node, at, weights: Float64Array.from(at, (leaf) => self[leaf]), looks: Float64Array.from(at, (leaf) => looks[leaf]) }, least, path.slice(1));
   }
   return growing.finish();
+}
+
+// Nodes by label: those of one are nodes[first[label]] to nodes[first[label + 1]]. Without the root.
+function nodesByLabel({ label }: CallTree, labels: number): { first: Uint32Array; nodes: Uint32Array } {
+  const first = new Uint32Array(labels + 1);
+  for (let node = 1; node < label.length; ++node) ++first[label[node] + 1];
+  for (let i = 0; i < labels; ++i) first[i + 1] += first[i];
+  const at = first.slice();
+  const nodes = new Uint32Array(label.length - 1);
+  for (let node = 1; node < label.length; ++node) nodes[at[label[node]]++] = node;
+  return { first, nodes };
 }

@@ -1,7 +1,7 @@
 // One function: who calls it, outward, and what it calls, inward. A sample through it counts once, where it stands outermost.
 import { Query } from "../filters";
 import { Weight } from "../head";
-import { GrowingTree, growCallers, SmallTree } from "../growing_tree";
+import { CallerGrowth, GrowingTree, SmallTree } from "../growing_tree";
 import { Model } from "../selection";
 
 export interface Sandwich {
@@ -31,7 +31,7 @@ export function sandwich(
     }
   }
   const least = leastShare * callers.total[0];
-  growCallers(callers, tree, front, least);
+  new CallerGrowth(callers, tree, labels).grow(front, least);
   for (const top of front.at) {
     const nodeOf = new Map<number, number>([[top, 0]]);
     callees.self[0] += self[top];

@@ -1,7 +1,9 @@
 // What threads did one after the other, for a flame chart: stacks in the order of time.
 import { By } from "../head";
 import { Query } from "../filters";
+import { lowest } from "../in_time";
 import { Model } from "../selection";
+import { activities } from "../states";
 
 export interface Segments {
   first: Uint32Array; // those of the row-th thread are first[row] to first[row + 1], in the order of time
@@ -37,36 +39,48 @@ export const slack = 2000; // ns
 export function segments(
   model: Model, query: Query, { threads, from, to, bins, by }: { threads: number[]; from: number; to: number; bins: number; by: By },
 ): Segments {
-  const { passes } = model.select(query);
-  const { start, wall, node, state, activity, doing } = model.recording.stretches;
+  const selection = model.select(query);
+  const { start, wall, node, activity } = model.recording.stretches;
   const { functionNode } = model.recording;
   const nodeOf = (i: number) => (by === "line" ? node[i] : functionNode[node[i]]);
-  const spans = (passes.spans ?? [[-Infinity, Infinity]]).map(([a, b]): [number, number] => [Math.max(a, from), Math.min(b, to)]).filter(([a, b]) => a < b);
+  const spans = (selection.passes.spans ?? [[-Infinity, Infinity]]).map(([a, b]): [number, number] => [Math.max(a, from), Math.min(b, to)]).filter(([a, b]) => a < b);
   const length = (to - from) / bins;
 
   const each = (thread: number, use: (i: number, a: number, b: number) => void) => {
-    if (!passes.thread[thread]) return;
-    const [first, last] = model.inTime.of(thread, from, to);
-    for (let i = first; i < last; ++i) {
-      if ((passes.node[node[i]] & passes.state[state[i]] & passes.doing[doing[i]]) === 0) continue;
-      for (const span of spans) {
-        const a = Math.max(span[0], start[i]);
-        const b = Math.min(span[1], start[i] + wall[i]);
+    const { first: of, stretch } = selection.passing;
+    const [begin, end] = model.inTime.of(thread, from, to);
+    for (let k = lowest(of[thread], of[thread + 1], (at) => stretch[at] >= begin); k < of[thread + 1] && stretch[k] < end; ++k) {
+      const i = stretch[k];
+      for (let s = 0; s < spans.length; ++s) {
+        const a = Math.max(spans[s][0], start[i]);
+        const b = Math.min(spans[s][1], start[i] + wall[i]);
         if (a < b) use(i, a, b);
       }
     }
   };
 
+  // Whether there are no more than that in the range.
+  const fits = (thread: number, most: number) => {
+    const { first: of, stretch } = selection.passing;
+    const [begin, end] = model.inTime.of(thread, from, to);
+    let count = 0;
+    let k = lowest(of[thread], of[thread + 1], (at) => stretch[at] >= begin);
+    for (; k < of[thread + 1] && stretch[k] < end && count <= most; ++k) {
+      const i = stretch[k];
+      for (const [a, b] of spans) if (Math.max(a, start[i]) < Math.min(b, start[i] + wall[i])) ++count;
+    }
+    return count <= most;
+  };
+
   const out = new Row();
   const first = new Uint32Array(threads.length + 1);
   const exact = new Uint8Array(threads.length);
+  let sums: Float64Array | null = null;
   threads.forEach((thread, row) => {
-    let count = 0;
-    each(thread, () => { ++count; });
-    exact[row] = count <= 2 * bins ? 1 : 0;
+    exact[row] = fits(thread, 2 * bins) ? 1 : 0;
     const mine = new Row();
     if (exact[row]) each(thread, (i, a, b) => mine.put(a, b, nodeOf(i), activity[i]));
-    else byBins(each, thread, nodeOf, activity, from, length, mine);
+    else byBins(each, thread, nodeOf, activity, from, length, (sums ??= new Float64Array(selection.tree(by).parent.length * activities)), mine);
     for (let i = 0; i < mine.start.length; ++i) out.start.push(mine.start[i]), out.end.push(mine.end[i]), out.node.push(mine.node[i]), out.activity.push(mine.activity[i]);
     first[row + 1] = out.start.length;
   });
@@ -75,19 +89,21 @@ export function segments(
 
 type Each = (thread: number, use: (i: number, a: number, b: number) => void) => void;
 
-// In each bin the stack with most of the time, unless nothing was seen in two thirds of it.
-function byBins(each: Each, thread: number, nodeOf: (i: number) => number, activity: Uint8Array, from: number, length: number, into: Row): void {
+// In each bin the stack with most of the time, unless nothing was seen in two thirds of it. `sums`: room for node * activities +
+// activity; zero before and after.
+function byBins(each: Each, thread: number, nodeOf: (i: number) => number, activity: Uint8Array, from: number, length: number, sums: Float64Array, into: Row): void {
   let bin = -1;
   let told = 0; // ns
-  const sums = new Map<number, number>(); // node * 8 + activity
+  const met: number[] = []; // of this bin
   const flush = () => {
     if (told >= length / 3) {
       let best = -1;
       let most = 0;
-      for (const [key, ns] of sums) if (ns > most) [best, most] = [key, ns];
-      into.put(from + bin * length, from + (bin + 1) * length, Math.floor(best / 8), best % 8);
+      for (const key of met) if (sums[key] > most) [best, most] = [key, sums[key]];
+      into.put(from + bin * length, from + (bin + 1) * length, Math.floor(best / activities), best % activities);
     }
-    sums.clear();
+    for (const key of met) sums[key] = 0;
+    met.length = 0;
     told = 0;
   };
   each(thread, (i, a, b) => {
@@ -98,8 +114,9 @@ function byBins(each: Each, thread: number, nodeOf: (i: number) => number, activ
       }
       const part = Math.min(b, from + (at + 1) * length) - Math.max(a, from + at * length);
       if (part <= 0) continue;
-      const key = nodeOf(i) * 8 + activity[i];
-      sums.set(key, (sums.get(key) ?? 0) + part);
+      const key = nodeOf(i) * activities + activity[i];
+      if (sums[key] === 0) met.push(key);
+      sums[key] += part;
       told += part;
     }
   });
