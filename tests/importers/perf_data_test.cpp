@@ -327,7 +327,7 @@ TEST(PerfData, each_of_several_events_can_be_shown) {
   ASSERT_TRUE(import_perf_data(input, options, profile).has_value());
   EXPECT_EQ(profile::sampled_events(profile).front().name, "cache-misses");
   options.event = "nonsense";
-  EXPECT_EQ(import_perf_data(input, options, profile).error().kind, ErrorKind::input);
+  EXPECT_EQ(import_perf_data(input, options, profile).error().kind, ErrorKind::usage);
 }
 
 TEST(PerfData, a_sample_without_a_period_counts_that_of_its_event) {

@@ -105,7 +105,7 @@ class PerfImport {
     }
     order.end();
     if (begun_ && !wanted_ && !options_.event.empty()) {
-      return fail(ErrorKind::input, fmt::format("no event '{}' was recorded", options_.event),
+      return fail(ErrorKind::usage, fmt::format("no event '{}' was recorded", options_.event),
                   fmt::format("there are: {}", event_names()));
     }
     return finish(stream, order);
@@ -349,9 +349,10 @@ std::string PerfImport::samples_by_event() const {
 
 std::string PerfImport::summary() const {
   const PerfStackCounts& counts = stacks_.counts();
-  std::string text = fmt::format(
-      "perf {}: {} in {:.1f} s, {} threads of {} processes", file_.facts().perf_version, samples_by_event(),
-      static_cast<double>(last_ - first_) * 1e-9, threads_.threads(), threads_.processes());
+  std::string text = fmt::format("perf {}: {} in {:.1f} s, {} {} of {} {}", file_.facts().perf_version,
+                                 samples_by_event(), static_cast<double>(last_ - first_) * 1e-9,
+                                 threads_.threads(), threads_.threads() == 1 ? "thread" : "threads",
+                                 threads_.processes(), threads_.processes() == 1 ? "process" : "processes");
   if (counts.unwound > 0) {
     text += fmt::format("; {} of {} dumped stacks unwound to their start",
                         percent(counts.whole, counts.unwound), counts.unwound);
