@@ -372,6 +372,7 @@ def test_words_beside_a_frame_go_with_its_view(open_page):
 def test_lines_are_found_from_the_table(open_page):
     page = settled(open_page("#view=functions"))
     page.locator("section.functions").get_by_role("button", name="Lines").click()
+    settled(page)
     assert "by=line" in fragment(page)
     assert page.locator(".rows .cell.name").first.inner_text().rsplit(":", 1)[-1].isdigit()
 

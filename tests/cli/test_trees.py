@@ -38,6 +38,7 @@ for _ in range(int(sys.argv[1])):
 
 RESTS = """
 import os, time
+time.sleep(0.5)  # until it is seen itself
 for _ in range(12):
     if os.fork() == 0:
         while time.process_time() < 0.02: sum(range(100))

@@ -49,3 +49,12 @@ def test_what_passed_the_second_time_has_passed_and_is_named(tmp_path):
 def test_what_did_not_pass_the_second_time_has_failed(tmp_path, case):
     status, lines = totals(tmp_path, CTEST, PYTEST, again=[f"<testsuite>{case}</testsuite>"])
     assert status == 1 and lines[-1] == "3 passed, 1 failed, 1 skipped"
+
+
+def test_what_failed_while_the_host_took_the_cpus_is_not_judged_and_named(tmp_path):
+    first = '<testsuite><testcase name="a"><failure message="no"/></testcase><testcase name="b"><failure message="no"/></testcase></testsuite>'
+    again = """<testsuite><testcase name="a"><skipped message="Skipped: failed while the host took 40% of our CPUs' time"/></testcase>
+        <testcase name="b"><skipped message="not here"/></testcase></testsuite>"""
+    status, lines = totals(tmp_path, first, again=[again])
+    assert status == 1
+    assert lines == ["skipped: a (failed, not judged: the host took our CPUs)", "failed: b", "0 passed, 1 failed, 1 skipped"]
