@@ -19,6 +19,8 @@ AS_ROOT = os.geteuid() == 0
 # Two workers, as a pool has them, and what says their ids.
 PARENT = """
 import os, sys, time
+
+pytestmark = pytest.mark.live
 children = []
 for _ in range(2):
     child = os.fork()

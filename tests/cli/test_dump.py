@@ -7,7 +7,7 @@ import re
 import pytest
 from cli_support import PYTHON, ROOT, phlox, still_runs, wait_until
 
-pytestmark = pytest.mark.smoke
+pytestmark = [pytest.mark.smoke, pytest.mark.live]
 
 THREADS = """
 import threading, time

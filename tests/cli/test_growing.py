@@ -7,6 +7,8 @@ import pytest
 from cli_support import LIMIT, PHLOX, PYTHON, READS, count, is_recording, phlox, wait_until
 from host_facts import kernel_tells_names
 
+pytestmark = pytest.mark.live
+
 NATIVE = "import zlib\ndata = bytes(range(256)) * 4096\nprint('ready', flush=True)\nwhile True: zlib.crc32(data); zlib.compress(data, 9)\n"
 
 

@@ -52,6 +52,7 @@ def imported(path):
 
 
 @needs_perf
+@pytest.mark.live
 @pytest.mark.parametrize("options", [
     ("--call-graph", "dwarf"),
     ("--call-graph", "dwarf", "--sample-cpu"),
@@ -64,7 +65,8 @@ def test_shares_are_those_of_perf_script(tmp_path, options):
     perf, ours = by_perf(path), by_phlox(f"{path}.phlox")
     assert ours.samples == perf.samples > 100
     assert ours.total == perf.total
-    wrong = [row for row in differences(perf, ours) if abs(row[0] - row[1]) > 0.5]
+    # One stack more or less is more than half a point where the host left us a hundred samples.
+    wrong = [row for row in differences(perf, ours) if abs(row[0] - row[1]) > max(0.5, 100 * 1.5 / perf.samples)]
     # perf makes names for the entries of a procedure linkage table, which no symbol has.
     wrong = [row for row in wrong if not row[3].endswith("@plt") and row[3] != "[unknown]"]
     assert wrong == []

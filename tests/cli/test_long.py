@@ -13,6 +13,8 @@ import time
 import pytest
 from cli_support import LIMIT, PHLOX, PYTHON, count, is_recording, phlox, wait_until
 
+pytestmark = pytest.mark.live
+
 
 def sql(path, query):
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:

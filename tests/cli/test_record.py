@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from cli_support import BUSY, PHLOX, PYTHON, count, is_recording, phlox, still_runs, wait_until
 
-pytestmark = pytest.mark.smoke
+pytestmark = [pytest.mark.smoke, pytest.mark.live]
 
 
 def script(workdir, text, name="app.py"):

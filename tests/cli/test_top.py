@@ -33,6 +33,8 @@ run()
 
 SPINS_THEN_RESTS = """
 import sys, threading, time
+
+pytestmark = pytest.mark.live
 go = True
 def spin():
     while go: sum(range(99))

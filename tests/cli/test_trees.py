@@ -38,6 +38,8 @@ for _ in range(int(sys.argv[1])):
 
 RESTS = """
 import os, time
+
+pytestmark = pytest.mark.live
 time.sleep(0.5)  # until it is seen itself
 for _ in range(12):
     if os.fork() == 0:
