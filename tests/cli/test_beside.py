@@ -12,6 +12,8 @@ import textwrap
 import pytest
 from cli_support import BUSY, PHLOX, PYTHON, count, is_recording, phlox, wait_until
 
+pytestmark = pytest.mark.live
+
 NOT_PYTHON, GONE = 112, 115
 NOBODY = 65534
 AS_ROOT = os.geteuid() == 0
@@ -19,8 +21,6 @@ AS_ROOT = os.geteuid() == 0
 # Two workers, as a pool has them, and what says their ids.
 PARENT = """
 import os, sys, time
-
-pytestmark = pytest.mark.live
 children = []
 for _ in range(2):
     child = os.fork()

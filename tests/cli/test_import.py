@@ -65,8 +65,11 @@ def test_shares_are_those_of_perf_script(tmp_path, options):
     perf, ours = by_perf(path), by_phlox(f"{path}.phlox")
     assert ours.samples == perf.samples > 100
     assert ours.total == perf.total
-    # One stack more or less is more than half a point where the host left us a hundred samples.
-    wrong = [row for row in differences(perf, ours) if abs(row[0] - row[1]) > max(0.5, 100 * 1.5 / perf.samples)]
+    # One stack is more than half a point where the host left us a hundred samples; and what we unwind to its start, and perf does not,
+    # has more beneath its callers.
+    one, completer = 150 / perf.samples, 100 * max(0, ours.whole - perf.whole) / perf.samples
+    wrong = [row for row in differences(perf, ours)
+             if abs(row[0] - row[1]) > max(0.5, one) and not (row[2] == "under" and 0 < row[1] - row[0] <= max(0.5, one) + completer)]
     # perf makes names for the entries of a procedure linkage table, which no symbol has.
     wrong = [row for row in wrong if not row[3].endswith("@plt") and row[3] != "[unknown]"]
     assert wrong == []

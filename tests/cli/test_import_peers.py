@@ -12,10 +12,10 @@ import sys
 import pytest
 from cli_support import PHLOX, PYTHON, ordinary_pythons, phlox
 
+pytestmark = pytest.mark.live
+
 PROGRAM = """
 import json, threading, time, zlib
-
-pytestmark = pytest.mark.live
 class Order:
     def total(self, end):
         while time.monotonic() < end: json.loads('[1,2,{"a":3},"x"]')

@@ -16,6 +16,8 @@ import pytest
 from cli_support import LIMIT, PHLOX, PYTHON, READS, count, is_recording, phlox, still_runs, wait_until
 from host_facts import kernel_tells_names
 
+pytestmark = pytest.mark.live
+
 WAITS_FOR_THE_GIL = """
 import threading, time
 def crunch():
@@ -33,8 +35,6 @@ run()
 
 SPINS_THEN_RESTS = """
 import sys, threading, time
-
-pytestmark = pytest.mark.live
 go = True
 def spin():
     while go: sum(range(99))

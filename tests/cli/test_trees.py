@@ -12,6 +12,8 @@ import textwrap
 import pytest
 from cli_support import PHLOX, PYTHON, is_recording, ordinary_pythons, phlox, wait_until
 
+pytestmark = pytest.mark.live
+
 POOL = """
 import multiprocessing, os, resource, sys, time
 
@@ -38,8 +40,6 @@ for _ in range(int(sys.argv[1])):
 
 RESTS = """
 import os, time
-
-pytestmark = pytest.mark.live
 time.sleep(0.5)  # until it is seen itself
 for _ in range(12):
     if os.fork() == 0:
