@@ -96,8 +96,8 @@ export function findPassing(recording: Recording, passes: Passes, inTime: () => 
   const from = new Uint32Array(threads + 1);
   const stretch = new Uint32Array(start.length);
   const part = spans ? new Float64Array(start.length) : null;
-  // Most filters are of one thing, and what need not be looked up in memory is the time that there is.
-  const [everyNode, everyKind] = [!nodePasses.includes(0), !kindPasses.includes(0)];
+  // A filter of threads alone, as many are: nothing is to be looked up.
+  const every = !nodePasses.includes(0) && !kindPasses.includes(0);
   let count = 0;
   for (let t = 0; t < threads; ++t) {
     from[t] = count;
@@ -109,10 +109,8 @@ export function findPassing(recording: Recording, passes: Passes, inTime: () => 
         part[count] = overlap(spans, start[i], wall[i]);
         if (touches(spans, start[i], part[count], wall[i])) stretch[count++] = i;
       }
-    } else if (everyNode && everyKind) {
+    } else if (every) {
       for (let i = begin; i < end; ++i) stretch[count++] = i;
-    } else if (everyNode) {
-      for (let i = begin; i < end; ++i) if (kindPasses[kind[i]]) stretch[count++] = i;
     } else {
       for (let i = begin; i < end; ++i) if (nodePasses[node[i]] & kindPasses[kind[i]]) stretch[count++] = i;
     }

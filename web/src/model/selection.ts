@@ -3,7 +3,7 @@ import { CallTree, sumUp } from "./call_tree";
 import { labelsOf } from "./catalogue";
 import { Query } from "./filters";
 import { By, Weight, weightsOf } from "./head";
-import { InTime } from "./in_time";
+import { InTime, lowest } from "./in_time";
 import { findPassing, Passes, passesOf, Passing, samplesOf } from "./passing";
 import { Recording } from "./recording";
 import { Column, Label } from "./tree";
@@ -74,6 +74,15 @@ export class Selection {
 
   get passing(): Passing {
     return (this.found ??= findPassing(this.recording, this.passes, this.inTime));
+  }
+
+  // Those of the thread's among `passing` that overlap the range, or begin in it: from the first to before the second; some between
+  // them may not.
+  passingIn(thread: number, from: number, to: number): [number, number] {
+    const { first, stretch } = this.passing;
+    const [begin, end] = this.inTime().of(thread, from, to);
+    const [low, high] = [first[thread], first[thread + 1]];
+    return [lowest(low, high, (k) => stretch[k] >= begin), lowest(low, high, (k) => stretch[k] >= end)];
   }
 
   get weights(): Weight[] {

@@ -1,6 +1,5 @@
 // What threads, or CPUs, did in equal bins of time: the timeline's rows.
 import { Query } from "../filters";
-import { lowest } from "../in_time";
 import { Model, Selection } from "../selection";
 import { activities, Activity } from "../states";
 
@@ -35,13 +34,12 @@ function addLong(time: Float32Array, at: number, a: number, b: number, length: n
 
 // Adds every passing stretch of a thread in the range to the bins that it lies in.
 function addParts(model: Model, selection: Selection, thread: number, { from, to, bins }: Range, { time, row, below, rowOfCpu }: Into): void {
-  const { passing: { first, stretch }, passes: { spans } } = selection;
+  const { passing: { stretch }, passes: { spans } } = selection;
   const { start, wall, activity, cpuNumber } = model.recording.stretches;
   const length = (to - from) / bins;
   const perLength = 1 / length;
-  const [begin, end] = model.inTime.of(thread, from, to);
-  let k = lowest(first[thread], first[thread + 1], (at) => stretch[at] >= begin);
-  for (const until = first[thread + 1]; k < until && stretch[k] < end; ++k) {
+  const [begin, end] = selection.passingIn(thread, from, to);
+  for (let k = begin; k < end; ++k) {
     const i = stretch[k];
     const did = activity[i];
     if (did >= below) continue;

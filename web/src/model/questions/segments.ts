@@ -1,7 +1,6 @@
 // What threads did one after the other, for a flame chart: stacks in the order of time.
 import { By } from "../head";
 import { Query } from "../filters";
-import { lowest } from "../in_time";
 import { Model } from "../selection";
 import { activities } from "../states";
 
@@ -46,29 +45,24 @@ export function segments(
   const spans = (selection.passes.spans ?? [[-Infinity, Infinity]]).map(([a, b]): [number, number] => [Math.max(a, from), Math.min(b, to)]).filter(([a, b]) => a < b);
   const length = (to - from) / bins;
 
-  const each = (thread: number, use: (i: number, a: number, b: number) => void) => {
-    const { first: of, stretch } = selection.passing;
-    const [begin, end] = model.inTime.of(thread, from, to);
-    for (let k = lowest(of[thread], of[thread + 1], (at) => stretch[at] >= begin); k < of[thread + 1] && stretch[k] < end; ++k) {
+  // Until `use` gives false.
+  const each: Each = (thread, use) => {
+    const { stretch } = selection.passing;
+    const [begin, end] = selection.passingIn(thread, from, to);
+    for (let k = begin; k < end; ++k) {
       const i = stretch[k];
       for (let s = 0; s < spans.length; ++s) {
         const a = Math.max(spans[s][0], start[i]);
         const b = Math.min(spans[s][1], start[i] + wall[i]);
-        if (a < b) use(i, a, b);
+        if (a < b && use(i, a, b) === false) return;
       }
     }
   };
 
   // Whether there are no more than that in the range.
   const fits = (thread: number, most: number) => {
-    const { first: of, stretch } = selection.passing;
-    const [begin, end] = model.inTime.of(thread, from, to);
     let count = 0;
-    let k = lowest(of[thread], of[thread + 1], (at) => stretch[at] >= begin);
-    for (; k < of[thread + 1] && stretch[k] < end && count <= most; ++k) {
-      const i = stretch[k];
-      for (const [a, b] of spans) if (Math.max(a, start[i]) < Math.min(b, start[i] + wall[i])) ++count;
-    }
+    each(thread, () => ++count <= most);
     return count <= most;
   };
 
@@ -87,7 +81,7 @@ export function segments(
   return { first, exact, start: Float64Array.from(out.start), end: Float64Array.from(out.end), node: Uint32Array.from(out.node), activity: Uint8Array.from(out.activity) };
 }
 
-type Each = (thread: number, use: (i: number, a: number, b: number) => void) => void;
+type Each = (thread: number, use: (i: number, a: number, b: number) => boolean | void) => void;
 
 // In each bin the stack with most of the time, unless nothing was seen in two thirds of it. `sums`: room for node * activities +
 // activity; zero before and after.
