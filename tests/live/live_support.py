@@ -54,6 +54,20 @@ def of_one_family(names):
     assert len({name[0] for name in family}) <= 1, names
 
 
+def sound(recording):
+    """(names, samples) of the stacks that are whole, or cut and say so."""
+    return ((names, samples) for names, samples, _, quality in recording.stacks() if quality in (0, 1))
+
+
+def families_never_mix(stacks):
+    """of_one_family() of each. `stacks`: (names, samples). -> samples looked at"""
+    looks = 0
+    for names, samples in stacks:
+        of_one_family(names)
+        looks += samples
+    return looks
+
+
 def names_are_of_one_moment(stacks):
     """fresh.py's functions f_SERIAL_DEPTH are made anew again and again, each time with the next serial: a stack has one serial, no
     gap, and no earlier serial than the stack before it. `stacks`: (names, samples). -> samples looked at"""

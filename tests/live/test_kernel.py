@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from live_support import PHLOX, TARGETS, Recording, Target, names_are_of_one_moment, of_one_family, once_a_version, since
+from live_support import PHLOX, TARGETS, Recording, Target, families_never_mix, names_are_of_one_moment, once_a_version, since, sound
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 WAY = ("--way", "kernel", "-r", "2000", "--max-overhead", "off")
@@ -32,13 +32,7 @@ def inside(python, record):
 
 
 def families(recording, least):
-    looks = 0
-    for names, count, _, quality in recording.stacks():
-        if quality not in (0, 1):
-            continue
-        of_one_family(names)
-        looks += count
-    assert looks > least
+    assert families_never_mix(sound(recording)) > least
     rejected = sum(recording.tally(f"rejected_{why}") for why in ("moved", "unreadable", "broken"))
     assert rejected <= 0.01 * recording.tally("samples")
     assert recording.tally("lost") == 0

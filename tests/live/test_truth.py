@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from live_support import BUILD, TARGETS, Target, names_are_of_one_moment, of_one_family, once_a_version, share, since
+from live_support import BUILD, TARGETS, Target, families_never_mix, names_are_of_one_moment, once_a_version, share, since, sound
 
 RATE = ("-r", "2000", "--max-overhead", "off")
 
@@ -22,33 +22,22 @@ def accepted(recording):
 def test_families_of_functions_never_mix(python, record, depth):
     with Target(python, TARGETS / "hard.py", 60, depth) as target:
         recording = record(target.pid, share(python, 1.5), *RATE)
-    looks = 0
-    for names, count, _, quality in recording.stacks():
-        if quality not in (0, 1):
-            continue
+    for names, _ in sound(recording):
         assert names[0] == "<module>", names
-        of_one_family(names)
-        looks += count
-    assert looks > 200
+    assert families_never_mix(sound(recording)) > 200
     assert accepted(recording) > 0.98
 
 
 def test_families_never_mix_where_threads_pass_the_gil_on(python, record):
     with Target(python, TARGETS / "hard_threads.py", 60) as target:
         recording = record(target.pid, share(python, 2), "-r", "1000", "--max-overhead", "off")
-    looks = 0
-    for names, count, _, quality in recording.stacks():
-        if quality not in (0, 1):
-            continue
-        of_one_family(names)
-        looks += count
-    assert looks > 200
+    assert families_never_mix(sound(recording)) > 200
 
 
 def names_are_of_the_moment(python, record, kind):
     with Target(python, TARGETS / "fresh.py", 60, kind) as target:
         recording = record(target.pid, share(python, 1.5), *RATE)
-    looks = names_are_of_one_moment((names, count) for names, count, _, quality in recording.stacks() if quality in (0, 1))
+    looks = names_are_of_one_moment(sound(recording))
     # Of 500 and more: the host may give our CPU to others.
     assert looks > 100
     assert accepted(recording) > 0.98
