@@ -166,6 +166,42 @@ TEST_P(CFrames, a_state_with_the_ids_of_its_maker_is_not_another_of_its_threads)
   EXPECT_EQ(seen.threads()[1].tid, started.tid());
 }
 
+// Threads of Rust and C++ have a state for as long as one call into Python.
+TEST(Fresh, a_state_that_holds_the_gil_is_looked_at_in_the_turn_that_meets_it) {
+  const python::Layout& layout = *python::find_layout(3, 12, {});
+  test::FakeInterpreter fake(layout);
+  fake.thread().calls("main");
+  SleepingThread asleep, visitor;
+  fake.set(fake.thread().state(), layout.thread.native_thread_id, static_cast<uint64_t>(asleep.tid()));
+  Ring ring(1 << 20);
+  ProcessSampler::Config config;
+  config.pid = ::getpid();
+  const python::Interpreter interpreter = fake.interpreter();
+  Workers workers;
+  ProcessSampler sampler(config, interpreter, fake.memory(), ring, workers);
+  const Nanoseconds first = clock_now();
+  sampler.turn(first, workers.begin_turn());
+  test::FakeThread& fresh = fake.new_thread();
+  fake.set(fresh.state(), layout.thread.native_thread_id, static_cast<uint64_t>(visitor.tid()));
+  fresh.calls("visited");
+  fake.hold_gil(&fresh);
+  // Too soon for the list to be read again without a reason.
+  sampler.turn(first + 1'000'000, workers.begin_turn());
+  sampler.flush();
+
+  profile::Profile seen;
+  Identities identities(seen);
+  Consumer consumer(layout, profile::ProcessId(1), seen, identities, [](profile::Thread&) {});
+  consumer.drain(ring);
+  identities.stretches.flush();
+  std::vector<std::string> leaves;
+  for (const profile::Sample& sample : seen.samples()) {
+    if (seen.thread(sample.thread).tid == visitor.tid())
+      leaves.push_back(seen.frame(seen.stack(sample.stack).frame).qualified_name);
+  }
+  EXPECT_EQ(leaves, (std::vector<std::string>{"visited"}));
+}
+
 // The thread that ran last is looked at first, and the copy of the memory made for it serves the others. When
 // it has ended meanwhile there is no copy, and that of the turn before shows where the others were then.
 TEST(FreeThreaded, no_stack_is_taken_from_the_copy_of_an_earlier_turn) {

@@ -54,17 +54,21 @@ void ProcessSampler::pause_idle(PythonThread& slot) {
       tick_ + idle_pause(slot.idle_looks, threads_.all().size() > kFewThreads ? kLongestIdlePause : few);
 }
 
-// Nothing to see of it; what it does until it is in Python again is not to be charged to what it does there.
-void ProcessSampler::look_at_resting(PythonThread& slot, Nanoseconds now) {
-  const auto stat = slot.probe->schedstat();
-  if (!stat) {
-    slot.alive = false;
-    return;
+// Nothing to see of them; what they do until they are in Python again is not to be charged to what they do
+// there. Who came back in this turn has been looked at, for the time since the turn before.
+void ProcessSampler::look_at_resting(Nanoseconds now) {
+  for (auto& slot : threads_.all()) {
+    if (!slot->alive || slot->tstate || slot->next_tick > tick_) continue;
+    const auto stat = slot->probe->schedstat();
+    if (!stat) {
+      slot->alive = false;
+      continue;
+    }
+    slot->idle_looks = unmoved(slot->seen, *stat) ? slot->idle_looks + 1 : 0;
+    pause_idle(*slot);
+    slot->seen = *stat;
+    slot->last_time = now;
   }
-  slot.idle_looks = unmoved(slot.seen, *stat) ? slot.idle_looks + 1 : 0;
-  pause_idle(slot);
-  slot.seen = *stat;
-  slot.last_time = now;
 }
 
 // ---- who holds the GIL, and where
@@ -151,7 +155,7 @@ bool ProcessSampler::seen_lately(const PythonThread& slot, Nanoseconds now) cons
   return native_ && slot.has_stack && now - slot.last_time < native_->soonest_again();
 }
 
-void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
+ProcessSampler::Holder ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
   if (layout_.traits.free_threaded) {
     // Nobody holds anything. Whoever was found running last comes first: the copy made with its stack serves
     // the others, and it is not asked whether it sleeps.
@@ -159,11 +163,11 @@ void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
     if (slot != nullptr && slot->alive && !slot->was_blocked && !native_ && !is_over(*slot) && on_its_cpu()) {
       Seen seen;
       read_standing_still(*slot, now, false, seen);
-      return;
+      return Holder::known;
     }
     domain.runner = nullptr;
     if (!by_event()) snapshot_.capture();  // else the turn has
-    return;
+    return Holder::known;
   }
   // Who holds the GIL may change until somebody is found standing still with it.
   for (int change = 0; change < kAttempts; ++change) {
@@ -175,26 +179,28 @@ void ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
     if (slot == nullptr || !slot->alive || (change > 0 && !scouted)) {
       if (!caught) snapshot_.capture();
       const RemoteAddress tstate = domain.gil.holder(snapshot_);
-      if (!tstate) return;
+      if (!tstate) return Holder::known;
       slot = threads_.find(tstate);
       if (slot == nullptr) {
         threads_.want_refresh();
-        return;
+        domain.runner = nullptr;
+        return threads_.was_declined(tstate) ? Holder::known : Holder::fresh;
       }
       domain.runner = slot;
     }
     // The others are looked at by the copy.
     if (seen_lately(*slot, now) || slot->event.kind == EventState::Kind::awake ||
         (slot->done && slot->event.kind == EventState::Kind::asleep))
-      return;
+      return Holder::known;
     Seen seen;
     const bool settled =
         native_ ? read_with_native(*slot, now, true, seen) : read_running(*slot, now, true, seen);
     if (settled) {
       slot->done = true;
-      return;
+      return Holder::known;
     }
   }
+  return Holder::known;
 }
 
 // Of a thread that is not blocked, and may run meanwhile.
@@ -365,6 +371,18 @@ PythonThread* ProcessSampler::caught() {
   return found == threads_.all().end() ? nullptr : found->get();
 }
 
+ProcessSampler::Holder ProcessSampler::read_holders(Nanoseconds now, bool again) {
+  for (auto& domain : threads_.domains()) domain.threads = 0;
+  for (const auto& slot : threads_.all()) ++threads_.domains()[slot->domain].threads;
+  Holder any = Holder::known;
+  for (auto& domain : threads_.domains()) {
+    if (again && domain.runner != nullptr && domain.runner->done) continue;
+    domain.frozen = nullptr;
+    if (read_holder(domain, now) == Holder::fresh) any = Holder::fresh;
+  }
+  return any;
+}
+
 void ProcessSampler::turn(Nanoseconds now, uint64_t round) {
   counts_.ticks = tick_ = round;
   last_turns_look_ = snapshot_.look();
@@ -380,9 +398,7 @@ void ProcessSampler::turn(Nanoseconds now, uint64_t round) {
     slot->done = slot->next_tick > tick_ || seen_lately(*slot, now);
     if (slot->done) continue;
     if (native_) ask_event(*slot, now);
-    if (slot->tstate || native_) continue;
-    look_at_resting(*slot, now);
-    slot->done = true;
+    if (!slot->tstate && !native_) slot->done = true;
   }
   for (size_t i = 0; i < threads; ++i) {
     PythonThread& slot = *threads_.all()[(first_slot_ + i) % threads];
@@ -417,11 +433,11 @@ void ProcessSampler::turn(Nanoseconds now, uint64_t round) {
       threads = threads_.all().size();
     }
   }
-  for (auto& domain : threads_.domains()) domain.threads = 0;
-  for (const auto& slot : threads_.all()) ++threads_.domains()[slot->domain].threads;
-  for (auto& domain : threads_.domains()) {
-    domain.frozen = nullptr;
-    read_holder(domain, now);
+  if (read_holders(now, false) == Holder::fresh && !by_event()) {
+    // Found in the next turn only, who calls into Python briefly would be seen where two turns meet two calls.
+    threads_.refresh(now, PythonThreads::From::target);
+    threads = threads_.all().size();
+    read_holders(now, true);
   }
   if (!threads_.domains().empty() && threads_.changed()) threads_.want_refresh();
   // By the copy that was made for it; the others have copies of their own.
@@ -438,6 +454,7 @@ void ProcessSampler::turn(Nanoseconds now, uint64_t round) {
     read_other(slot, threads_.domains()[slot.domain], now);
   }
   first_slot_ = threads > 0 ? next_first % threads : 0;
+  if (!native_) look_at_resting(now);
   if (std::any_of(threads_.all().begin(), threads_.all().end(),
                   [](const auto& slot) { return !slot->alive; }))
     threads_.drop_dead(now);

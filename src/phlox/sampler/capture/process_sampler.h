@@ -130,9 +130,13 @@ class ProcessSampler {
   };
 
   void pause_idle(PythonThread& thread);
-  void look_at_resting(PythonThread& thread, Nanoseconds now);
+  void look_at_resting(Nanoseconds now);
   bool scout(Domain& domain);
-  void read_holder(Domain& domain, Nanoseconds now);
+  // fresh: a thread state that is not in the lists yet.
+  enum class Holder : uint8_t { known, fresh };
+  Holder read_holder(Domain& domain, Nanoseconds now);
+  // `again`: but of those that this turn has read.
+  Holder read_holders(Nanoseconds now, bool again);
   void read_other(PythonThread& slot, Domain& domain, Nanoseconds now);
   bool read_beside_holder(PythonThread& slot, Domain& domain, Nanoseconds now);
   bool read_standing_still(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);

@@ -80,6 +80,8 @@ class PythonThreads {
   std::vector<Domain>& domains() { return domains_; }
   PythonThread* find(RemoteAddress tstate);
   bool has(pid_t tid) const;
+  // No thread was found for it, as of the last refresh.
+  bool was_declined(RemoteAddress tstate) const { return declined_.contains(tstate.value); }
 
   // Its thread state is gone. The thread itself may live on, and come back with another.
   void lose_state(PythonThread& thread);
