@@ -1,8 +1,8 @@
-// Where perf events choose the moment of a look, looks say nothing of how long a thread ran or slept: a
-// thread that does either for 0.1 ms in turn is found running by every event. The kernel's account of it does
-// (schedstat). Splits the time between two looks at a thread by that: what it ran or waited for a CPU, and
-// what it slept. What belongs to the kind it was not found in goes to the stack that it was last found in
-// that way with. Pure.
+// With native frames, looks say little of how long a thread ran or slept: one that does either for 0.1 ms
+// in turn is found running by every event, and, where it is stopped for a look, by each that began while
+// it slept and had to be made again. The kernel's account of it does (schedstat). Splits the time between
+// two looks at a thread by that: what it ran or waited for a CPU, and what it slept. What belongs to the
+// kind it was not found in goes to the stack that it was last found in that way with. Pure.
 #pragma once
 
 #include <algorithm>

@@ -66,7 +66,7 @@ class NativeHalf {
   Nanoseconds soonest_again() const { return in_use_ == NativeSource::perf ? interval_ / 3 : 0; }
   // LookRecord::ran.
   Nanoseconds ran_between(const target::SchedStat& before, const target::SchedStat& now) const {
-    if (in_use_ != NativeSource::perf || now.off()) return -1;
+    if (now.off()) return -1;
     const target::SchedStat since = now - before;
     return static_cast<Nanoseconds>(since.run_ns + since.wait_ns);
   }
