@@ -63,7 +63,7 @@ def test_shares_are_those_of_perf_script(tmp_path, options):
     path = recorded(tmp_path, "perf.data", *options)
     imported(path)
     perf, ours = by_perf(path), by_phlox(f"{path}.phlox")
-    assert ours.samples == perf.samples > 100
+    assert ours.samples == perf.samples > 60
     assert ours.total == perf.total
     # One stack is more than half a point where the host left us a hundred samples; and what we unwind to its start, and perf does not,
     # has more beneath its callers.

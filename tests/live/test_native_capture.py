@@ -154,12 +154,16 @@ def test_threads_on_other_cpus_do_not_wake_it(tmp_path):
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
 def test_each_of_two_running_threads_is_looked_at_as_often_as_one(tmp_path):
     """By its own CPU time. One sampler that went from CPU to CPU saw three quarters of what was asked for, each time; what else runs on
-    the machine takes some of one recording, not of four. A slow host lets fewer looks come in time, of one thread as of two."""
+    the machine takes some of one recording, not of four. A slow host lets fewer looks come in time, of one thread as of two. Without
+    the real-time class, where this source has to be asked for, we come too late for one in four where no CPU is free."""
+    classes = set()
+
     def looks_a_second(threads):
         with Target(SYSTEM, CAPTURED, "busy", threads) as target:
             recording, _ = recorded(tmp_path, target, 3, "--native-source", "perf")
         if "perf events" not in way(recording):
             pytest.skip("perf events are refused here")
+        classes.add("real time" in way(recording))
         rates = [looks / cpu for looks, cpu in recording.query("SELECT sum(samples), sum(cpu_ns) * 1e-9 FROM sample WHERE cpu_ns > 0 GROUP BY thread")
                  if cpu > 0.3]
         return min(rates) if len(rates) == threads else 0
@@ -168,7 +172,7 @@ def test_each_of_two_running_threads_is_looked_at_as_often_as_one(tmp_path):
     seen = []
     while len(seen) < 4:
         seen.append(looks_a_second(2))
-        if seen[-1] > 0.85 * min(500, alone):
+        if seen[-1] > (0.85 if classes == {True} else 0.65) * min(500, alone):
             return
     pytest.fail(f"looks a second of each thread's CPU time: {alone} of one, {seen} of two")
 
