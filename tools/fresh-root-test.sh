@@ -28,8 +28,16 @@ command -v debootstrap > /dev/null || { echo 'fresh-root-test: apt-get install d
 [ -n "$root" ] || root=$(mktemp -d /var/tmp/phlox-fresh.XXXXXX)
 # mktemp lets nobody else in; here it becomes the root of everybody.
 [ ! -d "$root" ] || chmod 755 "$root"
-# Everything is mounted in a mount namespace of its own, so nothing can be left mounted, and removing removes only ours.
-[ -n "$keep" ] || trap 'rm -rf --one-file-system "$root"' EXIT
+# Everything is mounted in a mount namespace of its own, so nothing can be left mounted, and removing removes only ours. The PIDs
+# are this machine's, as on any machine: what asks for the kernel's own processes, or for those of BPF, runs too. Whoever is left in
+# the namespace at the end is ended.
+clean_up() {
+  [ ! -s "$root/phlox.namespace" ] || for process in /proc/[0-9]*; do
+    [ "$(readlink "$process/ns/mnt" || true)" != "$(cat "$root/phlox.namespace")" ] || kill -9 "${process#/proc/}" || true
+  done 2> /dev/null
+  [ -n "$keep" ] || rm -rf --one-file-system "$root"
+}
+trap clean_up EXIT
 
 mirror=$("$tree/tools/apt-mirror.sh")
 script=() components=main
@@ -64,10 +72,12 @@ settings=$(env | grep -E '^(PIP_(CERT|DEFAULT_TIMEOUT|INDEX_URL)|(https?|no)_pro
 # npm asks its own settings which certificates it may believe.
 cafile=$(npm config get cafile 2> /dev/null || true) # "null": there is none
 [ ! -f "$cafile" ] || settings="$settings npm_config_cafile=$cafile"
+rm -f "$root/phlox.namespace"
 start=$(date +%s)
 status=0
 # shellcheck disable=SC2086
-root=$root shared=$(printf '%s\n' "${shared[@]}") unshare --mount --pid --fork --kill-child --propagation private -- bash -euc '
+root=$root shared=$(printf '%s\n' "${shared[@]}") unshare --mount --propagation private -- bash -euc '
+  readlink /proc/self/ns/mnt > "$root/phlox.namespace"
   mount --bind "$root" "$root"
   mount -t proc proc "$root/proc"
   mount --rbind /dev "$root/dev"
