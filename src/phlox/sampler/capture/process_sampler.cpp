@@ -434,7 +434,8 @@ void ProcessSampler::turn(Nanoseconds now, uint64_t round) {
     }
   }
   if (read_holders(now, false) == Holder::fresh && !by_event()) {
-    // Found in the next turn only, who calls into Python briefly would be seen where two turns meet two calls.
+    // Found in the next turn only, who calls into Python briefly would be seen where two turns meet two
+    // calls.
     threads_.refresh(now, PythonThreads::From::target);
     threads = threads_.all().size();
     read_holders(now, true);
