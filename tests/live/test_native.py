@@ -171,6 +171,17 @@ def test_an_extension_s_functions_with_lines(builder, record, extension):
     assert module == 1
 
 
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="rbp is x86-64's")
+@with_headers
+def test_asleep_in_a_function_that_counts_from_its_frame_pointer(builder, record, extension):
+    """Of who sleeps the kernel tells pc and sp alone."""
+    with Target(builder, PROGRAM, extension(builder), "asleep") as target:
+        recording = record(target.pid, SECONDS, "--native", *RATE)
+    wanted = ["<module>", "asleep", "sleep_by_frame_pointer", "ext_nap"]
+    assert share(stacks(recording), lambda frames: in_order(frames, wanted)) > 0.9
+    assert recording.tally("native_whole") >= 0.9 * recording.tally("native")
+
+
 @with_headers
 def test_a_thread_that_gave_the_gil_away(builder, record, extension):
     with Target(builder, PROGRAM, extension(builder), "without_gil") as target:

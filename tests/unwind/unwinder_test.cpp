@@ -317,6 +317,47 @@ TEST(Unwinder, frame_pointer_that_no_call_of_this_function_tells_stays_unknown) 
   EXPECT_EQ(p.unwind(asleep_at(Process::code(0x4010))).end, StackEnd::no_cfi);
 }
 
+#if defined(__x86_64__)
+// Asleep in a function that counts from rbp as above, called by way of a table: push %rbp; mov %rsp, %rbp;
+// push %rbx; sub $0x48, %rsp; syscall; add $0x48, %rsp; pop %rbx; pop %rbp; ret. What moves the stack pointer
+// from `push %rbx` on no call frame information says.
+NativeStack asleep_in_instructions(std::vector<uint8_t> code, uint64_t return_address) {
+  Process p = three_functions();
+  p.function(0x4000, {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6});
+  const auto bytes = std::as_bytes(std::span(code));
+  test::ElfBuilder builder;
+  builder.load(0x4000, {bytes.begin(), bytes.end()}, PF_R | PF_X);
+  builder.header.e_entry = 0x4000;
+  p.code_image = builder.build();
+  p.word(kStack + 8, Process::code(0x2010));  // a local that looks like it
+  p.word(kStack + 0x50, 0x77);                // the caller's rbp
+  p.word(kStack + 0x58, return_address);
+  return p.unwind(asleep_at(Process::code(0x400b)));
+}
+
+const std::vector<uint8_t> kAsleep = {0x55, 0x48, 0x89, 0xe5, 0x53, 0x48, 0x83, 0xec, 0x48,
+                                      0x0f, 0x05, 0x48, 0x83, 0xc4, 0x48, 0x5b, 0x5d, 0xc3};
+
+TEST(Unwinder, frame_pointer_that_is_not_known_is_done_without_where_the_instructions_tell) {
+  const NativeStack stack = asleep_in_instructions(kAsleep, Process::code(0x1010));
+  EXPECT_EQ(stack.end, StackEnd::reached_end);
+  EXPECT_EQ(pcs(stack), (std::vector<uint64_t>{Process::code(0x400b), Process::code(0x1010)}));
+  EXPECT_EQ(stack.frames[0].cfa, RemoteAddress(kStack + 0x60));
+  EXPECT_EQ(stack.frames[1].found_by, FoundBy::code);
+}
+
+TEST(Unwinder, instructions_in_place_of_a_frame_pointer_lead_only_behind_a_call) {
+  EXPECT_EQ(asleep_in_instructions(kAsleep, Process::code(0x100f)).end, StackEnd::no_cfi);
+}
+
+TEST(Unwinder, instructions_that_move_the_stack_by_what_nobody_knows_tell_nothing) {
+  std::vector<uint8_t> code = kAsleep;
+  code[5] = 0x48, code[6] = 0x29, code[7] = 0xc4, code[8] = 0x90;  // sub %rax, %rsp
+  EXPECT_EQ(asleep_in_instructions(code, Process::code(0x1010)).end, StackEnd::no_cfi);
+  EXPECT_EQ(asleep_in_instructions({0x90, 0x90}, Process::code(0x1010)).end, StackEnd::no_cfi);
+}
+#endif
+
 TEST(Unwinder, frame_pointer_that_is_a_number_is_not_followed) {
   Process p = three_functions();
   const NativeStack stack = p.unwind(at(0x900010, kStack, 12345));

@@ -24,6 +24,24 @@ constexpr uint64_t kSmallBudget = 30'000;
 // What one function tells of another (where it starts, that it does not return) settles in so many rounds.
 constexpr int kMostRounds = 6;
 constexpr size_t kMostRules = 65535;
+// A function that counts from its frame pointer is followed no further, in bytes and in rows of its table.
+constexpr uint64_t kLongestFunction = 65536;
+constexpr size_t kMostRows = 256;
+constexpr std::byte kPushRbp{0x55};
+
+bool counts_from_sp(const Rule& rule, int32_t offset) {
+  return rule.kind == RuleKind::plain && rule.base == CfaBase::sp && rule.cfa_offset == offset;
+}
+
+// The one with code around an address.
+const elf::Segment* segment_of(const elf::ElfFile& file, uint64_t pc) {
+  const auto found =
+      std::find_if(file.segments().begin(), file.segments().end(), [pc](const elf::Segment& s) {
+        return s.type == PT_LOAD && (s.flags & PF_X) != 0 && pc >= s.address.value &&
+               pc - s.address.value < s.file_size;
+      });
+  return found == file.segments().end() ? nullptr : &*found;
+}
 
 bool holds(const std::vector<uint32_t>& sorted, uint32_t one) {
   return std::binary_search(sorted.begin(), sorted.end(), one);
@@ -228,12 +246,8 @@ const CodeRules::Region* CodeRules::region_of(uint64_t pc) {
   for (const Region& s : regions_) {
     if (pc >= s.start && pc < s.end) return &s;
   }
-  const auto segment =
-      std::find_if(file_.segments().begin(), file_.segments().end(), [pc](const elf::Segment& s) {
-        return s.type == PT_LOAD && (s.flags & PF_X) != 0 && pc >= s.address.value &&
-               pc - s.address.value < s.file_size;
-      });
-  if (segment == file_.segments().end()) return nullptr;
+  const elf::Segment* segment = segment_of(file_, pc);
+  if (segment == nullptr) return nullptr;
   if (!asked_) starts(file_, functions_, maybe_);
   asked_ = true;
   uint64_t start = segment->address.value, end = start + segment->file_size;
@@ -290,6 +304,65 @@ CodeRules::Found CodeRules::find(ImageAddress pc, bool exact) {
   if (until_return_.size() < kMostRules) until_return_.try_emplace(pc.value, found.rule);
   found.until_return = true;
   return found;
+}
+
+// The table's rows show where the frame pointer was pushed and set; from the push on, the function is run.
+Rule CodeRules::follow_stack_pointer(uint64_t pc) {
+  const UnwindTable& table = *table_;
+  size_t here = 0;
+  for (size_t step = table.row_count(); step > 0;) {
+    const size_t half = step / 2;
+    const bool before = table.row_start(here + half).value <= pc;
+    if (before) here += half;
+    step = half == 0 ? 0 : before ? step - half : half;
+  }
+  if (table.row_count() == 0 || table.row_start(here).value > pc) return {};
+  Rule rule = table.row_rule(here);
+  if (rule.kind != RuleKind::plain || rule.base != CfaBase::fp) return {};
+  size_t set = here;  // the row in which it was pushed, and is not set yet
+  for (size_t i = here;
+       i-- > 1 && here - i < kMostRows && pc - table.row_start(i).value < kLongestFunction;) {
+    if (table.row_rule(i).kind == RuleKind::none) break;
+    if (!counts_from_sp(table.row_rule(i), 16) || !counts_from_sp(table.row_rule(i - 1), 8)) continue;
+    set = i;
+    break;
+  }
+  if (set == here) return {};
+  const uint64_t start = table.row_start(set).value - 1;
+  const elf::Segment* segment = segment_of(file_, pc);
+  if (segment == nullptr || start < segment->address.value) return {};
+  uint64_t end = std::min(start + kLongestFunction, segment->address.value + segment->file_size);
+  for (size_t i = here + 1; i < table.row_count() && table.row_start(i).value < end; ++i) {
+    if (table.row_rule(i).kind == RuleKind::none) end = table.row_start(i).value;
+  }
+  const auto bytes = file_.at(ImageAddress(start), end - start);
+  if (bytes.empty() || bytes.front() != kPushRbp) return {};
+  Code code(bytes);
+  uint64_t budget = kSmallBudget;
+  Surroundings around;
+  around.end = static_cast<uint32_t>(bytes.size());
+  around.budget = &budget;
+  around.starts_function = around.never_returns = around.returns = [](uint32_t) { return false; };
+  const CodeFlow::Function function = CodeFlow(code, around).from_start(0);
+  if (!function.finished || !function.sound) return {};
+  for (const CodeFlow::Row& row : function.rows) {
+    if (pc - start < row.offset || pc - start >= uint64_t{row.offset} + row.length) continue;
+    if (row.from_sp == CodeFlow::kUnknown) return {};
+    rule.base = CfaBase::sp;
+    rule.cfa_offset = row.from_sp;
+    return rule;
+  }
+  return {};
+}
+
+Rule CodeRules::by_stack_pointer(ImageAddress pc, bool exact) {
+  if (file_.machine() != EM_X86_64 || table_ == nullptr) return {};
+  const uint64_t inside = exact ? pc.value : pc.value - 1;
+  if (const auto known = by_stack_pointer_.find(inside); known != by_stack_pointer_.end())
+    return known->second;
+  const Rule rule = follow_stack_pointer(inside);
+  if (by_stack_pointer_.size() < kMostRules) by_stack_pointer_.try_emplace(inside, rule);
+  return rule;
 }
 
 }  // namespace phlox::unwind

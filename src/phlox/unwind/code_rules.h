@@ -1,5 +1,6 @@
-// Rules for code without call frame information, out of its instructions: musl's C library, kernels written
-// in assembler. A region of a module is looked at when a stack first leads there, and what came out is kept.
+// Rules out of a code's instructions: for code without call frame information (musl's C library, kernels
+// written in assembler), and for code whose information counts from a frame pointer that is not known. A
+// region of a module is looked at when a stack first leads there, and what came out is kept.
 // x86-64; elsewhere it never knows a rule.
 #pragma once
 
@@ -59,6 +60,10 @@ class CodeRules {
   };
   // As with a table: of an instruction that runs, or (`exact` false) of the call before a return address.
   Found find(ImageAddress pc, bool exact);
+  // Of an instruction whose frame is described by a frame pointer, which is not known: the same by the stack
+  // pointer, as the instructions from the frame pointer's being set to there have moved it. kind none: not
+  // known.
+  Rule by_stack_pointer(ImageAddress pc, bool exact);
 
   // Where functions start by the symbols, and where they might: labels, what relocations point to.
   static void starts(const elf::ElfFile& file, std::vector<ImageAddress>& functions,
@@ -70,14 +75,16 @@ class CodeRules {
     std::unique_ptr<CodeRegion> code;
   };
   const Region* region_of(uint64_t pc);
+  Rule follow_stack_pointer(uint64_t pc);
 
   elf::ElfFile file_;
   const UnwindTable* table_;
   bool asked_ = false;
   std::vector<ImageAddress> functions_, maybe_;  // sorted
   std::vector<Region> regions_;
-  uint64_t looked_at_ = 0;                           // bytes, all regions
-  std::unordered_map<uint64_t, Rule> until_return_;  // by pc: each costs up to thousands of instructions
+  uint64_t looked_at_ = 0;  // bytes, all regions
+  // By pc: each costs up to thousands of instructions.
+  std::unordered_map<uint64_t, Rule> until_return_, by_stack_pointer_;
 };
 
 }  // namespace phlox::unwind

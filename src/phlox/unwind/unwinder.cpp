@@ -346,8 +346,20 @@ uint64_t Unwinder::called_by(const UnwindInput& input, uint64_t pc) {
 }
 
 // Of a thread that is blocked the kernel tells two registers, and not the frame pointer, which the function
-// at hand needs. It lies further out, where a frame would end at the return address of a call that leads to
-// this very function: so far before pc, and where the stack is as a function finds it. 0: nowhere.
+// at hand may need (all of Ubuntu's since 24.04). How far its instructions have moved the stack pointer since
+// serves as well.
+Rule Unwinder::by_stack_pointer(const Slot& slot, RemoteAddress pc, bool exact) {
+  const bool by_fp = slot.rule.kind == RuleKind::plain && slot.rule.base == CfaBase::fp;
+  if (!by_fp || slot.by_code || slot.module == kNoModule || !code_of_) return {};
+  const ModuleMap::Entry* entry = map_.find(exact ? pc : pc - 1);
+  CodeRules* code = entry != nullptr && entry->module == slot.module ? code_of_(slot.module) : nullptr;
+  if (code == nullptr) return {};
+  return code->by_stack_pointer(ImageAddress(pc.value - entry->bias), exact);
+}
+
+// Where they do not tell, it is searched for: it lies further out, where a frame would end at the return
+// address of a call that leads to this very function: so far before pc, and where the stack is as a function
+// finds it. 0: nowhere.
 template <class Arch>
 uint64_t Unwinder::find_frame_pointer(const UnwindInput& input, const Registers& regs, const Rule& rule) {
   const bool by_fp = rule.kind == RuleKind::plain && rule.base == CfaBase::fp && rule.ra == RaRule::at_cfa;
@@ -396,9 +408,14 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
     frame.module = slot.module;
     Step step;
     const Rule rule = slot.rule;  // the slot may be another's after the next look_up()
-    const bool by_code = slot.by_code, until_return = slot.until_return;
+    bool by_code = slot.by_code;
+    const bool until_return = slot.until_return;
     Outcome outcome = step_by_rule<Arch>(rule, regs, words, step);
     if (outcome == Outcome::end) break;
+    if (outcome == Outcome::no_rule && !regs.fp_known) {
+      outcome = step_by_rule<Arch>(by_stack_pointer(slot, regs.pc, frame.exact_pc), regs, words, step);
+      by_code = by_code || outcome == Outcome::stepped;
+    }
     if (outcome == Outcome::no_rule && !regs.fp_known) {
       if (const uint64_t fp = find_frame_pointer<Arch>(input, regs, rule); fp != 0) {
         regs.fp = fp;

@@ -153,6 +153,7 @@ class Unwinder {
   template <class Arch>
   void walk(const UnwindInput& input, NativeStack& out);
   const Slot& look_up(RemoteAddress pc, bool exact);
+  Rule by_stack_pointer(const Slot& slot, RemoteAddress pc, bool exact);
   template <class Arch>
   bool returns_from_call(const UnwindInput& input, uint64_t pc);
   template <class Arch>

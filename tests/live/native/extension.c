@@ -4,6 +4,7 @@
 #include <Python.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 static volatile uint64_t sink;
@@ -85,11 +86,34 @@ static PyObject* start_visitor(PyObject* self, PyObject* args) {
   return start(ext_visit, "ext-visitor");
 }
 
+#if defined(__x86_64__)
+/* As glibc's functions are on Ubuntu since 24.04: asleep with a frame that counts from rbp, called by way of a table. */
+__attribute__((noinline, optimize("no-omit-frame-pointer"))) static long ext_nap(const struct timespec* how_long) {
+  char room[72];
+  long result = SYS_nanosleep;
+  __asm__ volatile("syscall" : "+a"(result) : "D"(how_long), "S"(0), "m"(room) : "rcx", "r11", "rbx", "r12", "r13", "memory");
+  sink = sink + 1;
+  return result;
+}
+static long (*volatile nap)(const struct timespec*) = ext_nap;
+
+static PyObject* sleep_by_frame_pointer(PyObject* self, PyObject* args) {
+  const struct timespec how_long = {0, 20000000};
+  Py_BEGIN_ALLOW_THREADS
+  for (;;) nap(&how_long);
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
+}
+#endif
+
 static PyMethodDef methods[] = {{"spin", spin, METH_VARARGS, ""},
                                 {"spin_without_gil", spin_without_gil, METH_VARARGS, ""},
                                 {"call", call, METH_VARARGS, ""},
                                 {"start_pool", start_pool, METH_VARARGS, ""},
                                 {"start_visitor", start_visitor, METH_VARARGS, ""},
+#if defined(__x86_64__)
+                                {"sleep_by_frame_pointer", sleep_by_frame_pointer, METH_VARARGS, ""},
+#endif
                                 {NULL, NULL, 0, NULL}};
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "extension", NULL, -1, methods, NULL, NULL, NULL, NULL};
 PyMODINIT_FUNC PyInit_extension(void) { return PyModule_Create(&module); }

@@ -86,6 +86,10 @@ def naps():
         time.sleep(0.0001)
 
 
+def asleep():
+    extension.sleep_by_frame_pointer()
+
+
 def trampolines():
     """CPython writes down what it made with a buffer: what follows `nested` pushes it out."""
     by_sorted()
