@@ -96,8 +96,9 @@ int list(const CommandLine&, Talk& talk) {
   }
   if (pythons.found.empty()) talk.note("no Python is running here that may be looked into");
   if (pythons.hidden > 0) {
-    talk.note(fmt::format("{} process{} of others may not be looked into; all Pythons: sudo phlox list",
-                          pythons.hidden, pythons.hidden == 1 ? "" : "es"));
+    const char* more = ::geteuid() == 0 ? "not by root either" : "all Pythons: sudo phlox list";
+    talk.note(fmt::format("{} process{} of others may not be looked into; {}", pythons.hidden,
+                          pythons.hidden == 1 ? "" : "es", more));
   }
   return kSuccess;
 }
