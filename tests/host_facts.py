@@ -1,4 +1,5 @@
 """What this machine tells whoever asks."""
+import platform
 
 
 def kernel_tells_names():
@@ -8,3 +9,8 @@ def kernel_tells_names():
             return int(file.readline().split()[0], 16) != 0
     except (OSError, IndexError):
         return False
+
+
+def distribution():
+    """debian, ubuntu..."""
+    return platform.freedesktop_os_release().get("ID", "")

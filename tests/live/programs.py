@@ -74,8 +74,12 @@ def embedded(to, static, *options):
         return compile_program("embedded", to, *system_config("--includes"), *system_config("--embed", "--ldflags"), *options)
     folder, library, libraries = system_facts("LIBPL", "LIBRARY", "MODLIBS")
     archive = os.path.join(folder, library)
+    libraries = libraries.split()
+    there = [name for name in libraries if not name.endswith(".a") or os.path.exists(name)]
+    # Ubuntu 24.04's archive calls hash functions of another one, which is not in the package; nobody here calls them.
+    missing = ["-Wl,--unresolved-symbols=ignore-all"] if there != libraries else []
     # Debian's archive holds pyexpat and zlib as builtin modules, and is not made for PIE.
-    return compile_program("embedded", to, *system_config("--includes"), "-no-pie", archive, *libraries.split(), "-lexpat", "-lz", "-lm", "-ldl", *options)
+    return compile_program("embedded", to, *system_config("--includes"), "-no-pie", archive, *there, "-lexpat", "-lz", "-lm", "-ldl", *missing, *options)
 
 
 def copied_python(to):
