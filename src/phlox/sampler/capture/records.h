@@ -43,8 +43,8 @@ struct LookRecord {
   Nanoseconds time = 0;  // of the last look
   Nanoseconds wall = 0;  // since the look before
   Nanoseconds cpu = 0;
-  // Of `wall`, how long it ran or waited for a CPU (time_split.h); below zero: not known, or not asked: all of
-  // its time is what it was found in.
+  // Of `wall`, how long it ran or waited for a CPU (time_split.h); below zero: not known, or not asked: all
+  // of its time is what it was found in.
   Nanoseconds ran = -1;
   uint32_t looks = 0;
   uint32_t keep = 0;
