@@ -1,0 +1,71 @@
+// What is known by name to wait, and for what: functions of the standard library and of some pools, and
+// system calls. Read by the rule of work (work.h), which decides what it means; knows of no recording.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+
+#include "phlox/profile/model.h"
+
+namespace phlox::profile {
+
+struct KnownFunction {
+  std::string_view file;  // how it ends
+  std::string_view function;
+};
+
+// Where the standard library, or who replaces it, waits for anything that may happen: sockets, timers.
+inline constexpr KnownFunction kEventWaits[] = {
+    {"/selectors.py", "select"}, {"/socket.py", "accept"},     {"/wasyncore.py", "poll"},
+    {"/asyncore.py", "poll"},    {"/workers/sync.py", "wait"},  // gunicorn's sync worker calls
+                                                                // select.select() there
+};
+// Where it waits for a notification by another thread. Not a lock: who wants that has something to do.
+inline constexpr KnownFunction kNotificationWaits[] = {
+    {"/threading.py", "wait"},
+    {"/threading.py", "join"},
+    {"/threading.py", "_wait_for_tstate_lock"},
+    {"/queue.py", "get"},
+    {"/multiprocessing/queues.py", "get"},
+    {"/multiprocessing/connection.py", "_recv"},
+    {"/multiprocessing/connection.py", "_recv_bytes"},
+    {"/multiprocessing/connection.py", "recv_bytes"},
+};
+// Where it waits for another thread of its own process to end.
+inline constexpr KnownFunction kJoin = {"/threading.py", "join"};
+// Event loops and pools that wait in C: their own frame is the innermost.
+inline constexpr KnownFunction kLoops[] = {
+    {"/gevent/hub.py", "run"},
+    {"/eventlet/hubs/hub.py", "run"},
+    {"/concurrent/futures/thread.py", "_worker"},
+};
+
+inline bool is_at(const KnownFunction& known, const Frame& frame) {
+  return frame.function == known.function && frame.file.ends_with(known.file);
+}
+template <class Functions>
+bool is_among(const Functions& functions, const Frame& frame) {
+  return std::any_of(std::begin(functions), std::end(functions),
+                     [&](const KnownFunction& known) { return is_at(known, frame); });
+}
+
+struct Call {
+  int16_t x86_64;   // arch/x86/entry/syscalls/syscall_64.tbl
+  int16_t aarch64;  // include/uapi/asm-generic/unistd.h; -1: not there
+};
+// accept, accept4, epoll_wait, epoll_pwait, epoll_pwait2: nobody calls them but to learn what there is to do.
+inline constexpr Call kEventCalls[] = {{43, 202}, {288, 242}, {232, -1}, {281, 22}, {441, 441}};
+// Those, and in which threads of a native pool wait: futex, futex_waitv, poll, ppoll, select, pselect6.
+inline constexpr Call kPoolCalls[] = {{43, 202},  {288, 242}, {232, -1}, {281, 22}, {441, 441}, {202, 98},
+                                      {449, 449}, {7, -1},    {271, 73}, {23, -1},  {270, 72}};
+
+template <class Calls>
+bool is_call(const Calls& calls, int16_t number, bool aarch64) {
+  return number >= 0 && std::any_of(std::begin(calls), std::end(calls), [&](const Call& call) {
+           return number == (aarch64 ? call.aarch64 : call.x86_64);
+         });
+}
+
+}  // namespace phlox::profile
