@@ -12,7 +12,8 @@ namespace {
 using test::ProfileMaker;
 
 constexpr Nanoseconds kMs = 1'000'000;
-constexpr int16_t kFutex = 202, kEpoll = 232, kNanosleep = 230, kRecv = 45, kSelect = 23;
+constexpr int16_t kFutex = 202, kEpoll = 232, kNanosleep = 230, kRecv = 45, kSelect = 23, kRead = 0,
+                  kWait4 = 61;
 constexpr const char* kPool = "/usr/lib/python3.12/concurrent/futures/thread.py";
 
 class Work : public testing::Test {
@@ -88,6 +89,80 @@ TEST_F(Work, joining_threads_that_compute_little_counts) {
   maker.add(worker, "run;fetch", 20 * kMs);
   blocked(worker, "run;fetch;read", 1980 * kMs, kRecv);
   EXPECT_EQ(shown(), 4000);
+}
+
+// What a pool's workers do is in the picture, whether they are threads or processes.
+TEST_F(Work, waiting_for_what_a_pool_was_given_does_not_count) {
+  const ThreadId start = main();
+  maker.add(start, "main;prepare", 400 * kMs);
+  const std::string wait = ";/usr/lib/python3.12/threading.py/wait";
+  blocked(start, "main;map;/usr/lib/python3.12/multiprocessing/pool.py/wait" + wait + wait, 300 * kMs,
+          kFutex);
+  blocked(start, "main;/usr/lib/python3.12/concurrent/futures/_base.py/result" + wait, 300 * kMs, kFutex);
+  EXPECT_EQ(shown(), 1000);
+  maker.add(maker.thread("MainThread", 4800, maker.process(4800)), "worker;crunch", 1000 * kMs);
+  EXPECT_EQ(shown(), 1400);
+}
+
+// A main thread that does little itself waits for the others by any notification: a queue, an event.
+TEST_F(Work, a_main_thread_that_waits_for_a_notification_while_others_compute_does_not_count) {
+  const ThreadId start = main();
+  maker.add(start, "main;prepare", 50 * kMs);
+  blocked(start, "main;loop;/usr/lib/python3.12/queue.py/get;/usr/lib/python3.12/threading.py/wait",
+          950 * kMs, kFutex);
+  EXPECT_EQ(shown(), 1000);
+  maker.add(maker.thread("MainThread", 4800, maker.process(4800)), "worker;crunch", 1000 * kMs);
+  EXPECT_EQ(shown(), 1050);
+}
+
+// Django's parent process, a script that runs another; a shell or a Python that nobody looked at lies
+// between.
+TEST_F(Work, waiting_for_a_child_that_is_recorded_does_not_count) {
+  const ThreadId start = main();
+  maker.add(start, "main;import", 400 * kMs);
+  blocked(start, "main;/usr/lib/python3.12/subprocess.py/_try_wait", 300 * kMs, kWait4);
+  blocked(start, "main;system", 300 * kMs, kWait4);
+  const ProcessId between = maker.process(4799);
+  EXPECT_EQ(shown(), 1000);
+  const ThreadId child = maker.thread("MainThread", 4800, maker.process(4800, between));
+  blocked(child, "main;sleep", 990 * kMs, kNanosleep);
+  EXPECT_EQ(shown(), 1000);
+  maker.add(child, "main;parse", 10 * kMs);
+  EXPECT_EQ(shown(), 1400);
+}
+
+// Its reloader looks every second for files that changed.
+TEST_F(Work, a_thread_that_sleeps_between_two_looks_at_something_does_not_count) {
+  const ThreadId start = main();
+  for (int i = 0; i < 10; ++i) {
+    maker.add(start, "main;tick;stat", 5 * kMs);
+    blocked(start, "main;tick", 995 * kMs, kNanosleep);
+  }
+  EXPECT_EQ(shown(), 10'000);
+  maker.add(maker.thread("server"), "run;request", 300 * kMs);
+  EXPECT_EQ(shown(), 350);
+}
+
+// Workers of a pool that sleep between two tries are what the program does.
+TEST_F(Work, threads_that_sleep_where_others_do_count) {
+  for (int i = 0; i < 8; ++i) {
+    const ThreadId worker = worker_thread();
+    maker.add(worker, "run;try", (10 + i) * kMs);
+    blocked(worker, "run;retry", 900 * kMs, kNanosleep);
+  }
+  EXPECT_EQ(shown(), 8 * 910 + 28);
+}
+
+TEST_F(Work, helpers_of_multiprocessing_and_workers_that_wait_for_commands_do_not_count) {
+  maker.add(main(), "main;crunch", 1000 * kMs);
+  for (const char* frames : {"<module>;/usr/lib/python3.12/multiprocessing/resource_tracker.py/main",
+                             "<module>;/site-packages/execnet/gateway_base.py/read"}) {
+    const ThreadId thread = maker.thread("MainThread", next_tid_, maker.process(next_tid_));
+    ++next_tid_;
+    maker.add(thread, "<module>;import", 50 * kMs);
+    blocked(thread, frames, 950 * kMs, kRead);
+  }
+  EXPECT_EQ(shown(), 1100);
 }
 
 // gunicorn's threaded worker: its main thread asks for work in one function and does its housekeeping in
@@ -257,7 +332,7 @@ TEST_F(Work, two_recordings_are_judged_alike) {
     Sample sample = side->sample(ticker, "run", 10'000 * kMs - computing);
     sample.cpu_state = CpuState::blocked;
     sample.gil_state = GilState::none;
-    sample.system_call = kNanosleep;
+    sample.system_call = kRecv;
     side->put(sample);
   }
   Choices choices;

@@ -18,11 +18,25 @@ ProfileMaker::ProfileMaker(profile::Sink& sink) : sink_(sink), interner_(sink) {
   sink_.put_event(event);
 }
 
-profile::ThreadId ProfileMaker::thread(const std::string& name, int32_t tid) {
+profile::ProcessId ProfileMaker::process(int32_t pid, profile::ProcessId parent) {
+  profile::Process row;
+  row.pid = row.namespace_pid = pid;
+  row.parent = parent;
+  row.executable = "/usr/bin/python3";
+  row.command_line = "python3 worker.py";
+  row.python_version = "3.12.1";
+  row.python_build = "default";
+  row.start = kStart;
+  const profile::ProcessId id(++processes_);
+  sink_.put_process(id, row);
+  return id;
+}
+
+profile::ThreadId ProfileMaker::thread(const std::string& name, int32_t tid, profile::ProcessId of) {
   ends_.push_back(kStart);
   const profile::ThreadId id(static_cast<uint32_t>(ends_.size()));
   profile::Thread row;
-  row.process = profile::ProcessId(1);
+  row.process = of;
   row.tid = tid != 0 ? tid : static_cast<int32_t>(4710 + id.value);
   row.python_id = 0x7f0000000000 + id.value;
   row.name = name;

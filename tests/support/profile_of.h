@@ -9,13 +9,16 @@
 
 namespace phlox::test {
 
-// Fills a Sink with one process, its threads and their stretches. Frames are written "name:line" or "name";
+// Fills a Sink with a process, its threads and their stretches. Frames are written "name:line" or "name";
 // names are functions of /app/app.py unless they say "file.py/name".
 class ProfileMaker {
  public:
   explicit ProfileMaker(profile::Sink& sink);
 
-  profile::ThreadId thread(const std::string& name, int32_t tid = 0);
+  // One more process, started by `parent`; the first one is there already.
+  profile::ProcessId process(int32_t pid, profile::ProcessId parent = profile::ProcessId(1));
+  profile::ThreadId thread(const std::string& name, int32_t tid = 0,
+                           profile::ProcessId of = profile::ProcessId(1));
   profile::StackId stack(const std::string& frames);  // "main;work:7", root first
   profile::FrameId frame(const std::string& text);
   // Beginning where the thread's last one ended.
@@ -31,6 +34,7 @@ class ProfileMaker {
   profile::Sink& sink_;
   profile::Interner interner_;
   std::vector<Nanoseconds> ends_;
+  uint32_t processes_ = 1;
   uint32_t samples_ = 0;
 };
 

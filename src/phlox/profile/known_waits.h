@@ -33,13 +33,34 @@ inline constexpr KnownFunction kNotificationWaits[] = {
     {"/multiprocessing/connection.py", "_recv_bytes"},
     {"/multiprocessing/connection.py", "recv_bytes"},
 };
-// Where it waits for another thread of its own process to end.
-inline constexpr KnownFunction kJoin = {"/threading.py", "join"};
+// Where a thread waits for other threads or for child processes to end, or for what they were given to do.
+inline constexpr KnownFunction kWaitsForOthers[] = {
+    {"/threading.py", "join"},
+    {"/concurrent/futures/_base.py", "result"},
+    {"/concurrent/futures/_base.py", "exception"},
+    {"/concurrent/futures/_base.py", "wait"},
+    {"/concurrent/futures/_base.py", "as_completed"},
+    {"/multiprocessing/pool.py", "wait"},
+    {"/multiprocessing/pool.py", "next"},
+    {"/joblib/parallel.py", "_retrieve"},  // sleeps for 10 ms at a time
+};
+// Where it waits for child processes to end, or for what they print.
+inline constexpr KnownFunction kWaitsForChildren[] = {
+    {"/subprocess.py", "_try_wait"},
+    {"/subprocess.py", "_wait"},
+    {"/subprocess.py", "communicate"},
+    {"/subprocess.py", "_communicate"},
+    {"/multiprocessing/popen_fork.py", "poll"},
+    {"/multiprocessing/popen_fork.py", "wait"},
+};
 // Event loops and pools that wait in C: their own frame is the innermost.
 inline constexpr KnownFunction kLoops[] = {
     {"/gevent/hub.py", "run"},
     {"/eventlet/hubs/hub.py", "run"},
     {"/concurrent/futures/thread.py", "_worker"},
+    {"/execnet/gateway_base.py", "read"},  // pytest-xdist's workers
+    {"/multiprocessing/resource_tracker.py", "main"},
+    {"/loky/backend/resource_tracker.py", "main"},
 };
 
 inline bool is_at(const KnownFunction& known, const Frame& frame) {
@@ -60,6 +81,10 @@ inline constexpr Call kEventCalls[] = {{43, 202}, {288, 242}, {232, -1}, {281, 2
 // Those, and in which threads of a native pool wait: futex, futex_waitv, poll, ppoll, select, pselect6.
 inline constexpr Call kPoolCalls[] = {{43, 202},  {288, 242}, {232, -1}, {281, 22}, {441, 441}, {202, 98},
                                       {449, 449}, {7, -1},    {271, 73}, {23, -1},  {270, 72}};
+// wait4, waitid.
+inline constexpr Call kChildCalls[] = {{61, 260}, {247, 95}};
+// clock_nanosleep, nanosleep; before Python 3.11 time.sleep() was select (pselect6 on aarch64).
+inline constexpr Call kSleepCalls[] = {{230, 115}, {35, 101}, {23, 72}};
 
 template <class Calls>
 bool is_call(const Calls& calls, int16_t number, bool aarch64) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -33,6 +34,9 @@ constexpr double kBusy = 0.10;
 constexpr double kNothingElse = 0.02;
 // A thread that computes less than this part of its time, and less than another, hands out what others do.
 constexpr double kHandsOut = 0.10;
+// Who waits for others calls what waits within so many functions: multiprocessing's Popen.wait, its
+// connection's wait, a selector.
+constexpr int kAsksWithin = 2;
 // What a thread does lies beneath the function that waits for work, but for how it began and what was cut.
 constexpr double kBeneath = 0.9;
 
@@ -69,7 +73,8 @@ void WorkRule::number_paths(const Profile& profile) {
   const auto& frames = profile.frames();
   std::vector<uint32_t> function(frames.size() + 1, 0);  // of a frame; 0: not of Python
   std::vector<Wait> function_waits = {Wait::none};
-  std::vector<bool> function_loops = {false}, function_joins = {false};
+  std::vector<bool> function_loops = {false};
+  std::vector<Awaits> function_awaits = {Awaits::nothing};
   {
     std::map<std::tuple<std::string_view, std::string_view, int32_t>, uint32_t> known;
     for (size_t i = 0; i < frames.size(); ++i) {
@@ -84,7 +89,9 @@ void WorkRule::number_paths(const Profile& profile) {
                                : is_among(kNotificationWaits, frame) ? Wait::notification
                                                                      : Wait::none);
       function_loops.push_back(is_among(kLoops, frame));
-      function_joins.push_back(is_at(kJoin, frame));
+      function_awaits.push_back(is_among(kWaitsForOthers, frame)     ? Awaits::others
+                                : is_among(kWaitsForChildren, frame) ? Awaits::children
+                                                                     : Awaits::nothing);
     }
   }
   const auto& stacks = profile.stacks();
@@ -110,8 +117,12 @@ void WorkRule::number_paths(const Profile& profile) {
     // An event wait that somebody is notified of (a queue between processes) is a notification.
     for (Wait wait; (wait = function_waits[path_function[path]]) != Wait::none; path = path_parent_[path]) {
       row.wait = std::max(row.wait, wait);
-      row.joins = function_joins[path_function[path]];
+      row.awaits = function_awaits[path_function[path]];
     }
+    uint32_t above_it = path;
+    for (int up = 0; up < kAsksWithin && row.awaits == Awaits::nothing;
+         ++up, above_it = path_parent_[above_it])
+      row.awaits = function_awaits[path_function[above_it]];
     row.loop = path != 0 && function_loops[path_function[path]];
     // Waits that have no function of their own are known by their system calls.
     row.asking = path;
@@ -194,7 +205,8 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
   struct ProcessRow {
     Nanoseconds begin = std::numeric_limits<Nanoseconds>::max();
     Nanoseconds end = std::numeric_limits<Nanoseconds>::min();
-    Nanoseconds busiest = 0, second = 0;  // what one thread computes at most, and any but that one
+    Nanoseconds busiest = 0, second = 0;     // what one thread computes at most, and any but that one
+    Nanoseconds computing = 0, beneath = 0;  // all of it; the processes that it started, and they
     double elapsed() const { return end > begin ? double(end - begin) : 0; }
   };
   std::map<uint32_t, ProcessRow> processes;
@@ -222,9 +234,19 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
     if (thread_[i].wall == 0) continue;
     ProcessRow& process = processes[thread_[i].process];
     computing += thread_[i].computing;
+    process.computing += thread_[i].computing;
     process.second = std::max(process.second, std::min(process.busiest, thread_[i].computing));
     process.busiest = std::max(process.busiest, thread_[i].computing);
     if (lead == 0 || rank(i) > rank(lead)) lead = i;
+  }
+  for (const auto& [id, process] : std::map(processes)) {
+    std::optional<ProcessId> above = id == 0 ? std::nullopt : profile.process(ProcessId(id)).parent;
+    // Parents come before their children.
+    for (uint32_t child = id; above && above->value < child; above = profile.process(*above).parent) {
+      child = above->value;
+      if (const auto row = processes.find(child); row != processes.end())
+        row->second.beneath += process.computing;
+    }
   }
   const auto is_known = [&](const std::vector<std::string>& names, uint32_t id) {
     return !names.empty() && std::binary_search(names.begin(), names.end(), profile.threads()[id - 1].name);
@@ -247,6 +269,8 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
     Nanoseconds here = 0, everywhere = 0;  // of the threads that wait here
   };
   std::map<uint32_t, Place> places;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> wait_longest_at;  // threads, by process and place
+  for (const ThreadRow& thread : thread_) ++wait_longest_at[{thread.process, thread.place}];
   for (const auto& [key, wall] : waited_) {
     const ThreadRow& thread = thread_[key >> 32];
     if (!computes_little(thread) || double(wall) < kComesBy * double(thread.waiting)) continue;
@@ -258,9 +282,16 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
     ThreadRow& thread = thread_[i];
     const ProcessRow& process = processes[thread.process];
     const Nanoseconds another = thread.computing == process.busiest ? process.second : process.busiest;
-    thread.others_compute = double(another) >= kBusy * process.elapsed();
+    const Nanoseconds others = process.computing - thread.computing + process.beneath;
+    thread.others_compute = double(others) >= kBusy * process.elapsed();
+    thread.children_compute = double(process.beneath) >= kOnlyWaits * process.elapsed();
     thread.hands_out =
         double(thread.computing) < kHandsOut * double(thread.wall) && another > thread.computing;
+    thread.housekeeps = thread.hands_out && wait_longest_at[{thread.process, thread.place}] == 1 &&
+                        double(thread.longest_waiting) >= kOnePlace * double(thread.waiting);
+    thread.asks_others = thread.main && thread.others_compute &&
+                         double(thread.computing) < kHandsOut * double(thread.wall) &&
+                         thread.computing < others;
     const Place& place = places[thread.place];
     const bool at_one_place = double(place.here) >= kOnePlace * double(place.everywhere);
     thread.only_waits = computes_little(thread) && at_one_place && !nothing_else &&
@@ -284,12 +315,23 @@ Doing WorkRule::of(const Sample& sample) const {
   const StackRow& row = row_of(sample);
   if (row.path == 0 && sample.quality != Quality::rejected)
     return is_call(kPoolCalls, sample.system_call, aarch64_) ? Doing::waiting_for_work : Doing::waiting;
-  if (row.joins && thread.others_compute) return Doing::waiting_for_work;
+  if (waits_for_others(sample)) return Doing::waiting_for_work;
   const uint32_t asked = asking(sample);
   if (thread.hands_out && waits_for_events(sample)) return Doing::waiting_for_work;
   const bool for_work = asked != 0 && std::binary_search(places_for_work_.begin(), places_for_work_.end(),
                                                          key_of(sample.thread.value, asked));
   return for_work ? Doing::waiting_for_work : Doing::waiting;
+}
+
+// What it waits for, another row of the picture shows.
+bool WorkRule::waits_for_others(const Sample& sample) const {
+  const ThreadRow& thread = thread_[sample.thread.value];
+  const StackRow& row = row_of(sample);
+  if (thread.others_compute && row.awaits == Awaits::others) return true;
+  if (thread.asks_others && row.wait == Wait::notification) return true;
+  if (thread.housekeeps && is_call(kSleepCalls, sample.system_call, aarch64_)) return true;
+  return thread.children_compute &&
+         (row.awaits == Awaits::children || is_call(kChildCalls, sample.system_call, aarch64_));
 }
 
 ThreadNames WorkRule::names(const Profile& profile) const {

@@ -34,24 +34,31 @@ class WorkRule {
   void number_paths(const Profile& profile);
   void judge_places(const Profile& profile, const SampleFilter& filter);
   void judge_threads(const Profile& profile, const Choices& choices, const SampleFilter& filter);
+  bool waits_for_others(const Sample& sample) const;
   bool may_ask_others(ThreadId thread) const { return !thread_[thread.value].main; }
 
   enum class Wait : uint8_t { none, event, notification };
+  enum class Awaits : uint8_t { nothing, others, children };
   struct StackRow {
     uint32_t path = 0;    // of its innermost Python function
     uint32_t asking = 0;  // path of the function that called what waits; 0: nothing here is known to wait
     Wait wait = Wait::none;
-    bool loop = false;   // `asking` is an event loop by its name
-    bool joins = false;  // waits for another thread to end
+    bool loop = false;  // `asking` is an event loop by its name
+    Awaits awaits = Awaits::nothing;
   };
   const StackRow& row_of(const Sample& sample) const;
   struct ThreadRow {
     uint32_t process = 0;
     bool main = false;
     bool only_waits = false;
-    bool whole = false;           // nothing of it is waiting for work
-    bool others_compute = false;  // another thread of its process is busy
-    bool hands_out = false;       // computes little, and less than another
+    bool whole = false;  // nothing of it is waiting for work
+    // What other threads of its process compute, and the processes beneath it: so much that waiting for them
+    // is no news; anything at all.
+    bool others_compute = false;
+    bool children_compute = false;
+    bool hands_out = false;    // computes little, and less than another
+    bool asks_others = false;  // a main thread that computes little, and less than those others
+    bool housekeeps = false;   // hands_out, and no other thread of its process waits where it does
     Nanoseconds computing = 0, wall = 0;
     Nanoseconds waiting = 0, longest_waiting = 0;  // all of it; at the place where it waits longest
     uint32_t place = 0;                            // that one, a path
