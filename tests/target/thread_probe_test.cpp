@@ -66,6 +66,20 @@ TEST(Switches, both_kinds_add_up) {
   EXPECT_FALSE(parse_switches(""));
 }
 
+TEST(SwitchDrift, is_what_the_counts_of_a_sleeper_differ_by) {
+  SwitchDrift drift;
+  EXPECT_TRUE(drift.is_off_cpu(1000, 1000));
+  EXPECT_FALSE(drift.is_off_cpu(1000, 1001));
+  // Three times preempted on its way to sleep: off the CPU, and on it.
+  EXPECT_FALSE(drift.is_off_cpu(1003, 1000));
+  drift.was_asleep(1003, 1000);
+  EXPECT_TRUE(drift.is_off_cpu(1103, 1100));
+  EXPECT_FALSE(drift.is_off_cpu(1103, 1101));
+  // Counts that are of two moments.
+  drift.was_asleep(1200, 1201);
+  EXPECT_TRUE(drift.is_off_cpu(1303, 1300));
+}
+
 TEST(ThreadProbe, who_sleeps_is_off_the_cpu_and_who_runs_or_has_run_is_not) {
   std::atomic<pid_t> tid{0};
   std::promise<void> go, end;
@@ -90,8 +104,11 @@ TEST(ThreadProbe, who_sleeps_is_off_the_cpu_and_who_runs_or_has_run_is_not) {
   EXPECT_FALSE(probe.is_off_cpu_since(*before));
   end.set_value();
   sleeper.join();
-  ThreadProbe self(getpid(), gettid());
-  EXPECT_FALSE(self.is_off_cpu_since(*self.schedstat()));
+  // It never slept, so its counts do not differ by what the kernel does not count.
+  std::thread([] {
+    ThreadProbe self(getpid(), gettid());
+    EXPECT_FALSE(self.is_off_cpu_since(*self.schedstat()));
+  }).join();
 }
 
 TEST(ThreadProbe, many_of_them_leave_descriptors_for_others) {

@@ -130,7 +130,9 @@ std::optional<BlockedIn> ThreadProbe::blocked_in() {
   errno = 0;
   const auto text = read(syscall_, "syscall");
   if (!text && (errno == EPERM || errno == EACCES)) syscall_readable_ = false;
-  return text ? parse_syscall(*text) : std::nullopt;
+  const auto in = text ? parse_syscall(*text) : std::nullopt;
+  if (in && !in->running && drift_wanted_) learn_drift();
+  return in;
 }
 
 std::optional<ThreadStat> ThreadProbe::stat() {
@@ -147,13 +149,28 @@ std::string ThreadProbe::kernel_name() {
   return name;
 }
 
-bool ThreadProbe::is_off_cpu_since(const SchedStat& since) {
-  if (since.off()) return false;
+std::optional<uint64_t> ThreadProbe::switches() {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/task/%d/status", pid_, tid_);
   const auto text = read_text(path);
-  const auto switches = text ? parse_switches(*text) : std::nullopt;
-  if (!switches || *switches != since.count) return false;
+  return text ? parse_switches(*text) : std::nullopt;
+}
+
+// It was asleep a moment ago, and still is where nothing moves.
+void ThreadProbe::learn_drift() {
+  const auto before = schedstat();
+  const auto out = switches();
+  const auto now = schedstat();
+  if (!before || !out || !now || !unmoved(*before, *now)) return;
+  drift_.was_asleep(*out, now->count);
+  drift_wanted_ = false;
+}
+
+bool ThreadProbe::is_off_cpu_since(const SchedStat& since) {
+  if (since.off()) return false;
+  drift_wanted_ = true;
+  const auto out = switches();
+  if (!out || !drift_.is_off_cpu(*out, since.count)) return false;
   const auto now = schedstat();
   return now && unmoved(since, *now);
 }

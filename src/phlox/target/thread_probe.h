@@ -62,6 +62,22 @@ std::optional<ThreadStat> parse_thread_stat(std::string_view text);
 // Times scheduled out: the two counts of switches in /proc/PID/task/TID/status, added up.
 std::optional<uint64_t> parse_switches(std::string_view text);
 
+// How much a thread's two counts differ while it is off the CPU. Each time out has been a time in, but for a
+// thread that is preempted on its way to sleep: __schedule (kernel/sched/core.c) counts that switch, and
+// sched_info_arrive (kernel/sched/stats.h, Linux 6.18) not the way back, since sched_info_depart queues only
+// who is TASK_RUNNING. On a busy machine that is one switch of some thousands.
+class SwitchDrift {
+ public:
+  // Both counts of one moment; of one at which it was asleep, and whether it is off the CPU at this one.
+  void was_asleep(uint64_t out, uint64_t in) {
+    if (out >= in) drift_ = out - in;
+  }
+  bool is_off_cpu(uint64_t out, uint64_t in) const { return out == in + drift_; }
+
+ private:
+  uint64_t drift_ = 0;
+};
+
 class ThreadProbe {
  public:
   ThreadProbe(pid_t pid, pid_t tid);
@@ -75,13 +91,16 @@ class ThreadProbe {
   std::optional<ThreadStat> stat();
   std::string kernel_name();  // comm, opened anew at each call
   // Whether it has not been on a CPU since `since` was read, nor then: as often scheduled out as in. A file
-  // more, opened anew (20 us). False where the kernel does not count.
+  // more, opened anew (20 us), and once more when it is next found blocked. False where the kernel does not
+  // count.
   bool is_off_cpu_since(const SchedStat& since);
   // Whether /proc/.../syscall may be read at all: the kernel asks for the right to attach.
   bool syscall_readable() const { return syscall_readable_; }
 
  private:
   std::optional<std::string_view> read(Descriptor& descriptor, const char* file);
+  std::optional<uint64_t> switches();
+  void learn_drift();
 
   pid_t pid_;
   pid_t tid_;
@@ -89,6 +108,8 @@ class ThreadProbe {
   Descriptor schedstat_, syscall_, stat_;
   bool syscall_readable_ = true;
   bool has_schedstat_ = true;
+  SwitchDrift drift_;
+  bool drift_wanted_ = false;
   char buffer_[1024];
 };
 
