@@ -213,6 +213,15 @@ def test_what_is_no_recording_is_refused_with_words(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.phlox", "words.txt"]
 
 
+@pytest.mark.parametrize("picture, recording", [("flame.svg", "flame.svg.phlox"), ("app.phlox.html", "app.phlox")])
+def test_of_a_picture_the_recording_is_named(tmp_path, picture, recording):
+    (tmp_path / picture).write_text("<svg/>")
+    (tmp_path / recording).write_text("")
+    done = phlox("report", tmp_path / picture)
+    assert done.returncode == 118
+    assert f"hint: the recording is {tmp_path / recording}" in done.stderr
+
+
 # Of two events, as `perf script` writes them: the first measures time, the second counts.
 EVENTS = """app  7/7 [000]  10.001000:    1000000 cpu-clock: 
 \t    401000 work+0x8 (/opt/app)

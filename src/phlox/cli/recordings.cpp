@@ -1,10 +1,12 @@
 #include "phlox/cli/recordings.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -51,12 +53,20 @@ symbols::DebugSearch debug_search_of(const InputArguments& arguments) {
   return search;
 }
 
+// Of a picture: `record -o flame.svg` keeps flame.svg.phlox, `view app.phlox` writes app.phlox.html.
+std::optional<std::string> recording_beside(const std::string& path) {
+  for (const std::string& one : {path + ".phlox", path.substr(0, path.rfind('.'))})
+    if (one != path && one.ends_with(".phlox") && ::access(one.c_str(), R_OK) == 0)
+      return "the recording is " + one;
+  return std::nullopt;
+}
+
 Result<const importers::Format*> format_of(importers::Input& input, const std::string& path,
                                            const std::string& from) {
   if (!from.empty()) return importers::find_format(from);  // one of the choices: the parser checked
   if (const importers::Format* format = importers::recognise(input)) return format;
   return fail(ErrorKind::input, fmt::format("{} is no recording that phlox knows", path),
-              fmt::format("say with --from what it is: {}", importers::format_names()));
+              recording_beside(path).value_or("say with --from what it is: " + importers::format_names()));
 }
 
 Result<void> import_from(importers::Input& file, const std::string& path, const InputArguments& arguments,
