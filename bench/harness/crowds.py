@@ -1,0 +1,79 @@
+"""The section `crowds`: many threads of which few run, and many processes and threads of which hardly any does."""
+import os
+import time
+
+from .peers import Chroot, Phlox, Tachyon
+from .sections import cpu_seconds, of_pairs, one_run, slow_down
+from .tables import number, table
+from .target import Target
+
+FEW_OF_MANY = [2, 197]  # threads.py: two run, these wait, and the main one works
+RATE = 100
+# Who records has read by then what is read once: 200 processes are found, their names and code objects known.
+SETTLES = 5
+
+
+def rounds_of(settings, version, rate, seconds):
+    """Rounds a second over all threads, as the recording itself counts them."""
+    with Target(settings.pythons[version], "threads.py", FEW_OF_MANY) as target:
+        outcome = Phlox(settings.phlox).start(target.pid, rate, seconds).finish()
+    return float("nan") if outcome.error else outcome.recording.tally["ticks"] / (outcome.recording.tally["elapsed_ns"] * 1e-9)
+
+
+def threads_rows(settings, version):
+    for rate in (100, 1000):
+        row, ratios = one_run(settings, version, "root", "threads.py", FEW_OF_MANY, rate, settings.scaled(150, 20), 0.1, 0.02, Phlox(settings.phlox))
+        if not row["error"]:
+            row.update(of_pairs(ratios), rounds_a_second=rounds_of(settings, version, rate, settings.scaled(10, 2)))
+        yield row
+    peers = settings.peers()
+    with Chroot(next((p.root for p, _ in peers if isinstance(p, Tachyon)), None)):
+        for peer, versions in peers:
+            for of in versions:
+                yield slow_down(settings, peer, of, "root", "threads.py", FEW_OF_MANY, 1000, settings.scaled(6, 2))
+
+
+def idle_row(settings, version, processes, threads):
+    """What recording them goes on taking of a CPU."""
+    row = {"python": version, "processes": processes, "threads": threads, "error": ""}
+    seconds = settings.scaled(20, 4)
+    with Target(settings.pythons[version], "crowd.py", [processes, threads]) as target:
+        session = Phlox(settings.phlox).start(target.pid, RATE, SETTLES + seconds + 2)
+        time.sleep(SETTLES)
+        before, since = cpu_seconds(session.process.pid), time.monotonic()
+        time.sleep(seconds)
+        row["cpu"] = (cpu_seconds(session.process.pid) - before) / (time.monotonic() - since)
+        outcome = session.finish()
+        target.stop()
+    row["error"] = outcome.error
+    if not outcome.error:
+        row["recorded"] = len(outcome.recording.way)
+        row["rss_mib"] = outcome.rss_mib
+    return row
+
+
+def crowds(settings):
+    version = settings.usual_version()
+    result = {"threads": [], "idle": [], "cpus": os.cpu_count()}
+    if version is None:
+        return result
+    for row in threads_rows(settings, version):
+        settings.log("crowds", row)
+        result["threads"].append(row)
+    for processes, threads in ((200, 1), (1, 500)):
+        row = idle_row(settings, version, processes, threads)
+        settings.log("crowds", row)
+        result["idle"].append(row)
+    return result
+
+
+def document(data):
+    text = ("## Crowds\n\n200 threads of one process: two run beside the main one, which counts what it gets done; the others sleep, wait for a lock or on a pipe. Slow-down as in "
+            "\"Cost to the target\"; rounds: looks at all of them.\n\n")
+    text += table(["tool", "Python", "Hz", "rounds a second", "samples a second", "pairs", "slow-down"], [
+        [r["tool"], r["python"], r["rate"], number(r.get("rounds_a_second"), "%.0f"), number(r.get("samples_a_second"), "%.0f"), r.get("pairs", "-"),
+         "failed: " + r["error"] if r["error"] else "%.3f (%.3f to %.3f)" % (r["slow_down"], r["low"], r["high"])] for r in data["threads"]])
+    text += ("\nMany that hardly run: each sleeps, four seconds at most, and works for a moment. What the recorder uses of a CPU at %d Hz, once it knows them all.\n\n" % RATE)
+    return text + table(["Python", "processes", "threads of each", "recorded", "recorder's CPU", "RSS MiB"], [
+        [r["python"], r["processes"], r["threads"], r.get("recorded", "failed: " + r["error"]), "%.1f %%" % (100 * r["cpu"]), number(r.get("rss_mib"), "%.0f")]
+        for r in data["idle"]])
