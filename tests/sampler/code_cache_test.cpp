@@ -104,6 +104,27 @@ TEST_P(CodeCaches, one_that_stayed_for_long_is_looked_at_every_time) {
   EXPECT_EQ(number(f), 0U);
 }
 
+// Before 3.12 the proof is many small things, which a look at another stack is not to bring with it.
+TEST_P(CodeCaches, one_that_few_looks_meet_is_not_brought_by_the_others) {
+  if (GetParam()->traits.code_proof == python::CodeProof::co_version) return;
+  const auto often = fake_.make_code({.name = "often"});
+  const auto now_and_then = fake_.make_code({.name = "now and then"});
+  number(now_and_then);
+  for (uint64_t look = 0; look < 2 * Snapshot::kForget; ++look) number(often);
+  const size_t planned = snapshot_.planned_pages();
+  const uint32_t rare = number(now_and_then);
+  for (uint64_t look = 0; look < 4 * Snapshot::kForget; ++look) {
+    ASSERT_NE(number(often), 0U);
+    EXPECT_EQ(snapshot_.follow_ups(), 0U) << look;
+    EXPECT_EQ(snapshot_.planned_pages(), planned) << look;
+    if (look % 8 == 0) {
+      ASSERT_EQ(number(now_and_then), rare) << look;
+    }
+  }
+  rename(now_and_then);
+  EXPECT_NE(number(now_and_then), rare);
+}
+
 TEST_P(CodeCaches, stands_as_long_as_the_epoch_does) {
   const auto f = fake_.make_code({.name = "first"});
   const uint32_t first = number_by_epoch(f);

@@ -29,6 +29,8 @@ class CodeCache {
     uint64_t proved_at = 0;  // look
     uint64_t used_at = 0;    // the snapshot's look in which it was proved last
     uint32_t streak = 0;     // proofs since it was last out of use
+    float share = 0;         // of the looks at the threads of its process, lately, that met it
+    bool is_steady = false;  // it is met so often that its bytes are foreseen
     // The interpreter's epoch as of the last look that counted and proved it; no interpreter: none yet.
     RemoteAddress interpreter;
     uint64_t epoch = 0;
@@ -83,6 +85,8 @@ class CodeCache {
   void forget_all();
   bool send(Entry& entry, std::unique_ptr<python::CodeCapture> capture);
 
+  static void want_many(Entry& entry, Snapshot& snapshot);
+  static void note_use(Entry& entry, uint64_t look);
   // Its bytes are what they were.
   static bool holds(Entry& entry, Snapshot& snapshot);
 

@@ -130,6 +130,7 @@ void Snapshot::start_look(ByteRange beside) {
 }
 
 void Snapshot::use(const Window& window, uint64_t address, size_t size) {
+  if (reader_ == kNobody) return;
   const uint64_t first = window.address / kPage;
   const uint64_t end = address + size;
   for (uint64_t number = address / kPage; number <= (end - 1) / kPage; ++number) {
@@ -259,6 +260,7 @@ const std::byte* Snapshot::fetch(uint64_t address, size_t size) {
   window.used_from = address;
   window.used_to = address + size;
   window.reader = reader_;
+  window.in_passing = reader_ == kNobody;
   extras_.insert(std::upper_bound(extras_.begin(), extras_.end(), start, ByAddress{}), window);
   used_ += end - start;
   return arena_ + window.offset + (address - start);

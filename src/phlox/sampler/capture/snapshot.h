@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "phlox/memory/remote_memory.h"
@@ -34,6 +35,8 @@ class Snapshot {
   // Who asks: a number of the caller's. What several ask for, or everybody does, is everybody's.
   using Reader = uint32_t;
   static constexpr Reader kEverybody = 0;
+  // Who is not going to ask again: what it asks for is not foreseen.
+  static constexpr Reader kNobody = ~Reader{0};
 
   explicit Snapshot(memory::RemoteMemory& memory);
   ~Snapshot();
@@ -50,8 +53,8 @@ class Snapshot {
   bool is_for(Reader reader) const { return for_all_ || reader == whose_; }
   // Foresees what this one is going to ask for.
   void expect(Reader reader, RemoteAddress address, size_t size);
-  // Who asks from now on.
-  void read_as(Reader reader) { reader_ = reader; }
+  // Who asks from now on. Gives who did before.
+  Reader read_as(Reader reader) { return std::exchange(reader_, reader); }
   // What that word was, as of after the last byte of this look; nothing when it could not be read.
   std::optional<int32_t> last() const { return last_read_ ? std::optional(last_value_) : std::nullopt; }
   // Bytes of the target as of this look; fetched when not there yet; nullptr when they cannot be read.
@@ -109,7 +112,6 @@ class Snapshot {
     bool copied = true;                              // in this look
     uint64_t copies = 0;                             // under this plan
   };
-  static constexpr Reader kNobody = ~Reader{0};
   void foresee(uint64_t address, uint64_t end, Reader reader);
   static Reader either(Reader a, Reader b) {
     return a == kNobody ? b : a == b || b == kNobody ? a : kEverybody;
@@ -149,6 +151,20 @@ class Snapshot {
   size_t extra_hint_ = 0;
   bool changed_ = false;
   bool exhausted_ = false;
+};
+
+// What is read while this lives is this one's.
+class ReadAs {
+ public:
+  ReadAs(Snapshot& snapshot, Snapshot::Reader reader)
+      : snapshot_(snapshot), before_(snapshot.read_as(reader)) {}
+  ~ReadAs() { snapshot_.read_as(before_); }
+  ReadAs(const ReadAs&) = delete;
+  ReadAs& operator=(const ReadAs&) = delete;
+
+ private:
+  Snapshot& snapshot_;
+  Snapshot::Reader before_;
 };
 
 }  // namespace phlox::sampler

@@ -21,18 +21,6 @@ constexpr size_t kMaxFrames = 65536;
 // More evaluations inside each other than a C stack of 8 MiB holds.
 constexpr size_t kMostEvaluations = 65536;
 
-// What is read while this lives is a thread's own.
-class ReadAs {
- public:
-  ReadAs(Snapshot& snapshot, Snapshot::Reader reader) : snapshot_(snapshot) { snapshot_.read_as(reader); }
-  ~ReadAs() { snapshot_.read_as(Snapshot::kEverybody); }
-  ReadAs(const ReadAs&) = delete;
-  ReadAs& operator=(const ReadAs&) = delete;
-
- private:
-  Snapshot& snapshot_;
-};
-
 }  // namespace
 
 StackReader::StackReader(const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring,
