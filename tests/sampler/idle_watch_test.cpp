@@ -75,6 +75,36 @@ TEST(IdleWatch, who_does_not_run_is_asked_at_each_moment_and_comes_back_to_say_s
   EXPECT_GT(rest.looks, 10U);
 }
 
+TEST(IdleWatch, who_is_up_already_looks_for_it) {
+  IdleProcess process;
+  const target::ProcessClock clock(process.pid());
+  constexpr Nanoseconds kInterval = 20'000'000;
+  IdleWatch watch(1e9 / kInterval);
+  std::atomic<bool> stop{false};
+  std::atomic<bool> helps{true};
+  std::thread helper([&] {
+    for (; helps.load(); ::usleep(2000)) watch.help(clock_now());
+  });
+  const auto rest = watch.rest(clock, *clock.used(), kInterval, stop);
+  helps = false;
+  helper.join();
+  EXPECT_FALSE(rest.ran);
+  // Each time that three quarters of an interval have passed.
+  EXPECT_GT(rest.looks, 5U);
+  EXPECT_LT(rest.looks, 20U);
+}
+
+TEST(IdleWatch, it_goes_on_itself_when_nobody_helps_any_more) {
+  IdleProcess process;
+  const target::ProcessClock clock(process.pid());
+  IdleWatch watch(1000);
+  std::atomic<bool> stop{false};
+  std::thread sleeper([&] { EXPECT_TRUE(watch.rest(clock, *clock.used(), 1'000'000, stop).ran); });
+  for (int i = 0; i < 20; ++i, ::usleep(1000)) watch.help(clock_now());
+  process.order();
+  sleeper.join();
+}
+
 TEST(IdleWatch, of_several_each_is_told_of_its_own) {
   constexpr size_t kProcesses = 5;
   std::vector<std::unique_ptr<IdleProcess>> processes;

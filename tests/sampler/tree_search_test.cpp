@@ -77,6 +77,27 @@ TEST(TreeSearch, others_births_do_not_have_everybody_asked_for_his_children) {
   EXPECT_EQ(search.born(), 0u);
 }
 
+// Who asks for that id need not look.
+TEST(TreeSearch, is_quiet_until_somebody_is_born_on_this_host) {
+  const Forks root;
+  TreeSearch search({root.pid()}, false, true);
+  settle(search);
+  // The root is none that was given, and may become a Python.
+  EXPECT_FALSE(search.quiet_until_after());
+  Program program(root.pid(), {});
+  search.is_known(program);
+  std::optional<uint64_t> last;
+  for (int i = 0; i < 1000 && !last; ++i) {
+    search.look(8);
+    last = search.quiet_until_after();
+  }
+  ASSERT_TRUE(last);
+  be_born_elsewhere();
+  EXPECT_NE(search.births().last_id(), last);
+  search.look(8);
+  EXPECT_NE(search.quiet_until_after(), last);
+}
+
 TEST(TreeSearch, a_child_is_met_at_the_next_look_and_its_threads_are_no_processes) {
   const Forks root;
   TreeSearch search({root.pid()}, false, true);

@@ -25,6 +25,7 @@ class Allowance {
     return true;
   }
   void give_back(size_t bytes) { taken_.fetch_sub(bytes, std::memory_order_relaxed); }
+  size_t taken() const { return taken_.load(std::memory_order_relaxed); }
 
  private:
   size_t most_;
@@ -60,6 +61,9 @@ class Ring {
   // Removes what front() gave.
   void pop() { last_->pop(); }
 
+  // Of records that wait for the reader, and of what they point to.
+  size_t waiting() const { return near_.waiting() + far_.waiting() + aside_.taken(); }
+
   // Taken by the writer before it pushes, given back by the reader once it has them.
   Allowance& aside() { return aside_; }
 
@@ -69,8 +73,10 @@ class Ring {
    public:
     explicit Part(size_t capacity) : capacity_(capacity), bytes_(new std::byte[capacity]) {}
 
-    bool empty() const {
-      return read_.load(std::memory_order_acquire) == written_.load(std::memory_order_acquire);
+    bool empty() const { return waiting() == 0; }
+    size_t waiting() const {
+      const uint64_t read = read_.load(std::memory_order_acquire);
+      return written_.load(std::memory_order_acquire) - read;
     }
     template <class... Parts>
     bool push(const Parts&... parts) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <utility>
 
 #include "phlox/sampler/capture/schedule.h"
 #include "phlox/sampler/session/scheduling.h"
@@ -18,7 +19,9 @@ constexpr size_t kShareAtOnce = 16;
 
 }  // namespace
 
-IdleWatch::IdleWatch(double rate_hz) : interval_(static_cast<Nanoseconds>(1e9 / rate_hz)) {
+IdleWatch::IdleWatch(double rate_hz)
+    : interval_(static_cast<Nanoseconds>(1e9 / rate_hz)),
+      schedule_(interval_, static_cast<uint64_t>(clock_now(CLOCK_REALTIME))) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -38,7 +41,8 @@ IdleWatch::Rest IdleWatch::rest(const target::ProcessClock& clock, Nanoseconds u
   std::unique_lock lock(mutex_);
   resting_.push_back({clock, used, std::max(interval, interval_), now + longest_rest(resting_.size() + 1),
                       now, now, 0, &sleeper});
-  if (resting_.size() == 1) changed_.notify_one();
+  // Who helped may be the one that rests.
+  if (resting_.size() == 1 || std::exchange(is_helped_, false)) changed_.notify_one();
   sleeper.woken.wait(lock, [&] { return sleeper.over || stop.load(); });
   if (!sleeper.over) {
     const auto at = std::find_if(resting_.begin(), resting_.end(),
@@ -68,6 +72,7 @@ void IdleWatch::end(size_t index, bool ran) {
 
 // Holding the lock.
 void IdleWatch::look(Nanoseconds now) {
+  looked_at_ = now;
   size_t may_end = 1 + resting_.size() / kShareAtOnce;
   for (size_t i = resting_.size(); i-- > 0;) {
     Entry& one = resting_[i];
@@ -86,24 +91,42 @@ void IdleWatch::look(Nanoseconds now) {
   }
 }
 
+void IdleWatch::help(Nanoseconds now) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || resting_.empty() || now - looked_at_ < interval_ * 3 / 4) return;
+  is_helped_ = true;
+  look(now);
+}
+
+// Holding the lock.
+Nanoseconds IdleWatch::next_look() {
+  if (!is_helped_) return schedule_.next(clock_now());
+  schedule_.start(looked_at_);
+  return looked_at_ + kPatience * interval_;
+}
+
 void IdleWatch::run() {
   ::pthread_setname_np(::pthread_self(), "phlox-idle");
   sigset_t all;
   sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   take_best_class();
-  Schedule schedule(interval_, static_cast<uint64_t>(clock_now(CLOCK_REALTIME)));
-  schedule.start(clock_now());
   std::unique_lock lock(mutex_);
+  schedule_.start(clock_now());
   while (!stop_) {
     if (resting_.empty()) {
       changed_.wait(lock, [this] { return stop_ || !resting_.empty(); });
-      schedule.start(clock_now());
+      schedule_.start(clock_now());
       continue;
     }
     // The epoch of steady_clock is that of CLOCK_MONOTONIC.
-    const std::chrono::steady_clock::time_point next(std::chrono::nanoseconds(schedule.next(clock_now())));
-    if (!changed_.wait_until(lock, next, [this] { return stop_; })) look(clock_now());
+    const bool was_helped = is_helped_;
+    const std::chrono::steady_clock::time_point next{std::chrono::nanoseconds(next_look())};
+    if (changed_.wait_until(lock, next, [&] { return stop_ || is_helped_ != was_helped; })) continue;
+    const Nanoseconds now = clock_now();
+    if (is_helped_ && now - looked_at_ < interval_ * kPatience) continue;
+    is_helped_ = false;
+    look(now);
   }
 }
 

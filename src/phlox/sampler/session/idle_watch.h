@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "phlox/base/clock.h"
+#include "phlox/sampler/capture/schedule.h"
 #include "phlox/target/process_clock.h"
 
 namespace phlox::sampler {
@@ -35,6 +36,9 @@ class IdleWatch {
             const std::atomic<bool>& stop);
   // Those whose `stop` is set.
   void wake();
+  // Looks, if it is time, for its own thread, which does so only when nobody has helped it lately. Called by
+  // whoever is up, of the real-time class like that one.
+  void help(Nanoseconds now);
 
   // What is not said for so long is lost when the recorder is killed: that a process slept on. To say it
   // takes two wake-ups, so where so many rest, it is said less often.
@@ -57,7 +61,10 @@ class IdleWatch {
     uint64_t looks;
     Sleeper* sleeper;
   };
+  // Intervals that it waits for who has helped it.
+  static constexpr Nanoseconds kPatience = 5;
   void run();
+  Nanoseconds next_look();
   void look(Nanoseconds now);
   void end(size_t index, bool ran);
 
@@ -65,6 +72,9 @@ class IdleWatch {
   std::mutex mutex_;  // of all below
   std::condition_variable changed_;
   std::vector<Entry> resting_;
+  Schedule schedule_;
+  Nanoseconds looked_at_ = 0;
+  bool is_helped_ = false;
   bool stop_ = false;
   std::thread thread_;
 };

@@ -20,6 +20,8 @@ constexpr Nanoseconds kShortestPause = 4'000'000, kEnough = kSecond / 100, kLong
 constexpr Nanoseconds kPauseForCost = 100, kShortestPauseForCost = 30;
 constexpr Nanoseconds kShortestPauseForBirths = 2'000'000, kPauseForCostOfBirths = 2;
 constexpr Nanoseconds kLately = kSecond;
+// Whoever is up for a look asks for 3 us what costs 25 with a wake-up.
+constexpr Nanoseconds kAskedEvery = kSecond / 125, kPauseWhileHelped = kSecond / 20;
 constexpr int kNice = -10;  // where we may
 
 Nanoseconds quiet_pause(Nanoseconds cost) {
@@ -55,9 +57,29 @@ void ProgramFinder::want(size_t processes) {
   if (std::exchange(wanted_, processes) == 0 && processes > 0) changed_.notify_one();
 }
 
+void ProgramFinder::help(Nanoseconds now) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || !quiet_until_after_ || is_due_ || now - asked_at_ < kAskedEvery) return;
+  asked_at_ = now;
+  if (search_.births().last_id() == quiet_until_after_) return;
+  is_due_ = true;
+  changed_.notify_one();
+}
+
+// While others help, they say when it is over.
+void ProgramFinder::sleep(std::unique_lock<std::mutex>& lock, Nanoseconds pause) {
+  is_due_ = false;
+  const bool is_helped = quiet_until_after_ && clock_now() - asked_at_ < kPauseWhileHelped;
+  changed_.wait_for(lock, std::chrono::nanoseconds(is_helped ? std::max(pause, kPauseWhileHelped) : pause),
+                    [this] { return stop_ || is_due_; });
+}
+
 void ProgramFinder::look_again(pid_t pid) {
   const std::lock_guard lock(mutex_);
   again_.push_back(pid);
+  quiet_until_after_.reset();
+  is_due_ = true;
+  changed_.notify_one();
 }
 
 ProgramFinder::State ProgramFinder::state() {
@@ -104,7 +126,8 @@ void ProgramFinder::run() {
     const auto pause = last_birth != 0 && now - last_birth < kLately
                            ? std::max(cost * kPauseForCostOfBirths, kShortestPauseForBirths)
                            : quiet_pause(cost);
-    changed_.wait_for(lock, std::chrono::nanoseconds(pause), [this] { return stop_; });
+    quiet_until_after_ = again_.empty() ? search_.quiet_until_after() : std::nullopt;
+    sleep(lock, pause);
   }
 }
 

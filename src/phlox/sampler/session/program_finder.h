@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -32,6 +33,9 @@ class ProgramFinder {
   std::vector<Found> take();
   // How many more are wanted at the moment; 0: it rests.
   void want(size_t processes);
+  // Asks whether there is something to look for, in its thread's place, which sleeps longer then. Called by
+  // whoever is up; waits for nothing.
+  void help(Nanoseconds now);
   // The program of this process has ended by execve.
   void look_again(pid_t pid);
 
@@ -45,6 +49,7 @@ class ProgramFinder {
 
  private:
   void run();
+  void sleep(std::unique_lock<std::mutex>& lock, Nanoseconds pause);
 
   Descriptor found_;
   std::mutex mutex_;  // of all below
@@ -53,6 +58,9 @@ class ProgramFinder {
   std::vector<pid_t> again_;
   size_t wanted_ = 0;
   State state_;
+  std::optional<uint64_t> quiet_until_after_;  // TreeSearch's
+  Nanoseconds asked_at_ = 0;                   // by help()
+  bool is_due_ = false;
   bool stop_ = false;
   TreeSearch search_;  // the thread's
   std::thread thread_;

@@ -135,7 +135,7 @@ std::unique_ptr<Source> ProgramRecording::make_source(const Shared& shared) {
     config.way = Way::automatic;
   }
   return std::make_unique<SamplerThread>(config, options_, program_->interpreter, program_->memory, ring_,
-                                         shared.watch);
+                                         shared.together);
 }
 
 void ProgramRecording::put_process(Nanoseconds end, const std::string& how, const std::string& way) {

@@ -34,7 +34,7 @@ class ProgramRecording {
     const Options& options;
     profile::Sink& sink;
     Identities& identities;
-    IdleWatch* watch = nullptr;       // where it rests while nothing runs in it; null: nowhere
+    SamplerThread::Together together;
     KernelSources* kernel = nullptr;  // looks at it where it can; null: a thread of ours does
     size_t ring_share = 1;            // of how many recordings the memory of one ring is divided among
   };
@@ -46,6 +46,8 @@ class ProgramRecording {
   const Descriptor& pidfd() const { return pidfd_; }
   bool looked() { return latest().counts.ticks > 0; }
 
+  // Bytes in the ring, and what they point to.
+  size_t waiting() const { return ring_.waiting(); }
   // Takes out of the ring what is there, until `deadline`.
   void drain(Nanoseconds deadline);
   // Names threads, stays above them. True: another program runs in the process by now.

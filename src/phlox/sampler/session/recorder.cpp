@@ -12,6 +12,7 @@
 #include "phlox/base/descriptor.h"
 #include "phlox/profile/tally.h"
 #include "phlox/sampler/assemble/consumer.h"
+#include "phlox/sampler/session/beat.h"
 #include "phlox/sampler/session/idle_watch.h"
 #include "phlox/sampler/session/kernel_sources.h"
 #include "phlox/sampler/session/program.h"
@@ -108,6 +109,7 @@ class LiveRecorder : public Recorder {
 
   void begin_program(ProgramFinder::Found found);
   void end_program(size_t index, End end);
+  void help(Nanoseconds now);
   std::vector<size_t> wait_for_news() const;
   void drain();
   void look_around();
@@ -128,7 +130,9 @@ class LiveRecorder : public Recorder {
 
   profile::Sink* sink_ = nullptr;
   std::optional<Identities> identities_;
-  std::optional<IdleWatch> watch_;  // of all of them
+  // Of all of them.
+  std::optional<IdleWatch> watch_;
+  std::optional<Beat> beat_;
   std::vector<std::unique_ptr<ProgramRecording>> active_;
   std::optional<ProgramFinder> finder_;
   std::map<pid_t, profile::ProcessId> rows_;  // the last of a process
@@ -156,8 +160,8 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
   std::optional<profile::ProcessId> parent;
   if (const auto row = rows_.find(found.parent); row != rows_.end()) parent = row->second;
   const size_t share = active_.size() < kManyProcesses ? 1 : kRingShareOfMany;
-  const ProgramRecording::Shared shared{options_,      *sink_, *identities_, watch_ ? &*watch_ : nullptr,
-                                        kernel_.get(), share};
+  const SamplerThread::Together together{watch_ ? &*watch_ : nullptr, beat_ ? &*beat_ : nullptr};
+  const ProgramRecording::Shared shared{options_, *sink_, *identities_, together, kernel_.get(), share};
   active_.push_back(std::make_unique<ProgramRecording>(id, parent, std::move(found.program),
                                                        std::move(found.pidfd), shared));
   if (const std::string& why = active_.back()->why_not_kernel(); !why.empty())
@@ -186,6 +190,12 @@ void LiveRecorder::end_program(size_t index, End end) {
     became_another_ = one.pid();
   }
   active_.erase(active_.begin() + static_cast<ptrdiff_t>(index));
+}
+
+// By whoever is up for a look.
+void LiveRecorder::help(Nanoseconds now) {
+  if (watch_) watch_->help(now);
+  finder_->help(now);
 }
 
 // Until somebody ended, or was found, or the rings are to be looked after. Which of `active_` ended.
@@ -287,6 +297,8 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   // On CPUs without a tick (nohz_full) the kernel counts the time of what runs there too late.
   if (options_.rate_hz > 0 && !options_.native && target::read_kept_free_cpus().empty())
     watch_.emplace(options_.rate_hz);
+  if (options_.rate_hz > 0 && !options_.native)
+    beat_.emplace(options_.rate_hz, [this](Nanoseconds now) { help(now); });
   TreeSearch search(roots_, true, options_.launched || options_.follow, options_.chosen);
   search.look(0);
   for (const auto& one : first_) search.is_known(*one.program);

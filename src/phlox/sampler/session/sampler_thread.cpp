@@ -37,6 +37,40 @@ constexpr int kHighestPriority = 99;
 // Turns between two looks at our own CPU clock, which costs 0.5 us.
 constexpr Nanoseconds kMeasureEvery = 8;
 
+// Of the first worker: with those of other processes on its CPU, or by a timer of its own.
+class Wakings {
+ public:
+  explicit Wakings(Beat* beat) {
+    if (beat == nullptr) return;
+    seat_.emplace(*beat);
+    beat_interval_ = beat->interval();
+  }
+
+  void wait(Schedule& schedule, Nanoseconds now, int cpu) {
+    if (!seat_ || cpu < 0 || schedule.interval() != beat_interval_) {
+      leave_others();
+      alone_.wait(schedule, now, cpu);
+      return;
+    }
+    const Beat::Woken woken = seat_->wait(cpu);
+    schedule.start(woken.at);
+    schedule.missed_more(woken.missed);
+    ++(woken.by_perf ? by_perf_ : by_clock_);
+  }
+  // Is looked for elsewhere, or rests.
+  void leave_others() {
+    if (seat_) seat_->leave();
+  }
+  uint64_t by_perf() const { return by_perf_ + alone_.by_perf(); }
+  uint64_t by_clock() const { return by_clock_ + alone_.by_clock(); }
+
+ private:
+  std::optional<Beat::Seat> seat_;
+  Nanoseconds beat_interval_ = 0;
+  Waker alone_;
+  uint64_t by_perf_ = 0, by_clock_ = 0;
+};
+
 void prepare_thread(std::atomic<pid_t>& tid) {
   ::pthread_setname_np(::pthread_self(), "phlox-sampler");
   tid = ::gettid();
@@ -94,14 +128,14 @@ std::string describe_python_way(const SamplerThread::Numbers& numbers) {
 
 SamplerThread::SamplerThread(const ProcessSampler::Config& config, const Options& options,
                              const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring,
-                             IdleWatch* watch)
+                             const Together& together)
     : config_(config),
       options_(options),
       budget_(options.max_overhead_percent, options.rate_hz),
       interpreter_(interpreter),
       memory_(memory),
       ring_(ring),
-      watch_(watch) {
+      together_(together) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -112,7 +146,7 @@ SamplerThread::~SamplerThread() {
 void SamplerThread::stop() {
   stop_.store(true);
   if (!thread_.joinable()) return;
-  if (watch_ != nullptr) watch_->wake();
+  if (together_.watch != nullptr) together_.watch->wake();
   // It may stand on a CPU that a thread of a higher priority does not leave: from there it never comes back
   // by itself, and may go there once more before it sees that it has to stop.
   cpu_set_t anywhere;
@@ -215,7 +249,7 @@ void SamplerThread::Stillness::ask(Nanoseconds now) {
 Nanoseconds SamplerThread::rest(Shared& shared, const Stillness& still) {
   for (bool ran = false; !ran && !stop_.load();) {
     shared.turn_lock.unlock();
-    const auto rest = watch_->rest(still.clock, *still.used, shared.schedule.interval(), stop_);
+    const auto rest = together_.watch->rest(still.clock, *still.used, shared.schedule.interval(), stop_);
     shared.turn_lock.lock();
     ran = rest.ran;
     if (rest.looks == 0) continue;
@@ -298,12 +332,12 @@ void SamplerThread::run() {
   Worker& worker = workers.first();
   std::vector<int> cpus = workers.common_cpus(config_.pid);
   std::vector<std::thread> others;
-  Waker waker;
+  Wakings wakings(config_.real_time && !config_.native ? together_.beat : nullptr);
   Nanoseconds now = clock_now();
   schedule.start(now);
   Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0, 0};
   Stillness still{target::ProcessClock(config_.pid), {}, 0};
-  const bool may_rest = watch_ != nullptr && numbers.rate_hz > 0 && !config_.native;
+  const bool may_rest = together_.watch != nullptr && numbers.rate_hz > 0 && !config_.native;
   bool due = true;
   shared.turn_lock.lock();
   while (!stop_.load(std::memory_order_relaxed)) {
@@ -313,6 +347,7 @@ void SamplerThread::run() {
     if (sampler.process_gone()) break;
     leave_its_half(shared, cost);
     if (may_rest && still.used && still.since < now && sampler.all_blocked_since(still.since)) {
+      wakings.leave_others();
       now = rest(shared, still);
       continue;
     }
@@ -335,11 +370,11 @@ void SamplerThread::run() {
     if (!others.empty() && sampler.native_source() != NativeSource::perf) end_others(shared, others);
     shared.turn_lock.unlock();
     // At no rate the rest after each turn is all there is.
-    if (rate > 0) waker.wait(schedule, now, worker.cpu);
+    if (rate > 0) wakings.wait(schedule, now, worker.cpu);
     shared.turn_lock.lock();
     now = clock_now();
-    shared.numbers.by_perf = waker.by_perf();
-    shared.numbers.by_clock = waker.by_clock();
+    shared.numbers.by_perf = wakings.by_perf();
+    shared.numbers.by_clock = wakings.by_clock();
   }
   end_others(shared, others);
   workers.act_as(worker);

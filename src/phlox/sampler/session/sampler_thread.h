@@ -16,6 +16,7 @@
 #include "phlox/memory/remote_memory.h"
 #include "phlox/sampler/capture/process_sampler.h"
 #include "phlox/sampler/capture/ring.h"
+#include "phlox/sampler/session/beat.h"
 #include "phlox/sampler/session/budget.h"
 #include "phlox/sampler/session/idle_watch.h"
 #include "phlox/sampler/session/recorder.h"
@@ -28,10 +29,14 @@ class SamplerThread : public Source {
  public:
   using Numbers = SourceNumbers;
 
-  // `watch`: where it rests while nothing runs in the process; null: nowhere.
+  // What those of one recorder share; null: it does without.
+  struct Together {
+    IdleWatch* watch = nullptr;  // where it rests while nothing runs in the process
+    Beat* beat = nullptr;        // whom it wakes with
+  };
   SamplerThread(const ProcessSampler::Config& config, const Options& options,
                 const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring,
-                IdleWatch* watch);
+                const Together& together);
   ~SamplerThread() override;  // stops
 
   void stop() override;
@@ -87,7 +92,7 @@ class SamplerThread : public Source {
   const python::Interpreter& interpreter_;
   memory::RemoteMemory& memory_;
   Ring& ring_;
-  IdleWatch* watch_;
+  Together together_;
   std::atomic<bool> stop_{false};
   std::atomic<uint64_t> version_{0};
   std::mutex mutex_;

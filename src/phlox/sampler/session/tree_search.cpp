@@ -282,6 +282,11 @@ std::vector<TreeSearch::Found> TreeSearch::look(size_t most) {
   return all;
 }
 
+std::optional<uint64_t> TreeSearch::quiet_until_after() const {
+  const bool quiet = !chosen_ && unseen_.empty() && known_looks_ > most_spared() && !any_left();
+  return quiet ? last_birth_ : std::nullopt;
+}
+
 bool TreeSearch::any_left() const {
   return std::any_of(entries_.begin(), entries_.end(), [](const auto& row) { return !row.second.given; });
 }

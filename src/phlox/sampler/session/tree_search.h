@@ -40,6 +40,11 @@ class TreeSearch {
   // Whether anything of the tree runs that is not given: it may yet become a Python. One whose parent ended
   // is nobody's descendant, and counts.
   bool any_left() const;
+  // As long as this is the id that was given out last on this host, a look finds nothing. None: it may all
+  // the same.
+  std::optional<uint64_t> quiet_until_after() const;
+  // Asked by anybody.
+  const target::Births& births() const { return births_; }
   // How many processes were met.
   uint64_t born() const { return born_; }
   // At how many looks everybody was asked for his children.

@@ -1,0 +1,104 @@
+#include "phlox/sampler/session/beat.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <utility>
+
+namespace phlox::sampler {
+namespace {
+
+void wait_while(const std::atomic<uint32_t>& word, uint32_t value) {
+  while (word.load(std::memory_order_acquire) == value)
+    ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+}
+
+void wake_all(const std::atomic<uint32_t>& word) {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+Beat::Beat(double rate_hz, std::function<void(Nanoseconds now)> errand)
+    : interval_(static_cast<Nanoseconds>(1e9 / rate_hz)), errand_(std::move(errand)) {}
+
+Beat::Place::Place(int at, Nanoseconds interval)
+    : cpu(at), schedule(interval, static_cast<uint64_t>(clock_now(CLOCK_REALTIME))) {}
+
+Beat::Place& Beat::sit_down(int cpu) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& place : places_) {
+    if (place->cpu != cpu) continue;
+    const std::lock_guard its(place->mutex);
+    if (place->seats == kMostSeats) continue;
+    ++place->seats;
+    return *place;
+  }
+  Place& place = *places_.emplace_back(std::make_unique<Place>(cpu, interval_));
+  place.seats = 1;
+  return place;
+}
+
+void Beat::Seat::leave() {
+  if (place_ == nullptr) return;
+  const std::lock_guard lock(place_->mutex);
+  // A timer that repeats itself goes on with nobody there.
+  if (--place_->seats == 0) place_->waker.reset();
+  place_ = nullptr;
+}
+
+// Holding the lock, which is released and taken again. Whoever is looked at wakes nobody: those who wait for
+// this are woken before it looks itself, and run on this CPU when it sleeps.
+Nanoseconds Beat::lead(Place& place, std::unique_lock<std::mutex>& lock) {
+  place.is_led = true;
+  if (!place.waker) {
+    place.waker.emplace();
+    place.schedule.start(clock_now());
+  }
+  const uint64_t by_perf = place.waker->by_perf();
+  lock.unlock();
+  const Nanoseconds now = place.waker->wait(place.schedule, clock_now(), place.cpu);
+  lock.lock();
+  place.by_perf = place.waker->by_perf() != by_perf;
+  place.is_led = false;
+  place.beats.fetch_add(1, std::memory_order_release);
+  if (place.waiting > 0) wake_all(place.beats);
+  return now;
+}
+
+Beat::Woken Beat::Seat::wait(int cpu) {
+  if (place_ != nullptr && place_->cpu != cpu) leave();
+  const bool is_new = place_ == nullptr;
+  if (is_new) place_ = &beat_.sit_down(cpu);
+  Place& place = *place_;
+  std::unique_lock lock(place.mutex);
+  if (is_new) {
+    beats_ = place.beats;
+    missed_ = place.schedule.missed();
+  }
+  Woken woken;
+  const bool leads = !place.is_led;
+  if (leads) {
+    woken.at = beat_.lead(place, lock);
+  } else {
+    const uint32_t seen = place.beats;
+    ++place.waiting;
+    lock.unlock();
+    wait_while(place.beats, seen);
+    woken.at = clock_now();
+    lock.lock();
+    --place.waiting;
+  }
+  // Those that went by while it looked, and those that nobody was woken for.
+  const uint32_t beats = place.beats - std::exchange(beats_, place.beats.load());
+  const uint64_t missed = place.schedule.missed();
+  woken.missed = (beats > 0 ? beats - 1 : 0) + (missed - std::exchange(missed_, missed));
+  woken.by_perf = place.by_perf;
+  lock.unlock();
+  if (leads && beat_.errand_) beat_.errand_(woken.at);
+  return woken;
+}
+
+}  // namespace phlox::sampler
