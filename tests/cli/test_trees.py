@@ -50,6 +50,20 @@ for _ in range(12):
     os.wait()
 """
 
+ENDS = """
+import os, time
+time.sleep(0.5)  # until it is seen itself
+for _ in range(20):
+    pid = os.fork()
+    if pid == 0:
+        while time.process_time() < 0.05: sum(range(100))
+        os._exit(0)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    time.sleep(0.02)  # before it is fetched
+    used = os.wait4(pid, 0)[2]
+    print(f"{pid}={used.ru_utime + used.ru_stime}", flush=True)
+"""
+
 
 def rows(path, sql):
     with contextlib.closing(sqlite3.connect(path)) as db:
@@ -178,6 +192,17 @@ def test_what_a_fork_used_before_it_was_seen_counts(workdir):
     [[early]] = rows("a.phlox", "SELECT min(s.start_us * 1000 + (SELECT value FROM meta WHERE key = 'sample_epoch_ns') - max(t.start_ns, p.start_ns)) "
                                 "FROM sample s JOIN thread t ON t.id = s.thread JOIN process p ON p.id = t.process")
     assert early > -2000
+
+
+# At 50 Hz a fifth of it comes after the last look.
+def test_what_a_child_used_until_its_end_counts(workdir):
+    done = phlox("record", "-r", "50", "--max-overhead", "off", "-o", "a.phlox", "--", PYTHON, write("ends.py", ENDS))
+    assert done.returncode == 0, done.stderr
+    used = {int(pid): float(seconds) for pid, seconds in (word.split("=") for word in done.stdout.split())}
+    seen = cpu_by_pid("a.phlox")
+    known = used.keys() & seen.keys()
+    assert len(known) > 15, done.stderr
+    assert sum(seen[pid] for pid in known) == pytest.approx(sum(used[pid] for pid in known), rel=0.03)
 
 
 def test_what_a_child_becomes_is_another_program_of_it(workdir):

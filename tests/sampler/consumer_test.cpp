@@ -111,6 +111,68 @@ TEST_F(Consumers, a_thread_that_meets_python_later_stays_one_row) {
 
 // A table is searched from its start: a stack of many instructions of a function of a million lines would
 // keep the recorder for minutes.
+// A process's first thread, looked at once, which has used so much at its end.
+class Ends : public Consumers {
+ protected:
+  Nanoseconds charged(Nanoseconds used_before, std::optional<Nanoseconds> used_at_end) {
+    consumer_.with_end(7, [=] { return used_at_end; });
+    ThreadRecord begin;
+    begin.thread = 2;
+    begin.tid = 7;
+    begin.used = used_before;
+    push(begin);
+    LookRecord look = look_at(2, kSecond, 0);
+    look.cpu = 900'000;
+    look.cpu_state = profile::CpuState::blocked;
+    look.fresh = 1;
+    const CodeLocation location{tell({.name = "f"}), 0};
+    push(look, {&location, 1});
+    ThreadEndRecord end;
+    end.thread = 2;
+    end.time = 2 * kSecond;
+    push(end);
+    consumer_.drain(ring_);
+    identities_.stretches.flush();
+    Nanoseconds cpu = 0;
+    for (const auto& sample : seen_.samples()) cpu += sample.cpu;
+    return cpu;
+  }
+};
+
+TEST_F(Ends, what_was_used_after_the_last_look_is_of_its_stack) {
+  EXPECT_EQ(charged(5'000, 5'000 + 900'000 + 700'000), 1'600'000);
+  ASSERT_EQ(seen_.samples().size(), 2U);
+  const auto& rest = seen_.samples()[1];
+  EXPECT_EQ(rest.stack, seen_.samples()[0].stack);
+  EXPECT_EQ(rest.start, kSecond);
+  EXPECT_EQ(rest.wall, 700'000);
+  EXPECT_EQ(rest.samples, 0U) << "it is no look";
+  EXPECT_EQ(rest.cpu_state, profile::CpuState::running);
+}
+
+TEST_F(Ends, of_one_that_is_gone_already_there_is_what_was_seen) {
+  EXPECT_EQ(charged(0, {}), 900'000);
+}
+
+TEST_F(Ends, where_it_is_not_known_what_it_had_used_before_there_is_what_was_seen) {
+  EXPECT_EQ(charged(-1, 5'000'000), 900'000);
+}
+
+TEST_F(Ends, who_used_more_did_other_things_too) {
+  EXPECT_EQ(charged(0, kSecond), 900'000);
+}
+
+TEST_F(Ends, one_without_a_look_has_what_it_used) {
+  consumer_.with_end(7, {});
+  consumer_.put_unseen(kSecond, 2 * kSecond, 20'000'000);
+  identities_.stretches.flush();
+  ASSERT_EQ(seen_.samples().size(), 1U);
+  EXPECT_EQ(seen_.samples()[0].cpu, 20'000'000);
+  EXPECT_EQ(leaf().front(), '(');
+  ASSERT_EQ(seen_.threads().size(), 1U);
+  EXPECT_EQ(seen_.threads()[0].tid, 7);
+}
+
 TEST_F(Consumers, lines_are_searched_for_so_long_and_the_rest_is_counted) {
   const uint32_t f = tell({.name = "f", .instructions = 500'000});
   std::vector<CodeLocation> locations;

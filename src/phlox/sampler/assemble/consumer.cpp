@@ -38,6 +38,9 @@ constexpr size_t kMostKnownFrames = 500'000;
 // nanosecond, once for each instruction that was not met before.
 constexpr size_t kMostSearched = size_t{64} << 20;
 
+// Who used more after his last look did more than that tells of.
+constexpr Nanoseconds kLongestRest = kSecond / 10;
+
 void free_entries(const CodesGoneRecord& record) {
   delete static_cast<CodeCache::Entries*>(record.entries);
 }
@@ -51,6 +54,11 @@ Consumer::Consumer(const python::Layout& layout, profile::ProcessId process, pro
       sink_(sink),
       identities_(identities),
       name_thread_(std::move(name_thread)) {}
+
+void Consumer::with_end(pid_t process, std::function<std::optional<Nanoseconds>()> used) {
+  first_ = process;
+  used_at_end_ = std::move(used);
+}
 
 profile::FrameId Consumer::marker(std::string text) {
   profile::Frame frame;
@@ -142,6 +150,8 @@ void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
     sample.stack = thread.stacks.empty() ? profile::StackId{} : thread.stacks.back();
   }
   put_split(record, thread, sample);
+  if (thread.tid == first_) charged_ += record.cpu;
+  if (record.rejected == Rejected::no) thread.last = sample;
 }
 
 void Consumer::put_split(const LookRecord& record, ThreadState& thread, profile::Sample& sample) {
@@ -207,6 +217,7 @@ bool Consumer::take_over(const ThreadRecord& record) {
     if (state.id == live->id) state.taken_over = true;
   }
   threads_[record.thread].id = live->id;
+  threads_[record.thread].tid = record.tid;
   live->row.python_id = record.python_id;
   live->row.interpreter = record.interpreter;
   name_thread_(live->row);
@@ -215,6 +226,8 @@ bool Consumer::take_over(const ThreadRecord& record) {
 }
 
 void Consumer::begin_thread(const ThreadRecord& record) {
+  has_begun_ = true;
+  if (record.tid == first_ && !used_before_ && record.used >= 0) used_before_ = record.used;
   if (take_over(record)) return;
   LiveThread live;
   live.id = profile::ThreadId(identities_.next_thread++);
@@ -232,7 +245,43 @@ void Consumer::begin_thread(const ThreadRecord& record) {
   event.thread = live.id;
   sink_.put_event(event);
   threads_[record.thread].id = live.id;
+  threads_[record.thread].tid = record.tid;
   live_.push_back(std::move(live));
+}
+
+// What the process's first thread used after its last look: it ran on from there, to its end.
+void Consumer::put_rest(const ThreadState& thread, Nanoseconds end) {
+  if (thread.tid != first_ || !used_at_end_ || !used_before_ || !thread.last) return;
+  const auto used = used_at_end_();
+  if (!used) return;
+  used_at_end_ = nullptr;
+  profile::Sample rest = *thread.last;
+  rest.cpu = *used - *used_before_ - charged_;
+  if (rest.cpu <= 0 || rest.cpu > kLongestRest) return;
+  rest.start += rest.wall;
+  rest.wall = std::clamp<Nanoseconds>(end - rest.start, 0, rest.cpu);
+  rest.samples = 0;
+  rest.cpu_state = profile::CpuState::running;
+  rest.system_call = -1;
+  identities_.stretches.look(rest);
+}
+
+void Consumer::put_unseen(Nanoseconds start, Nanoseconds end, Nanoseconds used) {
+  ThreadRecord record;
+  record.tid = first_;
+  record.time = start;
+  begin_thread(record);
+  profile::Sample sample;
+  sample.thread = threads_[record.thread].id;
+  sample.stack = identities_.interner.stack({}, marker("(it ended before the first look)"));
+  sample.start = start;
+  sample.cpu = used;
+  sample.wall = std::min(used, end - start);
+  sample.cpu_state = profile::CpuState::running;
+  identities_.stretches.look(sample);
+  ThreadEndRecord ended;
+  ended.time = end;
+  end_thread(ended);
 }
 
 void Consumer::end_thread(const ThreadEndRecord& record) {
@@ -243,6 +292,7 @@ void Consumer::end_thread(const ThreadEndRecord& record) {
     threads_.erase(found);
     return;
   }
+  put_rest(found->second, record.time);
   identities_.stretches.close(id);
   for (auto live = live_.begin(); live != live_.end(); ++live) {
     if (live->id != id) continue;

@@ -3,6 +3,8 @@
 // thread's stack, and knows no process.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -44,6 +46,13 @@ class Consumer {
   // Merges native halves into the stacks from here on. `stacks` must outlive this.
   void with_native(NativeStacks& stacks) { native_ = &stacks; }
 
+  // The thread of this id is the process's first. `used`: asked when it has ended: the CPU time that it had
+  // used then, when that is known.
+  void with_end(pid_t process, std::function<std::optional<Nanoseconds>()> used);
+  // The process has ended without a look, having used so much.
+  void put_unseen(Nanoseconds start, Nanoseconds end, Nanoseconds used);
+  bool has_begun() const { return has_begun_; }
+
   // Takes out of the ring what is there, until `deadline`: a writer may be faster than we are. Stretches that
   // still grow are in Identities::stretches: flush() them before a commit.
   void drain(Ring& ring, Nanoseconds deadline = std::numeric_limits<Nanoseconds>::max());
@@ -73,6 +82,8 @@ class Consumer {
     // As last found running, and asleep.
     std::optional<profile::Sample> awake, asleep;
     bool taken_over = false;  // its row goes on under another number of the ring
+    pid_t tid = 0;
+    std::optional<profile::Sample> last;  // the last look that was not rejected
   };
 
   struct KnownCode {
@@ -86,6 +97,7 @@ class Consumer {
   void begin_thread(const ThreadRecord& record);
   bool take_over(const ThreadRecord& record);
   void end_thread(const ThreadEndRecord& record);
+  void put_rest(const ThreadState& thread, Nanoseconds end);
   void look(const LookRecord& record, std::span<const std::byte> body);
   void put_split(const LookRecord& record, ThreadState& thread, profile::Sample& sample);
   void look_with_native(const LookRecord& record, std::span<const std::byte> body, ThreadState& thread,
@@ -107,6 +119,12 @@ class Consumer {
   uint64_t discarded_ = 0, without_line_ = 0;
   std::unordered_map<uint32_t, ThreadState> threads_;
   std::vector<LiveThread> live_;
+  bool has_begun_ = false;
+  // Of the process's first thread.
+  pid_t first_ = 0;
+  std::function<std::optional<Nanoseconds>()> used_at_end_;
+  std::optional<Nanoseconds> used_before_;
+  Nanoseconds charged_ = 0;
 };
 
 }  // namespace phlox::sampler

@@ -55,6 +55,7 @@ void NativeThreads::list(Nanoseconds now, const std::function<bool(pid_t)>& is_p
     ThreadRecord record;
     record.thread = slot->index;
     record.tid = tid;
+    record.used = static_cast<Nanoseconds>(stat->run_ns);
     record.time = now;
     log_.begin(record);
     slots_.push_back(std::move(slot));

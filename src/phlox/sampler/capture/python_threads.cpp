@@ -208,6 +208,7 @@ bool PythonThreads::add(Domain& domain, RemoteAddress tstate, Nanoseconds now) {
   record.python_id = thread_id;
   record.interpreter = domain.id;
   record.time = thread->last_time;
+  record.used = static_cast<Nanoseconds>(thread->seen.run_ns);
   log_.begin(record);
   by_tstate_[tstate.value] = thread.get();
   snapshot_.expect(thread->index, tstate, *layout_.thread.size);

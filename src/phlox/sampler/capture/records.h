@@ -131,6 +131,7 @@ struct ThreadRecord {
   uint64_t python_id = 0;
   int64_t interpreter = 0;
   Nanoseconds time = 0;
+  Nanoseconds used = -1;  // CPU time by then, which no look is charged with; below zero: not known
 };
 
 struct ThreadEndRecord {

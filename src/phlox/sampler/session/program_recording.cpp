@@ -100,6 +100,8 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
       row_(program_->process_row()),
       ring_((options_.native ? kNativeRingBytes : kRingBytes) / shared.ring_share),
       native_memory_(program_->pid),
+      ends_(shared.ends),
+      its_end_(ends_.watch(program_->pid, pidfd_)),
       consumer_(program_->interpreter.layout, id, sink_, identities_,
                 [pid = program_->pid](profile::Thread& thread) {
                   thread.kernel_name = target::ThreadProbe(pid, thread.tid).kernel_name();
@@ -121,7 +123,13 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
     native_.emplace(program_->pid, native_memory_, identities_, sink_, options_.unwind_cache);
     consumer_.with_native(*native_);
   }
+  consumer_.with_end(program_->pid, [this] { return used_at_end(); });
   source_ = make_source(shared);
+}
+
+// None: it goes on, or is gone already.
+std::optional<Nanoseconds> ProgramRecording::used_at_end() const {
+  return has_ended(pidfd_) ? its_end_->used() : std::nullopt;
 }
 
 std::unique_ptr<Source> ProgramRecording::make_source(const Shared& shared) {
@@ -241,8 +249,12 @@ void ProgramRecording::finish(End end, Outcome& outcome) {
   source_->stop();
   drain(clock_now() + kLastDrain);
   consumer_.discard(ring_);
-  identities_.stretches.flush();
   end_ = clock_now();
+  if (end == End::gone && !consumer_.has_begun() && program_->birth) {
+    if (const auto used = used_at_end()) consumer_.put_unseen(begin_, end_, *used);
+  }
+  ends_.forget(pidfd_);
+  identities_.stretches.flush();
   const auto& numbers = latest();
   if (native_) {
     for (NativeModule& module : native_->take_modules()) outcome.modules.push_back(std::move(module));

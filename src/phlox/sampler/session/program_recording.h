@@ -17,6 +17,7 @@
 #include "phlox/sampler/assemble/consumer.h"
 #include "phlox/sampler/assemble/native_stacks.h"
 #include "phlox/sampler/capture/ring.h"
+#include "phlox/sampler/session/end_watch.h"
 #include "phlox/sampler/session/kernel_sources.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/recorder.h"
@@ -35,6 +36,7 @@ class ProgramRecording {
     profile::Sink& sink;
     Identities& identities;
     SamplerThread::Together together;
+    EndWatch& ends;
     KernelSources* kernel = nullptr;  // looks at it where it can; null: a thread of ours does
     size_t ring_share = 1;            // of how many recordings the memory of one ring is divided among
   };
@@ -69,6 +71,7 @@ class ProgramRecording {
   std::unique_ptr<Source> make_source(const Shared& shared);
   void put_process(Nanoseconds end, const std::string& how, const std::string& way);
   void name_threads();
+  std::optional<Nanoseconds> used_at_end() const;
   // The source's numbers, copied only when they are other ones.
   const SourceNumbers& latest();
 
@@ -81,6 +84,8 @@ class ProgramRecording {
   profile::Process row_;
   Ring ring_;
   memory::ProcessMemory native_memory_;  // of its own: the sampler's is another thread's
+  EndWatch& ends_;
+  std::shared_ptr<EndWatch::End> its_end_;
   Consumer consumer_;
   std::optional<NativeStacks> native_;
   std::string why_not_kernel_;

@@ -13,6 +13,7 @@
 #include "phlox/profile/tally.h"
 #include "phlox/sampler/assemble/consumer.h"
 #include "phlox/sampler/session/beat.h"
+#include "phlox/sampler/session/end_watch.h"
 #include "phlox/sampler/session/idle_watch.h"
 #include "phlox/sampler/session/kernel_sources.h"
 #include "phlox/sampler/session/program.h"
@@ -137,6 +138,7 @@ class LiveRecorder : public Recorder {
   // Of all of them.
   std::optional<IdleWatch> watch_;
   std::optional<Beat> beat_;
+  EndWatch ends_;
   std::vector<std::unique_ptr<ProgramRecording>> active_;
   std::optional<ProgramFinder> finder_;
   std::map<pid_t, profile::ProcessId> rows_;  // the last of a process
@@ -158,6 +160,7 @@ class LiveRecorder : public Recorder {
 void LiveRecorder::begin_program(ProgramFinder::Found found) {
   const profile::ProcessId id(next_process_++);
   const pid_t pid = found.program->pid;
+  if (auto& birth = found.program->birth) birth = std::max(*birth, start_);
   const std::string& warning = found.program->interpreter.warning;
   auto& warnings = outcome_.warnings;
   if (!warning.empty() && std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
@@ -166,7 +169,8 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
   if (const auto row = rows_.find(found.parent); row != rows_.end()) parent = row->second;
   const size_t share = active_.size() < kManyProcesses ? 1 : kRingShareOfMany;
   const SamplerThread::Together together{watch_ ? &*watch_ : nullptr, beat_ ? &*beat_ : nullptr};
-  const ProgramRecording::Shared shared{options_, *sink_, *identities_, together, kernel_.get(), share};
+  const ProgramRecording::Shared shared{options_, *sink_,        *identities_, together,
+                                        ends_,    kernel_.get(), share};
   active_.push_back(std::make_unique<ProgramRecording>(id, parent, std::move(found.program),
                                                        std::move(found.pidfd), shared));
   if (const std::string& why = active_.back()->why_not_kernel(); !why.empty())
@@ -313,6 +317,7 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   if (options_.rate_hz > 0 && !options_.native)
     beat_.emplace(options_.rate_hz, [this](Nanoseconds now) { help(now); });
   TreeSearch search(roots_, true, options_.launched || options_.follow, options_.chosen);
+  if (options_.launched) search.is_launched();
   search.look(0);
   for (const auto& one : first_) search.is_known(*one.program);
   finder_.emplace(std::move(search));

@@ -41,6 +41,14 @@ std::optional<target::Stat> stat_of(pid_t pid) {
   return stat;
 }
 
+// Whether all that it has used was used by the program that runs in it (PF_FORKNOEXEC of
+// include/linux/sched.h).
+bool has_not_called_exec(pid_t pid) {
+  constexpr uint64_t kForkNoExec = 0x40;
+  const auto stat = target::read_stat(pid);
+  return stat && (stat->flags & kForkNoExec) != 0;
+}
+
 // Whether it still runs in its parent's memory: between vfork() and execve(), as subprocess starts programs.
 bool shares_memory(pid_t pid, pid_t parent) {
   return parent > 0 && ::syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0) == 0;
@@ -253,7 +261,13 @@ std::unique_ptr<Program> TreeSearch::try_one(pid_t pid, Entry& entry) {
   entry.forked = false;
   if (as_before && now < entry.next) return nullptr;
   auto found = python::locate(pid);
-  if (found) return make_program(pid, *std::move(found), std::move(image));
+  if (found) {
+    auto program = make_program(pid, *std::move(found), std::move(image));
+    // A fork of a Python that is not known yet.
+    if (program && entry.start > began_ && has_not_called_exec(pid))
+      program->birth = birth_of(pid, entry.start, entry.clock);
+    return program;
+  }
   if (found.error().kind == ErrorKind::permission || found.error().kind == ErrorKind::unsupported_python)
     refused_ = found.error().message;
   const bool coming_up = found.error().kind == ErrorKind::target_state;

@@ -32,6 +32,8 @@ class TreeSearch {
 
   // Those with an interpreter that is up and that were not given before, the oldest first; `most` of them.
   std::vector<Found> look(size_t most);
+  // The roots were started to be recorded: nobody of the tree was there before.
+  void is_launched() { began_ = 0; }
   // Is recorded already: it, and forks of it, need no search for the interpreter.
   void is_known(const Program& program);
   // Its program has ended by execve: what comes there is another one.

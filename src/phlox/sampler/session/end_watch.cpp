@@ -1,0 +1,99 @@
+#include "phlox/sampler/session/end_watch.h"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <vector>
+
+#include "phlox/sampler/capture/waker.h"
+#include "phlox/sampler/session/scheduling.h"
+
+namespace phlox::sampler {
+namespace {
+
+// The kernel tells of an end a little before the thread leaves its CPU for good, and until then counts up to
+// its last tick.
+constexpr std::array<Nanoseconds, 4> kAskedAgainAfter = {0, 30'000, 100'000, 300'000};
+constexpr Nanoseconds kPatience = 1'000'000;
+constexpr int kAtOnce = 16;
+
+}  // namespace
+
+void EndWatch::End::read() {
+  const std::lock_guard lock(mutex_);
+  if (const auto stat = probe_.schedstat(); stat && !stat->off())
+    used_ = std::max(used_.value_or(0), static_cast<Nanoseconds>(stat->run_ns));
+}
+
+std::optional<Nanoseconds> EndWatch::End::used() {
+  const Nanoseconds until = clock_now() + kPatience;
+  while (!is_known_.load(std::memory_order_acquire) && clock_now() < until)
+    sleep_until(clock_now() + kPatience / 10);
+  read();
+  const std::lock_guard lock(mutex_);
+  return used_;
+}
+
+EndWatch::EndWatch()
+    : events_(::epoll_create1(EPOLL_CLOEXEC)), stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = stop_.get();
+  ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, stop_.get(), &event);
+  thread_ = std::thread([this] { run(); });
+}
+
+EndWatch::~EndWatch() {
+  ::eventfd_write(stop_.get(), 1);
+  thread_.join();
+}
+
+std::shared_ptr<EndWatch::End> EndWatch::watch(pid_t pid, const Descriptor& pidfd) {
+  auto end = std::make_shared<End>(pid);
+  {
+    const std::lock_guard lock(mutex_);
+    ends_[pidfd.get()] = end;
+  }
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLONESHOT;
+  event.data.fd = pidfd.get();
+  ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, pidfd.get(), &event);
+  return end;
+}
+
+void EndWatch::forget(const Descriptor& pidfd) {
+  ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, pidfd.get(), nullptr);
+  const std::lock_guard lock(mutex_);
+  ends_.erase(pidfd.get());
+}
+
+void EndWatch::run() {
+  ::pthread_setname_np(::pthread_self(), "phlox-ends");
+  sigset_t all;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  take_best_class();
+  std::array<epoll_event, kAtOnce> events;
+  for (;;) {
+    const int count = ::epoll_wait(events_.get(), events.data(), kAtOnce, -1);
+    std::vector<std::shared_ptr<End>> ended;
+    for (int i = 0; i < count; ++i) {
+      const int which = events[static_cast<size_t>(i)].data.fd;
+      if (which == stop_.get()) return;
+      const std::lock_guard lock(mutex_);
+      if (const auto found = ends_.find(which); found != ends_.end()) ended.push_back(found->second);
+    }
+    for (const Nanoseconds pause : kAskedAgainAfter) {
+      if (ended.empty()) break;
+      if (pause > 0) sleep_until(clock_now() + pause);
+      for (const auto& end : ended) end->read();
+    }
+    for (const auto& end : ended) end->is_known_.store(true, std::memory_order_release);
+  }
+}
+
+}  // namespace phlox::sampler

@@ -1,0 +1,59 @@
+// How much CPU time the first thread of a process had used when it ended. A process that has ended can be
+// asked until its parent has fetched it, which may be at once: one thread of ours, of the real-time class
+// where it may be, does nothing but wait for that. So what was used between the last look and the end is
+// known, which of a child that lives for 25 ms is a tenth. Made by the recorder, whose thread calls it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "phlox/base/clock.h"
+#include "phlox/base/descriptor.h"
+#include "phlox/target/thread_probe.h"
+
+namespace phlox::sampler {
+
+class EndWatch {
+ public:
+  // Of one process.
+  class End {
+   public:
+    explicit End(pid_t pid) : probe_(pid, pid) { probe_.schedstat(); }
+    // After its end; none: it was fetched before we could ask. Waits for the watch, a millisecond at most.
+    std::optional<Nanoseconds> used();
+
+   private:
+    friend class EndWatch;
+    void read();
+
+    std::mutex mutex_;
+    target::ThreadProbe probe_;
+    std::optional<Nanoseconds> used_;
+    std::atomic<bool> is_known_{false};
+  };
+
+  EndWatch();
+  ~EndWatch();  // ends the thread
+  EndWatch(const EndWatch&) = delete;
+  EndWatch& operator=(const EndWatch&) = delete;
+
+  // `pidfd`: readable when it has ended, and open until forget().
+  std::shared_ptr<End> watch(pid_t pid, const Descriptor& pidfd);
+  void forget(const Descriptor& pidfd);
+
+ private:
+  void run();
+
+  Descriptor events_, stop_;
+  std::mutex mutex_;
+  std::map<int, std::shared_ptr<End>> ends_;  // by pidfd
+  std::thread thread_;
+};
+
+}  // namespace phlox::sampler
