@@ -119,10 +119,62 @@ TEST(AustinMojo, references_to_nothing_and_unknown_events_are_told) {
   const Imported in = import_bytes(import_austin_mojo, bytes);
   EXPECT_TRUE(in.profile.samples().empty());
   EXPECT_EQ(in.outcome.warnings.size(), 2u);
-  const auto later = mojo("", 4);
+  const auto later = mojo("", 5);
   MemoryInput input(later);
   profile::Profile profile;
   EXPECT_EQ(import_austin_mojo(input, {}, profile).error().kind, ErrorKind::input);
+}
+
+// Of two processes that forked, austin gives the same numbers to different functions, turn by turn.
+TEST(AustinMojo, a_number_means_what_its_own_process_said) {
+  const auto in_process = [](char pid) { return std::string("\2") + pid + "\0001f\0"s; };
+  const auto bytes =
+      mojo(std::string(kMetadata) + in_process(7) + "\x0b\1/a.py\0\x0b\2f\0"s +
+           "\3\5\1\2\x09\x09\1\2\5\5\x09\5" + in_process(8) + "\x0b\1/b.py\0\x0b\2g\0"s +
+           "\3\5\1\2\x09\x09\1\2\5\5\x09\5" + in_process(7) + "\5\5\x09\5" + std::string(kEnd));
+  const Imported in = import_bytes(import_austin_mojo, bytes);
+  ASSERT_EQ(in.profile.samples().size(), 3u);
+  EXPECT_EQ(in.stack(0), std::vector<std::string>{"f"});
+  EXPECT_EQ(in.stack(1), std::vector<std::string>{"g"});
+  EXPECT_EQ(in.stack(2), std::vector<std::string>{"f"});
+}
+
+// /a.py:f calls g of libx.so; then the thread is still in f, and h of libx.so runs.
+std::vector<std::byte> repeating(std::string_view second, char version = 4) {
+  const auto sample = "\2\x07\0001f\0"s;
+  return mojo(std::string(kMetadata) + sample + "\x0b\1/a.py\0\x0b\2f\0\x0b\3g\0\x0b\4libx.so\0\x0b\7h\0"s +
+                  "\3\5\1\2\x09\x09\1\2" + "\3\6\4\3\0\0\0\0"s + "\3\x08\4\7\0\0\0\0"s + "\5\5\5\6\x09\5" +
+                  sample + std::string(second) + "\x09\6" + sample + "\x0d\x09\7" + std::string(kEnd),
+              version);
+}
+
+TEST(AustinMojo, a_repeated_stack_is_what_the_thread_had_of_python_before) {
+  for (const std::string_view second : {"\5\x08\x0d"sv, "\x0d\5\x08"sv}) {
+    const Imported in = import_bytes(import_austin_mojo, repeating(second));
+    ASSERT_EQ(in.profile.samples().size(), 3u);
+    EXPECT_EQ(in.stack(0), (std::vector<std::string>{"g", "f"}));
+    EXPECT_EQ(in.stack(1), (std::vector<std::string>{"h", "f"}));
+    EXPECT_EQ(in.stack(2), std::vector<std::string>{"f"});
+    EXPECT_EQ(in.profile.samples()[2].start, 11'000);
+    EXPECT_TRUE(in.outcome.warnings.empty());
+  }
+}
+
+TEST(AustinMojo, what_could_not_be_read_is_not_repeated) {
+  const Imported in = import_bytes(import_austin_mojo, repeating("\4"));
+  ASSERT_EQ(in.profile.samples().size(), 3u);
+  EXPECT_EQ(in.profile.samples()[1].quality, profile::Quality::cut);
+  EXPECT_EQ(in.stack(2), std::vector<std::string>{"f"});
+}
+
+TEST(AustinMojo, a_repetition_of_nothing_and_one_in_an_older_version_are_told) {
+  const auto bytes = mojo(std::string(kMetadata) + "\2\x07\0001f\0\x0d\x09\5"s + std::string(kEnd), 4);
+  const Imported in = import_bytes(import_austin_mojo, bytes);
+  EXPECT_TRUE(in.profile.samples().empty());
+  EXPECT_EQ(in.outcome.warnings.size(), 1u);
+  const Imported older = import_bytes(import_austin_mojo, repeating("\x0d", 3));
+  EXPECT_EQ(older.profile.samples().size(), 1u);
+  EXPECT_EQ(older.outcome.warnings.size(), 2u);
 }
 
 TEST(Austin, it_is_recognised_by_its_content) {

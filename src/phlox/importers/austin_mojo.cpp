@@ -5,8 +5,10 @@
 #include <limits>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "phlox/base/spread.h"
 #include "phlox/importers/austin_rows.h"
 #include "phlox/importers/byte_stream.h"
 
@@ -14,7 +16,7 @@ namespace phlox::importers {
 namespace {
 
 constexpr std::string_view kMagic = "MOJ";
-constexpr int64_t kNewest = 3;
+constexpr int64_t kNewest = 4;
 constexpr size_t kLongestText = 65536;
 constexpr size_t kMostKeys = 4'000'000;
 constexpr size_t kMostTextBytes = size_t{256} << 20;
@@ -34,6 +36,18 @@ enum Event : uint8_t {
   memory_metric = 10,
   text = 11,
   text_reference = 12,
+  repeat = 13,
+};
+
+// What austin gives a number to. Numbers are those of one process: another one's mean something else.
+struct Key {
+  int64_t pid = 0, number = 0;
+  friend bool operator==(const Key&, const Key&) = default;
+};
+struct KeyHash {
+  size_t operator()(const Key& key) const noexcept {
+    return Spread()(static_cast<uint64_t>(key.number) ^ static_cast<uint64_t>(key.pid) << 40);
+  }
 };
 
 // The first byte has a sign and six bits, each further one seven.
@@ -86,11 +100,11 @@ class MojoImport {
         return take_frame();
       case invalid_frame:
         sample_.invalid = true;
-        return push(rows_.invalid_frame());
+        return push({rows_.invalid_frame(), false});
       case frame_reference:
         return take_reference();
       case kernel_frame:
-        return push(rows_.kernel_frame(in_.c_string(kLongestText)));
+        return push({rows_.kernel_frame(in_.c_string(kLongestText)), false});
       case collecting:
         sample_.collecting = true;
         return;
@@ -110,6 +124,9 @@ class MojoImport {
       case text_reference:
         read_number(in_);
         return;
+      case repeat:
+        if (version_ < 4) break;
+        return take_repeat();
     }
     strange_ = event;
   }
@@ -117,10 +134,10 @@ class MojoImport {
   void begin_stack() {
     end_stack();
     open_ = true;
-    const int64_t pid = read_number(in_);
+    pid_ = read_number(in_);
     const int64_t interpreter = version_ >= 3 ? read_number(in_) : 0;
-    sensible_ = pid >= 0 && pid <= std::numeric_limits<int32_t>::max();
-    sample_.pid = sensible_ ? static_cast<int32_t>(pid) : 0;
+    sensible_ = pid_ >= 0 && pid_ <= std::numeric_limits<int32_t>::max();
+    sample_.pid = sensible_ ? static_cast<int32_t>(pid_) : 0;
     sample_.thread = fmt::format("{}:{}", interpreter, in_.c_string(kLongestText));
   }
 
@@ -128,18 +145,46 @@ class MojoImport {
     if (open_ && sensible_ && measured_) {
       // Full metrics tell of each sample whether it was idle.
       if (rows_.mode() == "full" && !sample_.idle) sample_.idle = false;
-      sample_.stack = rows_.interner().stack(frames_);
+      if (version_ >= 4 && !sample_.invalid) remember();
+      sample_.stack = rows_.interner().stack(frames_, repeated_);
       rows_.put(sample_);
     } else if (open_) {
       ++refused_;
     }
     open_ = measured_ = false;
     sample_ = {};
+    repeated_ = {};
     frames_.clear();
+    python_frames_ = 0;
   }
 
-  void push(profile::FrameId frame) {
-    if (frames_.size() < kMostFrames) frames_.push_back(frame);
+  void push(AustinFrame frame) {
+    if (frames_.size() >= kMostFrames) return;
+    frames_.push_back(frame.id);
+    if (frame.is_python) python_frames_ = frames_.size();
+  }
+
+  // Of a thread, what a sample of it may repeat: down to the innermost function of Python.
+  void remember() {
+    const auto python = std::span(std::as_const(frames_)).first(python_frames_);
+    std::string thread = fmt::format("{}:{}", sample_.pid, sample_.thread);
+    if (const auto found = last_.find(thread); found != last_.end()) {
+      found->second = rows_.interner().stack(python, repeated_);
+    } else if (last_.size() < kMostKeys && text_bytes_ <= kMostTextBytes) {
+      text_bytes_ += thread.size();
+      last_.emplace(std::move(thread), rows_.interner().stack(python, repeated_));
+    }
+  }
+
+  // What the thread had of Python at its last sample it has again; frames of C that it has now may stand on
+  // either side of the event.
+  void take_repeat() {
+    const auto found = last_.find(fmt::format("{}:{}", sample_.pid, sample_.thread));
+    if (!open_ || found == last_.end()) {
+      sensible_ = false;
+    } else {
+      repeated_ = found->second;
+    }
   }
 
   // Says what a frame is; a stack has references to it, what was called first before the rest.
@@ -150,12 +195,12 @@ class MojoImport {
       for (int i = 0; i < 3; ++i) read_number(in_);  // where it ends, columns
     }
     if (in_.failed()) return;
-    const auto id = rows_.frame(text_of(file), text_of(function), line_of(line));
-    if (known_.size() < kMostKeys || known_.contains(key)) known_[key] = id;
+    const AustinFrame made = rows_.frame(text_of(file), text_of(function), line_of(line));
+    if (known_.size() < kMostKeys || known_.contains({pid_, key})) known_[{pid_, key}] = made;
   }
 
   void take_reference() {
-    const auto found = known_.find(read_number(in_));
+    const auto found = known_.find({pid_, read_number(in_)});
     if (found != known_.end()) return push(found->second);
     sensible_ = false;
   }
@@ -165,22 +210,26 @@ class MojoImport {
     std::string words = in_.c_string(kLongestText);
     if (texts_.size() >= kMostKeys || text_bytes_ > kMostTextBytes) return;
     text_bytes_ += words.size();
-    texts_[key] = std::move(words);
+    texts_[{pid_, key}] = std::move(words);
   }
 
   std::string_view text_of(int64_t key) const {
-    const auto found = texts_.find(key);
+    const auto found = texts_.find({pid_, key});
     return found == texts_.end() ? std::string_view("<unknown>") : std::string_view(found->second);
   }
 
   ByteStream in_;
   AustinRows rows_;
   int64_t version_ = 0;
-  std::unordered_map<int64_t, std::string> texts_;
-  std::unordered_map<int64_t, profile::FrameId> known_;
+  std::unordered_map<Key, std::string, KeyHash> texts_;
+  std::unordered_map<Key, AustinFrame, KeyHash> known_;
+  std::unordered_map<std::string, profile::StackId> last_;  // by process and thread
   size_t text_bytes_ = 0;
+  int64_t pid_ = 0;
   AustinSample sample_;
+  profile::StackId repeated_;  // what frames_ stand on
   std::vector<profile::FrameId> frames_;
+  size_t python_frames_ = 0;  // up to the innermost one of Python
   bool open_ = false, measured_ = false, sensible_ = true;
   std::optional<int> strange_;
   uint64_t refused_ = 0;

@@ -43,7 +43,7 @@ void AustinRows::metadata(std::string_view key, std::string_view value) {
   }
 }
 
-profile::FrameId AustinRows::frame(std::string_view file, std::string_view function, int32_t line) {
+AustinFrame AustinRows::frame(std::string_view file, std::string_view function, int32_t line) {
   profile::Frame frame;
   frame.kind = is_library(file) ? profile::FrameKind::native : profile::FrameKind::python;
   frame.qualified_name = function;
@@ -53,7 +53,7 @@ profile::FrameId AustinRows::frame(std::string_view file, std::string_view funct
     frame.function = function.substr(dot + 1);
   frame.file = file;
   frame.line = std::max(line, 0);
-  return rows_.interner().frame(frame);
+  return {rows_.interner().frame(frame), frame.kind == profile::FrameKind::python};
 }
 
 profile::FrameId AustinRows::invalid_frame() {

@@ -26,6 +26,11 @@ struct AustinSample {
   bool invalid = false;  // austin could not read the whole stack
 };
 
+struct AustinFrame {
+  profile::FrameId id;
+  bool is_python = true;
+};
+
 class AustinRows {
  public:
   // `hexadecimal`: how threads are numbered.
@@ -38,7 +43,7 @@ class AustinRows {
 
   profile::Interner& interner() { return rows_.interner(); }
   // As austin names it. `function`: qualified, as far as Python tells.
-  profile::FrameId frame(std::string_view file, std::string_view function, int32_t line);
+  AustinFrame frame(std::string_view file, std::string_view function, int32_t line);
   profile::FrameId invalid_frame();
   profile::FrameId kernel_frame(std::string_view function);
 

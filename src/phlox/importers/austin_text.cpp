@@ -100,8 +100,8 @@ class AustinText {
     const auto line = take_number<int32_t>(digits);
     const size_t colon = part.rfind(':');
     const std::string_view file = colon == std::string_view::npos ? "" : part.substr(0, colon);
-    push(sample, rows_.frame(file, colon == std::string_view::npos ? part : part.substr(colon + 1),
-                             line.value_or(0)));
+    const std::string_view function = colon == std::string_view::npos ? part : part.substr(colon + 1);
+    push(sample, rows_.frame(file, function, line.value_or(0)).id);
   }
 
   AustinRows rows_;
