@@ -4,23 +4,19 @@
 #include <utility>
 
 namespace phlox::importers {
-namespace {
-
-constexpr size_t kPiece = size_t{256} << 10;
-
-}  // namespace
-
 ByteStream::ByteStream(Input& input, uint64_t offset, uint64_t end)
     : ByteStream([&input, at = offset, end](std::span<std::byte> into) mutable {
         const size_t got =
             input.read_at(at, into.first(std::min<uint64_t>(into.size(), end > at ? end - at : 0)));
         at += got;
         return got;
-      }) {}
+      }) {
+  piece_ = std::min(kPiece, input.room_for(offset, end > offset ? end - offset : 0));
+}
 
 bool ByteStream::fill() {
   if (ended_) return false;
-  buffer_.resize(kPiece);
+  buffer_.resize(piece_);
   at_ = 0;
   end_ = source_(buffer_);
   ended_ = end_ == 0;

@@ -35,7 +35,9 @@ class ByteStream {
  private:
   bool fill();
 
+  static constexpr size_t kPiece = size_t{256} << 10;
   Source source_;
+  size_t piece_ = kPiece;
   std::vector<std::byte> buffer_;
   size_t at_ = 0, end_ = 0;
   bool failed_ = false, ended_ = false;

@@ -22,6 +22,11 @@ size_t take(int descriptor, std::span<std::byte> into) {
 
 }  // namespace
 
+size_t Input::room_for(uint64_t offset, uint64_t most) const {
+  const auto all = size();
+  return all ? std::min(most, *all - std::min(*all, offset)) : most;
+}
+
 size_t MemoryInput::read_at(uint64_t offset, std::span<std::byte> into) {
   if (offset >= bytes_.size() || into.empty()) return 0;
   const size_t size = std::min<uint64_t>(into.size(), bytes_.size() - offset);
@@ -106,7 +111,7 @@ std::optional<std::string> read_all(Input& input, size_t most) {
   constexpr size_t kPiece = size_t{1} << 20;
   while (true) {
     const size_t have = text.size();
-    text.resize(have + kPiece);
+    text.resize(have + input.room_for(have, kPiece));
     const size_t got = input.read_at(have, std::as_writable_bytes(std::span(text)).subspan(have));
     text.resize(have + got);
     if (text.size() > most) return std::nullopt;

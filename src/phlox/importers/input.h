@@ -24,6 +24,8 @@ class Input {
   virtual size_t read_at(uint64_t offset, std::span<std::byte> into) = 0;
   // None: a pipe.
   virtual std::optional<uint64_t> size() const = 0;
+  // Of `most` bytes at an offset, as many as there can be: what to make room for before they are read.
+  size_t room_for(uint64_t offset, uint64_t most) const;
 };
 
 class MemoryInput : public Input {

@@ -44,7 +44,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
 
 std::vector<std::byte> read_section(Input& input, uint64_t offset, uint64_t size) {
   if (size > kLargestSection) return {};
-  std::vector<std::byte> bytes(size);
+  std::vector<std::byte> bytes(input.room_for(offset, size));
   bytes.resize(input.read_at(offset, bytes));
   return bytes;
 }
@@ -130,12 +130,16 @@ Result<PerfFile> PerfFile::open(Input& input) {
 void PerfFile::read_events(Input& input, uint64_t offset, uint64_t size, uint64_t entry_size) {
   if (entry_size < 16 + PERF_ATTR_SIZE_VER0 || entry_size > 4096) return;
   const auto bytes = read_section(input, offset, size);
+  // All events may say that their ids lie at the same place.
+  uint64_t ids_left = kLargestSection;
   for (size_t at = 0; bytes.size() - at >= entry_size; at += entry_size) {
     const auto entry = std::span(bytes).subspan(at, entry_size);
     ByteReader in(entry);
     in.seek(entry_size - 16);
     const auto ids_at = in.read<uint64_t>(), ids_size = in.read<uint64_t>();
-    add_event(entry.first(entry_size - 16), read_section(input, ids_at, ids_size));
+    const auto ids = read_section(input, ids_at, std::min(ids_size, ids_left));
+    ids_left -= ids.size();
+    add_event(entry.first(entry_size - 16), ids);
   }
 }
 

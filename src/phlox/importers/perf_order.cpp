@@ -7,7 +7,6 @@
 namespace phlox::importers {
 namespace {
 
-constexpr size_t kBlock = size_t{1} << 20;
 constexpr size_t kMostSpare = 8;
 
 // std::push_heap() keeps what is "largest" in front: here the oldest.
@@ -55,7 +54,8 @@ void PerfOrder::add_block(size_t room) {
     block.bytes = std::move(spare_.back());
     spare_.pop_back();
   } else {
-    block.bytes.resize(std::max(kBlock, room));
+    block.bytes.resize(std::max(next_block_, room));
+    next_block_ = std::min(next_block_ * 2, kLargestBlock);
   }
   bytes_ += block.bytes.size();
 }

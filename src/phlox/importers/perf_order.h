@@ -19,6 +19,8 @@ class PerfOrder {
   using Deliver = std::function<void(std::span<const std::byte> record, Nanoseconds time)>;
   // A ring is 512 KiB a CPU by default: two rounds of 64 CPUs.
   static constexpr size_t kMostBytes = size_t{64} << 20;
+  // How much is asked for at a time: twice as much each time, for what small files need is little.
+  static constexpr size_t kFirstBlock = size_t{64} << 10, kLargestBlock = size_t{1} << 20;
 
   explicit PerfOrder(Deliver deliver, size_t most_bytes = kMostBytes)
       : deliver_(std::move(deliver)), most_bytes_(most_bytes) {}
@@ -53,7 +55,7 @@ class PerfOrder {
   std::deque<Block> blocks_;
   std::vector<std::vector<std::byte>> spare_;
   uint64_t first_block_ = 0, last_number_ = 0;
-  size_t bytes_ = 0;
+  size_t bytes_ = 0, next_block_ = kFirstBlock;
   Nanoseconds newest_ = 0, newest_of_round_before_ = 0, delivered_ = 0;
   uint64_t late_ = 0;
 };

@@ -49,7 +49,7 @@ std::span<const std::byte> PerfStream::bytes_at(uint64_t offset, size_t size) {
     const size_t keep =
         offset >= piece_at_ && offset - piece_at_ < piece_.size() ? piece_.size() - (offset - piece_at_) : 0;
     if (keep > 0) std::memmove(piece_.data(), piece_.data() + (piece_.size() - keep), keep);
-    piece_.resize(kPiece);
+    piece_.resize(keep + input_.room_for(offset + keep, kPiece - keep));
     piece_.resize(keep + input_.read_at(offset + keep, std::span(piece_).subspan(keep)));
     piece_at_ = offset;
   }

@@ -29,7 +29,7 @@ std::optional<std::string> unpack(const std::string& bytes) {
   std::string out;
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(std::min<size_t>(bytes.size(), std::numeric_limits<uInt>::max()));
-  constexpr size_t kPiece = size_t{1} << 20;
+  constexpr size_t kPiece = size_t{64} << 10;
   int result = Z_OK;
   while (result == Z_OK && out.size() < kLargest) {
     const size_t have = out.size();

@@ -12,7 +12,7 @@ bool TextLines::fill() {
   buffer_.erase(0, at_);
   at_ = 0;
   const size_t have = buffer_.size();
-  buffer_.resize(have + kPiece);
+  buffer_.resize(have + input_.room_for(offset_, kPiece));
   const size_t got = input_.read_at(offset_, std::as_writable_bytes(std::span(buffer_)).subspan(have));
   buffer_.resize(have + got);
   offset_ += got;
