@@ -18,7 +18,8 @@ class Orders : public ::testing::Test {
         most);
   }
   static void put(PerfOrder& order, Nanoseconds time, int mark = 0, size_t size = 8) {
-    order.put(std::vector<std::byte>(size, static_cast<std::byte>(mark)), time);
+    const auto piece = std::make_shared<std::vector<std::byte>>(size, static_cast<std::byte>(mark));
+    order.put(*piece, piece, time);
   }
   std::vector<Nanoseconds> times;
   std::vector<int> marks;
@@ -53,6 +54,18 @@ TEST_F(Orders, equal_times_keep_the_order_of_the_file) {
   for (int i = 0; i < 100; ++i) put(order, 7, i);
   order.end();
   for (int i = 0; i < 100; ++i) EXPECT_EQ(marks[static_cast<size_t>(i)], i);
+}
+
+TEST_F(Orders, a_piece_is_kept_as_long_as_a_record_in_it_waits) {
+  PerfOrder order = make();
+  const auto piece = std::make_shared<std::vector<std::byte>>(16);
+  order.put(std::span(*piece).first(8), piece, 10);
+  order.put(std::span(*piece).last(8), piece, 20);
+  order.end_round();
+  put(order, 15);
+  order.end_round();
+  EXPECT_EQ(times, (std::vector<Nanoseconds>{10, 15, 20}));
+  EXPECT_EQ(piece.use_count(), 1);
 }
 
 TEST_F(Orders, memory_has_a_cap_and_what_comes_too_late_is_counted) {

@@ -113,6 +113,18 @@ TEST(PerfStream, a_cut_file_gives_what_is_there) {
   EXPECT_GT(out.unread, 0u);
 }
 
+// Found by fuzzing: there are no bytes then, not even an address of any.
+TEST(PerfStream, records_that_begin_behind_the_files_end_are_none) {
+  PerfBuilder perf;
+  perf.clock().add(sample(5));
+  auto bytes = perf.build();
+  const uint64_t beyond = bytes.size() + 1000;
+  std::memcpy(bytes.data() + 40, &beyond, sizeof beyond);
+  const Outcome out = read(bytes);
+  EXPECT_TRUE(out.types.empty());
+  EXPECT_TRUE(out.cut);
+}
+
 TEST(PerfStream, of_a_killed_recorder_the_records_are_read_to_the_end) {
   PerfBuilder perf;
   perf.clock().add(sample(5)).add(sample(6));

@@ -23,8 +23,9 @@ size_t take(int descriptor, std::span<std::byte> into) {
 }  // namespace
 
 size_t Input::room_for(uint64_t offset, uint64_t most) const {
-  const auto all = size();
-  return all ? std::min(most, *all - std::min(*all, offset)) : most;
+  // A file of /proc says 0.
+  const uint64_t all = size().value_or(0);
+  return all == 0 ? most : std::min(most, all - std::min(all, offset));
 }
 
 size_t MemoryInput::read_at(uint64_t offset, std::span<std::byte> into) {
@@ -109,6 +110,7 @@ size_t Forwards::read_at(uint64_t offset, std::span<std::byte> into) {
 std::optional<std::string> read_all(Input& input, size_t most) {
   std::string text;
   constexpr size_t kPiece = size_t{1} << 20;
+  text.reserve(std::min<uint64_t>(input.size().value_or(0), most));
   while (true) {
     const size_t have = text.size();
     text.resize(have + input.room_for(have, kPiece));

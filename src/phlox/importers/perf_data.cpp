@@ -101,7 +101,7 @@ class PerfImport {
         ++without_event_;
         continue;
       }
-      order.put(record, time_of(record, *event, type));
+      order.put(record, stream.piece(), time_of(record, *event, type));
     }
     order.end();
     if (begun_ && !wanted_ && !options_.event.empty()) {

@@ -1,13 +1,10 @@
 #include "phlox/importers/perf_order.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 namespace phlox::importers {
 namespace {
-
-constexpr size_t kMostSpare = 8;
 
 // std::push_heap() keeps what is "largest" in front: here the oldest.
 constexpr auto kLater = [](const auto& a, const auto& b) {
@@ -16,23 +13,21 @@ constexpr auto kLater = [](const auto& a, const auto& b) {
 
 }  // namespace
 
-void PerfOrder::put(std::span<const std::byte> record, Nanoseconds time) {
-  if (blocks_.empty() || blocks_.back().bytes.size() - blocks_.back().used < record.size())
-    add_block(record.size());
-  Block& block = blocks_.back();
-  std::memcpy(block.bytes.data() + block.used, record.data(), record.size());
-  waiting_.push_back({time, ++last_number_, first_block_ + blocks_.size() - 1,
-                      static_cast<uint32_t>(block.used), static_cast<uint32_t>(record.size())});
+void PerfOrder::put(std::span<const std::byte> record, const PerfPiece& piece, Nanoseconds time) {
+  if (held_.empty() || held_.back().piece != piece) {
+    held_.push_back({piece, 0});
+    bytes_ += piece->size();
+  }
+  waiting_.push_back({time, ++last_number_, first_held_ + held_.size() - 1, record});
   std::push_heap(waiting_.begin(), waiting_.end(), kLater);
-  block.used += record.size();
-  ++block.waiting;
+  ++held_.back().waiting;
   newest_ = std::max(newest_, time);
   if (bytes_ <= most_bytes_) return;
   // More than fits: the older half goes out, and what comes too late is counted. All of it, where a single
   // old record would keep the memory of many.
   const size_t keep = waiting_.size() / 2;
   while (waiting_.size() > keep) deliver_oldest();
-  free_blocks();
+  let_go();
   if (bytes_ > most_bytes_) end();
 }
 
@@ -40,40 +35,23 @@ void PerfOrder::deliver_oldest() {
   std::pop_heap(waiting_.begin(), waiting_.end(), kLater);
   const Entry entry = waiting_.back();
   waiting_.pop_back();
-  Block& block = blocks_[entry.block - first_block_];
   late_ += entry.time < delivered_;
   delivered_ = std::max(delivered_, entry.time);
-  deliver_(std::span<const std::byte>(block.bytes).subspan(entry.offset, entry.size), entry.time);
-  --block.waiting;
+  deliver_(entry.record, entry.time);
+  --held_[entry.piece - first_held_].waiting;
 }
 
-// Memory that is used again need not be asked for, nor emptied: a record is at most 64 KiB long.
-void PerfOrder::add_block(size_t room) {
-  Block& block = blocks_.emplace_back();
-  if (!spare_.empty() && spare_.back().size() >= room) {
-    block.bytes = std::move(spare_.back());
-    spare_.pop_back();
-  } else {
-    block.bytes.resize(std::max(next_block_, room));
-    next_block_ = std::min(next_block_ * 2, kLargestBlock);
+void PerfOrder::let_go() {
+  while (!held_.empty() && held_.front().waiting == 0) {
+    bytes_ -= held_.front().piece->size();
+    held_.pop_front();
+    ++first_held_;
   }
-  bytes_ += block.bytes.size();
-}
-
-void PerfOrder::free_blocks() {
-  // The last one may still take records.
-  while (blocks_.size() > 1 && blocks_.front().waiting == 0) {
-    bytes_ -= blocks_.front().bytes.size();
-    if (spare_.size() < kMostSpare) spare_.push_back(std::move(blocks_.front().bytes));
-    blocks_.pop_front();
-    ++first_block_;
-  }
-  if (blocks_.size() == 1 && blocks_.front().waiting == 0) blocks_.front().used = 0;
 }
 
 void PerfOrder::deliver_until(Nanoseconds limit) {
   while (!waiting_.empty() && waiting_.front().time <= limit) deliver_oldest();
-  free_blocks();
+  let_go();
 }
 
 void PerfOrder::end_round() {

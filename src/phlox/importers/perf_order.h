@@ -1,6 +1,7 @@
 // Records in the order of their times. perf record writes ring after ring; a mark between two rounds says
 // that nothing behind it is older than what the round before the last held. Memory: two rounds, and never
-// more than a cap. Records of equal times keep the order of the file.
+// more than a cap; records stay in the pieces that they were read in, copied nowhere. Those of equal times
+// keep the order of the file.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "phlox/base/clock.h"
+#include "phlox/importers/perf_piece.h"
 
 namespace phlox::importers {
 
@@ -19,13 +21,12 @@ class PerfOrder {
   using Deliver = std::function<void(std::span<const std::byte> record, Nanoseconds time)>;
   // A ring is 512 KiB a CPU by default: two rounds of 64 CPUs.
   static constexpr size_t kMostBytes = size_t{64} << 20;
-  // How much is asked for at a time: twice as much each time, for what small files need is little.
-  static constexpr size_t kFirstBlock = size_t{64} << 10, kLargestBlock = size_t{1} << 20;
 
   explicit PerfOrder(Deliver deliver, size_t most_bytes = kMostBytes)
       : deliver_(std::move(deliver)), most_bytes_(most_bytes) {}
 
-  void put(std::span<const std::byte> record, Nanoseconds time);
+  // `record` lies in `piece`.
+  void put(std::span<const std::byte> record, const PerfPiece& piece, Nanoseconds time);
   void end_round();
   void end();
 
@@ -36,26 +37,24 @@ class PerfOrder {
   struct Entry {
     Nanoseconds time = 0;
     uint64_t number = 0;  // in the order of the file
-    uint64_t block = 0;
-    uint32_t offset = 0, size = 0;
+    uint64_t piece = 0;
+    std::span<const std::byte> record;
   };
-  struct Block {
-    std::vector<std::byte> bytes;
-    size_t used = 0;
+  // A piece, and how many records in it wait.
+  struct Held {
+    PerfPiece piece;
     size_t waiting = 0;
   };
-  void add_block(size_t room);
   void deliver_oldest();
   void deliver_until(Nanoseconds limit);
-  void free_blocks();
+  void let_go();
 
   Deliver deliver_;
   size_t most_bytes_;
   std::vector<Entry> waiting_;  // a heap, the oldest first
-  std::deque<Block> blocks_;
-  std::vector<std::vector<std::byte>> spare_;
-  uint64_t first_block_ = 0, last_number_ = 0;
-  size_t bytes_ = 0, next_block_ = kFirstBlock;
+  std::deque<Held> held_;
+  uint64_t first_held_ = 0, last_number_ = 0;
+  size_t bytes_ = 0;
   Nanoseconds newest_ = 0, newest_of_round_before_ = 0, delivered_ = 0;
   uint64_t late_ = 0;
 };

@@ -234,8 +234,25 @@ PerfStacks::Stack PerfStacks::stack_of(PerfProcess& process, const perf::SampleR
   ++counts_.samples;
   Stack stack;
   stack.cut = cut_;
-  for (size_t i = frames_.size(); i-- > 0;) stack.id = interner_.stack(stack.id, frames_[i]);
+  stack.id = interned(sample.tid);
   return stack;
+}
+
+// Most of what a thread was in at its last sample it is in still: that part needs no look-up.
+profile::StackId PerfStacks::interned(pid_t tid) {
+  auto& last = last_[static_cast<size_t>(tid) % last_.size()];
+  profile::StackId id;
+  for (size_t depth = 0; depth < frames_.size(); ++depth) {
+    const profile::FrameId frame = frames_[frames_.size() - 1 - depth];
+    if (depth < last.size() && last[depth].frame == frame) {
+      id = last[depth].id;
+      continue;
+    }
+    last.resize(depth);
+    id = interner_.stack(id, frame);
+    last.push_back({frame, id});
+  }
+  return id;
 }
 
 std::vector<profile::NativeModule> PerfStacks::modules() {

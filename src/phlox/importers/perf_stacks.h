@@ -3,6 +3,7 @@
 // nothing is completed by guessing.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -61,6 +62,7 @@ class PerfStacks {
   profile::FrameId user_frame(PerfProcess& process, RemoteAddress lookup, unwind::FoundBy found_by);
   profile::FrameId fresh_user_frame(PerfProcess& process, RemoteAddress lookup, unwind::FoundBy found_by);
   profile::ModuleId module_of(uint32_t file, uint64_t bias);
+  profile::StackId interned(pid_t tid);
 
   ModuleFiles& files_;
   KernelNames& kernel_names_;
@@ -69,6 +71,12 @@ class PerfStacks {
   PerfStackCounts counts_;
   std::vector<profile::FrameId> frames_;  // of the sample at hand, innermost first
   bool cut_ = false;
+  // From the root on, the last stack of a thread; of some, the last of any of them.
+  struct Step {
+    profile::FrameId frame;
+    profile::StackId id;
+  };
+  std::array<std::vector<Step>, 64> last_;
   unwind::NativeStack native_;
   std::vector<profile::ModuleId> module_ids_;  // by the file's number
   uint32_t last_module_ = 0;

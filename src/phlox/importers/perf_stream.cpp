@@ -9,7 +9,8 @@
 namespace phlox::importers {
 namespace {
 
-constexpr size_t kPiece = size_t{4} << 20;
+// So large that it and its like stay in a CPU's cache until their records are taken.
+constexpr size_t kPiece = size_t{512} << 10;
 // perf compresses what it took out of a ring, 512 KiB by default (-m makes it larger), into records of up to
 // 64 KiB.
 constexpr size_t kMostUnpacked = size_t{256} << 20;
@@ -24,7 +25,7 @@ enum PackedRecord : uint32_t {
 
 perf_event_header header_of(std::span<const std::byte> bytes) {
   perf_event_header header{};
-  std::memcpy(&header, bytes.data(), std::min(bytes.size(), sizeof header));
+  if (!bytes.empty()) std::memcpy(&header, bytes.data(), std::min(bytes.size(), sizeof header));
   return header;
 }
 
@@ -38,41 +39,45 @@ struct PerfStream::Unpacker {
   ~Unpacker() { ZSTD_freeDStream(stream); }
 };
 
-PerfStream::PerfStream(Input& input, PerfFile& file) : input_(input), file_(file), at_(file.data_start()) {}
+PerfStream::PerfStream(Input& input, PerfFile& file)
+    : input_(input), file_(file), at_(file.data_start()), piece_(pieces_.take()), unpacked_(pieces_.take()) {}
 PerfStream::~PerfStream() = default;
 
 std::span<const std::byte> PerfStream::bytes_at(uint64_t offset, size_t size) {
-  const bool there = offset >= piece_at_ && offset - piece_at_ <= piece_.size() &&
-                     piece_.size() - (offset - piece_at_) >= size;
+  const bool there = offset >= piece_at_ && offset - piece_at_ <= piece_->size() &&
+                     piece_->size() - (offset - piece_at_) >= size;
   if (!there) {
     // What is left of the piece stands before the next one: a pipe is read once.
-    const size_t keep =
-        offset >= piece_at_ && offset - piece_at_ < piece_.size() ? piece_.size() - (offset - piece_at_) : 0;
-    if (keep > 0) std::memmove(piece_.data(), piece_.data() + (piece_.size() - keep), keep);
-    piece_.resize(keep + input_.room_for(offset + keep, kPiece - keep));
-    piece_.resize(keep + input_.read_at(offset + keep, std::span(piece_).subspan(keep)));
+    const size_t keep = offset >= piece_at_ && offset - piece_at_ < piece_->size()
+                            ? piece_->size() - (offset - piece_at_)
+                            : 0;
+    const PerfPiece next = pieces_.take();
+    next->resize(keep + input_.room_for(offset + keep, kPiece - keep));
+    if (keep > 0) std::memcpy(next->data(), piece_->data() + (piece_->size() - keep), keep);
+    next->resize(keep + input_.read_at(offset + keep, std::span(*next).subspan(keep)));
+    piece_ = next;
     piece_at_ = offset;
   }
-  const auto rest = std::span<const std::byte>(piece_).subspan(offset - piece_at_);
+  const auto rest = std::span<const std::byte>(*piece_).subspan(offset - piece_at_);
   return rest.first(std::min(size, rest.size()));
 }
 
 std::span<const std::byte> PerfStream::next() {
   while (true) {
     auto record = from_unpacked();
-    const bool was_packed = !record.empty();
-    if (!was_packed) record = from_file();
+    was_packed_ = !record.empty();
+    if (!was_packed_) record = from_file();
     if (record.empty()) return {};
     const uint32_t type = header_of(record).type;
     if (type == record_compressed || type == record_compressed2) {
       // perf compresses nothing twice.
-      if (was_packed) {
+      if (was_packed_) {
         ++damaged_;
       } else {
         unpack(record);
       }
     } else if (type >= record_user_start && type != kFinishedRound) {
-      if (!file_.take(record) && !was_packed) pass_over(record);
+      if (!file_.take(record) && !was_packed_) pass_over(record);
     } else {
       return record;
     }
@@ -83,7 +88,7 @@ std::span<const std::byte> PerfStream::from_file() {
   if (ended_) return {};
   const uint64_t end = file_.data_end().value_or(~uint64_t{0});
   const auto left = [&] {
-    const uint64_t known = std::min(end, input_.size().value_or(at_ + piece_.size()));
+    const uint64_t known = std::min(end, input_.size().value_or(at_ + piece_->size()));
     return known > at_ ? known - at_ : 0;
   };
   if (at_ >= end) {
@@ -114,12 +119,13 @@ std::span<const std::byte> PerfStream::from_file() {
 
 // Records that a compressed one holds in part go on in the next.
 std::span<const std::byte> PerfStream::from_unpacked() {
-  const auto rest = std::span<const std::byte>(unpacked_).subspan(unpacked_at_);
+  const auto rest =
+      std::span<const std::byte>(*unpacked_).subspan(unpacked_at_, unpacked_end_ - unpacked_at_);
   if (rest.size() < sizeof(perf_event_header)) return {};
   const auto header = header_of(rest);
   if (header.size < sizeof header) {
     unread_ += rest.size();
-    unpacked_at_ = unpacked_.size();
+    unpacked_at_ = unpacked_end_;
     return {};
   }
   if (rest.size() < header.size) return {};
@@ -138,17 +144,21 @@ void PerfStream::unpack(std::span<const std::byte> record) {
     packed = packed.first(std::min<uint64_t>(packed.size(), size));
   }
   if (!unpacker_) unpacker_ = std::make_unique<Unpacker>();
-  unpacked_.erase(unpacked_.begin(), unpacked_.begin() + static_cast<ptrdiff_t>(unpacked_at_));
-  unpacked_at_ = 0;
+  const PerfPiece next = pieces_.take();
+  const size_t keep = unpacked_end_ - unpacked_at_;
   ZSTD_inBuffer in{packed.data(), packed.size(), 0};
   const size_t room = ZSTD_DStreamOutSize();
+  next->resize(std::max(next->size(), keep + room));
+  if (keep > 0) std::memcpy(next->data(), unpacked_->data() + unpacked_at_, keep);
+  unpacked_ = next;
+  unpacked_at_ = 0;
+  unpacked_end_ = keep;
   while (true) {
-    const size_t have = unpacked_.size();
-    unpacked_.resize(have + room);
-    ZSTD_outBuffer out{unpacked_.data() + have, room, 0};
+    if (next->size() - unpacked_end_ < room) next->resize(next->size() * 2);
+    ZSTD_outBuffer out{next->data() + unpacked_end_, room, 0};
     const size_t result = ZSTD_decompressStream(unpacker_->stream, &out, &in);
-    unpacked_.resize(have + out.pos);
-    if (ZSTD_isError(result) != 0 || unpacked_.size() > kMostUnpacked) {
+    unpacked_end_ += out.pos;
+    if (ZSTD_isError(result) != 0 || unpacked_end_ > kMostUnpacked) {
       // A stream that lost its thread gives nothing more: each later record counts as damaged too.
       ++damaged_;
       unread_ += packed.size() - std::min(in.pos, packed.size());

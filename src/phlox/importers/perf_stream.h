@@ -10,6 +10,7 @@
 
 #include "phlox/importers/input.h"
 #include "phlox/importers/perf_file.h"
+#include "phlox/importers/perf_piece.h"
 
 namespace phlox::importers {
 
@@ -24,9 +25,11 @@ class PerfStream {
   PerfStream(const PerfStream&) = delete;
   PerfStream& operator=(const PerfStream&) = delete;
 
-  // The next record, its header included, valid until the next call; empty at the end. What tells of the file
-  // (pipes) is taken by it on the way.
+  // The next record, its header included, valid until the next call, or as long as somebody keeps its piece;
+  // empty at the end. What tells of the file (pipes) is taken by it on the way.
   std::span<const std::byte> next();
+  // The piece that this record lies in.
+  const PerfPiece& piece() const { return was_packed_ ? unpacked_ : piece_; }
 
   // Known at the end.
   uint64_t unread() const { return unread_; }    // bytes behind a record that made no sense, or a cut one
@@ -46,12 +49,13 @@ class PerfStream {
   Input& input_;
   PerfFile& file_;
   uint64_t at_ = 0;
-  std::vector<std::byte> piece_;  // of the file, from piece_at_ on
+  PerfPieces pieces_;
+  PerfPiece piece_;  // of the file, from piece_at_ on
   uint64_t piece_at_ = 0;
   std::unique_ptr<Unpacker> unpacker_;
-  std::vector<std::byte> unpacked_;
-  size_t unpacked_at_ = 0;
-  bool unpacked_lost_ = false;
+  PerfPiece unpacked_;  // what is to be read of it, from `at` to `end`
+  size_t unpacked_at_ = 0, unpacked_end_ = 0;
+  bool was_packed_ = false;
   uint64_t unread_ = 0, damaged_ = 0, compressed_ = 0, trace_bytes_ = 0;
   bool cut_ = false, ended_ = false;
 };

@@ -28,6 +28,7 @@ const char* parse_hex(const char* at, const char* end, uint64_t& value) {
 KernelSymbols::KernelSymbols(std::string text) : text_(std::move(text)) {
   text_.resize(std::min(text_.size(), kLargest));
   const std::string_view all(text_);
+  rows_.reserve(all.size() / 40);
   for (size_t at = 0; at < all.size();) {
     const size_t end = std::min(all.find('\n', at), all.size());
     const std::string_view line = all.substr(at, end - at);
