@@ -180,6 +180,17 @@ TEST(PerfData, a_file_with_another_inode_was_not_what_was_mapped) {
   EXPECT_NE(with_mapped_self(1, "elsewhere.example").outcome.modules.at(0).open_path, "");
 }
 
+// Found by fuzzing: the difference of two such times has no number.
+TEST(PerfData, what_has_a_time_beyond_all_time_is_left_out) {
+  PerfBuilder perf;
+  perf.clock();
+  for (const uint64_t time : {uint64_t{1} << 63, uint64_t{5000}, ~uint64_t{0}, (uint64_t{1} << 61) + 1})
+    perf.add(PerfBuilder::sample(7, 7, time, 0x401000));
+  const Imported in = import(perf.build());
+  EXPECT_EQ(in.profile.samples().size(), 1u);
+  EXPECT_EQ(in.outcome.warnings, std::vector<std::string>{"3 records made no sense and were left out"});
+}
+
 TEST(PerfData, rings_of_several_cpus_are_put_into_order) {
   PerfBuilder perf;
   perf.clock(kChain);

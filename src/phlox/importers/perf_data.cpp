@@ -26,6 +26,8 @@ namespace {
 
 // So many samples between two commits, each of which costs a write to disk.
 constexpr uint64_t kCommitEvery = 50'000;
+// 73 years after a host was started: sums and differences of such times do not overflow.
+constexpr Nanoseconds kLatest = Nanoseconds{1} << 61;
 
 // The fields of sched:sched_switch, which lie where they lay since 2.6.35.
 struct SwitchFields {
@@ -101,7 +103,12 @@ class PerfImport {
         ++without_event_;
         continue;
       }
-      order.put(record, stream.piece(), time_of(record, *event, type));
+      const Nanoseconds time = time_of(record, *event, type);
+      if (time < 0 || time > kLatest) {
+        ++damaged_;
+        continue;
+      }
+      order.put(record, stream.piece(), time);
     }
     order.end();
     if (begun_ && !wanted_ && !options_.event.empty()) {
