@@ -18,7 +18,7 @@ for program in "$build"/tests/fuzz/*_fuzz; do
   mkdir -p "$merged/$name" "$corpus/$name"
   cp "$corpus"/* "$corpus/$name"/* "$merged/$name/" 2> /dev/null || true
   ls "$merged/$name" > "$merged/before"
-  "$program" -merge=1 -use_counters=0 -max_len=4096 -timeout=60 "$merged/$name" "$corpora/${name}_fuzz" > "$merged/log" 2>&1 || { tail -5 "$merged/log"; exit 1; }
+  "$program" -merge=1 -use_counters=0 -max_len=1536 -timeout=60 "$merged/$name" "$corpora/${name}_fuzz" > "$merged/log" 2>&1 || { tail -5 "$merged/log"; exit 1; }
   for input in "$merged/$name"/*; do
     grep -qxF "${input##*/}" "$merged/before" || cp "$input" "$corpus/$name/"
   done
