@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """fuzz_ledger.py run LEDGER LOG NAME COMMAND...   Runs a fuzz target (libFuzzer), its output into LOG, and adds a line to LEDGER.
-fuzz_ledger.py table LEDGER [NAME...]            The sums of all runs, a row a target, as docs/fuzzing.md has them.
+fuzz_ledger.py table LEDGER [NAME...]            The sums of all runs, a row a target, as docs/fuzzing.md has them; of those named alone.
 
 A line says what one run executed, how long, and at which of its executions coverage last grew: by what the target says of itself
 (-print_final_stats=1). Runs are added up whatever was changed between them; edges are those of the last one.
 """
 import argparse
-import collections
 import json
 import os
 import pathlib
@@ -61,11 +60,14 @@ def run(ledger, log, name, command):
     return 0 if child.returncode == 0 else 1
 
 
-def totals(rows):
-    """{target: sums}. `grew_at`: the execution, of all runs, at which coverage last grew."""
-    sums = collections.defaultdict(lambda: {"runs": 0, "executions": 0, "cpu": 0.0, "edges": 0, "grew_at": 0, "broke": 0})
+NOTHING = {"runs": 0, "executions": 0, "cpu": 0.0, "edges": 0, "grew_at": 0, "broke": 0}
+
+
+def totals(rows, names=()):
+    """{target: sums}, of those named too that have not run. `grew_at`: the execution, of all runs, at which coverage last grew."""
+    sums = {name: dict(NOTHING) for name in names}
     for row in rows:
-        one = sums[row["target"]]
+        one = sums.setdefault(row["target"], dict(NOTHING))
         if row["last_growth"]:
             one["grew_at"] = one["executions"] + row["last_growth"]
         one["runs"] += 1
@@ -73,7 +75,7 @@ def totals(rows):
         one["cpu"] += row["cpu"]
         one["edges"] = row["edges"] or one["edges"]
         one["broke"] += row["status"] != 0
-    return dict(sums)
+    return sums
 
 
 def reached(one):
@@ -86,7 +88,7 @@ def reached(one):
 def table(rows, names):
     lines = ["| target | executions | hours of CPU | executions a second | edges | coverage last grew at | asked for is reached |",
              "| --- | ---: | ---: | ---: | ---: | ---: | --- |"]
-    for name, one in sorted(totals(rows).items()):
+    for name, one in sorted(totals(rows, names).items()):
         if not names or name in names:
             rate = one["executions"] / one["cpu"] if one["cpu"] else 0
             lines.append(f"| `{name}` | {one['executions']:,} | {one['cpu'] / 3600:.2f} | {rate:,.0f} | {one['edges']:,} | {one['grew_at']:,} | {reached(one)} |")

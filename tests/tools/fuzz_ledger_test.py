@@ -26,8 +26,8 @@ def rows(tmp_path):
     return [json.loads(line) for line in (tmp_path / "ledger").read_text().splitlines()]
 
 
-def row_of_table(tmp_path):
-    done = subprocess.run([PROGRAM, "table", tmp_path / "ledger"], capture_output=True, text=True, check=True)
+def row_of_table(tmp_path, *names):
+    done = subprocess.run([PROGRAM, "table", tmp_path / "ledger", *names], capture_output=True, text=True, check=True)
     return [cell.strip() for cell in done.stdout.splitlines()[2].split("|")[1:-1]]
 
 
@@ -36,6 +36,11 @@ def test_a_run_is_a_line_of_what_it_executed_and_when_coverage_grew(tmp_path):
     [row] = rows(tmp_path)
     assert (row["target"], row["executions"], row["edges_before"], row["edges"], row["last_growth"]) == ("toy_fuzz", 1500, 40, 42, 700)
     assert row["status"] == 0 and row["cpu"] > 0
+
+
+def test_a_target_that_is_named_and_has_not_run_is_shown(tmp_path):
+    run(tmp_path, LOG + STATS)
+    assert row_of_table(tmp_path, "other_fuzz") == ["`other_fuzz`", "0", "0.00", "0", "0", "0", "no"]
 
 
 def test_what_broke_counts_as_far_as_it_came_and_fails(tmp_path):
