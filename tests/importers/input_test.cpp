@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace phlox::importers {
 namespace {
 
@@ -22,6 +25,15 @@ TEST(Input, a_file_of_proc_is_read_whole) {
   EXPECT_EQ((*file)->size(), 0u);
   EXPECT_GT((*file)->room_for(0, 5), 0u);
   EXPECT_NE(read_all(**file, 1 << 20).value_or("").find("VmRSS:"), std::string::npos);
+}
+
+TEST(Input, all_of_it_is_read_up_to_what_is_allowed) {
+  for (const size_t size : std::vector<size_t>{0, 1, 65535, 65536, 65537, 300'000}) {
+    const std::vector<std::byte> bytes(size, std::byte{'x'});
+    MemoryInput input(bytes);
+    EXPECT_EQ(read_all(input, size).value_or("none"), std::string(size, 'x')) << size;
+    EXPECT_TRUE(size == 0 || !read_all(input, size - 1)) << size;
+  }
 }
 
 }  // namespace

@@ -109,15 +109,17 @@ size_t Forwards::read_at(uint64_t offset, std::span<std::byte> into) {
 
 std::optional<std::string> read_all(Input& input, size_t most) {
   std::string text;
-  constexpr size_t kPiece = size_t{1} << 20;
+  // As much again each time: what is small needs little room.
+  constexpr size_t kFirst = size_t{64} << 10, kLargest = size_t{4} << 20;
   text.reserve(std::min<uint64_t>(input.size().value_or(0), most));
   while (true) {
     const size_t have = text.size();
-    text.resize(have + input.room_for(have, kPiece));
+    const size_t asked = input.room_for(have, std::clamp(have, kFirst, kLargest));
+    text.resize(have + asked);
     const size_t got = input.read_at(have, std::as_writable_bytes(std::span(text)).subspan(have));
     text.resize(have + got);
     if (text.size() > most) return std::nullopt;
-    if (got < kPiece) return text;
+    if (got < asked || asked == 0) return text;
   }
 }
 
