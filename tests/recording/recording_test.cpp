@@ -79,6 +79,8 @@ class Recording : public testing::Test {
     waits.cpu_state = CpuState::blocked;
     waits.gil_state = GilState::waits;
     waits.system_call = 202;
+    waits.wake = WakeId(1);
+    out->put_wake(WakeId(1), {main, maker.stack("main:4;work:20"), ""});
     maker.put(waits);
     out->put_tally({ProcessId(1), "samples", 3});
     out->put_tally({{}, "elapsed_ns", 80'000'000});
@@ -499,7 +501,8 @@ TEST_F(Recording, of_a_newer_phlox_says_so) {
 constexpr const char* kToFormat1 =
     "DROP VIEW stretch; DROP VIEW function_self; DROP VIEW function_total; ALTER TABLE state DROP COLUMN "
     "event; "
-    "ALTER TABLE sample DROP COLUMN value; PRAGMA user_version=1";
+    "ALTER TABLE sample DROP COLUMN value; ALTER TABLE state DROP COLUMN wake; DROP TABLE wake; PRAGMA "
+    "user_version=1";
 
 TEST_F(Recording, of_format_1_is_read) {
   write_small();
@@ -510,6 +513,36 @@ TEST_F(Recording, of_format_1_is_read) {
   ASSERT_EQ(older->samples().size(), as_written->samples().size());
   EXPECT_EQ(older->samples()[2].system_call, 202);
   EXPECT_EQ(older->samples()[2].event, 0);
+}
+
+TEST_F(Recording, who_ended_a_wait_comes_back) {
+  auto out = writer();
+  ProfileMaker maker(*out);
+  const ThreadId thread = maker.thread("a"), by = maker.thread("b");
+  out->put_wake(WakeId(1), {by, maker.stack("main;put"), ""});
+  out->put_wake(WakeId(2), {{}, {}, "nginx (99)"});
+  for (const uint32_t wake : {1U, 2U, 0U, 1U}) {
+    Sample sample = maker.sample(thread, "main;get", 1000);
+    sample.cpu_state = CpuState::blocked;
+    sample.wake = WakeId(wake);
+    maker.put(sample);
+  }
+  ASSERT_TRUE(out->finish());
+  out.reset();
+  const auto profile = read(path_.string());
+  ASSERT_TRUE(profile) << profile.error().message;
+  ASSERT_EQ(profile->wakes().size(), 2U);
+  EXPECT_EQ(profile->wakes()[0].thread, by);
+  EXPECT_EQ(profile->frame(profile->stack(profile->wakes()[0].stack).frame).function, "put");
+  EXPECT_EQ(profile->wakes()[1], (Wake{{}, {}, "nginx (99)"}));
+  std::vector<uint32_t> wakes;
+  for (const Sample& sample : profile->samples()) wakes.push_back(sample.wake.value);
+  EXPECT_EQ(wakes, (std::vector<uint32_t>{1, 2, 0, 1}));
+  // Of an older version.
+  run_sql("DROP VIEW stretch; ALTER TABLE state DROP COLUMN wake; DROP TABLE wake");
+  const auto older = read(path_.string());
+  ASSERT_TRUE(older) << older.error().message;
+  EXPECT_FALSE(older->samples()[0].wake);
 }
 
 TEST_F(Recording, what_events_counted_comes_back) {

@@ -36,6 +36,7 @@ class NativeRows : public profile::Sink {
   void put_module(profile::ModuleId id, const profile::Module& module) override;
   void put_frame(profile::FrameId id, const profile::Frame& frame) override;
   void put_stack(profile::StackId id, const profile::Stack& stack) override { sink_.put_stack(id, stack); }
+  void put_wake(profile::WakeId id, const profile::Wake& wake) override { sink_.put_wake(id, wake); }
   void put_sample(profile::SampleId id, const profile::Sample& sample) override {
     sink_.put_sample(id, sample);
   }

@@ -151,6 +151,10 @@ class Both : public profile::Sink {
     one_.put_stack(id, row);
     other_.put_stack(id, row);
   }
+  void put_wake(profile::WakeId id, const profile::Wake& row) override {
+    one_.put_wake(id, row);
+    other_.put_wake(id, row);
+  }
   void put_sample(profile::SampleId id, const profile::Sample& row) override {
     one_.put_sample(id, row);
     other_.put_sample(id, row);

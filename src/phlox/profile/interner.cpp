@@ -91,4 +91,14 @@ StackId Interner::stack(std::span<const FrameId> frames, StackId parent) {
   return parent;
 }
 
+WakeId Interner::wake(const Wake& wake) {
+  std::tuple key(wake.thread, wake.stack, wake.other);
+  if (const auto found = wakes_.find(key); found != wakes_.end()) return found->second;
+  if (wakes_.size() >= limits_.wakes) return {};
+  const WakeId id(static_cast<uint32_t>(wakes_.size()) + 1);
+  wakes_.emplace(std::move(key), id);
+  sink_.put_wake(id, wake);
+  return id;
+}
+
 }  // namespace phlox::profile

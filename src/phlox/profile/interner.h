@@ -6,7 +6,10 @@
 #include <tsl/robin_map.h>
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "phlox/base/spread.h"
@@ -23,6 +26,7 @@ class Interner {
     uint32_t frames = 1'000'000;
     size_t name_bytes = size_t{128} << 20;
     uint32_t stacks = 8'000'000;
+    size_t wakes = 1'000'000;
   };
 
   // The sink must outlive the interner.
@@ -47,6 +51,9 @@ class Interner {
   StackId stack(StackId parent, FrameId frame);
   // Root first, beneath `parent`. None when there are no frames and no parent.
   StackId stack(std::span<const FrameId> frames, StackId parent = {});
+
+  // The same for who ended a wait. Beyond the limit: none.
+  WakeId wake(const Wake& wake);
 
   uint32_t frames() const { return last_frame_; }
   uint32_t stacks() const { return last_stack_; }
@@ -73,6 +80,7 @@ class Interner {
   tsl::robin_map<uint64_t, FrameId, Spread> frames_by_key_;
   tsl::robin_map<ContentKey, FrameId, ContentHash> frames_by_content_;
   tsl::robin_map<uint64_t, StackId, Spread> stacks_;  // parent << 32 | frame
+  std::map<std::tuple<ThreadId, StackId, std::string>, WakeId> wakes_;
   uint32_t last_frame_ = 0;
   uint32_t last_stack_ = 0;
 };

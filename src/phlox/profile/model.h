@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "phlox/base/clock.h"
 #include "phlox/base/id.h"
@@ -18,6 +19,10 @@ using ModuleId = Id<struct ModuleTag>;
 using FrameId = Id<struct FrameTag>;
 using StackId = Id<struct StackTag>;
 using SampleId = Id<struct SampleTag>;
+using WakeId = Id<struct WakeTag>;
+
+// Process::way_of_reading of the capture inside the kernel: there waits are the scheduler's own account.
+inline constexpr std::string_view kInTheKernel = "in the kernel (BPF)";
 
 struct Process {
   int32_t pid = 0;            // as the recorder's PID namespace counts
@@ -112,9 +117,19 @@ enum class Quality : uint8_t {
   rejected = 4,  // could not be read consistently: the stack is one marker frame that says why
 };
 
+// Who ended a wait: a thread of the recording, and where it was then; or another, by name.
+struct Wake {
+  ThreadId thread;    // none: not one of the same process that is recorded
+  StackId stack;      // with which it did; none: not known
+  std::string other;  // without a thread: command and number of whoever it was, "nginx (4711)"
+
+  friend bool operator==(const Wake&, const Wake&) = default;
+};
+
 // One thread over one stretch of time in which stack and states stayed the same at every look.
 struct Sample {
   ThreadId thread;
+  WakeId wake;            // blocked: who ended the wait; none: it went on, or nobody knows
   Nanoseconds start = 0;  // of the stretch
   Nanoseconds wall = 0;   // its length: measured time since the look before, not the nominal interval
   // CPU time that the kernel accounted to the thread. What a thread used before it was found blocked is

@@ -35,6 +35,9 @@ void Profile::put_frame(FrameId id, const Frame& frame) {
 void Profile::put_stack(StackId id, const Stack& stack) {
   put(stacks_, id, stack);
 }
+void Profile::put_wake(WakeId id, const Wake& wake) {
+  put(wakes_, id, wake);
+}
 void Profile::put_sample(SampleId id, const Sample& sample) {
   put(samples_, id, sample);
 }
@@ -70,6 +73,8 @@ void Profile::replace_samples(std::vector<Sample> samples, std::vector<Stack> st
 
 void Profile::replace_stacks(std::vector<Stack> stacks, const std::vector<StackId>& new_of) {
   stacks_ = std::move(stacks);
+  for (Wake& wake : wakes_)
+    wake.stack = wake.stack.value < new_of.size() ? new_of[wake.stack.value] : StackId();
   for (auto* samples : {&samples_, &samples_of_others_}) {
     for (Sample& sample : *samples)
       sample.stack = sample.stack.value < new_of.size() ? new_of[sample.stack.value] : StackId();

@@ -22,6 +22,8 @@ class Sink {
   virtual void put_module(ModuleId id, const Module& module) = 0;
   virtual void put_frame(FrameId id, const Frame& frame) = 0;
   virtual void put_stack(StackId id, const Stack& stack) = 0;
+  // Only some ways of recording know of any.
+  virtual void put_wake(WakeId, const Wake&) {}
   // A stretch; called again with the same id when it grew.
   virtual void put_sample(SampleId id, const Sample& sample) = 0;
   virtual void put_event(const Event& event) = 0;

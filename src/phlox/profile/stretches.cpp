@@ -5,9 +5,10 @@
 namespace phlox::profile {
 namespace {
 
+// A wait that somebody ended is over; another one after it is not the same.
 bool alike(const Sample& a, const Sample& b) {
   return a.stack == b.stack && a.cpu_state == b.cpu_state && a.gil_state == b.gil_state &&
-         a.collecting == b.collecting && a.system_call == b.system_call && a.quality == b.quality;
+         a.collecting == b.collecting && a.system_call == b.system_call && a.quality == b.quality && !a.wake;
 }
 
 uint64_t key_of(ThreadId thread, uint16_t event) {
@@ -28,6 +29,7 @@ void Stretches::look(const Sample& sample) {
       row.cpu += sample.cpu;
       row.samples += sample.samples;
       row.value += sample.value;
+      row.wake = sample.wake;
       if (sample.cpu_number >= 0) row.cpu_number = sample.cpu_number;
       open.grown = true;
       return;

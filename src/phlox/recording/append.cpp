@@ -41,6 +41,11 @@ Result<std::unique_ptr<Writer>> Writer::append(const std::string& path) {
 }
 
 Result<void> Writer::continue_after_what_is_there() {
+  if (!number("SELECT 1 FROM sqlite_schema WHERE name = 'wake'")) {
+    begin();
+    run(kAddWakes);
+    if (auto added = commit_rows(); !added) return added;
+  }
   // Its recorder was killed before the first commit: it begins now.
   if (number("SELECT (SELECT count(*) FROM meta) + (SELECT count(*) FROM process)") == 0)
     return prepare_statements();
@@ -69,6 +74,7 @@ Result<void> Writer::continue_after_what_is_there() {
   before_ = {most_id("module"),
              most_id("frame"),
              most_id("stack"),
+             most_id("wake"),
              static_cast<uint32_t>(most("rowid", "sample")),
              most("id", "state"),
              true,

@@ -96,6 +96,12 @@ class Columns {
     if (!failed() && id != row_) reject(column, fmt::format("is {} where {} comes next", id, row_));
   }
   uint32_t row() const { return static_cast<uint32_t>(row_); }
+  // NULL: empty.
+  std::string optional_text() {
+    if (sqlite3_column_type(statement_, column_) != SQLITE_NULL) return text();
+    ++column_;
+    return {};
+  }
   std::string text() {
     const int column = column_++;
     if (sqlite3_column_type(statement_, column) != SQLITE_TEXT) {

@@ -52,8 +52,12 @@ Result<int64_t> pragma(sqlite3* database, const std::string& path, const char* n
 }
 
 // Came later than format 1: a recording without it is one that tells nothing of it.
-constexpr const char* kMissingNames = "missing_names";
-constexpr const char* kLabel = "label";
+constexpr std::string_view kMissingNames = "missing_names";
+constexpr std::string_view kLabel = "label";
+constexpr std::string_view kWake = "wake";
+constexpr std::string_view kTables[] = {"meta",        "process", "thread", "module", "frame",
+                                        "stack",       "state",   "sample", "event",  "tally",
+                                        kMissingNames, kLabel,    kWake};
 
 // Whether a rollback journal is of this file alone. One that names a super-journal at its end (SQLite's
 // pager.c: readSuperJournal) would, when it is applied, remove the file so named, whichever that is.
@@ -87,14 +91,13 @@ Result<OptionalTables> check_tables(sqlite3* database, const std::string& path) 
   if (!statement) return damaged(path, sqlite3_errmsg(database));
   sqlite3_stmt* const raw = statement.get();
   OptionalTables there;
-  for (const char* table : {"meta", "process", "thread", "module", "frame", "stack", "state", "sample",
-                            "event", "tally", kMissingNames, kLabel}) {
+  for (const std::string_view table : kTables) {
     sqlite3_reset(raw);
-    sqlite3_bind_text(raw, 1, table, -1, SQLITE_STATIC);
+    sqlite3_bind_text(raw, 1, table.data(), static_cast<int>(table.size()), SQLITE_STATIC);
     const int step = sqlite3_step(raw);
     if (step == SQLITE_DONE) {
-      if (std::string_view(table) == kMissingNames || std::string_view(table) == kLabel) continue;
-      if (std::string_view(table) == "meta" && has_nothing(database)) return holds_nothing(path);
+      if (table == kMissingNames || table == kLabel || table == kWake) continue;
+      if (table == "meta" && has_nothing(database)) return holds_nothing(path);
       return fail(ErrorKind::input, fmt::format("{} has no table {}", path, table),
                   fmt::format("a recording that was cut off is two files: copy {}-wal too", path));
     }
@@ -104,8 +107,9 @@ Result<OptionalTables> check_tables(sqlite3* database, const std::string& path) 
     const std::string_view text = sql != nullptr ? sql : "";
     if (type == nullptr || std::strcmp(type, "table") != 0 || !text.starts_with("CREATE TABLE"))
       return damaged(path, fmt::format("{} is not a plain table", table));
-    there.missing_names = there.missing_names || std::string_view(table) == kMissingNames;
-    there.label = there.label || std::string_view(table) == kLabel;
+    there.missing_names = there.missing_names || table == kMissingNames;
+    there.label = there.label || table == kLabel;
+    there.wake = there.wake || table == kWake;
   }
   return there;
 }

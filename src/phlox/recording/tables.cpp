@@ -47,9 +47,10 @@ class Reading {
       : database_(database), path_(path), has_(has) {}
 
   Result<Profile> run() {
-    for (auto part : {&Reading::meta, &Reading::processes, &Reading::threads, &Reading::modules,
-                      &Reading::missing_names, &Reading::frames, &Reading::stacks, &Reading::states,
-                      &Reading::samples, &Reading::events, &Reading::tallies, &Reading::labels}) {
+    for (auto part :
+         {&Reading::meta, &Reading::processes, &Reading::threads, &Reading::modules, &Reading::missing_names,
+          &Reading::frames, &Reading::stacks, &Reading::wakes, &Reading::states, &Reading::samples,
+          &Reading::events, &Reading::tallies, &Reading::labels}) {
       if (auto done = (this->*part)(); !done) return fail(done);
     }
     return std::move(profile_);
@@ -189,23 +190,39 @@ class Reading {
     });
   }
 
+  Result<void> wakes() {
+    if (!has_.wake) return {};
+    return each("wake", "id, thread, stack, other", [&](Columns& c) {
+      profile::Wake row;
+      c.row_id();
+      row.thread = c.optional_reference<profile::ThreadTag>(profile_.threads().size());
+      row.stack = c.optional_reference<profile::StackTag>(profile_.stacks().size());
+      row.other = c.optional_text();
+      if (!c.failed()) profile_.put_wake(profile::WakeId(c.row()), row);
+    });
+  }
+
   // What a row of `state` says, in a Sample that has nothing else.
   Result<void> states() {
     const bool has_event = has_column("state", "event");
+    const bool has_wake = has_.wake && has_column("state", "wake");
     const auto events = static_cast<int16_t>(profile::sampled_events(profile_).size());
     const std::string columns = "id, cpu, gil, collecting, system_call, quality, cpu_number";
-    return each("state", columns + (has_event ? ", event" : ""), [&](Columns& c) {
-      profile::Sample row;
-      c.row_id();
-      row.cpu_state = c.value(profile::CpuState::blocked);
-      row.gil_state = c.value(profile::GilState::not_applicable);
-      row.collecting = c.integer(0, 1) != 0;
-      row.system_call = c.small_or_none();
-      row.quality = c.value(profile::Quality::rejected);
-      row.cpu_number = c.small_or_none();
-      if (has_event) row.event = static_cast<uint16_t>(std::max<int16_t>(0, c.small_or_none(1, events)));
-      states_.push_back(row);
-    });
+    return each("state", columns + (has_event ? ", event" : "") + (has_wake ? ", wake" : ""),
+                [&](Columns& c) {
+                  profile::Sample row;
+                  c.row_id();
+                  row.cpu_state = c.value(profile::CpuState::blocked);
+                  row.gil_state = c.value(profile::GilState::not_applicable);
+                  row.collecting = c.integer(0, 1) != 0;
+                  row.system_call = c.small_or_none();
+                  row.quality = c.value(profile::Quality::rejected);
+                  row.cpu_number = c.small_or_none();
+                  if (has_event)
+                    row.event = static_cast<uint16_t>(std::max<int16_t>(0, c.small_or_none(1, events)));
+                  if (has_wake) row.wake = c.optional_reference<profile::WakeTag>(profile_.wakes().size());
+                  states_.push_back(row);
+                });
   }
 
   Result<void> samples() {

@@ -41,6 +41,8 @@ class Row {
   // 0 is NULL.
   Row& reference(int64_t row) { return row != 0 ? integer(row) : null(); }
   Row& non_negative(int64_t value) { return value >= 0 ? integer(value) : null(); }
+  // Empty is NULL.
+  Row& optional_text(std::string_view value) { return value.empty() ? null() : text(value); }
   // Valid until the statement has run: the caller keeps the text that long.
   Row& text(std::string_view value) {
     sqlite3_bind_text(statement_, ++column_, value.data(), static_cast<int>(value.size()), SQLITE_STATIC);
@@ -164,9 +166,10 @@ Result<void> Writer::prepare_statements() {
   missing_names_ = prepare("INSERT OR REPLACE INTO missing_names VALUES (?,?,?,?,?)");
   frame_ = prepare("INSERT OR REPLACE INTO frame VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
   stack_ = prepare("INSERT OR REPLACE INTO stack VALUES (?,?,?)");
+  wake_ = prepare("INSERT OR REPLACE INTO wake VALUES (?,?,?,?)");
   state_ = prepare(
-      "INSERT INTO state (id, cpu, gil, collecting, system_call, quality, cpu_number, event) VALUES "
-      "(?,?,?,?,?,?,?,?)");
+      "INSERT INTO state (id, cpu, gil, collecting, system_call, quality, cpu_number, event, wake) VALUES "
+      "(?,?,?,?,?,?,?,?,?)");
   sample_ = prepare(
       "INSERT INTO sample (rowid, start_us, wall_ns, cpu_ns, samples, thread, stack, state, value) VALUES "
       "(?,?,?,?,?,?,?,?,?)");
@@ -178,8 +181,8 @@ Result<void> Writer::prepare_statements() {
 }
 
 Writer::~Writer() {
-  for (sqlite3_stmt* s : {meta_, process_, thread_, module_, missing_names_, frame_, stack_, state_, sample_,
-                          grown_sample_, event_, tally_})
+  for (sqlite3_stmt* s : {meta_, process_, thread_, module_, missing_names_, frame_, stack_, wake_, state_,
+                          sample_, grown_sample_, event_, tally_})
     sqlite3_finalize(s);
   sqlite3_close(database_);
 }
@@ -312,13 +315,22 @@ void Writer::put_stack(profile::StackId id, const profile::Stack& s) {
   step(stack_);
 }
 
+void Writer::put_wake(profile::WakeId id, const profile::Wake& w) {
+  Row(wake_)
+      .id(id, before_.wakes)
+      .reference(w.thread ? threads_.row(w.thread.value) : 0)
+      .id(w.stack, before_.stacks)
+      .optional_text(w.other);
+  step(wake_);
+}
+
 int64_t Writer::state_of(const profile::Sample& s) {
   const uint64_t key = static_cast<uint64_t>(s.cpu_state) | static_cast<uint64_t>(s.gil_state) << 4 |
                        uint64_t{s.collecting} << 8 | static_cast<uint64_t>(s.quality) << 12 |
                        uint64_t{s.event} << 16 | uint64_t{static_cast<uint16_t>(s.system_call)} << 32 |
                        uint64_t{static_cast<uint16_t>(s.cpu_number)} << 48;
   const auto [at, fresh] =
-      states_.try_emplace(key, before_.states + static_cast<int64_t>(states_.size()) + 1);
+      states_.try_emplace({key, s.wake.value}, before_.states + static_cast<int64_t>(states_.size()) + 1);
   if (fresh) {
     Row(state_)
         .integer(at->second)
@@ -328,7 +340,8 @@ int64_t Writer::state_of(const profile::Sample& s) {
         .non_negative(s.system_call)
         .value(s.quality)
         .non_negative(s.cpu_number)
-        .reference(s.event);
+        .reference(s.event)
+        .id(s.wake, before_.wakes);
     step(state_);
   }
   return at->second;
@@ -424,8 +437,8 @@ Result<void> Writer::commit_rows() {
 
 Result<void> Writer::finish() {
   auto committed = commit_rows();
-  for (sqlite3_stmt** s : {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &stack_, &state_,
-                           &sample_, &grown_sample_, &event_, &tally_}) {
+  for (sqlite3_stmt** s : {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &stack_, &wake_,
+                           &state_, &sample_, &grown_sample_, &event_, &tally_}) {
     sqlite3_finalize(*s);
     *s = nullptr;
   }

@@ -57,6 +57,7 @@ class Writer : public profile::Sink {
   void put_module(profile::ModuleId id, const profile::Module& module) override;
   void put_frame(profile::FrameId id, const profile::Frame& frame) override;
   void put_stack(profile::StackId id, const profile::Stack& stack) override;
+  void put_wake(profile::WakeId id, const profile::Wake& wake) override;
   void put_sample(profile::SampleId id, const profile::Sample& sample) override;
   void put_event(const profile::Event& event) override;
   void put_tally(const profile::Tally& tally) override;
@@ -71,7 +72,7 @@ class Writer : public profile::Sink {
  private:
   // What was there before: added to every id that is put.
   struct Before {
-    uint32_t modules = 0, frames = 0, stacks = 0, samples = 0;
+    uint32_t modules = 0, frames = 0, stacks = 0, wakes = 0, samples = 0;
     int64_t states = 0;
     bool any = false;
     std::map<std::string, int64_t, std::less<>> recorder_times;  // tallies
@@ -101,10 +102,22 @@ class Writer : public profile::Sink {
   Descriptor mark_;  // locked as long as this recorder is at work (schema.h)
   sqlite3* database_ = nullptr;
   sqlite3_stmt *meta_ = nullptr, *process_ = nullptr, *thread_ = nullptr, *module_ = nullptr,
-               *missing_names_ = nullptr, *frame_ = nullptr, *stack_ = nullptr, *state_ = nullptr,
-               *sample_ = nullptr, *grown_sample_ = nullptr, *event_ = nullptr, *tally_ = nullptr;
-  tsl::robin_map<uint64_t, int64_t, Spread> states_;  // rows of `state` by their values
-  std::optional<Nanoseconds> epoch_;                  // what start_us counts from
+               *missing_names_ = nullptr, *frame_ = nullptr, *stack_ = nullptr, *wake_ = nullptr,
+               *state_ = nullptr, *sample_ = nullptr, *grown_sample_ = nullptr, *event_ = nullptr,
+               *tally_ = nullptr;
+  // Rows of `state` by their values, and who ended the wait.
+  struct StateKey {
+    uint64_t values = 0;
+    uint32_t wake = 0;
+    friend bool operator==(const StateKey&, const StateKey&) = default;
+  };
+  struct StateHash {
+    size_t operator()(const StateKey& key) const noexcept {
+      return Spread{}(key.values ^ key.wake * 0x9E3779B97F4A7C15U);
+    }
+  };
+  tsl::robin_map<StateKey, int64_t, StateHash> states_;
+  std::optional<Nanoseconds> epoch_;  // what start_us counts from
   uint32_t last_sample_ = 0;
   Before before_;
   Continued continued_;

@@ -110,7 +110,7 @@ std::string describe_python_way(const SamplerThread::Numbers& numbers) {
     case Way::hands_off:
       break;
     case Way::kernel:
-      return "in the kernel (BPF)";
+      return std::string(profile::kInTheKernel);
     case Way::automatic:
     case Way::same_cpu: {
       if (counts.cpu_refused == 0) return describe_same_cpu(numbers);
