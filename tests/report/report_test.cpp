@@ -122,6 +122,49 @@ TEST_F(ReportOf, findings_name_who_waits_for_the_gil_and_who_holds_it) {
   EXPECT_EQ(gil->numbers[0], (std::pair<std::string, double>("wall_share", 0.6)));
 }
 
+TEST_F(ReportOf, who_held_the_gil_is_said_of_each_that_waits_for_it) {
+  const Report report = report_of(profile);
+  ASSERT_EQ(report.gil_waits.size(), 2u);
+  const GilWaitRow& b = report.gil_waits[0];
+  EXPECT_EQ(b.thread, "Thread worker-b (4713)");
+  EXPECT_EQ(b.wall, 600 * kMs);
+  EXPECT_DOUBLE_EQ(b.share, 0.6);
+  EXPECT_EQ(b.name + ":" + std::to_string(b.line), "parse:40");
+  EXPECT_EQ(b.holder, "Thread worker-a (4712)");
+  ASSERT_EQ(b.holders.size(), 1u);
+  EXPECT_EQ(b.holders[0].name + ":" + std::to_string(b.holders[0].line), "crunch:30");
+  EXPECT_FALSE(report.waits_exact);
+  const std::string text = report_text(report);
+  const size_t table = text.find("Who waits for the GIL, and who held it meanwhile\n  As threads were found");
+  ASSERT_NE(table, std::string::npos) << text;
+  EXPECT_NE(text.find("Thread worker-b (4713)  600 ms       60.0 %  parse (app.py:40)   100.0 %  Thread "
+                      "worker-a (4712)  crunch (app.py:30)",
+                      table),
+            std::string::npos)
+      << text;
+  EXPECT_NE(report_markdown(report).find("## Who waits for the GIL"), std::string::npos);
+}
+
+TEST_F(ReportOf, a_choice_of_the_waiter_leaves_its_holder) {
+  ReportOptions options;
+  options.choices.thread_regex = "worker-b";
+  const Report report = report_of(profile, options);
+  ASSERT_EQ(report.gil_waits.size(), 1u);
+  EXPECT_EQ(report.gil_waits[0].holder, "Thread worker-a (4712)");
+  EXPECT_DOUBLE_EQ(report.gil_waits[0].holder_share, 1);
+}
+
+TEST(Report, waits_inside_the_kernel_are_exact) {
+  Profile profile;
+  ProfileMaker maker(profile);
+  maker.add(maker.thread("MainThread"), "main:1", 100 * kMs);
+  EXPECT_FALSE(report_of(profile).waits_exact);
+  Process process = profile.process(ProcessId(1));
+  process.way_of_reading = kInTheKernel;
+  profile.put_process(ProcessId(1), process);
+  EXPECT_TRUE(report_of(profile).waits_exact);
+}
+
 TEST_F(ReportOf, findings_name_the_hot_function_and_line) {
   const Report report = report_of(profile);
   std::string texts;

@@ -1,13 +1,11 @@
 #include "phlox/report/findings.h"
 
 #include <fmt/format.h>
-#include <tsl/robin_map.h>
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
-#include "phlox/base/spread.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/system_calls.h"
 #include "phlox/report/table.h"
@@ -38,77 +36,15 @@ double part(Nanoseconds of, Nanoseconds whole) {
   return whole > 0 ? double(of) / double(whole) : 0;
 }
 
-// Who held the GIL while `waiter` waited for it.
-struct Holder {
-  ThreadId thread;
-  double share = 0;  // of the waiting
-  profile::FrameId function;
-};
-
-Holder holder_of(const Profile& profile, ThreadId waiter, Nanoseconds waited) {
-  struct Hold {
-    Nanoseconds start, end;
-    const profile::Sample* sample;
-  };
-  const profile::Thread& row = profile.thread(waiter);
-  std::vector<Hold> holds;
-  std::vector<std::pair<Nanoseconds, Nanoseconds>> waits;
-  for (const profile::Sample& sample : profile.samples()) {
-    const Nanoseconds end = sample.start + sample.wall;
-    if (sample.thread == waiter) {
-      if (sample.gil_state == profile::GilState::waits) waits.emplace_back(sample.start, end);
-      continue;
-    }
-    if (sample.gil_state != profile::GilState::holds || !sample.thread ||
-        sample.thread.value > profile.threads().size())
-      continue;
-    const profile::Thread& other = profile.thread(sample.thread);
-    if (other.process == row.process && other.interpreter == row.interpreter)
-      holds.push_back({sample.start, end, &sample});
-  }
-  std::sort(holds.begin(), holds.end(), [](const Hold& a, const Hold& b) { return a.start < b.start; });
-  std::sort(waits.begin(), waits.end());
-  // By thread and by its innermost function. Holds hardly overlap, so those before a wait need no second
-  // look.
-  std::map<uint32_t, Nanoseconds> threads;
-  tsl::robin_map<uint64_t, Nanoseconds, Spread> frames;  // thread and frame
-  size_t first = 0;
-  for (const auto& [start, end] : waits) {
-    while (first < holds.size() && holds[first].end <= start) ++first;
-    for (size_t i = first; i < holds.size() && holds[i].start < end; ++i) {
-      const Nanoseconds overlap = std::min(end, holds[i].end) - std::max(start, holds[i].start);
-      if (overlap <= 0) continue;
-      const profile::Sample& sample = *holds[i].sample;
-      threads[sample.thread.value] += overlap;
-      if (sample.stack && sample.stack.value <= profile.stacks().size())
-        frames[uint64_t{sample.thread.value} << 32 | profile.stack(sample.stack).frame.value] += overlap;
-    }
-  }
-  Holder holder;
-  Nanoseconds most = 0;
-  for (const auto& [thread, time] : threads) {
-    if (time <= most) continue;
-    most = time;
-    holder.thread = ThreadId(thread);
-  }
-  holder.share = part(most, waited);
-  Nanoseconds most_in_frame = 0;
-  for (const auto& [key, time] : frames) {
-    if (key >> 32 != holder.thread.value || time < most_in_frame) continue;
-    // The table has no order: of equal ones the first.
-    if (time == most_in_frame && holder.function && static_cast<uint32_t>(key) > holder.function.value)
-      continue;
-    most_in_frame = time;
-    holder.function = profile::FrameId(static_cast<uint32_t>(key));
-  }
-  return holder;
-}
-
 class Findings {
  public:
   Findings(const Profile& profile, const profile::Choices& choices, const Analysis& analysis,
-           const Report& report)
-      : profile_(profile), choices_(choices), analysis_(analysis), report_(report) {}
+           const Report& report, const std::vector<profile::GilWaiter>& gil_waiters)
+      : profile_(profile),
+        choices_(choices),
+        analysis_(analysis),
+        report_(report),
+        gil_waiters_(gil_waiters) {}
 
   std::vector<Finding> all() && {
     quality();
@@ -192,50 +128,64 @@ class Findings {
     return hottest;
   }
 
+  // Where that thread held it longest: a row of analysis_.functions, counted from 1; 0: not known.
+  uint32_t function_held_in(const profile::GilWaiter& waiter, ThreadId holder) const {
+    std::map<uint32_t, Nanoseconds> functions;
+    for (const profile::GilPlace& place : waiter.holders) {
+      if (place.thread != holder || place.frame.value >= analysis_.function_of.size()) continue;
+      if (const uint32_t function = analysis_.function_of[place.frame.value]; function != 0)
+        functions[function] += place.wall;
+    }
+    const auto most = std::max_element(functions.begin(), functions.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most == functions.end() ? 0 : most->first;
+  }
+
+  // Of the three that wait most; who waits for the same function of the same thread as one before is
+  // reported with that one.
   void gil_waits() {
-    // The three that wait most: looking for the holder takes a walk over all samples.
-    std::vector<const ThreadRow*> waiters;
-    for (const ThreadRow& thread : report_.threads) {
-      if (!is_short(thread) && part(thread.states.gil_waits, thread.wall) >= kGilWait)
-        waiters.push_back(&thread);
-    }
-    std::sort(waiters.begin(), waiters.end(), [](const ThreadRow* a, const ThreadRow* b) {
-      return a->states.gil_waits > b->states.gil_waits;
-    });
-    if (waiters.size() > 3) waiters.resize(3);
-    // Who waits for the same function of the same thread is reported with the one that waits most.
+    constexpr size_t kMost = 3;
+    std::map<ThreadId, const ThreadRow*> threads;
+    for (const ThreadRow& thread : report_.threads) threads[thread.id] = &thread;
     std::map<std::pair<uint32_t, uint32_t>, size_t> reported;
-    for (const ThreadRow* thread : waiters) {
-      const double share = part(thread->states.gil_waits, thread->wall);
-      std::string text = fmt::format("{} of the wall time of {} is spent waiting for the GIL",
-                                     share_words(share), plain(thread->name));
-      Numbers numbers = {{"wall_share", share}, {"wall_ns", double(thread->states.gil_waits)}};
-      Names names = {{"thread", thread->name}};
-      const Holder holder = holder_of(profile_, thread->id, thread->states.gil_waits);
-      const uint32_t function = holder.function.value < analysis_.function_of.size()
-                                    ? analysis_.function_of[holder.function.value]
-                                    : 0;
-      const auto [known, fresh] = reported.try_emplace({holder.thread.value, function}, found_.size());
-      if (!fresh) {
+    size_t waiters = 0;
+    for (const profile::GilWaiter& waiter : gil_waiters_) {
+      const auto row = threads.find(waiter.thread);
+      if (row == threads.end() || is_short(*row->second)) continue;
+      const ThreadRow& thread = *row->second;
+      const double share = part(waiter.wall, thread.wall);
+      if (share < kGilWait || ++waiters > kMost) continue;
+      const ThreadId holder = waiter.threads.empty() ? ThreadId() : waiter.threads.front().thread;
+      const uint32_t function = function_held_in(waiter, holder);
+      const auto [known, fresh] = reported.try_emplace({holder.value, function}, found_.size());
+      if (fresh) {
+        add_gil_wait(thread, waiter, share, function);
+      } else {
         found_[known->second].text +=
-            fmt::format("; so is {} of {}'s", share_words(share), plain(thread->name));
-        continue;
+            fmt::format("; so is {} of {}'s", share_words(share), plain(thread.name));
       }
-      if (holder.thread && holder.share > 0) {
-        const std::string name = profile::thread_label(profile_.thread(holder.thread));
-        text += fmt::format(", held {} of that time by {}", share_words(std::min(1.0, holder.share)),
-                            plain(name));
-        numbers.emplace_back("holder_share", std::min(1.0, holder.share));
-        names.emplace_back("holder", name);
-        if (holder.function) {
-          const auto label = profile::function_label(profile_, holder.function);
-          text += fmt::format(", mostly in {}", plain(label.name));
-          names.emplace_back("holder_function", label.name);
-        }
-      }
-      add("gil_wait", of_recording(thread->states.gil_waits), std::move(text), std::move(numbers),
-          std::move(names));
     }
+  }
+
+  void add_gil_wait(const ThreadRow& thread, const profile::GilWaiter& waiter, double share,
+                    uint32_t function) {
+    std::string text = fmt::format("{} of the wall time of {} is spent waiting for the GIL",
+                                   share_words(share), plain(thread.name));
+    Numbers numbers = {{"wall_share", share}, {"wall_ns", double(waiter.wall)}};
+    Names names = {{"thread", thread.name}};
+    if (!waiter.threads.empty()) {
+      const double held = part(waiter.threads.front().wall, waiter.wall);
+      const std::string name = profile::thread_label(profile_.thread(waiter.threads.front().thread));
+      text += fmt::format(", held {} of that time by {}", share_words(held), plain(name));
+      numbers.emplace_back("holder_share", held);
+      names.emplace_back("holder", name);
+      if (function != 0) {
+        const auto label = profile::function_label(profile_, analysis_.functions[function - 1].frame);
+        text += fmt::format(", mostly in {}", plain(label.name));
+        names.emplace_back("holder_function", label.name);
+      }
+    }
+    add("gil_wait", of_recording(waiter.wall), std::move(text), std::move(numbers), std::move(names));
   }
 
   void waiting() {
@@ -335,14 +285,16 @@ class Findings {
   const profile::Choices& choices_;
   const Analysis& analysis_;
   const Report& report_;
+  const std::vector<profile::GilWaiter>& gil_waiters_;
   std::vector<Finding> found_;
 };
 
 }  // namespace
 
 std::vector<Finding> find_findings(const Profile& profile, const profile::Choices& choices,
-                                   const Analysis& analysis, const Report& report) {
-  return Findings(profile, choices, analysis, report).all();
+                                   const Analysis& analysis, const Report& report,
+                                   const std::vector<profile::GilWaiter>& gil_waiters) {
+  return Findings(profile, choices, analysis, report, gil_waiters).all();
 }
 
 }  // namespace phlox::report

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "phlox/profile/gil_holders.h"
 #include "phlox/report/analysis.h"
 #include "phlox/report/report.h"
 
@@ -11,6 +12,7 @@ namespace phlox::report {
 
 // `report` is complete but for its findings.
 std::vector<Finding> find_findings(const profile::Profile& profile, const profile::Choices& choices,
-                                   const Analysis& analysis, const Report& report);
+                                   const Analysis& analysis, const Report& report,
+                                   const std::vector<profile::GilWaiter>& gil_waiters);
 
 }  // namespace phlox::report

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "phlox/base/spread.h"
+#include "phlox/profile/gil_holders.h"
 #include "phlox/profile/kept.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/program_name.h"
@@ -21,6 +22,7 @@
 #include "phlox/report/analysis.h"
 #include "phlox/report/estimate.h"
 #include "phlox/report/findings.h"
+#include "phlox/report/gil_rows.h"
 #include "phlox/report/waits.h"
 
 namespace phlox::report {
@@ -334,6 +336,13 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   if (options.choices.by.program) report.programs = program_rows(profile, report.processes);
   report.programs_seen = report.programs.size();
   report.waits = waits.get();
+  const auto gil_waiters = profile::gil_waiters(profile, *filter);
+  report.gil_waits_seen = gil_waiters.size();
+  report.gil_waits = gil_wait_rows(profile, gil_waiters, report.threads, options.limit);
+  const auto ended = profile::ended_waits(profile, *filter);
+  report.ended_waits_seen = ended.size();
+  report.ended_waits = find_ended_waits(profile, ended, options.limit);
+  report.waits_exact = waits_are_exact(profile);
   report.files = file_lines(profile, *analysis);
   const auto quality = profile::summarize_quality(profile);
   report.measured = quality;
@@ -346,7 +355,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
     report.quality += "; " + words;
   report.warning = profile::quality_warning(quality);
   report.missing_names = profile::modules_without_names(profile);
-  report.findings = find_findings(profile, options.choices, *analysis, report);
+  report.findings = find_findings(profile, options.choices, *analysis, report, gil_waiters);
   if (report.threads.size() > options.limit) report.threads.resize(options.limit);
   if (report.processes.size() > options.limit) report.processes.resize(options.limit);
   if (report.programs.size() > options.limit) report.programs.resize(options.limit);

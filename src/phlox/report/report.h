@@ -17,6 +17,7 @@
 #include "phlox/profile/kept.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/view.h"
+#include "phlox/profile/wait_class.h"
 #include "phlox/profile/work.h"
 
 namespace phlox::report {
@@ -109,6 +110,7 @@ enum class WaitKind { system_call, gil, cpu };
 
 struct WaitRow {
   WaitKind kind = WaitKind::system_call;
+  profile::WaitClass waits = profile::WaitClass::other;
   std::string what;  // "futex", "the GIL", "a CPU"
   std::string name;  // innermost Python function
   std::string file;
@@ -116,6 +118,52 @@ struct WaitRow {
   Nanoseconds wall = 0;
   double share = 0;  // of the wall time of all threads
   uint32_t threads = 0;
+};
+
+// Who held the GIL while a thread waited for it, in one line of a function.
+struct GilHolderRow {
+  std::string name;  // innermost Python function
+  std::string file;
+  int32_t line = 0;
+  Nanoseconds wall = 0;
+  double share = 0;      // of the waiting
+  std::string thread;    // the one that held it there longest
+  uint32_t threads = 0;  // that held it there
+};
+
+struct GilWaitRow {
+  profile::ThreadId id;
+  std::string thread;  // "Thread worker-1 (4711)"
+  int32_t pid = 0;
+  int32_t tid = 0;
+  Nanoseconds wall = 0;
+  double share = 0;  // of the thread's wall time
+  std::string name;  // where it waits longest
+  std::string file;
+  int32_t line = 0;
+  double place_share = 0;             // of the waiting
+  std::vector<GilHolderRow> holders;  // the longest first
+  std::string holder;                 // the thread that held it longest
+  double holder_share = 0;            // of the waiting
+  Nanoseconds unseen = 0;             // while nobody was seen to hold it
+  Nanoseconds free = 0;               // of that, while the thread itself waited for a CPU
+};
+
+// Waits that were ended at one place: by the thread that released the lock, put into the queue, wrote to the
+// pipe.
+struct EndedWaitRow {
+  profile::WaitClass waits = profile::WaitClass::other;
+  std::string what;  // "futex"
+  std::string name;  // who wanted it: the innermost function that is not of the waiting itself
+  std::string file;
+  int32_t line = 0;
+  uint64_t count = 0;
+  Nanoseconds wall = 0;
+  uint32_t threads = 0;  // that waited
+  std::string by;        // "Thread worker-1 (4711)", or another process: "nginx (4712)"
+  std::string by_name;   // where it was; empty: not known
+  std::string by_file;
+  int32_t by_line = 0;
 };
 
 // A finding in plain words with the numbers behind it. The most telling first.
@@ -164,6 +212,11 @@ struct Report {
   std::vector<ProgramRow> programs;  // by CPU time; only when split by program
   std::vector<ThreadRow> threads;    // by CPU time, with all of their time, shown or not
   std::vector<WaitRow> waits;        // by wall time, likewise
+  size_t gil_waits_seen = 0;
+  std::vector<GilWaitRow> gil_waits;  // by wall time, likewise
+  size_t ended_waits_seen = 0;
+  std::vector<EndedWaitRow> ended_waits;  // by wall time, likewise
+  bool waits_exact = false;               // they are the scheduler's own account
   std::vector<Finding> findings;
   std::vector<FileLines> files;                // by self weight
   profile::QualitySummary measured;            // what the quality line says

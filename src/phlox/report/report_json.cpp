@@ -84,6 +84,50 @@ void write_programs(JsonText& json, const std::vector<ProgramRow>& rows) {
   });
 }
 
+void write_gil_waits(JsonText& json, const std::vector<GilWaitRow>& rows) {
+  json.objects("gil_waits", rows, [&](const GilWaitRow& row) {
+    json.text("thread", row.thread);
+    json.integer("pid", row.pid);
+    json.integer("tid", row.tid);
+    json.integer("wall_ns", row.wall);
+    json.number("share", row.share);
+    json.text("name", row.name);
+    json.text("file", row.file);
+    json.integer("line", row.line);
+    json.number("place_share", row.place_share);
+    json.text("holder", row.holder);
+    json.number("holder_share", row.holder_share);
+    json.integer("unseen_ns", row.unseen);
+    json.integer("free_ns", row.free);
+    json.objects("holders", row.holders, [&](const GilHolderRow& holder) {
+      json.text("name", holder.name);
+      json.text("file", holder.file);
+      json.integer("line", holder.line);
+      json.integer("wall_ns", holder.wall);
+      json.number("share", holder.share);
+      json.text("thread", holder.thread);
+      json.integer("threads", holder.threads);
+    });
+  });
+}
+
+void write_ended_waits(JsonText& json, const std::vector<EndedWaitRow>& rows) {
+  json.objects("ended_waits", rows, [&](const EndedWaitRow& row) {
+    json.text("class", profile::wait_class_key(row.waits));
+    json.text("for", row.what);
+    json.text("name", row.name);
+    json.text("file", row.file);
+    json.integer("line", row.line);
+    json.integer("wall_ns", row.wall);
+    json.count("waits", row.count);
+    json.integer("threads", row.threads);
+    json.text("ended_by", row.by);
+    json.text("ended_in", row.by_name);
+    json.text("ended_in_file", row.by_file);
+    json.integer("ended_in_line", row.by_line);
+  });
+}
+
 }  // namespace
 
 void write_estimate(JsonText& json, std::string_view name, const Estimate& estimate) {
@@ -226,6 +270,7 @@ std::string report_json(const Report& report) {
     write_threads(json, report.threads);
     json.objects("waits", report.waits, [&](const WaitRow& row) {
       json.text("kind", wait_name(row.kind));
+      json.text("class", profile::wait_class_key(row.waits));
       json.text("for", row.what);
       json.text("name", row.name);
       json.text("file", row.file);
@@ -234,6 +279,9 @@ std::string report_json(const Report& report) {
       json.number("share", row.share);
       json.integer("threads", row.threads);
     });
+    write_gil_waits(json, report.gil_waits);
+    write_ended_waits(json, report.ended_waits);
+    json.truth("waits_exact", report.waits_exact);
     write_missing_names(json, report.missing_names);
     json.text("unfinished", report.unfinished);
     json.object("lacking", [&] {

@@ -6,6 +6,7 @@
 
 #include "phlox/report/report.h"
 #include "phlox/report/table.h"
+#include "phlox/report/waits.h"
 
 namespace phlox::report {
 namespace {
@@ -131,9 +132,76 @@ Table wait_table(const Report& report) {
   table.title = "Where threads wait (parts of the wall time of all threads)";
   table.columns = {{"share", true}, {"wall", true}, {"threads", true}, {"for"}, {"function"}, {"where"}};
   for (const WaitRow& row : report.waits) {
-    table.rows.push_back({share_words(row.share), time_words(row.wall), count_words(row.threads), row.what,
-                          plain(row.name), location_words(row.file, row.line)});
+    table.rows.push_back({share_words(row.share), time_words(row.wall), count_words(row.threads),
+                          wait_words(row.waits, row.what), plain(row.name),
+                          location_words(row.file, row.line)});
   }
+  return table;
+}
+
+// Two of them in a row: of the path the last part.
+std::string place_words(const std::string& name, const std::string& file, int32_t line) {
+  if (file.empty()) return plain(name);
+  return fmt::format("{} ({})", plain(name), location_words(base_name(file), line));
+}
+
+// What is held for less than this part of a wait is not worth a row.
+constexpr double kWorthARow = 0.05;
+
+void add_gil_holders(Table& table, std::vector<std::string> waiter, const GilWaitRow& row, size_t most) {
+  const auto add = [&](double share, std::string by, std::string in) {
+    waiter.insert(waiter.end(), {share_words(share), std::move(by), std::move(in)});
+    table.rows.push_back(std::move(waiter));
+    waiter.assign(4, "");
+  };
+  const auto part = [&](Nanoseconds time) { return row.wall > 0 ? double(time) / double(row.wall) : 0; };
+  double rest = 1 - part(row.unseen);
+  for (size_t i = 0; i < std::min(most, row.holders.size()); ++i) {
+    const GilHolderRow& holder = row.holders[i];
+    if (i > 0 && holder.share < kWorthARow) break;
+    rest -= holder.share;
+    add(holder.share,
+        plain(holder.thread) + (holder.threads > 1 ? fmt::format(" and {} more", holder.threads - 1) : ""),
+        place_words(holder.name, holder.file, holder.line));
+  }
+  if (rest >= kWorthARow) add(rest, "others", "");
+  if (part(row.free) >= kWorthARow) add(part(row.free), "nobody: it was free, and no CPU was", "");
+  const double unseen = part(row.unseen - row.free);
+  if (unseen >= kWorthARow || row.holders.empty()) add(unseen, "nobody that was seen", "");
+}
+
+Table gil_table(const Report& report) {
+  Table table;
+  table.title = "Who waits for the GIL, and who held it meanwhile";
+  table.note = report.waits_exact
+                   ? "Each wait is the scheduler's own account, and exact."
+                   : "As threads were found from time to time: of a wait between two looks nothing is known.";
+  table.columns = {{"thread"}, {"waits", true}, {"of its time", true}, {"longest in"}, {"held", true},
+                   {"by"},     {"in"}};
+  constexpr size_t kMostHolders = 3;
+  const size_t waiters = std::max<size_t>(report.gil_waits.size(), 1);
+  // Of many waiters the first holder each.
+  const size_t most = std::clamp<size_t>(15 / waiters, 1, kMostHolders);
+  for (const GilWaitRow& row : report.gil_waits) {
+    add_gil_holders(table,
+                    {plain(row.thread), time_words(row.wall), share_words(row.share),
+                     place_words(row.name, row.file, row.line)},
+                    row, most);
+  }
+  table.left_out = report.gil_waits_seen - report.gil_waits.size();
+  return table;
+}
+
+Table ended_waits_table(const Report& report) {
+  Table table;
+  table.title = "Who ended waits: released the lock, put into the queue, wrote to the pipe";
+  table.columns = {{"wall", true}, {"waits", true}, {"threads", true}, {"for"}, {"in"}, {"ended by"}, {"in"}};
+  for (const EndedWaitRow& row : report.ended_waits) {
+    table.rows.push_back({time_words(row.wall), count_words(row.count), count_words(row.threads),
+                          wait_words(row.waits, row.what), place_words(row.name, row.file, row.line),
+                          plain(row.by), place_words(row.by_name, row.by_file, row.by_line)});
+  }
+  table.left_out = report.ended_waits_seen - report.ended_waits.size();
   return table;
 }
 
@@ -160,6 +228,8 @@ std::vector<Table> tables(const Report& report) {
   }
   all.push_back(thread_table(report));
   all.push_back(wait_table(report));
+  if (!report.gil_waits.empty()) all.push_back(gil_table(report));
+  if (!report.ended_waits.empty()) all.push_back(ended_waits_table(report));
   if (!report.missing_names.empty()) all.push_back(missing_names_table(report));
   return all;
 }

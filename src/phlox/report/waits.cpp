@@ -1,25 +1,42 @@
 #include "phlox/report/waits.h"
 
+#include <fmt/format.h>
 #include <tsl/robin_map.h>
 #include <tsl/robin_set.h>
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "phlox/base/spread.h"
 #include "phlox/profile/system_calls.h"
 
 namespace phlox::report {
+namespace {
+
+std::string machine_of(const profile::Profile& profile) {
+  const auto machine = profile.meta().find("machine");
+  return machine == profile.meta().end() ? "x86_64" : machine->second;
+}
+
+WaitKind kind_of(profile::WaitClass waits) {
+  return waits == profile::WaitClass::gil   ? WaitKind::gil
+         : waits == profile::WaitClass::cpu ? WaitKind::cpu
+                                            : WaitKind::system_call;
+}
+
+}  // namespace
+
 std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::Choices& choices,
                                 std::optional<profile::ThreadId> thread, size_t limit) {
   const auto filter = profile::SampleFilter::make(profile, choices);
   if (!filter) return {};
-  const auto machine = profile.meta().find("machine");
-  const std::string_view architecture =
-      machine == profile.meta().end() ? "x86_64" : std::string_view(machine->second);
+  const std::string architecture = machine_of(profile);
+  profile::WaitClasses classes(profile);
 
   // By what for, system call and frame; what is looked up for every sample is a number.
   struct Sum {
-    WaitKind kind = WaitKind::system_call;
+    profile::WaitClass waits = profile::WaitClass::none;
     int16_t system_call = -1;
     uint32_t frame = 0;
     Nanoseconds wall = 0;
@@ -35,25 +52,17 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     if (!part.passes) continue;
     whole += part.wall;
     if (sample.quality == profile::Quality::rejected) continue;
-    WaitKind kind = WaitKind::system_call;
-    int16_t system_call = -1;
-    if (sample.gil_state == profile::GilState::waits) {
-      kind = WaitKind::gil;
-    } else if (sample.cpu_state == profile::CpuState::runnable) {
-      kind = WaitKind::cpu;
-    } else if (sample.cpu_state == profile::CpuState::blocked) {
-      system_call = sample.system_call;
-    } else {
-      continue;
-    }
+    const profile::WaitClass waits = classes.of(sample);
+    if (waits == profile::WaitClass::none) continue;
+    const int16_t system_call = kind_of(waits) == WaitKind::system_call ? sample.system_call : int16_t{-1};
     uint32_t frame = 0;
     if (sample.stack && sample.stack.value <= profile.stacks().size())
       frame = profile.stack(sample.stack).frame.value;
     if (frame > profile.frames().size()) frame = 0;
     const uint64_t key =
-        uint64_t{frame} << 32 | static_cast<uint64_t>(kind) << 16 | static_cast<uint16_t>(system_call);
+        uint64_t{frame} << 32 | static_cast<uint64_t>(waits) << 16 | static_cast<uint16_t>(system_call);
     const auto [place, added] = places.try_emplace(key, static_cast<uint32_t>(sums.size()));
-    if (added) sums.push_back({kind, system_call, frame, 0, 0});
+    if (added) sums.push_back({waits, system_call, frame, 0, 0});
     Sum& sum = sums[place->second];
     sum.wall += part.wall;
     sum.threads += met.insert(uint64_t{place->second} << 32 | sample.thread.value).second;
@@ -61,12 +70,12 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
   std::stable_sort(sums.begin(), sums.end(), [](const Sum& x, const Sum& y) { return x.wall > y.wall; });
   if (sums.size() > limit) sums.resize(limit);
   std::vector<WaitRow> rows;
-  for (const auto& [kind, system_call, frame, wall, threads] : sums) {
+  for (const auto& [waits, system_call, frame, wall, threads] : sums) {
     WaitRow row;
-    row.kind = kind;
-    row.what = kind == WaitKind::gil   ? "the GIL"
-               : kind == WaitKind::cpu ? "a CPU"
-                                       : profile::system_call_name(system_call, architecture);
+    row.kind = kind_of(waits);
+    row.waits = waits;
+    row.what = row.kind == WaitKind::system_call ? profile::system_call_name(system_call, architecture)
+                                                 : std::string(profile::wait_class_words(waits));
     if (frame != 0) {
       const auto label = profile::line_label(profile, profile::FrameId(frame));
       row.name = label.name;
@@ -81,6 +90,40 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+std::vector<EndedWaitRow> find_ended_waits(const profile::Profile& profile,
+                                           const std::vector<profile::EndedWaits>& ended, size_t limit) {
+  const std::string architecture = machine_of(profile);
+  std::vector<EndedWaitRow> rows;
+  for (const profile::EndedWaits& one : ended) {
+    if (rows.size() == limit) break;
+    EndedWaitRow row;
+    row.waits = one.waits;
+    row.what = profile::system_call_name(one.system_call, architecture);
+    row.count = one.count;
+    row.wall = one.wall;
+    row.threads = one.threads;
+    row.name = "(no Python frames)";
+    if (one.frame) {
+      const auto label = profile::line_label(profile, one.frame);
+      std::tie(row.name, row.file, row.line) = std::tie(label.name, label.file, label.line);
+    }
+    row.by = one.by ? profile::thread_label(profile.thread(one.by)) : one.other;
+    if (one.by_frame) {
+      const auto label = profile::line_label(profile, one.by_frame);
+      std::tie(row.by_name, row.by_file, row.by_line) = std::tie(label.name, label.file, label.line);
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string wait_words(profile::WaitClass waits, const std::string& system_call) {
+  const std::string_view words = profile::wait_class_words(waits);
+  if (words.empty()) return system_call;
+  if (kind_of(waits) != WaitKind::system_call) return std::string(words);
+  return fmt::format("{} ({})", words, system_call);
 }
 
 }  // namespace phlox::report

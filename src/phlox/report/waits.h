@@ -2,8 +2,10 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "phlox/profile/ended_waits.h"
 #include "phlox/report/report.h"
 
 namespace phlox::report {
@@ -11,5 +13,12 @@ namespace phlox::report {
 // The longest first. `thread`: of that one only.
 std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::Choices& choices,
                                 std::optional<profile::ThreadId> thread, size_t limit);
+
+// Who ended them, where the recording knows it; the longest first.
+std::vector<EndedWaitRow> find_ended_waits(const profile::Profile& profile,
+                                           const std::vector<profile::EndedWaits>& ended, size_t limit);
+
+// "a lock (futex)", "the GIL", "ioctl".
+std::string wait_words(profile::WaitClass waits, const std::string& system_call);
 
 }  // namespace phlox::report

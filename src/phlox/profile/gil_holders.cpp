@@ -1,0 +1,178 @@
+#include "phlox/profile/gil_holders.h"
+
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <queue>
+#include <utility>
+
+#include "phlox/base/spread.h"
+
+namespace phlox::profile {
+namespace {
+
+constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
+
+struct Hold {
+  Nanoseconds start = 0, end = 0;
+  uint32_t place = 0;
+};
+
+// Threads and frames as they hold the GIL of one interpreter, numbered from 0.
+class Places {
+ public:
+  uint32_t number(ThreadId thread, FrameId frame) {
+    const auto [at, fresh] =
+        known_.try_emplace(uint64_t{thread.value} << 32 | frame.value, static_cast<uint32_t>(places_.size()));
+    if (fresh) places_.push_back({thread, frame, 0});
+    return at->second;
+  }
+  const GilPlace& operator[](uint32_t number) const { return places_[number]; }
+  size_t size() const { return places_.size(); }
+
+ private:
+  tsl::robin_map<uint64_t, uint32_t, Spread> known_;
+  std::vector<GilPlace> places_;
+};
+
+// A stretch is a promise about its end: there the thread was looked at. Where several say that they held it,
+// it was the one that was looked at first from there on; the others had it later. Gives stretches in order,
+// none of which overlap.
+std::vector<Hold> one_after_another(std::vector<Hold> holds) {
+  std::sort(holds.begin(), holds.end(), [](const Hold& a, const Hold& b) {
+    return a.start != b.start ? a.start < b.start : a.end < b.end;
+  });
+  const auto ends_later = [](const Hold& a, const Hold& b) { return a.end > b.end; };
+  std::priority_queue<Hold, std::vector<Hold>, decltype(ends_later)> open(ends_later);
+  std::vector<Hold> line;
+  Nanoseconds now = 0;
+  for (size_t next = 0; next < holds.size() || !open.empty();) {
+    if (open.empty()) now = holds[next].start;
+    while (next < holds.size() && holds[next].start <= now) open.push(holds[next++]);
+    while (!open.empty() && open.top().end <= now) open.pop();
+    if (open.empty()) continue;
+    const Hold& first = open.top();
+    const Nanoseconds until = std::min(first.end, next < holds.size() ? holds[next].start : kNever);
+    if (!line.empty() && line.back().end == now && line.back().place == first.place) {
+      line.back().end = until;
+    } else {
+      line.push_back({now, until, first.place});
+    }
+    now = until;
+  }
+  return line;
+}
+
+struct Interpreter {
+  std::vector<Hold> holds;
+  Places places;
+};
+
+struct Wait {
+  Nanoseconds start = 0, end = 0;
+  FrameId frame;
+  bool queued = false;  // for a CPU
+};
+
+std::vector<GilPlace> longest_first(std::vector<GilPlace> places) {
+  std::sort(places.begin(), places.end(), [](const GilPlace& a, const GilPlace& b) {
+    return std::tuple(-a.wall, a.thread, a.frame) < std::tuple(-b.wall, b.thread, b.frame);
+  });
+  return places;
+}
+
+// `held`: by place, zeros; and zeros again afterwards.
+GilWaiter waiter_of(ThreadId thread, const std::vector<Wait>& waits, const Interpreter& of,
+                    std::vector<Nanoseconds>& held) {
+  GilWaiter waiter;
+  waiter.thread = thread;
+  std::map<FrameId, Nanoseconds> places;
+  std::vector<uint32_t> met;
+  for (const Wait& wait : waits) {
+    Nanoseconds unseen = wait.end - wait.start;
+    waiter.wall += unseen;
+    places[wait.frame] += unseen;
+    auto hold = std::upper_bound(of.holds.begin(), of.holds.end(), wait.start,
+                                 [](Nanoseconds start, const Hold& one) { return start < one.end; });
+    for (; hold != of.holds.end() && hold->start < wait.end; ++hold) {
+      if (of.places[hold->place].thread == thread) continue;
+      const Nanoseconds both = std::min(wait.end, hold->end) - std::max(wait.start, hold->start);
+      if (held[hold->place] == 0) met.push_back(hold->place);
+      held[hold->place] += both;
+      unseen -= both;
+    }
+    waiter.unseen += unseen;
+    if (wait.queued) waiter.free += unseen;
+  }
+  std::map<ThreadId, Nanoseconds> threads;
+  for (const uint32_t place : met) {
+    waiter.holders.push_back({of.places[place].thread, of.places[place].frame, held[place]});
+    threads[of.places[place].thread] += std::exchange(held[place], 0);
+  }
+  for (const auto& [frame, wall] : places) waiter.places.push_back({thread, frame, wall});
+  for (const auto& [holder, wall] : threads) waiter.threads.push_back({holder, {}, wall});
+  waiter.places = longest_first(std::move(waiter.places));
+  waiter.holders = longest_first(std::move(waiter.holders));
+  waiter.threads = longest_first(std::move(waiter.threads));
+  return waiter;
+}
+
+}  // namespace
+
+FrameId innermost_python(const Profile& profile, StackId stack) {
+  FrameId innermost;
+  for (StackId at = stack; at && at.value <= profile.stacks().size();) {
+    const Stack& row = profile.stack(at);
+    if (row.frame && row.frame.value <= profile.frames().size()) {
+      if (profile.frame(row.frame).kind == FrameKind::python) return row.frame;
+      if (!innermost) innermost = row.frame;
+    }
+    at = row.parent < at ? row.parent : StackId();
+  }
+  return innermost;
+}
+
+std::vector<GilWaiter> gil_waiters(const Profile& profile, const SampleFilter& filter) {
+  // Of a process, and its interpreter. A wait has the same holders whatever is shown of them.
+  using Key = std::pair<uint32_t, int64_t>;
+  const auto key_of = [&](ThreadId id) {
+    const Thread& thread = profile.thread(id);
+    return Key(thread.process.value, thread.interpreter);
+  };
+  std::map<Key, Interpreter> interpreters;
+  std::map<ThreadId, std::vector<Wait>> waits;
+  for (const Sample& sample : profile.samples()) {
+    if (sample.gil_state != GilState::waits || !sample.thread) continue;
+    const auto part = filter.part_of_everything(sample);
+    if (!part.passes || part.wall == 0) continue;
+    waits[sample.thread].push_back({part.start, part.start + part.wall,
+                                    innermost_python(profile, sample.stack),
+                                    sample.cpu_state == CpuState::runnable});
+    interpreters.try_emplace(key_of(sample.thread));
+  }
+  for (const Sample& sample : profile.samples()) {
+    if (sample.gil_state != GilState::holds || sample.wall <= 0 || !sample.thread ||
+        sample.thread.value > profile.threads().size())
+      continue;
+    const auto found = interpreters.find(key_of(sample.thread));
+    if (found == interpreters.end()) continue;
+    Interpreter& of = found->second;
+    of.holds.push_back({sample.start, sample.start + sample.wall,
+                        of.places.number(sample.thread, innermost_python(profile, sample.stack))});
+  }
+  for (auto& [key, of] : interpreters) of.holds = one_after_another(std::move(of.holds));
+  std::vector<GilWaiter> waiters;
+  std::vector<Nanoseconds> held;
+  for (const auto& [thread, all] : waits) {
+    const Interpreter& of = interpreters.at(key_of(thread));
+    if (held.size() < of.places.size()) held.resize(of.places.size());
+    waiters.push_back(waiter_of(thread, all, of, held));
+  }
+  std::stable_sort(waiters.begin(), waiters.end(),
+                   [](const GilWaiter& a, const GilWaiter& b) { return a.wall > b.wall; });
+  return waiters;
+}
+
+}  // namespace phlox::profile

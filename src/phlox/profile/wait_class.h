@@ -1,0 +1,61 @@
+// What a thread waits for, in the words of who wrote the program: a lock, a queue, a socket. From the system
+// call that it is in, and from the functions of the standard library that lead there. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "phlox/profile/profile.h"
+
+namespace phlox::profile {
+
+enum class WaitClass : uint8_t {
+  none,  // it does not wait
+  gil,
+  cpu,
+  lock,
+  condition,
+  semaphore,
+  event,
+  queue,
+  future,  // the result of one, of concurrent.futures
+  thread,  // for one to end
+  child,   // a process that it started
+  sleep,
+  socket,
+  pipe,
+  file,
+  stream,  // a file, a pipe or a terminal: the call does not tell
+  poll,    // whichever of several happens first
+  memory,  // in no system call: a page that is read or written back, or it was stopped
+  other,   // another system call
+};
+
+std::string_view wait_class_key(WaitClass what);    // for programs: "lock"
+std::string_view wait_class_words(WaitClass what);  // "a lock"; empty: none, other
+
+// The innermost Python frame that is not of the library that waits and wakes (threading, queue, socket...):
+// who wanted it. Where all are, the innermost.
+FrameId asking_frame(const Profile& profile, StackId stack);
+
+// Remembers what it found out of each stack.
+class WaitClasses {
+ public:
+  explicit WaitClasses(const Profile& profile);
+  WaitClass of(const Sample& sample);
+
+ private:
+  WaitClass by_stack(StackId stack);
+  WaitClass by_call(int16_t system_call);
+
+  const Profile& profile_;
+  std::string machine_;
+  std::vector<WaitClass> by_frame_;  // by id: what a function of the standard library waits for
+  std::vector<bool> known_stack_;
+  std::vector<WaitClass> by_stack_;
+  std::vector<std::pair<int16_t, WaitClass>> by_call_;
+};
+
+}  // namespace phlox::profile

@@ -1,0 +1,99 @@
+#include "phlox/report/gil_rows.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace phlox::report {
+namespace {
+
+using profile::Profile;
+
+// Of one waiter. More lines than these hold so little each that they say nothing.
+constexpr size_t kMostHolders = 10;
+
+double part(Nanoseconds of, Nanoseconds whole) {
+  return whole > 0 ? double(of) / double(whole) : 0;
+}
+
+template <class Row>
+void put_place(Row& row, const Profile& profile, profile::FrameId frame) {
+  if (!frame || frame.value > profile.frames().size()) {
+    row.name = "(no Python frames)";
+    return;
+  }
+  const auto label = profile::line_label(profile, frame);
+  row.name = label.name;
+  row.file = label.file;
+  row.line = label.line;
+}
+
+// Threads that held it in the same line are one row.
+std::vector<GilHolderRow> holder_rows(const Profile& profile, const profile::GilWaiter& waiter) {
+  std::map<profile::FrameId, size_t> known;
+  std::vector<std::pair<profile::FrameId, GilHolderRow>> rows;
+  for (const profile::GilPlace& holder : waiter.holders) {
+    const auto [at, fresh] = known.try_emplace(holder.frame, rows.size());
+    if (fresh) {
+      rows.emplace_back(holder.frame, GilHolderRow{});
+      // The longest come first.
+      rows.back().second.thread = profile::thread_label(profile.thread(holder.thread));
+    }
+    GilHolderRow& row = rows[at->second].second;
+    row.wall += holder.wall;
+    ++row.threads;
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.second.wall > b.second.wall; });
+  if (rows.size() > kMostHolders) rows.resize(kMostHolders);
+  std::vector<GilHolderRow> named;
+  for (auto& [frame, row] : rows) {
+    put_place(row, profile, frame);
+    row.share = part(row.wall, waiter.wall);
+    named.push_back(std::move(row));
+  }
+  return named;
+}
+
+}  // namespace
+
+std::vector<GilWaitRow> gil_wait_rows(const Profile& profile, const std::vector<profile::GilWaiter>& waiters,
+                                      const std::vector<ThreadRow>& threads, size_t limit) {
+  std::map<profile::ThreadId, const ThreadRow*> by_id;
+  for (const ThreadRow& thread : threads) by_id[thread.id] = &thread;
+  std::vector<GilWaitRow> rows;
+  for (const profile::GilWaiter& waiter : waiters) {
+    if (rows.size() == limit) break;
+    GilWaitRow row;
+    row.id = waiter.thread;
+    row.thread = profile::thread_label(profile.thread(waiter.thread));
+    if (const auto thread = by_id.find(waiter.thread); thread != by_id.end()) {
+      row.pid = thread->second->pid;
+      row.tid = thread->second->tid;
+      row.share = part(waiter.wall, thread->second->wall);
+    }
+    row.wall = waiter.wall;
+    row.unseen = waiter.unseen;
+    row.free = waiter.free;
+    if (!waiter.places.empty()) {
+      put_place(row, profile, waiter.places.front().frame);
+      row.place_share = part(waiter.places.front().wall, waiter.wall);
+    }
+    if (!waiter.threads.empty()) {
+      row.holder = profile::thread_label(profile.thread(waiter.threads.front().thread));
+      row.holder_share = part(waiter.threads.front().wall, waiter.wall);
+    }
+    row.holders = holder_rows(profile, waiter);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+bool waits_are_exact(const Profile& profile) {
+  const auto& processes = profile.processes();
+  return !processes.empty() && std::all_of(processes.begin(), processes.end(), [](const auto& process) {
+    return process.python_version.empty() || process.way_of_reading == profile::kInTheKernel;
+  });
+}
+
+}  // namespace phlox::report

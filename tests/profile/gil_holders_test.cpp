@@ -1,0 +1,189 @@
+#include "phlox/profile/gil_holders.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+#include "phlox/profile/frame_labels.h"
+#include "support/profile_of.h"
+
+namespace phlox::profile {
+namespace {
+
+using test::ProfileMaker;
+
+constexpr Nanoseconds kMs = 1'000'000;
+
+class GilHolders : public testing::Test {
+ protected:
+  // From so many milliseconds on.
+  void put(ThreadId thread, const std::string& frames, Nanoseconds at, Nanoseconds wall, GilState gil) {
+    Sample sample = maker.sample(thread, frames, wall * kMs);
+    sample.start = ProfileMaker::kStart + at * kMs;
+    sample.gil_state = gil;
+    if (gil == GilState::waits) sample.cpu_state = CpuState::blocked;
+    maker.put(sample);
+  }
+  void holds(ThreadId thread, const std::string& frames, Nanoseconds at, Nanoseconds wall) {
+    put(thread, frames, at, wall, GilState::holds);
+  }
+  void waits(ThreadId thread, const std::string& frames, Nanoseconds at, Nanoseconds wall) {
+    put(thread, frames, at, wall, GilState::waits);
+  }
+  std::vector<GilWaiter> waiters(const Choices& choices = {}) {
+    const auto filter = SampleFilter::make(profile, choices);
+    return filter ? gil_waiters(profile, *filter) : std::vector<GilWaiter>();
+  }
+  // "a crunch:30 6": thread, function and line, milliseconds.
+  std::string words(const std::vector<GilPlace>& places) {
+    std::string words;
+    for (const GilPlace& place : places) {
+      words += (words.empty() ? "" : ", ") + profile.thread(place.thread).name;
+      if (place.frame)
+        words +=
+            " " + profile.frame(place.frame).function + ":" + std::to_string(profile.frame(place.frame).line);
+      words += " " + std::to_string(place.wall / kMs);
+    }
+    return words;
+  }
+
+  Profile profile;
+  ProfileMaker maker{profile};
+};
+
+TEST_F(GilHolders, a_wait_is_shared_out_among_those_who_held_it) {
+  const ThreadId a = maker.thread("a"), b = maker.thread("b"), c = maker.thread("c");
+  waits(a, "run;want:7", 0, 10);
+  holds(b, "run;crunch:30", 0, 6);
+  holds(c, "run;parse:40", 6, 3);
+  const auto found = waiters();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].wall, 10 * kMs);
+  EXPECT_EQ(found[0].unseen, 1 * kMs);
+  EXPECT_EQ(words(found[0].places), "a want:7 10");
+  EXPECT_EQ(words(found[0].holders), "b crunch:30 6, c parse:40 3");
+}
+
+TEST_F(GilHolders, two_lines_of_one_thread_are_two_holders_and_one_thread) {
+  const ThreadId a = maker.thread("a"), b = maker.thread("b");
+  waits(a, "want:7", 0, 4);
+  waits(a, "want:8", 6, 4);
+  holds(b, "crunch:30", 0, 2);
+  holds(b, "crunch:31", 2, 8);
+  const auto found = waiters();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(words(found[0].places), "a want:7 4, a want:8 4");
+  EXPECT_EQ(words(found[0].holders), "b crunch:31 6, b crunch:30 2");
+  EXPECT_EQ(words(found[0].threads), "b 8");
+  EXPECT_EQ(found[0].unseen, 0);
+}
+
+// Each look tells of the time since the look before it.
+TEST_F(GilHolders, of_two_at_once_it_is_the_one_that_was_looked_at_first) {
+  const ThreadId a = maker.thread("a"), b = maker.thread("b"), c = maker.thread("c");
+  waits(a, "want:7", 0, 10);
+  holds(b, "crunch:30", 0, 6);
+  holds(c, "parse:40", 2, 8);
+  const auto found = waiters();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(words(found[0].holders), "b crunch:30 6, c parse:40 4");
+}
+
+TEST_F(GilHolders, a_short_one_within_a_long_one_has_its_time) {
+  const ThreadId a = maker.thread("a"), b = maker.thread("b"), c = maker.thread("c");
+  waits(a, "want:7", 0, 10);
+  holds(b, "crunch:30", 0, 10);
+  holds(c, "parse:40", 4, 2);
+  EXPECT_EQ(words(waiters()[0].holders), "b crunch:30 8, c parse:40 2");
+}
+
+TEST_F(GilHolders, each_interpreter_has_its_own) {
+  const ThreadId a = maker.thread("a"), b = maker.thread("b"), c = maker.thread("c"), d = maker.thread("d");
+  Thread other = profile.thread(c);
+  other.interpreter = 1;
+  profile.put_thread(c, other);
+  Process process = profile.process(ProcessId(1));
+  profile.put_process(ProcessId(2), process);
+  Thread elsewhere = profile.thread(d);
+  elsewhere.process = ProcessId(2);
+  profile.put_thread(d, elsewhere);
+  waits(a, "want:7", 0, 10);
+  holds(b, "crunch:30", 0, 2);
+  holds(c, "parse:40", 2, 8);
+  holds(d, "parse:40", 2, 8);
+  const auto found = waiters();
+  EXPECT_EQ(words(found[0].holders), "b crunch:30 2");
+  EXPECT_EQ(found[0].unseen, 8 * kMs);
+}
+
+TEST_F(GilHolders, the_choices_are_about_the_waiter) {
+  const ThreadId a = maker.thread("a"), b = maker.thread("b");
+  waits(a, "want:7", 0, 10);
+  holds(b, "crunch:30", 0, 10);
+  Choices choices;
+  choices.thread_regex = "^a$";
+  EXPECT_EQ(words(waiters(choices)[0].holders), "b crunch:30 10");
+  choices.states = static_cast<uint8_t>(StateChoice::gil_waits);
+  choices.from = 4 * kMs;
+  choices.to = 6 * kMs;
+  const auto part = waiters(choices);
+  EXPECT_EQ(part[0].wall, 2 * kMs);
+  EXPECT_EQ(words(part[0].holders), "b crunch:30 2");
+  choices.thread_regex = "b";
+  EXPECT_TRUE(waiters(choices).empty());
+}
+
+TEST_F(GilHolders, a_native_leaf_is_named_by_the_line_that_called_it) {
+  const ThreadId a = maker.thread("a"), b = maker.thread("b");
+  waits(a, "want:7;(a marker)", 0, 10);
+  holds(b, "crunch:30;(a marker)", 0, 10);
+  EXPECT_EQ(words(waiters()[0].places), "a want:7 10");
+  EXPECT_EQ(words(waiters()[0].holders), "b crunch:30 10");
+}
+
+// Woken, and not on a CPU yet: the one before has let go of it.
+TEST_F(GilHolders, a_waiter_in_the_queue_for_a_cpu_finds_it_free) {
+  const ThreadId a = maker.thread("a"), b = maker.thread("b");
+  waits(a, "want:7", 0, 6);
+  Sample woken = maker.sample(a, "want:7", 4 * kMs);
+  woken.start = ProfileMaker::kStart + 6 * kMs;
+  woken.gil_state = GilState::waits;
+  woken.cpu_state = CpuState::runnable;
+  maker.put(woken);
+  holds(b, "crunch:30", 0, 5);
+  const auto found = waiters();
+  EXPECT_EQ(found[0].wall, 10 * kMs);
+  EXPECT_EQ(found[0].unseen, 5 * kMs);
+  EXPECT_EQ(found[0].free, 4 * kMs);
+}
+
+TEST_F(GilHolders, who_waits_most_comes_first) {
+  const ThreadId a = maker.thread("a"), b = maker.thread("b"), c = maker.thread("c");
+  waits(a, "want:7", 0, 3);
+  waits(b, "want:8", 0, 5);
+  holds(c, "crunch:30", 0, 10);
+  const auto found = waiters();
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(words(found[0].places), "b want:8 5");
+  EXPECT_EQ(words(found[1].holders), "c crunch:30 3");
+}
+
+// A thousand threads, a hundred holders a wait: twenty million pairs would be minutes by a walk per waiter.
+TEST_F(GilHolders, many_threads_are_no_walk_per_waiter) {
+  const ThreadId holder = maker.thread("holder");
+  for (int i = 0; i < 20'000; ++i) holds(holder, "crunch:" + std::to_string(i % 50 + 1), i, 1);
+  for (int thread = 0; thread < 1000; ++thread) {
+    const ThreadId waiter = maker.thread("waiter");
+    for (int i = 0; i < 200; ++i) waits(waiter, "want:7", i * 100, 100);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const auto found = waiters();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  ASSERT_EQ(found.size(), 1000U);
+  EXPECT_EQ(found[0].unseen, 0);
+  EXPECT_EQ(found[0].holders.size(), 50U);
+}
+
+}  // namespace
+}  // namespace phlox::profile
