@@ -57,6 +57,7 @@ class KernelSourceTest : public testing::Test {
     record.look.queued = ms(queued);
     record.look.off_since = off > 0 ? start_ + ms(off) : 0;
     if (off > 0) record.look.system_call = 7;
+    record.look.wake = wake_;
     source_.take(record);
   }
   const profile::Profile& seen() {
@@ -92,6 +93,7 @@ class KernelSourceTest : public testing::Test {
   Consumer consumer_{fake_.layout(), profile::ProcessId(1), seen_, identities_, [](profile::Thread&) {}};
   uint64_t start_;
   uint32_t serial_ = 0;
+  kernel_wake wake_{};  // of the next looks
 };
 
 TEST_F(KernelSourceTest, time_on_the_cpu_goes_to_what_the_clock_found) {
@@ -122,6 +124,74 @@ TEST_F(KernelSourceTest, a_wait_has_its_length_and_the_stack_that_it_began_with)
   // Of the look that the clock chose, not of the wait.
   EXPECT_NEAR(cpu("work"), 4, 0.001);
   EXPECT_NEAR(cpu("wait"), 0, 0.001);
+}
+
+TEST_F(KernelSourceTest, who_ended_a_wait_is_said_of_its_last_piece) {
+  const auto main = code("main"), work = code("work"), wait = code("wait"), put = code("put");
+  constexpr uint32_t kOther = 78;
+  look(1, stack({work, main}), 0, 0, 0);
+  KernelLook other;
+  other.look = test::kernel_look_of(kOther, stack({put, main}));
+  other.look.time = start_ + 2 * kMillisecond;
+  source_.take(other);
+  wake_ = {.thread = kOther, .process = 70, .stack = stack({put, main}).hash, .name = "python3"};
+  look(26, stack({wait, main}), 3, 20, 2, 4);
+  wake_ = {.thread = 99, .process = 98, .stack = 0, .name = "nginx"};
+  look(36, stack({wait, main}), 4, 29, 2, 27);
+  wake_ = {};
+  look(46, stack({wait, main}), 5, 38, 2, 37);
+  seen();
+  std::vector<std::string> words;
+  for (const auto& sample : seen_.samples()) {
+    if (sample.cpu_state != CpuState::blocked) {
+      EXPECT_FALSE(sample.wake);
+      continue;
+    }
+    if (!sample.wake) {
+      words.push_back("nobody");
+      continue;
+    }
+    const profile::Wake& wake = seen_.wakes()[sample.wake.value - 1];
+    words.push_back(wake.thread ? std::to_string(seen_.thread(wake.thread).tid) + " in " +
+                                      seen_.frame(seen_.stack(wake.stack).frame).function
+                                : wake.other);
+  }
+  EXPECT_EQ(words, (std::vector<std::string>{"78 in put", "nginx (98)", "nobody"}));
+}
+
+// A wait that is told by itself has its length whatever was run before it.
+TEST_F(KernelSourceTest, what_ran_a_moment_before_a_wait_is_no_part_of_it) {
+  const auto main = code("main"), work = code("work"), wait = code("wait");
+  look(1, stack({work, main}), 0, 0, 0);
+  look(4.15, stack({wait, main}), 0.15, 3, 0, 1.15);
+  look(7.3, stack({wait, main}), 0.3, 6, 0, 4.3);
+  seen();
+  for (const auto& sample : seen_.samples()) {
+    if (sample.cpu_state == CpuState::blocked) {
+      EXPECT_NEAR(static_cast<double>(sample.wall), 3e6, 20'000);
+    }
+  }
+  EXPECT_NEAR(wall("wait", CpuState::blocked), 6, 0.02);
+}
+
+// Between two looks of the clock nobody saw it, but it had waited for it.
+TEST_F(KernelSourceTest, who_comes_back_from_waiting_for_the_gil_holds_it) {
+  const auto main = code("main"), work = code("work");
+  kernel_stack waits = stack({work, main});
+  waits.flags = KERNEL_WAITS_GIL;
+  look(1, stack({work, main}), 0, 0, 0);
+  look(6, waits, 0.5, 4.5, 0, 1.5);
+  look(12, waits, 1.5, 9.5, 0, 7);
+  seen();
+  const auto held = [&](profile::GilState state) {
+    Nanoseconds sum = 0;
+    for (const auto& sample : seen_.samples()) {
+      if (sample.cpu_state == CpuState::running && sample.gil_state == state) sum += sample.wall;
+    }
+    return static_cast<double>(sum) / kMillisecond;
+  };
+  EXPECT_NEAR(held(profile::GilState::holds), 1, 0.01);
+  EXPECT_NEAR(held(profile::GilState::waits), 0, 0.001);
 }
 
 TEST_F(KernelSourceTest, short_waits_between_two_looks_go_to_the_last_wait_that_was_told) {

@@ -127,6 +127,7 @@ void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
   sample.collecting = record.collecting;
   sample.system_call = record.system_call;
   sample.quality = record.quality;
+  if (const auto wake = wakes_.find(record.wake); wake != wakes_.end()) sample.wake = wake->second;
   if (record.rejected != Rejected::no) {
     sample.stack = identities_.interner.stack({}, marker(std::string(describe(record.rejected))));
     // The sampler starts this thread's stack anew after a rejected look.
@@ -310,6 +311,24 @@ void Consumer::end_thread(const ThreadEndRecord& record) {
   threads_.erase(found);
 }
 
+void Consumer::take_wake(const WakeRecord& record, std::span<const std::byte> body) {
+  // The sampler's numbers begin anew when there are too many of them.
+  if (record.wake == 1) wakes_.clear();
+  profile::Wake wake;
+  if (const auto thread = threads_.find(record.thread); thread != threads_.end()) {
+    wake.thread = thread->second.id;
+  } else {
+    wake.other.assign(record.other, ::strnlen(record.other, sizeof record.other));
+  }
+  for (size_t i = 0; i < record.size && (i + 1) * sizeof(CodeLocation) <= body.size(); ++i) {
+    CodeLocation location;
+    std::memcpy(&location, body.data() + i * sizeof location, sizeof location);
+    if (const profile::FrameId frame = frame_of(location))
+      wake.stack = identities_.interner.stack(wake.stack, frame);
+  }
+  wakes_[record.wake] = identities_.interner.wake(wake);
+}
+
 void Consumer::take(std::span<const std::byte> bytes, Ring& ring) {
   if (bytes.size() < sizeof(RecordKind)) return;
   searched_ = 0;
@@ -332,6 +351,11 @@ void Consumer::take(std::span<const std::byte> bytes, Ring& ring) {
       codes_.clear();
       known_frames_ = 0;
       break;
+    case RecordKind::wake: {
+      const auto record = record_at<WakeRecord>(bytes);
+      take_wake(record, bytes.subspan(sizeof record));
+      break;
+    }
     case RecordKind::thread:
       begin_thread(record_at<ThreadRecord>(bytes));
       break;

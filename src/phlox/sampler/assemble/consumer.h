@@ -98,6 +98,7 @@ class Consumer {
   bool take_over(const ThreadRecord& record);
   void end_thread(const ThreadEndRecord& record);
   void put_rest(const ThreadState& thread, Nanoseconds end);
+  void take_wake(const WakeRecord& record, std::span<const std::byte> body);
   void look(const LookRecord& record, std::span<const std::byte> body);
   void put_split(const LookRecord& record, ThreadState& thread, profile::Sample& sample);
   void look_with_native(const LookRecord& record, std::span<const std::byte> body, ThreadState& thread,
@@ -118,6 +119,7 @@ class Consumer {
   size_t searched_ = 0;                            // bytes of line tables, for this record
   uint64_t discarded_ = 0, without_line_ = 0;
   std::unordered_map<uint32_t, ThreadState> threads_;
+  std::unordered_map<uint32_t, profile::WakeId> wakes_;  // by number
   std::vector<LiveThread> live_;
   bool has_begun_ = false;
   // Of the process's first thread.

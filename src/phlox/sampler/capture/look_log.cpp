@@ -10,7 +10,8 @@ namespace {
 bool are_alike(const LookRecord& a, const LookRecord& b) {
   return a.cpu_state == b.cpu_state && a.gil_state == b.gil_state && a.quality == b.quality &&
          a.rejected == b.rejected && a.collecting == b.collecting && a.system_call == b.system_call &&
-         a.cpu_number == b.cpu_number && a.part == b.part && a.native == b.native;
+         a.cpu_number == b.cpu_number && a.part == b.part && a.native == b.native && a.wake == b.wake &&
+         a.wake == 0;
 }
 
 }  // namespace
@@ -116,7 +117,7 @@ void LookLog::end(ObservedThread& thread, Nanoseconds now) {
     rest.time = thread.last_time;
     rest.wall = 0;
     rest.cpu = std::exchange(thread.cpu_carried, 0);
-    rest.looks = 0;
+    rest.looks = rest.wake = 0;
     push(rest);
   }
   ThreadEndRecord record;

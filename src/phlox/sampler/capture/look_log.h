@@ -45,6 +45,10 @@ class LookLog {
   explicit LookLog(Ring& ring) : ring_(ring) {}
 
   void begin(const ThreadRecord& record) { push(record); }
+  // False: there was no room.
+  bool tell(const WakeRecord& record, const std::vector<CodeLocation>& stack) {
+    return ring_.push(std::as_bytes(std::span(&record, 1)), std::as_bytes(std::span(stack)));
+  }
   // CPU time that was not charged yet goes to the last stack: the thread is never found running again.
   void end(ObservedThread& thread, Nanoseconds now);
 

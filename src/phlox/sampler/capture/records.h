@@ -29,7 +29,7 @@ inline constexpr uint32_t kNotWalked = 0xfffffffc;
 
 enum class Rejected : uint8_t { no, moved, unreadable, broken };
 
-enum class RecordKind : uint32_t { look, code, codes_gone, thread, thread_end };
+enum class RecordKind : uint32_t { look, code, codes_gone, thread, thread_end, wake };
 
 // What a look says of the thread's native frames. same: they are those of the look before.
 enum class NativePart : uint8_t { none, same, fresh };
@@ -47,6 +47,7 @@ struct LookRecord {
   // of its time is what it was found in.
   Nanoseconds ran = -1;
   uint32_t looks = 0;
+  uint32_t wake = 0;  // blocked: who ended it, by the number of its record; 0: nobody that is known
   uint32_t keep = 0;
   uint32_t fresh = 0;
   int16_t cpu_number = -1;
@@ -122,6 +123,16 @@ struct CodeRecord {
 struct CodesGoneRecord {
   RecordKind kind = RecordKind::codes_gone;
   void* entries = nullptr;  // CodeCache::Entries
+};
+
+// Who ended waits: a thread that was met, or another by name. Followed by `size` CodeLocations, the stack
+// that it had then, root first.
+struct WakeRecord {
+  RecordKind kind = RecordKind::wake;
+  uint32_t wake = 0;
+  uint32_t thread = 0;  // 0: `other`
+  uint32_t size = 0;
+  char other[32] = {};  // ends with a zero
 };
 
 struct ThreadRecord {

@@ -7,7 +7,7 @@
 // The walk follows python/frame_walk.h, what proves a code object python/code_object.h; both read their
 // offsets from the process's row of the one layout table. Functions that are not static are verified by the
 // kernel once, and not again for every way that leads to them: that is most of what loading takes.
-#include "walk.bpf.h"
+#include "wake.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -132,6 +132,9 @@ static __always_inline void leaves(struct kernel_process* p, struct task_struct*
   struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);
   long call = (long)regs->orig_ax;
   t->system_call = waits && call >= 0 && call < 4096 ? (__s16)call : -1;
+  t->futex = waits && call == 202 ? regs->di : 0;
+  t->wake.thread = 0;
+  t->wake.stack = 0;
   t->walked = 0;
   if (!has_credit(p, now)) return;
   walk_python(s, p);
@@ -155,7 +158,8 @@ static __always_inline void comes(struct kernel_process* p, struct task_struct* 
   account(t, task, now, KERNEL_RUNNING);
   t->stolen = not_for_tasks(task);
   if (!t->off_since || t->blocked + t->queued - t->told < shortest_wait) return;
-  struct kernel_look look = {.head = {KERNEL_LOOK, p->id}, .off_since = t->off_since, .stack = t->off};
+  struct kernel_look look = {
+      .head = {KERNEL_LOOK, p->id}, .off_since = t->off_since, .stack = t->off, .wake = t->wake};
   // Of several short ones those that were walked stand for the others.
   if (!t->walked && (now - t->off_since >= shortest_wait || !t->off.state)) {
     look.stack.count = 0;
@@ -187,12 +191,31 @@ int BPF_PROG(on_switch, bool preempted, struct task_struct* before, struct task_
   return 0;
 }
 
+// With which stack a thread of a recorded process wakes one of the same.
+static __always_inline void walk_waker(struct kernel_thread* t, __u64 now) {
+  __u32 tgid = t->wake.process, cpu = bpf_get_smp_processor_id();
+  struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
+  struct scratch* s = p && p->id == t->id ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
+  if (!s || !has_credit(p, now)) return;
+  walk_python(s, p);
+  s->look.head.type = KERNEL_STACK;
+  send_look(s, p);
+  t->wake.stack = s->look.stack.count ? s->look.stack.hash : 0;
+  p->credit -= (__s64)(bpf_ktime_get_ns() - now);
+}
+
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct* task) {
   __u32 tgid = task->tgid, tid = task->pid;
   if (!bpf_map_lookup_elem(&processes, &tgid)) return 0;
   struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
-  if (t && t->state == KERNEL_BLOCKED) account(t, task, bpf_ktime_get_ns(), KERNEL_QUEUED);
+  if (!t || t->state != KERNEL_BLOCKED) return 0;
+  __u64 now = bpf_ktime_get_ns();
+  account(t, task, now, KERNEL_QUEUED);
+  // Of a wait that is told by itself when it comes back.
+  if (t->blocked + t->queued - t->told < shortest_wait) return 0;
+  if (note_waker(t)) walk_waker(t, now);
+  count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - now);
   return 0;
 }
 

@@ -1,6 +1,9 @@
 #include "phlox/sampler/kernel/kernel_source.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "phlox/base/clock.h"
@@ -16,6 +19,7 @@ using profile::Quality;
 // Code objects that were read from outside are numbered from here on; the kernel's serials stay below.
 constexpr uint32_t kFirstParkedCode = 0x80000000;
 // Stacks that are kept by hash, and their frames: then all are sent anew.
+constexpr size_t kMostWakes = 100'000;
 constexpr size_t kMostStacks = 200'000, kMostKept = size_t{4} << 20;
 // A code object is forgotten so long after another was met at its address: a record that was on its way.
 constexpr Nanoseconds kForgetAfter = 2 * kSecond;
@@ -25,15 +29,17 @@ constexpr Nanoseconds kStale = kSecond;
 constexpr int kMostBrought = 200;
 // No crumbs: a piece of time below this and an eighth of what it is cut from goes with the next of its kind.
 constexpr Nanoseconds kCrumb = kSecond / 4000;
+// Before a wait that is told by itself: it is to have its length.
+constexpr Nanoseconds kCrumbBeforeWait = kSecond / 50'000;
 
 const std::vector<CodeLocation> kNoFrames;
 const std::vector<CodeLocation> kFramesNotRead{{kNotRead, 0}};
 const std::vector<CodeLocation> kWaitNotWalked{{kNotWalked, 0}};
 
 // What is to be put by now of so much more.
-Nanoseconds due(Nanoseconds& owed, Nanoseconds more, Nanoseconds window) {
+Nanoseconds due(Nanoseconds& owed, Nanoseconds more, Nanoseconds window, Nanoseconds crumb = kCrumb) {
   owed += more;
-  if (owed < std::min(kCrumb, window / 8)) return 0;
+  if (owed < std::min(crumb, window / 8)) return 0;
   const Nanoseconds put = std::clamp<Nanoseconds>(owed, 0, window);
   owed -= put;
   return put;
@@ -220,6 +226,34 @@ const std::vector<CodeLocation>* KernelSource::stack_of(const KernelLook& record
   return &kFramesNotRead;
 }
 
+// ---- who ended a wait
+
+uint32_t KernelSource::wake_of(const kernel_wake& wake) {
+  if (wake.thread == 0) return 0;
+  const auto ours = threads_.find(static_cast<pid_t>(wake.thread));
+  const auto stack = stacks_.find(wake.stack);
+  std::string other;
+  if (ours == threads_.end()) {
+    const size_t length = ::strnlen(wake.name, sizeof wake.name);
+    other = fmt::format("{} ({})", std::string_view(wake.name, length), wake.process);
+  }
+  const uint32_t thread = ours != threads_.end() ? ours->second->index : 0;
+  const bool has_stack = thread != 0 && wake.stack != 0 && stack != stacks_.end();
+  if (wakes_.size() >= kMostWakes) wakes_.clear();
+  const auto [known, fresh] = wakes_.try_emplace({thread, has_stack ? wake.stack : 0, other},
+                                                 static_cast<uint32_t>(wakes_.size()) + 1);
+  if (!fresh) return known->second;
+  WakeRecord record;
+  record.wake = known->second;
+  record.thread = thread;
+  other.copy(record.other, sizeof record.other - 1);
+  const std::vector<CodeLocation>& frames = has_stack ? stack->second : kNoFrames;
+  record.size = static_cast<uint32_t>(frames.size());
+  if (log_.tell(record, frames)) return record.wake;
+  wakes_.erase(known);
+  return 0;
+}
+
 // ---- time
 
 KernelSource::Spent KernelSource::spent(Thread& thread, const kernel_look& look) {
@@ -289,12 +323,12 @@ void KernelSource::came_back(Thread& thread, const kernel_look& look, const Spen
   LookRecord now = look_of(thread, look, quality);
   now.cpu_state = CpuState::running;
   Nanoseconds own = spent.window;
-  const Nanoseconds ran = due(thread.owed_awake, spent.ran, own);
+  const Nanoseconds ran = due(thread.owed_awake, spent.ran, own, kCrumbBeforeWait);
   own -= ran;
-  const bool fresh = thread.awake && thread.last_time - thread.awake->time < kStale;
-  if (ran > 0) put(thread, Piece::part, fresh ? *thread.awake : now, ran, fresh ? thread.awake_stack : stack);
+  if (ran > 0) put_run(thread, now, ran, stack);
   if (thread.asleep) {
-    const Nanoseconds earlier = due(thread.owed_asleep, spent.blocked + spent.queued - away, own);
+    const Nanoseconds earlier =
+        due(thread.owed_asleep, spent.blocked + spent.queued - away, own, kCrumbBeforeWait);
     own -= earlier;
     if (earlier > 0) put(thread, Piece::part, *thread.asleep, earlier, thread.asleep_stack);
   }
@@ -302,7 +336,9 @@ void KernelSource::came_back(Thread& thread, const kernel_look& look, const Spen
   now.cpu_state = CpuState::blocked;
   now.system_call = look.system_call;
   if (own > queued) {
+    now.wake = wake_of(look.wake);
     put(thread, Piece::look, now, own - queued, stack);
+    now.wake = 0;
     thread.asleep = now;
     thread.asleep_stack = stack;
   }
@@ -310,6 +346,20 @@ void KernelSource::came_back(Thread& thread, const kernel_look& look, const Spen
   now.system_call = -1;
   if (queued > 0) put(thread, own > queued ? Piece::part : Piece::look, now, queued, stack);
   thread.cpu_carried = carried;
+  thread.came_back = thread.last_time;
+  thread.got_gil = now.gil_state == GilState::waits;
+}
+
+// What it ran before it left its CPU as `left` says: as the clock last found it. Where the clock did not
+// since it came back from waiting for the GIL, it had that.
+void KernelSource::put_run(Thread& thread, const LookRecord& left, Nanoseconds ran,
+                           const std::vector<CodeLocation>& stack) {
+  const bool fresh = thread.awake && thread.last_time - thread.awake->time < kStale;
+  LookRecord run = fresh ? *thread.awake : left;
+  const bool found_since = fresh && thread.awake->time > thread.came_back;
+  if (!found_since && thread.got_gil) run.gil_state = GilState::holds;
+  if (run.gil_state == GilState::waits) run.gil_state = GilState::none;
+  put(thread, Piece::part, run, ran, fresh ? thread.awake_stack : stack);
 }
 
 void KernelSource::count(Quality quality) {

@@ -10,8 +10,11 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -67,6 +70,9 @@ class KernelSource {
     // With which it was last found on a CPU, and off it.
     std::optional<LookRecord> awake, asleep;
     std::vector<CodeLocation> awake_stack, asleep_stack;
+    // From its last wait that was told, and whether that was for the GIL.
+    Nanoseconds came_back = 0;
+    bool got_gil = false;
     // Too short to be told by itself; goes with the next.
     Nanoseconds owed_awake = 0, owed_asleep = 0;
   };
@@ -79,6 +85,7 @@ class KernelSource {
   Thread* thread_of(const KernelLook& record);
   Thread& begin_thread(pid_t tid, uint64_t python_id, int64_t interpreter, Nanoseconds now);
   int64_t interpreter_id(uint64_t address);
+  uint32_t wake_of(const kernel_wake& wake);
   const std::vector<CodeLocation>* stack_of(const KernelLook& record);
   void keep_stack(const KernelLook& record);
   void bring_in(uint64_t address);
@@ -87,6 +94,8 @@ class KernelSource {
                      const std::vector<CodeLocation>& stack);
   void came_back(Thread& thread, const kernel_look& look, const Spent& spent, profile::Quality quality,
                  const std::vector<CodeLocation>& stack);
+  void put_run(Thread& thread, const LookRecord& left, Nanoseconds ran,
+               const std::vector<CodeLocation>& stack);
   void still(pid_t tid, Thread& thread, Nanoseconds now, Nanoseconds heard_until,
              const std::optional<kernel_thread>& known);
   enum class Piece { look, part };  // part: of the time before a look, and no look by itself
@@ -113,6 +122,8 @@ class KernelSource {
   std::unordered_map<uint64_t, uint32_t> at_address_;  // the newest serial
   std::deque<std::pair<Nanoseconds, uint32_t>> retired_;
   std::unordered_map<uint64_t, int64_t> interpreters_;
+  // Numbers of those who ended waits: by thread of ours and stack, by others' names.
+  std::map<std::tuple<uint32_t, uint64_t, std::string>, uint32_t> wakes_;
   Counts counts_;
   uint64_t looks_ = 0;
   uint32_t next_thread_ = 1;

@@ -128,8 +128,9 @@ struct {
   __uint(max_entries, 16 << 20);
 } ring SEC(".maps");
 
-// include/linux/sched.h: it is ending, and its memory going.
+// include/linux/sched.h: it is ending, and its memory going; a thread of the kernel's own.
 #define PF_EXITING 0x4
+#define PF_KTHREAD 0x200000
 
 // Set by the loader. Waits shorter than this are summed until they are as long together.
 const volatile __u64 shortest_wait = 1000000;

@@ -71,6 +71,15 @@ struct kernel_stack {
   __u16 flags; /* KERNEL_HOLDS_GIL... */
 };
 
+/* Who ended a wait: the thread that ran where the waiting one was woken, if it was in a system call that does
+ * that. */
+struct kernel_wake {
+  __u32 thread; /* 0: not known: a timer, a device */
+  __u32 process;
+  __u64 stack; /* its hash, of a thread of the same process; 0: not walked */
+  char name[16];
+};
+
 struct kernel_thread {
   __u64 since; /* when it came to what it does */
   __u64 ran, blocked, queued;
@@ -82,7 +91,9 @@ struct kernel_thread {
   __u32 id; /* of its process */
   __u16 state;
   __s16 system_call;
-  __u64 walked; /* 1: `off` is of this time off the CPU; 0: of an earlier one */
+  __u64 walked;            /* 1: `off` is of this time off the CPU; 0: of an earlier one */
+  __u64 futex;             /* that it waits for; 0: none */
+  struct kernel_wake wake; /* of this time off the CPU */
 };
 
 /* The ring. */
@@ -122,6 +133,7 @@ struct kernel_look {
   __u64 ran, blocked, queued; /* sums, until `time` */
   __u64 off_since;            /* 0: found running */
   struct kernel_stack stack;
+  struct kernel_wake wake;
 };
 
 struct kernel_part {

@@ -1,0 +1,75 @@
+"""Who waits, for how long, for whom and for what (--way kernel), against what programs note of themselves."""
+import json
+import pathlib
+import statistics
+import subprocess
+
+import pytest
+
+from live_support import PHLOX, Target, once_a_version, since
+from test_kernel import WAY, possible
+from wait_judge import Handovers, rows_by_thread
+
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
+pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
+
+
+def log_of(target, path):
+    """What it noted, once it has written it all."""
+    while "done" not in target.process.stdout.readline():
+        pass
+    return [line.split() for line in path.read_text().splitlines()]
+
+
+def report(recording):
+    return json.loads(subprocess.run([PHLOX, "report", "--json", recording.path], capture_output=True, text=True, check=True).stdout)
+
+
+@since(3, 8)
+@once_a_version
+def test_who_waited_for_the_gil_and_who_held_it(python, record, tmp_path):
+    if python.flags == "t" or (python.major, python.minor) >= (3, 15):
+        pytest.skip("no GIL, or not walked there")
+    with Target(python, PROGRAMS / "handovers.py", tmp_path / "log", 3, 4) as target:
+        recording = record(target.pid, 3, *WAY)
+        log = [tuple(map(int, line)) for line in log_of(target, tmp_path / "log")]
+    found = Handovers(recording, log)
+    assert found.looked_at > 50
+    assert found.waited >= 0.97 * found.looked_at, found.wrong[:5]
+    assert found.held >= 0.97 * found.looked_at, found.wrong[:5]
+    said = report(recording)
+    assert said["waits_exact"] is True
+    assert len(said["gil_waits"]) >= 3
+    for row in said["gil_waits"][:3]:
+        assert row["holders"][0]["name"] in ("have_it", "run"), row
+        assert row["unseen_ns"] < 0.05 * row["wall_ns"], row
+
+
+@since(3, 8)
+@once_a_version
+def test_who_ended_a_wait(python, record, tmp_path):
+    if (python.major, python.minor) >= (3, 15):
+        pytest.skip("not walked there")
+    with Target(python, PROGRAMS / "passing.py", tmp_path / "log", 3) as target:
+        recording = record(target.pid, 2, *WAY)
+        log = [(what, int(start), int(wall)) for what, start, wall in log_of(target, tmp_path / "log")]
+    names = dict(recording.query("SELECT tid, name FROM thread"))
+    (waiter,) = [tid for tid, name in names.items() if name.startswith("waiter")]
+    rows = [row for row in rows_by_thread(recording)[waiter] if row.cpu == 3 and row.gil != 3]
+    long = [(what, start, wall) for what, start, wall in log if wall > 2_000_000 and rows[0].start < start and start + wall < rows[-1].end]
+    assert len(long) > 30
+    enders = {"queue": "put_item", "lock": "let_go", "condition": "notify", "pipe": "write_pipe", "socket": "send"}
+    off, right = [], 0
+    wakes = {i: (tid, recording.stack(stack)) for i, tid, stack in recording.query("SELECT w.id, t.tid, w.stack FROM wake w LEFT JOIN thread t ON t.id = w.thread")}
+    for what, start, wall in long:
+        inside = [row for row in rows if row.start >= start - 100_000 and row.end <= start + wall + 100_000]
+        assert inside, (what, start, wall)
+        off.append(wall - sum(row.end - row.start for row in inside))
+        tid, stack = wakes.get(inside[-1].wake, (None, []))
+        right += names.get(tid, "").startswith("ender") and any(frame[1] == enders[what] for frame in stack)
+    assert right >= 0.95 * len(long), (right, len(long))
+    # The program's own clock takes in that it waits for the GIL and for a CPU until it can look at it.
+    assert statistics.median(off) < 200_000, sorted(off)
+    classes = {(row["class"], row["ended_in"]) for row in report(recording)["ended_waits"]}
+    for what, how in (("queue", "put_item"), ("lock", "let_go"), ("condition", "notify"), ("socket", "send"), ("stream", "write_pipe")):
+        assert any(kind == what and name.endswith(how) for kind, name in classes), (what, classes)

@@ -1,0 +1,72 @@
+"""What a program says of its own waits and of passing the GIL on, against what a recording says of them."""
+import bisect
+import collections
+
+SOON = 1_000_000  # ns: who was given the GIL finds it out within this time
+EXACT = 5_000  # ns: starts are rounded
+LONGEST = 100_000_000  # ns: nobody leaves it for so long
+
+Row = collections.namedtuple("Row", "start end gil cpu stack wake")
+
+
+def rows_by_thread(recording):
+    """tid -> rows in order, times in ns of the recording's clock."""
+    (begin,) = recording.query("SELECT value FROM meta WHERE key = 'sample_epoch_ns'")[0]
+    rows = collections.defaultdict(list)
+    for tid, start_us, wall, gil, cpu, stack, wake in recording.query(
+            "SELECT t.tid, s.start_us, s.wall_ns, state.gil, state.cpu, s.stack, state.wake FROM sample s "
+            "JOIN state ON state.id = s.state JOIN thread t ON t.id = s.thread ORDER BY s.start_us"):
+        start = int(begin) + start_us * 1000
+        rows[tid].append(Row(start, start + wall, gil, cpu, stack, wake))
+    return rows
+
+
+class Handovers:
+    """Counts of those of a log, (time, from, to), that lie within the recording."""
+
+    def __init__(self, recording, log):
+        self.rows = rows_by_thread(recording)
+        self.starts = {tid: [row.start for row in rows] for tid, rows in self.rows.items()}
+        self.looked_at = self.waited = self.held = 0
+        self.wrong = []
+        begin = max(rows[0].start for rows in self.rows.values())
+        end = min(rows[-1].end for rows in self.rows.values())
+        for at, before, after in log:
+            if before and begin + 20_000_000 < at < end - 20_000_000:
+                self.judge(at, before, after)
+
+    def row_at(self, tid, at):
+        i = bisect.bisect_right(self.starts.get(tid, []), at) - 1
+        return self.rows[tid][i] if i >= 0 and self.rows[tid][i].end > at else None
+
+    def last_wait(self, tid, at):
+        """The wait for the GIL that ended last before this moment, or a little after it."""
+        i = bisect.bisect_right(self.starts.get(tid, []), at) - 1
+        for row in reversed(self.rows[tid][max(0, i - 8):i + 1]) if i >= 0 else ():
+            if row.gil == 3:
+                return row
+        return None
+
+    def holder(self, tid, wait):
+        """Who of the others held it last before the end of this wait."""
+        last, holder = wait.end - LONGEST, None
+        for other in self.rows:
+            if other == tid:
+                continue
+            i = bisect.bisect_left(self.starts[other], wait.end - EXACT)
+            for row in reversed(self.rows[other][max(0, i - 8):i]):
+                if row.gil == 2:
+                    if min(row.end, wait.end) > last:
+                        last, holder = min(row.end, wait.end), other
+                    break
+        return holder
+
+    def judge(self, at, before, after):
+        self.looked_at += 1
+        wait = self.last_wait(after, at)
+        waited = wait is not None and at - wait.end < SOON
+        self.waited += waited
+        held = waited and self.holder(after, wait) == before
+        self.held += held
+        if not held:
+            self.wrong.append((at, before, after, wait, wait and self.holder(after, wait)))
