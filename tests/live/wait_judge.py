@@ -42,10 +42,15 @@ class Handovers:
     def last_wait(self, tid, at):
         """The wait for the GIL that ended last before this moment, or a little after it."""
         i = bisect.bisect_right(self.starts.get(tid, []), at) - 1
-        for row in reversed(self.rows[tid][max(0, i - 8):i + 1]) if i >= 0 else ():
+        for row in reversed(self.rows[tid][max(0, i - 40):i + 1]) if i >= 0 else ():
             if row.gil == 3:
                 return row
         return None
+
+    def ran(self, tid, begin, end):
+        """It may have the GIL and no CPU, and note it the later."""
+        i = bisect.bisect_left(self.starts[tid], begin - EXACT)
+        return sum(min(row.end, end) - row.start for row in self.rows[tid][i:bisect.bisect_left(self.starts[tid], end)] if row.cpu == 1)
 
     def holder(self, tid, wait):
         """Who of the others held it last before the end of this wait."""
@@ -64,7 +69,7 @@ class Handovers:
     def judge(self, at, before, after):
         self.looked_at += 1
         wait = self.last_wait(after, at)
-        waited = wait is not None and at - wait.end < SOON
+        waited = wait is not None and self.ran(after, wait.end, at) < SOON
         self.waited += waited
         held = waited and self.holder(after, wait) == before
         self.held += held

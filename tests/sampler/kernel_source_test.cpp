@@ -180,8 +180,15 @@ TEST_F(KernelSourceTest, who_comes_back_from_waiting_for_the_gil_holds_it) {
   kernel_stack waits = stack({work, main});
   waits.flags = KERNEL_WAITS_GIL;
   look(1, stack({work, main}), 0, 0, 0);
+  wake_.thread = 1;
   look(6, waits, 0.5, 4.5, 0, 1.5);
   look(12, waits, 1.5, 9.5, 0, 7);
+  // Woke by itself after 5 ms, ran to ask for the GIL, and waits on.
+  wake_.thread = 0;
+  look(18, waits, 2, 15, 0, 12.5);
+  look(24, waits, 2.5, 20.5, 0, 18.5);
+  // Got it from whomever, or it could not have gone to sleep elsewhere.
+  look(30, stack({work, main}), 3, 26, 0, 24.5);
   seen();
   const auto held = [&](profile::GilState state) {
     Nanoseconds sum = 0;
@@ -190,7 +197,7 @@ TEST_F(KernelSourceTest, who_comes_back_from_waiting_for_the_gil_holds_it) {
     }
     return static_cast<double>(sum) / kMillisecond;
   };
-  EXPECT_NEAR(held(profile::GilState::holds), 1, 0.01);
+  EXPECT_NEAR(held(profile::GilState::holds), 1 + 0.5 + 0.5, 0.01);
   EXPECT_NEAR(held(profile::GilState::waits), 0, 0.001);
 }
 

@@ -347,17 +347,21 @@ void KernelSource::came_back(Thread& thread, const kernel_look& look, const Spen
   if (queued > 0) put(thread, own > queued ? Piece::part : Piece::look, now, queued, stack);
   thread.cpu_carried = carried;
   thread.came_back = thread.last_time;
-  thread.got_gil = now.gil_state == GilState::waits;
+  thread.wanted_gil = now.gil_state == GilState::waits;
+  thread.handed_gil = thread.wanted_gil && look.wake.thread != 0;
 }
 
-// What it ran before it left its CPU as `left` says: as the clock last found it. Where the clock did not
-// since it came back from waiting for the GIL, it had that.
+// What it ran before it left its CPU as `left` says: as the clock last found it. Where the clock did not since it
+// came back from waiting for the GIL, it had that, or it would not have got to where it left; if it left to wait
+// for it once more, only if somebody had handed it over: take_gil() wakes every few milliseconds to ask for it.
 void KernelSource::put_run(Thread& thread, const LookRecord& left, Nanoseconds ran,
                            const std::vector<CodeLocation>& stack) {
   const bool fresh = thread.awake && thread.last_time - thread.awake->time < kStale;
   LookRecord run = fresh ? *thread.awake : left;
   const bool found_since = fresh && thread.awake->time > thread.came_back;
-  if (!found_since && thread.got_gil) run.gil_state = GilState::holds;
+  const bool wants_again = left.gil_state == GilState::waits;
+  if (!found_since && thread.wanted_gil)
+    run.gil_state = wants_again && !thread.handed_gil ? GilState::none : GilState::holds;
   if (run.gil_state == GilState::waits) run.gil_state = GilState::none;
   put(thread, Piece::part, run, ran, fresh ? thread.awake_stack : stack);
 }

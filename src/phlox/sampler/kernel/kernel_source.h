@@ -70,9 +70,9 @@ class KernelSource {
     // With which it was last found on a CPU, and off it.
     std::optional<LookRecord> awake, asleep;
     std::vector<CodeLocation> awake_stack, asleep_stack;
-    // From its last wait that was told, and whether that was for the GIL.
+    // From its last wait that was told; whether that was for the GIL, and ended by another thread.
     Nanoseconds came_back = 0;
-    bool got_gil = false;
+    bool wanted_gil = false, handed_gil = false;
     // Too short to be told by itself; goes with the next.
     Nanoseconds owed_awake = 0, owed_asleep = 0;
   };
