@@ -86,6 +86,11 @@ TEST_F(Waits, for_the_gil_and_for_a_cpu_are_known_by_the_state) {
 }
 
 // What called into the library is neither the line of threading.py nor that of queue.py.
+TEST_F(Waits, whose_stack_was_not_read_are_no_lock) {
+  const Sample sample = blocked(waiter, "(a wait whose stack was not read: too many switches)", kFutex);
+  EXPECT_EQ(WaitClasses(profile).of(sample), WaitClass::other);
+}
+
 TEST_F(Waits, are_added_up_by_who_wanted_it_and_who_ended_it) {
   const ThreadId producer = maker.thread("producer");
   const StackId puts =
@@ -101,6 +106,10 @@ TEST_F(Waits, are_added_up_by_who_wanted_it_and_who_ended_it) {
     maker.put(last);
     maker.add(waiter, "main;consume:13", 1 * kMs);
   }
+  // Another thread of the same pool, once.
+  Sample once = blocked(waiter, frames, kFutex, 20 * kMs);
+  once.wake = wake({maker.thread("producer-2"), puts, ""});
+  maker.put(once);
   Sample socket = blocked(waiter, "main;fetch:7", kRecv, 50 * kMs);
   socket.wake = other;
   maker.put(socket);
@@ -108,11 +117,12 @@ TEST_F(Waits, are_added_up_by_who_wanted_it_and_who_ended_it) {
   const auto found = ended();
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].waits, WaitClass::queue);
-  EXPECT_EQ(found[0].count, 3U);
+  EXPECT_EQ(found[0].count, 4U);
   EXPECT_EQ(found[0].threads, 1U);
-  EXPECT_EQ(found[0].wall, 3030 * kMs);
+  EXPECT_EQ(found[0].wall, 3050 * kMs);
   EXPECT_EQ(name(found[0].frame), "consume");
-  EXPECT_EQ(found[0].by, producer);
+  EXPECT_EQ(found[0].by, producer) << "the one that ended them longest";
+  EXPECT_EQ(found[0].by_threads, 2U);
   EXPECT_EQ(name(found[0].by_frame), "produce");
   EXPECT_EQ(found[1].waits, WaitClass::socket);
   EXPECT_EQ(found[1].wall, 50 * kMs);

@@ -32,11 +32,13 @@ bool is_wait(const Sample& sample) {
 
 std::vector<EndedWaits> ended_waits(const Profile& profile, const SampleFilter& filter) {
   if (profile.wakes().empty()) return {};
+  // A pool's threads are one where it is known what they did.
   using Key = std::tuple<WaitClass, int16_t, FrameId, ThreadId, FrameId, std::string>;
   struct Sum {
     uint64_t count = 0;
     Nanoseconds wall = 0;
     std::set<ThreadId> threads;
+    std::map<ThreadId, Nanoseconds> by;
   };
   std::map<Key, Sum> sums;
   std::map<ThreadId, Going> going;
@@ -51,8 +53,10 @@ std::vector<EndedWaits> ended_waits(const Profile& profile, const SampleFilter& 
     wait.wall += part.wall;
     if (!sample.wake || sample.wake.value > profile.wakes().size()) continue;
     const Wake& wake = profile.wakes()[sample.wake.value - 1];
-    Sum& sum = sums[{classes.of(sample), sample.system_call, asking_frame(profile, sample.stack), wake.thread,
-                     asking_frame(profile, wake.stack), wake.other}];
+    const FrameId by_frame = asking_frame(profile, wake.stack);
+    Sum& sum = sums[{classes.of(sample), sample.system_call, asking_frame(profile, sample.stack),
+                     by_frame ? ThreadId() : wake.thread, by_frame, wake.other}];
+    if (wake.thread) sum.by[wake.thread] += wait.wall;
     ++sum.count;
     sum.wall += wait.wall;
     sum.threads.insert(sample.thread);
@@ -61,8 +65,18 @@ std::vector<EndedWaits> ended_waits(const Profile& profile, const SampleFilter& 
   std::vector<EndedWaits> rows;
   for (const auto& [key, sum] : sums) {
     const auto& [waits, system_call, frame, by, by_frame, other] = key;
-    rows.push_back({waits, system_call, frame, by, by_frame, other, sum.count,
-                    static_cast<uint32_t>(sum.threads.size()), sum.wall});
+    const auto most = std::max_element(sum.by.begin(), sum.by.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    rows.push_back({.waits = waits,
+                    .system_call = system_call,
+                    .frame = frame,
+                    .by = most == sum.by.end() ? ThreadId() : most->first,
+                    .by_threads = static_cast<uint32_t>(sum.by.size()),
+                    .by_frame = by_frame,
+                    .other = other,
+                    .count = sum.count,
+                    .threads = static_cast<uint32_t>(sum.threads.size()),
+                    .wall = sum.wall});
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const EndedWaits& a, const EndedWaits& b) { return a.wall > b.wall; });

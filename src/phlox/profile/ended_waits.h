@@ -17,9 +17,10 @@ struct EndedWaits {
   WaitClass waits = WaitClass::other;
   int16_t system_call = -1;
   FrameId frame;
-  ThreadId by;        // none: `other`
-  FrameId by_frame;   // none: not known
-  std::string other;  // who is no thread of the same process
+  ThreadId by;              // that ended them longest; none: `other`
+  uint32_t by_threads = 0;  // that ended any
+  FrameId by_frame;         // none: not known
+  std::string other;        // who is no thread of the same process
   uint64_t count = 0;
   uint32_t threads = 0;  // that waited
   Nanoseconds wall = 0;  // from the start of each wait to the moment it was ended

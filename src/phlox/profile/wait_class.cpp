@@ -99,7 +99,7 @@ constexpr Words kWords[] = {{"none", ""},
                             {"pipe", "a pipe"},
                             {"file", "a file"},
                             {"stream", "a file or pipe"},
-                            {"poll", "one of several"},
+                            {"poll", "events"},
                             {"memory", "memory"},
                             {"other", ""}};
 
@@ -190,6 +190,12 @@ WaitClass WaitClasses::by_stack(StackId stack) {
   return found;
 }
 
+bool WaitClasses::is_marker(StackId stack) const {
+  if (!stack || stack.value > profile_.stacks().size()) return false;
+  const FrameId frame = profile_.stack(stack).frame;
+  return frame && frame.value <= profile_.frames().size() && profile_.frame(frame).kind == FrameKind::marker;
+}
+
 WaitClass WaitClasses::by_call(int16_t system_call) {
   const auto known = std::find_if(by_call_.begin(), by_call_.end(),
                                   [&](const auto& one) { return one.first == system_call; });
@@ -207,7 +213,10 @@ WaitClass WaitClasses::of(const Sample& sample) {
   if (sample.gil_state == GilState::waits) return WaitClass::gil;
   if (sample.cpu_state == CpuState::runnable) return WaitClass::cpu;
   if (sample.cpu_state != CpuState::blocked) return WaitClass::none;
-  return both(by_call(sample.system_call), by_stack(sample.stack));
+  const WaitClass call = by_call(sample.system_call);
+  // Without its stack it is whatever the call is used for.
+  if (call == WaitClass::lock && is_marker(sample.stack)) return WaitClass::other;
+  return both(call, by_stack(sample.stack));
 }
 
 }  // namespace phlox::profile

@@ -28,7 +28,7 @@ enum class WaitClass : uint8_t {
   pipe,
   file,
   stream,  // a file, a pipe or a terminal: the call does not tell
-  poll,    // whichever of several happens first
+  poll,    // whichever of several files, sockets and timers is first
   memory,  // in no system call: a page that is read or written back, or it was stopped
   other,   // another system call
 };
@@ -49,6 +49,7 @@ class WaitClasses {
  private:
   WaitClass by_stack(StackId stack);
   WaitClass by_call(int16_t system_call);
+  bool is_marker(StackId stack) const;
 
   const Profile& profile_;
   std::string machine_;

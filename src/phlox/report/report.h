@@ -159,9 +159,10 @@ struct EndedWaitRow {
   int32_t line = 0;
   uint64_t count = 0;
   Nanoseconds wall = 0;
-  uint32_t threads = 0;  // that waited
-  std::string by;        // "Thread worker-1 (4711)", or another process: "nginx (4712)"
-  std::string by_name;   // where it was; empty: not known
+  uint32_t threads = 0;     // that waited
+  std::string by;           // "Thread worker-1 (4711)", or another process: "nginx (4712)"
+  uint32_t by_threads = 0;  // of the process; that is the one of them that ended them longest
+  std::string by_name;      // where it was; empty: not known
   std::string by_file;
   int32_t by_line = 0;
 };

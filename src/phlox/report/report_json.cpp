@@ -122,6 +122,7 @@ void write_ended_waits(JsonText& json, const std::vector<EndedWaitRow>& rows) {
     json.count("waits", row.count);
     json.integer("threads", row.threads);
     json.text("ended_by", row.by);
+    json.integer("ended_by_threads", row.by_threads);
     json.text("ended_in", row.by_name);
     json.text("ended_in_file", row.by_file);
     json.integer("ended_in_line", row.by_line);

@@ -145,6 +145,10 @@ std::string place_words(const std::string& name, const std::string& file, int32_
   return fmt::format("{} ({})", plain(name), location_words(base_name(file), line));
 }
 
+std::string and_more(const std::string& thread, uint32_t threads) {
+  return plain(thread) + (threads > 1 ? fmt::format(" and {} more", threads - 1) : "");
+}
+
 // What is held for less than this part of a wait is not worth a row.
 constexpr double kWorthARow = 0.05;
 
@@ -158,16 +162,15 @@ void add_gil_holders(Table& table, std::vector<std::string> waiter, const GilWai
   double rest = 1 - part(row.unseen);
   for (size_t i = 0; i < std::min(most, row.holders.size()); ++i) {
     const GilHolderRow& holder = row.holders[i];
-    if (i > 0 && holder.share < kWorthARow) break;
+    if (holder.share < kWorthARow) break;
     rest -= holder.share;
-    add(holder.share,
-        plain(holder.thread) + (holder.threads > 1 ? fmt::format(" and {} more", holder.threads - 1) : ""),
+    add(holder.share, and_more(holder.thread, holder.threads),
         place_words(holder.name, holder.file, holder.line));
   }
   if (rest >= kWorthARow) add(rest, "others", "");
   if (part(row.free) >= kWorthARow) add(part(row.free), "nobody: it was free, and no CPU was", "");
   const double unseen = part(row.unseen - row.free);
-  if (unseen >= kWorthARow || row.holders.empty()) add(unseen, "nobody that was seen", "");
+  if (unseen >= kWorthARow || !waiter.front().empty()) add(unseen, "nobody that was seen", "");
 }
 
 Table gil_table(const Report& report) {
@@ -199,7 +202,8 @@ Table ended_waits_table(const Report& report) {
   for (const EndedWaitRow& row : report.ended_waits) {
     table.rows.push_back({time_words(row.wall), count_words(row.count), count_words(row.threads),
                           wait_words(row.waits, row.what), place_words(row.name, row.file, row.line),
-                          plain(row.by), place_words(row.by_name, row.by_file, row.by_line)});
+                          and_more(row.by, row.by_threads),
+                          place_words(row.by_name, row.by_file, row.by_line)});
   }
   table.left_out = report.ended_waits_seen - report.ended_waits.size();
   return table;

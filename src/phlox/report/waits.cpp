@@ -109,6 +109,7 @@ std::vector<EndedWaitRow> find_ended_waits(const profile::Profile& profile,
       const auto label = profile::line_label(profile, one.frame);
       std::tie(row.name, row.file, row.line) = std::tie(label.name, label.file, label.line);
     }
+    row.by_threads = one.by_threads;
     row.by = one.by ? profile::thread_label(profile.thread(one.by)) : one.other;
     if (one.by_frame) {
       const auto label = profile::line_label(profile, one.by_frame);

@@ -33,8 +33,10 @@ static __always_inline void note_gil(struct scratch* s, const struct kernel_proc
   __u32 word = 0;
   if (!gil && p->interp_gil != KERNEL_ABSENT)
     bpf_probe_read_user(&gil, 8, (void*)(stack->interpreter + p->interp_gil));
-  if (gil && !bpf_probe_read_user(&word, 4, (void*)(gil + p->gil_locked)) && word == 1 &&
-      !bpf_probe_read_user(&holder, 8, (void*)(gil + p->gil_holder)) && holder == stack->state)
+  if (gil && !bpf_probe_read_user(&holder, 8, (void*)(gil + p->gil_holder)) && holder == stack->state)
+    stack->flags |= KERNEL_HELD_GIL;
+  if ((stack->flags & KERNEL_HELD_GIL) && !bpf_probe_read_user(&word, 4, (void*)(gil + p->gil_locked)) &&
+      word == 1)
     stack->flags |= KERNEL_HOLDS_GIL;
   // take_gil() waits on the condition variable inside the GIL's own struct (Python/ceval_gil.c).
   else if (gil && futex >= gil && futex - gil < p->gil_size)
@@ -196,7 +198,8 @@ static __always_inline void walk_waker(struct kernel_thread* t, __u64 now) {
   __u32 tgid = t->wake.process, cpu = bpf_get_smp_processor_id();
   struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
   struct scratch* s = p && p->id == t->id ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
-  if (!s || !has_credit(p, now)) return;
+  // With which stacks threads wait comes first.
+  if (!s || !has_credit(p, now) || p->credit < KERNEL_MOST_CREDIT / 2) return;
   walk_python(s, p);
   s->look.head.type = KERNEL_STACK;
   send_look(s, p);

@@ -325,7 +325,7 @@ void KernelSource::came_back(Thread& thread, const kernel_look& look, const Spen
   Nanoseconds own = spent.window;
   const Nanoseconds ran = due(thread.owed_awake, spent.ran, own, kCrumbBeforeWait);
   own -= ran;
-  if (ran > 0) put_run(thread, now, ran, stack);
+  if (ran > 0) put_run(thread, now, (look.stack.flags & KERNEL_HELD_GIL) != 0, ran, stack);
   if (thread.asleep) {
     const Nanoseconds earlier =
         due(thread.owed_asleep, spent.blocked + spent.queued - away, own, kCrumbBeforeWait);
@@ -351,18 +351,22 @@ void KernelSource::came_back(Thread& thread, const kernel_look& look, const Spen
   thread.handed_gil = thread.wanted_gil && look.wake.thread != 0;
 }
 
-// What it ran before it left its CPU as `left` says: as the clock last found it. Where the clock did not since it
-// came back from waiting for the GIL, it had that, or it would not have got to where it left; if it left to wait
-// for it once more, only if somebody had handed it over: take_gil() wakes every few milliseconds to ask for it.
-void KernelSource::put_run(Thread& thread, const LookRecord& left, Nanoseconds ran,
+// What it ran before it left its CPU as `left` says: as the clock last found it. Where the clock did not
+// since it came back, it had the GIL if nobody had taken it after it, or if it had waited for that and was
+// handed it: take_gil() wakes every few milliseconds to ask for it, and then waits on.
+void KernelSource::put_run(Thread& thread, const LookRecord& left, bool held, Nanoseconds ran,
                            const std::vector<CodeLocation>& stack) {
   const bool fresh = thread.awake && thread.last_time - thread.awake->time < kStale;
   LookRecord run = fresh ? *thread.awake : left;
   const bool found_since = fresh && thread.awake->time > thread.came_back;
   const bool wants_again = left.gil_state == GilState::waits;
-  if (!found_since && thread.wanted_gil)
-    run.gil_state = wants_again && !thread.handed_gil ? GilState::none : GilState::holds;
-  if (run.gil_state == GilState::waits) run.gil_state = GilState::none;
+  if (!found_since && !layout_.traits.free_threaded) {
+    if (held || (thread.wanted_gil && (thread.handed_gil || !wants_again))) {
+      run.gil_state = GilState::holds;
+    } else if (thread.wanted_gil || run.gil_state == GilState::waits) {
+      run.gil_state = GilState::none;
+    }
+  }
   put(thread, Piece::part, run, ran, fresh ? thread.awake_stack : stack);
 }
 

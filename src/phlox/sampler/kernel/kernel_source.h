@@ -94,7 +94,7 @@ class KernelSource {
                      const std::vector<CodeLocation>& stack);
   void came_back(Thread& thread, const kernel_look& look, const Spent& spent, profile::Quality quality,
                  const std::vector<CodeLocation>& stack);
-  void put_run(Thread& thread, const LookRecord& left, Nanoseconds ran,
+  void put_run(Thread& thread, const LookRecord& left, bool held, Nanoseconds ran,
                const std::vector<CodeLocation>& stack);
   void still(pid_t tid, Thread& thread, Nanoseconds now, Nanoseconds heard_until,
              const std::optional<kernel_thread>& known);

@@ -113,6 +113,7 @@ enum {
   KERNEL_COLLECTING = 4,
   KERNEL_NOT_READ = 8,    /* a frame's code object was not sent: no room */
   KERNEL_FRAMES = 16,     /* they follow */
+  KERNEL_HELD_GIL = 64,   /* it was the last that took it, be it let go of since */
   KERNEL_NOT_WALKED = 32, /* a wait whose stack is not known: there were too many switches to walk at each */
 };
 
