@@ -87,7 +87,7 @@ TEST_F(Waits, for_the_gil_and_for_a_cpu_are_known_by_the_state) {
 
 // What called into the library is neither the line of threading.py nor that of queue.py.
 TEST_F(Waits, whose_stack_was_not_read_are_no_lock) {
-  const Sample sample = blocked(waiter, "(a wait whose stack was not read: too many switches)", kFutex);
+  const Sample sample = blocked(waiter, "(a wait whose stack was not read)", kFutex);
   EXPECT_EQ(WaitClasses(profile).of(sample), WaitClass::other);
 }
 

@@ -177,7 +177,9 @@ Table gil_table(const Report& report) {
   Table table;
   table.title = "Who waits for the GIL, and who held it meanwhile";
   table.note = report.waits_exact
-                   ? "Each wait is the scheduler's own account, and exact."
+                   ? "Waits are exact, the scheduler's own account; who held it is as each thread left its "
+                     "CPU, or the "
+                     "clock found it."
                    : "As threads were found from time to time: of a wait between two looks nothing is known.";
   table.columns = {{"thread"}, {"waits", true}, {"of its time", true}, {"longest in"}, {"held", true},
                    {"by"},     {"in"}};
