@@ -15,7 +15,7 @@ def noted(log, what, wait):
     log.append((what, before, time.monotonic_ns() - before))
 
 
-def wait_for_all(log, until, items, lock, condition, pipe, connection):
+def wait_for_all(log, until, now, items, lock, condition, pipe, connection):
     def take_item():
         items.get()
 
@@ -35,10 +35,11 @@ def wait_for_all(log, until, items, lock, condition, pipe, connection):
 
     while time.monotonic() < until:
         for what, wait in (("queue", take_item), ("condition", be_notified), ("pipe", read_pipe), ("socket", receive), ("lock", take_lock)):
+            now[0] = what
             noted(log, what, wait)
 
 
-def end_them_all(until, items, lock, condition, pipe, connection):
+def end_them_all(until, now, items, lock, condition, pipe, connection):
     def put_item():
         items.put(1)
 
@@ -55,26 +56,27 @@ def end_them_all(until, items, lock, condition, pipe, connection):
     def let_go():
         lock.release()
 
+    end = {"queue": put_item, "condition": notify, "pipe": write_pipe, "socket": send, "lock": let_go}
     lock.acquire()
     while time.monotonic() < until:
-        for end in (put_item, notify, write_pipe, send):
-            time.sleep(PAUSE)
-            end()
         time.sleep(PAUSE)
-        let_go()
-        time.sleep(0.001)
-        lock.acquire()
+        what = now[0]
+        end[what]()
+        if what == "lock":
+            while now[0] == "lock":
+                time.sleep(0.001)
+            lock.acquire()
 
 
 def main(path, seconds):
-    log = []
+    log, now = [], ["queue"]
     until = time.monotonic() + seconds
     read_end, write_end = os.pipe()
     one, other = socket.socketpair()
     items, lock, condition = queue.Queue(), threading.Lock(), threading.Condition()
-    lock_holder = threading.Thread(target=end_them_all, args=(until, items, lock, condition, write_end, other), name="ender", daemon=True)
+    lock_holder = threading.Thread(target=end_them_all, args=(until, now, items, lock, condition, write_end, other), name="ender", daemon=True)
     lock_holder.start()
-    waiter = threading.Thread(target=wait_for_all, args=(log, until - 0.2, items, lock, condition, read_end, one), name="waiter", daemon=True)
+    waiter = threading.Thread(target=wait_for_all, args=(log, until - 0.2, now, items, lock, condition, read_end, one), name="waiter", daemon=True)
     waiter.start()
     print("ready %d" % os.getpid(), flush=True)
     waiter.join()
