@@ -13,8 +13,9 @@
 #define CALLS_SLEEP(n) ((n) == 35 || (n) == 230 || (n) == 34 || (n) == 130 || (n) == 128)  // or a signal
 #define CALLS_LOCK(n) ((n) == 72 || (n) == 73)                                             // fcntl, flock
 
-// write, close, writev, connect, sendto, sendmsg, shutdown, sendfile, splice, vmsplice, sendmmsg, eventfd's
-// and timerfd's among the writes; read and recv make room for those who write.
+// What puts bytes, connections or an end of them where another waits, or makes room there: read, write,
+// close, readv, writev, sendfile, connect, accept, sendto, recvfrom, sendmsg, recvmsg, shutdown, splice, tee,
+// vmsplice, accept4, recvmmsg, sendmmsg, close_range.
 static __always_inline int moves_bytes(long call) {
   switch (call) {
     case 0:
@@ -55,7 +56,7 @@ static __always_inline int wakes(struct task_struct* task, long call, __u64 addr
   return moves_bytes(call);
 }
 
-// Of the current thread, if it wakes `t`. `id`: of that one's process. Gives 1 if its stack is worth a walk.
+// Of the current thread, if it wakes `t`. Gives 1 if its stack is worth a walk.
 static __always_inline int note_waker(struct kernel_thread* t) {
   struct task_struct* task = bpf_get_current_task_btf();
   if (!task->pid || (task->flags & PF_KTHREAD)) return 0;
