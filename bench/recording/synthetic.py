@@ -136,7 +136,8 @@ class Maker:
         many("INSERT INTO stack VALUES (?, ?, ?)",
              [(i, None if parent is None else parent + 1, frame + 1) for i, (parent, frame) in enumerate(stacks, 1)])
         db.execute("INSERT INTO stack VALUES (?, NULL, ?)", (len(stacks) + 1, len(frames)))
-        many("INSERT INTO state VALUES (?, ?, ?, ?, ?, ?, ?, NULL)", [(i, *row) for row, i in self.states.items()])
+        many("INSERT INTO state (id, cpu, gil, collecting, system_call, quality, cpu_number) VALUES (?, ?, ?, ?, ?, ?, ?)",
+             [(i, *row) for row, i in self.states.items()])
         many("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, NULL)", samples)
         many("INSERT INTO event VALUES (?, ?, ?, ?, ?, 0, '')",
              [(1, 0, EPOCH_NS, None, None), (2, 2, EPOCH_NS, 1, None), (3, 6, EPOCH_NS + end // 2, 1, 1), (4, 1, EPOCH_NS + end, None, None)])
