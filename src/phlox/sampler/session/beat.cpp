@@ -62,6 +62,7 @@ Nanoseconds Beat::lead(Place& place, std::unique_lock<std::mutex>& lock) {
   const Nanoseconds now = place.waker->wait(place.schedule, clock_now(), place.cpu);
   lock.lock();
   place.by_perf = place.waker->by_perf() != by_perf;
+  place.missed = place.schedule.missed();
   place.is_led = false;
   place.beats.fetch_add(1, std::memory_order_release);
   if (place.waiting > 0) wake_all(place.beats);
@@ -76,7 +77,7 @@ Beat::Woken Beat::Seat::wait(int cpu) {
   std::unique_lock lock(place.mutex);
   if (is_new) {
     beats_ = place.beats;
-    missed_ = place.schedule.missed();
+    missed_ = place.missed;
   }
   Woken woken;
   const bool leads = !place.is_led;
@@ -93,8 +94,7 @@ Beat::Woken Beat::Seat::wait(int cpu) {
   }
   // Those that went by while it looked, and those that nobody was woken for.
   const uint32_t beats = place.beats - std::exchange(beats_, place.beats.load());
-  const uint64_t missed = place.schedule.missed();
-  woken.missed = (beats > 0 ? beats - 1 : 0) + (missed - std::exchange(missed_, missed));
+  woken.missed = (beats > 0 ? beats - 1 : 0) + (place.missed - std::exchange(missed_, place.missed));
   woken.by_perf = place.by_perf;
   lock.unlock();
   if (leads && beat_.errand_) beat_.errand_(woken.at);

@@ -72,7 +72,8 @@ class Beat {
     bool is_led = false;
     bool by_perf = false;
     std::atomic<uint32_t> beats{0};
-    Schedule schedule;           // of who leads
+    uint64_t missed = 0;         // by the schedule
+    Schedule schedule;           // of who leads, without the lock
     std::optional<Waker> waker;  // of who leads; none: nobody sits here
   };
   Place& sit_down(int cpu);
