@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "phlox/report/json_text.h"
 #include "phlox/report/table.h"
 #include "report/schema.h"
@@ -278,6 +280,27 @@ TEST(Report, threads_that_wait_for_the_same_holder_are_one_finding) {
   size_t count = 0;
   for (const Finding& finding : report_of(profile).findings) count += finding.kind == "gil_wait";
   EXPECT_EQ(count, 1u);
+}
+
+// A thread for each request: each of them held it for a moment.
+TEST(Report, of_many_that_held_the_gil_in_turn_none_is_named_by_a_finding) {
+  Profile profile;
+  ProfileMaker maker(profile);
+  Sample sample = maker.sample(maker.thread("waiter"), "run:7;want:1", 1000 * kMs);
+  sample.cpu = 0;
+  sample.cpu_state = CpuState::blocked;
+  sample.gil_state = GilState::waits;
+  maker.put(sample);
+  for (int i = 0; i < 10; ++i) {
+    Sample held = maker.sample(maker.thread("request-" + std::to_string(i)), "run:7;serve:1", 90 * kMs);
+    held.start += i * 100 * kMs;
+    maker.put(held);
+  }
+  const auto findings = report_of(profile).findings;
+  const auto gil = std::find_if(findings.begin(), findings.end(),
+                                [](const Finding& finding) { return finding.kind == "gil_wait"; });
+  ASSERT_NE(gil, findings.end());
+  EXPECT_EQ(gil->text, "100.0 % of the wall time of Thread waiter (4711) is spent waiting for the GIL");
 }
 
 TEST(Report, a_warning_is_not_said_again_as_a_finding) {

@@ -21,7 +21,9 @@ using profile::ThreadId;
 constexpr uint64_t kFewSamples = 10;   // and a fact of fewer is none
 constexpr double kHotFunction = 0.15;  // of the CPU time
 constexpr double kHotLine = 0.15;      // of the CPU time
-constexpr double kGilWait = 0.05;      // of a thread's wall time
+// Who held it for a smaller part of the waiting is one of many, whom the table has all.
+constexpr double kHeldByOne = 0.25;
+constexpr double kGilWait = 0.05;  // of a thread's wall time
 constexpr double kCpuWait = 0.05;
 constexpr double kMostlyWaiting =
     0.5;  // of a thread's wall time, of a program that uses less than half a CPU
@@ -155,11 +157,13 @@ class Findings {
       const ThreadRow& thread = *row->second;
       const double share = part(waiter.wall, thread.wall);
       if (share < kGilWait || ++waiters > kMost) continue;
-      const ThreadId holder = waiter.threads.empty() ? ThreadId() : waiter.threads.front().thread;
-      const uint32_t function = function_held_in(waiter, holder);
+      const bool one_held_it =
+          !waiter.threads.empty() && part(waiter.threads.front().wall, waiter.wall) >= kHeldByOne;
+      const ThreadId holder = one_held_it ? waiter.threads.front().thread : ThreadId();
+      const uint32_t function = one_held_it ? function_held_in(waiter, holder) : 0;
       const auto [known, fresh] = reported.try_emplace({holder.value, function}, found_.size());
       if (fresh) {
-        add_gil_wait(thread, waiter, share, function);
+        add_gil_wait(thread, waiter, share, one_held_it, function);
       } else {
         found_[known->second].text +=
             fmt::format("; so is {} of {}'s", share_words(share), plain(thread.name));
@@ -167,13 +171,13 @@ class Findings {
     }
   }
 
-  void add_gil_wait(const ThreadRow& thread, const profile::GilWaiter& waiter, double share,
+  void add_gil_wait(const ThreadRow& thread, const profile::GilWaiter& waiter, double share, bool one_held_it,
                     uint32_t function) {
     std::string text = fmt::format("{} of the wall time of {} is spent waiting for the GIL",
                                    share_words(share), plain(thread.name));
     Numbers numbers = {{"wall_share", share}, {"wall_ns", double(waiter.wall)}};
     Names names = {{"thread", thread.name}};
-    if (!waiter.threads.empty()) {
+    if (one_held_it) {
       const double held = part(waiter.threads.front().wall, waiter.wall);
       const std::string name = profile::thread_label(profile_.thread(waiter.threads.front().thread));
       text += fmt::format(", held {} of that time by {}", share_words(held), plain(name));
