@@ -11,11 +11,12 @@ import subprocess
 import termios
 import time
 
-import pyte
 import pytest
 from cli_support import LIMIT, PHLOX, PYTHON, READS, count, is_recording, phlox, still_runs, wait_until
 from host_facts import kernel_tells_names
 
+# Of the tests' environment: `make check` collects this file with the system's Python, and takes none of it.
+pyte = pytest.importorskip("pyte")
 pytestmark = pytest.mark.live
 
 WAITS_FOR_THE_GIL = """
