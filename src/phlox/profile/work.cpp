@@ -239,7 +239,7 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
     process.busiest = std::max(process.busiest, thread_[i].computing);
     if (lead == 0 || rank(i) > rank(lead)) lead = i;
   }
-  for (const auto& [id, process] : std::map(processes)) {
+  for (const auto& [id, process] : processes) {
     std::optional<ProcessId> above = id == 0 ? std::nullopt : profile.process(ProcessId(id)).parent;
     // Parents come before their children.
     for (uint32_t child = id; above && above->value < child; above = profile.process(*above).parent) {
