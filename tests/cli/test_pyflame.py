@@ -136,7 +136,7 @@ def test_errors_are_status_1(words, part):
 def tool(name, *places):
     """A program of other people's, where it may be."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "phlox"
-    for place in [shutil.which(name), *places, cache / "inferno" / "bin" / name]:
+    for place in [shutil.which(name), *places, cache / "consumers" / "bin" / name]:
         if place and os.path.isfile(place):
             return str(place)
     pytest.skip(f"{name} is not at hand")
@@ -147,7 +147,7 @@ FLAMEGRAPH_PL = ("flamegraph.pl", "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"
 
 @pytest.mark.parametrize("script", [
     lambda: ["perl", tool(*FLAMEGRAPH_PL)],
-    lambda: [tool("inferno-flamegraph")],  # cargo install inferno --root ~/.cache/phlox/inferno
+    lambda: [tool("inferno-flamegraph")],  # tools/get-consumers.sh
 ], ids=["flamegraph.pl", "inferno"])
 @pytest.mark.parametrize("output", ["pyflame", "pyflame-threads", "collapsed"])
 def test_flame_graph_tools_draw_it(start, workdir, script, output):
