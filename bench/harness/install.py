@@ -47,6 +47,16 @@ def packages(cache, python, version):
     return inside
 
 
+def server_packages(cache, python, version):
+    """The interpreter of an environment with gunicorn."""
+    directory = os.path.join(cache, "server-" + version)
+    inside = os.path.join(directory, "bin", "python")
+    if not os.path.exists(os.path.join(directory, "bin", "gunicorn")):
+        subprocess.run([python, "-m", "venv", "--clear", directory], check=True)
+        subprocess.run([inside, "-m", "pip", "-q", "install", "gunicorn>=20"], check=True)
+    return inside
+
+
 def sid(cache):
     """A root directory with Debian sid's python3.15 and C library; None when it cannot be had."""
     root = os.path.join(cache, "sid")
