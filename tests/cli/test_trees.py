@@ -205,6 +205,27 @@ def test_what_a_child_used_until_its_end_counts(workdir):
     assert sum(seen[pid] for pid in known) == pytest.approx(sum(used[pid] for pid in known), rel=0.03)
 
 
+STARTS = """
+import os, subprocess, sys
+work = "while __import__('time').thread_time() < 0.05: sum(range(100))"
+for _ in range(10):
+    child = subprocess.Popen([sys.executable, "-c", work])
+    _, _, usage = os.wait4(child.pid, 0)
+    child.returncode = 0
+    print("%d=%.6f" % (child.pid, usage.ru_utime + usage.ru_stime), end=" ")
+"""
+
+
+def test_what_a_child_used_until_its_python_was_up_counts(workdir):
+    done = phlox("record", "-r", "200", "--max-overhead", "off", "-o", "a.phlox", "--", PYTHON, write("starts.py", STARTS))
+    assert done.returncode == 0, done.stderr
+    used = {int(pid): float(seconds) for pid, seconds in (word.split("=") for word in done.stdout.split())}
+    seen = cpu_by_pid("a.phlox")
+    assert len(used) == 10 and used.keys() <= seen.keys()
+    assert sum(seen[pid] for pid in used) == pytest.approx(sum(used.values()), rel=0.05)
+    assert "(before its Python was up)" in phlox("export", "-f", "collapsed", "a.phlox").stdout
+
+
 def test_what_a_child_becomes_is_another_program_of_it(workdir):
     write("after.py", "import time\ndef after(end):\n    while time.monotonic() < end: sum(range(100))\nafter(time.monotonic() + 1)\n")
     app = write("app.py", f"""

@@ -162,6 +162,18 @@ TEST_F(Ends, who_used_more_did_other_things_too) {
   EXPECT_EQ(charged(0, kSecond), 900'000);
 }
 
+TEST_F(Ends, what_a_program_used_until_its_python_was_up_is_of_no_function) {
+  consumer_.with_start(100);
+  EXPECT_EQ(charged(5'000, 5'000 + 900'000), 905'000);
+  ASSERT_EQ(seen_.samples().size(), 2U);
+  const auto& before = seen_.samples()[0];
+  EXPECT_EQ(before.cpu, 5'000);
+  EXPECT_EQ(before.start, 100);
+  EXPECT_EQ(before.samples, 0U) << "it is no look";
+  EXPECT_NE(before.stack, seen_.samples()[1].stack);
+  EXPECT_EQ(seen_.threads().back().start, 100);
+}
+
 TEST_F(Ends, one_without_a_look_has_what_it_used) {
   consumer_.with_end(7, {});
   consumer_.put_unseen(kSecond, 2 * kSecond, 20'000'000);

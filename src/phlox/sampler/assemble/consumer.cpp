@@ -236,18 +236,36 @@ void Consumer::begin_thread(const ThreadRecord& record) {
   live.row.tid = record.tid;
   live.row.python_id = record.python_id;
   live.row.interpreter = record.interpreter;
-  live.row.start = record.time;
+  const bool came_up = started_ && record.tid == first_ && record.used >= 0;
+  live.row.start = came_up ? *started_ : record.time;
   name_thread_(live.row);
   sink_.put_thread(live.id, live.row);
   profile::Event event;
   event.kind = profile::EventKind::thread_start;
-  event.time = record.time;
+  event.time = live.row.start;
   event.process = process_;
   event.thread = live.id;
   sink_.put_event(event);
   threads_[record.thread].id = live.id;
   threads_[record.thread].tid = record.tid;
+  if (came_up) {
+    put_unseen_time(live.id, "(before its Python was up)", *started_, record.time, record.used);
+    started_.reset();
+  }
   live_.push_back(std::move(live));
+}
+
+void Consumer::put_unseen_time(profile::ThreadId thread, std::string what, Nanoseconds start, Nanoseconds end,
+                               Nanoseconds used) {
+  profile::Sample sample;
+  sample.thread = thread;
+  sample.stack = identities_.interner.stack({}, marker(std::move(what)));
+  sample.start = start;
+  sample.cpu = used;
+  sample.wall = std::clamp<Nanoseconds>(end - start, 0, used);
+  sample.samples = 0;  // no look
+  sample.cpu_state = profile::CpuState::running;
+  identities_.stretches.look(sample);
 }
 
 // What the process's first thread used after its last look: it ran on from there, to its end.
@@ -272,14 +290,7 @@ void Consumer::put_unseen(Nanoseconds start, Nanoseconds end, Nanoseconds used) 
   record.tid = first_;
   record.time = start;
   begin_thread(record);
-  profile::Sample sample;
-  sample.thread = threads_[record.thread].id;
-  sample.stack = identities_.interner.stack({}, marker("(it ended before the first look)"));
-  sample.start = start;
-  sample.cpu = used;
-  sample.wall = std::min(used, end - start);
-  sample.cpu_state = profile::CpuState::running;
-  identities_.stretches.look(sample);
+  put_unseen_time(threads_[record.thread].id, "(it ended before the first look)", start, end, used);
   ThreadEndRecord ended;
   ended.time = end;
   end_thread(ended);

@@ -49,6 +49,8 @@ class Consumer {
   // The thread of this id is the process's first. `used`: asked when it has ended: the CPU time that it had
   // used then, when that is known.
   void with_end(pid_t process, std::function<std::optional<Nanoseconds>()> used);
+  // What that thread has used before it was first met, it has used since then: a program that came up.
+  void with_start(Nanoseconds start) { started_ = start; }
   // The process has ended without a look, having used so much.
   void put_unseen(Nanoseconds start, Nanoseconds end, Nanoseconds used);
   bool has_begun() const { return has_begun_; }
@@ -94,6 +96,8 @@ class Consumer {
   void take(std::span<const std::byte> bytes, Ring& ring);
   static std::unique_ptr<python::CodeCapture> take_capture(const CodeRecord& record, Ring& ring);
   void forget_code(uint32_t number);
+  void put_unseen_time(profile::ThreadId thread, std::string what, Nanoseconds start, Nanoseconds end,
+                       Nanoseconds used);
   void begin_thread(const ThreadRecord& record);
   bool take_over(const ThreadRecord& record);
   void end_thread(const ThreadEndRecord& record);
@@ -126,6 +130,7 @@ class Consumer {
   pid_t first_ = 0;
   std::function<std::optional<Nanoseconds>()> used_at_end_;
   std::optional<Nanoseconds> used_before_;
+  std::optional<Nanoseconds> started_;
   Nanoseconds charged_ = 0;
 };
 

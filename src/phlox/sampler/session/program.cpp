@@ -75,7 +75,7 @@ profile::Process Program::process_row() const {
   row.python_version = interpreter.version;
   row.python_build = interpreter.build;
   row.found_by = interpreter.found_by;
-  row.start = birth.value_or(clock_now());
+  row.start = birth ? *birth : started.value_or(clock_now());
   return row;
 }
 

@@ -124,6 +124,7 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
     consumer_.with_native(*native_);
   }
   consumer_.with_end(program_->pid, [this] { return used_at_end(); });
+  if (program_->started) consumer_.with_start(*program_->started);
   source_ = make_source(shared);
 }
 
@@ -250,7 +251,7 @@ void ProgramRecording::finish(End end, Outcome& outcome) {
   drain(clock_now() + kLastDrain);
   consumer_.discard(ring_);
   end_ = clock_now();
-  if (end == End::gone && !consumer_.has_begun() && program_->birth) {
+  if (end == End::gone && !consumer_.has_begun() && (program_->birth || program_->started)) {
     if (const auto used = used_at_end()) consumer_.put_unseen(begin_, end_, *used);
   }
   ends_.forget(pidfd_);

@@ -160,7 +160,8 @@ class LiveRecorder : public Recorder {
 void LiveRecorder::begin_program(ProgramFinder::Found found) {
   const profile::ProcessId id(next_process_++);
   const pid_t pid = found.program->pid;
-  if (auto& birth = found.program->birth) birth = std::max(*birth, start_);
+  for (auto* birth : {&found.program->birth, &found.program->started})
+    if (*birth) *birth = std::max(**birth, start_);
   const std::string& warning = found.program->interpreter.warning;
   auto& warnings = outcome_.warnings;
   if (!warning.empty() && std::find(warnings.begin(), warnings.end(), warning) == warnings.end())

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "phlox/python/locate.h"
@@ -67,15 +68,15 @@ uint64_t ticks_now() {
   return static_cast<uint64_t>(clock_now(CLOCK_BOOTTIME) / tick());
 }
 
-// When it was born, lately, by what it has used and waited for a CPU since; not before the tick that the
-// kernel names.
-std::optional<Nanoseconds> birth_of(pid_t pid, uint64_t start, const target::ProcessClock& clock) {
+// When it was born, by what it has used and waited for a CPU since; not before the tick that the kernel
+// names.
+std::optional<Nanoseconds> birth_of(pid_t pid, uint64_t start, const target::ProcessClock& clock,
+                                    Nanoseconds most_used) {
   const auto used = clock.used();
   const auto waited = target::ThreadProbe(pid, pid).schedstat();
-  if (!used || !waited || waited->off()) return {};
+  if (!used || !waited || waited->off() || *used > most_used) return {};
   const Nanoseconds since = *used + static_cast<Nanoseconds>(waited->wait_ns) + kNotCountedYet;
   const Nanoseconds age = clock_now(CLOCK_BOOTTIME) - static_cast<Nanoseconds>(start) * tick();
-  if (*used > kLongestUnseen) return {};
   return clock_now() - std::min(since, age);
 }
 
@@ -100,7 +101,7 @@ bool TreeSearch::meet(pid_t pid, pid_t parent, bool root) {
 
 void TreeSearch::is_known(const Program& program) {
   if (const auto entry = entries_.find(program.pid); entry != entries_.end()) {
-    entry->second.given = true;
+    entry->second.given = entry->second.was_given = true;
     entry->second.image = program.image;
   }
   if (known(program.image) != nullptr) return;
@@ -239,6 +240,15 @@ void TreeSearch::list() {
   }
 }
 
+// Of one that was not found as a fork of a Python that is known.
+void TreeSearch::note_birth(Program& program, const Entry& entry) {
+  constexpr auto kAny = std::numeric_limits<Nanoseconds>::max();
+  if (has_not_called_exec(program.pid))
+    program.birth = birth_of(program.pid, entry.start, entry.clock, kLongestUnseen);
+  else
+    program.started = birth_of(program.pid, entry.start, entry.clock, kAny);
+}
+
 std::unique_ptr<Program> TreeSearch::try_one(pid_t pid, Entry& entry) {
   Image image = image_of(pid);
   const Nanoseconds now = clock_now();
@@ -255,7 +265,7 @@ std::unique_ptr<Program> TreeSearch::try_one(pid_t pid, Entry& entry) {
     auto program = std::make_unique<Program>(pid, fork->interpreter);
     program->image = std::move(image);
     program->rseq_cpu_offset = fork->rseq_cpu_offset;
-    if (entry.start > began_) program->birth = birth_of(pid, entry.start, entry.clock);
+    if (entry.start > began_) program->birth = birth_of(pid, entry.start, entry.clock, kLongestUnseen);
     return program;
   }
   entry.forked = false;
@@ -263,9 +273,7 @@ std::unique_ptr<Program> TreeSearch::try_one(pid_t pid, Entry& entry) {
   auto found = python::locate(pid);
   if (found) {
     auto program = make_program(pid, *std::move(found), std::move(image));
-    // A fork of a Python that is not known yet.
-    if (program && entry.start > began_ && has_not_called_exec(pid))
-      program->birth = birth_of(pid, entry.start, entry.clock);
+    if (program && entry.start > began_ && !entry.was_given) note_birth(*program, entry);
     return program;
   }
   if (found.error().kind == ErrorKind::permission || found.error().kind == ErrorKind::unsupported_python)

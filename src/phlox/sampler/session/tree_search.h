@@ -67,6 +67,7 @@ class TreeSearch {
     pid_t parent = 0;
     bool root = false;
     bool given = false;
+    bool was_given = false;  // it is, or has been
     bool forked = false;  // looks like a program that is known
     Image image;
     Nanoseconds next = 0, pause = 0;
@@ -102,6 +103,7 @@ class TreeSearch {
   void forget_ended(bool of_all);
   void forget(std::map<pid_t, Entry>::iterator at);
   void choose();
+  static void note_birth(Program& program, const Entry& entry);
   std::unique_ptr<Program> try_one(pid_t pid, Entry& entry);
   const Known* known(const Image& image) const;
 
