@@ -1,6 +1,8 @@
 """Threads: some run (and fight for the GIL), some sleep, some wait for a lock, one waits on a pipe.
 
-    threads.py SECONDS [RUNNING] [WAITING]
+    threads.py SECONDS [RUNNING] [WAITING] [NAP]
+
+NAP: seconds that those who sleep do so at a time.
 
 `running`: CPU seconds of every running thread by its own clock; the waiting ones use next to none. Work is counted of all that run: who of them has the GIL for
 how long scatters far more than what all of them get done.
@@ -15,6 +17,7 @@ import meter
 seconds = meter.seconds_argument()
 running = int(sys.argv[2]) if len(sys.argv) > 2 else 2
 waiting = int(sys.argv[3]) if len(sys.argv) > 3 else 3
+nap = float(sys.argv[4]) if len(sys.argv) > 4 else 0.02
 stop = threading.Event()
 cpu = {}
 units = [0] * running
@@ -44,7 +47,7 @@ def wait_for_lock():
 
 def wait_asleep():
     while not stop.is_set():
-        time.sleep(0.02)
+        time.sleep(nap)
 
 
 def wait_on_pipe():

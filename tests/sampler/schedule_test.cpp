@@ -70,6 +70,12 @@ TEST(IdlePause, grows_with_the_looks_that_saw_nothing_run_and_has_an_end) {
   EXPECT_EQ(idle_pause(9), 2U);
   EXPECT_EQ(idle_pause(40), 6U);
   EXPECT_EQ(idle_pause(~uint32_t{0}), 16U);
+  EXPECT_EQ(idle_pause_in_crowd(9, 10'000'000), 2U) << "at 100 Hz as with few";
+  EXPECT_EQ(idle_pause_in_crowd(~uint32_t{0}, 10'000'000), 16U);
+  EXPECT_EQ(idle_pause_in_crowd(2, 1'000'000), 1U);
+  EXPECT_EQ(idle_pause_in_crowd(6, 1'000'000), 4U) << "of a thread that wakes each 20 ms";
+  EXPECT_EQ(idle_pause_in_crowd(~uint32_t{0}, 1'000'000), 64U);
+  EXPECT_EQ(idle_pause_in_crowd(~uint32_t{0}, 0), 16U) << "as fast as it goes";
 }
 
 }  // namespace

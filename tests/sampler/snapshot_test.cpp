@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <vector>
 
 #include "support/fake_interpreter.h"
@@ -234,6 +235,32 @@ TEST(Snapshot, a_look_for_one_leaves_out_what_only_others_asked_for) {
   EXPECT_TRUE(snapshot.is_for(2));
   for (const auto address : {of_one, of_two, of_both, of_everybody})
     EXPECT_NE(snapshot.peek(address, 8), nullptr);
+}
+
+TEST(Snapshot, a_look_at_several_brings_what_any_of_them_needs_and_the_last_word) {
+  test::FakeMemory memory;
+  Snapshot snapshot(memory);
+  constexpr size_t kReaders = 5;
+  std::array<RemoteAddress, kReaders> of;
+  const auto word = memory.allocate(4);
+  memory.put_value<int32_t>(word, 3);
+  uint64_t value = 0;
+  for (auto& address : of) address = memory.allocate(8, Snapshot::kPage);
+  snapshot.capture();
+  for (size_t i = 0; i < kReaders; ++i) {
+    snapshot.read_as(static_cast<Snapshot::Reader>(i + 1));
+    EXPECT_TRUE(snapshot.load(of[i], value));
+  }
+  const size_t calls = memory.calls();
+  const std::array<Snapshot::Reader, 3> asked{5, 1, 2};
+  snapshot.capture_for(asked, word);
+  EXPECT_EQ(memory.calls(), calls + 1);
+  EXPECT_EQ(snapshot.last(), 3);
+  for (size_t i = 0; i < kReaders; ++i) {
+    const bool is_asked = i == 0 || i == 1 || i == 4;
+    EXPECT_EQ(snapshot.peek(of[i], 8) != nullptr, is_asked) << i;
+    EXPECT_EQ(snapshot.is_for(static_cast<Snapshot::Reader>(i + 1)), is_asked) << i;
+  }
 }
 
 TEST(Snapshot, what_one_needs_is_not_forgotten_while_only_others_are_looked_at) {

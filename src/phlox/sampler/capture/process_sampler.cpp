@@ -25,6 +25,11 @@ constexpr size_t kFewThreads = 32;
 // An interpreter can be ended and begun again where nobody looks, and count its code objects anew.
 constexpr Nanoseconds kEpochsLast = kSecond / 10;
 
+// Since the last look, all the while.
+bool has_slept_on(const PythonThread& slot, const target::SchedStat& now) {
+  return slot.has_stack && slot.was_blocked && unmoved(now, slot.seen) && !now.off();
+}
+
 }  // namespace
 
 ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& interpreter,
@@ -49,9 +54,9 @@ ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& 
 ProcessSampler::~ProcessSampler() = default;
 
 void ProcessSampler::pause_idle(PythonThread& slot) {
-  const uint64_t few = native_ ? native_->longest_pause() : 1;
-  slot.next_tick =
-      tick_ + idle_pause(slot.idle_looks, threads_.all().size() > kFewThreads ? kLongestIdlePause : few);
+  slot.next_tick = tick_ + (threads_.all().size() > kFewThreads
+                                ? idle_pause_in_crowd(slot.idle_looks, config_.interval)
+                                : idle_pause(slot.idle_looks, native_ ? native_->longest_pause() : 1));
 }
 
 // Nothing to see of them; what they do until they are in Python again is not to be charged to what they do
@@ -88,6 +93,7 @@ bool ProcessSampler::scout(Domain& domain) {
   for (const auto& slot : threads_.all()) {
     if (asked == kScouted) break;
     if (!slot->alive || !slot->rseq_cpu || slot->interpreter != domain.interpreter) continue;
+    if (!moved_.empty() && slot->first_valid && has_slept_on(*slot, slot->first)) continue;
     slots[asked] = slot.get();
     ranges[gil_words + asked] = {slot->rseq_cpu, std::as_writable_bytes(std::span(&cpus[asked], 1))};
     ++asked;
@@ -166,7 +172,7 @@ ProcessSampler::Holder ProcessSampler::read_holder(Domain& domain, Nanoseconds n
       return Holder::known;
     }
     domain.runner = nullptr;
-    if (!by_event()) snapshot_.capture();  // else the turn has
+    if (!by_event()) capture_for(Snapshot::kEverybody);  // else the turn has
     return Holder::known;
   }
   // Who holds the GIL may change until somebody is found standing still with it.
@@ -177,7 +183,7 @@ ProcessSampler::Holder ProcessSampler::read_holder(Domain& domain, Nanoseconds n
     const bool scouted = !caught && on_its_cpu() && domain.threads > 1 && scout(domain);
     PythonThread* slot = caught ? nullptr : domain.runner;
     if (slot == nullptr || !slot->alive || (change > 0 && !scouted)) {
-      if (!caught) snapshot_.capture();
+      if (!caught) capture_for(Snapshot::kEverybody);
       const RemoteAddress tstate = domain.gil.holder(snapshot_);
       if (!tstate) return Holder::known;
       slot = threads_.find(tstate);
@@ -201,6 +207,23 @@ ProcessSampler::Holder ProcessSampler::read_holder(Domain& domain, Nanoseconds n
     }
   }
   return Holder::known;
+}
+
+// Of many threads few move in a turn: the pages of the others are not copied.
+void ProcessSampler::note_who_moved() {
+  moved_.clear();
+  if (native_ || threads_.all().size() <= kFewThreads) return;
+  for (const auto& slot : threads_.all()) {
+    if (!slot->done && !(slot->first_valid && has_slept_on(*slot, slot->first)))
+      moved_.push_back(slot->index);
+  }
+  moved_.push_back(Snapshot::kEverybody);
+}
+
+void ProcessSampler::capture_for(Snapshot::Reader reader, RemoteAddress last) {
+  if (moved_.empty()) return snapshot_.capture(last);
+  moved_.back() = reader;
+  snapshot_.capture_for(moved_, last);
 }
 
 // Of a thread that is not blocked, and may run meanwhile.
@@ -248,7 +271,7 @@ void ProcessSampler::read_other(PythonThread& slot, Domain& domain, Nanoseconds 
       threads_.has_ended(slot);
       return;
     }
-    if (slot.has_stack && slot.was_blocked && unmoved(*before, slot.seen) && !before->off()) {
+    if (has_slept_on(slot, *before)) {
       did_not_run(slot, *before, now);
       return;
     }
@@ -271,7 +294,7 @@ void ProcessSampler::read_other(PythonThread& slot, Domain& domain, Nanoseconds 
       return;
     }
     // No copy in this turn yet: whoever came first has ended before it was made.
-    if (attempt > 0 || !slot.first_valid || snapshot_.look() == last_turns_look_) snapshot_.capture();
+    if (attempt > 0 || !slot.first_valid || snapshot_.look() == last_turns_look_) capture_for(slot.index);
     const StackReader::Reading reading = read_stack(slot);
     if (!slot.in_python()) return;
     const auto after = slot.probe->schedstat();
@@ -414,6 +437,7 @@ void ProcessSampler::turn(Nanoseconds now, uint64_t round) {
       threads_.has_ended(slot);
     }
   }
+  note_who_moved();
   if (by_event()) {
     if (!threads_.due(now) && !threads_.all().empty() &&
         std::all_of(threads_.all().begin(), threads_.all().end(),
@@ -461,6 +485,12 @@ void ProcessSampler::turn(Nanoseconds now, uint64_t round) {
     threads_.drop_dead(now);
   if (native_threads_) look_at_native_threads(now);
   counts_.follow_ups += snapshot_.follow_ups();
+}
+
+bool ProcessSampler::any_ran() const {
+  return std::any_of(threads_.all().begin(), threads_.all().end(), [](const auto& slot) {
+    return slot->alive && slot->tstate && !(slot->has_stack && slot->was_blocked);
+  });
 }
 
 bool ProcessSampler::all_blocked_since(Nanoseconds since) {

@@ -112,6 +112,8 @@ class ProcessSampler {
     bool any() const { return threads > 0 || !list_whole; }
   };
   Unseen unseen() const;
+  // As they were last seen; asks nobody.
+  bool any_ran() const;
   bool schedstat_off() const { return schedstat_off_; }
   size_t threads() const { return threads_.all().size(); }
 
@@ -137,6 +139,8 @@ class ProcessSampler {
   Holder read_holder(Domain& domain, Nanoseconds now);
   // `again`: but of those that this turn has read.
   Holder read_holders(Nanoseconds now, bool again);
+  void note_who_moved();
+  void capture_for(Snapshot::Reader reader, RemoteAddress last = {});
   void read_other(PythonThread& slot, Domain& domain, Nanoseconds now);
   bool read_beside_holder(PythonThread& slot, Domain& domain, Nanoseconds now);
   bool read_standing_still(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
@@ -175,6 +179,8 @@ class ProcessSampler {
   uint64_t tick_ = 0;             // the round
   uint64_t last_turns_look_ = 0;  // the copy of the memory that the turn before left
   Nanoseconds last_turn_ = 0;
+  // Who is looked at in this turn, the last one for room; nothing: everybody may be.
+  std::vector<Snapshot::Reader> moved_;
   bool schedstat_off_ = false;
   std::unique_ptr<NativeThreads> native_threads_;
 };

@@ -33,7 +33,7 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
       threads_.has_ended(slot);
       return true;
     }
-    snapshot_.capture(slot.rseq_cpu);
+    capture_for(slot.index, slot.rseq_cpu);
     const uint64_t codes = reader_.codes().resolved();
     if (holds && domain.gil.holder(snapshot_) != slot.tstate)
       return false;  // somebody else by now: the caller looks again
@@ -134,7 +134,7 @@ bool ProcessSampler::read_from_elsewhere(PythonThread& slot, Nanoseconds now, bo
     }
     if (stop && stop->state() == State::signalled) continue;
     const bool stopped = stop && stop->state() == State::stopped;
-    snapshot_.capture();
+    capture_for(slot.index);
     if (holds && domain.gil.holder(snapshot_) != slot.tstate) return false;
     const StackReader::Reading reading = read_stack(slot);
     const auto after = slot.probe->schedstat();

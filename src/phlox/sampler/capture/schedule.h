@@ -57,9 +57,16 @@ class Schedule {
 inline constexpr uint64_t kLongestIdlePause = 16;  // turns
 // How many turns until a thread is asked again that did not run for so many looks: those that never run are
 // asked less and less often, so that hundreds of sleeping ones cost little.
-inline uint64_t idle_pause(uint32_t idle_looks, uint64_t longest = kLongestIdlePause) {
-  constexpr uint32_t kPatience = 8;
-  return idle_looks > kPatience ? std::min<uint64_t>(longest, idle_looks / kPatience + 1) : 1;
+inline uint64_t idle_pause(uint32_t idle_looks, uint64_t longest = kLongestIdlePause, uint32_t patience = 8) {
+  return idle_looks > patience ? std::min<uint64_t>(longest, idle_looks / patience + 1) : 1;
+}
+// Of one of many threads, by time where turns are quick: asking each of a hundred takes longer than a look.
+inline uint64_t idle_pause_in_crowd(uint32_t idle_looks, Nanoseconds interval) {
+  constexpr Nanoseconds kLongest = 64'000'000, kAtFull = 4'000'000;
+  if (interval <= 0) return idle_pause(idle_looks);
+  const auto longest = static_cast<uint64_t>(kLongest / interval);
+  const auto patience = static_cast<uint32_t>(std::clamp<Nanoseconds>(8 * interval / kAtFull, 2, 8));
+  return idle_pause(idle_looks, std::max(kLongestIdlePause, longest), patience);
 }
 
 }  // namespace phlox::sampler

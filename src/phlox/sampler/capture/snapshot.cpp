@@ -49,6 +49,7 @@ Snapshot::Snapshot(memory::RemoteMemory& memory) : memory_(memory) {
   wanted_.reserve(256);
   fetched_.reserve(256);
   batch_.reserve(256);
+  whose_.reserve(256);
 }
 
 Snapshot::~Snapshot() {
@@ -71,11 +72,23 @@ void Snapshot::capture(RemoteAddress last) {
   start_look({});
 }
 
+void Snapshot::capture_for(std::span<const Reader> readers, RemoteAddress last) {
+  for_all_ = false;
+  whose_.assign(readers.begin(), readers.end());
+  std::sort(whose_.begin(), whose_.end());
+  last_address_ = last;
+  start_look({});
+}
+
 void Snapshot::capture_for(Reader reader, ByteRange beside) {
   for_all_ = false;
-  whose_ = reader;
+  whose_.assign(1, reader);
   last_address_ = {};
   start_look(beside);
+}
+
+bool Snapshot::is_for(Reader reader) const {
+  return for_all_ || std::binary_search(whose_.begin(), whose_.end(), reader);
 }
 
 void Snapshot::start_look(ByteRange beside) {

@@ -46,11 +46,12 @@ class Snapshot {
   // Starts a look: drops the copy before and reads every page of the plan. `last`: a word that this read and
   // every further one of the look reads after everything else; none: no such word.
   void capture(RemoteAddress last = {});
-  // Reads those pages only that this one or everybody asks for. `beside`: bytes to bring with them in this
-  // look, where they can be read; peek() has them.
+  // Reads those pages only that one of these or everybody asks for.
+  void capture_for(std::span<const Reader> readers, RemoteAddress last = {});
+  // `beside`: bytes to bring with them in this look, where they can be read; peek() has them.
   void capture_for(Reader reader, ByteRange beside = {});
   // Whether this look's copy was made for this one too.
-  bool is_for(Reader reader) const { return for_all_ || reader == whose_; }
+  bool is_for(Reader reader) const;
   // Foresees what this one is going to ask for.
   void expect(Reader reader, RemoteAddress address, size_t size);
   // Who asks from now on. Gives who did before.
@@ -139,7 +140,7 @@ class Snapshot {
   int32_t last_value_ = -1;
   bool last_read_ = false;
   Reader reader_ = kEverybody;
-  Reader whose_ = kEverybody;  // whom this look is for, beside everybody
+  std::vector<Reader> whose_;  // whom this look is for, beside everybody; sorted
   bool for_all_ = true;
   uint64_t planned_at_ = 0;     // look
   std::vector<size_t> chosen_;  // of windows_, as they lie in ranges_
