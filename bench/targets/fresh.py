@@ -1,13 +1,16 @@
 """Fresh functions whose names tell the moment: every code object lives for some microseconds only.
 
-    fresh.py SECONDS [exec|template]
+    fresh.py SECONDS [exec|template] [THREADS]
 
 `exec` compiles three nested functions anew each time, `template` makes them with code.replace() (Python 3.8+)
 from one code object, so that only the name differs. All carry the same serial number (f_17_0 > f_17_1 > f_17_2): a stack that
 mixes serials, skips an index, or shows a lower serial than a stack before it has a wrong name in it.
 The finished functions are freed at once; their memory and their frames' addresses are used again by the next.
+THREADS more only wake now and then: a look does not copy what belongs to those that slept on.
 """
 import sys
+import threading
+import time
 
 import meter
 
@@ -51,4 +54,13 @@ def by_template():
     function(outer.__code__.replace(co_name="f_%d_0" % number), space)()
 
 
+def nap():
+    while True:
+        time.sleep(0.01)
+
+
+for _ in range(int(sys.argv[3]) if len(sys.argv) > 3 else 0):
+    thread = threading.Thread(target=nap)
+    thread.daemon = True
+    thread.start()
 meter.measure(by_exec if kind == "exec" else by_template, seconds, lambda: {"made": serial[0]})

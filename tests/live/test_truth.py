@@ -34,6 +34,21 @@ def test_families_never_mix_where_threads_pass_the_gil_on(python, record):
     assert families_never_mix(sound(recording)) > 200
 
 
+# Of more than 32 threads a look copies the pages of those only that moved.
+@once_a_version
+def test_families_never_mix_in_a_crowd(python, record):
+    with Target(python, TARGETS / "hard_threads.py", 60, 20, 50) as target:
+        recording = record(target.pid, 1.5, "-r", "1000", "--max-overhead", "off")
+    assert families_never_mix(sound(recording)) > 200
+
+
+@once_a_version
+def test_a_name_is_of_the_moment_in_a_crowd(python, record):
+    with Target(python, TARGETS / "fresh.py", 60, "exec", 50) as target:
+        recording = record(target.pid, 1.5, *RATE)
+    assert names_are_of_one_moment([row for row in sound(recording) if "nap" not in row[0]]) > 100
+
+
 def names_are_of_the_moment(python, record, kind):
     with Target(python, TARGETS / "fresh.py", 60, kind) as target:
         recording = record(target.pid, share(python, 1.5), *RATE)
