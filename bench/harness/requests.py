@@ -89,7 +89,7 @@ def stretch(server, command, seconds):
 
 def rows_of(settings, version, folder):
     """A server of this Python under load; a row a profiler."""
-    rounds, seconds = settings.scaled(60, 2), settings.scaled(SECONDS, 1)
+    rounds, seconds = settings.scaled(100, 2), settings.scaled(SECONDS, 1)
     chance = random.Random(1)
     known = recorders(settings)
     seen = {name: [] for name in ["nobody", *known]}
