@@ -38,6 +38,11 @@ struct ObservedThread {
   std::vector<CodeLocation> stack;  // root first, as last sent
   LookRecord state;                 // states of the last one sent; looks 0: none, or it was rejected
   LookRecord more;                  // looks like that one, held back; looks 0: none
+
+  // Since the last look, all the while.
+  bool has_slept_on(const target::SchedStat& now) const {
+    return has_stack && was_blocked && unmoved(now, seen) && !now.off();
+  }
 };
 
 class LookLog {

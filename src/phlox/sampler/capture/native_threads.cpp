@@ -88,7 +88,7 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
       slot.alive = false;
       return;
     }
-    if (slot.was_blocked && slot.has_stack && !before->off() && unmoved(*before, slot.seen)) {
+    if (slot.has_slept_on(*before)) {
       did_not_run(slot, *before, now);
       return;
     }

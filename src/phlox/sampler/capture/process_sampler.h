@@ -139,6 +139,9 @@ class ProcessSampler {
   Holder read_holder(Domain& domain, Nanoseconds now);
   // `again`: but of those that this turn has read.
   Holder read_holders(Nanoseconds now, bool again);
+  void ask_others(Nanoseconds now);
+  bool copy_for_event(Nanoseconds now);
+  void read_others(Nanoseconds now);
   void note_who_moved();
   void capture_for(Snapshot::Reader reader, RemoteAddress last = {});
   void read_other(PythonThread& slot, Domain& domain, Nanoseconds now);

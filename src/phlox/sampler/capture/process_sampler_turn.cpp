@@ -1,0 +1,199 @@
+// ProcessSampler's turn: who is asked in it, and in which order.
+#include <algorithm>
+#include <utility>
+
+#include "phlox/sampler/capture/native_half.h"
+#include "phlox/sampler/capture/native_threads.h"
+#include "phlox/sampler/capture/process_sampler.h"
+#include "phlox/sampler/capture/schedule.h"
+
+namespace phlox::sampler {
+namespace {
+
+constexpr size_t kThreadsPerTurn = 64;
+// Below this many threads everybody is asked at every turn.
+constexpr size_t kFewThreads = 32;
+// An interpreter can be ended and begun again where nobody looks, and count its code objects anew.
+constexpr Nanoseconds kEpochsLast = kSecond / 10;
+
+}  // namespace
+
+void ProcessSampler::pause_idle(PythonThread& slot) {
+  slot.next_tick = tick_ + (threads_.all().size() > kFewThreads
+                                ? idle_pause_in_crowd(slot.idle_looks, config_.interval)
+                                : idle_pause(slot.idle_looks, native_ ? native_->longest_pause() : 1));
+}
+
+// Nothing to see of them; what they do until they are in Python again is not to be charged to what they do
+// there. Who came back in this turn has been looked at, for the time since the turn before.
+void ProcessSampler::look_at_resting(Nanoseconds now) {
+  for (auto& slot : threads_.all()) {
+    if (!slot->alive || slot->tstate || slot->next_tick > tick_) continue;
+    const auto stat = slot->probe->schedstat();
+    if (!stat) {
+      slot->alive = false;
+      continue;
+    }
+    slot->idle_looks = unmoved(slot->seen, *stat) ? slot->idle_looks + 1 : 0;
+    pause_idle(*slot);
+    slot->seen = *stat;
+    slot->last_time = now;
+  }
+}
+
+// Of many threads few move in a turn: the pages of the others are not copied.
+void ProcessSampler::note_who_moved() {
+  moved_.clear();
+  if (native_ || threads_.all().size() <= kFewThreads) return;
+  for (const auto& slot : threads_.all()) {
+    if (!slot->done && !(slot->first_valid && slot->has_slept_on(slot->first))) moved_.push_back(slot->index);
+  }
+  moved_.push_back(Snapshot::kEverybody);
+}
+
+void ProcessSampler::capture_for(Snapshot::Reader reader, RemoteAddress last) {
+  if (moved_.empty()) return snapshot_.capture(last);
+  moved_.back() = reader;
+  snapshot_.capture_for(moved_, last);
+}
+
+// Whom the event of this turn has caught, until it was looked at.
+PythonThread* ProcessSampler::caught() {
+  const auto found = std::find_if(threads_.all().begin(), threads_.all().end(), [](const auto& slot) {
+    return slot->alive && !slot->done && slot->event.kind == EventState::Kind::preempted;
+  });
+  return found == threads_.all().end() ? nullptr : found->get();
+}
+
+ProcessSampler::Holder ProcessSampler::read_holders(Nanoseconds now, bool again) {
+  for (auto& domain : threads_.domains()) domain.threads = 0;
+  for (const auto& slot : threads_.all()) ++threads_.domains()[slot->domain].threads;
+  Holder any = Holder::known;
+  for (auto& domain : threads_.domains()) {
+    if (again && domain.runner != nullptr && domain.runner->done) continue;
+    domain.frozen = nullptr;
+    if (read_holder(domain, now) == Holder::fresh) any = Holder::fresh;
+  }
+  return any;
+}
+
+// The others' counts first: whoever is found blocked with the same count afterwards stood still while the
+// memory was copied.
+void ProcessSampler::ask_others(Nanoseconds now) {
+  for (auto& slot : threads_.all()) {
+    slot->first_valid = false;
+    slot->event = {};
+    slot->done = slot->next_tick > tick_ || seen_lately(*slot, now);
+    if (slot->done) continue;
+    if (native_) ask_event(*slot, now);
+    if (!slot->tstate && !native_) slot->done = true;
+  }
+  size_t asked = 0;
+  const size_t threads = threads_.all().size();
+  for (size_t i = 0; i < threads; ++i) {
+    PythonThread& slot = *threads_.all()[(first_slot_ + i) % threads];
+    if (slot.done || (threads_.domains()[slot.domain].runner == &slot && !by_event())) continue;
+    if (slot.event.kind != EventState::Kind::preempted && ++asked > kThreadsPerTurn && !config_.once) {
+      slot.done = true;  // in this turn
+      continue;
+    }
+    if (const auto stat = slot.probe->schedstat()) {
+      slot.first = *stat;
+      slot.first_valid = true;
+    } else {
+      threads_.has_ended(slot);
+    }
+  }
+  note_who_moved();
+}
+
+// Threads of Rust or C++ have thread states as short-lived as their calls into Python: whom the event caught
+// is in the list of this copy, or is not in Python. False: no event has come, and nobody has gone to sleep
+// since: there is nothing to copy.
+bool ProcessSampler::copy_for_event(Nanoseconds now) {
+  if (!threads_.due(now) && !threads_.all().empty() &&
+      std::all_of(threads_.all().begin(), threads_.all().end(), [](const auto& slot) { return slot->done; }))
+    return false;
+  if (PythonThread* slot = caught()) {
+    snapshot_.capture_for(slot->index, stack_of(*slot, slot->event.sp));
+  } else {
+    snapshot_.capture_for(Snapshot::kEverybody);
+  }
+  if (threads_.due(now) || threads_.changed()) threads_.refresh(now, PythonThreads::From::copy);
+  return true;
+}
+
+void ProcessSampler::read_others(Nanoseconds now) {
+  // By the copy that was made for it; the others have copies of their own.
+  if (PythonThread* slot = by_event() ? caught() : nullptr)
+    read_other(*slot, threads_.domains()[slot->domain], now);
+  const size_t threads = threads_.all().size();
+  size_t next_first = first_slot_ + kThreadsPerTurn;
+  for (size_t i = 0; i < threads; ++i) {
+    PythonThread& slot = *threads_.all()[(first_slot_ + i) % threads];
+    if (slot.done || !slot.alive) continue;
+    if (i > 0 && i % 8 == 0 && clock_now() - now > config_.longest_turn) {
+      next_first = first_slot_ + i;
+      break;
+    }
+    read_other(slot, threads_.domains()[slot.domain], now);
+  }
+  first_slot_ = threads > 0 ? next_first % threads : 0;
+}
+
+void ProcessSampler::turn(Nanoseconds now, uint64_t round) {
+  counts_.ticks = tick_ = round;
+  last_turns_look_ = snapshot_.look();
+  if (now - std::exchange(last_turn_, now) > kEpochsLast) reader_.codes().forget_epochs();
+  if (!by_event() && threads_.due(now)) threads_.refresh(now, PythonThreads::From::target);
+  ask_others(now);
+  if (by_event() && !copy_for_event(now)) {
+    look_at_native_threads(now);
+    return;
+  }
+  if (read_holders(now, false) == Holder::fresh && !by_event()) {
+    // Found in the next turn only, who calls into Python briefly would be seen where two turns meet two
+    // calls.
+    threads_.refresh(now, PythonThreads::From::target);
+    read_holders(now, true);
+  }
+  if (!threads_.domains().empty() && threads_.changed()) threads_.want_refresh();
+  read_others(now);
+  if (!native_) look_at_resting(now);
+  if (std::any_of(threads_.all().begin(), threads_.all().end(),
+                  [](const auto& slot) { return !slot->alive; }))
+    threads_.drop_dead(now);
+  if (native_threads_) look_at_native_threads(now);
+  counts_.follow_ups += snapshot_.follow_ups();
+}
+
+bool ProcessSampler::any_ran() const {
+  return std::any_of(threads_.all().begin(), threads_.all().end(), [](const auto& slot) {
+    return slot->alive && slot->tstate && !(slot->has_stack && slot->was_blocked);
+  });
+}
+
+bool ProcessSampler::all_blocked_since(Nanoseconds since) {
+  if (native_ || threads_.all().empty() || threads_.due(last_turn_)) return false;
+  bool all = true;
+  for (auto& slot : threads_.all()) {
+    if (!slot->alive || (slot->tstate && !(slot->has_stack && slot->was_blocked))) return false;
+    if (slot->last_time >= since) continue;
+    slot->next_tick = 0;
+    all = false;
+  }
+  return all;
+}
+
+void ProcessSampler::stood_still(Nanoseconds now, uint64_t round) {
+  counts_.ticks = tick_ = round;
+  for (auto& slot : threads_.all()) {
+    if (slot->tstate) {
+      did_not_run(*slot, slot->seen, now);
+    } else {
+      slot->last_time = now;
+    }
+  }
+}
+
+}  // namespace phlox::sampler
