@@ -1,6 +1,6 @@
 #!/bin/sh
-# get-consumers.sh [FOLDER]   Brings the programs that read what phlox exports, for tests/cli/test_consumers.py: npm's profiler-cli and, where there is a
-# cargo, inferno. The others are packages (packages-test.txt) or in the tests' environment (requirements-test.txt); go is taken where it is.
+# get-consumers.sh [FOLDER]   Brings the programs that read what phlox exports, for tests/cli/test_consumers.py and tests/browser/test_speedscope.py: npm's
+# profiler-cli and speedscope and, where there is a cargo, inferno. The others are packages (packages-test.txt) or in the tests' environment (requirements-test.txt); go is taken where it is.
 # Default: ~/.cache/phlox/consumers. What cannot be had is named; its tests are skipped.
 set -u
 folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/phlox/consumers}
@@ -9,6 +9,10 @@ missing=
 if [ ! -x node_modules/.bin/profiler-cli ]; then
   echo "bringing profiler-cli"
   npm install --silent --no-audit --no-fund --prefix . @firefox-devtools/profiler-cli || missing="$missing profiler-cli"
+fi
+if [ ! -f node_modules/speedscope/dist/release/index.html ]; then
+  echo "bringing speedscope"
+  npm install --silent --no-audit --no-fund --prefix . speedscope@1.25.0 || missing="$missing speedscope"
 fi
 if [ ! -x bin/inferno-flamegraph ] && command -v cargo > /dev/null; then
   echo "bringing inferno"

@@ -14,16 +14,26 @@ FLAGS = [
 ]
 
 
+def chromium():
+    brought = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "phlox" / "chromium-138"  # by install-test-deps.sh
+    found = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium", path=brought)
+    assert found, "chromium is needed for the browser tests: make test brings it"
+    return found
+
+
 @pytest.fixture(scope="session")
-def browser():
+def launch():
+    """Starts a Chromium; playwright itself is there once only."""
     from playwright.sync_api import sync_playwright
 
-    brought = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "phlox" / "chromium-138"  # by install-test-deps.sh
-    chromium = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium", path=brought)
-    assert chromium, "chromium is needed for the browser tests: make test brings it"
     with sync_playwright() as playwright:
-        with playwright.chromium.launch(executable_path=chromium, args=FLAGS) as launched:
-            yield launched
+        yield lambda flags: playwright.chromium.launch(executable_path=chromium(), args=flags)
+
+
+@pytest.fixture(scope="session")
+def browser(launch):
+    with launch(FLAGS) as launched:
+        yield launched
 
 
 @pytest.fixture
