@@ -112,6 +112,21 @@ def test_duckdb(recording, tmp_path, kind):
 SCRIPTS = [("bin/inferno-flamegraph",), ("flamegraph.pl", "/usr/share/perl5/Devel/NYTProf/flamegraph.pl")]
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_data_frames(recording, tmp_path, library, kind):
+    module = pytest.importorskip(library)
+    file = export(recording, kind, tmp_path)
+    if kind == "csv":
+        frame = module.read_csv(file)
+    else:
+        frame = module.read_json(file, lines=True) if library == "pandas" else module.read_ndjson(file)
+    assert int(frame["wall_ns"].sum()) == total(recording)
+    threads = frame.group_by("tid").agg(module.col("wall_ns").sum()).rows() if library == "polars" else frame.groupby("tid")["wall_ns"].sum().items()
+    query = "select tid, sum(wall_ns) from sample join thread on thread.id = sample.thread group by 1"
+    assert sorted((int(tid), int(wall)) for tid, wall in threads) == sqlite3.connect(recording).execute(query).fetchall()
+
+
 @pytest.mark.parametrize("places", [pytest.param(places, marks=needs(*places), id=os.path.basename(places[0])) for places in SCRIPTS])
 def test_flame_graph_scripts(recording, tmp_path, places):
     picture = run(consumer(*places), "--countname=ns", export(recording, "collapsed", tmp_path))
