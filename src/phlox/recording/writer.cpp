@@ -18,6 +18,20 @@
 namespace phlox::recording {
 namespace {
 
+// Rows refer by id; none is NULL. `before`: rows of its table that are not of this recorder.
+template <class Tag>
+std::optional<int64_t> row_of(Id<Tag> id, uint32_t before) {
+  return id ? std::optional(int64_t{before} + id.value) : std::nullopt;
+}
+template <class Tag>
+std::optional<int64_t> row_of(const std::optional<Id<Tag>>& id, uint32_t before) {
+  return id ? row_of(*id, before) : std::nullopt;
+}
+// 0 is NULL.
+std::optional<int64_t> reference(int64_t row) {
+  return row != 0 ? std::optional(row) : std::nullopt;
+}
+
 // Binds the values of a row in the order of its columns.
 class Row {
  public:
@@ -28,18 +42,11 @@ class Row {
   }
   template <class Enum>
   requires std::is_enum_v<Enum> Row& value(Enum e) { return integer(static_cast<int64_t>(e)); }
-  // Rows refer by id; none is NULL.
-  // `before`: rows of its table that are not of this recorder.
-  template <class Tag>
-  Row& id(Id<Tag> id, uint32_t before) {
-    return id ? integer(int64_t{before} + id.value) : null();
+  Row& optional(std::optional<int64_t> value) { return value ? integer(*value) : null(); }
+  template <class AnyId>
+  Row& id(const AnyId& id, uint32_t before) {
+    return optional(row_of(id, before));
   }
-  template <class Tag>
-  Row& id(const std::optional<Id<Tag>>& id_, uint32_t before) {
-    return id_ ? id(*id_, before) : null();
-  }
-  // 0 is NULL.
-  Row& reference(int64_t row) { return row != 0 ? integer(row) : null(); }
   Row& non_negative(int64_t value) { return value >= 0 ? integer(value) : null(); }
   // Empty is NULL.
   Row& optional_text(std::string_view value) { return value.empty() ? null() : text(value); }
@@ -165,14 +172,15 @@ Result<void> Writer::prepare_statements() {
   module_ = prepare("INSERT OR REPLACE INTO module VALUES (?,?,?,?)");
   missing_names_ = prepare("INSERT OR REPLACE INTO missing_names VALUES (?,?,?,?,?)");
   frame_ = prepare("INSERT OR REPLACE INTO frame VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
-  stack_ = prepare("INSERT OR REPLACE INTO stack VALUES (?,?,?)");
   wake_ = prepare("INSERT OR REPLACE INTO wake VALUES (?,?,?,?)");
   state_ = prepare(
       "INSERT INTO state (id, cpu, gil, collecting, system_call, quality, cpu_number, event, wake) VALUES "
       "(?,?,?,?,?,?,?,?,?)");
-  sample_ = prepare(
-      "INSERT INTO sample (rowid, start_us, wall_ns, cpu_ns, samples, thread, stack, state, value) VALUES "
-      "(?,?,?,?,?,?,?,?,?)");
+  if (!stacks_.prepare(database_, "INSERT OR REPLACE INTO stack", 3) ||
+      !samples_.prepare(
+          database_,
+          "INSERT INTO sample (rowid, start_us, wall_ns, cpu_ns, samples, thread, stack, state, value)", 9))
+    note_error();
   grown_sample_ = prepare("UPDATE sample SET wall_ns=?, cpu_ns=?, samples=?, state=?, value=? WHERE rowid=?");
   event_ = prepare("INSERT INTO event VALUES (NULL,?,?,?,?,?,?)");
   tally_ = prepare("INSERT OR REPLACE INTO tally VALUES (?,?,?)");
@@ -181,9 +189,11 @@ Result<void> Writer::prepare_statements() {
 }
 
 Writer::~Writer() {
-  for (sqlite3_stmt* s : {meta_, process_, thread_, module_, missing_names_, frame_, stack_, wake_, state_,
-                          sample_, grown_sample_, event_, tally_})
+  for (sqlite3_stmt* s : {meta_, process_, thread_, module_, missing_names_, frame_, wake_, state_,
+                          grown_sample_, event_, tally_})
     sqlite3_finalize(s);
+  stacks_.finalize();
+  samples_.finalize();
   sqlite3_close(database_);
 }
 
@@ -216,6 +226,15 @@ void Writer::step(sqlite3_stmt* statement) {
   sqlite3_reset(statement);
 }
 
+void Writer::put(BulkInsert& rows, std::initializer_list<BulkInsert::Value> row) {
+  begin();
+  if (!failed_ && !rows.put(row)) note_error();
+}
+
+void Writer::flush(BulkInsert& rows) {
+  if (!failed_ && !rows.flush()) note_error();
+}
+
 void Writer::put_meta(std::string_view key, std::string_view value) {
   if (key == "start_monotonic_ns" || key == "start_unix_ns") {
     if (before_.any) return;  // it begins where it began
@@ -242,7 +261,7 @@ void Writer::put_process(profile::ProcessId id, const profile::Process& p) {
       .integer(row)
       .integer(p.pid)
       .integer(p.namespace_pid)
-      .reference(parent)
+      .optional(reference(parent))
       .text(p.executable)
       .text(p.command_line)
       .text(p.python_version)
@@ -311,14 +330,14 @@ void Writer::put_frame(profile::FrameId id, const profile::Frame& f) {
 }
 
 void Writer::put_stack(profile::StackId id, const profile::Stack& s) {
-  Row(stack_).id(id, before_.stacks).id(s.parent, before_.stacks).id(s.frame, before_.frames);
-  step(stack_);
+  put(stacks_,
+      {row_of(id, before_.stacks), row_of(s.parent, before_.stacks), row_of(s.frame, before_.frames)});
 }
 
 void Writer::put_wake(profile::WakeId id, const profile::Wake& w) {
   Row(wake_)
       .id(id, before_.wakes)
-      .reference(w.thread ? threads_.row(w.thread.value) : 0)
+      .optional(reference(w.thread ? threads_.row(w.thread.value) : 0))
       .id(w.stack, before_.stacks)
       .optional_text(w.other);
   step(wake_);
@@ -340,7 +359,7 @@ int64_t Writer::state_of(const profile::Sample& s) {
         .non_negative(s.system_call)
         .value(s.quality)
         .non_negative(s.cpu_number)
-        .reference(s.event)
+        .optional(reference(s.event))
         .id(s.wake, before_.wakes);
     step(state_);
   }
@@ -354,12 +373,13 @@ void Writer::put_sample(profile::SampleId id, const profile::Sample& s) {
   }
   const int64_t state = state_of(s);
   if (id.value <= last_sample_) {
+    flush(samples_);
     Row(grown_sample_)
         .integer(s.wall)
         .integer(s.cpu)
         .integer(s.samples)
         .integer(state)
-        .reference(s.value)
+        .optional(reference(s.value))
         .id(id, before_.samples);
     return step(grown_sample_);
   }
@@ -368,17 +388,9 @@ void Writer::put_sample(profile::SampleId id, const profile::Sample& s) {
   // Down to the microsecond, for times before the first sample too.
   const Nanoseconds since = s.start - *epoch_;
   const Nanoseconds start_us = since >= 0 ? since / 1000 : -((-since + 999) / 1000);
-  Row(sample_)
-      .id(id, before_.samples)
-      .integer(start_us)
-      .integer(s.wall)
-      .integer(s.cpu)
-      .integer(s.samples)
-      .reference(threads_.row(s.thread.value))
-      .id(s.stack, before_.stacks)
-      .integer(state)
-      .reference(s.value);
-  step(sample_);
+  put(samples_,
+      {row_of(id, before_.samples), start_us, s.wall, s.cpu, s.samples,
+       reference(threads_.row(s.thread.value)), row_of(s.stack, before_.stacks), state, reference(s.value)});
 }
 
 void Writer::put_event(const profile::Event& e) {
@@ -390,8 +402,8 @@ void Writer::put_event(const profile::Event& e) {
   Row(event_)
       .value(e.kind)
       .integer(e.time)
-      .reference(e.process ? processes_.row(e.process->value) : 0)
-      .reference(e.thread ? threads_.row(e.thread->value) : 0)
+      .optional(reference(e.process ? processes_.row(e.process->value) : 0))
+      .optional(reference(e.thread ? threads_.row(e.thread->value) : 0))
       .integer(e.value)
       .text(e.text);
   step(event_);
@@ -422,6 +434,10 @@ Result<void> Writer::commit() {
 
 Result<void> Writer::commit_rows() {
   if (in_transaction_ && !failed_) {
+    flush(stacks_);
+    flush(samples_);
+  }
+  if (in_transaction_ && !failed_) {
     if (retention_) let_go();
     if (sqlite3_exec(database_, "COMMIT", nullptr, nullptr, nullptr) != SQLITE_OK) note_error();
     in_transaction_ = false;
@@ -437,11 +453,13 @@ Result<void> Writer::commit_rows() {
 
 Result<void> Writer::finish() {
   auto committed = commit_rows();
-  for (sqlite3_stmt** s : {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &stack_, &wake_,
-                           &state_, &sample_, &grown_sample_, &event_, &tally_}) {
+  for (sqlite3_stmt** s : {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &wake_, &state_,
+                           &grown_sample_, &event_, &tally_}) {
     sqlite3_finalize(*s);
     *s = nullptr;
   }
+  stacks_.finalize();
+  samples_.finalize();
   // Out of write-ahead mode: the log is folded in and removed. Where that fails the log stays, which still
   // reads.
   const int folded = sqlite3_exec(database_, "PRAGMA journal_mode=DELETE", nullptr, nullptr, nullptr);

@@ -14,6 +14,7 @@
 #include "phlox/base/result.h"
 #include "phlox/base/spread.h"
 #include "phlox/profile/sink.h"
+#include "phlox/recording/bulk_insert.h"
 #include "phlox/recording/continued.h"
 #include "phlox/recording/new_recording.h"
 
@@ -92,6 +93,8 @@ class Writer : public profile::Sink {
   sqlite3_stmt* prepare(const char* sql);
   void begin();
   void step(sqlite3_stmt* statement);
+  void put(BulkInsert& rows, std::initializer_list<BulkInsert::Value> row);
+  void flush(BulkInsert& rows);
   void note_error();
   int64_t state_of(const profile::Sample& sample);
   std::optional<int64_t> earlier_tally(const profile::Tally& tally) const;
@@ -102,9 +105,9 @@ class Writer : public profile::Sink {
   Descriptor mark_;  // locked as long as this recorder is at work (schema.h)
   sqlite3* database_ = nullptr;
   sqlite3_stmt *meta_ = nullptr, *process_ = nullptr, *thread_ = nullptr, *module_ = nullptr,
-               *missing_names_ = nullptr, *frame_ = nullptr, *stack_ = nullptr, *wake_ = nullptr,
-               *state_ = nullptr, *sample_ = nullptr, *grown_sample_ = nullptr, *event_ = nullptr,
-               *tally_ = nullptr;
+               *missing_names_ = nullptr, *frame_ = nullptr, *wake_ = nullptr, *state_ = nullptr,
+               *grown_sample_ = nullptr, *event_ = nullptr, *tally_ = nullptr;
+  BulkInsert stacks_, samples_;
   // Rows of `state` by their values, and who ended the wait.
   struct StateKey {
     uint64_t values = 0;
