@@ -36,7 +36,7 @@ class CacheTest : public testing::Test {
   }
   ~CacheTest() override { std::filesystem::remove_all(root_); }
   std::string folder() const { return root_ + "/a/b/phlox/unwind"; }
-  std::string file() const { return folder() + "/" + kId + ".cfi3"; }
+  std::string file() const { return folder() + "/" + kId + ".cfi4"; }
 
   std::string root_;
   UnwindTable table_;

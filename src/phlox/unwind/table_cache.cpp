@@ -13,7 +13,7 @@ namespace {
 // A table of fewer rows is built faster than its file is opened.
 constexpr size_t kWorthKeeping = 2000;
 // In the name, so that versions do not write over each other's files.
-constexpr std::string_view kSuffix = ".cfi3";
+constexpr std::string_view kSuffix = ".cfi4";
 
 bool is_build_id(std::string_view id) {
   return id.size() >= 16 && id.size() <= 128 &&
