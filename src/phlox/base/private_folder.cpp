@@ -43,17 +43,22 @@ std::vector<Kept> kept_in(DIR* folder) {
   return result;
 }
 
+bool is_private_folder(const std::string& folder) {
+  struct stat status {};
+  return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
+         (status.st_mode & 022) == 0;
+}
+
 }  // namespace
 
 bool make_private_folder(const std::string& folder) {
   if (folder.empty() || folder.front() != '/') return false;
+  if (is_private_folder(folder)) return true;
   for (size_t at = folder.find('/', 1); at != std::string::npos; at = folder.find('/', at + 1)) {
     ::mkdir(folder.substr(0, at).c_str(), 0700);
   }
   ::mkdir(folder.c_str(), 0700);
-  struct stat status {};
-  return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
-         (status.st_mode & 022) == 0;
+  return is_private_folder(folder);
 }
 
 bool write_whole_file(const std::string& folder, const std::string& name, std::span<const std::byte> bytes) {
