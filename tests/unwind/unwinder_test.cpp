@@ -77,6 +77,10 @@ class Process {
     }
     NativeStack out;
     unwinder.unwind(input, out);
+    if (remap) {
+      remap(map);
+      unwinder.unwind(input, out);
+    }
     return out;
   }
 
@@ -86,7 +90,8 @@ class Process {
   std::vector<Restart> restarts;
   std::function<bool(RemoteAddress, uint64_t&)> more;
   bool read_code = true;
-  std::map<uint64_t, uint64_t> calls;  // by return address: the function called
+  std::map<uint64_t, uint64_t> calls;     // by return address: the function called
+  std::function<void(ModuleMap&)> remap;  // the same stack is unwound again behind it
 
  private:
   uint16_t machine_;
@@ -276,6 +281,14 @@ TEST(Unwinder, bias_of_a_module_may_be_known_when_a_stack_leads_there) {
   const NativeStack stack = p.unwind(at(Process::code(0x3000), kStack));
   EXPECT_EQ(stack.end, StackEnd::reached_end);
   EXPECT_EQ(stack.frames.size(), 3u);
+}
+
+TEST(Unwinder, what_was_known_of_an_address_ends_with_the_map) {
+  Process p = three_functions();
+  p.remap = [](ModuleMap& map) { map.clear(); };
+  const NativeStack stack = p.unwind(at(Process::code(0x3000), kStack));
+  EXPECT_EQ(stack.end, StackEnd::no_cfi);
+  EXPECT_EQ(stack.frames.size(), 1u);
 }
 
 // A thread asleep in a function that keeps its frame by rbp, which the kernel does not tell.

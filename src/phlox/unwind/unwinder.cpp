@@ -96,12 +96,13 @@ const Unwinder::Slot& Unwinder::look_up(RemoteAddress pc, bool exact) {
   // Return addresses and exact ones of the same value are kept apart by what is looked up: pc - 1 against pc.
   const uint64_t key = exact ? pc.value : pc.value - 1;
   Slot& slot = cache_[(key ^ key >> 12) & (kCacheSlots - 1)];
-  if (slot.pc == key) {
+  const auto generation = static_cast<uint32_t>(generation_);
+  if (slot.pc == key && slot.generation == generation) {
     ++hits_;
     return slot;
   }
   ++misses_;
-  slot = Slot{key, {}, kNoModule, false, false, false};
+  slot = Slot{key, {}, kNoModule, generation, false, false, false};
   const ModuleMap::Entry* entry = map_.find(RemoteAddress(key));
   // A trampoline is returned to at its first byte, which is not always described one byte ahead as glibc
   // does.
@@ -486,7 +487,6 @@ void Unwinder::unwind(const UnwindInput& input, NativeStack& out) {
   out.end = StackEnd::reached_end;
   out.read_more = 0;
   if (generation_ != map_.generation()) {
-    std::fill(cache_.begin(), cache_.end(), Slot{});
     // A module's number may mean another file now.
     tables_.clear();
     asked_.clear();

@@ -146,6 +146,7 @@ class Unwinder {
     uint64_t pc = 0;
     Rule rule;
     uint32_t module = kNoModule;
+    uint32_t generation = 0;    // of the map, by its lower half: of an earlier one it is not there
     bool mapped = false;        // there is code at this pc
     bool by_code = false;       // the rule comes of the instructions
     bool until_return = false;  // and of those still to run alone
