@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -38,24 +39,27 @@ std::optional<Line> parse_line(std::string_view text) {
 // Our own escapes (docs/formats.md): "\x3b" is ';', "\\" and "\n".
 std::string unescape(std::string_view text) {
   std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const std::string_view rest = text.substr(i);
+  while (true) {
+    const size_t plain = std::min(text.find('\\'), text.size());
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) return out;
     unsigned byte = 0;
-    if (rest.starts_with("\\\\")) {
+    size_t taken = 2;
+    if (text.starts_with("\\\\")) {
       out += '\\';
-      ++i;
-    } else if (rest.starts_with("\\n")) {
+    } else if (text.starts_with("\\n")) {
       out += '\n';
-      ++i;
-    } else if (rest.starts_with("\\x") && rest.size() >= 4 &&
-               std::from_chars(rest.data() + 2, rest.data() + 4, byte, 16).ptr == rest.data() + 4) {
+    } else if (text.starts_with("\\x") && text.size() >= 4 &&
+               std::from_chars(text.data() + 2, text.data() + 4, byte, 16).ptr == text.data() + 4) {
       out += static_cast<char>(byte);
-      i += 3;
+      taken = 4;
     } else {
-      out += text[i];
+      out += '\\';
+      taken = 1;
     }
+    text.remove_prefix(taken);
   }
-  return out;
 }
 
 // "Thread worker-1 (4711)", "Thread 4711", "thread (4711): worker-1", "tid:4711": the root that our export,
