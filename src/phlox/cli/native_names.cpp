@@ -79,7 +79,7 @@ void NativeRows::put_frame(profile::FrameId id, const profile::Frame& frame) {
   last_frame_ = std::max(last_frame_, id.value);
   if (frame.kind == profile::FrameKind::native) frames_.emplace_back(id, frame);
   if (frame.kind == profile::FrameKind::kernel) kernel_frames_.emplace_back(id, frame);
-  sink_.put_frame(id, frame);
+  if (put_ == Put::at_once || frame.kind != profile::FrameKind::native) sink_.put_frame(id, frame);
 }
 
 void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wanted,
@@ -129,23 +129,30 @@ std::vector<NativeRows::Missing> NativeRows::name(const std::vector<profile::Nat
     const auto& [id, frame] = frames_[i];
     if (frame.module) {
       by_module[frame.module->value].push_back(i);
-    } else if (frame.address != 0) {
-      without_module.push_back(id);
+    } else {
+      by_module[0].push_back(i);
+      if (frame.address != 0) without_module.push_back(id);
     }
   }
+  const auto put_unnamed = [&](size_t i) {
+    if (put_ == Put::when_named) sink_.put_frame(frames_[i].first, frames_[i].second);
+  };
   for (const profile::NativeModule& module : modules) {
-    const auto found = by_module.find(module.id.value);
-    if (found == by_module.end()) continue;
+    const auto found = by_module.extract(module.id.value);
+    if (!found) continue;
     symbols::ModuleNames names = symbols::ModuleNames::open(path_to_open(module), module.path, search);
-    for (const size_t i : found->second) {
+    for (const size_t i : found.mapped()) {
       const auto& [id, frame] = frames_[i];
-      put_named(sink_, id, frame, names.name(ImageAddress(frame.address)).levels, last_frame_);
+      const auto& levels = names.name(ImageAddress(frame.address)).levels;
+      levels.empty() ? put_unnamed(i) : put_named(sink_, id, frame, levels, last_frame_);
     }
     names.keep();
     if (module.path.starts_with("[")) continue;  // the vdso: nothing would bring its lines
     for (symbols::MissingNames& row : names.missing())
       missing.push_back({module.id, module.root, std::move(row)});
   }
+  for (const auto& [module, left] : by_module)
+    for (const size_t i : left) put_unnamed(i);
   if (!without_module.empty()) name_code_without_file(without_module, modules);
   name_kernel_frames();
   std::stable_sort(missing.begin(), missing.end(), [](const Missing& a, const Missing& b) {

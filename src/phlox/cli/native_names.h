@@ -23,8 +23,11 @@ class NativeRows : public profile::Sink {
  public:
   // Whose functions those of the kernel are: this host's, to be named here, or of who knows where.
   enum class Kernel { this_host, named_already };
-  explicit NativeRows(profile::Sink& sink, Kernel kernel = Kernel::this_host)
-      : sink_(sink), kernel_(kernel) {}
+  // Native frames are put at once, and put again with their names: where a recording may end before. Or once,
+  // at name(), and nothing reads what refers to them before.
+  enum class Put { at_once, when_named };
+  explicit NativeRows(profile::Sink& sink, Kernel kernel = Kernel::this_host, Put put = Put::at_once)
+      : sink_(sink), kernel_(kernel), put_(put) {}
 
   void put_meta(std::string_view key, std::string_view value) override { sink_.put_meta(key, value); }
   void put_process(profile::ProcessId id, const profile::Process& process) override {
@@ -63,6 +66,7 @@ class NativeRows : public profile::Sink {
 
   profile::Sink& sink_;
   Kernel kernel_;
+  Put put_;
   std::vector<std::pair<profile::FrameId, profile::Frame>> frames_;  // native, in the order of their ids
   std::vector<std::pair<profile::FrameId, profile::Frame>> kernel_frames_;
   std::map<uint32_t, profile::Module> modules_;

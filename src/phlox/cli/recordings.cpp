@@ -75,7 +75,7 @@ Result<void> import_from(importers::Input& file, const std::string& path, const 
   importers::Input& input = unpacked ? *unpacked : file;
   const auto format = format_of(input, path, arguments.from);
   if (!format) return fail(format);
-  NativeRows rows(sink, NativeRows::Kernel::named_already);
+  NativeRows rows(sink, NativeRows::Kernel::named_already, NativeRows::Put::when_named);
   auto outcome = (*format)->import(input, options_of(arguments), rows);
   if (unpacked && unpacked->damaged())
     talk.warn(path + ": its compression ends early or is damaged: what follows is not there");
