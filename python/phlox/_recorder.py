@@ -205,12 +205,13 @@ def record(pid: Optional[int] = None, command: Optional[Sequence[str]] = None, *
     """Records a running process, or a command from its start, until `duration` (seconds) is over or it ends. Blocks until then.
 
     `output`: a file NAME.phlox; without, the recording goes away with the Recording. `rate`, `native` and `max_overhead` are those of `phlox
-    record`, `options` any others of its words. A command has our standard input and output.
+    record`, `options` any others of its words. A command has our standard input, output and error output: where phlox cannot start it, or finds no
+    Python, its words stand there too.
     """
     if (pid is None) == (command is None):
         raise ValueError("a pid or a command: one of them")
     place = _Place(output)
-    words = [find_program(), "record", *(["--pid", str(pid)] if pid is not None else []), "--output", place.path,
+    words = [find_program(), "record", *(["--pid", str(pid)] if pid is not None else ["--quiet"]), "--output", place.path,
              *_options(duration, rate, native, max_overhead, options), *(["--", *command] if command is not None else [])]
     before = _identity(place.path)
     with tempfile.TemporaryFile() as said:
@@ -222,6 +223,8 @@ def record(pid: Optional[int] = None, command: Optional[Sequence[str]] = None, *
     # The status of a command is the program's own.
     if status != 0 and (command is None or _identity(place.path) in (None, before)):
         place.drop()
+        if command is not None:
+            raise PhloxError(f"nothing was recorded of {command[0]} (exit status {status}): standard error has why", status=status)
         raise PhloxError.from_output(text, status)
     return place.load()
 

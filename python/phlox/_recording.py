@@ -6,9 +6,11 @@ Everything is as it was recorded: choices of a view (waiting left out, native fr
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import os
 import sqlite3
+import stat
 import tempfile
 from functools import cached_property
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
@@ -137,6 +139,7 @@ class Recording:
 
     def __init__(self, path: Path) -> None:
         self.path = os.fspath(path)
+        self._must_be_readable()
         with self._database() as database:
             try:
                 (application,) = database.execute("PRAGMA application_id").fetchone()
@@ -148,6 +151,17 @@ class Recording:
         if version not in FORMATS:
             raise PhloxError(f"{self.path} has format {version}; this phlox reads {FORMATS[-1]}", "pip install --upgrade phlox")
         self._has_events = version >= 2
+
+    def _must_be_readable(self) -> None:
+        """SQLite says of each of these that it is unable to open it. (Opened here, and closed, it would lose locks that SQLite holds elsewhere.)"""
+        try:
+            is_folder = stat.S_ISDIR(os.stat(self.path).st_mode)
+        except OSError as error:
+            raise PhloxError(f"cannot open {self.path}: {error.strerror}", "is the path right?") from None
+        if is_folder:
+            raise PhloxError(f"cannot open {self.path}: it is a folder")
+        if not os.access(self.path, os.R_OK):
+            raise PhloxError(f"cannot open {self.path}: {os.strerror(errno.EACCES)}")
 
     def __repr__(self) -> str:
         return f"<Recording {self.path}>"

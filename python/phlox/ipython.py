@@ -47,16 +47,19 @@ class Picture:
 
 def register(shell: Any) -> None:
     def phlox(line: str, cell: str) -> None:
-        """Runs the cell and shows its flame graph beneath."""
+        """%%phlox [--native] [--rate HZ] [--output NAME.phlox] [options of `phlox export`: --by line, --state running, ...]
+
+        Runs the cell and shows its flame graph beneath. The recording is `_phlox`: print(_phlox.report()), _phlox.pandas().
+        """
         arguments, options = _parsed(line)
         profiled = profile(arguments.output, rate=arguments.rate, native=arguments.native)
         try:
             with profiled:
                 shell.run_cell(cell)
+            shell.user_ns[NAME] = profiled.recording  # also where there is no picture by these options
             picture = Picture(profiled.recording, options)
         except PhloxError as error:
             raise _usage(error) from None
-        shell.user_ns[NAME] = profiled.recording
         importlib.import_module("IPython.display").display(picture)
 
     shell.register_magic_function(phlox, magic_kind="cell", magic_name="phlox")
