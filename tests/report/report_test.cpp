@@ -110,6 +110,14 @@ TEST_F(ReportOf, waits_say_for_what_and_where) {
   EXPECT_EQ(report.waits[1].wall, 600 * kMs);
 }
 
+TEST_F(ReportOf, a_wait_that_took_no_time_has_no_row) {
+  Sample sample = maker.sample(maker.thread("MainThread"), "main:5;nap:8", 0);
+  sample.cpu_state = CpuState::blocked;
+  sample.system_call = 230;
+  maker.put(sample);
+  EXPECT_EQ(report_of(profile).waits.size(), 3u);
+}
+
 TEST_F(ReportOf, findings_name_who_waits_for_the_gil_and_who_holds_it) {
   const Report report = report_of(profile);
   const Finding* gil = nullptr;
