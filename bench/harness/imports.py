@@ -24,6 +24,10 @@ LARGE = ["--call-graph", "dwarf,65528"]
 # perf script as it is when nothing is said also looks for the functions that were inlined, by addr2line, for minutes.
 MOST_SECONDS = 120
 FORMATS = ("html", "svg", "collapsed", "speedscope", "pprof", "firefox", "perfetto", "chrome", "callgrind", "pstats", "jsonl", "csv")
+# What peers make of the same stacks: (format, peer, what it is given, command without that file).
+PEERS = (("svg", "flamegraph.pl", "collapsed", ["flamegraph.pl", "--countname=ns"]), ("svg", "inferno", "collapsed", ["inferno-flamegraph", "--countname", "ns"]),
+         ("pprof", "go tool pprof", "pprof", ["go", "tool", "pprof", "-proto"]), ("callgrind", "go tool pprof", "pprof", ["go", "tool", "pprof", "-callgrind"]))
+CONSUMERS = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "phlox", "consumers", "bin")  # tools/get-consumers.sh
 
 
 def measured(command, most=None, **options):
@@ -113,6 +117,23 @@ def import_section(settings):
     return result
 
 
+def peer_rows(settings, folder):
+    """Those that are here, of files that were exported into the folder."""
+    for name, peer, given, command in PEERS:
+        program = shutil.which(command[0]) or shutil.which(command[0], path=CONSUMERS)
+        if program is None:
+            continue
+        out = os.path.join(folder, "peer")
+        words = [program, *command[1:], *(["-output", out] if "pprof" in command else []), os.path.join(folder, "out." + given)]
+        rounds = []
+        for _ in range(settings.scaled(3, 1)):
+            with open(out, "wb") as file:
+                rounds.append(measured(words, stdout=file))
+        row = {"format": name, "peer": peer, "of": given, "seconds": min(rounds)[0], "mib": max(r[1] for r in rounds), "bytes": os.path.getsize(out)}
+        settings.log("export", row)
+        yield row
+
+
 def export_section(settings):
     """Every format of one recording of the taxi program with native frames."""
     python = environment_of(settings)
@@ -131,6 +152,7 @@ def export_section(settings):
                    "gzipped": len(subprocess.run(["gzip", "-c", out], capture_output=True, check=True).stdout)}
             settings.log("export", row)
             result["rows"].append(row)
+        result["peers"] = list(peer_rows(settings, folder))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return result
@@ -151,10 +173,17 @@ def import_table(data):
 
 
 def export_table(data):
-    return ("## Handing out\n\n%d seconds of the taxi program at 1 kHz with native frames (%s bytes), every format with `--show everything`, the best of some runs.\n\n"
+    text = ("## Handing out\n\n%d seconds of the taxi program at 1 kHz with native frames (%s bytes), every format with `--show everything`, the best of some runs.\n\n"
             % (data["seconds"], "{:,}".format(data["bytes"]))) + table(
         ["format", "seconds", "MiB", "bytes", "gzipped"],
         [[r["format"], number(r["seconds"], "%.2f"), number(r["mib"], "%.0f"), "{:,}".format(r["bytes"]), "{:,}".format(r["gzipped"])] for r in data["rows"]])
+    if not data.get("peers"):
+        return text
+    ours = {r["format"]: r for r in data["rows"]}
+    return text + "\nWhat peers make of the same stacks, out of the file that they read:\n\n" + table(
+        ["format", "peer", "out of", "seconds: peer / phlox", "MiB", "bytes"],
+        [[r["format"], r["peer"], r["of"], "%.2f / %.2f" % (r["seconds"], ours[r["format"]]["seconds"]), "%s / %s" % (number(r["mib"], "%.0f"), number(ours[r["format"]]["mib"], "%.0f")),
+          "{:,} / {:,}".format(r["bytes"], ours[r["format"]]["bytes"])] for r in data["peers"]])
 
 
 SECTIONS = {"import": import_section, "export": export_section}
