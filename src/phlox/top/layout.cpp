@@ -137,7 +137,8 @@ std::vector<Line> lined_up(const Line& header, const std::string& first, const s
   const auto [a, b] = share_out(columns > front ? columns - front : 0, widest_first, widest_second);
   std::vector<Line> lines;
   // clang before 16 captures no structured binding by its name alone.
-  const auto add = [&lines, a = a, b = b](Line line, const std::string& one, const std::string& two, Style style) {
+  const auto add = [&lines, a = a, b = b](Line line, const std::string& one, const std::string& two,
+                                          Style style) {
     line.push_back({fit(one, a) + (b > 0 ? "  " + fit(two, b) : ""), style});
     lines.push_back(std::move(line));
   };
