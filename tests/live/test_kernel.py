@@ -103,12 +103,10 @@ def test_all_of_a_thread_s_time_is_there(python, inside):
     with Target(python, TARGETS / "threads.py", 60) as target:
         recording = inside(target.pid, 1.5)
     elapsed = recording.tally("elapsed_ns")
-    threads = recording.query("SELECT t.id, t.start_ns, t.end_ns, sum(s.wall_ns) FROM thread t JOIN sample s ON s.thread = t.id GROUP BY 1")
-    assert len(threads) >= 3
-    for _, start, end, wall in threads:
-        # The last quarter of a second of a wait may be untold.
-        assert wall <= 1.01 * (end - start)
-        assert wall >= 0.97 * (end - start) - 0.02e9
+    threads = recording.query("SELECT t.name, t.start_ns, t.end_ns, sum(s.wall_ns) FROM thread t JOIN sample s ON s.thread = t.id GROUP BY t.id")
+    assert len(threads) == 6
+    for name, start, end, wall in threads:
+        assert abs(wall - (end - start)) <= 0.001 * (end - start), (name, wall, end - start)
         assert end - start > 0.9 * elapsed
     assert recording.query("SELECT count(*) FROM sample s JOIN state ON state.id = s.state WHERE state.cpu = 3")[0][0] > 0
 

@@ -60,8 +60,10 @@ class KernelSourceTest : public testing::Test {
     record.look.wake = wake_;
     source_.take(record);
   }
-  const profile::Profile& seen() {
-    source_.end_all(static_cast<Nanoseconds>(start_ + 100 * kMillisecond));
+  // `known`: what the kernel has of the thread at the end.
+  const profile::Profile& seen(double end = 100, const std::optional<kernel_thread>& known = {}) {
+    source_.end_all(static_cast<Nanoseconds>(start_ + static_cast<uint64_t>(end * kMillisecond)),
+                    [&](pid_t) { return known; });
     consumer_.drain(ring_);
     identities_.stretches.flush();
     return seen_;
@@ -242,10 +244,41 @@ TEST_F(KernelSourceTest, a_wait_is_told_as_it_grows) {
                            [&](pid_t) { return std::optional(known); });
   // And not again when it is over.
   look(402, waiting, 1, 400, 0, 2);
-  source_.end_all(static_cast<Nanoseconds>(start_ + 402 * kMillisecond));
-  consumer_.drain(ring_);
-  identities_.stretches.flush();
+  seen(402);
   EXPECT_NEAR(wall("wait", CpuState::blocked), 400, 0.3);
+}
+
+TEST_F(KernelSourceTest, a_wait_that_is_open_at_the_end_is_told_up_to_there) {
+  const auto main = code("main"), wait = code("wait");
+  const kernel_stack waiting = stack({wait, main});
+  look(1, waiting, 0, 0, 0);
+  kernel_thread known{};
+  known.since = known.off_since = start_ + 2 * kMillisecond;
+  known.ran = kMillisecond;
+  known.state = KERNEL_BLOCKED;
+  known.off = waiting;
+  known.walked = 1;
+  seen(80, known);
+  EXPECT_NEAR(wall("wait", CpuState::blocked), 78, 0.001);
+  EXPECT_NEAR(wall("wait", CpuState::running), 1, 0.001);
+}
+
+TEST_F(KernelSourceTest, a_run_and_short_waits_that_no_record_told_are_told_at_the_end) {
+  const auto main = code("main"), work = code("work"), wait = code("wait");
+  look(1, stack({work, main}), 0, 0, 0);
+  look(26, stack({wait, main}), 5, 20, 0, 6);
+  look(27, stack({work, main}), 6, 20, 0);
+  kernel_thread known{};
+  known.since = start_ + 30 * kMillisecond;
+  known.ran = 8 * kMillisecond;
+  known.blocked = 20 * kMillisecond + kMillisecond / 2;
+  known.queued = kMillisecond / 2;
+  known.state = KERNEL_RUNNING;
+  seen(40, known);
+  EXPECT_NEAR(wall("wait", CpuState::blocked), 20.5, 0.001);
+  EXPECT_NEAR(wall("work", CpuState::running), 18, 0.001);
+  EXPECT_NEAR(wall("work", CpuState::runnable), 0.5, 0.001);
+  EXPECT_NEAR(cpu("work"), 18, 0.001);
 }
 
 TEST_F(KernelSourceTest, memory_that_was_not_there_is_a_look_that_says_so) {

@@ -132,11 +132,6 @@ void KernelSource::begin(const ParkedThreads& parked, Nanoseconds now) {
   }
 }
 
-void KernelSource::end_all(Nanoseconds now) {
-  for (auto& [tid, thread] : threads_) log_.end(*thread, std::max(now, thread->last_time));
-  threads_.clear();
-}
-
 void KernelSource::flush() {
   for (auto& [tid, thread] : threads_) log_.flush(*thread);
 }
@@ -416,44 +411,6 @@ void KernelSource::take(const KernelLook& record) {
   } else {
     came_back(*thread, look, spent, quality, *stack);
   }
-}
-
-void KernelSource::take(const kernel_exit& record) {
-  const auto found = threads_.find(static_cast<pid_t>(record.thread));
-  if (found == threads_.end()) return;
-  log_.end(*found->second, std::max(static_cast<Nanoseconds>(record.time), found->second->last_time));
-  threads_.erase(found);
-}
-
-void KernelSource::still(pid_t tid, Thread& thread, Nanoseconds now, Nanoseconds heard_until,
-                         const std::optional<kernel_thread>& known) {
-  if (!known) {
-    // Parked before the kernel was asked, and not on a CPU since.
-    if (thread.asleep && !thread.counted)
-      put(thread, Piece::look, *thread.asleep, now - thread.last_time, thread.asleep_stack);
-    return;
-  }
-  const auto since = static_cast<Nanoseconds>(known->since);
-  const bool away = known->state == KERNEL_BLOCKED || known->state == KERNEL_QUEUED;
-  if (!away || since >= heard_until || now < since || known->off_since == 0) return;
-  KernelLook record;
-  kernel_look& look = record.look;
-  look.head.type = KERNEL_LOOK;
-  look.thread = static_cast<uint32_t>(tid);
-  look.cpu = -1;
-  look.system_call = known->system_call;
-  look.time = static_cast<uint64_t>(now);
-  look.ran = known->ran;
-  look.blocked = known->blocked + (known->state == KERNEL_BLOCKED ? static_cast<uint64_t>(now - since) : 0);
-  look.queued = known->queued + (known->state == KERNEL_QUEUED ? static_cast<uint64_t>(now - since) : 0);
-  look.off_since = known->off_since;
-  look.stack = known->off;
-  look.stack.flags &= static_cast<uint16_t>(~KERNEL_FRAMES);
-  if (known->walked == 0) {
-    look.stack.count = 0;
-    look.stack.flags = KERNEL_NOT_WALKED;
-  }
-  take(record);
 }
 
 void KernelSource::renewed() {

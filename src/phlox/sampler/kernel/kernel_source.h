@@ -52,7 +52,16 @@ class KernelSource {
     }
     flush();
   }
-  void end_all(Nanoseconds now);
+  // The process is looked at no more, since `now`; all records were taken. What no record told is told: the
+  // rest of a wait or of a run, and what was too short to be told by itself.
+  template <class Ask>
+  void end_all(Nanoseconds now, Ask ask) {
+    for (auto& [tid, thread] : threads_) {
+      close(tid, *thread, now, ask(tid));
+      end(*thread, now);
+    }
+    threads_.clear();
+  }
   // The kernel begins anew with this process: counts, code objects, stacks.
   void renewed();
 
@@ -96,8 +105,12 @@ class KernelSource {
                  const std::vector<CodeLocation>& stack);
   void put_run(Thread& thread, const LookRecord& left, bool held, Nanoseconds ran,
                const std::vector<CodeLocation>& stack);
+  // kernel_source_untold.cpp
   void still(pid_t tid, Thread& thread, Nanoseconds now, Nanoseconds heard_until,
              const std::optional<kernel_thread>& known);
+  void close(pid_t tid, Thread& thread, Nanoseconds now, const std::optional<kernel_thread>& known);
+  void put_last(Thread& thread, const kernel_look& look);
+  void end(Thread& thread, Nanoseconds now);
   enum class Piece { look, part };  // part: of the time before a look, and no look by itself
   void put(Thread& thread, Piece piece, LookRecord look, Nanoseconds wall,
            const std::vector<CodeLocation>& stack);

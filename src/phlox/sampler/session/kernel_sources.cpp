@@ -81,10 +81,11 @@ void KernelSources::Member::stop() {
   KernelSources* sources = std::exchange(sources_, nullptr);
   if (sources == nullptr) return;
   sources->capture_->remove(pid_);
+  const Nanoseconds end = clock_now();
   while (sources->drain(clock_now() + kSecond / 10)) {
   }
-  sources->look_after(clock_now());
-  source_.end_all(clock_now());
+  sources->look_after(end);
+  source_.end_all(end, sources->asks(place_.id));
   numbers_.counts.lost = std::max(numbers_.counts.lost, source_.counts().lost);
   ++published_;
   sources->members_.erase(place_.id);
@@ -160,10 +161,7 @@ void KernelSources::look_after(Nanoseconds now) {
   const uint64_t lost =
       capture_->count(KERNEL_COUNT_LOST) + capture_->count(KERNEL_COUNT_FULL) + not_understood_;
   for (auto& [id, member] : members_) {
-    member->source_.ask_after_silent(now, heard_until_, [&, of = id](pid_t tid) {
-      auto known = capture_->thread(tid);
-      return known && known->id == of ? known : std::nullopt;
-    });
+    member->source_.ask_after_silent(now, heard_until_, asks(id));
     const double share =
         looks > 0 ? static_cast<double>(member->source_.looks()) / static_cast<double>(looks) : 0;
     publish(*member, taken, share, lost, now);

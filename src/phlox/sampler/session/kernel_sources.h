@@ -68,6 +68,13 @@ class KernelSources {
   KernelSources(std::unique_ptr<KernelCapture> capture, double rate_hz,
                 std::optional<double> max_overhead_percent);
   void take(std::span<const std::byte> bytes);
+  // What the kernel knows of a thread of this process.
+  auto asks(uint32_t id) {
+    return [this, id](pid_t tid) {
+      auto known = capture_->thread(tid);
+      return known && known->id == id ? known : std::nullopt;
+    };
+  }
   void look_after(Nanoseconds now);
   Nanoseconds most_taken(Nanoseconds taken);
   void publish(Member& member, Nanoseconds taken, double share, uint64_t lost, Nanoseconds now);

@@ -1,0 +1,107 @@
+// Time that no record tells of: a wait as it grows, and what a thread did between its last record and its end
+// or that of the recording. The kernel's map has it.
+#include <algorithm>
+#include <utility>
+
+#include "phlox/sampler/kernel/kernel_source.h"
+
+namespace phlox::sampler {
+namespace {
+
+using profile::CpuState;
+using profile::GilState;
+
+bool is_away(const kernel_thread& known) {
+  return (known.state == KERNEL_BLOCKED || known.state == KERNEL_QUEUED) && known.off_since != 0;
+}
+
+// As if it had been looked at now.
+KernelLook look_now(pid_t tid, Nanoseconds now, const kernel_thread& known) {
+  KernelLook record;
+  kernel_look& look = record.look;
+  const auto since =
+      static_cast<uint64_t>(std::max<Nanoseconds>(now - static_cast<Nanoseconds>(known.since), 0));
+  look.head.type = KERNEL_LOOK;
+  look.thread = static_cast<uint32_t>(tid);
+  look.cpu = -1;
+  look.system_call = -1;
+  look.time = static_cast<uint64_t>(now);
+  look.ran = known.ran + (known.state == KERNEL_RUNNING ? since : 0);
+  look.blocked = known.blocked + (known.state == KERNEL_BLOCKED ? since : 0);
+  look.queued = known.queued + (known.state == KERNEL_QUEUED ? since : 0);
+  if (!is_away(known)) return record;
+  look.system_call = known.system_call;
+  look.off_since = known.off_since;
+  look.stack = known.off;
+  look.stack.flags &= static_cast<uint16_t>(~KERNEL_FRAMES);
+  if (known.walked == 0) {
+    look.stack.count = 0;
+    look.stack.flags = KERNEL_NOT_WALKED;
+  }
+  return record;
+}
+
+}  // namespace
+
+void KernelSource::still(pid_t tid, Thread& thread, Nanoseconds now, Nanoseconds heard_until,
+                         const std::optional<kernel_thread>& known) {
+  if (!known) {
+    // Parked before the kernel was asked, and not on a CPU since.
+    if (thread.asleep && !thread.counted)
+      put(thread, Piece::look, *thread.asleep, now - thread.last_time, thread.asleep_stack);
+    return;
+  }
+  const auto since = static_cast<Nanoseconds>(known->since);
+  if (is_away(*known) && since < heard_until && now >= since) take(look_now(tid, now, *known));
+}
+
+void KernelSource::close(pid_t tid, Thread& thread, Nanoseconds now,
+                         const std::optional<kernel_thread>& known) {
+  if (now <= thread.last_time) return;
+  if (!known) {
+    still(tid, thread, now, now, known);
+  } else if (const KernelLook record = look_now(tid, now, *known); record.look.off_since != 0) {
+    take(record);
+  } else {
+    put_last(thread, record.look);
+  }
+}
+
+// It was on its CPU, and nobody looked: what it ran goes to the stack that it was last seen with.
+void KernelSource::put_last(Thread& thread, const kernel_look& look) {
+  const Spent spent = this->spent(thread, look);
+  const auto& last = thread.awake ? thread.awake : thread.asleep;
+  if (!last) return;
+  const Nanoseconds carried = std::exchange(thread.cpu_carried, 0) + spent.ran;
+  Nanoseconds own = spent.window;
+  const auto put_some = [&](const LookRecord& like, CpuState state, Nanoseconds time,
+                            const std::vector<CodeLocation>& stack) {
+    time = std::min(time, own);
+    own -= time;
+    LookRecord piece = like;
+    piece.cpu_state = state;
+    if (state != CpuState::blocked) piece.system_call = -1;
+    if (state == CpuState::running) thread.cpu_carried = carried;
+    if (time > 0 || state == CpuState::running) put(thread, Piece::part, piece, time, stack);
+  };
+  if (thread.asleep)
+    put_some(*thread.asleep, CpuState::blocked, thread.owed_asleep + spent.blocked, thread.asleep_stack);
+  LookRecord run = *last;
+  if (!thread.awake && run.gil_state == GilState::waits) run.gil_state = GilState::none;
+  const std::vector<CodeLocation>& stack = thread.awake ? thread.awake_stack : thread.asleep_stack;
+  put_some(run, CpuState::runnable, spent.queued, stack);
+  put_some(run, CpuState::running, own, stack);
+}
+
+void KernelSource::end(Thread& thread, Nanoseconds now) {
+  log_.end(thread, std::max(now, thread.last_time));
+}
+
+void KernelSource::take(const kernel_exit& record) {
+  const auto found = threads_.find(static_cast<pid_t>(record.thread));
+  if (found == threads_.end()) return;
+  end(*found->second, static_cast<Nanoseconds>(record.time));
+  threads_.erase(found);
+}
+
+}  // namespace phlox::sampler
