@@ -1,7 +1,9 @@
 """The capture inside the kernel (--way kernel): the truths of test_truth.py, and those that only it can tell."""
+import collections
 import ctypes
 import os
 import pathlib
+import re
 import signal
 import statistics
 import subprocess
@@ -24,15 +26,13 @@ pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kern
 
 
 @pytest.fixture
-def inside(python, record):
-    """record(), or a skip for a Python that is not walked there."""
-    if (python.major, python.minor) >= (3, 15):
-        pytest.skip("3.15 keeps no key of its thread states")
+def inside(record):
     return lambda pid, seconds, *options: record(pid, seconds, *WAY, *options)
 
 
 def families(recording, least):
     assert families_never_mix(sound(recording)) > least
+    assert recording.tally("rejected_broken") == 0
     rejected = sum(recording.tally(f"rejected_{why}") for why in ("moved", "unreadable", "broken"))
     assert rejected <= 0.01 * recording.tally("samples")
     assert recording.tally("lost") == 0
@@ -114,8 +114,6 @@ def test_all_of_a_thread_s_time_is_there(python, inside):
 @since(3, 8)
 @once_a_version
 def test_what_a_program_starts_is_recorded_too(python, inside, tmp_path):
-    if (python.major, python.minor) >= (3, 15):
-        pytest.skip("not walked there")
     path = tmp_path / "tree.phlox"
     program = "import multiprocessing, time\ndef spin():\n    while time.process_time() < 0.5: pass\n" \
               "if __name__ == '__main__':\n    context = multiprocessing.get_context('fork')\n" \
@@ -147,6 +145,28 @@ def test_a_stack_that_is_too_deep_is_cut_and_says_so(python, inside, tmp_path):
     for names, quality in deep:
         assert quality == 1 and "left out" in names[0] and names[-1] == "leaf", (quality, names[:2], names[-2:])
         assert set(names[1:-1]) == {"recurse"} and len(names) > 2000
+
+
+@since(3, 13)
+@once_a_version
+def test_a_thread_is_in_the_subinterpreter_that_it_runs(python, inside):
+    with Target(python, PROGRAMS / "subinterpreters.py") as target:
+        recording = inside(target.pid, 1)
+    hosts = recording.query("SELECT id FROM thread WHERE name LIKE 'host-%'")
+    assert len(hosts) == 3
+    owners = []
+    for (host,) in hosts:
+        looks = collections.Counter()
+        for stack, samples in recording.query("SELECT stack, samples FROM sample WHERE thread = ? AND stack IS NOT NULL", host):
+            names = [frame[1] for frame in recording.stack(stack)]
+            chain = [name for name in names if re.fullmatch(r"s\d+_(turn|a|b|c)", name)]
+            assert [name[3:] for name in chain] == ["turn", "a", "b", "c"][:len(chain)], names
+            assert len({name[:3] for name in chain}) <= 1, names
+            looks[chain[0][:3] if chain else "outside"] += samples
+        inner = sum(looks.values()) - looks["outside"]
+        assert inner > 50 and inner > 0.9 * sum(looks.values()), looks
+        owners.append(max(looks, key=looks.get))
+    assert len(set(owners)) == 3
 
 
 def bpf_programs():

@@ -141,7 +141,8 @@ bool try_glibc(memory::RemoteMemory& memory, const State& state, uint32_t key, k
   const uint32_t offset = kFirstBlock + key * kKeySize + 8;
   if (key >= kKeysInBlock || word_at(memory, state.thread + offset) != state.address.value) return false;
   where.state_offset = offset;
-  where.state_indirect = where.state_index = 0;
+  where.state_how = KERNEL_STATE_WORD;
+  where.state_index = 0;
   return true;
 }
 
@@ -152,7 +153,7 @@ bool try_musl(memory::RemoteMemory& memory, const State& state, uint32_t key, ke
     const RemoteAddress keys(word_at(memory, state.thread + offset));
     if (word_at(memory, keys + key * 8) != state.address.value) continue;
     where.state_offset = offset;
-    where.state_indirect = 1;
+    where.state_how = KERNEL_STATE_INDIRECT;
     where.state_index = key * 8;
     return true;
   }
@@ -171,8 +172,7 @@ Result<kernel_process> kernel_process_of(const python::Interpreter& interpreter)
   };
   if (layout.traits.python2 || layout.major < 3 || layout.minor < 8)
     return unsupported("only 3.8 and newer are walked there");
-  if (!interpreter.runtime || !layout.runtime.autoTSSkey.present())
-    return unsupported("where its threads find their own thread state is not known");
+  if (!interpreter.interpreters_head) return unsupported("where its interpreters are listed is not known");
   kernel_process where{};
   const bool objects = layout.traits.anchor == python::FrameAnchor::frame_object;
   const bool cframe = layout.traits.anchor == python::FrameAnchor::cframe;
@@ -185,6 +185,11 @@ Result<kernel_process> kernel_process_of(const python::Interpreter& interpreter)
   where.thread_interp = *layout.thread.interp;
   where.thread_id = *layout.thread.thread_id;
   where.thread_size = *layout.thread.size;
+  where.thread_prev = *layout.thread.prev;
+  where.thread_next = *layout.thread.next;
+  where.interpreters = interpreter.interpreters_head.value;
+  where.interp_next = word_of(layout.interpreter.next);
+  where.interp_threads = *layout.interpreter.threads_head;
   where.cframe_current = cframe ? *layout.cframe.current_frame : 0;
   where.cframe_previous = cframe ? *layout.cframe.previous : 0;
   const bool has_owner = layout.frame.owner.present();
@@ -236,6 +241,7 @@ Result<kernel_process> kernel_process_of(const python::Interpreter& interpreter)
 
 bool find_thread_state_word(const python::Interpreter& interpreter, memory::RemoteMemory& memory,
                             kernel_process& where) {
+  if (!interpreter.runtime || !interpreter.layout.runtime.autoTSSkey.present()) return false;
   // Py_tss_t: is it initialised, and the key.
   std::array<int32_t, 2> key{};
   if (!memory.read_value(interpreter.runtime + *interpreter.layout.runtime.autoTSSkey, key)) return false;
@@ -245,6 +251,13 @@ bool find_thread_state_word(const python::Interpreter& interpreter, memory::Remo
     if (try_glibc(memory, state, number, where) || try_musl(memory, state, number, where)) return true;
   }
   return false;
+}
+
+bool find_listed_threads(const python::Interpreter& interpreter, memory::RemoteMemory& memory,
+                         kernel_process& where) {
+  if (states_of(interpreter, memory).empty()) return false;
+  where.state_how = KERNEL_STATE_LISTED;
+  return true;
 }
 
 }  // namespace phlox::sampler

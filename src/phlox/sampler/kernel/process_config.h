@@ -2,7 +2,8 @@
 // the layout table, and how a thread finds its own thread state. CPython keeps that as pthread-specific data
 // under autoTSSkey (Python/pystate.c), and the C library keeps those in the thread's own block: glibc the
 // first 32 keys at a fixed distance from the thread pointer, musl behind a pointer. Looked for once, and
-// proved with the threads that are there.
+// proved with the threads that are there. 3.15 has no such key, and an embedder may have more than 32: then a
+// thread searches the interpreters' lists for the state whose thread_id is its thread pointer.
 #pragma once
 
 #include "phlox/base/result.h"
@@ -18,5 +19,9 @@ Result<kernel_process> kernel_process_of(const python::Interpreter& interpreter)
 // Sets `where`'s state_*. False: no thread of it has its state where it should be (yet).
 bool find_thread_state_word(const python::Interpreter& interpreter, memory::RemoteMemory& memory,
                             kernel_process& where);
+
+// Where there is no such word. False: no thread state says whose it is (yet).
+bool find_listed_threads(const python::Interpreter& interpreter, memory::RemoteMemory& memory,
+                         kernel_process& where);
 
 }  // namespace phlox::sampler

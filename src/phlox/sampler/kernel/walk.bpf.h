@@ -3,6 +3,7 @@
 #pragma once
 
 #include "code.bpf.h"
+#include "state.bpf.h"
 
 struct at_work {
   struct scratch* s;
@@ -110,16 +111,6 @@ static long resolve(__u32 index, struct at_work* work) {
   return 0;
 }
 
-static __always_inline __u64 state_of_current(const struct kernel_process* p) {
-  struct task_struct* task = bpf_get_current_task_btf();
-  __u64 at = task->thread.fsbase + (__u64)p->state_offset, word = 0;
-  if (bpf_probe_read_user(&word, 8, (void*)at)) return 0;
-  if (!p->state_indirect || !word) return word;
-  at = word + p->state_index;
-  if (bpf_probe_read_user(&word, 8, (void*)at)) return 0;
-  return word;
-}
-
 // The word that is another one once a code object was made or freed; 0: there is none.
 static __always_inline __u64 epoch_of(struct scratch* s, const struct kernel_process* p, __u64 interpreter) {
   __u64 word = 0;
@@ -152,7 +143,8 @@ int walk_python(struct scratch* s, const struct kernel_process* p) {
   struct walk* w = &s->walk;
   w->outer = w->hash = 0;
   w->checked = w->not_read = 0;
-  __u64 state = state_of_current(p), top = 0;
+  find_state(s, p);
+  __u64 state = w->state, top = 0;
   if (!state) {
     stack->end = KERNEL_END_NO_STATE;
     return 0;

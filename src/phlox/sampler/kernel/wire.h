@@ -16,6 +16,7 @@ enum {
   KERNEL_LINES_BYTES = 32768,
   KERNEL_HEAD_BYTES = 64, /* of the bytes object with the instructions (3.10 and before) */
   KERNEL_HEADER_BYTES = 128,
+  KERNEL_MOST_STATES = 4096, /* thread states that are searched for one's own */
 };
 
 /* Where in a process its Python keeps what is read: the map `processes`, by process. Offsets as the layout
@@ -26,19 +27,22 @@ enum kernel_anchor { KERNEL_ANCHOR_FRAME, KERNEL_ANCHOR_CFRAME };
 enum kernel_base { KERNEL_BASE_NONE, KERNEL_BASE_ENTRY_OWNER, KERNEL_BASE_IS_ENTRY };
 enum kernel_epoch { KERNEL_EPOCH_NONE, KERNEL_EPOCH_GLOBAL, KERNEL_EPOCH_VERSION, KERNEL_EPOCH_GENERATION };
 
+/* How a thread finds its own thread state: in the word of autoTSSkey, by a pointer to an array that has it
+ * (musl), or in the interpreters' lists, by its thread_id, which is the thread pointer. */
+enum kernel_state_how { KERNEL_STATE_WORD, KERNEL_STATE_INDIRECT, KERNEL_STATE_LISTED };
+
 struct kernel_process {
   __u32 id; /* another one each time that all that was sent is to be sent anew */
-  /* From the thread pointer: the word of autoTSSkey (glibc), or the pointer to the array that has it (musl).
-   */
-  __u32 state_offset;
-  __u32 state_indirect; /* 1: musl's */
-  __u32 state_index;    /* into that array, in bytes */
-  __u64 global_epoch;   /* address */
-  __u64 gil;            /* address; 0: by way of the interpreter, or none */
+  __u32 state_how;
+  __u32 state_offset; /* from the thread pointer: the word, or the pointer */
+  __u32 state_index;  /* into that array, in bytes */
+  __u64 interpreters; /* address of the word that holds the first of them */
+  __u64 global_epoch; /* address */
+  __u64 gil;          /* address; 0: by way of the interpreter, or none */
   __u32 anchor, frame_base, epoch;
-  __u32 thread_interp, thread_frame, thread_id, thread_size;
+  __u32 thread_interp, thread_frame, thread_id, thread_size, thread_prev, thread_next;
   __u32 cframe_current, cframe_previous;
-  __u32 interp_gil, interp_collecting, interp_epoch;
+  __u32 interp_gil, interp_collecting, interp_epoch, interp_next, interp_threads;
   __u32 gil_holder, gil_locked, gil_size;
   __u32 frame_bytes, frame_code, frame_previous, frame_instr, frame_instr_bytes;
   __u32 frame_owner, frame_is_entry, owner_thread, owner_entry, code_mask;
@@ -80,6 +84,14 @@ struct kernel_wake {
   char name[16];
 };
 
+/* Its thread state, where that is searched for. */
+struct kernel_found {
+  __u64 state;  /* as last found; 0: none */
+  __u64 newest; /* thread state when there was none */
+  __u64 again;  /* not searched for before, unless there is a newer one */
+  __u64 pause;
+};
+
 struct kernel_thread {
   __u64 since; /* when it came to what it does */
   __u64 ran, blocked, queued;
@@ -94,6 +106,7 @@ struct kernel_thread {
   __u64 walked;            /* 1: `off` is of this time off the CPU; 0: of an earlier one */
   __u64 futex;             /* that it waits for; 0: none */
   struct kernel_wake wake; /* of this time off the CPU */
+  struct kernel_found found;
 };
 
 /* The ring. */

@@ -54,15 +54,18 @@ Result<kernel_process> KernelSources::place(Program& program) const {
   auto place = kernel_process_of(program.interpreter);
   if (!place) return place;
   place->walk_share = walk_share_;
+  const bool has_key = program.interpreter.layout.runtime.autoTSSkey.present();
   for (const Nanoseconds until = clock_now() + kPatience;;) {
+    const bool late = clock_now() >= until;
     if (find_thread_state_word(program.interpreter, program.memory, *place)) return place;
-    if (clock_now() >= until) break;
+    if ((late || !has_key) && find_listed_threads(program.interpreter, program.memory, *place)) return place;
+    if (late) break;
     sleep_until(clock_now() + kPause);
   }
   return fail(
       ErrorKind::unsupported_python,
-      fmt::format("cannot look at process {} from inside the kernel: no thread of it keeps its thread "
-                  "state where the C library is known to keep it",
+      fmt::format("cannot look at process {} from inside the kernel: none of its thread states says which "
+                  "thread it is of",
                   program.pid),
       "without --way kernel phlox takes the best of the other ways");
 }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The current thread's own thread state of Python (PyThreadState).
+#pragma once
+
+#include "maps.bpf.h"
+
+struct search {
+  struct scratch* s;
+  const struct kernel_process* p;
+};
+
+static __always_inline __u64 word_at(__u64 at) {
+  __u64 word = 0;
+  return is_plausible(at) && !bpf_probe_read_user(&word, 8, (void*)at) ? word : 0;
+}
+
+// One state of the interpreters' lists, or on to the next list.
+static long look_at_state(__u32 index, struct search* search) {
+  struct walk* w = &search->s->walk;
+  const struct kernel_process* p = search->p;
+  if (!w->at) {
+    if (p->interp_next == KERNEL_ABSENT) return 1;
+    w->interpreter = word_at(w->interpreter + p->interp_next);
+    if (!w->interpreter) return 1;
+    w->at = word_at(w->interpreter + p->interp_threads);
+    return 0;
+  }
+  if (word_at(w->at + p->thread_id) == w->thread) {
+    w->state = w->at;
+    return 1;
+  }
+  w->at = word_at(w->at + p->thread_next);
+  return 0;
+}
+
+// Whether it lies in a list still, and is this thread's.
+static __always_inline int is_own(const struct kernel_process* p, __u64 state, __u64 thread) {
+  if (!state || word_at(state + p->thread_id) != thread) return 0;
+  __u64 before = word_at(state + p->thread_prev);
+  return before ? word_at(before + p->thread_next) == state
+                : word_at(word_at(state + p->thread_interp) + p->interp_threads) == state;
+}
+
+// The newest state comes first: a thread's own is soon found when it is new, and is kept. Who has none is not
+// searched for again before there is a newer one, or for a while: threads of C never have one.
+static __always_inline void find_listed(struct scratch* s, const struct kernel_process* p,
+                                        struct kernel_thread* t) {
+  struct walk* w = &s->walk;
+  if (t && is_own(p, t->found.state, w->thread)) {
+    w->state = t->found.state;
+    return;
+  }
+  w->interpreter = word_at(p->interpreters);
+  __u64 newest = w->at = word_at(w->interpreter + p->interp_threads), now = bpf_ktime_get_ns();
+  if (t && t->found.newest == newest && now < t->found.again) return;
+  struct search search = {s, p};
+  bpf_loop(KERNEL_MOST_STATES, look_at_state, &search, 0);
+  if (!t) return;
+  t->found.state = w->state;
+  t->found.pause = w->state || t->found.newest != newest ? 1000000
+                   : t->found.pause < 64000000           ? t->found.pause * 2
+                                                         : t->found.pause;
+  t->found.newest = newest;
+  t->found.again = now + t->found.pause;
+}
+
+// Into s->walk.state; 0: it has none.
+int find_state(struct scratch* s, const struct kernel_process* p) {
+  if (!s || !p) return 0;
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct walk* w = &s->walk;
+  __u32 tid = task->pid;
+  struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
+  if (t && t->id != p->id) t = 0;
+  w->thread = task->thread.fsbase;
+  w->state = 0;
+  if (p->state_how == KERNEL_STATE_LISTED) {
+    find_listed(s, p, t);
+  } else {
+    w->state = word_at(w->thread + p->state_offset);
+    if (p->state_how == KERNEL_STATE_INDIRECT) w->state = word_at(w->state + p->state_index);
+  }
+  return 0;
+}
