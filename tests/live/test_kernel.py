@@ -132,10 +132,11 @@ def test_what_a_program_starts_is_recorded_too(python, inside, tmp_path):
 
 @since(3, 8)
 @once_a_version
-def test_a_stack_that_is_too_deep_is_cut_and_says_so(python, inside, tmp_path):
+@pytest.mark.parametrize("leaf", ["while True: pass", "time.sleep(100)"])
+def test_a_deep_stack_keeps_both_ends(python, inside, tmp_path, leaf):
     (tmp_path / "deep.py").write_text(
-        "import os, sys, threading\nsys.setrecursionlimit(100000)\nthreading.stack_size(512 << 20)\n"
-        "def leaf():\n    print('ready %d' % os.getpid(), flush=True)\n    while True: pass\n"
+        "import os, sys, threading, time\nsys.setrecursionlimit(100000)\nthreading.stack_size(512 << 20)\n"
+        f"def leaf():\n    print('ready %d' % os.getpid(), flush=True)\n    {leaf}\n"
         "def recurse(n):\n    return recurse(n - 1) if n else leaf()\n"
         "thread = threading.Thread(target=recurse, args=(5000,)); thread.start(); thread.join()\n")
     with Target(python, tmp_path / "deep.py") as target:
@@ -143,8 +144,28 @@ def test_a_stack_that_is_too_deep_is_cut_and_says_so(python, inside, tmp_path):
     deep = [(names, quality) for names, _, _, quality in recording.stacks() if "leaf" in names]
     assert deep
     for names, quality in deep:
-        assert quality == 1 and "left out" in names[0] and names[-1] == "leaf", (quality, names[:2], names[-2:])
-        assert set(names[1:-1]) == {"recurse"} and len(names) > 2000
+        assert quality == 1 and names[-1] == "leaf" and any(name.startswith("_bootstrap") or name == "__bootstrap" for name in names[:3]), names[:4]
+        (gap,) = [i for i, name in enumerate(names) if "left out" in name]
+        recursions = int(re.match(r"\((\d+) frames left out\)", names[gap]).group(1)) + names.count("recurse")
+        assert recursions == 5001, (names[gap], len(names))
+        assert len(names[:gap]) == len(names[gap + 1:]) == 1024
+
+
+@since(3, 8)
+@once_a_version
+def test_a_stack_that_is_too_deep_is_cut_and_says_so(python, inside, tmp_path):
+    (tmp_path / "deep.py").write_text(
+        "import os, sys, threading\nsys.setrecursionlimit(200000)\nthreading.stack_size(960 << 20)\n"
+        "def leaf():\n    print('ready %d' % os.getpid(), flush=True)\n    while True: pass\n"
+        "def recurse(n):\n    return recurse(n - 1) if n else leaf()\n"
+        "thread = threading.Thread(target=recurse, args=(70000,)); thread.start(); thread.join()\n")
+    with Target(python, tmp_path / "deep.py") as target:
+        recording = inside(target.pid, 0.5)
+    deep = [(names, quality) for names, _, _, quality in recording.stacks() if "leaf" in names]
+    assert deep
+    for names, quality in deep:
+        assert quality == 1 and names[0] == "(more frames left out)" and names[-1] == "leaf", (quality, names[:2], names[-2:])
+        assert set(names[1:-1]) == {"recurse"} and len(names) == 1025
 
 
 @since(3, 13)

@@ -42,6 +42,12 @@ TEST(KernelRecords, more_frames_than_there_can_be_are_no_record) {
   EXPECT_TRUE(is_none(parse_kernel_record(bytes)));
 }
 
+TEST(KernelRecords, more_left_out_than_is_ever_walked_is_no_record) {
+  kernel_look look = test::kernel_look_of(7, {});
+  look.stack.left_out = KERNEL_MOST_STEPS + 1;
+  EXPECT_TRUE(is_none(parse_kernel_record(test::kernel_bytes(look, {}))));
+}
+
 TEST(KernelRecords, a_time_that_cannot_be_is_no_record) {
   const kernel_look good = test::kernel_look_of(7, {});
   EXPECT_FALSE(is_none(parse_kernel_record(test::kernel_bytes(good, {}))));

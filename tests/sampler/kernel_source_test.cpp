@@ -37,6 +37,7 @@ class KernelSourceTest : public testing::Test {
     stack.interpreter = fake_.state().value;
     stack.python_id = fake_.thread().python_id();
     stack.count = static_cast<uint32_t>(leaf_first.size());
+    stack.left_out = left_out_;
     std::vector<KernelFrame> frames;
     for (const uint32_t one : leaf_first) frames.push_back({one, 200});
     kernel_look look = test::kernel_look_of(kThread, stack);
@@ -95,7 +96,8 @@ class KernelSourceTest : public testing::Test {
   Consumer consumer_{fake_.layout(), profile::ProcessId(1), seen_, identities_, [](profile::Thread&) {}};
   uint64_t start_;
   uint32_t serial_ = 0;
-  kernel_wake wake_{};  // of the next looks
+  uint32_t left_out_ = 0;  // of the next stacks
+  kernel_wake wake_{};     // of the next looks
 };
 
 TEST_F(KernelSourceTest, time_on_the_cpu_goes_to_what_the_clock_found) {
@@ -322,6 +324,25 @@ TEST_F(KernelSourceTest, a_wait_that_was_only_counted_says_so) {
   look(11, counted, 1, 9, 0, 2);
   seen();
   EXPECT_NEAR(wall("(a wait whose stack was not read: too many switches)", CpuState::blocked), 9, 0.001);
+}
+
+TEST_F(KernelSourceTest, a_deep_stack_says_in_its_middle_how_much_is_left_out) {
+  const auto main = code("main"), again = code("again"), leaf = code("leaf");
+  std::vector<uint32_t> leaf_first(KERNEL_MAX_FRAMES, again);
+  leaf_first.front() = leaf;
+  leaf_first.back() = main;
+  left_out_ = 700;
+  look(1, stack(leaf_first), 0, 0, 0);
+  const auto& samples = seen().samples();
+  ASSERT_EQ(samples.size(), 1U);
+  EXPECT_EQ(samples[0].quality, Quality::cut);
+  std::vector<std::string> names;
+  for (auto at = samples[0].stack; at; at = seen_.stack(at).parent)
+    names.push_back(seen_.frame(seen_.stack(at).frame).function);
+  ASSERT_EQ(names.size(), size_t{KERNEL_MAX_FRAMES} + 1);
+  EXPECT_EQ(names.front(), "leaf");
+  EXPECT_EQ(names[KERNEL_MAX_FRAMES / 2], "(700 frames left out)");
+  EXPECT_EQ(names.back(), "main");
 }
 
 TEST_F(KernelSourceTest, a_stack_whose_frames_were_lost_says_so) {

@@ -94,7 +94,8 @@ KernelRecord parse_kernel_record(std::span<const std::byte> bytes) {
     case KERNEL_STACK: {
       KernelLook record;
       if (!take(bytes, record.look) || record.look.stack.count > KERNEL_MAX_FRAMES ||
-          record.look.stack.end > KERNEL_END_BROKEN || !is_time(record.look)) {
+          record.look.stack.left_out > KERNEL_MOST_STEPS || record.look.stack.end > KERNEL_END_BROKEN ||
+          !is_time(record.look)) {
         return {};
       }
       const size_t size = record.look.stack.count * sizeof(uint64_t);

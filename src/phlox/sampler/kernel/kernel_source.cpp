@@ -114,11 +114,14 @@ void KernelSource::begin(const ParkedThreads& parked, Nanoseconds now) {
   }
   for (const auto& one : parked.threads) {
     Thread& thread = begin_thread(one.tid, one.python_id, one.interpreter, now);
-    if (one.quality == Quality::cut) thread.asleep_stack.push_back({kFramesLeftOut, 0});
+    if (one.quality == Quality::cut && one.left_out == 0) thread.asleep_stack.push_back({kFramesLeftOut, 0});
     if (one.quality == Quality::detached) thread.asleep_stack.push_back({kCallersUnknown, 0});
-    for (auto frame = one.frames.rbegin(); frame != one.frames.rend(); ++frame)
+    for (size_t i = one.frames.size(); i-- > 0;) {
+      if (one.left_out > 0 && i + 1 == KERNEL_MAX_FRAMES / 2)
+        thread.asleep_stack.push_back({kFramesLeftOut, static_cast<int32_t>(one.left_out)});
       thread.asleep_stack.push_back(
-          {kFirstParkedCode + static_cast<uint32_t>(frame->code), frame->instruction});
+          {kFirstParkedCode + static_cast<uint32_t>(one.frames[i].code), one.frames[i].instruction});
+    }
     LookRecord look = look_at(thread.index, now, now);
     look.cpu_state = CpuState::blocked;
     look.gil_state = one.gil;
@@ -199,6 +202,8 @@ void KernelSource::keep_stack(const KernelLook& record) {
   if (stack.end == KERNEL_END_FULL) kept.push_back({kFramesLeftOut, 0});
   if (stack.end == KERNEL_END_DETACHED) kept.push_back({kCallersUnknown, 0});
   for (size_t i = stack.count; i-- > 0;) {
+    if (stack.left_out > 0 && i + 1 == KERNEL_MAX_FRAMES / 2)
+      kept.push_back({kFramesLeftOut, static_cast<int32_t>(stack.left_out)});
     const KernelFrame frame = record.frame(i);
     const auto code = codes_.find(frame.serial);
     if (frame.serial == 0 || code == codes_.end() || !code->second.sent) {
@@ -401,8 +406,9 @@ void KernelSource::take(const KernelLook& record) {
     return;
   }
   ++counts_.reads;
+  const bool is_cut = look.stack.end == KERNEL_END_FULL || (look.stack.left_out > 0 && look.stack.count > 0);
   const Quality quality = look.stack.end == KERNEL_END_DETACHED ? Quality::detached
-                          : look.stack.end == KERNEL_END_FULL   ? Quality::cut
+                          : is_cut                              ? Quality::cut
                                                                 : Quality::ok;
   count(quality);
   const auto* stack = stack_of(record);

@@ -61,7 +61,7 @@ struct walk {
   __u64 at, outer, checkpoint, epoch, hash;
   __u64 thread, interpreter, state;  // the thread pointer, and what is found by it
   __u64 below;  // versions of code objects that were made by now are; where the epoch counts these
-  __u32 steps, next_checkpoint, count, end;
+  __u32 steps, next_checkpoint, count, kept, end;
   __u32 base, only_entries, checked, stopped, not_read;
 };
 // What one CPU works with.
@@ -137,9 +137,6 @@ struct {
 const volatile __u64 shortest_wait = 1000000;
 
 __u32 last_serial = 0;  // of code objects, ever
-
-// Too deep for the interrupt to walk further; entry frames count, too.
-#define MOST_STEPS (2 * KERNEL_MAX_FRAMES)
 
 static __always_inline void count(__u32 what, __u64 more) {
   __u64* value = bpf_map_lookup_elem(&counts, &what);

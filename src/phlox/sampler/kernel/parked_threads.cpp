@@ -107,8 +107,8 @@ class Search {
     bool unreadable = false;
     const RemoteAddress top = python::top_frame(layout_, bytes, pieces, unreadable);
     if (unreadable) return false;
-    std::vector<python::RawFrame> frames(KERNEL_MAX_FRAMES);
-    const auto walk = python::walk_frames(layout_, top, pieces, std::span(frames));
+    frames_.resize(KERNEL_MOST_STEPS);
+    const auto walk = python::walk_frames(layout_, top, pieces, std::span(frames_));
     switch (walk.end) {
       case python::WalkEnd::base:
       case python::WalkEnd::empty:
@@ -122,8 +122,19 @@ class Search {
       default:
         return false;
     }
-    for (size_t i = 0; i < walk.count; ++i) {
-      if (frames[i].code && !append(frames[i], pieces, thread)) return false;
+    const auto begin = frames_.begin();
+    const auto end = std::remove_if(begin, begin + static_cast<ptrdiff_t>(walk.count),
+                                    [](const python::RawFrame& frame) { return !frame.code; });
+    const auto count = static_cast<size_t>(end - begin);
+    constexpr size_t kHalf = KERNEL_MAX_FRAMES / 2;
+    const bool rootless = walk.end == python::WalkEnd::full;
+    if (!rootless && count > KERNEL_MAX_FRAMES) {
+      thread.left_out = count - KERNEL_MAX_FRAMES;
+      thread.quality = profile::Quality::cut;
+    }
+    for (size_t i = 0; i < (rootless ? std::min(count, kHalf) : count); ++i) {
+      if (i >= kHalf && i < kHalf + thread.left_out) continue;
+      if (!append(frames_[i], pieces, thread)) return false;
     }
     return true;
   }
@@ -153,6 +164,7 @@ class Search {
   memory::RemoteMemory& memory_;
   TaskIds ids_;
   ParkedThreads found_;
+  std::vector<python::RawFrame> frames_;
   std::unordered_map<uint64_t, size_t> numbers_;  // into found_.codes, by address
 };
 

@@ -31,6 +31,7 @@ struct ParkedThreads {
     profile::GilState gil = profile::GilState::none;
     profile::Quality quality = profile::Quality::ok;
     std::vector<Frame> frames;  // leaf first
+    size_t left_out = 0;  // after the first KERNEL_MAX_FRAMES / 2; of no more: at the root, where it is cut
   };
   std::vector<Thread> threads;
   std::vector<std::unique_ptr<python::CodeCapture>> codes;

@@ -10,6 +10,13 @@ struct at_work {
   const struct kernel_process* p;
 };
 
+// Of the n-th frame: the first half of the places is for the leaf, the other goes round.
+static __always_inline __u32 place_of(__u32 n) {
+  const __u32 half = KERNEL_MAX_FRAMES / 2;
+  if (n >= half) n = half + (n & (half - 1));
+  return n & (KERNEL_MAX_FRAMES - 1);
+}
+
 static long step(__u32 index, struct at_work* work) {
   struct scratch* s = work->s;
   const struct kernel_process* p = work->p;
@@ -19,7 +26,7 @@ static long step(__u32 index, struct at_work* work) {
   __u32 n = w->count;
   if (!at) return 1;
   w->stopped = 1;
-  if (n >= KERNEL_MAX_FRAMES || w->steps >= MOST_STEPS - 1) {
+  if (w->steps >= KERNEL_MOST_STEPS - 1) {
     w->end = KERNEL_END_FULL;
     return 1;
   }
@@ -58,10 +65,10 @@ static long step(__u32 index, struct at_work* work) {
     w->checked = 1;
   }
   if (code) {
-    n &= KERNEL_MAX_FRAMES - 1;
-    s->codes[n] = code;
-    s->instrs[n] = instr;
-    s->tlbc[n] = p->frame_tlbc == KERNEL_ABSENT ? 0 : *(__u32*)(s->header + (p->frame_tlbc & 0x7c));
+    __u32 place = place_of(n);
+    s->codes[place] = code;
+    s->instrs[place] = instr;
+    s->tlbc[place] = p->frame_tlbc == KERNEL_ABSENT ? 0 : *(__u32*)(s->header + (p->frame_tlbc & 0x7c));
     w->count = n + 1;
   }
   w->at = previous;
@@ -96,8 +103,9 @@ static long resolve(__u32 index, struct at_work* work) {
   const struct kernel_process* p = work->p;
   if (!s || !p) return 1;
   struct walk* w = &s->walk;
-  if (index >= w->count || index >= KERNEL_MAX_FRAMES) return 1;
-  __u64 code = s->codes[index];
+  if (index >= w->kept || index >= KERNEL_MAX_FRAMES) return 1;
+  __u32 place = place_of(index < KERNEL_MAX_FRAMES / 2 ? index : index + s->look.stack.left_out);
+  __u64 code = s->codes[place];
   int serial = prove(s, p, code, w->epoch);
   if (serial == -1) {
     w->end = KERNEL_END_UNREADABLE;
@@ -105,7 +113,7 @@ static long resolve(__u32 index, struct at_work* work) {
     return 1;
   }
   if (serial == 0) w->not_read = 1;
-  __u64 frame = (__u64)(__u32)serial << 32 | (__u32)instruction_of(p, code, s->instrs[index], s->tlbc[index]);
+  __u64 frame = (__u64)(__u32)serial << 32 | (__u32)instruction_of(p, code, s->instrs[place], s->tlbc[place]);
   s->frames[index] = frame;
   w->hash = mix(w->hash, frame);
   return 0;
@@ -163,13 +171,13 @@ int walk_python(struct scratch* s, const struct kernel_process* p) {
       bpf_probe_read_user(&w->outer, 8, (void*)(previous + p->cframe_current));
   }
   start(w, p, top);
-  bpf_loop(MOST_STEPS, step, &work, 0);
+  bpf_loop(KERNEL_MOST_STEPS, step, &work, 0);
   // A chain that is longer than what is walked may be true all the same.
   if (w->outer && !w->checked && !(w->stopped && w->end == KERNEL_END_FULL)) {
     __u64 outer = w->outer;
     w->outer = 0;
     start(w, p, outer);
-    bpf_loop(MOST_STEPS, step, &work, 0);
+    bpf_loop(KERNEL_MOST_STEPS, step, &work, 0);
   }
   if (!w->stopped) {
     if (w->count == 0) {
@@ -181,12 +189,19 @@ int walk_python(struct scratch* s, const struct kernel_process* p) {
   stack->end = (__u16)w->end;
   if (w->end == KERNEL_END_BROKEN || w->end == KERNEL_END_UNREADABLE) return 0;
   w->epoch = epoch_of(s, p, stack->interpreter);
-  w->hash = 1 + w->end;
+  w->kept = w->count;
+  if (w->end == KERNEL_END_FULL) {
+    w->kept = at_most(w->count, KERNEL_MAX_FRAMES / 2);
+  } else if (w->count > KERNEL_MAX_FRAMES) {
+    w->kept = KERNEL_MAX_FRAMES;
+    stack->left_out = w->count - w->kept;
+  }
+  w->hash = mix(1 + w->end, stack->left_out);
   bpf_loop(KERNEL_MAX_FRAMES, resolve, &work, 0);
   stack->end = (__u16)w->end;
   if (w->end == KERNEL_END_UNREADABLE) return 0;
   if (w->not_read) stack->flags |= KERNEL_NOT_READ;
-  stack->count = w->count;
+  stack->count = w->kept;
   stack->hash = w->hash;
   return 1;
 }

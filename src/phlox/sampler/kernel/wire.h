@@ -8,8 +8,9 @@
 #include <linux/types.h>
 
 enum {
-  KERNEL_MAX_FRAMES = 2048, /* of one stack, a power of two; what lies beneath is left out */
-  KERNEL_PROOF_WORDS = 12,  /* of a code object, compared at each look */
+  KERNEL_MAX_FRAMES = 2048,  /* of one stack, a power of two: of a deeper one half at each end */
+  KERNEL_MOST_STEPS = 65536, /* of one walk, entry frames included: 2 ms. Then it is cut at the root */
+  KERNEL_PROOF_WORDS = 12,   /* of a code object, compared at each look */
   KERNEL_STRUCT_BYTES = 256,
   KERNEL_NAME_BYTES = 512, /* a string with its head; beyond it is cut, and says so */
   KERNEL_FILE_BYTES = 1024,
@@ -70,7 +71,9 @@ struct kernel_stack {
   __u64 state; /* PyThreadState; 0: none, and no frames */
   __u64 interpreter;
   __u64 python_id;
-  __u32 count; /* frames */
+  __u32 count;    /* frames */
+  __u32 left_out; /* between the first KERNEL_MAX_FRAMES / 2 of them and the others */
+  __u32 reserved;
   __u16 end;   /* enum kernel_end */
   __u16 flags; /* KERNEL_HOLDS_GIL... */
 };
