@@ -191,6 +191,11 @@ void Consumer::look_with_native(const LookRecord& record, std::span<const std::b
     const NativeStacks::Stack merged = native_->merge(native_look_, thread.frames);
     thread.merged = merged.id;
     thread.merged_cut = merged.cut;
+    thread.kept[static_cast<size_t>(record.native_place)] = {record.native_id, merged};
+  } else if (const auto& kept = thread.kept[static_cast<size_t>(record.native_place)];
+             record.native == NativePart::kept && kept.id == record.native_id && kept.stack.id) {
+    thread.merged = kept.stack.id;
+    thread.merged_cut = kept.stack.cut;
   } else if (record.native != NativePart::same || !thread.merged) {
     thread.merged = {};
     thread.merged_cut = false;

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -80,6 +81,12 @@ class Consumer {
     std::vector<profile::FrameId> frames;  // of each location; with native halves only
     profile::StackId merged;               // of the last look with a native half
     bool merged_cut = false;
+    // By NativePlace.
+    struct Kept {
+      uint32_t id = 0;
+      NativeStacks::Stack stack;
+    };
+    std::array<Kept, 4> kept;
     TimeSplit time;
     // As last found running, and asleep.
     std::optional<profile::Sample> awake, asleep;

@@ -10,8 +10,8 @@ namespace {
 bool are_alike(const LookRecord& a, const LookRecord& b) {
   return a.cpu_state == b.cpu_state && a.gil_state == b.gil_state && a.quality == b.quality &&
          a.rejected == b.rejected && a.collecting == b.collecting && a.system_call == b.system_call &&
-         a.cpu_number == b.cpu_number && a.part == b.part && a.native == b.native && a.wake == b.wake &&
-         a.wake == 0;
+         a.cpu_number == b.cpu_number && a.part == b.part && a.native == b.native &&
+         a.native_place == b.native_place && a.native_id == b.native_id && a.wake == b.wake && a.wake == 0;
 }
 
 }  // namespace

@@ -31,8 +31,10 @@ enum class Rejected : uint8_t { no, moved, unreadable, broken };
 
 enum class RecordKind : uint32_t { look, code, codes_gone, thread, thread_end, wake };
 
-// What a look says of the thread's native frames. same: they are those of the look before.
-enum class NativePart : uint8_t { none, same, fresh };
+// What a look says of the thread's native frames. same: they are those of the look before. kept: those that
+// came with a look that had this native_id, if they were the last that were to be kept in the same place.
+enum class NativePart : uint8_t { none, same, fresh, kept };
+enum class NativePlace : uint8_t { none, awake, asleep, queued };
 
 // One look at a thread, or several alike. Followed by `fresh` CodeLocations, root first: the stack is the
 // first `keep` locations of this thread's look before, then these. After them, when `native` is fresh, the
@@ -59,6 +61,8 @@ struct LookRecord {
   bool collecting = false;
   bool part = false;  // of the time before a look, with a stack of its own; no look by itself
   NativePart native = NativePart::none;
+  NativePlace native_place = NativePlace::none;  // fresh: the stack is kept there
+  uint32_t native_id = 0;
 };
 
 // Of a thread that is not blocked, by what it did since the look before. How long it waited for a CPU the
