@@ -1,6 +1,6 @@
 // Records of the ring of the capture inside the kernel, and the looks that are made of them: no crash, no
-// read outside, an end. The first byte chooses the layout; then each record has its length before it, two
-// bytes.
+// read outside, an end. The first byte chooses the layout, and whether there are native halves; then each
+// record has its length before it, two bytes.
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -41,11 +41,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 1) return 0;
   const auto layouts = phlox::python::layouts();
   phlox::python::Interpreter interpreter;
-  interpreter.layout = layouts[data[0] % layouts.size()];
+  interpreter.layout = layouts[data[0] % 128 % layouts.size()];
   auto bytes = std::as_bytes(std::span(data, size)).subspan(1);
   NoMemory memory;
   Ring ring(size_t{1} << 16);
-  KernelSource source(interpreter, memory, ring, [] {});
+  KernelSource source(interpreter, memory, ring, data[0] >= 128, [] {});
   while (bytes.size() > 2) {
     uint16_t length = 0;
     std::memcpy(&length, bytes.data(), sizeof length);
@@ -55,6 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const KernelRecord record = parse_kernel_record(one);
     if (const auto* look = std::get_if<KernelLook>(&record)) source.take(*look);
     if (const auto* code = std::get_if<KernelCode>(&record)) source.take(*code);
+    if (const auto* native = std::get_if<KernelNative>(&record)) source.take(*native);
     if (const auto* exit = std::get_if<kernel_exit>(&record)) source.take(*exit);
     empty(ring, interpreter.layout);
   }

@@ -59,6 +59,38 @@ TEST(KernelRecords, a_time_that_cannot_be_is_no_record) {
   }
 }
 
+TEST(KernelRecords, a_native_half_has_the_parts_that_it_says) {
+  kernel_native half{};
+  half.ip = 0x401000;
+  const auto bytes = test::kernel_native_bytes(half, std::vector<uint64_t>{11, 12},
+                                               std::vector<std::pair<uint64_t, uint64_t>>{{0x7000, 3}},
+                                               std::vector<uint64_t>{21, 22, 23});
+  const auto record = parse_kernel_record(bytes);
+  const auto& native = std::get<KernelNative>(record);
+  EXPECT_EQ(native.half.ip, 0x401000U);
+  EXPECT_EQ(load<uint64_t>(native.kernel(), 8), 12U);
+  EXPECT_EQ(load<uint64_t>(native.starts(), 0), 0x70000003U);
+  ASSERT_EQ(native.stack().size(), 24U);
+  EXPECT_EQ(load<uint64_t>(native.stack(), 16), 23U);
+  for (size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_TRUE(is_none(parse_kernel_record(std::span(bytes).first(size)))) << size;
+}
+
+TEST(KernelRecords, a_native_half_with_more_than_there_can_be_is_no_record) {
+  const auto parsed = [](auto set) {
+    kernel_native half{};
+    half.head = {KERNEL_NATIVE, 1};
+    set(half);
+    std::vector<std::byte> bytes(size_t{1} << 20);
+    std::memcpy(bytes.data(), &half, sizeof half);
+    return !is_none(parse_kernel_record(bytes));
+  };
+  EXPECT_TRUE(parsed([](auto& half) { half.stack = KERNEL_STACK_BYTES; }));
+  EXPECT_FALSE(parsed([](auto& half) { half.stack = KERNEL_STACK_BYTES + 1; }));
+  EXPECT_FALSE(parsed([](auto& half) { half.kernel = KERNEL_KERNEL_FRAMES + 1; }));
+  EXPECT_FALSE(parsed([](auto& half) { half.starts = KERNEL_MAX_STARTS + 1; }));
+}
+
 TEST(KernelRecords, a_part_that_lies_outside_is_no_record) {
   test::FakeInterpreter fake(*python::find_layout(3, 13, {}));
   const auto good = test::kernel_code_bytes(fake, fake.code("f"), 1);

@@ -90,7 +90,7 @@ class KernelSourceTest : public testing::Test {
   test::FakeInterpreter fake_{*python::find_layout(3, 13, {})};
   python::Interpreter python_ = fake_.interpreter();
   Ring ring_{size_t{1} << 20};
-  KernelSource source_{python_, fake_.memory(), ring_, [] {}};
+  KernelSource source_{python_, fake_.memory(), ring_, false, [] {}};
   profile::Profile seen_;
   Identities identities_{seen_};
   Consumer consumer_{fake_.layout(), profile::ProcessId(1), seen_, identities_, [](profile::Thread&) {}};

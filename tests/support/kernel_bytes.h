@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "phlox/base/load.h"
@@ -33,6 +34,23 @@ inline std::vector<std::byte> kernel_bytes(kernel_look look, std::span<const sam
     const uint64_t word = uint64_t{frames[i].serial} << 32 | frames[i].instruction;
     std::memcpy(bytes.data() + sizeof look + i * 8, &word, sizeof word);
   }
+  return bytes;
+}
+
+// `starts`: of evaluations, leaf first, as (address, frames further in).
+inline std::vector<std::byte> kernel_native_bytes(kernel_native half, std::span<const uint64_t> kernel,
+                                                  std::span<const std::pair<uint64_t, uint64_t>> starts,
+                                                  std::span<const uint64_t> stack) {
+  half.head = {KERNEL_NATIVE, 1};
+  half.kernel = static_cast<uint16_t>(kernel.size());
+  half.starts = static_cast<uint16_t>(starts.size());
+  half.stack = static_cast<uint32_t>(stack.size() * sizeof(uint64_t));
+  std::vector<uint64_t> words(kernel.begin(), kernel.end());
+  for (const auto& [address, inside] : starts) words.push_back(address << 16 | inside);
+  words.insert(words.end(), stack.begin(), stack.end());
+  std::vector<std::byte> bytes(sizeof half + words.size() * sizeof(uint64_t));
+  std::memcpy(bytes.data(), &half, sizeof half);
+  if (!words.empty()) std::memcpy(bytes.data() + sizeof half, words.data(), bytes.size() - sizeof half);
   return bytes;
 }
 

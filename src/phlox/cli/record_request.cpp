@@ -73,9 +73,9 @@ Result<RecordRequest> record_request_of(const CommandLine& line) {
   if (!native) return fail(native);
   request.options.native = *native;
   if (*way == sampler::Way::kernel) {
-    if (*native) {
-      return fail(ErrorKind::usage, "--way kernel reads no native frames",
-                  "without --way kernel phlox takes the best of the ways that do");
+    if (*native && *native != sampler::NativeSource::automatic) {
+      return fail(ErrorKind::usage, "--way kernel takes native frames as it takes the others",
+                  "without --native-source, or without --way kernel");
     }
     // Before a program is started.
     if (auto possible = sampler::check_kernel_capture("record --way kernel"); !possible)

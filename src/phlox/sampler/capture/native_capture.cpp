@@ -33,6 +33,8 @@ std::string_view describe(NativeSource source) {
       return "ptrace";
     case NativeSource::syscall:
       return "syscall";
+    case NativeSource::kernel:
+      return "kernel";
   }
   return "";
 }

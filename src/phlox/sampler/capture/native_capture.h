@@ -32,8 +32,8 @@ namespace phlox::sampler {
 inline constexpr size_t kMostKernelFrames = 64;
 
 // What is asked for. automatic: the first that the host allows of perf and ptrace, and syscall for blocked
-// threads always.
-enum class NativeSource : uint8_t { automatic, perf, ptrace, syscall };
+// threads always. kernel: the capture inside the kernel, with everything else (Way::kernel).
+enum class NativeSource : uint8_t { automatic, perf, ptrace, syscall, kernel };
 std::string_view describe(NativeSource source);
 
 class NativeCapture {

@@ -90,7 +90,7 @@ static __always_inline void fill_times(struct kernel_look* look, const struct ke
 }
 
 SEC("perf_event")
-int on_clock(void* context) {
+int on_clock(struct bpf_perf_event_data* context) {
   __u64 ids = bpf_get_current_pid_tgid();
   __u32 tgid = ids >> 32, tid = (__u32)ids;
   count(KERNEL_COUNT_HITS, 1);
@@ -109,6 +109,7 @@ int on_clock(void* context) {
   fill_times(&s->look, t, tid, now);
   s->look.off_since = 0;
   s->look.system_call = -1;
+  s->look.native = with_native ? send_native(s, p, context, now) : 0;
   send_look(s, p);
   count(KERNEL_COUNT_WALKS, 1);
   count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - now);
@@ -146,9 +147,14 @@ static __always_inline void leaves(struct kernel_process* p, struct task_struct*
   s->look.off_since = now;
   s->look.system_call = t->system_call;
   send_look(s, p);
+  t->native = with_native && native_is_due(t, now) ? send_native(s, p, 0, now) : 0;
   s->look.stack.flags &= ~KERNEL_FRAMES;
   t->off = s->look.stack;
   t->walked = 1;
+  if (t->native) {
+    t->whole = t->off;
+    t->whole_native = t->native;
+  }
   p->credit -= (__s64)(bpf_ktime_get_ns() - now);
 }
 
@@ -160,12 +166,21 @@ static __always_inline void comes(struct kernel_process* p, struct task_struct* 
   account(t, task, now, KERNEL_RUNNING);
   t->stolen = not_for_tasks(task);
   if (!t->off_since || t->blocked + t->queued - t->told < shortest_wait) return;
-  struct kernel_look look = {
-      .head = {KERNEL_LOOK, p->id}, .off_since = t->off_since, .stack = t->off, .wake = t->wake};
+  struct kernel_look look = {.head = {KERNEL_LOOK, p->id},
+                             .off_since = t->off_since,
+                             .native = t->native,
+                             .stack = t->off,
+                             .wake = t->wake};
   // Of several short ones those that were walked stand for the others.
   if (!t->walked && (now - t->off_since >= shortest_wait || !t->off.state)) {
     look.stack.count = 0;
     look.stack.flags = KERNEL_NOT_WALKED;
+    look.native = 0;
+  }
+  // And those that have a native half for those that have none.
+  if (with_native && !look.native && now - t->off_since < shortest_wait && t->whole_native) {
+    look.stack = t->whole;
+    look.native = t->whole_native;
   }
   look.system_call = t->system_call;
   fill_times(&look, t, tid, now);

@@ -65,7 +65,7 @@ Result<void> check_kernel_capture(const std::string&) {
                  "build it where clang and libbpf 1.0 or newer are: apt-get install clang libbpf-dev");
 }
 
-Result<std::unique_ptr<KernelCapture>> KernelCapture::open(double, const std::string& retry) {
+Result<std::unique_ptr<KernelCapture>> KernelCapture::open(double, bool, const std::string& retry) {
   return fail(check_kernel_capture(retry));
 }
 
@@ -124,6 +124,9 @@ int keep_warning(libbpf_print_level level, const char* format, va_list arguments
   return 0;
 }
 
+// Of stacks of some 10 KB a look: a fortieth of a second of 100 busy CPUs at 1 kHz.
+constexpr uint32_t kNativeRing = 32 << 20;
+
 uint64_t period_of(double rate_hz) {
   return std::max<uint64_t>(static_cast<uint64_t>(1e9 / rate_hz), 100'000);
 }
@@ -132,6 +135,8 @@ class LibbpfCapture : public KernelCapture {
  public:
   explicit LibbpfCapture(bpf_object* object) : object_(object) {}
 
+  // Before the program is loaded.
+  bool ask_for_native(uint32_t each_cpu);
   Result<void> attach(double rate_hz, const std::string& retry);
 
   void set_rate(double rate_hz) override {
@@ -171,6 +176,15 @@ class LibbpfCapture : public KernelCapture {
   Drain drain_;
   uint32_t last_id_ = 0;
 };
+
+bool LibbpfCapture::ask_for_native(uint32_t each_cpu) {
+  const uint32_t with_native = 1;
+  bpf_map* constant = bpf_object__find_map_by_name(object_.get(), ".rodata.native");
+  bpf_map* halves = bpf_object__find_map_by_name(object_.get(), "natives");
+  bpf_map* ring = bpf_object__find_map_by_name(object_.get(), "ring");
+  return bpf_map__set_initial_value(constant, &with_native, sizeof with_native) == 0 &&
+         bpf_map__set_max_entries(halves, each_cpu) == 0 && bpf_map__set_max_entries(ring, kNativeRing) == 0;
+}
 
 int LibbpfCapture::one(void* context, void* data, size_t size) {
   Drain& drain = *static_cast<Drain*>(context);
@@ -239,7 +253,8 @@ Result<void> LibbpfCapture::attach(double rate_hz, const std::string& retry) {
 
 }  // namespace
 
-Result<std::unique_ptr<KernelCapture>> KernelCapture::open(double rate_hz, const std::string& retry) {
+Result<std::unique_ptr<KernelCapture>> KernelCapture::open(double rate_hz, bool native,
+                                                           const std::string& retry) {
   if (auto possible = check_kernel_capture(retry); !possible) return fail(possible);
   libbpf_set_print(keep_warning);
   last_warning.clear();
@@ -247,8 +262,9 @@ Result<std::unique_ptr<KernelCapture>> KernelCapture::open(double rate_hz, const
   bpf_object* object = bpf_object__open_mem(program.data(), program.size(), nullptr);
   if (object == nullptr) return refusal("its program was not opened", errno, retry);
   auto capture = std::make_unique<LibbpfCapture>(object);
-  bpf_map* scratches = bpf_object__find_map_by_name(object, "scratches");
-  bpf_map__set_max_entries(scratches, static_cast<uint32_t>(std::max(libbpf_num_possible_cpus(), 1)));
+  const auto each_cpu = static_cast<uint32_t>(std::max(libbpf_num_possible_cpus(), 1));
+  bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "scratches"), each_cpu);
+  if (native && !capture->ask_for_native(each_cpu)) return refusal("its program is not whole", EINVAL, retry);
   if (bpf_object__load(object) != 0) return refusal("its program was not loaded", errno, retry);
   if (auto attached = capture->attach(rate_hz, retry); !attached) return fail(attached);
   return capture;

@@ -25,8 +25,8 @@ Result<void> check_kernel_capture(const std::string& retry);
 
 class KernelCapture {
  public:
-  // `retry`: as above.
-  static Result<std::unique_ptr<KernelCapture>> open(double rate_hz, const std::string& retry);
+  // `native`: with the native halves of stacks. `retry`: as above.
+  static Result<std::unique_ptr<KernelCapture>> open(double rate_hz, bool native, const std::string& retry);
   virtual ~KernelCapture() = default;
 
   // How often a second each CPU is looked at.

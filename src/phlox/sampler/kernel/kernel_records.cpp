@@ -115,6 +115,17 @@ KernelRecord parse_kernel_record(std::span<const std::byte> bytes) {
       }
       return record;
     }
+    case KERNEL_NATIVE: {
+      KernelNative record;
+      if (!take(bytes, record.half) || record.half.kernel > KERNEL_KERNEL_FRAMES ||
+          record.half.starts > KERNEL_MAX_STARTS || record.half.stack > KERNEL_STACK_BYTES) {
+        return {};
+      }
+      const size_t size = record.kernel_bytes() + record.starts_bytes() + record.half.stack;
+      if (bytes.size() < size) return {};
+      record.bytes = bytes.first(size);
+      return record;
+    }
     case KERNEL_EXIT: {
       kernel_exit record{};
       if (!take(bytes, record) || record.time >= kMostTime) return {};

@@ -31,8 +31,23 @@ struct KernelCode {
   std::span<const std::byte> bytes;
 };
 
+// The native half of a look that follows.
+struct KernelNative {
+  kernel_native half{};
+  std::span<const std::byte> bytes;  // of its three parts
+
+  std::span<const std::byte> kernel() const { return bytes.first(kernel_bytes()); }
+  std::span<const std::byte> starts() const { return bytes.subspan(kernel_bytes(), starts_bytes()); }
+  // From half.stack_start on.
+  std::span<const std::byte> stack() const {
+    return bytes.subspan(kernel_bytes() + starts_bytes(), half.stack);
+  }
+  size_t kernel_bytes() const { return half.kernel * sizeof(uint64_t); }
+  size_t starts_bytes() const { return half.starts * sizeof(uint64_t); }
+};
+
 // monostate: these bytes are no record.
-using KernelRecord = std::variant<std::monostate, KernelLook, KernelCode, kernel_exit>;
+using KernelRecord = std::variant<std::monostate, KernelLook, KernelCode, KernelNative, kernel_exit>;
 KernelRecord parse_kernel_record(std::span<const std::byte> bytes);
 
 // As python::capture_code() would have made it there. What did not fit into the record is cut and says so.

@@ -53,11 +53,12 @@ Nanoseconds grown(uint64_t now, uint64_t& before) {
 }  // namespace
 
 KernelSource::KernelSource(const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring,
-                           std::function<void()> renew)
+                           bool native, std::function<void()> renew)
     : layout_(interpreter.layout),
       memory_(memory),
       ring_(ring),
       log_(ring),
+      native_(native),
       renew_(std::move(renew)),
       begin_(clock_now()) {}
 
@@ -68,6 +69,7 @@ KernelSource::Thread& KernelSource::begin_thread(pid_t tid, uint64_t python_id, 
   auto thread = std::make_unique<Thread>();
   thread->index = next_thread_++;
   thread->last_time = now;
+  thread->runs_python = python_id != 0;
   ThreadRecord record;
   record.thread = thread->index;
   record.tid = tid;
@@ -85,16 +87,35 @@ int64_t KernelSource::interpreter_id(uint64_t address) {
   return known->second;
 }
 
+// Known until now as one that runs none: its row goes on (Consumer::take_over).
+KernelSource::Thread& KernelSource::meets_python(pid_t tid, const KernelLook& record) {
+  const std::unique_ptr<Thread> before = std::move(threads_[tid]);
+  log_.flush(*before);
+  const kernel_stack& stack = record.look.stack;
+  Thread& thread = begin_thread(tid, stack.python_id, interpreter_id(stack.interpreter), before->last_time);
+  thread.ran = before->ran;
+  thread.blocked = before->blocked;
+  thread.queued = before->queued;
+  thread.counted = before->counted;
+  thread.cpu_carried = std::exchange(before->cpu_carried, 0);
+  log_.end(*before, before->last_time);
+  return thread;
+}
+
 // nullptr: it has never run Python, and is none of ours.
 KernelSource::Thread* KernelSource::thread_of(const KernelLook& record) {
   const kernel_look& look = record.look;
   const auto tid = static_cast<pid_t>(look.thread);
   const auto found = threads_.find(tid);
-  if (found != threads_.end()) return found->second.get();
-  if (look.stack.state == 0) return nullptr;
+  if (found != threads_.end()) {
+    if (look.stack.state != 0 && !found->second->runs_python) return &meets_python(tid, record);
+    return found->second.get();
+  }
+  if (look.stack.state == 0 && !native_) return nullptr;
   const auto since = static_cast<Nanoseconds>(look.ran + look.blocked + look.queued);
   const Nanoseconds begin = std::clamp<Nanoseconds>(static_cast<Nanoseconds>(look.time) - since, begin_,
                                                     static_cast<Nanoseconds>(look.time));
+  if (look.stack.state == 0) return &begin_thread(tid, 0, 0, begin);
   return &begin_thread(tid, look.stack.python_id, interpreter_id(look.stack.interpreter), begin);
 }
 
@@ -127,10 +148,20 @@ void KernelSource::begin(const ParkedThreads& parked, Nanoseconds now) {
     look.gil_state = one.gil;
     look.system_call = one.system_call;
     look.quality = one.quality;
+    NativeCopy::Parts native;
+    if (one.native) {
+      halves_.take({*one.native, one.native_bytes}, NativeHalves::Registers::ip_and_sp);
+      kernel_look from{};
+      from.thread = one.native->thread;
+      from.native = from.off_since = one.native->time;
+      from.stack.state = one.state;
+      from.stack.left_out = static_cast<uint32_t>(one.left_out);
+      native = native_of(thread, from, NativePlace::asleep, thread.asleep_stack, look);
+    }
+    put(thread, Piece::look, look, 0, thread.asleep_stack, native);
     thread.asleep = look;
-    put(thread, Piece::look, look, 0, thread.asleep_stack);
     ++counts_.samples;
-    ++counts_.reads;
+    if (one.python_id != 0) ++counts_.reads;
     count(one.quality);
   }
 }
@@ -273,7 +304,7 @@ LookRecord KernelSource::look_of(const Thread& thread, const kernel_look& look, 
   record.quality = quality;
   record.cpu_number = look.cpu;
   record.collecting = (look.stack.flags & KERNEL_COLLECTING) != 0;
-  if (layout_.traits.free_threaded) {
+  if (layout_.traits.free_threaded || !thread.runs_python) {
     record.gil_state = GilState::not_applicable;
   } else if ((look.stack.flags & KERNEL_HOLDS_GIL) != 0) {
     record.gil_state = GilState::holds;
@@ -284,13 +315,38 @@ LookRecord KernelSource::look_of(const Thread& thread, const kernel_look& look, 
 }
 
 // The next piece of the thread's time.
-void KernelSource::put(Thread& thread, Piece piece, LookRecord look, Nanoseconds wall,
-                       const std::vector<CodeLocation>& stack) {
-  look.wall = wall;
-  look.time = thread.last_time + wall;
-  look.looks = 1;
-  look.part = piece == Piece::part;
-  log_.saw(thread, look, {}, 0, &stack, {});
+void KernelSource::put(Thread& thread, Piece piece, LookRecord& look, Nanoseconds wall,
+                       const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native) {
+  LookRecord one = look;
+  one.wall = wall;
+  one.time = thread.last_time + wall;
+  one.looks = 1;
+  one.part = piece == Piece::part;
+  const bool fresh = one.native == NativePart::fresh;
+  log_.saw(thread, one, {}, 0, &stack, fresh ? native : NativeCopy::Parts());
+  if (fresh) look.native = NativePart::kept;
+}
+
+// The native half that the kernel's look names, as the consumer is to hear of it.
+NativeCopy::Parts KernelSource::native_of(Thread& thread, const kernel_look& from, NativePlace place,
+                                          const std::vector<CodeLocation>& stack, LookRecord& look) {
+  if (!native_ || from.native == 0 || (from.stack.flags & KERNEL_NOT_WALKED) != 0) return {};
+  Thread::Sent& sent = thread.native[static_cast<size_t>(place)];
+  look.native_place = place;
+  if (sent.time == from.native) {
+    look.native = NativePart::kept;
+    look.native_id = sent.id;
+    return {};
+  }
+  const bool marked = !stack.empty() && (stack[0].code == kFramesLeftOut || stack[0].code == kCallersUnknown);
+  StackShape shape{stack.size(), marked ? size_t{1} : 0, from.stack.left_out};
+  if (&stack == &kFramesNotRead) shape = {};
+  const auto parts = halves_.parts(layout_, from, shape);
+  if (parts.head.empty()) return {};
+  look.native = NativePart::fresh;
+  look.native_id = next_native_++;
+  sent = {from.native, look.native_id};
+  return parts;
 }
 
 void KernelSource::found_running(Thread& thread, const kernel_look& look, const Spent& spent, Quality quality,
@@ -303,12 +359,13 @@ void KernelSource::found_running(Thread& thread, const kernel_look& look, const 
     if (slept > 0) put(thread, Piece::part, *thread.asleep, slept, thread.asleep_stack);
   }
   LookRecord now = look_of(thread, look, quality);
+  const auto native = native_of(thread, look, NativePlace::awake, stack, now);
   now.cpu_state = CpuState::runnable;
   const Nanoseconds queued = spent.queued >= std::min(kCrumb, own / 8) ? std::min(spent.queued, own) : 0;
-  if (queued > 0) put(thread, Piece::part, now, queued, stack);
+  if (queued > 0) put(thread, Piece::part, now, queued, stack, native);
   now.cpu_state = CpuState::running;
   thread.cpu_carried = carried;
-  put(thread, Piece::look, now, own - queued, stack);
+  put(thread, Piece::look, now, own - queued, stack, native);
   thread.awake = now;
   thread.awake->time = thread.last_time;
   thread.awake_stack = stack;
@@ -321,11 +378,13 @@ void KernelSource::came_back(Thread& thread, const kernel_look& look, const Spen
   const Nanoseconds away = std::min<Nanoseconds>(static_cast<Nanoseconds>(look.time - look.off_since),
                                                  spent.blocked + spent.queued);
   LookRecord now = look_of(thread, look, quality);
+  const NativePlace place = away > spent.queued ? NativePlace::asleep : NativePlace::queued;
+  const auto native = native_of(thread, look, place, stack, now);
   now.cpu_state = CpuState::running;
   Nanoseconds own = spent.window;
   const Nanoseconds ran = due(thread.owed_awake, spent.ran, own, kCrumbBeforeWait);
   own -= ran;
-  if (ran > 0) put_run(thread, now, (look.stack.flags & KERNEL_HELD_GIL) != 0, ran, stack);
+  if (ran > 0) put_run(thread, now, (look.stack.flags & KERNEL_HELD_GIL) != 0, ran, stack, native);
   if (thread.asleep) {
     const Nanoseconds earlier =
         due(thread.owed_asleep, spent.blocked + spent.queued - away, own, kCrumbBeforeWait);
@@ -337,14 +396,14 @@ void KernelSource::came_back(Thread& thread, const kernel_look& look, const Spen
   now.system_call = look.system_call;
   if (own > queued) {
     now.wake = wake_of(look.wake);
-    put(thread, Piece::look, now, own - queued, stack);
+    put(thread, Piece::look, now, own - queued, stack, native);
     now.wake = 0;
     thread.asleep = now;
     thread.asleep_stack = stack;
   }
   now.cpu_state = CpuState::runnable;
   now.system_call = -1;
-  if (queued > 0) put(thread, own > queued ? Piece::part : Piece::look, now, queued, stack);
+  if (queued > 0) put(thread, own > queued ? Piece::part : Piece::look, now, queued, stack, native);
   thread.cpu_carried = carried;
   thread.came_back = thread.last_time;
   thread.wanted_gil = now.gil_state == GilState::waits;
@@ -355,7 +414,7 @@ void KernelSource::came_back(Thread& thread, const kernel_look& look, const Spen
 // since it came back, it had the GIL if nobody had taken it after it, or if it had waited for that and was
 // handed it: take_gil() wakes every few milliseconds to ask for it, and then waits on.
 void KernelSource::put_run(Thread& thread, const LookRecord& left, bool held, Nanoseconds ran,
-                           const std::vector<CodeLocation>& stack) {
+                           const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native) {
   const bool fresh = thread.awake && thread.last_time - thread.awake->time < kStale;
   LookRecord run = fresh ? *thread.awake : left;
   const bool found_since = fresh && thread.awake->time > thread.came_back;
@@ -367,7 +426,9 @@ void KernelSource::put_run(Thread& thread, const LookRecord& left, bool held, Na
       run.gil_state = GilState::none;
     }
   }
-  put(thread, Piece::part, run, ran, fresh ? thread.awake_stack : stack);
+  // The wait before this one may still be given time, so its native frames stay where they are kept.
+  if (run.native == NativePart::fresh) run.native_place = NativePlace::queued;
+  put(thread, Piece::part, run, ran, fresh ? thread.awake_stack : stack, native);
 }
 
 void KernelSource::count(Quality quality) {
@@ -383,7 +444,7 @@ void KernelSource::take(const KernelLook& record) {
   Thread* thread = thread_of(record);
   if (thread == nullptr) return;
   const Spent spent = this->spent(*thread, look);
-  if (look.stack.end == KERNEL_END_NO_STATE) {
+  if (look.stack.end == KERNEL_END_NO_STATE && !native_) {
     // Its time is no Python's, until it comes back with a thread state.
     log_.flush(*thread);
     thread->has_stack = false;
@@ -405,7 +466,7 @@ void KernelSource::take(const KernelLook& record) {
     thread->asleep.reset();
     return;
   }
-  ++counts_.reads;
+  if (look.stack.end != KERNEL_END_NO_STATE) ++counts_.reads;
   const bool is_cut = look.stack.end == KERNEL_END_FULL || (look.stack.left_out > 0 && look.stack.count > 0);
   const Quality quality = look.stack.end == KERNEL_END_DETACHED ? Quality::detached
                           : is_cut                              ? Quality::cut

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -24,15 +25,17 @@
 #include "phlox/sampler/capture/process_sampler.h"
 #include "phlox/sampler/capture/ring.h"
 #include "phlox/sampler/kernel/kernel_records.h"
+#include "phlox/sampler/kernel/native_halves.h"
 #include "phlox/sampler/kernel/parked_threads.h"
 
 namespace phlox::sampler {
 
 class KernelSource {
  public:
-  // `memory`: of the process, for what its interpreters are called by. `renew`: has all that the kernel has
+  // `memory`: of the process, for what its interpreters are called by. `native`: whether stacks have a native
+  // half, and threads that run no Python are looked at. `renew`: has all that the kernel has
   // sent of it sent anew, since what was kept of it is forgotten.
-  KernelSource(const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring,
+  KernelSource(const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring, bool native,
                std::function<void()> renew);
 
   // Those that were blocked before the kernel was asked, and have not been on a CPU since: nothing else would
@@ -41,6 +44,7 @@ class KernelSource {
   // What the kernel says of it, in order.
   void take(const KernelLook& record);
   void take(const KernelCode& record);
+  void take(const KernelNative& record) { halves_.take(record); }
   void take(const kernel_exit& record);
   // Of whom nothing was heard for a while, the kernel is asked by `ask`: a long wait is told as it grows.
   // `heard_until`: all records until then were taken.
@@ -78,10 +82,17 @@ class KernelSource {
     bool counted = false;                       // these are from the kernel
     // With which it was last found on a CPU, and off it.
     std::optional<LookRecord> awake, asleep;
+    bool runs_python = false;  // has ever been met with a thread state
     std::vector<CodeLocation> awake_stack, asleep_stack;
     // From its last wait that was told; whether that was for the GIL, and ended by another thread.
     Nanoseconds came_back = 0;
     bool wanted_gil = false, handed_gil = false;
+    // By NativePlace: of which native half the consumer keeps the stack, and under which number.
+    struct Sent {
+      uint64_t time = 0;
+      uint32_t id = 0;
+    };
+    std::array<Sent, 4> native;
     // Too short to be told by itself; goes with the next.
     Nanoseconds owed_awake = 0, owed_asleep = 0;
   };
@@ -93,6 +104,7 @@ class KernelSource {
 
   Thread* thread_of(const KernelLook& record);
   Thread& begin_thread(pid_t tid, uint64_t python_id, int64_t interpreter, Nanoseconds now);
+  Thread& meets_python(pid_t tid, const KernelLook& record);
   int64_t interpreter_id(uint64_t address);
   uint32_t wake_of(const kernel_wake& wake);
   const std::vector<CodeLocation>* stack_of(const KernelLook& record);
@@ -104,7 +116,7 @@ class KernelSource {
   void came_back(Thread& thread, const kernel_look& look, const Spent& spent, profile::Quality quality,
                  const std::vector<CodeLocation>& stack);
   void put_run(Thread& thread, const LookRecord& left, bool held, Nanoseconds ran,
-               const std::vector<CodeLocation>& stack);
+               const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native);
   // kernel_source_untold.cpp
   void still(pid_t tid, Thread& thread, Nanoseconds now, Nanoseconds heard_until,
              const std::optional<kernel_thread>& known);
@@ -112,8 +124,11 @@ class KernelSource {
   void put_last(Thread& thread, const kernel_look& look);
   void end(Thread& thread, Nanoseconds now);
   enum class Piece { look, part };  // part: of the time before a look, and no look by itself
-  void put(Thread& thread, Piece piece, LookRecord look, Nanoseconds wall,
-           const std::vector<CodeLocation>& stack);
+  // `native`: goes with the first piece of this look; from then on the consumer keeps it.
+  void put(Thread& thread, Piece piece, LookRecord& look, Nanoseconds wall,
+           const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native = {});
+  NativeCopy::Parts native_of(Thread& thread, const kernel_look& from, NativePlace place,
+                              const std::vector<CodeLocation>& stack, LookRecord& look);
   LookRecord look_of(const Thread& thread, const kernel_look& look, profile::Quality quality) const;
   void count(profile::Quality quality);
   void flush();
@@ -123,6 +138,9 @@ class KernelSource {
   memory::RemoteMemory& memory_;
   Ring& ring_;
   LookLog log_;
+  bool native_;
+  NativeHalves halves_;
+  uint32_t next_native_ = 1;
   std::function<void()> renew_;
   std::unordered_map<pid_t, std::unique_ptr<Thread>> threads_;
   std::unordered_map<uint64_t, std::vector<CodeLocation>> stacks_;  // by hash

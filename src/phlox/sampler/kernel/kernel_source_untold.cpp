@@ -32,6 +32,7 @@ KernelLook look_now(pid_t tid, Nanoseconds now, const kernel_thread& known) {
   if (!is_away(known)) return record;
   look.system_call = known.system_call;
   look.off_since = known.off_since;
+  look.native = known.native;
   look.stack = known.off;
   look.stack.flags &= static_cast<uint16_t>(~KERNEL_FRAMES);
   if (known.walked == 0) {
@@ -101,6 +102,7 @@ void KernelSource::take(const kernel_exit& record) {
   const auto found = threads_.find(static_cast<pid_t>(record.thread));
   if (found == threads_.end()) return;
   end(*found->second, static_cast<Nanoseconds>(record.time));
+  halves_.forget(found->first);
   threads_.erase(found);
 }
 

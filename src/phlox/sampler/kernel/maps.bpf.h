@@ -63,6 +63,8 @@ struct walk {
   __u64 below;  // versions of code objects that were made by now are; where the epoch counts these
   __u32 steps, next_checkpoint, count, kept, end;
   __u32 base, only_entries, checked, stopped, not_read;
+  __u64 inner;   // of the evaluation that is walked, the innermost frame; 0: the next one is
+  __u32 starts;  // of evaluations
 };
 // What one CPU works with.
 struct scratch {
@@ -73,6 +75,7 @@ struct scratch {
   __u64 codes[KERNEL_MAX_FRAMES];
   __u64 instrs[KERNEL_MAX_FRAMES];
   __u32 tlbc[KERNEL_MAX_FRAMES];
+  __u64 starts[KERNEL_MAX_STARTS];
   __u8 header[KERNEL_HEADER_BYTES];
   __u64 proof[KERNEL_PROOF_WORDS];
   __u8 text[KERNEL_HEADER_BYTES];

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "phlox/base/load.h"
 #include "phlox/python/frame_walk.h"
 #include "phlox/python/line_table.h"
 #include "phlox/sampler/capture/gil.h"
+#include "phlox/sampler/capture/native_capture.h"
 #include "phlox/sampler/capture/task_ids.h"
 #include "phlox/sampler/kernel/wire.h"
+#include "phlox/target/process_state.h"
 #include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
@@ -16,6 +20,8 @@ namespace {
 // Caps on what another process's lists may claim.
 constexpr size_t kMostInterpreters = 64;
 constexpr size_t kMostThreads = 4096;
+// Of C stacks: all of them go into a ring of twice that at once.
+constexpr size_t kMostNative = size_t{8} << 20;
 
 // As the walk asks for bytes: each range by itself, kept until the stack is read.
 class Pieces {
@@ -34,12 +40,14 @@ class Pieces {
 
 class Search {
  public:
-  Search(pid_t pid, const python::Interpreter& interpreter, memory::RemoteMemory& memory)
+  Search(pid_t pid, const python::Interpreter& interpreter, memory::RemoteMemory& memory, bool native)
       : pid_(pid),
+        copy_(native ? std::make_unique<NativeCopy>() : nullptr),
         interpreter_(interpreter),
         layout_(interpreter.layout),
         memory_(memory),
-        ids_(pid, memory) {}
+        ids_(pid, memory),
+        entry_frames_(layout_.traits.owner.entry != 255 && layout_.frame.owner.present()) {}
 
   ParkedThreads run() {
     RemoteAddress at;
@@ -51,6 +59,7 @@ class Search {
         break;
       }
     }
+    if (copy_) look_at_others();
     return std::move(found_);
   }
 
@@ -78,6 +87,7 @@ class Search {
       memory_.read_value(state + *layout_.thread.native_thread_id, native_id);
     thread.tid = ids_.find(thread.python_id, native_id).tid;
     thread.interpreter = interpreter;
+    seen_.insert(thread.tid);
     // One thread state a thread: the newest interpreter's comes first, and is the one that it is in.
     if (thread.tid == 0 || std::any_of(found_.threads.begin(), found_.threads.end(),
                                        [&](const auto& other) { return other.tid == thread.tid; })) {
@@ -90,7 +100,9 @@ class Search {
     thread.system_call = static_cast<int16_t>(in->number);
     thread.gil = lock.state_of(&*in);
     const size_t codes = found_.codes.size();
+    thread.state = state.value;
     const bool read = read_stack(state, thread);
+    if (read && copy_) read_native(probe, thread);
     const auto after = probe.schedstat();
     if (read && after && unmoved(*before, *after)) {
       found_.threads.push_back(std::move(thread));
@@ -122,6 +134,7 @@ class Search {
       default:
         return false;
     }
+    if (copy_) note_starts(std::span(frames_).first(walk.count));
     const auto begin = frames_.begin();
     const auto end = std::remove_if(begin, begin + static_cast<ptrdiff_t>(walk.count),
                                     [](const python::RawFrame& frame) { return !frame.code; });
@@ -158,21 +171,89 @@ class Search {
     return true;
   }
 
+  // Those that run no Python.
+  void look_at_others() {
+    for (const target::ThreadName& one : target::read_threads(pid_)) {
+      if (found_.threads.size() >= kMostThreads) return;
+      if (seen_.count(one.tid) != 0) continue;
+      ParkedThreads::Thread thread;
+      thread.tid = one.tid;
+      target::ThreadProbe probe(pid_, one.tid);
+      const auto before = probe.schedstat();
+      const auto in = probe.blocked_in();
+      if (!before || before->off() || !in || in->running) continue;
+      thread.system_call = static_cast<int16_t>(in->number);
+      thread.gil = profile::GilState::not_applicable;
+      starts_.clear();
+      read_native(probe, thread);
+      const auto after = probe.schedstat();
+      if (thread.native && after && unmoved(*before, *after)) found_.threads.push_back(std::move(thread));
+    }
+  }
+
+  // As note_start() in native.bpf.h has it.
+  void note_starts(std::span<const python::RawFrame> frames) {
+    starts_.clear();
+    uint64_t inner = 0, inside = 0;
+    for (const python::RawFrame& frame : frames) {
+      if (inner == 0) inner = frame.frame.value;
+      if (frame.code) ++inside;
+      if (!frame.entry || (!entry_frames_ && !frame.code) || starts_.size() == KERNEL_MAX_STARTS) continue;
+      starts_.push_back((entry_frames_ ? frame.frame.value : inner) << 16 | inside);
+      inner = 0;
+    }
+  }
+
+  void read_native(target::ThreadProbe& probe, ParkedThreads::Thread& thread) {
+    unwind::Registers registers;
+    uint64_t end = 0;
+    if (native_bytes_ >= kMostNative ||
+        BlockedCapture().hold(thread.tid, probe, registers) != NativeCapture::Held::yes ||
+        !copy_->take(memory_, registers, NativeSource::syscall, {}, end)) {
+      return;
+    }
+    const auto parts = copy_->parts();
+    const auto head = load<NativeHead>(parts.head, 0);
+    kernel_native half{};
+    half.thread = static_cast<uint32_t>(thread.tid);
+    half.away = 1;
+    half.time = static_cast<uint64_t>(clock_now());
+    half.ip = head.pc;
+    half.sp = head.sp;
+    half.stack_start = head.stack_start;
+    half.starts = static_cast<uint16_t>(starts_.size());
+    half.stack = static_cast<uint32_t>(parts.stack.size());
+    if (thread.state != 0 && !entry_frames_ && layout_.thread.cframe.present() &&
+        layout_.cframe.previous.present())
+      memory_.read_value(RemoteAddress(thread.state) + *layout_.thread.cframe, half.cframe);
+    const auto words = std::as_bytes(std::span(starts_));
+    thread.native_bytes.assign(words.begin(), words.end());
+    thread.native_bytes.insert(thread.native_bytes.end(), parts.stack.begin(), parts.stack.end());
+    thread.native = half;
+    native_bytes_ += thread.native_bytes.size();
+  }
+
   pid_t pid_;
+  std::unique_ptr<NativeCopy> copy_;
+  size_t native_bytes_ = 0;
+  std::unordered_set<pid_t> seen_;  // that run Python, parked or not
   const python::Interpreter& interpreter_;
   const python::Layout& layout_;
   memory::RemoteMemory& memory_;
   TaskIds ids_;
+  // An evaluation begins with a frame of its own.
+  const bool entry_frames_;
   ParkedThreads found_;
   std::vector<python::RawFrame> frames_;
+  std::vector<uint64_t> starts_;                  // kernel_native's
   std::unordered_map<uint64_t, size_t> numbers_;  // into found_.codes, by address
 };
 
 }  // namespace
 
 ParkedThreads find_parked_threads(pid_t pid, const python::Interpreter& interpreter,
-                                  memory::RemoteMemory& memory) {
-  return Search(pid, interpreter, memory).run();
+                                  memory::RemoteMemory& memory, bool native) {
+  return Search(pid, interpreter, memory, native).run();
 }
 
 }  // namespace phlox::sampler

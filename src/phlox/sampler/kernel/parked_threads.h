@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "phlox/base/address.h"
@@ -15,6 +16,7 @@
 #include "phlox/profile/model.h"
 #include "phlox/python/code_object.h"
 #include "phlox/python/interpreter.h"
+#include "phlox/sampler/kernel/wire.h"
 
 namespace phlox::sampler {
 
@@ -32,12 +34,17 @@ struct ParkedThreads {
     profile::Quality quality = profile::Quality::ok;
     std::vector<Frame> frames;  // leaf first
     size_t left_out = 0;  // after the first KERNEL_MAX_FRAMES / 2; of no more: at the root, where it is cut
+    uint64_t state = 0;   // PyThreadState; 0: it runs no Python
+    // As the kernel would have sent it; none: not asked for, or not to be had.
+    std::optional<kernel_native> native = {};
+    std::vector<std::byte> native_bytes = {};
   };
   std::vector<Thread> threads;
   std::vector<std::unique_ptr<python::CodeCapture>> codes;
 };
 
+// `native`: with native halves, and those that run no Python.
 ParkedThreads find_parked_threads(pid_t pid, const python::Interpreter& interpreter,
-                                  memory::RemoteMemory& memory);
+                                  memory::RemoteMemory& memory, bool native);
 
 }  // namespace phlox::sampler

@@ -193,8 +193,11 @@ Result<kernel_process> kernel_process_of(const python::Interpreter& interpreter)
   where.cframe_current = cframe ? *layout.cframe.current_frame : 0;
   where.cframe_previous = cframe ? *layout.cframe.previous : 0;
   const bool has_owner = layout.frame.owner.present();
+  const bool entry_frames = has_owner && layout.traits.owner.entry != 255;
+  where.thread_cframe =
+      entry_frames || !layout.cframe.previous.present() ? KERNEL_ABSENT : word_of(layout.thread.cframe);
   where.frame_base = KERNEL_BASE_NONE;
-  if (has_owner && layout.traits.owner.entry != 255) {
+  if (entry_frames) {
     where.frame_base = KERNEL_BASE_ENTRY_OWNER;
   } else if (has_owner && layout.frame.is_entry.present()) {
     where.frame_base = KERNEL_BASE_IS_ENTRY;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "code.bpf.h"
+#include "native.bpf.h"
 #include "state.bpf.h"
 
 struct at_work {
@@ -71,6 +72,7 @@ static long step(__u32 index, struct at_work* work) {
     s->tlbc[place] = p->frame_tlbc == KERNEL_ABSENT ? 0 : *(__u32*)(s->header + (p->frame_tlbc & 0x7c));
     w->count = n + 1;
   }
+  if (with_native) note_start(s, p, at, code, entry);
   w->at = previous;
   return 0;
 }
@@ -80,6 +82,7 @@ static __always_inline void start(struct walk* w, const struct kernel_process* p
   w->checkpoint = 0;
   w->steps = w->count = w->stopped = 0;
   w->next_checkpoint = 1;
+  w->inner = w->starts = 0;
   w->only_entries = 1;
   w->base = p->frame_base == KERNEL_BASE_NONE;
 }

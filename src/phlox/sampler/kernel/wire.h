@@ -18,6 +18,12 @@ enum {
   KERNEL_HEAD_BYTES = 64, /* of the bytes object with the instructions (3.10 and before) */
   KERNEL_HEADER_BYTES = 128,
   KERNEL_MOST_STATES = 4096, /* thread states that are searched for one's own */
+  /* Of a native half. A C stack is copied up to so many bytes from its red zone on, as in the other ways; and
+   * up to fewer where nobody knows how far it goes: one of a signal's or a coroutine's. */
+  KERNEL_STACK_BYTES = 128 << 10,
+  KERNEL_LOST_STACK_BYTES = 32 << 10,
+  KERNEL_KERNEL_FRAMES = 64,
+  KERNEL_MAX_STARTS = 512, /* a power of two; evaluations further out have no place of their own */
 };
 
 /* Where in a process its Python keeps what is read: the map `processes`, by process. Offsets as the layout
@@ -43,6 +49,7 @@ struct kernel_process {
   __u32 anchor, frame_base, epoch;
   __u32 thread_interp, thread_frame, thread_id, thread_size, thread_prev, thread_next;
   __u32 cframe_current, cframe_previous;
+  __u32 thread_cframe; /* where evaluations are told by CFrames alone (3.10, 3.11) */
   __u32 interp_gil, interp_collecting, interp_epoch, interp_next, interp_threads;
   __u32 gil_holder, gil_locked, gil_size;
   __u32 frame_bytes, frame_code, frame_previous, frame_instr, frame_instr_bytes;
@@ -106,14 +113,18 @@ struct kernel_thread {
   __u32 id; /* of its process */
   __u16 state;
   __s16 system_call;
-  __u64 walked;            /* 1: `off` is of this time off the CPU; 0: of an earlier one */
-  __u64 futex;             /* that it waits for; 0: none */
+  __u64 walked;              /* 1: `off` is of this time off the CPU; 0: of an earlier one */
+  __u64 futex;               /* that it waits for; 0: none */
+  __u64 native;              /* kernel_look.native of `off` */
+  __u64 native_due;          /* when the next native half at a switch is due */
+  struct kernel_stack whole; /* the last that it left its CPU with and that has a native half */
+  __u64 whole_native;
   struct kernel_wake wake; /* of this time off the CPU */
   struct kernel_found found;
 };
 
 /* The ring. */
-enum kernel_record { KERNEL_LOOK = 1, KERNEL_CODE, KERNEL_STACK, KERNEL_EXIT };
+enum kernel_record { KERNEL_LOOK = 1, KERNEL_CODE, KERNEL_STACK, KERNEL_EXIT, KERNEL_NATIVE };
 enum kernel_end {
   KERNEL_END_BASE,
   KERNEL_END_DETACHED, /* no base at the end of the chain */
@@ -149,8 +160,25 @@ struct kernel_look {
   __u64 time;
   __u64 ran, blocked, queued; /* sums, until `time` */
   __u64 off_since;            /* 0: found running */
+  __u64 native;               /* kernel_native.time of its native half; 0: it has none */
   struct kernel_stack stack;
   struct kernel_wake wake;
+};
+
+/* The native half of a stack, sent before the look that has it: the registers with which the thread was in
+ * its own code last, be it in the kernel by now. Followed by `kernel` addresses of the kernel, innermost
+ * first, `starts` evaluations of the interpreter loop, and `stack` bytes. */
+struct kernel_native {
+  struct kernel_head head;
+  __u32 thread;
+  __u16 kernel;
+  __u16 starts; /* leaf first: address << 16 | how many frames are further in (3.11: its innermost frame's) */
+  __u32 stack;
+  __u32 away; /* 1: of a thread that leaves its CPU */
+  __u64 time;
+  __u64 ip, sp, bp, bx;
+  __u64 stack_start;
+  __u64 cframe; /* the innermost; 0: there is none */
 };
 
 struct kernel_part {

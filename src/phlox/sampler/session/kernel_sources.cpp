@@ -32,22 +32,23 @@ constexpr double kJitter = 0.1;
 }  // namespace
 
 KernelSources::KernelSources(std::unique_ptr<KernelCapture> capture, double rate_hz,
-                             std::optional<double> max_overhead_percent)
+                             std::optional<double> max_overhead_percent, bool native)
     : capture_(std::move(capture)),
       budget_(max_overhead_percent, rate_hz),
       rate_hz_(rate_hz),
       walk_share_(max_overhead_percent
                       ? std::max(1U, static_cast<uint32_t>(*max_overhead_percent * 10 * kShareOfSwitches))
-                      : kAllSwitches) {}
+                      : kAllSwitches),
+      native_(native) {}
 
 Result<std::unique_ptr<KernelSources>> KernelSources::open(double rate_hz,
                                                            std::optional<double> max_overhead_percent,
-                                                           const std::string& retry) {
+                                                           bool native, const std::string& retry) {
   if (rate_hz == 0) rate_hz = kFastest;
-  auto capture = KernelCapture::open(rate_hz, retry);
+  auto capture = KernelCapture::open(rate_hz, native, retry);
   if (!capture) return fail(capture);
   return std::unique_ptr<KernelSources>(
-      new KernelSources(*std::move(capture), rate_hz, max_overhead_percent));
+      new KernelSources(*std::move(capture), rate_hz, max_overhead_percent, native));
 }
 
 Result<kernel_process> KernelSources::place(Program& program) const {
@@ -75,8 +76,9 @@ KernelSources::Member::Member(KernelSources& sources, Program& program, const ke
     : sources_(&sources),
       pid_(program.pid),
       place_(place),
-      source_(program.interpreter, program.memory, ring, [this] { renew(); }) {
+      source_(program.interpreter, program.memory, ring, sources.native_, [this] { renew(); }) {
   numbers_.way = Way::kernel;
+  if (sources.native_) numbers_.native = NativeSource::kernel;
 }
 
 // All that the kernel said of it until now is in its ring then.
@@ -107,7 +109,8 @@ std::unique_ptr<Source> KernelSources::begin(Program& program, const kernel_proc
   auto member = std::make_unique<Member>(*this, program, place, ring);
   if (!capture_->add(program.pid, member->place_)) return nullptr;
   members_.emplace(member->place_.id, member.get());
-  member->source_.begin(find_parked_threads(program.pid, program.interpreter, program.memory), clock_now());
+  member->source_.begin(find_parked_threads(program.pid, program.interpreter, program.memory, native_),
+                        clock_now());
   return member;
 }
 
@@ -124,6 +127,7 @@ void KernelSources::take(std::span<const std::byte> bytes) {
   if (member == members_.end()) return;
   KernelSource& source = member->second->source_;
   if (const auto* look = std::get_if<KernelLook>(&record)) source.take(*look);
+  if (const auto* half = std::get_if<KernelNative>(&record)) source.take(*half);
   if (const auto* code = std::get_if<KernelCode>(&record)) source.take(*code);
   if (const auto* exit = std::get_if<kernel_exit>(&record)) source.take(*exit);
 }

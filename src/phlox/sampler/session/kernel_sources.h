@@ -25,9 +25,9 @@ namespace phlox::sampler {
 
 class KernelSources {
  public:
-  // `rate_hz` 0: as often as the budget allows.
+  // `rate_hz` 0: as often as the budget allows. `native`: with native frames.
   static Result<std::unique_ptr<KernelSources>> open(double rate_hz,
-                                                     std::optional<double> max_overhead_percent,
+                                                     std::optional<double> max_overhead_percent, bool native,
                                                      const std::string& retry);
 
   // Whether this program can be looked at so; waits a moment for one that is just coming up.
@@ -66,7 +66,7 @@ class KernelSources {
   };
 
   KernelSources(std::unique_ptr<KernelCapture> capture, double rate_hz,
-                std::optional<double> max_overhead_percent);
+                std::optional<double> max_overhead_percent, bool native);
   void take(std::span<const std::byte> bytes);
   // What the kernel knows of a thread of this process.
   auto asks(uint32_t id) {
@@ -82,7 +82,8 @@ class KernelSources {
   std::unique_ptr<KernelCapture> capture_;
   Budget budget_;
   double rate_hz_;
-  uint32_t walk_share_;                            // kernel_process.walk_share of each
+  uint32_t walk_share_;  // kernel_process.walk_share of each
+  bool native_;
   std::unordered_map<uint32_t, Member*> members_;  // by kernel_process.id
   Nanoseconds heard_until_ = 0, looked_after_ = 0;
   Nanoseconds taken_ = 0, most_taken_ = 0;

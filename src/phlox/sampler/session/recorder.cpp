@@ -81,7 +81,8 @@ Result<std::unique_ptr<KernelSources>> open_kernel(const std::vector<pid_t>& roo
   const std::string retry = roots.size() == 1 && !options.launched
                                 ? fmt::format("record --way kernel -p {}", roots.front())
                                 : std::string("record --way kernel");
-  auto kernel = KernelSources::open(options.rate_hz, options.max_overhead_percent, retry);
+  auto kernel =
+      KernelSources::open(options.rate_hz, options.max_overhead_percent, options.native.has_value(), retry);
   if (!kernel) return kernel;
   for (const auto& one : programs) {
     if (const auto place = (*kernel)->place(*one.program); !place) return fail(place);

@@ -394,6 +394,8 @@ std::string describe_way(const SamplerThread::Numbers& numbers) {
       return "ptrace stop of running threads, with native frames";
     case NativeSource::perf:
       return way + ", native frames by perf events" + (numbers.events.kernel ? ", the kernel's too" : "");
+    case NativeSource::kernel:
+      return way + ", with native frames, the kernel's too";
     default:
       return way + ", native frames of blocked threads only";
   }
@@ -401,6 +403,7 @@ std::string describe_way(const SamplerThread::Numbers& numbers) {
 
 std::vector<std::string> details_of(const SamplerThread::Numbers& numbers) {
   std::vector<std::string> lines;
+  if (numbers.native == NativeSource::kernel) return lines;
   if (numbers.native != NativeSource::perf) {
     if (numbers.native) lines.push_back("no kernel frames: only perf events tell them");
     return lines;

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The native half of a stack (--native): registers, the kernel's own frames, where evaluations of the
+// interpreter loop begin, and the bytes of the C stack. Unwound by the recorder (assemble/native_stacks.h).
+#pragma once
+
+#include <linux/bpf_perf_event.h>
+
+#include "maps.bpf.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct mm_struct___native {
+  unsigned long start_stack;
+};
+struct task_struct___native {
+  struct mm_struct___native* mm;
+};
+struct pt_regs___native {
+  unsigned long bx, bp, ip, sp;
+};
+#pragma clang attribute pop
+
+// Set by the loader.
+const volatile __u32 with_native SEC(".rodata.native") = 0;
+
+#define STARTS_FROM (KERNEL_KERNEL_FRAMES * 8)
+#define STACK_FROM_AT_MOST (STARTS_FROM + KERNEL_MAX_STARTS * 8)
+#define RED_ZONE 128
+#define PAGE 4096
+// At switches a thread has this many native halves at once, and then one each so many ns: enough for every
+// wait that is told by itself.
+#define NATIVE_EVERY 200000
+#define NATIVE_AT_ONCE 50
+
+// Sent in one piece, as far as it is filled.
+struct native_half {
+  struct kernel_native head;
+  __u8 bytes[STACK_FROM_AT_MOST + KERNEL_STACK_BYTES];
+};
+// One element a CPU, as the loader sets it; one in all if nobody asks for native halves.
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct native_half);
+} natives SEC(".maps");
+
+// Called for each frame: where evaluations begin, as capture/stack_reader.cpp notes them.
+static __always_inline void note_start(struct scratch* s, const struct kernel_process* p, __u64 at,
+                                       __u64 code, __u32 entry) {
+  struct walk* w = &s->walk;
+  if (!w->inner) w->inner = at;
+  if (!entry || (p->frame_base == KERNEL_BASE_IS_ENTRY && !code)) return;
+  __u64 address = p->frame_base == KERNEL_BASE_IS_ENTRY ? w->inner : at;
+  w->inner = 0;
+  __u32 n = w->starts;
+  if (n >= KERNEL_MAX_STARTS) return;
+  s->starts[n & (KERNEL_MAX_STARTS - 1)] = address << 16 | (w->count & 0xffff);
+  w->starts = n + 1;
+}
+
+static __always_inline int native_is_due(struct kernel_thread* t, __u64 now) {
+  if (t->native_due > now + NATIVE_AT_ONCE * NATIVE_EVERY) return 0;
+  t->native_due = (t->native_due > now ? t->native_due : now) + NATIVE_EVERY;
+  return 1;
+}
+
+// How many bytes of the stack that begins there are worth a copy. glibc's and musl's thread pointer lies at
+// the top of a thread's stack; where the first thread's began the kernel knows.
+static __always_inline __u32 stack_size(struct task_struct* task, __u64 start) {
+  __u64 most = KERNEL_LOST_STACK_BYTES;
+  __u64 block = task->thread.fsbase;
+  struct mm_struct___native* mm = ((struct task_struct___native*)task)->mm;
+  __u64 first = mm ? mm->start_stack : 0;
+  // The nearest of the two that lies behind it, if it is no other stack's.
+  if (block > start && block - start < 1ull << 30) {
+    most = block - start;
+  } else if (first > start && first - start < 1ull << 30) {
+    most = first - start;
+  }
+  return at_most(most, KERNEL_STACK_BYTES) & ~7u;
+}
+
+struct page_copy {
+  struct native_half* half;
+  __u64 start;
+  __u32 from, done, size;
+};
+
+static long copy_page(__u32 index, struct page_copy* c) {
+  struct native_half* half = c->half;
+  if (!half || c->done >= c->size) return 1;
+  __u64 at = c->start + c->done;
+  __u32 left = c->size - c->done, size = PAGE - (at & (PAGE - 1));
+  if (size > left) size = left;
+  __u32 into = at_most((__u64)c->from + c->done, sizeof half->bytes - PAGE);
+  size = at_most(size, PAGE);
+  if (bpf_probe_read_user(half->bytes + into, size, (void*)at)) return 1;
+  c->done += size;
+  return 0;
+}
+
+// Up to the first page that is not there.
+static __always_inline __u32 copy_pages(struct native_half* half, __u32 from, __u64 start, __u32 size) {
+  struct page_copy copy = {half, start, from, 0, size};
+  bpf_loop(KERNEL_STACK_BYTES / PAGE + 1, copy_page, &copy, 0);
+  return at_most(copy.done, KERNEL_STACK_BYTES);
+}
+
+// Of the current thread, whose Python frames were walked just now. Gives its time; 0: it was not sent.
+__u64 send_half(struct scratch* s, const struct kernel_process* p, struct native_half* half, __u64 now) {
+  if (!s || !p || !half) return 0;
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct pt_regs___native* regs = (void*)bpf_task_pt_regs(task);
+  struct kernel_native* head = &half->head;
+  head->head.type = KERNEL_NATIVE;
+  head->head.id = p->id;
+  head->thread = task->pid;
+  head->time = now;
+  head->ip = regs->ip;
+  head->sp = regs->sp;
+  head->bp = regs->bp;
+  head->bx = regs->bx;
+  if (!is_plausible(head->ip) || !is_plausible(head->sp)) return 0;
+  __u32 starts = s->look.stack.count ? at_most(s->walk.starts, KERNEL_MAX_STARTS) * 8 : 0;
+  __u32 from = at_most(head->kernel, KERNEL_KERNEL_FRAMES) * 8;
+  bpf_probe_read_kernel(half->bytes + from, starts, s->starts);
+  head->starts = starts / 8;
+  head->cframe = 0;
+  if (s->look.stack.state && p->thread_cframe != KERNEL_ABSENT)
+    bpf_probe_read_user(&head->cframe, 8, (void*)(s->look.stack.state + p->thread_cframe));
+  from = at_most(from + starts, STACK_FROM_AT_MOST);
+  __u64 start = (head->sp - RED_ZONE) & ~7ull;
+  __u32 size = stack_size(task, start);
+  head->stack_start = start;
+  if (bpf_probe_read_user(half->bytes + from, size, (void*)start))
+    size = copy_pages(half, from, start, size) & ~7u;
+  head->stack = size;
+  if (!size || !send(half, sizeof *head + at_most(from + size, sizeof half->bytes))) return 0;
+  return now;
+}
+
+// `context`: of the clock's interrupt, where it may have hit the kernel; 0: none, and no frames of it.
+static __always_inline __u64 send_native(struct scratch* s, const struct kernel_process* p,
+                                         struct bpf_perf_event_data* context, __u64 now) {
+  __u32 cpu = bpf_get_smp_processor_id();
+  __u16 end = s->look.stack.end;
+  if (end == KERNEL_END_UNREADABLE || end == KERNEL_END_BROKEN) return 0;
+  struct native_half* half = bpf_map_lookup_elem(&natives, &cpu);
+  if (!half) return 0;
+  long size = 0;
+  if (context && !(context->regs.cs & 3))
+    size = bpf_get_stack(context, half->bytes, KERNEL_KERNEL_FRAMES * 8, 0);
+  half->head.kernel = size > 0 ? size / 8 : 0;
+  half->head.away = !context;
+  return send_half(s, p, half, now);
+}
