@@ -10,7 +10,7 @@ import shutil
 import struct
 import subprocess
 
-from live_support import INTERPRETERS, PHLOX
+from live_support import INTERPRETERS, PHLOX, Recording
 
 HERE = pathlib.Path(__file__).resolve().parent / "native"
 MOMENTS = 3
@@ -78,9 +78,9 @@ def has_section(path, name):
 
 class Case:
     """`python`: its version counts. `command`: what runs the script; by default the interpreter. Judges the threads of which it says who
-    called, the main one if it says it of itself."""
+    called, the main one if it says it of itself. `record`: options of a recording, whose end is judged in place of a dump."""
 
-    def __init__(self, python, folder, script="nested.py", arguments=(), command=None, env=None, moments=MOMENTS):
+    def __init__(self, python, folder, script="nested.py", arguments=(), command=None, env=None, moments=MOMENTS, record=None):
         self.python = python
         to = folder / "moments.json"
         to.unlink(missing_ok=True)
@@ -96,6 +96,7 @@ class Case:
             gdb = shutil.which("gdb")
             assert gdb, "there is no gdb: tools/packages-test.txt names it"
             judge = {"pid": self.pid, "support": self.support, "moments": moments, "to": str(to),
+                     "record": record and [PHLOX, "record", "-p", str(self.pid), *record, "--force", "-o"],
                      "dump": [PHLOX, "dump", "--native", "--all-frames", "--json", "-p", str(self.pid)]}
             ran = subprocess.run([gdb, "-nx", "-nh", "-batch", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off",
                                   "-ex", f"set sysroot {'' if root == '/' else root}", "-ex", f"file {self.exe}",
@@ -104,10 +105,30 @@ class Case:
             assert to.is_file(), ran.stderr
             self.moments = json.loads(to.read_text())
             assert len(self.moments) == moments
+            for moment in self.moments:
+                if "recording" in moment and moment["status"] == 0:
+                    moment["dump"] = json.dumps(end_of(Recording(moment["recording"])))
         finally:
             done.kill()
             done.wait()
             done.stdout.close()
+
+
+def end_of(recording):
+    """The last stack of each thread, as `dump --json` has it."""
+    modules = dict(recording.query("SELECT id, path FROM module"))
+    rows = {i: row for i, *row in recording.query("SELECT id, kind, function, file, module, line, address FROM frame")}
+    threads = []
+    for tid, stack, quality, _ in recording.query("SELECT t.tid, s.stack, state.quality, max(s.start_us) FROM sample s JOIN thread t "
+                                                  "ON t.id = s.thread JOIN state ON state.id = s.state GROUP BY t.id"):
+        frames = []
+        while stack:
+            stack, frame = recording.parents[stack]
+            kind, function, file, module, line, address = rows[frame]
+            frames.append({"kind": ["python", "native", "kernel", "marker"][kind], "function": function, "file": file,
+                           "module": modules.get(module, ""), "line": line, "address": address, "inlined": False})
+        threads.append({"tid": tid, "quality": "ok" if quality == 0 else "", "frames": frames})
+    return {"threads": threads}
 
 
 def ours(moment, tid):

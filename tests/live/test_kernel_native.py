@@ -5,11 +5,12 @@ import subprocess
 import pytest
 
 from host_facts import kernel_tells_names
+from judge import Case, judge
 from live_support import PHLOX, Target, once_a_version, since
 from test_kernel import possible
 from test_native import (HERE, NESTED, PROGRAM, SECONDS, WITH_HEADERS, extension, in_order, needs_trampolines, share, stacks,  # noqa: F401
                          trampolines_are_named, way, whole, with_headers)
-from test_native_judge import SYSTEM
+from test_native_judge import NESTED as EVALUATIONS, SYSTEM, needs
 
 pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
 WAY = ("--native", "--way", "kernel", "-r", "1000", "--max-overhead", "off")
@@ -162,3 +163,18 @@ def test_another_source_of_native_frames_is_refused_by_name():
     done = subprocess.run([PHLOX, "record", "--way", "kernel", "--native", "--native-source", "ptrace", "-p", "1"], capture_output=True, text=True)
     assert done.returncode == 2
     assert "--native-source" in done.stderr
+
+
+@since(3, 8)
+def test_gdb_finds_the_same_stack(python, tmp_path):
+    """Of a process that is stopped: it leaves its CPU with the stack that gdb finds then."""
+    needs(python, "ctypes", "zlib")
+    judge(Case(python, tmp_path, record=WAY), EVALUATIONS)
+
+
+@since(3, 8)
+@once_a_version
+def test_gdb_finds_the_same_stacks_of_several_threads(python, tmp_path):
+    needs(python, "ctypes", "zlib")
+    case = Case(python, tmp_path, script="threads.py", record=WAY)
+    assert len(judge(case, ["work", *EVALUATIONS[1:6], "generator"])) == len(case.said) * len(case.moments)

@@ -1,10 +1,13 @@
 """Run by gdb (tests/live/judge.py). Stops a process at moments of chance; at each, phlox dumps it, and then gdb says what it
 finds: its native frames by gdb's unwinder, the Python frames in them by CPython's own Tools/gdb/libpython.py where there is one.
-$JUDGE: {"pid", "dump": [command], "support": file or null, "moments", "to": file}."""
+With "record" it is recorded instead, from before the stop into it: what it was stopped with is what the recording ends with.
+$JUDGE: {"pid", "dump": [command], "record": [command] or null, "support": file or null, "moments", "to": file}."""
+import contextlib
 import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import time
 
@@ -25,6 +28,29 @@ def stop(pid):
         if set(states) == {"T"}:
             return
         time.sleep(0.01)
+
+
+class Recording:
+    """Until the process has been stopped for longer than the recorder leaves a wait untold."""
+
+    def __init__(self, command):
+        self.path = command[-1]
+        self.recorder = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        while self.recorder.poll() is None and not self.looked():
+            time.sleep(0.01)
+
+    def looked(self):
+        try:
+            with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % self.path, uri=True)) as database:
+                return database.execute("SELECT count(*) FROM sample").fetchone()[0] > 0
+        except sqlite3.Error:
+            return False
+
+    def end(self):
+        time.sleep(0.6)
+        self.recorder.send_signal(signal.SIGINT)
+        error = self.recorder.communicate()[1]
+        return {"status": self.recorder.returncode, "error": error, "recording": self.path}
 
 
 def python_frames(frame):
@@ -63,12 +89,17 @@ def frames():
 
 
 moments = []
-for _ in range(asked["moments"]):
+for number in range(asked["moments"]):
+    recording = Recording([*asked["record"], "%s.%d.phlox" % (asked["to"], number)]) if asked["record"] else None
     time.sleep(random.random() * 0.02)
     stop(asked["pid"])
-    dump = subprocess.run(asked["dump"], capture_output=True, text=True)
+    if recording:
+        moment = recording.end()
+    else:
+        dump = subprocess.run(asked["dump"], capture_output=True, text=True)
+        moment = {"status": dump.returncode, "error": dump.stderr, "dump": dump.stdout}
     with open("/proc/%d/maps" % asked["pid"]) as maps:
-        moment = {"status": dump.returncode, "error": dump.stderr, "dump": dump.stdout, "maps": maps.read()}
+        moment["maps"] = maps.read()
     gdb.execute("attach %d" % asked["pid"], to_string=True)
     moment["gdb"] = {}
     for thread in gdb.selected_inferior().threads():
