@@ -212,7 +212,8 @@ tl::unexpected<Error> refusal(const char* what, int error, const std::string& re
   std::string why = fmt::format("{} ({})", what, std::strerror(error));
   if (!last_warning.empty()) why += ": " + last_warning;
   const bool denied = error == EPERM || error == EACCES;
-  return refused(denied ? ErrorKind::permission : ErrorKind::system, why,
+  // No permission: that is said of a process whose memory may not be read.
+  return refused(ErrorKind::system, why,
                  denied ? "a locked-down kernel or a filter of system calls may refuse it: phlox doctor; " +
                               std::string(kOtherwise)
                         : "phlox doctor; " + std::string(kOtherwise));
