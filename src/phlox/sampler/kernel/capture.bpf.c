@@ -103,13 +103,13 @@ int on_clock(struct bpf_perf_event_data* context) {
   struct kernel_thread* t = thread_of(p, task, now);
   if (!t) return 0;
   account(t, task, now, KERNEL_RUNNING);
-  walk_python(s, p);
+  walk_python(s, p, task);
   if (s->look.stack.state) note_gil(s, p, 0);
   s->look.head.type = KERNEL_LOOK;
   fill_times(&s->look, t, tid, now);
   s->look.off_since = 0;
   s->look.system_call = -1;
-  s->look.native = with_native ? send_native(s, p, context, now) : 0;
+  s->look.native = with_native ? send_native(s, p, task, context, now) : 0;
   send_look(s, p);
   count(KERNEL_COUNT_WALKS, 1);
   count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - now);
@@ -140,14 +140,16 @@ static __always_inline void leaves(struct kernel_process* p, struct task_struct*
   t->wake.stack = 0;
   t->walked = 0;
   if (!has_credit(p, now)) return;
-  walk_python(s, p);
+  walk_python(s, p, task);
   if (s->look.stack.state) note_gil(s, p, call == 202 ? regs->di : 0);
   s->look.head.type = KERNEL_STACK;
   fill_times(&s->look, t, tid, now);
   s->look.off_since = now;
   s->look.system_call = t->system_call;
   send_look(s, p);
-  t->native = with_native && native_is_due(t, now) ? send_native(s, p, 0, now) : 0;
+  t->native = with_native && p->credit > KERNEL_MOST_CREDIT / 2 && native_is_due(t, now)
+                  ? send_native(s, p, task, 0, now)
+                  : 0;
   s->look.stack.flags &= ~KERNEL_FRAMES;
   t->off = s->look.stack;
   t->walked = 1;
@@ -215,10 +217,35 @@ static __always_inline void walk_waker(struct kernel_thread* t, __u64 now) {
   struct scratch* s = p && p->id == t->id ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   // With which stacks threads wait comes first.
   if (!s || !has_credit(p, now) || p->credit < KERNEL_MOST_CREDIT / 2) return;
-  walk_python(s, p);
+  walk_python(s, p, bpf_get_current_task_btf());
   s->look.head.type = KERNEL_STACK;
   send_look(s, p);
   t->wake.stack = s->look.stack.count ? s->look.stack.hash : 0;
+  p->credit -= (__s64)(bpf_ktime_get_ns() - now);
+}
+
+// A long wait that nobody could walk at as it began, or of which no native half was copied, and which a
+// thread of the same process ends: whoever is woken has not moved since, and lies in this address space.
+static __always_inline void walk_sleeper(struct kernel_thread* t, struct task_struct* task, __u64 now) {
+  if (now - t->off_since < shortest_wait || (t->walked && (t->native || !with_native))) return;
+  __u32 tgid = task->tgid, cpu = bpf_get_smp_processor_id();
+  struct kernel_process* p = shares_memory(task) ? bpf_map_lookup_elem(&processes, &tgid) : 0;
+  struct scratch* s = p && p->id == t->id ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
+  // There are a thousand of these a second at most, and they come before short ones: on credit.
+  if (!s || (!has_credit(p, now) && p->credit < -KERNEL_MOST_CREDIT)) return;
+  walk_python(s, p, task);
+  if (!t->walked) {
+    if (s->look.stack.state) note_gil(s, p, t->futex);
+    s->look.head.type = KERNEL_STACK;
+    fill_times(&s->look, t, task->pid, now);
+    s->look.off_since = t->off_since;
+    send_look(s, p);
+    s->look.stack.flags &= ~KERNEL_FRAMES;
+    t->off = s->look.stack;
+    t->walked = 1;
+    t->native = 0;
+  }
+  if (with_native && s->look.stack.hash == t->off.hash) t->native = send_native(s, p, task, 0, now);
   p->credit -= (__s64)(bpf_ktime_get_ns() - now);
 }
 
@@ -232,6 +259,7 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   account(t, task, now, KERNEL_QUEUED);
   // Of a wait that is told by itself when it comes back.
   if (t->blocked + t->queued - t->told < shortest_wait) return 0;
+  walk_sleeper(t, task, now);
   if (note_waker(t)) walk_waker(t, now);
   count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - now);
   return 0;

@@ -60,6 +60,7 @@ struct key {
 struct walk {
   __u64 at, outer, checkpoint, epoch, hash;
   __u64 thread, interpreter, state;  // the thread pointer, and what is found by it
+  __u32 tid;
   __u64 below;  // versions of code objects that were made by now are; where the epoch counts these
   __u32 steps, next_checkpoint, count, kept, end;
   __u32 base, only_entries, checked, stopped, not_read;

@@ -80,6 +80,13 @@ static __always_inline __u32 stack_size(struct task_struct* task, __u64 start) {
   return at_most(most, KERNEL_STACK_BYTES) & ~7u;
 }
 
+// With whoever runs on this CPU.
+static __always_inline int shares_memory(struct task_struct* task) {
+  struct task_struct* current = bpf_get_current_task_btf();
+  struct mm_struct___native* mm = ((struct task_struct___native*)task)->mm;
+  return mm && mm == ((struct task_struct___native*)current)->mm;
+}
+
 struct page_copy {
   struct native_half* half;
   __u64 start;
@@ -106,10 +113,10 @@ static __always_inline __u32 copy_pages(struct native_half* half, __u32 from, __
   return at_most(copy.done, KERNEL_STACK_BYTES);
 }
 
-// Of the current thread, whose Python frames were walked just now. Gives its time; 0: it was not sent.
-__u64 send_half(struct scratch* s, const struct kernel_process* p, struct native_half* half, __u64 now) {
-  if (!s || !p || !half) return 0;
-  struct task_struct* task = bpf_get_current_task_btf();
+// Of a thread of the current process, whose Python frames were walked just now. Gives its time; 0: it was not
+// sent. Verified at each of its few calls: a function of its own could not be given a thread.
+static __noinline __u64 send_half(struct scratch* s, const struct kernel_process* p, struct native_half* half,
+                                  struct task_struct* task, __u64 now) {
   struct pt_regs___native* regs = (void*)bpf_task_pt_regs(task);
   struct kernel_native* head = &half->head;
   head->head.type = KERNEL_NATIVE;
@@ -141,7 +148,8 @@ __u64 send_half(struct scratch* s, const struct kernel_process* p, struct native
 
 // `context`: of the clock's interrupt, where it may have hit the kernel; 0: none, and no frames of it.
 static __always_inline __u64 send_native(struct scratch* s, const struct kernel_process* p,
-                                         struct bpf_perf_event_data* context, __u64 now) {
+                                         struct task_struct* task, struct bpf_perf_event_data* context,
+                                         __u64 now) {
   __u32 cpu = bpf_get_smp_processor_id();
   __u16 end = s->look.stack.end;
   if (end == KERNEL_END_UNREADABLE || end == KERNEL_END_BROKEN) return 0;
@@ -152,5 +160,5 @@ static __always_inline __u64 send_native(struct scratch* s, const struct kernel_
     size = bpf_get_stack(context, half->bytes, KERNEL_KERNEL_FRAMES * 8, 0);
   half->head.kernel = size > 0 ? size / 8 : 0;
   half->head.away = !context;
-  return send_half(s, p, half, now);
+  return send_half(s, p, half, task, now);
 }

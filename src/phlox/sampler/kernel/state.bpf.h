@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The current thread's own thread state of Python (PyThreadState).
+// A thread's own thread state of Python (PyThreadState).
 #pragma once
 
 #include "maps.bpf.h"
@@ -64,15 +64,14 @@ static __always_inline void find_listed(struct scratch* s, const struct kernel_p
   t->found.again = now + t->found.pause;
 }
 
-// Into s->walk.state; 0: it has none.
+// Of the thread that s->walk names, into s->walk.state; 0: it has none.
 int find_state(struct scratch* s, const struct kernel_process* p) {
   if (!s || !p) return 0;
-  struct task_struct* task = bpf_get_current_task_btf();
   struct walk* w = &s->walk;
-  __u32 tid = task->pid;
+  __u32 tid = w->tid;
   struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
   if (t && t->id != p->id) t = 0;
-  w->thread = task->thread.fsbase;
+  barrier_var(t);  // else the two questions become one, which the verifier does not follow
   w->state = 0;
   if (p->state_how == KERNEL_STATE_LISTED) {
     find_listed(s, p, t);

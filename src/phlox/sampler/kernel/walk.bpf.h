@@ -145,8 +145,8 @@ static __always_inline __u64 epoch_of(struct scratch* s, const struct kernel_pro
   return hash | 1;
 }
 
-// Of the current thread, into s->look.stack and s->frames.
-int walk_python(struct scratch* s, const struct kernel_process* p) {
+// Of the thread that s->walk names, into s->look.stack and s->frames.
+int walk_named(struct scratch* s, const struct kernel_process* p) {
   if (!s || !p) return 0;
   struct kernel_stack* stack = &s->look.stack;
   __builtin_memset(stack, 0, sizeof *stack);
@@ -207,4 +207,12 @@ int walk_python(struct scratch* s, const struct kernel_process* p) {
   stack->count = w->kept;
   stack->hash = w->hash;
   return 1;
+}
+
+// Of the current thread, or of one that is off its CPU and has its memory in common with it.
+static __always_inline int walk_python(struct scratch* s, const struct kernel_process* p,
+                                       struct task_struct* task) {
+  s->walk.thread = task->thread.fsbase;
+  s->walk.tid = task->pid;
+  return walk_named(s, p);
 }
