@@ -6,7 +6,7 @@ import pytest
 
 from host_facts import kernel_tells_names
 from judge import Case, judge
-from live_support import PHLOX, Target, once_a_version, since
+from live_support import PHLOX, TARGETS, Target, families_never_mix, once_a_version, since, sound
 from test_kernel import possible
 from test_native import (HERE, NESTED, PROGRAM, SECONDS, WITH_HEADERS, extension, in_order, needs_trampolines, share, stacks,  # noqa: F401
                          trampolines_are_named, way, whole, with_headers)
@@ -40,6 +40,15 @@ def test_python_in_c_in_python_seven_deep(python, inside):
     assert recording.tally("native_unmerged") <= recording.tally("native") * 0.01
     assert whole(recording) > 0.98
     assert recording.tally("native") >= 0.98 * recording.tally("samples")
+
+
+@since(3, 8)
+@once_a_version
+def test_families_of_functions_never_mix(python, inside):
+    with Target(python, TARGETS / "hard.py", 60, 50) as target:
+        recording = inside(target, seconds=1)
+    assert families_never_mix(sound(recording)) > 300
+    assert whole(recording) > 0.98
 
 
 @with_headers
