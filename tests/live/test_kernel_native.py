@@ -95,7 +95,7 @@ def test_a_thread_that_comes_and_goes_is_one_thread(builder, inside, extension):
             outside += wall
     assert inside_python > 0 and outside > 0.1 * (inside_python + outside)
     # Since it was first met.
-    assert inside_python + outside == pytest.approx(rows[0][1], rel=0.05)
+    assert inside_python + outside == pytest.approx(rows[0][1], rel=0.1)
 
 
 @pytest.mark.parametrize("what, function, leaf", [("asleep", "sleep_by_frame_pointer", "ext_nap"), ("naps", "naps", "sleep|select")])
@@ -110,6 +110,20 @@ def test_a_wait_has_the_native_frames_that_it_began_with(builder, what, function
     assert asleep > 0.1 * recording.tally("elapsed_ns")
     assert found > 0.9 * asleep
     assert recording.tally("native_cut") == 0
+
+
+def test_long_waits_of_a_program_that_switches_more_often_than_is_paid_for(record, tmp_path):
+    """What was not taken as they began is taken by whoever ends them."""
+    (tmp_path / "passing.py").write_text("import os, sys, threading\nsys.setswitchinterval(1e-5)\ndef spin():\n    while True: sum(range(100))\n"
+                                         "[threading.Thread(target=spin, daemon=True).start() for _ in range(7)]\n"
+                                         "print('ready', os.getpid(), flush=True)\nspin()\n")
+    with Target(SYSTEM, tmp_path / "passing.py") as target:
+        recording = record(target.pid, 2, "--native", "--way", "kernel", "-r", "100", "--max-overhead", "1")
+    waits = recording.query("SELECT s.stack, s.wall_ns FROM sample s JOIN state ON state.id = s.state WHERE state.cpu = 3 AND s.wall_ns > 1000000 "
+                            "AND state.wake IS NOT NULL")
+    assert len(waits) > 50
+    whole = sum(wall for stack, wall in waits if {0, 1} <= {frame[0] for frame in recording.stack(stack)})
+    assert whole > 0.9 * sum(wall for _, wall in waits)
 
 
 @since(3, 8)
