@@ -170,9 +170,11 @@ TEST(Report, waits_inside_the_kernel_are_exact) {
   maker.add(maker.thread("MainThread"), "main:1", 100 * kMs);
   EXPECT_FALSE(report_of(profile).waits_exact);
   Process process = profile.process(ProcessId(1));
-  process.way_of_reading = kInTheKernel;
-  profile.put_process(ProcessId(1), process);
-  EXPECT_TRUE(report_of(profile).waits_exact);
+  for (const char* more : {"", ", with native frames, the kernel's too"}) {
+    process.way_of_reading = std::string(kInTheKernel) + more;
+    profile.put_process(ProcessId(1), process);
+    EXPECT_TRUE(report_of(profile).waits_exact) << more;
+  }
 }
 
 TEST_F(ReportOf, findings_name_the_hot_function_and_line) {

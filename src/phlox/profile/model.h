@@ -21,7 +21,8 @@ using StackId = Id<struct StackTag>;
 using SampleId = Id<struct SampleTag>;
 using WakeId = Id<struct WakeTag>;
 
-// Process::way_of_reading of the capture inside the kernel: there waits are the scheduler's own account.
+// How Process::way_of_reading of the capture inside the kernel begins: there waits are the scheduler's own
+// account.
 inline constexpr std::string_view kInTheKernel = "in the kernel (BPF)";
 
 struct Process {

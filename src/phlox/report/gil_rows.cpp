@@ -92,7 +92,7 @@ std::vector<GilWaitRow> gil_wait_rows(const Profile& profile, const std::vector<
 bool waits_are_exact(const Profile& profile) {
   const auto& processes = profile.processes();
   return !processes.empty() && std::all_of(processes.begin(), processes.end(), [](const auto& process) {
-    return process.python_version.empty() || process.way_of_reading == profile::kInTheKernel;
+    return process.python_version.empty() || process.way_of_reading.starts_with(profile::kInTheKernel);
   });
 }
 
