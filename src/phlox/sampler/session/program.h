@@ -47,8 +47,8 @@ struct Program {
   // Of a fork whose parent was recorded when it was born: when that was, by the time that it has used and
   // waited for a CPU. All that its thread has used since is of the recording.
   std::optional<Nanoseconds> birth;
-  // Of one that was born while whoever begot it was recorded, and called exec: when that was. What it has used
-  // until its Python was up is of the recording, and of no look.
+  // Of one that was born while whoever begot it was recorded, and called exec: when that was. What it has
+  // used until its Python was up is of the recording, and of no look.
   std::optional<Nanoseconds> started;
 };
 

@@ -68,7 +68,7 @@ class TreeSearch {
     bool root = false;
     bool given = false;
     bool was_given = false;  // it is, or has been
-    bool forked = false;  // looks like a program that is known
+    bool forked = false;     // looks like a program that is known
     Image image;
     Nanoseconds next = 0, pause = 0;
     std::string command_line;  // of a fork
