@@ -3,6 +3,7 @@ import collections
 import ctypes
 import os
 import pathlib
+import random
 import re
 import signal
 import statistics
@@ -211,17 +212,23 @@ def bpf_programs():
 
 
 def test_a_recorder_that_is_killed_leaves_nothing_in_the_kernel(tmp_path):
-    ours = {"on_clock", "on_switch", "on_waking", "on_exit"}
-    before = sum(name in ours for name in bpf_programs())
-    for delay in (0.05, 0.1, 0.15, 0.3, 0.6):
-        recorder = subprocess.Popen([PHLOX, "record", *WAY, "-p", str(os.getpid()), "-o", tmp_path / "killed.phlox", "--force"],
-                                    stderr=subprocess.DEVNULL)
-        time.sleep(delay)
-        if delay == 0.6:
-            assert sum(name in ours for name in bpf_programs()) == before + len(ours)
+    ours = {"on_clock", "on_switch", "on_waking", "on_exit", "on_fork", "on_exec"}
+
+    def loaded():
+        return sum(name in ours for name in bpf_programs())
+    before = loaded()
+    record = [PHLOX, "record", *WAY, "-p", str(os.getpid()), "-o", tmp_path / "killed.phlox", "--force"]
+    for instant in range(int(os.environ.get("PHLOX_KILLS", "10"))):
+        recorder = subprocess.Popen(record, stderr=subprocess.DEVNULL)
+        if instant == 0:  # while it records, they are there
+            deadline = time.monotonic() + 10
+            while loaded() < before + len(ours):
+                assert time.monotonic() < deadline and recorder.poll() is None, bpf_programs()
+        else:
+            time.sleep(random.uniform(0, 0.4))
         recorder.send_signal(signal.SIGKILL)
-        recorder.wait()
+        assert recorder.wait() == -signal.SIGKILL
     deadline = time.monotonic() + 10  # the kernel frees them when nobody can be in one any more
-    while sum(name in ours for name in bpf_programs()) > before:
+    while loaded() > before:
         assert time.monotonic() < deadline, bpf_programs()
         time.sleep(0.05)

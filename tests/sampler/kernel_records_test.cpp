@@ -91,6 +91,18 @@ TEST(KernelRecords, a_native_half_with_more_than_there_can_be_is_no_record) {
   EXPECT_FALSE(parsed([](auto& half) { half.starts = KERNEL_MAX_STARTS + 1; }));
 }
 
+TEST(KernelRecords, a_birth_is_of_a_process_that_the_kernel_numbered) {
+  kernel_birth birth{};
+  birth.head = {KERNEL_BIRTH, 1};
+  birth.id = KERNEL_FIRST_BORN + 3;
+  birth.process = 71;
+  const auto bytes = std::as_bytes(std::span(&birth, 1));
+  EXPECT_EQ(std::get<kernel_birth>(parse_kernel_record(bytes)).process, 71U);
+  EXPECT_TRUE(is_none(parse_kernel_record(bytes.first(sizeof birth - 1))));
+  birth.id = 3;
+  EXPECT_TRUE(is_none(parse_kernel_record(bytes)));
+}
+
 TEST(KernelRecords, a_part_that_lies_outside_is_no_record) {
   test::FakeInterpreter fake(*python::find_layout(3, 13, {}));
   const auto good = test::kernel_code_bytes(fake, fake.code("f"), 1);

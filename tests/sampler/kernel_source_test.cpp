@@ -326,6 +326,26 @@ TEST_F(KernelSourceTest, a_wait_that_was_only_counted_says_so) {
   EXPECT_NEAR(wall("(a wait whose stack was not read: too many switches)", CpuState::blocked), 9, 0.001);
 }
 
+TEST_F(KernelSourceTest, what_a_thread_did_before_it_ended_is_told) {
+  const auto main = code("main"), work = code("work");
+  look(1, stack({work, main}), 0, 0, 0);
+  kernel_exit exit{};
+  exit.head = {KERNEL_EXIT, 1};
+  exit.thread = kThread;
+  exit.first = 1;
+  exit.time = start_ + 6 * kMillisecond;
+  exit.ran = 3 * kMillisecond;
+  exit.queued = 2 * kMillisecond;
+  source_.take(exit);
+  seen();
+  EXPECT_NEAR(wall("work", CpuState::running), 3, 0.001);
+  EXPECT_NEAR(wall("work", CpuState::runnable), 2, 0.001);
+  EXPECT_NEAR(cpu("work"), 3, 0.001);
+  ASSERT_TRUE(source_.end());
+  EXPECT_EQ(source_.end()->time, static_cast<Nanoseconds>(exit.time));
+  EXPECT_EQ(source_.end()->used, static_cast<Nanoseconds>(exit.ran));
+}
+
 TEST_F(KernelSourceTest, a_deep_stack_says_in_its_middle_how_much_is_left_out) {
   const auto main = code("main"), again = code("again"), leaf = code("leaf");
   std::vector<uint32_t> leaf_first(KERNEL_MAX_FRAMES, again);

@@ -71,6 +71,8 @@ static __always_inline void account_run(struct kernel_thread* t, struct task_str
 
 static __always_inline void account(struct kernel_thread* t, struct task_struct* task, __u64 now,
                                     __u16 becomes) {
+  // Who is on the way to its end or to another program may have been interrupted since `now`.
+  if (now < t->since) now = t->since;
   __u64 time = now - t->since;
   if (t->state == KERNEL_RUNNING) account_run(t, task, time);
   if (t->state == KERNEL_BLOCKED) t->blocked += time;
@@ -98,7 +100,7 @@ int on_clock(struct bpf_perf_event_data* context) {
   __u32 cpu = bpf_get_smp_processor_id();
   struct scratch* s = p ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   struct task_struct* task = (void*)bpf_get_current_task_btf();
-  if (!p || !s || (task->flags & PF_EXITING)) return 0;
+  if (!p || !s || s->busy || (task->flags & PF_EXITING)) return 0;
   __u64 now = bpf_ktime_get_ns();
   struct kernel_thread* t = thread_of(p, task, now);
   if (!t) return 0;
@@ -139,7 +141,7 @@ static __always_inline void leaves(struct kernel_process* p, struct task_struct*
   t->wake.thread = 0;
   t->wake.stack = 0;
   t->walked = 0;
-  if (!has_credit(p, now)) return;
+  if (s->busy || !has_credit(p, now)) return;
   walk_python(s, p, task);
   if (s->look.stack.state) note_gil(s, p, call == 202 ? regs->di : 0);
   s->look.head.type = KERNEL_STACK;
@@ -158,6 +160,29 @@ static __always_inline void leaves(struct kernel_process* p, struct task_struct*
     t->whole_native = t->native;
   }
   p->credit -= (__s64)(bpf_ktime_get_ns() - now);
+}
+
+static __always_inline void send_exit(const struct kernel_process* p, struct task_struct* task,
+                                      const struct kernel_thread* t, __u32 type, __u64 now) {
+  struct kernel_exit record = {.head = {type, p->id}, .thread = task->pid, .first = task->pid == task->tgid};
+  record.time = now;
+  record.ran = t->ran;
+  record.blocked = t->blocked;
+  record.queued = t->queued;
+  send(&record, sizeof record);
+}
+
+// On its way to its end it has no stack any more; then it leaves its CPU for good.
+static __always_inline void leaves_ending(struct kernel_process* p, struct task_struct* task, __u32 state,
+                                          int preempted, __u64 now) {
+  __u32 tid = task->pid;
+  struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
+  if (!t || t->id != p->id) return;
+  account(t, task, now, state != 0 && !preempted ? KERNEL_BLOCKED : KERNEL_QUEUED);
+  t->off_since = 0;
+  if (preempted || state != TASK_DEAD) return;
+  send_exit(p, task, t, KERNEL_EXIT, now);
+  bpf_map_delete_elem(&threads, &tid);
 }
 
 // It comes back.
@@ -193,16 +218,22 @@ static __always_inline void comes(struct kernel_process* p, struct task_struct* 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempted, struct task_struct* before, struct task_struct* after,
              unsigned int state) {
-  __u32 tgid = before->tgid;
+  __u32 tgid = before->tgid, tid = before->pid;
   __u64 now = 0;
   struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
-  if (p && !(before->flags & PF_EXITING)) {
+  if (p) {
     now = bpf_ktime_get_ns();
-    leaves(p, before, state != 0 && !preempted, now);
+    if (before->flags & PF_EXITING) {
+      leaves_ending(p, before, state, preempted, now);
+    } else {
+      leaves(p, before, state != 0 && !preempted, now);
+    }
+  } else if (state == TASK_DEAD) {
+    bpf_map_delete_elem(&threads, &tid);
   }
   tgid = after->tgid;
   p = bpf_map_lookup_elem(&processes, &tgid);
-  if (p && !(after->flags & PF_EXITING)) {
+  if (p) {
     if (!now) now = bpf_ktime_get_ns();
     comes(p, after, now);
   }
@@ -216,7 +247,7 @@ static __always_inline void walk_waker(struct kernel_thread* t, __u64 now) {
   struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
   struct scratch* s = p && p->id == t->id ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   // With which stacks threads wait comes first.
-  if (!s || !has_credit(p, now) || p->credit < KERNEL_MOST_CREDIT / 2) return;
+  if (!s || s->busy || !has_credit(p, now) || p->credit < KERNEL_MOST_CREDIT / 2) return;
   walk_python(s, p, bpf_get_current_task_btf());
   s->look.head.type = KERNEL_STACK;
   send_look(s, p);
@@ -265,14 +296,80 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   return 0;
 }
 
+// With which stack it ends, where its memory is still there (Linux 6.16 and newer): of a short life the only
+// look, maybe. Unlike the others this may be interrupted by them, which leave its place alone then.
+static __always_inline void look_at_end(struct kernel_process* p, struct task_struct* task,
+                                        struct kernel_thread* t, __u64 now) {
+  __u32 cpu = bpf_get_smp_processor_id();
+  struct scratch* s = task->mm ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
+  if (!s || __sync_lock_test_and_set(&s->busy, 1)) return;
+  walk_python(s, p, task);
+  if (s->look.stack.state) {
+    note_gil(s, p, 0);
+    s->look.head.type = KERNEL_LOOK;
+    fill_times(&s->look, t, task->pid, now);
+    s->look.off_since = 0;
+    s->look.system_call = -1;
+    s->look.native = 0;
+    send_look(s, p);
+  }
+  s->busy = 0;
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct* task) {
+  __u32 tgid = task->tgid;
+  struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
+  if (!p) return 0;
+  __u64 now = bpf_ktime_get_ns();
+  struct kernel_thread* t = thread_of(p, task, now);
+  if (!t) return 0;
+  account(t, task, now, KERNEL_RUNNING);
+  look_at_end(p, task, t, now);
+  count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - now);
+  return 0;
+}
+
+// What has the memory of its parent, between vfork() and execve(), is no Python of its own.
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
+  __u32 tgid = parent->tgid, process = child->tgid, tid = child->pid;
+  struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
+  if (!p || (process != tgid && (!p->follow || child->mm == parent->mm))) return 0;
+  __u64 now = bpf_ktime_get_ns();
+  struct kernel_thread fresh = {.since = now, .state = KERNEL_QUEUED, .id = p->id, .system_call = -1};
+  if (process != tgid) {
+    struct kernel_birth birth = {
+        .head = {KERNEL_BIRTH, p->id}, .process = process, .parent = tgid, .time = now};
+    birth.id = fresh.id = __sync_fetch_and_add(&last_born, 1);
+    bpf_get_current_comm(birth.name, sizeof birth.name);
+    if (bpf_map_update_elem(&processes, &process, p, BPF_ANY)) return 0;
+    struct kernel_process* born = bpf_map_lookup_elem(&processes, &process);
+    if (!born) return 0;
+    born->id = birth.id;
+    born->credit = KERNEL_MOST_CREDIT;
+    born->credit_at = now;
+    if (!send(&birth, sizeof birth)) {
+      bpf_map_delete_elem(&processes, &process);
+      return 0;
+    }
+  }
+  if (bpf_map_update_elem(&threads, &tid, &fresh, BPF_ANY)) count(KERNEL_COUNT_FULL, 1);
+  return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct* task) {
   __u32 tgid = task->tgid, tid = task->pid;
   struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
-  if (p) {
-    struct kernel_exit record = {{KERNEL_EXIT, p->id}, tid, 0, bpf_ktime_get_ns()};
-    send(&record, sizeof record);
+  if (!p) return 0;
+  __u64 now = bpf_ktime_get_ns();
+  struct kernel_thread* t = thread_of(p, task, now);
+  if (t) {
+    account(t, task, now, KERNEL_RUNNING);
+    send_exit(p, task, t, KERNEL_EXEC, now);
+    bpf_map_delete_elem(&threads, &tid);
   }
-  bpf_map_delete_elem(&threads, &tid);
+  bpf_map_delete_elem(&processes, &tgid);
   return 0;
 }

@@ -149,7 +149,11 @@ class LibbpfCapture : public KernelCapture {
     where.credit_at = static_cast<uint64_t>(clock_now());
     return bpf_map_update_elem(map("processes"), &process, &where, BPF_ANY) == 0;
   }
-  void remove(pid_t process) override { bpf_map_delete_elem(map("processes"), &process); }
+  void remove(pid_t process, uint32_t id) override {
+    kernel_process known{};
+    if (bpf_map_lookup_elem(map("processes"), &process, &known) == 0 && known.id == id)
+      bpf_map_delete_elem(map("processes"), &process);
+  }
   std::optional<kernel_thread> thread(pid_t thread) override {
     kernel_thread value{};
     if (bpf_map_lookup_elem(map("threads"), &thread, &value) != 0) return {};
@@ -221,7 +225,7 @@ tl::unexpected<Error> refusal(const char* what, int error, const std::string& re
 }
 
 Result<void> LibbpfCapture::attach(double rate_hz, const std::string& retry) {
-  for (const char* name : {"on_switch", "on_waking", "on_exit"}) {
+  for (const char* name : {"on_switch", "on_waking", "on_exit", "on_fork", "on_exec"}) {
     bpf_program* program = bpf_object__find_program_by_name(object_.get(), name);
     Link link(program != nullptr ? bpf_program__attach(program) : nullptr);
     if (!link) return refusal("a program for the scheduler's events was not attached", errno, retry);

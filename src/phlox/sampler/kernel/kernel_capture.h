@@ -35,7 +35,8 @@ class KernelCapture {
   // From here on threads of this process are walked. `where.id` is set: all of this process that was sent
   // before is sent anew. False: there is no room.
   virtual bool add(pid_t process, kernel_process& where) = 0;
-  virtual void remove(pid_t process) = 0;
+  // The id is that of add(), or of a birth; when another program has it by now, it stays.
+  virtual void remove(pid_t process, uint32_t id) = 0;
   // What is known of a thread that has been on a CPU since add().
   virtual std::optional<kernel_thread> thread(pid_t thread) = 0;
 

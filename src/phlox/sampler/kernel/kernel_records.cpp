@@ -12,9 +12,9 @@ namespace {
 // Later than this, or longer, is no time: 73 years of nanoseconds. Sums of some of them do not overflow.
 constexpr uint64_t kMostTime = uint64_t{1} << 61;
 
-bool is_time(const kernel_look& look) {
-  return look.time < kMostTime && look.ran < kMostTime / 4 && look.blocked < kMostTime / 4 &&
-         look.queued < kMostTime / 4 && look.off_since <= look.time;
+bool are_times(const auto& record) {
+  return record.time < kMostTime && record.ran < kMostTime / 4 && record.blocked < kMostTime / 4 &&
+         record.queued < kMostTime / 4;
 }
 
 template <class T>
@@ -95,7 +95,7 @@ KernelRecord parse_kernel_record(std::span<const std::byte> bytes) {
       KernelLook record;
       if (!take(bytes, record.look) || record.look.stack.count > KERNEL_MAX_FRAMES ||
           record.look.stack.left_out > KERNEL_MOST_STEPS || record.look.stack.end > KERNEL_END_BROKEN ||
-          !is_time(record.look)) {
+          !are_times(record.look) || record.look.off_since > record.look.time) {
         return {};
       }
       const size_t size = record.look.stack.count * sizeof(uint64_t);
@@ -126,9 +126,15 @@ KernelRecord parse_kernel_record(std::span<const std::byte> bytes) {
       record.bytes = bytes.first(size);
       return record;
     }
-    case KERNEL_EXIT: {
+    case KERNEL_EXIT:
+    case KERNEL_EXEC: {
       kernel_exit record{};
-      if (!take(bytes, record) || record.time >= kMostTime) return {};
+      if (!take(bytes, record) || !are_times(record)) return {};
+      return record;
+    }
+    case KERNEL_BIRTH: {
+      kernel_birth record{};
+      if (!take(bytes, record) || record.time >= kMostTime || record.id < KERNEL_FIRST_BORN) return {};
       return record;
     }
     default:

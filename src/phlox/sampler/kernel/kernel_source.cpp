@@ -53,14 +53,14 @@ Nanoseconds grown(uint64_t now, uint64_t& before) {
 }  // namespace
 
 KernelSource::KernelSource(const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring,
-                           bool native, std::function<void()> renew)
+                           bool native, std::function<void()> renew, Nanoseconds begin)
     : layout_(interpreter.layout),
       memory_(memory),
       ring_(ring),
       log_(ring),
       native_(native),
       renew_(std::move(renew)),
-      begin_(clock_now()) {}
+      begin_(begin) {}
 
 // ---- threads
 

@@ -35,8 +35,9 @@ class KernelSource {
   // `memory`: of the process, for what its interpreters are called by. `native`: whether stacks have a native
   // half, and threads that run no Python are looked at. `renew`: has all that the kernel has
   // sent of it sent anew, since what was kept of it is forgotten.
+  // `begin`: since when its threads are looked at.
   KernelSource(const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring, bool native,
-               std::function<void()> renew);
+               std::function<void()> renew, Nanoseconds begin = clock_now());
 
   // Those that were blocked before the kernel was asked, and have not been on a CPU since: nothing else would
   // say where they are.
@@ -73,6 +74,11 @@ class KernelSource {
   Counts counts() const;
   uint64_t looks() const { return looks_; }
   Nanoseconds began() const { return begin_; }
+  // The last that ended of its threads, and what its first had used: all, when the process has ended.
+  struct End {
+    Nanoseconds time = 0, used = 0;
+  };
+  const std::optional<End>& end() const { return end_; }
 
  private:
   static constexpr Nanoseconds kSilence = kSecond / 10;
@@ -159,6 +165,7 @@ class KernelSource {
   uint64_t looks_ = 0;
   uint32_t next_thread_ = 1;
   Nanoseconds begin_ = 0;
+  std::optional<End> end_;
   Nanoseconds brought_since_ = 0;
   int brought_ = 0;  // since then
 };

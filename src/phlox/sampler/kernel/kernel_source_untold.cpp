@@ -98,12 +98,30 @@ void KernelSource::end(Thread& thread, Nanoseconds now) {
   log_.end(thread, std::max(now, thread.last_time));
 }
 
+// After execve all of them are gone; what that one thread ran until then is told.
 void KernelSource::take(const kernel_exit& record) {
+  const auto now = static_cast<Nanoseconds>(record.time);
+  const bool execs = record.head.type == KERNEL_EXEC;
+  if (record.first != 0 || execs) end_ = End{now, static_cast<Nanoseconds>(record.ran)};
+  if (end_) end_->time = std::max(end_->time, now);
   const auto found = threads_.find(static_cast<pid_t>(record.thread));
-  if (found == threads_.end()) return;
-  end(*found->second, static_cast<Nanoseconds>(record.time));
-  halves_.forget(found->first);
-  threads_.erase(found);
+  if (found != threads_.end()) {
+    kernel_look look{};
+    look.time = record.time;
+    look.ran = record.ran;
+    look.blocked = record.blocked;
+    look.queued = record.queued;
+    if (now > found->second->last_time) put_last(*found->second, look);
+    end(*found->second, now);
+    halves_.forget(found->first);
+    threads_.erase(found);
+  }
+  if (!execs) return;
+  for (auto& [tid, thread] : threads_) {
+    end(*thread, now);
+    halves_.forget(tid);
+  }
+  threads_.clear();
 }
 
 }  // namespace phlox::sampler

@@ -27,6 +27,7 @@ struct sched_entity {
   struct cfs_rq* cfs_rq;
 };
 struct task_struct {
+  struct mm_struct* mm;
   unsigned int flags;
   int pid, tgid;
   struct sched_entity se;
@@ -85,6 +86,7 @@ struct scratch {
     struct kernel_code head;
     __u8 bytes[BYTES_LINES + KERNEL_LINES_BYTES];
   } code;
+  __u32 busy;  // with a walk that may be interrupted
   // Proved in this epoch of the interpreter: no code object was made since (python::code_epoch).
   struct {
     __u64 code, epoch, serial;
@@ -136,11 +138,13 @@ struct {
 // include/linux/sched.h: it is ending, and its memory going; a thread of the kernel's own.
 #define PF_EXITING 0x4
 #define PF_KTHREAD 0x200000
+#define TASK_DEAD 0x80
 
 // Set by the loader. Waits shorter than this are summed until they are as long together.
 const volatile __u64 shortest_wait = 1000000;
 
 __u32 last_serial = 0;  // of code objects, ever
+__u32 last_born = KERNEL_FIRST_BORN;
 
 static __always_inline void count(__u32 what, __u64 more) {
   __u64* value = bpf_map_lookup_elem(&counts, &what);

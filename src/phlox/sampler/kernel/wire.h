@@ -65,6 +65,7 @@ struct kernel_process {
   /* What its threads' walks at switches may take, ns: so many thousandths of the time that passes, up to
    * KERNEL_MOST_CREDIT at once. The rest of its switches are counted, and not walked. */
   __u32 walk_share;
+  __u32 follow; /* 1: what it forks is looked at, too, from its birth on */
   __s64 credit;
   __u64 credit_at;
 };
@@ -124,7 +125,15 @@ struct kernel_thread {
 };
 
 /* The ring. */
-enum kernel_record { KERNEL_LOOK = 1, KERNEL_CODE, KERNEL_STACK, KERNEL_EXIT, KERNEL_NATIVE };
+enum kernel_record {
+  KERNEL_LOOK = 1,
+  KERNEL_CODE,
+  KERNEL_STACK,
+  KERNEL_EXIT,
+  KERNEL_NATIVE,
+  KERNEL_EXEC,
+  KERNEL_BIRTH
+};
 enum kernel_end {
   KERNEL_END_BASE,
   KERNEL_END_DETACHED, /* no base at the end of the chain */
@@ -197,12 +206,26 @@ struct kernel_code {
   struct kernel_part part[5];
 };
 
+/* A thread has ended (KERNEL_EXIT), or called execve, which ended its process's program (KERNEL_EXEC). */
 struct kernel_exit {
   struct kernel_head head;
   __u32 thread;
-  __u32 whole_process;
+  __u32 first; /* 1: it was its process's first */
   __u64 time;
+  __u64 ran, blocked, queued; /* sums, until `time` */
 };
+
+/* A recorded process, head.id, has forked. The child is looked at from here on. */
+struct kernel_birth {
+  struct kernel_head head;
+  __u32 id; /* of the child */
+  __u32 process, parent;
+  __u32 reserved;
+  __u64 time;
+  char name[16];
+};
+/* Ids of processes from here on are given by the kernel, those below by us. */
+#define KERNEL_FIRST_BORN 0x80000000u
 
 /* The map `counts`, one value a CPU. */
 enum kernel_count {

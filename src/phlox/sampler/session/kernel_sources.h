@@ -11,6 +11,8 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "phlox/base/clock.h"
 #include "phlox/base/result.h"
@@ -18,6 +20,7 @@
 #include "phlox/sampler/kernel/kernel_capture.h"
 #include "phlox/sampler/kernel/kernel_source.h"
 #include "phlox/sampler/session/budget.h"
+#include "phlox/sampler/session/kernel_births.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/source.h"
 
@@ -25,15 +28,25 @@ namespace phlox::sampler {
 
 class KernelSources {
  public:
-  // `rate_hz` 0: as often as the budget allows. `native`: with native frames.
+  // `rate_hz` 0: as often as the budget allows. `native`: with native frames. `follow`: what they fork is
+  // looked at, too.
   static Result<std::unique_ptr<KernelSources>> open(double rate_hz,
                                                      std::optional<double> max_overhead_percent, bool native,
-                                                     const std::string& retry);
+                                                     bool follow, const std::string& retry);
 
   // Whether this program can be looked at so; waits a moment for one that is just coming up.
   Result<kernel_process> place(Program& program) const;
   // Begins to look at it; null: there is no room for another. The program must outlive the source.
   std::unique_ptr<Source> begin(Program& program, const kernel_process& place, Ring& ring);
+
+  // What was forked before `until` and has become no other program; each is to be begun with, or left.
+  std::vector<KernelBirth> births(Nanoseconds until) { return births_.give(until); }
+  // Whether it was forked, and waits for that.
+  bool is_newborn(pid_t pid) const { return births_.has(pid); }
+  std::unique_ptr<Source> begin_born(Program& program, Ring& ring);
+  void leave(const Program& born);
+  // Whose program has ended by execve since the last time, begun with or not.
+  std::vector<pid_t> execs() { return std::exchange(execs_, {}); }
 
   // Passes on what the kernel has said. Gives whether there may be more; the rings are to be emptied first.
   bool drain(Nanoseconds deadline);
@@ -42,12 +55,15 @@ class KernelSources {
   // One program, as whoever records it sees it.
   class Member : public Source {
    public:
-    Member(KernelSources& sources, Program& program, const kernel_process& place, Ring& ring);
+    Member(KernelSources& sources, Program& program, const kernel_process& place, Ring& ring,
+           Nanoseconds begin);
     ~Member() override { stop(); }
     Member(const Member&) = delete;
     Member& operator=(const Member&) = delete;
 
     void stop() override;
+    void await_end() override;
+    std::optional<KernelSource::End> end() const override { return source_.end(); }
     SourceNumbers numbers() override { return numbers_; }
     uint64_t published() const override { return published_; }
     void stay_above(std::span<const pid_t>) override {}
@@ -58,6 +74,7 @@ class KernelSources {
 
     KernelSources* sources_;  // null: stopped
     pid_t pid_;
+    const Program* program_;
     kernel_process place_;
     KernelSource source_;
     SourceNumbers numbers_;
@@ -66,8 +83,10 @@ class KernelSources {
   };
 
   KernelSources(std::unique_ptr<KernelCapture> capture, double rate_hz,
-                std::optional<double> max_overhead_percent, bool native);
+                std::optional<double> max_overhead_percent, bool native, bool follow);
   void take(std::span<const std::byte> bytes);
+  void take_birth(const kernel_birth& birth);
+  void pass_on(Member& member, const KernelRecord& record);
   // What the kernel knows of a thread of this process.
   auto asks(uint32_t id) {
     return [this, id](pid_t tid) {
@@ -83,8 +102,10 @@ class KernelSources {
   Budget budget_;
   double rate_hz_;
   uint32_t walk_share_;  // kernel_process.walk_share of each
-  bool native_;
+  bool native_, follow_;
   std::unordered_map<uint32_t, Member*> members_;  // by kernel_process.id
+  KernelBirths births_;
+  std::vector<pid_t> execs_;
   Nanoseconds heard_until_ = 0, looked_after_ = 0;
   Nanoseconds taken_ = 0, most_taken_ = 0;
   uint64_t not_understood_ = 0;

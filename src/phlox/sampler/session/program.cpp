@@ -72,6 +72,11 @@ profile::Process Program::process_row() const {
   row.namespace_pid = facts.namespace_pid != 0 ? facts.namespace_pid : pid;
   row.executable = facts.executable;
   row.command_line = facts.command_line;
+  // It has ended already.
+  if (row.executable.empty() && known_as) {
+    row.executable = known_as->executable;
+    row.command_line = known_as->command_line;
+  }
   row.python_version = interpreter.version;
   row.python_build = interpreter.build;
   row.found_by = interpreter.found_by;
@@ -126,6 +131,7 @@ Result<Descriptor> watch(pid_t pid) {
 }
 
 bool has_ended(const Descriptor& pidfd) {
+  if (!pidfd) return true;
   pollfd poll{pidfd.get(), POLLIN, 0};
   return ::poll(&poll, 1, 0) > 0 && (poll.revents & POLLIN) != 0;
 }

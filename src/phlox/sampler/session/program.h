@@ -44,6 +44,11 @@ struct Program {
   python::Interpreter interpreter;
   Image image;
   std::optional<int64_t> rseq_cpu_offset;
+  // What it was called when it was born; empty: its process says.
+  std::optional<profile::Process> known_as;
+  // Born while its parent was recorded in the kernel: kernel_process.id.
+  std::optional<uint32_t> kernel_id;
+  std::string kernel_name;  // of its first thread, then
   // Of a fork whose parent was recorded when it was born: when that was, by the time that it has used and
   // waited for a CPU. All that its thread has used since is of the recording.
   std::optional<Nanoseconds> birth;
@@ -56,7 +61,7 @@ struct Program {
 // again.
 std::unique_ptr<Program> make_program(pid_t pid, python::Interpreter found, Image image);
 
-// A descriptor that becomes readable when the process ends.
+// A descriptor that becomes readable when the process ends. None at all: it had ended.
 Result<Descriptor> watch(pid_t pid);
 bool has_ended(const Descriptor& pidfd);
 

@@ -103,12 +103,15 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
       ends_(shared.ends),
       its_end_(ends_.watch(program_->pid, pidfd_)),
       consumer_(program_->interpreter.layout, id, sink_, identities_,
-                [pid = program_->pid](profile::Thread& thread) {
+                [pid = program_->pid, born_as = program_->kernel_name](profile::Thread& thread) {
                   thread.kernel_name = target::ThreadProbe(pid, thread.tid).kernel_name();
+                  // It has ended already.
+                  if (thread.kernel_name.empty() && thread.tid == pid) thread.kernel_name = born_as;
                 }),
       clock_(program_->pid),
       begin_(row_.start) {
   row_.parent = parent;
+  program_->known_as = row_;
   // Before its row, so that the sink knows which process that is.
   if (const auto stat = target::read_stat(pid()))
     sink_.put_meta(fmt::format("{}{}", profile::kStartTicks, pid()), std::to_string(stat->start_ticks));
@@ -130,11 +133,13 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
 
 // None: it goes on, or is gone already.
 std::optional<Nanoseconds> ProgramRecording::used_at_end() const {
+  if (const auto end = source_ ? source_->end() : std::nullopt) return end->used;
   return has_ended(pidfd_) ? its_end_->used() : std::nullopt;
 }
 
 std::unique_ptr<Source> ProgramRecording::make_source(const Shared& shared) {
   ProcessSampler::Config config = config_of(*program_, options_);
+  if (program_->kernel_id) return shared.kernel->begin_born(*program_, ring_);
   if (config.way == Way::kernel) {
     const auto place = shared.kernel->place(*program_);
     if (place) {
@@ -247,10 +252,13 @@ void ProgramRecording::put_tallies() {
 
 void ProgramRecording::finish(End end, Outcome& outcome) {
   if (end == End::recording_ended) name_threads();
+  if (end == End::gone) source_->await_end();
   source_->stop();
   drain(clock_now() + kLastDrain);
   consumer_.discard(ring_);
   end_ = clock_now();
+  if (const auto ended = source_->end(); ended && end != End::recording_ended)
+    end_ = std::min(end_, ended->time);
   if (end == End::gone && !consumer_.has_begun() && (program_->birth || program_->started)) {
     if (const auto used = used_at_end()) consumer_.put_unseen(begin_, end_, *used);
   }

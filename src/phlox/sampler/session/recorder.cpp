@@ -5,7 +5,9 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -39,6 +41,10 @@ constexpr Nanoseconds kProgressEvery = kSecond / 10;
 constexpr Nanoseconds kCommitEvery = kSecond / 4;
 constexpr Nanoseconds kNamesEvery = kSecond / 2;
 
+// Who forks to start another program does that soon.
+constexpr Nanoseconds kSettled = kSecond / 100;
+// So long after its end a process may still be found. Then another may have its id.
+constexpr Nanoseconds kFoundLate = kSecond;
 // More at once are not recorded; each has a thread of ours and some memory.
 constexpr size_t kMostProcesses = 1000;
 // From so many on each has a smaller ring.
@@ -81,8 +87,8 @@ Result<std::unique_ptr<KernelSources>> open_kernel(const std::vector<pid_t>& roo
   const std::string retry = roots.size() == 1 && !options.launched
                                 ? fmt::format("record --way kernel -p {}", roots.front())
                                 : std::string("record --way kernel");
-  auto kernel =
-      KernelSources::open(options.rate_hz, options.max_overhead_percent, options.native.has_value(), retry);
+  auto kernel = KernelSources::open(options.rate_hz, options.max_overhead_percent, options.native.has_value(),
+                                    options.follow, retry);
   if (!kernel) return kernel;
   for (const auto& one : programs) {
     if (const auto place = (*kernel)->place(*one.program); !place) return fail(place);
@@ -113,6 +119,10 @@ class LiveRecorder : public Recorder {
   using End = ProgramRecording::End;
 
   void begin_program(ProgramFinder::Found found);
+  void begin_births(Nanoseconds until);
+  bool is_recorded(pid_t pid) const;
+  void begin_found();
+  void end_execs();
   void end_program(size_t index, End end);
   void help(Nanoseconds now);
   std::vector<size_t> wait_for_news() const;
@@ -155,6 +165,8 @@ class LiveRecorder : public Recorder {
   std::optional<Nanoseconds> nobody_since_;  // none is recorded
   uint64_t looks_then_ = 0;                  // of the finder
   bool said_waiting_ = false;
+  // Begun with at their birth, until they call execve, and when they ended.
+  std::unordered_map<pid_t, Nanoseconds> born_;
   pid_t became_another_ = 0;  // the last whose program ended by execve, while none is found in it
 };
 
@@ -187,6 +199,58 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
     options_.on_descendant(pid);
 }
 
+bool LiveRecorder::is_recorded(pid_t pid) const {
+  return std::any_of(active_.begin(), active_.end(),
+                     [pid](const auto& one) { return one->pid() == pid && !has_ended(one->pidfd()); });
+}
+
+// Of what was forked the kernel tells before the search finds it, and though it has ended.
+void LiveRecorder::begin_births(Nanoseconds until) {
+  if (!kernel_) return;
+  for (KernelBirth& one : kernel_->births(until)) {
+    const pid_t pid = one.program->pid;
+    if (is_recorded(pid) || active_.size() >= kMostProcesses) {
+      kernel_->leave(*one.program);
+      continue;
+    }
+    auto pidfd = watch(pid);
+    born_[pid] = std::numeric_limits<Nanoseconds>::max();
+    begin_program({std::move(one.program), pidfd ? *std::move(pidfd) : Descriptor(), one.parent});
+  }
+}
+
+void LiveRecorder::begin_found() {
+  auto found = finder_->take();
+  if (!found.empty() && kernel_) {
+    kernel_->drain(clock_now() + kLongestDrain);
+    begin_births(clock_now() - kSettled);
+  }
+  for (auto& one : found) {
+    const pid_t pid = one.program->pid;
+    if (kernel_ && image_of(pid) != one.program->image) {
+      finder_->look_again(pid);
+      continue;
+    }
+    const auto born = born_.find(pid);
+    const bool known = is_recorded(pid) || (kernel_ && kernel_->is_newborn(pid)) ||
+                       (born != born_.end() && born->second > clock_now() - kFoundLate);
+    if (!known) begin_program(std::move(one));
+  }
+}
+
+void LiveRecorder::end_execs() {
+  if (!kernel_) return;
+  for (const pid_t pid : kernel_->execs()) {
+    const auto one = std::find_if(active_.begin(), active_.end(),
+                                  [pid](const auto& active) { return active->pid() == pid; });
+    if (one != active_.end()) {
+      end_program(static_cast<size_t>(one - active_.begin()), End::exec);
+    } else {
+      finder_->look_again(pid);
+    }
+  }
+}
+
 void LiveRecorder::end_program(size_t index, End end) {
   ProgramRecording& one = *active_[index];
   one.finish(end, outcome_);
@@ -196,7 +260,10 @@ void LiveRecorder::end_program(size_t index, End end) {
   } else {
     why_no_python_ = one.why_no_python();
   }
+  if (const auto born = born_.find(one.pid()); born != born_.end() && end == End::gone)
+    born->second = clock_now();
   if (end == End::exec) {
+    born_.erase(one.pid());
     finder_->look_again(one.pid());
     became_another_ = one.pid();
   }
@@ -212,12 +279,16 @@ void LiveRecorder::help(Nanoseconds now) {
 // Until somebody ended, or was found, or the rings are to be looked after. Which of `active_` ended.
 std::vector<size_t> LiveRecorder::wait_for_news() const {
   std::vector<pollfd> all;
-  for (const auto& one : active_) all.push_back({one->pidfd().get(), POLLIN, 0});
+  bool none_to_wait_for = false;
+  for (const auto& one : active_) {
+    all.push_back({one->pidfd().get(), POLLIN, 0});
+    none_to_wait_for |= !one->pidfd();
+  }
   all.push_back({finder_->descriptor(), POLLIN, 0});
-  ::poll(all.data(), all.size(), static_cast<int>(longest_wait() / 1'000'000));
+  ::poll(all.data(), all.size(), none_to_wait_for ? 0 : static_cast<int>(longest_wait() / 1'000'000));
   std::vector<size_t> ended;
   for (size_t i = 0; i < active_.size(); ++i) {
-    if ((all[i].revents & POLLIN) != 0) ended.push_back(i);
+    if (!active_[i]->pidfd() || (all[i].revents & POLLIN) != 0) ended.push_back(i);
   }
   return ended;
 }
@@ -234,6 +305,7 @@ void LiveRecorder::drain() {
   const Nanoseconds deadline = clock_now() + kLongestDrain;
   for (bool more = true; more;) {
     more = kernel_ && kernel_->drain(deadline) && clock_now() < deadline;
+    begin_births(clock_now() - kSettled);
     for (size_t i = 0; i < active_.size(); ++i)
       active_[(first_to_drain_ + i) % active_.size()]->drain(deadline);
     ++first_to_drain_;
@@ -291,7 +363,10 @@ void LiveRecorder::warn_of_others() {
     outcome_.warnings.push_back(fmt::format(
         "process {} became another program, {}, in which no Python came up", became_another_, now));
   }
-  if (const auto& brief = state.too_brief; brief.processes > 0) {
+  auto brief = state.too_brief;
+  brief.processes -= static_cast<size_t>(
+      std::count_if(brief.ids.begin(), brief.ids.end(), [this](pid_t pid) { return born_.contains(pid); }));
+  if (brief.processes > 0) {
     outcome_.warnings.push_back(
         fmt::format("{} process{} that {} forked lived too briefly to be read{}", brief.processes,
                     brief.processes == 1 ? "" : "es", brief.processes == 1 ? "was" : "were",
@@ -335,7 +410,8 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
     const std::vector<size_t> ended = wait_for_news();
     drain();
     std::for_each(ended.rbegin(), ended.rend(), [this](size_t index) { end_program(index, End::gone); });
-    for (auto& one : finder_->take()) begin_program(std::move(one));
+    end_execs();
+    begin_found();
     want_more();
     const Nanoseconds now = clock_now();
     if (all_ended(now)) {
@@ -368,6 +444,8 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
     }
     next_commit = clock_now() + kCommitEvery;
   }
+  drain();
+  begin_births(clock_now());
   while (!active_.empty()) end_program(active_.size() - 1, End::recording_ended);
   if (outcome_.why == Ended::target_ended) outcome_.how_target_ended = how_process_ended(root_pidfds_[0]);
   if (!saw_python_) outcome_.why_no_python = why_no_python_;

@@ -13,6 +13,7 @@
 #include "phlox/sampler/capture/native_capture.h"
 #include "phlox/sampler/capture/process_sampler.h"
 #include "phlox/sampler/capture/way.h"
+#include "phlox/sampler/kernel/kernel_source.h"
 #include "phlox/sampler/session/scheduling.h"
 
 namespace phlox::sampler {
@@ -41,6 +42,11 @@ class Source {
   // Looks no more; what was seen is in the ring then.
   virtual void stop() = 0;
   virtual SourceNumbers numbers() = 0;
+  // Its process has ended: waits a moment for the last that is said of it.
+  virtual void await_end() {}
+  // Of its process, when that has ended: when that was, and what its first thread had used; none: it is not
+  // known here.
+  virtual std::optional<KernelSource::End> end() const { return {}; }
   // How often numbers() have become other ones.
   virtual uint64_t published() const = 0;
   // `threads`: kernel ids of those that are looked at.

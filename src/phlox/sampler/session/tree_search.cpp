@@ -32,6 +32,8 @@ constexpr size_t kMostNewborn = 64;
 constexpr Nanoseconds kLongestUnseen = kSecond / 10;
 // Of a thread that runs, the kernel counts up to its last tick, of which there are 250 a second and more.
 constexpr Nanoseconds kNotCountedYet = kSecond / 250;
+// Whose ids are kept.
+constexpr size_t kMostBrief = 100'000;
 // An id is given out before its process can be seen.
 constexpr int kMostTries = 3;
 
@@ -188,6 +190,7 @@ void TreeSearch::forget(std::map<pid_t, Entry>::iterator at) {
   const Entry& entry = at->second;
   if (entry.forked && !entry.given) {
     ++brief_.processes;
+    if (brief_.ids.size() < kMostBrief) brief_.ids.push_back(at->first);
     brief_.command_line = entry.command_line;
   }
   entries_.erase(at);

@@ -57,6 +57,7 @@ class TreeSearch {
   struct Brief {
     size_t processes = 0;
     std::string command_line;
+    std::vector<pid_t> ids;  // of the first of them
   };
   const Brief& too_brief() const { return brief_; }
 

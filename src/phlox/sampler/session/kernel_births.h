@@ -1,0 +1,57 @@
+// Processes that were born of recorded ones, from the kernel's word of it until the recorder begins with
+// them. What the kernel says of them meanwhile is kept: they are recorded from their birth on, and though
+// they may have ended. Used by KernelSources alone.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "phlox/sampler/kernel/wire.h"
+#include "phlox/sampler/session/program.h"
+
+namespace phlox::sampler {
+
+struct KernelBirth {
+  std::unique_ptr<Program> program;  // as its parent's, in the child
+  pid_t parent = 0;
+};
+
+class KernelBirths {
+ public:
+  struct Newborn {
+    KernelBirth birth;
+    kernel_process place{};
+    bool ended = false;
+    std::vector<std::vector<std::byte>> said;  // records
+  };
+
+  // `place`, `program`: of the parent.
+  void add(const kernel_birth& birth, const kernel_process& place, const Program& program);
+  // nullptr: it is none of these.
+  const Newborn* find(uint32_t id) const;
+  bool has(pid_t pid) const;
+  // Of one of these; else false.
+  bool keep(uint32_t id, std::span<const std::byte> record);
+  // It is another program already, or nobody wants it.
+  void forget(uint32_t id) { take(id); }
+  // Those born before `until`, or ended, that were not given before, the oldest first. What is said of them
+  // goes on being kept until take().
+  std::vector<KernelBirth> give(Nanoseconds until);
+  Newborn take(uint32_t id);
+
+  // Records for which there was no room.
+  uint64_t lost() const { return lost_; }
+
+ private:
+  std::map<uint32_t, Newborn> newborn_;  // by id, in order of birth
+  size_t kept_ = 0;                      // bytes
+  uint64_t lost_ = 0;
+};
+
+}  // namespace phlox::sampler

@@ -1,0 +1,101 @@
+"""What a recorded process forks is recorded from its birth on (--way kernel), against what the program notes of its children."""
+import contextlib
+import pathlib
+import sqlite3
+import statistics
+import subprocess
+import time
+
+import pytest
+
+from live_support import PHLOX, Recording, Target, once_a_version, since
+from test_kernel import WAY, possible
+
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
+pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
+
+
+@since(3, 8)
+@once_a_version
+@pytest.mark.parametrize("kind", ["loop", "pool"])
+def test_no_child_is_missed_and_each_has_its_cpu_time(python, record, tmp_path, kind):
+    with Target(python, PROGRAMS / "births.py", tmp_path / "log", kind) as target:
+        recording = record(target.pid, 2, *WAY)
+    begin, end = (int(recording.query("SELECT value FROM meta WHERE key = ?", key)[0][0]) for key in ("start_monotonic_ns", "end_monotonic_ns"))
+    log = [tuple(map(int, line.split())) for line in (tmp_path / "log").read_text().splitlines() if line.count(" ") == 3]
+    log = [row for row in log if row[1] > begin + 100_000_000 and row[2] < end - 20_000_000]
+    assert len(log) > 30
+    found = {pid: (start, end, cpu or 0) for pid, start, end, cpu in recording.query(
+        "SELECT p.pid, p.start_ns, p.end_ns, sum(s.cpu_ns) FROM process p LEFT JOIN thread t ON t.process = p.id LEFT JOIN sample s ON s.thread = t.id GROUP BY p.id")}
+    missing = [row for row in log if row[0] not in found]
+    assert not missing
+    off, used, seen = [], 0, 0
+    for pid, forked, fetched, cpu in log:
+        start, end, told = found[pid]
+        assert forked - 1_000_000 < start < fetched and start < end < fetched + 1_000_000, (forked, start, end, fetched)
+        off.append(abs(told - cpu) / cpu)
+        used += cpu
+        seen += told
+    assert statistics.median(off) < 0.02, sorted(off)
+    assert abs(seen - used) < 0.02 * used, (seen, used, sorted(off)[-10:])
+    # What they did is known, too.
+    working = {i for i in recording.parents if any(frame[1] == "work" for frame in recording.stack(i))}
+    cpu_of_work = sum(cpu for cpu, stack in recording.query("SELECT cpu_ns, stack FROM sample") if stack in working)
+    assert cpu_of_work > 0.8 * seen
+
+
+BECOMES = """
+import os, subprocess, sys, time
+WORK = "import time\\ndef work():\\n    end = time.process_time() + 0.15\\n    while time.process_time() < end: pass\\nwork()"
+def before():
+    end = time.process_time() + 0.1
+    while time.process_time() < end: pass
+print('ready %d' % os.getpid(), flush=True)
+sys.stdin.readline()
+for kind in ("fork", "later", "spawn"):
+    if kind == "spawn":
+        subprocess.run([sys.executable, "-c", WORK])
+        continue
+    pid = os.fork()
+    if pid == 0:
+        if kind == "later": before()
+        os.execv(sys.executable, [sys.executable, "-c", WORK])
+    os.waitpid(pid, 0)
+"""
+
+
+def is_recorded(path):
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+            return bool(db.execute("SELECT * FROM process").fetchall())
+    except sqlite3.Error:
+        return False
+
+
+@since(3, 8)
+@once_a_version
+def test_a_child_that_becomes_another_program_is_recorded_as_that(python, tmp_path):
+    (tmp_path / "becomes.py").write_text(BECOMES)
+    with subprocess.Popen([python.path, tmp_path / "becomes.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
+        pid = int(target.stdout.readline().split()[1])
+        with subprocess.Popen([PHLOX, "record", *WAY, "-p", str(pid), "-o", tmp_path / "out.phlox"], stderr=subprocess.PIPE, text=True) as recorder:
+            while not is_recorded(tmp_path / "out.phlox"):
+                assert recorder.poll() is None
+                time.sleep(0.05)
+            target.stdin.write("go\n")
+            target.stdin.close()
+            said = recorder.stderr.read()
+    assert recorder.returncode == 0 and "warning" not in said, said
+    recording = Recording(tmp_path / "out.phlox")
+    cpu = {}
+    for process, stack, used in recording.query("SELECT t.process, s.stack, s.cpu_ns FROM sample s JOIN thread t ON t.id = s.thread"):
+        names = {frame[1] for frame in recording.stack(stack)}
+        name = "before" if "before" in names else "work" if "work" in names else "other"
+        cpu[process, name] = cpu.get((process, name), 0) + used
+    rows = recording.query("SELECT id, pid, how_ended FROM process ORDER BY id")
+    assert len({pid for _, pid, _ in rows}) == [how for _, _, how in rows].count("ended") == 4, rows
+    # The first one's time before execve may have been long enough for a row where the machine is busy.
+    (left,) = [cpu[i, "before"] for i, _, how in rows if how == "exec" and (i, "before") in cpu]
+    assert 0.08e9 < left < 0.15e9
+    for i, _, how in rows[1:]:
+        assert how == "exec" or 0.1e9 < cpu[i, "work"] < 0.17e9, cpu
