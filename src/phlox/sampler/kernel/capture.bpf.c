@@ -166,7 +166,10 @@ static __always_inline void send_exit(const struct kernel_process* p, struct tas
                                       const struct kernel_thread* t, __u32 type, __u64 now) {
   struct kernel_exit record = {.head = {type, p->id}, .thread = task->pid, .first = task->pid == task->tgid};
   record.time = now;
-  record.ran = t->ran;
+  __u64 ran = task->se.sum_exec_runtime;
+  barrier_var(ran);  // or a pointer is chosen, which the verifier does not take
+  if (!t->born || type != KERNEL_EXIT) ran = t->ran;
+  record.ran = ran;
   record.blocked = t->blocked;
   record.queued = t->queued;
   send(&record, sizeof record);
@@ -337,7 +340,8 @@ int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
   struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
   if (!p || (process != tgid && (!p->follow || child->mm == parent->mm))) return 0;
   __u64 now = bpf_ktime_get_ns();
-  struct kernel_thread fresh = {.since = now, .state = KERNEL_QUEUED, .id = p->id, .system_call = -1};
+  struct kernel_thread fresh = {
+      .since = now, .state = KERNEL_QUEUED, .id = p->id, .born = 1, .system_call = -1};
   if (process != tgid) {
     struct kernel_birth birth = {
         .head = {KERNEL_BIRTH, p->id}, .process = process, .parent = tgid, .time = now};

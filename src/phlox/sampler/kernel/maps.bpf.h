@@ -24,6 +24,7 @@ struct cfs_rq {
   struct rq* rq;
 };
 struct sched_entity {
+  unsigned long long sum_exec_runtime;
   struct cfs_rq* cfs_rq;
 };
 struct task_struct {

@@ -114,6 +114,7 @@ struct kernel_thread {
   __u32 id; /* of its process */
   __u16 state;
   __s16 system_call;
+  __u64 born;                /* 1: since its birth, so that the scheduler's own sum is that of what it ran */
   __u64 walked;              /* 1: `off` is of this time off the CPU; 0: of an earlier one */
   __u64 futex;               /* that it waits for; 0: none */
   __u64 native;              /* kernel_look.native of `off` */
