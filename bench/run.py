@@ -2,13 +2,15 @@
 """The benchmarks of issue "the spine": phlox beside its peers on the same targets, in the same run.
 
     bench/run.py [SECTION...] [--quick] [--versions 3.12] [--users root,NAME] [--no-peers] [--part SHARE] [--only TARGET]
-                 [--store-as NAME]
+                 [--way kernel] [--store-as NAME]
 
 Sections: truth, cost, recorder, ten-minutes, speed, at-once, dump, report, native, services, crowds, requests, import, export and page (all by default). Each stores its numbers in
 bench/results/SECTION.json and docs/benchmarks.md is written from what is stored, so that sections can be measured one by one, on a quiet machine. --quick
 takes a minute or so a section and stores nothing. What is measured with --store-as NAME stands beside the rest in the
 page, under that name: the other versions, and a free-threaded build, have their truth and cost so:
     bench/run.py truth cost --versions 3.8,3.9,3.10,3.14,3.15,3.13t --no-peers --store-as 'other Pythons'
+And what --way kernel shows of itself:
+    bench/run.py truth --way kernel --users root --versions 3.8,3.11,3.12,3.13,3.14,3.15,3.13t --no-peers --store-as 'in the kernel'
 Ordinary users have to exist (useradd); root is needed to become them.
 """
 import argparse
@@ -65,6 +67,7 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--part", type=float, default=1.0, metavar="SHARE", help="this share of the samples of section truth")
     parser.add_argument("--only", metavar="TARGET", help="of section truth: hard 50, hard 200 or leaf")
+    parser.add_argument("--way", choices=["kernel"], help="of section truth: phlox record --way kernel")
     parser.add_argument("--store-as", default="", metavar="NAME", help="keep these results beside the others, not instead of them")
     parser.add_argument("--document-only", action="store_true", help="write docs/benchmarks.md from what is stored")
     options = parser.parse_args()
@@ -79,7 +82,7 @@ def main():
         parser.error("no interpreter for %s (give --pythons or --versions)" % ", ".join(missing))
     users = options.users.split(",") if options.users else default_users()
     settings = Settings(os.path.abspath(options.phlox), os.path.abspath(options.reading), pythons, versions, users, options.cache, options.quick,
-                        not options.no_peers, brief, options.part, options.only)
+                        not options.no_peers, brief, options.part, options.only, options.way == "kernel")
     if not options.document_only and not os.access(options.phlox, os.X_OK):
         parser.error("no phlox at %s: make build first" % options.phlox)
     store = os.path.join(ROOT, "bench", "results")

@@ -113,9 +113,9 @@ class Profiler:
 class Phlox(Profiler):
     suffix = ".phlox"
 
-    def __init__(self, binary, way=None):
-        self.binary, self.way = binary, way
-        self.name = "phlox" + (" --%s" % way if way else "")
+    def __init__(self, binary, way=None, in_kernel=False):
+        self.binary, self.way, self.in_kernel = binary, way, in_kernel
+        self.name = "phlox" + (" --%s" % way if way else "") + (" --way kernel" if in_kernel else "")
 
     def whole(self, seconds):
         return seconds
@@ -123,7 +123,7 @@ class Phlox(Profiler):
     def command(self, pid, rate, seconds, output):
         words = [self.binary, "record", "-p", str(pid), "-o", output, "--max-overhead", "off", "-d", "%.3f" % seconds,
                  "-r", "%g" % rate if rate else "max"]
-        return words + (["--%s" % self.way] if self.way else [])
+        return words + (["--%s" % self.way] if self.way else []) + (["--way", "kernel"] if self.in_kernel else [])
 
     def read(self, output, text, outcome):
         recording = Recording(output)

@@ -26,10 +26,14 @@ AT_ONCE = ("hard threads", "hard_threads.py", [20, 3])
 class Settings:
     """What the command line chose."""
 
-    def __init__(self, phlox, reading, pythons, versions, users, cache, quick, with_peers, log, part=1.0, only=None):
+    def __init__(self, phlox, reading, pythons, versions, users, cache, quick, with_peers, log, part=1.0, only=None, in_kernel=False):
         self.phlox, self.reading, self.pythons, self.versions = phlox, reading, pythons, versions
         self.users, self.cache, self.quick, self.with_peers, self.log = users, cache, quick, with_peers, log
-        self.part, self.only = part, only
+        self.part, self.only, self.in_kernel = part, only, in_kernel
+
+    def own(self):
+        """phlox, as section truth looks at it."""
+        return Phlox(self.phlox, in_kernel=self.in_kernel)
 
     def scaled(self, full, quick):
         return quick if self.quick else full
@@ -133,7 +137,7 @@ def detached_stacks(outcome):
 def fresh_row(settings, version, user, kind, rate, samples):
     """Names that tell the moment: each must be the one that lived at the sample's time."""
     row = {"python": version, "user": user, "target": "fresh " + kind, "rate": rate, "samples": 0, "named": 0, "wrong": 0, "rejected": 0, "error": ""}
-    profiler = Phlox(settings.phlox)
+    profiler = settings.own()
     with Target(settings.pythons[version], "fresh.py", [kind], user=user) as target:
         outcome = profiler.start(target.pid, rate, max(1, samples / rate), user).finish()
     if outcome.error:
@@ -159,7 +163,7 @@ def fresh_row(settings, version, user, kind, rate, samples):
 def shares_row(settings, version, user, rate, seconds, runs):
     """Known shares inside the printed 99 % interval: how many of `runs`."""
     row = {"python": version, "user": user, "rate": rate, "runs": 0, "inside": 0, "worst": 0.0, "error": ""}
-    profiler = Phlox(settings.phlox)
+    profiler = settings.own()
     for _ in range(runs):
         with Target(settings.pythons[version], "shares.py", [], user=user) as target:
             outcome = profiler.start(target.pid, rate, seconds, user).finish()
@@ -168,7 +172,9 @@ def shares_row(settings, version, user, rate, seconds, runs):
             row["error"] = outcome.error
             return row
         truth = shares(report["truth"])
-        seen = {name: sum(c for names, c in outcome.stacks.items() if name in names) for name in truth}
+        # Looks that were not chosen by the clock, of threads that left their CPU, say nothing of shares.
+        looks = [(outcome.recording.names(row[4]), row[3]) for row in outcome.recording.rows if row[2] > 0 or not settings.in_kernel]
+        seen = {name: sum(c for names, c in looks if name in names) for name in truth}
         total = sum(seen.values())
         if not total:
             row["error"] = "no sample"
@@ -185,7 +191,7 @@ def shares_row(settings, version, user, rate, seconds, runs):
 
 def ordinary_row(settings, version, user, rate, samples):
     row = {"tool": "phlox", "python": version, "user": user, "target": "ordinary", "rate": rate, "error": ""}
-    profiler = Phlox(settings.phlox)
+    profiler = settings.own()
     own, reference, rounds = {}, {}, settings.scaled(5, 1)
     taken = failed = rootless = 0
     with Target(settings.pythons[version], "ordinary.py", user=user) as target:
@@ -219,7 +225,7 @@ def truth(settings):
                     # What independent samples differ by anyway falls with the root of their number: below 0.01 the leaf's few functions take
                     # 100,000, and the hundred of hard 50 some 400,000, which one version and user is enough for.
                     times = 6 if label == "hard 50" and rate == 5000 and (version, user) == many else 1
-                    row = families_row(settings, Phlox(settings.phlox), version, user, label, script, args, rate, times * samples[rate])
+                    row = families_row(settings, settings.own(), version, user, label, script, args, rate, times * samples[rate])
                     settings.log("truth", row)
                     result["families"].append(row)
             if settings.only:
