@@ -120,7 +120,7 @@ def test_data_frames(recording, tmp_path, library, kind):
     if kind == "csv":
         frame = module.read_csv(file)
     else:
-        frame = module.read_json(file, lines=True) if library == "pandas" else module.read_ndjson(file)
+        frame = module.read_json(file, lines=True) if library == "pandas" else module.read_ndjson(file, infer_schema_length=None)
     assert int(frame["wall_ns"].sum()) == total(recording)
     threads = frame.group_by("tid").agg(module.col("wall_ns").sum()).rows() if library == "polars" else frame.groupby("tid")["wall_ns"].sum().items()
     query = "select tid, sum(wall_ns) from sample join thread on thread.id = sample.thread group by 1"
