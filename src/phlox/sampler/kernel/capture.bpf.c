@@ -12,7 +12,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 // With its frames, if they were not sent. Gives whether it went.
-int send_look(struct scratch* s, const struct kernel_process* p) {
+__noinline int send_look(struct scratch* s, const struct kernel_process* p) {
   if (!s || !p) return 0;
   struct kernel_look* look = &s->look;
   look->head.id = p->id;
@@ -25,6 +25,12 @@ int send_look(struct scratch* s, const struct kernel_process* p) {
   __u32 one = 1;
   if (!(look->stack.flags & KERNEL_NOT_READ)) bpf_map_update_elem(&stacks, &key, &one, BPF_ANY);
   return 1;
+}
+
+// Of whoever runs on this CPU. Verified once in each program, and not once for each way that leads to it.
+__noinline int walk_current(struct scratch* s, const struct kernel_process* p) {
+  if (!s || !p) return 0;
+  return walk_python(s, p, bpf_get_current_task_btf());
 }
 
 static __always_inline void note_gil(struct scratch* s, const struct kernel_process* p, __u64 futex) {
@@ -59,8 +65,7 @@ static __always_inline struct kernel_thread* thread_of(const struct kernel_proce
 }
 
 // What its CPU had no time for is no CPU time: then it waits for one, as it does in a queue.
-static __always_inline void account_run(struct kernel_thread* t, struct task_struct* task, __u64 time) {
-  __u64 stolen = not_for_tasks(task);
+static __always_inline void account_run(struct kernel_thread* t, __u64 stolen, __u64 time) {
   __u64 gone = t->owed + (stolen > t->stolen ? stolen - t->stolen : 0);
   t->stolen = stolen;
   t->owed = gone > time ? gone - time : 0;
@@ -69,16 +74,18 @@ static __always_inline void account_run(struct kernel_thread* t, struct task_str
   t->queued += gone;
 }
 
-static __always_inline void account(struct kernel_thread* t, struct task_struct* task, __u64 now,
-                                    __u16 becomes) {
+// `stolen`: not_for_tasks() as of now. Verified once, and not with all that comes before and after each call.
+__noinline int account(struct kernel_thread* t, __u64 stolen, __u64 now, __u32 becomes) {
+  if (!t) return 0;
   // Who is on the way to its end or to another program may have been interrupted since `now`.
   if (now < t->since) now = t->since;
   __u64 time = now - t->since;
-  if (t->state == KERNEL_RUNNING) account_run(t, task, time);
+  if (t->state == KERNEL_RUNNING) account_run(t, stolen, time);
   if (t->state == KERNEL_BLOCKED) t->blocked += time;
   if (t->state == KERNEL_QUEUED) t->queued += time;
   t->since = now;
-  t->state = becomes;
+  t->state = (__u16)becomes;
+  return 1;
 }
 
 static __always_inline void fill_times(struct kernel_look* look, const struct kernel_thread* t, __u32 tid,
@@ -104,8 +111,8 @@ int on_clock(struct bpf_perf_event_data* context) {
   __u64 now = bpf_ktime_get_ns();
   struct kernel_thread* t = thread_of(p, task, now);
   if (!t) return 0;
-  account(t, task, now, KERNEL_RUNNING);
-  walk_python(s, p, task);
+  account(t, not_for_tasks(task), now, KERNEL_RUNNING);
+  walk_current(s, p);
   if (s->look.stack.state) note_gil(s, p, 0);
   s->look.head.type = KERNEL_LOOK;
   fill_times(&s->look, t, tid, now);
@@ -132,7 +139,7 @@ static __always_inline void leaves(struct kernel_process* p, struct task_struct*
   struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
   struct kernel_thread* t = s ? thread_of(p, task, now) : 0;
   if (!t) return;
-  account(t, task, now, waits ? KERNEL_BLOCKED : KERNEL_QUEUED);
+  account(t, not_for_tasks(task), now, waits ? KERNEL_BLOCKED : KERNEL_QUEUED);
   t->off_since = now;
   struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);
   long call = (long)regs->orig_ax;
@@ -142,7 +149,7 @@ static __always_inline void leaves(struct kernel_process* p, struct task_struct*
   t->wake.stack = 0;
   t->walked = 0;
   if (s->busy || !has_credit(p, now)) return;
-  walk_python(s, p, task);
+  walk_current(s, p);
   if (s->look.stack.state) note_gil(s, p, call == 202 ? regs->di : 0);
   s->look.head.type = KERNEL_STACK;
   fill_times(&s->look, t, tid, now);
@@ -181,21 +188,16 @@ static __always_inline void leaves_ending(struct kernel_process* p, struct task_
   __u32 tid = task->pid;
   struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
   if (!t || t->id != p->id) return;
-  account(t, task, now, state != 0 && !preempted ? KERNEL_BLOCKED : KERNEL_QUEUED);
+  account(t, not_for_tasks(task), now, state != 0 && !preempted ? KERNEL_BLOCKED : KERNEL_QUEUED);
   t->off_since = 0;
   if (preempted || state != TASK_DEAD) return;
   send_exit(p, task, t, KERNEL_EXIT, now);
   bpf_map_delete_elem(&threads, &tid);
 }
 
-// It comes back.
-static __always_inline void comes(struct kernel_process* p, struct task_struct* task, __u64 now) {
-  __u32 tid = task->pid;
-  struct kernel_thread* t = thread_of(p, task, now);
-  if (!t) return;
-  account(t, task, now, KERNEL_RUNNING);
-  t->stolen = not_for_tasks(task);
-  if (!t->off_since || t->blocked + t->queued - t->told < shortest_wait) return;
+// What it waited since that was told last.
+__noinline int tell_wait(const struct kernel_process* p, struct kernel_thread* t, __u32 tid, __u64 now) {
+  if (!p || !t) return 0;
   struct kernel_look look = {.head = {KERNEL_LOOK, p->id},
                              .off_since = t->off_since,
                              .native = t->native,
@@ -215,7 +217,17 @@ static __always_inline void comes(struct kernel_process* p, struct task_struct* 
   look.system_call = t->system_call;
   fill_times(&look, t, tid, now);
   t->told = t->blocked + t->queued;
-  send(&look, sizeof look);
+  return send(&look, sizeof look);
+}
+
+// It comes back.
+static __always_inline void comes(struct kernel_process* p, struct task_struct* task, __u64 now) {
+  struct kernel_thread* t = thread_of(p, task, now);
+  if (!t) return;
+  __u64 stolen = not_for_tasks(task);
+  account(t, stolen, now, KERNEL_RUNNING);
+  t->stolen = stolen;
+  if (t->off_since && t->blocked + t->queued - t->told >= shortest_wait) tell_wait(p, t, task->pid, now);
 }
 
 SEC("tp_btf/sched_switch")
@@ -251,7 +263,7 @@ static __always_inline void walk_waker(struct kernel_thread* t, __u64 now) {
   struct scratch* s = p && p->id == t->id ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   // With which stacks threads wait comes first.
   if (!s || s->busy || !has_credit(p, now) || p->credit < KERNEL_MOST_CREDIT / 2) return;
-  walk_python(s, p, bpf_get_current_task_btf());
+  walk_current(s, p);
   s->look.head.type = KERNEL_STACK;
   send_look(s, p);
   t->wake.stack = s->look.stack.count ? s->look.stack.hash : 0;
@@ -290,7 +302,7 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
   if (!t || t->state != KERNEL_BLOCKED) return 0;
   __u64 now = bpf_ktime_get_ns();
-  account(t, task, now, KERNEL_QUEUED);
+  account(t, not_for_tasks(task), now, KERNEL_QUEUED);
   // Of a wait that is told by itself when it comes back.
   if (t->blocked + t->queued - t->told < shortest_wait) return 0;
   walk_sleeper(t, task, now);
@@ -306,7 +318,7 @@ static __always_inline void look_at_end(struct kernel_process* p, struct task_st
   __u32 cpu = bpf_get_smp_processor_id();
   struct scratch* s = task->mm ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   if (!s || __sync_lock_test_and_set(&s->busy, 1)) return;
-  walk_python(s, p, task);
+  walk_current(s, p);
   if (s->look.stack.state) {
     note_gil(s, p, 0);
     s->look.head.type = KERNEL_LOOK;
@@ -327,7 +339,7 @@ int BPF_PROG(on_exit, struct task_struct* task) {
   __u64 now = bpf_ktime_get_ns();
   struct kernel_thread* t = thread_of(p, task, now);
   if (!t) return 0;
-  account(t, task, now, KERNEL_RUNNING);
+  account(t, not_for_tasks(task), now, KERNEL_RUNNING);
   look_at_end(p, task, t, now);
   count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - now);
   return 0;
@@ -370,7 +382,7 @@ int BPF_PROG(on_exec, struct task_struct* task) {
   __u64 now = bpf_ktime_get_ns();
   struct kernel_thread* t = thread_of(p, task, now);
   if (t) {
-    account(t, task, now, KERNEL_RUNNING);
+    account(t, not_for_tasks(task), now, KERNEL_RUNNING);
     send_exit(p, task, t, KERNEL_EXEC, now);
     bpf_map_delete_elem(&threads, &tid);
   }
