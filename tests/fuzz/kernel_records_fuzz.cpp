@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "phlox/python/layout_table.h"
@@ -59,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (const auto* exit = std::get_if<kernel_exit>(&record)) source.take(*exit);
     empty(ring, interpreter.layout);
   }
-  source.end_all(0);
+  source.end_all(0, [](pid_t) { return std::optional<kernel_thread>(); });
   empty(ring, interpreter.layout);
   return 0;
 }
