@@ -315,6 +315,18 @@ TEST_F(KernelSourceTest, a_thread_without_python_is_none_of_ours) {
   EXPECT_TRUE(seen().samples().empty());
 }
 
+// Found by the fuzz target.
+TEST_F(KernelSourceTest, no_thread_begins_before_it_is_looked_at) {
+  KernelLook record;
+  record.look = test::kernel_look_of(kThread, stack({code("main")}));
+  record.look.time = 5;
+  source_.take(record);
+  seen();
+  ASSERT_FALSE(seen_.threads().empty());
+  EXPECT_EQ(seen_.threads().back().start, source_.began());
+  for (const auto& sample : seen_.samples()) EXPECT_GE(sample.wall, 0);
+}
+
 TEST_F(KernelSourceTest, a_wait_that_was_only_counted_says_so) {
   const auto main = code("main");
   look(1, stack({main}), 0, 0, 0);
