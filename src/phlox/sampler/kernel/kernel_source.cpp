@@ -114,7 +114,7 @@ KernelSource::Thread* KernelSource::thread_of(const KernelLook& record) {
   if (look.stack.state == 0 && !native_) return nullptr;
   const auto since = static_cast<Nanoseconds>(look.ran + look.blocked + look.queued);
   const auto time = static_cast<Nanoseconds>(look.time);
-  const Nanoseconds begin = std::max(begin_, time - std::max<Nanoseconds>(since, 0));
+  const Nanoseconds begin = std::max(begin_, time - since);
   if (look.stack.state == 0) return &begin_thread(tid, 0, 0, begin);
   return &begin_thread(tid, look.stack.python_id, interpreter_id(look.stack.interpreter), begin);
 }

@@ -342,7 +342,11 @@ void SamplerThread::run() {
   shared.turn_lock.lock();
   while (!stop_.load(std::memory_order_relaxed)) {
     workers.act_as(worker);
-    if (may_rest) sampler.any_ran() ? still.used.reset() : still.ask(now);
+    if (may_rest && sampler.any_ran()) {
+      still.used.reset();
+    } else if (may_rest) {
+      still.ask(now);
+    }
     if (due) take_turn(shared, now, cost);
     if (sampler.process_gone()) break;
     leave_its_half(shared, cost);
