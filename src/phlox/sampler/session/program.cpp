@@ -138,6 +138,11 @@ bool has_ended(const Descriptor& pidfd) {
 
 namespace {
 
+void note_start(Program& program) {
+  const auto stat = target::read_stat(program.pid);
+  if (stat) note_birth(program, stat->start_ticks, target::ProcessClock(program.pid));
+}
+
 tl::unexpected<Error> no_python_came(pid_t pid, bool descendants, const std::string& refused) {
   if (!refused.empty()) {
     return fail(
@@ -159,13 +164,16 @@ Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd
   const Nanoseconds start = clock_now();
   std::optional<TreeSearch> descendants;
   if (patience.descendants) descendants.emplace(std::vector{pid}, false, true);
+  if (descendants && patience.launched) descendants->is_launched();
   std::optional<Nanoseconds> orphaned;  // since when its descendants are alone
   for (;;) {
     const Image image = image_of(pid);
     auto found = python::locate(pid, attempts);
     if (found) {
-      if (auto program = make_program(pid, *std::move(found), image)) return program;
-      continue;
+      auto program = make_program(pid, *std::move(found), image);
+      if (!program) continue;
+      if (patience.launched) note_start(*program);
+      return program;
     }
     bool gone = has_ended(pidfd);
     if (descendants) {
@@ -180,7 +188,7 @@ Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd
     const bool briefly =
         found.error().kind == ErrorKind::target_state && clock_now() - start < kBrieflyPatient;
     const bool over = patience.until && clock_now() >= *patience.until;
-    if (!(patience.patient || briefly) || gone || !may_come || over || stop.load(std::memory_order_relaxed)) {
+    if (!(patience.launched || briefly) || gone || !may_come || over || stop.load(std::memory_order_relaxed)) {
       return gone && !descendants ? no_python_came(pid, false, "") : fail(found);
     }
     if (patience.waiting && clock_now() - start > kLongWait) std::exchange(patience.waiting, nullptr)();

@@ -72,7 +72,7 @@ inline constexpr Nanoseconds kOrphansPatience = 2 * kSecond;
 
 // How long a search goes on when there is no interpreter yet.
 struct Patience {
-  bool patient = false;              // it may still be coming up; false: only briefly
+  bool launched = false;             // by us: it may still be coming up; false: only briefly
   std::optional<Nanoseconds> until;  // clock_now() of the recording's end
   // A shell script, make or a wrapper is no Python, but may start one: the first that comes up among its
   // descendants is it.

@@ -53,7 +53,7 @@ constexpr size_t kManyProcesses = 4, kRingShareOfMany = 4;
 // A recording ends in time even when no Python ever comes.
 Patience patience_of(const Options& options, Nanoseconds start) {
   Patience p;
-  p.patient = options.launched;
+  p.launched = options.launched;
   p.descendants = options.launched || options.follow;
   p.waiting = options.on_waiting;
   if (options.duration) p.until = start + *options.duration;
@@ -378,6 +378,9 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
                           const std::function<void(const Progress&)>& progress) {
   sink_ = &sink;
   start_ = clock_now();
+  // What we started had begun before its Python was up.
+  for (const auto& one : first_)
+    if (options_.launched && one.program->started) start_ = std::min(start_, *one.program->started);
   cpu_start_ = clock_now(CLOCK_PROCESS_CPUTIME_ID);
   put_host(sink, start_);
   sink.put_meta("command_line", options_.command_line);

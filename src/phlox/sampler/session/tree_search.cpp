@@ -243,13 +243,12 @@ void TreeSearch::list() {
   }
 }
 
-// Of one that was not found as a fork of a Python that is known.
-void TreeSearch::note_birth(Program& program, const Entry& entry) {
+void note_birth(Program& program, uint64_t start, const target::ProcessClock& clock) {
   constexpr auto kAny = std::numeric_limits<Nanoseconds>::max();
   if (has_not_called_exec(program.pid))
-    program.birth = birth_of(program.pid, entry.start, entry.clock, kLongestUnseen);
+    program.birth = birth_of(program.pid, start, clock, kLongestUnseen);
   else
-    program.started = birth_of(program.pid, entry.start, entry.clock, kAny);
+    program.started = birth_of(program.pid, start, clock, kAny);
 }
 
 std::unique_ptr<Program> TreeSearch::try_one(pid_t pid, Entry& entry) {
@@ -276,7 +275,8 @@ std::unique_ptr<Program> TreeSearch::try_one(pid_t pid, Entry& entry) {
   auto found = python::locate(pid);
   if (found) {
     auto program = make_program(pid, *std::move(found), std::move(image));
-    if (program && entry.start > began_ && !entry.was_given) note_birth(*program, entry);
+    if (program && entry.start > began_ && !entry.was_given)
+      note_birth(*program, entry.start, entry.clock);
     return program;
   }
   if (found.error().kind == ErrorKind::permission || found.error().kind == ErrorKind::unsupported_python)

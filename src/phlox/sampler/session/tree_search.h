@@ -19,6 +19,10 @@
 
 namespace phlox::sampler {
 
+// Of one that came up while it was watched, and that was not found as a fork of a Python that is known: its
+// birth, or when it called exec. `start`: field 22 of its stat, ticks since boot.
+void note_birth(Program& program, uint64_t start, const target::ProcessClock& clock);
+
 class TreeSearch {
  public:
   struct Found {
@@ -104,7 +108,6 @@ class TreeSearch {
   void forget_ended(bool of_all);
   void forget(std::map<pid_t, Entry>::iterator at);
   void choose();
-  static void note_birth(Program& program, const Entry& entry);
   std::unique_ptr<Program> try_one(pid_t pid, Entry& entry);
   const Known* known(const Image& image) const;
 
