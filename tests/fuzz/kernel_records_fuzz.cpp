@@ -11,6 +11,7 @@
 #include "phlox/sampler/capture/records.h"
 #include "phlox/sampler/kernel/kernel_records.h"
 #include "phlox/sampler/kernel/kernel_source.h"
+#include "phlox/sampler/session/kernel_starts.h"
 
 namespace {
 
@@ -47,6 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   NoMemory memory;
   Ring ring(size_t{1} << 16);
   KernelSource source(interpreter, memory, ring, data[0] >= 128, [] {});
+  KernelStarts starts;
   while (bytes.size() > 2) {
     uint16_t length = 0;
     std::memcpy(&length, bytes.data(), sizeof length);
@@ -58,6 +60,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (const auto* code = std::get_if<KernelCode>(&record)) source.take(*code);
     if (const auto* native = std::get_if<KernelNative>(&record)) source.take(*native);
     if (const auto* exit = std::get_if<kernel_exit>(&record)) source.take(*exit);
+    if (const auto* exec = std::get_if<kernel_exec>(&record)) {
+      source.take(exec->ended);
+      starts.add(*exec, (exec->ended.thread & 1) != 0);
+    }
+    if (const auto* birth = std::get_if<kernel_birth>(&record)) starts.add(*birth);
+    if (const auto* exit = std::get_if<kernel_exit>(&record)) starts.take(*exit);
     empty(ring, interpreter.layout);
   }
   source.end_all(0, [](pid_t) { return std::optional<kernel_thread>(); });

@@ -104,3 +104,35 @@ def test_a_child_that_becomes_another_program_is_recorded_as_that(python, tmp_pa
     assert 0.08e9 < left < 0.15e9
     for i, _, how in rows[1:]:
         assert how == "exec" or 0.1e9 < cpu[i, "work"] < 0.17e9, cpu
+
+
+SPAWNS = r"""
+import os, subprocess, sys
+for work in (0, 0, 0, 0.01, 0.02):
+    for _ in range(8):
+        child = subprocess.Popen([sys.executable, "-S", "-c", "import time\nwhile time.process_time() < %f: pass" % work])
+        _, _, usage = os.wait4(child.pid, 0)
+        child.returncode = 0
+        print(child.pid, int((usage.ru_utime + usage.ru_stime) * 1e9))
+        subprocess.run(["true"])
+"""
+
+
+@since(3, 8)
+@once_a_version
+def test_a_python_that_ends_before_it_can_be_found_is_there_with_its_cpu_time(python, tmp_path):
+    (tmp_path / "spawns.py").write_text(SPAWNS)
+    done = subprocess.run([PHLOX, "record", *WAY, "-o", tmp_path / "out.phlox", "--", python.path, tmp_path / "spawns.py"], capture_output=True, text=True)
+    assert done.returncode == 0 and "briefly" not in done.stderr and "another way" not in done.stderr, done.stderr
+    used = {int(pid): int(ns) for pid, ns in (line.split() for line in done.stdout.splitlines() if line.count(" ") == 1 and line[0].isdigit())}
+    recording = Recording(tmp_path / "out.phlox")
+    rows = recording.query("SELECT p.pid, p.command_line, p.end_ns - p.start_ns, (SELECT pid FROM process q WHERE q.id = p.parent), sum(s.cpu_ns) "
+                           "FROM process p JOIN thread t ON t.process = p.id JOIN sample s ON s.thread = t.id GROUP BY p.id")
+    root = [row for row in rows if row[3] is None]
+    children = [row for row in rows if row[3] is not None]
+    # What is no Python (true) is not there, and each child is, once.
+    assert len(root) == 1 and len(used) == 40 and sorted(used) == sorted(row[0] for row in children)
+    for pid, command, wall, parent, cpu in children:
+        assert "while time" in command and parent == root[0][0]
+        assert cpu <= wall + 1000
+    assert sum(row[4] for row in children) == pytest.approx(sum(used.values()), rel=0.02)

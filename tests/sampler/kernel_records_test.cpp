@@ -48,6 +48,19 @@ TEST(KernelRecords, more_left_out_than_is_ever_walked_is_no_record) {
   EXPECT_TRUE(is_none(parse_kernel_record(test::kernel_bytes(look, {}))));
 }
 
+TEST(KernelRecords, an_execve_has_an_id_that_the_kernel_gave_and_no_more_text_than_there_is_room_for) {
+  kernel_exec exec{};
+  exec.ended.head.type = KERNEL_EXEC;
+  exec.id = KERNEL_FIRST_BORN;
+  const auto bytes = std::as_bytes(std::span(&exec, 1));
+  EXPECT_TRUE(std::holds_alternative<kernel_exec>(parse_kernel_record(bytes)));
+  exec.arguments = KERNEL_ARGUMENT_BYTES + 1;
+  EXPECT_TRUE(is_none(parse_kernel_record(bytes)));
+  exec.arguments = 0;
+  exec.id = 7;
+  EXPECT_TRUE(is_none(parse_kernel_record(bytes)));
+}
+
 TEST(KernelRecords, a_time_that_cannot_be_is_no_record) {
   const kernel_look good = test::kernel_look_of(7, {});
   EXPECT_FALSE(is_none(parse_kernel_record(test::kernel_bytes(good, {}))));

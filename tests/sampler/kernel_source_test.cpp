@@ -358,6 +358,23 @@ TEST_F(KernelSourceTest, what_a_thread_did_before_it_ended_is_told) {
   EXPECT_EQ(source_.end()->used, static_cast<Nanoseconds>(exit.ran));
 }
 
+TEST_F(KernelSourceTest, what_the_kernel_had_summed_before_is_told_with_the_beginning_and_of_no_look) {
+  kernel_thread known{};
+  known.ran = 40 * kMillisecond;
+  known.blocked = 900 * kMillisecond;
+  known.queued = 2 * kMillisecond;
+  source_.go_on_from(static_cast<pid_t>(kThread), 5 * kMillisecond, {{static_cast<pid_t>(kThread), known}});
+  consumer_.with_end(static_cast<pid_t>(kThread), [] { return std::nullopt; });
+  consumer_.with_start(static_cast<Nanoseconds>(start_ - 942 * kMillisecond));
+  const auto main = code("main");
+  look(1, stack({main}), 41, 900, 2);
+  look(2, stack({main}), 42, 900, 2);
+  seen();
+  EXPECT_NEAR(cpu("(before its Python was up)"), 35, 0.001);
+  EXPECT_NEAR(cpu("main"), 2, 0.001);
+  EXPECT_NEAR(wall("main", CpuState::blocked) + wall("main", CpuState::runnable), 0, 0.001);
+}
+
 TEST_F(KernelSourceTest, a_deep_stack_says_in_its_middle_how_much_is_left_out) {
   const auto main = code("main"), again = code("again"), leaf = code("leaf");
   std::vector<uint32_t> leaf_first(KERNEL_MAX_FRAMES, again);

@@ -44,10 +44,7 @@ class Recording {
   int run() {
     if (auto ready = prepare(); !ready) return failed(ready.error());
     watch_.start([this](SignalSeen seen) { on_signal(seen); });
-    if (program_) {
-      if (auto released = program_->release(); !released) return failed(released.error());
-      released_ = true;
-    }
+    if (program_) options_.release = [this] { return release(); };
     for (const pid_t pid : pids_) {
       beside_.emplace_back(pid, [this](pid_t one) {
         return options_.follow ? fmt::format("why: phlox doctor -p {}", one)
@@ -103,6 +100,12 @@ class Recording {
   static constexpr std::array kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
 
   static constexpr Nanoseconds kLookBesideEvery = kSecond / 2;
+
+  Result<void> release() {
+    auto released = program_->release();
+    released_ = released.has_value();
+    return released;
+  }
 
   void say_if_none() {
     if (request_.selection->takes_any()) return;
@@ -229,7 +232,7 @@ class Recording {
 
   int not_attached(Error error) {
     error = explain_attach_error(std::move(error), pid_, "record");
-    if (!program_) return failed(error);
+    if (!program_ || !released_) return failed(error);
     if (stop_)
       error = {ErrorKind::target_gone, "ended before the Python of the program was up: nothing was recorded",
                ""};

@@ -58,6 +58,11 @@ static __always_inline struct kernel_thread* thread_of(const struct kernel_proce
   __u32 tid = task->pid;
   struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
   if (t && t->id == p->id) return t;
+  if (t && p->continues && t->id == p->continues) {
+    t->id = p->id;
+    t->off_since = 0;
+    return t;
+  }
   struct kernel_thread fresh = {
       .since = now, .stolen = not_for_tasks(task), .state = KERNEL_RUNNING, .id = p->id, .system_call = -1};
   if (bpf_map_update_elem(&threads, &tid, &fresh, BPF_ANY)) count(KERNEL_COUNT_FULL, 1);
@@ -105,7 +110,7 @@ int on_clock(struct bpf_perf_event_data* context) {
   count(KERNEL_COUNT_HITS, 1);
   struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
   __u32 cpu = bpf_get_smp_processor_id();
-  struct scratch* s = p ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
+  struct scratch* s = p && !p->plain ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   struct task_struct* task = (void*)bpf_get_current_task_btf();
   if (!p || !s || s->busy || (task->flags & PF_EXITING)) return 0;
   __u64 now = bpf_ktime_get_ns();
@@ -140,6 +145,7 @@ static __always_inline void leaves(struct kernel_process* p, struct task_struct*
   struct kernel_thread* t = s ? thread_of(p, task, now) : 0;
   if (!t) return;
   account(t, not_for_tasks(task), now, waits ? KERNEL_BLOCKED : KERNEL_QUEUED);
+  if (p->plain) return;
   t->off_since = now;
   struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);
   long call = (long)regs->orig_ax;
@@ -187,7 +193,7 @@ static __always_inline void leaves_ending(struct kernel_process* p, struct task_
                                           int preempted, __u64 now) {
   __u32 tid = task->pid;
   struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
-  if (!t || t->id != p->id) return;
+  if (!t || (t->id != p->id && t->id != p->continues)) return;
   account(t, not_for_tasks(task), now, state != 0 && !preempted ? KERNEL_BLOCKED : KERNEL_QUEUED);
   t->off_since = 0;
   if (preempted || state != TASK_DEAD) return;
@@ -304,7 +310,7 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   __u64 now = bpf_ktime_get_ns();
   account(t, not_for_tasks(task), now, KERNEL_QUEUED);
   // Of a wait that is told by itself when it comes back.
-  if (t->blocked + t->queued - t->told < shortest_wait) return 0;
+  if (!t->off_since || t->blocked + t->queued - t->told < shortest_wait) return 0;
   walk_sleeper(t, task, now);
   if (note_waker(t)) walk_waker(t, now);
   count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - now);
@@ -316,7 +322,7 @@ int BPF_PROG(on_waking, struct task_struct* task) {
 static __always_inline void look_at_end(struct kernel_process* p, struct task_struct* task,
                                         struct kernel_thread* t, __u64 now) {
   __u32 cpu = bpf_get_smp_processor_id();
-  struct scratch* s = task->mm ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
+  struct scratch* s = task->mm && !p->plain ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   if (!s || __sync_lock_test_and_set(&s->busy, 1)) return;
   walk_current(s, p);
   if (s->look.stack.state) {
@@ -345,47 +351,95 @@ int BPF_PROG(on_exit, struct task_struct* task) {
   return 0;
 }
 
-// What has the memory of its parent, between vfork() and execve(), is no Python of its own.
+// Of a process, from its birth on; what has the memory of its parent, between vfork() and execve(), is no
+// Python of its own. Gives whether there was room.
+static __always_inline int begins(struct kernel_process* parent, struct task_struct* task,
+                                  struct task_struct* child, __u32 id, __u64 now) {
+  __u32 process = child->tgid;
+  if (bpf_map_update_elem(&processes, &process, parent, BPF_ANY)) {
+    count(KERNEL_COUNT_FULL, 1);
+    return 0;
+  }
+  struct kernel_process* born = bpf_map_lookup_elem(&processes, &process);
+  if (!born) return 0;
+  born->id = id;
+  born->continues = 0;
+  born->plain = parent->plain || child->mm == task->mm;
+  born->credit = KERNEL_MOST_CREDIT;
+  born->credit_at = now;
+  struct kernel_birth birth = {.head = {KERNEL_BIRTH, parent->id},
+                               .id = id,
+                               .process = process,
+                               .parent = task->tgid,
+                               .plain = born->plain,
+                               .time = now};
+  bpf_get_current_comm(birth.name, sizeof birth.name);
+  if (send(&birth, sizeof birth)) return 1;
+  bpf_map_delete_elem(&processes, &process);
+  return 0;
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
   __u32 tgid = parent->tgid, process = child->tgid, tid = child->pid;
   struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
-  if (!p || (process != tgid && (!p->follow || child->mm == parent->mm))) return 0;
+  if (!p || (process != tgid && !p->follow)) return 0;
   __u64 now = bpf_ktime_get_ns();
   struct kernel_thread fresh = {
       .since = now, .state = KERNEL_QUEUED, .id = p->id, .born = 1, .system_call = -1};
   if (process != tgid) {
-    struct kernel_birth birth = {
-        .head = {KERNEL_BIRTH, p->id}, .process = process, .parent = tgid, .time = now};
-    birth.id = fresh.id = __sync_fetch_and_add(&last_born, 1);
-    bpf_get_current_comm(birth.name, sizeof birth.name);
-    if (bpf_map_update_elem(&processes, &process, p, BPF_ANY)) return 0;
-    struct kernel_process* born = bpf_map_lookup_elem(&processes, &process);
-    if (!born) return 0;
-    born->id = birth.id;
-    born->credit = KERNEL_MOST_CREDIT;
-    born->credit_at = now;
-    if (!send(&birth, sizeof birth)) {
-      bpf_map_delete_elem(&processes, &process);
-      return 0;
-    }
+    fresh.id = __sync_fetch_and_add(&last_born, 1);
+    if (!begins(p, parent, child, fresh.id, now)) return 0;
   }
   if (bpf_map_update_elem(&threads, &tid, &fresh, BPF_ANY)) count(KERNEL_COUNT_FULL, 1);
   return 0;
 }
 
+// What it is now, out of its new memory.
+static __always_inline int send_exec(const struct kernel_process* p, struct task_struct* task,
+                                     const struct kernel_thread* t, __u32 id, __u64 now) {
+  struct kernel_exec* record = bpf_ringbuf_reserve(&ring, sizeof *record, 0);
+  if (!record) {
+    count(KERNEL_COUNT_LOST, 1);
+    return 0;
+  }
+  __builtin_memset(record, 0, sizeof *record);
+  record->ended.head.type = KERNEL_EXEC;
+  record->ended.head.id = p->id;
+  record->ended.thread = task->pid;
+  record->ended.first = 1;
+  record->ended.time = now;
+  record->ended.ran = t->ran;
+  record->ended.blocked = t->blocked;
+  record->ended.queued = t->queued;
+  record->id = id;
+  struct mm_struct* memory = task->mm;
+  struct inode* inode = memory->exe_file->f_inode;
+  record->inode = inode->i_ino;
+  record->device = inode->i_sb->s_dev;
+  __u64 from = memory->arg_start, size = memory->arg_end - from;
+  __u32 some = at_most(size, KERNEL_ARGUMENT_BYTES);
+  if (!bpf_probe_read_user(record->text, some, (void*)from)) record->arguments = some;
+  bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+  return 1;
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct* task) {
-  __u32 tgid = task->tgid, tid = task->pid;
+  __u32 tgid = task->tgid;
   struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
   if (!p) return 0;
   __u64 now = bpf_ktime_get_ns();
   struct kernel_thread* t = thread_of(p, task, now);
-  if (t) {
-    account(t, not_for_tasks(task), now, KERNEL_RUNNING);
-    send_exit(p, task, t, KERNEL_EXEC, now);
-    bpf_map_delete_elem(&threads, &tid);
+  __u32 id = __sync_fetch_and_add(&last_born, 1);
+  if (t) account(t, not_for_tasks(task), now, KERNEL_RUNNING);
+  if (!t || !send_exec(p, task, t, id, now)) {
+    bpf_map_delete_elem(&processes, &tgid);
+    return 0;
   }
-  bpf_map_delete_elem(&processes, &tgid);
+  t->id = p->id = id;
+  t->off_since = 0;
+  p->plain = 1;
+  p->continues = 0;
   return 0;
 }

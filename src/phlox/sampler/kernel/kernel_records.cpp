@@ -126,10 +126,17 @@ KernelRecord parse_kernel_record(std::span<const std::byte> bytes) {
       record.bytes = bytes.first(size);
       return record;
     }
-    case KERNEL_EXIT:
-    case KERNEL_EXEC: {
+    case KERNEL_EXIT: {
       kernel_exit record{};
       if (!take(bytes, record) || !are_times(record)) return {};
+      return record;
+    }
+    case KERNEL_EXEC: {
+      kernel_exec record{};
+      if (!take(bytes, record) || !are_times(record.ended) || record.id < KERNEL_FIRST_BORN ||
+          record.arguments > KERNEL_ARGUMENT_BYTES) {
+        return {};
+      }
       return record;
     }
     case KERNEL_BIRTH: {

@@ -47,9 +47,8 @@ struct KernelNative {
 };
 
 // monostate: these bytes are no record.
-// kernel_exit: by its head.type, the end of a thread or an execve.
-using KernelRecord =
-    std::variant<std::monostate, KernelLook, KernelCode, KernelNative, kernel_exit, kernel_birth>;
+using KernelRecord = std::variant<std::monostate, KernelLook, KernelCode, KernelNative, kernel_exit,
+                                  kernel_exec, kernel_birth>;
 KernelRecord parse_kernel_record(std::span<const std::byte> bytes);
 
 // As python::capture_code() would have made it there. What did not fit into the record is cut and says so.

@@ -76,8 +76,22 @@ KernelSource::Thread& KernelSource::begin_thread(pid_t tid, uint64_t python_id, 
   record.python_id = python_id;
   record.interpreter = interpreter;
   record.time = now;
+  if (const auto sum = sums_.extract(tid)) {
+    thread->ran = sum.mapped().ran;
+    thread->blocked = sum.mapped().blocked;
+    thread->queued = sum.mapped().queued;
+    if (tid == first_)
+      record.used = static_cast<Nanoseconds>(thread->ran - std::min(told_before_, thread->ran));
+  }
   log_.begin(record);
   return *(threads_[tid] = std::move(thread));
+}
+
+void KernelSource::go_on_from(pid_t first, uint64_t told_before,
+                              std::unordered_map<pid_t, kernel_thread> sums) {
+  first_ = first;
+  told_before_ = told_before;
+  sums_ = std::move(sums);
 }
 
 int64_t KernelSource::interpreter_id(uint64_t address) {
@@ -482,6 +496,7 @@ void KernelSource::take(const KernelLook& record) {
 
 void KernelSource::renewed() {
   for (auto& [tid, thread] : threads_) thread->ran = thread->blocked = thread->queued = 0;
+  sums_.clear();
 }
 
 Counts KernelSource::counts() const {

@@ -42,6 +42,9 @@ class KernelSource {
   // Those that were blocked before the kernel was asked, and have not been on a CPU since: nothing else would
   // say where they are.
   void begin(const ParkedThreads& parked, Nanoseconds now);
+  // Its threads have been there, and the kernel has kept their sums: looks tell what is added to these. What
+  // its first has used until now, but for `told_before`, is told with its beginning. Before begin().
+  void go_on_from(pid_t first, uint64_t told_before, std::unordered_map<pid_t, kernel_thread> sums);
   // What the kernel says of it, in order.
   void take(const KernelLook& record);
   void take(const KernelCode& record);
@@ -149,6 +152,10 @@ class KernelSource {
   uint32_t next_native_ = 1;
   std::function<void()> renew_;
   std::unordered_map<pid_t, std::unique_ptr<Thread>> threads_;
+  // Of those that are still to be met.
+  std::unordered_map<pid_t, kernel_thread> sums_;
+  pid_t first_ = 0;
+  uint64_t told_before_ = 0;
   std::unordered_map<uint64_t, std::vector<CodeLocation>> stacks_;  // by hash
   size_t kept_ = 0;                                                 // locations of all of them
   struct KnownCode {

@@ -27,6 +27,20 @@ struct sched_entity {
   unsigned long long sum_exec_runtime;
   struct cfs_rq* cfs_rq;
 };
+struct super_block {
+  unsigned int s_dev;
+};
+struct inode {
+  unsigned long i_ino;
+  struct super_block* i_sb;
+};
+struct file {
+  struct inode* f_inode;
+};
+struct mm_struct {
+  struct file* exe_file;
+  unsigned long arg_start, arg_end;
+};
 struct task_struct {
   struct mm_struct* mm;
   unsigned int flags;

@@ -23,7 +23,8 @@ enum {
   KERNEL_STACK_BYTES = 128 << 10,
   KERNEL_LOST_STACK_BYTES = 32 << 10,
   KERNEL_KERNEL_FRAMES = 64,
-  KERNEL_MAX_STARTS = 512, /* a power of two; evaluations further out have no place of their own */
+  KERNEL_MAX_STARTS = 512,     /* a power of two; evaluations further out have no place of their own */
+  KERNEL_ARGUMENT_BYTES = 256, /* of a command line */
 };
 
 /* Where in a process its Python keeps what is read: the map `processes`, by process. Offsets as the layout
@@ -40,6 +41,11 @@ enum kernel_state_how { KERNEL_STATE_WORD, KERNEL_STATE_INDIRECT, KERNEL_STATE_L
 
 struct kernel_process {
   __u32 id; /* another one each time that all that was sent is to be sent anew */
+  /* 1: no Python is known in it (yet). Its threads' times are kept, nothing of them is walked or told but
+   * their ends, and what it starts. */
+  __u32 plain;
+  __u32 continues; /* id that it had when it was plain: the sums of its threads go on */
+  __u32 reserved;
   __u32 state_how;
   __u32 state_offset; /* from the thread pointer: the word, or the pointer */
   __u32 state_index;  /* into that array, in bytes */
@@ -216,12 +222,23 @@ struct kernel_exit {
   __u64 ran, blocked, queued; /* sums, until `time` */
 };
 
+/* KERNEL_EXEC: the process is plain from here on. The sums of this thread go on. */
+struct kernel_exec {
+  struct kernel_exit ended; /* whose head.id is that of before */
+  __u32 id;                 /* from here on */
+  __u32 arguments;          /* bytes of `text`: argv, each ended by a zero */
+  __u64 inode;              /* of the executable */
+  __u32 device;             /* as the kernel has it: major << 20 | minor */
+  __u32 reserved;
+  char text[KERNEL_ARGUMENT_BYTES];
+};
+
 /* A recorded process, head.id, has forked. The child is looked at from here on. */
 struct kernel_birth {
   struct kernel_head head;
   __u32 id; /* of the child */
   __u32 process, parent;
-  __u32 reserved;
+  __u32 plain; /* 1: it is: its parent is, or it has its parent's memory (vfork) */
   __u64 time;
   char name[16];
 };

@@ -16,6 +16,7 @@ void KernelBirths::add(const kernel_birth& birth, const kernel_process& place, c
   Newborn& newborn = newborn_[birth.id];
   newborn.place = place;
   newborn.place.id = birth.id;
+  newborn.place.continues = 0;
   newborn.birth.parent = static_cast<pid_t>(birth.parent);
   auto child = std::make_unique<Program>(static_cast<pid_t>(birth.process), program.interpreter);
   child->image = program.image;
@@ -25,6 +26,15 @@ void KernelBirths::add(const kernel_birth& birth, const kernel_process& place, c
   child->kernel_id = birth.id;
   child->kernel_name.assign(birth.name, ::strnlen(birth.name, sizeof birth.name));
   newborn.birth.program = std::move(child);
+}
+
+void KernelBirths::add_ended(std::unique_ptr<Program> program, pid_t parent, const kernel_exit& said) {
+  const uint32_t id = said.head.id;
+  program->kernel_id = id;
+  Newborn& newborn = newborn_[id];
+  newborn.place.id = id;
+  newborn.birth = {std::move(program), parent};
+  keep(id, std::as_bytes(std::span(&said, 1)));
 }
 
 const KernelBirths::Newborn* KernelBirths::find(uint32_t id) const {
@@ -57,7 +67,7 @@ std::vector<KernelBirth> KernelBirths::give(Nanoseconds until) {
   std::vector<KernelBirth> all;
   for (auto& [id, newborn] : newborn_) {
     const auto& program = newborn.birth.program;
-    if (program && (newborn.ended || *program->birth < until)) all.push_back(std::move(newborn.birth));
+    if (program && (newborn.ended || program->begin() < until)) all.push_back(std::move(newborn.birth));
   }
   return all;
 }

@@ -33,6 +33,9 @@ class KernelBirths {
 
   // `place`, `program`: of the parent.
   void add(const kernel_birth& birth, const kernel_process& place, const Program& program);
+  // A program that ended before the recorder heard of it, and all that is known of it: `program` is of its
+  // start on, `said` its end.
+  void add_ended(std::unique_ptr<Program> program, pid_t parent, const kernel_exit& said);
   // nullptr: it is none of these.
   const Newborn* find(uint32_t id) const;
   bool has(pid_t pid) const;

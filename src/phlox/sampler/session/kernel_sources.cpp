@@ -1,6 +1,8 @@
 #include "phlox/sampler/session/kernel_sources.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <algorithm>
 #include <cstring>
@@ -10,6 +12,7 @@
 #include "phlox/sampler/capture/waker.h"
 #include "phlox/sampler/kernel/parked_threads.h"
 #include "phlox/sampler/kernel/process_config.h"
+#include "phlox/target/process_state.h"
 
 namespace phlox::sampler {
 namespace {
@@ -28,6 +31,12 @@ constexpr Nanoseconds kInterrupt = 2'500;
 // Half of the budget is for walks at switches. Without a budget every switch is walked.
 constexpr double kShareOfSwitches = 0.5;
 constexpr uint32_t kAllSwitches = 1'000'000;
+// Pythons that are known by their executables.
+constexpr size_t kMostKnown = 64;
+// Ids that are kept.
+constexpr size_t kMostTold = 100'000;
+// include/linux/kdev_t.h
+constexpr int kMinorBits = 20;
 // Round about the interval, so that no program keeps step with us.
 constexpr double kJitter = 0.1;
 
@@ -55,14 +64,14 @@ Result<std::unique_ptr<KernelSources>> KernelSources::open(double rate_hz,
       new KernelSources(*std::move(capture), rate_hz, max_overhead_percent, native, follow));
 }
 
-Result<kernel_process> KernelSources::place(Program& program) const {
+Result<kernel_process> KernelSources::place(Program& program, const Descriptor& pidfd) const {
   auto place = kernel_process_of(program.interpreter);
   if (!place) return place;
   place->walk_share = walk_share_;
   place->follow = follow_;
   const bool has_key = program.interpreter.layout.runtime.autoTSSkey.present();
   for (const Nanoseconds until = clock_now() + kPatience;;) {
-    const bool late = clock_now() >= until;
+    const bool late = clock_now() >= until || has_ended(pidfd);
     if (find_thread_state_word(program.interpreter, program.memory, *place)) return place;
     if ((late || !has_key) && find_listed_threads(program.interpreter, program.memory, *place)) return place;
     if (late) break;
@@ -101,6 +110,7 @@ void KernelSources::Member::stop() {
   numbers_.counts.lost = std::max(numbers_.counts.lost, source_.counts().lost);
   ++published_;
   sources->members_.erase(place_.id);
+  std::erase_if(sources->were_plain_, [this](const auto& row) { return row.second == this; });
 }
 
 // The kernel lets go of a process's descriptor before its last thread has left its CPU.
@@ -115,6 +125,7 @@ void KernelSources::Member::await_end() {
 void KernelSources::Member::renew() {
   if (sources_ == nullptr) return;
   const uint32_t old = place_.id;
+  place_.continues = 0;
   if (!sources_->capture_->add(pid_, place_)) return;
   sources_->members_.erase(old);
   sources_->members_.emplace(place_.id, this);
@@ -123,11 +134,21 @@ void KernelSources::Member::renew() {
 
 std::unique_ptr<Source> KernelSources::begin(Program& program, const kernel_process& place, Ring& ring) {
   auto member = std::make_unique<Member>(*this, program, place, ring, clock_now());
+  if (program.kept_as) keep_sums(program, *member);
   if (!capture_->add(program.pid, member->place_)) return nullptr;
   members_.emplace(member->place_.id, member.get());
+  is_known(program);
   member->source_.begin(find_parked_threads(program.pid, program.interpreter, program.memory, native_),
                         clock_now());
   return member;
+}
+
+// What was on its way when a Python was found has the id of before.
+KernelSources::Member* KernelSources::member(uint32_t id) const {
+  for (const auto* members : {&members_, &were_plain_}) {
+    if (const auto found = members->find(id); found != members->end()) return found->second;
+  }
+  return nullptr;
 }
 
 void KernelSources::take(std::span<const std::byte> bytes) {
@@ -138,19 +159,35 @@ void KernelSources::take(std::span<const std::byte> bytes) {
     return;
   }
   std::memcpy(&head, bytes.data(), sizeof head);
+  Member* const member = this->member(head.id);
+  const auto* exit = std::get_if<kernel_exit>(&record);
   if (const auto* birth = std::get_if<kernel_birth>(&record)) {
     take_birth(*birth);
-  } else if (const auto member = members_.find(head.id); member != members_.end()) {
-    pass_on(*member->second, record);
-  } else if (head.type == KERNEL_EXEC) {
-    // Before anybody knew of it: the search finds what it became.
-    if (births_.find(head.id) != nullptr)
-      execs_.push_back(static_cast<pid_t>(std::get<kernel_exit>(record).thread));
-    births_.forget(head.id);
+  } else if (const auto* exec = std::get_if<kernel_exec>(&record)) {
+    take_exec(*exec, member);
+  } else if (member != nullptr) {
+    pass_on(*member, record);
+  } else if (exit != nullptr && starts_.take(*exit)) {
+    if (exit->first != 0) capture_->remove(static_cast<pid_t>(exit->thread), head.id);
   } else {
     // If not kept: it was on its way when that program was left, or when all was asked for anew.
     births_.keep(head.id, bytes);
   }
+}
+
+// The search finds what it became, unless it has ended by then.
+void KernelSources::take_exec(const kernel_exec& exec, Member* member) {
+  const auto pid = static_cast<pid_t>(exec.ended.thread);
+  const uint32_t before = exec.ended.head.id;
+  KernelStart birth;
+  if (const auto* newborn = births_.find(before); newborn != nullptr && newborn->birth.program) {
+    birth.parent = newborn->birth.parent;
+    birth.begin = newborn->birth.program->begin();
+  }
+  if (member != nullptr) member->source_.take(exec.ended);
+  if (member != nullptr || births_.find(before) != nullptr) execs_.push_back({pid, member != nullptr});
+  births_.forget(before);
+  starts_.add(exec, member != nullptr, birth);
 }
 
 void KernelSources::pass_on(Member& member, const KernelRecord& record) {
@@ -158,16 +195,16 @@ void KernelSources::pass_on(Member& member, const KernelRecord& record) {
   if (const auto* look = std::get_if<KernelLook>(&record)) source.take(*look);
   if (const auto* half = std::get_if<KernelNative>(&record)) source.take(*half);
   if (const auto* code = std::get_if<KernelCode>(&record)) source.take(*code);
-  if (const auto* exit = std::get_if<kernel_exit>(&record)) {
-    source.take(*exit);
-    if (exit->head.type == KERNEL_EXEC) execs_.push_back(member.pid_);
-  }
+  if (const auto* exit = std::get_if<kernel_exit>(&record)) source.take(*exit);
 }
 
 void KernelSources::take_birth(const kernel_birth& birth) {
+  if (told_of_.size() < kMostTold) told_of_.insert(static_cast<pid_t>(birth.process));
   const auto parent = members_.find(birth.head.id);
   const KernelBirths::Newborn* newborn = births_.find(birth.head.id);
-  if (parent != members_.end()) {
+  if (birth.plain != 0) {
+    starts_.add(birth);
+  } else if (parent != members_.end()) {
     births_.add(birth, parent->second->place_, *parent->second->program_);
   } else if (newborn != nullptr && newborn->birth.program) {
     births_.add(birth, newborn->place, *newborn->birth.program);
@@ -178,10 +215,85 @@ void KernelSources::take_birth(const kernel_birth& birth) {
 
 std::unique_ptr<Source> KernelSources::begin_born(Program& program, Ring& ring) {
   const KernelBirths::Newborn newborn = births_.take(*program.kernel_id);
-  auto member = std::make_unique<Member>(*this, program, newborn.place, ring, *program.birth);
+  auto member = std::make_unique<Member>(*this, program, newborn.place, ring, program.begin());
   members_.emplace(member->place_.id, member.get());
   for (const auto& said : newborn.said) pass_on(*member, parse_kernel_record(said));
   return member;
+}
+
+void KernelSources::expect(pid_t pid) {
+  kernel_process plain{};
+  plain.plain = 1;
+  plain.follow = follow_;
+  if (capture_->add(pid, plain)) starts_.add(pid, plain.id, clock_now());
+}
+
+void KernelSources::note_start(Program& program) const {
+  const KernelStart* start = starts_.find(program.pid);
+  if (start == nullptr || program.kernel_id) return;
+  program.started = start->begin;
+  program.birth.reset();
+  program.kept_as = start->id;
+}
+
+void KernelSources::forget_start(const Program& program) {
+  if (!program.kept_as) return;
+  starts_.forget(*program.kept_as);
+  capture_->remove(program.pid, *program.kept_as);
+}
+
+// Read before the kernel is told of the Python in it: what is added until then is the first look's.
+void KernelSources::keep_sums(const Program& program, Member& member) {
+  member.place_.continues = *program.kept_as;
+  const KernelStart* start = starts_.find(program.pid);
+  const uint64_t told = start != nullptr ? start->told : 0;
+  std::unordered_map<pid_t, kernel_thread> sums;
+  for (const auto& [tid, name] : target::read_threads(program.pid)) {
+    auto thread = capture_->thread(tid);
+    if (!thread || thread->id != *program.kept_as) continue;
+    const auto now = static_cast<uint64_t>(clock_now());
+    if (thread->state == KERNEL_RUNNING && now > thread->since) thread->ran += now - thread->since;
+    sums.emplace(tid, *thread);
+  }
+  member.source_.go_on_from(program.pid, told, std::move(sums));
+  were_plain_.emplace(*program.kept_as, &member);
+  starts_.forget(*program.kept_as);
+}
+
+void KernelSources::is_known(const Program& program) {
+  struct stat file {};
+  if (::stat(fmt::format("/proc/{}/exe", program.pid).c_str(), &file) != 0) return;
+  const Executable executable{file.st_ino, major(file.st_dev) << kMinorBits | minor(file.st_dev)};
+  if (known(executable) != nullptr) return;
+  if (known_.size() >= kMostKnown) known_.erase(known_.begin());
+  known_.push_back({executable, program.interpreter, program.process_row()});
+}
+
+const KernelSources::Known* KernelSources::known(const Executable& executable) const {
+  const auto found = std::find_if(known_.begin(), known_.end(),
+                                  [&](const Known& one) { return one.executable == executable; });
+  return found == known_.end() ? nullptr : &*found;
+}
+
+std::vector<KernelBirth> KernelSources::births(Nanoseconds until) {
+  for (const KernelStart& start : starts_.ended()) end_start(start);
+  return births_.give(until);
+}
+
+void KernelSources::end_start(const KernelStart& start) {
+  const Known* like = known(start.executable);
+  if (like == nullptr && start.looks_like_python()) {
+    ++brief_.programs;
+    brief_.command_line = start.command_line;
+  }
+  if (like == nullptr) return;
+  auto program = std::make_unique<Program>(start.pid, like->interpreter);
+  program->started = start.begin;
+  program->known_as = like->row;
+  program->known_as->command_line = start.command_line;
+  kernel_exit end = *start.end;
+  end.ran = start.used();
+  births_.add_ended(std::move(program), start.parent, end);
 }
 
 void KernelSources::leave(const Program& born) {

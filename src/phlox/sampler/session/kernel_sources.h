@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "phlox/sampler/kernel/kernel_source.h"
 #include "phlox/sampler/session/budget.h"
 #include "phlox/sampler/session/kernel_births.h"
+#include "phlox/sampler/session/kernel_starts.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/source.h"
 
@@ -34,19 +36,39 @@ class KernelSources {
                                                      std::optional<double> max_overhead_percent, bool native,
                                                      bool follow, const std::string& retry);
 
+  // One of ours that is about to call execve: its times are kept, and what it starts is told.
+  void expect(pid_t pid);
   // Whether this program can be looked at so; waits a moment for one that is just coming up.
-  Result<kernel_process> place(Program& program) const;
+  Result<kernel_process> place(Program& program, const Descriptor& pidfd) const;
   // Begins to look at it; null: there is no room for another. The program must outlive the source.
   std::unique_ptr<Source> begin(Program& program, const kernel_process& place, Ring& ring);
 
-  // What was forked before `until` and has become no other program; each is to be begun with, or left.
-  std::vector<KernelBirth> births(Nanoseconds until) { return births_.give(until); }
+  // When it was started, if the kernel has told: it is in the program then. Before its recording begins.
+  void note_start(Program& program) const;
+  // Its times are not wanted.
+  void forget_start(const Program& program);
+
+  // What was forked before `until` and has become no other program, and Pythons that were started and ended
+  // before they were found; each is to be begun with, or left.
+  std::vector<KernelBirth> births(Nanoseconds until);
   // Whether it was forked, and waits for that.
   bool is_newborn(pid_t pid) const { return births_.has(pid); }
   std::unique_ptr<Source> begin_born(Program& program, Ring& ring);
   void leave(const Program& born);
-  // Whose program has ended by execve since the last time, begun with or not.
-  std::vector<pid_t> execs() { return std::exchange(execs_, {}); }
+  // Pythons, by their names, that ended before one like them was recorded, and the command line of the last.
+  struct Brief {
+    size_t programs = 0;
+    std::string command_line;
+  };
+  const Brief& too_brief() const { return brief_; }
+  // Whether the kernel has told of its birth.
+  bool has_told_of(pid_t pid) const { return told_of_.contains(pid); }
+  // Whose program has ended by execve since the last time.
+  struct Exec {
+    pid_t pid = 0;
+    bool was_begun_with = false;
+  };
+  std::vector<Exec> execs() { return std::exchange(execs_, {}); }
 
   // Passes on what the kernel has said. Gives whether there may be more; the rings are to be emptied first.
   bool drain(Nanoseconds deadline);
@@ -82,10 +104,23 @@ class KernelSources {
     uint64_t looks_judged_ = 0;
   };
 
+  // Pythons that were met.
+  struct Known {
+    Executable executable;
+    python::Interpreter interpreter;
+    profile::Process row;
+  };
+
   KernelSources(std::unique_ptr<KernelCapture> capture, double rate_hz,
                 std::optional<double> max_overhead_percent, bool native, bool follow);
   void take(std::span<const std::byte> bytes);
+  Member* member(uint32_t id) const;
   void take_birth(const kernel_birth& birth);
+  void take_exec(const kernel_exec& exec, Member* member);
+  void keep_sums(const Program& program, Member& member);
+  void end_start(const KernelStart& start);
+  void is_known(const Program& program);
+  const Known* known(const Executable& executable) const;
   void pass_on(Member& member, const KernelRecord& record);
   // What the kernel knows of a thread of this process.
   auto asks(uint32_t id) {
@@ -103,9 +138,14 @@ class KernelSources {
   double rate_hz_;
   uint32_t walk_share_;  // kernel_process.walk_share of each
   bool native_, follow_;
-  std::unordered_map<uint32_t, Member*> members_;  // by kernel_process.id
+  std::unordered_map<uint32_t, Member*> members_;     // by kernel_process.id
+  std::unordered_map<uint32_t, Member*> were_plain_;  // by kernel_process.continues
   KernelBirths births_;
-  std::vector<pid_t> execs_;
+  KernelStarts starts_;
+  std::vector<Known> known_;
+  Brief brief_;
+  std::unordered_set<pid_t> told_of_;
+  std::vector<Exec> execs_;
   Nanoseconds heard_until_ = 0, looked_after_ = 0;
   Nanoseconds taken_ = 0, most_taken_ = 0;
   uint64_t not_understood_ = 0;

@@ -80,7 +80,7 @@ profile::Process Program::process_row() const {
   row.python_version = interpreter.version;
   row.python_build = interpreter.build;
   row.found_by = interpreter.found_by;
-  row.start = birth ? *birth : started.value_or(clock_now());
+  row.start = begin();
   return row;
 }
 
@@ -188,7 +188,8 @@ Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd
     const bool briefly =
         found.error().kind == ErrorKind::target_state && clock_now() - start < kBrieflyPatient;
     const bool over = patience.until && clock_now() >= *patience.until;
-    if (!(patience.launched || briefly) || gone || !may_come || over || stop.load(std::memory_order_relaxed)) {
+    if (!(patience.launched || briefly) || gone || !may_come || over ||
+        stop.load(std::memory_order_relaxed)) {
       return gone && !descendants ? no_python_came(pid, false, "") : fail(found);
     }
     if (patience.waiting && clock_now() - start > kLongWait) std::exchange(patience.waiting, nullptr)();

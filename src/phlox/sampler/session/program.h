@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "phlox/base/clock.h"
 #include "phlox/base/descriptor.h"
 #include "phlox/base/result.h"
 #include "phlox/memory/process_memory.h"
@@ -55,6 +56,11 @@ struct Program {
   // Of one that was born while whoever begot it was recorded, and called exec: when that was. What it has
   // used until its Python was up is of the recording, and of no look.
   std::optional<Nanoseconds> started;
+  // The kernel has kept its times since then: kernel_process.id.
+  std::optional<uint32_t> kept_as;
+
+  // As far as it is known; else now.
+  Nanoseconds begin() const { return birth ? *birth : started.value_or(clock_now()); }
 };
 
 // `image`: of before it was found. Null: it has become another program meanwhile, and is to be looked at

@@ -140,11 +140,12 @@ std::optional<Nanoseconds> ProgramRecording::used_at_end() const {
 std::unique_ptr<Source> ProgramRecording::make_source(const Shared& shared) {
   ProcessSampler::Config config = config_of(*program_, options_);
   if (program_->kernel_id) return shared.kernel->begin_born(*program_, ring_);
-  if (config.way == Way::kernel) {
-    const auto place = shared.kernel->place(*program_);
+  if (shared.place != nullptr) {
+    const auto& place = *shared.place;
     if (place) {
       if (auto source = shared.kernel->begin(*program_, *place, ring_)) return source;
     }
+    shared.kernel->forget_start(*program_);
     why_not_kernel_ = place ? "too many processes for that" : place.error().message;
     config.way = Way::automatic;
   }

@@ -37,8 +37,10 @@ class ProgramRecording {
     Identities& identities;
     SamplerThread::Together together;
     EndWatch& ends;
-    KernelSources* kernel = nullptr;  // looks at it where it can; null: a thread of ours does
-    size_t ring_share = 1;            // of how many recordings the memory of one ring is divided among
+    KernelSources* kernel = nullptr;
+    // Where the kernel looks at it, or why it cannot; null: nobody asked, or it was forked and is looked at.
+    const Result<kernel_process>* place = nullptr;
+    size_t ring_share = 1;  // of how many recordings the memory of one ring is divided among
   };
   // `pidfd`: of its process. Begins to look at once.
   ProgramRecording(profile::ProcessId id, std::optional<profile::ProcessId> parent,

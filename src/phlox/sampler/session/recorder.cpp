@@ -80,20 +80,12 @@ void warn_of_refusals(const Options& options, const Progress& progress, std::vec
   }
 }
 
-// Who asks for this way gets it for what is there, or an error; what comes later may be looked at otherwise.
-Result<std::unique_ptr<KernelSources>> open_kernel(const std::vector<pid_t>& roots,
-                                                   const std::vector<ProgramFinder::Found>& programs,
-                                                   const Options& options) {
+Result<std::unique_ptr<KernelSources>> open_kernel(const std::vector<pid_t>& roots, const Options& options) {
   const std::string retry = roots.size() == 1 && !options.launched
                                 ? fmt::format("record --way kernel -p {}", roots.front())
                                 : std::string("record --way kernel");
-  auto kernel = KernelSources::open(options.rate_hz, options.max_overhead_percent, options.native.has_value(),
-                                    options.follow, retry);
-  if (!kernel) return kernel;
-  for (const auto& one : programs) {
-    if (const auto place = (*kernel)->place(*one.program); !place) return fail(place);
-  }
-  return kernel;
+  return KernelSources::open(options.rate_hz, options.max_overhead_percent, options.native.has_value(),
+                             options.follow, retry);
 }
 
 class LiveRecorder : public Recorder {
@@ -171,8 +163,15 @@ class LiveRecorder : public Recorder {
 };
 
 void LiveRecorder::begin_program(ProgramFinder::Found found) {
-  const profile::ProcessId id(next_process_++);
   const pid_t pid = found.program->pid;
+  std::optional<Result<kernel_process>> place;
+  if (kernel_ && !found.program->kernel_id) {
+    kernel_->note_start(*found.program);
+    place = kernel_->place(*found.program, found.pidfd);
+    // The kernel has its times, and tells of its end.
+    if (!*place && has_ended(found.pidfd)) return;
+  }
+  const profile::ProcessId id(next_process_++);
   for (auto* birth : {&found.program->birth, &found.program->started})
     if (*birth) *birth = std::max(**birth, start_);
   const std::string& warning = found.program->interpreter.warning;
@@ -183,8 +182,8 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
   if (const auto row = rows_.find(found.parent); row != rows_.end()) parent = row->second;
   const size_t share = active_.size() < kManyProcesses ? 1 : kRingShareOfMany;
   const SamplerThread::Together together{watch_ ? &*watch_ : nullptr, beat_ ? &*beat_ : nullptr};
-  const ProgramRecording::Shared shared{options_, *sink_,        *identities_, together,
-                                        ends_,    kernel_.get(), share};
+  const ProgramRecording::Shared shared{
+      options_, *sink_, *identities_, together, ends_, kernel_.get(), place ? &*place : nullptr, share};
   active_.push_back(std::make_unique<ProgramRecording>(id, parent, std::move(found.program),
                                                        std::move(found.pidfd), shared));
   if (const std::string& why = active_.back()->why_not_kernel(); !why.empty())
@@ -240,13 +239,14 @@ void LiveRecorder::begin_found() {
 
 void LiveRecorder::end_execs() {
   if (!kernel_) return;
-  for (const pid_t pid : kernel_->execs()) {
+  for (const KernelSources::Exec& exec : kernel_->execs()) {
+    // What it became may be among them already, behind it.
     const auto one = std::find_if(active_.begin(), active_.end(),
-                                  [pid](const auto& active) { return active->pid() == pid; });
-    if (one != active_.end()) {
+                                  [&](const auto& active) { return active->pid() == exec.pid; });
+    if (exec.was_begun_with && one != active_.end()) {
       end_program(static_cast<size_t>(one - active_.begin()), End::exec);
     } else {
-      finder_->look_again(pid);
+      finder_->look_again(exec.pid);
     }
   }
 }
@@ -363,9 +363,15 @@ void LiveRecorder::warn_of_others() {
     outcome_.warnings.push_back(fmt::format(
         "process {} became another program, {}, in which no Python came up", became_another_, now));
   }
+  if (const auto& brief = kernel_ ? kernel_->too_brief() : KernelSources::Brief(); brief.programs > 0) {
+    outcome_.warnings.push_back(fmt::format("{} Python{} that {} started lived too briefly to be read ({})",
+                                            brief.programs, brief.programs == 1 ? "" : "s",
+                                            brief.programs == 1 ? "was" : "were", brief.command_line));
+  }
   auto brief = state.too_brief;
-  brief.processes -= static_cast<size_t>(
-      std::count_if(brief.ids.begin(), brief.ids.end(), [this](pid_t pid) { return born_.contains(pid); }));
+  brief.processes -= static_cast<size_t>(std::count_if(brief.ids.begin(), brief.ids.end(), [this](pid_t pid) {
+    return kernel_ && kernel_->has_told_of(pid);
+  }));
   if (brief.processes > 0) {
     outcome_.warnings.push_back(
         fmt::format("{} process{} that {} forked lived too briefly to be read{}", brief.processes,
@@ -379,8 +385,11 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   sink_ = &sink;
   start_ = clock_now();
   // What we started had begun before its Python was up.
-  for (const auto& one : first_)
+  if (kernel_) kernel_->drain(start_ + kLongestDrain);
+  for (const auto& one : first_) {
+    if (kernel_) kernel_->note_start(*one.program);
     if (options_.launched && one.program->started) start_ = std::min(start_, *one.program->started);
+  }
   cpu_start_ = clock_now(CLOCK_PROCESS_CPUTIME_ID);
   put_host(sink, start_);
   sink.put_meta("command_line", options_.command_line);
@@ -493,6 +502,17 @@ Result<std::unique_ptr<Recorder>> Recorder::attach(const std::vector<pid_t>& roo
     files.rlim_cur = files.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &files);
   }
+  std::unique_ptr<KernelSources> kernel;
+  if (options.way == Way::kernel) {
+    auto opened = open_kernel(roots, options);
+    if (!opened) return fail(opened);
+    kernel = *std::move(opened);
+  }
+  if (options.release) {
+    for (const pid_t pid : roots)
+      if (kernel) kernel->expect(pid);
+    if (auto released = options.release(); !released) return fail(released);
+  }
   std::vector<Descriptor> pidfds;
   std::vector<ProgramFinder::Found> programs;
   for (const pid_t pid : roots) {
@@ -512,11 +532,11 @@ Result<std::unique_ptr<Recorder>> Recorder::attach(const std::vector<pid_t>& roo
     }
     pidfds.push_back(*std::move(pidfd));
   }
-  std::unique_ptr<KernelSources> kernel;
-  if (options.way == Way::kernel) {
-    auto opened = open_kernel(roots, programs, options);
-    if (!opened) return fail(opened);
-    kernel = *std::move(opened);
+  // Who asks for this way gets it for what is there, or an error; what comes later may be looked at
+  // otherwise.
+  for (const auto& one : programs) {
+    if (!kernel) break;
+    if (const auto place = kernel->place(*one.program, one.pidfd); !place) return fail(place);
   }
   return std::make_unique<LiveRecorder>(roots, std::move(pidfds), std::move(programs), std::move(kernel),
                                         options);

@@ -32,6 +32,9 @@ struct Options {
   // The program was started for us: wait for its interpreter to come up, or, where it is none itself (a shell
   // script, make), for that of the first Python among its descendants; when that ended, for the next.
   bool launched = false;
+  // Lets it execute the program, once what looks at it from its first instruction on is there; fails as that
+  // does.
+  std::function<Result<void>()> release;
   // Every Python of the tree, at once; else one at a time: what a launched program starts when it is none
   // itself.
   bool follow = false;
