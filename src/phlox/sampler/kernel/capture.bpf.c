@@ -61,6 +61,7 @@ static __always_inline struct kernel_thread* thread_of(const struct kernel_proce
   if (t && p->continues && t->id == p->continues) {
     t->id = p->id;
     t->off_since = 0;
+    t->met = 0;
     return t;
   }
   struct kernel_thread fresh = {
@@ -124,6 +125,7 @@ int on_clock(struct bpf_perf_event_data* context) {
   s->look.off_since = 0;
   s->look.system_call = -1;
   s->look.native = with_native ? send_native(s, p, task, context, now) : 0;
+  t->met = 1;
   send_look(s, p);
   count(KERNEL_COUNT_WALKS, 1);
   count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - now);
@@ -157,10 +159,14 @@ static __always_inline void leaves(struct kernel_process* p, struct task_struct*
   if (s->busy || !has_credit(p, now)) return;
   walk_current(s, p);
   if (s->look.stack.state) note_gil(s, p, call == 202 ? regs->di : 0);
-  s->look.head.type = KERNEL_STACK;
+  // Whom nobody has met may wait on and on: it is found running, as it was a moment ago.
+  const int is_met = t->met || (!s->look.stack.state && !with_native);
+  s->look.head.type = is_met ? KERNEL_STACK : KERNEL_LOOK;
   fill_times(&s->look, t, tid, now);
-  s->look.off_since = now;
-  s->look.system_call = t->system_call;
+  s->look.off_since = is_met ? now : 0;
+  s->look.system_call = is_met ? t->system_call : -1;
+  s->look.native = 0;
+  if (!is_met) t->met = 1;
   send_look(s, p);
   t->native = with_native && p->credit > KERNEL_MOST_CREDIT / 2 && native_is_due(t, now)
                   ? send_native(s, p, task, 0, now)
