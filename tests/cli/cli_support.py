@@ -76,6 +76,13 @@ if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(argument), 0, 0)
 os.execv(command[0], command)
 """
 
+
+def looks_in_the_kernel():
+    """Whether record takes that way here when it is asked for none."""
+    said = subprocess.run([PHLOX, "doctor"], capture_output=True, text=True).stdout
+    return re.search(r"^yes +BPF", said, re.M) is not None
+
+
 where_calls_can_be_refused = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the filter knows the numbers of x86-64")
 
 

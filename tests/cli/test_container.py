@@ -10,13 +10,14 @@ import sqlite3
 import subprocess
 
 import pytest
-from cli_support import BUSY, PHLOX, PYTHON, REFUSE, phlox, wait_until, where_calls_can_be_refused
+from cli_support import BUSY, PHLOX, PYTHON, REFUSE, looks_in_the_kernel, phlox, wait_until, where_calls_can_be_refused
 from containers import APP, AS_ROOT, KINDS, NOBODY, Container, as_user, control_group, limit_cpu, open_to_all
 
 pytestmark = pytest.mark.live
 ID = "4d216b14a0c40e23de0a7aae3a289f3e4d216b14a0c40e23de0a7aae3a289f3e"
 USAGE, NO_PROCESS, PERMISSION = 2, 111, 114
 only_root = pytest.mark.skipif(not AS_ROOT, reason="gives up rights that only root has, or makes control groups")
+WAY = "in the kernel (BPF)" if looks_in_the_kernel() else "same CPU"
 FOUND = re.compile(r"inside \(/inner/app\.py\) \d+")
 
 
@@ -42,7 +43,12 @@ def test_it_is_recorded_from_outside(contained):
         done = contained.outside("record", "-p", contained.pid, "-d", "0.5", "-o", "-", as_owner=as_owner)
         assert done.returncode == 0, done.stderr
         assert FOUND.search(done.stdout), done.stdout
-        assert "same CPU" in done.stderr and "unproved" not in done.stderr
+        assert WAY in done.stderr if not as_owner and AS_ROOT else "same CPU" in done.stderr
+        assert "unproved" not in done.stderr
+    done = contained.outside("record", "--way", "no-kernel", "-p", contained.pid, "-d", "0.5", "-o", "-")
+    assert done.returncode == 0, done.stderr
+    assert FOUND.search(done.stdout), done.stdout
+    assert "same CPU" in done.stderr and "unproved" not in done.stderr
 
 
 def test_it_is_recorded_from_within(contained):
@@ -248,10 +254,11 @@ def test_a_cpuset_that_keeps_phlox_off_its_cpu(start, tmp_path):
                 (group / "cpuset.mems").write_text(memory.read_text())
         container = Container(start, tmp_path, "pivot_root", groups=[its])
         before = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', ours]
-        done = container.outside("record", "-p", container.pid, "-d", "0.6", "-o", "-", before=before)
-        assert done.returncode == 0, done.stderr
-        assert FOUND.search(done.stdout) and "ptrace stop" in done.stderr
-        said = container.outside("doctor", "-p", container.pid, before=before)
+        for options, way in (([], WAY if WAY.startswith("in the kernel") else "ptrace stop"), (["--way", "no-kernel"], "ptrace stop")):
+            done = container.outside("record", *options, "-p", container.pid, "-d", "0.6", "-o", "-", before=before)
+            assert done.returncode == 0, done.stderr
+            assert FOUND.search(done.stdout) and way in done.stderr
+        said = container.outside("doctor", "-p", container.pid, before=[*before, "/usr/bin/python3", "-c", REFUSE, "bpf"])
         assert f"its cpuset leaves phlox {first}" in said.stdout and "ptrace stop" in said.stdout.splitlines()[-1], said.stdout
         container.process.kill()
         container.process.wait()

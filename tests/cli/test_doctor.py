@@ -72,6 +72,10 @@ def plain(way):
     return way.replace(", woken by a perf event", "")
 
 
+def is_in_the_kernel(said):
+    return said.grade("BPF") == "yes"
+
+
 def test_the_last_line_is_what_a_recording_does(busy, workdir):
     said = doctor("-p", busy.pid)
     assert said.status == 0
@@ -278,8 +282,12 @@ def test_a_filter_that_refuses_perf_events(busy, workdir):
 def test_cpus_that_phlox_may_not_enter(busy, workdir):
     said = filtered(busy, "sched_setaffinity")
     assert said.status == 0 and said.grade("CPUs") == "partly"
-    assert "stopped for microseconds" in said.found("CPUs")
     assert last_line(said) == way_recorded(busy, without("sched_setaffinity"))
+    assert is_in_the_kernel(said) == ("That is good" in said.last)
+    said = filtered(busy, "sched_setaffinity", "bpf")
+    assert said.status == 0 and said.grade("CPUs") == "partly"
+    assert "stopped for microseconds" in said.found("CPUs")
+    assert last_line(said) == way_recorded(busy, without("sched_setaffinity", "bpf"))
     assert "That is fair" in said.last
     # And nobody was stopped to find that out.
     assert "looks were tried" not in said.last
@@ -287,15 +295,15 @@ def test_cpus_that_phlox_may_not_enter(busy, workdir):
 
 @where_calls_can_be_refused
 def test_where_nothing_proves_a_stack(busy, workdir):
-    said = filtered(busy, "sched_setaffinity", "ptrace")
+    said = filtered(busy, "sched_setaffinity", "ptrace", "bpf")
     assert said.status == 0 and said.grade("stops") == "partly"
-    assert last_line(said) == way_recorded(busy, without("sched_setaffinity", "ptrace"))
+    assert last_line(said) == way_recorded(busy, without("sched_setaffinity", "ptrace", "bpf"))
     assert "That is poor: nothing proves" in said.last
 
 
 @where_calls_can_be_refused
 def test_no_real_time(busy, workdir):
-    said = filtered(busy, "sched_setscheduler")
+    said = filtered(busy, "sched_setscheduler", "bpf")
     assert said.grade("real time") == "partly" and "ordinary class" in last_line(said)
     if AS_ROOT:
         assert "sched_setscheduler, errno 1" in said.found("real time") or "cpu.rt_runtime_us" in said.found("real time")

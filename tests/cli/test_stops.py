@@ -20,10 +20,12 @@ FAST = ("-r", "400", "--max-overhead", "off")
 
 WAYS = {
     "auto": (),
+    "no-kernel": ("--way", "no-kernel"),
     "same-cpu": ("--way", "same-cpu"),
     "ptrace": ("--way", "ptrace"),
     "hands-off": ("--way", "hands-off"),
     "native": ("--native",),
+    "native-no-kernel": ("--native", "--way", "no-kernel"),
     "native-ptrace": ("--native", "--native-source", "ptrace"),
     "both-ptrace": ("--way", "ptrace", "--native", "--native-source", "ptrace"),
 }
@@ -246,7 +248,7 @@ def qualities():
     return of, tally, way
 
 
-@pytest.mark.parametrize("way", ("auto", "same-cpu", "ptrace", "native"))
+@pytest.mark.parametrize("way", ("auto", "no-kernel", "same-cpu", "ptrace", "native", "native-no-kernel"))
 def test_in_a_cpuset_a_program_that_is_sent_signals_works_on(start, workdir, on_one_cpu, way):
     before, _ = on_one_cpu
     target = Storm(start, "directed", "timer")
@@ -266,7 +268,7 @@ def test_a_thread_on_a_refused_cpu_is_stopped_and_that_is_said(start, workdir, o
     before, cpus = on_one_cpu
     target = Storm(start, "quiet")
     pinned(target, cpus, 1)
-    run = in_cpuset(before, target.pid)
+    run = in_cpuset(before, target.pid, "--way", "no-kernel")
     _, said = run.communicate(timeout=LIMIT)
     of, tally, way = qualities()
     assert tally["cpu_refused"] > 0 and tally["unproved"] == 0 and of[0] > 100
@@ -280,7 +282,7 @@ def test_the_others_are_still_read_on_their_own_cpu(start, workdir, on_one_cpu):
     before, cpus = on_one_cpu
     target = Storm(start, "quiet")
     pinned(target, cpus, 1)
-    run = in_cpuset(before, target.pid)
+    run = in_cpuset(before, target.pid, "--way", "no-kernel")
     time.sleep(1)
     pinned(target, cpus, 0)
     _, said = run.communicate(timeout=LIMIT)
@@ -326,7 +328,7 @@ while True:
 """
 
 
-@pytest.mark.parametrize("way", ("auto", "native", "native-ptrace"))
+@pytest.mark.parametrize("way", ("auto", "no-kernel", "native", "native-no-kernel", "native-ptrace"))
 def test_who_is_traced_already_is_left_to_his_tracer(start, workdir, way):
     """One thread of the program is: that one is read without being stopped, and said so where it is. The others are none the wiser."""
     target = Storm(start, "quiet")

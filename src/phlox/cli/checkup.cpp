@@ -349,14 +349,13 @@ Check groups_row(const Findings& f) {
 }
 
 Check bpf_row(const Findings& f) {
-  return {
-      "BPF", Grade::fact,
-      fmt::format("{}, {}; --way kernel {}", f.bpf == 0 ? "allowed" : "refused (" + error_words(f.bpf) + ")",
-                  f.host.has_btf ? "the kernel's types are there" : "without the kernel's types (BTF)",
-                  f.no_kernel_capture ? "cannot be had: " + f.no_kernel_capture->message
-                  : f.bpf != 0        ? "cannot be had"
-                                      : "may be asked for: phlox " + f.retry + " --way kernel"),
-      f.no_kernel_capture ? some(f.no_kernel_capture->hint) : std::vector<std::string>()};
+  if (!f.no_kernel_capture)
+    return {"BPF", Grade::works, "looks from inside the kernel: exact, with every switch and birth", {}};
+  return {"BPF", Grade::fact,
+          fmt::format("{}, {}; {}", f.bpf == 0 ? "allowed" : "refused (" + error_words(f.bpf) + ")",
+                      f.host.has_btf ? "the kernel's types are there" : "without the kernel's types (BTF)",
+                      f.no_kernel_capture->message),
+          some(f.no_kernel_capture->hint)};
 }
 
 std::string trial_words(const sampler::Progress& p) {
@@ -366,7 +365,10 @@ std::string trial_words(const sampler::Progress& p) {
 
 void judge(const Findings& f, Prospect& prospect) {
   const size_t out = f.cpus.refused.size() + f.cpus.kept_free.size();
-  if (!f.schedstat || (out > 0 && !may_stop(f))) {
+  if (!f.no_kernel_capture) {
+    prospect.outlook = Outlook::good;
+    prospect.why = "every stack is read in the interrupt itself, and nobody is stopped";
+  } else if (!f.schedstat || (out > 0 && !may_stop(f))) {
     prospect.outlook = Outlook::poor;
     prospect.why = !f.schedstat ? "nothing proves that a stack is of one moment"
                                 : "nothing proves that a stack is of one moment where phlox may not go";
@@ -456,7 +458,9 @@ Prospect prospect_of(const Findings& f) {
     return prospect;
   }
   judge(f, prospect);
-  prospect.way = f.trial ? f.trial->way : sampler::describe_way(numbers_of(f));
+  prospect.way = f.trial               ? f.trial->way
+                 : f.no_kernel_capture ? sampler::describe_way(numbers_of(f))
+                                       : std::string(profile::kInTheKernel);
   prospect.line = fmt::format("phlox {} would use: {}. That is {}: {}", f.retry, prospect.way,
                               word_of(prospect.outlook), prospect.why);
   if (f.trial) prospect.line += fmt::format(" ({})", trial_words(*f.trial));

@@ -116,7 +116,9 @@ Result<void> look_at_process(pid_t pid, Findings& f) {
     return fail(ErrorKind::target_gone, fmt::format("process {} has ended", pid));
   }
   const std::atomic<bool> stop{false};
-  auto recorder = sampler::Recorder::attach({pid}, {}, stop);
+  sampler::Options options;
+  options.way = sampler::Way::same_cpu;
+  auto recorder = sampler::Recorder::attach({pid}, options, stop);
   if (!recorder) return tl::unexpected<Error>(explain_attach_error(recorder.error(), pid, "record"));
   f.python = (*recorder)->description();
   return {};
@@ -128,9 +130,13 @@ void try_recording(pid_t pid, Findings& f) {
   options.rate_is_limit = true;
   options.duration = kTrial;
   options.max_overhead_percent = 2;
-  options.way = sampler::Way::same_cpu;
+  options.way = f.no_kernel_capture ? sampler::Way::same_cpu : sampler::Way::kernel;
   const std::atomic<bool> stop{false};
   auto recorder = sampler::Recorder::attach({pid}, options, stop);
+  if (!recorder && options.way == sampler::Way::kernel) {
+    f.no_kernel_capture = recorder.error();
+    return try_recording(pid, f);
+  }
   if (!recorder) {
     f.trial_failed = recorder.error().message;
     return;
@@ -159,7 +165,7 @@ Findings find(std::optional<pid_t> pid, const symbols::DebugSearch& search) {
   std::optional<target::Stranger> stranger;
   if (!pid) stranger.emplace();
   f.bpf = target::try_bpf();
-  if (const auto possible = sampler::check_kernel_capture(f.retry); !possible)
+  if (const auto possible = sampler::KernelCapture::open(1, false, f.retry); !possible)
     f.no_kernel_capture = possible.error();
   try_scheduling(f);
   f.kernel_names = symbols::KernelSymbols::read().size() > 0;
@@ -181,7 +187,7 @@ Findings find(std::optional<pid_t> pid, const symbols::DebugSearch& search) {
   }
   if (!pid || f.refused) return f;
   look_at_files(*pid, search, f);
-  if (f.cpus.refused.empty() && f.cpus.kept_free.empty()) try_recording(*pid, f);
+  if (!f.no_kernel_capture || (f.cpus.refused.empty() && f.cpus.kept_free.empty())) try_recording(*pid, f);
   return f;
 }
 

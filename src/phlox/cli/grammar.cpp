@@ -115,10 +115,10 @@ void Grammar::describe_record() {
   b.value("--way", a.way,
           {{},
            "WAY",
-           "how to read: on the thread's own CPU, by stopping it for microseconds, hands off, or from "
-           "inside the "
-           "kernel, as root (default auto: not yet the last)",
-           {"auto", "same-cpu", "ptrace", "hands-off", "kernel"},
+           "how to read: from inside the kernel, as root; on the thread's own CPU; by stopping it for "
+           "microseconds; hands off. no-kernel: the best of the others (default auto: the first that can be "
+           "had)",
+           {"auto", "kernel", "same-cpu", "ptrace", "hands-off", "no-kernel"},
            false});
   b.native(a.native);
   b.view(a.view, false);

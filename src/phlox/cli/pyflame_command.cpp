@@ -206,6 +206,8 @@ Result<void> record_for(const Arguments& a, OutputFile& output, Talk& talk) {
   profile::Profile profile;
   sampler::Options options;
   options.rate_hz = 1 / a.interval;
+  // It counts looks, of which each is to stand for as much time.
+  options.way = sampler::Way::no_kernel;
   options.launched = a.trace;
   if (a.seconds >= 0) options.duration = static_cast<Nanoseconds>(a.seconds * 1e9);
   std::optional<target::LaunchedProgram> program;
@@ -219,7 +221,7 @@ Result<void> record_for(const Arguments& a, OutputFile& output, Talk& talk) {
     if (!started) return fail(started);
     program.emplace(*std::move(started));
     pid = program->pid();
-    if (auto released = program->release(); !released) return released;
+    options.release = [&program] { return program->release(); };
   }
   watch.start([&](SignalSeen seen) {
     if (seen.number == SIGPIPE) return;
@@ -228,7 +230,8 @@ Result<void> record_for(const Arguments& a, OutputFile& output, Talk& talk) {
   });
   auto recorder = sampler::Recorder::attach({pid}, options, stop);
   if (!recorder) {
-    if (program) program->wait();
+    // If it was let go.
+    if (program && recorder.error().kind != ErrorKind::launch) program->wait();
     return tl::unexpected<Error>(explained(recorder.error(), pid));
   }
   const sampler::Outcome outcome = (*recorder)->run(profile, stop, [](const sampler::Progress&) {});

@@ -257,11 +257,12 @@ class LiveSource : public TopSource {
       auto program = target::LaunchedProgram::start(options_.program, launch);
       if (!program) return fail(program);
       program_.emplace(*std::move(program));
-      if (auto released = program_->release(); !released) return released;
+      options_.recorder.release = [this] { return program_->release(); };
       pids = {program_->pid()};
       options_.recorder.command = fmt::format("{}", fmt::join(options_.program, " "));
     }
     for (const pid_t pid : pids) {
+      if (program_) break;  // it is none yet
       const auto state = target::read_process_state(pid);
       if (!state) return fail(state);
       if (auto possible = target::check_recordable(*state); !possible) return possible;

@@ -132,6 +132,7 @@ Result<sampler::Way> parse_way(std::string_view text, bool hands_off) {
   if (text == "same-cpu") return sampler::Way::same_cpu;
   if (text == "ptrace") return sampler::Way::ptrace;
   if (text == "kernel") return sampler::Way::kernel;
+  if (text == "no-kernel") return sampler::Way::no_kernel;
   return sampler::Way::automatic;
 }
 

@@ -150,7 +150,7 @@ class ProcessSampler {
   bool read_from_elsewhere(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
   profile::CpuState free_state(PythonThread& slot, const target::SchedStat& stat);
   bool read_running(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
-  bool on_its_cpu() const { return config_.way == Way::automatic || config_.way == Way::same_cpu; }
+  bool on_its_cpu() const { return config_.way != Way::ptrace && config_.way != Way::hands_off; }
   bool read_with_native(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
   bool by_event() const;
   PythonThread* caught();

@@ -115,7 +115,7 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
 bool ProcessSampler::read_from_elsewhere(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen) {
   using State = target::ThreadStop::State;
   Domain& domain = threads_.domains()[slot.domain];
-  const bool may_stop = config_.way == Way::automatic || config_.way == Way::ptrace;
+  const bool may_stop = config_.way != Way::same_cpu && config_.way != Way::hands_off;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (attempt > 0) ++counts_.retried;
     const auto before = slot.probe->schedstat();

@@ -7,7 +7,8 @@
 namespace phlox::sampler {
 
 enum class Way : uint8_t {
-  automatic,  // on its CPU; by a stop of that one thread where the CPU may not be entered
+  automatic,  // by the kernel where that may be had; else as no_kernel
+  no_kernel,  // on its CPU; by a stop of that one thread where the CPU may not be entered
   same_cpu,   // on its CPU; read as it runs, unproved, where that may not be entered
   ptrace,     // stopped for microseconds
   hands_off,  // not at all: read as it runs, unproved

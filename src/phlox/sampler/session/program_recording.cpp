@@ -81,7 +81,7 @@ ProcessSampler::Config ProgramRecording::config_of(const Program& program, const
   config.native = options.native;
   config.rseq_cpu_offset = program.rseq_cpu_offset;
   config.birth = program.birth;
-  config.way = options.way;
+  config.way = options.way == Way::kernel ? Way::automatic : options.way;
   // Who asked for a way without stops gets none for the native half either, but where he asked for those.
   if (config.native == NativeSource::automatic &&
       (options.way == Way::same_cpu || options.way == Way::hands_off))
@@ -109,7 +109,8 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
                   if (thread.kernel_name.empty() && thread.tid == pid) thread.kernel_name = born_as;
                 }),
       clock_(program_->pid),
-      begin_(row_.start) {
+      begin_(row_.start),
+      looked_from_(program_->started ? clock_now() : begin_) {
   row_.parent = parent;
   program_->known_as = row_;
   // Before its row, so that the sink knows which process that is.
@@ -147,7 +148,6 @@ std::unique_ptr<Source> ProgramRecording::make_source(const Shared& shared) {
     }
     shared.kernel->forget_start(*program_);
     why_not_kernel_ = place ? "too many processes for that" : place.error().message;
-    config.way = Way::automatic;
   }
   return std::make_unique<SamplerThread>(config, options_, program_->interpreter, program_->memory, ring_,
                                          shared.together);
@@ -236,7 +236,7 @@ Progress ProgramRecording::numbers() {
   now.ticks_missed = numbers.ticks_missed;
   now.target_time = numbers.target_time;
   now.rests = numbers.rests;
-  now.looked_time = (end_ != 0 ? end_ : clock_now()) - begin_;
+  now.looked_time = (end_ != 0 ? end_ : clock_now()) - looked_from_;
   now.way = describe_way(numbers);
   now.lost += consumer_.discarded();
   now.left_out += consumer_.without_line() + left_out_;

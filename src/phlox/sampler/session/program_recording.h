@@ -103,6 +103,7 @@ class ProgramRecording {
   double rate_ = -1;
   uint64_t left_out_ = 0;  // of the interner, for this program
   Nanoseconds begin_ = 0, end_ = 0;
+  Nanoseconds looked_from_ = 0;  // what it used before that was not looked at
 };
 
 // Of the process behind a descriptor: "exit 0", "signal 9 (SIGKILL)", "ended".

@@ -63,7 +63,8 @@ Patience patience_of(const Options& options, Nanoseconds start) {
 // What could not be done as it is done by default, and what was done instead.
 void warn_of_refusals(const Options& options, const Progress& progress, std::vector<std::string>& warnings) {
   if (progress.cpu_refused > 0) {
-    const bool stops = options.way == Way::automatic && progress.stops > 0;
+    const bool may_stop = options.way == Way::automatic || options.way == Way::no_kernel;
+    const bool stops = may_stop && progress.stops > 0;
     warnings.push_back(fmt::format(
         "{} looks found their thread on a CPU that phlox may not use (a cpuset of its own, or a CPU that is "
         "kept free): {}",
@@ -80,12 +81,37 @@ void warn_of_refusals(const Options& options, const Progress& progress, std::vec
   }
 }
 
-Result<std::unique_ptr<KernelSources>> open_kernel(const std::vector<pid_t>& roots, const Options& options) {
+// What looks from inside the kernel, where that is asked for, or may be had and nothing else is asked for.
+// Null: threads of ours look; `why_not` says why, where nobody asked.
+Result<std::unique_ptr<KernelSources>> open_kernel(const std::vector<pid_t>& roots, const Options& options,
+                                                   std::string& why_not) {
+  const bool asked = options.way == Way::kernel;
+  const bool any_native = !options.native || options.native == NativeSource::automatic;
+  if (!asked && (options.way != Way::automatic || !any_native)) return nullptr;
   const std::string retry = roots.size() == 1 && !options.launched
                                 ? fmt::format("record --way kernel -p {}", roots.front())
                                 : std::string("record --way kernel");
-  return KernelSources::open(options.rate_hz, options.max_overhead_percent, options.native.has_value(),
-                             options.follow, retry);
+  auto kernel = KernelSources::open(options.rate_hz, options.max_overhead_percent, options.native.has_value(),
+                                    options.follow, retry);
+  if (kernel || asked) return kernel;
+  why_not = kernel.error().message;
+  return nullptr;
+}
+
+// Who asks for this way gets it for what is there, or an error; what comes later may be looked at otherwise.
+// Who does not has it where any of these can be looked at so.
+Result<void> check_kernel(std::unique_ptr<KernelSources>& kernel, std::vector<ProgramFinder::Found>& programs,
+                          const Options& options, std::string& why_not) {
+  if (!kernel) return {};
+  bool any = programs.empty();
+  for (const auto& one : programs) {
+    const auto place = kernel->place(*one.program, one.pidfd);
+    if (!place && options.way == Way::kernel) return fail(place);
+    any |= place.has_value();
+    if (!place) why_not = place.error().message;
+  }
+  if (!any) kernel.reset();
+  return {};
 }
 
 class LiveRecorder : public Recorder {
@@ -106,6 +132,8 @@ class LiveRecorder : public Recorder {
               const std::function<void(const Progress&)>& progress) override;
 
   std::string description() const override { return description_; }
+  // For who wants details.
+  void note(std::string detail) { outcome_.details.push_back(std::move(detail)); }
 
  private:
   using End = ProgramRecording::End;
@@ -186,8 +214,10 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
       options_, *sink_, *identities_, together, ends_, kernel_.get(), place ? &*place : nullptr, share};
   active_.push_back(std::make_unique<ProgramRecording>(id, parent, std::move(found.program),
                                                        std::move(found.pidfd), shared));
-  if (const std::string& why = active_.back()->why_not_kernel(); !why.empty())
-    warnings.push_back(fmt::format("process {} is looked at in another way: {}", pid, why));
+  if (const std::string& why = active_.back()->why_not_kernel(); !why.empty()) {
+    auto& lines = options_.way == Way::kernel ? warnings : outcome_.details;
+    lines.push_back(fmt::format("process {} is looked at in another way: {}", pid, why));
+  }
   const bool again = !rows_.insert_or_assign(pid, id).second;
   if (became_another_ == pid) became_another_ = 0;
   ++outcome_.processes;
@@ -502,15 +532,12 @@ Result<std::unique_ptr<Recorder>> Recorder::attach(const std::vector<pid_t>& roo
     files.rlim_cur = files.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &files);
   }
-  std::unique_ptr<KernelSources> kernel;
-  if (options.way == Way::kernel) {
-    auto opened = open_kernel(roots, options);
-    if (!opened) return fail(opened);
-    kernel = *std::move(opened);
-  }
+  std::string why_not_kernel;
+  auto kernel = open_kernel(roots, options, why_not_kernel);
+  if (!kernel) return fail(kernel);
   if (options.release) {
     for (const pid_t pid : roots)
-      if (kernel) kernel->expect(pid);
+      if (*kernel) (*kernel)->expect(pid);
     if (auto released = options.release(); !released) return fail(released);
   }
   std::vector<Descriptor> pidfds;
@@ -532,14 +559,12 @@ Result<std::unique_ptr<Recorder>> Recorder::attach(const std::vector<pid_t>& roo
     }
     pidfds.push_back(*std::move(pidfd));
   }
-  // Who asks for this way gets it for what is there, or an error; what comes later may be looked at
-  // otherwise.
-  for (const auto& one : programs) {
-    if (!kernel) break;
-    if (const auto place = kernel->place(*one.program, one.pidfd); !place) return fail(place);
-  }
-  return std::make_unique<LiveRecorder>(roots, std::move(pidfds), std::move(programs), std::move(kernel),
-                                        options);
+  if (auto possible = check_kernel(*kernel, programs, options, why_not_kernel); !possible)
+    return fail(possible);
+  auto recorder = std::make_unique<LiveRecorder>(roots, std::move(pidfds), std::move(programs),
+                                                 *std::move(kernel), options);
+  if (!why_not_kernel.empty()) recorder->note(std::move(why_not_kernel));
+  return recorder;
 }
 
 }  // namespace phlox::sampler

@@ -112,10 +112,11 @@ std::string describe_python_way(const SamplerThread::Numbers& numbers) {
     case Way::kernel:
       return std::string(profile::kInTheKernel);
     case Way::automatic:
+    case Way::no_kernel:
     case Way::same_cpu: {
       if (counts.cpu_refused == 0) return describe_same_cpu(numbers);
       const std::string otherwise =
-          numbers.way == Way::automatic && stops ? "ptrace stop" : "hands off (unproved)";
+          numbers.way != Way::same_cpu && stops ? "ptrace stop" : "hands off (unproved)";
       // It has been on none of the program's CPUs.
       if (counts.migrations == 0) return otherwise + " (the program's CPUs are refused)";
       return describe_same_cpu(numbers) + ", " + otherwise + " where that CPU is refused";
