@@ -211,6 +211,27 @@ def bpf_programs():
         os.close(fd)
 
 
+SYS_MODULE, SYS_ADMIN, BPF = 16, 21, 39
+
+
+def test_it_gives_up_what_it_needs_no_more(tmp_path):
+    recorder = subprocess.Popen([PHLOX, "record", *WAY, "-p", str(os.getpid()), "-o", tmp_path / "rights.phlox"], stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 10
+        while not (tmp_path / "rights.phlox").exists():
+            assert time.monotonic() < deadline and recorder.poll() is None
+            time.sleep(0.02)
+        time.sleep(0.3)
+        seen = [(task / "status").read_text() for task in pathlib.Path(f"/proc/{recorder.pid}/task").iterdir()]
+        assert len(seen) > 1
+        for status in seen:
+            for held in re.findall(r"^Cap(?:Eff|Prm):\t(\w+)", status, re.M):
+                assert int(held, 16) and not int(held, 16) & (1 << SYS_MODULE | 1 << SYS_ADMIN | 1 << BPF), status
+    finally:
+        recorder.send_signal(signal.SIGINT)
+    assert recorder.wait() == 0
+
+
 def test_a_recorder_that_is_killed_leaves_nothing_in_the_kernel(tmp_path):
     ours = {"on_clock", "on_switch", "on_waking", "on_exit", "on_fork", "on_exec"}
 

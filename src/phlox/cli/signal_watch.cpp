@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "phlox/target/kept_rights.h"
+
 namespace phlox::cli {
 
 SignalWatch::SignalWatch(std::span<const int> signals) {
@@ -31,6 +33,7 @@ SignalWatch::SignalWatch(std::span<const int> signals) {
 
 void SignalWatch::start(Handler handler) {
   thread_ = std::thread([this, call = std::move(handler)] {
+    target::give_up_other_capabilities();
     pollfd polled[2] = {{signals_.get(), POLLIN, 0}, {end_.get(), POLLIN, 0}};
     for (;;) {
       if (::poll(polled, 2, -1) < 0 && errno != EINTR) return;

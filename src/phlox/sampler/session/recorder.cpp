@@ -22,6 +22,7 @@
 #include "phlox/sampler/session/program_finder.h"
 #include "phlox/sampler/session/program_recording.h"
 #include "phlox/target/cpu_list.h"
+#include "phlox/target/kept_rights.h"
 
 namespace phlox::sampler {
 namespace {
@@ -561,6 +562,8 @@ Result<std::unique_ptr<Recorder>> Recorder::attach(const std::vector<pid_t>& roo
   }
   if (auto possible = check_kernel(*kernel, programs, options, why_not_kernel); !possible)
     return fail(possible);
+  // What looks is attached, and held by descriptors. Before there are threads of the recorder's.
+  if (*kernel) target::give_up_other_capabilities();
   auto recorder = std::make_unique<LiveRecorder>(roots, std::move(pidfds), std::move(programs),
                                                  *std::move(kernel), options);
   if (!why_not_kernel.empty()) recorder->note(std::move(why_not_kernel));
