@@ -11,12 +11,13 @@ ByteStream::ByteStream(Input& input, uint64_t offset, uint64_t end)
         at += got;
         return got;
       }) {
-  piece_ = std::min(kPiece, input.room_for(offset, end > offset ? end - offset : 0));
+  piece_ = most_ = std::min(kPiece, input.room_for(offset, end > offset ? end - offset : 0));
 }
 
 bool ByteStream::fill() {
   if (ended_) return false;
   buffer_.resize(piece_);
+  piece_ = std::max(piece_, std::min(piece_ * 4, most_));
   at_ = 0;
   end_ = source_(buffer_);
   ended_ = end_ == 0;

@@ -35,9 +35,10 @@ class ByteStream {
  private:
   bool fill();
 
-  static constexpr size_t kPiece = size_t{256} << 10;
+  // Of a source whose length is not known the first piece is small: so are most of its like.
+  static constexpr size_t kFirst = size_t{4} << 10, kPiece = size_t{256} << 10;
   Source source_;
-  size_t piece_ = kPiece;
+  size_t piece_ = kFirst, most_ = kPiece;
   std::vector<std::byte> buffer_;
   size_t at_ = 0, end_ = 0;
   bool failed_ = false, ended_ = false;

@@ -173,9 +173,9 @@ class TachyonImport {
   void read_packed(uint64_t end) {
     const std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> unpacker(ZSTD_createDStream(),
                                                                               ZSTD_freeDStream);
-    std::vector<std::byte> piece(ZSTD_DStreamInSize());
-    ZSTD_inBuffer packed{piece.data(), 0, 0};
     uint64_t at = kHeader;
+    std::vector<std::byte> piece(std::min<uint64_t>(ZSTD_DStreamInSize(), end > at ? end - at : 0));
+    ZSTD_inBuffer packed{piece.data(), 0, 0};
     ByteStream in([&](std::span<std::byte> into) {
       ZSTD_outBuffer out{into.data(), into.size(), 0};
       while (out.pos == 0) {
