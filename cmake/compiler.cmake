@@ -15,7 +15,8 @@ endif()
 if(PHLOX_SANITIZE)
   string(REPLACE ";" "," _san "${PHLOX_SANITIZE}")
   # A finding ends the program: one that is printed and passed over is seen by no test.
-  target_compile_options(phlox_options INTERFACE -fsanitize=${_san} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_options(phlox_options INTERFACE -fsanitize=${_san}
+    $<IF:$<BOOL:${PHLOX_FUZZ_BULK}>,-fsanitize-trap=all,-fno-sanitize-recover=all$<SEMICOLON>-fno-omit-frame-pointer>)
   target_compile_definitions(phlox_options INTERFACE _GLIBCXX_ASSERTIONS)
   target_link_options(phlox_options INTERFACE -fsanitize=${_san})
 endif()
@@ -28,7 +29,9 @@ else()
   target_link_libraries(phlox_options INTERFACE ${LIBFMT})
 endif()
 if(PHLOX_FUZZ)
-  target_compile_options(phlox_options INTERFACE -fsanitize=fuzzer-no-link
+  # In bulk, comparisons do not tell what they compare: that is a quarter of an execution.
+  target_compile_options(phlox_options INTERFACE
+    -fsanitize$<IF:$<BOOL:${PHLOX_FUZZ_BULK}>,-coverage=inline-8bit-counters$<COMMA>pc-table,=fuzzer-no-link>
     -fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/tests/fuzz/ignored.txt)
 endif()
 find_program(CCACHE ccache)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""fuzz_ledger.py run LEDGER LOG NAME COMMAND...   Runs a fuzz target (libFuzzer), its output into LOG, and adds a line to LEDGER.
+"""fuzz_ledger.py run [--flavour bulk] LEDGER LOG NAME COMMAND...   Runs a fuzz target (libFuzzer), its output into LOG, and adds a line to LEDGER.
 fuzz_ledger.py table LEDGER [NAME...]            The sums of all runs, a row a target, as docs/fuzzing.md has them; of those named alone.
 
 A line says what one run executed, how long, and at which of its executions coverage last grew: by what the target says of itself
-(-print_final_stats=1). Runs are added up whatever was changed between them; edges are those of the last one.
+(-print_final_stats=1). Runs are added up whatever was changed between them; edges are those of the last one with the address sanitizer, since a build without it
+has others.
 """
 import argparse
 import json
@@ -19,6 +20,8 @@ import time
 ENOUGH = 10**8
 ENOUGH_SECONDS = 2 * 3600
 QUIET_PART = 0.25
+# A build with the address sanitizer and the undefined-behaviour one; the other, `bulk`, has the second alone.
+ASAN = "asan"
 
 PROGRESS = re.compile(r"^#(\d+)\s+(\w+).*? cov: (\d+)")
 EXECUTED = re.compile(r"^stat::number_of_executed_units:\s+(\d+)")
@@ -42,7 +45,7 @@ def parse_log(lines):
     return found
 
 
-def run(ledger, log, name, command):
+def run(ledger, log, name, flavour, command):
     begun = time.time()
     with open(log, "w", errors="replace") as out:
         child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
@@ -53,14 +56,14 @@ def run(ledger, log, name, command):
     child.returncode = os.waitstatus_to_exitcode(status)
     with open(log, errors="replace") as lines:
         row = parse_log(lines)
-    row.update(target=name, begun=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(begun)), seconds=round(time.time() - begun, 2),
-               cpu=round(used.ru_utime + used.ru_stime, 2), status=child.returncode)
+    row.update(target=name, flavour=flavour, begun=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(begun)), 
+               seconds=round(time.time() - begun, 2), cpu=round(used.ru_utime + used.ru_stime, 2), status=child.returncode)
     with open(ledger, "a") as out:
         out.write(json.dumps(row, sort_keys=True) + "\n")
     return 0 if child.returncode == 0 else 1
 
 
-NOTHING = {"runs": 0, "executions": 0, "cpu": 0.0, "edges": 0, "grew_at": 0, "broke": 0}
+NOTHING = {"runs": 0, "executions": 0, "with_asan": 0, "cpu": 0.0, "edges": 0, "grew_at": 0, "broke": 0}
 
 
 def totals(rows, names=()):
@@ -73,7 +76,9 @@ def totals(rows, names=()):
         one["runs"] += 1
         one["executions"] += row["executions"]
         one["cpu"] += row["cpu"]
-        one["edges"] = row["edges"] or one["edges"]
+        if row["flavour"] == ASAN:
+            one["with_asan"] += row["executions"]
+            one["edges"] = row["edges"] or one["edges"]
         one["broke"] += row["status"] != 0
     return sums
 
@@ -86,12 +91,13 @@ def reached(one):
 
 
 def table(rows, names):
-    lines = ["| target | executions | hours of CPU | executions a second | edges | coverage last grew at | asked for is reached |",
-             "| --- | ---: | ---: | ---: | ---: | ---: | --- |"]
+    lines = ["| target | executions | with ASan | hours of CPU | executions a second | edges | coverage last grew at | asked for is reached |",
+             "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"]
     for name, one in sorted(totals(rows, names).items()):
         if not names or name in names:
             rate = one["executions"] / one["cpu"] if one["cpu"] else 0
-            lines.append(f"| `{name}` | {one['executions']:,} | {one['cpu'] / 3600:.2f} | {rate:,.0f} | {one['edges']:,} | {one['grew_at']:,} | {reached(one)} |")
+            lines.append(f"| `{name}` | {one['executions']:,} | {one['with_asan']:,} | {one['cpu'] / 3600:.2f} | {rate:,.0f} | {one['edges']:,} | "
+                         f"{one['grew_at']:,} | {reached(one)} |")
     return "\n".join(lines)
 
 
@@ -99,6 +105,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="what", required=True)
     one = commands.add_parser("run")
+    one.add_argument("--flavour", default=ASAN)
     one.add_argument("ledger", type=pathlib.Path)
     one.add_argument("log", type=pathlib.Path)
     one.add_argument("name")
@@ -108,7 +115,7 @@ def main():
     all_of_them.add_argument("names", nargs="*")
     options = parser.parse_args()
     if options.what == "run":
-        return run(options.ledger, options.log, options.name, options.command)
+        return run(options.ledger, options.log, options.name, options.flavour, options.command)
     print(table([json.loads(line) for line in options.ledger.read_text().splitlines()], options.names))
     return 0
 

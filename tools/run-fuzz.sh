@@ -1,6 +1,6 @@
 #!/bin/sh
 # run-fuzz.sh BUILD_DIR SECONDS [NAME...]   Runs every fuzz target, or those named (perf_data), that long, from the corpus it has gathered before
-# (outside the tree) and tests/fuzz/corpus. The ledger beside the corpora says what all runs together have executed (fuzz_ledger.py table).
+# (outside the tree) and tests/fuzz/corpus. tests/fuzz/ledger.jsonl says what all runs on all machines have executed (fuzz_ledger.py table).
 # What breaks one stays in BUILD_DIR/crashes; it becomes a named unit test (style rule 38). TIMEOUT: seconds that one input may take.
 set -u
 build=$(cd "$1" && pwd)
@@ -10,21 +10,42 @@ tools=$(cd "$(dirname "$0")" && pwd)
 seeds=$tools/../tests/fuzz/corpus
 corpora=${XDG_CACHE_HOME:-$HOME/.cache}/phlox/corpora
 mkdir -p "$build/crashes" "$corpora"
-# Where memory was allocated is told in short, and less of what was freed is kept aside: a sixth faster. An input that broke tells all of it when run alone.
-export ASAN_OPTIONS="malloc_context_size=4:quarantine_size_mb=32${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 # -entropic=0: to choose inputs by how rare what they reach is takes half of the time, and found no more.
+options="-entropic=0"
+if grep -q '^PHLOX_FUZZ_BULK:[A-Z]*=ON' "$build/CMakeCache.txt"; then
+  flavour=bulk
+  # To look for shorter inputs of the same reach takes a fifth of the time.
+  options="$options -reduce_inputs=0"
+  # What is freed is not given back to the kernel, which would clear it again for the next execution.
+  export GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824
+else
+  flavour=asan
+  # Where memory was allocated is told in short, and less of what was freed is kept aside: a sixth faster. An input that broke tells all of it when run alone.
+  export ASAN_OPTIONS="malloc_context_size=4:quarantine_size_mb=32${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
+fi
+
+# In bytes; 0: as long as the longest there is. In bulk so much as holds what a format has, since twice as long is twice as slow.
+longest() {
+  case $flavour:$1 in
+    bulk:gzip_input | bulk:pprof | bulk:collapsed) echo 256 ;;
+    bulk:austin_* | bulk:tachyon) echo 512 ;;
+    bulk:firefox | bulk:perf_data) echo 2048 ;;
+    # Lines are read one by one, so a few tell what many do: four times as fast.
+    bulk:* | asan:collapsed | asan:austin_text | asan:perf_script) echo 1024 ;;
+    *) echo 0 ;;
+  esac
+}
+
 ran=0 broken=0
 for program in "$build"/tests/fuzz/*_fuzz; do
   [ -x "$program" ] || continue
   name=${program##*/}
   case " $* " in *" ${name%_fuzz} "*) ;; *) [ $# = 0 ] || continue ;; esac
   mkdir -p "$corpora/$name"
-  # Lines are read one by one, so a few tell what many do: four times as fast. 0: as long as the longest there is.
-  case $name in collapsed_fuzz | austin_text_fuzz | perf_script_fuzz) longest=1024 ;; *) longest=0 ;; esac
   ran=$((ran + 1))
-  if "$tools/fuzz_ledger.py" run "$corpora/ledger.jsonl" "$build/crashes/$name.log" "$name" \
-    "$program" -max_total_time="$seconds" -max_len="$longest" -entropic=0 -timeout="${TIMEOUT:-10}" -rss_limit_mb=2048 -print_final_stats=1 \
-    -artifact_prefix="$build/crashes/$name-" "$corpora/$name" "$seeds"; then
+  if "$tools/fuzz_ledger.py" run --flavour "$flavour" "$tools/../tests/fuzz/ledger.jsonl" "$build/crashes/$name.log" "$name" \
+    "$program" -max_total_time="$seconds" -max_len="$(longest "${name%_fuzz}")" $options -timeout="${TIMEOUT:-10}" -rss_limit_mb=2048 \
+    -print_final_stats=1 -artifact_prefix="$build/crashes/$name-" "$corpora/$name" "$seeds"; then
     echo "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$build/crashes/$name.log") executions, $(ls "$corpora/$name" | wc -l) inputs, nothing broke"
   else
     broken=$((broken + 1))

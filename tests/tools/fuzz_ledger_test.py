@@ -17,9 +17,9 @@ LOG = """INFO: Running with entropic power schedule (0xFF, 100).
 STATS = "stat::number_of_executed_units: 1500\nstat::peak_rss_mb: 50\n"
 
 
-def run(tmp_path, text, status=0):
+def run(tmp_path, text, status=0, flavour=()):
     script = f"import sys; sys.stdout.write({text!r}); sys.exit({status})"
-    return subprocess.run([PROGRAM, "run", tmp_path / "ledger", tmp_path / "log", "toy_fuzz", sys.executable, "-c", script]).returncode
+    return subprocess.run([PROGRAM, "run", *flavour, tmp_path / "ledger", tmp_path / "log", "toy_fuzz", sys.executable, "-c", script]).returncode
 
 
 def rows(tmp_path):
@@ -40,7 +40,7 @@ def test_a_run_is_a_line_of_what_it_executed_and_when_coverage_grew(tmp_path):
 
 def test_a_target_that_is_named_and_has_not_run_is_shown(tmp_path):
     run(tmp_path, LOG + STATS)
-    assert row_of_table(tmp_path, "other_fuzz") == ["`other_fuzz`", "0", "0.00", "0", "0", "0", "no"]
+    assert row_of_table(tmp_path, "other_fuzz") == ["`other_fuzz`", "0", "0", "0.00", "0", "0", "0", "no"]
 
 
 def test_what_broke_counts_as_far_as_it_came_and_fails(tmp_path):
@@ -52,14 +52,21 @@ def test_runs_are_added_up_and_growth_counts_over_all_of_them(tmp_path):
     for text in (LOG + STATS, LOG + STATS, LOG.replace("cov: 41", "cov: 40").replace("cov: 42", "cov: 40") + STATS):
         run(tmp_path, text)
     row = row_of_table(tmp_path)
-    assert [row[0], row[1], row[4], row[5], row[6]] == ["`toy_fuzz`", "4,500", "40", "2,200", "no"]
+    assert [row[0], row[1], row[5], row[6], row[7]] == ["`toy_fuzz`", "4,500", "40", "2,200", "no"]
+
+
+def test_runs_without_the_address_sanitizer_count_apart_and_have_other_edges(tmp_path):
+    run(tmp_path, LOG + STATS)
+    run(tmp_path, LOG.replace("cov: 4", "cov: 3") + STATS, flavour=["--flavour", "bulk"])
+    row = row_of_table(tmp_path)
+    assert [row[1], row[2], row[5], row[6]] == ["3,000", "1,500", "42", "2,200"]
 
 
 def test_enough_is_many_executions_or_hours_with_nothing_new_in_the_last_quarter(tmp_path):
     def judged(**changes):
-        run_ = dict(target="toy_fuzz", executions=1000, edges=40, edges_before=40, last_growth=700, cpu=7200.0, seconds=1.0, status=0)
+        run_ = dict(target="toy_fuzz", flavour="asan", executions=1000, edges=40, edges_before=40, last_growth=700, cpu=7200.0, seconds=1.0, status=0)
         (tmp_path / "ledger").write_text(json.dumps(run_ | changes) + "\n")
-        return row_of_table(tmp_path)[6]
+        return row_of_table(tmp_path)[7]
 
     assert judged() == "yes, by quiet"
     assert judged(last_growth=800) == "no"
