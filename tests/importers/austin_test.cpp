@@ -67,6 +67,15 @@ TEST(AustinText, a_file_without_its_end_says_so) {
   EXPECT_EQ(in.outcome.warnings.size(), 2u);
 }
 
+TEST(AustinText, a_start_beyond_a_hundred_years_stays_there_and_is_refused) {
+  std::string text = "# mode: wall\n";
+  for (int i = 0; i < 6; ++i) text += "P1;T0:1;a.py:f:1 3000000000000000\n";
+  const Imported in = import_text(import_austin_text, text + "# duration: 1\n");
+  EXPECT_EQ(in.profile.samples().size(), 2u);
+  ASSERT_EQ(in.outcome.warnings.size(), 1u);
+  EXPECT_EQ(in.outcome.warnings[0], "4 samples made no sense and were left out");
+}
+
 // Numbers of MOJO, one byte each.
 std::vector<std::byte> mojo(std::string_view events, char version = 3) {
   std::string text = std::string("MOJ") + version + std::string(events);

@@ -9,8 +9,9 @@
 namespace phlox::importers {
 namespace {
 
-// A hundred years in microseconds: sums of some with it do not overflow in nanoseconds.
+// A hundred years in microseconds: the sum of two does not overflow in nanoseconds.
 constexpr int64_t kLongest = 3'150'000'000'000'000;
+constexpr Nanoseconds kLatest = kLongest * 1000;
 constexpr size_t kMostProcesses = 1'000'000;
 
 template <class Number>
@@ -103,14 +104,15 @@ void AustinRows::put(const AustinSample& row) {
     Turn& turn = turns_[row.pid];
     const bool again = turn.threads.contains(sample.thread.value);
     if (again || turn.threads.empty() || turn.microseconds != *row.microseconds) {
-      turn.start += turn.threads.empty() ? 0 : turn.microseconds * 1000;
+      const Nanoseconds passed = turn.threads.empty() ? 0 : turn.microseconds * 1000;
+      turn.start = std::min(turn.start + passed, kLatest + 1);
       turn.microseconds = *row.microseconds;
       turn.threads.clear();
     }
     turn.threads.insert(sample.thread.value);
     sample.wall = *row.microseconds * 1000;
     sample.start = turn.start;
-    if (turn.start > kLongest * 1000) {
+    if (turn.start > kLatest) {
       ++refused_;
       return;
     }
