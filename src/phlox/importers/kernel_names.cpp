@@ -50,11 +50,27 @@ uint64_t address_of(std::string_view text, std::string_view symbol) {
 
 }  // namespace
 
-std::optional<KernelNames::Source> KernelNames::source_of(std::string text) const {
+std::optional<std::string_view> KernelNames::Source::find_own(uint64_t address) const {
+  return text ? text->find(address - moved) : symbols ? symbols->find(address - moved) : std::nullopt;
+}
+
+// Where nothing moved, so that they are where they were.
+std::optional<std::string_view> KernelNames::Source::find_of_module(uint64_t address) {
+  if (moved != 0) return std::nullopt;
+  if (text && !symbols) symbols.emplace(std::string(text->text()));
+  return symbols ? symbols->find(address) : std::nullopt;
+}
+
+std::optional<uint64_t> KernelNames::moved_of(std::string_view text) const {
   const uint64_t there = address_of(text, symbol_);
-  if (there == 0 || text_ == 0) return std::nullopt;
+  return there == 0 || text_ == 0 ? std::nullopt : std::optional(text_ - there);
+}
+
+std::optional<KernelNames::Source> KernelNames::source_of(std::string text) const {
+  const auto moved = moved_of(text);
+  if (!moved) return std::nullopt;
   Source source;
-  source.moved = text_ - there;
+  source.moved = *moved;
   source.symbols.emplace(std::move(text));
   return source;
 }
@@ -76,14 +92,16 @@ void KernelNames::open(std::string_view build_id, std::string_view symbol, uint6
   dirs_ = std::move(build_id_dirs);
 }
 
-const KernelNames::Source& KernelNames::kept() {
+KernelNames::Source& KernelNames::kept() {
   if (kept_.asked) return kept_;
   if (build_id_.size() >= 4) {
     for (const std::string& folder : dirs_) {
-      auto found = source_of(text_of(
-          fmt::format("{}/.build-id/{}/{}/kallsyms", folder, build_id_.substr(0, 2), build_id_.substr(2))));
-      if (!found) continue;
-      kept_ = *std::move(found);
+      auto text = symbols::KernelText::open(
+          fmt::format("{}/.build-id/{}/{}/kallsyms", folder, build_id_.substr(0, 2), build_id_.substr(2)));
+      const auto moved = text ? moved_of(text->text()) : std::nullopt;
+      if (!moved) continue;
+      kept_.text = std::move(text);
+      kept_.moved = *moved;
       break;
     }
   }
@@ -91,7 +109,7 @@ const KernelNames::Source& KernelNames::kept() {
   return kept_;
 }
 
-const KernelNames::Source& KernelNames::own() {
+KernelNames::Source& KernelNames::own() {
   if (own_.asked) return own_;
   struct utsname name {};
   const std::string id = own_build_id();
@@ -106,14 +124,9 @@ const KernelNames::Source& KernelNames::own() {
 std::optional<std::string_view> KernelNames::find(uint64_t address) {
   if (text_ == 0) return std::nullopt;
   const bool in_text = address >= text_ && address - text_ < kLongestText;
-  if (in_text) {
-    const Source& source = kept().symbols ? kept() : own();
-    return source.symbols ? source.symbols->find(address - source.moved) : std::nullopt;
-  }
+  if (in_text) return kept().text || kept().symbols ? kept().find_own(address) : own().find_own(address);
   for (const auto ask : {&KernelNames::own, &KernelNames::kept}) {
-    const Source& source = (this->*ask)();
-    if (!source.symbols || source.moved != 0) continue;
-    if (const auto name = source.symbols->find(address)) return name;
+    if (const auto name = (this->*ask)().find_of_module(address)) return name;
   }
   return std::nullopt;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "phlox/symbols/kernel_symbols.h"
+#include "phlox/symbols/kernel_text.h"
 
 namespace phlox::importers {
 
@@ -31,13 +32,17 @@ class KernelNames {
 
  private:
   struct Source {
-    std::optional<symbols::KernelSymbols> symbols;
+    std::optional<symbols::KernelText> text;        // names the kernel's own functions
+    std::optional<symbols::KernelSymbols> symbols;  // all functions; of a file, when it is asked for modules
     uint64_t moved = 0;  // recorded address - address in the symbols, of the kernel's own text
     bool asked = false;
+    std::optional<std::string_view> find_own(uint64_t address) const;
+    std::optional<std::string_view> find_of_module(uint64_t address);
   };
+  std::optional<uint64_t> moved_of(std::string_view text) const;
   std::optional<Source> source_of(std::string text) const;
-  const Source& kept();
-  const Source& own();
+  Source& kept();
+  Source& own();
 
   std::string build_id_, symbol_, release_;
   std::vector<std::string> dirs_;

@@ -2,41 +2,15 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <utility>
+
+#include "phlox/symbols/kallsyms_line.h"
 
 namespace phlox::symbols {
 namespace {
 
-constexpr size_t kLargest = size_t{128} << 20;
-// Behind the last symbol of the kernel and of each module lies something else; no function is as long.
-constexpr uint64_t kLongestFunction = 1 << 20;
-
-// Eight digits of a text of which there are 200,000 lines, all at once; other bytes than 0-9 and a-f give
-// some number.
-uint64_t eight_digits(const char* at) {
-  uint64_t bytes = 0;
-  std::memcpy(&bytes, at, sizeof bytes);
-  bytes = __builtin_bswap64(bytes);
-  constexpr uint64_t kEach = 0x0101010101010101U;
-  // A letter has bit 6 set, and its lower half counts from 1.
-  uint64_t digits = (bytes & kEach * 0x0f) + (bytes >> 6 & kEach) * 9;
-  digits = (digits | digits >> 4) & 0x00ff00ff00ff00ffU;
-  digits = (digits | digits >> 8) & 0x0000ffff0000ffffU;
-  return (digits | digits >> 16) & 0xffffffffU;
-}
-
-// "ffffffff81000000 T _text": 16 digits, a letter, a name; "[module]" may follow.
-constexpr size_t kType = 17, kName = 19;
-
-bool is_function(std::string_view line) {
-  if (line.size() <= kName || line[kType - 1] != ' ') return false;
-  const char type = line[kType];
-  // "__pfx_": room before a function, for patching it.
-  return (type == 't' || type == 'T' || type == 'w' || type == 'W') &&
-         !line.substr(kName).starts_with("__pfx_");
-}
+using namespace kallsyms;
 
 }  // namespace
 
@@ -48,14 +22,13 @@ KernelSymbols::KernelSymbols(std::string text) : text_(std::move(text)) {
     const size_t end = std::min(all.find('\n', at), all.size());
     const std::string_view line = all.substr(at, end - at);
     at = end + 1;
-    if (!is_function(line)) continue;
-    const uint64_t address = eight_digits(line.data()) << 32 | eight_digits(line.data() + 8);
-    // "[module]" stands behind a tab, and nothing ends as it does.
-    const size_t tab = line.back() == ']' ? line.find('\t', kName) : std::string_view::npos;
+    if (!has_name(line) || !is_function(line)) continue;
+    const uint64_t address = address_of(line);
+    const size_t tab = is_of_module(line) ? line.find('\t', kName) : std::string_view::npos;
     const size_t length = std::min(tab, line.size()) - kName;
     if (length == 0 || address == 0) continue;
     rows_.push_back({address, static_cast<uint32_t>(line.data() + kName - all.data()),
-                     static_cast<uint32_t>(length), line[kType] == 'T'});
+                     static_cast<uint32_t>(length), is_global(line)});
   }
   // The kernel's own are in order; its modules come as they were loaded.
   const auto before = [](const Row& a, const Row& b) { return a.address < b.address; };

@@ -1,0 +1,56 @@
+// A line of /proc/kallsyms, "ffffffff81000000 T _text": 16 digits, a letter, a name, and "[module]" behind a
+// tab where a module brought it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace phlox::symbols::kallsyms {
+
+constexpr size_t kLargest = size_t{128} << 20;  // of the text
+// Behind the last symbol of the kernel and of each module lies something else; no function is as long.
+constexpr uint64_t kLongestFunction = 1 << 20;
+
+constexpr size_t kType = 17, kName = 19;
+
+// Eight digits of a text of which there are 200,000 lines, all at once; other bytes than 0-9 and a-f give
+// some number.
+inline uint64_t eight_digits(const char* at) {
+  uint64_t bytes = 0;
+  std::memcpy(&bytes, at, sizeof bytes);
+  bytes = __builtin_bswap64(bytes);
+  constexpr uint64_t kEach = 0x0101010101010101U;
+  // A letter has bit 6 set, and its lower half counts from 1.
+  uint64_t digits = (bytes & kEach * 0x0f) + (bytes >> 6 & kEach) * 9;
+  digits = (digits | digits >> 4) & 0x00ff00ff00ff00ffU;
+  digits = (digits | digits >> 8) & 0x0000ffff0000ffffU;
+  return (digits | digits >> 16) & 0xffffffffU;
+}
+
+inline bool has_name(std::string_view line) {
+  return line.size() > kName && line[kType - 1] == ' ';
+}
+
+// Of a line that has_name().
+inline uint64_t address_of(std::string_view line) {
+  return eight_digits(line.data()) << 32 | eight_digits(line.data() + 8);
+}
+
+inline bool is_of_module(std::string_view line) {
+  return line.back() == ']';
+}
+
+inline bool is_global(std::string_view line) {
+  return line[kType] == 'T';
+}
+
+// Of a line that has_name(). "__pfx_": room before a function, for patching it.
+inline bool is_function(std::string_view line) {
+  const char type = line[kType];
+  return (type == 't' || type == 'T' || type == 'w' || type == 'W') &&
+         !line.substr(kName).starts_with("__pfx_");
+}
+
+}  // namespace phlox::symbols::kallsyms
