@@ -17,6 +17,18 @@ ALIASES = {"libc_start_main_impl": "libc_start_main", "cfree": "free", "libc_mal
 # glibc's memcpy and memmove are one function, for each kind of CPU.
 MEMCPY = re.compile(r"^memcpy_((?:sse2|ssse3|avx|avx512|evex)\w*)$")
 FOR_LARGE_FILES = re.compile(r"^(creat|f?l?stat|fstatat|f?truncate|getdents|lseek|mmap|open|openat|pread|pwrite|readdir|scandir)64$")
+# What Cython makes of a function's qualified name: f of a cdef function, pf and pw of a def function and its wrapper.
+CYTHON = re.compile(r"^(?:pyx_fuse_\d+__?)*pyx_(?:f|pf|pw)_(?=\d)")
+
+
+def cython_name(symbol):
+    """"pyx_pw_7sklearn_4tree_5Class_3build" -> "sklearn.tree.Class.build": each part behind its length, the function behind a counter, or as it is."""
+    rest, parts = CYTHON.sub("", symbol), []
+    while (length := re.match(r"\d+(?!\d|__\w+__$)", rest)) and rest[length.end() + int(length[0]):][:1] == "_":
+        begin = length.end()
+        parts.append(rest[begin:begin + int(length[0])])
+        rest = rest[begin + int(length[0]) + 1:]
+    return ".".join([*parts, re.sub(r"^\d+", "", rest)])
 
 
 def name_of(symbol):
@@ -26,7 +38,9 @@ def name_of(symbol):
         return symbol
     symbol = re.sub(r"@@?[A-Z]\w*_[\d.]+$", "", symbol)
     symbol = re.sub(r"(\.(constprop|isra|part|cold|llvm|localalias)\b.*)$", "", symbol)
-    symbol = re.sub(r"^_+(GI_+)?", "", symbol)
+    symbol = re.sub(r"^_+(GI_+|vdso_)?", "", symbol)
+    if CYTHON.match(symbol):
+        return cython_name(symbol)
     symbol = FOR_LARGE_FILES.sub(r"\1", symbol)
     symbol = MEMCPY.sub(r"memmove_\1", symbol)
     return ALIASES.get(symbol, symbol)
