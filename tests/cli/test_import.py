@@ -77,6 +77,18 @@ def test_shares_are_those_of_perf_script(tmp_path, options):
 
 
 @needs_perf
+@pytest.mark.live
+def test_functions_of_the_vdso_have_their_names(tmp_path):
+    loop = ("-c", "import time\nend = time.time() + 1\nwhile time.time() < end: pass")
+    path = recorded(tmp_path, "perf.data", "--call-graph", "fp", arguments=loop)
+    imported(path)
+    perf, ours = by_perf(path), by_phlox(f"{path}.phlox")
+    if perf.share(perf.own, "clock_gettime") < 1:
+        pytest.skip("the host's clock is not read in the vdso")
+    assert abs(perf.share(perf.own, "clock_gettime") - ours.share(ours.own, "clock_gettime")) <= 0.5
+
+
+@needs_perf
 def test_every_cpu_is_recorded(tmp_path):
     path = recorded(tmp_path, "perf.data", "-a", "--call-graph", "dwarf")
     imported(path)

@@ -323,6 +323,20 @@ def test_numpy(record):
     assert share(stacks(recording), lambda frames: in_order(frames, ["<module>", "numpy_sort"])) > 0.9
 
 
+VDSO = "SELECT DISTINCT qualified_name FROM frame JOIN module ON module.id = module WHERE path = '[vdso]'"
+
+
+def test_functions_of_the_vdso_have_their_names(tmp_path):
+    script = "import time\nend = time.time() + 1.5\nwhile time.time() < end: pass\n"
+    path = tmp_path / "clock.phlox"
+    done = subprocess.run([PHLOX, "record", "--native", *RATE, "-o", path, "--", "/usr/bin/python3", "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    names = {name for name, in Recording(path).query(VDSO)}
+    if not names:
+        pytest.skip("the host's clock is not read in the vdso")
+    assert names <= {"clock_gettime", "__vdso_clock_gettime", "__kernel_clock_gettime"}, names
+
+
 @since(3, 8)
 def test_dump(python):
     with Target(python, PROGRAM, "", "nested") as target:

@@ -140,14 +140,16 @@ std::vector<NativeRows::Missing> NativeRows::name(const std::vector<profile::Nat
   for (const profile::NativeModule& module : modules) {
     const auto found = by_module.extract(module.id.value);
     if (!found) continue;
-    symbols::ModuleNames names = symbols::ModuleNames::open(path_to_open(module), module.path, search);
+    const bool is_vdso = module.path.starts_with('[');
+    symbols::ModuleNames names = symbols::ModuleNames::open(path_to_open(module), module.path,
+                                                            is_vdso ? symbols::DebugSearch() : search);
     for (const size_t i : found.mapped()) {
       const auto& [id, frame] = frames_[i];
       const auto& levels = names.name(ImageAddress(frame.address)).levels;
       levels.empty() ? put_unnamed(i) : put_named(sink_, id, frame, levels, last_frame_);
     }
     names.keep();
-    if (module.path.starts_with("[")) continue;  // the vdso: nothing would bring its lines
+    if (is_vdso) continue;  // nothing would bring its lines
     for (symbols::MissingNames& row : names.missing())
       missing.push_back({module.id, module.root, std::move(row)});
   }

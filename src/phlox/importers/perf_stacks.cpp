@@ -6,6 +6,7 @@
 #include <string>
 
 #include "phlox/base/byte_reader.h"
+#include "phlox/base/memory_file.h"
 #include "phlox/importers/python_frames.h"
 
 namespace phlox::importers {
@@ -264,6 +265,10 @@ std::vector<profile::NativeModule> PerfStacks::modules() {
     module.id = module_ids_[i];
     module.path = file.path();
     module.open_path = file.open_path();
+    if (file.found() && file.open_path().empty()) {  // the vdso of this kernel
+      module.descriptor = std::make_shared<Descriptor>(memory_file(file.elf().bytes()));
+      if (*module.descriptor) module.open_path = path_of(*module.descriptor);
+    }
     out.push_back(std::move(module));
   }
   return out;

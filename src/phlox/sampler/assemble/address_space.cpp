@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "phlox/base/file_identity.h"
+#include "phlox/base/memory_file.h"
 #include "phlox/base/text.h"
 #include "phlox/unwind/arch/this_machine.h"
 
@@ -81,6 +82,12 @@ AddressSpace::Mapped& AddressSpace::opened(uint32_t module) {
   m.loaded.emplace(*std::move(loaded));
   map_.set_bias(module, m.bias);
   return m;
+}
+
+Descriptor AddressSpace::take_descriptor(uint32_t module) {
+  Mapped& m = *mapped_[module];
+  const bool is_vdso = m.file.inode == 0 && m.loaded;
+  return is_vdso ? memory_file(m.loaded->elf.bytes()) : std::move(m.descriptor);
 }
 
 size_t AddressSpace::opened_modules() const {

@@ -54,8 +54,8 @@ class AddressSpace {
   const unwind::UnwindTable* table_of(uint32_t module);
   unwind::CodeRules* code_of(uint32_t module);
   const Mapped& mapped(uint32_t module) { return opened(module); }
-  // Of the module's file; the caller keeps it.
-  Descriptor take_descriptor(uint32_t module) { return std::move(mapped_[module]->descriptor); }
+  // Of the module's file, of the vdso a copy of it; the caller keeps it.
+  Descriptor take_descriptor(uint32_t module);
   size_t size() const { return mapped_.size(); }
   Descriptor take_root() { return std::move(root_); }
   // Files in which a JIT compiler says what it compiled, opened while they were there.

@@ -1,10 +1,9 @@
 #include "phlox/sampler/assemble/native_stacks.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "phlox/base/memory_file.h"
 #include "phlox/base/text.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/sampler/assemble/consumer.h"
@@ -267,7 +266,7 @@ std::vector<NativeModule> NativeStacks::take_modules() {
     module.path = space_.mapped(i).file.path;
     module.root = root;
     if (Descriptor file = space_.take_descriptor(i)) {
-      module.open_path = fmt::format("/proc/self/fd/{}", file.get());
+      module.open_path = path_of(file);
       module.descriptor = std::make_shared<Descriptor>(std::move(file));
     }
     out.push_back(std::move(module));

@@ -1,0 +1,18 @@
+// Bytes as a file without a name, for whoever opens files: what was read out of a process or a recording.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "phlox/base/descriptor.h"
+
+namespace phlox {
+
+// None: the kernel has no room for it.
+Descriptor memory_file(std::span<const std::byte> bytes);
+
+// Where this process can open it by path, as long as the descriptor lives.
+std::string path_of(const Descriptor& file);
+
+}  // namespace phlox
