@@ -78,9 +78,10 @@ def test_shares_are_those_of_perf_script(tmp_path, options):
 
 @needs_perf
 @pytest.mark.live
-def test_functions_of_the_vdso_have_their_names(tmp_path):
+@pytest.mark.parametrize("packed", [(), ("-z",)], ids=["plain", "-z"])
+def test_functions_of_the_vdso_have_their_names(tmp_path, packed):
     loop = ("-c", "import time\nend = time.time() + 1\nwhile time.time() < end: pass")
-    path = recorded(tmp_path, "perf.data", "--call-graph", "fp", arguments=loop)
+    path = recorded(tmp_path, "perf.data", "--call-graph", "dwarf", *packed, arguments=loop)
     imported(path)
     perf, ours = by_perf(path), by_phlox(f"{path}.phlox")
     if perf.share(perf.own, "clock_gettime") < 1:

@@ -115,11 +115,12 @@ std::string ModuleFiles::beneath_sysroot(std::string_view path) const {
   return search_.sysroot + std::string(path);
 }
 
-void ModuleFiles::know(const BuildIds& ids, std::string_view host) {
+void ModuleFiles::know(const BuildIds& ids, std::string_view host, std::string_view kernel) {
   struct utsname here {};
   ids_ = &ids;
   // What --sysroot holds are copies.
   recorded_here_ = search_.sysroot.empty() && !host.empty() && ::uname(&here) == 0 && host == here.nodename;
+  by_this_kernel_ = recorded_here_ && kernel == here.release;
 }
 
 uint32_t ModuleFiles::number_of(std::string_view path, const MappedIdentity& mapped) {
@@ -180,8 +181,8 @@ std::vector<std::string> ModuleFiles::ids_of(const ModuleFile& file) const {
 bool ModuleFiles::open_vdso(ModuleFile& file, const std::vector<std::string>& ids) const {
   auto bytes = own_vdso();
   auto elf = bytes ? elf::ElfFile::parse(bytes->bytes()) : fail(ErrorKind::input, "");
-  // The one of another kernel would be as wrong as any other file.
-  if (!elf || !is_one_of(elf->build_id(), ids)) return false;
+  // The one of another kernel would be as wrong as any other file. With -z perf tells no build-ids.
+  if (!elf || !(ids.empty() ? by_this_kernel_ : is_one_of(elf->build_id(), ids))) return false;
   file.build_id_ = elf->build_id();
   file.bytes_ = std::move(bytes);
   file.file_ = *std::move(elf);

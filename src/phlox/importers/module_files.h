@@ -81,8 +81,9 @@ class ModuleFiles {
  public:
   explicit ModuleFiles(FileSearch search);
 
-  // Before the first file is asked for. `ids` must outlive this. `host`: where it was recorded.
-  void know(const BuildIds& ids, std::string_view host);
+  // Before the first file is asked for. `ids` must outlive this. `host`, `kernel` (its release): where it was
+  // recorded.
+  void know(const BuildIds& ids, std::string_view host, std::string_view kernel);
 
   // The same for the same path and identity.
   uint32_t number_of(std::string_view path, const MappedIdentity& mapped);
@@ -107,7 +108,7 @@ class ModuleFiles {
   FileSearch search_;
   unwind::TableCache cache_;
   const BuildIds* ids_ = nullptr;
-  bool recorded_here_ = false;
+  bool recorded_here_ = false, by_this_kernel_ = false;
   std::map<std::pair<std::string, MappedIdentity>, uint32_t> numbers_;
   std::vector<std::unique_ptr<ModuleFile>> files_;
   std::vector<std::string> others_;

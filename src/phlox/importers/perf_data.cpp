@@ -190,7 +190,7 @@ void PerfImport::begin() {
   }
   if (wanted_) seen(file_.events()[*wanted_]);  // the first one
   threads_.know(switches);
-  modules_.know(file_.facts().build_ids, file_.facts().host);
+  modules_.know(file_.facts().build_ids, file_.facts().host, file_.facts().kernel_release);
 }
 
 void PerfImport::take(std::span<const std::byte> bytes, Nanoseconds time) {
