@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from . import install
@@ -14,14 +15,14 @@ from .tables import number, table
 from .target import TARGETS
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "tests", "cli"))
-from perf_judge import UNKNOWN, by_perf, by_phlox, differences  # noqa: E402
+from perf_judge import UNKNOWN, by_hotspot, by_perf, by_phlox, differences  # noqa: E402
 
 VERSIONS = ("3.12", "3.11")
 WAYS = {"dwarf": ["--call-graph", "dwarf"], "fp": ["--call-graph", "fp"], "dwarf -z": ["--call-graph", "dwarf", "-z"],
         "dwarf -a": ["--call-graph", "dwarf", "-a"]}
 # Every stack's largest dump: 64 MB for each second that a thread runs.
 LARGE = ["--call-graph", "dwarf,65528"]
-# perf script as it is when nothing is said also looks for the functions that were inlined, by addr2line, for minutes.
+# perf script as it is when nothing is said also looks for the functions that were inlined, which takes minutes where there is debug information.
 MOST_SECONDS = 120
 FORMATS = ("html", "svg", "collapsed", "speedscope", "pprof", "firefox", "perfetto", "chrome", "callgrind", "pstats", "jsonl", "csv")
 # What peers make of the same stacks: (format, peer, what it is given, command without that file).
@@ -30,29 +31,35 @@ PEERS = (("svg", "flamegraph.pl", "collapsed", ["flamegraph.pl", "--countname=ns
 CONSUMERS = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "phlox", "consumers", "bin")  # tools/get-consumers.sh
 
 
+def watch_memory(process, peaks):
+    """The kernel's own high-water mark in MiB, as long as the program is there; its parent's, which rusage would tell of, is not in it."""
+    while process.poll() is None:
+        try:
+            with open("/proc/%d/status" % process.pid) as file:
+                peaks.extend(int(line.split()[1]) / 1024 for line in file if line.startswith("VmHWM:"))
+        except OSError:
+            return
+        time.sleep(0.005)
+
+
 def measured(command, most=None, **options):
-    """Seconds and the kernel's own high-water mark of memory in MiB, of the program as it was executed; NaN: it was over too soon.
+    """Seconds and the peak of memory in MiB, of the program as it was executed; NaN: it was over too soon.
     What takes more than `most` seconds is ended, and took at least that."""
     with tempfile.TemporaryFile("w+", errors="replace") as said:
-        begun = time.monotonic()
+        begun, peaks = time.monotonic(), []
         process = subprocess.Popen(command, stderr=said, **options)
-        peak = float("nan")
-        while process.poll() is None:
-            try:
-                with open("/proc/%d/status" % process.pid) as file:
-                    peak = next((int(line.split()[1]) / 1024 for line in file if line.startswith("VmHWM:")), peak)
-            except OSError:
-                pass
-            if most is not None and time.monotonic() - begun > most:
-                process.kill()
-                process.wait()
-                return most, peak
-            time.sleep(0.01)
+        watch = threading.Thread(target=watch_memory, args=(process, peaks))
+        stop = threading.Timer(most or 1e6, process.kill)
+        watch.start()
+        stop.start()
+        process.wait()
         taken = time.monotonic() - begun
-        if process.returncode != 0:
+        stop.cancel()
+        watch.join()
+        if process.returncode != 0 and (most is None or taken < most):
             said.seek(0)
             raise RuntimeError("%s: exit %d: %s" % (command[0], process.returncode, said.read()[-300:]))
-        return taken, peak
+        return taken, max(peaks, default=float("nan"))
 
 
 def environment_of(settings):
@@ -69,42 +76,62 @@ def record(python, target, seconds, options, path):
         raise RuntimeError("perf record: exit %d: %s" % (done.returncode, done.stderr[-300:]))
 
 
-def times_of(settings, path, folder, rounds):
-    """Where the recording is, and (seconds, MiB) of `perf script`, once; of the best of some rounds, one after the other, of perf script
-    --no-inline and of phlox import."""
-    rows = {"perf": [], "phlox": []}
+def times_of(settings, path, folder, parser, rounds):
+    """Where the recording is, and {who: (seconds, MiB)}, the best of some rounds, one after the other: `perf script` as it is typed,
+    `perf script --no-inline` of no more fields than shares need, Hotspot's parser, and phlox import, at first with nothing kept of what it
+    read in these programs before. What takes more than a few seconds is run once."""
     imported = os.path.join(folder, "app.phlox")
-    script = ["perf", "script", "-i", path, "-F", "tid,time,period,event,ip,sym,dso"]
+    commands = {"perf": ["perf", "script", "-i", path],
+                "no inline": ["perf", "script", "-i", path, "-F", "tid,time,period,event,ip,sym,dso", "--no-inline"],
+                "phlox": [settings.phlox, "import", path, "-o", imported]}
+    if parser is not None:
+        commands["hotspot"] = [parser, "--input", path, "--output", os.path.join(folder, "hotspot")]
+    costs = {who: [] for who in commands}
+    with tempfile.TemporaryDirectory() as kept:
+        costs["first"] = [measured(commands["phlox"], stdout=subprocess.DEVNULL, env=dict(os.environ, XDG_CACHE_HOME=kept))]
     for _ in range(rounds):
-        rows["perf"].append(measured([*script, "--no-inline"], stdout=subprocess.DEVNULL))
-        rows["phlox"].append(measured([settings.phlox, "import", path, "-o", imported], stdout=subprocess.DEVNULL))
-    default = measured(script, MOST_SECONDS, stdout=subprocess.DEVNULL)
-    return imported, default, min(rows["perf"]), min(rows["phlox"])
+        for who, command in commands.items():
+            if not costs[who] or costs[who][0][0] < 5:
+                costs[who].append(measured(command, MOST_SECONDS, stdout=subprocess.DEVNULL))
+    return imported, {who: min(rows) for who, rows in costs.items()}
 
 
-def import_row(settings, python, target, way, options, seconds, folder):
+def is_apart(row, perf, ours):
+    """By more than half a point; what we unwind further than perf has more beneath its callers, by so much at the most."""
+    further = 100 * max(0, ours.whole - perf.whole) / max(perf.samples, 1)
+    return abs(row[0] - row[1]) > 0.5 and not (row[2] == "under" and 0 < row[1] - row[0] <= 0.5 + further)
+
+
+def import_row(settings, python, target, way, options, seconds, folder, parser):
     path = os.path.join(folder, "perf.data")
     record(python, target, seconds, options, path)
-    imported, default_cost, perf_cost, our_cost = times_of(settings, path, folder, settings.scaled(3, 1))
+    imported, costs = times_of(settings, path, folder, parser, settings.scaled(5, 1))
     perf, ours = by_perf(path), by_phlox(imported)
     # perf makes names for the entries of a procedure linkage table, which no symbol has.
-    apart = [row for row in differences(perf, ours) if not row[3].endswith("@plt") and row[3] != UNKNOWN]
-    worst = apart[0] if apart else (0, 0, "", "")
-    return {"target": target, "way": way, "mb": os.path.getsize(path) / 1e6, "samples": perf.samples, "our samples": ours.samples,
-            "functions above 1 %": len(apart), "apart by more than 0.5": sum(abs(row[0] - row[1]) > 0.5 for row in apart),
-            "worst": abs(worst[0] - worst[1]), "worst function": worst[3], "whole": perf.whole, "our whole": ours.whole,
-            "unknown": perf.share(perf.under, UNKNOWN), "our unknown": ours.share(ours.under, UNKNOWN),
-            "perf default s": default_cost[0], "perf s": perf_cost[0], "our s": our_cost[0], "perf MiB": perf_cost[1], "our MiB": our_cost[1]}
+    shared = [row for row in differences(perf, ours) if not row[3].endswith("@plt") and row[3] != UNKNOWN]
+    apart = [row for row in shared if is_apart(row, perf, ours)]
+    row = {"target": target, "way": way, "mb": os.path.getsize(path) / 1e6, "samples": perf.samples, "our samples": ours.samples,
+           "functions above 1 %": len(shared), "apart by more than 0.5": len(apart), "further": sum(abs(r[0] - r[1]) > 0.5 for r in shared) - len(apart),
+           "apart": [[r[2], r[3], r[0], r[1]] for r in apart[:5]], "costs": costs,
+           "whole": {"perf": perf.whole, "phlox": ours.whole}, "mystery": {"perf": perf.mystery, "phlox": ours.mystery}}
+    if parser is not None:
+        theirs = by_hotspot(parser, path)
+        if theirs.samples == 0:  # it does not read what was packed
+            del costs["hotspot"]
+        else:
+            row["whole"]["hotspot"], row["mystery"]["hotspot"] = theirs.whole, theirs.mystery
+    return row
 
 
 def import_section(settings):
     python = environment_of(settings)
+    parser = install.hotspot(settings.cache)
     result = {"rows": [], "large": None}
     folder = tempfile.mkdtemp(prefix="phlox-bench-", dir="/var/tmp")
     try:
         for target in ("forest.py", "dataflow.py"):
             for way, options in WAYS.items():
-                row = import_row(settings, python, target, way, options, settings.scaled(20, 2), folder)
+                row = import_row(settings, python, target, way, options, settings.scaled(20, 2), folder, parser)
                 settings.log("import", row)
                 result["rows"].append(row)
         path = os.path.join(folder, "large.data")
@@ -158,16 +185,29 @@ def export_section(settings):
     return result
 
 
+WHO = ("perf", "hotspot", "phlox")
+
+
+def of_each(values, form):
+    return " / ".join(number(values.get(who, float("nan")), form) for who in WHO)
+
+
 def import_table(data):
-    text = ("## Taking in what perf recorded\n\n`perf record -F 999 --sample-cpu --call-graph …`, then `perf script --no-inline` and `phlox import` on the same file, the best of each, and `perf script` as it is by default, once: "
-            "it looks for functions that were inlined, and was ended after " + str(MOST_SECONDS) + " s. "
-            "Shares are of every function above 1 %, own time and with everything called; whole are stacks down to where a program or thread begins; unknown is the share of time in stacks with a frame that has no name.\n\n")
-    rows = [[r["target"], r["way"], "%.0f" % r["mb"], "%d / %d" % (r["samples"], r["our samples"]), "%d of %d" % (r["apart by more than 0.5"], r["functions above 1 %"]),
-             number(r["worst"], "%.2f"), "%d / %d" % (r["whole"], r["our whole"]), "%.1f / %.1f" % (r["unknown"], r["our unknown"]),
-             "%.2f / %.2f / %.2f" % (r["perf default s"], r["perf s"], r["our s"]),
-             "%.1f / %.1f" % (r["perf default s"] / r["our s"], r["perf s"] / r["our s"]), "%s / %s" % (number(r["perf MiB"], "%.0f"), number(r["our MiB"], "%.0f"))]
-            for r in data["rows"]]
-    text += table(["program", "call graph", "MB", "samples: perf / phlox", "apart by > 0.5 points", "worst", "whole stacks", "unknown %", "seconds: perf / --no-inline / phlox", "times as fast", "MiB"], rows)
+    text = ("## Taking in what perf recorded\n\n`perf record -F 999 --sample-cpu --call-graph …`, then on the same file, one after the other, the best of each: `perf script`, "
+            "`perf script --no-inline` of the fields that shares need, Hotspot's own parser (Debian's `hotspot-perfparser`) and `phlox import`, which keeps what it read of programs and their debug information: `at first` it had nothing. What took more than " + str(MOST_SECONDS) + " s was ended.\n\n"
+            "Shares are of every function above 1 %, own time and with everything called; apart are those that differ from perf's by more than 0.5 points, but for callers of stacks that phlox unwinds further than perf (in brackets how many). "
+            "Whole are stacks down to where a program or thread begins; a mystery is a stack that is not, or that has a function without a name; what Hotspot guesses at a stack's end counts as not there.\n\n")
+    stacks = [[r["target"], r["way"], "%.0f" % r["mb"], "%d / %d" % (r["samples"], r["our samples"]), "%d (%d) of %d" % (r["apart by more than 0.5"], r["further"], r["functions above 1 %"]),
+               of_each(r["whole"], "%.0f"), of_each(r["mystery"], "%.0f")] for r in data["rows"]]
+    text += table(["program", "call graph", "MB", "samples: perf / phlox", "shares apart", "whole stacks: perf / Hotspot / phlox", "mysteries: perf / Hotspot / phlox"], stacks)
+    costs = []
+    for r in data["rows"]:
+        seconds, memory = ({who: cost[i] for who, cost in r["costs"].items()} for i in (0, 1))
+        costs.append([r["target"], r["way"], of_each(seconds, "%.2f"), "%s / %s" % (number(seconds["no inline"], "%.2f"), number(seconds["first"], "%.2f")),
+                      " / ".join(number(seconds.get(who, float("nan")) / seconds["phlox"], "%.1f") for who in ("perf", "no inline", "hotspot")),
+                      of_each(memory, "%.0f"), number(memory["first"], "%.0f")])
+    text += "\n" + table(["program", "call graph", "seconds: perf script / Hotspot / phlox", "perf script --no-inline / phlox at first", "times as fast as perf script / --no-inline / Hotspot",
+                          "MiB: perf / Hotspot / phlox", "phlox at first"], costs)
     large = data["large"]
     return text + "\nA file of %.0f MB (`dwarf,65528`) is imported in %.1f s and %s MiB.\n" % (large["mb"], large["seconds"], number(large["mib"], "%.0f"))
 

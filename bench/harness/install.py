@@ -57,6 +57,24 @@ def server_packages(cache, python, version):
     return inside
 
 
+def hotspot(cache):
+    """Hotspot's reader of perf.data, of Debian's package of that name, unpacked aside: the package itself brings a desktop. It needs
+    libqt5core5a and libqt5network5 of the host. None when it cannot be had or does not run."""
+    places = "usr/lib/*/libexec/hotspot-perfparser"
+    folder = os.path.join(cache, "hotspot")
+    found = glob.glob("/" + places) or glob.glob(os.path.join(folder, places))
+    if not found:
+        os.makedirs(folder, exist_ok=True)
+        subprocess.run(["apt-get", "-qq", "download", "hotspot"], cwd=folder, stderr=subprocess.DEVNULL)
+        for package in glob.glob(os.path.join(folder, "*.deb")):
+            subprocess.run(["dpkg", "-x", package, folder])
+        found = glob.glob(os.path.join(folder, places))
+    if not found or subprocess.run([found[0], "--version"], capture_output=True).returncode != 0:
+        print("no Hotspot: apt-get install libqt5core5a libqt5network5, and apt-get download hotspot", file=sys.stderr)
+        return None
+    return found[0]
+
+
 def sid(cache):
     """A root directory with Debian sid's python3.15 and C library; None when it cannot be had."""
     root = os.path.join(cache, "sid")

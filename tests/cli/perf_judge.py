@@ -1,12 +1,15 @@
-"""What `perf script` says of a perf.data, and what the recording says that phlox made of it: shares of functions.
+"""What `perf script` says of a perf.data, and what the recording says that phlox made of it: shares of functions. And what
+hotspot-perfparser makes of it, Hotspot's own reader, by what it writes.
 
 Alone: perf_judge.py perf.data app.phlox
 """
 import collections
 import re
 import sqlite3
+import struct
 import subprocess
 import sys
+import tempfile
 
 FRAME = re.compile(r"^\s+([0-9a-f]+) (.*) \((.*?)\)$")
 UNKNOWN = "[unknown]"
@@ -31,16 +34,33 @@ def cython_name(symbol):
     return ".".join([*parts, re.sub(r"^\d+", "", rest)])
 
 
+def without_parameters(symbol):
+    """Of C++, where the brackets stand that close last: "a::f(int (*)(b)) const" -> "a::f"."""
+    while (end := re.search(r"\)( const)?( &&?)?( \[clone .*\])?$", symbol)):
+        depth = at = 0
+        for at in range(end.start(), -1, -1):
+            depth += {")": 1, "(": -1}.get(symbol[at], 0)
+            if depth == 0:
+                break
+        if at == 0:
+            break
+        symbol = symbol[:at]
+    return symbol
+
+
 def name_of(symbol):
     """A function's name without what the two may write otherwise: offsets, versions, parameters."""
     symbol = re.sub(r"\+0x[0-9a-f]+$", "", symbol)
     if symbol.startswith("py::"):
         return symbol
+    symbol = without_parameters(symbol)
     symbol = re.sub(r"@@?[A-Z]\w*_[\d.]+$", "", symbol)
     symbol = re.sub(r"(\.(constprop|isra|part|cold|llvm|localalias)\b.*)$", "", symbol)
     symbol = re.sub(r"^_+(GI_+|vdso_)?", "", symbol)
     if CYTHON.match(symbol):
-        return cython_name(symbol)
+        return cython_name(symbol).lstrip("_")
+    if symbol.startswith("pyx_pymod_exec_"):
+        return symbol.removeprefix("pyx_pymod_exec_").lstrip("_") + ".<module>"
     symbol = FOR_LARGE_FILES.sub(r"\1", symbol)
     symbol = MEMCPY.sub(r"memmove_\1", symbol)
     return ALIASES.get(symbol, symbol)
@@ -51,6 +71,7 @@ class Shares:
         self.total = 0
         self.samples = 0
         self.whole = 0
+        self.mystery = 0  # samples whose stack has a function without a name, or does not reach where something begins
         self.own = collections.Counter()
         self.under = collections.Counter()
 
@@ -58,6 +79,7 @@ class Shares:
         """`names`: leaf first."""
         self.total += weight
         self.samples += samples
+        self.mystery += samples * (not names or UNKNOWN in names or names[-1] not in STARTS)
         if not names:
             return
         self.own[names[0]] += weight
@@ -110,6 +132,52 @@ def by_phlox(path, weight="cpu_ns"):
             if frames[frame] is not None:
                 names.append(frames[frame])
         shares.add(names, value, samples)
+    return shares
+
+
+# Of the messages of hotspot-perfparser's output, which are a length and a kind each: those that tell of stacks. Big-endian.
+LOCATION, SYMBOL, TEXT, SAMPLE = 3, 4, 5, 13
+OUTPUT_BEGINS = b"QPERFSTREAM\0"
+
+
+def messages(file):
+    """(kind, bytes) of each."""
+    head = file.read(len(OUTPUT_BEGINS) + 4)
+    if not head.startswith(OUTPUT_BEGINS):
+        raise ValueError("no output of hotspot-perfparser")
+    while len(length := file.read(4)) == 4:
+        message = file.read(struct.unpack("<I", length)[0])
+        yield message[0], message[1:]
+
+
+def by_hotspot(program, path):
+    """Of the functions inlined at an address the innermost. What it guessed at a stack's end, out of other stacks of the thread, is left out."""
+    shares, texts, parents, symbols, samples = Shares(), {}, {}, {}, []
+    with tempfile.NamedTemporaryFile() as output:
+        subprocess.run([program, "--input", path, "--output", output.name], stderr=subprocess.DEVNULL, check=True)
+        for kind, message in messages(output):
+            if kind == TEXT:
+                texts[struct.unpack_from(">i", message)[0]] = message[8:].decode(errors="replace")
+            elif kind == LOCATION:
+                row, parent = struct.unpack_from(">i24xi", message)
+                parents[row] = parent
+            elif kind == SYMBOL:
+                row, name = struct.unpack_from(">ii", message)
+                symbols[row] = name
+            elif kind == SAMPLE:
+                (count,) = struct.unpack_from(">I", message, 20)
+                # Behind the frames a byte that says how many of the last were guessed, then events and what each counted.
+                end = 24 + 4 * count
+                frames = struct.unpack_from(f">{count}i", message, 24)
+                samples.append((frames[:count - message[end]], struct.unpack_from(">Q", message, end + 1 + 8)[0]))
+
+    def name(row):
+        while row in parents and symbols.get(row, -1) < 0:
+            row = parents[row]
+        return name_of(texts.get(symbols.get(row, -1), UNKNOWN) or UNKNOWN)
+
+    for frames, weight in samples:
+        shares.add([name(row) for row in frames], weight)
     return shares
 
 
