@@ -1,6 +1,6 @@
 #!/bin/sh
 # get-consumers.sh [FOLDER]   Brings the programs that read what phlox exports, for tests/cli/test_consumers.py and tests/browser/test_speedscope.py: npm's
-# profiler-cli and speedscope and, where there is a cargo, inferno. The others are packages (packages-test.txt) or in the tests' environment (requirements-test.txt); go is taken where it is.
+# profiler-cli and speedscope, where there is a cargo inferno, and where there is a go google/pprof. The others are packages (packages-test.txt) or in the tests' environment (requirements-test.txt); go is taken where it is.
 # Default: ~/.cache/phlox/consumers. What cannot be had is named; its tests are skipped.
 set -u
 folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/phlox/consumers}
@@ -17,6 +17,10 @@ fi
 if [ ! -x bin/inferno-flamegraph ] && command -v cargo > /dev/null; then
   echo "bringing inferno"
   cargo install --quiet --root . --no-default-features --features cli inferno || missing="$missing inferno"
+fi
+if [ ! -x bin/pprof ] && command -v go > /dev/null; then
+  echo "bringing pprof"
+  GOBIN=$PWD/bin go install github.com/google/pprof@latest || missing="$missing pprof"
 fi
 [ -z "$missing" ] || echo "not to be had:$missing" >&2
 [ -z "$missing" ]

@@ -46,9 +46,9 @@ def total(recording):
     return sqlite3.connect(recording).execute("select sum(wall_ns) from sample").fetchone()[0]
 
 
-def export(recording, kind, folder):
-    out = folder / f"a.{kind}"
-    done = phlox("export", recording, "-f", kind, "--show", "everything", "-o", out)
+def export(recording, kind, folder, *options, name=None):
+    out = folder / (name or f"a.{kind}")
+    done = phlox("export", recording, "-f", kind, "--show", "everything", *options, "-o", out)
     assert done.returncode == 0, done.stderr
     return out
 
@@ -59,19 +59,51 @@ def run(*command, **options):
     return done.stdout
 
 
-@needs("go")
-def test_go_tool_pprof(recording, tmp_path):
-    file = export(recording, "pprof", tmp_path)
+# The one that comes with Go, and the one that others install.
+PPROFS = [pytest.param(("go", "tool", "pprof"), marks=needs("go"), id="go-tool-pprof"), pytest.param(("bin/pprof",), marks=needs("bin/pprof"), id="pprof")]
+EXACT = ("-unit=ns", "-nodecount=1000000", "-nodefraction=0", "-edgefraction=0")
+# "874ns 24% 24% 1157ns 32%  fib"
+TOP_ROW = re.compile(r"^ *(-?\d+)(?:ns)? +-?[\d.]+% +-?[\d.]+% +-?\d+(?:ns)? +-?[\d.]+%  (.*)$", re.M)
 
+
+@pytest.mark.parametrize("program", PPROFS)
+def test_pprof(recording, tmp_path, program):
     def pprof(*options):
-        return run(consumer("go"), "tool", "pprof", "-unit=ns", "-nodecount=1000000", "-nodefraction=0", "-edgefraction=0", *options, file)
+        return run(consumer(program[0]), *program[1:], *EXACT, *options)
 
-    top = pprof("-top")
+    file = export(recording, "pprof", tmp_path)
+    top = pprof("-top", file)
     assert f"Total samples = {total(recording)}ns" in top
-    own = [int(row) for row in re.findall(r"^ *(\d+)(?:ns)? +[\d.]+% +[\d.]+% +\d+(?:ns)? +[\d.]+%  ", top, re.M)]
-    assert sum(own) == total(recording)
-    assert re.search(r"^ *\d+ns .* fib$", pprof("-tree"), re.M)
-    assert re.search(r"Showing nodes accounting for 0,", pprof("-top", f"-diff_base={file}"))
+    rows = {name: int(own) for own, name in TOP_ROW.findall(top)}
+    assert sum(rows.values()) == total(recording)
+    assert "<module>" in rows, rows
+    assert "<unknown>" not in rows
+    assert re.search(r"^ *\d+ns .* fib$", pprof("-tree", file), re.M)
+
+
+@pytest.mark.parametrize("program", PPROFS)
+@pytest.mark.parametrize("by", ["function", "line"])
+def test_pprof_lists_the_source(recording, tmp_path, program, by):
+    file = export(recording, "pprof", tmp_path, "--by", by)
+    listed = run(consumer(program[0]), *program[1:], *EXACT, "-list=^fib$", file)
+    source = recording.parent / "app.py"
+    assert f"ROUTINE ======================== fib in {source}\n" in listed
+    own, under, share = re.search(r"^ *(\d+)ns +(\d+)ns \(flat, cum\) +([\d.]+)% of Total", listed, re.M).groups()
+    assert re.search(rf"^ *{own}ns +{under}ns +4:def fib", listed, re.M), listed
+    assert 0 < int(own) <= int(under) < total(recording) and float(share) > 1
+
+
+@pytest.mark.parametrize("program", PPROFS)
+def test_pprof_tells_the_difference_of_two(recording, tmp_path, program):
+    whole, part = export(recording, "pprof", tmp_path), export(recording, "pprof", tmp_path, "--thread", "one; two", name="part.pprof")
+    (of_thread,), = sqlite3.connect(recording).execute("select sum(wall_ns) from sample join thread on thread.id = thread where name = 'one; two'")
+
+    def difference(base, file):
+        return TOP_ROW.findall(run(consumer(program[0]), *program[1:], *EXACT, "-top", f"-diff_base={base}", file))
+
+    assert sum(int(own) for own, _ in difference(whole, whole)) == 0
+    assert sum(int(own) for own, _ in difference(part, whole)) == total(recording) - of_thread
+    assert sum(int(own) for own, _ in difference(whole, part)) == of_thread - total(recording)
 
 
 @needs("node_modules/.bin/profiler-cli")

@@ -39,7 +39,6 @@ enum LineField : protozero::pbf_tag_type { kFunctionId = 1, kLineNumber = 2 };
 enum FunctionField : protozero::pbf_tag_type {
   kFunctionNumber = 1,
   kName = 2,
-  kSystemName = 3,
   kFilename = 4,
   kStartLine = 5
 };
@@ -128,8 +127,9 @@ class Locations {
     if (added) {
       protozero::pbf_writer out(message_, kFunction);
       out.add_uint64(kFunctionNumber, function->second);
+      // Without a system name: of one that equals the name pprof cuts out what stands in <> (its
+      // symbolizer.go), which is all of "<module>", and who has it of "<T as Clone>::clone".
       out.add_int64(kName, strings_.index(label.whole_name()));
-      out.add_int64(kSystemName, strings_.index(label.whole_name()));
       out.add_int64(kFilename, strings_.index(label.file));
       if (first_line > 0) out.add_int64(kStartLine, first_line);
     }
