@@ -104,6 +104,17 @@ TEST(PprofImport, each_type_of_value_can_be_shown_and_the_default_one_is_first) 
   EXPECT_EQ(in.stack(0), std::vector<std::string>{"grow"});
 }
 
+TEST(PprofImport, it_is_recognised_whatever_field_stands_first) {
+  const auto is_pprof = [](std::string_view bytes) { return recognise_pprof(std::as_bytes(std::span(bytes))); };
+  EXPECT_TRUE(is_pprof(std::string_view("\x0a\x04\x08\x01\x10\x02", 6)));
+  // As Go 1.26 writes it: its time, then the types.
+  EXPECT_TRUE(is_pprof("\x48\x8f\x97\xf8\xd9\xba\x8b\xc7\xf5\x18\x0a\x04\x08\x01\x10\x02"));
+  EXPECT_FALSE(is_pprof("\x48\x8f\x97\xf8\xd9\xba\x8b\xc7\xf5\x18"));
+  EXPECT_FALSE(is_pprof("\x0a\x04main\x10\x02"));
+  for (const char* text : {"", "Hello;world 12\n", "main;f 1\n", "{\"nodes\":[]}", "P12;T1;a.py:f:1 10\n", "bcdefghij 3\n"})
+    EXPECT_FALSE(is_pprof(text)) << text;
+}
+
 TEST(PprofImport, it_is_recognised_gzipped_and_damage_is_refused) {
   std::string bytes = exported(profile::Weight::wall);
   MemoryInput input(std::as_bytes(std::span(bytes)));

@@ -71,16 +71,25 @@ void ForeignRows::sample(profile::Sample sample, uint64_t looks) {
   for (int i = 0; i < kMostOfOne; ++i) {
     sample.samples = static_cast<uint32_t>(std::min(looks, kMost));
     looks -= sample.samples;
-    sink_.put_sample(profile::SampleId(++last_sample_), sample);
-    if (last_sample_ % kCommitEvery == 0) static_cast<void>(sink_.commit());
+    put(sample);
     sample.wall = sample.cpu = sample.value = 0;
     if (looks == 0) return;
   }
 }
 
+void ForeignRows::value(profile::Sample sample) {
+  sample.samples = 1;
+  put(sample);
+}
+
+void ForeignRows::put(const profile::Sample& sample) {
+  sink_.put_sample(profile::SampleId(++last_sample_), sample);
+  if (last_sample_ % kCommitEvery == 0) static_cast<void>(sink_.commit());
+}
+
 ImportOutcome ForeignRows::finish(Nanoseconds elapsed, std::string summary) {
   namespace tally = profile::tally;
-  if (!recorded_by_.empty()) sink_.put_meta("recorded_by", recorded_by_);
+  sink_.put_meta("recorded_by", recorded_by_.empty() ? "another tool" : recorded_by_);
   sink_.put_tally({{}, std::string(tally::kSamples), static_cast<int64_t>(samples_)});
   if (elapsed > 0) sink_.put_tally({{}, std::string(tally::kElapsed), elapsed});
   ImportOutcome out;

@@ -17,7 +17,7 @@ namespace phlox::importers {
 
 class ForeignRows {
  public:
-  // `recorded_by`: "py-spy".
+  // `recorded_by`: "py-spy"; empty: the format does not say.
   ForeignRows(profile::Sink& sink, std::string recorded_by)
       : sink_(sink), interner_(sink), recorded_by_(std::move(recorded_by)) {}
 
@@ -29,12 +29,16 @@ class ForeignRows {
   profile::ModuleId module(std::string_view path, std::string_view build_id);
   // Puts it. samples: looks; more than a row can count are several rows.
   void sample(profile::Sample sample, uint64_t looks);
+  // What another event counted at a look that was put already.
+  void value(profile::Sample sample);
 
   // Meta and tallies are put. `elapsed`: 0: not known.
   ImportOutcome finish(Nanoseconds elapsed, std::string summary);
   uint64_t samples() const { return samples_; }
 
  private:
+  void put(const profile::Sample& sample);
+
   profile::Sink& sink_;
   profile::Interner interner_;
   std::string recorded_by_;

@@ -192,6 +192,8 @@ class PprofImport {
           in.skip();
       }
     }
+    // profile.proto: the first one is the program's.
+    if (mappings_.empty()) program_ = mapping.file;
     mappings_[id] = mapping;
   }
 
@@ -361,7 +363,7 @@ class PprofImport {
       if (what == "thread" || what == "thread_name" || what == "thread name") name = word(string);
       if ((what == "thread_id" || what == "thread id" || what == "tid") && number > 0) tid = line_of(number);
     }
-    return rows_.thread(rows_.process(0, ""), tid, name);
+    return rows_.thread(rows_.process(0, word(program_)), tid, name);
   }
 
   std::string_view word(uint64_t index) const {
@@ -376,21 +378,37 @@ class PprofImport {
   std::unordered_map<uint64_t, Location> locations_;
   std::unordered_map<uint64_t, Function> functions_;
   PprofValues values_;
-  uint64_t default_type_ = 0;
+  uint64_t default_type_ = 0, program_ = 0;
   int64_t duration_ = 0;
   uint64_t refused_ = 0;
 };
 
+// Writers begin with other fields: Go's up to 1.25 with the first one, since 1.26 with the ninth, a time.
+bool begins_a_profile(std::string_view bytes) {
+  try {
+    pbf_reader in(bytes.data(), bytes.size());
+    while (in.next()) {
+      const bool is_number = in.tag() == 9 || in.tag() == 10 || in.tag() == 12 || in.tag() == 14;
+      if (in.tag() == 1) {
+        const auto type = view_of(in);
+        return type.size() > 0 && type.size() <= 12 && (type.data()[0] == '\x08' || type.data()[0] == '\x10');
+      }
+      if (in.tag() == 0 || in.tag() > 14) return false;
+      of_type(in, is_number ? pbf_wire_type::varint : pbf_wire_type::length_delimited).skip();
+    }
+  } catch (const protozero::exception&) {
+  }
+  return false;
+}
+
 }  // namespace
 
-// Gzip says nothing of what is in it: the name of a file would, but a pipe has none. The first field of every
-// writer is the type of a sample's values, a message of up to two small numbers.
 bool recognise_pprof(std::span<const std::byte> head) {
   std::string bytes(reinterpret_cast<const char*>(head.data()), head.size());
   if (bytes.starts_with("\x1f\x8b")) {
     z_stream stream{};
     if (inflateInit2(&stream, 15 + 16) != Z_OK) return false;
-    std::string out(64, '\0');
+    std::string out(4096, '\0');
     stream.next_in = reinterpret_cast<Bytef*>(bytes.data());
     stream.avail_in = static_cast<uInt>(bytes.size());
     stream.next_out = reinterpret_cast<Bytef*>(out.data());
@@ -401,7 +419,7 @@ bool recognise_pprof(std::span<const std::byte> head) {
     if (result != Z_OK && result != Z_STREAM_END) return false;
     bytes = std::move(out);
   }
-  return bytes.size() > 4 && bytes[0] == '\x0a' && bytes[1] > 0 && bytes[1] <= 12 && bytes[2] == '\x08';
+  return begins_a_profile(bytes);
 }
 
 Result<ImportOutcome> import_pprof(Input& input, const ImportOptions&, profile::Sink& sink) {

@@ -90,12 +90,15 @@ bool PprofValues::are_believable(std::span<const int64_t> values) const {
 void PprofValues::put(const profile::Sample& sample, std::span<const int64_t> values, ForeignRows& rows) {
   const auto looks = static_cast<uint64_t>(looks_ ? value_at(values, *looks_) : 1);
   if (counted_.empty()) rows.sample(sample, looks);
+  bool told = false;
   for (const Counted& counted : counted_) {
     // How often it was looked stands in the rows of the first one.
     const bool first = &counted == &counted_.front();
     const int64_t value = value_at(values, counted.place) * counted.scale;
     if (value == 0 && !(first && looks_)) continue;
-    rows.sample(row_of(sample, counted, value), first ? looks : 1);
+    const profile::Sample row = row_of(sample, counted, value);
+    told ? rows.value(row) : rows.sample(row, first ? looks : 1);
+    told = true;
   }
 }
 

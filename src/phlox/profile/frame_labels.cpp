@@ -62,6 +62,7 @@ std::string thread_label(const Thread& thread) {
   std::string name = thread.name.empty() ? thread.kernel_name : thread.name;
   if (thread.interpreter > 0)
     name += fmt::format("{}interpreter {}", name.empty() ? "" : ", ", thread.interpreter);
+  if (thread.tid == 0 && thread.python_id == 0 && name.empty()) return "(thread not known)";
   if (thread.tid == 0)
     return name.empty() ? fmt::format("Thread 0x{:x}", thread.python_id) : "Thread " + name;
   return name.empty() ? fmt::format("Thread {}", thread.tid)
@@ -70,6 +71,7 @@ std::string thread_label(const Thread& thread) {
 
 std::string process_label(const Process& process) {
   const std::string& name = process.command_line.empty() ? process.executable : process.command_line;
+  if (process.pid == 0) return name.empty() ? "(process not known)" : name;
   return name.empty() ? fmt::format("pid {}", process.pid) : fmt::format("{} (pid {})", name, process.pid);
 }
 

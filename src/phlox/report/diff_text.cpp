@@ -75,8 +75,8 @@ std::vector<Table> tables(const Diff& diff) {
 std::vector<std::string> heading(const Diff& diff) {
   auto side = [&](std::string_view name, const std::string& title, int64_t total, uint64_t samples,
                   Nanoseconds elapsed) {
-    return fmt::format("{} {}: {} of {} over {}, {} samples", name, plain(title),
-                       weight_words(total, diff.weight), plain(diff.weight_title), time_words(elapsed),
+    return fmt::format("{} {}: {} of {}{}, {} samples", name, plain(title), weight_words(total, diff.weight),
+                       plain(diff.weight_title), elapsed > 0 ? " over " + time_words(elapsed) : "",
                        count_words(samples));
   };
   std::vector<std::string> lines = {

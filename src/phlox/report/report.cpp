@@ -279,13 +279,18 @@ Estimate estimate_of(const Share& share, uint32_t blocks) {
 }
 
 Nanoseconds elapsed_of(const Profile& profile, const profile::SampleFilter& filter) {
-  Nanoseconds begin = std::numeric_limits<Nanoseconds>::max(), end = std::numeric_limits<Nanoseconds>::min();
+  constexpr auto kLowest = std::numeric_limits<Nanoseconds>::min();
+  Nanoseconds begin = std::numeric_limits<Nanoseconds>::max(), last = kLowest, end = kLowest;
   for (const profile::Sample& sample : profile.samples()) {
     const auto part = filter.part_of_everything(sample);
     if (!part.passes) continue;
     begin = std::min(begin, part.start);
+    last = std::max(last, part.start);
     end = std::max(end, part.start + part.wall);
   }
+  // Of a format that does not say when something was: as long as it says that it looked.
+  if (begin >= last && !profile.meta().contains("start_monotonic_ns"))
+    return profile::summarize_quality(profile).elapsed;
   return end > begin ? end - begin : 0;
 }
 

@@ -23,11 +23,13 @@ bool is_counted(profile::Weight weight) {
 }
 
 std::string heading(const Report& report) {
-  return fmt::format("{}: {} in {} {}, {} samples over {}", plain(report.title),
-                     weight_words(report.total, report.weight) + (is_counted(report.weight) ? " " : " of ") +
-                         plain(report.weight_title),
-                     report.threads_seen, report.threads_seen == 1 ? "thread" : "threads",
-                     count_words(report.samples), time_words(report.elapsed));
+  const std::string text =
+      fmt::format("{}: {} in {} {}, {} samples", plain(report.title),
+                  weight_words(report.total, report.weight) + (is_counted(report.weight) ? " " : " of ") +
+                      plain(report.weight_title),
+                  report.threads_seen, report.threads_seen == 1 ? "thread" : "threads",
+                  count_words(report.samples));
+  return report.elapsed > 0 ? text + " over " + time_words(report.elapsed) : text;
 }
 
 // Which functions the totals need not list.
