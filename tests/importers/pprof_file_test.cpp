@@ -85,6 +85,36 @@ std::string heap() {
   return bytes;
 }
 
+// As austin2pprof writes it: numbers as texts, and a Greek letter.
+TEST(PprofImport, labels_tell_the_process_and_the_thread_whatever_their_letters) {
+  std::string bytes;
+  protozero::pbf_writer message(bytes);
+  const std::string_view strings[] = {"",          "Wall time", "\u03bcs",     "Process ID", "6617",
+                                      "Thread ID", "6619",      "thread_name", "io"};
+  {
+    protozero::pbf_writer value(message, 1);
+    value.add_int64(1, 1);
+    value.add_int64(2, 2);
+  }
+  {
+    protozero::pbf_writer sample(message, 2);
+    const std::vector<int64_t> values = {250};
+    sample.add_packed_int64(2, values.begin(), values.end());
+    for (const auto& [key, text] : {std::pair{3, 4}, {5, 6}, {7, 8}}) {
+      protozero::pbf_writer label(sample, 3);
+      label.add_int64(1, key);
+      label.add_int64(2, text);
+    }
+  }
+  for (const auto text : strings) message.add_string(6, text.data(), text.size());
+  const auto in = test::import_text(import_pprof, bytes);
+  ASSERT_EQ(in.profile.samples().size(), 1u);
+  EXPECT_EQ(in.profile.samples()[0].wall, 250'000);
+  EXPECT_EQ(in.profile.processes()[0].pid, 6617);
+  EXPECT_EQ(in.profile.threads()[0].tid, 6619);
+  EXPECT_EQ(in.profile.threads()[0].name, "io");
+}
+
 TEST(PprofImport, each_type_of_value_can_be_shown_and_the_default_one_is_first) {
   auto in = test::import_text(import_pprof, heap());
   using profile::SampledEvent, profile::Unit;
@@ -102,16 +132,20 @@ TEST(PprofImport, each_type_of_value_can_be_shown_and_the_default_one_is_first) 
   EXPECT_EQ(shown("alloc_space"), (std::vector<int64_t>{4096, 64}));
   EXPECT_EQ(in.profile.samples()[0].wall, 0);
   EXPECT_EQ(in.stack(0), std::vector<std::string>{"grow"});
+  EXPECT_EQ(in.outcome.samples, 2u);  // each with several values
 }
 
 TEST(PprofImport, it_is_recognised_whatever_field_stands_first) {
-  const auto is_pprof = [](std::string_view bytes) { return recognise_pprof(std::as_bytes(std::span(bytes))); };
+  const auto is_pprof = [](std::string_view bytes) {
+    return recognise_pprof(std::as_bytes(std::span(bytes)));
+  };
   EXPECT_TRUE(is_pprof(std::string_view("\x0a\x04\x08\x01\x10\x02", 6)));
   // As Go 1.26 writes it: its time, then the types.
   EXPECT_TRUE(is_pprof("\x48\x8f\x97\xf8\xd9\xba\x8b\xc7\xf5\x18\x0a\x04\x08\x01\x10\x02"));
   EXPECT_FALSE(is_pprof("\x48\x8f\x97\xf8\xd9\xba\x8b\xc7\xf5\x18"));
   EXPECT_FALSE(is_pprof("\x0a\x04main\x10\x02"));
-  for (const char* text : {"", "Hello;world 12\n", "main;f 1\n", "{\"nodes\":[]}", "P12;T1;a.py:f:1 10\n", "bcdefghij 3\n"})
+  for (const char* text :
+       {"", "Hello;world 12\n", "main;f 1\n", "{\"nodes\":[]}", "P12;T1;a.py:f:1 10\n", "bcdefghij 3\n"})
     EXPECT_FALSE(is_pprof(text)) << text;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "phlox/profile/tally.h"
 #include "phlox/report/json_text.h"
 #include "phlox/report/table.h"
 #include "report/schema.h"
@@ -513,6 +514,35 @@ TEST_F(ReportOf, source_is_annotated) {
   const std::string other =
       report_source(report, [](std::string_view) { return std::optional<std::string>("one\n"); });
   EXPECT_NE(other.find("line 30 was seen (33.3 %), but the file has 1 lines"), std::string::npos) << other;
+}
+
+// Counted stacks of another tool: no process, no thread, no time.
+TEST(Report, what_a_format_does_not_tell_is_not_said_to_be_nothing) {
+  Profile profile;
+  profile.put_meta("recorded_by", "another tool");
+  profile.put_process(profile::ProcessId(1), {});
+  profile::Thread thread;
+  thread.process = profile::ProcessId(1);
+  profile.put_thread(ThreadId(1), thread);
+  profile::Frame frame;
+  frame.kind = profile::FrameKind::native;
+  frame.function = frame.qualified_name = "work";
+  profile.put_frame(profile::FrameId(1), frame);
+  profile.put_stack(profile::StackId(1), {{}, profile::FrameId(1)});
+  Sample sample;
+  sample.thread = ThreadId(1);
+  sample.stack = profile::StackId(1);
+  sample.samples = 12;
+  profile.put_sample(profile::SampleId(1), sample);
+  profile.put_tally({{}, std::string(profile::tally::kSamples), 12});
+  ReportOptions options;
+  options.choices.weight = profile::Weight::samples;
+  const std::string text = report_text(report_of(profile, options));
+  EXPECT_EQ(text.substr(0, text.find('\n')), "(process not known): 12 samples in 1 thread");
+  EXPECT_NE(text.find("  (thread not known)      12  work\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("0 ns"), std::string::npos) << text;
+  EXPECT_EQ(text.find("threads wait"), std::string::npos) << text;
+  EXPECT_NE(text.find("12 samples, recorded by another tool"), std::string::npos) << text;
 }
 
 TEST(Report, of_nothing_is_no_crash) {

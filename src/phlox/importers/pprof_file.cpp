@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <optional>
 #include <protozero/pbf_reader.hpp>
@@ -340,30 +341,41 @@ class PprofImport {
     return line > 0 && line <= std::numeric_limits<int32_t>::max() ? static_cast<int32_t>(line) : 0;
   }
 
-  // As py-spy, Pyroscope and Austin's converters label it.
+  struct Label {
+    std::string key;  // in small letters, words apart
+    std::string_view text;
+    int64_t number = 0;
+  };
+  Label parse_label(const protozero::data_view& bytes) const {
+    Label label;
+    pbf_reader in(bytes);
+    while (in.next()) {
+      if (in.tag() == 1) {
+        label.key = word(uint64_of(in));
+      } else if (in.tag() == 2) {
+        label.text = word(uint64_of(in));
+      } else if (in.tag() == 3) {
+        label.number = int64_of(in);
+      } else {
+        in.skip();
+      }
+    }
+    for (char& c : label.key) c = c == '_' ? ' ' : 'A' <= c && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+    std::from_chars(label.text.data(), label.text.data() + label.text.size(), label.number);
+    return label;
+  }
+
+  // As Pyroscope, Datadog and austin2pprof label it, which writes numbers as texts.
   profile::ThreadId thread_of(const Sample& sample) {
     std::string_view name;
-    int32_t tid = 0;
-    for (const auto& label : sample.labels) {
-      uint64_t key = 0, string = 0;
-      int64_t number = 0;
-      pbf_reader in(label);
-      while (in.next()) {
-        if (in.tag() == 1) {
-          key = uint64_of(in);
-        } else if (in.tag() == 2) {
-          string = uint64_of(in);
-        } else if (in.tag() == 3) {
-          number = int64_of(in);
-        } else {
-          in.skip();
-        }
-      }
-      const auto what = word(key);
-      if (what == "thread" || what == "thread_name" || what == "thread name") name = word(string);
-      if ((what == "thread_id" || what == "thread id" || what == "tid") && number > 0) tid = line_of(number);
+    int32_t pid = 0, tid = 0;
+    for (const auto& bytes : sample.labels) {
+      const Label label = parse_label(bytes);
+      if (label.key == "thread" || label.key == "thread name") name = label.text;
+      if (label.key == "thread id" || label.key == "tid") tid = line_of(label.number);
+      if (label.key == "process id" || label.key == "pid") pid = line_of(label.number);
     }
-    return rows_.thread(rows_.process(0, word(program_)), tid, name);
+    return rows_.thread(rows_.process(pid, word(program_)), tid, name);
   }
 
   std::string_view word(uint64_t index) const {

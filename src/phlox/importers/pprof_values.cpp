@@ -15,7 +15,8 @@ constexpr int64_t kLongest = int64_t{3'150'000'000} * kSecond;
 int64_t nanoseconds_of(std::string_view unit) {
   constexpr std::pair<std::string_view, int64_t> kUnits[] = {
       {"nanoseconds", 1},          {"ns", 1},         {"microseconds", 1'000}, {"us", 1'000},
-      {"milliseconds", 1'000'000}, {"ms", 1'000'000}, {"seconds", kSecond},    {"s", kSecond}};
+      {"milliseconds", 1'000'000}, {"ms", 1'000'000}, {"seconds", kSecond},    {"s", kSecond},
+      {"\u03bcs", 1'000},          {"\u00b5s", 1'000}};  // as austin2pprof writes it, and as others do
   for (const auto& [name, scale] : kUnits) {
     if (unit == name) return scale;
   }

@@ -9,6 +9,7 @@
 
 #include "phlox/importers/foreign_rows.h"
 #include "phlox/importers/json_input.h"
+#include "phlox/importers/thread_name.h"
 
 namespace phlox::importers {
 namespace {
@@ -63,7 +64,9 @@ class SpeedscopeImport {
   void read_profile(const Json* profile) {
     const auto scale = scale_of(text(member(profile, "unit")));
     const double start = number(member(profile, "startValue")).value_or(0);
-    thread_ = rows_.thread(process_, 0, text(member(profile, "name")));
+    const std::string_view name = text(member(profile, "name"));
+    const auto thread = thread_name(name);
+    thread_ = thread ? rows_.thread(process_, thread->tid, thread->name) : rows_.thread(process_, 0, name);
     if (text(member(profile, "type")) == "evented") {
       read_events(member(profile, "events"), scale, start);
     } else {

@@ -23,12 +23,12 @@ bool is_counted(profile::Weight weight) {
 }
 
 std::string heading(const Report& report) {
-  const std::string text =
-      fmt::format("{}: {} in {} {}, {} samples", plain(report.title),
-                  weight_words(report.total, report.weight) + (is_counted(report.weight) ? " " : " of ") +
-                      plain(report.weight_title),
-                  report.threads_seen, report.threads_seen == 1 ? "thread" : "threads",
-                  count_words(report.samples));
+  std::string text = fmt::format("{}: {} in {} {}", plain(report.title),
+                                 weight_words(report.total, report.weight) +
+                                     (is_counted(report.weight) ? " " : " of ") + plain(report.weight_title),
+                                 report.threads_seen, report.threads_seen == 1 ? "thread" : "threads");
+  if (report.weight != profile::Weight::samples)
+    text += fmt::format(", {} samples", count_words(report.samples));
   return report.elapsed > 0 ? text + " over " + time_words(report.elapsed) : text;
 }
 
@@ -46,10 +46,11 @@ std::string common_note(const Report& report) {
 Table function_table(const Report& report, bool self) {
   const auto& rows = self ? report.functions : report.totals;
   Table table;
-  const bool counted = profile::is_of_event(report.weight);
-  table.title = !self     ? "Functions with everything they call"
-                : counted ? "Hot functions (what was counted in the function itself)"
-                          : "Hot functions (the time in the function itself)";
+  table.title =
+      !self                                       ? "Functions with everything they call"
+      : profile::is_of_event(report.weight)       ? "Hot functions (what was counted in the function itself)"
+      : report.weight == profile::Weight::samples ? "Hot functions (samples in the function itself)"
+                                                  : "Hot functions (the time in the function itself)";
   table.columns = {{"share", true}, {"99 %", true}, {"weight", true}, {self ? "total" : "self", true},
                    {"function"},    {"where"}};
   for (const FunctionRow& row : rows) {
@@ -111,7 +112,35 @@ Table program_table(const Report& report) {
   return table;
 }
 
+bool tells_no_time(const Report& report) {
+  return std::all_of(report.threads.begin(), report.threads.end(),
+                     [](const ThreadRow& row) { return row.wall == 0 && row.cpu == 0; });
+}
+
+// Where nobody told who ran and who was blocked, nobody knows who waited.
+bool tells_states(const Report& report) {
+  return report.threads.empty() ||
+         std::any_of(report.threads.begin(), report.threads.end(), [](const ThreadRow& row) {
+           return row.states.running + row.states.runnable + row.states.blocked + row.states.gil_waits > 0;
+         });
+}
+
+// Of what was only counted.
+Table counted_thread_table(const Report& report) {
+  Table table;
+  table.title = "Threads, the busiest first";
+  table.columns = {{"thread"}, {"weight", true}, {"busiest function"}};
+  for (const ThreadRow& row : report.threads)
+    table.rows.push_back({plain(row.name), weight_words(row.weight, report.weight), plain(row.busiest)});
+  table.left_out = report.threads_seen - report.threads.size();
+  return table;
+}
+
 Table thread_table(const Report& report) {
+  if (tells_no_time(report)) return counted_thread_table(report);
+  // Of another tool, which measured none.
+  const bool no_cpu = std::all_of(report.threads.begin(), report.threads.end(),
+                                  [](const ThreadRow& row) { return row.cpu == 0; });
   Table table;
   table.title = "Threads, the busiest first (parts of each thread's wall time)";
   table.columns = {{"thread"},           {"wall", true},     {"CPU", true},       {"running", true},
@@ -119,7 +148,7 @@ Table thread_table(const Report& report) {
                    {"collecting", true}, {"rejected", true}, {"busiest function"}};
   for (const ThreadRow& row : report.threads) {
     const StateTimes& s = row.states;
-    table.rows.push_back({plain(row.name), time_words(row.wall), time_words(row.cpu),
+    table.rows.push_back({plain(row.name), time_words(row.wall), no_cpu ? "-" : time_words(row.cpu),
                           of_wall(s.running, row.wall), of_wall(s.runnable, row.wall),
                           of_wall(s.blocked, row.wall), of_wall(s.gil_holds, row.wall),
                           of_wall(s.gil_waits, row.wall), of_wall(s.collecting, row.wall),
@@ -235,7 +264,7 @@ std::vector<Table> tables(const Report& report) {
     all.push_back(process_table(report));
   }
   all.push_back(thread_table(report));
-  all.push_back(wait_table(report));
+  if (tells_states(report)) all.push_back(wait_table(report));
   if (!report.gil_waits.empty()) all.push_back(gil_table(report));
   if (!report.ended_waits.empty()) all.push_back(ended_waits_table(report));
   if (!report.missing_names.empty()) all.push_back(missing_names_table(report));

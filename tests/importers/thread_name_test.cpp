@@ -1,0 +1,33 @@
+#include "phlox/importers/thread_name.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace phlox::importers {
+namespace {
+
+// "name/tid"; empty: no thread.
+std::string told(std::string_view text) {
+  const auto thread = thread_name(text);
+  return thread ? std::string(thread->name) + "/" + std::to_string(thread->tid) : "";
+}
+
+TEST(ThreadName, each_tool_s_way_to_name_a_thread_is_known) {
+  EXPECT_EQ(told("Thread worker-1 (4711)"), "worker-1/4711");
+  EXPECT_EQ(told("Thread 4711"), "/4711");
+  EXPECT_EQ(told("thread (4711): worker-1"), "worker-1/4711");
+  EXPECT_EQ(told("thread (4711)"), "/4711");
+  EXPECT_EQ(told("Thread 4711 \"io waiter\""), "io waiter/4711");
+  EXPECT_EQ(told("Thread 4711 \"\""), "/4711");
+  EXPECT_EQ(told("tid:4711"), "/4711");
+}
+
+TEST(ThreadName, what_names_none_is_none) {
+  for (const char* text : {"", "Thread", "Thread ", "Thread.run", "Thread run (app.py:3)", "thread (x)",
+                           "Thread \"a\"", "Thread 12 \"", "tid:x", "main"})
+    EXPECT_EQ(told(text), "") << text;
+}
+
+}  // namespace
+}  // namespace phlox::importers
