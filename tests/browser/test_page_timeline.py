@@ -73,6 +73,14 @@ def seconds(ns):
     return f"{ns / 1e9:.9f}"
 
 
+def test_of_stacks_without_times_there_is_no_timeline(open_page, tmp_path):
+    (tmp_path / "stacks.txt").write_text("main;work 3\nmain;rest 2\n")
+    page = open_page(file=export(tmp_path / "stacks.txt", tmp_path / "stacks.html"))
+    assert page.locator(".timeline").is_hidden() and page.locator("h1").inner_text() == "A process that is not known"
+    page = open_page()
+    assert page.locator(".timeline").is_visible()
+
+
 # ---- rows -----------------------------------------------------------------------------------------------------------
 
 

@@ -64,7 +64,8 @@ std::string recording_title(const profile::Profile& profile) {
   if (profile.processes().empty()) return "Empty recording";
   const profile::Process& first = profile.processes().front();
   std::string title = first.command_line.empty() ? first.executable : first.command_line;
-  if (title.empty()) title = fmt::format("Process {}", first.pid);
+  if (title.empty())
+    title = first.pid == 0 ? "A process that is not known" : fmt::format("Process {}", first.pid);
   if (profile.processes().size() > 1) title += fmt::format(" and {} more", profile.processes().size() - 1);
   return title;
 }
@@ -74,7 +75,7 @@ std::string recording_facts(const profile::Profile& profile) {
   if (!profile.processes().empty()) {
     const profile::Process& first = profile.processes().front();
     if (!first.python_version.empty()) text += "Python " + first.python_version + ", ";
-    text += fmt::format("pid {}, ", first.pid);
+    if (first.pid != 0) text += fmt::format("pid {}, ", first.pid);
   }
   Nanoseconds elapsed = 0;
   for (const profile::Tally& tally : profile.tallies()) {

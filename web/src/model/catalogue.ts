@@ -70,6 +70,7 @@ export interface Catalogue {
   sourceFiles: string[]; // of which the page has the text
   start: number; // of the first stretch, and the end of the last: ns since the recording's start
   end: number;
+  timed: boolean; // false: the format that it comes from does not say when something was
   nodes: number;
   stretches: number;
 }
@@ -100,6 +101,7 @@ export function readCatalogue(head: Head, columns: Columns): Catalogue {
     sourceFiles: [],
     start: 0,
     end: 0,
+    timed: true,
     nodes: 0,
     stretches: 0,
   };

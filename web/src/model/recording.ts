@@ -82,10 +82,13 @@ export function readRecording(head: Head, bytes: Uint8Array): Recording {
   catalogue.nodes = functions.parent.length;
   catalogue.stretches = stretches.start.length;
   catalogue.start = stretches.start.length ? Infinity : 0;
+  let lastStart = -Infinity;
   for (let i = 0; i < stretches.start.length; ++i) {
     catalogue.start = Math.min(catalogue.start, stretches.start[i]);
+    lastStart = Math.max(lastStart, stretches.start[i]);
     catalogue.end = Math.max(catalogue.end, stretches.start[i] + stretches.wall[i]);
   }
+  catalogue.timed = lastStart > catalogue.start || "start_monotonic_ns" in catalogue.meta;
   const sources = new Map(columns.has("sources") ? (JSON.parse(columns.text("sources")) as [string, string][]) : []);
   catalogue.sourceFiles = Array.from(sources.keys());
   return { catalogue, lines, functions, functionNode, stretches, sources };

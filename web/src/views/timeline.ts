@@ -52,6 +52,7 @@ function create(page: Page): Showing {
   const body = element("div", "body", head, scroller);
   const view = element("section", { class: "timeline", "aria-label": "Timeline" },
     element("div", "toolbar", fold, answer, only, without, toRange, all, byCpu, legend.element), body);
+  view.hidden = !catalogue.timed;
 
   const answers = new TimelineAnswers(page, whole, refresh, showWords);
   const bands = new TimelineBands(page, whole);
