@@ -13,6 +13,7 @@ import tempfile
 
 FRAME = re.compile(r"^\s+([0-9a-f]+) (.*) \((.*?)\)$")
 UNKNOWN = "[unknown]"
+NOT_MAPPED = "(an address at which nothing is mapped)"  # phlox's word for it where perf chained something that is no address of code
 # Where a program, a thread of it, or one of the kernel begins; without the underscores that name_of() takes off.
 STARTS = {"start", "dl_start_user", "dl_start", "clone3", "clone", "start_thread", "ret_from_fork_asm"}
 # Two names of one address: which one is given is a matter of taste. "_" and "__" before a name are given or not, too.
@@ -122,8 +123,8 @@ def by_phlox(path, weight="cpu_ns"):
     for row, kind, name, file, path in database.execute(
             "SELECT frame.id, kind, qualified_name, file, path FROM frame LEFT JOIN module ON module.id = module"):
         # A function without a name is called after its module.
-        unknown = not name or path and name.startswith(path.rpartition("/")[2] + "+0x")
-        frames[row] = f"py::{name}:{file}" if kind == 0 else None if kind == 3 else name_of(UNKNOWN if unknown else name)
+        unknown = not name or path and name.startswith(path.rpartition("/")[2] + "+0x") or name == NOT_MAPPED
+        frames[row] = f"py::{name}:{file}" if kind == 0 else None if kind == 3 and not unknown else name_of(UNKNOWN if unknown else name)
     stacks = {row: (parent, frame) for row, parent, frame in database.execute("SELECT id, parent, frame FROM stack")}
     for stack, value, samples in database.execute(f"SELECT stack, sum({weight}), sum(samples) FROM sample GROUP BY stack"):
         names, at = [], stack

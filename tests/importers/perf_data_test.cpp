@@ -113,6 +113,17 @@ TEST(PerfData, a_stack_that_cannot_be_unwound_is_marked_and_never_completed) {
   EXPECT_EQ(in.profile.samples()[0].quality, profile::Quality::cut);
 }
 
+TEST(PerfData, what_is_no_address_of_any_code_is_one_marker) {
+  PerfBuilder perf;
+  perf.clock(kChain);
+  perf.add(PerfBuilder::mmap(7, 0x400000, 0x10000, 0, "/app", 1));
+  for (const uint64_t number : {0x12, 0x7ffe0040})
+    perf.add(PerfBuilder::sample(7, 7, 10, 0x401000, chain({kUserContext, 0x401000, number})));
+  const Imported in = import(perf.build());
+  EXPECT_EQ(in.stack(0), (std::vector<std::string>{"0x1000", "(an address at which nothing is mapped)"}));
+  EXPECT_EQ(in.profile.stacks().size(), 2u);
+}
+
 TEST(PerfData, calls_that_the_processor_kept_stand_as_a_stack) {
   PerfBuilder perf;
   perf.event(PERF_TYPE_HARDWARE, 0, PerfBuilder::kPlain | PERF_SAMPLE_BRANCH_STACK).branch_sample_type =

@@ -474,7 +474,7 @@ TEST_F(Recording, what_is_no_recording_says_so) {
   expect_refused("not a phlox recording");
   fs::remove(path_);
   fs::create_directory(path_);
-  expect_refused("not a regular file");
+  expect_refused("is a folder");
 }
 
 TEST_F(Recording, of_before_there_were_missing_names_is_read) {

@@ -52,7 +52,7 @@ Result<std::unique_ptr<FileInput>> FileInput::open(const std::string& path) {
     return fail(ErrorKind::input, fmt::format("cannot open {}: {}", path, std::strerror(errno)));
   if (S_ISDIR(there.st_mode)) {
     return fail(ErrorKind::input, fmt::format("{} is a folder", path),
-                "perf record --threads writes folders: record without it");
+                "perf record --threads writes folders, which are not read: record without it");
   }
   if (S_ISREG(there.st_mode)) input->size_ = static_cast<uint64_t>(there.st_size);
   return input;

@@ -319,8 +319,9 @@ void PerfImport::put_meta() {
   put("machine", facts.architecture);
   put("command_line", facts.command_line);
   put("clock", "perf");
-  put("start_monotonic_ns", std::to_string(first_));
-  put("end_monotonic_ns", std::to_string(last_));
+  // perf record --per-thread asks for no times.
+  put("start_monotonic_ns", last_ == 0 ? "" : std::to_string(first_));
+  put("end_monotonic_ns", last_ == 0 ? "" : std::to_string(last_));
 }
 
 void PerfImport::put_tallies() {
@@ -348,7 +349,8 @@ std::string PerfImport::samples_by_event() const {
   std::sort(counts.rbegin(), counts.rend());
   std::string text;
   for (size_t i = 0; i < std::min(counts.size(), kNamed); ++i)
-    text += i == 0 ? fmt::format("{} samples of {}", counts[i].first, counts[i].second)
+    text += i == 0 ? fmt::format("{} {} of {}", counts[i].first, counts[i].first == 1 ? "sample" : "samples",
+                                 counts[i].second)
                    : fmt::format(", {} of {}", counts[i].first, counts[i].second);
   if (counts.size() > kNamed) text += fmt::format(" and {} more events", counts.size() - kNamed);
   return counts.empty() ? "no samples" : text;
@@ -356,10 +358,12 @@ std::string PerfImport::samples_by_event() const {
 
 std::string PerfImport::summary() const {
   const PerfStackCounts& counts = stacks_.counts();
-  std::string text = fmt::format("perf {}: {} in {:.1f} s, {} {} of {} {}", file_.facts().perf_version,
-                                 samples_by_event(), static_cast<double>(last_ - first_) * 1e-9,
-                                 threads_.threads(), threads_.threads() == 1 ? "thread" : "threads",
-                                 threads_.processes(), threads_.processes() == 1 ? "process" : "processes");
+  const std::string length =
+      last_ == 0 ? "" : fmt::format(" in {:.1f} s", static_cast<double>(last_ - first_) * 1e-9);
+  std::string text =
+      fmt::format("perf {}: {}{}, {} {} of {} {}", file_.facts().perf_version, samples_by_event(), length,
+                  threads_.threads(), threads_.threads() == 1 ? "thread" : "threads", threads_.processes(),
+                  threads_.processes() == 1 ? "process" : "processes");
   if (counts.unwound > 0) {
     text += fmt::format("; {} of {} dumped stacks unwound to their start",
                         percent(counts.whole, counts.unwound), counts.unwound);
@@ -396,7 +400,8 @@ ImportOutcome PerfImport::finish(const PerfStream& stream, const PerfOrder& orde
   warn(throttled_,
        fmt::format("the kernel throttled perf {} times: there are fewer samples than were asked for",
                    throttled_));
-  warn(order.late(), fmt::format("{} records came too late to be put into the order of time", order.late()));
+  warn(order.late(), fmt::format("{} came too late to be put into the order of time",
+                                 order.late() == 1 ? "1 record" : fmt::format("{} records", order.late())));
   for (const PerfEvent& event : file_.events()) {
     warn(event.is_sched_switch() && !event.each_time,
          fmt::format("{} was itself sampled, so it does not tell who waited and how long: perf record "

@@ -41,6 +41,8 @@ class PerfProcess {
     uint64_t bias = 0;
     bool mapped = false;
   };
+  // False: nothing is known of what was mapped.
+  bool tells_maps() const { return !regions_.empty(); }
   MappedCode find(RemoteAddress address);
   // A function that a JIT compiler or -X perf has named; only for code without a file.
   std::optional<symbols::JitMap::Found> jit_function(RemoteAddress address);

@@ -22,10 +22,16 @@ constexpr const char* kRedZoneMissing =
     "(callers unknown: they hang on bytes below the stack pointer, which perf does not copy)";
 constexpr const char* kNoRegisters = "(callers unknown: perf recorded no registers)";
 constexpr const char* kChainFull = "(callers unknown: perf records no longer chains)";
+// Of a chain of frame pointers through code that keeps none: what it took for one is any number.
+constexpr const char* kNotMapped = "(an address at which nothing is mapped)";
 
 }  // namespace
 
 void PerfStacks::add_marker(const char* text) {
+  frames_.push_back(marker(text));
+}
+
+profile::FrameId PerfStacks::marker(const char* text) {
   const auto [at, fresh] = markers_.try_emplace(text);
   if (fresh) {
     profile::Frame frame;
@@ -33,7 +39,7 @@ void PerfStacks::add_marker(const char* text) {
     frame.function = frame.qualified_name = text;
     at->second = interner_.frame(frame);
   }
-  frames_.push_back(at->second);
+  return at->second;
 }
 
 void PerfStacks::add_kernel(uint64_t address, bool exact) {
@@ -98,6 +104,8 @@ profile::FrameId PerfStacks::fresh_user_frame(PerfProcess& process, RemoteAddres
       frame.function = frame.qualified_name = std::string(named->name);
       frame.file = std::string(named->file);
       frame.line = named->line;
+    } else if (!found.mapped && process.tells_maps()) {
+      return marker(kNotMapped);
     }
     return interner_.frame(frame);
   }

@@ -55,6 +55,7 @@ class PerfStacks {
   void add_kernel(uint64_t address, bool exact);
   void add_user(PerfProcess& process, RemoteAddress lookup, unwind::FoundBy found_by);
   void add_marker(const char* text);
+  profile::FrameId marker(const char* text);
   // False: the chain has no frames of the user's.
   bool add_chain(PerfProcess& process, const perf::SampleRecord& sample, const PerfEvent& event);
   void add_branches(PerfProcess& process, const perf::SampleRecord& sample);

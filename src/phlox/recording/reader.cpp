@@ -43,6 +43,10 @@ Result<Profile> read(const std::string& path) {
   struct stat there {};
   if (::stat(path.c_str(), &there) != 0)
     return fail(ErrorKind::input, fmt::format("cannot open {}: {}", path, std::strerror(errno)));
+  if (S_ISDIR(there.st_mode)) {
+    return fail(ErrorKind::input, fmt::format("{} is a folder", path),
+                "perf record --threads writes folders, which are not read: record without it");
+  }
   if (!S_ISREG(there.st_mode)) return fail(ErrorKind::input, fmt::format("{} is not a regular file", path));
   if (there.st_size == 0)
     return fail(ErrorKind::input, fmt::format("{} is empty, not a phlox recording", path));

@@ -87,9 +87,9 @@ class Findings {
   void few_samples() {
     if (analysis_.samples == 0) return;
     add("few_samples", 1,
-        fmt::format("{} say nothing about where time goes: record for longer, or with a higher rate",
-                    analysis_.samples == 1 ? std::string("one sample")
-                                           : fmt::format("{} samples", analysis_.samples)),
+        fmt::format("{} nothing about where time goes: record for longer, or with a higher rate",
+                    analysis_.samples == 1 ? std::string("one sample says")
+                                           : fmt::format("{} samples say", analysis_.samples)),
         {{"samples", double(analysis_.samples)}});
   }
 
