@@ -46,6 +46,15 @@ TEST(PerfScript, samples_and_their_frames_are_read) {
   EXPECT_EQ(in.profile.samples()[1].event, 2);
 }
 
+TEST(PerfScript, what_perf_does_not_know_is_one_marker) {
+  const Imported in =
+      import_text(import_perf_script,
+                  "a 1 3.0: 1 cpu-clock: \n\t 7f01 f+0x1 (/a)\n\t 12 [unknown] ([unknown])\n\n"
+                  "a 1 4.0: 1 cpu-clock: \n\t 7f01 f+0x1 (/a)\n\t 99 [unknown] ([unknown])\n");
+  EXPECT_EQ(in.stack(0), (std::vector<std::string>{"f", "(an address at which perf knows of nothing)"}));
+  EXPECT_EQ(in.profile.stacks().size(), 2u);
+}
+
 TEST(PerfScript, kinds_of_frames_are_known_by_their_module) {
   const Imported in = import_text(import_perf_script, kText);
   const auto kind = [&](std::string_view name) {

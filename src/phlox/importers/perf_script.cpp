@@ -195,6 +195,11 @@ class ScriptImport {
   profile::FrameId frame_of(const TextFrame& text) {
     if (const auto python = python_frame(text.symbol)) return rows_.interner().frame(*python);
     profile::Frame frame;
+    if (text.symbol == "[unknown]" && text.module == "[unknown]") {
+      frame.kind = profile::FrameKind::marker;
+      frame.function = frame.qualified_name = "(an address at which perf knows of nothing)";
+      return rows_.interner().frame(frame);
+    }
     frame.kind = text.module.starts_with("[kernel") || text.module.starts_with("[guest.kernel")
                      ? profile::FrameKind::kernel
                      : profile::FrameKind::native;
