@@ -43,6 +43,12 @@ struct Places {
 
 namespace {
 
+[[gnu::noinline]] Places of_this_file() {
+  Places p;
+  innermost(p);
+  return p;
+}
+
 uint64_t bias() {
   uint64_t value = 0;
   ::dl_iterate_phdr(
@@ -92,6 +98,14 @@ TEST(ModuleNames, inlined_functions_and_their_lines) {
   ModuleNames names = ModuleNames::open(self(), self(), {});
   expect_inlined(names.name(ImageAddress(places.inlined - bias())), places);
   EXPECT_TRUE(names.missing().empty());
+}
+
+// Of a function that is not exported debug information of -g1 has the name alone, and no namespace.
+TEST(ModuleNames, the_symbol_says_what_a_function_of_few_debug_information_is_a_member_of) {
+  const Places places = of_this_file();
+  ModuleNames names = ModuleNames::open(self(), self(), {});
+  EXPECT_EQ(names.name(ImageAddress(places.inlined - bias())).levels.back().function,
+            "phlox::symbols::(anonymous namespace)::of_this_file()");
 }
 
 TEST(ModuleNames, debug_file_beside_the_module_and_by_build_id) {

@@ -36,6 +36,11 @@ bool says_rust(const elf::ElfFile& file) {
          std::string_view::npos;
 }
 
+// By C++ or Rust.
+bool is_mangled(std::string_view name) {
+  return name.starts_with("_Z") || name.starts_with("_R");
+}
+
 bool has_lines(const elf::ElfFile& file) {
   return file.find_section(".debug_info") != nullptr || file.find_section(".zdebug_info") != nullptr;
 }
@@ -185,9 +190,12 @@ Naming ModuleNames::look_up(ImageAddress address) {
   for (size_t i = 0; i < levels.size(); ++i) {
     const bool outermost = i + 1 == levels.size();
     // DWARF names C's functions only; for the one with code of its own the symbol says it as the linker does
-    // ("f.cold"), and "malloc" where the source says __libc_malloc.
+    // ("f.cold"), "malloc" where the source says __libc_malloc, and what a function with no more debug
+    // information than lines (-g1) is a member of.
     std::string_view mangled = levels[i].function;
-    if (outermost && symbol && (mangled.empty() || (symbol->sized && plainer_name(symbol->name, mangled))))
+    if (outermost && symbol &&
+        (mangled.empty() || (symbol->sized && (plainer_name(symbol->name, mangled) ||
+                                               (is_mangled(symbol->name) && !is_mangled(mangled))))))
       mangled = symbol->name;
     if (mangled.empty()) {
       ++without_symbol_;

@@ -14,7 +14,7 @@ namespace phlox::symbols {
 namespace {
 
 // In the name, so that versions do not write over each other's files.
-constexpr const char* kSuffix = ".names2";
+constexpr const char* kSuffix = ".names3";
 // A program of a day touches some thousand addresses of a module.
 constexpr size_t kMostNames = 50'000;
 constexpr size_t kMostLevels = 512;
