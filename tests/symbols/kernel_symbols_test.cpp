@@ -23,8 +23,11 @@ TEST(KernelSymbols, function_is_found_by_any_address_inside) {
 TEST(KernelSymbols, of_two_names_the_global_one) {
   const KernelSymbols symbols(
       "ffffffff81000000 t __do_sys_read\n"
-      "ffffffff81000000 T __x64_sys_read\n");
+      "ffffffff81000000 T __x64_sys_read\n"
+      "ffffffff81000100 T __ia32_sys_gettid\n"
+      "ffffffff81000100 T __x64_sys_gettid\n");
   EXPECT_EQ(symbols.find(0xffffffff81000004), "__x64_sys_read");
+  EXPECT_EQ(symbols.find(0xffffffff81000104), "__x64_sys_gettid");
 }
 
 TEST(KernelSymbols, data_hidden_addresses_and_lines_cut_short_are_left_out) {

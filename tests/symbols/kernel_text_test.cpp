@@ -33,8 +33,8 @@ TEST(KernelText, every_address_has_the_name_that_a_reading_of_the_whole_text_giv
   std::string lines;
   uint64_t address = 0xffffffff81000000;
   for (int i = 0; i < 2000; ++i) {
-    const char* const kinds[] = {"T x", "t x", "W x", "D x", "r x", "T __pfx_x"};
-    lines += fmt::format("{:016x} {}{}\n", address, kinds[random() % 6], i);
+    const char* const kinds[] = {"T x", "t x", "W x", "D x", "r x", "T __pfx_x", "T __ia32_x"};
+    lines += fmt::format("{:016x} {}{}\n", address, kinds[random() % 7], i);
     address += random() % 3 * 16;
   }
   lines += fmt::format("{:016x} t of_a_module\t[ext4]\n", uint64_t{0xffffffffc0000000});

@@ -42,8 +42,9 @@ inline bool is_of_module(std::string_view line) {
   return line.back() == ']';
 }
 
-inline bool is_global(std::string_view line) {
-  return line[kType] == 'T';
+// Of several names for one address: a global one, and of a system call the one of 64 bits, which it is also.
+inline bool is_preferred(std::string_view line) {
+  return line[kType] == 'T' && !line.substr(kName).starts_with("__ia32_");
 }
 
 // Of a line that has_name(). "__pfx_": room before a function, for patching it.

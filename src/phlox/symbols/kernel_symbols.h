@@ -26,7 +26,7 @@ class KernelSymbols {
   struct Row {
     uint64_t address = 0;
     uint32_t name = 0, length = 0;  // in text_
-    bool global = false;
+    bool preferred = false;
   };
   std::string text_;
   std::vector<Row> rows_;

@@ -60,8 +60,8 @@ std::optional<std::string_view> KernelText::find(uint64_t address) const {
     const std::string_view line = line_at(text_, at);
     if (!has_name(line)) continue;
     if (!found.empty() && address_of(line) != address_of(found)) break;
-    // Of several names for one address, a global one, and of those the first.
-    if (is_function(line) && (found.empty() || is_global(line) || !is_global(found))) found = line;
+    // Of several names for one address a preferred one, and of those the first.
+    if (is_function(line) && (found.empty() || is_preferred(line) || !is_preferred(found))) found = line;
   }
   if (found.empty() || address_of(found) == 0 || address - address_of(found) >= kLongestFunction)
     return std::nullopt;
