@@ -57,17 +57,32 @@ static __always_inline struct kernel_thread* thread_of(const struct kernel_proce
                                                        struct task_struct* task, __u64 now) {
   __u32 tid = task->pid;
   struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
-  if (t && t->id == p->id) return t;
-  if (t && p->continues && t->id == p->continues) {
+  if (t && (t->id == p->id || (p->continues && t->id == p->continues))) {
+    if (t->id != p->id) t->off_since = t->met = 0;
     t->id = p->id;
-    t->off_since = 0;
-    t->met = 0;
+    t->plain = p->plain;
+    t->generation = known.generation;
     return t;
   }
-  struct kernel_thread fresh = {
-      .since = now, .stolen = not_for_tasks(task), .state = KERNEL_RUNNING, .id = p->id, .system_call = -1};
+  struct kernel_thread fresh = {.since = now,
+                                .generation = known.generation,
+                                .plain = p->plain,
+                                .stolen = not_for_tasks(task),
+                                .state = KERNEL_RUNNING,
+                                .id = p->id,
+                                .system_call = -1};
   if (bpf_map_update_elem(&threads, &tid, &fresh, BPF_ANY)) count(KERNEL_COUNT_FULL, 1);
   return bpf_map_lookup_elem(&threads, &tid);
+}
+
+// Of a task that may be one of a recorded process; 0: it is not. At each switch, so with one search where
+// that does.
+static __always_inline struct kernel_thread* thread_at_switch(struct task_struct* task, __u64 now) {
+  __u32 tgid = task->tgid, tid = task->pid;
+  struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
+  if (t && t->generation == known.generation) return t;
+  struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
+  return p ? thread_of(p, task, now) : 0;
 }
 
 // What its CPU had no time for is no CPU time: then it waits for one, as it does in a queue.
@@ -81,7 +96,7 @@ static __always_inline void account_run(struct kernel_thread* t, __u64 stolen, _
 }
 
 // `stolen`: not_for_tasks() as of now. Verified once, and not with all that comes before and after each call.
-__noinline int account(struct kernel_thread* t, __u64 stolen, __u64 now, __u32 becomes) {
+static __always_inline int account(struct kernel_thread* t, __u64 stolen, __u64 now, __u32 becomes) {
   if (!t) return 0;
   // Who is on the way to its end or to another program may have been interrupted since `now`.
   if (now < t->since) now = t->since;
@@ -109,7 +124,7 @@ int on_clock(struct bpf_perf_event_data* context) {
   __u64 ids = bpf_get_current_pid_tgid();
   __u32 tgid = ids >> 32, tid = (__u32)ids;
   count(KERNEL_COUNT_HITS, 1);
-  struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
+  struct kernel_process* p = process_of(tgid);
   __u32 cpu = bpf_get_smp_processor_id();
   struct scratch* s = p && !p->plain ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   struct task_struct* task = (void*)bpf_get_current_task_btf();
@@ -140,14 +155,18 @@ static __always_inline int has_credit(struct kernel_process* p, __u64 now) {
   return p->credit >= 0;
 }
 
-// A thread of a recorded process leaves its CPU: with which stack, and what it was at.
-static __always_inline void leaves(struct kernel_process* p, struct task_struct* task, int waits, __u64 now) {
-  __u32 tid = task->pid, cpu = bpf_get_smp_processor_id();
-  struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
-  struct kernel_thread* t = s ? thread_of(p, task, now) : 0;
-  if (!t) return;
+// Until when there is none.
+static __always_inline __u64 broke_until(const struct kernel_process* p, __u64 now) {
+  __u64 missing = (__u64)-p->credit;
+  return now + (p->walk_share ? missing * 1000 / p->walk_share : missing);
+}
+
+// A thread of a recorded process leaves its CPU: with which stack, and what it was at. Gives whether it was
+// walked.
+static __always_inline int leaves(struct kernel_thread* t, struct task_struct* task, int waits, __u64 now) {
+  __u32 tgid = task->tgid, tid = task->pid, cpu = bpf_get_smp_processor_id();
   account(t, not_for_tasks(task), now, waits ? KERNEL_BLOCKED : KERNEL_QUEUED);
-  if (p->plain) return;
+  if (t->plain) return 0;
   t->off_since = now;
   struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);
   long call = (long)regs->orig_ax;
@@ -156,7 +175,14 @@ static __always_inline void leaves(struct kernel_process* p, struct task_struct*
   t->wake.thread = 0;
   t->wake.stack = 0;
   t->walked = 0;
-  if (s->busy || !has_credit(p, now)) return;
+  if (now < t->broke_until) return 0;
+  struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
+  struct kernel_process* p = s && !s->busy ? bpf_map_lookup_elem(&processes, &tgid) : 0;
+  if (!p || p->id != t->id) return 0;
+  if (!has_credit(p, now)) {
+    t->broke_until = broke_until(p, now);
+    return 0;
+  }
   walk_current(s, p);
   if (s->look.stack.state) note_gil(s, p, call == 202 ? regs->di : 0);
   // Whom nobody has met may wait on and on: it is found running, as it was a moment ago.
@@ -179,15 +205,16 @@ static __always_inline void leaves(struct kernel_process* p, struct task_struct*
     t->whole_native = t->native;
   }
   p->credit -= (__s64)(bpf_ktime_get_ns() - now);
+  return 1;
 }
 
-static __always_inline void send_exit(const struct kernel_process* p, struct task_struct* task,
-                                      const struct kernel_thread* t, __u32 type, __u64 now) {
-  struct kernel_exit record = {.head = {type, p->id}, .thread = task->pid, .first = task->pid == task->tgid};
+static __always_inline void send_exit(struct task_struct* task, const struct kernel_thread* t, __u64 now) {
+  struct kernel_exit record = {
+      .head = {KERNEL_EXIT, t->id}, .thread = task->pid, .first = task->pid == task->tgid};
   record.time = now;
   __u64 ran = task->se.sum_exec_runtime;
   barrier_var(ran);  // or a pointer is chosen, which the verifier does not take
-  if (!t->born || type != KERNEL_EXIT) ran = t->ran;
+  if (!t->born) ran = t->ran;
   record.ran = ran;
   record.blocked = t->blocked;
   record.queued = t->queued;
@@ -195,22 +222,20 @@ static __always_inline void send_exit(const struct kernel_process* p, struct tas
 }
 
 // On its way to its end it has no stack any more; then it leaves its CPU for good.
-static __always_inline void leaves_ending(struct kernel_process* p, struct task_struct* task, __u32 state,
+static __always_inline void leaves_ending(struct kernel_thread* t, struct task_struct* task, __u32 state,
                                           int preempted, __u64 now) {
   __u32 tid = task->pid;
-  struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
-  if (!t || (t->id != p->id && t->id != p->continues)) return;
   account(t, not_for_tasks(task), now, state != 0 && !preempted ? KERNEL_BLOCKED : KERNEL_QUEUED);
   t->off_since = 0;
   if (preempted || state != TASK_DEAD) return;
-  send_exit(p, task, t, KERNEL_EXIT, now);
+  send_exit(task, t, now);
   bpf_map_delete_elem(&threads, &tid);
 }
 
 // What it waited since that was told last.
-__noinline int tell_wait(const struct kernel_process* p, struct kernel_thread* t, __u32 tid, __u64 now) {
-  if (!p || !t) return 0;
-  struct kernel_look look = {.head = {KERNEL_LOOK, p->id},
+__noinline int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
+  if (!t) return 0;
+  struct kernel_look look = {.head = {KERNEL_LOOK, t->id},
                              .off_since = t->off_since,
                              .native = t->native,
                              .stack = t->off,
@@ -232,46 +257,55 @@ __noinline int tell_wait(const struct kernel_process* p, struct kernel_thread* t
   return send(&look, sizeof look);
 }
 
-// It comes back.
-static __always_inline void comes(struct kernel_process* p, struct task_struct* task, __u64 now) {
-  struct kernel_thread* t = thread_of(p, task, now);
-  if (!t) return;
+// It comes back. Gives whether its wait was told.
+static __always_inline int comes(struct kernel_thread* t, struct task_struct* task, __u64 now) {
   __u64 stolen = not_for_tasks(task);
   account(t, stolen, now, KERNEL_RUNNING);
   t->stolen = stolen;
-  if (t->off_since && t->blocked + t->queued - t->told >= shortest_wait) tell_wait(p, t, task->pid, now);
+  return t->off_since && t->blocked + t->queued - t->told >= shortest_wait && tell_wait(t, task->pid, now);
+}
+
+// Of switches that are only counted, each so many-th is measured, for all of them.
+#define MEASURED 16
+static __always_inline void count_time(__u64 since, int worked) {
+  __u32 cpu = bpf_get_smp_processor_id();
+  struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
+  if (!s) return;
+  if (worked) {
+    count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - since);
+  } else if (++s->switches % MEASURED == 0) {
+    count(KERNEL_COUNT_TIME, (bpf_ktime_get_ns() - since) * MEASURED);
+  }
 }
 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempted, struct task_struct* before, struct task_struct* after,
              unsigned int state) {
-  __u32 tgid = before->tgid, tid = before->pid;
-  __u64 now = 0;
-  struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
-  if (p) {
-    now = bpf_ktime_get_ns();
-    if (before->flags & PF_EXITING) {
-      leaves_ending(p, before, state, preempted, now);
-    } else {
-      leaves(p, before, state != 0 && !preempted, now);
-    }
-  } else if (state == TASK_DEAD) {
-    bpf_map_delete_elem(&threads, &tid);
+  const int leaving = known.processes[(__u32)before->tgid % KERNEL_KNOWN] != 0;
+  const int coming = known.processes[(__u32)after->tgid % KERNEL_KNOWN] != 0;
+  // One that is recorded no more.
+  __u32 tid = before->pid;
+  if (!leaving && state == TASK_DEAD) bpf_map_delete_elem(&threads, &tid);
+  if (!leaving && !coming) return 0;
+  __u64 now = bpf_ktime_get_ns();
+  int worked = 0;
+  struct kernel_thread* t = leaving ? thread_at_switch(before, now) : 0;
+  if (t && (before->flags & PF_EXITING)) {
+    leaves_ending(t, before, state, preempted, now);
+    worked = 1;
+  } else if (t) {
+    worked = leaves(t, before, state != 0 && !preempted, now);
   }
-  tgid = after->tgid;
-  p = bpf_map_lookup_elem(&processes, &tgid);
-  if (p) {
-    if (!now) now = bpf_ktime_get_ns();
-    comes(p, after, now);
-  }
-  if (now) count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - now);
+  t = coming ? thread_at_switch(after, now) : 0;
+  if (t) worked |= comes(t, after, now);
+  count_time(now, worked);
   return 0;
 }
 
 // With which stack a thread of a recorded process wakes one of the same.
 static __always_inline void walk_waker(struct kernel_thread* t, __u64 now) {
   __u32 tgid = t->wake.process, cpu = bpf_get_smp_processor_id();
-  struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
+  struct kernel_process* p = process_of(tgid);
   struct scratch* s = p && p->id == t->id ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   // With which stacks threads wait comes first.
   if (!s || s->busy || !has_credit(p, now) || p->credit < KERNEL_MOST_CREDIT / 2) return;
@@ -309,8 +343,8 @@ static __always_inline void walk_sleeper(struct kernel_thread* t, struct task_st
 
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct* task) {
-  __u32 tgid = task->tgid, tid = task->pid;
-  if (!bpf_map_lookup_elem(&processes, &tgid)) return 0;
+  __u32 tid = task->pid;
+  if (!known.processes[(__u32)task->tgid % KERNEL_KNOWN]) return 0;
   struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
   if (!t || t->state != KERNEL_BLOCKED) return 0;
   __u64 now = bpf_ktime_get_ns();
@@ -346,7 +380,7 @@ static __always_inline void look_at_end(struct kernel_process* p, struct task_st
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct* task) {
   __u32 tgid = task->tgid;
-  struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
+  struct kernel_process* p = process_of(tgid);
   if (!p) return 0;
   __u64 now = bpf_ktime_get_ns();
   struct kernel_thread* t = thread_of(p, task, now);
@@ -366,6 +400,7 @@ static __always_inline int begins(struct kernel_process* parent, struct task_str
     count(KERNEL_COUNT_FULL, 1);
     return 0;
   }
+  __sync_fetch_and_add(&known.processes[process % KERNEL_KNOWN], 1);
   struct kernel_process* born = bpf_map_lookup_elem(&processes, &process);
   if (!born) return 0;
   born->id = id;
@@ -381,20 +416,26 @@ static __always_inline int begins(struct kernel_process* parent, struct task_str
                                .time = now};
   bpf_get_current_comm(birth.name, sizeof birth.name);
   if (send(&birth, sizeof birth)) return 1;
-  bpf_map_delete_elem(&processes, &process);
+  forget_process(process);
   return 0;
 }
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
   __u32 tgid = parent->tgid, process = child->tgid, tid = child->pid;
-  struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
+  struct kernel_process* p = process_of(tgid);
   if (!p || (process != tgid && !p->follow)) return 0;
   __u64 now = bpf_ktime_get_ns();
-  struct kernel_thread fresh = {
-      .since = now, .state = KERNEL_QUEUED, .id = p->id, .born = 1, .system_call = -1};
+  struct kernel_thread fresh = {.since = now,
+                                .generation = known.generation,
+                                .plain = p->plain,
+                                .state = KERNEL_QUEUED,
+                                .id = p->id,
+                                .born = 1,
+                                .system_call = -1};
   if (process != tgid) {
     fresh.id = __sync_fetch_and_add(&last_born, 1);
+    fresh.plain = p->plain || child->mm == parent->mm;
     if (!begins(p, parent, child, fresh.id, now)) return 0;
   }
   if (bpf_map_update_elem(&threads, &tid, &fresh, BPF_ANY)) count(KERNEL_COUNT_FULL, 1);
@@ -433,19 +474,19 @@ static __always_inline int send_exec(const struct kernel_process* p, struct task
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct* task) {
   __u32 tgid = task->tgid;
-  struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
+  struct kernel_process* p = process_of(tgid);
   if (!p) return 0;
   __u64 now = bpf_ktime_get_ns();
   struct kernel_thread* t = thread_of(p, task, now);
   __u32 id = __sync_fetch_and_add(&last_born, 1);
   if (t) account(t, not_for_tasks(task), now, KERNEL_RUNNING);
   if (!t || !send_exec(p, task, t, id, now)) {
-    bpf_map_delete_elem(&processes, &tgid);
+    forget_process(tgid);
     return 0;
   }
   t->id = p->id = id;
   t->off_since = 0;
-  p->plain = 1;
+  t->plain = p->plain = 1;
   p->continues = 0;
   return 0;
 }

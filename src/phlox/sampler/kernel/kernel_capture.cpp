@@ -14,11 +14,13 @@
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <vector>
 
@@ -111,6 +113,9 @@ struct DestroyLink {
 struct FreeRing {
   void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
 };
+struct Unmap {
+  void operator()(kernel_known* known) const { ::munmap(known, sizeof *known); }
+};
 using Link = std::unique_ptr<bpf_link, DestroyLink>;
 
 // libbpf prints its warnings; the last one says best what was refused.
@@ -143,16 +148,14 @@ class LibbpfCapture : public KernelCapture {
     uint64_t period = period_of(rate_hz);
     for (const Descriptor& event : events_) ::ioctl(event.get(), PERF_EVENT_IOC_PERIOD, &period);
   }
-  bool add(pid_t process, kernel_process& where) override {
-    where.id = ++last_id_;
-    where.credit = KERNEL_MOST_CREDIT;
-    where.credit_at = static_cast<uint64_t>(clock_now());
-    return bpf_map_update_elem(map("processes"), &process, &where, BPF_ANY) == 0;
-  }
+  bool add(pid_t process, kernel_process& where) override;
   void remove(pid_t process, uint32_t id) override {
     kernel_process known{};
-    if (bpf_map_lookup_elem(map("processes"), &process, &known) == 0 && known.id == id)
-      bpf_map_delete_elem(map("processes"), &process);
+    if (bpf_map_lookup_elem(map("processes"), &process, &known) == 0 && known.id == id &&
+        bpf_map_delete_elem(map("processes"), &process) == 0) {
+      count_of(process).fetch_sub(1);
+      std::atomic_ref(known_->generation).fetch_add(1);
+    }
   }
   std::optional<kernel_thread> thread(pid_t thread) override {
     kernel_thread value{};
@@ -163,6 +166,10 @@ class LibbpfCapture : public KernelCapture {
   uint64_t count(kernel_count what) override;
 
  private:
+  // How many are recorded of those that share its place.
+  std::atomic_ref<uint32_t> count_of(pid_t process) {
+    return std::atomic_ref(known_->processes[static_cast<uint32_t>(process) % KERNEL_KNOWN]);
+  }
   int map(const char* name) const { return bpf_object__find_map_fd_by_name(object_.get(), name); }
   static int one(void* context, void* data, size_t size);
 
@@ -177,6 +184,7 @@ class LibbpfCapture : public KernelCapture {
   std::vector<Descriptor> events_;
   std::vector<Link> links_;
   std::unique_ptr<ring_buffer, FreeRing> ring_;
+  std::unique_ptr<kernel_known, Unmap> known_;
   Drain drain_;
   uint32_t last_id_ = 0;
 };
@@ -188,6 +196,17 @@ bool LibbpfCapture::ask_for_native(uint32_t each_cpu) {
   bpf_map* ring = bpf_object__find_map_by_name(object_.get(), "ring");
   return bpf_map__set_initial_value(constant, &with_native, sizeof with_native) == 0 &&
          bpf_map__set_max_entries(halves, each_cpu) == 0 && bpf_map__set_max_entries(ring, kNativeRing) == 0;
+}
+
+bool LibbpfCapture::add(pid_t process, kernel_process& where) {
+  where.id = ++last_id_;
+  where.credit = KERNEL_MOST_CREDIT;
+  where.credit_at = static_cast<uint64_t>(clock_now());
+  const bool fresh = bpf_map_update_elem(map("processes"), &process, &where, BPF_NOEXIST) == 0;
+  if (!fresh && bpf_map_update_elem(map("processes"), &process, &where, BPF_EXIST) != 0) return false;
+  if (fresh) count_of(process).fetch_add(1);
+  std::atomic_ref(known_->generation).fetch_add(1);
+  return true;
 }
 
 int LibbpfCapture::one(void* context, void* data, size_t size) {
@@ -225,6 +244,10 @@ tl::unexpected<Error> refusal(const char* what, int error, const std::string& re
 }
 
 Result<void> LibbpfCapture::attach(double rate_hz, const std::string& retry) {
+  void* known =
+      ::mmap(nullptr, sizeof(kernel_known), PROT_READ | PROT_WRITE, MAP_SHARED, map(".data.known"), 0);
+  if (known == MAP_FAILED) return refusal("what it knows was not mapped", errno, retry);
+  known_.reset(static_cast<kernel_known*>(known));
   for (const char* name : {"on_switch", "on_waking", "on_exit", "on_fork", "on_exec"}) {
     bpf_program* program = bpf_object__find_program_by_name(object_.get(), name);
     Link link(program != nullptr ? bpf_program__attach(program) : nullptr);

@@ -101,7 +101,8 @@ struct scratch {
     struct kernel_code head;
     __u8 bytes[BYTES_LINES + KERNEL_LINES_BYTES];
   } code;
-  __u32 busy;  // with a walk that may be interrupted
+  __u32 busy;      // with a walk that may be interrupted
+  __u32 switches;  // that were only counted
   // Proved in this epoch of the interpreter: no code object was made since (python::code_epoch).
   struct {
     __u64 code, epoch, serial;
@@ -158,8 +159,19 @@ struct {
 // Set by the loader. Waits shorter than this are summed until they are as long together.
 const volatile __u64 shortest_wait = 1000000;
 
+struct kernel_known known SEC(".data.known");
 __u32 last_serial = 0;  // of code objects, ever
 __u32 last_born = KERNEL_FIRST_BORN;
+
+static __always_inline struct kernel_process* process_of(__u32 process) {
+  if (!known.processes[process % KERNEL_KNOWN]) return 0;
+  return bpf_map_lookup_elem(&processes, &process);
+}
+
+static __always_inline void forget_process(__u32 process) {
+  if (!bpf_map_delete_elem(&processes, &process))
+    __sync_fetch_and_add(&known.processes[process % KERNEL_KNOWN], -1);
+}
 
 static __always_inline void count(__u32 what, __u64 more) {
   __u64* value = bpf_map_lookup_elem(&counts, &what);

@@ -110,7 +110,10 @@ struct kernel_found {
 };
 
 struct kernel_thread {
-  __u64 since; /* when it came to what it does */
+  __u64 since;       /* when it came to what it does */
+  __u32 generation;  /* kernel_known.generation when its process was looked up last */
+  __u32 plain;       /* as kernel_process.plain */
+  __u64 broke_until; /* before that its process has no credit for a walk at a switch */
   __u64 ran, blocked, queued;
   __u64 off_since; /* off the CPU, with this stack */
   __u64 told;      /* of blocked + queued, what is in a record */
@@ -130,6 +133,14 @@ struct kernel_thread {
   __u64 whole_native;
   struct kernel_wake wake; /* of this time off the CPU */
   struct kernel_found found;
+};
+
+/* Of most of what a host switches between, that it is none of the recorded processes is known without a
+ * search. Mapped by the loader, which keeps it with the map `processes`. */
+#define KERNEL_KNOWN 32768
+struct kernel_known {
+  __u32 generation;              /* another one each time that a process gets another id */
+  __u32 processes[KERNEL_KNOWN]; /* by process % KERNEL_KNOWN: how many are recorded */
 };
 
 /* The ring. */
