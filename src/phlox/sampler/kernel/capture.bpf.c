@@ -53,6 +53,7 @@ static __always_inline void note_gil(struct scratch* s, const struct kernel_proc
     stack->flags |= KERNEL_COLLECTING;
 }
 
+// Whoever asks for it accounts for it next.
 static __always_inline struct kernel_thread* thread_of(const struct kernel_process* p,
                                                        struct task_struct* task, __u64 now) {
   __u32 tid = task->pid;
@@ -67,7 +68,7 @@ static __always_inline struct kernel_thread* thread_of(const struct kernel_proce
   struct kernel_thread fresh = {.since = now,
                                 .generation = known.generation,
                                 .plain = p->plain,
-                                .stolen = not_for_tasks(task),
+                                .stolen = ~0ull,
                                 .state = KERNEL_RUNNING,
                                 .id = p->id,
                                 .system_call = -1};
@@ -95,7 +96,7 @@ static __always_inline void account_run(struct kernel_thread* t, __u64 stolen, _
   t->queued += gone;
 }
 
-// `stolen`: not_for_tasks() as of now. Verified once, and not with all that comes before and after each call.
+// `stolen`: not_for_tasks() as of now, of one that ran.
 static __always_inline int account(struct kernel_thread* t, __u64 stolen, __u64 now, __u32 becomes) {
   if (!t) return 0;
   // Who is on the way to its end or to another program may have been interrupted since `now`.
@@ -225,7 +226,7 @@ static __always_inline void send_exit(struct task_struct* task, const struct ker
 static __always_inline void leaves_ending(struct kernel_thread* t, struct task_struct* task, __u32 state,
                                           int preempted, __u64 now) {
   __u32 tid = task->pid;
-  account(t, not_for_tasks(task), now, state != 0 && !preempted ? KERNEL_BLOCKED : KERNEL_QUEUED);
+  account(t, not_for_tasks_slowly(task), now, state != 0 && !preempted ? KERNEL_BLOCKED : KERNEL_QUEUED);
   t->off_since = 0;
   if (preempted || state != TASK_DEAD) return;
   send_exit(task, t, now);
@@ -348,7 +349,7 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
   if (!t || t->state != KERNEL_BLOCKED) return 0;
   __u64 now = bpf_ktime_get_ns();
-  account(t, not_for_tasks(task), now, KERNEL_QUEUED);
+  account(t, 0, now, KERNEL_QUEUED);
   // Of a wait that is told by itself when it comes back.
   if (!t->off_since || t->blocked + t->queued - t->told < shortest_wait) return 0;
   walk_sleeper(t, task, now);
@@ -362,7 +363,7 @@ int BPF_PROG(on_waking, struct task_struct* task) {
 static __always_inline void look_at_end(struct kernel_process* p, struct task_struct* task,
                                         struct kernel_thread* t, __u64 now) {
   __u32 cpu = bpf_get_smp_processor_id();
-  struct scratch* s = task->mm && !p->plain ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
+  struct scratch* s = memory_of(task) && !p->plain ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   if (!s || __sync_lock_test_and_set(&s->busy, 1)) return;
   walk_current(s, p);
   if (s->look.stack.state) {
@@ -385,7 +386,7 @@ int BPF_PROG(on_exit, struct task_struct* task) {
   __u64 now = bpf_ktime_get_ns();
   struct kernel_thread* t = thread_of(p, task, now);
   if (!t) return 0;
-  account(t, not_for_tasks(task), now, KERNEL_RUNNING);
+  account(t, not_for_tasks_slowly(task), now, KERNEL_RUNNING);
   look_at_end(p, task, t, now);
   count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - now);
   return 0;
@@ -405,7 +406,7 @@ static __always_inline int begins(struct kernel_process* parent, struct task_str
   if (!born) return 0;
   born->id = id;
   born->continues = 0;
-  born->plain = parent->plain || child->mm == task->mm;
+  born->plain = parent->plain || memory_of(child) == memory_of(task);
   born->credit = KERNEL_MOST_CREDIT;
   born->credit_at = now;
   struct kernel_birth birth = {.head = {KERNEL_BIRTH, parent->id},
@@ -435,7 +436,7 @@ int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
                                 .system_call = -1};
   if (process != tgid) {
     fresh.id = __sync_fetch_and_add(&last_born, 1);
-    fresh.plain = p->plain || child->mm == parent->mm;
+    fresh.plain = p->plain || memory_of(child) == memory_of(parent);
     if (!begins(p, parent, child, fresh.id, now)) return 0;
   }
   if (bpf_map_update_elem(&threads, &tid, &fresh, BPF_ANY)) count(KERNEL_COUNT_FULL, 1);
@@ -460,11 +461,11 @@ static __always_inline int send_exec(const struct kernel_process* p, struct task
   record->ended.blocked = t->blocked;
   record->ended.queued = t->queued;
   record->id = id;
-  struct mm_struct* memory = task->mm;
-  struct inode* inode = memory->exe_file->f_inode;
-  record->inode = inode->i_ino;
-  record->device = inode->i_sb->s_dev;
-  __u64 from = memory->arg_start, size = memory->arg_end - from;
+  struct mm_struct* memory = memory_of(task);
+  struct inode* inode = BPF_CORE_READ(memory, exe_file, f_inode);
+  record->inode = BPF_CORE_READ(inode, i_ino);
+  record->device = BPF_CORE_READ(inode, i_sb, s_dev);
+  __u64 from = BPF_CORE_READ(memory, arg_start), size = BPF_CORE_READ(memory, arg_end) - from;
   __u32 some = at_most(size, KERNEL_ARGUMENT_BYTES);
   if (!bpf_probe_read_user(record->text, some, (void*)from)) record->arguments = some;
   bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
@@ -479,7 +480,7 @@ int BPF_PROG(on_exec, struct task_struct* task) {
   __u64 now = bpf_ktime_get_ns();
   struct kernel_thread* t = thread_of(p, task, now);
   __u32 id = __sync_fetch_and_add(&last_born, 1);
-  if (t) account(t, not_for_tasks(task), now, KERNEL_RUNNING);
+  if (t) account(t, not_for_tasks_slowly(task), now, KERNEL_RUNNING);
   if (!t || !send_exec(p, task, t, id, now)) {
     forget_process(tgid);
     return 0;

@@ -39,7 +39,7 @@ struct file {
 };
 struct mm_struct {
   struct file* exe_file;
-  unsigned long arg_start, arg_end;
+  unsigned long start_stack, arg_start, arg_end;
 };
 struct task_struct {
   struct mm_struct* mm;
@@ -49,7 +49,7 @@ struct task_struct {
   struct thread_struct thread;
 };
 struct pt_regs___kernel {
-  unsigned long di, orig_ax;
+  unsigned long bx, bp, di, orig_ax, ip, sp;
 };
 #pragma clang attribute pop
 
@@ -187,6 +187,23 @@ static __always_inline __u64 not_for_tasks(struct task_struct* task) {
   struct cfs_rq* queue = task->se.cfs_rq;
   struct rq* rq = queue ? queue->rq : 0;
   return rq ? rq->clock - rq->clock_task : 0;
+}
+
+// For a pointer that is loaded out of a task the verifier looks through the names of all the kernel's types
+// four times (btf_nested_type_is_trusted): a millisecond. So where time is of no matter it is read otherwise.
+static __always_inline __u64 not_for_tasks_slowly(struct task_struct* task) {
+  if (!bpf_core_field_exists(task->se.cfs_rq) || !bpf_core_field_exists(((struct cfs_rq*)0)->rq)) return 0;
+  struct cfs_rq* queue = 0;
+  bpf_probe_read_kernel(&queue, 8, &task->se.cfs_rq);
+  struct rq* rq = BPF_CORE_READ(queue, rq);
+  return rq ? BPF_CORE_READ(rq, clock) - BPF_CORE_READ(rq, clock_task) : 0;
+}
+
+// A number to compare by, or to read at.
+static __always_inline struct mm_struct* memory_of(struct task_struct* task) {
+  struct mm_struct* mm = 0;
+  bpf_probe_read_kernel(&mm, 8, &task->mm);
+  return mm;
 }
 
 static __always_inline __u64 mix(__u64 hash, __u64 word) {

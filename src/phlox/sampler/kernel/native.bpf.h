@@ -7,18 +7,6 @@
 
 #include "maps.bpf.h"
 
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct mm_struct___native {
-  unsigned long start_stack;
-};
-struct task_struct___native {
-  struct mm_struct___native* mm;
-};
-struct pt_regs___native {
-  unsigned long bx, bp, ip, sp;
-};
-#pragma clang attribute pop
-
 // Set by the loader.
 const volatile __u32 with_native SEC(".rodata.native") = 0;
 
@@ -69,8 +57,7 @@ static __always_inline int native_is_due(struct kernel_thread* t, __u64 now) {
 static __always_inline __u32 stack_size(struct task_struct* task, __u64 start) {
   __u64 most = KERNEL_LOST_STACK_BYTES;
   __u64 block = task->thread.fsbase;
-  struct mm_struct___native* mm = ((struct task_struct___native*)task)->mm;
-  __u64 first = mm ? mm->start_stack : 0;
+  __u64 first = BPF_CORE_READ(memory_of(task), start_stack);
   // The nearest of the two that lies behind it, if it is no other stack's.
   if (block > start && block - start < 1ull << 30) {
     most = block - start;
@@ -83,8 +70,8 @@ static __always_inline __u32 stack_size(struct task_struct* task, __u64 start) {
 // With whoever runs on this CPU.
 static __always_inline int shares_memory(struct task_struct* task) {
   struct task_struct* current = bpf_get_current_task_btf();
-  struct mm_struct___native* mm = ((struct task_struct___native*)task)->mm;
-  return mm && mm == ((struct task_struct___native*)current)->mm;
+  struct mm_struct* mm = memory_of(task);
+  return mm && mm == memory_of(current);
 }
 
 struct page_copy {
@@ -117,7 +104,7 @@ static __always_inline __u32 copy_pages(struct native_half* half, __u32 from, __
 // sent. Verified at each of its few calls: a function of its own could not be given a thread.
 static __noinline __u64 send_half(struct scratch* s, const struct kernel_process* p, struct native_half* half,
                                   struct task_struct* task, __u64 now) {
-  struct pt_regs___native* regs = (void*)bpf_task_pt_regs(task);
+  struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);
   struct kernel_native* head = &half->head;
   head->head.type = KERNEL_NATIVE;
   head->head.id = p->id;
