@@ -117,6 +117,17 @@ TEST(Interner, beyond_its_limits_a_marker_stands_for_a_frame_and_is_counted) {
   EXPECT_EQ(interner.frame(python_frame("c", 1)), c);
 }
 
+TEST(Interner, what_waits_are_for_is_told_once) {
+  Profile profile;
+  Interner interner(profile, {.awaited = 2});
+  const Awaited one{AwaitedKind::socket, "10.0.0.5:5432", ""}, other{AwaitedKind::pipe, "10.0.0.5:5432", ""};
+  const AwaitedId first = interner.awaited(one);
+  EXPECT_NE(interner.awaited(other), first);
+  EXPECT_EQ(interner.awaited(one), first);
+  EXPECT_EQ(profile.awaited(), (std::vector<Awaited>{one, other}));
+  EXPECT_FALSE(interner.awaited({AwaitedKind::file, "/tmp/x", ""})) << "beyond the limit";
+}
+
 TEST(Interner, names_have_a_limit_of_bytes) {
   Profile profile;
   Interner interner(profile, {.frames = 100, .name_bytes = 10'000, .stacks = 100});

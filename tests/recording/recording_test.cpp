@@ -81,6 +81,8 @@ class Recording : public testing::Test {
     waits.system_call = 202;
     waits.wake = WakeId(1);
     out->put_wake(WakeId(1), {main, maker.stack("main:4;work:20"), ""});
+    waits.awaited = AwaitedId(1);
+    out->put_awaited(AwaitedId(1), {AwaitedKind::pipe, "", "worker.py (72)"});
     maker.put(waits);
     out->put_tally({ProcessId(1), "samples", 3});
     out->put_tally({{}, "elapsed_ns", 80'000'000});
@@ -501,8 +503,8 @@ TEST_F(Recording, of_a_newer_phlox_says_so) {
 constexpr const char* kToFormat1 =
     "DROP VIEW stretch; DROP VIEW function_self; DROP VIEW function_total; ALTER TABLE state DROP COLUMN "
     "event; "
-    "ALTER TABLE sample DROP COLUMN value; ALTER TABLE state DROP COLUMN wake; DROP TABLE wake; PRAGMA "
-    "user_version=1";
+    "ALTER TABLE sample DROP COLUMN value; ALTER TABLE state DROP COLUMN wake; DROP TABLE wake; "
+    "ALTER TABLE state DROP COLUMN awaited; DROP TABLE awaited; PRAGMA user_version=1";
 
 TEST_F(Recording, of_format_1_is_read) {
   write_small();
@@ -543,6 +545,40 @@ TEST_F(Recording, who_ended_a_wait_comes_back) {
   const auto older = read(path_.string());
   ASSERT_TRUE(older) << older.error().message;
   EXPECT_FALSE(older->samples()[0].wake);
+}
+
+TEST_F(Recording, what_a_wait_was_for_comes_back) {
+  auto out = writer();
+  ProfileMaker maker(*out);
+  const ThreadId thread = maker.thread("a");
+  const Awaited database{AwaitedKind::socket, "10.0.0.5:5432", ""},
+      child{AwaitedKind::process, "sleep 5", "71"};
+  out->put_awaited(AwaitedId(1), database);
+  out->put_awaited(AwaitedId(2), child);
+  for (const uint32_t awaited : {1U, 2U, 0U, 1U}) {
+    Sample sample = maker.sample(thread, "main;get", 1000);
+    sample.cpu_state = CpuState::blocked;
+    sample.awaited = AwaitedId(awaited);
+    maker.put(sample);
+  }
+  ASSERT_TRUE(out->finish());
+  out.reset();
+  const auto profile = read(path_.string());
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(profile->awaited(), (std::vector<Awaited>{database, child}));
+  std::vector<uint32_t> awaited;
+  for (const Sample& sample : profile->samples()) awaited.push_back(sample.awaited.value);
+  EXPECT_EQ(awaited, (std::vector<uint32_t>{1, 2, 0, 1}));
+  // Of a newer version, with a kind that nobody knows yet.
+  run_sql("UPDATE awaited SET kind = 'spell' WHERE id = 2");
+  const auto newer = read(path_.string());
+  ASSERT_TRUE(newer) << newer.error().message;
+  EXPECT_EQ(newer->awaited()[1].kind, AwaitedKind::other);
+  // Of an older one.
+  run_sql("DROP VIEW stretch; ALTER TABLE state DROP COLUMN awaited; DROP TABLE awaited");
+  const auto older = read(path_.string());
+  ASSERT_TRUE(older) << older.error().message;
+  EXPECT_FALSE(older->samples()[0].awaited);
 }
 
 TEST_F(Recording, what_events_counted_comes_back) {

@@ -270,7 +270,8 @@ TEST_F(Append, to_one_of_format_1) {
     EXPECT_EQ(sqlite3_exec(database,
                            "DROP VIEW stretch; DROP VIEW function_self; DROP VIEW function_total; "
                            "ALTER TABLE state DROP COLUMN event; ALTER TABLE sample DROP COLUMN value; ALTER "
-                           "TABLE state DROP COLUMN wake; DROP TABLE wake; "
+                           "TABLE state DROP COLUMN wake; DROP TABLE wake; ALTER TABLE state DROP COLUMN "
+                           "awaited; DROP TABLE awaited; "
                            "PRAGMA user_version=1; CREATE VIEW stretch AS SELECT rowid AS id FROM sample",
                            nullptr, nullptr, nullptr),
               SQLITE_OK);

@@ -39,6 +39,7 @@ class Nowhere : public profile::Sink {
   void put_module(profile::ModuleId, const profile::Module&) override {}
   void put_frame(profile::FrameId, const profile::Frame&) override {}
   void put_stack(profile::StackId, const profile::Stack&) override {}
+  void put_awaited(profile::AwaitedId, const profile::Awaited&) override {}
   void put_sample(profile::SampleId, const profile::Sample&) override {}
   void put_event(const profile::Event&) override {}
   void put_tally(const profile::Tally&) override {}

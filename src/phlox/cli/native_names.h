@@ -40,6 +40,9 @@ class NativeRows : public profile::Sink {
   void put_frame(profile::FrameId id, const profile::Frame& frame) override;
   void put_stack(profile::StackId id, const profile::Stack& stack) override { sink_.put_stack(id, stack); }
   void put_wake(profile::WakeId id, const profile::Wake& wake) override { sink_.put_wake(id, wake); }
+  void put_awaited(profile::AwaitedId id, const profile::Awaited& awaited) override {
+    sink_.put_awaited(id, awaited);
+  }
   void put_sample(profile::SampleId id, const profile::Sample& sample) override {
     sink_.put_sample(id, sample);
   }

@@ -155,6 +155,10 @@ class Both : public profile::Sink {
     one_.put_wake(id, row);
     other_.put_wake(id, row);
   }
+  void put_awaited(profile::AwaitedId id, const profile::Awaited& row) override {
+    one_.put_awaited(id, row);
+    other_.put_awaited(id, row);
+  }
   void put_sample(profile::SampleId id, const profile::Sample& row) override {
     one_.put_sample(id, row);
     other_.put_sample(id, row);

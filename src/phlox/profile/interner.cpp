@@ -101,4 +101,16 @@ WakeId Interner::wake(const Wake& wake) {
   return id;
 }
 
+AwaitedId Interner::awaited(const Awaited& awaited) {
+  std::tuple key(awaited.kind, awaited.name, awaited.other);
+  if (const auto found = awaited_.find(key); found != awaited_.end()) return found->second;
+  const size_t bytes = awaited.name.size() + awaited.other.size();
+  if (awaited_.size() >= limits_.awaited || name_bytes_ + bytes > limits_.name_bytes) return {};
+  name_bytes_ += bytes;
+  const AwaitedId id(static_cast<uint32_t>(awaited_.size()) + 1);
+  awaited_.emplace(std::move(key), id);
+  sink_.put_awaited(id, awaited);
+  return id;
+}
+
 }  // namespace phlox::profile

@@ -27,6 +27,7 @@ class Interner {
     size_t name_bytes = size_t{128} << 20;
     uint32_t stacks = 8'000'000;
     size_t wakes = 1'000'000;
+    size_t awaited = 1'000'000;
   };
 
   // The sink must outlive the interner.
@@ -54,6 +55,8 @@ class Interner {
 
   // The same for who ended a wait. Beyond the limit: none.
   WakeId wake(const Wake& wake);
+  // And for what it was for.
+  AwaitedId awaited(const Awaited& awaited);
 
   uint32_t frames() const { return last_frame_; }
   uint32_t stacks() const { return last_stack_; }
@@ -81,6 +84,7 @@ class Interner {
   tsl::robin_map<ContentKey, FrameId, ContentHash> frames_by_content_;
   tsl::robin_map<uint64_t, StackId, Spread> stacks_;  // parent << 32 | frame
   std::map<std::tuple<ThreadId, StackId, std::string>, WakeId> wakes_;
+  std::map<std::tuple<AwaitedKind, std::string, std::string>, AwaitedId> awaited_;
   uint32_t last_frame_ = 0;
   uint32_t last_stack_ = 0;
 };

@@ -20,6 +20,7 @@ using FrameId = Id<struct FrameTag>;
 using StackId = Id<struct StackTag>;
 using SampleId = Id<struct SampleTag>;
 using WakeId = Id<struct WakeTag>;
+using AwaitedId = Id<struct AwaitedTag>;
 
 // How Process::way_of_reading of the capture inside the kernel begins: there waits are the scheduler's own
 // account.
@@ -127,10 +128,36 @@ struct Wake {
   friend bool operator==(const Wake&, const Wake&) = default;
 };
 
+// What a wait was for (awaited.h has their words).
+enum class AwaitedKind : uint8_t {
+  other,  // a kind that this phlox does not know
+  file,
+  socket,
+  client,    // a socket that was accepted
+  listener,  // a socket that accepts
+  pipe,
+  device,
+  poll,  // several of these
+  time,  // none of these: it was to end by itself
+  process,
+  object,  // of the kernel's own: eventfd, timerfd
+};
+struct Awaited {
+  AwaitedKind kind = AwaitedKind::other;
+  // A path; a socket's address: of who accepts; a process's command; what the kernel calls its object.
+  std::string name;
+  // Who has the other end, as far as that is known: a client's address; a process, its command and number.
+  // Of a process its number.
+  std::string other;
+
+  friend bool operator==(const Awaited&, const Awaited&) = default;
+};
+
 // One thread over one stretch of time in which stack and states stayed the same at every look.
 struct Sample {
   ThreadId thread;
   WakeId wake;            // blocked: who ended the wait; none: it went on, or nobody knows
+  AwaitedId awaited;      // blocked: what for; none: not known
   Nanoseconds start = 0;  // of the stretch
   Nanoseconds wall = 0;   // its length: measured time since the look before, not the nominal interval
   // CPU time that the kernel accounted to the thread. What a thread used before it was found blocked is

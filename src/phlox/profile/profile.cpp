@@ -38,6 +38,9 @@ void Profile::put_stack(StackId id, const Stack& stack) {
 void Profile::put_wake(WakeId id, const Wake& wake) {
   put(wakes_, id, wake);
 }
+void Profile::put_awaited(AwaitedId id, const Awaited& awaited) {
+  put(awaited_, id, awaited);
+}
 void Profile::put_sample(SampleId id, const Sample& sample) {
   put(samples_, id, sample);
 }

@@ -21,6 +21,7 @@ class Profile : public Sink {
   void put_frame(FrameId id, const Frame& frame) override;
   void put_stack(StackId id, const Stack& stack) override;
   void put_wake(WakeId id, const Wake& wake) override;
+  void put_awaited(AwaitedId id, const Awaited& awaited) override;
   void put_sample(SampleId id, const Sample& sample) override;
   void put_event(const Event& event) override;
   void put_tally(const Tally& tally) override;
@@ -46,6 +47,7 @@ class Profile : public Sink {
   const std::vector<Frame>& frames() const { return frames_; }
   const std::vector<Stack>& stacks() const { return stacks_; }
   const std::vector<Wake>& wakes() const { return wakes_; }
+  const std::vector<Awaited>& awaited() const { return awaited_; }
   const std::vector<Sample>& samples() const { return samples_; }
   // Of the events that are not shown.
   const std::vector<Sample>& samples_of_others() const { return samples_of_others_; }
@@ -70,6 +72,7 @@ class Profile : public Sink {
   std::vector<Frame> frames_;
   std::vector<Stack> stacks_;
   std::vector<Wake> wakes_;
+  std::vector<Awaited> awaited_;
   std::vector<Sample> samples_, samples_of_others_;
   uint16_t shown_event_ = 0;
   std::vector<Event> events_;

@@ -24,6 +24,7 @@ class Sink {
   virtual void put_stack(StackId id, const Stack& stack) = 0;
   // Only some ways of recording know of any.
   virtual void put_wake(WakeId, const Wake&) {}
+  virtual void put_awaited(AwaitedId id, const Awaited& awaited) = 0;
   // A stretch; called again with the same id when it grew.
   virtual void put_sample(SampleId id, const Sample& sample) = 0;
   virtual void put_event(const Event& event) = 0;

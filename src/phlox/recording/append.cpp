@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "phlox/base/clock.h"
 #include "phlox/profile/kept.h"
@@ -41,10 +42,11 @@ Result<std::unique_ptr<Writer>> Writer::append(const std::string& path) {
 }
 
 Result<void> Writer::continue_after_what_is_there() {
-  if (!number("SELECT 1 FROM sqlite_schema WHERE name = 'wake'")) {
+  for (const auto& [table, added] : {std::pair("wake", kAddWakes), {"awaited", kAddAwaited}}) {
+    if (number(fmt::format("SELECT 1 FROM sqlite_schema WHERE name = '{}'", table))) continue;
     begin();
-    run(kAddWakes);
-    if (auto added = commit_rows(); !added) return added;
+    run(added);
+    if (auto done = commit_rows(); !done) return done;
   }
   // Its recorder was killed before the first commit: it begins now.
   if (number("SELECT (SELECT count(*) FROM meta) + (SELECT count(*) FROM process)") == 0)
@@ -75,6 +77,7 @@ Result<void> Writer::continue_after_what_is_there() {
              most_id("frame"),
              most_id("stack"),
              most_id("wake"),
+             most_id("awaited"),
              static_cast<uint32_t>(most("rowid", "sample")),
              most("id", "state"),
              true,

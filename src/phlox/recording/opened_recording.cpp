@@ -51,13 +51,17 @@ Result<int64_t> pragma(sqlite3* database, const std::string& path, const char* n
   return damaged(path, sqlite3_errmsg(database));
 }
 
+constexpr std::string_view kTables[] = {"meta",  "process", "thread", "module", "frame",
+                                        "stack", "state",   "sample", "event",  "tally"};
 // Came later than format 1: a recording without it is one that tells nothing of it.
-constexpr std::string_view kMissingNames = "missing_names";
-constexpr std::string_view kLabel = "label";
-constexpr std::string_view kWake = "wake";
-constexpr std::string_view kTables[] = {"meta",        "process", "thread", "module", "frame",
-                                        "stack",       "state",   "sample", "event",  "tally",
-                                        kMissingNames, kLabel,    kWake};
+struct OptionalTable {
+  std::string_view name;
+  bool OptionalTables::*is_there;
+};
+constexpr OptionalTable kOptionalTables[] = {{"missing_names", &OptionalTables::missing_names},
+                                             {"label", &OptionalTables::label},
+                                             {"wake", &OptionalTables::wake},
+                                             {"awaited", &OptionalTables::awaited}};
 
 // Whether a rollback journal is of this file alone. One that names a super-journal at its end (SQLite's
 // pager.c: readSuperJournal) would, when it is applied, remove the file so named, whichever that is.
@@ -84,34 +88,42 @@ bool has_nothing(sqlite3* database) {
   return statement && sqlite3_step(statement.get()) == SQLITE_DONE;
 }
 
-// Every table must be one: a "sample" that is a virtual table or has computed columns is somebody's program.
-// Says which are there of those that may be absent.
+// A "sample" that is a virtual table or has computed columns is somebody's program. False: there is none of
+// that name.
+Result<bool> check_table(sqlite3* database, sqlite3_stmt* asking, const std::string& path,
+                         std::string_view table) {
+  sqlite3_reset(asking);
+  sqlite3_bind_text(asking, 1, table.data(), static_cast<int>(table.size()), SQLITE_STATIC);
+  const int step = sqlite3_step(asking);
+  if (step == SQLITE_DONE) return false;
+  if (step != SQLITE_ROW) return damaged(path, sqlite3_errmsg(database));
+  const auto* type = reinterpret_cast<const char*>(sqlite3_column_text(asking, 0));
+  const auto* sql = reinterpret_cast<const char*>(sqlite3_column_text(asking, 1));
+  const std::string_view text = sql != nullptr ? sql : "";
+  if (type == nullptr || std::strcmp(type, "table") != 0 || !text.starts_with("CREATE TABLE"))
+    return damaged(path, fmt::format("{} is not a plain table", table));
+  return true;
+}
+
+// Every table must be one. Says which are there of those that may be absent.
 Result<OptionalTables> check_tables(sqlite3* database, const std::string& path) {
   const Statement statement = prepare(database, "SELECT type, sql FROM sqlite_schema WHERE name = ?");
   if (!statement) return damaged(path, sqlite3_errmsg(database));
-  sqlite3_stmt* const raw = statement.get();
-  OptionalTables there;
   for (const std::string_view table : kTables) {
-    sqlite3_reset(raw);
-    sqlite3_bind_text(raw, 1, table.data(), static_cast<int>(table.size()), SQLITE_STATIC);
-    const int step = sqlite3_step(raw);
-    if (step == SQLITE_DONE) {
-      if (table == kMissingNames || table == kLabel || table == kWake) continue;
-      if (table == "meta" && has_nothing(database)) return holds_nothing(path);
-      return fail(ErrorKind::input, fmt::format("{} has no table {}", path, table),
-                  fmt::format("a recording that was cut off is two files: copy {}-wal too", path));
-    }
-    if (step != SQLITE_ROW) return damaged(path, sqlite3_errmsg(database));
-    const auto* type = reinterpret_cast<const char*>(sqlite3_column_text(raw, 0));
-    const auto* sql = reinterpret_cast<const char*>(sqlite3_column_text(raw, 1));
-    const std::string_view text = sql != nullptr ? sql : "";
-    if (type == nullptr || std::strcmp(type, "table") != 0 || !text.starts_with("CREATE TABLE"))
-      return damaged(path, fmt::format("{} is not a plain table", table));
-    there.missing_names = there.missing_names || table == kMissingNames;
-    there.label = there.label || table == kLabel;
-    there.wake = there.wake || table == kWake;
+    const auto there = check_table(database, statement.get(), path, table);
+    if (!there) return fail(there);
+    if (*there) continue;
+    if (table == "meta" && has_nothing(database)) return holds_nothing(path);
+    return fail(ErrorKind::input, fmt::format("{} has no table {}", path, table),
+                fmt::format("a recording that was cut off is two files: copy {}-wal too", path));
   }
-  return there;
+  OptionalTables tables;
+  for (const OptionalTable& table : kOptionalTables) {
+    const auto there = check_table(database, statement.get(), path, table.name);
+    if (!there) return fail(there);
+    tables.*table.is_there = *there;
+  }
+  return tables;
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace phlox::recording {
 
 // Tables that older recordings, or most, are without.
 struct OptionalTables {
-  bool missing_names = false, label = false, wake = false;
+  bool missing_names = false, label = false, wake = false, awaited = false;
 };
 
 struct OpenedRecording {

@@ -19,6 +19,10 @@ inline constexpr const char* kAddWakes =
     "ALTER TABLE state ADD COLUMN wake INTEGER; "
     "CREATE TABLE wake (id INTEGER PRIMARY KEY, thread INTEGER, stack INTEGER, other TEXT)";
 
+inline constexpr const char* kAddAwaited =
+    "ALTER TABLE state ADD COLUMN awaited INTEGER; "
+    "CREATE TABLE awaited (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT, other TEXT)";
+
 // Whoever records into a file holds a lock on this byte of it, of the open file (F_OFD_SETLK), so that it
 // goes with the recorder, however that ends. Far beyond those that SQLite locks (os.h: PENDING_BYTE).
 inline constexpr long kRecorderByte = 0x40000000 + 4096;
@@ -45,8 +49,9 @@ CREATE TABLE frame (
 CREATE TABLE stack (id INTEGER PRIMARY KEY, parent INTEGER, frame INTEGER NOT NULL);
 CREATE TABLE state (
   id INTEGER PRIMARY KEY, cpu INTEGER NOT NULL, gil INTEGER NOT NULL, collecting INTEGER NOT NULL, system_call INTEGER,
-  quality INTEGER NOT NULL, cpu_number INTEGER, event INTEGER, wake INTEGER);
+  quality INTEGER NOT NULL, cpu_number INTEGER, event INTEGER, wake INTEGER, awaited INTEGER);
 CREATE TABLE wake (id INTEGER PRIMARY KEY, thread INTEGER, stack INTEGER, other TEXT);
+CREATE TABLE awaited (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT, other TEXT);
 CREATE TABLE sample (
   start_us INTEGER NOT NULL, wall_ns INTEGER NOT NULL, cpu_ns INTEGER NOT NULL, samples INTEGER NOT NULL, thread INTEGER NOT NULL,
   stack INTEGER, state INTEGER NOT NULL, value INTEGER);
@@ -61,7 +66,7 @@ SELECT sample.rowid AS id, thread, start_us / 1e6 AS start_s, wall_ns / 1e6 AS w
   CASE gil WHEN 1 THEN 'none' WHEN 2 THEN 'holds' WHEN 3 THEN 'waits' WHEN 4 THEN 'not applicable' ELSE 'unknown' END AS gil,
   collecting, system_call,
   CASE quality WHEN 0 THEN 'ok' WHEN 1 THEN 'cut' WHEN 2 THEN 'unproved' WHEN 3 THEN 'detached' ELSE 'rejected' END AS quality,
-  cpu_number, event, value, wake
+  cpu_number, event, value, wake, awaited
 FROM sample JOIN state ON state.id = sample.state;
 
 CREATE VIEW function_self AS

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "phlox/profile/awaited.h"
 #include "phlox/profile/sampled_events.h"
 #include "phlox/recording/columns.h"
 
@@ -49,8 +50,8 @@ class Reading {
   Result<Profile> run() {
     for (auto part :
          {&Reading::meta, &Reading::processes, &Reading::threads, &Reading::modules, &Reading::missing_names,
-          &Reading::frames, &Reading::stacks, &Reading::wakes, &Reading::states, &Reading::samples,
-          &Reading::events, &Reading::tallies, &Reading::labels}) {
+          &Reading::frames, &Reading::stacks, &Reading::wakes, &Reading::awaited, &Reading::states,
+          &Reading::samples, &Reading::events, &Reading::tallies, &Reading::labels}) {
       if (auto done = (this->*part)(); !done) return fail(done);
     }
     return std::move(profile_);
@@ -202,13 +203,28 @@ class Reading {
     });
   }
 
+  Result<void> awaited() {
+    if (!has_.awaited) return {};
+    return each("awaited", "id, kind, name, other", [&](Columns& c) {
+      profile::Awaited row;
+      c.row_id();
+      row.kind = profile::awaited_kind(c.text());
+      row.name = c.optional_text();
+      row.other = c.optional_text();
+      if (!c.failed()) profile_.put_awaited(profile::AwaitedId(c.row()), row);
+    });
+  }
+
   // What a row of `state` says, in a Sample that has nothing else.
   Result<void> states() {
     const bool has_event = has_column("state", "event");
     const bool has_wake = has_.wake && has_column("state", "wake");
+    const bool has_awaited = has_.awaited && has_column("state", "awaited");
     const auto events = static_cast<int16_t>(profile::sampled_events(profile_).size());
     const std::string columns = "id, cpu, gil, collecting, system_call, quality, cpu_number";
-    return each("state", columns + (has_event ? ", event" : "") + (has_wake ? ", wake" : ""),
+    return each("state",
+                columns + (has_event ? ", event" : "") + (has_wake ? ", wake" : "") +
+                    (has_awaited ? ", awaited" : ""),
                 [&](Columns& c) {
                   profile::Sample row;
                   c.row_id();
@@ -221,6 +237,8 @@ class Reading {
                   if (has_event)
                     row.event = static_cast<uint16_t>(std::max<int16_t>(0, c.small_or_none(1, events)));
                   if (has_wake) row.wake = c.optional_reference<profile::WakeTag>(profile_.wakes().size());
+                  if (has_awaited)
+                    row.awaited = c.optional_reference<profile::AwaitedTag>(profile_.awaited().size());
                   states_.push_back(row);
                 });
   }

@@ -12,6 +12,7 @@
 #include "phlox/base/descriptor.h"
 #include "phlox/base/new_file.h"
 #include "phlox/base/text.h"
+#include "phlox/profile/awaited.h"
 #include "phlox/profile/tally.h"
 #include "phlox/recording/schema.h"
 
@@ -173,9 +174,10 @@ Result<void> Writer::prepare_statements() {
   missing_names_ = prepare("INSERT OR REPLACE INTO missing_names VALUES (?,?,?,?,?)");
   frame_ = prepare("INSERT OR REPLACE INTO frame VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
   wake_ = prepare("INSERT OR REPLACE INTO wake VALUES (?,?,?,?)");
+  awaited_ = prepare("INSERT OR REPLACE INTO awaited VALUES (?,?,?,?)");
   state_ = prepare(
-      "INSERT INTO state (id, cpu, gil, collecting, system_call, quality, cpu_number, event, wake) VALUES "
-      "(?,?,?,?,?,?,?,?,?)");
+      "INSERT INTO state (id, cpu, gil, collecting, system_call, quality, cpu_number, event, wake, "
+      "awaited) VALUES (?,?,?,?,?,?,?,?,?,?)");
   if (!stacks_.prepare(database_, "INSERT OR REPLACE INTO stack", 3) ||
       !samples_.prepare(
           database_,
@@ -189,7 +191,7 @@ Result<void> Writer::prepare_statements() {
 }
 
 Writer::~Writer() {
-  for (sqlite3_stmt* s : {meta_, process_, thread_, module_, missing_names_, frame_, wake_, state_,
+  for (sqlite3_stmt* s : {meta_, process_, thread_, module_, missing_names_, frame_, wake_, awaited_, state_,
                           grown_sample_, event_, tally_})
     sqlite3_finalize(s);
   stacks_.finalize();
@@ -343,13 +345,22 @@ void Writer::put_wake(profile::WakeId id, const profile::Wake& w) {
   step(wake_);
 }
 
+void Writer::put_awaited(profile::AwaitedId id, const profile::Awaited& a) {
+  Row(awaited_)
+      .id(id, before_.awaited)
+      .text(profile::awaited_key(a.kind))
+      .optional_text(a.name)
+      .optional_text(a.other);
+  step(awaited_);
+}
+
 int64_t Writer::state_of(const profile::Sample& s) {
   const uint64_t key = static_cast<uint64_t>(s.cpu_state) | static_cast<uint64_t>(s.gil_state) << 4 |
                        uint64_t{s.collecting} << 8 | static_cast<uint64_t>(s.quality) << 12 |
                        uint64_t{s.event} << 16 | uint64_t{static_cast<uint16_t>(s.system_call)} << 32 |
                        uint64_t{static_cast<uint16_t>(s.cpu_number)} << 48;
-  const auto [at, fresh] =
-      states_.try_emplace({key, s.wake.value}, before_.states + static_cast<int64_t>(states_.size()) + 1);
+  const auto [at, fresh] = states_.try_emplace({key, s.wake.value, s.awaited.value},
+                                               before_.states + static_cast<int64_t>(states_.size()) + 1);
   if (fresh) {
     Row(state_)
         .integer(at->second)
@@ -360,7 +371,8 @@ int64_t Writer::state_of(const profile::Sample& s) {
         .value(s.quality)
         .non_negative(s.cpu_number)
         .optional(reference(s.event))
-        .id(s.wake, before_.wakes);
+        .id(s.wake, before_.wakes)
+        .id(s.awaited, before_.awaited);
     step(state_);
   }
   return at->second;
@@ -453,8 +465,8 @@ Result<void> Writer::commit_rows() {
 
 Result<void> Writer::finish() {
   auto committed = commit_rows();
-  for (sqlite3_stmt** s : {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &wake_, &state_,
-                           &grown_sample_, &event_, &tally_}) {
+  for (sqlite3_stmt** s : {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &wake_, &awaited_,
+                           &state_, &grown_sample_, &event_, &tally_}) {
     sqlite3_finalize(*s);
     *s = nullptr;
   }

@@ -59,6 +59,7 @@ class Writer : public profile::Sink {
   void put_frame(profile::FrameId id, const profile::Frame& frame) override;
   void put_stack(profile::StackId id, const profile::Stack& stack) override;
   void put_wake(profile::WakeId id, const profile::Wake& wake) override;
+  void put_awaited(profile::AwaitedId id, const profile::Awaited& awaited) override;
   void put_sample(profile::SampleId id, const profile::Sample& sample) override;
   void put_event(const profile::Event& event) override;
   void put_tally(const profile::Tally& tally) override;
@@ -73,7 +74,7 @@ class Writer : public profile::Sink {
  private:
   // What was there before: added to every id that is put.
   struct Before {
-    uint32_t modules = 0, frames = 0, stacks = 0, wakes = 0, samples = 0;
+    uint32_t modules = 0, frames = 0, stacks = 0, wakes = 0, awaited = 0, samples = 0;
     int64_t states = 0;
     bool any = false;
     std::map<std::string, int64_t, std::less<>> recorder_times;  // tallies
@@ -105,18 +106,18 @@ class Writer : public profile::Sink {
   Descriptor mark_;  // locked as long as this recorder is at work (schema.h)
   sqlite3* database_ = nullptr;
   sqlite3_stmt *meta_ = nullptr, *process_ = nullptr, *thread_ = nullptr, *module_ = nullptr,
-               *missing_names_ = nullptr, *frame_ = nullptr, *wake_ = nullptr, *state_ = nullptr,
-               *grown_sample_ = nullptr, *event_ = nullptr, *tally_ = nullptr;
+               *missing_names_ = nullptr, *frame_ = nullptr, *wake_ = nullptr, *awaited_ = nullptr,
+               *state_ = nullptr, *grown_sample_ = nullptr, *event_ = nullptr, *tally_ = nullptr;
   BulkInsert stacks_, samples_;
-  // Rows of `state` by their values, and who ended the wait.
+  // Rows of `state` by their values, who ended the wait, and what it was for.
   struct StateKey {
     uint64_t values = 0;
-    uint32_t wake = 0;
+    uint32_t wake = 0, awaited = 0;
     friend bool operator==(const StateKey&, const StateKey&) = default;
   };
   struct StateHash {
     size_t operator()(const StateKey& key) const noexcept {
-      return Spread{}(key.values ^ key.wake * 0x9E3779B97F4A7C15U);
+      return Spread{}(key.values ^ (uint64_t{key.awaited} << 32 | key.wake) * 0x9E3779B97F4A7C15U);
     }
   };
   tsl::robin_map<StateKey, int64_t, StateHash> states_;

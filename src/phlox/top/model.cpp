@@ -19,6 +19,7 @@ class Extract {
 
   void put(profile::Sample sample) {
     sample.stack = stack(sample.stack);
+    sample.awaited = awaited(sample.awaited);
     into_.put_sample(profile::SampleId(++samples_), sample);
   }
 
@@ -48,6 +49,16 @@ class Extract {
     return parent;
   }
 
+  profile::AwaitedId awaited(profile::AwaitedId id) {
+    if (!id || id.value > from_.awaited().size()) return {};
+    const auto [at, added] = awaited_.try_emplace(id.value, profile::AwaitedId());
+    if (added) {
+      at.value() = profile::AwaitedId(static_cast<uint32_t>(into_.awaited().size() + 1));
+      into_.put_awaited(at.value(), from_.awaited()[id.value - 1]);
+    }
+    return at->second;
+  }
+
   profile::FrameId frame(profile::FrameId id) {
     const auto [at, added] = frames_.try_emplace(id.value, profile::FrameId());
     if (added) {
@@ -62,6 +73,7 @@ class Extract {
   uint32_t samples_ = 0;
   tsl::robin_map<uint32_t, profile::StackId, Spread> stacks_;
   tsl::robin_map<uint32_t, profile::FrameId, Spread> frames_;
+  tsl::robin_map<uint32_t, profile::AwaitedId, Spread> awaited_;
 };
 
 // The part of it from that moment on.
@@ -123,6 +135,10 @@ void Model::put_stack(profile::StackId id, const profile::Stack& stack) {
   const std::lock_guard lock(mutex_);
   rows_.put_stack(id, stack);
 }
+void Model::put_awaited(profile::AwaitedId id, const profile::Awaited& awaited) {
+  const std::lock_guard lock(mutex_);
+  rows_.put_awaited(id, awaited);
+}
 void Model::put_tally(const profile::Tally& tally) {
   const std::lock_guard lock(mutex_);
   rows_.put_tally(tally);
@@ -161,7 +177,10 @@ void Model::add(const profile::Sample& sample, Nanoseconds wall, Nanoseconds cpu
   }
   const auto [at, fresh] = sums_.try_emplace(key, sample);
   profile::Sample& sum = at.value();
-  if (fresh) sum.wall = sum.cpu = sum.samples = 0;
+  if (fresh) {
+    sum.wall = sum.cpu = sum.samples = 0;
+    sum.awaited = {};  // of many
+  }
   sum.wall += wall;
   sum.cpu += cpu;
   sum.samples += looks;

@@ -48,6 +48,7 @@ class Model : public profile::Sink {
   void put_module(profile::ModuleId id, const profile::Module& module) override;
   void put_frame(profile::FrameId id, const profile::Frame& frame) override;
   void put_stack(profile::StackId id, const profile::Stack& stack) override;
+  void put_awaited(profile::AwaitedId id, const profile::Awaited& awaited) override;
   void put_sample(profile::SampleId id, const profile::Sample& sample) override;
   void put_event(const profile::Event&) override {}
   void put_tally(const profile::Tally& tally) override;
