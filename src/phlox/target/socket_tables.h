@@ -1,0 +1,39 @@
+// The sockets of network namespaces, looked up by inode: /proc/PID/net of a process that is in it. Reading
+// these tables takes as long as there are sockets on the host, so it is done as rarely as it takes long. Used
+// by the recorder's thread; reads /proc only.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "phlox/base/clock.h"
+#include "phlox/target/open_file.h"
+
+namespace phlox::target {
+
+class SocketTables {
+ public:
+  // Of a socket that the process has; none: it is none of these, or the tables were read lately without it.
+  std::optional<NamedFile> find(pid_t process, uint64_t inode);
+  // Whether anybody in the process's network namespace accepts TCP connections at that port.
+  bool is_accepting(pid_t process, uint16_t port);
+
+ private:
+  struct Namespace {
+    Sockets sockets;
+    Nanoseconds next = 0;              // not read again before
+    std::set<uint16_t> not_accepting;  // of the ports that were asked for
+  };
+
+  Namespace* of(pid_t process);
+  // False: it is too early.
+  static bool read(pid_t process, Namespace& into);
+
+  std::map<uint64_t, Namespace> namespaces_;  // by inode
+};
+
+}  // namespace phlox::target
