@@ -161,5 +161,36 @@ TEST_F(LookLogs, what_the_ring_has_no_room_for_is_counted_and_the_next_stack_is_
   EXPECT_EQ(looks[0].fresh.size(), 2U);
 }
 
+// A call's arguments may be the same while what they mean is another by then.
+TEST_F(LookLogs, a_wait_goes_on_as_long_as_its_thread_has_not_run) {
+  const std::vector<CodeLocation> stack{{1, 0}};
+  const auto waits = [&] {
+    LookRecord look = found(CpuState::blocked);
+    look.awaits = {target::Awaits::Kind::descriptor, 3, 0};
+    look.wait_since = look.time;
+    log_.saw(thread_, look, thread_.seen, ++tick_, &stack, {});
+  };
+  waits();
+  const Nanoseconds first = now_;
+  sleeps(1);
+  log_.flush(thread_);
+  waits();
+  const Nanoseconds second = now_;
+  log_.flush(thread_);
+  sleeps(1);
+  log_.flush(thread_);
+  waits();
+  waits();
+  log_.flush(thread_);
+  const auto looks = sent();
+  ASSERT_EQ(looks.size(), 5U);
+  EXPECT_EQ(looks[0].look.wait_since, first);
+  EXPECT_EQ(looks[1].look.wait_since, first);
+  EXPECT_EQ(looks[2].look.wait_since, second);
+  EXPECT_EQ(looks[3].look.wait_since, second);
+  EXPECT_EQ(looks[4].look.wait_since, 0) << "two waits";
+  for (const Sent& one : looks) EXPECT_EQ(one.look.awaits.number, 3);
+}
+
 }  // namespace
 }  // namespace phlox::sampler

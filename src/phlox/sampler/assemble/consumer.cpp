@@ -128,6 +128,7 @@ void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
   sample.system_call = record.system_call;
   sample.quality = record.quality;
   if (const auto wake = wakes_.find(record.wake); wake != wakes_.end()) sample.wake = wake->second;
+  if (record.cpu_state == profile::CpuState::blocked) sample.awaited = awaited_of(record, thread);
   if (record.rejected != Rejected::no) {
     sample.stack = identities_.interner.stack({}, marker(std::string(describe(record.rejected))));
     // The sampler starts this thread's stack anew after a rejected look.
@@ -153,6 +154,18 @@ void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
   put_split(record, thread, sample);
   if (thread.tid == first_) charged_ += record.cpu;
   if (record.rejected == Rejected::no) thread.last = sample;
+}
+
+profile::AwaitedId Consumer::awaited_of(const LookRecord& record, ThreadState& thread) {
+  if (const auto told = awaited_.find(record.awaited); told != awaited_.end()) return told->second;
+  if (files_ == nullptr || record.awaits.kind == target::Awaits::Kind::unknown) return {};
+  const bool same = record.wait_since != 0 && record.wait_since == thread.awaited_since;
+  if (same && thread.awaited) return thread.awaited;
+  const auto found =
+      files_->of_wait({record.awaits, record.time - record.wall, record.wait_since, record.time});
+  thread.awaited = found ? identities_.interner.awaited(*found) : profile::AwaitedId();
+  thread.awaited_since = record.wait_since;
+  return thread.awaited;
 }
 
 void Consumer::put_split(const LookRecord& record, ThreadState& thread, profile::Sample& sample) {
@@ -345,6 +358,19 @@ void Consumer::take_wake(const WakeRecord& record, std::span<const std::byte> bo
   wakes_[record.wake] = identities_.interner.wake(wake);
 }
 
+void Consumer::take_awaited(const AwaitedRecord& record, std::span<const std::byte> body) {
+  // As with wakes.
+  if (record.awaited == 1) awaited_.clear();
+  if (files_ == nullptr) return;
+  const std::string_view name(reinterpret_cast<const char*>(body.data()),
+                              std::min<size_t>(record.size, body.size()));
+  profile::Awaited awaited{profile::AwaitedKind::time, {}, {}};
+  if (record.what == AwaitedRecord::What::file) awaited = files_->of_file(record.file, name, record.others);
+  if (record.what == AwaitedRecord::What::child)
+    awaited = files_->of_child(record.file.process, name, record.since);
+  awaited_[record.awaited] = identities_.interner.awaited(awaited);
+}
+
 void Consumer::take(std::span<const std::byte> bytes, Ring& ring) {
   if (bytes.size() < sizeof(RecordKind)) return;
   searched_ = 0;
@@ -370,6 +396,11 @@ void Consumer::take(std::span<const std::byte> bytes, Ring& ring) {
     case RecordKind::wake: {
       const auto record = record_at<WakeRecord>(bytes);
       take_wake(record, bytes.subspan(sizeof record));
+      break;
+    }
+    case RecordKind::awaited: {
+      const auto record = record_at<AwaitedRecord>(bytes);
+      take_awaited(record, bytes.subspan(sizeof record));
       break;
     }
     case RecordKind::thread:

@@ -20,6 +20,7 @@
 #include "phlox/profile/stretches.h"
 #include "phlox/python/code_object.h"
 #include "phlox/python/layout.h"
+#include "phlox/sampler/assemble/awaited_files.h"
 #include "phlox/sampler/assemble/native_stacks.h"
 #include "phlox/sampler/assemble/time_split.h"
 #include "phlox/sampler/capture/records.h"
@@ -46,6 +47,9 @@ class Consumer {
 
   // Merges native halves into the stacks from here on. `stacks` must outlive this.
   void with_native(NativeStacks& stacks) { native_ = &stacks; }
+
+  // Says what waits are for from here on. `files` must outlive this.
+  void with_awaited(AwaitedFiles& files) { files_ = &files; }
 
   // The thread of this id is the process's first. `used`: asked when it has ended: the CPU time that it had
   // used then, when that is known.
@@ -93,6 +97,9 @@ class Consumer {
     bool taken_over = false;  // its row goes on under another number of the ring
     pid_t tid = 0;
     std::optional<profile::Sample> last;  // the last look that was not rejected
+    // Of the last wait of which it was asked.
+    profile::AwaitedId awaited;
+    Nanoseconds awaited_since = 0;
   };
 
   struct KnownCode {
@@ -110,6 +117,8 @@ class Consumer {
   void end_thread(const ThreadEndRecord& record);
   void put_rest(const ThreadState& thread, Nanoseconds end);
   void take_wake(const WakeRecord& record, std::span<const std::byte> body);
+  void take_awaited(const AwaitedRecord& record, std::span<const std::byte> body);
+  profile::AwaitedId awaited_of(const LookRecord& record, ThreadState& thread);
   void look(const LookRecord& record, std::span<const std::byte> body);
   void put_split(const LookRecord& record, ThreadState& thread, profile::Sample& sample);
   void look_with_native(const LookRecord& record, std::span<const std::byte> body, ThreadState& thread,
@@ -124,13 +133,15 @@ class Consumer {
   Identities& identities_;
   NameThread name_thread_;
   NativeStacks* native_ = nullptr;
+  AwaitedFiles* files_ = nullptr;
   NativeLook native_look_;
   std::unordered_map<uint32_t, KnownCode> codes_;  // by number, as long as it may be met again
   size_t known_frames_ = 0;                        // of all codes_
   size_t searched_ = 0;                            // bytes of line tables, for this record
   uint64_t discarded_ = 0, without_line_ = 0;
   std::unordered_map<uint32_t, ThreadState> threads_;
-  std::unordered_map<uint32_t, profile::WakeId> wakes_;  // by number
+  std::unordered_map<uint32_t, profile::WakeId> wakes_;       // by number
+  std::unordered_map<uint32_t, profile::AwaitedId> awaited_;  // likewise
   std::vector<LiveThread> live_;
   bool has_begun_ = false;
   // Of the process's first thread.

@@ -11,7 +11,8 @@ bool are_alike(const LookRecord& a, const LookRecord& b) {
   return a.cpu_state == b.cpu_state && a.gil_state == b.gil_state && a.quality == b.quality &&
          a.rejected == b.rejected && a.collecting == b.collecting && a.system_call == b.system_call &&
          a.cpu_number == b.cpu_number && a.part == b.part && a.native == b.native &&
-         a.native_place == b.native_place && a.native_id == b.native_id && a.wake == b.wake && a.wake == 0;
+         a.native_place == b.native_place && a.native_id == b.native_id && a.awaited == b.awaited &&
+         a.awaits == b.awaits && a.wake == b.wake && a.wake == 0;
 }
 
 }  // namespace
@@ -35,6 +36,7 @@ void LookLog::send(ObservedThread& thread, LookRecord look, const std::vector<Co
     } else {
       join(more, look);
     }
+    thread.state.wait_since = look.wait_since;
     if (more.wall >= kHoldBack) flush(thread);
     return;
   }

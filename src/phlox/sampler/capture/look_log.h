@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "phlox/base/clock.h"
@@ -53,6 +54,9 @@ class LookLog {
   // False: there was no room.
   bool tell(const WakeRecord& record, const std::vector<CodeLocation>& stack) {
     return ring_.push(std::as_bytes(std::span(&record, 1)), std::as_bytes(std::span(stack)));
+  }
+  bool tell(const AwaitedRecord& record, std::string_view name) {
+    return ring_.push(std::as_bytes(std::span(&record, 1)), std::as_bytes(std::span(name)));
   }
   // CPU time that was not charged yet goes to the last stack: the thread is never found running again.
   void end(ObservedThread& thread, Nanoseconds now);

@@ -134,6 +134,9 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     if (sleeps) {
       look.cpu_state = profile::CpuState::blocked;
       look.system_call = static_cast<int16_t>(blocked.last().number);
+      look.wait_since = now;
+      // Threads without Python poll rarely; what stands in memory would have to be proved.
+      if (!target::stands_in_memory(blocked.last())) look.awaits = target::awaits_of(blocked.last(), memory_);
     } else {
       look.cpu_state = held_state(*after, slot.seen);
     }

@@ -180,6 +180,14 @@ CpuState ProcessSampler::free_state(PythonThread& slot, const target::SchedStat&
   return awake_state(stat - slot.seen, [&] { return slot.probe->is_off_cpu_since(stat); });
 }
 
+void ProcessSampler::is_in(PythonThread& slot, const target::BlockedIn& call, const target::SchedStat& since,
+                           Seen& seen) {
+  seen.cpu_state = CpuState::blocked;
+  seen.system_call = static_cast<int16_t>(call.number);
+  seen.awaits = target::awaits_of(call, memory_);
+  if (target::stands_in_memory(call) && !still_unmoved(slot, since)) seen.awaits = {};
+}
+
 // While the GIL's holder stands still nobody else's Python frames can change: what was copied with its stack
 // is proved with it, wherever the others run. False: it does not stand still any more.
 bool ProcessSampler::read_beside_holder(PythonThread& slot, Domain& domain, Nanoseconds now) {
@@ -198,8 +206,7 @@ bool ProcessSampler::read_beside_holder(PythonThread& slot, Domain& domain, Nano
   Seen seen;
   seen.quality = reading.quality;
   if (in && !in->running) {
-    seen.cpu_state = CpuState::blocked;
-    seen.system_call = static_cast<int16_t>(in->number);
+    is_in(slot, *in, slot.first, seen);
   } else {
     seen.cpu_state = free_state(slot, slot.first);
     if (slot.cpu_known_at == tick_) seen.cpu_number = static_cast<int16_t>(slot.last_cpu);
@@ -257,8 +264,7 @@ void ProcessSampler::read_other(PythonThread& slot, Domain& domain, Nanoseconds 
       return;
     }
     Seen seen;
-    seen.cpu_state = CpuState::blocked;
-    seen.system_call = static_cast<int16_t>(in->number);
+    is_in(slot, *in, *before, seen);
     seen.gil_state = domain.gil.state_of(&*in);
     seen.quality = reading.quality;
     if (after->off() && seen.quality == Quality::ok) seen.quality = Quality::unproved;
@@ -283,6 +289,8 @@ void ProcessSampler::accept(PythonThread& slot, const target::SchedStat& stat, N
   look.gil_state = seen.gil_state;
   look.quality = seen.quality;
   look.collecting = seen.collecting;
+  look.awaits = seen.awaits;
+  look.wait_since = now;
   NativeCopy::Parts native;
   if (native_) {
     look.native = native_->part();

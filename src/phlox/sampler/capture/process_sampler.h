@@ -129,8 +129,11 @@ class ProcessSampler {
     int16_t system_call = -1;
     int16_t cpu_number = -1;
     bool collecting = false;
+    target::Awaits awaits;
   };
 
+  // `since`: as of a moment before the call was asked for.
+  void is_in(PythonThread& slot, const target::BlockedIn& call, const target::SchedStat& since, Seen& seen);
   void pause_idle(PythonThread& thread);
   void look_at_resting(Nanoseconds now);
   bool scout(Domain& domain);

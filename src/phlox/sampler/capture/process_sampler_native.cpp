@@ -119,8 +119,7 @@ bool ProcessSampler::read_with_native(PythonThread& slot, Nanoseconds now, bool 
     const target::BlockedIn* in = nullptr;
     if (sleeps) {
       in = &blocked.last();
-      seen.cpu_state = CpuState::blocked;
-      seen.system_call = static_cast<int16_t>(in->number);
+      is_in(slot, *in, *before, seen);
     } else {
       seen.cpu_state = held_state(*after, slot.seen);
     }

@@ -84,10 +84,7 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
     if (asleep || since.run_ns + since.wait_ns < wall / 2) {
       if (const auto asked = asleep ? asleep : slot.probe->blocked_in()) {
         in = *asked;
-        if (!in.running) {
-          seen.cpu_state = CpuState::blocked;
-          seen.system_call = static_cast<int16_t>(in.number);
-        }
+        if (!in.running) is_in(slot, in, *after, seen);
       }
     }
     seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
@@ -154,10 +151,11 @@ bool ProcessSampler::read_from_elsewhere(PythonThread& slot, Nanoseconds now, bo
     if (after->off()) schedstat_off_ = true;
     const bool proved = stopped || (sleeps && !after->off());
     if (!proved && seen.quality == Quality::ok) seen.quality = Quality::unproved;
-    seen.cpu_state = sleeps    ? CpuState::blocked
-                     : stopped ? held_state(*after, slot.seen)
-                               : free_state(slot, *after);
-    if (sleeps) seen.system_call = static_cast<int16_t>(in->number);
+    if (sleeps) {
+      is_in(slot, *in, *before, seen);
+    } else {
+      seen.cpu_state = stopped ? held_state(*after, slot.seen) : free_state(slot, *after);
+    }
     seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
                      : holds                      ? GilState::holds
                                                   : domain.gil.state_of(in ? &*in : nullptr);

@@ -8,6 +8,8 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/profile/model.h"
+#include "phlox/target/awaits.h"
+#include "phlox/target/open_file.h"
 #include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
@@ -29,7 +31,7 @@ inline constexpr uint32_t kNotWalked = 0xfffffffc;
 
 enum class Rejected : uint8_t { no, moved, unreadable, broken };
 
-enum class RecordKind : uint32_t { look, code, codes_gone, thread, thread_end, wake };
+enum class RecordKind : uint32_t { look, code, codes_gone, thread, thread_end, wake, awaited };
 
 // What a look says of the thread's native frames. same: they are those of the look before. kept: those that
 // came with a look that had this native_id, if they were the last that were to be kept in the same place.
@@ -63,6 +65,11 @@ struct LookRecord {
   NativePart native = NativePart::none;
   NativePlace native_place = NativePlace::none;  // fresh: the stack is kept there
   uint32_t native_id = 0;
+  // Blocked: what for. As was told with the wait, by the number of its record; 0: as its call says.
+  uint32_t awaited = 0;
+  target::Awaits awaits;
+  // Since when it is known to be in this call; 0: several waits that are alike.
+  Nanoseconds wait_since = 0;
 };
 
 // Of a thread that is not blocked, by what it did since the look before. How long it waited for a CPU the
@@ -111,6 +118,7 @@ inline void join(LookRecord& held, const LookRecord& look) {
   held.cpu += look.cpu;
   if (held.ran >= 0 && look.ran >= 0) held.ran += look.ran;
   held.looks += look.looks;
+  if (held.wait_since != look.wait_since) held.wait_since = 0;
 }
 
 // A code object met for the first time (or another one at an address met before). The consumer owns
@@ -137,6 +145,18 @@ struct WakeRecord {
   uint32_t thread = 0;  // 0: `other`
   uint32_t size = 0;
   char other[32] = {};  // ends with a zero
+};
+
+// What waits were for. Followed by `size` bytes of a name (target::NamedFile::name; of a child its own).
+struct AwaitedRecord {
+  enum class What : uint8_t { file, child, time };
+  RecordKind kind = RecordKind::awaited;
+  uint32_t awaited = 0;
+  What what = What::file;
+  uint32_t size = 0;
+  int32_t others = 0;          // descriptors that it was for beside
+  target::OpenFile file = {};  // of a child `process`
+  Nanoseconds since = 0;       // of a child, when it began to be waited for
 };
 
 struct ThreadRecord {

@@ -102,6 +102,7 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
       native_memory_(program_->pid),
       ends_(shared.ends),
       its_end_(ends_.watch(program_->pid, pidfd_)),
+      files_(program_->pid, shared.files),
       consumer_(program_->interpreter.layout, id, sink_, identities_,
                 [pid = program_->pid, born_as = program_->kernel_name](profile::Thread& thread) {
                   thread.kernel_name = target::ThreadProbe(pid, thread.tid).kernel_name();
@@ -127,6 +128,8 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
     native_.emplace(program_->pid, native_memory_, identities_, sink_, options_.unwind_cache);
     consumer_.with_native(*native_);
   }
+  files_.begin();
+  consumer_.with_awaited(files_);
   consumer_.with_end(program_->pid, [this] { return used_at_end(); });
   if (program_->started) consumer_.with_start(*program_->started);
   source_ = make_source(shared);

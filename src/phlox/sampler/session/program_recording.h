@@ -14,6 +14,7 @@
 #include "phlox/base/descriptor.h"
 #include "phlox/memory/process_memory.h"
 #include "phlox/profile/sink.h"
+#include "phlox/sampler/assemble/awaited_files.h"
 #include "phlox/sampler/assemble/consumer.h"
 #include "phlox/sampler/assemble/native_stacks.h"
 #include "phlox/sampler/capture/ring.h"
@@ -37,6 +38,7 @@ class ProgramRecording {
     Identities& identities;
     SamplerThread::Together together;
     EndWatch& ends;
+    AwaitedFiles::Host& files;
     KernelSources* kernel = nullptr;
     // Where the kernel looks at it, or why it cannot; null: nobody asked, or it was forked and is looked at.
     const Result<kernel_process>* place = nullptr;
@@ -88,6 +90,7 @@ class ProgramRecording {
   memory::ProcessMemory native_memory_;  // of its own: the sampler's is another thread's
   EndWatch& ends_;
   std::shared_ptr<EndWatch::End> its_end_;
+  AwaitedFiles files_;
   Consumer consumer_;
   std::optional<NativeStacks> native_;
   std::string why_not_kernel_;

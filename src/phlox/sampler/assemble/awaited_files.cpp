@@ -1,0 +1,293 @@
+#include "phlox/sampler/assemble/awaited_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "phlox/base/text.h"
+#include "phlox/profile/awaited.h"
+#include "phlox/target/process_state.h"
+#include "phlox/target/text_file.h"
+
+namespace phlox::sampler {
+namespace {
+
+using profile::Awaited;
+using profile::AwaitedKind;
+using target::OpenFile;
+using End = target::FileHolders::End;
+
+// 3 us each.
+constexpr size_t kMostAtOnce = 256;
+constexpr int kMostReads = 500;  // in a second
+constexpr size_t kMostKept = 10'000;
+// Of an epoll instance, descriptors that are looked at, and names that are said. And of what passes, so much
+// goes into that: 0.2 %.
+constexpr size_t kMostPolled = 64, kMostNamed = 3;
+constexpr Nanoseconds kRest = 500;
+constexpr std::string_view kPoll = "eventpoll";
+// A look is made in a turn, whose beginning is its time.
+constexpr Nanoseconds kLongestTurn = kSecond / 100;
+
+std::string read_link(pid_t process, int descriptor) {
+  std::array<char, 4096> link;
+  const ssize_t size =
+      ::readlink(fmt::format("/proc/{}/fd/{}", process, descriptor).c_str(), link.data(), link.size());
+  return {link.data(), static_cast<size_t>(std::max<ssize_t>(size, 0))};
+}
+
+// Of the pipe that has the other one.
+End other_end(bool reads, bool writes) {
+  return reads == writes ? End::any : reads ? End::writing : End::reading;
+}
+
+std::string_view family_name(uint16_t family) {
+  switch (family) {
+    case AF_NETLINK:
+      return "netlink";
+    case AF_PACKET:
+      return "packets";
+    case AF_VSOCK:
+      return "vsock";
+    default:
+      return "";
+  }
+}
+
+// What a path does not tell: a device, the end of a pipe. No file system of another host is asked.
+void look_closer(pid_t process, int descriptor, OpenFile& file) {
+  const std::string path = fmt::format("/proc/{}/fd/{}", process, descriptor);
+  struct statx there {};
+  struct stat link {};
+  if (::statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, STATX_TYPE, &there) != 0 ||
+      ::lstat(path.c_str(), &link) != 0)
+    return;
+  file.kind = S_ISFIFO(there.stx_mode)                             ? OpenFile::Kind::pipe
+              : S_ISCHR(there.stx_mode) || S_ISBLK(there.stx_mode) ? OpenFile::Kind::device
+                                                                   : file.kind;
+  file.reads = (link.st_mode & S_IRUSR) != 0;
+  file.writes = (link.st_mode & S_IWUSR) != 0;
+}
+
+Awaited with_others(Awaited awaited, int32_t others) {
+  if (others <= 0) return awaited;
+  const std::string words = profile::awaited_words(awaited);
+  return {AwaitedKind::poll,
+          words.empty() ? fmt::format("{} descriptors", others + 1)
+                        : fmt::format("{} and {} more", words, others),
+          {}};
+}
+
+// The descriptors that an epoll instance asks about, of /proc/PID/fdinfo/N (fs/eventpoll.c: ep_show_fdinfo).
+std::vector<int> parse_polled(std::string_view text) {
+  std::vector<int> descriptors;
+  constexpr std::string_view kBefore = "tfd:";
+  for (size_t at = text.find(kBefore); at != std::string_view::npos; at = text.find(kBefore, at + 1)) {
+    std::string_view rest = text.substr(at + kBefore.size());
+    while (rest.starts_with(' ')) rest.remove_prefix(1);
+    int descriptor = -1;
+    if (take_number(rest, descriptor)) descriptors.push_back(descriptor);
+  }
+  return descriptors;
+}
+
+// Without the port, which is a number of the moment.
+std::string host_words(uint16_t family, const target::SocketEnd& end) {
+  std::string words = target::address_words(family, end);
+  words.resize(words.rfind(':'));
+  return words;
+}
+
+}  // namespace
+
+AwaitedFiles::AwaitedFiles(pid_t process, Host& host)
+    : AwaitedFiles(process, host, [process](int descriptor) { return read_link(process, descriptor); }) {}
+
+AwaitedFiles::AwaitedFiles(pid_t process, Host& host, ReadLink link)
+    : process_(process), host_(host), read_link_(std::move(link)) {}
+
+void AwaitedFiles::begin() {
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(fmt::format("/proc/{}/fd", process_).c_str()),
+                                                    ::closedir);
+  for (size_t i = 0; entries && i < kMostAtOnce; ++i) {
+    const dirent* entry = ::readdir(entries.get());
+    if (entry == nullptr) return;
+    const auto descriptor = parse_number<int>(entry->d_name);
+    if (!descriptor) continue;
+    const Nanoseconds before = clock_now();
+    history_.saw(*descriptor, read_link_(*descriptor), before, clock_now());
+  }
+}
+
+bool AwaitedFiles::may_read(Nanoseconds now) {
+  if (now - reads_since_ >= kSecond) {
+    reads_since_ = now;
+    reads_ = 0;
+  }
+  return ++reads_ <= kMostReads;
+}
+
+// Whoever is in one call all the while has one file all the while; of others the descriptor must have named
+// it before and after.
+const std::string* AwaitedFiles::link_of(const Wait& wait) {
+  const int descriptor = wait.awaits.number;
+  const auto known = [&](Nanoseconds until) {
+    return wait.since != 0 ? history_.some_time(descriptor, wait.since, wait.until)
+                           : history_.all_the_while(descriptor, wait.from, until);
+  };
+  if (const std::string* link = known(wait.until + kLongestTurn)) return link;
+  const Nanoseconds before = clock_now();
+  if (!may_read(before)) return nullptr;
+  std::string link = read_link_(descriptor);
+  history_.saw(descriptor, std::move(link), before, clock_now());
+  return known(wait.until);
+}
+
+std::optional<Awaited> AwaitedFiles::of_wait(const Wait& wait) {
+  switch (wait.awaits.kind) {
+    case target::Awaits::Kind::time:
+      return Awaited{AwaitedKind::time, {}, {}};
+    case target::Awaits::Kind::child:
+      return of_living_child(wait.awaits.number, wait.until);
+    case target::Awaits::Kind::descriptor:
+      if (const std::string* link = link_of(wait))
+        return with_others(of_link(*link, wait.awaits.number), wait.awaits.others);
+      return {};
+    case target::Awaits::Kind::unknown:
+      break;
+  }
+  return {};
+}
+
+Awaited AwaitedFiles::of_link(const std::string& link, int descriptor) {
+  const auto known = by_link_.find(link);
+  if (known != by_link_.end()) return known->second;
+  target::NamedFile named = target::parse_descriptor_link(link);
+  OpenFile& file = named.file;
+  if (file.kind == OpenFile::Kind::object && named.name == kPoll) return of_poll(descriptor);
+  if (file.kind == OpenFile::Kind::socket) {
+    if (auto found = host_.sockets.find(process_, file.inode)) named = *std::move(found);
+  } else if (file.kind != OpenFile::Kind::object) {
+    look_closer(process_, descriptor, file);
+  }
+  Awaited awaited = of_file(file, named.name);
+  // Of what was not found another look may know more.
+  if (awaited.name.empty() && awaited.other.empty()) return awaited;
+  if (by_link_.size() >= kMostKept) by_link_.clear();
+  return by_link_[link] = std::move(awaited);
+}
+
+// Those that have a name, as far as they differ.
+Awaited AwaitedFiles::of_poll(int descriptor) {
+  const Nanoseconds start = clock_now();
+  Poll& poll = polls_[descriptor];
+  if (start < poll.next) return poll.awaited;
+  const auto text = target::read_text(fmt::format("/proc/{}/fdinfo/{}", process_, descriptor));
+  const std::vector<int> descriptors = parse_polled(text.value_or(""));
+  std::vector<std::string> words;
+  for (size_t i = 0; i < std::min(descriptors.size(), kMostPolled); ++i) {
+    const std::string link = read_link_(descriptors[i]);
+    if (link.empty() || link.find(kPoll) != std::string::npos) continue;
+    std::string one = profile::awaited_words(of_link(link, descriptors[i]), profile::AwaitedDetail::alike);
+    if (!one.empty() && std::find(words.begin(), words.end(), one) == words.end())
+      words.push_back(std::move(one));
+  }
+  const size_t named = std::min(words.size(), kMostNamed);
+  std::string name;
+  for (size_t i = 0; i < named; ++i) name += (i == 0 ? "" : ", ") + words[i];
+  if (descriptors.size() > kMostPolled || words.size() > named)
+    name = fmt::format("{} descriptors{}{}", descriptors.size(), name.empty() ? "" : ": ", name);
+  poll.awaited = {AwaitedKind::poll, std::move(name), {}};
+  const Nanoseconds end = clock_now();
+  poll.next = end + std::max(kSecond, (end - start) * kRest);
+  return poll.awaited;
+}
+
+Awaited AwaitedFiles::of_file(const OpenFile& file, std::string_view name, int32_t others) {
+  return with_others(of_one(file, name), others);
+}
+
+Awaited AwaitedFiles::of_one(const OpenFile& file, std::string_view name) {
+  switch (file.kind) {
+    case OpenFile::Kind::file:
+      return {AwaitedKind::file,
+              fmt::format("{}{}{}", file.cut ? "..." : "", name, file.removed ? " (deleted)" : ""),
+              {}};
+    case OpenFile::Kind::device:
+      return {AwaitedKind::device, std::string(name), {}};
+    case OpenFile::Kind::pipe:
+      return {AwaitedKind::pipe, std::string(name),
+              holder_of(fmt::format("pipe:[{}]", file.inode), other_end(file.reads, file.writes))};
+    case OpenFile::Kind::socket:
+      return of_socket(file, name);
+    case OpenFile::Kind::process:
+      if (file.process <= 0) return {AwaitedKind::process, {}, {}};
+      return {AwaitedKind::process, target::command_words(file.process), std::to_string(file.process)};
+    case OpenFile::Kind::object:
+      if (name == kPoll) return {AwaitedKind::poll, {}, {}};
+      return {AwaitedKind::object, std::string(name), {}};
+    case OpenFile::Kind::unknown:
+      break;
+  }
+  return {AwaitedKind::other, {}, {}};
+}
+
+Awaited AwaitedFiles::of_socket(const OpenFile& file, std::string_view name) {
+  if (file.family == AF_UNIX) {
+    if (file.accepts) return {AwaitedKind::listener, std::string(name), {}};
+    std::string other;
+    if (file.peer_inode != 0) other = holder_of(fmt::format("socket:[{}]", file.peer_inode), End::any);
+    if (other.empty() && file.process > 0 && file.process != process_)
+      other = target::process_words(file.process);
+    const bool accepted = !name.empty() && !file.named_by_peer;
+    return {accepted ? AwaitedKind::client : AwaitedKind::socket, std::string(name), std::move(other)};
+  }
+  if (file.family != AF_INET && file.family != AF_INET6)
+    return {AwaitedKind::socket, std::string(family_name(file.family)), {}};
+  const std::string own = target::address_words(file.family, file.own);
+  if (file.accepts) return {AwaitedKind::listener, own, {}};
+  if (file.peer.port == 0) return {AwaitedKind::socket, own, {}};
+  if (host_.sockets.is_accepting(process_, file.own.port))
+    return {AwaitedKind::client, own, host_words(file.family, file.peer)};
+  return {AwaitedKind::socket, target::address_words(file.family, file.peer), {}};
+}
+
+std::string AwaitedFiles::holder_of(const std::string& link, End end) {
+  const auto holders = host_.holders.find(process_, link, end);
+  if (holders.size() == 1) return target::process_words(holders.front());
+  return holders.empty() ? std::string() : fmt::format("{} processes", holders.size());
+}
+
+// Its command. It is the one that was waited for if it is a child of this process, and was there then: nobody
+// else can have its number until it was fetched. A child in a PID namespace of its own counts otherwise.
+std::optional<Awaited> AwaitedFiles::of_living_child(int32_t number, Nanoseconds until) {
+  const auto known = children_.find(number);
+  if (known != children_.end() && until - known->second.seen < kSecond)
+    return Awaited{AwaitedKind::process, known->second.command, std::to_string(number)};
+  const auto stat = target::read_stat(number);
+  static const auto kTick = kSecond / ::sysconf(_SC_CLK_TCK);
+  if (!stat || stat->parent != process_ ||
+      static_cast<Nanoseconds>(stat->start_ticks) * kTick > clock_now(CLOCK_BOOTTIME) - (clock_now() - until))
+    return Awaited{AwaitedKind::process, {}, std::to_string(number)};
+  if (children_.size() >= kMostKept) children_.clear();
+  const std::string command = target::command_words(number);
+  children_[number] = {command, until};
+  return Awaited{AwaitedKind::process, command, std::to_string(number)};
+}
+
+Awaited AwaitedFiles::of_child(pid_t child, std::string_view name, Nanoseconds since) {
+  const auto known = children_.find(child);
+  const bool seen = known != children_.end() && known->second.seen >= since;
+  return {AwaitedKind::process, seen ? known->second.command : std::string(name), std::to_string(child)};
+}
+
+}  // namespace phlox::sampler

@@ -1,0 +1,81 @@
+// What the waits of one process's threads were for, in words: out of what a call's arguments say, or of what
+// the kernel said of the file. Used by the recorder's thread, when a look is taken out of the ring; reads
+// /proc, never the target's memory. What it cannot find out, or not prove, it does not say.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "phlox/base/clock.h"
+#include "phlox/profile/model.h"
+#include "phlox/sampler/assemble/descriptor_history.h"
+#include "phlox/target/awaits.h"
+#include "phlox/target/file_holders.h"
+#include "phlox/target/open_file.h"
+#include "phlox/target/socket_tables.h"
+
+namespace phlox::sampler {
+
+class AwaitedFiles {
+ public:
+  // Of all processes of a recording.
+  struct Host {
+    target::SocketTables sockets;
+    target::FileHolders holders;
+  };
+  // What /proc says of a descriptor now; empty: there is none.
+  using ReadLink = std::function<std::string(int descriptor)>;
+
+  AwaitedFiles(pid_t process, Host& host);
+  AwaitedFiles(pid_t process, Host& host, ReadLink read_link);
+
+  // Reads what the descriptors name by now, some of them.
+  void begin();
+
+  // Of a wait that was met at `until`, and was the same one since `since`; 0: of several that were alike,
+  // from `from` on.
+  struct Wait {
+    target::Awaits awaits;
+    Nanoseconds from = 0, since = 0, until = 0;
+  };
+  std::optional<profile::Awaited> of_wait(const Wait& wait);
+  // `name`: NamedFile::name. `others`: descriptors that the wait was for beside.
+  profile::Awaited of_file(const target::OpenFile& file, std::string_view name, int32_t others = 0);
+  // Of one that has ended; `name`: as it called itself. Since when it was waited for.
+  profile::Awaited of_child(pid_t child, std::string_view name, Nanoseconds since);
+
+ private:
+  const std::string* link_of(const Wait& wait);
+  bool may_read(Nanoseconds now);
+  profile::Awaited of_link(const std::string& link, int descriptor);
+  profile::Awaited of_poll(int descriptor);
+  profile::Awaited of_one(const target::OpenFile& file, std::string_view name);
+  profile::Awaited of_socket(const target::OpenFile& file, std::string_view name);
+  std::optional<profile::Awaited> of_living_child(int32_t number, Nanoseconds until);
+  std::string holder_of(const std::string& link, target::FileHolders::End end);
+
+  pid_t process_;
+  Host& host_;
+  ReadLink read_link_;
+  DescriptorHistory history_;
+  std::unordered_map<std::string, profile::Awaited> by_link_;
+  struct Child {
+    std::string command;
+    Nanoseconds seen = 0;
+  };
+  std::unordered_map<pid_t, Child> children_;
+  struct Poll {
+    profile::Awaited awaited;
+    Nanoseconds next = 0;  // not asked again before
+  };
+  std::unordered_map<int, Poll> polls_;  // by descriptor
+  int reads_ = 0;                        // of links, since
+  Nanoseconds reads_since_ = 0;
+};
+
+}  // namespace phlox::sampler
