@@ -1,11 +1,15 @@
 #include "phlox/sampler/kernel/kernel_source.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "phlox/profile/awaited.h"
 #include "phlox/profile/profile.h"
 #include "phlox/sampler/assemble/consumer.h"
 #include "support/kernel_bytes.h"
@@ -21,7 +25,7 @@ constexpr uint32_t kThread = 77;
 
 class KernelSourceTest : public testing::Test {
  protected:
-  KernelSourceTest() : start_(static_cast<uint64_t>(clock_now())) {}
+  KernelSourceTest() { consumer_.with_awaited(files_); }
 
   uint32_t code(const std::string& name) {
     const auto bytes = test::kernel_code_bytes(fake_, fake_.code(name), ++serial_);
@@ -57,9 +61,29 @@ class KernelSourceTest : public testing::Test {
     record.look.blocked = ms(blocked);
     record.look.queued = ms(queued);
     record.look.off_since = off > 0 ? start_ + ms(off) : 0;
-    if (off > 0) record.look.system_call = 7;
+    if (off > 0) record.look.system_call = call_;
     record.look.wake = wake_;
     source_.take(record);
+  }
+  // Of the wait that began then.
+  void awaited(double off, kernel_awaited of, std::string_view name) {
+    of.thread = kThread;
+    of.since = start_ + static_cast<uint64_t>(off * kMillisecond);
+    const auto bytes = test::kernel_awaited_bytes(of, name);
+    source_.take(std::get<KernelAwaited>(parse_kernel_record(bytes)));
+  }
+  // What each wait was for, in order.
+  std::vector<std::string> awaited_words() {
+    std::vector<std::string> words;
+    for (const auto& sample : seen_.samples()) {
+      if (sample.cpu_state != CpuState::blocked) {
+        EXPECT_FALSE(sample.awaited);
+      } else {
+        words.push_back(sample.awaited ? profile::awaited_words(seen_.awaited()[sample.awaited.value - 1])
+                                       : "?");
+      }
+    }
+    return words;
   }
   // `known`: what the kernel has of the thread at the end.
   const profile::Profile& seen(double end = 100, const std::optional<kernel_thread>& known = {}) {
@@ -90,14 +114,19 @@ class KernelSourceTest : public testing::Test {
   test::FakeInterpreter fake_{*python::find_layout(3, 13, {})};
   python::Interpreter python_ = fake_.interpreter();
   Ring ring_{size_t{1} << 20};
-  KernelSource source_{python_, fake_.memory(), ring_, false, [] {}};
+  // All that is told of is over.
+  uint64_t start_ = static_cast<uint64_t>(clock_now() - 10 * kSecond);
+  KernelSource source_{python_, fake_.memory(), ring_, false, [] {}, static_cast<Nanoseconds>(start_)};
   profile::Profile seen_;
   Identities identities_{seen_};
+  AwaitedFiles::Host host_;
+  // Descriptor 9 names a pipe.
+  AwaitedFiles files_{::getpid(), host_, [](int descriptor) { return descriptor == 9 ? "/tmp/nine" : ""; }};
   Consumer consumer_{fake_.layout(), profile::ProcessId(1), seen_, identities_, [](profile::Thread&) {}};
-  uint64_t start_;
   uint32_t serial_ = 0;
   uint32_t left_out_ = 0;  // of the next stacks
   kernel_wake wake_{};     // of the next looks
+  int16_t call_ = 7;       // of the next ones that came back
 };
 
 TEST_F(KernelSourceTest, time_on_the_cpu_goes_to_what_the_clock_found) {
@@ -161,6 +190,61 @@ TEST_F(KernelSourceTest, who_ended_a_wait_is_said_of_its_last_piece) {
                                 : wake.other);
   }
   EXPECT_EQ(words, (std::vector<std::string>{"78 in put", "nginx (98)", "nobody"}));
+}
+
+TEST_F(KernelSourceTest, what_a_wait_was_for_is_told_before_it) {
+  using namespace std::string_view_literals;
+  const auto main = code("main"), work = code("work"), wait = code("wait");
+  look(1, stack({work, main}), 0, 0, 0);
+  kernel_awaited file{};
+  file.mode = S_IFREG;
+  awaited(4, file, "app.log\0log\0"sv);
+  look(26, stack({wait, main}), 3, 20, 2, 4);
+  look(36, stack({wait, main}), 4, 29, 2, 27);
+  file.others = 2;
+  awaited(37, file, "app.log\0log\0"sv);
+  look(46, stack({wait, main}), 5, 38, 2, 37);
+  file.flags = KERNEL_AWAITED_NONE;
+  awaited(47, file, "[eventpoll]\0"sv);
+  look(56, stack({wait, main}), 6, 47, 2, 47);
+  seen();
+  EXPECT_EQ(awaited_words(), (std::vector<std::string>{"/log/app.log", "?", "/log/app.log and 2 more",
+                                                       "until its time was up"}));
+}
+
+TEST_F(KernelSourceTest, a_wait_for_a_child_was_for_the_one_that_ended_it) {
+  const auto main = code("main"), work = code("work"), wait = code("wait");
+  look(1, stack({work, main}), 0, 0, 0);
+  wake_ = {.thread = 4711, .process = 4711, .stack = 0, .name = "sleep"};
+  call_ = 61;
+  look(26, stack({wait, main}), 3, 20, 2, 4);
+  call_ = 7;
+  wake_ = {};
+  look(36, stack({wait, main}), 4, 29, 2, 27);
+  seen();
+  EXPECT_EQ(awaited_words(), (std::vector<std::string>{"sleep (4711)", "?"}));
+}
+
+TEST_F(KernelSourceTest, of_a_wait_that_goes_on_the_descriptor_is_asked_for) {
+  const auto main = code("main"), work = code("work"), wait = code("wait");
+  look(1, stack({work, main}), 0, 0, 0);
+  kernel_thread known{};
+  known.since = known.off_since = start_ + 4 * kMillisecond;
+  known.state = KERNEL_BLOCKED;
+  known.system_call = 0;
+  known.off = stack({wait, main});
+  known.walked = 1;
+  known.ran = 3 * kMillisecond;
+  known.awaits = 9;
+  known.awaits_what = KERNEL_AWAITS_FILE;
+  for (const Nanoseconds later : {Nanoseconds{0}, kSecond}) {
+    const Nanoseconds now = clock_now() + later;
+    source_.ask_after_silent(now, now, [&](pid_t) { return std::optional(known); });
+    consumer_.drain(ring_);
+  }
+  seen(12'000, known);
+  // It may have been over when the descriptor was asked for first; not so when the wait was told again.
+  EXPECT_EQ(awaited_words(), (std::vector<std::string>{"?", "/tmp/nine", "/tmp/nine"}));
 }
 
 // A wait that is told by itself has its length whatever was run before it.

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,15 @@ inline std::vector<std::byte> kernel_native_bytes(kernel_native half, std::span<
   std::vector<std::byte> bytes(sizeof half + words.size() * sizeof(uint64_t));
   std::memcpy(bytes.data(), &half, sizeof half);
   if (!words.empty()) std::memcpy(bytes.data() + sizeof half, words.data(), bytes.size() - sizeof half);
+  return bytes;
+}
+
+inline std::vector<std::byte> kernel_awaited_bytes(kernel_awaited awaited, std::string_view name) {
+  awaited.head = {KERNEL_AWAITED, 1};
+  awaited.size = static_cast<uint16_t>(name.size());
+  std::vector<std::byte> bytes(sizeof awaited + name.size());
+  std::memcpy(bytes.data(), &awaited, sizeof awaited);
+  std::memcpy(bytes.data() + sizeof awaited, name.data(), name.size());
   return bytes;
 }
 

@@ -7,6 +7,7 @@
 // The walk follows python/frame_walk.h, what proves a code object python/code_object.h; both read their
 // offsets from the process's row of the one layout table. Functions that are not static are verified by the
 // kernel once, and not again for every way that leads to them: that is most of what loading takes.
+#include "awaited.bpf.h"
 #include "wake.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -173,6 +174,7 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   long call = (long)regs->orig_ax;
   t->system_call = waits && call >= 0 && call < 4096 ? (__s16)call : -1;
   t->futex = waits && call == 202 ? regs->di : 0;
+  note_awaited(t, task, t->system_call, regs->di);
   t->wake.thread = 0;
   t->wake.stack = 0;
   t->walked = 0;
@@ -263,7 +265,9 @@ static __always_inline int comes(struct kernel_thread* t, struct task_struct* ta
   __u64 stolen = not_for_tasks(task);
   account(t, stolen, now, KERNEL_RUNNING);
   t->stolen = stolen;
-  return t->off_since && t->blocked + t->queued - t->told >= shortest_wait && tell_wait(t, task->pid, now);
+  if (!t->off_since || t->blocked + t->queued - t->told < shortest_wait) return 0;
+  if (is_awaited(task, t)) tell_awaited(t, task->pid);
+  return tell_wait(t, task->pid, now);
 }
 
 // Of switches that are only counted, each so many-th is measured, for all of them.

@@ -1,7 +1,12 @@
 #include "phlox/sampler/kernel/kernel_records.h"
 
+#include <linux/magic.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <string_view>
 
 #include "phlox/memory/remote_memory.h"
 #include "phlox/python/line_table.h"
@@ -77,6 +82,33 @@ class RecordMemory : public memory::RemoteMemory {
   size_t count_ = 0;
 };
 
+// include/net/tcp_states.h
+constexpr uint16_t kListens = 10;
+// PID_FS_MAGIC of include/uapi/linux/magic.h, Linux 6.9.
+constexpr uint32_t kPidfs = 0x50494446;
+
+std::string first_part(std::string_view parts) {
+  return std::string(parts.substr(0, std::min(parts.find('\0'), parts.size())));
+}
+
+// Of an address that nobody sees in the file system the first byte is zero, as /proc shows it "@".
+std::string socket_name(std::string_view path) {
+  if (path.starts_with('\0')) return "@" + first_part(path.substr(1));
+  return first_part(path);
+}
+
+// Parts, innermost first, each with a zero behind it.
+std::string path_of(std::string_view parts) {
+  std::string path;
+  while (!parts.empty()) {
+    const std::string part = first_part(parts);
+    path.insert(0, "/" + part);
+    parts.remove_prefix(std::min(part.size() + 1, parts.size()));
+  }
+  // Of no folder that anybody sees.
+  return path.starts_with("/memfd:") ? path.substr(1) : path;
+}
+
 }  // namespace
 
 KernelFrame KernelLook::frame(size_t index) const {
@@ -126,6 +158,14 @@ KernelRecord parse_kernel_record(std::span<const std::byte> bytes) {
       record.bytes = bytes.first(size);
       return record;
     }
+    case KERNEL_AWAITED: {
+      KernelAwaited record;
+      if (!take(bytes, record.awaited) || record.awaited.size > KERNEL_PATH_BYTES ||
+          record.awaited.size > bytes.size())
+        return {};
+      record.name = bytes.first(record.awaited.size);
+      return record;
+    }
     case KERNEL_EXIT: {
       kernel_exit record{};
       if (!take(bytes, record) || !are_times(record)) return {};
@@ -147,6 +187,52 @@ KernelRecord parse_kernel_record(std::span<const std::byte> bytes) {
     default:
       return {};
   }
+}
+
+target::NamedFile file_of(const KernelAwaited& record) {
+  using Kind = target::OpenFile::Kind;
+  const kernel_awaited& from = record.awaited;
+  const std::string_view bytes(reinterpret_cast<const char*>(record.name.data()), record.name.size());
+  target::NamedFile to;
+  target::OpenFile& file = to.file;
+  file.inode = from.inode;
+  switch (from.magic) {
+    case SOCKFS_MAGIC:
+      file.kind = Kind::socket;
+      file.accepts = from.state == kListens;
+      file.family = from.family;
+      file.own.port = from.port;
+      file.peer.port = from.peer_port;
+      std::copy(std::begin(from.address), std::end(from.address), file.own.address.begin());
+      std::copy(std::begin(from.peer), std::end(from.peer), file.peer.address.begin());
+      file.process = static_cast<pid_t>(from.process);
+      file.peer_inode = from.peer_inode;
+      file.named_by_peer = (from.flags & KERNEL_AWAITED_BY_PEER) != 0;
+      to.name = socket_name(bytes);
+      return to;
+    case PIPEFS_MAGIC:
+      break;
+    case ANON_INODE_FS_MAGIC:
+      return target::parse_descriptor_link("anon_inode:" + first_part(bytes));
+    case kPidfs:
+      file.kind = Kind::process;
+      file.process = static_cast<pid_t>(from.process);
+      return to;
+    default:
+      to.name = path_of(bytes);
+  }
+  file.cut = (from.flags & KERNEL_AWAITED_CUT) != 0;
+  file.removed = (from.flags & KERNEL_AWAITED_REMOVED) != 0;
+  const unsigned type = from.mode & S_IFMT;
+  if (type == S_IFIFO) {
+    file = {.kind = Kind::pipe,
+            .reads = (from.access & 1) != 0,
+            .writes = (from.access & 2) != 0,
+            .inode = from.inode};
+  } else {
+    file.kind = type == S_IFCHR || type == S_IFBLK ? Kind::device : Kind::file;
+  }
+  return to;
 }
 
 std::unique_ptr<python::CodeCapture> capture_of(const python::Layout& layout, const KernelCode& record) {

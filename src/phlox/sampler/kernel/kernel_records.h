@@ -9,6 +9,8 @@
 
 #include "phlox/python/code_object.h"
 #include "phlox/sampler/kernel/wire.h"
+#include "phlox/target/awaits.h"
+#include "phlox/target/open_file.h"
 
 namespace phlox::sampler {
 
@@ -21,6 +23,7 @@ struct KernelFrame {
 struct KernelLook {
   kernel_look look{};
   std::span<const std::byte> frames;  // none: they were sent before, or there are none
+  target::Awaits awaits;              // of one that is still off its CPU: no record of the kernel's has it
   bool has_frames() const { return (look.stack.flags & KERNEL_FRAMES) != 0; }
   // Of look.stack.count, if they are here; leaf first.
   KernelFrame frame(size_t index) const;
@@ -46,10 +49,19 @@ struct KernelNative {
   size_t starts_bytes() const { return half.starts * sizeof(uint64_t); }
 };
 
+// What the wait was for that the next look of that thread tells of.
+struct KernelAwaited {
+  kernel_awaited awaited{};
+  std::span<const std::byte> name;
+};
+
 // monostate: these bytes are no record.
-using KernelRecord = std::variant<std::monostate, KernelLook, KernelCode, KernelNative, kernel_exit,
-                                  kernel_exec, kernel_birth>;
+using KernelRecord = std::variant<std::monostate, KernelLook, KernelCode, KernelNative, KernelAwaited,
+                                  kernel_exit, kernel_exec, kernel_birth>;
 KernelRecord parse_kernel_record(std::span<const std::byte> bytes);
+
+// As /proc and the tables of sockets would have said it.
+target::NamedFile file_of(const KernelAwaited& record);
 
 // As python::capture_code() would have made it there. What did not fit into the record is cut and says so.
 // nullptr: it cannot be a code object of this layout.

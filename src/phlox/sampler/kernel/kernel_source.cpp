@@ -19,7 +19,7 @@ using profile::Quality;
 // Code objects that were read from outside are numbered from here on; the kernel's serials stay below.
 constexpr uint32_t kFirstParkedCode = 0x80000000;
 // Stacks that are kept by hash, and their frames: then all are sent anew.
-constexpr size_t kMostWakes = 100'000;
+constexpr size_t kMostWakes = 100'000, kMostAwaited = 100'000;
 constexpr size_t kMostStacks = 200'000, kMostKept = size_t{4} << 20;
 // A code object is forgotten so long after another was met at its address: a record that was on its way.
 constexpr Nanoseconds kForgetAfter = 2 * kSecond;
@@ -31,6 +31,9 @@ constexpr int kMostBrought = 200;
 constexpr Nanoseconds kCrumb = kSecond / 4000;
 // Before a wait that is told by itself: it is to have its length.
 constexpr Nanoseconds kCrumbBeforeWait = kSecond / 50'000;
+
+// arch/x86/entry/syscalls/syscall_64.tbl
+constexpr int16_t kWait4 = 61, kWaitid = 247;
 
 const std::vector<CodeLocation> kNoFrames;
 const std::vector<CodeLocation> kFramesNotRead{{kNotRead, 0}};
@@ -161,6 +164,8 @@ void KernelSource::begin(const ParkedThreads& parked, Nanoseconds now) {
     look.cpu_state = CpuState::blocked;
     look.gil_state = one.gil;
     look.system_call = one.system_call;
+    look.awaits = one.awaits;
+    look.wait_since = now;
     look.quality = one.quality;
     NativeCopy::Parts native;
     if (one.native) {
@@ -299,6 +304,47 @@ uint32_t KernelSource::wake_of(const kernel_wake& wake) {
   return 0;
 }
 
+// ---- what a wait was for
+
+uint32_t KernelSource::number_of(AwaitedRecord record, const std::string& name) {
+  if (awaited_.size() >= kMostAwaited) awaited_.clear();
+  const auto [known, fresh] = awaited_.try_emplace({record.what, record.others, record.file, name},
+                                                   static_cast<uint32_t>(awaited_.size()) + 1);
+  if (!fresh) return known->second;
+  record.awaited = known->second;
+  record.size = static_cast<uint32_t>(name.size());
+  if (log_.tell(record, name)) return record.awaited;
+  awaited_.erase(known);
+  return 0;
+}
+
+void KernelSource::take(const KernelAwaited& record) {
+  const auto found = threads_.find(static_cast<pid_t>(record.awaited.thread));
+  if (found == threads_.end()) return;
+  target::NamedFile file;
+  AwaitedRecord out;
+  if ((record.awaited.flags & KERNEL_AWAITED_NONE) != 0) {
+    out.what = AwaitedRecord::What::time;
+  } else {
+    file = file_of(record);
+    out.file = file.file;
+    out.others = record.awaited.others;
+  }
+  found->second->awaited = number_of(out, file.name);
+  found->second->awaited_since = record.awaited.since;
+}
+
+// A child that ends wakes who waits for it.
+uint32_t KernelSource::awaited_of(const Thread& thread, const kernel_look& look) {
+  if (thread.awaited_since == look.off_since) return thread.awaited;
+  if ((look.system_call != kWait4 && look.system_call != kWaitid) || look.wake.process == 0) return 0;
+  AwaitedRecord child;
+  child.what = AwaitedRecord::What::child;
+  child.file.process = static_cast<pid_t>(look.wake.process);
+  child.since = static_cast<Nanoseconds>(look.off_since);
+  return number_of(child, std::string(look.wake.name, ::strnlen(look.wake.name, sizeof look.wake.name)));
+}
+
 // ---- time
 
 KernelSource::Spent KernelSource::spent(Thread& thread, const kernel_look& look) {
@@ -385,8 +431,9 @@ void KernelSource::found_running(Thread& thread, const kernel_look& look, const 
   thread.awake_stack = stack;
 }
 
-void KernelSource::came_back(Thread& thread, const kernel_look& look, const Spent& spent, Quality quality,
+void KernelSource::came_back(Thread& thread, const KernelLook& record, const Spent& spent, Quality quality,
                              const std::vector<CodeLocation>& stack) {
+  const kernel_look& look = record.look;
   // CPU time waits for a look of the clock.
   const Nanoseconds carried = std::exchange(thread.cpu_carried, 0) + spent.ran;
   const Nanoseconds away = std::min<Nanoseconds>(static_cast<Nanoseconds>(look.time - look.off_since),
@@ -410,6 +457,9 @@ void KernelSource::came_back(Thread& thread, const kernel_look& look, const Spen
   now.system_call = look.system_call;
   if (own > queued) {
     now.wake = wake_of(look.wake);
+    now.awaited = awaited_of(thread, look);
+    now.awaits = record.awaits;
+    now.wait_since = static_cast<Nanoseconds>(look.off_since);
     put(thread, Piece::look, now, own - queued, stack, native);
     now.wake = 0;
     thread.asleep = now;
@@ -490,7 +540,7 @@ void KernelSource::take(const KernelLook& record) {
   if (look.off_since == 0) {
     found_running(*thread, look, spent, quality, *stack);
   } else {
-    came_back(*thread, look, spent, quality, *stack);
+    came_back(*thread, record, spent, quality, *stack);
   }
 }
 

@@ -49,6 +49,7 @@ class KernelSource {
   void take(const KernelLook& record);
   void take(const KernelCode& record);
   void take(const KernelNative& record) { halves_.take(record); }
+  void take(const KernelAwaited& record);
   void take(const kernel_exit& record);
   // Of whom nothing was heard for a while, the kernel is asked by `ask`: a long wait is told as it grows.
   // `heard_until`: all records until then were taken.
@@ -102,6 +103,9 @@ class KernelSource {
       uint32_t id = 0;
     };
     std::array<Sent, 4> native;
+    // What the wait that began then was for, by the number that the consumer knows.
+    uint64_t awaited_since = 0;
+    uint32_t awaited = 0;
     // Too short to be told by itself; goes with the next.
     Nanoseconds owed_awake = 0, owed_asleep = 0;
   };
@@ -116,13 +120,15 @@ class KernelSource {
   Thread& meets_python(pid_t tid, const KernelLook& record);
   int64_t interpreter_id(uint64_t address);
   uint32_t wake_of(const kernel_wake& wake);
+  uint32_t awaited_of(const Thread& thread, const kernel_look& look);
+  uint32_t number_of(AwaitedRecord record, const std::string& name);
   const std::vector<CodeLocation>* stack_of(const KernelLook& record);
   void keep_stack(const KernelLook& record);
   void bring_in(uint64_t address);
   Spent spent(Thread& thread, const kernel_look& look);
   void found_running(Thread& thread, const kernel_look& look, const Spent& spent, profile::Quality quality,
                      const std::vector<CodeLocation>& stack);
-  void came_back(Thread& thread, const kernel_look& look, const Spent& spent, profile::Quality quality,
+  void came_back(Thread& thread, const KernelLook& record, const Spent& spent, profile::Quality quality,
                  const std::vector<CodeLocation>& stack);
   void put_run(Thread& thread, const LookRecord& left, bool held, Nanoseconds ran,
                const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native);
@@ -168,6 +174,8 @@ class KernelSource {
   std::unordered_map<uint64_t, int64_t> interpreters_;
   // Numbers of those who ended waits: by thread of ours and stack, by others' names.
   std::map<std::tuple<uint32_t, uint64_t, std::string>, uint32_t> wakes_;
+  // And of what waits were for.
+  std::map<std::tuple<AwaitedRecord::What, int32_t, target::OpenFile, std::string>, uint32_t> awaited_;
   Counts counts_;
   uint64_t looks_ = 0;
   uint32_t next_thread_ = 1;

@@ -15,6 +15,20 @@ bool is_away(const kernel_thread& known) {
   return (known.state == KERNEL_BLOCKED || known.state == KERNEL_QUEUED) && known.off_since != 0;
 }
 
+target::Awaits awaits_of(const kernel_thread& known) {
+  using Kind = target::Awaits::Kind;
+  switch (known.awaits_what) {
+    case KERNEL_AWAITS_FILE:
+      return {Kind::descriptor, known.awaits, known.awaits_others};
+    case KERNEL_AWAITS_CHILD:
+      return {Kind::child, known.awaits, 0};
+    case KERNEL_AWAITS_TIME:
+      return {.kind = Kind::time};
+    default:
+      return {};
+  }
+}
+
 // As if it had been looked at now.
 KernelLook look_now(pid_t tid, Nanoseconds now, const kernel_thread& known) {
   KernelLook record;
@@ -31,6 +45,7 @@ KernelLook look_now(pid_t tid, Nanoseconds now, const kernel_thread& known) {
   look.queued = known.queued + (known.state == KERNEL_QUEUED ? since : 0);
   if (!is_away(known)) return record;
   look.system_call = known.system_call;
+  record.awaits = awaits_of(known);
   look.off_since = known.off_since;
   look.native = known.native;
   look.stack = known.off;

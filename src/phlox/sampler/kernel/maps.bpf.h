@@ -29,27 +29,45 @@ struct sched_entity {
 };
 struct super_block {
   unsigned int s_dev;
+  unsigned long s_magic;
 };
 struct inode {
-  unsigned long i_ino;
+  unsigned short i_mode;
   struct super_block* i_sb;
+  unsigned long i_ino;
+  void* i_private;
+};
+struct path {
+  struct vfsmount* mnt;
+  struct dentry* dentry;
 };
 struct file {
+  unsigned int f_mode;
+  struct path f_path;
   struct inode* f_inode;
+  void* private_data;
 };
 struct mm_struct {
   struct file* exe_file;
   unsigned long start_stack, arg_start, arg_end;
 };
+struct fdtable {
+  unsigned int max_fds;
+  struct file** fd;
+};
+struct files_struct {
+  struct fdtable* fdt;
+};
 struct task_struct {
   struct mm_struct* mm;
+  struct files_struct* files;
   unsigned int flags;
   int pid, tgid;
   struct sched_entity se;
   struct thread_struct thread;
 };
 struct pt_regs___kernel {
-  unsigned long bx, bp, di, orig_ax, ip, sp;
+  unsigned long bx, bp, r10, dx, si, di, orig_ax, ip, sp;
 };
 #pragma clang attribute pop
 
@@ -150,6 +168,12 @@ struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, 16 << 20);
 } ring SEC(".maps");
+
+// arch/x86/entry/syscalls/syscall_64.tbl
+#define CALLS_FUTEX(n) ((n) == 202)
+#define CALLS_CHILD(n) ((n) == 61 || (n) == 247)                                           // wait4, waitid
+#define CALLS_SLEEP(n) ((n) == 35 || (n) == 230 || (n) == 34 || (n) == 130 || (n) == 128)  // or a signal
+#define CALLS_LOCK(n) ((n) == 72 || (n) == 73)                                             // fcntl, flock
 
 // include/linux/sched.h: it is ending, and its memory going; a thread of the kernel's own.
 #define PF_EXITING 0x4

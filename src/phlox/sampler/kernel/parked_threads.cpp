@@ -98,6 +98,7 @@ class Search {
     const auto in = probe.blocked_in();
     if (!before || before->off() || !in || in->running) return;
     thread.system_call = static_cast<int16_t>(in->number);
+    thread.awaits = target::awaits_of(*in, memory_);
     thread.gil = lock.state_of(&*in);
     const size_t codes = found_.codes.size();
     thread.state = state.value;
@@ -183,6 +184,7 @@ class Search {
       const auto in = probe.blocked_in();
       if (!before || before->off() || !in || in->running) continue;
       thread.system_call = static_cast<int16_t>(in->number);
+      thread.awaits = target::awaits_of(*in, memory_);
       thread.gil = profile::GilState::not_applicable;
       starts_.clear();
       read_native(probe, thread);

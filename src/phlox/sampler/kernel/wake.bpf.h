@@ -7,12 +7,6 @@
 
 #include "walk.bpf.h"
 
-// arch/x86/entry/syscalls/syscall_64.tbl
-#define CALLS_FUTEX(n) ((n) == 202)
-#define CALLS_CHILD(n) ((n) == 61 || (n) == 247)                                           // wait4, waitid
-#define CALLS_SLEEP(n) ((n) == 35 || (n) == 230 || (n) == 34 || (n) == 130 || (n) == 128)  // or a signal
-#define CALLS_LOCK(n) ((n) == 72 || (n) == 73)                                             // fcntl, flock
-
 // What puts bytes, connections or an end of them where another waits, or makes room there: read, write,
 // close, readv, writev, sendfile, connect, accept, sendto, recvfrom, sendmsg, recvmsg, shutdown, splice, tee,
 // vmsplice, accept4, recvmmsg, sendmmsg, close_range.

@@ -25,6 +25,8 @@ enum {
   KERNEL_KERNEL_FRAMES = 64,
   KERNEL_MAX_STARTS = 512,     /* a power of two; evaluations further out have no place of their own */
   KERNEL_ARGUMENT_BYTES = 256, /* of a command line */
+  KERNEL_PATH_BYTES = 1024, /* of a file's path, a power of two; what is further out is cut off */
+  KERNEL_PATH_PARTS = 64,
 };
 
 /* Where in a process its Python keeps what is read: the map `processes`, by process. Offsets as the layout
@@ -133,7 +135,12 @@ struct kernel_thread {
   __u64 whole_native;
   struct kernel_wake wake; /* of this time off the CPU */
   struct kernel_found found;
+  __u64 file;   /* that it waits for, a struct file; 0: none, or not known */
+  __s32 awaits; /* the number of its descriptor, or of a child */
+  __u16 awaits_what;
+  __u16 awaits_others; /* descriptors that it waits for beside */
 };
+enum kernel_awaits { KERNEL_AWAITS_UNKNOWN, KERNEL_AWAITS_FILE, KERNEL_AWAITS_CHILD, KERNEL_AWAITS_TIME };
 
 /* Of most of what a host switches between, that it is none of the recorded processes is known without a
  * search. Mapped by the loader, which keeps it with the map `processes`. */
@@ -151,7 +158,8 @@ enum kernel_record {
   KERNEL_EXIT,
   KERNEL_NATIVE,
   KERNEL_EXEC,
-  KERNEL_BIRTH
+  KERNEL_BIRTH,
+  KERNEL_AWAITED
 };
 enum kernel_end {
   KERNEL_END_BASE,
@@ -207,6 +215,36 @@ struct kernel_native {
   __u64 ip, sp, bp, bx;
   __u64 stack_start;
   __u64 cframe; /* the innermost; 0: there is none */
+};
+
+/* What a wait was for that is told by itself, sent before the look that tells of it. Followed by `size`
+ * bytes: of a file the parts of its path, innermost first, each with a zero behind it; of a Unix socket its
+ * address (sun_path). */
+struct kernel_awaited {
+  struct kernel_head head;
+  __u32 thread;
+  __u32 flags; /* KERNEL_AWAITED_NONE... */
+  __u64 since; /* kernel_look.off_since */
+  __u64 inode;
+  __u64 peer_inode; /* of a Unix socket's other end; 0: not known */
+  __u32 magic;      /* of its file system (linux/magic.h) */
+  __u32 process; /* Unix socket: who had its other end when it was connected; pidfd: the process; 0: not known
+                  */
+  __u16 mode;    /* i_mode */
+  __u16 access;  /* f_mode: 1 to read, 2 to write */
+  __u16 size;
+  __u16 family; /* of a socket */
+  __u16 state;  /* TCP_ESTABLISHED... (net/tcp_states.h), of any protocol */
+  __u16 port, peer_port;
+  __u16 others;               /* descriptors that it waited for beside */
+  __u8 address[16], peer[16]; /* IPv4: the first four bytes */
+};
+enum {
+  KERNEL_AWAITED_NONE =
+      1,                  /* no file: it was to end by itself, or an epoll instance of which none was ready */
+  KERNEL_AWAITED_CUT = 2, /* the path is longer */
+  KERNEL_AWAITED_REMOVED = 4, /* from its folder */
+  KERNEL_AWAITED_BY_PEER = 8, /* the address is that of the other end */
 };
 
 struct kernel_part {
