@@ -87,28 +87,35 @@ static __always_inline struct kernel_thread* thread_at_switch(struct task_struct
   return p ? thread_of(p, task, now) : 0;
 }
 
-// What its CPU had no time for is no CPU time: then it waits for one, as it does in a queue.
-static __always_inline void account_run(struct kernel_thread* t, __u64 stolen, __u64 time) {
+// What its CPU had no time for is no CPU time: then it waits for one, as it does in a queue. `stolen`:
+// not_for_tasks() as of now.
+static __always_inline void account_run(struct kernel_thread* t, __u64 stolen, __u64 now, __u32 becomes) {
+  __u64 time = now > t->since ? now - t->since : 0;
   __u64 gone = t->owed + (stolen > t->stolen ? stolen - t->stolen : 0);
   t->stolen = stolen;
   t->owed = gone > time ? gone - time : 0;
   gone -= t->owed;
   t->ran += time - gone;
   t->queued += gone;
+  t->since += time;
+  t->state = (__u16)becomes;
 }
 
 // `stolen`: not_for_tasks() as of now, of one that ran.
-static __always_inline int account(struct kernel_thread* t, __u64 stolen, __u64 now, __u32 becomes) {
-  if (!t) return 0;
+static __always_inline void account(struct kernel_thread* t, __u64 stolen, __u64 now, __u32 becomes) {
   // Who is on the way to its end or to another program may have been interrupted since `now`.
-  if (now < t->since) now = t->since;
-  __u64 time = now - t->since;
-  if (t->state == KERNEL_RUNNING) account_run(t, stolen, time);
-  if (t->state == KERNEL_BLOCKED) t->blocked += time;
-  if (t->state == KERNEL_QUEUED) t->queued += time;
-  t->since = now;
+  __u64 time = now > t->since ? now - t->since : 0;
+  if (t->state == KERNEL_RUNNING) {
+    account_run(t, stolen, now, becomes);
+    return;
+  }
+  if (t->state == KERNEL_BLOCKED) {
+    t->blocked += time;
+  } else {
+    t->queued += time;
+  }
+  t->since += time;
   t->state = (__u16)becomes;
-  return 1;
 }
 
 static __always_inline void fill_times(struct kernel_look* look, const struct kernel_thread* t, __u32 tid,
@@ -119,6 +126,30 @@ static __always_inline void fill_times(struct kernel_look* look, const struct ke
   look->ran = t->ran;
   look->blocked = t->blocked;
   look->queued = t->queued;
+}
+
+int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now);
+
+// Of the current thread, which is on its CPU, and nobody told that it came there: some switches in a thousand
+// have no event on some hosts (perf stat -a -e sched:sched_switch,context-switches counts fewer of the
+// former). Since when it is there the scheduler has noted.
+__noinline int came_unnoticed(struct kernel_thread* t, __u64 now) {
+  if (!t) return 0;
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct cfs_rq* queue = 0;
+  __u64 clock = 0, came = now;
+  if (bpf_core_field_exists(task->se.cfs_rq) && bpf_core_field_exists(((struct cfs_rq*)0)->rq) &&
+      bpf_core_field_exists(task->sched_info.last_arrival)) {
+    bpf_probe_read_kernel(&queue, 8, &task->se.cfs_rq);
+    clock = BPF_CORE_READ(queue, rq, clock);
+    came = task->sched_info.last_arrival;
+    came = clock > came ? now - (clock - came) : now;
+  }
+  if (came < t->since || came > now) came = now;
+  account(t, 0, came, KERNEL_RUNNING);
+  t->stolen = ~0ull;
+  if (t->off_since && t->blocked + t->queued - t->told >= shortest_wait) tell_wait(t, task->pid, came);
+  return 0;
 }
 
 SEC("perf_event")
@@ -134,7 +165,8 @@ int on_clock(struct bpf_perf_event_data* context) {
   __u64 now = bpf_ktime_get_ns();
   struct kernel_thread* t = thread_of(p, task, now);
   if (!t) return 0;
-  account(t, not_for_tasks(task), now, KERNEL_RUNNING);
+  if (t->state != KERNEL_RUNNING) came_unnoticed(t, now);
+  account_run(t, not_for_tasks(task), now, KERNEL_RUNNING);
   walk_current(s, p);
   if (s->look.stack.state) note_gil(s, p, 0);
   s->look.head.type = KERNEL_LOOK;
@@ -167,7 +199,8 @@ static __always_inline __u64 broke_until(const struct kernel_process* p, __u64 n
 // walked.
 static __always_inline int leaves(struct kernel_thread* t, struct task_struct* task, int waits, __u64 now) {
   __u32 tgid = task->tgid, tid = task->pid, cpu = bpf_get_smp_processor_id();
-  account(t, not_for_tasks(task), now, waits ? KERNEL_BLOCKED : KERNEL_QUEUED);
+  if (t->state != KERNEL_RUNNING) came_unnoticed(t, now);
+  account_run(t, not_for_tasks(task), now, waits ? KERNEL_BLOCKED : KERNEL_QUEUED);
   if (t->plain) return 0;
   t->off_since = now;
   struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);

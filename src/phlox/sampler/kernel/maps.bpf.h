@@ -58,12 +58,16 @@ struct fdtable {
 struct files_struct {
   struct fdtable* fdt;
 };
+struct sched_info {
+  unsigned long long last_arrival;
+};
 struct task_struct {
   struct mm_struct* mm;
   struct files_struct* files;
   unsigned int flags;
   int pid, tgid;
   struct sched_entity se;
+  struct sched_info sched_info;
   struct thread_struct thread;
 };
 struct pt_regs___kernel {
