@@ -106,6 +106,31 @@ TEST(frame_table, native_names_are_full_or_short) {
   EXPECT_EQ(names(profile::NativeNames::brief), "Op::run, Op::run");
 }
 
+TEST(state_runs, say_what_a_wait_was_for) {
+  profile::Profile profile;
+  profile.put_meta("machine", "x86_64");
+  test::ProfileMaker make(profile);
+  const auto main = make.thread("MainThread");
+  profile.put_awaited(profile::AwaitedId(1), {profile::AwaitedKind::socket, "10.0.0.5:5432", ""});
+  profile.put_awaited(profile::AwaitedId(2), {profile::AwaitedKind::time, "", ""});
+  for (const uint32_t awaited : {1U, 1U, 2U}) {
+    profile::Sample sample = make.sample(main, "main", kMillisecond);
+    sample.cpu_state = profile::CpuState::blocked;
+    sample.system_call = 45;
+    sample.awaited = profile::AwaitedId(awaited);
+    make.put(sample);
+  }
+  const auto threads = samples_by_thread(profile, *profile::SampleFilter::make(profile, {}));
+  const auto states = state_runs(profile, threads[0]);
+  ASSERT_EQ(states.size(), 2U);
+  EXPECT_EQ(states[0].name, "recvfrom (10.0.0.5:5432)");
+  EXPECT_EQ(states[1].name, "recvfrom");
+  const auto notable = notable_runs(profile, threads[0]);
+  ASSERT_EQ(notable.size(), 1U);
+  EXPECT_EQ(notable[0].name, "Waits for 10.0.0.5:5432");
+  EXPECT_EQ(notable[0].end - notable[0].start, 2 * kMillisecond);
+}
+
 TEST(state_runs, neighbours_in_one_state_are_one) {
   profile::Profile profile;
   test::ProfileMaker make(profile);
@@ -119,11 +144,11 @@ TEST(state_runs, neighbours_in_one_state_are_one) {
   }
   const auto threads = samples_by_thread(profile, *profile::SampleFilter::make(profile, {}));
   std::string text;
-  for (const StateRun& run : state_runs(threads[0], "x86_64"))
+  for (const StateRun& run : state_runs(profile, threads[0]))
     text += fmt::format("{} {}, ", run.name, (run.end - run.start) / kMillisecond);
   EXPECT_EQ(text, "running 1, waits for the GIL 2, running 1, futex 1, ");
-  ASSERT_EQ(notable_runs(threads[0]).size(), 1U);
-  EXPECT_EQ(notable_runs(threads[0])[0].name, "Waits for the GIL");
+  ASSERT_EQ(notable_runs(profile, threads[0]).size(), 1U);
+  EXPECT_EQ(notable_runs(profile, threads[0])[0].name, "Waits for the GIL");
 }
 
 // One function and one event, byte for byte.
@@ -157,7 +182,8 @@ TEST(rows, json_lines_golden) {
             R"~({"start_ns":0,"unix_ns":1763711940000000000,"wall_ns":1500,"cpu_ns":1500,"samples":1,)~"
             R"~("event":null,"value":null,)~"
             R"~("pid":4711,"process":"python3 app.py (pid 4711)","tid":4711,"thread":"MainThread",)~"
-            R"~("cpu_state":"running","gil_state":"holds","system_call":null,"collecting":false,)~"
+            R"~("cpu_state":"running","gil_state":"holds","system_call":null,)~"
+            R"~("awaited_kind":null,"awaited":null,"collecting":false,)~"
             R"~("cpu_number":1,"quality":"ok","kind":"python","function":"main","module":"app",)~"
             R"~("file":"/app/app.py","first_line":1,"line":3,"stack":["main (/app/app.py)"]})~"
             "\n");
@@ -167,9 +193,26 @@ TEST(rows, csv_golden) {
   EXPECT_EQ(
       exported("csv"),
       "start_ns,unix_ns,wall_ns,cpu_ns,samples,event,value,pid,process,tid,thread,cpu_state,gil_state,"
-      "system_call,collecting,cpu_number,quality,kind,function,module,file,first_line,line,stack\n"
-      "0,1763711940000000000,1500,1500,1,,,4711,python3 app.py (pid 4711),4711,MainThread,running,holds,,"
+      "system_call,awaited_kind,awaited,collecting,cpu_number,quality,kind,function,module,file,first_line,"
+      "line,stack\n"
+      "0,1763711940000000000,1500,1500,1,,,4711,python3 app.py (pid 4711),4711,MainThread,running,holds,,,,"
       "false,1,ok,python,main,app,/app/app.py,1,3,main (/app/app.py)\n");
+}
+
+TEST(rows, say_what_a_wait_was_for) {
+  profile::Profile profile;
+  test::ProfileMaker maker(profile);
+  profile.put_awaited(profile::AwaitedId(1), {profile::AwaitedKind::client, "127.0.0.1:8000", "10.0.0.9"});
+  profile::Sample sample = maker.sample(maker.thread("MainThread"), "main:3", 1000);
+  sample.cpu_state = profile::CpuState::blocked;
+  sample.system_call = 45;
+  sample.awaited = profile::AwaitedId(1);
+  maker.put(sample);
+  std::ostringstream out;
+  ASSERT_TRUE(find_format("jsonl")->write(profile, {}, {}, out));
+  EXPECT_NE(out.str().find(R"~("awaited_kind":"client","awaited":"a client of 127.0.0.1:8000, 10.0.0.9")~"),
+            std::string::npos)
+      << out.str();
 }
 
 // marshal.dumps({("/app/app.py", 1, "main"): (0, 0, 1.5e-06, 1.5e-06, {})}, 3), with what is no reference

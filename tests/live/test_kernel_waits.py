@@ -1,4 +1,5 @@
 """Who waits, for how long, for whom and for what (--way kernel), against what programs note of themselves."""
+import collections
 import json
 import pathlib
 import statistics
@@ -8,17 +9,17 @@ import pytest
 
 from live_support import PHLOX, Target, once_a_version, since
 from test_kernel import WAY, possible
-from wait_judge import Handovers, rows_by_thread
+from wait_judge import Awaited, Handovers, rows_by_thread
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
 
 
-def log_of(target, path):
+def log_of(target, path, between=None):
     """What it noted, once it has written it all."""
     while "done" not in target.process.stdout.readline():
         pass
-    return [line.split() for line in path.read_text().splitlines()]
+    return [line.split(between) for line in path.read_text().splitlines()]
 
 
 def report(recording):
@@ -72,5 +73,20 @@ def test_who_ended_a_wait(python, record, tmp_path):
     # The program's own clock takes in that it waits for the GIL and for a CPU until it can look at it.
     assert statistics.median(off) < 200_000, sorted(off)
     classes = {(row["class"], row["ended_in"]) for row in report(recording)["ended_waits"]}
-    for what, how in (("queue", "put_item"), ("lock", "let_go"), ("condition", "notify"), ("socket", "send"), ("stream", "write_pipe")):
+    for what, how in (("queue", "put_item"), ("lock", "let_go"), ("condition", "notify"), ("socket", "send"), ("pipe", "write_pipe")):
         assert any(kind == what and name.endswith(how) for kind, name in classes), (what, classes)
+
+
+@since(3, 8)
+@once_a_version
+def test_what_a_wait_was_for(python, record, tmp_path):
+    with Target(python, PROGRAMS / "awaiting.py", tmp_path, 4, 0.006, "kernel") as target:
+        recording = record(target.pid, 3, *WAY)
+        log = [(kind, name, int(start), int(wall)) for kind, name, start, wall in log_of(target, tmp_path / "log", "\t")]
+    found = Awaited(recording, "waiter", log, least=4_000_000)
+    kinds = {"socket", "client", "listener", "pipe", "device", "file", "time", "process"} | ({"object"} if python.minor >= 10 else set())
+    assert set(found.by_kind) == kinds
+    assert not found.wrong, found.wrong[:5]
+    assert found.named >= 0.98 * (found.named + len(found.unnamed)), (found.named, collections.Counter(found.unnamed))
+    said = {(row["class"], row["awaited"]) for row in report(recording)["waits"]}
+    assert any(kind == "socket" and words.startswith("127.0.0.1:") for kind, words in said), said

@@ -75,3 +75,43 @@ class Handovers:
         self.held += held
         if not held:
             self.wrong.append((at, before, after, wait, wait and self.holder(after, wait)))
+
+
+class Awaited:
+    """Waits of a log, (kind, name, start, length), against what a recording says each was for: `named` as the program has it, `unnamed` not
+    at all, or not which, `wrong` otherwise. Those of at least `least` that lie within the recording count."""
+
+    def __init__(self, recording, thread, log, least, looks=False):
+        """`looks`: of what is seen from time to time, a row says where the thread was at its end."""
+        known = {i: (kind, name or "", other or "") for i, kind, name, other in recording.query("SELECT id, kind, name, other FROM awaited")}
+        (tid,) = [tid for tid, name in recording.query("SELECT tid, name FROM thread") if name.startswith(thread)]
+        awaited = dict(recording.query("SELECT id, awaited FROM state"))
+        (begin,) = recording.query("SELECT value FROM meta WHERE key = 'sample_epoch_ns'")[0]
+        rows = [(int(begin) + start * 1000, int(begin) + start * 1000 + wall, known.get(awaited[state])) for start, wall, state in
+                recording.query("SELECT s.start_us, s.wall_ns, s.state FROM sample s JOIN state ON state.id = s.state JOIN thread t ON t.id = s.thread "
+                                "WHERE t.tid = ? AND state.cpu = 3 AND state.gil != 3 AND state.system_call != 202 ORDER BY s.start_us", tid)]
+        self.named, self.unnamed, self.wrong, self.by_kind = 0, [], [], collections.Counter()
+        for kind, name, start, wall in log:
+            end = start + wall
+            if wall < least or start < rows[0][0] or end > rows[-1][1]:
+                continue
+            if looks:
+                for row in rows:
+                    if start + SOON < row[1] < end - SOON:
+                        self.judge(kind, name, row[2])
+            else:
+                inside = [(min(row[1], end) - max(row[0], start), row[2]) for row in rows if row[0] < end and row[1] > start]
+                longest, found = max(inside, default=(0, None), key=lambda one: one[0])
+                # Else it waited for a CPU, or for the GIL.
+                if longest > wall / 2:
+                    self.judge(kind, name, found)
+
+    def judge(self, kind, name, found):
+        said = found and (found[2] if kind == "process" else found[1])
+        if found is None or (found[0] == kind and not said and name):
+            self.unnamed.append((kind, name))
+        elif (found[0], said) == (kind, name):
+            self.named += 1
+            self.by_kind[kind] += 1
+        else:
+            self.wrong.append((kind, name, found))

@@ -37,5 +37,18 @@ TEST(Awaited, of_many_that_are_alike_words_leave_out_what_differs) {
   EXPECT_EQ(awaited_words({AwaitedKind::pipe, "", "f(x) (y)"}, AwaitedDetail::alike), "with f(x) (y)");
 }
 
+TEST(Awaited, those_that_are_alike_have_one_number) {
+  Profile profile;
+  profile.put_awaited(AwaitedId(1), {AwaitedKind::process, "sleep 5", "1"});
+  profile.put_awaited(AwaitedId(2), {AwaitedKind::socket, "10.0.0.5:5432", ""});
+  profile.put_awaited(AwaitedId(3), {AwaitedKind::process, "sleep 5", "2"});
+  const AlikeAwaited alike(profile);
+  EXPECT_EQ(alike.of(AwaitedId(1)), alike.of(AwaitedId(3)));
+  EXPECT_NE(alike.of(AwaitedId(1)), alike.of(AwaitedId(2)));
+  EXPECT_EQ(alike[alike.of(AwaitedId(3))].words, "sleep 5");
+  EXPECT_EQ(alike.of(AwaitedId()), 0U);
+  EXPECT_EQ(alike.of(AwaitedId(4)), 0U) << "none that is there";
+}
+
 }  // namespace
 }  // namespace phlox::profile

@@ -14,7 +14,7 @@ using test::ProfileMaker;
 
 constexpr Nanoseconds kMs = 1'000'000;
 constexpr int16_t kRead = 0, kPoll = 7, kFutex = 202, kNanosleep = 230, kRecv = 45, kWait4 = 61, kFsync = 74,
-                  kIoctl = 16;
+                  kIoctl = 16, kEpollWait = 232;
 constexpr const char* kLib = "/usr/lib/python3.12";
 
 class Waits : public testing::Test {
@@ -41,7 +41,7 @@ class Waits : public testing::Test {
   }
   std::vector<EndedWaits> ended(const Choices& choices = {}) {
     const auto filter = SampleFilter::make(profile, choices);
-    return filter ? ended_waits(profile, *filter) : std::vector<EndedWaits>();
+    return filter ? ended_waits(profile, *filter, AlikeAwaited(profile)) : std::vector<EndedWaits>();
   }
   std::string name(FrameId frame) { return frame ? profile.frame(frame).function : ""; }
 
@@ -72,6 +72,28 @@ TEST_F(Waits, are_called_by_what_the_library_waits_for) {
   EXPECT_EQ(of(kFsync, {}), "file");
   EXPECT_EQ(of(kIoctl, {}), "other");
   EXPECT_EQ(of(-1, {}), "memory");
+}
+
+TEST_F(Waits, whose_file_is_known_are_called_by_it) {
+  const auto of_file = [&](int16_t call, std::initializer_list<const char*> functions, AwaitedKind kind) {
+    const AwaitedId id(static_cast<uint32_t>(profile.awaited().size()) + 1);
+    profile.put_awaited(id, {kind, "name", ""});
+    std::string frames = "main:5";
+    for (const char* function : functions) frames += std::string(";") + kLib + "/" + function;
+    Sample sample = blocked(waiter, frames, call);
+    sample.awaited = id;
+    return wait_class_key(WaitClasses(profile).of(sample));
+  };
+  EXPECT_EQ(of_file(kRead, {}, AwaitedKind::file), "file");
+  EXPECT_EQ(of_file(kRead, {}, AwaitedKind::pipe), "pipe");
+  EXPECT_EQ(of_file(kRead, {}, AwaitedKind::device), "device");
+  EXPECT_EQ(of_file(kRead, {"subprocess.py/communicate"}, AwaitedKind::pipe), "child") << "that says more";
+  EXPECT_EQ(of_file(kPoll, {}, AwaitedKind::socket), "socket");
+  EXPECT_EQ(of_file(kPoll, {"selectors.py/select"}, AwaitedKind::listener), "socket");
+  EXPECT_EQ(of_file(kPoll, {}, AwaitedKind::poll), "poll");
+  EXPECT_EQ(of_file(kPoll, {}, AwaitedKind::time), "sleep");
+  EXPECT_EQ(of_file(kEpollWait, {}, AwaitedKind::time), "poll") << "others might have been first";
+  EXPECT_EQ(of_file(kFutex, {}, AwaitedKind::other), "lock");
 }
 
 TEST_F(Waits, for_the_gil_and_for_a_cpu_are_known_by_the_state) {
@@ -127,6 +149,9 @@ TEST_F(Waits, are_added_up_by_who_wanted_it_and_who_ended_it) {
   EXPECT_EQ(found[1].waits, WaitClass::socket);
   EXPECT_EQ(found[1].wall, 50 * kMs);
   EXPECT_EQ(found[1].other, "nginx (99)");
+  socket.wake = wake({{}, {}, "nginx (100)"});
+  maker.put(socket);
+  EXPECT_EQ(ended()[1].other, "nginx (2 processes)");
   Choices choices;
   choices.thread_regex = "producer";
   EXPECT_TRUE(ended(choices).empty()) << "the choices are about who waits";

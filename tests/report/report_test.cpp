@@ -111,6 +111,44 @@ TEST_F(ReportOf, waits_say_for_what_and_where) {
   EXPECT_EQ(report.waits[1].wall, 600 * kMs);
 }
 
+TEST(Report, waits_say_for_which_file) {
+  Profile profile;
+  ProfileMaker maker(profile);
+  const ThreadId thread = maker.thread("MainThread");
+  profile.put_awaited(AwaitedId(1), {AwaitedKind::socket, "10.0.0.5:5432", ""});
+  profile.put_awaited(AwaitedId(2), {AwaitedKind::client, "127.0.0.1:8000", "10.0.0.9"});
+  profile.put_awaited(AwaitedId(3), {AwaitedKind::client, "127.0.0.1:8000", "10.0.0.10"});
+  profile.put_awaited(AwaitedId(4), {AwaitedKind::time, "", ""});
+  const auto wait = [&](int16_t call, uint32_t awaited, Nanoseconds wall) {
+    Sample sample = maker.sample(thread, "main:5;query:9", wall);
+    sample.cpu = 0;
+    sample.cpu_state = CpuState::blocked;
+    sample.system_call = call;
+    sample.awaited = AwaitedId(awaited);
+    maker.put(sample);
+  };
+  constexpr int16_t kRecv = 45, kSelect = 23;
+  for (int i = 0; i < 20; ++i) {
+    wait(kRecv, 1, 50 * kMs);
+    wait(kRecv, 2, 10 * kMs);
+    wait(kRecv, 3, 10 * kMs);
+    wait(kRecv, 0, 5 * kMs);
+    wait(kSelect, 4, 1 * kMs);
+  }
+  const Report report = report_of(profile);
+  ASSERT_EQ(report.waits.size(), 4U);
+  EXPECT_EQ(report.waits[0].awaited_kind, "socket");
+  EXPECT_EQ(report.waits[0].awaited, "10.0.0.5:5432");
+  EXPECT_EQ(report.waits[1].wall, 400 * kMs) << "two clients";
+  EXPECT_EQ(report.waits[2].awaited_kind, "");
+  const std::string text = report_text(report);
+  for (const char* words : {"a socket, 10.0.0.5:5432 (recvfrom)",
+                            "a socket, a client of 127.0.0.1:8000 (recvfrom)", "  a socket (recvfrom)",
+                            "  sleep (select)", "most of it in recvfrom (10.0.0.5:5432) called by query"})
+    EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
+  EXPECT_NE(report_json(report).find("\"awaited\": \"a client of 127.0.0.1:8000\""), std::string::npos);
+}
+
 TEST_F(ReportOf, a_wait_that_took_no_time_has_no_row) {
   Sample sample = maker.sample(maker.thread("MainThread"), "main:5;nap:8", 0);
   sample.cpu_state = CpuState::blocked;

@@ -208,8 +208,8 @@ TEST_F(KernelSourceTest, what_a_wait_was_for_is_told_before_it) {
   awaited(47, file, "[eventpoll]\0"sv);
   look(56, stack({wait, main}), 6, 47, 2, 47);
   seen();
-  EXPECT_EQ(awaited_words(), (std::vector<std::string>{"/log/app.log", "?", "/log/app.log and 2 more",
-                                                       "until its time was up"}));
+  EXPECT_EQ(awaited_words(),
+            (std::vector<std::string>{"/log/app.log", "?", "/log/app.log and 2 more", "a timeout"}));
 }
 
 TEST_F(KernelSourceTest, a_wait_for_a_child_was_for_the_one_that_ended_it) {

@@ -185,7 +185,7 @@ Result<void> write_chrome(const profile::Profile& profile, const profile::Choice
     events.thread(row);
     write_slices(threads[i], Axis(profile, choices), frames, no_frames, events);
     if (choices.weight != profile::Weight::wall) continue;  // the axis is not time
-    for (const StateRun& run : notable_runs(threads[i]))
+    for (const StateRun& run : notable_runs(profile, threads[i]))
       events.state(run.name, run.start - zero, run.end - zero, row.tid);
   }
   if (choices.weight == profile::Weight::wall) put_moments(events, profile, threads);

@@ -120,7 +120,7 @@ std::vector<Marker> markers_of(const profile::Profile& profile, size_t thread, b
     markers.push_back(
         {event.time, event.time, std::string(event_name(event.kind)), event_words(event), kEventSchema});
   }
-  for (StateRun& run : notable_runs(samples))
+  for (StateRun& run : notable_runs(profile, samples))
     markers.push_back({run.start, run.end, std::move(run.name), "", kStateSchema});
   return markers;
 }

@@ -240,7 +240,6 @@ Result<void> write_perfetto(const profile::Profile& profile, const profile::Choi
   FrameTable frames(profile, choices);
   const size_t no_frames = frames.marker(profile::no_frames_label().name);
   const Nanoseconds zero = profile::recording_start(profile);
-  const auto machine = profile.meta().find("machine");
   const bool real_time = choices.weight == profile::Weight::wall;
 
   Packets packets(out, frames, zero);
@@ -253,7 +252,7 @@ Result<void> write_perfetto(const profile::Profile& profile, const profile::Choi
     write_slices(threads[i], Axis(profile, choices), frames, no_frames, packets);
     if (!real_time) continue;
     packets.on(uuid(Track::state, i));
-    for (const StateRun& run : state_runs(threads[i], machine == profile.meta().end() ? "" : machine->second))
+    for (const StateRun& run : state_runs(profile, threads[i]))
       packets.slice(run.name, run.start - zero, run.end - zero);
   }
   if (real_time) put_moments(packets, profile, threads);

@@ -10,6 +10,7 @@
 #include "phlox/exporters/json.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/timeline.h"
+#include "phlox/profile/awaited.h"
 #include "phlox/profile/sampled_events.h"
 #include "phlox/profile/system_calls.h"
 
@@ -36,6 +37,13 @@ constexpr std::string_view kGilStates[] = {"", "none", "holds", "waits", "not ap
 constexpr std::string_view kQualities[] = {"ok", "cut", "unproved", "detached", "rejected"};
 constexpr std::string_view kKinds[] = {"python", "native", "kernel", "marker"};
 
+// What its wait was for; nullptr: it is not known.
+const profile::Awaited* awaited_of(const profile::Profile& profile, const profile::Sample& sample) {
+  return sample.awaited && sample.awaited.value <= profile.awaited().size()
+             ? &profile.awaited()[sample.awaited.value - 1]
+             : nullptr;
+}
+
 // What is the same for all rows.
 struct Recording {
   const profile::Profile& profile;
@@ -54,6 +62,7 @@ struct Row {
   const profile::Process* process = nullptr;
   const profile::Frame* leaf = nullptr;
   const profile::Label* label = nullptr;  // of the leaf
+  const profile::Awaited* awaited = nullptr;
 };
 
 // Of the leaf, which a thread may be without.
@@ -98,6 +107,14 @@ constexpr Column kColumns[] = {
                   ? Value(profile::system_call_name(row.sample.system_call, row.recording.machine))
                   : Value();
      }},
+    {"awaited_kind",
+     [](const Row& row) {
+       return row.awaited == nullptr ? Value() : text_or_nothing(profile::awaited_key(row.awaited->kind));
+     }},
+    {"awaited",
+     [](const Row& row) {
+       return row.awaited == nullptr ? Value() : text_or_nothing(profile::awaited_words(*row.awaited));
+     }},
     {"collecting", [](const Row& row) -> Value { return row.sample.collecting; }},
     {"cpu_number",
      [](const Row& row) { return number_or_nothing(row.sample.cpu_number, row.sample.cpu_number >= 0); }},
@@ -141,6 +158,7 @@ Row row_of(const Recording& recording, const profile::Sample& sample,
   const profile::Profile& profile = recording.profile;
   const profile::Thread& thread = profile.thread(sample.thread);
   Row row{recording, sample, part, thread, process_of(profile, thread)};
+  row.awaited = awaited_of(profile, sample);
   if (!sample.stack || sample.stack.value > profile.stacks().size()) return row;
   const profile::FrameId leaf = profile.stack(sample.stack).frame;
   if (!leaf || leaf.value > recording.labels.size()) return row;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "phlox/exporters/words.h"
+#include "phlox/profile/awaited.h"
 #include "phlox/profile/system_calls.h"
 
 namespace phlox::exporters {
@@ -126,6 +128,15 @@ void write_slices(const std::vector<ThreadSample>& samples, Axis axis, const Fra
 
 namespace {
 
+// Which file, socket, pipe or child it waits for.
+std::string awaited_words(const profile::Profile& profile, const profile::Sample& sample) {
+  if (!sample.awaited || sample.awaited.value > profile.awaited().size()) return {};
+  const profile::Awaited& awaited = profile.awaited()[sample.awaited.value - 1];
+  return awaited.kind == profile::AwaitedKind::time
+             ? std::string()
+             : displayable(profile::awaited_words(awaited, profile::AwaitedDetail::alike));
+}
+
 // A sample without a name ends a run and begins none.
 template <class Name>
 void add_runs(const std::vector<ThreadSample>& samples, std::vector<StateRun>& runs, Name&& name_of) {
@@ -144,7 +155,8 @@ void add_runs(const std::vector<ThreadSample>& samples, std::vector<StateRun>& r
 
 }  // namespace
 
-std::vector<StateRun> notable_runs(const std::vector<ThreadSample>& samples) {
+std::vector<StateRun> notable_runs(const profile::Profile& profile,
+                                   const std::vector<ThreadSample>& samples) {
   std::vector<StateRun> runs;
   add_runs(samples, runs, [](const profile::Sample& sample) {
     return std::string(sample.gil_state == profile::GilState::waits ? "Waits for the GIL" : "");
@@ -152,10 +164,16 @@ std::vector<StateRun> notable_runs(const std::vector<ThreadSample>& samples) {
   add_runs(samples, runs, [](const profile::Sample& sample) {
     return std::string(sample.collecting ? "Garbage collection" : "");
   });
+  add_runs(samples, runs, [&](const profile::Sample& sample) {
+    const std::string awaited = awaited_words(profile, sample);
+    return awaited.empty() ? awaited : "Waits for " + awaited;
+  });
   return runs;
 }
 
-std::vector<StateRun> state_runs(const std::vector<ThreadSample>& samples, std::string_view machine) {
+std::vector<StateRun> state_runs(const profile::Profile& profile, const std::vector<ThreadSample>& samples) {
+  const auto found = profile.meta().find("machine");
+  const std::string_view machine = found == profile.meta().end() ? "" : std::string_view(found->second);
   std::vector<StateRun> runs;
   add_runs(samples, runs, [&](const profile::Sample& sample) -> std::string {
     if (sample.gil_state == profile::GilState::waits) return "waits for the GIL";
@@ -164,8 +182,11 @@ std::vector<StateRun> state_runs(const std::vector<ThreadSample>& samples, std::
         return sample.collecting ? "running, collects garbage" : "running";
       case profile::CpuState::runnable:
         return "waits for a CPU";
-      case profile::CpuState::blocked:
-        return profile::system_call_name(sample.system_call, machine);
+      case profile::CpuState::blocked: {
+        const std::string awaited = awaited_words(profile, sample);
+        return profile::system_call_name(sample.system_call, machine) +
+               (awaited.empty() ? "" : " (" + awaited + ")");
+      }
       case profile::CpuState::unknown:
         break;
     }

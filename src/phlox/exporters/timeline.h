@@ -96,11 +96,12 @@ struct StateRun {
   Nanoseconds start = 0;
   Nanoseconds end = 0;
 };
-// What a profile is read for beside its stacks: "Waits for the GIL", "Garbage collection".
-std::vector<StateRun> notable_runs(const std::vector<ThreadSample>& samples);
-// All of a thread's time: "running", "waits for the GIL", "waits for a CPU", "futex". `machine` names system
-// calls.
-std::vector<StateRun> state_runs(const std::vector<ThreadSample>& samples, std::string_view machine);
+// What a profile is read for beside its stacks: "Waits for the GIL", "Garbage collection", "Waits for
+// 10.0.0.5:5432".
+std::vector<StateRun> notable_runs(const profile::Profile& profile, const std::vector<ThreadSample>& samples);
+// All of a thread's time: "running", "waits for the GIL", "waits for a CPU", "futex", "recvfrom
+// (10.0.0.5:5432)".
+std::vector<StateRun> state_runs(const profile::Profile& profile, const std::vector<ThreadSample>& samples);
 
 // "Process started", and what there is to say more: "exit 0". Empty: nothing for people.
 std::string_view event_name(profile::EventKind kind);

@@ -3,19 +3,20 @@
 #include <algorithm>
 #include <iterator>
 
+#include "phlox/profile/known_waits.h"
 #include "phlox/profile/system_calls.h"
 
 namespace phlox::profile {
 namespace {
 
-struct KnownFunction {
+struct FunctionThatWaits {
   std::string_view file;      // how it ends
   std::string_view function;  // "": every one of that file
   WaitClass waits;
 };
 
 // One beneath another: the outermost says it best. Queue.get calls Condition.wait.
-constexpr KnownFunction kFunctions[] = {
+constexpr FunctionThatWaits kFunctions[] = {
     {"/threading.py", "wait", WaitClass::condition},
     {"/threading.py", "acquire", WaitClass::semaphore},
     {"/threading.py", "join", WaitClass::thread},
@@ -98,6 +99,7 @@ constexpr Words kWords[] = {{"none", ""},
                             {"socket", "a socket"},
                             {"pipe", "a pipe"},
                             {"file", "a file"},
+                            {"device", "a device"},
                             {"stream", "a file or pipe"},
                             {"poll", "events"},
                             {"memory", "memory"},
@@ -105,7 +107,7 @@ constexpr Words kWords[] = {{"none", ""},
 
 WaitClass class_of(const Frame& frame) {
   if (frame.kind != FrameKind::python) return WaitClass::none;
-  for (const KnownFunction& known : kFunctions) {
+  for (const FunctionThatWaits& known : kFunctions) {
     if (!known.function.empty() && frame.function != known.function) continue;
     if (!frame.file.ends_with(known.file)) continue;
     return known.waits;
@@ -209,6 +211,34 @@ WaitClass WaitClasses::by_call(int16_t system_call) {
   return waits;
 }
 
+// Where neither the call nor the functions tell, the file does.
+WaitClass WaitClasses::named(const Sample& sample, WaitClass found) {
+  if (!sample.awaited || sample.awaited.value > profile_.awaited().size()) return found;
+  switch (profile_.awaited()[sample.awaited.value - 1].kind) {
+    case AwaitedKind::file:
+      return WaitClass::file;
+    case AwaitedKind::socket:
+    case AwaitedKind::client:
+    case AwaitedKind::listener:
+      return WaitClass::socket;
+    case AwaitedKind::pipe:
+      return WaitClass::pipe;
+    case AwaitedKind::device:
+      return WaitClass::device;
+    case AwaitedKind::process:
+      return WaitClass::child;
+    case AwaitedKind::time:
+      // An epoll instance has others to wait for.
+      return is_call(kEventCalls, sample.system_call, machine_ == "aarch64") ? found : WaitClass::sleep;
+    case AwaitedKind::object:
+      return WaitClass::poll;
+    case AwaitedKind::other:
+    case AwaitedKind::poll:
+      break;
+  }
+  return found;
+}
+
 WaitClass WaitClasses::of(const Sample& sample) {
   if (sample.gil_state == GilState::waits) return WaitClass::gil;
   if (sample.cpu_state == CpuState::runnable) return WaitClass::cpu;
@@ -216,7 +246,8 @@ WaitClass WaitClasses::of(const Sample& sample) {
   const WaitClass call = by_call(sample.system_call);
   // Without its stack it is whatever the call is used for.
   if (call == WaitClass::lock && is_marker(sample.stack)) return WaitClass::other;
-  return both(call, by_stack(sample.stack));
+  const WaitClass found = both(call, by_stack(sample.stack));
+  return found == WaitClass::stream || found == WaitClass::poll ? named(sample, found) : found;
 }
 
 }  // namespace phlox::profile

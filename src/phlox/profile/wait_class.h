@@ -27,6 +27,7 @@ enum class WaitClass : uint8_t {
   socket,
   pipe,
   file,
+  device,
   stream,  // a file, a pipe or a terminal: the call does not tell
   poll,    // whichever of several files, sockets and timers is first
   memory,  // in no system call: a page that is read or written back, or it was stopped
@@ -50,6 +51,7 @@ class WaitClasses {
   WaitClass by_stack(StackId stack);
   WaitClass by_call(int16_t system_call);
   bool is_marker(StackId stack) const;
+  WaitClass named(const Sample& sample, WaitClass found);
 
   const Profile& profile_;
   std::string machine_;

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "phlox/profile/awaited.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/system_calls.h"
 #include "phlox/report/json_rows.h"
@@ -115,10 +116,20 @@ std::string machine_of(const Profile& look) {
   return found == look.meta().end() ? "" : found->second;
 }
 
-std::string states_of(const Sample& sample, std::string_view machine) {
+// nullptr: it is not known.
+const profile::Awaited* awaited_of(const Profile& look, const Sample& sample) {
+  return sample.awaited && sample.awaited.value <= look.awaited().size()
+             ? &look.awaited()[sample.awaited.value - 1]
+             : nullptr;
+}
+
+std::string states_of(const Profile& look, const Sample& sample, std::string_view machine) {
   std::string text(cpu_name(sample.cpu_state));
   if (sample.cpu_state == CpuState::blocked && sample.system_call >= 0) {
     text += " in " + profile::system_call_name(sample.system_call, machine);
+    const profile::Awaited* awaited = awaited_of(look, sample);
+    const std::string words = awaited != nullptr ? profile::awaited_words(*awaited) : std::string();
+    if (!words.empty()) text += " (" + plain(words) + ")";
   }
   if (sample.gil_state == GilState::holds) text += ", holds the GIL";
   if (sample.gil_state == GilState::waits) text += ", waits for the GIL";
@@ -187,7 +198,7 @@ std::string dump_text(const Profile& look, const Dump& dump, const DumpSource& s
   Lines lines(source);
   for (const auto& [id, sample] : last_looks(look)) {
     const profile::Thread& thread = look.thread(profile::ThreadId(id));
-    out += fmt::format("\n{}: {}\n", plain(profile::thread_label(thread)), states_of(*sample, machine));
+    out += fmt::format("\n{}: {}\n", plain(profile::thread_label(thread)), states_of(look, *sample, machine));
     size_t depth = 0;
     for (const Frame* frame : frames_of(look, sample->stack)) {
       if (frame->kind == FrameKind::marker) {
@@ -256,6 +267,10 @@ std::string dump_json(const Profile& look, const Dump& dump) {
       json.text("gil", gil_name(sample.gil_state));
       if (sample.cpu_state == CpuState::blocked && sample.system_call >= 0) {
         json.text("system_call", profile::system_call_name(sample.system_call, machine));
+      }
+      if (const profile::Awaited* awaited = awaited_of(look, sample)) {
+        json.text("awaited_kind", profile::awaited_key(awaited->kind));
+        json.text("awaited", profile::awaited_words(*awaited));
       }
       json.truth("collecting", sample.collecting);
       json.text("quality", quality_name(sample.quality));

@@ -209,9 +209,14 @@ class Findings {
       // Stopped, or waiting for a page of memory.
       text += wait.kind == WaitKind::system_call && wait.what == profile::kNoSystemCall
                   ? fmt::format(", most of it outside any system call, in {}", plain(wait.name))
-                  : fmt::format(", most of it in {} called by {}", wait.what, plain(wait.name));
+                  : fmt::format(", most of it in {}{} called by {}", wait.what,
+                                wait.awaited.empty() ? "" : fmt::format(" ({})", plain(wait.awaited)),
+                                plain(wait.name));
       if (!wait.file.empty()) text += fmt::format(" ({})", location_words(wait.file, wait.line));
-      names.insert(names.end(), {{"waits_for", wait.what}, {"function", wait.name}, {"file", wait.file}});
+      names.insert(names.end(), {{"waits_for", wait.what},
+                                 {"awaited", wait.awaited},
+                                 {"function", wait.name},
+                                 {"file", wait.file}});
     }
     add("mostly_waiting", of_recording(busiest->states.idle), std::move(text),
         {{"cpu_of_elapsed", part(analysis_.cpu, report_.elapsed)},

@@ -344,9 +344,10 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   const auto gil_waiters = profile::gil_waiters(profile, *filter);
   report.gil_waits_seen = gil_waiters.size();
   report.gil_waits = gil_wait_rows(profile, gil_waiters, report.threads, options.limit);
-  const auto ended = profile::ended_waits(profile, *filter);
+  const profile::AlikeAwaited awaited(profile);
+  const auto ended = profile::ended_waits(profile, *filter, awaited);
   report.ended_waits_seen = ended.size();
-  report.ended_waits = find_ended_waits(profile, ended, options.limit);
+  report.ended_waits = find_ended_waits(profile, ended, awaited, options.limit);
   report.waits_exact = waits_are_exact(profile);
   report.files = file_lines(profile, *analysis);
   const auto quality = profile::summarize_quality(profile);

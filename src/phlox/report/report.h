@@ -111,8 +111,9 @@ enum class WaitKind { system_call, gil, cpu };
 struct WaitRow {
   WaitKind kind = WaitKind::system_call;
   profile::WaitClass waits = profile::WaitClass::other;
-  std::string what;  // "futex", "the GIL", "a CPU"
-  std::string name;  // innermost Python function
+  std::string what;                   // "futex", "the GIL", "a CPU"
+  std::string awaited_kind, awaited;  // "socket", "10.0.0.5:5432"; empty: not known
+  std::string name;                   // innermost Python function
   std::string file;
   int32_t line = 0;
   Nanoseconds wall = 0;
@@ -154,6 +155,7 @@ struct GilWaitRow {
 struct EndedWaitRow {
   profile::WaitClass waits = profile::WaitClass::other;
   std::string what;  // "futex"
+  std::string awaited_kind, awaited;
   std::string name;  // who wanted it: the innermost function that is not of the waiting itself
   std::string file;
   int32_t line = 0;

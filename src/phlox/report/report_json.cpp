@@ -115,6 +115,8 @@ void write_ended_waits(JsonText& json, const std::vector<EndedWaitRow>& rows) {
   json.objects("ended_waits", rows, [&](const EndedWaitRow& row) {
     json.text("class", profile::wait_class_key(row.waits));
     json.text("for", row.what);
+    json.text("awaited_kind", row.awaited_kind);
+    json.text("awaited", row.awaited);
     json.text("name", row.name);
     json.text("file", row.file);
     json.integer("line", row.line);
@@ -273,6 +275,8 @@ std::string report_json(const Report& report) {
       json.text("kind", wait_name(row.kind));
       json.text("class", profile::wait_class_key(row.waits));
       json.text("for", row.what);
+      json.text("awaited_kind", row.awaited_kind);
+      json.text("awaited", row.awaited);
       json.text("name", row.name);
       json.text("file", row.file);
       json.integer("line", row.line);

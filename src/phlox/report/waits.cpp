@@ -25,6 +25,13 @@ WaitKind kind_of(profile::WaitClass waits) {
                                             : WaitKind::system_call;
 }
 
+template <class Row>
+void put_awaited(Row& row, const profile::AlikeAwaited& awaited, uint32_t group) {
+  if (group == 0) return;
+  row.awaited_kind = profile::awaited_key(awaited[group].kind);
+  row.awaited = awaited[group].words;
+}
+
 }  // namespace
 
 std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::Choices& choices,
@@ -33,17 +40,18 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
   if (!filter) return {};
   const std::string architecture = machine_of(profile);
   profile::WaitClasses classes(profile);
+  const profile::AlikeAwaited awaited(profile);
 
   // By what for, system call and frame; what is looked up for every sample is a number.
   struct Sum {
     profile::WaitClass waits = profile::WaitClass::none;
     int16_t system_call = -1;
-    uint32_t frame = 0;
+    uint32_t frame = 0, awaited = 0;
     Nanoseconds wall = 0;
     uint32_t threads = 0;
   };
   std::vector<Sum> sums;
-  tsl::robin_map<uint64_t, uint32_t, Spread> places;
+  tsl::robin_map<uint64_t, uint32_t, Spread> kinds, places;
   tsl::robin_set<uint64_t, Spread> met;  // place and thread
   Nanoseconds whole = 0;
   for (const profile::Sample& sample : profile.samples()) {
@@ -59,10 +67,13 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     if (sample.stack && sample.stack.value <= profile.stacks().size())
       frame = profile.stack(sample.stack).frame.value;
     if (frame > profile.frames().size()) frame = 0;
-    const uint64_t key =
-        uint64_t{frame} << 32 | static_cast<uint64_t>(waits) << 16 | static_cast<uint16_t>(system_call);
-    const auto [place, added] = places.try_emplace(key, static_cast<uint32_t>(sums.size()));
-    if (added) sums.push_back({waits, system_call, frame, 0, 0});
+    const uint32_t what = awaited.of(sample.awaited);
+    const uint64_t kind =
+        uint64_t{what} << 32 | static_cast<uint64_t>(waits) << 16 | static_cast<uint16_t>(system_call);
+    const auto of_kind = kinds.try_emplace(kind, static_cast<uint32_t>(kinds.size())).first;
+    const auto [place, added] =
+        places.try_emplace(uint64_t{frame} << 32 | of_kind->second, static_cast<uint32_t>(sums.size()));
+    if (added) sums.push_back({waits, system_call, frame, what, 0, 0});
     Sum& sum = sums[place->second];
     sum.wall += part.wall;
     sum.threads += met.insert(uint64_t{place->second} << 32 | sample.thread.value).second;
@@ -72,12 +83,13 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
   std::stable_sort(sums.begin(), sums.end(), [](const Sum& x, const Sum& y) { return x.wall > y.wall; });
   if (sums.size() > limit) sums.resize(limit);
   std::vector<WaitRow> rows;
-  for (const auto& [waits, system_call, frame, wall, threads] : sums) {
+  for (const auto& [waits, system_call, frame, what, wall, threads] : sums) {
     WaitRow row;
     row.kind = kind_of(waits);
     row.waits = waits;
     row.what = row.kind == WaitKind::system_call ? profile::system_call_name(system_call, architecture)
                                                  : std::string(profile::wait_class_words(waits));
+    put_awaited(row, awaited, what);
     if (frame != 0) {
       const auto label = profile::line_label(profile, profile::FrameId(frame));
       row.name = label.name;
@@ -95,7 +107,8 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
 }
 
 std::vector<EndedWaitRow> find_ended_waits(const profile::Profile& profile,
-                                           const std::vector<profile::EndedWaits>& ended, size_t limit) {
+                                           const std::vector<profile::EndedWaits>& ended,
+                                           const profile::AlikeAwaited& awaited, size_t limit) {
   const std::string architecture = machine_of(profile);
   std::vector<EndedWaitRow> rows;
   for (const profile::EndedWaits& one : ended) {
@@ -103,6 +116,7 @@ std::vector<EndedWaitRow> find_ended_waits(const profile::Profile& profile,
     EndedWaitRow row;
     row.waits = one.waits;
     row.what = profile::system_call_name(one.system_call, architecture);
+    put_awaited(row, awaited, one.awaited);
     row.count = one.count;
     row.wall = one.wall;
     row.threads = one.threads;
@@ -122,11 +136,14 @@ std::vector<EndedWaitRow> find_ended_waits(const profile::Profile& profile,
   return rows;
 }
 
-std::string wait_words(profile::WaitClass waits, const std::string& system_call) {
-  const std::string_view words = profile::wait_class_words(waits);
-  if (words.empty()) return system_call;
-  if (kind_of(waits) != WaitKind::system_call) return std::string(words);
-  return fmt::format("{} ({})", words, system_call);
+std::string wait_words(profile::WaitClass waits, const std::string& system_call, const std::string& awaited) {
+  std::string words(profile::wait_class_words(waits));
+  if (kind_of(waits) != WaitKind::system_call) return words;
+  const bool has_class = !words.empty();
+  if (!has_class) words = system_call;
+  // That it was for time alone, sleep says by itself.
+  if (!awaited.empty() && waits != profile::WaitClass::sleep) words += ", " + awaited;
+  return has_class ? fmt::format("{} ({})", words, system_call) : words;
 }
 
 }  // namespace phlox::report

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "phlox/python/code_object.h"
+#include "phlox/sampler/assemble/awaited_files.h"
 #include "phlox/sampler/capture/process_sampler.h"
 #include "phlox/sampler/capture/waker.h"
 #include "phlox/sampler/session/program.h"
@@ -109,6 +110,10 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
   Consumer consumer(layout, process, sink, identities, [&](profile::Thread& thread) {
     thread.kernel_name = target::ThreadProbe(pid, thread.tid).kernel_name();
   });
+  AwaitedFiles::Host host;
+  AwaitedFiles files(pid, host);
+  files.begin();
+  consumer.with_awaited(files);
   memory::ProcessMemory native_memory(pid);
   std::optional<NativeStacks> native;
   if (options.native) {
