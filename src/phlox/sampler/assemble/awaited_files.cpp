@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -113,7 +115,18 @@ AwaitedFiles::AwaitedFiles(pid_t process, Host& host)
     : AwaitedFiles(process, host, [process](int descriptor) { return read_link(process, descriptor); }) {}
 
 AwaitedFiles::AwaitedFiles(pid_t process, Host& host, ReadLink link)
-    : process_(process), host_(host), read_link_(std::move(link)) {}
+    : process_(process), host_(host), read_link_(std::move(link)) {
+  std::error_code gone;
+  root_ = std::filesystem::read_symlink(fmt::format("/proc/{}/root", process), gone).string();
+  if (root_ == "/") root_.clear();
+}
+
+// The kernel tells paths from the root of a mount namespace on.
+std::string AwaitedFiles::as_it_sees(std::string_view path) const {
+  if (!root_.empty() && path.starts_with(root_) && path.substr(root_.size()).starts_with('/'))
+    path.remove_prefix(root_.size());
+  return std::string(path);
+}
 
 void AwaitedFiles::begin() {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(fmt::format("/proc/{}/fd", process_).c_str()),
@@ -219,13 +232,14 @@ Awaited AwaitedFiles::of_file(const OpenFile& file, std::string_view name, int32
 Awaited AwaitedFiles::of_one(const OpenFile& file, std::string_view name) {
   switch (file.kind) {
     case OpenFile::Kind::file:
-      return {AwaitedKind::file,
-              fmt::format("{}{}{}", file.cut ? "..." : "", name, file.removed ? " (deleted)" : ""),
-              {}};
+      return {
+          AwaitedKind::file,
+          fmt::format("{}{}{}", file.cut ? "..." : "", as_it_sees(name), file.removed ? " (deleted)" : ""),
+          {}};
     case OpenFile::Kind::device:
-      return {AwaitedKind::device, std::string(name), {}};
+      return {AwaitedKind::device, as_it_sees(name), {}};
     case OpenFile::Kind::pipe:
-      return {AwaitedKind::pipe, std::string(name),
+      return {AwaitedKind::pipe, as_it_sees(name),
               holder_of(fmt::format("pipe:[{}]", file.inode), other_end(file.reads, file.writes))};
     case OpenFile::Kind::socket:
       return of_socket(file, name);

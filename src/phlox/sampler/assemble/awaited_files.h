@@ -59,7 +59,10 @@ class AwaitedFiles {
   std::optional<profile::Awaited> of_living_child(int32_t number, Nanoseconds until);
   std::string holder_of(const std::string& link, target::FileHolders::End end);
 
+  std::string as_it_sees(std::string_view path) const;
+
   pid_t process_;
+  std::string root_;  // its root folder, as we see it; empty: the same as ours
   Host& host_;
   ReadLink read_link_;
   DescriptorHistory history_;
