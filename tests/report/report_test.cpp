@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "phlox/profile/cpu_shortage.h"
 #include "phlox/profile/tally.h"
 #include "phlox/report/json_text.h"
 #include "phlox/report/table.h"
@@ -361,6 +362,40 @@ TEST(Report, a_warning_is_not_said_again_as_a_finding) {
   report.findings.insert(report.findings.begin(), {"rejected", 1, report.warning, {}, {}});
   const std::string text = report_text(report);
   EXPECT_EQ(text.find(report.warning), text.rfind(report.warning)) << text;
+}
+
+// A thread that runs half of a second and waits for a CPU the other half.
+std::string why_no_cpu(const CpuUse& use) {
+  Profile profile;
+  ProfileMaker maker(profile);
+  const ThreadId thread = maker.thread("worker");
+  for (int i = 0; i < 50; ++i) {
+    maker.add(thread, "run:7;crunch:30", 10 * kMs);
+    Sample queued = maker.sample(thread, "run:7;crunch:30", 10 * kMs);
+    queued.cpu = 0;
+    queued.cpu_state = CpuState::runnable;
+    maker.put(queued);
+  }
+  put_cpu_use(profile, use);
+  for (const Finding& finding : report_of(profile).findings) {
+    if (finding.kind == "cpu_wait") return finding.text.substr(finding.text.find(": ") + 2);
+  }
+  return "";
+}
+
+TEST(Report, says_why_threads_had_no_cpu) {
+  EXPECT_EQ(why_no_cpu({}), "the machine or the container's quota is short of CPUs");
+  const CpuGroup group{"/docker/abc", 0.5, 10, 9, 450 * kMs};
+  EXPECT_EQ(why_no_cpu({{group}, 600 * kMs, 1400 * kMs, 0}),
+            "the quota of 0.5 CPUs of control group /docker/abc was used up in 9 of 10 periods");
+  const CpuGroup idle{"/docker/abc", 4, 10, 0, 0};
+  EXPECT_EQ(why_no_cpu({{idle}, 1900 * kMs, 100 * kMs, 0}),
+            "other programs used 70.0 % of the CPUs, and they 25.0 %");
+  EXPECT_EQ(why_no_cpu({{}, 550 * kMs, 0, 0}), "there are more of them than CPUs, of which they have 90.9 %");
+  EXPECT_EQ(why_no_cpu({{}, 1000 * kMs, 400 * kMs, 600 * kMs}),
+            "the host of this virtual machine gave 30.0 % of its CPUs to others");
+  EXPECT_EQ(why_no_cpu({{}, 1000 * kMs, 1000 * kMs, 0}),
+            "the CPUs were idle 50.0 % of it; are they bound to some of them (taskset, cpuset)?");
 }
 
 TEST(Report, a_waiting_program_is_called_one) {

@@ -45,6 +45,18 @@ TEST(ControlGroup, a_container_sees_its_own_group_as_the_root) {
   EXPECT_EQ(folders_of({{}, "/", "/sys/fs/cgroup"}, "/../other"), Folders{});
 }
 
+TEST(ControlGroup, throttling_of_both_versions) {
+  const Throttling first = parse_throttling("nr_periods 40\nnr_throttled 38\nthrottled_time 3100000000\n");
+  EXPECT_EQ(first.periods, 40U);
+  EXPECT_EQ(first.throttled, 38U);
+  EXPECT_EQ(first.time_ns, 3'100'000'000U);
+  const Throttling second = parse_throttling(
+      "usage_usec 12\nuser_usec 10\nsystem_usec 2\nnr_periods 4\nnr_throttled 2\nthrottled_usec 5000\n");
+  EXPECT_EQ(second.throttled, 2U);
+  EXPECT_EQ(second.time_ns, 5'000'000U);
+  EXPECT_EQ(parse_throttling("nonsense\n\nnr_periods x\n").periods, 0U);
+}
+
 TEST(ControlGroup, quotas_of_version_2) {
   EXPECT_DOUBLE_EQ(parse_cpu_max("50000 100000\n").value_or(0), 0.5);
   EXPECT_DOUBLE_EQ(parse_cpu_max("250000 100000").value_or(0), 2.5);

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "phlox/profile/cpu_shortage.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/system_calls.h"
 #include "phlox/report/table.h"
@@ -27,6 +28,10 @@ constexpr double kGilWait = 0.05;  // of a thread's wall time
 constexpr double kCpuWait = 0.05;
 constexpr double kMostlyWaiting =
     0.5;  // of a thread's wall time, of a program that uses less than half a CPU
+// Of a quota's periods, and of the host's CPUs: what says why there was none.
+constexpr double kUsedUp = 0.05;
+constexpr double kStolen = 0.1;
+constexpr double kIdle = 0.25;
 constexpr double kCollecting = 0.03;
 constexpr double kImports = 0.05;
 // Of a recording: most of next to nothing is nothing to act upon.
@@ -233,11 +238,54 @@ class Findings {
     }
     const double share = part(runnable, active);
     if (share < kCpuWait || of_recording(runnable) < kCpuWait) return;
+    Numbers numbers = {{"share", share}, {"wall_ns", double(runnable)}};
+    Names names;
+    const std::string why = why_no_cpu(numbers, names);
     add("cpu_wait", of_recording(runnable),
-        fmt::format("threads that could run waited for a CPU {} of the time: the machine or the container's "
-                    "quota is short of CPUs",
-                    share_words(share)),
-        {{"share", share}, {"wall_ns", double(runnable)}});
+        fmt::format("threads that could run waited for a CPU {} of the time: {}", share_words(share), why),
+        std::move(numbers), std::move(names));
+  }
+
+  // By what the kernel counted while it was recorded.
+  std::string why_no_cpu(Numbers& numbers, Names& names) const {
+    const profile::CpuUse use = profile::cpu_use(profile_);
+    const auto most =
+        std::max_element(use.groups.begin(), use.groups.end(), [](const auto& one, const auto& other) {
+          return part(one.throttled, one.periods) < part(other.throttled, other.periods);
+        });
+    if (most != use.groups.end() && part(most->throttled, most->periods) >= kUsedUp) {
+      numbers.insert(numbers.end(), {{"quota_cpus", most->quota},
+                                     {"quota_periods", double(most->periods)},
+                                     {"quota_used_up", double(most->throttled)},
+                                     {"quota_held_back_ns", double(most->held_back)}});
+      names.insert(names.end(), {{"because", "quota"}, {"control_group", most->path}});
+      return fmt::format("the quota of {:g} CPUs of control group {} was used up in {} of {} periods",
+                         most->quota, plain(most->path), most->throttled, most->periods);
+    }
+    if (!use.is_known()) return "the machine or the container's quota is short of CPUs";
+    const Nanoseconds all = use.busy + use.idle + use.stolen,
+                      others = std::max<Nanoseconds>(0, use.busy - analysis_.cpu);
+    numbers.insert(numbers.end(), {{"others_share", part(others, all)},
+                                   {"idle_share", part(use.idle, all)},
+                                   {"stolen_share", part(use.stolen, all)}});
+    names.emplace_back("because", "");
+    std::string& because = names.back().second;
+    if (part(use.stolen, all) >= kStolen) {
+      because = "host";
+      return fmt::format("the host of this virtual machine gave {} of its CPUs to others",
+                         share_words(part(use.stolen, all)));
+    }
+    if (part(use.idle, all) >= kIdle) {
+      because = "binding";
+      return fmt::format("the CPUs were idle {} of it; are they bound to some of them (taskset, cpuset)?",
+                         share_words(part(use.idle, all)));
+    }
+    because = analysis_.cpu >= others ? "itself" : "others";
+    return because == "itself"
+               ? fmt::format("there are more of them than CPUs, of which they have {}",
+                             share_words(part(analysis_.cpu, all)))
+               : fmt::format("other programs used {} of the CPUs, and they {}",
+                             share_words(part(others, all)), share_words(part(analysis_.cpu, all)));
   }
 
   // Each process has a collector of its own, and they run side by side: no part of one length of time is

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "phlox/target/cpu_list.h"
 #include "phlox/target/text_file.h"
@@ -12,6 +13,7 @@ namespace phlox::target {
 namespace {
 
 constexpr size_t kDeepest = 64;  // groups on the way up
+constexpr uint64_t kMostMicroseconds = uint64_t{1} << 53;
 
 template <class Visit>
 void each_part(std::string_view text, char divider, Visit&& visit) {
@@ -52,15 +54,46 @@ std::optional<double> read_quota(const std::string& folder, bool unified) {
   return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-void read_throttling(const std::string& folder, ControlGroups& into) {
-  const auto text = read_text(folder + "/cpu.stat");
-  if (!text) return;
-  each_part(*text, '\n', [&](std::string_view line) {
-    const size_t blank = std::min(line.find(' '), line.size());
-    const auto value = number<uint64_t>(line.substr(std::min(blank + 1, line.size())));
-    if (line.substr(0, blank) == "nr_periods") into.periods = value.value_or(0);
-    if (line.substr(0, blank) == "nr_throttled") into.throttled = value.value_or(0);
-  });
+// The groups of a controller that a process is in: in which hierarchy that is, and where their files lie,
+// innermost first.
+struct Place {
+  bool unified = false;
+  std::string path;
+  std::vector<std::string> folders;
+};
+std::optional<Place> place_of(const std::map<std::string, std::string>& memberships,
+                              const std::vector<GroupMount>& mounts, const std::string& controller) {
+  const auto own = memberships.find(controller), unified = memberships.find("");
+  const bool is_unified = own == memberships.end();
+  if (is_unified && unified == memberships.end()) return {};
+  const std::string& path = is_unified ? unified->second : own->second;
+  for (const GroupMount& mount : mounts) {
+    const auto& has = mount.controllers;
+    if (is_unified ? !has.empty() : std::find(has.begin(), has.end(), controller) == has.end()) continue;
+    auto folders = folders_of(mount, path);
+    if (!folders.empty()) return Place{is_unified, path, std::move(folders)};
+  }
+  return Place{is_unified, path, {}};
+}
+
+std::optional<CpuQuota> least_quota(const Place& place) {
+  std::optional<CpuQuota> least;
+  for (const std::string& folder : place.folders) {
+    const auto quota = read_quota(folder, place.unified);
+    if (quota && (!least || *quota < least->cpus)) least = CpuQuota{place.path, folder, *quota};
+  }
+  return least;
+}
+
+struct Groups {
+  std::map<std::string, std::string> memberships;
+  std::vector<GroupMount> mounts;
+};
+std::optional<Groups> read_groups(pid_t pid) {
+  const auto text = read_text(fmt::format("/proc/{}/cgroup", pid));
+  const auto mountinfo = read_text("/proc/self/mountinfo");
+  if (!text || !mountinfo) return {};
+  return Groups{parse_memberships(*text), parse_group_mounts(*mountinfo)};
 }
 
 }  // namespace
@@ -123,43 +156,51 @@ std::optional<double> parse_cpu_max(std::string_view text) {
   return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
+Throttling parse_throttling(std::string_view text) {
+  Throttling throttling;
+  each_part(text, '\n', [&](std::string_view line) {
+    const size_t blank = std::min(line.find(' '), line.size());
+    const std::string_view name = line.substr(0, blank);
+    const auto value = number<uint64_t>(line.substr(std::min(blank + 1, line.size()))).value_or(0);
+    if (name == "nr_periods") throttling.periods = value;
+    if (name == "nr_throttled") throttling.throttled = value;
+    if (name == "throttled_time") throttling.time_ns = value;
+    if (name == "throttled_usec") throttling.time_ns = std::min(value, kMostMicroseconds) * 1000;
+  });
+  return throttling;
+}
+
+Throttling CpuQuota::read_throttling() const {
+  return parse_throttling(read_text(folder + "/cpu.stat").value_or(""));
+}
+
+std::optional<CpuQuota> find_cpu_quota(pid_t pid) {
+  const auto groups = read_groups(pid);
+  const auto place = groups ? place_of(groups->memberships, groups->mounts, "cpu") : std::nullopt;
+  return place ? least_quota(*place) : std::nullopt;
+}
+
 ControlGroups read_control_groups(pid_t pid) {
   ControlGroups groups;
-  const auto text = read_text(fmt::format("/proc/{}/cgroup", pid));
-  const auto mountinfo = read_text("/proc/self/mountinfo");
-  if (!text || !mountinfo) return groups;
-  const auto paths = parse_memberships(*text);
-  const auto path_of = [&](const std::string& controller) {
-    const auto own = paths.find(controller);
-    const auto unified = paths.find("");
-    return own != paths.end() ? own->second : unified != paths.end() ? unified->second : std::string();
-  };
-  groups.path = path_of("cpu");
-  for (const GroupMount& mount : parse_group_mounts(*mountinfo)) {
-    const bool unified = mount.controllers.empty();
-    const auto has = [&](const char* name) {
-      return std::find(mount.controllers.begin(), mount.controllers.end(), name) != mount.controllers.end();
-    };
-    if (has("cpu") || (unified && paths.count("cpu") == 0)) {
-      for (const std::string& folder : folders_of(mount, path_of("cpu"))) {
-        const auto quota = read_quota(folder, unified);
-        if (!quota || (groups.quota && *groups.quota <= *quota)) continue;
-        groups.quota = quota;
-        read_throttling(folder, groups);
-      }
-      const auto folders = folders_of(mount, path_of("cpu"));
-      if (!folders.empty())
-        groups.real_time_us = read_number<int64_t>(folders.front() + "/cpu.rt_runtime_us");
+  const auto read = read_groups(pid);
+  if (!read) return groups;
+  if (const auto place = place_of(read->memberships, read->mounts, "cpu")) {
+    groups.path = place->path;
+    if (const auto least = least_quota(*place)) {
+      const Throttling throttling = least->read_throttling();
+      groups.quota = least->cpus;
+      groups.periods = throttling.periods;
+      groups.throttled = throttling.throttled;
     }
-    if (has("cpuset") || (unified && paths.count("cpuset") == 0)) {
-      for (const std::string& folder : folders_of(mount, path_of("cpuset"))) {
-        const auto list = read_text(folder + (unified ? "/cpuset.cpus.effective" : "/cpuset.effective_cpus"));
-        const auto cpus = list ? parse_cpu_list(*list) : std::vector<int>();
-        if (cpus.empty()) continue;
-        groups.cpus = cpus;
-        break;
-      }
-    }
+    if (!place->folders.empty())
+      groups.real_time_us = read_number<int64_t>(place->folders.front() + "/cpu.rt_runtime_us");
+  }
+  const auto place = place_of(read->memberships, read->mounts, "cpuset");
+  for (const std::string& folder : place ? place->folders : std::vector<std::string>()) {
+    const auto list =
+        read_text(folder + (place->unified ? "/cpuset.cpus.effective" : "/cpuset.effective_cpus"));
+    groups.cpus = list ? parse_cpu_list(*list) : std::vector<int>();
+    if (!groups.cpus.empty()) break;
   }
   return groups;
 }

@@ -15,6 +15,7 @@
 #include "phlox/profile/tally.h"
 #include "phlox/sampler/assemble/consumer.h"
 #include "phlox/sampler/session/beat.h"
+#include "phlox/sampler/session/cpu_watch.h"
 #include "phlox/sampler/session/end_watch.h"
 #include "phlox/sampler/session/idle_watch.h"
 #include "phlox/sampler/session/kernel_sources.h"
@@ -41,6 +42,8 @@ constexpr Nanoseconds kFirstLook = 5 * kSecond;
 constexpr Nanoseconds kProgressEvery = kSecond / 10;
 constexpr Nanoseconds kCommitEvery = kSecond / 4;
 constexpr Nanoseconds kNamesEvery = kSecond / 2;
+// On a host of hundreds of CPUs the kernel takes milliseconds to say who uses them.
+constexpr Nanoseconds kCpusEvery = 5 * kSecond;
 
 // Who forks to start another program does that soon.
 constexpr Nanoseconds kSettled = kSecond / 100;
@@ -172,6 +175,7 @@ class LiveRecorder : public Recorder {
   std::optional<Beat> beat_;
   EndWatch ends_;
   AwaitedFiles::Host files_;
+  CpuWatch cpus_;
   std::vector<std::unique_ptr<ProgramRecording>> active_;
   std::optional<ProgramFinder> finder_;
   std::map<pid_t, profile::ProcessId> rows_;  // the last of a process
@@ -194,6 +198,7 @@ class LiveRecorder : public Recorder {
 
 void LiveRecorder::begin_program(ProgramFinder::Found found) {
   const pid_t pid = found.program->pid;
+  cpus_.meet(pid);
   std::optional<Result<kernel_process>> place;
   if (kernel_ && !found.program->kernel_id) {
     kernel_->note_start(*found.program);
@@ -446,7 +451,7 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   for (auto& one : std::exchange(first_, {})) begin_program(std::move(one));
   want_more();
 
-  Nanoseconds next_progress = 0;
+  Nanoseconds next_progress = 0, next_cpus = 0;
   Nanoseconds next_commit = clock_now() + kCommitEvery;
   // Names soon, for those who look at a short recording, and then at leisure.
   Nanoseconds next_names = clock_now() + kDrainEvery;
@@ -482,6 +487,10 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
     identities_->stretches.flush();
     for (const auto& one : active_) one->put_tallies();
     put_recorder_tallies(sink, total());
+    if (now >= next_cpus) {
+      profile::put_cpu_use(sink, cpus_.since_start());
+      next_cpus = now + kCpusEvery;
+    }
     if (auto done = sink.commit(); !done) {
       outcome_.error = done.error();
       outcome_.why = Ended::sink_failed;
@@ -502,6 +511,7 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   sink.put_meta("end_monotonic_ns", std::to_string(last.time));
   outcome_.progress = total();
   put_recorder_tallies(sink, outcome_.progress);
+  profile::put_cpu_use(sink, cpus_.since_start());
   warn_of_refusals(options_, outcome_.progress, outcome_.warnings);
   finder_.reset();
   if (!outcome_.error) {
