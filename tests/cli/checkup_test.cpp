@@ -31,6 +31,12 @@ Findings granted() {
   return f;
 }
 
+Findings without_bpf() {
+  Findings f = granted();
+  f.no_kernel_capture = Error{ErrorKind::permission, "the kernel takes no program from this user", "sudo phlox"};
+  return f;
+}
+
 Check row_of(const Findings& f, const std::string& name) {
   const auto rows = checks_of(f);
   const auto found =
@@ -51,6 +57,12 @@ TEST(Checkup, everything_granted_is_good) {
   }
   const Prospect prospect = prospect_of(f);
   EXPECT_EQ(prospect.outlook, Outlook::good);
+  EXPECT_EQ(prospect.way, "in the kernel (BPF)");
+}
+
+TEST(Checkup, without_the_kernels_way_the_next_one_is_good) {
+  const Prospect prospect = prospect_of(without_bpf());
+  EXPECT_EQ(prospect.outlook, Outlook::good);
   EXPECT_EQ(prospect.way, "same CPU (real time)");
 }
 
@@ -68,7 +80,7 @@ TEST(Checkup, what_is_refused_is_said_once_in_records_words) {
 }
 
 TEST(Checkup, the_ordinary_class_leans) {
-  Findings f = granted();
+  Findings f = without_bpf();
   f.scheduling = SchedulingClass::ordinary;
   f.real_time = EPERM;
   EXPECT_EQ(prospect_of(f).outlook, Outlook::fair);
@@ -78,7 +90,7 @@ TEST(Checkup, the_ordinary_class_leans) {
 }
 
 TEST(Checkup, a_refused_cpu_is_read_by_stops_or_unproved) {
-  Findings f = granted();
+  Findings f = without_bpf();
   f.cpus.refused = {2, 3};
   f.cpus.error = EINVAL;
   EXPECT_EQ(prospect_of(f).outlook, Outlook::fair);
@@ -95,7 +107,7 @@ TEST(Checkup, a_refused_cpu_is_read_by_stops_or_unproved) {
 }
 
 TEST(Checkup, no_schedule_counts_prove_nothing) {
-  Findings f = granted();
+  Findings f = without_bpf();
   f.schedstat = false;
   EXPECT_EQ(prospect_of(f).outlook, Outlook::poor);
   EXPECT_TRUE(holds(prospect_of(f).way, "unproved"));
