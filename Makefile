@@ -90,7 +90,7 @@ bench: build build-reading ## run the benchmarks: make bench BENCH='truth cost -
 .PHONY: build-reading
 build-reading:
 	cmake --preset release --log-level=WARNING -DPHLOX_BENCHMARKS=ON
-	cmake --build --preset release --parallel $(JOBS) --target reading wake native_cost bench_report
+	cmake --build --preset release --parallel $(JOBS) --target reading wake native_cost kernel_cost bench_report
 
 .PHONY: bench-reading
 bench-reading: build-reading ## repeat the experiment of docs/decisions/0001: make bench-reading READING='--quick --only leaf'

@@ -4,7 +4,7 @@
     bench/run.py [SECTION...] [--quick] [--versions 3.12] [--users root,NAME] [--no-peers] [--part SHARE] [--only TARGET]
                  [--way kernel] [--store-as NAME]
 
-Sections: truth, cost, recorder, ten-minutes, speed, at-once, dump, report, native, services, crowds, requests, import, export and page (all by default). Each stores its numbers in
+Sections: truth, cost, recorder, ten-minutes, speed, at-once, dump, report, native, services, crowds, kernel, requests, import, export and page (all by default). Each stores its numbers in
 bench/results/SECTION.json and docs/benchmarks.md is written from what is stored, so that sections can be measured one by one, on a quiet machine. --quick
 takes a minute or so a section and stores nothing. What is measured with --store-as NAME stands beside the rest in the
 page, under that name: the other versions, and a free-threaded build, have their truth and cost so:
@@ -22,12 +22,12 @@ import platform
 import signal
 import sys
 
-from harness import crowds, everyday, imports, native, page, requests, services, tables
+from harness import crowds, everyday, imports, kernel, native, page, requests, services, tables
 from harness.sections import SECTIONS, Settings
 from harness.target import find_pythons
 
-SECTIONS.update(everyday.SECTIONS, native=native.native, services=services.services, crowds=crowds.crowds, requests=requests.requests, **imports.SECTIONS, page=page.page)
-tables.TABLES.update(everyday.TABLES, native=native.document, services=services.document, crowds=crowds.document, requests=requests.document, **imports.TABLES, page=page.document)
+SECTIONS.update(everyday.SECTIONS, native=native.native, services=services.services, crowds=crowds.crowds, kernel=kernel.kernel, requests=requests.requests, **imports.SECTIONS, page=page.page)
+tables.TABLES.update(everyday.TABLES, native=native.document, services=services.document, crowds=crowds.document, kernel=kernel.document, requests=requests.document, **imports.TABLES, page=page.document)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 

@@ -111,6 +111,7 @@ class Profiler:
 
 
 class Phlox(Profiler):
+    """From outside unless `in_kernel`: what stops and goes on with its recorder shows what that takes, programs in the kernel do not."""
     suffix = ".phlox"
 
     def __init__(self, binary, way=None, in_kernel=False):
@@ -123,7 +124,7 @@ class Phlox(Profiler):
     def command(self, pid, rate, seconds, output):
         words = [self.binary, "record", "-p", str(pid), "-o", output, "--max-overhead", "off", "-d", "%.3f" % seconds,
                  "-r", "%g" % rate if rate else "max"]
-        return words + (["--%s" % self.way] if self.way else []) + (["--way", "kernel"] if self.in_kernel else [])
+        return words + (["--%s" % self.way] if self.way else []) + ["--way", "kernel" if self.in_kernel else "no-kernel"]
 
     def read(self, output, text, outcome):
         recording = Recording(output)

@@ -66,7 +66,8 @@ class Server:
 
 def recorders(settings):
     """name: the command that records until SIGINT, and its output."""
-    known = {"phlox": lambda pid, out: [settings.phlox, "record", "-q", "-r", str(RATE), "-p", str(pid), "-o", out + ".phlox", "--force"]}
+    known = {"phlox" + (" --way no-kernel" if way else ""): lambda pid, out, way=way: [
+        settings.phlox, "record", "-q", "-r", str(RATE), "-p", str(pid), "-o", out + ".phlox", "--force", *way] for way in ([], ["--way", "no-kernel"])}
     if settings.with_peers:
         pyspy = os.path.join(install.venv(settings.cache), "bin", "py-spy")
         known["py-spy --subprocesses"] = lambda pid, out: [pyspy, "record", "-s", "-f", "raw", "-r", str(RATE), "-d", "86400", "-p", str(pid), "-o", out + ".txt"]

@@ -1,0 +1,156 @@
+"""The section `kernel`: what looking from inside the kernel takes, beside an empty program on the same events, the same-CPU way, py-spy
+and austin; and of a whole host."""
+import json
+import os
+import subprocess
+import time
+
+from . import install, sections
+from .native import SMALL_FOREST, VERSIONS as NATIVE_VERSIONS, NativePhlox
+from .peers import Austin, Phlox, PySpy
+from .statistics import bootstrap, mean, typical_ratio
+from .tables import number, percent, slow_down, table
+from .target import Target, throughput
+
+RATE = 1000
+HOST_RATE = 99
+HOST_PROCESSES = 200
+# label, script, arguments, native, of which Python, rounds and seconds of a stretch
+SWITCHES = "switches.py"
+TARGETS = [("depth 50", "depth.py", [50], False, None, 100, 0.2), ("depth 200", "depth.py", [200], False, None, 100, 0.2),
+           ("Bytewax dataflow", "dataflow.py", [], False, "3.11", 40, 0.4), ("random forest", "forest.py", SMALL_FOREST, True, None, 40, 0.8),
+           ("switches", SWITCHES, [], False, None, 60, 0.2), ("switches, some work", SWITCHES, [200], False, None, 60, 0.2)]
+
+
+def interpreter(settings, version, script):
+    if script in ("dataflow.py", "forest.py"):
+        return install.packages(settings.cache, settings.pythons[version], version)
+    return settings.pythons[version]
+
+
+def in_turn_row(settings, tool, version, target):
+    """Nothing attached, attached and looking at nobody, looking at this target: bench/kernel/kernel_cost.cpp."""
+    label, script, args, native, _, rounds, stretch = target
+    row = {"tool": "phlox --way kernel" + (" --native" if native else ""), "python": version, "target": label, "rate": RATE, "error": ""}
+    # The target has a CPU to itself: what is measured is not what a recorder takes from its neighbours there.
+    with Target(interpreter(settings, version, script), script, args, cpu=1) as running:
+        time.sleep(1)
+        words = ["taskset", "-c", "0", tool, str(running.pid), str(RATE), str(settings.scaled(rounds, 6)), str(stretch)] + (["native"] if native else [])
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        windows = running.stop()["windows"]
+    if done.returncode != 0:
+        row["error"] = done.stderr.strip()[-200:]
+        return row
+    counted = json.loads(done.stdout)
+    off, empty, full = ([throughput(windows, *stretch) for stretch in counted[name]] for name in ("off", "empty", "full"))
+    for name, over, under in (("slow_down", off, full), ("above_empty", empty, full), ("of_empty", off, empty)):
+        value, low, high = bootstrap([a / b for a, b in zip(over, under)], typical_ratio, rounds=1000)
+        row[name] = {"slow_down": value, "low": low, "high": high}
+    seconds = sum(end - begin for begin, end in counted["full"])
+    row.update(pairs=len(full), alone=mean(off), looks_a_second=counted["hits"] / seconds, walks_a_second=counted["walks"] / seconds,
+               own_clock=counted["time_ns"] / seconds / 1e9, lost=counted["lost"])
+    return row
+
+
+def beside_row(settings, version, target):
+    """The same-CPU way, its recorder stopped and let on in turn."""
+    label, script, args, native, _, _, stretch = target
+    environment = interpreter(settings, version, script)
+    profiler = NativePhlox(settings.phlox, environment) if native else OfEnvironment(settings.phlox, environment)
+    row, ratios = sections.one_run(settings, version, "root", script, args, RATE, settings.scaled(100 if stretch < 0.4 else 40, 6), max(stretch, 0.1), 0.02, profiler)
+    row["target"] = label
+    return row if row["error"] else {**row, **sections.of_pairs(ratios)}
+
+
+class OfEnvironment(Phlox):
+    def __init__(self, binary, interpreter):
+        super().__init__(binary)
+        self.interpreter = interpreter
+
+    def python(self, pythons, version):
+        return self.interpreter, ()
+
+
+class WholeHost(Phlox):
+    name = "phlox --all"
+
+    def __init__(self, binary, in_kernel):
+        super().__init__(binary, in_kernel=in_kernel)
+        self.name = "phlox record --all --way " + ("kernel" if in_kernel else "no-kernel")
+
+    def command(self, pid, rate, seconds, output):
+        words = super().command(pid, rate, seconds, output)
+        at = words.index("-p")
+        return words[:at] + ["--all"] + words[at + 2:]
+
+
+def host_row(settings, version, in_kernel):
+    """A busy process among 200 others that do a little, and all of them recorded or not: its throughput, and what the recorder uses."""
+    with Target(settings.pythons[version], "crowd.py", [HOST_PROCESSES, 1]):
+        time.sleep(3)
+        profiler = WholeHost(settings.phlox, in_kernel)
+        row = sections.slow_down(settings, profiler, version, "root", "hard.py", [50], HOST_RATE, settings.scaled(30, 3), on=3.0, off=2.0)
+        if row["error"]:
+            return row
+        session = profiler.start(os.getpid(), HOST_RATE, settings.scaled(40, 12))
+        time.sleep(8)
+        before, since = sections.cpu_seconds(session.process.pid), time.monotonic()
+        time.sleep(settings.scaled(25, 3))
+        row["recorder_cpu"] = (sections.cpu_seconds(session.process.pid) - before) / (time.monotonic() - since)
+        outcome = session.finish()
+    row["error"] = outcome.error
+    if not outcome.error:
+        tally = outcome.recording.tally
+        row.update(recorded=len(outcome.recording.way), taken=tally.get("taken_from_target_ns", 0) / tally["elapsed_ns"] / os.cpu_count(), rss_mib=outcome.rss_mib)
+    return row
+
+
+def kernel(settings):
+    result = {"in_turn": [], "beside": [], "recorder": [], "host": []}
+    usual = settings.usual_version()
+    tool = os.path.join(os.path.dirname(settings.reading), "kernel_cost")
+    if usual is None or not os.path.exists(tool):
+        raise RuntimeError("the section kernel needs CPython 3.11, 3.12 or 3.13, and %s: make build-reading builds it" % tool)
+
+    def keep(part, row):
+        settings.log("kernel", row)
+        result[part].append(row)
+
+    for target in TARGETS:
+        version = target[4] or (usual if target[1] != "forest.py" else next(v for v in NATIVE_VERSIONS if v in settings.pythons))
+        if version in settings.pythons:
+            keep("in_turn", in_turn_row(settings, tool, version, target))
+            keep("beside", beside_row(settings, version, target))
+    peers = [PySpy(settings.cache), Austin(settings.cache)] if settings.with_peers else []
+    for peer in peers:
+        for label, script, args in (("depth 50", "depth.py", [50]), ("depth 200", "depth.py", [200]), ("switches", SWITCHES, [])):
+            keep("beside", dict(sections.slow_down(settings, peer, usual, "root", script, args, RATE, settings.scaled(6, 2)), target=label))
+    for profiler in (Phlox(settings.phlox, in_kernel=True), Phlox(settings.phlox), *peers):
+        for depth in (50, 200):
+            keep("recorder", sections.recorder_row(settings, profiler, usual, "root", depth, settings.scaled(10, 2)))
+    for in_kernel in (True, False):
+        keep("host", host_row(settings, usual, in_kernel))
+    return result
+
+
+def document(data):
+    text = ["## Inside the kernel", "", "`record --way kernel` at 1 kHz. In turn, on one process with a CPU to itself: nothing attached; attached, while nobody is looked at (the programs are run "
+            "at each event, and end at once); looking at it. Ratios of throughput, geometric mean without the lowest and highest tenth, 95 % interval. Own clock: what the programs "
+            "say that they took, of a CPU. The target switches leaves its CPU as often as it can: it and its partner pass a byte to and fro on one CPU.", ""]
+    text.append(table(["tool", "Python", "target", "rounds", "above the empty programs", "empty programs", "in all", "walks a second", "own clock", "lost"], [
+        [r["tool"], r["python"], r["target"], r.get("pairs", "failed: " + r["error"][:60])] + (["-"] * 6 if r["error"] else [
+            slow_down(dict(r["above_empty"])), slow_down(dict(r["of_empty"])), slow_down(dict(r["slow_down"])), number(r["walks_a_second"], "%.0f"), percent(r["own_clock"]), r["lost"]])
+        for r in data["in_turn"]]))
+    text.append("Beside it, the same targets with the way that is next (as in \"Cost to the target\") and with peers:\n")
+    text.append(table(["tool", "Python", "target", "Hz", "pairs", "slow-down", "samples a second"], [
+        [r["tool"], r["python"], r["target"], r["rate"], r.get("pairs", "-"), slow_down(r), number(r.get("samples_a_second"), "%.0f")] for r in data["beside"]]))
+    text.append("All that the recorder uses of a CPU, its start included:\n")
+    text.append(table(["tool", "Python", "depth", "Hz", "samples a second", "us of CPU a sample", "RSS MiB"], [
+        [r["tool"], r["python"], r["depth"], r["rate"], number(r.get("samples_a_second"), "%.0f"), number(r.get("cpu_us_a_sample"), "%.1f") if not r["error"] else "failed",
+         number(r.get("rss_mib"), "%.0f")] for r in data["recorder"]]))
+    text.append("The whole host at %d Hz, with %d processes that do a little and one that works: what that one loses, and what the recorder uses of a CPU once it knows them all.\n"
+                % (HOST_RATE, HOST_PROCESSES))
+    text.append(table(["tool", "Python", "recorded", "pairs", "slow-down", "taken of all CPUs (own count)", "recorder's CPU", "RSS MiB"], [
+        [r["tool"], r["python"], r.get("recorded", "failed: " + r["error"][:60]), r.get("pairs", "-"), slow_down(r), percent(r.get("taken")), percent(r.get("recorder_cpu")),
+         number(r.get("rss_mib"), "%.0f")] for r in data["host"]]))
+    return "\n".join(text)
