@@ -33,7 +33,8 @@ Findings granted() {
 
 Findings without_bpf() {
   Findings f = granted();
-  f.no_kernel_capture = Error{ErrorKind::permission, "the kernel takes no program from this user", "sudo phlox"};
+  f.no_kernel_capture =
+      Error{ErrorKind::permission, "the kernel takes no program from this user", "sudo phlox"};
   return f;
 }
 

@@ -25,7 +25,7 @@ enum {
   KERNEL_KERNEL_FRAMES = 64,
   KERNEL_MAX_STARTS = 512,     /* a power of two; evaluations further out have no place of their own */
   KERNEL_ARGUMENT_BYTES = 256, /* of a command line */
-  KERNEL_PATH_BYTES = 1024, /* of a file's path, a power of two; what is further out is cut off */
+  KERNEL_PATH_BYTES = 1024,    /* of a file's path, a power of two; what is further out is cut off */
   KERNEL_PATH_PARTS = 64,
 };
 

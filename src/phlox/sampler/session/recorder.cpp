@@ -217,9 +217,9 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
   if (const auto row = rows_.find(found.parent); row != rows_.end()) parent = row->second;
   const size_t share = active_.size() < kManyProcesses ? 1 : kRingShareOfMany;
   const SamplerThread::Together together{watch_ ? &*watch_ : nullptr, beat_ ? &*beat_ : nullptr};
-  const ProgramRecording::Shared shared{options_, *sink_, *identities_,
-                                        together, ends_,  files_,
-                                        kernel_.get(), place ? &*place : nullptr, share};
+  const ProgramRecording::Shared shared{options_, *sink_, *identities_,  together,
+                                        ends_,    files_, kernel_.get(), place ? &*place : nullptr,
+                                        share};
   active_.push_back(std::make_unique<ProgramRecording>(id, parent, std::move(found.program),
                                                        std::move(found.pidfd), shared));
   if (const std::string& why = active_.back()->why_not_kernel(); !why.empty()) {

@@ -275,8 +275,7 @@ std::unique_ptr<Program> TreeSearch::try_one(pid_t pid, Entry& entry) {
   auto found = python::locate(pid);
   if (found) {
     auto program = make_program(pid, *std::move(found), std::move(image));
-    if (program && entry.start > began_ && !entry.was_given)
-      note_birth(*program, entry.start, entry.clock);
+    if (program && entry.start > began_ && !entry.was_given) note_birth(*program, entry.start, entry.clock);
     return program;
   }
   if (found.error().kind == ErrorKind::permission || found.error().kind == ErrorKind::unsupported_python)
