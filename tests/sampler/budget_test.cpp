@@ -75,6 +75,12 @@ TEST(Budget, one_odd_turn_is_judged_with_the_second_that_it_lies_in) {
   EXPECT_FALSE(budget.judge(kSecond + 1, kSecond / 100, 1000)) << "1 % of a second";
 }
 
+TEST(Budget, a_rate_does_not_answer_for_what_does_not_fall_with_it) {
+  EXPECT_EQ(Budget::of_rate(10, 5), 15);
+  EXPECT_EQ(Budget::of_rate(10, 500), 20) << "half of the budget is left to looks";
+  EXPECT_EQ(Budget::of_rate(10, -1), 10);
+}
+
 TEST(Budget, without_one_nothing_changes) {
   Recorded program(std::nullopt, 1000, 1000);
   program.runs(5, 900'000);

@@ -177,7 +177,9 @@ int on_clock(struct bpf_perf_event_data* context) {
   t->met = 1;
   send_look(s, p);
   count(KERNEL_COUNT_WALKS, 1);
-  count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - now);
+  now = bpf_ktime_get_ns() - now;
+  count(KERNEL_COUNT_TIME, now);
+  count(KERNEL_COUNT_CLOCK_TIME, now);
   return 0;
 }
 

@@ -4,6 +4,7 @@
 // Called by the worker that holds the turn lock.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "phlox/base/clock.h"
@@ -23,6 +24,12 @@ class Budget {
   // `taken`: from the target, since the beginning. Gives the rate that it should be looked at from now on in
   // place of `rate_hz`; none: that one.
   std::optional<double> judge(Nanoseconds now, Nanoseconds taken, double rate_hz);
+
+  // Of what was taken, what a rate answers for: its own looks, and of all else no more than as much again.
+  // That does not fall with the rate, and half of the budget is left to looks.
+  static Nanoseconds of_rate(Nanoseconds looks, Nanoseconds else_taken) {
+    return looks + std::min(looks, std::max(else_taken, Nanoseconds(0)));
+  }
 
  private:
   std::optional<double> max_percent_;

@@ -328,9 +328,12 @@ Nanoseconds KernelSources::most_taken(Nanoseconds taken) {
 
 void KernelSources::look_after(Nanoseconds now) {
   looked_after_ = now;
-  const auto taken = static_cast<Nanoseconds>(capture_->count(KERNEL_COUNT_TIME) +
-                                              capture_->count(KERNEL_COUNT_WALKS) * kInterrupt);
-  if (const auto rate = budget_.judge(now, most_taken(taken), rate_hz_)) rate_hz_ = *rate;
+  const Nanoseconds interrupts = static_cast<Nanoseconds>(capture_->count(KERNEL_COUNT_WALKS)) * kInterrupt;
+  const auto taken = static_cast<Nanoseconds>(capture_->count(KERNEL_COUNT_TIME)) + interrupts;
+  const auto by_clock = static_cast<Nanoseconds>(capture_->count(KERNEL_COUNT_CLOCK_TIME)) + interrupts;
+  const Nanoseconds fresh_clock = by_clock - std::exchange(by_clock_, by_clock);
+  of_rate_ += Budget::of_rate(fresh_clock, taken - std::exchange(all_taken_, taken) - fresh_clock);
+  if (const auto rate = budget_.judge(now, most_taken(of_rate_), rate_hz_)) rate_hz_ = *rate;
   std::uniform_real_distribution<double> jitter(1 - kJitter, 1 + kJitter);
   capture_->set_rate(rate_hz_ * jitter(random_));
   uint64_t looks = 0;

@@ -147,7 +147,8 @@ class KernelSources {
   std::unordered_set<pid_t> told_of_;
   std::vector<Exec> execs_;
   Nanoseconds heard_until_ = 0, looked_after_ = 0;
-  Nanoseconds taken_ = 0, most_taken_ = 0;
+  Nanoseconds all_taken_ = 0, by_clock_ = 0;  // by the time it was looked after last
+  Nanoseconds of_rate_ = 0, taken_ = 0, most_taken_ = 0;
   uint64_t not_understood_ = 0;
   std::minstd_rand random_{static_cast<uint32_t>(clock_now())};
 };

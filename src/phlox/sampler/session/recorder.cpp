@@ -45,6 +45,8 @@ constexpr Nanoseconds kNamesEvery = kSecond / 2;
 // On a host of hundreds of CPUs the kernel takes milliseconds to say who uses them.
 constexpr Nanoseconds kCpusEvery = 5 * kSecond;
 
+// Than --max-overhead, before it is said.
+constexpr double kMuchMore = 1.25;
 // Who forks to start another program does that soon.
 constexpr Nanoseconds kSettled = kSecond / 100;
 // So long after its end a process may still be found. Then another may have its id.
@@ -142,6 +144,11 @@ class LiveRecorder : public Recorder {
  private:
   using End = ProgramRecording::End;
 
+  void begin(profile::Sink& sink);
+  void meet_news();
+  bool is_over(Nanoseconds now);
+  void put_what_is_due(Nanoseconds now, const std::function<void(const Progress&)>& progress);
+  void commit();
   void begin_program(ProgramFinder::Found found);
   void begin_births(Nanoseconds until);
   bool is_recorded(pid_t pid) const;
@@ -160,6 +167,7 @@ class LiveRecorder : public Recorder {
   bool waits_for_nobody() const { return done_.ticks > 0 || (options_.chosen && active_.empty()); }
   Progress total();
   void warn_of_others();
+  void warn_of_switches();
 
   std::unique_ptr<KernelSources> kernel_;
   std::vector<pid_t> roots_;
@@ -179,6 +187,9 @@ class LiveRecorder : public Recorder {
   std::vector<std::unique_ptr<ProgramRecording>> active_;
   std::optional<ProgramFinder> finder_;
   std::map<pid_t, profile::ProcessId> rows_;  // the last of a process
+  struct {
+    Nanoseconds names = 0, progress = 0, commit = 0, cpus = 0;
+  } next_;  // when each is due
   uint32_t next_process_ = 1;
   size_t first_to_drain_ = 0;
   bool came_much_ = true;
@@ -391,6 +402,18 @@ Progress LiveRecorder::total() {
   return now;
 }
 
+// Above the budget, which no lower rate helps against.
+void LiveRecorder::warn_of_switches() {
+  const Progress& p = outcome_.progress;
+  if (!kernel_ || !options_.max_overhead_percent || outcome_.processes != 1 || p.elapsed < kSecond) return;
+  const double percent = 100.0 * static_cast<double>(p.target_time) / static_cast<double>(p.elapsed);
+  if (percent <= *options_.max_overhead_percent * kMuchMore) return;
+  outcome_.warnings.push_back(fmt::format(
+      "its threads leave their CPUs so often that telling when took {:.1f} % of a CPU from it, and not {:g} % "
+      "(--max-overhead): --way no-kernel takes less of it, and tells less of its waits",
+      percent, *options_.max_overhead_percent));
+}
+
 void LiveRecorder::warn_of_others() {
   const auto state = finder_->state();
   if (!state.refused.empty())
@@ -418,8 +441,7 @@ void LiveRecorder::warn_of_others() {
   }
 }
 
-Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
-                          const std::function<void(const Progress&)>& progress) {
+void LiveRecorder::begin(profile::Sink& sink) {
   sink_ = &sink;
   start_ = clock_now();
   // What we started had begun before its Python was up.
@@ -450,53 +472,71 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   finder_.emplace(std::move(search));
   for (auto& one : std::exchange(first_, {})) begin_program(std::move(one));
   want_more();
-
-  Nanoseconds next_progress = 0, next_cpus = 0;
-  Nanoseconds next_commit = clock_now() + kCommitEvery;
+  next_.commit = clock_now() + kCommitEvery;
   // Names soon, for those who look at a short recording, and then at leisure.
-  Nanoseconds next_names = clock_now() + kDrainEvery;
-  for (;;) {
-    if (stop.load(std::memory_order_relaxed)) break;
-    const std::vector<size_t> ended = wait_for_news();
-    drain();
-    std::for_each(ended.rbegin(), ended.rend(), [this](size_t index) { end_program(index, End::gone); });
-    end_execs();
-    begin_found();
-    want_more();
+  next_.names = clock_now() + kDrainEvery;
+}
+
+// Those that ended, and those that began.
+void LiveRecorder::meet_news() {
+  const std::vector<size_t> ended = wait_for_news();
+  drain();
+  std::for_each(ended.rbegin(), ended.rend(), [this](size_t index) { end_program(index, End::gone); });
+  end_execs();
+  begin_found();
+  want_more();
+}
+
+bool LiveRecorder::is_over(Nanoseconds now) {
+  if (all_ended(now)) {
+    outcome_.why = Ended::target_ended;
+    return true;
+  }
+  if (!options_.duration) return false;
+  const bool looked = std::any_of(active_.begin(), active_.end(), [](auto& one) { return one->looked(); });
+  if (now - start_ < *options_.duration + (looked || waits_for_nobody() ? 0 : kFirstLook)) return false;
+  outcome_.why = Ended::duration;
+  return true;
+}
+
+void LiveRecorder::put_what_is_due(Nanoseconds now, const std::function<void(const Progress&)>& progress) {
+  if (now >= next_.names) {
+    look_around();
+    next_.names = now + kNamesEvery;
+  }
+  for (const auto& one : active_) one->put_changes(now, outcome_.warnings);
+  if (now >= next_.progress) {
+    progress(total());
+    next_.progress = now + kProgressEvery;
+  }
+  if (now < next_.commit) return;
+  identities_->stretches.flush();
+  for (const auto& one : active_) one->put_tallies();
+  put_recorder_tallies(*sink_, total());
+  if (now >= next_.cpus) {
+    profile::put_cpu_use(*sink_, cpus_.since_start());
+    next_.cpus = now + kCpusEvery;
+  }
+  commit();
+  next_.commit = clock_now() + kCommitEvery;
+}
+
+void LiveRecorder::commit() {
+  if (outcome_.error) return;
+  auto done = sink_->commit();
+  if (done) return;
+  outcome_.error = done.error();
+  outcome_.why = Ended::sink_failed;
+}
+
+Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
+                          const std::function<void(const Progress&)>& progress) {
+  begin(sink);
+  while (!stop.load(std::memory_order_relaxed) && !outcome_.error) {
+    meet_news();
     const Nanoseconds now = clock_now();
-    if (all_ended(now)) {
-      outcome_.why = Ended::target_ended;
-      break;
-    }
-    const bool looked = std::any_of(active_.begin(), active_.end(), [](auto& one) { return one->looked(); });
-    if (options_.duration &&
-        now - start_ >= *options_.duration + (looked || waits_for_nobody() ? 0 : kFirstLook)) {
-      outcome_.why = Ended::duration;
-      break;
-    }
-    if (now >= next_names) {
-      look_around();
-      next_names = now + kNamesEvery;
-    }
-    for (const auto& one : active_) one->put_changes(now, outcome_.warnings);
-    if (now >= next_progress) {
-      progress(total());
-      next_progress = now + kProgressEvery;
-    }
-    if (now < next_commit) continue;
-    identities_->stretches.flush();
-    for (const auto& one : active_) one->put_tallies();
-    put_recorder_tallies(sink, total());
-    if (now >= next_cpus) {
-      profile::put_cpu_use(sink, cpus_.since_start());
-      next_cpus = now + kCpusEvery;
-    }
-    if (auto done = sink.commit(); !done) {
-      outcome_.error = done.error();
-      outcome_.why = Ended::sink_failed;
-      break;
-    }
-    next_commit = clock_now() + kCommitEvery;
+    if (is_over(now)) break;
+    put_what_is_due(now, progress);
   }
   drain();
   begin_births(clock_now());
@@ -513,13 +553,9 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   put_recorder_tallies(sink, outcome_.progress);
   profile::put_cpu_use(sink, cpus_.since_start());
   warn_of_refusals(options_, outcome_.progress, outcome_.warnings);
+  warn_of_switches();
   finder_.reset();
-  if (!outcome_.error) {
-    if (auto committed = sink.commit(); !committed) {
-      outcome_.error = committed.error();
-      outcome_.why = Ended::sink_failed;
-    }
-  }
+  commit();
   return std::move(outcome_);
 }
 
