@@ -197,6 +197,11 @@ static __always_inline __u64 broke_until(const struct kernel_process* p, __u64 n
   return now + (p->walk_share ? missing * 1000 / p->walk_share : missing);
 }
 
+// Whether the wait that begins is a long one nobody knows yet. So each thread has a share of the walks, some
+// of which it may use at once, before those that leave their CPU all the time have more: on credit.
+#define WALK_EVERY 4000000ull
+#define WALKS_AT_ONCE 16
+
 // A thread of a recorded process leaves its CPU: with which stack, and what it was at. Gives whether it was
 // walked.
 static __always_inline int leaves(struct kernel_thread* t, struct task_struct* task, int waits, __u64 now) {
@@ -213,11 +218,12 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   t->wake.thread = 0;
   t->wake.stack = 0;
   t->walked = 0;
-  if (now < t->broke_until) return 0;
+  const int is_owed = t->walks_until < now + WALKS_AT_ONCE * WALK_EVERY;
+  if (!is_owed && now < t->broke_until) return 0;
   struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
   struct kernel_process* p = s && !s->busy ? bpf_map_lookup_elem(&processes, &tgid) : 0;
   if (!p || p->id != t->id) return 0;
-  if (!has_credit(p, now)) {
+  if (!has_credit(p, now) && (!is_owed || p->credit < -KERNEL_MOST_CREDIT)) {
     t->broke_until = broke_until(p, now);
     return 0;
   }
@@ -238,6 +244,7 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   s->look.stack.flags &= ~KERNEL_FRAMES;
   t->off = s->look.stack;
   t->walked = 1;
+  t->walks_until = (t->walks_until > now ? t->walks_until : now) + WALK_EVERY;
   if (t->native) {
     t->whole = t->off;
     t->whole_native = t->native;

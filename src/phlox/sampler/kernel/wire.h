@@ -127,6 +127,7 @@ struct kernel_thread {
   __s16 system_call;
   __u64 born;                /* 1: since its birth, so that the scheduler's own sum is that of what it ran */
   __u64 walked;              /* 1: `off` is of this time off the CPU; 0: of an earlier one */
+  __u64 walks_until;         /* until then its share of walks is used up, but for some at once */
   __u64 met;                 /* 1: a look of it was sent */
   __u64 futex;               /* that it waits for; 0: none */
   __u64 native;              /* kernel_look.native of `off` */
