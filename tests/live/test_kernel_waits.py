@@ -90,3 +90,40 @@ def test_what_a_wait_was_for(python, record, tmp_path):
     assert found.named >= 0.98 * (found.named + len(found.unnamed)), (found.named, collections.Counter(found.unnamed))
     said = {(row["class"], row["awaited"]) for row in report(recording)["waits"]}
     assert any(kind == "socket" and words.startswith("127.0.0.1:") for kind, words in said), said
+
+
+BESIDE_ONE_THAT_SWITCHES = """
+import os, threading, time
+there, back = os.pipe(), os.pipe()
+def switches():
+    while True:
+        os.write(there[1], b"x")
+        os.read(back[0], 1)
+def partner():
+    while True:
+        os.read(there[0], 1)
+        os.write(back[1], b"x")
+def waits():
+    while True:
+        for ms in (0.1, 0.1, 0.1, 40):
+            time.sleep(ms / 1000)
+for one in (switches, partner, waits):
+    threading.Thread(target=one, name=one.__name__, daemon=True).start()
+print("ready %d" % os.getpid(), flush=True)
+time.sleep(3600)
+"""
+
+
+@since(3, 8)
+@once_a_version
+def test_a_long_wait_beside_a_thread_that_switches_all_the_time(python, record, tmp_path):
+    (tmp_path / "beside.py").write_text(BESIDE_ONE_THAT_SWITCHES)
+    with Target(python, tmp_path / "beside.py") as target:
+        recording = record(target.pid, 2, "--way", "kernel")
+    waits = {tid for tid, name in recording.query("SELECT tid, name FROM thread") if name.startswith("waits")}
+    known = unknown = 0
+    for tid, wall, stack in recording.query("SELECT t.tid, s.wall_ns, s.stack FROM sample s JOIN thread t ON s.thread = t.id"):
+        names = {frame[1] for frame in recording.stack(stack)}
+        if tid in waits or "waits" in names:
+            known, unknown = known + wall * ("waits" in names), unknown + wall * ("waits" not in names)
+    assert known > 1e9 and unknown < 0.02 * known, (known, unknown)
