@@ -184,7 +184,8 @@ std::string cost_warning(const QualitySummary& quality) {
   if (quality.target_share() < kFelt) return {};
   return "looking took " + percent(quality.target_share()) +
          " of a CPU from the program, which ran that much slower while it was recorded: a lower rate (-r) or "
-         "--max-overhead takes less";
+         "--max-overhead takes less" +
+         (quality.in_kernel() ? ", --way no-kernel of threads that leave their CPUs all the time" : "");
 }
 
 }  // namespace phlox::profile

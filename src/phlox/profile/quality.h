@@ -2,6 +2,7 @@
 // stands under every picture, report and end of a recording. Reads the tallies; never looks at samples.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -53,6 +54,7 @@ struct QualitySummary {
   }
   // Above 1 % every output warns: the shares may lean away from what could not be read.
   bool needs_warning() const { return rejected_share() > 0.01; }
+  bool in_kernel() const { return std::find(ways.begin(), ways.end(), kInTheKernel) != ways.end(); }
 };
 
 QualitySummary summarize_quality(const Profile& profile);

@@ -314,6 +314,8 @@ static __always_inline int comes(struct kernel_thread* t, struct task_struct* ta
 
 // Of switches that are only counted, each so many-th is measured, for all of them.
 #define MEASURED 16
+// ns. Who was longer at it was interrupted, or its host had others to serve: that happened to this one.
+#define LONGEST_COUNTED 10000
 static __always_inline void count_time(__u64 since, int worked) {
   __u32 cpu = bpf_get_smp_processor_id();
   struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
@@ -321,7 +323,8 @@ static __always_inline void count_time(__u64 since, int worked) {
   if (worked) {
     count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - since);
   } else if (++s->switches % MEASURED == 0) {
-    count(KERNEL_COUNT_TIME, (bpf_ktime_get_ns() - since) * MEASURED);
+    __u64 time = bpf_ktime_get_ns() - since;
+    count(KERNEL_COUNT_TIME, time < LONGEST_COUNTED ? time * MEASURED : time);
   }
 }
 
