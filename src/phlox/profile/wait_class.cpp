@@ -1,5 +1,7 @@
 #include "phlox/profile/wait_class.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -140,6 +142,16 @@ std::string_view wait_class_key(WaitClass what) {
 }
 std::string_view wait_class_words(WaitClass what) {
   return kWords[static_cast<size_t>(what)].words;
+}
+
+std::string wait_words(WaitClass what, const std::string& system_call, const std::string& awaited) {
+  std::string words(wait_class_words(what));
+  if (what == WaitClass::gil || what == WaitClass::cpu) return words;
+  const bool has_class = !words.empty();
+  if (!has_class) words = system_call;
+  // That it was for time alone, sleep says by itself.
+  if (!awaited.empty() && what != WaitClass::sleep) words += ", " + awaited;
+  return has_class ? fmt::format("{} ({})", words, system_call) : words;
 }
 
 FrameId asking_frame(const Profile& profile, StackId stack) {

@@ -89,11 +89,4 @@ std::vector<GilWaitRow> gil_wait_rows(const Profile& profile, const std::vector<
   return rows;
 }
 
-bool waits_are_exact(const Profile& profile) {
-  const auto& processes = profile.processes();
-  return !processes.empty() && std::all_of(processes.begin(), processes.end(), [](const auto& process) {
-    return process.python_version.empty() || process.way_of_reading.starts_with(profile::kInTheKernel);
-  });
-}
-
 }  // namespace phlox::report

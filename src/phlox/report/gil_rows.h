@@ -13,8 +13,4 @@ std::vector<GilWaitRow> gil_wait_rows(const profile::Profile& profile,
                                       const std::vector<profile::GilWaiter>& waiters,
                                       const std::vector<ThreadRow>& threads, size_t limit);
 
-// Whether waits have the length and the moment that the scheduler gave them. Else threads were looked at from
-// time to time, and of a wait between two looks nothing is known.
-bool waits_are_exact(const profile::Profile& profile);
-
 }  // namespace phlox::report

@@ -19,6 +19,7 @@
 #include "phlox/profile/sampled_events.h"
 #include "phlox/profile/tally.h"
 #include "phlox/profile/unfinished.h"
+#include "phlox/profile/whole_waits.h"
 #include "phlox/report/analysis.h"
 #include "phlox/report/estimate.h"
 #include "phlox/report/findings.h"
@@ -348,7 +349,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   const auto ended = profile::ended_waits(profile, *filter, awaited);
   report.ended_waits_seen = ended.size();
   report.ended_waits = find_ended_waits(profile, ended, awaited, options.limit);
-  report.waits_exact = waits_are_exact(profile);
+  report.waits_exact = profile::waits_are_exact(profile);
   report.files = file_lines(profile, *analysis);
   const auto quality = profile::summarize_quality(profile);
   report.measured = quality;

@@ -164,7 +164,7 @@ Table wait_table(const Report& report) {
   table.columns = {{"share", true}, {"wall", true}, {"threads", true}, {"for"}, {"function"}, {"where"}};
   for (const WaitRow& row : report.waits) {
     table.rows.push_back({share_words(row.share), time_words(row.wall), count_words(row.threads),
-                          plain(wait_words(row.waits, row.what, row.awaited)), plain(row.name),
+                          plain(profile::wait_words(row.waits, row.what, row.awaited)), plain(row.name),
                           location_words(row.file, row.line)});
   }
   return table;
@@ -234,7 +234,7 @@ Table ended_waits_table(const Report& report) {
   table.columns = {{"wall", true}, {"waits", true}, {"threads", true}, {"for"}, {"in"}, {"ended by"}, {"in"}};
   for (const EndedWaitRow& row : report.ended_waits) {
     table.rows.push_back({time_words(row.wall), count_words(row.count), count_words(row.threads),
-                          plain(wait_words(row.waits, row.what, row.awaited)),
+                          plain(profile::wait_words(row.waits, row.what, row.awaited)),
                           place_words(row.name, row.file, row.line), and_more(row.by, row.by_threads),
                           place_words(row.by_name, row.by_file, row.by_line)});
   }

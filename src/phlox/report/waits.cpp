@@ -1,6 +1,5 @@
 #include "phlox/report/waits.h"
 
-#include <fmt/format.h>
 #include <tsl/robin_map.h>
 #include <tsl/robin_set.h>
 
@@ -134,16 +133,6 @@ std::vector<EndedWaitRow> find_ended_waits(const profile::Profile& profile,
     rows.push_back(std::move(row));
   }
   return rows;
-}
-
-std::string wait_words(profile::WaitClass waits, const std::string& system_call, const std::string& awaited) {
-  std::string words(profile::wait_class_words(waits));
-  if (kind_of(waits) != WaitKind::system_call) return words;
-  const bool has_class = !words.empty();
-  if (!has_class) words = system_call;
-  // That it was for time alone, sleep says by itself.
-  if (!awaited.empty() && waits != profile::WaitClass::sleep) words += ", " + awaited;
-  return has_class ? fmt::format("{} ({})", words, system_call) : words;
 }
 
 }  // namespace phlox::report

@@ -19,7 +19,4 @@ std::vector<EndedWaitRow> find_ended_waits(const profile::Profile& profile,
                                            const std::vector<profile::EndedWaits>& ended,
                                            const profile::AlikeAwaited& awaited, size_t limit);
 
-// "a lock (futex)", "the GIL", "ioctl", "a socket, 10.0.0.5:5432 (recvfrom)".
-std::string wait_words(profile::WaitClass waits, const std::string& system_call, const std::string& awaited);
-
 }  // namespace phlox::report

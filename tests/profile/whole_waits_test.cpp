@@ -1,0 +1,54 @@
+#include "phlox/profile/whole_waits.h"
+
+#include <gtest/gtest.h>
+
+#include "support/profile_of.h"
+
+namespace phlox::profile {
+namespace {
+
+constexpr Nanoseconds kMillisecond = 1'000'000;
+
+Sample wait(test::ProfileMaker& make, ThreadId thread, const std::string& frames, uint32_t wake = 0) {
+  Sample sample = make.sample(thread, frames, kMillisecond);
+  sample.cpu_state = CpuState::blocked;
+  sample.system_call = 202;
+  sample.wake = WakeId(wake);
+  return sample;
+}
+
+TEST(whole_waits, all_of_a_wait_has_the_wake_of_its_end) {
+  Profile profile;
+  test::ProfileMaker make(profile);
+  profile.put_wake(WakeId(1), {ThreadId(1), {}, {}});
+  const ThreadId one = make.thread("one"), two = make.thread("two");
+  make.put(wait(make, one, "main;get"));
+  make.put(wait(make, two, "main;get"));
+  make.put(wait(make, one, "main;get"));
+  make.put(wait(make, one, "main;get", 1));
+  make.put(wait(make, one, "main;get"));  // another one, that goes on
+  EXPECT_EQ(wakes_of_whole_waits(profile),
+            (std::vector<WakeId>{WakeId(1), WakeId(), WakeId(1), WakeId(1), WakeId()}));
+}
+
+TEST(whole_waits, another_stack_or_something_between_is_another_wait) {
+  Profile profile;
+  test::ProfileMaker make(profile);
+  profile.put_wake(WakeId(1), {ThreadId(1), {}, {}});
+  const ThreadId one = make.thread("one");
+  make.put(wait(make, one, "main;put"));
+  make.put(wait(make, one, "main;get"));
+  make.add(one, "main;get", kMillisecond);  // it ran
+  make.put(wait(make, one, "main;get", 1));
+  EXPECT_EQ(wakes_of_whole_waits(profile), (std::vector<WakeId>{WakeId(), WakeId(), WakeId(), WakeId(1)}));
+}
+
+TEST(whole_waits, a_recording_that_knows_nobody_has_none) {
+  Profile profile;
+  test::ProfileMaker make(profile);
+  make.put(wait(make, make.thread("one"), "main"));
+  EXPECT_TRUE(wakes_of_whole_waits(profile).empty());
+}
+
+}  // namespace
+}  // namespace phlox::profile
