@@ -98,5 +98,27 @@ TEST(page_pair, an_empty_side_leaves_the_other_as_it_is) {
   EXPECT_EQ(weights(combine_pages(alone, tables_of(nothing), 1)), weights(alone));
 }
 
+TEST(page_pair, waits_of_both_name_threads_and_places_of_the_pair) {
+  profile::Profile before, after;
+  for (profile::Profile* profile : {&before, &after}) {
+    test::ProfileMaker make(*profile);
+    const auto thread = make.thread("a");
+    profile->put_wake(profile::WakeId(1), {thread, make.stack("main;put:7"), {}});
+    auto wait = make.sample(thread, profile == &after ? "main:9;get:5" : "get:5", kMillisecond);
+    wait.cpu_state = profile::CpuState::blocked;
+    wait.system_call = 202;
+    wait.wake = profile::WakeId(1);
+    make.put(wait);
+  }
+  const PageTables pair = combine_pages(tables_of(before), tables_of(after), 1);
+  ASSERT_EQ(pair.stretches.size(), 2U);
+  for (const PageStretch& stretch : pair.stretches) {
+    const PageWait& wait = pair.waits[stretch.wait];
+    EXPECT_EQ(wait.by, static_cast<int32_t>(stretch.thread));
+    EXPECT_EQ(pair.functions[pair.places[wait.place].function].label.name, "get");
+    EXPECT_EQ(pair.places[wait.by_place].line, 7);
+  }
+}
+
 }  // namespace
 }  // namespace phlox::exporters

@@ -94,6 +94,93 @@ TEST(page_tables, choices_say_what_goes_in_and_nothing_else_is_named) {
   EXPECT_EQ(tables.functions[1].label.name, "shown");
 }
 
+// A thread that waits in `get` for a socket, twice, and then for a lock that thread 2 let go of in `put`.
+profile::Profile waiting() {
+  profile::Profile profile;
+  test::ProfileMaker make(profile);
+  const auto thread = make.thread("a"), other = make.thread("b");
+  profile.put_wake(profile::WakeId(1),
+                   {other, make.stack("main;put:7;/usr/lib/python3.12/queue.py/put"), {}});
+  profile.put_awaited(profile::AwaitedId(1), {profile::AwaitedKind::socket, "10.0.0.5:5432", "db (9)"});
+  const auto wait = [&](const char* frames, int16_t call, uint32_t awaited, uint32_t wake) {
+    profile::Sample sample = make.sample(thread, frames, kMillisecond);
+    sample.cpu_state = profile::CpuState::blocked;
+    sample.system_call = call;
+    sample.awaited = profile::AwaitedId(awaited);
+    sample.wake = profile::WakeId(wake);
+    make.put(sample);
+  };
+  wait("main:1;get:5", 45, 1, 0);
+  make.add(thread, "main:1", kMillisecond);
+  wait("main:1;get:5", 45, 1, 0);
+  wait("main:1;get:6", 202, 0, 0);
+  wait("main:1;get:6", 202, 0, 1);
+  return profile;
+}
+
+std::string place_of(const PageTables& tables, uint32_t place) {
+  return tables.functions[tables.places[place].function].label.name + ":" +
+         std::to_string(tables.places[place].line);
+}
+
+TEST(page_tables, stretches_say_what_they_waited_for_and_who_ended_that) {
+  const PageTables tables = tables_of(waiting());
+  ASSERT_EQ(tables.waits.size(), 3U);
+  std::vector<uint32_t> waits;
+  for (const PageStretch& stretch : tables.stretches) waits.push_back(stretch.wait);
+  EXPECT_EQ(waits, (std::vector<uint32_t>{1, 0, 1, 2, 2}));
+  EXPECT_EQ(tables.waits[1].words, "a socket, 10.0.0.5:5432 with db (recvfrom)");
+  EXPECT_EQ(tables.waits[1].which, "10.0.0.5:5432 with db (9)");
+  EXPECT_EQ(place_of(tables, tables.waits[1].place), "get:5");
+  EXPECT_EQ(tables.waits[1].by, -1);
+  EXPECT_EQ(tables.waits[2].words, "a lock (futex)");
+  EXPECT_EQ(place_of(tables, tables.waits[2].place), "get:6");
+  EXPECT_EQ(tables.waits[2].by, 1);
+  EXPECT_EQ(place_of(tables, tables.waits[2].by_place), "put:7");  // which is on no stack of the page's
+}
+
+TEST(page_tables, merging_leaves_each_wait_its_time) {
+  PageTables tables = tables_of(waiting());
+  merge_page(tables, 0);
+  std::map<uint32_t, Nanoseconds> waits;
+  for (const PageStretch& stretch : tables.stretches) waits[stretch.wait] += stretch.wall;
+  EXPECT_EQ(waits, (std::map<uint32_t, Nanoseconds>{
+                       {0, kMillisecond}, {1, 2 * kMillisecond}, {2, 2 * kMillisecond}}));
+}
+
+TEST(page_tables, rare_waits_keep_what_they_were_for_and_the_rarest_nothing) {
+  const auto wait = [](test::ProfileMaker& make, const char* frames, uint32_t awaited, Nanoseconds wall) {
+    profile::Sample sample = make.sample(profile::ThreadId(1), frames, wall);
+    sample.cpu_state = profile::CpuState::blocked;
+    sample.system_call = 45;
+    sample.awaited = profile::AwaitedId(awaited);
+    make.put(sample);
+  };
+  profile::Profile profile;
+  test::ProfileMaker make(profile);
+  make.thread("a");
+  profile.put_awaited(profile::AwaitedId(1), {profile::AwaitedKind::socket, "10.0.0.5:5432", "db (9)"});
+  profile.put_awaited(profile::AwaitedId(2), {profile::AwaitedKind::socket, "10.0.0.6:80", ""});
+  wait(make, "main:1;often:5", 1, 1000 * kMillisecond);
+  wait(make, "main:1;rarely:6", 1, 20 * kMillisecond);
+  wait(make, "main:1;rarely:7", 1, 20 * kMillisecond);
+  wait(make, "main:1;often:5", 2, kMillisecond);
+  PageTables tables = tables_of(profile);
+  ASSERT_EQ(tables.waits.size(), 5U);
+  merge_page(tables, kMergeSteps - 1);  // 3 %
+  std::map<std::string, Nanoseconds> which;
+  for (const PageStretch& stretch : tables.stretches) {
+    const PageWait& told = tables.waits[stretch.wait];
+    which[told.words + "|" + told.which] += stretch.wall;
+  }
+  EXPECT_EQ(which,
+            (std::map<std::string, Nanoseconds>{
+                {"a socket, 10.0.0.5:5432 with db (recvfrom)|10.0.0.5:5432 with db (9)", 1000 * kMillisecond},
+                {"a socket, 10.0.0.5:5432 with db (recvfrom)|", 40 * kMillisecond},
+                {"|", kMillisecond}}));
+  EXPECT_EQ(tables.waits.size(), 3U);
+}
+
 profile::Profile busy() {
   profile::Profile profile;
   test::ProfileMaker make(profile);

@@ -19,6 +19,7 @@
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/system_calls.h"
+#include "phlox/profile/whole_waits.h"
 #include "phlox/profile/work.h"
 
 namespace phlox::exporters {
@@ -175,6 +176,8 @@ void put_lists(Json& json, std::span<const PageSide> sides) {
     out.open('{');
     out.text("name", offset.side->name);
     out.text("title", recording_title(*offset.side->profile));
+    out.key("exactWaits");
+    out.truth(profile::waits_are_exact(*offset.side->profile));
     out.close('}');
   });
 }
@@ -239,6 +242,19 @@ void add_tree(ColumnWriter& columns, const PageTables& tables) {
               [](const PageNode& node) { return node.place; });
 }
 
+void add_waits(ColumnWriter& columns, Strings& strings, const PageTables& tables) {
+  const auto& rows = tables.waits;
+  const auto add = [&](const char* name, auto&& value) {
+    columns.add(name, ColumnLayout::planes, rows, value);
+  };
+  add("wait.words", [&](const PageWait& wait) { return strings.index(wait.words); });
+  add("wait.which", [&](const PageWait& wait) { return strings.index(wait.which); });
+  add("wait.place", [](const PageWait& wait) { return wait.place; });
+  add("wait.by", [](const PageWait& wait) { return wait.by + 1; });
+  add("wait.byPlace", [](const PageWait& wait) { return wait.by_place; });
+  add("wait.other", [&](const PageWait& wait) { return strings.index(wait.other); });
+}
+
 // Starts lie on a grid: a recording keeps them in microseconds since one moment.
 struct Grid {
   Nanoseconds first = 0;
@@ -286,6 +302,7 @@ void add_stretches(ColumnWriter& columns, const PageTables& tables, const Grid& 
   columns.add("stretch.state", ColumnLayout::planes, rows, [](const PageStretch& s) { return s.state; });
   columns.add("stretch.doing", ColumnLayout::planes, rows,
               [](const PageStretch& s) { return static_cast<int>(s.doing); });
+  columns.add("stretch.wait", ColumnLayout::planes, rows, [](const PageStretch& s) { return s.wait; });
   columns.add("stretch.cpuNumber", ColumnLayout::planes, rows,
               [](const PageStretch& s) { return std::max(0, s.cpu_number + 1); });
 }
@@ -389,6 +406,7 @@ Result<PageData> make_page_data(std::span<const PageSide> sides, const profile::
   Strings strings;
   add_functions(columns, strings, tables);
   add_tree(columns, tables);
+  add_waits(columns, strings, tables);
   add_stretches(columns, tables, grid, threads);
   columns.add_text("strings", strings.text());
   Json catalogue;

@@ -33,6 +33,14 @@ class Pair {
       nodes[i] = child(nodes[from.nodes[i].parent], places[from.nodes[i].place]);
     states.reserve(from.states.size());
     for (const PageState& state : from.states) states.push_back(this->state(state));
+    const auto first_wait = static_cast<uint32_t>(tables_.waits.size()) - 1;
+    for (size_t i = 1; i < from.waits.size(); ++i) {
+      PageWait wait = from.waits[i];
+      if (wait.by >= 0) wait.by += static_cast<int32_t>(first_thread);
+      wait.place = places[wait.place];
+      wait.by_place = places[wait.by_place];
+      tables_.waits.push_back(std::move(wait));
+    }
     std::vector<uint8_t> events = {0};
     for (const auto& event : from.events) events.push_back(this->event(event));
     for (PageStretch stretch : from.stretches) {
@@ -40,6 +48,7 @@ class Pair {
       stretch.thread += first_thread;
       stretch.node = nodes[stretch.node];
       stretch.state = states[stretch.state];
+      if (stretch.wait != 0) stretch.wait += first_wait;
       tables_.stretches.push_back(stretch);
     }
   }

@@ -1,10 +1,10 @@
 #include "phlox/exporters/page_size.h"
 
-#include <tsl/robin_map.h>
-
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
-
-#include "phlox/base/spread.h"
 
 namespace phlox::exporters {
 namespace {
@@ -27,11 +27,12 @@ Nanoseconds window_of(Nanoseconds start, Nanoseconds window) {
   return start >= 0 ? start / window : -1 - (-1 - start) / window;
 }
 
-// Stretches of one thread, stack, state and doing within a window become one; the window's stretches lie end
-// to end.
+// Stretches of one thread, stack, state, doing and wait within a window become one; the window's stretches
+// lie end to end.
 void merge_windows(std::vector<PageStretch>& stretches, Nanoseconds window) {
   std::vector<PageStretch> merged;
-  tsl::robin_map<uint64_t, size_t, Spread> known;  // node << 32 | state << 8 | event << 2 | doing
+  // By node << 32 | state << 8 | event << 2 | doing, and wait.
+  std::map<std::pair<uint64_t, uint32_t>, size_t> known;
   for (size_t i = 0; i < stretches.size();) {
     const uint32_t thread = stretches[i].thread;
     const Nanoseconds which = window_of(stretches[i].start, window);
@@ -43,8 +44,9 @@ void merge_windows(std::vector<PageStretch>& stretches, Nanoseconds window) {
          ++i) {
       const PageStretch& stretch = stretches[i];
       const auto [found, added] =
-          known.try_emplace(uint64_t{stretch.node} << 32 | uint64_t{stretch.state} << 8 |
-                                uint64_t{stretch.event} << 2 | static_cast<uint64_t>(stretch.doing),
+          known.try_emplace({uint64_t{stretch.node} << 32 | uint64_t{stretch.state} << 8 |
+                                 uint64_t{stretch.event} << 2 | static_cast<uint64_t>(stretch.doing),
+                             stretch.wait},
                             merged.size());
       if (added) {
         merged.push_back(stretch);
@@ -110,6 +112,41 @@ Nanoseconds cut_rare(PageTables& tables, Nanoseconds least) {
   return moved;
 }
 
+// A wait with less than `least` keeps only what it was for; of what has less than that even so, nothing is
+// said.
+void cut_waits(PageTables& tables, Nanoseconds least) {
+  const auto sums = [&] {
+    std::vector<Nanoseconds> wall(tables.waits.size(), 0);
+    for (const PageStretch& stretch : tables.stretches) wall[stretch.wait] += stretch.wall;
+    return wall;
+  };
+  const auto renumber = [&](const std::vector<uint32_t>& numbers) {
+    for (PageStretch& stretch : tables.stretches) stretch.wait = numbers[stretch.wait];
+  };
+  const auto wall = sums();
+  std::map<std::string, uint32_t> known;
+  std::vector<uint32_t> numbers(wall.size(), 0);
+  for (size_t i = 1; i < wall.size(); ++i) {
+    numbers[i] = static_cast<uint32_t>(i);
+    if (wall[i] >= least) continue;
+    const std::string words = tables.waits[i].words;
+    const auto [at, added] = known.try_emplace(words, static_cast<uint32_t>(tables.waits.size()));
+    if (added) tables.waits.push_back({.words = words, .which = {}});
+    numbers[i] = at->second;
+  }
+  renumber(numbers);
+  const auto left = sums();
+  std::vector<PageWait> waits(1);
+  numbers.assign(left.size(), 0);
+  for (size_t i = 1; i < left.size(); ++i) {
+    if (left[i] < least) continue;
+    numbers[i] = static_cast<uint32_t>(waits.size());
+    waits.push_back(std::move(tables.waits[i]));
+  }
+  tables.waits = std::move(waits);
+  renumber(numbers);
+}
+
 }  // namespace
 
 profile::Label left_out_label() {
@@ -126,7 +163,9 @@ PageMerge merge_page(PageTables& tables, size_t step) {
   if (asked.rare_share > 0) {
     Nanoseconds wall = 0;
     for (const PageStretch& stretch : tables.stretches) wall += stretch.wall;
-    done.cut_wall = cut_rare(tables, static_cast<Nanoseconds>(asked.rare_share * double(wall)));
+    const auto least = static_cast<Nanoseconds>(asked.rare_share * double(wall));
+    done.cut_wall = cut_rare(tables, least);
+    cut_waits(tables, std::max<Nanoseconds>(least, 1));
     settle(tables);
   }
   merge_windows(tables.stretches, asked.window);

@@ -1,5 +1,6 @@
 // Makes a page's tables smaller when they do not fit: first time loses its finest resolution, then the rarest
-// stacks lose their inner frames. What was done is told, to be shown in the page. Pure.
+// stacks lose their inner frames, and the rarest waits who ended them. What was done is told, to be shown in
+// the page. Pure.
 #pragma once
 
 #include <cstdint>

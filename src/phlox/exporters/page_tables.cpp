@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "phlox/base/spread.h"
+#include "phlox/exporters/page_waits.h"
 #include "phlox/profile/markers.h"
 
 namespace phlox::exporters {
@@ -30,7 +31,8 @@ struct InOrder {
 // Grows the tables in whatever order things are met.
 class Builder {
  public:
-  explicit Builder(const Profile& profile) : profile_(profile) {
+  explicit Builder(const Profile& profile)
+      : profile_(profile), waits_(profile, [this](profile::FrameId id) { return place(id); }) {
     tables_.functions.push_back({{profile::FrameKind::marker, "all", {}, 0, {}, {}}, {}});
     tables_.places.emplace_back();
     tables_.nodes.emplace_back();
@@ -38,10 +40,11 @@ class Builder {
     node_of_.assign(profile.stacks().size() + 1, kNone);
   }
 
-  // Of the event that is shown. `event`: its place among those that count, from 1; 0: none does.
-  void add(const profile::Sample& sample, const profile::SampleFilter::Part& part, Nanoseconds start,
-           uint8_t event) {
-    PageStretch stretch = stretch_of(sample, part, start);
+  // Of the event that is shown, by its number among the recording's samples. `event`: its place among those
+  // that count, from 1; 0: none does.
+  void add(size_t number, const profile::SampleFilter::Part& part, Nanoseconds start, uint8_t event) {
+    PageStretch stretch = stretch_of(profile_.samples()[number], part, start);
+    stretch.wait = waits_.of(number);
     stretch.wall = part.wall;
     stretch.cpu = part.cpu;
     stretch.samples = static_cast<uint32_t>(part.samples);
@@ -65,7 +68,10 @@ class Builder {
     return static_cast<uint8_t>(tables_.events.size());
   }
 
-  PageTables finish() && { return std::move(tables_); }
+  PageTables finish() && {
+    tables_.waits = std::move(waits_).finish();
+    return std::move(tables_);
+  }
 
  private:
   PageStretch stretch_of(const profile::Sample& sample, const profile::SampleFilter::Part& part,
@@ -143,6 +149,7 @@ class Builder {
 
   const Profile& profile_;
   PageTables tables_;
+  PageWaits waits_;
   std::map<PageState, uint32_t> states_;
   std::map<Label, uint32_t, InOrder> functions_;
   tsl::robin_map<uint64_t, uint32_t, Spread> places_;
@@ -209,9 +216,11 @@ void settle(PageTables& tables) {
   }
   std::vector<bool> places_used(tables.places.size(), false), functions_used(tables.functions.size(), false);
   for (size_t i = 1; i < tables.nodes.size(); ++i) {
-    if (!nodes_used[i]) continue;
-    places_used[tables.nodes[i].place] = true;
-    functions_used[tables.places[tables.nodes[i].place].function] = true;
+    if (nodes_used[i]) places_used[tables.nodes[i].place] = true;
+  }
+  for (const PageWait& wait : tables.waits) places_used[wait.place] = places_used[wait.by_place] = true;
+  for (size_t i = 0; i < tables.places.size(); ++i) {
+    if (places_used[i]) functions_used[tables.places[i].function] = true;
   }
   const auto function_of = renumber(tables.functions, functions_used, [&](uint32_t a, uint32_t b) {
     return order_of(tables.functions[a].label) < order_of(tables.functions[b].label);
@@ -220,6 +229,10 @@ void settle(PageTables& tables) {
   const auto place_of = renumber(tables.places, places_used,
                                  [&](uint32_t a, uint32_t b) { return tables.places[a] < tables.places[b]; });
   for (PageNode& node : tables.nodes) node.place = place_of[node.place];
+  for (PageWait& wait : tables.waits) {
+    wait.place = place_of[wait.place];
+    wait.by_place = place_of[wait.by_place];
+  }
   const auto node_of = settle_nodes(tables.nodes, nodes_used);
   for (PageStretch& stretch : tables.stretches) stretch.node = node_of[stretch.node];
   std::stable_sort(tables.stretches.begin(), tables.stretches.end(),
@@ -242,10 +255,10 @@ Result<PageTables> make_page_tables(const Profile& profile, const profile::Choic
   for (size_t i = 1; i <= events.size(); ++i) {
     if (there[i - 1]) place_of[i] = builder.event(events[i - 1]);
   }
-  for (const profile::Sample& sample : profile.samples()) {
-    const auto part = filter->part_of_everything(sample);
+  for (size_t i = 0; i < profile.samples().size(); ++i) {
+    const auto part = filter->part_of_everything(profile.samples()[i]);
     if (part.passes)
-      builder.add(sample, part, start, events.empty() ? uint8_t{0} : place_of[profile.shown_event()]);
+      builder.add(i, part, start, events.empty() ? uint8_t{0} : place_of[profile.shown_event()]);
   }
   for (const profile::Sample& sample : profile.samples_of_others()) {
     const uint16_t number = event_number(sample);

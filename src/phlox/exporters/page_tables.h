@@ -38,6 +38,18 @@ struct PageState {
   friend auto operator<=>(const PageState&, const PageState&) = default;
 };
 
+// What a thread was blocked for, and who ended that.
+struct PageWait {
+  std::string words;       // "a socket, 10.0.0.5:5432 (recvfrom)": as report has it
+  std::string which;       // with what tells many apart that are alike: the other end, a process's number
+  uint32_t place = 0;      // that asked for it
+  int32_t by = -1;         // thread, as PageStretch counts; -1: none that is recorded, or nobody knows
+  uint32_t by_place = 0;   // what that was doing
+  std::string other = {};  // who it was, without a thread
+
+  friend auto operator<=>(const PageWait&, const PageWait&) = default;
+};
+
 struct PageStretch {
   uint32_t thread = 0;    // index of the recording's thread
   Nanoseconds start = 0;  // since the recording's start
@@ -50,6 +62,7 @@ struct PageStretch {
   uint8_t event = 0;  // which of PageTables::events counted something here, from 1; 0: none
   int64_t value = 0;  // what it counted
   profile::Doing doing = profile::Doing::computing;
+  uint32_t wait = 0;  // of PageTables::waits
 };
 
 // More have no room in the page's head; the first ones stay.
@@ -61,7 +74,8 @@ struct PageTables {
   std::vector<PagePlace> places;        // by function and line
   std::vector<PageNode> nodes;          // the call tree by line: depth first, siblings by place
   std::vector<PageState> states;
-  std::vector<PageStretch> stretches;  // by thread, then by start
+  std::vector<PageWait> waits = std::vector<PageWait>(1);  // 0: none
+  std::vector<PageStretch> stretches;                      // by thread, then by start
   // What is counted besides time: what the event that is shown counted comes first. Stretches of the others
   // have neither times nor samples: these are those of the one that is shown.
   std::vector<profile::SampledEvent> events;

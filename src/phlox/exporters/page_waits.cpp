@@ -1,0 +1,68 @@
+#include "phlox/exporters/page_waits.h"
+
+#include <utility>
+
+#include "phlox/profile/system_calls.h"
+#include "phlox/profile/whole_waits.h"
+
+namespace phlox::exporters {
+namespace {
+
+std::string machine_of(const profile::Profile& profile) {
+  const auto found = profile.meta().find("machine");
+  return found == profile.meta().end() ? "x86_64" : found->second;
+}
+
+uint32_t numbered(tsl::robin_map<uint64_t, uint32_t, Spread>& numbers, uint64_t key) {
+  return numbers.try_emplace(key, static_cast<uint32_t>(numbers.size())).first->second;
+}
+
+}  // namespace
+
+PageWaits::PageWaits(const profile::Profile& profile, std::function<uint32_t(profile::FrameId)> place_of)
+    : profile_(profile),
+      place_of_(std::move(place_of)),
+      machine_(machine_of(profile)),
+      wakes_(profile::wakes_of_whole_waits(profile)),
+      classes_(profile),
+      alike_(profile) {}
+
+uint32_t PageWaits::of(size_t index) {
+  const profile::Sample& sample = profile_.samples()[index];
+  if (!profile::is_ended_wait(sample) || sample.quality == profile::Quality::rejected) return 0;
+  const profile::WakeId wake = index < wakes_.size() ? wakes_[index] : profile::WakeId();
+  const uint32_t asked =
+      numbered(asked_, uint64_t{sample.stack.value} << 16 | static_cast<uint16_t>(sample.system_call));
+  const uint32_t told = numbered(told_, uint64_t{sample.awaited.value} << 32 | wake.value);
+  const auto [at, added] = met_.try_emplace(uint64_t{asked} << 32 | told, 0);
+  if (added) at.value() = number(sample, wake);
+  return at->second;
+}
+
+uint32_t PageWaits::number(const profile::Sample& sample, profile::WakeId wake) {
+  PageWait wait = row(sample, wake);
+  if (waits_.size() > kMostInFull && !known_.contains(wait))
+    wait = {.words = wait.words, .which = {}, .place = wait.place};
+  if (waits_.size() > kMost && !known_.contains(wait)) return 0;
+  const auto [at, added] = known_.try_emplace(wait, static_cast<uint32_t>(waits_.size()));
+  if (added) waits_.push_back(std::move(wait));
+  return at->second;
+}
+
+PageWait PageWaits::row(const profile::Sample& sample, profile::WakeId wake) {
+  const profile::WaitClass waits = classes_.of(sample);
+  const std::string call = profile::system_call_name(sample.system_call, machine_);
+  const uint32_t group = alike_.of(sample.awaited);
+  PageWait wait;
+  wait.words = profile::wait_words(waits, call, group == 0 ? std::string() : alike_[group].words);
+  if (group != 0) wait.which = profile::awaited_words(profile_.awaited()[sample.awaited.value - 1]);
+  if (const auto frame = profile::asking_frame(profile_, sample.stack)) wait.place = place_of_(frame);
+  if (!wake) return wait;
+  const profile::Wake& by = profile_.wakes()[wake.value - 1];
+  wait.by = static_cast<int32_t>(by.thread.value) - 1;
+  if (const auto frame = profile::asking_frame(profile_, by.stack)) wait.by_place = place_of_(frame);
+  wait.other = by.other;
+  return wait;
+}
+
+}  // namespace phlox::exporters
