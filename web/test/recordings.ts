@@ -15,8 +15,19 @@ export interface Stretch {
   stack: [string, number][]; // function and line, root first
   state: number;
   doing: number; // 0 computing, 1 waiting, 2 waiting for work
+  wait?: Wait;
   event?: number; // which of the events counted, from 1
   value?: number;
+}
+
+// Who ended it: a thread, in a function and line; or another program.
+export interface Wait {
+  words: string;
+  which?: string;
+  place?: [string, number];
+  by?: number;
+  byPlace?: [string, number];
+  other?: string;
 }
 
 export const states: ThreadState[] = [
@@ -56,8 +67,10 @@ const kindOf = (name: string) => (name.startsWith("n") ? Kind.native : Kind.pyth
 // Threads 0 to 3; threads 2 and 3 are of process 1.
 export function recordingOf(stretches: Stretch[], events: Head["events"] = []): Recording {
   const packer = new Packer();
-  const names = ["all", ...Array.from(new Set(stretches.flatMap(({ stack }) => stack.map(([name]) => name)))).sort()];
-  const strings = ["", ...names, ...["m0", "m1", "m2", "/app.py", "/app.cc"]];
+  const waits = Array.from(new Map(stretches.filter(({ wait }) => wait).map(({ wait }) => [JSON.stringify(wait), wait as Wait])).values());
+  const frames = [...stretches.flatMap(({ stack }) => stack), ...waits.flatMap(({ place, byPlace }) => [place, byPlace]).filter((frame): frame is [string, number] => frame !== undefined)];
+  const names = ["all", ...Array.from(new Set(frames.map(([name]) => name))).sort()];
+  const strings = ["", ...names, ...waits.flatMap(({ words, which, other }) => [words, which ?? "", other ?? ""]), ...["m0", "m1", "m2", "/app.py", "/app.cc"]];
   const at = (text: string) => strings.indexOf(text);
   const functions = names.map((name, i) => ({ name, module: i ? moduleOf(name) : "", kind: i ? kindOf(name) : Kind.marker }));
   const put = (name: string, value: (f: typeof functions[0]) => number) => packer.numbers(`function.${name}`, "planes", functions.map(value));
@@ -70,9 +83,18 @@ export function recordingOf(stretches: Stretch[], events: Head["events"] = []): 
   put("kind", (f) => f.kind);
 
   const placeKey = (name: string, line: number) => names.indexOf(name) * 1000 + line;
-  const places = [0, ...Array.from(new Set(stretches.flatMap(({ stack }) => stack.map(([name, line]) => placeKey(name, line))))).sort((a, b) => a - b)];
+  const places = [0, ...Array.from(new Set(frames.map(([name, line]) => placeKey(name, line)))).sort((a, b) => a - b)];
   packer.numbers("place.function", "planes", places.map((key, i) => Math.floor(key / 1000) - (i ? Math.floor(places[i - 1] / 1000) : 0)));
   packer.numbers("place.line", "planes", places.map((key) => key % 1000));
+
+  const putWait = (name: string, value: (wait: Wait) => number) => packer.numbers(`wait.${name}`, "planes", [0, ...waits.map(value)]);
+  const placeAt = (frame?: [string, number]) => (frame ? places.indexOf(placeKey(...frame)) : 0);
+  putWait("words", ({ words }) => at(words));
+  putWait("which", ({ which }) => at(which ?? ""));
+  putWait("place", ({ place }) => placeAt(place));
+  putWait("by", ({ by }) => (by ?? -1) + 1);
+  putWait("byPlace", ({ byPlace }) => placeAt(byPlace));
+  putWait("other", ({ other }) => at(other ?? ""));
 
   // Stacks in depth-first order are stacks in the order of their places.
   const paths = new Map<string, number[]>([["", []]]);
@@ -112,10 +134,11 @@ export function recordingOf(stretches: Stretch[], events: Head["events"] = []): 
   packer.numbers("stretch.node", "words", rows.map((row) => numbers.get(row.stack.map(([name, line]) => places.indexOf(placeKey(name, line))).join()) as number));
   packer.numbers("stretch.state", "planes", rows.map((row) => row.state));
   packer.numbers("stretch.doing", "planes", rows.map((row) => row.doing));
+  packer.numbers("stretch.wait", "planes", rows.map(({ wait }) => (wait ? 1 + waits.findIndex((other) => JSON.stringify(other) === JSON.stringify(wait)) : 0)));
   packer.numbers("stretch.cpuNumber", "planes", rows.map(() => 1));
   packer.text("strings", strings.join("\n") + "\n");
   const threads = [0, 1, 2, 3].map((i) => ({ label: `Thread t${i}`, name: `t${i}`, process: i < 2 ? 0 : 1, recording: 0, tid: i, interpreter: 0, python: true, start: 0, end: -1 }));
-  packer.text("catalogue", JSON.stringify({ recordings: [{ name: "", title: "test" }], processes: [], threads, states, events: [], meta: {}, tallies: [] }));
+  packer.text("catalogue", JSON.stringify({ recordings: [{ name: "", title: "test", exactWaits: true }], processes: [], threads, states, events: [], meta: {}, tallies: [] }));
   const head: Head = {
     format: 1, phlox: "test", title: "test", subtitle: "", quality: [], warning: "", leftOut: "", unfinished: false, weight: "wall", show: "everything", by: "function",
     events, gridFirst: first, gridUnit: 1000, columns: packer.entries,

@@ -45,6 +45,7 @@ export const processName = ({ label, pid }: Pick<Process, "label" | "pid">) => `
 export interface RecordingName {
   name: string; // "before", "after"; empty: the only one
   title: string;
+  exactWaits: boolean; // their lengths and ends are the scheduler's
 }
 
 export interface Catalogue {
@@ -77,9 +78,8 @@ export interface Catalogue {
 
 type Told = Pick<Catalogue, "recordings" | "processes" | "threads" | "states" | "events" | "meta" | "tallies">;
 
-export function readCatalogue(head: Head, columns: Columns): Catalogue {
+export function readCatalogue(head: Head, columns: Columns, strings: string[]): Catalogue {
   const told = JSON.parse(columns.text("catalogue")) as Told;
-  const strings = columns.text("strings").split("\n");
   const texts = (name: string) => Array.from(columns.numbers(name), (index) => strings[index]);
   const functions = {
     name: texts("function.name"),

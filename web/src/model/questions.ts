@@ -15,12 +15,13 @@ import { table } from "./questions/table";
 import { threads } from "./questions/threads";
 import { totals } from "./questions/totals";
 import { column, shape } from "./questions/tree";
+import { waitRows } from "./questions/wait_rows";
 import { waits } from "./questions/waits";
 import { Query } from "./filters";
 import { Model } from "./selection";
 
 export const questions = {
-  totals, shape, column, table, intervals, difference, changedTree, matches, sandwich, source, bottomUp, threads, densities, cpus, moment, waits,
+  totals, shape, column, table, intervals, difference, changedTree, matches, sandwich, source, bottomUp, threads, densities, cpus, moment, waits, waitRows,
   segments, collapsed, speedscope,
 };
 

@@ -4,6 +4,7 @@ import { Catalogue, readCatalogue } from "./catalogue";
 import { Columns, Numbers, unpack, unzigzag } from "./columns";
 import { Head } from "./head";
 import { activityOf } from "./states";
+import { readWaitTable, WaitTable } from "./wait_table";
 
 // One thread over one stretch of time, by thread and then by start: those of thread t are first[t] to first[t + 1].
 export interface Stretches {
@@ -18,6 +19,7 @@ export interface Stretches {
   state: Numbers; // index into catalogue.states
   activity: Uint8Array; // states.ts
   kind: Uint16Array; // state * doings + what was done (0 computing, 1 waiting, 2 waiting for work: what `show` goes by)
+  wait: Numbers; // row of the recording's waits; 0: none
   cpuNumber: Numbers; // plus one; 0: not known
 }
 
@@ -29,6 +31,7 @@ export interface Recording {
   functions: CallTree; // labels are functions
   functionNode: Uint32Array; // by node of `lines`
   stretches: Stretches;
+  waits: WaitTable;
   sources: ReadonlyMap<string, string>; // text by file
 }
 
@@ -70,15 +73,17 @@ function readStretches(head: Head, columns: Columns, catalogue: Catalogue, lines
   for (let i = 0; i < count; ++i) kind[i] = state[i] * doings + doing[i];
   const counted = (name: string) => (columns.has(name) ? columns.numbers(name) : new Uint8Array(count));
   const [event, value] = [counted("stretch.event"), counted("stretch.value")];
-  return { first, start, wall, cpu, event, value, samples: columns.numbers("stretch.samples"), node, state, activity, kind, cpuNumber: columns.numbers("stretch.cpuNumber") };
+  return { first, start, wall, cpu, event, value, samples: columns.numbers("stretch.samples"), node, state, activity, kind, wait: columns.numbers("stretch.wait"), cpuNumber: columns.numbers("stretch.cpuNumber") };
 }
 
 export function readRecording(head: Head, bytes: Uint8Array): Recording {
   const columns = new Columns(head.columns, bytes);
-  const catalogue = readCatalogue(head, columns);
+  const strings = columns.text("strings").split("\n");
+  const catalogue = readCatalogue(head, columns, strings);
   const lines = callTree(columns.numbers("node.depth"), columns.numbers("node.place"));
   const { tree: functions, nodeOf: functionNode } = relabelled(lines, catalogue.places.function);
   const stretches = readStretches(head, columns, catalogue, lines);
+  const waits = readWaitTable(columns, strings, catalogue);
   catalogue.nodes = functions.parent.length;
   catalogue.stretches = stretches.start.length;
   catalogue.start = stretches.start.length ? Infinity : 0;
@@ -91,7 +96,7 @@ export function readRecording(head: Head, bytes: Uint8Array): Recording {
   catalogue.timed = lastStart > catalogue.start || "start_monotonic_ns" in catalogue.meta;
   const sources = new Map(columns.has("sources") ? (JSON.parse(columns.text("sources")) as [string, string][]) : []);
   catalogue.sourceFiles = Array.from(sources.keys());
-  return { catalogue, lines, functions, functionNode, stretches, sources };
+  return { catalogue, lines, functions, functionNode, stretches, waits, sources };
 }
 
 export async function openRecording(head: Head, packed: string): Promise<Recording> {

@@ -1,0 +1,57 @@
+// What threads waited for, for how long, where, and who ended it or held the GIL meanwhile: a row each, the longest first.
+import { By } from "../head";
+import { Query } from "../filters";
+import { doings } from "../recording";
+import { Model } from "../selection";
+import { Detail, WaitRow, WaitSums } from "../wait_sums";
+
+export interface WaitRows {
+  rows: WaitRow[];
+  leftOut: number; // rows, that were more than asked for
+  waited: number; // ns, in all
+  whole: number; // ns of whatever passes, waiting or not
+}
+
+const waitingForWork = 2; // as the exporter numbers it
+
+interface Where {
+  most: number; // rows
+  detail: Detail;
+  by: By;
+  node: number; // only stacks through it, of the tree by function or by line; 0: all
+  threads: number[] | null; // null: all
+  from: number; // ns since the recording's start
+  to: number;
+}
+
+export const everywhere: Omit<Where, "most" | "detail"> = { by: "line", node: 0, threads: null, from: -Infinity, to: Infinity };
+
+export function waitRows(model: Model, query: Query, { most, detail, by, node: within, threads, from, to }: Where): WaitRows {
+  const selection = model.select(query);
+  const { start, wall, node, kind } = model.recording.stretches;
+  const { functionNode } = model.recording;
+  const end = selection.tree(by).end[within];
+  const spans = (selection.passes.spans ?? [[-Infinity, Infinity]]).map(([a, b]): [number, number] => [Math.max(a, from), Math.min(b, to)]).filter(([a, b]) => a < b);
+  const sums = new WaitSums(model, detail);
+  const { first, stretch } = selection.passing;
+  let whole = 0;
+  for (const thread of threads ?? Array.from({ length: first.length - 1 }, (_, i) => i)) {
+    const [begin, until] = from === -Infinity && to === Infinity ? [first[thread], first[thread + 1]] : selection.passingIn(thread, from, to);
+    for (let k = begin; k < until; ++k) {
+      const i = stretch[k];
+      const at = by === "line" ? node[i] : functionNode[node[i]];
+      if (at < within || at >= end) continue;
+      const idle = kind[i] % doings === waitingForWork;
+      for (let s = 0; s < spans.length; ++s) {
+        const a = Math.max(spans[s][0], start[i]);
+        const b = Math.min(spans[s][1], start[i] + wall[i]);
+        if (a >= b) continue;
+        whole += b - a;
+        sums.add(thread, i, a, b, idle);
+      }
+    }
+  }
+  const rows = sums.rows();
+  const waited = rows.reduce((sum, row) => sum + row.wall, 0);
+  return { rows: rows.slice(0, most), leftOut: Math.max(0, rows.length - most), waited, whole };
+}

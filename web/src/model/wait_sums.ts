@@ -1,0 +1,156 @@
+// What threads waited for, added up: for a lock or a socket with who ended it, for the GIL with who held it meanwhile, for a CPU.
+// No DOM.
+import { GilHolders } from "./gil_holders";
+import { Recording } from "./recording";
+import { Model } from "./selection";
+import { Activity } from "./states";
+import { Kind } from "./tree";
+
+// How a wait ended is not known of all: "ended" with no thread and no other.
+export type Whom = "ended" | "held" | "free" | "unseen";
+
+export interface WaitRow {
+  words: string; // "a socket, 10.0.0.5:5432 (recvfrom)", "the GIL"
+  which: string; // which one exactly; "": several, or not known
+  place: number; // that waited; 0: not known, or several
+  wall: number; // ns
+  idle: number; // of it while the thread had nothing to do
+  threads: number; // that waited
+  whom: Whom; // "held": the GIL; "free": the GIL was, but no CPU; "unseen": nobody was seen to hold it
+  by: number; // the thread that ended it or held it, of several the one for longest; -1: see `other`
+  byMore: number; // as many more
+  byPlace: number; // what that was doing; 0: not known
+  other: string; // a program that is not recorded; "": not known
+}
+
+// By node of the tree by line: the innermost place of Python, else the innermost of all; 0: a marker.
+export function innermostPlaces({ catalogue, lines }: Recording): Uint32Array {
+  const { kind } = catalogue.functions;
+  const { function: functionOf } = catalogue.places;
+  const out = new Uint32Array(lines.parent.length);
+  const python = new Uint8Array(out.length); // 1: there is one of Python
+  for (let n = 1; n < out.length; ++n) {
+    const [place, above] = [lines.label[n], lines.parent[n]];
+    const isPython = kind[functionOf[place]] === Kind.python;
+    python[n] = isPython || python[above] ? 1 : 0;
+    out[n] = isPython ? place : python[above] ? out[above] : kind[functionOf[place]] === Kind.marker ? 0 : place;
+  }
+  return out;
+}
+
+// A program without its number, by which many that are alike differ.
+const unnumbered = (other: string) => other.replace(/ \(\d+\)$/, "");
+
+// What is a row of its own: where threads waited, or only for what and by whom that was ended.
+export type Detail = "place" | "whom";
+
+// Rows of the recording's table that differ in a number alone, or in the thread of a pool where it is known what it did, are one.
+function groupsOf({ waits: { words, place, by, byPlace, other } }: Recording, detail: Detail): Uint32Array {
+  const known = new Map<string, number>();
+  return Uint32Array.from(words, (text, row) => {
+    const key = JSON.stringify([text, detail === "place" ? place[row] : 0, byPlace[row], byPlace[row] ? 0 : by[row], unnumbered(other[row])]);
+    const group = known.get(key) ?? known.size;
+    known.set(key, group);
+    return group;
+  });
+}
+
+class Sum {
+  wall = 0;
+  idle = 0;
+  threads = 0;
+  private last = -1; // threads come one after the other
+  private readonly places = new Set<number>(); // where they waited
+  readonly by = new Map<number, number>(); // ns by thread
+  readonly others = new Set<string>();
+  readonly which = new Set<string>();
+
+  constructor(readonly words: string, readonly whom: Whom, readonly byPlace: number) {}
+
+  add(thread: number, place: number, ns: number, idle: boolean): void {
+    this.wall += ns;
+    this.places.add(place);
+    if (idle) this.idle += ns;
+    if (thread !== this.last) ++this.threads;
+    this.last = thread;
+  }
+
+  addBy(thread: number, ns: number): void {
+    this.by.set(thread, (this.by.get(thread) ?? 0) + ns);
+  }
+
+  row(): WaitRow {
+    const [longest] = Array.from(this.by).sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+    const [other = ""] = Array.from(this.others);
+    const { words, places, wall, idle, threads, whom, byPlace } = this;
+    return {
+      words, wall, idle, threads, whom, byPlace,
+      place: places.size === 1 ? Array.from(places)[0] : 0,
+      which: this.which.size === 1 ? Array.from(this.which)[0] : "",
+      by: longest ? longest[0] : -1,
+      byMore: Math.max(0, this.by.size + this.others.size - 1),
+      other: this.others.size > 1 ? unnumbered(other) : other,
+    };
+  }
+}
+
+// Stretches come by thread.
+export class WaitSums {
+  private readonly sums = new Map<string, Sum>();
+  private readonly ended: (Sum | undefined)[] = []; // by group
+  private readonly met: Uint8Array; // by row of the table
+  private readonly groups: Uint32Array;
+  private readonly innermost: Uint32Array;
+  private readonly holders: GilHolders | null; // null: a page that was merged does not say when who did what
+
+  constructor(private readonly model: Model, private readonly detail: Detail) {
+    const { recording } = model;
+    this.groups = model.once(`wait groups ${detail}`, () => groupsOf(recording, detail));
+    this.innermost = model.once("innermost places", () => innermostPlaces(recording));
+    this.holders = recording.catalogue.head.merged ? null : model.once("GIL holders", () => new GilHolders(recording.catalogue, recording.stretches, this.innermost));
+    this.met = new Uint8Array(recording.waits.words.length);
+  }
+
+  // The part of the stretch from `from` to `to`, in ns since the recording's start.
+  add(thread: number, i: number, from: number, to: number, idle: boolean): void {
+    const { activity, wait, node, state } = this.model.recording.stretches;
+    const queued = this.model.recording.catalogue.states[state[i]].cpu === 2;
+    if (activity[i] === Activity.gil) this.addGil(thread, this.innermost[node[i]], from, to, idle, queued ? "free" : "unseen");
+    else if (activity[i] === Activity.runnable) this.addTo("a CPU", this.innermost[node[i]], "ended", thread, to - from, idle);
+    else if (wait[i] > 0 && wait[i] < this.met.length) this.addEnded(thread, wait[i], to - from, idle);
+  }
+
+  private addEnded(thread: number, row: number, ns: number, idle: boolean): void {
+    const { words, which, place, by, byPlace, other } = this.model.recording.waits;
+    const group = this.groups[row];
+    const sum = (this.ended[group] ??= new Sum(words[row], "ended", byPlace[row]));
+    if (!this.met[row]) {
+      this.met[row] = 1;
+      sum.which.add(which[row]);
+      if (by[row] < 0 && other[row]) sum.others.add(other[row]);
+    }
+    sum.add(thread, place[row], ns, idle);
+    if (by[row] >= 0) sum.addBy(by[row], ns);
+  }
+
+  private addTo(words: string, place: number, whom: Whom, thread: number, ns: number, idle: boolean, byPlace = 0): Sum {
+    const key = `${words} ${this.detail === "place" ? place : 0} ${whom} ${byPlace}`;
+    let sum = this.sums.get(key);
+    if (!sum) this.sums.set(key, (sum = new Sum(words, whom, byPlace)));
+    sum.add(thread, place, ns, idle);
+    return sum;
+  }
+
+  private addGil(thread: number, place: number, from: number, to: number, idle: boolean, nobody: Whom): void {
+    const words = "the GIL";
+    if (!this.holders) return void this.addTo(words, place, "ended", thread, to - from, idle);
+    const unseen = this.holders.during(thread, from, to, (holder, byPlace, ns) => this.addTo(words, place, "held", thread, ns, idle, byPlace).addBy(holder, ns));
+    if (unseen > 0) this.addTo(words, place, nobody, thread, unseen, idle);
+  }
+
+  // The longest come first.
+  rows(): WaitRow[] {
+    const all = [...this.ended.filter((sum) => sum !== undefined), ...Array.from(this.sums.values())] as Sum[];
+    return all.filter(({ wall }) => wall > 0).sort((a, b) => b.wall - a.wall).map((sum) => sum.row());
+  }
+}
