@@ -19,9 +19,9 @@ import { InSight } from "./parts/sight";
 import { PixelRows, rgbOf } from "./parts/pixel_rows";
 import { Pen, SvgPen } from "./parts/svg_pen";
 import { Monospaced, textWidth } from "./parts/text_widths";
+import { shortName } from "./parts/thread_names";
 import { afterWheel } from "./parts/time_wheel";
 import { activityColours, sized } from "./timeline_picture";
-import { shortName } from "./timeline_words";
 import { Page, Picture, Showing, View } from "./view";
 
 const name = "chart";

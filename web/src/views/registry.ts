@@ -8,5 +8,6 @@ import { sandwich } from "./sandwich";
 import { source } from "./source";
 import { timeline } from "./timeline";
 import { View } from "./view";
+import { waits } from "./waits";
 
-export const views: View[] = [timeline, flameGraph, functions, flameChart, bottomUp, sandwich, source, difference];
+export const views: View[] = [timeline, flameGraph, functions, flameChart, bottomUp, sandwich, source, waits, difference];

@@ -284,11 +284,11 @@ function create(page: Page): Showing {
   const panBy = (share: number) => see(moved(sight, (sight.to - sight.from) * share, whole));
 
   function sayMoment(row: TimelineRow, at: number, number: number): void {
-    tips.askMoment(row, at, (moment, from, to) => {
+    tips.askMoment(row, at, (moment, waited, from, to) => {
       const range = pointed.brush ? `, ${time(pointed.brush.to - pointed.brush.from)} chosen` : "";
       page.say(`${tips.titleOf(row)} at ${timeWords(at, 8 * perPixel())}: ${momentWords(page, moment)}${range}`);
       const box = canvas.getBoundingClientRect();
-      page.tip(momentTip(page, tips.titleOf(row), from, to, moment), box.left + gutter() + (at - sight.from) / perPixel(), box.top + (number + 1) * rowHeight - scroller.scrollTop);
+      page.tip(momentTip(page, tips.titleOf(row), from, to, moment, waited), box.left + gutter() + (at - sight.from) / perPixel(), box.top + (number + 1) * rowHeight - scroller.scrollTop);
     });
   }
 

@@ -7,7 +7,7 @@ import { Activity, activityWords, StateWord } from "../model/states";
 import { filtersIn, formatFilter } from "../state/fragment";
 import { own, withFilter, withOwn } from "../state/state";
 import { countWords, spanWords } from "../words";
-import { shortName } from "./timeline_words";
+import { shortName } from "./parts/thread_names";
 import { MenuItem, Page } from "./view";
 
 const filter = (page: Page, ...filters: Filter[]) => () => {

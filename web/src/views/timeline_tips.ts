@@ -2,16 +2,22 @@
 import { Sight } from "../layout/timeline";
 import { rowThreads, TimelineRow } from "../layout/timeline_rows";
 import { Moment } from "../model/questions/moments";
+import { slack } from "../model/questions/segments";
+import { everywhere, WaitRows } from "../model/questions/wait_rows";
+import { Activity } from "../model/states";
 import { OneAtATime } from "./parts/one_at_a_time";
+import { shortName } from "./parts/thread_names";
+import { listed } from "./parts/wait_words";
 import { timeless, TimelineAnswers } from "./timeline_answers";
 import { Mark } from "./timeline_events";
-import { foldedTip, marksTip, momentTip, shortName, threadTip } from "./timeline_words";
+import { foldedTip, marksTip, momentTip, threadTip } from "./timeline_words";
 import { Page } from "./view";
 
 const markSlack = 5; // pixels
+const waiting = [Activity.runnable, Activity.gil, Activity.blocked];
 
 export class TimelineTips {
-  private readonly moments = new OneAtATime<Moment>();
+  private readonly moments = new OneAtATime<[Moment, WaitRows | null]>();
   private key = "";
 
   // `perPixel`: ns.
@@ -22,7 +28,7 @@ export class TimelineTips {
   }
 
   // `use` is called unless something else was pointed at since.
-  askMoment(row: TimelineRow, at: number, use: (moment: Moment, from: number, to: number) => void): void {
+  askMoment(row: TimelineRow, at: number, use: (moment: Moment, waited: WaitRows | null, from: number, to: number) => void): void {
     const { page } = this;
     const half = this.look.perPixel() / 2;
     const from = Math.floor(at - half);
@@ -30,8 +36,18 @@ export class TimelineTips {
     const threads = row.kind === "cpu" ? page.catalogue.threads.map((_, i) => i) : rowThreads(row);
     const key = JSON.stringify([row, from, to, timeless(page)]);
     this.key = key;
-    this.moments.ask(key, () => page.ask("moment", { threads, from, to, cpu: row.kind === "cpu" ? row.cpu : -1 }, timeless(page)), (moment) => {
-      if (this.key === key) use(moment, from, to);
+    const ask = async (): Promise<[Moment, WaitRows | null]> => {
+      const moment = await page.ask("moment", { threads, from, to, cpu: row.kind === "cpu" ? row.cpu : -1 }, timeless(page));
+      const waits = row.kind !== "cpu" && waiting.some((activity) => moment.activity[activity] > 0);
+      // Of a stretch that is told as one, all of it.
+      const [start, end] = moment.only ? [moment.only.start, moment.only.start + moment.only.wall] : [from, to];
+      const waited = waits ? await page.ask("waitRows", { ...everywhere, ...listed, threads, from: start, to: end }, timeless(page)) : null;
+      // Starts are kept in microseconds: a neighbour may seem to reach into it.
+      if (moment.only && waited && waited.rows.length > 1) waited.rows = waited.rows.filter(({ wall }) => wall > slack);
+      return [moment, waited];
+    };
+    this.moments.ask(key, ask, ([moment, waited]) => {
+      if (this.key === key) use(moment, waited, from, to);
     });
   }
 
@@ -58,6 +74,6 @@ export class TimelineTips {
       this.key = "thread";
       return page.tip(row.kind === "thread" && answers.shown ? threadTip(page, row.thread, answers.shown, row.busiest) : null, clientX, clientY);
     }
-    this.askMoment(row, from + x * this.look.perPixel(), (moment, start, end) => page.tip(momentTip(page, this.titleOf(row), start, end, moment), clientX, clientY));
+    this.askMoment(row, from + x * this.look.perPixel(), (moment, waited, start, end) => page.tip(momentTip(page, this.titleOf(row), start, end, moment, waited), clientX, clientY));
   }
 }

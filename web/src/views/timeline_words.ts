@@ -4,10 +4,13 @@ import { TimelineRow, TimelineRows } from "../layout/timeline_rows";
 import { Catalogue } from "../model/catalogue";
 import { Moment } from "../model/questions/moments";
 import { ThreadTotals } from "../model/questions/threads";
+import { WaitRows } from "../model/questions/wait_rows";
 import { Waits } from "../model/questions/waits";
 import { activities, Activity, activityWords } from "../model/states";
 import { placeOf } from "../model/tree";
 import { countWords, spanWords, shareWords, timeWords, weightWords } from "../words";
+import { nameOf, shortName } from "./parts/thread_names";
+import { waitList } from "./parts/wait_words";
 import { RowWords } from "./timeline_picture";
 import { Mark } from "./timeline_events";
 import { Page } from "./view";
@@ -15,20 +18,6 @@ import { Page } from "./view";
 const time = (ns: number) => weightWords(ns, "ns");
 const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 const baseName = (file: string) => file.slice(file.lastIndexOf("/") + 1);
-const nameOf = (catalogue: Catalogue, thread: number) => catalogue.threads[thread].label.replace(/^Thread /, "");
-
-const common = new WeakMap<Catalogue, Set<string>>(); // names that several threads have
-
-export function shortName(catalogue: Catalogue, thread: number): string {
-  let several = common.get(catalogue);
-  if (!several) {
-    const names = catalogue.threads.map(({ name }) => name);
-    common.set(catalogue, (several = new Set(names.slice().sort().filter((name, i, all) => i > 0 && name === all[i - 1]))));
-  }
-  const { name } = catalogue.threads[thread];
-  return name && !several.has(name) ? name : nameOf(catalogue, thread);
-}
-
 // "67 in idle_worker (idle200.py), 66 in sleeper (idle200.py)": where they wait.
 export function placesWords(catalogue: Catalogue, waits: Waits | null): string {
   if (!waits) return "";
@@ -85,7 +74,8 @@ export function foldedTip(page: Page, row: TimelineRow & { kind: "folded" }, wai
     element("div", "place", row.open ? "Click to fold them" : "Click for a row each"));
 }
 
-export function momentTip(page: Page, title: string, from: number, to: number, moment: Moment): Node {
+// `waited`: for what meanwhile; null: that is not known yet.
+export function momentTip(page: Page, title: string, from: number, to: number, moment: Moment, waited: WaitRows | null): Node {
   const { catalogue } = page;
   const tip = element("div", {}, element("div", "name", title));
   const { only } = moment;
@@ -99,7 +89,7 @@ export function momentTip(page: Page, title: string, from: number, to: number, m
   for (const [call, ns] of moment.calls) rows.push(only ? ["In system call", call] : [`In system call ${call}`, time(ns), shareWords(ns, moment.wall)]);
   if (!only) for (const [thread, ns] of title.startsWith("CPU") ? moment.threads : []) rows.push([shortName(catalogue, thread), time(ns), shareWords(ns, moment.wall)]);
   rows.push(["Samples", countWords(moment.samples)]);
-  tip.append(factTable(rows));
+  tip.append(factTable(rows), ...waitList(page, waited));
   if (only) {
     const shown = only.stack.slice(-8).reverse();
     tip.append(element("ol", "stack", ...shown.map((f) => element("li", {}, labels[f].name, element("span", "place", ` ${placeOf(labels[f])}`)))));

@@ -46,6 +46,7 @@ export class FlameCanvas {
   private rows: Rows | null = null;
   private readonly arranged = new Map<string, [Layout, Rows]>(); // by zoom and width: those used last, to go back to
   private readonly narrow = new PixelRows();
+  private tipped: [node: number, x: number, y: number] | null = null; // of which something is said
 
   constructor(private readonly page: Page, label: string, private readonly wishes: Wishes) {
     this.element = element("div", {
@@ -62,15 +63,16 @@ export class FlameCanvas {
       const at = this.boxAt(event);
       if (!at) return;
       event.preventDefault();
-      page.tip(null, 0, 0);
+      this.untip();
       this.wishes.menu(at.node, event.clientX, event.clientY);
     });
     box.addEventListener("pointermove", (event) => {
       const at = this.boxAt(event);
       box.style.cursor = at ? "pointer" : "";
-      page.tip(at && this.flame ? this.flame.tip(at.node) : null, event.clientX, event.clientY);
+      if (at) this.tip(at.node, event.clientX, event.clientY);
+      else this.untip();
     });
-    box.addEventListener("pointerleave", () => page.tip(null, 0, 0));
+    box.addEventListener("pointerleave", () => this.untip());
   }
 
   // `fresh`: the tree or the widths are others than before.
@@ -239,15 +241,30 @@ export class FlameCanvas {
     if (y + rowHeight > area.scrollTop + area.clientHeight) area.scrollTop = y + 2 * rowHeight - area.clientHeight;
     this.draw();
     const frame = area.getBoundingClientRect();
-    this.page.tip(flame.tip(node), frame.left + box.x + Math.min(box.width / 2, 60), frame.top + y - area.scrollTop + rowHeight / 2);
+    this.tip(node, frame.left + box.x + Math.min(box.width / 2, 60), frame.top + y - area.scrollTop + rowHeight / 2);
     this.page.say(flame.spoken(node));
   }
 
   // Away with the frame of the keyboard and the words beside it.
   leave(): void {
     this.cursor = -1;
-    this.page.tip(null, 0, 0);
+    this.untip();
     this.draw();
+  }
+
+  private tip(node: number, x: number, y: number): void {
+    this.tipped = [node, x, y];
+    this.page.tip(this.flame?.tip(node) ?? null, x, y);
+  }
+
+  untip(): void {
+    this.tipped = null;
+    this.page.tip(null, 0, 0);
+  }
+
+  // There is more to say of the node, if it is still the one of which something is said.
+  tipAgain(node: number): void {
+    if (this.tipped?.[0] === node) this.tip(...this.tipped);
   }
 
   move(key: string): void {
@@ -281,7 +298,7 @@ export class FlameCanvas {
     const box = this.cursor > 0 ? this.boxOf(this.cursor) : undefined;
     if (!box || !this.boxes) return;
     const frame = this.element.getBoundingClientRect();
-    this.page.tip(null, 0, 0);
+    this.untip();
     this.wishes.menu(this.cursor, frame.left + box.x + 8, frame.top + this.topOf(box.row, this.heightOf(this.boxes)) - this.element.scrollTop + rowHeight);
   }
 

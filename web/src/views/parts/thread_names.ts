@@ -1,0 +1,16 @@
+// What a thread is called where there is little room.
+import { Catalogue } from "../../model/catalogue";
+
+export const nameOf = (catalogue: Catalogue, thread: number) => catalogue.threads[thread].label.replace(/^Thread /, "");
+
+const common = new WeakMap<Catalogue, Set<string>>(); // names that several threads have
+
+export function shortName(catalogue: Catalogue, thread: number): string {
+  let several = common.get(catalogue);
+  if (!several) {
+    const names = catalogue.threads.map(({ name }) => name);
+    common.set(catalogue, (several = new Set(names.slice().sort().filter((name, i, all) => i > 0 && name === all[i - 1]))));
+  }
+  const { name } = catalogue.threads[thread];
+  return name && !several.has(name) ? name : nameOf(catalogue, thread);
+}
