@@ -2,6 +2,8 @@
 import html.parser
 import importlib.util
 import json
+import random
+import sqlite3
 import subprocess
 
 from pictures import BUILD, ROOT
@@ -27,6 +29,28 @@ def report(recording, *choices):
 def export(recording, page, *choices):
     phlox("export", recording, "-o", page, *choices)
     return page
+
+
+def add_waits(recording, seed=1):
+    """Half of the waits of a synthetic recording know what they were for and who ended them."""
+    source = random.Random(seed)
+    db = sqlite3.connect(recording)
+    threads, stacks = (db.execute(f"SELECT max(id) FROM {table}").fetchone()[0] for table in ["thread", "stack"])
+    awaited = [("socket", "10.0.0.5:5432", None), ("socket", "10.0.0.6:80", None), ("client", "127.0.0.1:8000", "127.0.0.1:40001"),
+               ("client", "127.0.0.1:8000", "127.0.0.1:40002"), ("file", "/var/log/app.log", None), ("pipe", None, "worker.py (12)"), ("pipe", None, "worker.py (13)")]
+    db.executemany("INSERT INTO awaited VALUES (?, ?, ?, ?)", [(i, *row) for i, row in enumerate(awaited, 1)])
+    wakes = [(source.randint(1, threads), source.choice([None, source.randrange(1, stacks)]), None) for _ in range(30)]
+    wakes += [(None, None, f"sender ({number})") for number in (7, 8)]
+    db.executemany("INSERT INTO wake VALUES (?, ?, ?, ?)", [(i, *row) for i, row in enumerate(wakes, 1)])
+    for state, call, quality, cpu_number in db.execute("SELECT id, system_call, quality, cpu_number FROM state WHERE cpu = 3 AND gil = 1").fetchall():
+        told = []
+        for _ in range(12):
+            row = (3, 1, 0, call, quality, cpu_number, source.choice([None, source.randint(1, len(wakes))]), source.choice([None, source.randint(1, len(awaited))]))
+            told.append(db.execute("INSERT INTO state (cpu, gil, collecting, system_call, quality, cpu_number, wake, awaited) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row).lastrowid)
+        for (sample,) in db.execute("SELECT rowid FROM sample WHERE state = ?", (state,)).fetchall():
+            if source.random() < 0.5:
+                db.execute("UPDATE sample SET state = ? WHERE rowid = ?", (source.choice(told), sample))
+    db.commit()
 
 
 class _Scripts(html.parser.HTMLParser):

@@ -1,4 +1,5 @@
 """What the page's model makes of a page's data is what phlox makes of the recording: two programs, one truth."""
+import collections
 import json
 import random
 import sqlite3
@@ -6,7 +7,7 @@ import subprocess
 
 import pytest
 
-from pages import export, parts, phlox, synthetic
+from pages import add_waits, export, parts, phlox, report, synthetic
 from pictures import BUILD, ROOT
 
 
@@ -22,8 +23,8 @@ def recordings(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def read(browser, tmp_path_factory):
-    """read(page, fragment, weight, by): the model's stacks, in the browser that it is for."""
+def reader(browser, tmp_path_factory):
+    """The model, in the browser that it is for."""
     bundle = tmp_path_factory.mktemp("reader") / "reader.js"
     subprocess.run(["esbuild", ROOT / "web" / "test" / "page_reader.ts", "--bundle", "--format=iife", "--target=es2019",
                     "--charset=utf8", "--log-level=warning", f"--outfile={bundle}"], check=True)
@@ -31,13 +32,18 @@ def read(browser, tmp_path_factory):
     page.set_content("<!DOCTYPE html><meta charset=utf-8>")
     page.add_script_tag(content=bundle.read_text())
 
-    def read_(path, fragment="", weight="wall", by="function"):
+    def ask(question, path, *arguments):
         texts, _ = parts(path)
-        return page.evaluate("([head, packed, fragment, weight, by]) => collapsed(head, packed, fragment, weight, by)",
-                             [json.loads(texts["phlox-head"]), texts["phlox-columns"], fragment, weight, by])
+        return page.evaluate(f"(given) => {question}(...given)", [json.loads(texts["phlox-head"]), texts["phlox-columns"], *arguments])
 
-    yield read_
+    yield ask
     page.close()
+
+
+@pytest.fixture(scope="module")
+def read(reader):
+    """read(page, fragment, weight, by): the model's stacks."""
+    return lambda path, fragment="", weight="wall", by="function": reader("collapsed", path, fragment, weight, by)
 
 
 def collapsed(recording, *choices, show="everything"):
@@ -137,3 +143,44 @@ def test_a_page_that_is_too_large_is_merged_and_loses_no_time(recordings, read, 
             assert all(whole[stack] == weight for stack, weight in stacks.items() if "left out" not in stack)
             assert cut["cutWall"] == sum(weight for stack, weight in whole.items() if stack not in stacks)
     assert merged["stretchesAfter"] < merged["stretchesBefore"] == 3000
+
+
+@pytest.fixture(scope="module", params=range(3))
+def waiting(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("waits") / "app.phlox"
+    synthetic.write(path, samples=4000, threads=9, stacks=300, depth=40, seed=request.param)
+    add_waits(path, request.param)
+    return path
+
+
+def whose(row):
+    """What a wait's row is told apart by, as report names it: of several that ended waits it names one or the other."""
+    return row["words"].rsplit(" (", 1)[-1].rstrip(")"), *row["where"], *row["byWhere"], row["by"] if row["more"] == 0 else row["more"]
+
+
+@pytest.mark.parametrize("choices, fragment", [([], ""), (["--pid", "101"], "f=in.process.1"), (["--thread", "worker-5"], "f=in.thread.4")])
+def test_who_ended_waits_is_what_the_report_says(waiting, reader, tmp_path, choices, fragment):
+    seen = reader("waits", export(waiting, tmp_path / "page.html"), fragment)
+    told = report(waiting, *choices)["ended_waits"]
+    assert len(told) > 20
+    expected = collections.Counter((row["for"], row["name"], row["file"], row["line"], row["ended_in"], row["ended_in_file"], row["ended_in_line"],
+                                    row["ended_by"] if row["ended_by_threads"] <= 1 else row["ended_by_threads"] - 1, row["wall_ns"], row["threads"]) for row in told)
+    # The page has the beginning of a wait too, where that was for something else than its end.
+    assert expected - collections.Counter((*whose(row), row["wall"], row["threads"]) for row in seen if row["whom"] == "ended") == collections.Counter()
+
+
+def test_who_held_the_gil_is_what_the_report_says(waiting, reader, tmp_path):
+    page = export(waiting, tmp_path / "page.html")
+    (waiters,) = [report(waiting)["gil_waits"]]
+    assert len(waiters) >= 2
+    for waiter in waiters:
+        (number,) = sqlite3.connect(waiting).execute("SELECT id FROM thread WHERE tid = ?", (waiter["tid"],)).fetchone()
+        rows = [row for row in reader("waits", page, f"f=in.thread.{number - 1}") if row["words"] == "the GIL"]
+        assert sum(row["wall"] for row in rows) == waiter["wall_ns"]
+        assert sum(row["wall"] for row in rows if row["whom"] in ("free", "unseen")) == waiter["unseen_ns"]
+        held = {}
+        for row in rows:
+            if row["whom"] == "held":
+                held[tuple(row["byWhere"])] = held.get(tuple(row["byWhere"]), 0) + row["wall"]
+        for holder in waiter["holders"]:
+            assert held[holder["name"], holder["file"], holder["line"]] == holder["wall_ns"]

@@ -1,6 +1,7 @@
 // For tests/browser/test_page_data.py: reads a page's data with the model and tells what came out of it.
 import { Head, Weight } from "../src/model/head";
 import { answer } from "../src/model/questions";
+import { everywhere } from "../src/model/questions/wait_rows";
 import { openRecording } from "../src/model/recording";
 import { Model } from "../src/model/selection";
 import { Kind } from "../src/model/tree";
@@ -33,4 +34,17 @@ async function collapsed(head: Head, packed: string, fragment: string, weight: W
   return out;
 }
 
-(window as unknown as { collapsed: typeof collapsed }).collapsed = collapsed;
+// Waits as the table of the page has them, whatever is shown: places as [name, file, line], threads by their labels.
+async function waits(head: Head, packed: string, fragment: string): Promise<unknown[]> {
+  const model = new Model(await openRecording(head, packed));
+  const { functions, places, threads } = model.recording.catalogue;
+  const place = (at: number) => (at ? [functions.full[places.function[at]], functions.file[places.function[at]], places.line[at]] : ["", "", 0]);
+  const { filters } = parseFragment(fragment, initialState(head, "flame"));
+  const { rows } = answer(model, "waitRows", { filters, show: "everything" }, { ...everywhere, most: Infinity, detail: "place" });
+  return rows.map((row) => ({
+    words: row.words, whom: row.whom, wall: row.wall, threads: row.threads, where: place(row.place),
+    by: row.by < 0 ? row.other : threads[row.by].label, more: row.byMore, byWhere: place(row.byPlace),
+  }));
+}
+
+Object.assign(window, { collapsed, waits });

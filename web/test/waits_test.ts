@@ -38,7 +38,7 @@ const waiting: Stretch[] = [
 ];
 
 test("waits of a pool that differ in the thread that ended them, or in a number, are one", () => {
-  equal(told(waiting), ["13 1 a socket get:5 ended t1 +1 put:7", "6 2 a child get:6 ended worker +1", "1 1 a CPU main:1 ended"]);
+  equal(told(waiting), ["13 1 a socket get:5 ended t1 +1 put:7", "6 2 a child get:6 ended worker (2 processes)", "1 1 a CPU main:1 ended"]);
 });
 
 test("filters, times and stacks choose the waits", () => {
@@ -47,7 +47,7 @@ test("filters, times and stacks choose the waits", () => {
   equal(told(waiting, everything, "place", { threads: [3], from: us, to: 9 * us }), ["1 1 a child get:6 ended worker (13)", "1 1 a CPU main:1 ended"]);
   const model = new Model(recordingOf(waiting));
   const node = answer(model, "shape", everything, { by: "line" }).label.findIndex((place) => model.recording.catalogue.places.line[place] === 6);
-  equal(told(waiting, everything, "place", { node }), ["6 2 a child get:6 ended worker +1"]);
+  equal(told(waiting, everything, "place", { node }), ["6 2 a child get:6 ended worker (2 processes)"]);
 });
 
 test("without places what is waited for and who ends it is a row", () => {

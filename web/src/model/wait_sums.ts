@@ -18,7 +18,7 @@ export interface WaitRow {
   threads: number; // that waited
   whom: Whom; // "held": the GIL; "free": the GIL was, but no CPU; "unseen": nobody was seen to hold it
   by: number; // the thread that ended it or held it, of several the one for longest; -1: see `other`
-  byMore: number; // as many more
+  byMore: number; // threads more
   byPlace: number; // what that was doing; 0: not known
   other: string; // a program that is not recorded; "": not known
 }
@@ -88,8 +88,8 @@ class Sum {
       place: places.size === 1 ? Array.from(places)[0] : 0,
       which: this.which.size === 1 ? Array.from(this.which)[0] : "",
       by: longest ? longest[0] : -1,
-      byMore: Math.max(0, this.by.size + this.others.size - 1),
-      other: this.others.size > 1 ? unnumbered(other) : other,
+      byMore: Math.max(0, this.by.size - 1),
+      other: this.others.size > 1 ? `${unnumbered(other)} (${this.others.size} processes)` : other,
     };
   }
 }

@@ -3,7 +3,6 @@ import { button, element, factTable, setContent, setDisabled, setText } from "..
 import { CallTree, nodeAlong, pathTo } from "../model/call_tree";
 import { functionOf } from "../model/catalogue";
 import { By, unitOf } from "../model/head";
-import { everywhere, WaitRows } from "../model/questions/wait_rows";
 import { Column, isWithin, Kind, Label, placeOf } from "../model/tree";
 import { Layout } from "../layout/flame";
 import { own, withOwn } from "../state/state";
@@ -11,8 +10,7 @@ import { countWords, shareWords, weightWords } from "../words";
 import { colourBar, fills } from "./parts/colours";
 import { Flame, FlameCanvas, leftOutWords } from "./parts/flame_canvas";
 import { Latest } from "./parts/latest";
-import { OneAtATime } from "./parts/one_at_a_time";
-import { listed, waitList } from "./parts/wait_words";
+import { WaitsBeside } from "./parts/waits_beside";
 import { Page, Showing, View } from "./view";
 
 const name = "flame";
@@ -40,8 +38,7 @@ function create(page: Page): Showing {
   const view = element("section", { class: "flame", "aria-label": "Flame graph" },
     element("div", "toolbar", turn, back, reset, only, without, colours.element, zoomWords, notes), canvas.element);
 
-  const asking = new OneAtATime<WaitRows>();
-  let waited: { key: string; rows: WaitRows } | null = null; // of the frame beside which words stand
+  const waits = new WaitsBeside(page);
   let drawn: Drawn | null = null;
   let hitsOf: Page["matches"] = null;
   let trail: string[] = []; // zooms to go back to, as they stand in the address
@@ -79,21 +76,9 @@ function create(page: Page): Showing {
     const library = label.kind === Kind.native ? label.module : "";
     const place = [library, placeOf(label)].filter((text) => text).join(": ");
     if (place) content.append(element("div", "place", place));
-    content.append(factTable(facts), ...waitsOf(node));
+    content.append(factTable(facts));
+    if (drawn?.key === latestKey()) content.append(...waits.of(latestKey(), { by: page.state.by, node }, () => canvas.tipAgain(node)));
     return content;
-  }
-
-  // What the threads waited for in it; nothing until that is known.
-  function waitsOf(node: number): Node[] {
-    const { key, by } = drawn as Drawn;
-    if (key !== latestKey()) return [];
-    const asked = JSON.stringify([key, node]);
-    if (waited?.key === asked) return waitList(page, waited.rows);
-    asking.ask(asked, () => page.ask("waitRows", { ...everywhere, ...listed, by, node }), (rows) => {
-      waited = { key: asked, rows };
-      canvas.tipAgain(node);
-    });
-    return [];
   }
 
   function spoken(node: number): string {

@@ -51,7 +51,7 @@ function create(page: Page): Showing {
     const items = place ? page.frameItems("line", [place]) : [];
     const short = by >= 0 ? shortName(catalogue, by) : "";
     if (short) items.unshift({ text: `Only thread ${short}, which ${whom === "held" ? "held it" : "ended it"}`, run: () => page.change(withFilter(page.state, { field: "thread", mode: "in", values: [by] })) });
-    if (byPlace) items.push({ text: "Copy who that was", run: () => page.copy(`${short || "?"} in ${placeWords(page, byPlace)}`) });
+    if (byPlace) items.push({ text: whom === "held" ? "Copy who held it" : "Copy who ended it", run: () => page.copy(`${short || "?"} in ${placeWords(page, byPlace)}`) });
     return items;
   }
 
@@ -82,9 +82,9 @@ function create(page: Page): Showing {
     if (!waited) return;
     rows.show(Array.from(waited.rows.keys()), own(page.state, name, "sort"));
     const { waited: time, whole: all, leftOut } = waited;
-    const idle = waited.rows.some(({ idle, wall }) => 2 * idle > wall) ? "; grey: for something to do" : "";
+    const idle = waited.rows.some(({ idle, wall }) => 2 * idle > wall) ? " Grey: for something to do." : "";
     setText(words, waited.rows.length
-      ? `Threads waited ${weightWords(time, "ns")} of ${weightWords(all, "ns")}, of everything that the filters let pass${idle}${leftOut ? `; ${countWords(leftOut)} shorter rows are left out` : ""}`
+      ? `Threads waited ${weightWords(time, "ns")} of ${weightWords(all, "ns")}, all that the filters let pass${leftOut ? `; ${countWords(leftOut)} shorter rows are left out` : ""}.${idle}`
       : "In nothing that the filters let pass a thread is known to wait");
     setText(note, waited.rows.length ? noteWords() : "");
     page.drawn();

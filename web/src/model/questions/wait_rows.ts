@@ -14,7 +14,7 @@ export interface WaitRows {
 
 const waitingForWork = 2; // as the exporter numbers it
 
-interface Where {
+export interface Where {
   most: number; // rows
   detail: Detail;
   by: By;
