@@ -96,7 +96,7 @@ def test_threads_that_only_wait_are_out_of_the_way_and_a_click_away(open_picture
     assert "Not shown" not in page.locator(".left-out").inner_text()
     assert page.evaluate("location.hash") == "#show=everything"
     page.get_by_role("button", name="Computing").click()
-    assert share("busy") > 0.95
+    assert share("busy") > 0.9
     page.get_by_role("button", name="Waiting").click()
     assert share("idle") > 0.8
     page.keyboard.press("s")
