@@ -408,10 +408,11 @@ void LiveRecorder::warn_of_switches() {
   if (!kernel_ || !options_.max_overhead_percent || outcome_.processes != 1 || p.elapsed < kSecond) return;
   const double percent = 100.0 * static_cast<double>(p.target_time) / static_cast<double>(p.elapsed);
   if (percent <= *options_.max_overhead_percent * kMuchMore) return;
-  outcome_.warnings.push_back(fmt::format(
-      "its threads leave their CPUs so often that telling when took {:.1f} % of a CPU from it, and not {:g} % "
-      "(--max-overhead): --way no-kernel takes less of it, and tells less of its waits",
-      percent, *options_.max_overhead_percent));
+  outcome_.warnings.push_back(
+      fmt::format("its threads leave their CPUs so often that telling when took {:.1f} % of a CPU from it, "
+                  "and not {:g} % "
+                  "(--max-overhead): --way no-kernel takes less of it, and tells less of its waits",
+                  percent, *options_.max_overhead_percent));
 }
 
 void LiveRecorder::warn_of_others() {
