@@ -81,6 +81,30 @@ TEST(Budget, a_rate_does_not_answer_for_what_does_not_fall_with_it) {
   EXPECT_EQ(Budget::of_rate(10, -1), 10);
 }
 
+TEST(ShortestWait, grows_while_telling_takes_too_much_and_comes_back) {
+  ShortestWait shortest(2);
+  Nanoseconds now = kSecond, taken = 0;
+  const auto pass = [&](double percent) {
+    now += kSecond / 4;
+    taken += static_cast<Nanoseconds>(kSecond / 400 * percent);
+    return shortest.judge(now, taken);
+  };
+  EXPECT_EQ(pass(0), ShortestWait::kLeast);
+  EXPECT_EQ(pass(0.9), ShortestWait::kLeast) << "below half of the budget";
+  EXPECT_EQ(pass(1.1), 2 * ShortestWait::kLeast);
+  EXPECT_EQ(pass(1.1), 4 * ShortestWait::kLeast);
+  EXPECT_EQ(pass(0.5), 4 * ShortestWait::kLeast) << "no swinging to and fro";
+  for (int i = 0; i < 10; ++i) pass(5);
+  EXPECT_EQ(pass(5), ShortestWait::kMost);
+  for (int i = 0; i < 10; ++i) pass(0.1);
+  EXPECT_EQ(pass(0.1), ShortestWait::kLeast);
+}
+
+TEST(ShortestWait, without_a_budget_each_is_told) {
+  ShortestWait shortest(std::nullopt);
+  for (int i = 1; i < 10; ++i) EXPECT_EQ(shortest.judge(i * kSecond, i * kSecond / 2), ShortestWait::kLeast);
+}
+
 TEST(Budget, without_one_nothing_changes) {
   Recorded program(std::nullopt, 1000, 1000);
   program.runs(5, 900'000);

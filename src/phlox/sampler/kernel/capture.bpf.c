@@ -148,7 +148,7 @@ __noinline int came_unnoticed(struct kernel_thread* t, __u64 now) {
   if (came < t->since || came > now) came = now;
   account(t, 0, came, KERNEL_RUNNING);
   t->stolen = ~0ull;
-  if (t->off_since && t->blocked + t->queued - t->told >= shortest_wait) tell_wait(t, task->pid, came);
+  if (t->off_since && t->blocked + t->queued - t->told >= known.shortest_wait) tell_wait(t, task->pid, came);
   return 0;
 }
 
@@ -286,13 +286,13 @@ __noinline int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
                              .stack = t->off,
                              .wake = t->wake};
   // Of several short ones those that were walked stand for the others.
-  if (!t->walked && (now - t->off_since >= shortest_wait || !t->off.state)) {
+  if (!t->walked && (now - t->off_since >= known.shortest_wait || !t->off.state)) {
     look.stack.count = 0;
     look.stack.flags = KERNEL_NOT_WALKED;
     look.native = 0;
   }
   // And those that have a native half for those that have none.
-  if (with_native && !look.native && now - t->off_since < shortest_wait && t->whole_native) {
+  if (with_native && !look.native && now - t->off_since < known.shortest_wait && t->whole_native) {
     look.stack = t->whole;
     look.native = t->whole_native;
   }
@@ -307,7 +307,7 @@ static __always_inline int comes(struct kernel_thread* t, struct task_struct* ta
   __u64 stolen = not_for_tasks(task);
   account(t, stolen, now, KERNEL_RUNNING);
   t->stolen = stolen;
-  if (!t->off_since || t->blocked + t->queued - t->told < shortest_wait) return 0;
+  if (!t->off_since || t->blocked + t->queued - t->told < known.shortest_wait) return 0;
   if (is_awaited(task, t)) tell_awaited(t, task->pid);
   return tell_wait(t, task->pid, now);
 }
@@ -369,7 +369,7 @@ static __always_inline void walk_waker(struct kernel_thread* t, __u64 now) {
 // A long wait that nobody could walk at as it began, or of which no native half was copied, and which a
 // thread of the same process ends: whoever is woken has not moved since, and lies in this address space.
 static __always_inline void walk_sleeper(struct kernel_thread* t, struct task_struct* task, __u64 now) {
-  if (now - t->off_since < shortest_wait || (t->walked && (t->native || !with_native))) return;
+  if (now - t->off_since < known.shortest_wait || (t->walked && (t->native || !with_native))) return;
   __u32 tgid = task->tgid, cpu = bpf_get_smp_processor_id();
   struct kernel_process* p = shares_memory(task) ? bpf_map_lookup_elem(&processes, &tgid) : 0;
   struct scratch* s = p && p->id == t->id ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
@@ -400,7 +400,7 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   __u64 now = bpf_ktime_get_ns();
   account(t, 0, now, KERNEL_QUEUED);
   // Of a wait that is told by itself when it comes back.
-  if (!t->off_since || t->blocked + t->queued - t->told < shortest_wait) return 0;
+  if (!t->off_since || t->blocked + t->queued - t->told < known.shortest_wait) return 0;
   walk_sleeper(t, task, now);
   if (note_waker(t)) walk_waker(t, now);
   count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - now);

@@ -184,10 +184,8 @@ struct {
 #define PF_KTHREAD 0x200000
 #define TASK_DEAD 0x80
 
-// Set by the loader. Waits shorter than this are summed until they are as long together.
-const volatile __u64 shortest_wait = 1000000;
-
-struct kernel_known known SEC(".data.known");
+// Waits shorter than shortest_wait are summed until they are as long together.
+struct kernel_known known SEC(".data.known") = {.shortest_wait = 1000000};
 __u32 last_serial = 0;  // of code objects, ever
 __u32 last_born = KERNEL_FIRST_BORN;
 

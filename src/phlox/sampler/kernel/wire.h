@@ -147,6 +147,7 @@ enum kernel_awaits { KERNEL_AWAITS_UNKNOWN, KERNEL_AWAITS_FILE, KERNEL_AWAITS_CH
  * search. Mapped by the loader, which keeps it with the map `processes`. */
 #define KERNEL_KNOWN 32768
 struct kernel_known {
+  __u64 shortest_wait;           /* ns, that is told by itself; of shorter ones their sum is */
   __u32 generation;              /* another one each time that a process gets another id */
   __u32 processes[KERNEL_KNOWN]; /* by process % KERNEL_KNOWN: how many are recorded */
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace phlox::sampler {
 
@@ -21,6 +22,17 @@ std::optional<double> Budget::judge(Nanoseconds now, Nanoseconds taken, double r
     rate = std::min(asked_hz_, rate * 1.25);
   }
   return std::abs(rate - rate_hz) > 0.5 ? std::optional(rate) : std::nullopt;
+}
+
+Nanoseconds ShortestWait::judge(Nanoseconds now, Nanoseconds taken) {
+  const Nanoseconds window = now - std::exchange(start_, now);
+  const Nanoseconds in_window = taken - std::exchange(taken_, taken);
+  if (!max_percent_ || window <= 0 || window == now) return shortest_;
+  const double share = 100.0 * static_cast<double>(in_window) / static_cast<double>(window) / *max_percent_;
+  // Told half as often they take half as much at best: a quarter is room for them.
+  if (share > 0.5) shortest_ = std::min(2 * shortest_, kMost);
+  if (share < 0.2) shortest_ = std::max(shortest_ / 2, kLeast);
+  return shortest_;
 }
 
 }  // namespace phlox::sampler

@@ -38,4 +38,22 @@ class Budget {
   Nanoseconds taken_ = 0;  // before it
 };
 
+// Inside the kernel each wait that is told takes some microseconds, at whatever rate is looked. What a wait
+// has to last to be told by itself, so that telling them takes no more than half of the budget. Pure, as
+// above.
+class ShortestWait {
+ public:
+  static constexpr Nanoseconds kLeast = kSecond / 1000, kMost = 32 * kLeast;
+
+  explicit ShortestWait(std::optional<double> max_percent) : max_percent_(max_percent) {}
+
+  // `taken`: for switches, since the beginning.
+  Nanoseconds judge(Nanoseconds now, Nanoseconds taken);
+
+ private:
+  std::optional<double> max_percent_;
+  Nanoseconds shortest_ = kLeast;
+  Nanoseconds start_ = 0, taken_ = 0;
+};
+
 }  // namespace phlox::sampler

@@ -46,6 +46,7 @@ KernelSources::KernelSources(std::unique_ptr<KernelCapture> capture, double rate
                              std::optional<double> max_overhead_percent, bool native, bool follow)
     : capture_(std::move(capture)),
       budget_(max_overhead_percent, rate_hz),
+      shortest_wait_(max_overhead_percent),
       rate_hz_(rate_hz),
       walk_share_(max_overhead_percent
                       ? std::max(1U, static_cast<uint32_t>(*max_overhead_percent * 10 * kShareOfSwitches))
@@ -311,8 +312,8 @@ bool KernelSources::drain(Nanoseconds deadline) {
 }
 
 // --max-overhead holds for each process: of what was taken since the last time, the share of the one that was
-// looked at most; added up.
-Nanoseconds KernelSources::most_taken(Nanoseconds taken) {
+// looked at most.
+double KernelSources::share_of_most() {
   uint64_t all = 0, most = 0;
   for (auto& [id, member] : members_) {
     const uint64_t looks = member->source_.looks();
@@ -320,10 +321,7 @@ Nanoseconds KernelSources::most_taken(Nanoseconds taken) {
     all += fresh;
     most = std::max(most, fresh);
   }
-  const auto since = static_cast<double>(taken - std::exchange(taken_, taken));
-  if (all > 0)
-    most_taken_ += static_cast<Nanoseconds>(since * static_cast<double>(most) / static_cast<double>(all));
-  return most_taken_;
+  return all > 0 ? static_cast<double>(most) / static_cast<double>(all) : 0;
 }
 
 void KernelSources::look_after(Nanoseconds now) {
@@ -332,8 +330,15 @@ void KernelSources::look_after(Nanoseconds now) {
   const auto taken = static_cast<Nanoseconds>(capture_->count(KERNEL_COUNT_TIME)) + interrupts;
   const auto by_clock = static_cast<Nanoseconds>(capture_->count(KERNEL_COUNT_CLOCK_TIME)) + interrupts;
   const Nanoseconds fresh_clock = by_clock - std::exchange(by_clock_, by_clock);
-  of_rate_ += Budget::of_rate(fresh_clock, taken - std::exchange(all_taken_, taken) - fresh_clock);
-  if (const auto rate = budget_.judge(now, most_taken(of_rate_), rate_hz_)) rate_hz_ = *rate;
+  const Nanoseconds fresh_switches = taken - std::exchange(all_taken_, taken) - fresh_clock;
+  const double most = share_of_most();
+  const auto of_most = [&](Nanoseconds time) {
+    return static_cast<Nanoseconds>(static_cast<double>(time) * most);
+  };
+  of_rate_ += of_most(Budget::of_rate(fresh_clock, fresh_switches));
+  of_switches_ += of_most(fresh_switches);
+  if (const auto rate = budget_.judge(now, of_rate_, rate_hz_)) rate_hz_ = *rate;
+  capture_->set_shortest_wait(shortest_wait_.judge(now, of_switches_));
   std::uniform_real_distribution<double> jitter(1 - kJitter, 1 + kJitter);
   capture_->set_rate(rate_hz_ * jitter(random_));
   uint64_t looks = 0;

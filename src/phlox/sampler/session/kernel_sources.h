@@ -130,11 +130,12 @@ class KernelSources {
     };
   }
   void look_after(Nanoseconds now);
-  Nanoseconds most_taken(Nanoseconds taken);
+  double share_of_most();
   void publish(Member& member, Nanoseconds taken, double share, uint64_t lost, Nanoseconds now);
 
   std::unique_ptr<KernelCapture> capture_;
   Budget budget_;
+  ShortestWait shortest_wait_;
   double rate_hz_;
   uint32_t walk_share_;  // kernel_process.walk_share of each
   bool native_, follow_;
@@ -147,8 +148,8 @@ class KernelSources {
   std::unordered_set<pid_t> told_of_;
   std::vector<Exec> execs_;
   Nanoseconds heard_until_ = 0, looked_after_ = 0;
-  Nanoseconds all_taken_ = 0, by_clock_ = 0;  // by the time it was looked after last
-  Nanoseconds of_rate_ = 0, taken_ = 0, most_taken_ = 0;
+  Nanoseconds all_taken_ = 0, by_clock_ = 0;   // by the time it was looked after last
+  Nanoseconds of_rate_ = 0, of_switches_ = 0;  // of the process that was looked at most
   uint64_t not_understood_ = 0;
   std::minstd_rand random_{static_cast<uint32_t>(clock_now())};
 };
