@@ -17,9 +17,9 @@ HOST_RATE = 99
 HOST_PROCESSES = 200
 # label, script, arguments, native, of which Python, rounds and seconds of a stretch
 SWITCHES = "switches.py"
-TARGETS = [("depth 50", "depth.py", [50], False, None, 100, 0.2), ("depth 200", "depth.py", [200], False, None, 100, 0.2),
-           ("Bytewax dataflow", "dataflow.py", [], False, "3.11", 40, 0.4), ("random forest", "forest.py", SMALL_FOREST, True, None, 40, 0.8),
-           ("switches", SWITCHES, [], False, None, 60, 0.2), ("switches, some work", SWITCHES, [200], False, None, 60, 0.2)]
+TARGETS = [("depth 50", "depth.py", [50], False, None, 60, 0.2), ("depth 200", "depth.py", [200], False, None, 60, 0.2),
+           ("Bytewax dataflow", "dataflow.py", [], False, "3.11", 30, 0.4), ("random forest", "forest.py", SMALL_FOREST, True, None, 20, 0.8),
+           ("switches", SWITCHES, [], False, None, 40, 0.2), ("switches, some work", SWITCHES, [200], False, None, 40, 0.2)]
 
 
 def interpreter(settings, version, script):
@@ -57,7 +57,7 @@ def beside_row(settings, version, target):
     label, script, args, native, _, _, stretch = target
     environment = interpreter(settings, version, script)
     profiler = NativePhlox(settings.phlox, environment) if native else OfEnvironment(settings.phlox, environment)
-    row, ratios = sections.one_run(settings, version, "root", script, args, RATE, settings.scaled(100 if stretch < 0.4 else 40, 6), max(stretch, 0.1), 0.02, profiler)
+    row, ratios = sections.one_run(settings, version, "root", script, args, RATE, settings.scaled(60 if stretch < 0.4 else 20, 6), max(stretch, 0.1), 0.02, profiler)
     row["target"] = label
     return row if row["error"] else {**row, **sections.of_pairs(ratios)}
 
@@ -89,7 +89,7 @@ def host_row(settings, version, in_kernel):
     with Target(settings.pythons[version], "crowd.py", [HOST_PROCESSES, 1]):
         time.sleep(3)
         profiler = WholeHost(settings.phlox, in_kernel)
-        row = sections.slow_down(settings, profiler, version, "root", "hard.py", [50], HOST_RATE, settings.scaled(30, 3), on=3.0, off=2.0)
+        row = sections.slow_down(settings, profiler, version, "root", "hard.py", [50], HOST_RATE, settings.scaled(15, 3), on=3.0, off=2.0)
         if row["error"]:
             return row
         session = profiler.start(os.getpid(), HOST_RATE, settings.scaled(40, 12))
