@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "phlox/profile/quality.h"
+
 #include "support/profile_of.h"
 
 namespace phlox::profile {
@@ -48,6 +50,11 @@ TEST(whole_waits, a_recording_that_knows_nobody_has_none) {
   test::ProfileMaker make(profile);
   make.put(wait(make, make.thread("one"), "main"));
   EXPECT_TRUE(wakes_of_whole_waits(profile).empty());
+}
+
+TEST(WholeWaits, a_way_inside_the_kernel_is_one_with_native_frames_too) {
+  EXPECT_TRUE(is_in_kernel("in the kernel (BPF), with native frames, the kernel's too"));
+  EXPECT_FALSE(is_in_kernel("same CPU (real time)"));
 }
 
 }  // namespace

@@ -5,12 +5,18 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "phlox/base/clock.h"
 #include "phlox/profile/profile.h"
 
 namespace phlox::profile {
+
+// Of a process's way of reading, native frames or not.
+inline bool is_in_kernel(std::string_view way) {
+  return way.starts_with(kInTheKernel);
+}
 
 struct RejectReason {
   std::string name;    // for programs: "moved"
@@ -54,7 +60,7 @@ struct QualitySummary {
   }
   // Above 1 % every output warns: the shares may lean away from what could not be read.
   bool needs_warning() const { return rejected_share() > 0.01; }
-  bool in_kernel() const { return std::find(ways.begin(), ways.end(), kInTheKernel) != ways.end(); }
+  bool in_kernel() const { return std::any_of(ways.begin(), ways.end(), is_in_kernel); }
 };
 
 QualitySummary summarize_quality(const Profile& profile);

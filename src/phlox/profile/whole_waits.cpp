@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "phlox/profile/quality.h"
+
 namespace phlox::profile {
 namespace {
 
@@ -50,7 +52,7 @@ std::vector<WakeId> wakes_of_whole_waits(const Profile& profile) {
 bool waits_are_exact(const Profile& profile) {
   const auto& processes = profile.processes();
   return !processes.empty() && std::all_of(processes.begin(), processes.end(), [](const auto& process) {
-    return process.python_version.empty() || process.way_of_reading.starts_with(kInTheKernel);
+    return process.python_version.empty() || is_in_kernel(process.way_of_reading);
   });
 }
 
