@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <memory>
 
+#include "phlox/base/paced.h"
 #include "phlox/target/process_state.h"
 #include "phlox/target/process_tree.h"
 #include "phlox/target/text_file.h"
@@ -16,8 +16,6 @@
 namespace phlox::target {
 namespace {
 
-// Of what passes, so much goes into asking: 0.2 %.
-constexpr Nanoseconds kRest = 500;
 constexpr Nanoseconds kLeastRest = kSecond / 2;
 // Asked at once: some 5 ms.
 constexpr size_t kMostProcesses = 64, kMostFiles = 2000;
@@ -63,8 +61,7 @@ std::vector<pid_t> FileHolders::find(pid_t process, const std::string& link, End
   const Nanoseconds start = clock_now();
   if (!family.holders.contains(link) && start >= family.next) {
     ask(process, family);
-    const Nanoseconds now = clock_now();
-    family.next = now + std::max(kLeastRest, (now - start) * kRest);
+    family.next = again_after(start, clock_now(), kLeastRest);
   }
   std::vector<pid_t> found;
   const auto known = family.holders.find(link);

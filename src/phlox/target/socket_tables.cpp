@@ -4,15 +4,12 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include <algorithm>
-
+#include "phlox/base/paced.h"
 #include "phlox/target/text_file.h"
 
 namespace phlox::target {
 namespace {
 
-// Of what passes, so much goes into reading tables: 0.2 %.
-constexpr Nanoseconds kRest = 500;
 constexpr Nanoseconds kLeastRest = kSecond / 5;
 constexpr size_t kMostNamespaces = 1000;
 
@@ -38,8 +35,7 @@ bool SocketTables::read(pid_t process, Namespace& into) {
   parse_inet_sockets(text("udp"), AF_INET, Protocol::udp, into.sockets);
   parse_inet_sockets(text("udp6"), AF_INET6, Protocol::udp, into.sockets);
   parse_unix_sockets(text("unix"), into.sockets);
-  const Nanoseconds end = clock_now();
-  into.next = end + std::max(kLeastRest, (end - start) * kRest);
+  into.next = again_after(start, clock_now(), kLeastRest);
   return true;
 }
 

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "phlox/base/paced.h"
 #include "phlox/base/text.h"
 #include "phlox/profile/awaited.h"
 #include "phlox/target/process_state.h"
@@ -32,10 +33,8 @@ using End = target::FileHolders::End;
 constexpr size_t kMostAtOnce = 256;
 constexpr int kMostReads = 500;  // in a second
 constexpr size_t kMostKept = 10'000;
-// Of an epoll instance, descriptors that are looked at, and names that are said. And of what passes, so much
-// goes into that: 0.2 %.
+// Of an epoll instance, descriptors that are looked at, and names that are said.
 constexpr size_t kMostPolled = 64, kMostNamed = 3;
-constexpr Nanoseconds kRest = 500;
 constexpr std::string_view kPoll = "eventpoll";
 // A look is made in a turn, whose beginning is its time.
 constexpr Nanoseconds kLongestTurn = kSecond / 100;
@@ -220,8 +219,7 @@ Awaited AwaitedFiles::of_poll(int descriptor) {
   if (descriptors.size() > kMostPolled || words.size() > named)
     name = fmt::format("{} descriptors{}{}", descriptors.size(), name.empty() ? "" : ": ", name);
   poll.awaited = {AwaitedKind::poll, std::move(name), {}};
-  const Nanoseconds end = clock_now();
-  poll.next = end + std::max(kSecond, (end - start) * kRest);
+  poll.next = again_after(start, clock_now(), kSecond);
   return poll.awaited;
 }
 
