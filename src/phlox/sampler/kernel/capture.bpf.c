@@ -213,7 +213,7 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);
   long call = (long)regs->orig_ax;
   t->system_call = waits && call >= 0 && call < 4096 ? (__s16)call : -1;
-  t->futex = waits && call == 202 ? regs->di : 0;
+  t->futex = waits && CALLS_FUTEX(call) ? regs->di : 0;
   note_awaited(t, task, t->system_call, regs->di);
   t->wake.thread = 0;
   t->wake.stack = 0;
@@ -228,7 +228,7 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
     return 0;
   }
   walk_current(s, p);
-  if (s->look.stack.state) note_gil(s, p, call == 202 ? regs->di : 0);
+  if (s->look.stack.state) note_gil(s, p, CALLS_FUTEX(call) ? regs->di : 0);
   // Whom nobody has met may wait on and on: it is found running, as it was a moment ago.
   const int is_met = t->met || (!s->look.stack.state && !with_native);
   s->look.head.type = is_met ? KERNEL_STACK : KERNEL_LOOK;

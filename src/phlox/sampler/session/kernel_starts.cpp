@@ -4,15 +4,14 @@
 #include <string_view>
 #include <utility>
 
+#include "phlox/base/text.h"
 #include "phlox/target/process_state.h"
 
 namespace phlox::sampler {
 
 bool KernelStart::looks_like_python() const {
-  std::string_view name = command_line;
-  name = name.substr(0, name.find(' '));
-  if (const size_t slash = name.rfind('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);
-  return name.starts_with("python");
+  const std::string_view name = command_line;
+  return base_name(name.substr(0, name.find(' '))).starts_with("python");
 }
 
 void KernelStarts::add(pid_t pid, uint32_t id, Nanoseconds begin) {
