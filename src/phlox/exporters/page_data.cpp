@@ -183,8 +183,7 @@ void put_lists(Json& json, std::span<const PageSide> sides) {
 }
 
 void put_states(Json& json, const Profile& profile, const PageTables& tables) {
-  const auto found = profile.meta().find("machine");
-  const std::string_view machine = found == profile.meta().end() ? "x86_64" : std::string_view(found->second);
+  const std::string_view machine = profile::machine_of(profile);
   json.key("states");
   json.open('[');
   for (const PageState& state : tables.states) {

@@ -8,11 +8,6 @@
 namespace phlox::exporters {
 namespace {
 
-std::string machine_of(const profile::Profile& profile) {
-  const auto found = profile.meta().find("machine");
-  return found == profile.meta().end() ? "x86_64" : found->second;
-}
-
 uint32_t numbered(tsl::robin_map<uint64_t, uint32_t, Spread>& numbers, uint64_t key) {
   return numbers.try_emplace(key, static_cast<uint32_t>(numbers.size())).first->second;
 }
@@ -22,7 +17,7 @@ uint32_t numbered(tsl::robin_map<uint64_t, uint32_t, Spread>& numbers, uint64_t 
 PageWaits::PageWaits(const profile::Profile& profile, std::function<uint32_t(profile::FrameId)> place_of)
     : profile_(profile),
       place_of_(std::move(place_of)),
-      machine_(machine_of(profile)),
+      machine_(profile::machine_of(profile)),
       wakes_(profile::wakes_of_whole_waits(profile)),
       classes_(profile),
       alike_(profile) {}

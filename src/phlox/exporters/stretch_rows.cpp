@@ -144,8 +144,7 @@ Recording recording_of(const profile::Profile& profile, const profile::Choices& 
   const profile::SampledEvent event = profile::shown_event(profile);
   recording.event = event.name;
   recording.has_value = !event.name.empty() && event.unit != profile::Unit::nanoseconds;
-  if (const auto machine = profile.meta().find("machine"); machine != profile.meta().end())
-    recording.machine = machine->second;
+  recording.machine = profile::machine_of(profile);
   profile::Choices by_line = choices;
   by_line.by.line = true;
   for (uint32_t id = 1; id <= profile.frames().size(); ++id)

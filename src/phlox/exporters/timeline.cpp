@@ -172,8 +172,7 @@ std::vector<StateRun> notable_runs(const profile::Profile& profile,
 }
 
 std::vector<StateRun> state_runs(const profile::Profile& profile, const std::vector<ThreadSample>& samples) {
-  const auto found = profile.meta().find("machine");
-  const std::string_view machine = found == profile.meta().end() ? "" : std::string_view(found->second);
+  const std::string_view machine = profile::machine_of(profile);
   std::vector<StateRun> runs;
   add_runs(samples, runs, [&](const profile::Sample& sample) -> std::string {
     if (sample.gil_state == profile::GilState::waits) return "waits for the GIL";

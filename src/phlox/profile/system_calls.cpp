@@ -109,6 +109,11 @@ constexpr SystemCall kSystemCalls[] = {
 
 }  // namespace
 
+std::string_view machine_of(const Profile& profile) {
+  const auto found = profile.meta().find("machine");
+  return found == profile.meta().end() ? "x86_64" : std::string_view(found->second);
+}
+
 std::string system_call_name(int16_t number, std::string_view machine) {
   const bool arm = machine == "aarch64" || machine == "arm64";
   for (const SystemCall& call : kSystemCalls) {

@@ -173,12 +173,10 @@ FrameId asking_frame(const Profile& profile, StackId stack) {
 
 WaitClasses::WaitClasses(const Profile& profile)
     : profile_(profile),
-      machine_("x86_64"),
+      machine_(machine_of(profile)),
       by_frame_(profile.frames().size() + 1, WaitClass::none),
       known_stack_(profile.stacks().size() + 1),
       by_stack_(profile.stacks().size() + 1, WaitClass::none) {
-  if (const auto machine = profile.meta().find("machine"); machine != profile.meta().end())
-    machine_ = machine->second;
   for (size_t i = 0; i < profile.frames().size(); ++i) by_frame_[i + 1] = class_of(profile.frames()[i]);
 }
 

@@ -13,6 +13,7 @@
 #include "phlox/base/spread.h"
 #include "phlox/base/text.h"
 #include "phlox/profile/known_waits.h"
+#include "phlox/profile/system_calls.h"
 
 namespace phlox::profile {
 namespace {
@@ -52,8 +53,7 @@ uint64_t key_of(uint32_t high, uint32_t low) {
 }  // namespace
 
 WorkRule::WorkRule(const Profile& profile, const Choices& choices, const SampleFilter& filter) {
-  const auto machine = profile.meta().find("machine");
-  aarch64_ = machine != profile.meta().end() && machine->second == "aarch64";
+  aarch64_ = machine_of(profile) == "aarch64";
   thread_.resize(profile.threads().size() + 1);
   for (size_t i = 0; i < profile.threads().size(); ++i) {
     const Thread& thread = profile.threads()[i];

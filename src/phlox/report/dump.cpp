@@ -111,11 +111,6 @@ std::string_view quality_name(Quality quality) {
   return "rejected";
 }
 
-std::string machine_of(const Profile& look) {
-  const auto found = look.meta().find("machine");
-  return found == look.meta().end() ? "" : found->second;
-}
-
 // nullptr: it is not known.
 const profile::Awaited* awaited_of(const Profile& look, const Sample& sample) {
   return sample.awaited && sample.awaited.value <= look.awaited().size()
@@ -193,7 +188,7 @@ std::string dump_text(const Profile& look, const Dump& dump, const DumpSource& s
     out += fmt::format("Process {}: {}\n", process.pid, plain(process.command_line));
   }
   out += plain(dump.python) + "\n";
-  const std::string machine = machine_of(look);
+  const std::string_view machine = profile::machine_of(look);
   const VariablesOf variables = index_of(dump);
   Lines lines(source);
   for (const auto& [id, sample] : last_looks(look)) {
@@ -233,7 +228,7 @@ std::string describe(const DumpMissing& missing) {
 }
 
 std::string dump_json(const Profile& look, const Dump& dump) {
-  const std::string machine = machine_of(look);
+  const std::string_view machine = profile::machine_of(look);
   const VariablesOf variables = index_of(dump);
   return JsonText::document([&](JsonText& json) {
     json.integer("version", kVersion);

@@ -13,11 +13,6 @@
 namespace phlox::report {
 namespace {
 
-std::string machine_of(const profile::Profile& profile) {
-  const auto machine = profile.meta().find("machine");
-  return machine == profile.meta().end() ? "x86_64" : machine->second;
-}
-
 WaitKind kind_of(profile::WaitClass waits) {
   return waits == profile::WaitClass::gil   ? WaitKind::gil
          : waits == profile::WaitClass::cpu ? WaitKind::cpu
@@ -37,7 +32,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
                                 std::optional<profile::ThreadId> thread, size_t limit) {
   const auto filter = profile::SampleFilter::make(profile, choices);
   if (!filter) return {};
-  const std::string architecture = machine_of(profile);
+  const std::string_view machine = profile::machine_of(profile);
   profile::WaitClasses classes(profile);
   const profile::AlikeAwaited awaited(profile);
 
@@ -86,7 +81,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     WaitRow row;
     row.kind = kind_of(waits);
     row.waits = waits;
-    row.what = row.kind == WaitKind::system_call ? profile::system_call_name(system_call, architecture)
+    row.what = row.kind == WaitKind::system_call ? profile::system_call_name(system_call, machine)
                                                  : std::string(profile::wait_class_words(waits));
     put_awaited(row, awaited, what);
     if (frame != 0) {
@@ -108,13 +103,13 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
 std::vector<EndedWaitRow> find_ended_waits(const profile::Profile& profile,
                                            const std::vector<profile::EndedWaits>& ended,
                                            const profile::AlikeAwaited& awaited, size_t limit) {
-  const std::string architecture = machine_of(profile);
+  const std::string_view machine = profile::machine_of(profile);
   std::vector<EndedWaitRow> rows;
   for (const profile::EndedWaits& one : ended) {
     if (rows.size() == limit) break;
     EndedWaitRow row;
     row.waits = one.waits;
-    row.what = profile::system_call_name(one.system_call, architecture);
+    row.what = profile::system_call_name(one.system_call, machine);
     put_awaited(row, awaited, one.awaited);
     row.count = one.count;
     row.wall = one.wall;
