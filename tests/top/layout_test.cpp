@@ -112,7 +112,9 @@ TEST(layout, threads_have_bars_of_their_states) {
   controls.page = Page::threads;
   const std::string text = screen(controls);
   EXPECT_NE(text.find(" 100.0  100.0     4711 [##########] MainThread  decode"), std::string::npos) << text;
-  EXPECT_NE(text.find("                  4712 [gggggggggg] worker-1    get"), std::string::npos) << text;
+  EXPECT_NE(text.find("                  4712 [gggggggggg] worker-1    get: 100 % the GIL"),
+            std::string::npos)
+      << text;
 }
 
 TEST(layout, a_stack_is_the_heaviest_through_the_place) {

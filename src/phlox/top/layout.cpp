@@ -218,9 +218,12 @@ std::vector<Line> thread_lines(const Picture& p, const std::vector<size_t>& show
                     {right(percent(row.gil_holds), 6) + " ", Style::plain},
                     {right(row.tid > 0 ? std::to_string(row.tid) : "?", 8) + " ", Style::plain}};
     for (Span& span : bar(row, width)) numbers.push_back(std::move(span));
-    rows.push_back({std::move(numbers), row.name, row.busiest});
+    std::string second = row.busiest;
+    if (!row.waits_for.empty())
+      second += fmt::format("{}{:.0f} % {}", second.empty() ? "" : ": ", row.waits * 100, row.waits_for);
+    rows.push_back({std::move(numbers), row.name, std::move(second)});
   }
-  return lined_up(header, "THREAD", "BUSIEST FUNCTION", std::move(rows), columns);
+  return lined_up(header, "THREAD", "BUSIEST FUNCTION, WAITS FOR", std::move(rows), columns);
 }
 
 std::vector<Line> process_lines(const Picture& p, const std::vector<size_t>& shown, size_t columns) {

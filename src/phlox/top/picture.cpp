@@ -8,7 +8,10 @@
 #include <tuple>
 
 #include "phlox/base/text.h"
+#include "phlox/profile/awaited.h"
 #include "phlox/profile/quality.h"
+#include "phlox/profile/system_calls.h"
+#include "phlox/profile/wait_class.h"
 
 namespace phlox::top {
 namespace {
@@ -61,10 +64,22 @@ void add_places(Places& places, const profile::CallTree& tree, double PlaceRow::
   }
 }
 
+// What a thread waits for. With the system call where the class says nothing.
+struct Wait {
+  profile::WaitClass what = profile::WaitClass::none;
+  int16_t system_call = -1;
+  uint32_t awaited = 0;  // of AlikeAwaited
+  auto operator<=>(const Wait&) const = default;
+};
+
+// Of a thread's time: what waits less computes, and its row says so.
+constexpr double kMostlyWaits = 0.5;
+
 // Whole seconds of threads, as parts of theirs.
 struct ThreadSums {
   Nanoseconds wall = 0, cpu = 0, running = 0, runnable = 0, gil_waits = 0, blocked = 0, gil_holds = 0;
   std::map<uint32_t, Nanoseconds> leaves;  // by frame
+  std::map<Wait, Nanoseconds> waits;
 };
 
 void add(ThreadSums& sums, const Profile& profile, const profile::Sample& sample) {
@@ -97,15 +112,51 @@ double part(Nanoseconds of, Nanoseconds whole) {
   return whole > 0 ? double(of) / double(whole) : 0;
 }
 
+// What the samples of one profile wait for.
+class Waits {
+ public:
+  explicit Waits(const Profile& profile) : profile_(profile), classes_(profile), awaited_(profile) {}
+
+  void add(ThreadSums& sums, const profile::Sample& sample) {
+    if (sample.quality == profile::Quality::rejected) return;
+    const profile::WaitClass what = classes_.of(sample);
+    if (what == profile::WaitClass::none) return;
+    const bool is_named = !profile::wait_class_words(what).empty();
+    sums.waits[{what, is_named ? int16_t{-1} : sample.system_call, awaited_.of(sample.awaited)}] +=
+        sample.wall;
+  }
+
+  void put_longest(ThreadRow& row, const ThreadSums& sums) const {
+    const auto longest = std::max_element(sums.waits.begin(), sums.waits.end(),
+                                          [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (longest == sums.waits.end() || part(longest->second, sums.wall) < kMostlyWaits) return;
+    const Wait& wait = longest->first;
+    row.waits = part(longest->second, sums.wall);
+    row.waits_for = profile::wait_class_words(wait.what);
+    if (row.waits_for.empty())
+      row.waits_for = profile::system_call_name(wait.system_call, profile::machine_of(profile_));
+    // That it was for time alone, sleep says by itself.
+    const std::string& which = awaited_[wait.awaited].words;
+    if (!which.empty() && wait.what != profile::WaitClass::sleep) row.waits_for += ", " + which;
+  }
+
+ private:
+  const Profile& profile_;
+  profile::WaitClasses classes_;
+  const profile::AlikeAwaited awaited_;
+};
+
 std::string thread_name(const profile::Thread& thread) {
   return !thread.name.empty() ? thread.name : thread.kernel_name;
 }
 
 void add_threads(Picture& picture, const Profile& profile, Nanoseconds span) {
   std::map<uint32_t, ThreadSums> sums;
+  Waits waits(profile);
   for (const profile::Sample& sample : profile.samples()) {
-    if (sample.thread && sample.thread.value <= profile.threads().size())
-      add(sums[sample.thread.value], profile, sample);
+    if (!sample.thread || sample.thread.value > profile.threads().size()) continue;
+    add(sums[sample.thread.value], profile, sample);
+    waits.add(sums[sample.thread.value], sample);
   }
   std::map<uint32_t, ProcessRow> processes;
   std::map<uint32_t, double> busiest;  // of a process, the part of a CPU of its busiest thread
@@ -122,6 +173,7 @@ void add_threads(Picture& picture, const Profile& profile, Nanoseconds span) {
     row.blocked = part(sum.blocked, sum.wall);
     row.gil_holds = part(sum.gil_holds, span);
     row.busiest = busiest_of(profile, sum);
+    waits.put_longest(row, sum);
     if (thread.process && thread.process.value <= profile.processes().size()) {
       const profile::Process& process = profile.process(thread.process);
       row.pid = process.pid;

@@ -29,6 +29,9 @@ struct ThreadRow {
   double running = 0, runnable = 0, gil_waits = 0, blocked = 0;
   double gil_holds = 0;
   std::string busiest;
+  // What it waits for longest, of half of its time and more: "a socket, 10.0.0.5:5432". Empty: it computes.
+  std::string waits_for;
+  double waits = 0;
 };
 
 struct ProcessRow {
