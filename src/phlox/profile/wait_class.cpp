@@ -151,7 +151,7 @@ std::string wait_words(WaitClass what, const std::string& system_call, const std
   if (!has_class) words = system_call;
   // That it was for time alone, sleep says by itself.
   if (!awaited.empty() && what != WaitClass::sleep) words += ", " + awaited;
-  return has_class ? fmt::format("{} ({})", words, system_call) : words;
+  return has_class && !system_call.empty() ? fmt::format("{} ({})", words, system_call) : words;
 }
 
 FrameId asking_frame(const Profile& profile, StackId stack) {

@@ -36,7 +36,8 @@ enum class WaitClass : uint8_t {
 
 std::string_view wait_class_key(WaitClass what);    // for programs: "lock"
 std::string_view wait_class_words(WaitClass what);  // "a lock"; empty: none, other
-// "a lock (futex)", "the GIL", "ioctl", "a socket, 10.0.0.5:5432 (recvfrom)".
+// "a lock (futex)", "the GIL", "ioctl", "a socket, 10.0.0.5:5432 (recvfrom)". An empty system call is left
+// out.
 std::string wait_words(WaitClass what, const std::string& system_call, const std::string& awaited);
 
 // The innermost Python frame that is not of the library that waits and wakes (threading, queue, socket...):

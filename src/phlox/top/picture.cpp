@@ -132,12 +132,10 @@ class Waits {
     if (longest == sums.waits.end() || part(longest->second, sums.wall) < kMostlyWaits) return;
     const Wait& wait = longest->first;
     row.waits = part(longest->second, sums.wall);
-    row.waits_for = profile::wait_class_words(wait.what);
-    if (row.waits_for.empty())
-      row.waits_for = profile::system_call_name(wait.system_call, profile::machine_of(profile_));
-    // That it was for time alone, sleep says by itself.
-    const std::string& which = awaited_[wait.awaited].words;
-    if (!which.empty() && wait.what != profile::WaitClass::sleep) row.waits_for += ", " + which;
+    std::string call;
+    if (profile::wait_class_words(wait.what).empty())
+      call = profile::system_call_name(wait.system_call, profile::machine_of(profile_));
+    row.waits_for = profile::wait_words(wait.what, call, awaited_[wait.awaited].words);
   }
 
  private:
@@ -155,8 +153,9 @@ void add_threads(Picture& picture, const Profile& profile, Nanoseconds span) {
   Waits waits(profile);
   for (const profile::Sample& sample : profile.samples()) {
     if (!sample.thread || sample.thread.value > profile.threads().size()) continue;
-    add(sums[sample.thread.value], profile, sample);
-    waits.add(sums[sample.thread.value], sample);
+    ThreadSums& sum = sums[sample.thread.value];
+    add(sum, profile, sample);
+    waits.add(sum, sample);
   }
   std::map<uint32_t, ProcessRow> processes;
   std::map<uint32_t, double> busiest;  // of a process, the part of a CPU of its busiest thread
