@@ -18,10 +18,12 @@
 #include "phlox/sampler/session/cpu_watch.h"
 #include "phlox/sampler/session/end_watch.h"
 #include "phlox/sampler/session/idle_watch.h"
+#include "phlox/sampler/session/kernel_choice.h"
 #include "phlox/sampler/session/kernel_sources.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/program_finder.h"
 #include "phlox/sampler/session/program_recording.h"
+#include "phlox/sampler/session/warnings.h"
 #include "phlox/target/cpu_list.h"
 #include "phlox/target/kept_rights.h"
 
@@ -45,8 +47,6 @@ constexpr Nanoseconds kNamesEvery = kSecond / 2;
 // On a host of hundreds of CPUs the kernel takes milliseconds to say who uses them.
 constexpr Nanoseconds kCpusEvery = 5 * kSecond;
 
-// Than --max-overhead, before it is said.
-constexpr double kMuchMore = 1.25;
 // Who forks to start another program does that soon.
 constexpr Nanoseconds kSettled = kSecond / 100;
 // So long after its end a process may still be found. Then another may have its id.
@@ -64,60 +64,6 @@ Patience patience_of(const Options& options, Nanoseconds start) {
   p.waiting = options.on_waiting;
   if (options.duration) p.until = start + *options.duration;
   return p;
-}
-
-// What could not be done as it is done by default, and what was done instead.
-void warn_of_refusals(const Options& options, const Progress& progress, std::vector<std::string>& warnings) {
-  if (progress.cpu_refused > 0) {
-    const bool may_stop = options.way == Way::automatic || options.way == Way::no_kernel;
-    const bool stops = may_stop && progress.stops > 0;
-    warnings.push_back(fmt::format(
-        "{} looks found their thread on a CPU that phlox may not use (a cpuset of its own, or a CPU that is "
-        "kept free): {}",
-        progress.cpu_refused,
-        stops ? "it was stopped for microseconds instead (--way same-cpu stops nobody)"
-              : "it was read as it ran, unproved"));
-  }
-  if (progress.stop_refused > 0) {
-    warnings.push_back(fmt::format(
-        "{} looks at threads that could not be stopped (somebody else traces them, or phlox has no "
-        "right to): {}",
-        progress.stop_refused,
-        options.native ? "they are without native frames" : "they were read as they ran, unproved"));
-  }
-}
-
-// What looks from inside the kernel, where that is asked for, or may be had and nothing else is asked for.
-// Null: threads of ours look; `why_not` says why, where nobody asked.
-Result<std::unique_ptr<KernelSources>> open_kernel(const std::vector<pid_t>& roots, const Options& options,
-                                                   std::string& why_not) {
-  const bool asked = options.way == Way::kernel;
-  const bool any_native = !options.native || options.native == NativeSource::automatic;
-  if (!asked && (options.way != Way::automatic || !any_native)) return nullptr;
-  const std::string retry = roots.size() == 1 && !options.launched
-                                ? fmt::format("record --way kernel -p {}", roots.front())
-                                : std::string("record --way kernel");
-  auto kernel = KernelSources::open(options.rate_hz, options.max_overhead_percent, options.native.has_value(),
-                                    options.follow, retry);
-  if (kernel || asked) return kernel;
-  why_not = kernel.error().message;
-  return nullptr;
-}
-
-// Who asks for this way gets it for what is there, or an error; what comes later may be looked at otherwise.
-// Who does not has it where any of these can be looked at so.
-Result<void> check_kernel(std::unique_ptr<KernelSources>& kernel, std::vector<ProgramFinder::Found>& programs,
-                          const Options& options, std::string& why_not) {
-  if (!kernel) return {};
-  bool any = programs.empty();
-  for (const auto& one : programs) {
-    const auto place = kernel->place(*one.program, one.pidfd);
-    if (!place && options.way == Way::kernel) return fail(place);
-    any |= place.has_value();
-    if (!place) why_not = place.error().message;
-  }
-  if (!any) kernel.reset();
-  return {};
 }
 
 class LiveRecorder : public Recorder {
@@ -166,8 +112,7 @@ class LiveRecorder : public Recorder {
   // Of a first look that is still to come.
   bool waits_for_nobody() const { return done_.ticks > 0 || (options_.chosen && active_.empty()); }
   Progress total();
-  void warn_of_others();
-  void warn_of_switches();
+  void warn();
 
   std::unique_ptr<KernelSources> kernel_;
   std::vector<pid_t> roots_;
@@ -402,44 +347,21 @@ Progress LiveRecorder::total() {
   return now;
 }
 
-// Above the budget, which no lower rate helps against.
-void LiveRecorder::warn_of_switches() {
-  const Progress& p = outcome_.progress;
-  if (!kernel_ || !options_.max_overhead_percent || outcome_.processes != 1 || p.elapsed < kSecond) return;
-  const double percent = 100.0 * static_cast<double>(p.target_time) / static_cast<double>(p.elapsed);
-  if (percent <= *options_.max_overhead_percent * kMuchMore) return;
-  outcome_.warnings.push_back(
-      fmt::format("its threads leave their CPUs so often that telling when took {:.1f} % of a CPU from it, "
-                  "and not {:g} % "
-                  "(--max-overhead): --way no-kernel takes less of it, and tells less of its waits",
-                  percent, *options_.max_overhead_percent));
-}
-
-void LiveRecorder::warn_of_others() {
+void LiveRecorder::warn() {
+  auto& warnings = outcome_.warnings;
   const auto state = finder_->state();
-  if (!state.refused.empty())
-    outcome_.warnings.push_back(fmt::format("not every Python that {} could be recorded: {}",
-                                            options_.chosen ? "is asked for" : "it started", state.refused));
+  if (!state.refused.empty()) warnings.push_back(not_every_python(options_.chosen != nullptr, state.refused));
   const bool root = std::find(roots_.begin(), roots_.end(), became_another_) != roots_.end();
-  if (const std::string now = root ? image_of(became_another_).executable : ""; !now.empty()) {
-    outcome_.warnings.push_back(fmt::format(
-        "process {} became another program, {}, in which no Python came up", became_another_, now));
-  }
-  if (const auto& brief = kernel_ ? kernel_->too_brief() : KernelSources::Brief(); brief.programs > 0) {
-    outcome_.warnings.push_back(fmt::format("{} Python{} that {} started lived too briefly to be read ({})",
-                                            brief.programs, brief.programs == 1 ? "" : "s",
-                                            brief.programs == 1 ? "was" : "were", brief.command_line));
-  }
-  auto brief = state.too_brief;
-  brief.processes -= static_cast<size_t>(std::count_if(brief.ids.begin(), brief.ids.end(), [this](pid_t pid) {
-    return kernel_ && kernel_->has_told_of(pid);
-  }));
-  if (brief.processes > 0) {
-    outcome_.warnings.push_back(
-        fmt::format("{} process{} that {} forked lived too briefly to be read{}", brief.processes,
-                    brief.processes == 1 ? "" : "es", brief.processes == 1 ? "was" : "were",
-                    brief.command_line.empty() ? std::string() : fmt::format(" ({})", brief.command_line)));
-  }
+  if (const std::string now = root ? image_of(became_another_).executable : ""; !now.empty())
+    warnings.push_back(became_another(became_another_, now));
+  if (const auto& brief = kernel_ ? kernel_->too_brief() : KernelSources::Brief(); brief.programs > 0)
+    warnings.push_back(pythons_too_brief(brief.programs, brief.command_line));
+  const auto& brief = state.too_brief;
+  const auto told = std::count_if(brief.ids.begin(), brief.ids.end(),
+                                  [this](pid_t pid) { return kernel_ && kernel_->has_told_of(pid); });
+  if (const size_t untold = brief.processes - static_cast<size_t>(told); untold > 0)
+    warnings.push_back(forks_too_brief(untold, brief.command_line));
+  for (std::string& refusal : refusals(options_, outcome_.progress)) warnings.push_back(std::move(refusal));
 }
 
 void LiveRecorder::begin(profile::Sink& sink) {
@@ -544,7 +466,6 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   while (!active_.empty()) end_program(active_.size() - 1, End::recording_ended);
   if (outcome_.why == Ended::target_ended) outcome_.how_target_ended = how_process_ended(root_pidfds_[0]);
   if (!saw_python_) outcome_.why_no_python = why_no_python_;
-  warn_of_others();
   profile::Event last;
   last.kind = profile::EventKind::recording_end;
   last.time = clock_now();
@@ -553,8 +474,7 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   outcome_.progress = total();
   put_recorder_tallies(sink, outcome_.progress);
   profile::put_cpu_use(sink, cpus_.since_start());
-  warn_of_refusals(options_, outcome_.progress, outcome_.warnings);
-  warn_of_switches();
+  warn();
   finder_.reset();
   commit();
   return std::move(outcome_);
