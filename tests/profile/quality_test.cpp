@@ -78,6 +78,20 @@ TEST(quality, what_is_taken_from_the_program_is_a_warning_where_it_is_felt) {
   EXPECT_EQ(cost_warning(quality).substr(0, 45), "looking took 48.0 % of a CPU from the program");
 }
 
+TEST(quality, more_than_was_allowed_is_a_warning_though_it_is_hardly_felt) {
+  QualitySummary quality;
+  quality.elapsed = 10 * kSecond;
+  quality.ways = {std::string(kInTheKernel)};
+  quality.max_overhead = 0.02;
+  quality.target_time = quality.elapsed / 50;
+  EXPECT_EQ(cost_warning(quality), "");
+  quality.target_time = quality.elapsed / 25;
+  const std::string warning = cost_warning(quality);
+  EXPECT_NE(warning.find("took 4 % of a CPU from it, and not 2 %"), std::string::npos) << warning;
+  quality.max_overhead = 0;
+  EXPECT_EQ(cost_warning(quality), "") << "nothing was asked for";
+}
+
 TEST(quality, summary_adds_counts_but_not_rates_over_processes) {
   Profile profile;
   Process process;

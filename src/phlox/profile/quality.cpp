@@ -181,11 +181,23 @@ std::string quality_warning(const QualitySummary& quality) {
 
 std::string cost_warning(const QualitySummary& quality) {
   constexpr double kFelt = 0.1;
-  if (quality.target_share() < kFelt) return {};
-  return "looking took " + percent(quality.target_share()) +
-         " of a CPU from the program, which ran that much slower while it was recorded: a lower rate (-r) or "
-         "--max-overhead takes less" +
-         (quality.in_kernel() ? ", --way no-kernel of threads that leave their CPUs all the time" : "");
+  // Than --max-overhead, before it is said; and a second's recording says little of it.
+  constexpr double kMuchMore = 1.25;
+  const double share = quality.target_share();
+  if (share >= kFelt) {
+    return "looking took " + percent(share) +
+           " of a CPU from the program, which ran that much slower while it was recorded: a lower rate (-r) "
+           "or "
+           "--max-overhead takes less" +
+           (quality.in_kernel() ? ", --way no-kernel of threads that leave their CPUs all the time" : "");
+  }
+  const bool is_above = quality.max_overhead > 0 && share > quality.max_overhead * kMuchMore;
+  if (!is_above || !quality.in_kernel() || quality.processes > 1 || quality.elapsed < kSecond) return {};
+  // Above the budget, which no lower rate helps against.
+  return fmt::format(
+      "its threads leave their CPUs so often that telling when took {} of a CPU from it, and not {} "
+      "(--max-overhead): --way no-kernel takes less of it, and tells less of its waits",
+      percent(share), percent(quality.max_overhead));
 }
 
 }  // namespace phlox::profile

@@ -70,7 +70,8 @@ QualitySummary summarize_quality(const Profile& profile);
 std::string quality_line(const QualitySummary& quality);
 // One sentence when needs_warning(), else empty.
 std::string quality_warning(const QualitySummary& quality);
-// One sentence when looking has slowed the program down so that it is felt, else empty.
+// One sentence when looking has slowed the program down so that it is felt, or more than was allowed; else
+// empty.
 std::string cost_warning(const QualitySummary& quality);
 
 }  // namespace phlox::profile
