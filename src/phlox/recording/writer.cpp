@@ -485,13 +485,7 @@ Result<void> Writer::finish() {
   mark_.close();
   if (!committed) return committed;
   if (folded != SQLITE_OK) return tl::unexpected<Error>(error_);
-  return safe_ == Safe::at_finish ? put_on_disk() : Result<void>();
-}
-
-Result<void> Writer::put_on_disk() const {
-  const Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file && ::fdatasync(file.get()) == 0) return {};
-  return cannot_write(path_, errno);
+  return {};
 }
 
 }  // namespace phlox::recording

@@ -23,7 +23,8 @@ struct sqlite3_stmt;
 
 namespace phlox::recording {
 
-// When rows are safe. at_finish: a file that nobody reads before; cut short, it is no recording.
+// When rows are safe. at_finish: a file that nobody reads before; cut short, it is no recording. Nothing waits
+// for the disk then: whoever loses power in the next seconds still has what it was made of.
 enum class Safe { at_each_commit, at_finish };
 
 // What of a long recording stays: the oldest samples go when there are more.
@@ -83,7 +84,6 @@ class Writer : public profile::Sink {
   Writer() = default;
   Result<void> set_up();
   Result<void> commit_rows();
-  Result<void> put_on_disk() const;
   Result<void> open(const std::string& path);
   Result<void> prepare_statements();
   Result<void> continue_after_what_is_there();
