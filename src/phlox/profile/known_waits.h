@@ -32,6 +32,8 @@ inline constexpr KnownFunction kNotificationWaits[] = {
     {"/multiprocessing/connection.py", "_recv"},
     {"/multiprocessing/connection.py", "_recv_bytes"},
     {"/multiprocessing/connection.py", "recv_bytes"},
+    {"/gunicorn/arbiter.py", "wait_for_signals"},  // SimpleQueue.get, which is C; older ones `sleep`,
+    {"/gunicorn/arbiter.py", "sleep"},             // of select.select
 };
 // Where a thread waits for other threads or for child processes to end, or for what they were given to do.
 inline constexpr KnownFunction kWaitsForOthers[] = {

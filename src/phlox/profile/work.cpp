@@ -34,6 +34,7 @@ constexpr double kBusy = 0.10;
 // Where less than this part of the recording is computed, or left to show, the waiting is the answer.
 constexpr double kNothingElse = 0.02;
 // A thread that computes less than this part of its time, and less than another, hands out what others do.
+// Without what it waits for the GIL: those others have it.
 constexpr double kHandsOut = 0.10;
 // Who waits for others calls what waits within so many functions: multiprocessing's Popen.wait, its
 // connection's wait, a selector.
@@ -222,8 +223,11 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
     thread.wall += part.wall;
     // By the kernel's account, where there is one: being woken on a busy machine, or without a CPU, is not
     // computing.
-    if (!waits(sample))
-      thread.computing += accounted && sample.gil_state != GilState::waits ? part.cpu : part.wall;
+    if (waits(sample)) continue;
+    const bool wants_gil = sample.gil_state == GilState::waits;
+    const Nanoseconds time = accounted && !wants_gil ? part.cpu : part.wall;
+    thread.computing += time;
+    if (!wants_gil) thread.running += time;
   }
   const auto rank = [&](uint32_t id) {
     return std::tuple(thread_[id].main, thread_[id].computing, thread_[id].wall);
@@ -285,12 +289,11 @@ void WorkRule::judge_threads(const Profile& profile, const Choices& choices, con
     const Nanoseconds others = process.computing - thread.computing + process.beneath;
     thread.others_compute = double(others) >= kBusy * process.elapsed();
     thread.children_compute = double(process.beneath) >= kOnlyWaits * process.elapsed();
-    thread.hands_out =
-        double(thread.computing) < kHandsOut * double(thread.wall) && another > thread.computing;
+    thread.hands_out = double(thread.running) < kHandsOut * double(thread.wall) && another > thread.computing;
     thread.housekeeps = thread.hands_out && wait_longest_at[{thread.process, thread.place}] == 1 &&
                         double(thread.longest_waiting) >= kOnePlace * double(thread.waiting);
     thread.asks_others = thread.main && thread.others_compute &&
-                         double(thread.computing) < kHandsOut * double(thread.wall) &&
+                         double(thread.running) < kHandsOut * double(thread.wall) &&
                          thread.computing < others;
     const Place& place = places[thread.place];
     const bool at_one_place = double(place.here) >= kOnePlace * double(place.everywhere);

@@ -60,6 +60,7 @@ class WorkRule {
     bool asks_others = false;  // a main thread that computes little, and less than those others
     bool housekeeps = false;   // hands_out, and no other thread of its process waits where it does
     Nanoseconds computing = 0, wall = 0;
+    Nanoseconds running = 0;                       // of computing, without waiting for the GIL
     Nanoseconds waiting = 0, longest_waiting = 0;  // all of it; at the place where it waits longest
     uint32_t place = 0;                            // that one, a path
   };
