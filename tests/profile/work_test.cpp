@@ -189,6 +189,26 @@ TEST_F(Work, helpers_of_multiprocessing_and_workers_that_wait_for_commands_do_no
   EXPECT_EQ(shown(), 1100);
 }
 
+// They wait in their main threads: one of them for what comes, the others for the lock that it holds.
+TEST_F(Work, workers_of_a_pool_of_processes_that_wait_for_tasks_do_not_count) {
+  const std::string library = "/usr/lib/python3.12/multiprocessing/";
+  const std::string worker = "<module>;" + library + "pool.py/worker;";
+  const std::string get = library + "queues.py/get;";
+  for (const std::string& wait :
+       {get + library + "connection.py/recv_bytes;" + library + "connection.py/_recv",
+        get + library + "synchronize.py/__enter__"}) {
+    const ThreadId thread = maker.thread("MainThread", next_tid_, maker.process(next_tid_));
+    ++next_tid_;
+    maker.add(thread, "<module>;import", 50 * kMs);
+    maker.add(thread, worker + "task", 450 * kMs);
+    blocked(thread, worker + wait, 500 * kMs, kRead);
+    // A lock of the program's own, and a queue that the task asks.
+    blocked(thread, worker + "task;" + library + "synchronize.py/__enter__", 100 * kMs, kFutex);
+    blocked(thread, worker + "task;" + get + library + "connection.py/_recv", 100 * kMs, kRead);
+  }
+  EXPECT_EQ(shown(), 2 * 700);
+}
+
 // gunicorn's threaded worker: its main thread asks for work in one function and does its housekeeping in
 // another.
 TEST_F(Work, a_thread_that_hands_out_work_to_others_waits_for_something_to_do) {

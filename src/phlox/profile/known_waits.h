@@ -34,6 +34,18 @@ inline constexpr KnownFunction kNotificationWaits[] = {
     {"/multiprocessing/connection.py", "recv_bytes"},
     {"/gunicorn/arbiter.py", "wait_for_signals"},  // SimpleQueue.get, which is C; older ones `sleep`,
     {"/gunicorn/arbiter.py", "sleep"},             // of select.select
+    {"/billiard/connection.py", "_recv"},          // Celery's multiprocessing
+    {"/billiard/connection.py", "_recv_bytes"},
+    {"/billiard/connection.py", "recv_bytes"},
+    {"/billiard/queues.py", "get"},
+    {"/billiard/queues.py", "get_payload"},
+    {"/billiard/pool.py", "_recv"},
+    {"/billiard/pool.py", "receive"},
+};
+// Beneath one of those: the lock of a queue between processes, held by the one that waits for what comes.
+inline constexpr KnownFunction kQueueLocks[] = {
+    {"/multiprocessing/synchronize.py", "__enter__"},
+    {"/billiard/synchronize.py", "__enter__"},
 };
 // Where a thread waits for other threads or for child processes to end, or for what they were given to do.
 inline constexpr KnownFunction kWaitsForOthers[] = {
@@ -55,11 +67,15 @@ inline constexpr KnownFunction kWaitsForChildren[] = {
     {"/multiprocessing/popen_fork.py", "poll"},
     {"/multiprocessing/popen_fork.py", "wait"},
 };
-// Event loops and pools that wait in C: their own frame is the innermost.
+// Event loops and pools, from whose own frame is waited for something to do, be it of the main thread.
 inline constexpr KnownFunction kLoops[] = {
     {"/gevent/hub.py", "run"},
     {"/eventlet/hubs/hub.py", "run"},
     {"/concurrent/futures/thread.py", "_worker"},
+    {"/concurrent/futures/process.py", "_process_worker"},
+    {"/loky/process_executor.py", "_process_worker"},
+    {"/multiprocessing/pool.py", "worker"},
+    {"/billiard/pool.py", "workloop"},
     {"/execnet/gateway_base.py", "read"},  // pytest-xdist's workers
     {"/multiprocessing/resource_tracker.py", "main"},
     {"/loky/backend/resource_tracker.py", "main"},

@@ -74,7 +74,7 @@ void WorkRule::number_paths(const Profile& profile) {
   const auto& frames = profile.frames();
   std::vector<uint32_t> function(frames.size() + 1, 0);  // of a frame; 0: not of Python
   std::vector<Wait> function_waits = {Wait::none};
-  std::vector<bool> function_loops = {false};
+  std::vector<bool> function_loops = {false}, function_locks = {false};
   std::vector<Awaits> function_awaits = {Awaits::nothing};
   {
     std::map<std::tuple<std::string_view, std::string_view, int32_t>, uint32_t> known;
@@ -90,6 +90,7 @@ void WorkRule::number_paths(const Profile& profile) {
                                : is_among(kNotificationWaits, frame) ? Wait::notification
                                                                      : Wait::none);
       function_loops.push_back(is_among(kLoops, frame));
+      function_locks.push_back(is_among(kQueueLocks, frame));
       function_awaits.push_back(is_among(kWaitsForOthers, frame)     ? Awaits::others
                                 : is_among(kWaitsForChildren, frame) ? Awaits::children
                                                                      : Awaits::nothing);
@@ -115,6 +116,9 @@ void WorkRule::number_paths(const Profile& profile) {
       row.path = at->second;
     }
     uint32_t path = row.path;
+    if (const uint32_t caller = path_parent_[path];
+        function_locks[path_function[path]] && function_waits[path_function[caller]] != Wait::none)
+      path = caller;
     // An event wait that somebody is notified of (a queue between processes) is a notification.
     for (Wait wait; (wait = function_waits[path_function[path]]) != Wait::none; path = path_parent_[path]) {
       row.wait = std::max(row.wait, wait);
@@ -145,7 +149,7 @@ uint32_t WorkRule::asking(const Sample& sample) const {
     case Wait::event:
       return row.asking;
     case Wait::notification:
-      return may_ask_others(sample.thread) ? row.asking : 0;
+      return row.loop || may_ask_others(sample.thread) ? row.asking : 0;
     case Wait::none:
       break;
   }
