@@ -38,9 +38,9 @@ class SpeedscopeImport {
     process_ = rows_.process(0, text(member(&file_, "name")));
     const Json* profiles = member(&file_, "profiles");
     for (size_t i = 0; i < length(profiles); ++i) read_profile(element(profiles, i));
-    ImportOutcome out =
-        rows_.finish(static_cast<Nanoseconds>(longest_),
-                     fmt::format("speedscope: {} profiles of {} frames", length(profiles), frames_.size()));
+    ImportOutcome out = rows_.finish(static_cast<Nanoseconds>(longest_),
+                                     fmt::format("speedscope: {} profile{} of {} frames", length(profiles),
+                                                 length(profiles) == 1 ? "" : "s", frames_.size()));
     if (refused_ > 0)
       out.warnings.push_back(fmt::format("{} samples or events made no sense and were left out", refused_));
     return out;
