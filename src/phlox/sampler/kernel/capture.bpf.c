@@ -517,7 +517,8 @@ static __always_inline int send_exec(const struct kernel_process* p, struct task
   __u64 from = BPF_CORE_READ(memory, arg_start), size = BPF_CORE_READ(memory, arg_end) - from;
   __u32 some = at_most(size, KERNEL_ARGUMENT_BYTES);
   if (!bpf_probe_read_user(record->text, some, (void*)from)) record->arguments = some;
-  bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+  // A Python may come up there and be gone soon: whoever searches for it begins at once.
+  bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
   return 1;
 }
 

@@ -166,6 +166,7 @@ class LibbpfCapture : public KernelCapture {
     return value;
   }
   bool drain(Nanoseconds deadline, const std::function<void(std::span<const std::byte>)>& take) override;
+  int descriptor() const override { return ring_buffer__epoll_fd(ring_.get()); }
   uint64_t count(kernel_count what) override;
 
  private:

@@ -47,6 +47,9 @@ class KernelCapture {
   static constexpr size_t kAtOnce = size_t{256} << 10;
   virtual bool drain(Nanoseconds deadline, const std::function<void(std::span<const std::byte>)>& take) = 0;
 
+  // Readable when a program has ended by execve; other records wake nobody.
+  virtual int descriptor() const = 0;
+
   // Sums of enum kernel_count.
   virtual uint64_t count(kernel_count what) = 0;
 };

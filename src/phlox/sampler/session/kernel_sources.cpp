@@ -153,6 +153,7 @@ KernelSources::Member* KernelSources::member(uint32_t id) const {
 }
 
 void KernelSources::take(std::span<const std::byte> bytes) {
+  came_ += bytes.size();
   const KernelRecord record = parse_kernel_record(bytes);
   kernel_head head{};
   if (std::holds_alternative<std::monostate>(record)) {
@@ -187,6 +188,7 @@ void KernelSources::take_exec(const kernel_exec& exec, Member* member) {
   }
   if (member != nullptr) member->source_.take(exec.ended);
   if (member != nullptr || births_.find(before) != nullptr) execs_.push_back({pid, member != nullptr});
+  any_exec_ = true;
   births_.forget(before);
   starts_.add(exec, member != nullptr, birth);
 }

@@ -69,9 +69,15 @@ class KernelSources {
     bool was_begun_with = false;
   };
   std::vector<Exec> execs() { return std::exchange(execs_, {}); }
+  // Whether anything called execve since the last time.
+  bool any_exec() { return std::exchange(any_exec_, false); }
+  // Readable when something has.
+  int descriptor() const { return capture_->descriptor(); }
 
   // Passes on what the kernel has said. Gives whether there may be more; the rings are to be emptied first.
   bool drain(Nanoseconds deadline);
+  // Bytes that have come since the last time.
+  size_t came() { return std::exchange(came_, 0); }
 
  private:
   // One program, as whoever records it sees it.
@@ -147,6 +153,8 @@ class KernelSources {
   Brief brief_;
   std::unordered_set<pid_t> told_of_;
   std::vector<Exec> execs_;
+  bool any_exec_ = false;
+  size_t came_ = 0;
   Nanoseconds heard_until_ = 0, looked_after_ = 0;
   Nanoseconds all_taken_ = 0, by_clock_ = 0;   // by the time it was looked after last
   Nanoseconds of_rate_ = 0, of_switches_ = 0;  // of the process that was looked at most

@@ -22,6 +22,7 @@ constexpr Nanoseconds kShortestPauseForBirths = 2'000'000, kPauseForCostOfBirths
 constexpr Nanoseconds kLately = kSecond;
 // Whoever is up for a look asks for 3 us what costs 25 with a wake-up.
 constexpr Nanoseconds kAskedEvery = kSecond / 125, kPauseWhileHelped = kSecond / 20;
+constexpr Nanoseconds kPauseWhileTold = kSecond / 10;
 constexpr int kNice = -10;  // where we may
 
 Nanoseconds quiet_pause(Nanoseconds cost) {
@@ -68,15 +69,29 @@ void ProgramFinder::help(Nanoseconds now) {
 
 // While others help, they say when it is over.
 void ProgramFinder::sleep(std::unique_lock<std::mutex>& lock, Nanoseconds pause) {
-  is_due_ = false;
-  const bool is_helped = quiet_until_after_ && clock_now() - asked_at_ < kPauseWhileHelped;
-  changed_.wait_for(lock, std::chrono::nanoseconds(is_helped ? std::max(pause, kPauseWhileHelped) : pause),
-                    [this] { return stop_ || is_due_; });
+  if (quiet_until_after_ && is_told_) {
+    pause = std::max(pause, kPauseWhileTold);
+  } else if (quiet_until_after_ && clock_now() - asked_at_ < kPauseWhileHelped) {
+    pause = std::max(pause, kPauseWhileHelped);
+  }
+  changed_.wait_for(lock, std::chrono::nanoseconds(pause), [this] { return stop_ || is_due_; });
 }
 
 void ProgramFinder::look_again(pid_t pid) {
   const std::lock_guard lock(mutex_);
   again_.push_back(pid);
+  quiet_until_after_.reset();
+  is_due_ = true;
+  changed_.notify_one();
+}
+
+void ProgramFinder::is_told() {
+  const std::lock_guard lock(mutex_);
+  is_told_ = true;
+}
+
+void ProgramFinder::look_soon() {
+  const std::lock_guard lock(mutex_);
   quiet_until_after_.reset();
   is_due_ = true;
   changed_.notify_one();
@@ -102,6 +117,7 @@ void ProgramFinder::run() {
     }
     const size_t most = wanted_ - waiting_.size();
     for (const pid_t pid : std::exchange(again_, {})) search_.look_again(pid);
+    is_due_ = false;
     lock.unlock();
     const Nanoseconds start = clock_now(CLOCK_THREAD_CPUTIME_ID);
     std::vector<Found> fresh;

@@ -38,6 +38,10 @@ class ProgramFinder {
   void help(Nanoseconds now);
   // The program of this process has ended by execve.
   void look_again(pid_t pid);
+  // From now on somebody calls look_soon() when a program of the tree calls execve: where nobody is left to
+  // be found, looks are rare.
+  void is_told();
+  void look_soon();
 
   struct State {
     uint64_t looks = 0;  // whole ones
@@ -61,6 +65,7 @@ class ProgramFinder {
   std::optional<uint64_t> quiet_until_after_;  // TreeSearch's
   Nanoseconds asked_at_ = 0;                   // by help()
   bool is_due_ = false;
+  bool is_told_ = false;
   bool stop_ = false;
   TreeSearch search_;  // the thread's
   std::thread thread_;

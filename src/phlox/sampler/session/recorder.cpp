@@ -35,7 +35,9 @@ namespace tally = profile::tally;
 // A wake-up takes 0.1 ms of a CPU, whatever there is: where little comes, which is less than a thirtieth of
 // what the smallest ring holds, the rings are looked after at leisure.
 constexpr Nanoseconds kDrainEvery = kSecond / 40, kDrainAtLeisure = kSecond / 10;
-constexpr size_t kLittle = size_t{16} << 10;
+constexpr size_t kLittle = size_t{16} << 10, kLittleOfKernel = size_t{512} << 10;
+// Who was just born is met soon.
+constexpr Nanoseconds kNewbornFor = kSecond;
 // However much comes, the end of the recording is seen this soon.
 constexpr Nanoseconds kLongestDrain = kSecond / 10;
 // Where everything is late, as on a machine with far too much to do, a recording waits so long for its first
@@ -138,6 +140,7 @@ class LiveRecorder : public Recorder {
   uint32_t next_process_ = 1;
   size_t first_to_drain_ = 0;
   bool came_much_ = true;
+  Nanoseconds last_birth_ = 0;  // of those that the kernel tells of
   Outcome outcome_;
   Progress done_;  // of the programs that ended
   std::string why_no_python_;
@@ -201,6 +204,7 @@ bool LiveRecorder::is_recorded(pid_t pid) const {
 void LiveRecorder::begin_births(Nanoseconds until) {
   if (!kernel_) return;
   for (KernelBirth& one : kernel_->births(until)) {
+    last_birth_ = clock_now();
     const pid_t pid = one.program->pid;
     if (is_recorded(pid) || active_.size() >= kMostProcesses) {
       kernel_->leave(*one.program);
@@ -233,6 +237,7 @@ void LiveRecorder::begin_found() {
 
 void LiveRecorder::end_execs() {
   if (!kernel_) return;
+  if (kernel_->any_exec()) finder_->look_soon();
   for (const KernelSources::Exec& exec : kernel_->execs()) {
     // What it became may be among them already, behind it.
     const auto one = std::find_if(active_.begin(), active_.end(),
@@ -279,6 +284,7 @@ std::vector<size_t> LiveRecorder::wait_for_news() const {
     none_to_wait_for |= !one->pidfd();
   }
   all.push_back({finder_->descriptor(), POLLIN, 0});
+  if (kernel_) all.push_back({kernel_->descriptor(), POLLIN, 0});
   ::poll(all.data(), all.size(), none_to_wait_for ? 0 : static_cast<int>(longest_wait() / 1'000'000));
   std::vector<size_t> ended;
   for (size_t i = 0; i < active_.size(); ++i) {
@@ -288,13 +294,15 @@ std::vector<size_t> LiveRecorder::wait_for_news() const {
 }
 
 Nanoseconds LiveRecorder::longest_wait() const {
-  if (came_much_ || active_.empty() || kernel_ || options_.native) return kDrainEvery;
+  const bool newborn = clock_now() - last_birth_ < kNewbornFor;
+  if (came_much_ || newborn || active_.empty() || options_.native) return kDrainEvery;
   if (!options_.duration) return kDrainAtLeisure;
   return std::clamp(start_ + *options_.duration - clock_now(), kDrainEvery, kDrainAtLeisure);
 }
 
 void LiveRecorder::drain() {
   came_much_ =
+      (kernel_ && kernel_->came() > kLittleOfKernel) ||
       std::any_of(active_.begin(), active_.end(), [](const auto& one) { return one->waiting() > kLittle; });
   const Nanoseconds deadline = clock_now() + kLongestDrain;
   for (bool more = true; more;) {
@@ -393,6 +401,7 @@ void LiveRecorder::begin(profile::Sink& sink) {
   search.look(0);
   for (const auto& one : first_) search.is_known(*one.program);
   finder_.emplace(std::move(search));
+  if (kernel_) finder_->is_told();
   for (auto& one : std::exchange(first_, {})) begin_program(std::move(one));
   want_more();
   next_.commit = clock_now() + kCommitEvery;
