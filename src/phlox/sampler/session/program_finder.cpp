@@ -85,9 +85,9 @@ void ProgramFinder::look_again(pid_t pid) {
   changed_.notify_one();
 }
 
-void ProgramFinder::is_told() {
+void ProgramFinder::is_told(bool told) {
   const std::lock_guard lock(mutex_);
-  is_told_ = true;
+  is_told_ = told;
 }
 
 void ProgramFinder::look_soon() {

@@ -38,9 +38,9 @@ class ProgramFinder {
   void help(Nanoseconds now);
   // The program of this process has ended by execve.
   void look_again(pid_t pid);
-  // From now on somebody calls look_soon() when a program of the tree calls execve: where nobody is left to
-  // be found, looks are rare.
-  void is_told();
+  // Whether somebody calls look_soon() for each execve of the tree, and needs no help with forks: where
+  // nobody is left to be found, looks are rare then.
+  void is_told(bool told);
   void look_soon();
 
   struct State {

@@ -184,6 +184,7 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
   if (const std::string& why = active_.back()->why_not_kernel(); !why.empty()) {
     auto& lines = options_.way == Way::kernel ? warnings : outcome_.details;
     lines.push_back(fmt::format("process {} is looked at in another way: {}", pid, why));
+    finder_->is_told(false);  // of what this one starts
   }
   const bool again = !rows_.insert_or_assign(pid, id).second;
   if (became_another_ == pid) became_another_ = 0;
@@ -401,7 +402,7 @@ void LiveRecorder::begin(profile::Sink& sink) {
   search.look(0);
   for (const auto& one : first_) search.is_known(*one.program);
   finder_.emplace(std::move(search));
-  if (kernel_) finder_->is_told();
+  finder_->is_told(kernel_ != nullptr);
   for (auto& one : std::exchange(first_, {})) begin_program(std::move(one));
   want_more();
   next_.commit = clock_now() + kCommitEvery;
