@@ -131,9 +131,13 @@ def import_section(settings):
     try:
         for target in ("forest.py", "dataflow.py"):
             for way, options in WAYS.items():
+                if settings.only not in (None, way):
+                    continue
                 row = import_row(settings, python, target, way, options, settings.scaled(20, 2), folder, parser)
                 settings.log("import", row)
                 result["rows"].append(row)
+        if settings.only:
+            return result
         path = os.path.join(folder, "large.data")
         record(python, "forest.py", settings.scaled(45, 2), LARGE, path)
         seconds, peak = measured([settings.phlox, "import", path, "-o", os.path.join(folder, "large.phlox")], stdout=subprocess.DEVNULL)
@@ -209,6 +213,8 @@ def import_table(data):
     text += "\n" + table(["program", "call graph", "seconds: perf script / Hotspot / phlox", "perf script --no-inline / phlox at first", "times as fast as perf script / --no-inline / Hotspot",
                           "MiB: perf / Hotspot / phlox", "phlox at first"], costs)
     large = data["large"]
+    if large is None:
+        return text
     return text + "\nA file of %.0f MB (`dwarf,65528`) is imported in %.1f s and %s MiB.\n" % (large["mb"], large["seconds"], number(large["mib"], "%.0f"))
 
 
