@@ -23,8 +23,8 @@ struct sqlite3_stmt;
 
 namespace phlox::recording {
 
-// When rows are safe. at_finish: a file that nobody reads before; cut short, it is no recording. Nothing waits
-// for the disk then: whoever loses power in the next seconds still has what it was made of.
+// When rows are safe. at_finish: a file that nobody reads before; cut short, it is no recording. Nothing
+// waits for the disk then: whoever loses power in the next seconds still has what it was made of.
 enum class Safe { at_each_commit, at_finish };
 
 // What of a long recording stays: the oldest samples go when there are more.
