@@ -5,6 +5,7 @@
 #include <sys/sysmacros.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 #include <variant>
@@ -319,11 +320,27 @@ double KernelSources::share_of_most() {
   uint64_t all = 0, most = 0;
   for (auto& [id, member] : members_) {
     const uint64_t looks = member->source_.looks();
-    const uint64_t fresh = looks - std::exchange(member->looks_judged_, looks);
-    all += fresh;
-    most = std::max(most, fresh);
+    member->fresh_looks_ = looks - std::exchange(member->looks_judged_, looks);
+    all += member->fresh_looks_;
+    most = std::max(most, member->fresh_looks_);
   }
   return all > 0 ? static_cast<double>(most) / static_cast<double>(all) : 0;
+}
+
+// What is the capture's as a whole goes to each by its share of the looks since the last time: who ended has
+// had its part.
+void KernelSources::share_out(Nanoseconds taken, uint64_t lost) {
+  to_share_taken_ += static_cast<double>(taken);
+  to_share_lost_ += static_cast<double>(lost);
+  uint64_t looks = 0;
+  for (const auto& [id, member] : members_) looks += member->fresh_looks_;
+  if (looks == 0) return;
+  for (auto& [id, member] : members_) {
+    const double share = static_cast<double>(member->fresh_looks_) / static_cast<double>(looks);
+    member->taken_ += to_share_taken_ * share;
+    member->lost_ += to_share_lost_ * share;
+  }
+  to_share_taken_ = to_share_lost_ = 0;
 }
 
 void KernelSources::look_after(Nanoseconds now) {
@@ -343,25 +360,21 @@ void KernelSources::look_after(Nanoseconds now) {
   capture_->set_shortest_wait(shortest_wait_.judge(now, of_switches_));
   std::uniform_real_distribution<double> jitter(1 - kJitter, 1 + kJitter);
   capture_->set_rate(rate_hz_ * jitter(random_));
-  uint64_t looks = 0;
-  for (const auto& [id, member] : members_) looks += member->source_.looks();
   const uint64_t lost = capture_->count(KERNEL_COUNT_LOST) + capture_->count(KERNEL_COUNT_FULL) +
                         not_understood_ + births_.lost();
+  share_out(fresh_clock + fresh_switches, lost - std::exchange(all_lost_, lost));
   for (auto& [id, member] : members_) {
     member->source_.ask_after_silent(now, heard_until_, asks(id));
-    const double share =
-        looks > 0 ? static_cast<double>(member->source_.looks()) / static_cast<double>(looks) : 0;
-    publish(*member, taken, share, lost, now);
+    publish(*member, now);
   }
 }
 
-// What is the capture's as a whole goes to each by its share of the looks.
-void KernelSources::publish(Member& member, Nanoseconds taken, double share, uint64_t lost, Nanoseconds now) {
+void KernelSources::publish(Member& member, Nanoseconds now) {
   SourceNumbers& numbers = member.numbers_;
   numbers.counts = member.source_.counts();
-  numbers.counts.lost += static_cast<uint64_t>(static_cast<double>(lost) * share);
+  numbers.counts.lost += static_cast<uint64_t>(std::llround(member.lost_));
   numbers.rate_hz = rate_hz_;
-  numbers.target_time = static_cast<Nanoseconds>(static_cast<double>(taken) * share);
+  numbers.target_time = std::llround(member.taken_);
   // Moments at which each CPU's clock asked whether one of its threads runs.
   numbers.counts.ticks =
       static_cast<uint64_t>(static_cast<double>(now - member.source_.began()) * 1e-9 * rate_hz_);

@@ -107,7 +107,8 @@ class KernelSources {
     KernelSource source_;
     SourceNumbers numbers_;
     uint64_t published_ = 0;
-    uint64_t looks_judged_ = 0;
+    uint64_t looks_judged_ = 0, fresh_looks_ = 0;  // by the time all were looked after last; since then
+    double taken_ = 0, lost_ = 0;                  // its part of what is the capture's as a whole
   };
 
   // Pythons that were met.
@@ -137,7 +138,8 @@ class KernelSources {
   }
   void look_after(Nanoseconds now);
   double share_of_most();
-  void publish(Member& member, Nanoseconds taken, double share, uint64_t lost, Nanoseconds now);
+  void share_out(Nanoseconds taken, uint64_t lost);
+  void publish(Member& member, Nanoseconds now);
 
   std::unique_ptr<KernelCapture> capture_;
   Budget budget_;
@@ -156,6 +158,8 @@ class KernelSources {
   bool any_exec_ = false;
   size_t came_ = 0;
   Nanoseconds heard_until_ = 0, looked_after_ = 0;
+  double to_share_taken_ = 0, to_share_lost_ = 0;
+  uint64_t all_lost_ = 0;
   Nanoseconds all_taken_ = 0, by_clock_ = 0;   // by the time it was looked after last
   Nanoseconds of_rate_ = 0, of_switches_ = 0;  // of the process that was looked at most
   uint64_t not_understood_ = 0;
