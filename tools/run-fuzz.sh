@@ -27,8 +27,8 @@ fi
 # In bytes; 0: as long as the longest there is. In bulk so much as holds what a format has, since twice as long is twice as slow.
 longest() {
   case $flavour:$1 in
-    bulk:gzip_input | bulk:pprof | bulk:collapsed) echo 256 ;;
-    bulk:austin_* | bulk:tachyon) echo 512 ;;
+    bulk:gzip_input | bulk:pprof | bulk:collapsed | bulk:tachyon) echo 256 ;;
+    bulk:austin_* | bulk:perf_script) echo 512 ;;
     bulk:firefox | bulk:perf_data) echo 2048 ;;
     # Lines are read one by one, so a few tell what many do: four times as fast.
     bulk:* | asan:collapsed | asan:austin_text | asan:perf_script) echo 1024 ;;
