@@ -104,37 +104,28 @@ TEST_F(Work, waiting_for_what_a_pool_was_given_does_not_count) {
   EXPECT_EQ(shown(), 1400);
 }
 
-// A main thread that does little itself waits for the others by any notification: a queue, an event.
-TEST_F(Work, a_main_thread_that_waits_for_a_notification_while_others_compute_does_not_count) {
+// A main thread that does little itself waits for the others by any notification: a queue, an event; the
+// master of a server for a signal. What it imported made it compute more than who only waits.
+class MainThreadWaits : public Work, public testing::WithParamInterface<const char*> {};
+TEST_P(MainThreadWaits, for_a_notification_while_others_compute_does_not_count) {
   const ThreadId start = main();
-  maker.add(start, "main;prepare", 50 * kMs);
-  blocked(start, "main;loop;/usr/lib/python3.12/queue.py/get;/usr/lib/python3.12/threading.py/wait",
-          950 * kMs, kFutex);
+  maker.add(start, "main;import", 50 * kMs);
+  blocked(start, GetParam(), 950 * kMs, kFutex);
   EXPECT_EQ(shown(), 1000);
   maker.add(maker.thread("MainThread", 4800, maker.process(4800)), "worker;crunch", 1000 * kMs);
   EXPECT_EQ(shown(), 1050);
 }
-
-// Importing made it compute more than who only waits.
-TEST_F(Work, the_master_of_a_server_that_waits_for_signals_does_not_count) {
-  const ThreadId master = main();
-  maker.add(master, "main;import", 50 * kMs);
-  blocked(master, "main;run;/v/gunicorn/arbiter.py/wait_for_signals", 950 * kMs, kFutex);
-  EXPECT_EQ(shown(), 1000);
-  maker.add(maker.thread("MainThread", 4800, maker.process(4800)), "worker;crunch", 1000 * kMs);
-  EXPECT_EQ(shown(), 1050);
-}
+INSTANTIATE_TEST_SUITE_P(
+    Work, MainThreadWaits,
+    testing::Values("main;loop;/usr/lib/python3.12/queue.py/get;/usr/lib/python3.12/threading.py/wait",
+                    "main;run;/v/gunicorn/arbiter.py/wait_for_signals"));
 
 // gunicorn's gthread under load: what its main thread wants the GIL for is little.
 TEST_F(Work, a_thread_that_hands_out_work_and_waits_for_the_gil_does_not_count) {
   const ThreadId start = main();
   maker.add(start, "main;import", 20 * kMs);
-  blocked(start, "main;run;/usr/lib/python3.12/selectors.py/select", 880 * kMs, kEpoll, GilState::none);
-  Sample wants = maker.sample(start, "main;run;enqueue", 100 * kMs);
-  wants.cpu = 0;
-  wants.cpu_state = CpuState::blocked;
-  wants.gil_state = GilState::waits;
-  maker.put(wants);
+  blocked(start, "main;run;/usr/lib/python3.12/selectors.py/select", 880 * kMs, kEpoll);
+  blocked(start, "main;run;enqueue", 100 * kMs, kFutex, GilState::waits);
   maker.add(worker_thread(), "worker;request", 500 * kMs);
   EXPECT_EQ(shown(), 620);
 }

@@ -187,8 +187,7 @@ std::string cost_warning(const QualitySummary& quality) {
   if (share >= kFelt) {
     return "looking took " + percent(share) +
            " of a CPU from the program, which ran that much slower while it was recorded: a lower rate (-r) "
-           "or "
-           "--max-overhead takes less" +
+           "or --max-overhead takes less" +
            (quality.in_kernel() ? ", --way no-kernel of threads that leave their CPUs all the time" : "");
   }
   const bool is_above = quality.max_overhead > 0 && share > quality.max_overhead * kMuchMore;
