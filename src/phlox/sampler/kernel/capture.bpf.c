@@ -465,7 +465,9 @@ static __always_inline int begins(struct kernel_process* parent, struct task_str
                                .plain = born->plain,
                                .time = now};
   bpf_get_current_comm(birth.name, sizeof birth.name);
-  if (send(&birth, sizeof birth)) return 1;
+  int is_first = now - last_birth > KERNEL_NEWBORN_FOR;
+  last_birth = now;
+  if (send_with(&birth, sizeof birth, is_first ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP)) return 1;
   forget_process(process);
   return 0;
 }

@@ -47,7 +47,8 @@ class KernelCapture {
   static constexpr size_t kAtOnce = size_t{256} << 10;
   virtual bool drain(Nanoseconds deadline, const std::function<void(std::span<const std::byte>)>& take) = 0;
 
-  // Readable when a program has ended by execve; other records wake nobody.
+  // Readable when a program has ended by execve, and at the first birth in KERNEL_NEWBORN_FOR; other records
+  // wake nobody.
   virtual int descriptor() const = 0;
 
   // Sums of enum kernel_count.

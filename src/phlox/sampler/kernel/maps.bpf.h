@@ -188,6 +188,7 @@ struct {
 struct kernel_known known SEC(".data.known") = {.shortest_wait = 1000000};
 __u32 last_serial = 0;  // of code objects, ever
 __u32 last_born = KERNEL_FIRST_BORN;
+__u64 last_birth = 0;  // when
 
 static __always_inline struct kernel_process* process_of(__u32 process) {
   if (!known.processes[process % KERNEL_KNOWN]) return 0;
@@ -249,8 +250,12 @@ static __always_inline __u32 at_most(__u64 value, __u32 most) {
   return (__u32)value;
 }
 
-static __always_inline int send(const void* record, __u32 size) {
-  if (bpf_ringbuf_output(&ring, (void*)record, size, BPF_RB_NO_WAKEUP) == 0) return 1;
+static __always_inline int send_with(const void* record, __u32 size, __u64 wakeup) {
+  if (bpf_ringbuf_output(&ring, (void*)record, size, wakeup) == 0) return 1;
   count(KERNEL_COUNT_LOST, 1);
   return 0;
+}
+
+static __always_inline int send(const void* record, __u32 size) {
+  return send_with(record, size, BPF_RB_NO_WAKEUP);
 }

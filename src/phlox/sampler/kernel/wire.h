@@ -78,6 +78,8 @@ struct kernel_process {
   __u64 credit_at;
 };
 #define KERNEL_MOST_CREDIT 2000000
+/* ns. The first birth after so long without one wakes the reader of the ring; so long it looks often. */
+#define KERNEL_NEWBORN_FOR 1000000000
 
 /* A thread of a recorded process: the map `threads`, by thread. Times are CLOCK_MONOTONIC, and sums. */
 enum kernel_thread_state { KERNEL_UNKNOWN, KERNEL_RUNNING, KERNEL_BLOCKED, KERNEL_QUEUED };

@@ -188,8 +188,7 @@ void KernelSources::take_exec(const kernel_exec& exec, Member* member) {
     birth.begin = newborn->birth.program->begin();
   }
   if (member != nullptr) member->source_.take(exec.ended);
-  if (member != nullptr || births_.find(before) != nullptr) execs_.push_back({pid, member != nullptr});
-  any_exec_ = true;
+  execs_.push_back({pid, member != nullptr});
   births_.forget(before);
   starts_.add(exec, member != nullptr, birth);
 }
@@ -204,6 +203,7 @@ void KernelSources::pass_on(Member& member, const KernelRecord& record) {
 }
 
 void KernelSources::take_birth(const kernel_birth& birth) {
+  last_birth_ = static_cast<Nanoseconds>(birth.time);
   if (told_of_.size() < kMostTold) told_of_.insert(static_cast<pid_t>(birth.process));
   const auto parent = members_.find(birth.head.id);
   const KernelBirths::Newborn* newborn = births_.find(birth.head.id);

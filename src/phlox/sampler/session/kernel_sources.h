@@ -61,17 +61,17 @@ class KernelSources {
     std::string command_line;
   };
   const Brief& too_brief() const { return brief_; }
+  // Of the last process that was born.
+  Nanoseconds last_birth() const { return last_birth_; }
   // Whether the kernel has told of its birth.
   bool has_told_of(pid_t pid) const { return told_of_.contains(pid); }
-  // Whose program has ended by execve since the last time.
+  // Whose program has ended by execve since the last time, of all the tree.
   struct Exec {
     pid_t pid = 0;
     bool was_begun_with = false;
   };
   std::vector<Exec> execs() { return std::exchange(execs_, {}); }
-  // Whether anything called execve since the last time.
-  bool any_exec() { return std::exchange(any_exec_, false); }
-  // Readable when something has.
+  // Readable when there is one, or a birth after a while without.
   int descriptor() const { return capture_->descriptor(); }
 
   // Passes on what the kernel has said. Gives whether there may be more; the rings are to be emptied first.
@@ -155,7 +155,7 @@ class KernelSources {
   Brief brief_;
   std::unordered_set<pid_t> told_of_;
   std::vector<Exec> execs_;
-  bool any_exec_ = false;
+  Nanoseconds last_birth_ = 0;
   size_t came_ = 0;
   Nanoseconds heard_until_ = 0, looked_after_ = 0;
   double to_share_taken_ = 0, to_share_lost_ = 0;

@@ -90,13 +90,6 @@ void ProgramFinder::is_told(bool told) {
   is_told_ = told;
 }
 
-void ProgramFinder::look_soon() {
-  const std::lock_guard lock(mutex_);
-  quiet_until_after_.reset();
-  is_due_ = true;
-  changed_.notify_one();
-}
-
 ProgramFinder::State ProgramFinder::state() {
   const std::lock_guard lock(mutex_);
   return state_;

@@ -38,10 +38,9 @@ class ProgramFinder {
   void help(Nanoseconds now);
   // The program of this process has ended by execve.
   void look_again(pid_t pid);
-  // Whether somebody calls look_soon() for each execve of the tree, and needs no help with forks: where
-  // nobody is left to be found, looks are rare then.
+  // Whether look_again() is called for each execve of the tree, and forks are told by others: where nobody is
+  // left to be found, looks are rare then.
   void is_told(bool told);
-  void look_soon();
 
   struct State {
     uint64_t looks = 0;  // whole ones

@@ -36,8 +36,6 @@ namespace tally = profile::tally;
 // what the smallest ring holds, the rings are looked after at leisure.
 constexpr Nanoseconds kDrainEvery = kSecond / 40, kDrainAtLeisure = kSecond / 10;
 constexpr size_t kLittle = size_t{16} << 10, kLittleOfKernel = size_t{512} << 10;
-// Who was just born is met soon.
-constexpr Nanoseconds kNewbornFor = kSecond;
 // However much comes, the end of the recording is seen this soon.
 constexpr Nanoseconds kLongestDrain = kSecond / 10;
 // Where everything is late, as on a machine with far too much to do, a recording waits so long for its first
@@ -140,7 +138,6 @@ class LiveRecorder : public Recorder {
   uint32_t next_process_ = 1;
   size_t first_to_drain_ = 0;
   bool came_much_ = true;
-  Nanoseconds last_birth_ = 0;  // of those that the kernel tells of
   Outcome outcome_;
   Progress done_;  // of the programs that ended
   std::string why_no_python_;
@@ -205,7 +202,6 @@ bool LiveRecorder::is_recorded(pid_t pid) const {
 void LiveRecorder::begin_births(Nanoseconds until) {
   if (!kernel_) return;
   for (KernelBirth& one : kernel_->births(until)) {
-    last_birth_ = clock_now();
     const pid_t pid = one.program->pid;
     if (is_recorded(pid) || active_.size() >= kMostProcesses) {
       kernel_->leave(*one.program);
@@ -238,7 +234,6 @@ void LiveRecorder::begin_found() {
 
 void LiveRecorder::end_execs() {
   if (!kernel_) return;
-  if (kernel_->any_exec()) finder_->look_soon();
   for (const KernelSources::Exec& exec : kernel_->execs()) {
     // What it became may be among them already, behind it.
     const auto one = std::find_if(active_.begin(), active_.end(),
@@ -295,7 +290,7 @@ std::vector<size_t> LiveRecorder::wait_for_news() const {
 }
 
 Nanoseconds LiveRecorder::longest_wait() const {
-  const bool newborn = clock_now() - last_birth_ < kNewbornFor;
+  const bool newborn = kernel_ && clock_now() - kernel_->last_birth() < KERNEL_NEWBORN_FOR;
   if (came_much_ || newborn || active_.empty() || options_.native) return kDrainEvery;
   if (!options_.duration) return kDrainAtLeisure;
   return std::clamp(start_ + *options_.duration - clock_now(), kDrainEvery, kDrainAtLeisure);
@@ -473,7 +468,9 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   }
   drain();
   begin_births(clock_now());
-  while (!active_.empty()) end_program(active_.size() - 1, End::recording_ended);
+  end_execs();
+  for (size_t i = active_.size(); i-- > 0;)
+    end_program(i, has_ended(active_[i]->pidfd()) ? End::gone : End::recording_ended);
   if (outcome_.why == Ended::target_ended) outcome_.how_target_ended = how_process_ended(root_pidfds_[0]);
   if (!saw_python_) outcome_.why_no_python = why_no_python_;
   profile::Event last;
