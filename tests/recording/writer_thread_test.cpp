@@ -1,0 +1,122 @@
+#include "phlox/recording/writer_thread.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+#include "phlox/profile/profile.h"
+
+namespace phlox::recording {
+namespace {
+
+// Counts what comes, and says where it is out of order.
+class Counting : public profile::Profile {
+ public:
+  void put_sample(profile::SampleId id, const profile::Sample& sample) override {
+    EXPECT_EQ(id.value, ++samples_);
+    EXPECT_LE(sample.stack.value, stacks_);
+    if (slow_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  void put_stack(profile::StackId id, const profile::Stack& stack) override {
+    EXPECT_EQ(id.value, ++stacks_);
+    EXPECT_LE(stack.frame.value, frames_);
+  }
+  void put_frame(profile::FrameId id, const profile::Frame& frame) override {
+    EXPECT_EQ(id.value, ++frames_);
+    EXPECT_EQ(frame.function, std::to_string(id.value));
+  }
+  Result<void> commit() override {
+    ++commits_;
+    if (full_) return fail(ErrorKind::output, "the disk is full");
+    return {};
+  }
+
+  uint32_t samples_ = 0, stacks_ = 0, frames_ = 0;
+  int commits_ = 0;
+  bool slow_ = false, full_ = false;
+};
+
+void put(profile::Sink& sink, uint32_t from, uint32_t to) {
+  for (uint32_t i = from; i <= to; ++i) {
+    profile::Frame frame;
+    frame.function = std::to_string(i);
+    sink.put_frame(profile::FrameId(i), frame);
+    profile::Stack stack;
+    stack.frame = profile::FrameId(i);
+    sink.put_stack(profile::StackId(i), stack);
+    profile::Sample sample;
+    sample.stack = profile::StackId(i);
+    sink.put_sample(profile::SampleId(i), sample);
+  }
+}
+
+TEST(WritersThread, passes_on_what_it_is_told_in_order_and_all_of_it_by_the_commit) {
+  Counting counting;
+  WriterThread thread(counting);
+  uint32_t before = 0;
+  for (const uint32_t until : {0U, 1U, 700U, 20'000U}) {
+    put(thread, before + 1, until);
+    ASSERT_TRUE(thread.commit());
+    EXPECT_EQ(counting.samples_, until);
+    EXPECT_EQ(counting.frames_, until);
+    before = until;
+  }
+  EXPECT_EQ(counting.commits_, 4);
+}
+
+TEST(WritersThread, passes_on_every_kind_of_row) {
+  profile::Profile profile;
+  WriterThread thread(profile);
+  thread.put_meta("key", "value");
+  profile::Process process;
+  process.pid = 7;
+  thread.put_process(profile::ProcessId(1), process);
+  profile::Thread row;
+  row.name = "worker";
+  row.process = profile::ProcessId(1);
+  thread.put_thread(profile::ThreadId(1), row);
+  profile::Module module;
+  module.path = "/lib/libfoo.so";
+  thread.put_module(profile::ModuleId(1), module);
+  thread.put_awaited(profile::AwaitedId(1), {});
+  thread.put_wake(profile::WakeId(1), {});
+  profile::Event event;
+  event.text = "began";
+  thread.put_event(event);
+  thread.put_tally({{}, "looks", 3});
+  ASSERT_TRUE(thread.commit());
+  EXPECT_EQ(profile.meta().at("key"), "value");
+  ASSERT_EQ(profile.processes().size(), 1U);
+  EXPECT_EQ(profile.processes()[0].pid, 7);
+  EXPECT_EQ(profile.threads()[0].name, "worker");
+  EXPECT_EQ(profile.modules()[0].path, "/lib/libfoo.so");
+  EXPECT_EQ(profile.awaited().size(), 1U);
+  EXPECT_EQ(profile.wakes().size(), 1U);
+  EXPECT_EQ(profile.events()[0].text, "began");
+  EXPECT_EQ(profile.tallies().size(), 1U);
+}
+
+TEST(WritersThread, waits_for_a_slow_sink_and_says_what_it_says) {
+  Counting counting;
+  counting.slow_ = counting.full_ = true;
+  WriterThread thread(counting);
+  put(thread, 1, 20);
+  const auto done = thread.commit();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message, "the disk is full");
+  EXPECT_EQ(counting.samples_, 20U);
+}
+
+TEST(WritersThread, ends_without_writing_what_nobody_committed) {
+  Counting counting;
+  counting.slow_ = true;
+  {
+    WriterThread thread(counting);
+    put(thread, 1, 2'000);
+  }
+  EXPECT_LT(counting.samples_, 2'000U);
+}
+
+}  // namespace
+}  // namespace phlox::recording
