@@ -32,9 +32,6 @@ constexpr Nanoseconds kInterrupt = 2'500;
 // Half of the budget is for walks at switches. Without a budget every switch is walked.
 constexpr double kShareOfSwitches = 0.5;
 constexpr uint32_t kAllSwitches = 1'000'000;
-// And no more than so many for each look that was asked for: who asks for a hundred a second does not want a
-// thousand walks. A walk and what is told of it take 8 us.
-constexpr double kWalksOfALook = 5, kWalk = 8e-6;
 // Pythons that are known by their executables.
 constexpr size_t kMostKnown = 64;
 // Ids that are kept.
@@ -44,12 +41,6 @@ constexpr int kMinorBits = 20;
 // Round about the interval, so that no program keeps step with us.
 constexpr double kJitter = 0.1;
 
-uint32_t walk_share(std::optional<double> max_overhead_percent, double rate_hz) {
-  if (!max_overhead_percent) return kAllSwitches;
-  const double share = std::min(*max_overhead_percent / 100 * kShareOfSwitches, rate_hz * kWalksOfALook * kWalk);
-  return std::max(1U, static_cast<uint32_t>(std::lround(share * 1000)));
-}
-
 }  // namespace
 
 KernelSources::KernelSources(std::unique_ptr<KernelCapture> capture, double rate_hz,
@@ -58,7 +49,9 @@ KernelSources::KernelSources(std::unique_ptr<KernelCapture> capture, double rate
       budget_(max_overhead_percent, rate_hz),
       shortest_wait_(max_overhead_percent),
       rate_hz_(rate_hz),
-      walk_share_(walk_share(max_overhead_percent, rate_hz)),
+      walk_share_(max_overhead_percent
+                      ? std::max(1U, static_cast<uint32_t>(*max_overhead_percent * 10 * kShareOfSwitches))
+                      : kAllSwitches),
       native_(native),
       follow_(follow) {}
 
