@@ -137,8 +137,8 @@ void ModuleNames::load() {
 const Naming& ModuleNames::name(ImageAddress address) {
   const auto [at, fresh] = names_.try_emplace(address.value);
   if (fresh) {
-    if (const Naming* known = cache_.find(address)) {
-      at->second = *known;
+    if (auto known = cache_.find(address)) {
+      at->second = *std::move(known);
     } else {
       if (!loaded_) load();
       at->second = look_up(address);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -92,24 +93,6 @@ bool skip_naming(ByteReader& in) {
   return !in.failed();
 }
 
-// Where the naming of each address lies. Empty when the bytes are damaged, or of another identity.
-std::unordered_map<uint64_t, size_t> places_in(std::string_view bytes, std::string_view identity) {
-  if (bytes.size() < 8) return {};
-  uint64_t size = 0;
-  std::memcpy(&size, bytes.data() + bytes.size() - 8, 8);
-  if (size != bytes.size() - 8) return {};
-  ByteReader in(std::as_bytes(std::span(bytes.data(), bytes.size() - 8)));
-  if (take_text(in) != identity) return {};
-  std::unordered_map<uint64_t, size_t> places;
-  while (!in.at_end() && places.size() < kMostNames) {
-    const auto address = in.read<uint64_t>();
-    const size_t at = in.offset();
-    if (!skip_naming(in)) return {};
-    places.emplace(address, at);
-  }
-  return places;
-}
-
 std::optional<Naming> naming_at(std::string_view bytes, size_t offset) {
   ByteReader in(std::as_bytes(std::span(bytes)));
   in.seek(offset);
@@ -133,21 +116,45 @@ NameCache::NameCache(std::string folder, std::string identity)
   places_ = places_in(text_of(*kept_), identity_);
 }
 
-const Naming* NameCache::find(ImageAddress address) {
-  if (const auto known = names_.find(address.value); known != names_.end()) return &known->second;
-  const auto place = places_.find(address.value);
-  if (place == places_.end()) return nullptr;
-  auto naming = naming_at(text_of(*kept_), place->second);
-  return naming ? &names_.emplace(address.value, *std::move(naming)).first->second : nullptr;
+// Empty when the bytes are damaged, or of another identity.
+NameCache::Places NameCache::places_in(std::string_view bytes, std::string_view identity) {
+  if (bytes.size() < 8) return {};
+  uint64_t size = 0;
+  std::memcpy(&size, bytes.data() + bytes.size() - 8, 8);
+  if (size != bytes.size() - 8) return {};
+  ByteReader in(std::as_bytes(std::span(bytes.data(), bytes.size() - 8)));
+  if (take_text(in) != identity) return {};
+  Places places;
+  while (!in.at_end() && places.size() < kMostNames) {
+    const auto address = in.read<uint64_t>();
+    const size_t at = in.offset();
+    if (!skip_naming(in)) return {};
+    places.emplace_back(address, at);
+  }
+  std::sort(places.begin(), places.end());
+  return places;
+}
+
+const size_t* NameCache::place_of(ImageAddress address) const {
+  const auto place = std::lower_bound(places_.begin(), places_.end(), std::pair(address.value, size_t{0}));
+  return place != places_.end() && place->first == address.value ? &place->second : nullptr;
+}
+
+std::optional<Naming> NameCache::find(ImageAddress address) {
+  const size_t* place = place_of(address);
+  if (place == nullptr) return std::nullopt;
+  auto naming = naming_at(text_of(*kept_), *place);
+  if (!naming) places_.clear();  // damaged: all of it is made anew
+  return naming;
 }
 
 void NameCache::add(ImageAddress address, const Naming& naming) {
-  if (folder_.empty() || fresh_ + places_.size() >= kMostNames) return;
-  fresh_ += names_.try_emplace(address.value, naming).second;
+  if (folder_.empty() || names_.size() + places_.size() >= kMostNames || place_of(address) != nullptr) return;
+  names_.try_emplace(address.value, naming);
 }
 
 void NameCache::write() const {
-  if (fresh_ == 0) return;
+  if (names_.empty()) return;
   auto names = kept_ ? parse(text_of(*kept_), identity_) : std::unordered_map<uint64_t, Naming>();
   for (const auto& [address, naming] : names_) names.try_emplace(address, naming);
   const std::string bytes = bytes_of(identity_, names);

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "phlox/base/address.h"
 #include "phlox/elf/elf_file.h"
@@ -20,8 +22,8 @@ class NameCache {
   // `identity`: which file's names, and by which debug files. Other names have another identity.
   NameCache(std::string folder, std::string identity);
 
-  // nullptr: not there. Valid as long as this.
-  const Naming* find(ImageAddress address);
+  // What was kept; none: it is not there.
+  std::optional<Naming> find(ImageAddress address);
   void add(ImageAddress address, const Naming& naming);
   // What was added, with what was there. Failing is no error.
   void write() const;
@@ -31,12 +33,16 @@ class NameCache {
   static std::unordered_map<uint64_t, Naming> parse(std::string_view bytes, std::string_view identity);
 
  private:
+  // Of an address, and where its naming lies; sorted.
+  using Places = std::vector<std::pair<uint64_t, size_t>>;
+  static Places places_in(std::string_view bytes, std::string_view identity);
+  const size_t* place_of(ImageAddress address) const;
+
   std::string folder_, identity_, file_;
   // As it was written; a recording asks for few of a file's names, and only those are made.
   std::optional<elf::FileBytes> kept_;
-  std::unordered_map<uint64_t, size_t> places_;  // in kept_, by address
-  std::unordered_map<uint64_t, Naming> names_;
-  size_t fresh_ = 0;  // of them
+  Places places_;                                // in it
+  std::unordered_map<uint64_t, Naming> names_;  // that were added
 };
 
 }  // namespace phlox::symbols
