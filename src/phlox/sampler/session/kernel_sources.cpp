@@ -187,7 +187,10 @@ void KernelSources::take_exec(const kernel_exec& exec, Member* member) {
     birth.parent = newborn->birth.parent;
     birth.begin = newborn->birth.program->begin();
   }
-  if (member != nullptr) member->source_.take(exec.ended);
+  if (member != nullptr) {
+    birth.parent = member->parent_;
+    member->source_.take(exec.ended);
+  }
   execs_.push_back({pid, member != nullptr});
   births_.forget(before);
   starts_.add(exec, member != nullptr, birth);
@@ -221,6 +224,7 @@ void KernelSources::take_birth(const kernel_birth& birth) {
 std::unique_ptr<Source> KernelSources::begin_born(Program& program, Ring& ring) {
   const KernelBirths::Newborn newborn = births_.take(*program.kernel_id);
   auto member = std::make_unique<Member>(*this, program, newborn.place, ring, program.begin());
+  member->parent_ = newborn.birth.parent;
   members_.emplace(member->place_.id, member.get());
   for (const auto& said : newborn.said) pass_on(*member, parse_kernel_record(said));
   return member;

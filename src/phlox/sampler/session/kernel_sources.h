@@ -101,7 +101,7 @@ class KernelSources {
     void renew();
 
     KernelSources* sources_;  // null: stopped
-    pid_t pid_;
+    pid_t pid_, parent_ = 0;  // 0: not told
     const Program* program_;
     kernel_process place_;
     KernelSource source_;
