@@ -31,7 +31,9 @@ class WriterThread : public profile::Sink {
   void put_stack(profile::StackId id, const profile::Stack& stack) override { put(std::pair(id, stack)); }
   void put_wake(profile::WakeId id, const profile::Wake& wake) override;
   void put_awaited(profile::AwaitedId id, const profile::Awaited& awaited) override;
-  void put_sample(profile::SampleId id, const profile::Sample& sample) override { put(std::pair(id, sample)); }
+  void put_sample(profile::SampleId id, const profile::Sample& sample) override {
+    put(std::pair(id, sample));
+  }
   void put_event(const profile::Event& event) override;
   void put_tally(const profile::Tally& tally) override;
   // After it the sink is the caller's, until the next call.
@@ -39,9 +41,9 @@ class WriterThread : public profile::Sink {
 
  private:
   // Those that are many take no memory of their own.
-  using Call = std::variant<std::pair<profile::StackId, profile::Stack>,
-                            std::pair<profile::SampleId, profile::Sample>,
-                            std::function<void(profile::Sink&)>>;
+  using Call =
+      std::variant<std::pair<profile::StackId, profile::Stack>, std::pair<profile::SampleId, profile::Sample>,
+                   std::function<void(profile::Sink&)>>;
   using Calls = std::vector<Call>;
 
   void put(Call call);

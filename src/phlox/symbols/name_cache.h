@@ -41,7 +41,7 @@ class NameCache {
   std::string folder_, identity_, file_;
   // As it was written; a recording asks for few of a file's names, and only those are made.
   std::optional<elf::FileBytes> kept_;
-  Places places_;                                // in it
+  Places places_;                               // in it
   std::unordered_map<uint64_t, Naming> names_;  // that were added
 };
 
