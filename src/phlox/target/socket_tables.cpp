@@ -12,14 +12,22 @@ namespace {
 
 constexpr Nanoseconds kLeastRest = kSecond / 5;
 constexpr size_t kMostNamespaces = 1000;
+constexpr size_t kMostMembers = 10000;
 
 }  // namespace
 
 SocketTables::Namespace* SocketTables::of(pid_t process) {
-  struct stat there {};
-  if (::stat(fmt::format("/proc/{}/ns/net", process).c_str(), &there) != 0) return nullptr;
+  const Nanoseconds now = clock_now();
+  if (members_.size() >= kMostMembers) members_.clear();
+  Member& member = members_[process];
+  // A server asks at each of its connections.
+  if (now >= member.next) {
+    struct stat there {};
+    if (::stat(fmt::format("/proc/{}/ns/net", process).c_str(), &there) != 0) return nullptr;
+    member = {.inode = there.st_ino, .next = now + kLeastRest};
+  }
   if (namespaces_.size() >= kMostNamespaces) namespaces_.clear();
-  return &namespaces_[there.st_ino];
+  return &namespaces_[member.inode];
 }
 
 bool SocketTables::read(pid_t process, Namespace& into) {

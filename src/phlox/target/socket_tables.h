@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "phlox/base/clock.h"
 #include "phlox/target/open_file.h"
@@ -33,7 +34,13 @@ class SocketTables {
   // False: it is too early.
   static bool read(pid_t process, Namespace& into);
 
+  struct Member {
+    uint64_t inode = 0;
+    Nanoseconds next = 0;  // not asked again before
+  };
+
   std::map<uint64_t, Namespace> namespaces_;  // by inode
+  std::unordered_map<pid_t, Member> members_;
 };
 
 }  // namespace phlox::target

@@ -135,7 +135,8 @@ int new_code(struct scratch* s, const struct kernel_process* p, __u64 code, __u6
 // -1: it cannot be read.
 int prove(struct scratch* s, const struct kernel_process* p, __u64 code, __u64 epoch) {
   if (!s || !p) return -1;
-  __u32 slot = (__u32)((code * 0x9E3779B97F4A7C15ull) >> 52) & (SEEN - 1);
+  // Workers that were forked have the same code objects at the same addresses.
+  __u32 slot = (__u32)(mix(p->id, code) >> 52) & (SEEN - 1);
   if (epoch && s->seen[slot].code == code && s->seen[slot].epoch == epoch) return (int)s->seen[slot].serial;
   if (!is_plausible(code)) return -1;
   for (int i = 0; i < KERNEL_PROOF_WORDS; i++) s->proof[i] = 0;
