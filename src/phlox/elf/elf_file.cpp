@@ -246,6 +246,10 @@ ImageAddress ElfFile::first_load() const {
   return {};
 }
 
+// To read so many bytes is cheaper than to map them: for that a page fault is taken, and the other threads'
+// CPUs are interrupted at the end.
+constexpr off_t kSmall = 128 << 10;
+
 Result<FileBytes> FileBytes::read(int fd, std::string_view name) {
   struct stat status {};
   if (::fstat(fd, &status) != 0)
@@ -253,6 +257,10 @@ Result<FileBytes> FileBytes::read(int fd, std::string_view name) {
   FileBytes file;
   if (!S_ISREG(status.st_mode) || status.st_size == 0)
     return fail(ErrorKind::input, fmt::format("{} is not a file with contents", name));
+  if (status.st_size <= kSmall) {
+    std::vector<std::byte> bytes(static_cast<size_t>(status.st_size));
+    if (::pread(fd, bytes.data(), bytes.size(), 0) == status.st_size) return own(std::move(bytes));
+  }
   void* data = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
   if (data == MAP_FAILED)
     return fail(ErrorKind::input, fmt::format("cannot map {}: {}", name, std::strerror(errno)));
