@@ -1,5 +1,6 @@
 """The section `kernel`: what looking from inside the kernel takes, beside an empty program on the same events, the same-CPU way, py-spy
 and austin; and of a whole host."""
+import glob
 import json
 import os
 import subprocess
@@ -105,6 +106,32 @@ def host_row(settings, version, in_kernel):
     return row
 
 
+def going_row(settings, profiler, version, depth):
+    """What the recorder uses of a CPU a sample once it has begun, by the scheduler's clock."""
+    row = {"tool": profiler.name, "python": version, "depth": depth, "error": ""}
+    python, prefix = profiler.python(settings.pythons, version)
+    with Target(python, "depth.py", [depth], prefix=prefix) as target:
+        session = profiler.start(target.pid, RATE, settings.scaled(20, 6))
+        time.sleep(3)
+        before, since = scheduled(session.process.pid), time.monotonic()
+        time.sleep(settings.scaled(15, 2))
+        used, seconds = scheduled(session.process.pid) - before, time.monotonic() - since
+        outcome = session.finish()
+    row["error"] = outcome.error
+    if not outcome.error:
+        row["us"] = used / seconds / (outcome.samples / outcome.seconds) / 1e3
+    return row
+
+
+def scheduled(pid):
+    """ns of CPU of all its threads that are there."""
+    total = 0
+    for name in glob.glob("/proc/%d/task/*/schedstat" % pid):
+        with open(name) as file:
+            total += int(file.read().split()[0])
+    return total
+
+
 def kernel(settings):
     result = {"in_turn": [], "beside": [], "recorder": [], "host": []}
     usual = settings.usual_version()
@@ -130,7 +157,9 @@ def kernel(settings):
             keep("beside", dict(sections.slow_down(settings, peer, usual, "root", script, args, RATE, settings.scaled(6, 2)), target=label))
     for profiler in (Phlox(settings.phlox, in_kernel=True), Phlox(settings.phlox), *peers):
         for depth in (50, 200):
-            keep("recorder", sections.recorder_row(settings, profiler, usual, "root", depth, settings.scaled(10, 2)))
+            row = sections.recorder_row(settings, profiler, usual, "root", depth, settings.scaled(10, 2))
+            going = going_row(settings, profiler, usual, depth)
+            keep("recorder", {**row, "going_us": going.get("us"), "error": row["error"] or going["error"]})
     for in_kernel in (True, False):
         keep("host", host_row(settings, usual, in_kernel))
     return result
@@ -147,10 +176,10 @@ def document(data):
     text.append("Beside it, the same targets with the way that is next (as in \"Cost to the target\") and with peers:\n")
     text.append(table(["tool", "Python", "target", "Hz", "pairs", "slow-down", "samples a second"], [
         [r["tool"], r["python"], r["target"], r["rate"], r.get("pairs", "-"), slow_down(r), number(r.get("samples_a_second"), "%.0f")] for r in data["beside"]]))
-    text.append("All that the recorder uses of a CPU, its start included:\n")
-    text.append(table(["tool", "Python", "depth", "Hz", "samples a second", "us of CPU a sample", "RSS MiB"], [
+    text.append("What the recorder uses of a CPU: with its start and end, of ten seconds; and once it has begun (schedstat over 15 s).\n")
+    text.append(table(["tool", "Python", "depth", "Hz", "samples a second", "us of CPU a sample", "once begun", "RSS MiB"], [
         [r["tool"], r["python"], r["depth"], r["rate"], number(r.get("samples_a_second"), "%.0f"), number(r.get("cpu_us_a_sample"), "%.1f") if not r["error"] else "failed",
-         number(r.get("rss_mib"), "%.0f")] for r in data["recorder"]]))
+         number(r.get("going_us"), "%.1f"), number(r.get("rss_mib"), "%.0f")] for r in data["recorder"]]))
     text.append("The whole host at %d Hz, with %d processes that do a little and one that works: what that one loses, and what the recorder uses of a CPU once it knows them all.\n"
                 % (HOST_RATE, HOST_PROCESSES))
     text.append(table(["tool", "Python", "recorded", "pairs", "slow-down", "recorder's CPU", "RSS MiB"], [
