@@ -20,13 +20,20 @@ HOST_PROCESSES = 200
 SWITCHES = "switches.py"
 TARGETS = [("depth 50", "depth.py", [50], False, None, 60, 0.2), ("depth 200", "depth.py", [200], False, None, 60, 0.2),
            ("Bytewax dataflow", "dataflow.py", [], False, "3.11", 30, 0.4), ("random forest", "forest.py", SMALL_FOREST, True, None, 20, 0.8),
-           ("switches", SWITCHES, [], False, None, 40, 0.2), ("switches, some work", SWITCHES, [200], False, None, 40, 0.2)]
+           ("switches", SWITCHES, [], False, None, 40, 0.2), ("switches, some work", SWITCHES, [200], False, None, 40, 0.2),
+           ("switches, more work", SWITCHES, [550], False, None, 40, 0.2)]
 
 
 def interpreter(settings, version, script):
     if script in ("dataflow.py", "forest.py"):
         return install.packages(settings.cache, settings.pythons[version], version)
     return settings.pythons[version]
+
+
+def switches(pid):
+    """How often it has left its CPU so far."""
+    with open("/proc/%d/status" % pid) as file:
+        return sum(int(line.split()[1]) for line in file if "ctxt_switches" in line)
 
 
 def in_turn_row(settings, tool, version, target):
@@ -37,7 +44,9 @@ def in_turn_row(settings, tool, version, target):
     with Target(interpreter(settings, version, script), script, args, cpu=1) as running:
         time.sleep(1)
         words = ["taskset", "-c", "0", tool, str(running.pid), str(RATE), str(settings.scaled(rounds, 6)), str(stretch)] + (["native"] if native else [])
+        before, since = switches(running.pid), time.monotonic()
         done = subprocess.run(words, capture_output=True, text=True, check=False)
+        row["switches_a_second"] = (switches(running.pid) - before) / (time.monotonic() - since)
         windows = running.stop()["windows"]
     if done.returncode != 0:
         row["error"] = done.stderr.strip()[-200:]
@@ -144,13 +153,17 @@ def kernel(settings):
         result[part].append(row)
 
     for target in TARGETS:
+        if settings.only and not target[0].startswith(settings.only):
+            continue
         # Its partner has to share its CPU, and who records must not: the others have no say in that.
         alone = target[1] == SWITCHES
         version = target[4] or (usual if target[1] != "forest.py" else next(v for v in NATIVE_VERSIONS if v in settings.pythons))
         if version in settings.pythons:
             keep("in_turn", in_turn_row(settings, tool, version, target))
-            if not alone:
+            if not alone and not settings.only:
                 keep("beside", beside_row(settings, version, target))
+    if settings.only:
+        return result
     peers = [PySpy(settings.cache), Austin(settings.cache)] if settings.with_peers else []
     for peer in peers:
         for label, script, args in (("depth 50", "depth.py", [50]), ("depth 200", "depth.py", [200])):
@@ -169,10 +182,12 @@ def document(data):
     text = ["## Inside the kernel", "", "`record --way kernel` at 1 kHz. In turn, on one process with a CPU to itself: nothing attached; attached, while nobody is looked at (the programs are run "
             "at each event, and end at once); looking at it. Ratios of throughput, geometric mean without the lowest and highest tenth, 95 % interval. Own clock: what the programs "
             "say that they took, of a CPU. The target switches leaves its CPU as often as it can: it and its partner pass a byte to and fro on one CPU.", ""]
-    text.append(table(["tool", "Python", "target", "rounds", "above the empty programs", "empty programs", "in all", "walks a second", "own clock", "lost"], [
-        [r["tool"], r["python"], r["target"], r.get("pairs", "failed: " + r["error"][:60])] + (["-"] * 6 if r["error"] else [
-            slow_down(dict(r["above_empty"])), slow_down(dict(r["of_empty"])), slow_down(dict(r["slow_down"])), number(r["walks_a_second"], "%.0f"), percent(r["own_clock"]), r["lost"]])
+    text.append(table(["tool", "Python", "target", "rounds", "above the empty programs", "empty programs", "in all", "walks a second", "switches a second", "own clock", "lost"], [
+        [r["tool"], r["python"], r["target"], r.get("pairs", "failed: " + r["error"][:60])] + (["-"] * 7 if r["error"] else [
+            slow_down(dict(r["above_empty"])), slow_down(dict(r["of_empty"])), slow_down(dict(r["slow_down"])), number(r["walks_a_second"], "%.0f"), number(r.get("switches_a_second"), "%.0f"), percent(r["own_clock"]), r["lost"]])
         for r in data["in_turn"]]))
+    if not data["beside"]:
+        return "\n".join(text)
     text.append("Beside it, the same targets with the way that is next (as in \"Cost to the target\") and with peers:\n")
     text.append(table(["tool", "Python", "target", "Hz", "pairs", "slow-down", "samples a second"], [
         [r["tool"], r["python"], r["target"], r["rate"], r.get("pairs", "-"), slow_down(r), number(r.get("samples_a_second"), "%.0f")] for r in data["beside"]]))
