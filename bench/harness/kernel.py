@@ -1,6 +1,5 @@
 """The section `kernel`: what looking from inside the kernel takes, beside an empty program on the same events, the same-CPU way, py-spy
 and austin; and of a whole host."""
-import glob
 import json
 import os
 import subprocess
@@ -115,9 +114,8 @@ def host_row(settings, version, in_kernel):
     return row
 
 
-def going_row(settings, profiler, version, depth):
-    """What the recorder uses of a CPU a sample once it has begun, by the scheduler's clock."""
-    row = {"tool": profiler.name, "python": version, "depth": depth, "error": ""}
+def going_us(settings, profiler, version, depth):
+    """What the recorder uses of a CPU a sample once it has begun, by the scheduler's clock; and what went wrong."""
     python, prefix = profiler.python(settings.pythons, version)
     with Target(python, "depth.py", [depth], prefix=prefix) as target:
         session = profiler.start(target.pid, RATE, settings.scaled(20, 6))
@@ -126,19 +124,11 @@ def going_row(settings, profiler, version, depth):
         time.sleep(settings.scaled(15, 2))
         used, seconds = scheduled(session.process.pid) - before, time.monotonic() - since
         outcome = session.finish()
-    row["error"] = outcome.error
-    if not outcome.error:
-        row["us"] = used / seconds / (outcome.samples / outcome.seconds) / 1e3
-    return row
+    return None if outcome.error else used / seconds / (outcome.samples / outcome.seconds) / 1e3, outcome.error
 
 
 def scheduled(pid):
-    """ns of CPU of all its threads that are there."""
-    total = 0
-    for name in glob.glob("/proc/%d/task/*/schedstat" % pid):
-        with open(name) as file:
-            total += int(file.read().split()[0])
-    return total
+    return sum(spent for _, spent in sections.charged(pid))
 
 
 def kernel(settings):
@@ -171,8 +161,8 @@ def kernel(settings):
     for profiler in (Phlox(settings.phlox, in_kernel=True), Phlox(settings.phlox), *peers):
         for depth in (50, 200):
             row = sections.recorder_row(settings, profiler, usual, "root", depth, settings.scaled(10, 2))
-            going = going_row(settings, profiler, usual, depth)
-            keep("recorder", {**row, "going_us": going.get("us"), "error": row["error"] or going["error"]})
+            going, error = going_us(settings, profiler, usual, depth)
+            keep("recorder", {**row, "going_us": going, "error": row["error"] or error})
     for in_kernel in (True, False):
         keep("host", host_row(settings, usual, in_kernel))
     return result
@@ -181,7 +171,7 @@ def kernel(settings):
 def document(data):
     text = ["## Inside the kernel", "", "`record --way kernel` at 1 kHz. In turn, on one process with a CPU to itself: nothing attached; attached, while nobody is looked at (the programs are run "
             "at each event, and end at once); looking at it. Ratios of throughput, geometric mean without the lowest and highest tenth, 95 % interval. Own clock: what the programs "
-            "say that they took, of a CPU. The target switches leaves its CPU as often as it can: it and its partner pass a byte to and fro on one CPU.", ""]
+            "say that they took, of a CPU. The targets switches leave their CPU as often as they can, with more or less work between: each and its partner pass a byte to and fro on one CPU.", ""]
     text.append(table(["tool", "Python", "target", "rounds", "above the empty programs", "empty programs", "in all", "walks a second", "switches a second", "own clock", "lost"], [
         [r["tool"], r["python"], r["target"], r.get("pairs", "failed: " + r["error"][:60])] + (["-"] * 7 if r["error"] else [
             slow_down(dict(r["above_empty"])), slow_down(dict(r["of_empty"])), slow_down(dict(r["slow_down"])), number(r["walks_a_second"], "%.0f"), number(r.get("switches_a_second"), "%.0f"), percent(r["own_clock"]), r["lost"]])

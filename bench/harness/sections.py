@@ -325,6 +325,13 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def charged(pid):
+    """(thread, ns of CPU that the kernel has charged to it), of each that is there."""
+    for task in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/schedstat" % (pid, task)) as file:
+            yield task, int(file.read().split()[0])
+
+
 def taken_within(recording, stretches):
     """Looks of a recording in these stretches of the monotonic clock (seconds); a row's looks lie evenly in it."""
     starts = [int(begin * 1e9) for begin, _ in stretches]

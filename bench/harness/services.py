@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 
+from .sections import charged
 from .tables import number, table
 
 FILES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "services")
@@ -53,9 +54,8 @@ class Accounts:
         seen = self.threads.setdefault(pid, {})
         now = time.monotonic_ns()
         try:
-            for task in os.listdir("/proc/%d/task" % pid):
-                with open("/proc/%d/task/%s/schedstat" % (pid, task)) as file:
-                    seen[task] = int(file.read().split()[0])
+            for task, spent in charged(pid):
+                seen[task] = spent
         except (OSError, IndexError):
             pass  # it ended; what was read stays
         total = sum(seen.values())
