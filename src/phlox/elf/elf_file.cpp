@@ -18,6 +18,9 @@ namespace {
 constexpr size_t kMaxSegments = 4096;
 constexpr size_t kMaxSections = 65536;
 constexpr uint64_t kPage = 4096;
+// To read so many bytes is cheaper than to map them: for that a page fault is taken, and the other threads'
+// CPUs are interrupted at the end.
+constexpr off_t kSmall = 128 << 10;
 
 // offset + size lies inside `limit` bytes.
 bool inside(uint64_t offset, uint64_t size, uint64_t limit) {
@@ -245,10 +248,6 @@ ImageAddress ElfFile::first_load() const {
   }
   return {};
 }
-
-// To read so many bytes is cheaper than to map them: for that a page fault is taken, and the other threads'
-// CPUs are interrupted at the end.
-constexpr off_t kSmall = 128 << 10;
 
 Result<FileBytes> FileBytes::read(int fd, std::string_view name) {
   struct stat status {};

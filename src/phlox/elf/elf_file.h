@@ -93,8 +93,9 @@ class ElfFile {
   std::vector<Section> sections_;
 };
 
-// A file mapped for reading, privately. Programs and libraries are replaced by rename, not shrunk in place; a
-// file that is cut short under us would raise SIGBUS, as in every debugger.
+// A file's bytes: of a small file read, of others mapped for reading, privately. Programs and libraries are
+// replaced by rename, not shrunk in place; a mapped file that is cut short under us would raise SIGBUS, as in
+// every debugger.
 class FileBytes {
  public:
   static Result<FileBytes> read(int fd, std::string_view name);
