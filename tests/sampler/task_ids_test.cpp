@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <array>
 #include <future>
 #include <thread>
 
@@ -87,6 +88,16 @@ TEST_F(OfThisProcess, a_thread_that_has_ended_is_none) {
   }
   ids_.forget();
   EXPECT_EQ(ids_.find(python_id, 0).tid, 0);
+}
+
+// musl's, as far as it is read: pointers, and behind them the id. With ids up to 32,768 there is one in a
+// hundred that is the upper half of a pointer.
+TEST_F(OfThisProcess, the_upper_half_of_a_pointer_is_no_id) {
+  const Thread other;
+  std::array<uint64_t, 0x100> fake{};
+  fake[0] = fake[2] = static_cast<uint64_t>(::getpid()) << 32 | 0x1000;
+  fake[6] = static_cast<uint64_t>(other.tid);
+  EXPECT_EQ(ids_.find(reinterpret_cast<uint64_t>(fake.data()), 0).tid, other.tid);
 }
 
 // Another C library than those that we know: nothing at that address is an id.

@@ -93,14 +93,15 @@ pid_t TaskIds::outer(uint64_t own) {
 std::optional<pid_t> TaskIds::search(uint64_t python_id, uint64_t native_id) {
   std::array<std::byte, kLook> area;
   if (!memory_.read(RemoteAddress(python_id), std::span(area))) return {};
-  // Small ids, of a container's first processes, equal flags and counts that lie before it. In glibc the list
-  // of robust mutexes follows at 16 bytes, and one that is empty points to itself; musl has pointers only
+  // Small ids, of a container's first processes, equal flags and counts that lie before it; ids around 32,600
+  // the upper half of a pointer, so those are passed over: it follows pointers in both libraries. In glibc the
+  // list of robust mutexes follows at 16 bytes, and one that is empty points to itself; musl has pointers only
   // before it.
   auto has_robust_list = [&](size_t offset) {
     return offset + 24 <= kLook && load<uint64_t>(area.data() + offset + 16) == python_id + offset + 16;
   };
   pid_t first = 0;
-  for (size_t offset = 0; offset + 4 <= kLook; offset += 4) {
+  for (size_t offset = 0; offset + 4 <= kLook; offset += sizeof(uint64_t)) {
     const auto own = load<int32_t>(area.data() + offset);
     if (own <= 0 || outer(static_cast<uint64_t>(own)) == 0) continue;
     const bool as_it_says = static_cast<uint64_t>(own) == native_id;
