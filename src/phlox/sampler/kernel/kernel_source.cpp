@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "phlox/base/clock.h"
-#include "phlox/base/load.h"
 
 namespace phlox::sampler {
 namespace {
@@ -18,15 +17,10 @@ using profile::Quality;
 
 // Code objects that were read from outside are numbered from here on; the kernel's serials stay below.
 constexpr uint32_t kFirstParkedCode = 0x80000000;
-// Stacks that are kept by hash, and their frames: then all are sent anew.
+// Then they are numbered anew.
 constexpr size_t kMostWakes = 100'000, kMostAwaited = 100'000;
-constexpr size_t kMostStacks = 200'000, kMostKept = size_t{4} << 20;
-// A code object is forgotten so long after another was met at its address: a record that was on its way.
-constexpr Nanoseconds kForgetAfter = 2 * kSecond;
 // The stack that a thread was last found running with says nothing of a run this much later.
 constexpr Nanoseconds kStale = kSecond;
-// In a second.
-constexpr int kMostBrought = 200;
 // No crumbs: a piece of time below this and an eighth of what it is cut from goes with the next of its kind.
 constexpr Nanoseconds kCrumb = kSecond / 4000;
 // Before a wait that is told by itself: it is to have its length.
@@ -36,8 +30,6 @@ constexpr Nanoseconds kCrumbBeforeWait = kSecond / 50'000;
 constexpr int16_t kWait4 = 61, kWaitid = 247;
 
 const std::vector<CodeLocation> kNoFrames;
-const std::vector<CodeLocation> kFramesNotRead{{kNotRead, 0}};
-const std::vector<CodeLocation> kWaitNotWalked{{kNotWalked, 0}};
 
 // What is to be put by now of so much more.
 Nanoseconds due(Nanoseconds& owed, Nanoseconds more, Nanoseconds window, Nanoseconds crumb = kCrumb) {
@@ -62,7 +54,7 @@ KernelSource::KernelSource(const python::Interpreter& interpreter, memory::Remot
       ring_(ring),
       log_(ring),
       native_(native),
-      renew_(std::move(renew)),
+      stacks_(layout_, memory, ring, std::move(renew)),
       begin_(begin) {}
 
 // ---- threads
@@ -189,106 +181,19 @@ void KernelSource::flush() {
   for (auto& [tid, thread] : threads_) log_.flush(*thread);
 }
 
-// ---- code objects and stacks
-
-void KernelSource::retire(uint64_t address, uint32_t serial, CodeRecord& record) {
-  const Nanoseconds now = clock_now();
-  const auto [at, fresh] = at_address_.try_emplace(address, serial);
-  if (!fresh) retired_.emplace_back(now, std::exchange(at->second, serial));
-  if (retired_.empty() || now - retired_.front().first < kForgetAfter) return;
-  record.retired = retired_.front().second;
-  codes_.erase(record.retired);
-  retired_.pop_front();
-}
-
-void KernelSource::take(const KernelCode& record) {
-  KnownCode& known = codes_[record.code.serial];
-  known.address = record.code.address;
-  const auto words = record.bytes.first(std::min<size_t>(record.bytes.size(), KERNEL_STRUCT_BYTES));
-  for (const auto& [part, field] : {std::pair{0, layout_.code.name}, {2, layout_.code.filename}}) {
-    if (record.code.part[part].address == 0 && words.size() >= *field + 8)
-      bring_in(load<uint64_t>(words, *field));
-  }
-  auto capture = capture_of(layout_, record);
-  if (capture == nullptr) return;
-  const size_t aside = capture->bytes.capacity();
-  if (!ring_.aside().take(aside)) return;
-  CodeRecord out;
-  out.code = record.code.serial;
-  retire(record.code.address, record.code.serial, out);
-  out.capture = capture.get();
-  if (!ring_.push(std::as_bytes(std::span(&out, 1)))) {
-    ring_.aside().give_back(aside);
-    return;
-  }
-  (void)capture.release();  // the consumer's
-  known.sent = true;
-}
-
-// An interrupt cannot wait for a page that is not in memory, or not in this process's page tables: of a
-// forked child none of its program file's is that it has not touched itself. To be read from outside brings
-// it there.
-void KernelSource::bring_in(uint64_t address) {
-  if (const Nanoseconds now = clock_now(); now - brought_since_ > kSecond) {
-    brought_since_ = now;
-    brought_ = 0;
-  }
-  if (address == 0 || ++brought_ > kMostBrought) return;
-  uint64_t word = 0;
-  memory_.read_value(RemoteAddress(address), word);
-  memory_.read_value(RemoteAddress(address + KERNEL_STRUCT_BYTES), word);
-}
-
-void KernelSource::keep_stack(const KernelLook& record) {
-  if (stacks_.size() >= kMostStacks || kept_ >= kMostKept) {
-    renew_();
-    stacks_.clear();
-    kept_ = 0;
-  }
-  const kernel_stack& stack = record.look.stack;
-  std::vector<CodeLocation>& kept = stacks_[stack.hash];
-  kept_ -= std::min(kept_, kept.size());
-  kept.clear();
-  if (stack.end == KERNEL_END_FULL) kept.push_back({kFramesLeftOut, 0});
-  if (stack.end == KERNEL_END_DETACHED) kept.push_back({kCallersUnknown, 0});
-  for (size_t i = stack.count; i-- > 0;) {
-    if (stack.left_out > 0 && i + 1 == KERNEL_MAX_FRAMES / 2)
-      kept.push_back({kFramesLeftOut, static_cast<int32_t>(stack.left_out)});
-    const KernelFrame frame = record.frame(i);
-    const auto code = codes_.find(frame.serial);
-    if (frame.serial == 0 || code == codes_.end() || !code->second.sent) {
-      kept.push_back({kNotRead, 0});
-      ++counts_.not_read;
-    } else {
-      kept.push_back({frame.serial, instruction_of(layout_, code->second.address, frame.instruction)});
-    }
-  }
-  kept_ += kept.size();
-}
-
-const std::vector<CodeLocation>* KernelSource::stack_of(const KernelLook& record) {
-  if ((record.look.stack.flags & KERNEL_NOT_WALKED) != 0) return &kWaitNotWalked;
-  if (record.look.stack.count == 0) return &kNoFrames;
-  const auto found = stacks_.find(record.look.stack.hash);
-  if (found != stacks_.end()) return &found->second;
-  // The record that had its frames found no room.
-  counts_.not_read += record.look.stack.count;
-  return &kFramesNotRead;
-}
-
 // ---- who ended a wait
 
 uint32_t KernelSource::wake_of(const kernel_wake& wake) {
   if (wake.thread == 0) return 0;
   const auto ours = threads_.find(static_cast<pid_t>(wake.thread));
-  const auto stack = stacks_.find(wake.stack);
+  const auto* stack = stacks_.find(wake.stack);
   std::string other;
   if (ours == threads_.end()) {
     const size_t length = ::strnlen(wake.name, sizeof wake.name);
     other = fmt::format("{} ({})", std::string_view(wake.name, length), wake.process);
   }
   const uint32_t thread = ours != threads_.end() ? ours->second->index : 0;
-  const bool has_stack = thread != 0 && wake.stack != 0 && stack != stacks_.end();
+  const bool has_stack = thread != 0 && wake.stack != 0 && stack != nullptr;
   if (wakes_.size() >= kMostWakes) wakes_.clear();
   const auto [known, fresh] = wakes_.try_emplace({thread, has_stack ? wake.stack : 0, other},
                                                  static_cast<uint32_t>(wakes_.size()) + 1);
@@ -297,7 +202,7 @@ uint32_t KernelSource::wake_of(const kernel_wake& wake) {
   record.wake = known->second;
   record.thread = thread;
   other.copy(record.other, sizeof record.other - 1);
-  const std::vector<CodeLocation>& frames = has_stack ? stack->second : kNoFrames;
+  const std::vector<CodeLocation>& frames = has_stack ? *stack : kNoFrames;
   record.size = static_cast<uint32_t>(frames.size());
   if (log_.tell(record, frames)) return record.wake;
   wakes_.erase(known);
@@ -400,7 +305,7 @@ NativeCopy::Parts KernelSource::native_of(Thread& thread, const kernel_look& fro
   }
   const bool marked = !stack.empty() && (stack[0].code == kFramesLeftOut || stack[0].code == kCallersUnknown);
   StackShape shape{stack.size(), marked ? size_t{1} : 0, from.stack.left_out};
-  if (&stack == &kFramesNotRead) shape = {};
+  if (&stack == &KernelStacks::kFramesNotRead) shape = {};
   const auto parts = halves_.parts(layout_, from, shape);
   if (parts.head.empty()) return {};
   look.native = NativePart::fresh;
@@ -502,7 +407,7 @@ void KernelSource::count(Quality quality) {
 
 void KernelSource::take(const KernelLook& record) {
   const kernel_look& look = record.look;
-  if (record.has_frames()) keep_stack(record);
+  if (record.has_frames()) stacks_.keep(record);
   if (look.head.type == KERNEL_STACK) return;
   ++looks_;
   Thread* thread = thread_of(record);
@@ -520,7 +425,7 @@ void KernelSource::take(const KernelLook& record) {
   ++counts_.samples;
   if (look.stack.end == KERNEL_END_UNREADABLE || look.stack.end == KERNEL_END_BROKEN) {
     const bool broken = look.stack.end == KERNEL_END_BROKEN;
-    if (!broken) bring_in(look.stack.hash);
+    if (!broken) stacks_.bring_in(look.stack.hash);
     LookRecord rejected = look_at(thread->index, thread->last_time + spent.window, thread->last_time);
     rejected.cpu = std::exchange(thread->cpu_carried, 0) + spent.ran;
     rejected.gil_state = look_of(*thread, look, Quality::rejected).gil_state;
@@ -536,11 +441,11 @@ void KernelSource::take(const KernelLook& record) {
                           : is_cut                              ? Quality::cut
                                                                 : Quality::ok;
   count(quality);
-  const auto* stack = stack_of(record);
+  const std::vector<CodeLocation>& stack = stacks_.of(record);
   if (look.off_since == 0) {
-    found_running(*thread, look, spent, quality, *stack);
+    found_running(*thread, look, spent, quality, stack);
   } else {
-    came_back(*thread, record, spent, quality, *stack);
+    came_back(*thread, record, spent, quality, stack);
   }
 }
 
@@ -552,6 +457,7 @@ void KernelSource::renewed() {
 Counts KernelSource::counts() const {
   Counts counts = counts_;
   counts.lost = log_.lost();
+  counts.not_read = stacks_.not_read();
   return counts;
 }
 

@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -25,6 +24,7 @@
 #include "phlox/sampler/capture/process_sampler.h"
 #include "phlox/sampler/capture/ring.h"
 #include "phlox/sampler/kernel/kernel_records.h"
+#include "phlox/sampler/kernel/kernel_stacks.h"
 #include "phlox/sampler/kernel/native_halves.h"
 #include "phlox/sampler/kernel/parked_threads.h"
 
@@ -47,7 +47,7 @@ class KernelSource {
   void go_on_from(pid_t first, uint64_t told_before, std::unordered_map<pid_t, kernel_thread> sums);
   // What the kernel says of it, in order.
   void take(const KernelLook& record);
-  void take(const KernelCode& record);
+  void take(const KernelCode& record) { stacks_.take(record); }
   void take(const KernelNative& record) { halves_.take(record); }
   void take(const KernelAwaited& record);
   void take(const kernel_exit& record);
@@ -122,9 +122,6 @@ class KernelSource {
   uint32_t wake_of(const kernel_wake& wake);
   uint32_t awaited_of(const Thread& thread, const kernel_look& look);
   uint32_t number_of(AwaitedRecord record, const std::string& name);
-  const std::vector<CodeLocation>* stack_of(const KernelLook& record);
-  void keep_stack(const KernelLook& record);
-  void bring_in(uint64_t address);
   Spent spent(Thread& thread, const kernel_look& look);
   void found_running(Thread& thread, const kernel_look& look, const Spent& spent, profile::Quality quality,
                      const std::vector<CodeLocation>& stack);
@@ -147,7 +144,6 @@ class KernelSource {
   LookRecord look_of(const Thread& thread, const kernel_look& look, profile::Quality quality) const;
   void count(profile::Quality quality);
   void flush();
-  void retire(uint64_t address, uint32_t serial, CodeRecord& record);
 
   const python::Layout& layout_;
   memory::RemoteMemory& memory_;
@@ -156,21 +152,12 @@ class KernelSource {
   bool native_;
   NativeHalves halves_;
   uint32_t next_native_ = 1;
-  std::function<void()> renew_;
+  KernelStacks stacks_;
   std::unordered_map<pid_t, std::unique_ptr<Thread>> threads_;
   // Of those that are still to be met.
   std::unordered_map<pid_t, kernel_thread> sums_;
   pid_t first_ = 0;
   uint64_t told_before_ = 0;
-  std::unordered_map<uint64_t, std::vector<CodeLocation>> stacks_;  // by hash
-  size_t kept_ = 0;                                                 // locations of all of them
-  struct KnownCode {
-    uint64_t address = 0;
-    bool sent = false;
-  };
-  std::unordered_map<uint32_t, KnownCode> codes_;      // by serial
-  std::unordered_map<uint64_t, uint32_t> at_address_;  // the newest serial
-  std::deque<std::pair<Nanoseconds, uint32_t>> retired_;
   std::unordered_map<uint64_t, int64_t> interpreters_;
   // Numbers of those who ended waits: by thread of ours and stack, by others' names.
   std::map<std::tuple<uint32_t, uint64_t, std::string>, uint32_t> wakes_;
@@ -181,8 +168,6 @@ class KernelSource {
   uint32_t next_thread_ = 1;
   Nanoseconds begin_ = 0;
   std::optional<End> end_;
-  Nanoseconds brought_since_ = 0;
-  int brought_ = 0;  // since then
 };
 
 }  // namespace phlox::sampler

@@ -1,0 +1,112 @@
+#include "phlox/sampler/kernel/kernel_stacks.h"
+
+#include <algorithm>
+#include <memory>
+#include <span>
+
+#include "phlox/base/load.h"
+
+namespace phlox::sampler {
+namespace {
+
+// Stacks that are kept, and their frames: then all are sent anew.
+constexpr size_t kMostStacks = 200'000, kMostKept = size_t{4} << 20;
+// A code object is forgotten so long after another was met at its address: a record that was on its way.
+constexpr Nanoseconds kForgetAfter = 2 * kSecond;
+// In a second.
+constexpr int kMostBrought = 200;
+
+const std::vector<CodeLocation> kNoFrames;
+const std::vector<CodeLocation> kWaitNotWalked{{kNotWalked, 0}};
+
+}  // namespace
+
+const std::vector<CodeLocation> KernelStacks::kFramesNotRead{{kNotRead, 0}};
+
+void KernelStacks::retire(uint64_t address, uint32_t serial, CodeRecord& record) {
+  const Nanoseconds now = clock_now();
+  const auto [at, fresh] = at_address_.try_emplace(address, serial);
+  if (!fresh) retired_.emplace_back(now, std::exchange(at->second, serial));
+  if (retired_.empty() || now - retired_.front().first < kForgetAfter) return;
+  record.retired = retired_.front().second;
+  codes_.erase(record.retired);
+  retired_.pop_front();
+}
+
+void KernelStacks::take(const KernelCode& record) {
+  KnownCode& known = codes_[record.code.serial];
+  known.address = record.code.address;
+  const auto words = record.bytes.first(std::min<size_t>(record.bytes.size(), KERNEL_STRUCT_BYTES));
+  for (const auto& [part, field] : {std::pair{0, layout_.code.name}, {2, layout_.code.filename}}) {
+    if (record.code.part[part].address == 0 && words.size() >= *field + 8)
+      bring_in(load<uint64_t>(words, *field));
+  }
+  auto capture = capture_of(layout_, record);
+  if (capture == nullptr) return;
+  const size_t aside = capture->bytes.capacity();
+  if (!ring_.aside().take(aside)) return;
+  CodeRecord out;
+  out.code = record.code.serial;
+  retire(record.code.address, record.code.serial, out);
+  out.capture = capture.get();
+  if (!ring_.push(std::as_bytes(std::span(&out, 1)))) {
+    ring_.aside().give_back(aside);
+    return;
+  }
+  (void)capture.release();  // the consumer's
+  known.sent = true;
+}
+
+void KernelStacks::bring_in(uint64_t address) {
+  if (const Nanoseconds now = clock_now(); now - brought_since_ > kSecond) {
+    brought_since_ = now;
+    brought_ = 0;
+  }
+  if (address == 0 || ++brought_ > kMostBrought) return;
+  uint64_t word = 0;
+  memory_.read_value(RemoteAddress(address), word);
+  memory_.read_value(RemoteAddress(address + KERNEL_STRUCT_BYTES), word);
+}
+
+void KernelStacks::keep(const KernelLook& record) {
+  if (stacks_.size() >= kMostStacks || kept_ >= kMostKept) {
+    renew_();
+    stacks_.clear();
+    kept_ = 0;
+  }
+  const kernel_stack& stack = record.look.stack;
+  std::vector<CodeLocation>& kept = stacks_[stack.hash];
+  kept_ -= std::min(kept_, kept.size());
+  kept.clear();
+  if (stack.end == KERNEL_END_FULL) kept.push_back({kFramesLeftOut, 0});
+  if (stack.end == KERNEL_END_DETACHED) kept.push_back({kCallersUnknown, 0});
+  for (size_t i = stack.count; i-- > 0;) {
+    if (stack.left_out > 0 && i + 1 == KERNEL_MAX_FRAMES / 2)
+      kept.push_back({kFramesLeftOut, static_cast<int32_t>(stack.left_out)});
+    const KernelFrame frame = record.frame(i);
+    const auto code = codes_.find(frame.serial);
+    if (frame.serial == 0 || code == codes_.end() || !code->second.sent) {
+      kept.push_back({kNotRead, 0});
+      ++not_read_;
+    } else {
+      kept.push_back({frame.serial, instruction_of(layout_, code->second.address, frame.instruction)});
+    }
+  }
+  kept_ += kept.size();
+}
+
+const std::vector<CodeLocation>& KernelStacks::of(const KernelLook& record) {
+  if ((record.look.stack.flags & KERNEL_NOT_WALKED) != 0) return kWaitNotWalked;
+  if (record.look.stack.count == 0) return kNoFrames;
+  if (const auto* found = find(record.look.stack.hash)) return *found;
+  // The record that had its frames found no room.
+  not_read_ += record.look.stack.count;
+  return kFramesNotRead;
+}
+
+const std::vector<CodeLocation>* KernelStacks::find(uint64_t hash) const {
+  const auto found = stacks_.find(hash);
+  return found == stacks_.end() ? nullptr : &found->second;
+}
+
+}  // namespace phlox::sampler

@@ -1,0 +1,67 @@
+// Code objects and Python stacks of one process as the capture inside the kernel sends them: each code object
+// once, which goes on to the consumer, and each stack once, known by its hash from then on. Reads of the
+// target only what the interrupt could not. Called by the recorder's thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "phlox/base/clock.h"
+#include "phlox/memory/remote_memory.h"
+#include "phlox/python/layout.h"
+#include "phlox/sampler/capture/records.h"
+#include "phlox/sampler/capture/ring.h"
+#include "phlox/sampler/kernel/kernel_records.h"
+
+namespace phlox::sampler {
+
+class KernelStacks {
+ public:
+  // `renew`: has all that the kernel has sent of the process sent anew, since what was kept is forgotten.
+  KernelStacks(const python::Layout& layout, memory::RemoteMemory& memory, Ring& ring,
+               std::function<void()> renew)
+      : layout_(layout), memory_(memory), ring_(ring), renew_(std::move(renew)) {}
+
+  void take(const KernelCode& record);
+  // The frames that come with it, under their hash.
+  void keep(const KernelLook& record);
+  // Root first. Stays until the next keep().
+  const std::vector<CodeLocation>& of(const KernelLook& record);
+  // nullptr: none of that hash is kept.
+  const std::vector<CodeLocation>* find(uint64_t hash) const;
+  // What of() gives of frames that were sent once and did not arrive.
+  static const std::vector<CodeLocation> kFramesNotRead;
+
+  // An interrupt cannot wait for a page that is not in memory, or not in this process's page tables: of a
+  // forked child none of its program file's is that it has not touched itself. To be read from outside brings
+  // it there.
+  void bring_in(uint64_t address);
+
+  uint64_t not_read() const { return not_read_; }  // frames
+
+ private:
+  void retire(uint64_t address, uint32_t serial, CodeRecord& record);
+
+  const python::Layout& layout_;
+  memory::RemoteMemory& memory_;
+  Ring& ring_;
+  std::function<void()> renew_;
+  std::unordered_map<uint64_t, std::vector<CodeLocation>> stacks_;  // by hash
+  size_t kept_ = 0;                                                 // locations of all of them
+  struct KnownCode {
+    uint64_t address = 0;
+    bool sent = false;
+  };
+  std::unordered_map<uint32_t, KnownCode> codes_;      // by serial
+  std::unordered_map<uint64_t, uint32_t> at_address_;  // the newest serial
+  std::deque<std::pair<Nanoseconds, uint32_t>> retired_;
+  uint64_t not_read_ = 0;
+  Nanoseconds brought_since_ = 0;
+  int brought_ = 0;  // since then
+};
+
+}  // namespace phlox::sampler
