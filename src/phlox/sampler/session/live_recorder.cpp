@@ -1,0 +1,380 @@
+#include "phlox/sampler/session/live_recorder.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "phlox/profile/cpu_shortage.h"
+#include "phlox/sampler/session/program.h"
+#include "phlox/sampler/session/tree_search.h"
+#include "phlox/sampler/session/warnings.h"
+#include "phlox/target/cpu_list.h"
+
+namespace phlox::sampler {
+namespace {
+
+// A wake-up takes 0.1 ms of a CPU, whatever there is: where little comes, which is less than a thirtieth of
+// what the smallest ring holds, the rings are looked after at leisure.
+constexpr Nanoseconds kDrainEvery = kSecond / 40, kDrainAtLeisure = kSecond / 10;
+constexpr size_t kLittle = size_t{16} << 10, kLittleOfKernel = size_t{512} << 10;
+// However much comes, the end of the recording is seen this soon.
+constexpr Nanoseconds kLongestDrain = kSecond / 10;
+// Where everything is late, as on a machine with far too much to do, a recording waits so long for its first
+// look.
+constexpr Nanoseconds kFirstLook = 5 * kSecond;
+constexpr Nanoseconds kProgressEvery = kSecond / 10;
+constexpr Nanoseconds kCommitEvery = kSecond / 4;
+constexpr Nanoseconds kNamesEvery = kSecond / 2;
+// On a host of hundreds of CPUs the kernel takes milliseconds to say who uses them.
+constexpr Nanoseconds kCpusEvery = 5 * kSecond;
+
+// Who forks to start another program does that soon.
+constexpr Nanoseconds kSettled = kSecond / 100;
+// So long after its end a process may still be found. Then another may have its id.
+constexpr Nanoseconds kFoundLate = kSecond;
+// More at once are not recorded; each has a thread of ours and some memory.
+constexpr size_t kMostProcesses = 1000;
+// From so many on each has a smaller ring.
+constexpr size_t kManyProcesses = 4, kRingShareOfMany = 4;
+
+}  // namespace
+
+void LiveRecorder::begin_program(ProgramFinder::Found found) {
+  const pid_t pid = found.program->pid;
+  cpus_.meet(pid);
+  std::optional<Result<kernel_process>> place;
+  if (kernel_ && !found.program->kernel_id) {
+    kernel_->note_start(*found.program);
+    place = kernel_->place(*found.program, found.pidfd);
+    // The kernel has its times, and tells of its end.
+    if (!*place && has_ended(found.pidfd)) return;
+  }
+  const profile::ProcessId id(next_process_++);
+  for (auto* birth : {&found.program->birth, &found.program->started})
+    if (*birth) *birth = std::max(**birth, start_);
+  const std::string& warning = found.program->interpreter.warning;
+  auto& warnings = outcome_.warnings;
+  if (!warning.empty() && std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
+    warnings.push_back(warning);
+  std::optional<profile::ProcessId> parent;
+  if (const auto row = rows_.find(found.parent); row != rows_.end()) parent = row->second;
+  const size_t share = active_.size() < kManyProcesses ? 1 : kRingShareOfMany;
+  const SamplerThread::Together together{watch_ ? &*watch_ : nullptr, beat_ ? &*beat_ : nullptr};
+  const ProgramRecording::Shared shared{options_, *sink_, *identities_,  together,
+                                        ends_,    files_, kernel_.get(), place ? &*place : nullptr,
+                                        share};
+  active_.push_back(std::make_unique<ProgramRecording>(id, parent, std::move(found.program),
+                                                       std::move(found.pidfd), shared));
+  if (const std::string& why = active_.back()->why_not_kernel(); !why.empty()) {
+    auto& lines = options_.way == Way::kernel ? warnings : outcome_.details;
+    lines.push_back(fmt::format("process {} is looked at in another way: {}", pid, why));
+    finder_->is_told(false);  // of what this one starts
+  }
+  const bool again = !rows_.insert_or_assign(pid, id).second;
+  if (became_another_ == pid) became_another_ = 0;
+  ++outcome_.processes;
+  if (nobody_since_) idle_ += clock_now() - *nobody_since_;
+  nobody_since_.reset();
+  said_waiting_ = false;
+  if (!again && std::find(roots_.begin(), roots_.end(), pid) == roots_.end() && options_.on_descendant)
+    options_.on_descendant(pid);
+}
+
+bool LiveRecorder::is_recorded(pid_t pid) const {
+  return std::any_of(active_.begin(), active_.end(),
+                     [pid](const auto& one) { return one->pid() == pid && !has_ended(one->pidfd()); });
+}
+
+// Of what was forked the kernel tells before the search finds it, and though it has ended.
+void LiveRecorder::begin_births(Nanoseconds until) {
+  if (!kernel_) return;
+  for (KernelBirth& one : kernel_->births(until)) {
+    const pid_t pid = one.program->pid;
+    if (is_recorded(pid) || active_.size() >= kMostProcesses) {
+      kernel_->leave(*one.program);
+      continue;
+    }
+    auto pidfd = watch(pid);
+    born_[pid] = std::numeric_limits<Nanoseconds>::max();
+    begin_program({std::move(one.program), pidfd ? *std::move(pidfd) : Descriptor(), one.parent});
+  }
+}
+
+void LiveRecorder::begin_found() {
+  auto found = finder_->take();
+  if (!found.empty() && kernel_) {
+    kernel_->drain(clock_now() + kLongestDrain);
+    begin_births(clock_now() - kSettled);
+  }
+  for (auto& one : found) {
+    const pid_t pid = one.program->pid;
+    if (kernel_ && image_of(pid) != one.program->image) {
+      finder_->look_again(pid);
+      continue;
+    }
+    const auto born = born_.find(pid);
+    const bool known = is_recorded(pid) || (kernel_ && kernel_->is_newborn(pid)) ||
+                       (born != born_.end() && born->second > clock_now() - kFoundLate);
+    if (!known) begin_program(std::move(one));
+  }
+}
+
+void LiveRecorder::end_execs() {
+  if (!kernel_) return;
+  for (const KernelSources::Exec& exec : kernel_->execs()) {
+    // What it became may be among them already, behind it.
+    const auto one = std::find_if(active_.begin(), active_.end(),
+                                  [&](const auto& active) { return active->pid() == exec.pid; });
+    if (exec.was_begun_with && one != active_.end()) {
+      end_program(static_cast<size_t>(one - active_.begin()), End::exec);
+    } else {
+      finder_->look_again(exec.pid);
+    }
+  }
+}
+
+void LiveRecorder::end_program(size_t index, End end) {
+  ProgramRecording& one = *active_[index];
+  one.finish(end, outcome_);
+  add_to(done_, one.numbers());
+  if (one.why_no_python().empty()) {
+    saw_python_ = true;
+  } else {
+    why_no_python_ = one.why_no_python();
+  }
+  if (const auto born = born_.find(one.pid()); born != born_.end() && end == End::gone)
+    born->second = clock_now();
+  if (end == End::exec) {
+    born_.erase(one.pid());
+    finder_->look_again(one.pid());
+    became_another_ = one.pid();
+  }
+  active_.erase(active_.begin() + static_cast<ptrdiff_t>(index));
+}
+
+// By whoever is up for a look.
+void LiveRecorder::help(Nanoseconds now) {
+  if (watch_) watch_->help(now);
+  finder_->help(now);
+}
+
+// Until somebody ended, or was found, or the rings are to be looked after. Which of `active_` ended.
+std::vector<size_t> LiveRecorder::wait_for_news() const {
+  std::vector<pollfd> all;
+  bool none_to_wait_for = false;
+  for (const auto& one : active_) {
+    all.push_back({one->pidfd().get(), POLLIN, 0});
+    none_to_wait_for |= !one->pidfd();
+  }
+  all.push_back({finder_->descriptor(), POLLIN, 0});
+  if (kernel_) all.push_back({kernel_->descriptor(), POLLIN, 0});
+  ::poll(all.data(), all.size(), none_to_wait_for ? 0 : static_cast<int>(longest_wait() / 1'000'000));
+  std::vector<size_t> ended;
+  for (size_t i = 0; i < active_.size(); ++i) {
+    if (!active_[i]->pidfd() || (all[i].revents & POLLIN) != 0) ended.push_back(i);
+  }
+  return ended;
+}
+
+Nanoseconds LiveRecorder::longest_wait() const {
+  const bool newborn = kernel_ && clock_now() - kernel_->last_birth() < KERNEL_NEWBORN_FOR;
+  if (came_much_ || newborn || active_.empty() || options_.native) return kDrainEvery;
+  if (!options_.duration) return kDrainAtLeisure;
+  return std::clamp(start_ + *options_.duration - clock_now(), kDrainEvery, kDrainAtLeisure);
+}
+
+void LiveRecorder::drain() {
+  came_much_ =
+      (kernel_ && kernel_->came() > kLittleOfKernel) ||
+      std::any_of(active_.begin(), active_.end(), [](const auto& one) { return one->waiting() > kLittle; });
+  const Nanoseconds deadline = clock_now() + kLongestDrain;
+  for (bool more = true; more;) {
+    more = kernel_ && kernel_->drain(deadline) && clock_now() < deadline;
+    begin_births(clock_now() - kSettled);
+    for (size_t i = 0; i < active_.size(); ++i)
+      active_[(first_to_drain_ + i) % active_.size()]->drain(deadline);
+    ++first_to_drain_;
+  }
+}
+
+void LiveRecorder::look_around() {
+  for (size_t i = active_.size(); i-- > 0;) {
+    if (active_[i]->look_around()) end_program(i, End::exec);
+  }
+}
+
+bool LiveRecorder::all_ended(Nanoseconds now) {
+  if (!active_.empty() || options_.chosen) return false;
+  const auto state = finder_->state();
+  if (!nobody_since_) {
+    nobody_since_ = now;
+    looks_then_ = state.looks;
+  }
+  const bool waited = now - *nobody_since_ > kLongWait;
+  if (waited && !std::exchange(said_waiting_, true) && options_.on_waiting) options_.on_waiting();
+  const bool roots_gone = std::all_of(root_pidfds_.begin(), root_pidfds_.end(), has_ended);
+  // What ended last may have left something behind: a whole look that began after its end knows.
+  if (!roots_gone || state.looks < looks_then_ + 2) return false;
+  return !state.any_left || now - *nobody_since_ > kOrphansPatience;
+}
+
+// One alone: the next only when it has ended.
+void LiveRecorder::want_more() {
+  const bool one = !options_.follow && !options_.chosen;
+  finder_->want(one ? (active_.empty() ? 1 : 0) : kMostProcesses - std::min(active_.size(), kMostProcesses));
+}
+
+Progress LiveRecorder::total() {
+  Progress now = done_;
+  for (const auto& one : active_) add_to(now, one->numbers());
+  const Nanoseconds time = clock_now();
+  now.elapsed = time - start_ - idle_ - (nobody_since_ ? time - *nobody_since_ : 0);
+  (options_.rate_is_limit ? now.most_rate_hz : now.asked_rate_hz) = options_.rate_hz;
+  now.max_overhead_percent = options_.max_overhead_percent.value_or(0);
+  if (now.looked_time > 0)
+    now.rate_hz = static_cast<double>(now.ticks) * 1e9 / static_cast<double>(now.looked_time);
+  now.recorder_cpu = clock_now(CLOCK_PROCESS_CPUTIME_ID) - cpu_start_;
+  now.processes = active_.size();
+  return now;
+}
+
+void LiveRecorder::warn() {
+  auto& warnings = outcome_.warnings;
+  const auto state = finder_->state();
+  if (!state.refused.empty()) warnings.push_back(not_every_python(options_.chosen != nullptr, state.refused));
+  const bool root = std::find(roots_.begin(), roots_.end(), became_another_) != roots_.end();
+  if (const std::string now = root ? image_of(became_another_).executable : ""; !now.empty())
+    warnings.push_back(became_another(became_another_, now));
+  if (const auto& brief = kernel_ ? kernel_->too_brief() : KernelSources::Brief(); brief.programs > 0)
+    warnings.push_back(pythons_too_brief(brief.programs, brief.command_line));
+  const auto& brief = state.too_brief;
+  const auto told = std::count_if(brief.ids.begin(), brief.ids.end(),
+                                  [this](pid_t pid) { return kernel_ && kernel_->has_told_of(pid); });
+  if (const size_t untold = brief.processes - static_cast<size_t>(told); untold > 0)
+    warnings.push_back(forks_too_brief(untold, brief.command_line));
+  for (std::string& refusal : refusals(options_, outcome_.progress)) warnings.push_back(std::move(refusal));
+}
+
+void LiveRecorder::begin(profile::Sink& sink) {
+  sink_ = &sink;
+  start_ = clock_now();
+  // What we started had begun before its Python was up.
+  if (kernel_) kernel_->drain(start_ + kLongestDrain);
+  for (const auto& one : first_) {
+    if (kernel_) kernel_->note_start(*one.program);
+    if (options_.launched && one.program->started) start_ = std::min(start_, *one.program->started);
+  }
+  cpu_start_ = clock_now(CLOCK_PROCESS_CPUTIME_ID);
+  put_host(sink, start_);
+  sink.put_meta("command_line", options_.command_line);
+  sink.put_meta("rate_hz", fmt::format("{:g}", options_.rate_hz));
+  profile::Event event;
+  event.kind = profile::EventKind::recording_start;
+  event.time = start_;
+  sink.put_event(event);
+
+  identities_.emplace(sink);
+  // On CPUs without a tick (nohz_full) the kernel counts the time of what runs there too late.
+  if (options_.rate_hz > 0 && !options_.native && target::read_kept_free_cpus().empty())
+    watch_.emplace(options_.rate_hz);
+  if (options_.rate_hz > 0 && !options_.native)
+    beat_.emplace(options_.rate_hz, [this](Nanoseconds now) { help(now); });
+  TreeSearch search(roots_, true, options_.launched || options_.follow, options_.chosen);
+  if (options_.launched) search.is_launched();
+  search.look(0);
+  for (const auto& one : first_) search.is_known(*one.program);
+  finder_.emplace(std::move(search));
+  finder_->is_told(kernel_ != nullptr);
+  for (auto& one : std::exchange(first_, {})) begin_program(std::move(one));
+  want_more();
+  next_.commit = clock_now() + kCommitEvery;
+  // Names soon, for those who look at a short recording, and then at leisure.
+  next_.names = clock_now() + kDrainEvery;
+}
+
+// Those that ended, and those that began.
+void LiveRecorder::meet_news() {
+  const std::vector<size_t> ended = wait_for_news();
+  drain();
+  std::for_each(ended.rbegin(), ended.rend(), [this](size_t index) { end_program(index, End::gone); });
+  end_execs();
+  begin_found();
+  want_more();
+}
+
+bool LiveRecorder::is_over(Nanoseconds now) {
+  if (all_ended(now)) {
+    outcome_.why = Ended::target_ended;
+    return true;
+  }
+  if (!options_.duration) return false;
+  const bool looked = std::any_of(active_.begin(), active_.end(), [](auto& one) { return one->looked(); });
+  if (now - start_ < *options_.duration + (looked || waits_for_nobody() ? 0 : kFirstLook)) return false;
+  outcome_.why = Ended::duration;
+  return true;
+}
+
+void LiveRecorder::put_what_is_due(Nanoseconds now, const std::function<void(const Progress&)>& progress) {
+  if (now >= next_.names) {
+    look_around();
+    next_.names = now + kNamesEvery;
+  }
+  for (const auto& one : active_) one->put_changes(now, outcome_.warnings);
+  if (now >= next_.progress) {
+    progress(total());
+    next_.progress = now + kProgressEvery;
+  }
+  if (now < next_.commit) return;
+  identities_->stretches.flush();
+  for (const auto& one : active_) one->put_tallies();
+  put_recorder_tallies(*sink_, total());
+  if (now >= next_.cpus) {
+    profile::put_cpu_use(*sink_, cpus_.since_start());
+    next_.cpus = now + kCpusEvery;
+  }
+  commit();
+  next_.commit = clock_now() + kCommitEvery;
+}
+
+void LiveRecorder::commit() {
+  if (outcome_.error) return;
+  auto done = sink_->commit();
+  if (done) return;
+  outcome_.error = done.error();
+  outcome_.why = Ended::sink_failed;
+}
+
+Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
+                          const std::function<void(const Progress&)>& progress) {
+  begin(sink);
+  while (!stop.load(std::memory_order_relaxed) && !outcome_.error) {
+    meet_news();
+    const Nanoseconds now = clock_now();
+    if (is_over(now)) break;
+    put_what_is_due(now, progress);
+  }
+  drain();
+  begin_births(clock_now());
+  end_execs();
+  for (size_t i = active_.size(); i-- > 0;)
+    end_program(i, has_ended(active_[i]->pidfd()) ? End::gone : End::recording_ended);
+  if (outcome_.why == Ended::target_ended) outcome_.how_target_ended = how_process_ended(root_pidfds_[0]);
+  if (!saw_python_) outcome_.why_no_python = why_no_python_;
+  profile::Event last;
+  last.kind = profile::EventKind::recording_end;
+  last.time = clock_now();
+  sink.put_event(last);
+  sink.put_meta("end_monotonic_ns", std::to_string(last.time));
+  outcome_.progress = total();
+  put_recorder_tallies(sink, outcome_.progress);
+  profile::put_cpu_use(sink, cpus_.since_start());
+  warn();
+  finder_.reset();
+  commit();
+  return std::move(outcome_);
+}
+
+}  // namespace phlox::sampler

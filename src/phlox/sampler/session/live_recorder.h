@@ -1,0 +1,120 @@
+// Programs of processes, from the moment that each is found until none is left or the recording ends: who
+// begins, who ended, whose ring is to be looked after, and what is put when. Called by the recorder's thread;
+// what looks has threads of its own, or is in the kernel.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "phlox/base/clock.h"
+#include "phlox/base/descriptor.h"
+#include "phlox/profile/sink.h"
+#include "phlox/sampler/assemble/consumer.h"
+#include "phlox/sampler/session/beat.h"
+#include "phlox/sampler/session/cpu_watch.h"
+#include "phlox/sampler/session/end_watch.h"
+#include "phlox/sampler/session/idle_watch.h"
+#include "phlox/sampler/session/kernel_sources.h"
+#include "phlox/sampler/session/program_finder.h"
+#include "phlox/sampler/session/program_recording.h"
+#include "phlox/sampler/session/recorder.h"
+
+namespace phlox::sampler {
+
+class LiveRecorder : public Recorder {
+ public:
+  // `programs` run in the roots or in descendants of them, and are watched by descriptors of their own.
+  // `kernel`: what looks at them; null: threads of ours do.
+  LiveRecorder(std::vector<pid_t> roots, std::vector<Descriptor> root_pidfds,
+               std::vector<ProgramFinder::Found> programs, std::unique_ptr<KernelSources> kernel,
+               const Options& options)
+      : kernel_(std::move(kernel)),
+        roots_(std::move(roots)),
+        root_pidfds_(std::move(root_pidfds)),
+        first_(std::move(programs)),
+        options_(options),
+        description_(first_.empty() ? "" : first_.front().program->description()) {}
+
+  Outcome run(profile::Sink& sink, const std::atomic<bool>& stop,
+              const std::function<void(const Progress&)>& progress) override;
+
+  std::string description() const override { return description_; }
+  // For who wants details.
+  void note(std::string detail) { outcome_.details.push_back(std::move(detail)); }
+
+ private:
+  using End = ProgramRecording::End;
+
+  void begin(profile::Sink& sink);
+  void meet_news();
+  bool is_over(Nanoseconds now);
+  void put_what_is_due(Nanoseconds now, const std::function<void(const Progress&)>& progress);
+  void commit();
+  void begin_program(ProgramFinder::Found found);
+  void begin_births(Nanoseconds until);
+  bool is_recorded(pid_t pid) const;
+  void begin_found();
+  void end_execs();
+  void end_program(size_t index, End end);
+  void help(Nanoseconds now);
+  std::vector<size_t> wait_for_news() const;
+  Nanoseconds longest_wait() const;
+  void drain();
+  void look_around();
+  // Whether there is nothing more to record, and nothing to wait for.
+  bool all_ended(Nanoseconds now);
+  void want_more();
+  // Of a first look that is still to come.
+  bool waits_for_nobody() const { return done_.ticks > 0 || (options_.chosen && active_.empty()); }
+  Progress total();
+  void warn();
+
+  std::unique_ptr<KernelSources> kernel_;
+  std::vector<pid_t> roots_;
+  std::vector<Descriptor> root_pidfds_;
+  std::vector<ProgramFinder::Found> first_;
+  Options options_;
+  std::string description_;
+
+  profile::Sink* sink_ = nullptr;
+  std::optional<Identities> identities_;
+  // Of all of them.
+  std::optional<IdleWatch> watch_;
+  std::optional<Beat> beat_;
+  EndWatch ends_;
+  AwaitedFiles::Host files_;
+  CpuWatch cpus_;
+  std::vector<std::unique_ptr<ProgramRecording>> active_;
+  std::optional<ProgramFinder> finder_;
+  std::map<pid_t, profile::ProcessId> rows_;  // the last of a process
+  struct {
+    Nanoseconds names = 0, progress = 0, commit = 0, cpus = 0;
+  } next_;  // when each is due
+  uint32_t next_process_ = 1;
+  size_t first_to_drain_ = 0;
+  bool came_much_ = true;
+  Outcome outcome_;
+  Progress done_;  // of the programs that ended
+  std::string why_no_python_;
+  bool saw_python_ = false;
+  Nanoseconds start_ = 0, cpu_start_ = 0;
+  Nanoseconds idle_ = 0;                     // while none was recorded
+  std::optional<Nanoseconds> nobody_since_;  // none is recorded
+  uint64_t looks_then_ = 0;                  // of the finder
+  bool said_waiting_ = false;
+  // Begun with at their birth, until they call execve, and when they ended.
+  std::unordered_map<pid_t, Nanoseconds> born_;
+  pid_t became_another_ = 0;  // the last whose program ended by execve, while none is found in it
+};
+
+}  // namespace phlox::sampler
