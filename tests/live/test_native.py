@@ -312,6 +312,15 @@ def test_cython_s_functions_by_their_own_names_and_lines(builder, language, reco
     assert {line for line, in lines} <= set(range(16, 22)) and lines
 
 
+@pytest.mark.parametrize("builder", ONE_OF_EACH, ids=[python.name for python in ONE_OF_EACH])
+def test_a_library_that_is_loaded_meanwhile(builder, record, extension):
+    with Target(builder, PROGRAM, extension(builder), "late") as target:
+        recording = record(target.pid, 2 * SECONDS, "--native", "--native-source", "ptrace", *RATE)
+    assert whole(recording) > 0.9
+    wanted = ["<module>", "late", "call", "ext_call", "for_a_while", "busy"]
+    assert share(stacks(recording), lambda frames: in_order(frames, wanted)) > 0.6
+
+
 def test_numpy(record):
     """The system's own Python and NumPy, as packaged: stripped, without debug information."""
     python = collections.namedtuple("Python", "name path")("system", "/usr/bin/python3")

@@ -9,7 +9,7 @@ import threading
 import time
 
 folder, what = sys.argv[1:3]
-if folder and what != "cython":
+if folder and what not in ("cython", "late"):
     sys.path.insert(0, folder)
     import extension
 
@@ -110,6 +110,21 @@ def without_gil():
 
 def called_from_c():
     extension.call(in_extension)
+
+
+def for_a_while():
+    busy(50000)
+
+
+def late():
+    """An extension that is loaded while all are looked for, and of which nothing is ever the innermost frame."""
+    end = time.monotonic() + 0.3
+    while time.monotonic() < end:
+        busy()
+    sys.path.insert(0, folder)
+    import extension
+    while True:
+        extension.call(for_a_while)
 
 
 def wait():

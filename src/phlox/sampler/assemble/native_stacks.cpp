@@ -12,7 +12,7 @@ namespace phlox::sampler {
 namespace {
 
 // A library loaded meanwhile: the maps are read again when a stack leads to where nothing was, but not for
-// each one.
+// each one, and less and less often where that does not help.
 constexpr Nanoseconds kShortestRefresh = kSecond / 20;
 // Code is seldom unmapped, and another mapped at its address: so often we look.
 constexpr Nanoseconds kRefreshEvery = 2 * kSecond;
@@ -32,6 +32,7 @@ bool is_greenlet_library(std::string_view path) {
 NativeStacks::NativeStacks(pid_t pid, memory::RemoteMemory& memory, Identities& identities,
                            profile::Sink& sink, std::string cache_folder)
     : pid_(pid),
+      pause_(kShortestRefresh),
       memory_(memory),
       identities_(identities),
       sink_(sink),
@@ -148,6 +149,31 @@ profile::FrameId NativeStacks::frame_of(const unwind::NativeFrame& native, bool 
   return at->second = identities_.interner.frame(frame);
 }
 
+void NativeStacks::refresh_now_and_then() {
+  const Nanoseconds now = clock_now();
+  if (now - space_.refreshed_at() <= kRefreshEvery) return;
+  space_.refresh(now);
+  pause_ = kShortestRefresh;
+}
+
+// Whether the walk has come to where nothing was known to be mapped. One that was taken up again further out
+// has, too.
+bool NativeStacks::is_lost() const {
+  return native_.end != unwind::StackEnd::reached_end ||
+         std::any_of(native_.frames.begin(), native_.frames.end(),
+                     [](const auto& frame) { return frame.found_by == unwind::FoundBy::restart; });
+}
+
+bool NativeStacks::found_new_code() {
+  const Nanoseconds now = clock_now();
+  if (now - space_.refreshed_at() <= pause_) return false;
+  const uint64_t before = space_.map().generation();
+  space_.refresh(now);
+  const bool found = space_.map().generation() != before;
+  pause_ = found ? kShortestRefresh : std::min(2 * pause_, kRefreshEvery);
+  return found;
+}
+
 // 3.10's anchors are counted from the root, since its CFrames do not say whose they are, and greenlet puts
 // one of its own at the root of each of its stacks: then all are one evaluation too far out. The innermost
 // has its place where a loop is left.
@@ -183,17 +209,9 @@ NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const 
   }
   if (end > 0) groups_.push_back({positions - end, end, {}});
 
-  const Nanoseconds now = clock_now();
-  if (now - space_.refreshed_at() > kRefreshEvery) space_.refresh(now);
+  refresh_now_and_then();
   unwind(look);
-  const bool lost =
-      native_.end != unwind::StackEnd::reached_end &&
-      (native_.frames.back().module == unwind::kNoModule || native_.end == unwind::StackEnd::bad_memory);
-  if (lost && now - space_.refreshed_at() > kShortestRefresh) {
-    const uint64_t before = space_.map().generation();
-    space_.refresh(now);
-    if (space_.map().generation() != before) unwind(look);
-  }
+  if (is_lost() && found_new_code()) unwind(look);
 
   pass_over_greenlet();
   auto& frames = native_.frames;

@@ -63,6 +63,9 @@ class NativeStacks {
 
  private:
   void unwind(const NativeLook& look);
+  void refresh_now_and_then();
+  bool is_lost() const;
+  bool found_new_code();
   void pass_over_greenlet();
   void learn_distance();
   profile::FrameId frame_of(const unwind::NativeFrame& frame, bool loop);
@@ -70,6 +73,7 @@ class NativeStacks {
   profile::FrameId marker(const char* text);
 
   pid_t pid_;
+  Nanoseconds pause_;  // before the maps are read again for a stack that is lost
   memory::RemoteMemory& memory_;
   Identities& identities_;
   profile::Sink& sink_;
