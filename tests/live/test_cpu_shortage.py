@@ -1,7 +1,9 @@
 """Why threads that can run have no CPU: a quota of their control group."""
+import contextlib
 import json
 import os
 import pathlib
+import sqlite3
 import subprocess
 import sys
 
@@ -31,6 +33,19 @@ def tight_group():
         finally:
             group.rmdir()
     pytest.skip("no control group of the CPU controller can be made here")
+
+
+def test_on_how_many_cpus_it_may_run_is_kept(tmp_path):
+    one = min(os.sched_getaffinity(0))
+    with subprocess.Popen(["taskset", "-c", str(one), sys.executable, "-c", BURN], stdout=subprocess.PIPE, text=True) as target:
+        try:
+            assert target.stdout.readline().startswith("ready")
+            subprocess.run([PHLOX, "record", "-p", str(target.pid), "-d", "0.3", "-o", tmp_path / "a.phlox"], check=True, capture_output=True)
+        finally:
+            target.kill()
+            target.wait()
+    with contextlib.closing(sqlite3.connect(tmp_path / "a.phlox")) as recording:
+        assert recording.execute("SELECT value FROM meta WHERE key = 'cpus_allowed'").fetchall() == [("1",)]
 
 
 @pytest.mark.parametrize("way", [(), ("--way", "kernel")], ids=["looks", "kernel"])

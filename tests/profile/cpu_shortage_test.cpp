@@ -8,12 +8,13 @@ namespace {
 TEST(CpuUse, comes_back_as_it_was_put) {
   Profile profile;
   EXPECT_FALSE(cpu_use(profile).is_known());
-  put_cpu_use(profile, {{{"/a", 0.5, 40, 38, 3'100'000'000}, {"/b", 2, 40, 0, 0}}, 5, 6, 7});
+  put_cpu_use(profile, {{{"/a", 0.5, 40, 38, 3'100'000'000}, {"/b", 2, 40, 0, 0}}, 5, 6, 7, 0, 3});
   const CpuUse use = cpu_use(profile);
   EXPECT_TRUE(use.is_known());
   EXPECT_EQ(use.busy, 5);
   EXPECT_EQ(use.idle, 6);
   EXPECT_EQ(use.stolen, 7);
+  EXPECT_EQ(use.allowed, 3);
   ASSERT_EQ(use.groups.size(), 2U);
   EXPECT_EQ(use.groups[0].path, "/a");
   EXPECT_DOUBLE_EQ(use.groups[0].quota, 0.5);

@@ -377,6 +377,7 @@ std::string why_no_cpu(const CpuUse& use) {
     maker.put(queued);
   }
   put_cpu_use(profile, use);
+  if (use.cpus > 0) profile.put_meta("cpus", std::to_string(use.cpus));
   for (const Finding& finding : report_of(profile).findings) {
     if (finding.kind == "cpu_wait") return finding.text.substr(finding.text.find(": ") + 2);
   }
@@ -396,6 +397,13 @@ TEST(Report, says_why_threads_had_no_cpu) {
             "the host of this virtual machine gave 30.0 % of its CPUs to others");
   EXPECT_EQ(why_no_cpu({{}, 1000 * kMs, 1000 * kMs, 0}),
             "the CPUs were idle 50.0 % of it; are they bound to some of them (taskset, cpuset)?");
+  CpuUse half{{}, 1000 * kMs, 1000 * kMs, 0, 4, 1};
+  EXPECT_EQ(why_no_cpu(half),
+            "the CPUs were idle 50.0 % of it, but they may run on 1 of 4 alone (taskset, cpuset)");
+  half.allowed = 4;
+  EXPECT_EQ(why_no_cpu(half),
+            "the CPUs were idle 50.0 % of it; they stood behind others on one CPU while another was free, as "
+            "threads do that wake each other all the time");
 }
 
 TEST(Report, a_waiting_program_is_called_one) {

@@ -30,6 +30,8 @@ CpuUse cpu_use(const Profile& profile) {
   use.busy = number_of(profile, "host_busy_ns");
   use.idle = number_of(profile, "host_idle_ns");
   use.stolen = number_of(profile, "host_stolen_ns");
+  use.cpus = number_of(profile, "cpus");
+  use.allowed = number_of(profile, "cpus_allowed");
   for (size_t i = 1; i <= kMostGroups; ++i) {
     const auto quota = parse_number<double>(text_of(profile, fmt::format("cpu_quota.{}", i)));
     if (!quota || *quota <= 0) break;
@@ -50,6 +52,7 @@ void put_cpu_use(Sink& sink, const CpuUse& use) {
     put("host_idle_ns", use.idle);
     put("host_stolen_ns", use.stolen);
   }
+  if (use.allowed > 0) put("cpus_allowed", use.allowed);
   for (size_t i = 0; i < use.groups.size(); ++i) {
     const CpuGroup& group = use.groups[i];
     sink.put_meta(fmt::format("cpu_quota.{}", i + 1), fmt::format("{:g}", group.quota));

@@ -23,12 +23,15 @@ struct CpuUse {
   std::vector<CpuGroup> groups;
   // Of all CPUs of the host; 0, all of them: not known.
   Nanoseconds busy = 0, idle = 0, stolen = 0;
+  // How many CPUs the host has, and on how many that recorded process may run that may on the fewest
+  // (sched_setaffinity, cpuset); 0: not known.
+  int64_t cpus = 0, allowed = 0;
 
   bool is_known() const { return busy + idle + stolen > 0; }
 };
 
 CpuUse cpu_use(const Profile& profile);
-// As meta; the number of a group is its place, from 1.
+// As meta, but for `cpus`, which the recorder says first; the number of a group is its place, from 1.
 void put_cpu_use(Sink& sink, const CpuUse& use);
 
 }  // namespace phlox::profile

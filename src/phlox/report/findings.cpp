@@ -276,9 +276,16 @@ class Findings {
                          share_words(part(use.stolen, all)));
     }
     if (part(use.idle, all) >= kIdle) {
-      because = "binding";
-      return fmt::format("the CPUs were idle {} of it; are they bound to some of them (taskset, cpuset)?",
-                         share_words(part(use.idle, all)));
+      const std::string idle = fmt::format("the CPUs were idle {} of it", share_words(part(use.idle, all)));
+      const bool known = use.cpus > 0 && use.allowed > 0;
+      because = !known || use.allowed < use.cpus ? "binding" : "queue";
+      if (because == "queue")
+        return idle +
+               "; they stood behind others on one CPU while another was free, as threads do that wake "
+               "each other all the time";
+      if (!known) return idle + "; are they bound to some of them (taskset, cpuset)?";
+      return fmt::format("{}, but they may run on {} of {} alone (taskset, cpuset)", idle, use.allowed,
+                         use.cpus);
     }
     because = analysis_.cpu >= others ? "itself" : "others";
     return because == "itself"

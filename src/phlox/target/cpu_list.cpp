@@ -1,8 +1,10 @@
 #include "phlox/target/cpu_list.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "phlox/target/text_file.h"
@@ -57,6 +59,12 @@ std::vector<int> read_kept_free_cpus() {
   std::sort(cpus.begin(), cpus.end());
   cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
   return cpus;
+}
+
+int count_allowed_cpus(pid_t thread) {
+  std::array<cpu_set_t, (kHighestCpu + 1) / CPU_SETSIZE> sets{};
+  if (::sched_getaffinity(thread, sizeof sets, sets.data()) != 0) return 0;
+  return CPU_COUNT_S(sizeof sets, sets.data());
 }
 
 }  // namespace phlox::target

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "phlox/base/text.h"
+#include "phlox/target/cpu_list.h"
 #include "phlox/target/text_file.h"
 
 namespace phlox::sampler {
@@ -40,6 +41,8 @@ std::optional<HostTicks> parse_host_ticks(std::string_view text) {
 CpuWatch::CpuWatch() : before_(read_host_ticks()) {}
 
 void CpuWatch::meet(pid_t process) {
+  if (const int64_t allowed = target::count_allowed_cpus(process); allowed > 0)
+    allowed_ = allowed_ > 0 ? std::min(allowed_, allowed) : allowed;
   if (groups_.size() >= kMostGroups) return;
   auto quota = target::find_cpu_quota(process);
   if (!quota || std::any_of(groups_.begin(), groups_.end(),
@@ -52,6 +55,7 @@ void CpuWatch::meet(pid_t process) {
 profile::CpuUse CpuWatch::since_start() const {
   static const Nanoseconds kTick = kSecond / ::sysconf(_SC_CLK_TCK);
   profile::CpuUse use;
+  use.allowed = allowed_;
   if (const auto now = read_host_ticks(); now && before_) {
     use.busy = static_cast<Nanoseconds>(since(before_->busy, now->busy)) * kTick;
     use.idle = static_cast<Nanoseconds>(since(before_->idle, now->idle)) * kTick;

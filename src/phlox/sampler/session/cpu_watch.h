@@ -1,6 +1,6 @@
 // What keeps recorded processes from a CPU, by the kernel's own counts from the recording's start on: quotas
-// of their control groups, and who uses the CPUs of the host. Used by the recorder's thread; reads small
-// files of /proc and of control groups, a few a second.
+// of their control groups, who uses the CPUs of the host, and on how many of these they may run. Used by the
+// recorder's thread; reads small files of /proc and of control groups, a few a second.
 #pragma once
 
 #include <sys/types.h>
@@ -25,7 +25,7 @@ std::optional<HostTicks> parse_host_ticks(std::string_view text);
 class CpuWatch {
  public:
   CpuWatch();
-  // Its control group counts from here on.
+  // Its control group counts from here on, and on which CPUs it may run.
   void meet(pid_t process);
   profile::CpuUse since_start() const;
 
@@ -36,6 +36,7 @@ class CpuWatch {
   };
   std::optional<HostTicks> before_;
   std::vector<Group> groups_;
+  int64_t allowed_ = 0;
 };
 
 }  // namespace phlox::sampler

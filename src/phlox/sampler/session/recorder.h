@@ -1,6 +1,6 @@
 // Records processes: finds an interpreter in each, or in what it started, has it looked at, and passes
-// everything to a Sink. Called by one thread of cli's, the recorder's thread of other headers. Prints nothing,
-// ends nothing; the target goes on running whatever happens here.
+// everything to a Sink. Called by one thread of cli's, the recorder's thread of other headers. Prints
+// nothing, ends nothing; the target goes on running whatever happens here.
 #pragma once
 
 #include <sys/types.h>
