@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "phlox/cli/pythons.h"
 #include "phlox/target/process_state.h"
@@ -70,18 +72,22 @@ std::string newcomers_words(const std::vector<pid_t>& fresh) {
 void say_missing(const std::vector<NativeRows::Missing>& missing, Talk& talk) {
   constexpr size_t kMost = 5;
   size_t shown = 0, more = 0;
+  std::set<std::string> said;  // workers have their modules in common
   for (const NativeRows::Missing& row : missing) {
+    std::string words = describe(row);
+    if (!said.insert(words).second) continue;
     const bool worth = !row.names.complete && shown < kMost;
     if (worth) {
-      talk.note(describe(row));
+      talk.note(words);
       ++shown;
     } else {
-      talk.detail(describe(row));
+      talk.detail(words);
       more += !row.names.complete;
     }
   }
   if (more > 0)
-    talk.note(fmt::format("and {} more modules without names or lines (--verbose lists them)", more));
+    talk.note(fmt::format("and {} more module{} without names or lines (--verbose lists them)", more,
+                          more == 1 ? "" : "s"));
 }
 
 }  // namespace phlox::cli
