@@ -127,3 +127,49 @@ def test_a_long_wait_beside_a_thread_that_switches_all_the_time(python, record, 
         if tid in waits or "waits" in names:
             known, unknown = known + wall * ("waits" in names), unknown + wall * ("waits" not in names)
     assert known > 1e9 and unknown < 0.1 * known, (known, unknown)
+
+
+SHORT_WAITS = """
+import os, threading, time
+held = threading.Lock()
+held.acquire()
+def nap():
+    time.sleep(0.0002)
+def lock():
+    held.acquire(timeout=0.00002)
+print("ready %d" % os.getpid(), flush=True)
+times = open("short.times", "w")
+slept = locked = 0
+while True:
+    since = time.perf_counter_ns()
+    for i in range(3):
+        nap()
+    between = time.perf_counter_ns()
+    for i in range(7):
+        lock()
+    slept += between - since
+    locked += time.perf_counter_ns() - between
+    times.seek(0)
+    times.write("%d %d \\n" % (slept, locked))
+    times.flush()
+"""
+
+
+@since(3, 8)
+@once_a_version
+@pytest.mark.parametrize("budget", ["0.2", "off"])
+def test_short_waits_that_stand_for_others(python, budget, record, tmp_path):
+    """Each stack in the system call that it waited in; and of the time of both as much as the scheduler says."""
+    log = tmp_path / "short.times"
+    (tmp_path / "short.py").write_text(SHORT_WAITS.replace("short.times", str(log)))
+    with Target(python, tmp_path / "short.py") as target:
+        recording = record(target.pid, 3, "--way", "kernel", "--max-overhead", budget)
+    slept, locked = map(int, log.read_text().split())
+    times = collections.Counter()
+    for wall, call, stack in recording.query("SELECT wall_ms, system_call, stack FROM stretch WHERE cpu = 'blocked'"):
+        names = {frame[1] for frame in recording.stack(stack)}
+        times[*(names & {"nap", "lock"}), call] += wall
+    ours = {key[0]: wall for key, wall in times.items() if len(key) == 2}
+    assert len(ours) == sum(len(key) == 2 for key in times), times
+    assert sum(ours.values()) > 0.95 * sum(times.values()), times
+    assert abs(ours["nap"] / sum(ours.values()) - slept / (slept + locked)) < 0.2, (times, slept, locked)

@@ -192,6 +192,38 @@ TEST_F(KernelSourceTest, who_ended_a_wait_is_said_of_its_last_piece) {
   EXPECT_EQ(words, (std::vector<std::string>{"78 in put", "nginx (98)", "nobody"}));
 }
 
+// Of ten short ones, each of which also waited for a CPU a little.
+TEST_F(KernelSourceTest, short_waits_together_are_all_of_the_stack_that_stands_for_them) {
+  const auto main = code("main"), nap = code("nap"), lock = code("lock");
+  look(1, stack({main}), 0, 0, 0);
+  kernel_stack first = stack({nap, main}), second = stack({lock, main});
+  first.flags = second.flags = KERNEL_TOGETHER;
+  look(3, first, 0.5, 1, 0.5, 2.9);
+  look(5, second, 1, 2, 1, 4.9);
+  look(7, second, 1.5, 3, 1.5, 6.9);
+  seen(7);
+  EXPECT_NEAR(wall("nap", CpuState::blocked), 1, 0.001);
+  EXPECT_NEAR(wall("lock", CpuState::blocked), 2, 0.001);
+  EXPECT_NEAR(wall("nap", CpuState::runnable) + wall("lock", CpuState::runnable), 1.5, 0.001);
+}
+
+// Short waits whose stack is another's: who ended the last of them ended none of those.
+TEST_F(KernelSourceTest, a_stack_that_stands_for_others_was_woken_by_nobody) {
+  const auto main = code("main"), nap = code("nap");
+  look(1, stack({main}), 0, 0, 0);
+  wake_ = {.thread = 99, .process = 98, .stack = 0, .name = "nginx"};
+  kernel_stack standing = stack({nap, main});
+  standing.flags = KERNEL_STANDS_IN;
+  look(10, standing, 1, 8, 0, 9.5);
+  look(20, stack({nap, main}), 2, 17, 0, 11);
+  seen();
+  EXPECT_NEAR(wall("nap", CpuState::blocked), 17, 0.001);
+  std::vector<bool> woken;
+  for (const auto& sample : seen_.samples())
+    if (sample.cpu_state == CpuState::blocked) woken.push_back(bool(sample.wake));
+  EXPECT_EQ(woken, (std::vector<bool>{false, true, false}));  // and what is left at the end
+}
+
 TEST_F(KernelSourceTest, what_a_wait_was_for_is_told_before_it) {
   using namespace std::string_view_literals;
   const auto main = code("main"), work = code("work"), wait = code("wait");

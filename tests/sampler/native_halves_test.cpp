@@ -121,9 +121,11 @@ kernel_native half_at(uint64_t time, bool away) {
 
 class NativeHalvesTest : public testing::Test {
  protected:
-  void take(uint64_t time, bool away) {
-    const auto bytes = test::kernel_native_bytes(half_at(time, away), std::vector<uint64_t>{1}, {},
-                                                 std::vector<uint64_t>{2, 3});
+  void take(uint64_t time, bool away, uint64_t keep = 0) {
+    kernel_native half = half_at(time, away);
+    half.keep = keep;
+    const auto bytes =
+        test::kernel_native_bytes(half, std::vector<uint64_t>{1}, {}, std::vector<uint64_t>{2, 3});
     halves_.take(std::get<KernelNative>(parse_kernel_record(bytes)));
   }
   bool has(uint64_t time, bool away) {
@@ -153,6 +155,18 @@ TEST_F(NativeHalvesTest, what_a_thread_left_its_cpu_with_stays_while_the_clock_f
   EXPECT_FALSE(has(100, true));
   halves_.forget(kThread);
   EXPECT_FALSE(has(200, false));
+}
+
+TEST_F(NativeHalvesTest, one_that_is_named_on_stays_while_others_come) {
+  take(100, true);
+  take(200, true, 100);
+  take(300, true, 100);
+  EXPECT_TRUE(has(100, true));
+  EXPECT_FALSE(has(200, true));
+  EXPECT_TRUE(has(300, true));
+  take(400, true, 300);
+  EXPECT_FALSE(has(100, true));
+  EXPECT_TRUE(has(300, true));
 }
 
 // Which native part goes out with each look.

@@ -130,6 +130,22 @@ static __always_inline void fill_times(struct kernel_look* look, const struct ke
 
 int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now);
 
+// 0 to below `most`, which is below 2^32.
+static __always_inline __u64 some_of(__u64 most) {
+  return (bpf_get_prandom_u32() * most) >> 32;
+}
+
+static __always_inline int is_short(const struct kernel_thread* t, __u64 now) {
+  return now - t->off_since < known.shortest_wait;
+}
+
+// What it waits for, or has waited: a long wait by itself, short ones when they are one together.
+static __always_inline int is_to_be_told(const struct kernel_thread* t, __u64 now) {
+  if (!t->off_since) return 0;
+  __s64 together = t->blocked + t->queued - t->told;
+  return !is_short(t, now) || together >= (__s64)known.shortest_wait;
+}
+
 // Of the current thread, which is on its CPU, and nobody told that it came there: some switches in a thousand
 // have no event on some hosts (perf stat -a -e sched:sched_switch,context-switches counts fewer of the
 // former). Since when it is there the scheduler has noted.
@@ -148,7 +164,7 @@ __noinline int came_unnoticed(struct kernel_thread* t, __u64 now) {
   if (came < t->since || came > now) came = now;
   account(t, 0, came, KERNEL_RUNNING);
   t->stolen = ~0ull;
-  if (t->off_since && t->blocked + t->queued - t->told >= known.shortest_wait) tell_wait(t, task->pid, came);
+  if (is_to_be_told(t, came)) tell_wait(t, task->pid, came);
   return 0;
 }
 
@@ -173,7 +189,7 @@ int on_clock(struct bpf_perf_event_data* context) {
   fill_times(&s->look, t, tid, now);
   s->look.off_since = 0;
   s->look.system_call = -1;
-  s->look.native = with_native ? send_native(s, p, task, context, now) : 0;
+  s->look.native = with_native ? send_native(s, p, task, context, 0, now) : 0;
   t->met = 1;
   send_look(s, p);
   count(KERNEL_COUNT_WALKS, 1);
@@ -191,16 +207,20 @@ static __always_inline int has_credit(struct kernel_process* p, __u64 now) {
   return p->credit >= 0;
 }
 
-// Until when there is none.
+// Until when there is none, and by chance some more: a program that goes around would be walked in the same
+// place each time.
 static __always_inline __u64 broke_until(const struct kernel_process* p, __u64 now) {
   __u64 missing = (__u64)-p->credit;
-  return now + (p->walk_share ? missing * 1000 / p->walk_share : missing);
+  if (p->walk_share) missing = missing * 1000 / p->walk_share;
+  return now + missing + some_of(missing & 0xffffffff);
 }
 
 // Whether the wait that begins is a long one nobody knows yet. So each thread has a share of the walks, some
 // of which it may use at once, before those that leave their CPU all the time have more: on credit.
 #define WALK_EVERY 4000000ull
 #define WALKS_AT_ONCE 16
+// Where there is no time for all.
+#define PASSES 32
 
 // A thread of a recorded process leaves its CPU: with which stack, and what it was at. Gives whether it was
 // walked.
@@ -218,8 +238,13 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   t->wake.thread = 0;
   t->wake.stack = 0;
   t->walked = 0;
+  t->waits = waits != 0;
   const int is_owed = t->walks_until < now + WALKS_AT_ONCE * WALK_EVERY;
   if (!is_owed && now < t->broke_until) return 0;
+  if (t->passes && t->walks_until > now + WALKS_AT_ONCE / 2 * WALK_EVERY) {
+    --t->passes;
+    return 0;
+  }
   struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
   struct kernel_process* p = s && !s->busy ? bpf_map_lookup_elem(&processes, &tgid) : 0;
   if (!p || p->id != t->id) return 0;
@@ -239,17 +264,15 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   if (!is_met) t->met = 1;
   send_look(s, p);
   t->native = with_native && p->credit > KERNEL_MOST_CREDIT / 2 && native_is_due(t, now)
-                  ? send_native(s, p, task, 0, now)
+                  ? send_native(s, p, task, 0, t->stand_in_native, now)
                   : 0;
   s->look.stack.flags &= ~KERNEL_FRAMES;
   t->off = s->look.stack;
   t->walked = 1;
-  t->walks_until = (t->walks_until > now ? t->walks_until : now) + WALK_EVERY;
-  if (t->native) {
-    t->whole = t->off;
-    t->whole_native = t->native;
-  }
+  t->walks_until = (t->walks_until > now ? t->walks_until : now) + WALK_EVERY / 2 + some_of(WALK_EVERY);
   p->credit -= (__s64)(bpf_ktime_get_ns() - now);
+  // The next that it has time for is more likely behind a long wait than behind a short one.
+  t->passes = p->credit < 0 ? some_of(PASSES) : 0;
   return 1;
 }
 
@@ -277,6 +300,21 @@ static __always_inline void leaves_ending(struct kernel_thread* t, struct task_s
   bpf_map_delete_elem(&threads, &tid);
 }
 
+// A short wait that was walked is over. With native halves those that have one stand for those that have
+// none.
+static __always_inline void may_stand_in(struct kernel_thread* t, __u64 now) {
+  if (!t->walked || !is_short(t, now) || (with_native ? !t->native : !t->off.state)) return;
+  // Nobody is blocked where it was only to make place for others.
+  if (!t->waits && t->stand_in_waits) return;
+  __u32 time = now - t->off_since;
+  t->stand_in_of = t->waits != t->stand_in_waits ? time : t->stand_in_of - t->stand_in_of / 8 + time;
+  if (some_of(t->stand_in_of) >= time) return;
+  t->stand_in_waits = t->waits;
+  t->stand_in = t->off;
+  t->stand_in_native = t->native;
+  t->stand_in_call = t->system_call;
+}
+
 // What it waited since that was told last.
 __noinline int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
   if (!t) return 0;
@@ -285,20 +323,21 @@ __noinline int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
                              .native = t->native,
                              .stack = t->off,
                              .wake = t->wake};
-  // Of several short ones those that were walked stand for the others.
-  if (!t->walked && (now - t->off_since >= known.shortest_wait || !t->off.state)) {
+  look.system_call = t->system_call;
+  if (is_short(t, now) && t->stand_in_of) {
+    look.stack = t->stand_in;
+    look.native = t->stand_in_native;
+    look.system_call = t->stand_in_call;
+    if (look.system_call != t->system_call || (t->walked && look.stack.hash != t->off.hash))
+      look.stack.flags |= KERNEL_STANDS_IN;
+  } else if (!t->walked) {
     look.stack.count = 0;
     look.stack.flags = KERNEL_NOT_WALKED;
     look.native = 0;
   }
-  // And those that have a native half for those that have none.
-  if (with_native && !look.native && now - t->off_since < known.shortest_wait && t->whole_native) {
-    look.stack = t->whole;
-    look.native = t->whole_native;
-  }
-  look.system_call = t->system_call;
+  if (is_short(t, now)) look.stack.flags |= KERNEL_TOGETHER;
   fill_times(&look, t, tid, now);
-  t->told = t->blocked + t->queued;
+  t->told = t->blocked + t->queued + some_of(known.shortest_wait / 2);
   return send(&look, sizeof look);
 }
 
@@ -307,7 +346,9 @@ static __always_inline int comes(struct kernel_thread* t, struct task_struct* ta
   __u64 stolen = not_for_tasks(task);
   account(t, stolen, now, KERNEL_RUNNING);
   t->stolen = stolen;
-  if (!t->off_since || t->blocked + t->queued - t->told < known.shortest_wait) return 0;
+  if (!t->off_since) return 0;
+  may_stand_in(t, now);
+  if (!is_to_be_told(t, now)) return 0;
   if (is_awaited(task, t)) tell_awaited(t, task->pid);
   return tell_wait(t, task->pid, now);
 }
@@ -387,7 +428,8 @@ static __always_inline void walk_sleeper(struct kernel_thread* t, struct task_st
     t->walked = 1;
     t->native = 0;
   }
-  if (with_native && s->look.stack.hash == t->off.hash) t->native = send_native(s, p, task, 0, now);
+  if (with_native && s->look.stack.hash == t->off.hash)
+    t->native = send_native(s, p, task, 0, t->stand_in_native, now);
   p->credit -= (__s64)(bpf_ktime_get_ns() - now);
 }
 
@@ -400,7 +442,7 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   __u64 now = bpf_ktime_get_ns();
   account(t, 0, now, KERNEL_QUEUED);
   // Of a wait that is told by itself when it comes back.
-  if (!t->off_since || t->blocked + t->queued - t->told < known.shortest_wait) return 0;
+  if (!is_to_be_told(t, now)) return 0;
   walk_sleeper(t, task, now);
   if (note_waker(t)) walk_waker(t, now);
   count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - now);

@@ -341,8 +341,11 @@ void KernelSource::came_back(Thread& thread, const KernelLook& record, const Spe
   const kernel_look& look = record.look;
   // CPU time waits for a look of the clock.
   const Nanoseconds carried = std::exchange(thread.cpu_carried, 0) + spent.ran;
-  const Nanoseconds away = std::min<Nanoseconds>(static_cast<Nanoseconds>(look.time - look.off_since),
-                                                 spent.blocked + spent.queued);
+  // Of several short waits all is this stack's, of a long one what it took itself.
+  const Nanoseconds all = spent.blocked + spent.queued;
+  const Nanoseconds away = (look.stack.flags & KERNEL_TOGETHER) != 0
+                               ? all
+                               : std::min(static_cast<Nanoseconds>(look.time - look.off_since), all);
   LookRecord now = look_of(thread, look, quality);
   const NativePlace place = away > spent.queued ? NativePlace::asleep : NativePlace::queued;
   const auto native = native_of(thread, look, place, stack, now);
@@ -352,8 +355,7 @@ void KernelSource::came_back(Thread& thread, const KernelLook& record, const Spe
   own -= ran;
   if (ran > 0) put_run(thread, now, (look.stack.flags & KERNEL_HELD_GIL) != 0, ran, stack, native);
   if (thread.asleep) {
-    const Nanoseconds earlier =
-        due(thread.owed_asleep, spent.blocked + spent.queued - away, own, kCrumbBeforeWait);
+    const Nanoseconds earlier = due(thread.owed_asleep, all - away, own, kCrumbBeforeWait);
     own -= earlier;
     if (earlier > 0) put(thread, Piece::part, *thread.asleep, earlier, thread.asleep_stack);
   }
@@ -361,9 +363,12 @@ void KernelSource::came_back(Thread& thread, const KernelLook& record, const Spe
   now.cpu_state = CpuState::blocked;
   now.system_call = look.system_call;
   if (own > queued) {
-    now.wake = wake_of(look.wake);
-    now.awaited = awaited_of(thread, look);
-    now.awaits = record.awaits;
+    // Who ended the last of them, and what that was for, says nothing of the stack that stands for it.
+    if ((look.stack.flags & KERNEL_STANDS_IN) == 0) {
+      now.wake = wake_of(look.wake);
+      now.awaited = awaited_of(thread, look);
+      now.awaits = record.awaits;
+    }
     now.wait_since = static_cast<Nanoseconds>(look.off_since);
     put(thread, Piece::look, now, own - queued, stack, native);
     now.wake = 0;

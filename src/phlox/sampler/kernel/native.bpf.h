@@ -134,9 +134,10 @@ static __noinline __u64 send_half(struct scratch* s, const struct kernel_process
 }
 
 // `context`: of the clock's interrupt, where it may have hit the kernel; 0: none, and no frames of it.
+// `keep`: as in kernel_native.
 static __always_inline __u64 send_native(struct scratch* s, const struct kernel_process* p,
                                          struct task_struct* task, struct bpf_perf_event_data* context,
-                                         __u64 now) {
+                                         __u64 keep, __u64 now) {
   __u32 cpu = bpf_get_smp_processor_id();
   __u16 end = s->look.stack.end;
   if (end == KERNEL_END_UNREADABLE || end == KERNEL_END_BROKEN) return 0;
@@ -147,5 +148,6 @@ static __always_inline __u64 send_native(struct scratch* s, const struct kernel_
     size = bpf_get_stack(context, half->bytes, KERNEL_KERNEL_FRAMES * 8, 0);
   half->head.kernel = size > 0 ? size / 8 : 0;
   half->head.away = !context;
+  half->head.keep = keep;
   return send_half(s, p, half, task, now);
 }

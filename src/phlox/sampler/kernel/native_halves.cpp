@@ -111,7 +111,11 @@ void NativeHalves::take(const KernelNative& record, Registers registers) {
     halves_.clear();
     kept_ = 0;
   }
-  Half& half = halves_[static_cast<pid_t>(record.half.thread)][record.half.away != 0 ? 1 : 0];
+  auto& halves = halves_[static_cast<pid_t>(record.half.thread)];
+  const bool away = record.half.away != 0;
+  if (away && record.half.keep != 0 && halves[left].half.time == record.half.keep)
+    std::swap(halves[left], halves[still]);
+  Half& half = halves[away ? left : found];
   const size_t before = half.bytes.capacity();
   half.half = record.half;
   half.registers = registers;
@@ -120,17 +124,21 @@ void NativeHalves::take(const KernelNative& record, Registers registers) {
 }
 
 void NativeHalves::forget(pid_t thread) {
-  const auto found = halves_.find(thread);
-  if (found == halves_.end()) return;
-  for (const Half& half : found->second) kept_ -= half.bytes.capacity();
-  halves_.erase(found);
+  const auto at = halves_.find(thread);
+  if (at == halves_.end()) return;
+  for (const Half& half : at->second) kept_ -= half.bytes.capacity();
+  halves_.erase(at);
 }
 
 NativeCopy::Parts NativeHalves::parts(const python::Layout& layout, const kernel_look& look,
                                       const StackShape& shape) {
-  const auto found = halves_.find(static_cast<pid_t>(look.thread));
-  if (look.native == 0 || found == halves_.end()) return {};
-  const Half& half = found->second[look.off_since != 0 ? 1 : 0];
+  const auto at = halves_.find(static_cast<pid_t>(look.thread));
+  if (look.native == 0 || at == halves_.end()) return {};
+  const auto& halves = at->second;
+  const bool away = look.off_since != 0;
+  const Half& half = !away                                    ? halves[found]
+                     : halves[still].half.time == look.native ? halves[still]
+                                                              : halves[left];
   if (half.half.time != look.native) return {};
   KernelNative native{half.half, half.bytes};
   find_starts(layout, native, look.stack.state, shape, starts_);

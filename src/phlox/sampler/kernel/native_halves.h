@@ -46,8 +46,10 @@ class NativeHalves {
     std::vector<std::byte> bytes;
     Registers registers = Registers::all;
   };
-  // The last that a thread was found with on a CPU, and that it left one with.
-  std::unordered_map<pid_t, std::array<Half, 2>> halves_;
+  // The last that a thread was found with on a CPU, that it left one with, and that it is still said of that
+  // it left one with.
+  enum Which { found, left, still };
+  std::unordered_map<pid_t, std::array<Half, 3>> halves_;
   size_t kept_ = 0;  // bytes of all of them
   NativeHead head_;
   std::vector<EvaluationStart> starts_;

@@ -120,22 +120,28 @@ struct kernel_thread {
   __u64 broke_until; /* before that its process has no credit for a walk at a switch */
   __u64 ran, blocked, queued;
   __u64 off_since; /* off the CPU, with this stack */
-  __u64 told;      /* of blocked + queued, what is in a record */
+  __u64 told;      /* of blocked + queued, what is in a record, and by chance some more */
   __u64 stolen;    /* of its CPU: not_for_tasks() when it was last looked at */
   __u64 owed;      /* of that, what is still to be taken from what it ran */
   struct kernel_stack off;
   __u32 id; /* of its process */
   __u16 state;
   __s16 system_call;
-  __u64 born;                /* 1: since its birth, so that the scheduler's own sum is that of what it ran */
-  __u64 walked;              /* 1: `off` is of this time off the CPU; 0: of an earlier one */
-  __u64 walks_until;         /* until then its share of walks is used up, but for some at once */
-  __u64 met;                 /* 1: a look of it was sent */
-  __u64 futex;               /* that it waits for; 0: none */
-  __u64 native;              /* kernel_look.native of `off` */
-  __u64 native_due;          /* when the next native half at a switch is due */
-  struct kernel_stack whole; /* the last that it left its CPU with and that has a native half */
-  __u64 whole_native;
+  __u64 born;        /* 1: since its birth, so that the scheduler's own sum is that of what it ran */
+  __u64 walked;      /* 1: `off` is of this time off the CPU; 0: of an earlier one */
+  __u64 walks_until; /* until then its share of walks is used up, but for some at once */
+  __u64 met;         /* 1: a look of it was sent */
+  __u64 futex;       /* that it waits for; 0: none */
+  __u64 native;      /* kernel_look.native of `off` */
+  __u64 native_due;  /* when the next native half at a switch is due */
+  /* Of short waits that were walked, the one that stands for all: by chance, as likely as it was long. */
+  struct kernel_stack stand_in;
+  __u64 stand_in_native;
+  __s16 stand_in_call;
+  __u8 stand_in_waits, waits; /* 1: it waits, this time too; 0: was to make place for others */
+  __u32 stand_in_of;       /* ns of those that it was chosen among, the older the fewer; 0: there is none */
+  __u32 passes, reserved;  /* so many switches are not walked before the next that is, if it had half of its
+                              share at once */
   struct kernel_wake wake; /* of this time off the CPU */
   struct kernel_found found;
   __u64 file;   /* that it waits for, a struct file; 0: none, or not known */
@@ -182,6 +188,8 @@ enum {
   KERNEL_FRAMES = 16,     /* they follow */
   KERNEL_HELD_GIL = 64,   /* it was the last that took it, be it let go of since */
   KERNEL_NOT_WALKED = 32, /* a wait whose stack is not known: there were too many switches to walk at each */
+  KERNEL_STANDS_IN = 128, /* with the stack and the system call of another than the last of them */
+  KERNEL_TOGETHER = 256,  /* several short waits; off_since is the last one's */
 };
 
 struct kernel_head {
@@ -216,6 +224,7 @@ struct kernel_native {
   __u32 stack;
   __u32 away; /* 1: of a thread that leaves its CPU */
   __u64 time;
+  __u64 keep; /* the time of an earlier one that is named on; 0: none is */
   __u64 ip, sp, bp, bx;
   __u64 stack_start;
   __u64 cframe; /* the innermost; 0: there is none */
