@@ -66,7 +66,7 @@ def main():
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--part", type=float, default=1.0, metavar="SHARE", help="this share of the samples of section truth")
-    parser.add_argument("--only", metavar="TARGET", help="of section truth: hard 50, hard 200 or leaf; of import: dwarf, fp, 'dwarf -z' or 'dwarf -a'; of kernel: the targets whose names begin so")
+    parser.add_argument("--only", metavar="TARGET", help="of section truth: hard 50, hard 200 or leaf; of import: dwarf, fp, 'dwarf -z' or 'dwarf -a'; of kernel: the targets whose names begin so; of requests: the profiler, with more pairs")
     parser.add_argument("--way", choices=["kernel"], help="of section truth: phlox record --way kernel")
     parser.add_argument("--store-as", default="", metavar="NAME", help="keep these results beside the others, not instead of them")
     parser.add_argument("--document-only", action="store_true", help="write docs/benchmarks.md from what is stored")
