@@ -94,9 +94,9 @@ std::optional<pid_t> TaskIds::search(uint64_t python_id, uint64_t native_id) {
   std::array<std::byte, kLook> area;
   if (!memory_.read(RemoteAddress(python_id), std::span(area))) return {};
   // Small ids, of a container's first processes, equal flags and counts that lie before it; ids around 32,600
-  // the upper half of a pointer, so those are passed over: it follows pointers in both libraries. In glibc the
-  // list of robust mutexes follows at 16 bytes, and one that is empty points to itself; musl has pointers only
-  // before it.
+  // the upper half of a pointer, so those are passed over: it follows pointers in both libraries. In glibc
+  // the list of robust mutexes follows at 16 bytes, and one that is empty points to itself; musl has pointers
+  // only before it.
   auto has_robust_list = [&](size_t offset) {
     return offset + 24 <= kLook && load<uint64_t>(area.data() + offset + 16) == python_id + offset + 16;
   };
