@@ -92,12 +92,13 @@ def line_of_the_thread(hand, file):
 
 
 def who_keeps_it_waiting(hand):
-    """What does the slow thread wait for, and who keeps it waiting: what is waited for, in which line, and what was done meanwhile."""
+    """What does the slow thread wait for, and who keeps it waiting: what is waited in, by line, and what was done meanwhile."""
     page = hand.page
-    hand.click("Waits", "nav.views")
-    hand.picture("story-waits")
-    first = page.locator(".waits .rows .row").first.inner_text()
+    hand.click("Waiting")
     hand.click("Lines")
+    hand.click("Functions and lines", "nav.views")
+    hand.picture("story-waits")
+    first = page.locator(".functions .rows .row").first.inner_text()
     hand.click("Flame chart", "nav.views")
     hand.click("8", ".chart")
     for _ in range(8):
