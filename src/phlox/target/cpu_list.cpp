@@ -1,21 +1,14 @@
 #include "phlox/target/cpu_list.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
+#include "phlox/target/cpu_set.h"
 #include "phlox/target/text_file.h"
 
 namespace phlox::target {
-namespace {
-
-constexpr int kHighestCpu = 8191;  // CONFIG_NR_CPUS goes to 8192 (arch/x86/Kconfig)
-
-}  // namespace
-
 std::vector<int> parse_cpu_list(std::string_view text) {
   std::vector<int> cpus;
   const char* at = text.data();
@@ -26,7 +19,7 @@ std::vector<int> parse_cpu_list(std::string_view text) {
     if (read.ec != std::errc()) break;
     int last = first;
     if (read.ptr != end && *read.ptr == '-') read = std::from_chars(read.ptr + 1, end, last);
-    if (read.ec != std::errc() || first < 0 || last > kHighestCpu) break;
+    if (read.ec != std::errc() || first < 0 || last >= kMostCpus) break;
     for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
     at = read.ptr;
     if (at == end || *at != ',') break;
@@ -59,12 +52,6 @@ std::vector<int> read_kept_free_cpus() {
   std::sort(cpus.begin(), cpus.end());
   cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
   return cpus;
-}
-
-int count_allowed_cpus(pid_t thread) {
-  std::array<cpu_set_t, (kHighestCpu + 1) / CPU_SETSIZE> sets{};
-  if (::sched_getaffinity(thread, sizeof sets, sets.data()) != 0) return 0;
-  return CPU_COUNT_S(sizeof sets, sets.data());
 }
 
 }  // namespace phlox::target

@@ -1,8 +1,6 @@
 // Lists of CPUs as the kernel writes them ("0-3,8"; lib/bitmap.c: bitmap_parselist), both ways.
 #pragma once
 
-#include <sys/types.h>
-
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,8 +13,5 @@ std::string describe_cpus(const std::vector<int>& cpus);
 
 // CPUs that an administrator keeps free of whatever was not put there (isolcpus=, nohz_full=).
 std::vector<int> read_kept_free_cpus();
-
-// On how many CPUs this thread may run (sched_getaffinity); 0: it is not there.
-int count_allowed_cpus(pid_t thread);
 
 }  // namespace phlox::target

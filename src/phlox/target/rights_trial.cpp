@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <linux/bpf.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -17,6 +16,7 @@
 #include <thread>
 
 #include "phlox/target/cpu_list.h"
+#include "phlox/target/cpu_set.h"
 #include "phlox/target/process_state.h"
 #include "phlox/target/root_folder.h"
 #include "phlox/target/text_file.h"
@@ -24,29 +24,7 @@
 namespace phlox::target {
 namespace {
 
-constexpr int kMostCpus = 8192;
 constexpr size_t kMostThreads = 1000;  // whose affinity is asked for
-
-// glibc's cpu_set_t ends at 1024 CPUs, the kernel's set goes on.
-class CpuSet {
- public:
-  CpuSet() : set_(CPU_ALLOC(kMostCpus)) { CPU_ZERO_S(kSize, set_); }
-  ~CpuSet() { CPU_FREE(set_); }
-  CpuSet(const CpuSet&) = delete;
-  CpuSet& operator=(const CpuSet&) = delete;
-
-  bool read(pid_t tid) { return ::sched_getaffinity(tid, kSize, set_) == 0; }
-  bool has(int cpu) const { return CPU_ISSET_S(static_cast<size_t>(cpu), kSize, set_); }
-  int move_to(int cpu) {
-    CPU_ZERO_S(kSize, set_);
-    CPU_SET_S(static_cast<size_t>(cpu), kSize, set_);
-    return ::sched_setaffinity(0, kSize, set_) == 0 ? 0 : errno;
-  }
-
- private:
-  static constexpr size_t kSize = kMostCpus / 8;
-  cpu_set_t* set_;
-};
 
 int try_call(pid_t pid, RemoteAddress address) {
   uint64_t word = 0;
@@ -102,11 +80,8 @@ CpuTrial try_cpus(pid_t pid) {
   auto threads = read_threads(pid);
   if (threads.size() > kMostThreads) threads.resize(kMostThreads);
   for (const ThreadName& thread : threads) {
-    CpuSet set;
-    if (!set.read(thread.tid)) continue;
-    for (int cpu = 0; cpu < kMostCpus; ++cpu) {
-      if (set.has(cpu)) wanted[static_cast<size_t>(cpu)] = true;
-    }
+    const auto set = CpuSet::read(thread.tid);
+    for (const int cpu : set ? set->list() : std::vector<int>()) wanted[static_cast<size_t>(cpu)] = true;
   }
   for (int cpu = 0; cpu < kMostCpus; ++cpu) {
     if (wanted[static_cast<size_t>(cpu)]) trial.wanted.push_back(cpu);
@@ -118,7 +93,7 @@ CpuTrial try_cpus(pid_t pid) {
         trial.kept_free.push_back(cpu);
         continue;
       }
-      const int error = CpuSet().move_to(cpu);
+      const int error = CpuSet::of_one(cpu).move(0);
       if (error == 0) continue;
       if (trial.refused.empty()) trial.error = error;
       trial.refused.push_back(cpu);

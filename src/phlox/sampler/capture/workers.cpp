@@ -1,6 +1,5 @@
 #include "phlox/sampler/capture/workers.h"
 
-#include <sched.h>
 #include <sys/eventfd.h>
 
 #if defined(__x86_64__)
@@ -10,6 +9,7 @@
 #include <algorithm>
 
 #include "phlox/sampler/capture/waker.h"
+#include "phlox/target/cpu_set.h"
 
 namespace phlox::sampler {
 namespace {
@@ -91,14 +91,8 @@ bool Workers::is_kept_free(int cpu) const {
 }
 
 bool Workers::pin(pid_t tid, int cpu) const {
-  if (cpu < 0 || is_kept_free(cpu)) return false;
-  cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(cpu) + 1);
-  const size_t size = CPU_ALLOC_SIZE(static_cast<size_t>(cpu) + 1);
-  CPU_ZERO_S(size, set);
-  CPU_SET_S(static_cast<size_t>(cpu), size, set);
-  const bool moved = ::sched_setaffinity(tid, size, set) == 0;
-  CPU_FREE(set);
-  return moved;
+  if (cpu < 0 || cpu >= target::kMostCpus || is_kept_free(cpu)) return false;
+  return target::CpuSet::of_one(cpu).move(tid) == 0;
 }
 
 bool Workers::move(Worker& worker, pid_t tid, int cpu) {
@@ -125,13 +119,10 @@ void Workers::send_one_to(int cpu) {
 }
 
 std::vector<int> Workers::common_cpus(pid_t process) const {
-  cpu_set_t mine, its;
-  if (::sched_getaffinity(0, sizeof mine, &mine) != 0 || ::sched_getaffinity(process, sizeof its, &its) != 0)
-    return {};
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &mine) && CPU_ISSET(cpu, &its) && !is_kept_free(cpu)) cpus.push_back(cpu);
-  }
+  const auto mine = target::CpuSet::read(0), its = target::CpuSet::read(process);
+  if (!mine || !its) return {};
+  auto cpus = mine->list();
+  std::erase_if(cpus, [&](int cpu) { return !its->has(cpu) || is_kept_free(cpu); });
   return cpus;
 }
 

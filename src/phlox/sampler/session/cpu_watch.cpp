@@ -6,7 +6,7 @@
 #include <array>
 
 #include "phlox/base/text.h"
-#include "phlox/target/cpu_list.h"
+#include "phlox/target/cpu_set.h"
 #include "phlox/target/text_file.h"
 
 namespace phlox::sampler {
@@ -41,8 +41,10 @@ std::optional<HostTicks> parse_host_ticks(std::string_view text) {
 CpuWatch::CpuWatch() : before_(read_host_ticks()) {}
 
 void CpuWatch::meet(pid_t process) {
-  if (const int64_t allowed = target::count_allowed_cpus(process); allowed > 0)
+  if (const auto set = target::CpuSet::read(process)) {
+    const auto allowed = static_cast<int64_t>(set->list().size());
     allowed_ = allowed_ > 0 ? std::min(allowed_, allowed) : allowed;
+  }
   if (groups_.size() >= kMostGroups) return;
   auto quota = target::find_cpu_quota(process);
   if (!quota || std::any_of(groups_.begin(), groups_.end(),

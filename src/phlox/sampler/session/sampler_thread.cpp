@@ -15,6 +15,7 @@
 #include "phlox/sampler/capture/schedule.h"
 #include "phlox/sampler/capture/waker.h"
 #include "phlox/target/cpu_list.h"
+#include "phlox/target/cpu_set.h"
 
 namespace phlox::sampler {
 namespace {
@@ -150,12 +151,10 @@ void SamplerThread::stop() {
   if (together_.watch != nullptr) together_.watch->wake();
   // It may stand on a CPU that a thread of a higher priority does not leave: from there it never comes back
   // by itself, and may go there once more before it sees that it has to stop.
-  cpu_set_t anywhere;
-  const bool known = ::sched_getaffinity(0, sizeof anywhere, &anywhere) == 0;
+  const auto anywhere = target::CpuSet::read(0);
   for (Nanoseconds wait = 0; !over_.load(); wait = kStuck) {
     for (const auto& worker : tids_) {
-      if (const pid_t tid = worker.load(); wait > 0 && known && tid != 0)
-        ::sched_setaffinity(tid, sizeof anywhere, &anywhere);
+      if (const pid_t tid = worker.load(); wait > 0 && anywhere && tid != 0) anywhere->move(tid);
     }
     for (const Nanoseconds since = clock_now(); !over_.load() && clock_now() - since < kStuck;)
       sleep_until(clock_now() + kStuck / 100);
