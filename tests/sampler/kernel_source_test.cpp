@@ -294,6 +294,19 @@ TEST_F(KernelSourceTest, what_ran_a_moment_before_a_wait_is_no_part_of_it) {
   EXPECT_NEAR(wall("wait", CpuState::blocked), 6, 0.02);
 }
 
+// As a spinning lock yields where others want the CPU, too.
+TEST_F(KernelSourceTest, who_has_little_of_a_cpu_and_waits_for_nothing_is_not_blocked) {
+  const auto main = code("main"), work = code("work");
+  look(1, stack({work, main}), 0, 0, 0);
+  call_ = -1;
+  look(5.005, stack({work, main}), 0.005, 0, 4, 1.005);
+  look(9.010, stack({work, main}), 0.010, 0, 8, 5.010);
+  look(13.015, stack({work, main}), 0.015, 0, 12, 9.015);
+  seen(13.015);
+  EXPECT_EQ(wall("work", CpuState::blocked), 0);
+  EXPECT_NEAR(wall("work", CpuState::runnable), 12, 0.02);
+}
+
 // Between two looks of the clock nobody saw it, but it had waited for it.
 TEST_F(KernelSourceTest, who_comes_back_from_waiting_for_the_gil_holds_it) {
   const auto main = code("main"), work = code("work");

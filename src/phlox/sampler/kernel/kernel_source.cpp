@@ -359,7 +359,8 @@ void KernelSource::came_back(Thread& thread, const KernelLook& record, const Spe
     own -= earlier;
     if (earlier > 0) put(thread, Piece::part, *thread.asleep, earlier, thread.asleep_stack);
   }
-  const Nanoseconds queued = std::min(std::min(spent.queued, away), own);
+  // Nothing blocked who was only preempted, however short it ran before.
+  const Nanoseconds queued = spent.blocked > 0 ? std::min(std::min(spent.queued, away), own) : own;
   now.cpu_state = CpuState::blocked;
   now.system_call = look.system_call;
   if (own > queued) {
