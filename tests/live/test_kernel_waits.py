@@ -157,19 +157,24 @@ while True:
 
 @since(3, 8)
 @once_a_version
-@pytest.mark.parametrize("budget", ["0.2", "off"])
-def test_short_waits_that_stand_for_others(python, budget, record, tmp_path):
-    """Each stack in the system call that it waited in; and of the time of both as much as the scheduler says."""
+@pytest.mark.parametrize("budget, apart", [("0.2", 0.3), ("off", 0.15)])  # with few walks chance has more of it
+def test_short_waits_that_stand_for_others(python, budget, apart, record, tmp_path):
+    """Each stack in the system call that it waited in; and of the time of both as much as the program's own clock says."""
+    if python.flags == "t":
+        pytest.skip("locks of free-threaded builds yield their CPU for long before they block")
     log = tmp_path / "short.times"
     (tmp_path / "short.py").write_text(SHORT_WAITS.replace("short.times", str(log)))
     with Target(python, tmp_path / "short.py") as target:
-        recording = record(target.pid, 3, "--way", "kernel", "--max-overhead", budget)
+        recording = record(target.pid, 4, "--way", "kernel", "--max-overhead", budget)
     slept, locked = map(int, log.read_text().split())
-    times = collections.Counter()
-    for wall, call, stack in recording.query("SELECT wall_ms, system_call, stack FROM stretch WHERE cpu = 'blocked'"):
-        names = {frame[1] for frame in recording.stack(stack)}
-        times[*(names & {"nap", "lock"}), call] += wall
-    ours = {key[0]: wall for key, wall in times.items() if len(key) == 2}
-    assert len(ours) == sum(len(key) == 2 for key in times), times
-    assert sum(ours.values()) > 0.95 * sum(times.values()), times
-    assert abs(ours["nap"] / sum(ours.values()) - slept / (slept + locked)) < 0.2, (times, slept, locked)
+    blocked, ours = collections.Counter(), collections.Counter()
+    for cpu, wall, call, stack in recording.query("SELECT cpu, wall_ms, system_call, stack FROM stretch"):
+        names = {frame[1] for frame in recording.stack(stack)} & {"nap", "lock"}
+        ours[*names] += wall  # its clock does not tell being blocked from being without a CPU
+        if cpu == "blocked":
+            blocked[*names, call] += wall
+    both = [key for key in blocked if len(key) == 2]
+    assert sorted(name for name, _ in both) == ["lock", "nap"], blocked
+    assert sum(blocked[key] for key in both) > 0.95 * sum(blocked.values()), blocked
+    share = ours["nap", ] / (ours["nap", ] + ours["lock", ])
+    assert abs(share - slept / (slept + locked)) < apart, (ours, blocked, slept, locked)

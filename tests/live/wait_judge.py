@@ -84,7 +84,8 @@ class Awaited:
     def __init__(self, recording, thread, log, least, looks=False):
         """`looks`: of what is seen from time to time, a row says where the thread was at its end."""
         known = {i: (kind, name or "", other or "") for i, kind, name, other in recording.query("SELECT id, kind, name, other FROM awaited")}
-        (tid,) = [tid for tid, name in recording.query("SELECT tid, name FROM thread") if name.startswith(thread)]
+        # The first of the name: a new thread has its maker's until its own is set.
+        tid = [tid for tid, name in recording.query("SELECT tid, name FROM thread ORDER BY id") if name.startswith(thread)][0]
         awaited = dict(recording.query("SELECT id, awaited FROM state"))
         (begin,) = recording.query("SELECT value FROM meta WHERE key = 'sample_epoch_ns'")[0]
         rows = [(int(begin) + start * 1000, int(begin) + start * 1000 + wall, known.get(awaited[state])) for start, wall, state in
