@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace phlox::importers {
@@ -34,6 +36,57 @@ TEST(Input, all_of_it_is_read_up_to_what_is_allowed) {
     EXPECT_EQ(read_all(input, size).value_or("none"), std::string(size, 'x')) << size;
     EXPECT_TRUE(size == 0 || !read_all(input, size - 1)) << size;
   }
+}
+
+std::vector<std::byte> numbered(size_t size) {
+  std::vector<std::byte> bytes(size);
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 251);
+  return bytes;
+}
+
+// As a pipe gives it.
+Forwards in_pieces(const std::vector<std::byte>& bytes, size_t piece) {
+  return Forwards([&bytes, piece, at = size_t{0}](std::span<std::byte> into) mutable {
+    const size_t got = std::min({into.size(), piece, bytes.size() - at});
+    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), got, into.begin());
+    at += got;
+    return got;
+  });
+}
+
+std::vector<std::byte> part(Forwards& in, uint64_t offset, size_t size) {
+  std::vector<std::byte> found(size);
+  found.resize(in.read_at(offset, found));
+  return found;
+}
+
+TEST(Forwards, what_was_passed_over_can_be_asked_for_later) {
+  const auto bytes = numbered(500'000);
+  Forwards in = in_pieces(bytes, 4096);
+  const auto expected = [&](size_t offset, size_t size) {
+    const auto from = bytes.begin() + static_cast<std::ptrdiff_t>(std::min(offset, bytes.size()));
+    return std::vector<std::byte>(
+        from, from + std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(size), bytes.end() - from));
+  };
+  for (const auto& [offset, size] : std::vector<std::pair<size_t, size_t>>{{0, 100},
+                                                                           {450'000, 10'000},
+                                                                           {65'000, 200'000},
+                                                                           {455'000, 20'000},
+                                                                           {0, 70'000},
+                                                                           {265'000, 235'000},
+                                                                           {499'999, 100},
+                                                                           {500'000, 5},
+                                                                           {60'000, 440'000}}) {
+    EXPECT_EQ(part(in, offset, size), expected(offset, size)) << offset;
+  }
+}
+
+TEST(Forwards, what_is_read_in_order_is_not_kept) {
+  const auto bytes = numbered(300'000);
+  Forwards in = in_pieces(bytes, 10'000);
+  EXPECT_EQ(part(in, 0, 100'000).size(), 100'000u);
+  EXPECT_EQ(part(in, 100'000, 100'000).size(), 100'000u);
+  EXPECT_EQ(part(in, 150'000, 10).size(), 0u);
 }
 
 }  // namespace

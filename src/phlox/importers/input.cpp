@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 namespace phlox::importers {
@@ -18,6 +19,31 @@ size_t take(int descriptor, std::span<std::byte> into) {
     got = ::read(descriptor, into.data(), into.size());
   } while (got < 0 && errno == EINTR);
   return static_cast<size_t>(std::max<ssize_t>(got, 0));
+}
+
+size_t read_from(int descriptor, uint64_t offset, std::span<std::byte> into) {
+  size_t have = 0;
+  while (have < into.size()) {
+    const ssize_t got =
+        ::pread(descriptor, into.data() + have, into.size() - have, static_cast<off_t>(offset + have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    have += static_cast<size_t>(got);
+  }
+  return have;
+}
+
+// Goes when it is closed.
+Descriptor nameless_file() {
+  const char* const folder = std::getenv("TMPDIR");
+  std::string path = folder != nullptr && *folder != 0 ? folder : "/var/tmp";
+  Descriptor file(::open(path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (file) return file;
+  // Some network and overlay file systems have none.
+  path += "/phlox.XXXXXX";
+  file = Descriptor(::mkostemp(path.data(), O_CLOEXEC));
+  if (file) ::unlink(path.c_str());
+  return file;
 }
 
 }  // namespace
@@ -59,16 +85,7 @@ Result<std::unique_ptr<FileInput>> FileInput::open(const std::string& path) {
 }
 
 size_t FileInput::read_at(uint64_t offset, std::span<std::byte> into) {
-  if (!size_) return pipe_.read_at(offset, into);
-  size_t have = 0;
-  while (have < into.size()) {
-    const ssize_t got =
-        ::pread(descriptor_, into.data() + have, into.size() - have, static_cast<off_t>(offset + have));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    have += static_cast<size_t>(got);
-  }
-  return have;
+  return size_ ? read_from(descriptor_, offset, into) : pipe_.read_at(offset, into);
 }
 
 size_t Forwards::fill(std::span<std::byte> into) {
@@ -79,6 +96,33 @@ size_t Forwards::fill(std::span<std::byte> into) {
     have += got;
   }
   return have;
+}
+
+// Of the bytes that come next, up to the first that the disk has no room for.
+void Forwards::keep(std::span<const std::byte> bytes) {
+  if (!kept_ || kept_to_ != at_) return;
+  while (!bytes.empty()) {
+    const ssize_t put = ::pwrite(kept_.get(), bytes.data(), bytes.size(), static_cast<off_t>(kept_to_));
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return;
+    kept_to_ += static_cast<uint64_t>(put);
+    bytes = bytes.subspan(static_cast<size_t>(put));
+  }
+}
+
+// Takes out what lies before `offset`.
+bool Forwards::pass(uint64_t offset) {
+  if (at_ >= offset) return true;
+  if (!kept_ && (kept_ = nameless_file())) kept_from_ = kept_to_ = at_;
+  std::vector<std::byte> passed(std::min<uint64_t>(offset - at_, kHead));
+  while (at_ < offset) {
+    const auto piece = std::span(passed).first(std::min<uint64_t>(passed.size(), offset - at_));
+    const size_t got = fill(piece);
+    if (got == 0) return false;
+    keep(piece.first(got));
+    at_ += got;
+  }
+  return true;
 }
 
 size_t Forwards::read_at(uint64_t offset, std::span<std::byte> into) {
@@ -92,17 +136,17 @@ size_t Forwards::read_at(uint64_t offset, std::span<std::byte> into) {
   if (offset < head_.size()) {
     have = std::min<uint64_t>(into.size(), head_.size() - offset);
     std::memcpy(into.data(), head_.data() + offset, have);
-    if (have == into.size() || at_ > head_.size()) return have;
     offset += have;
   }
-  std::vector<std::byte> skipped(std::min<uint64_t>(offset > at_ ? offset - at_ : 0, kHead));
-  while (at_ < offset) {
-    const size_t got = fill(std::span(skipped).first(std::min<uint64_t>(skipped.size(), offset - at_)));
-    if (got == 0) return have;
-    at_ += got;
+  if (offset >= kept_from_ && offset < kept_to_ && have < into.size()) {
+    const size_t asked = std::min<uint64_t>(into.size() - have, kept_to_ - offset);
+    const size_t got = read_from(kept_.get(), offset, into.subspan(have, asked));
+    have += got;
+    offset += got;
   }
-  if (at_ != offset) return have;  // backwards
+  if (have == into.size() || !pass(offset) || at_ != offset) return have;
   const size_t got = fill(into.subspan(have));
+  keep(into.subspan(have, got));
   at_ += got;
   return have + got;
 }

@@ -1,5 +1,5 @@
-// The bytes of a file that somebody else recorded, asked for by place. A pipe is one too, as long as it is
-// read forwards. Importers see nothing else of the world but files of modules (module_files.h).
+// The bytes of a file that somebody else recorded, asked for by place. A pipe is one too. Importers see
+// nothing else of the world but files of modules (module_files.h).
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,8 @@ class MemoryInput : public Input {
 };
 
 // What can only be taken out in order, asked for by place: what lies at its start again and again, beyond
-// that forwards only.
+// that forwards. What is passed over, and all behind it, is put into a file without a name, in $TMPDIR or
+// /var/tmp, and can be asked for later: a perf.data tells at its end what it holds.
 class Forwards {
  public:
   // Goes on from where it stands; how many bytes, 0 at the end.
@@ -54,15 +55,18 @@ class Forwards {
 
  private:
   size_t fill(std::span<std::byte> into);
+  bool pass(uint64_t offset);
+  void keep(std::span<const std::byte> bytes);
 
   Source source_;
   std::vector<std::byte> head_;
   uint64_t at_ = 0;  // how much was taken out
   bool head_read_ = false;
+  Descriptor kept_;  // each byte at its own place
+  uint64_t kept_from_ = 0, kept_to_ = 0;
 };
 
-// A file, or a pipe, which can be asked for what lies at its start again and again, and beyond that forwards
-// only.
+// A file, or a pipe.
 class FileInput : public Input {
  public:
   // "-": standard input.
