@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from cli_support import ordinary_pythons, phlox
+from cli_support import PHLOX, ordinary_pythons, phlox
 from perf_judge import by_perf, by_phlox, differences
 
 sys.path.insert(0, __file__.rpartition("/")[0])
@@ -106,6 +106,22 @@ def test_a_pipe_is_read_as_it_comes(tmp_path):
 
 
 @needs_perf
+def test_a_file_through_a_pipe_is_read_whole(tmp_path):
+    path = recorded(tmp_path, "perf.data", "--call-graph", "dwarf")
+    assert path.stat().st_size > 1 << 20
+    done = subprocess.run([PHLOX, "import", "-", "-o", tmp_path / "piped.phlox"], input=path.read_bytes(), capture_output=True)
+    assert done.returncode == 0 and b"warning" not in done.stderr, done.stderr
+    assert by_phlox(tmp_path / "piped.phlox").samples == by_perf(path).samples
+
+
+@needs_perf
+def test_what_perf_copied_too_little_of_is_said_with_what_helps(tmp_path):
+    path = recorded(tmp_path, "perf.data", "--call-graph", "dwarf,512")
+    said = phlox("import", path, "-o", tmp_path / "short.phlox").stderr
+    assert re.search(r"warning: .*\d+ of \d+ stacks are deeper than the 512 bytes .*--call-graph dwarf,65528", said), said
+
+
+@needs_perf
 def test_every_command_takes_it(tmp_path):
     path = recorded(tmp_path, "perf.data", "--call-graph", "dwarf")
     assert "_PyEval_EvalFrameDefault" in phlox("report", path).stdout
@@ -183,7 +199,7 @@ def test_switches_tell_where_time_was_spent_waiting(tmp_path):
     report = json.loads(phlox("report", "--json", "--state", "blocked", f"{path}.phlox").stdout)
     slept = by_phlox(f"{path}.phlox", "CASE WHEN cpu_ns = 0 THEN wall_ns ELSE 0 END").total
     assert 0.95e9 < slept < 1.6e9
-    assert report
+    assert {wait["for"] for wait in report["waits"]} == {"call not recorded"}, report["waits"]
 
 
 @needs_perf

@@ -236,6 +236,8 @@ TEST(PerfData, switches_tell_of_time_that_no_sample_saw) {
                                     {180, 100, 0, blocked},
                                     {280, 10, 10, running},
                                     {290, 10, 0, runnable}}));
+  EXPECT_EQ(in.profile.samples()[2].system_call, profile::kCallNotRecorded);
+  EXPECT_EQ(in.profile.samples()[4].system_call, -1);
 }
 
 // A clock with the id 101, and the tracepoint of switches, 102.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "phlox/profile/ended_waits.h"
+#include "phlox/profile/system_calls.h"
 #include "support/profile_of.h"
 
 namespace phlox::profile {
@@ -72,6 +73,13 @@ TEST_F(Waits, are_called_by_what_the_library_waits_for) {
   EXPECT_EQ(of(kFsync, {}), "file");
   EXPECT_EQ(of(kIoctl, {}), "other");
   EXPECT_EQ(of(-1, {}), "memory");
+}
+
+TEST_F(Waits, in_a_call_that_was_not_recorded_are_what_the_library_says_or_nothing) {
+  EXPECT_EQ(of(kCallNotRecorded, {}), "other");
+  EXPECT_EQ(of(kCallNotRecorded, {"queue.py/get", "threading.py/wait"}), "queue");
+  EXPECT_EQ(wait_words(WaitClass::other, system_call_name(kCallNotRecorded, "x86_64"), ""),
+            "call not recorded");
 }
 
 TEST_F(Waits, whose_file_is_known_are_called_by_it) {

@@ -173,6 +173,25 @@ TEST_F(Recording, what_was_written_is_read) {
   EXPECT_EQ(profile->tally("ticks"), 2);
 }
 
+TEST_F(Recording, what_others_recorded_does_not_say_in_which_call_a_thread_was_blocked) {
+  for (const bool by_others : {false, true}) {
+    auto out = writer();
+    ProfileMaker maker{*out};
+    if (by_others) out->put_meta("recorded_by", "perf 6.1");
+    Sample sample = maker.sample(maker.thread("worker"), "main", 1000);
+    sample.cpu_state = CpuState::blocked;
+    maker.put(sample);
+    sample.cpu_state = CpuState::running;
+    maker.put(sample);
+    ASSERT_TRUE(out->finish());
+    const auto profile = read(path_.string());
+    ASSERT_TRUE(profile) << profile.error().message;
+    EXPECT_EQ(profile->samples()[0].system_call, by_others ? kCallNotRecorded : -1);
+    EXPECT_EQ(profile->samples()[1].system_call, -1);
+    std::filesystem::remove(path_);
+  }
+}
+
 TEST_F(Recording, one_of_an_older_phlox_says_the_role_of_a_frame_in_words) {
   const FrameRole roles[] = {FrameRole::none,        FrameRole::interpreter_loop, FrameRole::trampoline,
                              FrameRole::cython_slot, FrameRole::cython_wrapper,   FrameRole::cython_body};

@@ -103,7 +103,8 @@ constexpr Column kColumns[] = {
     {"gil_state", [](const Row& row) { return word(row.sample.gil_state, kGilStates); }},
     {"system_call",
      [](const Row& row) {
-       return row.sample.cpu_state == profile::CpuState::blocked
+       return row.sample.cpu_state == profile::CpuState::blocked &&
+                      row.sample.system_call != profile::kCallNotRecorded
                   ? Value(profile::system_call_name(row.sample.system_call, row.recording.machine))
                   : Value();
      }},

@@ -99,7 +99,10 @@ void AustinRows::put(const AustinSample& row) {
   sample.stack = row.stack;
   sample.collecting = row.collecting;
   sample.quality = row.invalid ? profile::Quality::cut : profile::Quality::ok;
-  if (row.idle) sample.cpu_state = *row.idle ? profile::CpuState::blocked : profile::CpuState::running;
+  if (row.idle) {
+    sample.cpu_state = *row.idle ? profile::CpuState::blocked : profile::CpuState::running;
+    if (*row.idle) sample.system_call = profile::kCallNotRecorded;
+  }
   if (row.microseconds) {
     Turn& turn = turns_[row.pid];
     const bool again = turn.threads.contains(sample.thread.value);

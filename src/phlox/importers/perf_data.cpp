@@ -28,6 +28,8 @@ namespace {
 constexpr uint64_t kCommitEvery = 50'000;
 // 73 years after a host was started: sums and differences of such times do not overflow.
 constexpr Nanoseconds kLatest = Nanoseconds{1} << 61;
+// Of stacks, in bytes, which perf record takes (tools/perf/util/callchain.c: get_stack_size).
+constexpr size_t kLongestDump = 65528;
 
 // The fields of sched:sched_switch, which lie where they lay since 2.6.35.
 struct SwitchFields {
@@ -138,6 +140,7 @@ class PerfImport {
   void put_meta();
   void put_tallies();
   ImportOutcome finish(const PerfStream& stream, const PerfOrder& order);
+  std::string recorder() const;
   std::string summary() const;
 
   PerfFile& file_;
@@ -313,7 +316,7 @@ void PerfImport::put_meta() {
   const auto put = [this](std::string_view key, const std::string& value) {
     if (!value.empty()) sink_.put_meta(key, value);
   };
-  put("recorded_by", "perf " + facts.perf_version);
+  put("recorded_by", recorder());
   put("host", facts.host);
   put("kernel", facts.kernel_release.empty() ? "" : "Linux " + facts.kernel_release);
   put("machine", facts.architecture);
@@ -356,14 +359,19 @@ std::string PerfImport::samples_by_event() const {
   return counts.empty() ? "no samples" : text;
 }
 
+// A file whose recorder was ended has no version.
+std::string PerfImport::recorder() const {
+  const std::string& version = file_.facts().perf_version;
+  return version.empty() ? "perf" : "perf " + version;
+}
+
 std::string PerfImport::summary() const {
   const PerfStackCounts& counts = stacks_.counts();
   const std::string length =
       last_ == 0 ? "" : fmt::format(" in {:.1f} s", static_cast<double>(last_ - first_) * 1e-9);
-  std::string text =
-      fmt::format("perf {}: {}{}, {} {} of {} {}", file_.facts().perf_version, samples_by_event(), length,
-                  threads_.threads(), threads_.threads() == 1 ? "thread" : "threads", threads_.processes(),
-                  threads_.processes() == 1 ? "process" : "processes");
+  std::string text = fmt::format("{}: {}{}, {} {} of {} {}", recorder(), samples_by_event(), length,
+                                 threads_.threads(), threads_.threads() == 1 ? "thread" : "threads",
+                                 threads_.processes(), threads_.processes() == 1 ? "process" : "processes");
   if (counts.unwound > 0) {
     text += fmt::format("; {} of {} dumped stacks unwound to their start",
                         percent(counts.whole, counts.unwound), counts.unwound);
@@ -391,6 +399,11 @@ ImportOutcome PerfImport::finish(const PerfStream& stream, const PerfOrder& orde
   warn(lost_ + lost_samples_,
        fmt::format("perf lost {} records while it recorded: a larger buffer (perf record -m) helps",
                    lost_ + lost_samples_));
+  const PerfStackCounts& counts = stacks_.counts();
+  warn(counts.longest_dump < kLongestDump && counts.too_short * 20 > counts.unwound ? 1 : 0,
+       fmt::format("{} of {} stacks are deeper than the {} bytes that perf copied of each: perf record "
+                   "--call-graph dwarf,{} copies more, into a larger file",
+                   counts.too_short, counts.unwound, counts.longest_dump, kLongestDump));
   warn(stream.cut() ? 1 : 0, "the file ends inside a record: the recorder was killed, or the file was cut");
   warn(stream.unread(), fmt::format("{} bytes of the file could not be read", stream.unread()));
   warn(stream.damaged(), fmt::format("{} compressed records could not be unpacked", stream.damaged()));

@@ -180,6 +180,7 @@ void PerfStacks::add_branches(PerfProcess& process, const perf::SampleRecord& sa
 
 void PerfStacks::add_unwound(PerfProcess& process, const perf::SampleRecord& sample) {
   ++counts_.unwound;
+  counts_.longest_dump = std::max(counts_.longest_dump, sample.stack.size());
   const uint64_t sp = sample.registers.sp.value;
   bool below = false, beyond = false;
   unwind::UnwindInput input;

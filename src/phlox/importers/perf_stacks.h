@@ -26,6 +26,7 @@ struct PerfStackCounts {
   uint64_t unwound = 0;    // from registers and a dump
   uint64_t whole = 0;      // of these: down to the thread's start
   uint64_t too_short = 0;  // the dump ended before the stack did
+  size_t longest_dump = 0;
   uint64_t red_zone = 0;   // broke on one of the 128 bytes below the stack pointer, which perf does not copy
   uint64_t no_rule = 0;    // broke in code that nothing describes
   uint64_t senseless = 0;  // what was found there makes no sense

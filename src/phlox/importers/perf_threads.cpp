@@ -155,6 +155,7 @@ void PerfThreads::switched_out(pid_t pid, pid_t tid, Nanoseconds time, bool pree
   if (thread.ended) return;
   thread.off_since = time;
   thread.off = asleep;
+  thread.off.system_call = preempted ? int16_t{-1} : profile::kCallNotRecorded;
   thread.off.cpu_state = preempted ? profile::CpuState::runnable : profile::CpuState::blocked;
 }
 

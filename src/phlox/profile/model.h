@@ -153,6 +153,9 @@ struct Awaited {
   friend bool operator==(const Awaited&, const Awaited&) = default;
 };
 
+// What perf and others recorded tells that a thread was blocked, and not in which call.
+inline constexpr int16_t kCallNotRecorded = -2;
+
 // One thread over one stretch of time in which stack and states stayed the same at every look.
 struct Sample {
   ThreadId thread;
@@ -168,8 +171,9 @@ struct Sample {
   StackId stack;            // none: no Python frame on it (thread starting or ending)
   CpuState cpu_state = CpuState::unknown;
   GilState gil_state = GilState::unknown;
-  bool collecting = false;   // the cyclic garbage collector ran
-  int16_t system_call = -1;  // blocked: in which system call (number of the target's architecture)
+  bool collecting = false;  // the cyclic garbage collector ran
+  // Blocked: in which system call (number of the target's architecture); -1: in none; kCallNotRecorded.
+  int16_t system_call = -1;
   Quality quality = Quality::ok;
   // Of a recording of several events: which one, by its number, and what it counted (sampled_events.h).
   uint16_t event = 0;

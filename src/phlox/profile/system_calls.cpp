@@ -119,6 +119,7 @@ std::string system_call_name(int16_t number, std::string_view machine) {
   for (const SystemCall& call : kSystemCalls) {
     if (number >= 0 && (arm ? call.aarch64 : call.x86_64) == number) return std::string(call.name);
   }
+  if (number == kCallNotRecorded) return std::string(kSystemCallNotRecorded);
   return number < 0 ? std::string(kNoSystemCall) : fmt::format("system call {}", number);
 }
 

@@ -11,6 +11,8 @@ namespace phlox::profile {
 
 // For -1: a thread that was off the CPU without a call of its own (stopped, or a page of memory to wait for).
 inline constexpr std::string_view kNoSystemCall = "no system call";
+// For kCallNotRecorded.
+inline constexpr std::string_view kSystemCallNotRecorded = "call not recorded";
 
 // What the recorded program ran on, as uname says it; recordings that do not say are of x86_64. Lives with
 // the profile.

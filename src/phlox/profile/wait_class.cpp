@@ -212,7 +212,7 @@ WaitClass WaitClasses::by_call(int16_t system_call) {
   const auto known = std::find_if(by_call_.begin(), by_call_.end(),
                                   [&](const auto& one) { return one.first == system_call; });
   if (known != by_call_.end()) return known->second;
-  WaitClass waits = system_call < 0 ? WaitClass::memory : WaitClass::other;
+  WaitClass waits = system_call == -1 ? WaitClass::memory : WaitClass::other;
   const std::string name = " " + system_call_name(system_call, machine_) + " ";
   for (const KnownCalls& calls : kCalls) {
     if (calls.names.find(name) != std::string_view::npos) waits = calls.waits;
@@ -253,6 +253,10 @@ WaitClass WaitClasses::of(const Sample& sample) {
   if (sample.gil_state == GilState::waits) return WaitClass::gil;
   if (sample.cpu_state == CpuState::runnable) return WaitClass::cpu;
   if (sample.cpu_state != CpuState::blocked) return WaitClass::none;
+  if (sample.system_call == kCallNotRecorded) {
+    const WaitClass found = by_stack(sample.stack);
+    return found == WaitClass::none ? WaitClass::other : found;
+  }
   const WaitClass call = by_call(sample.system_call);
   // Without its stack it is whatever the call is used for.
   if (call == WaitClass::lock && is_marker(sample.stack)) return WaitClass::other;

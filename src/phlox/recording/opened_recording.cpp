@@ -146,9 +146,11 @@ Result<OpenedRecording> open_recording(const std::string& path) {
   Database database = open_database(path, SQLITE_OPEN_READONLY);
   sqlite3* const raw = database.get();
   if (sqlite3_errcode(raw) != SQLITE_OK) {
-    return fail(ErrorKind::input,
-                fmt::format("cannot open {}: {}", path, raw != nullptr ? sqlite3_errmsg(raw) : "no memory"),
-                "is it yours to read? ls -l FILE");
+    const int error = raw != nullptr ? sqlite3_system_errno(raw) : ENOMEM;
+    return fail(
+        ErrorKind::input,
+        fmt::format("cannot open {}: {}", path, error != 0 ? std::strerror(error) : sqlite3_errmsg(raw)),
+        fmt::format("is it yours to read? ls -l {}", path));
   }
   distrust(raw);
   sqlite3_busy_timeout(raw, 2000);

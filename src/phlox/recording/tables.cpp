@@ -221,6 +221,7 @@ class Reading {
     const bool has_wake = has_.wake && has_column("state", "wake");
     const bool has_awaited = has_.awaited && has_column("state", "awaited");
     const auto events = static_cast<int16_t>(profile::sampled_events(profile_).size());
+    const bool by_others = profile_.meta().contains("recorded_by");
     const std::string columns = "id, cpu, gil, collecting, system_call, quality, cpu_number";
     return each("state",
                 columns + (has_event ? ", event" : "") + (has_wake ? ", wake" : "") +
@@ -232,6 +233,8 @@ class Reading {
                   row.gil_state = c.value(profile::GilState::not_applicable);
                   row.collecting = c.integer(0, 1) != 0;
                   row.system_call = c.small_or_none();
+                  if (by_others && row.system_call < 0 && row.cpu_state == profile::CpuState::blocked)
+                    row.system_call = profile::kCallNotRecorded;
                   row.quality = c.value(profile::Quality::rejected);
                   row.cpu_number = c.small_or_none();
                   if (has_event)

@@ -214,6 +214,8 @@ class Findings {
       // Stopped, or waiting for a page of memory.
       text += wait.kind == WaitKind::system_call && wait.what == profile::kNoSystemCall
                   ? fmt::format(", most of it outside any system call, in {}", plain(wait.name))
+              : wait.kind == WaitKind::system_call && wait.what == profile::kSystemCallNotRecorded
+                  ? fmt::format(", most of it in {}", plain(wait.name))
                   : fmt::format(", most of it in {}{} called by {}", wait.what,
                                 wait.awaited.empty() ? "" : fmt::format(" ({})", plain(wait.awaited)),
                                 plain(wait.name));
