@@ -162,6 +162,31 @@ TEST(PerfData, what_is_mapped_holds_from_its_record_on) {
   EXPECT_EQ(module_of(70), "none");
 }
 
+TEST(PerfData, a_process_has_its_parent_its_birth_and_its_end) {
+  PerfBuilder perf;
+  perf.clock();
+  perf.add(PerfBuilder::comm(7, 7, "master"));
+  perf.add(PerfBuilder::sample(7, 7, 1'000'010, 0x1000));
+  perf.add(PerfBuilder::task(PERF_RECORD_FORK, 9, 7, 9, 1'000'040));
+  perf.add(PerfBuilder::task(PERF_RECORD_FORK, 11, 9, 11, 1'000'045));
+  perf.add(PerfBuilder::sample(11, 11, 1'000'050, 0x1000));
+  perf.add(PerfBuilder::sample(9, 9, 1'000'060, 0x1000));
+  perf.add(PerfBuilder::task(PERF_RECORD_EXIT, 11, 9, 12, 1'000'065));  // a thread of it
+  perf.add(PerfBuilder::task(PERF_RECORD_EXIT, 11, 9, 11, 1'000'070));
+  // Its number is given again.
+  perf.add(PerfBuilder::task(PERF_RECORD_FORK, 11, 7, 11, 1'000'080));
+  perf.add(PerfBuilder::sample(11, 11, 1'000'090, 0x1000));
+  const Imported in = import(perf.build());
+  using Row = std::tuple<int32_t, uint32_t, Nanoseconds, Nanoseconds, std::string>;
+  std::vector<Row> rows;
+  for (const auto& p : in.profile.processes())
+    rows.emplace_back(p.pid, p.parent ? p.parent->value : 0, p.start, p.end, p.how_ended);
+  EXPECT_EQ(rows, (std::vector<Row>{{7, 0, 1'000'010, 0, ""},
+                                    {9, 1, 1'000'040, 0, ""},
+                                    {11, 2, 1'000'045, 1'000'070, "exited"},
+                                    {11, 1, 1'000'080, 0, ""}}));
+}
+
 // This very program, mapped as what `inode` and `host` say.
 Imported with_mapped_self(uint64_t inode, std::string_view host) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();

@@ -10,6 +10,8 @@ constexpr size_t kMostAwake = 64;
 constexpr uint64_t kLately = 10'000;
 // A file that makes up threads ends here.
 constexpr size_t kMostThreads = 4'000'000;
+// Of one another, that have not been sampled.
+constexpr size_t kMostParents = 64;
 
 }  // namespace
 
@@ -25,14 +27,19 @@ PerfProcess& PerfThreads::process(pid_t pid) {
   return process->space;
 }
 
-PerfThreads::Process& PerfThreads::process_row(pid_t pid) {
+PerfThreads::Process& PerfThreads::process_row(pid_t pid, Nanoseconds time, bool parents) {
   process(pid);
   Process& process = *processes_[pid];
   const std::string& program = process.space.program();
   const bool renamed = !program.empty() && process.row.executable != program;
-  if (process.id && !renamed) return process;
-  if (!process.id) {
-    process.id = profile::ProcessId(++last_process_);
+  if (*process.id && !renamed) return process;
+  if (!*process.id) {
+    if (parents) put_parents(process, time);
+    if (process.parent && *process.parent) process.row.parent = *process.parent;
+    *process.id = profile::ProcessId(++last_process_);
+    if (begin_ == 0) begin_ = time;
+    // Else nobody saw it begin: perf found it there.
+    if (process.row.start == 0) process.row.start = begin_;
     process.row.pid = process.row.namespace_pid = pid;
     process.row.way_of_reading = "perf record";
     // Threads of the kernel have no program.
@@ -40,8 +47,21 @@ PerfThreads::Process& PerfThreads::process_row(pid_t pid) {
     if (program.empty() && main != threads_.end()) process.row.executable = main->second.row.kernel_name;
   }
   if (!program.empty()) process.row.executable = program;
-  sink_.put_process(process.id, process.row);
+  sink_.put_process(*process.id, process.row);
   return process;
+}
+
+void PerfThreads::put_parents(const Process& child, Nanoseconds time) {
+  // The topmost first. Of those that perf found there when it began, nobody knows whether they were recorded.
+  std::vector<pid_t> without_row;
+  const Process* one = &child;
+  while (one->parent && !*one->parent && one->row.start != 0 && without_row.size() < kMostParents) {
+    const auto found = processes_.find(one->parent_pid);
+    if (found == processes_.end() || found->second->id != one->parent) break;
+    without_row.push_back(one->parent_pid);
+    one = found->second.get();
+  }
+  for (; !without_row.empty(); without_row.pop_back()) process_row(without_row.back(), time, false);
 }
 
 PerfThreads::Thread& PerfThreads::known_thread(pid_t pid, pid_t tid) {
@@ -53,11 +73,11 @@ PerfThreads::Thread& PerfThreads::known_thread(pid_t pid, pid_t tid) {
 }
 
 PerfThreads::Thread& PerfThreads::thread_row(pid_t pid, pid_t tid, Nanoseconds time) {
-  Process& process = process_row(pid);
+  Process& process = process_row(pid, time);
   Thread& thread = known_thread(pid, tid);
   if (thread.id) return thread;
   thread.id = profile::ThreadId(++last_thread_);
-  thread.row.process = process.id;
+  thread.row.process = *process.id;
   thread.row.start = time;
   sink_.put_thread(thread.id, thread.row);
   return thread;
@@ -72,12 +92,27 @@ void PerfThreads::fork(const perf::TaskRecord& record, bool copied) {
   }
   known_thread(record.pid, record.tid).row.kernel_name = name;
   if (record.pid == record.parent_pid || record.pid != record.tid) return;
-  processes_.erase(record.pid);
-  PerfProcess& child = process(record.pid);
-  if (copied) child.inherit(process(record.parent_pid));
+  if (const auto old = processes_.find(record.pid); old != processes_.end()) {
+    tell_python(*old->second);
+    processes_.erase(old);
+  }
+  process(record.pid);
+  process(record.parent_pid);
+  Process& child = *processes_[record.pid];
+  const Process& parent = *processes_[record.parent_pid];
+  child.parent = parent.id;
+  child.parent_pid = record.parent_pid;
+  child.row.start = record.time;
+  if (copied) child.space.inherit(parent.space);
 }
 
 void PerfThreads::end(const perf::TaskRecord& record) {
+  if (const auto process = processes_.find(record.pid);
+      process != processes_.end() && record.tid == record.pid) {
+    process->second->row.end = std::max(record.time, process->second->row.start);
+    process->second->row.how_ended = "exited";  // the record has no status
+    if (*process->second->id) sink_.put_process(*process->second->id, process->second->row);
+  }
   const auto found = threads_.find(record.tid);
   if (found == threads_.end()) return;
   Thread& thread = found->second;
@@ -190,12 +225,14 @@ void PerfThreads::finish(Nanoseconds end) {
   stretches_.flush();
 }
 
+void PerfThreads::tell_python(Process& process) {
+  if (!*process.id) return;
+  process.row.python_version = process.space.python();
+  if (!process.row.python_version.empty()) sink_.put_process(*process.id, process.row);
+}
+
 void PerfThreads::tell_pythons() {
-  for (auto& [_, process] : processes_) {
-    if (!process->id) continue;
-    process->row.python_version = process->space.python();
-    if (!process->row.python_version.empty()) sink_.put_process(process->id, process->row);
-  }
+  for (auto& [_, process] : processes_) tell_python(*process);
 }
 
 }  // namespace phlox::importers

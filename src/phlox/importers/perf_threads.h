@@ -63,7 +63,10 @@ class PerfThreads {
   struct Process {
     explicit Process(pid_t pid, uint16_t machine, ModuleFiles& files) : space(pid, machine, files) {}
     PerfProcess space;
-    profile::ProcessId id;  // none: nothing seen of it yet
+    // None: nothing seen of it yet. Shared with those that it forked: its number may be given again.
+    std::shared_ptr<profile::ProcessId> id = std::make_shared<profile::ProcessId>();
+    std::shared_ptr<const profile::ProcessId> parent;
+    pid_t parent_pid = 0;
     profile::Process row;
     uint64_t used = 0;
   };
@@ -78,7 +81,10 @@ class PerfThreads {
     Nanoseconds ran_since_clock = 0;      // since the clock's last sample
   };
 
-  Process& process_row(pid_t pid);
+  // `parents`: those that it was forked by have one before it.
+  Process& process_row(pid_t pid, Nanoseconds time, bool parents = true);
+  void put_parents(const Process& child, Nanoseconds time);
+  void tell_python(Process& process);
   Thread& thread_row(pid_t pid, pid_t tid, Nanoseconds time);
   Thread& known_thread(pid_t pid, pid_t tid);
   void put_sleep(Thread& thread, Nanoseconds until);
@@ -92,6 +98,7 @@ class PerfThreads {
   std::unordered_map<pid_t, std::unique_ptr<Process>> processes_;
   std::unordered_map<pid_t, Thread> threads_;
   uint32_t last_process_ = 0, last_thread_ = 0;
+  Nanoseconds begin_ = 0;  // of what was seen
   Switches switches_ = Switches::none;
   uint64_t uses_ = 0;
 };

@@ -86,7 +86,7 @@ struct ProcessRow {
   int32_t parent = 0;         // its pid, where it was recorded too; else 0
   std::string container;      // its id; empty: in none
   std::string control_group;
-  std::string command_line;
+  std::string command_line;  // its program where that is not known
   Nanoseconds recorded = 0;  // for how long
   Nanoseconds cpu = 0;       // of all its threads
   uint64_t samples = 0;
