@@ -2,7 +2,7 @@
 """The benchmarks of issue "the spine": phlox beside its peers on the same targets, in the same run.
 
     bench/run.py [SECTION...] [--quick] [--versions 3.12] [--users root,NAME] [--no-peers] [--part SHARE] [--only TARGET]
-                 [--way kernel] [--store-as NAME]
+                 [--rate HZ] [--way kernel] [--store-as NAME]
 
 Sections: truth, cost, recorder, ten-minutes, speed, at-once, dump, report, native, services, crowds, kernel, requests, import, export and page (all by default). Each stores its numbers in
 bench/results/SECTION.json and docs/benchmarks.md is written from what is stored, so that sections can be measured one by one, on a quiet machine. --quick
@@ -67,6 +67,7 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--part", type=float, default=1.0, metavar="SHARE", help="this share of the samples of section truth")
     parser.add_argument("--only", metavar="TARGET", help="of section truth: hard 50, hard 200 or leaf; of import: dwarf, fp, 'dwarf -z' or 'dwarf -a'; of kernel: the targets whose names begin so; of requests: the profiler, with more pairs")
+    parser.add_argument("--rate", type=int, metavar="HZ", help="of section truth: 5000 or 1000 alone")
     parser.add_argument("--way", choices=["kernel"], help="of section truth: phlox record --way kernel")
     parser.add_argument("--store-as", default="", metavar="NAME", help="keep these results beside the others, not instead of them")
     parser.add_argument("--document-only", action="store_true", help="write docs/benchmarks.md from what is stored")
@@ -82,7 +83,7 @@ def main():
         parser.error("no interpreter for %s (give --pythons or --versions)" % ", ".join(missing))
     users = options.users.split(",") if options.users else default_users()
     settings = Settings(os.path.abspath(options.phlox), os.path.abspath(options.reading), pythons, versions, users, options.cache, options.quick,
-                        not options.no_peers, brief, options.part, options.only, options.way == "kernel")
+                        not options.no_peers, brief, options.part, options.only, options.way == "kernel", options.rate)
     if not options.document_only and not os.access(options.phlox, os.X_OK):
         parser.error("no phlox at %s: make build first" % options.phlox)
     store = os.path.join(ROOT, "bench", "results")

@@ -26,10 +26,10 @@ AT_ONCE = ("hard threads", "hard_threads.py", [20, 3])
 class Settings:
     """What the command line chose."""
 
-    def __init__(self, phlox, reading, pythons, versions, users, cache, quick, with_peers, log, part=1.0, only=None, in_kernel=False):
+    def __init__(self, phlox, reading, pythons, versions, users, cache, quick, with_peers, log, part=1.0, only=None, in_kernel=False, rate=None):
         self.phlox, self.reading, self.pythons, self.versions = phlox, reading, pythons, versions
         self.users, self.cache, self.quick, self.with_peers, self.log = users, cache, quick, with_peers, log
-        self.part, self.only, self.in_kernel = part, only, in_kernel
+        self.part, self.only, self.in_kernel, self.rate = part, only, in_kernel, rate
 
     def own(self):
         """phlox, as section truth looks at it."""
@@ -221,7 +221,7 @@ def truth(settings):
             for label, script, args in HARD + ([AT_ONCE] if version.endswith("t") else []):
                 if settings.only not in (None, label):
                     continue
-                for rate in (5000, 1000):
+                for rate in (5000, 1000) if settings.rate is None else (settings.rate,):
                     # What independent samples differ by anyway falls with the root of their number: below 0.01 the leaf's few functions take
                     # 100,000, and the hundred of hard 50 some 400,000, which one version and user is enough for.
                     times = 6 if label == "hard 50" and rate == 5000 and (version, user) == many else 1
