@@ -43,8 +43,8 @@ def test_who_waited_for_the_gil_and_who_held_it(python, record, tmp_path):
     assert len(said["gil_waits"]) >= 3
     for row in said["gil_waits"][:3]:
         assert row["holders"][0]["name"] in ("have_it", "run"), row
-        # On a busy machine it is free again and again, and who was given it waits for a CPU: 0.03 beside three programs, 0.06 beside more.
-        assert row["unseen_ns"] - row["free_ns"] < 0.12 * row["wall_ns"], row
+        # On a busy machine it is free again and again, and who was given it waits for a CPU.
+        assert row["unseen_ns"] - row["free_ns"] < 0.05 * row["wall_ns"], row
 
 
 @since(3, 8)

@@ -218,8 +218,8 @@ def test_a_thread_that_comes_and_goes_is_one_thread(builder, record, extension):
                 "SELECT start_us, wall_ns FROM sample JOIN thread ON thread.id = thread WHERE kernel_name = 'ext-visitor'"))
             assert all(second[0] >= first[0] + first[1] - 2000 for first, second in zip(spans, spans[1:]))
             shares[tuple(options)] = inside / 1e9 / elapsed
-    # What Python alone shows of it is its time in Python, however short its calls. Each recording has a busy machine's moment of its own.
-    assert shares[()] == pytest.approx(shares["--native",], rel=0.6), shares
+    # What Python alone shows of it is its time in Python, however short its calls.
+    assert shares[()] == pytest.approx(shares["--native",], rel=0.4), shares
 
 
 @pytest.mark.parametrize("source", ["ptrace", "auto"])
