@@ -12,6 +12,7 @@ namespace {
 TEST(CpuSet, of_one_holds_that_one) {
   for (const int cpu : {0, 63, 64, 1023, 1024, kMostCpus - 1}) {
     EXPECT_EQ(CpuSet::of_one(cpu).list(), std::vector<int>{cpu});
+    EXPECT_EQ(CpuSet::of_one(cpu).count(), 1);
     EXPECT_TRUE(CpuSet::of_one(cpu).has(cpu));
     EXPECT_FALSE(CpuSet::of_one(cpu).has(cpu == 0 ? 1 : cpu - 1));
   }

@@ -6,8 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
+#include "phlox/base/temporary_folder.h"
 #include "phlox/exporters/registry.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/recording/reader.h"
@@ -33,8 +32,7 @@ Result<std::unique_ptr<Destination>> Destination::open(Options options, const st
 std::string Destination::kept_name(const std::string& name) {
   kept_ = exported_->is_new_file();
   if (kept_) return options_.output.path + ".phlox";
-  const char* folder = std::getenv("TMPDIR");
-  return fmt::format("{}/phlox-{}-{}", folder != nullptr && *folder != 0 ? folder : "/tmp", ::getpid(), name);
+  return fmt::format("{}/phlox-{}-{}", temporary_folder(), ::getpid(), name);
 }
 
 std::optional<recording::Owner> recording_owner() {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/base/temporary_folder.h"
 #include "phlox/base/text.h"
 #include "phlox/cli/attach_error.h"
 #include "phlox/cli/attempts.h"
@@ -185,8 +186,7 @@ class Both : public profile::Sink {
 class Scratch {
  public:
   Scratch() {
-    const char* folder = std::getenv("TMPDIR");
-    path_ = fmt::format("{}/phlox-top-XXXXXX", folder != nullptr && *folder != 0 ? folder : "/tmp");
+    path_ = temporary_folder() + "/phlox-top-XXXXXX";
     if (::mkdtemp(path_.data()) == nullptr) path_.clear();
   }
   ~Scratch() {

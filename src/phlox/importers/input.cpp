@@ -7,8 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
+
+#include "phlox/base/temporary_folder.h"
 
 namespace phlox::importers {
 namespace {
@@ -35,8 +36,7 @@ size_t read_from(int descriptor, uint64_t offset, std::span<std::byte> into) {
 
 // Goes when it is closed.
 Descriptor nameless_file() {
-  const char* const folder = std::getenv("TMPDIR");
-  std::string path = folder != nullptr && *folder != 0 ? folder : "/var/tmp";
+  std::string path = temporary_folder("/var/tmp");
   Descriptor file(::open(path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (file) return file;
   // Some network and overlay file systems have none.

@@ -212,7 +212,7 @@ WaitClass WaitClasses::by_call(int16_t system_call) {
   const auto known = std::find_if(by_call_.begin(), by_call_.end(),
                                   [&](const auto& one) { return one.first == system_call; });
   if (known != by_call_.end()) return known->second;
-  WaitClass waits = system_call == -1 ? WaitClass::memory : WaitClass::other;
+  WaitClass waits = system_call < 0 ? WaitClass::memory : WaitClass::other;
   const std::string name = " " + system_call_name(system_call, machine_) + " ";
   for (const KnownCalls& calls : kCalls) {
     if (calls.names.find(name) != std::string_view::npos) waits = calls.waits;

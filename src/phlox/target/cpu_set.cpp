@@ -20,6 +20,10 @@ bool CpuSet::has(int cpu) const {
   return CPU_ISSET_S(static_cast<size_t>(cpu), sizeof words_, words_.data());
 }
 
+int CpuSet::count() const {
+  return CPU_COUNT_S(sizeof words_, words_.data());
+}
+
 std::vector<int> CpuSet::list() const {
   std::vector<int> cpus;
   for (int cpu = 0; cpu < kMostCpus; ++cpu) {

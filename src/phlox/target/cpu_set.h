@@ -19,6 +19,7 @@ class CpuSet {
   static std::optional<CpuSet> read(pid_t thread);  // 0: the caller; nothing: it is not there
 
   bool has(int cpu) const;
+  int count() const;
   std::vector<int> list() const;  // ascending
   int move(pid_t thread) const;   // 0 or errno
 

@@ -42,7 +42,7 @@ CpuWatch::CpuWatch() : before_(read_host_ticks()) {}
 
 void CpuWatch::meet(pid_t process) {
   if (const auto set = target::CpuSet::read(process)) {
-    const auto allowed = static_cast<int64_t>(set->list().size());
+    const int64_t allowed = set->count();
     allowed_ = allowed_ > 0 ? std::min(allowed_, allowed) : allowed;
   }
   if (groups_.size() >= kMostGroups) return;
