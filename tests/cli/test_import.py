@@ -192,6 +192,29 @@ def test_python_functions_stand_in_the_stacks(tmp_path):
 
 
 @needs_perf
+def test_what_would_bring_python_functions_is_said(tmp_path):
+    (tmp_path / "loop.py").write_text("import time\nend = time.time() + 0.5\nwhile time.time() < end: sum(range(1000))\n")
+    said = imported(recorded(tmp_path, "silent.data", "-g", arguments=("loop.py",)))
+    silent = re.search(r"warning: .*: (\d+) of (\d+) stacks are of Python that does not tell perf .*python -X perf", said)
+    assert silent and int(silent[1]) > int(silent[2]) / 2, said
+
+
+@needs_perf
+@pytest.mark.skipif(TRAMPOLINES is None, reason="a Python without -X perf")
+@pytest.mark.parametrize("options", [("-g",), ("--call-graph", "dwarf,32768")], ids=" ".join)
+def test_of_chains_that_break_in_python_is_said_what_goes_without_them(tmp_path, options):
+    path = recorded(tmp_path, "perf.data", *options, python=TRAMPOLINES, arguments=("-X", "perf", "app.py"))
+    said = imported(path)
+    stacks = [line.rpartition(" ") for line in phlox("export", "-f", "collapsed", f"{path}.phlox").stdout.splitlines()]
+    total = sum(int(count) for *_, count in stacks)
+    with_functions = sum(int(count) for stack, _, count in stacks if "app.py)" in stack)
+    hint = re.search(r"warning: .*: \d+ of \d+ stacks of Python lack its functions.*--call-graph dwarf", said)
+    # Some Pythons are built with frame pointers.
+    assert bool(hint) == (with_functions < total / 2), (said, with_functions, total)
+    assert hint is None or options == ("-g",)
+
+
+@needs_perf
 def test_switches_tell_where_time_was_spent_waiting(tmp_path):
     (tmp_path / "sleep.py").write_text("import time\nfor _ in range(20): sum(range(100000)); time.sleep(0.05)\n")
     path = recorded(tmp_path, "perf.data", "--switch-events", "--call-graph", "dwarf", arguments=("sleep.py",))

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "phlox/importers/registry.h"
+#include "phlox/profile/frame_labels.h"
 #include "phlox/profile/profile.h"
 #include "phlox/profile/sampled_events.h"
 #include "support/imported.h"
@@ -425,6 +426,16 @@ TEST_F(PerfMaps, trampolines_of_python_become_python_frames) {
                                    [](const auto& f) { return f.kind == profile::FrameKind::python; });
   ASSERT_NE(python, frames.end());
   EXPECT_EQ(python->file, "/srv/app.py");
+}
+
+TEST(PerfData, the_thread_that_has_an_idle_cpu_is_called_by_its_name) {
+  PerfBuilder perf;
+  perf.clock();
+  perf.add(PerfBuilder::sample(0, 0, 10, 0xffffffff81001000, {}, 101, PERF_RECORD_MISC_KERNEL));
+  const Imported in = import(perf.build());
+  ASSERT_EQ(in.profile.threads().size(), 1u);
+  EXPECT_EQ(profile::thread_label(in.profile.threads()[0]), "Thread swapper");
+  EXPECT_EQ(profile::process_label(in.profile.processes()[0]), "swapper");
 }
 
 TEST(PerfData, losses_are_said) {

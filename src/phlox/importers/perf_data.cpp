@@ -140,6 +140,7 @@ class PerfImport {
   void put_meta();
   void put_tallies();
   ImportOutcome finish(const PerfStream& stream, const PerfOrder& order);
+  std::string missing_python() const;
   std::string recorder() const;
   std::string summary() const;
 
@@ -384,6 +385,31 @@ std::string PerfImport::summary() const {
   return text;
 }
 
+// Why few stacks or none of a program in Python have its functions; empty: they have them, or it has next to
+// no part in this.
+std::string PerfImport::missing_python() const {
+  const PerfThreads::PythonStacks& stacks = threads_.python_stacks();
+  const uint64_t all = stacks_.counts().samples;
+  const uint64_t lacking = stacks.of_telling - stacks.with_function;
+  const auto matters = [&](uint64_t some) { return some * 20 > all; };
+  if (matters(stacks.of_silent)) {
+    return fmt::format(
+        "{} of {} stacks are of Python that does not tell perf of its functions, and show the interpreter's "
+        "C "
+        "functions instead: python -X perf does (3.12 and later; /tmp/perf-PID.map must still be there), "
+        "phlox "
+        "record needs nothing of the kind",
+        stacks.of_silent, all);
+  }
+  if (stacks_.counts().unwound == 0 && matters(lacking) && lacking > stacks.with_function) {
+    return fmt::format(
+        "{} of {} stacks of Python lack its functions: it was built without frame pointers, and perf record "
+        "--call-graph dwarf goes without them",
+        lacking, stacks.of_telling);
+  }
+  return "";
+}
+
 ImportOutcome PerfImport::finish(const PerfStream& stream, const PerfOrder& order) {
   threads_.finish(last_);
   threads_.tell_pythons();
@@ -404,6 +430,8 @@ ImportOutcome PerfImport::finish(const PerfStream& stream, const PerfOrder& orde
        fmt::format("{} of {} stacks are deeper than the {} bytes that perf copied of each: perf record "
                    "--call-graph dwarf,{} copies more, into a larger file",
                    counts.too_short, counts.unwound, counts.longest_dump, kLongestDump));
+  const std::string python = missing_python();
+  warn(python.empty() ? 0 : 1, python);
   warn(stream.cut() ? 1 : 0, "the file ends inside a record: the recorder was killed, or the file was cut");
   warn(stream.unread(), fmt::format("{} bytes of the file could not be read", stream.unread()));
   warn(stream.damaged(), fmt::format("{} compressed records could not be unpacked", stream.damaged()));

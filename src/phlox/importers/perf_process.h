@@ -66,6 +66,13 @@ class PerfProcess {
   }
   // As its own file tells: "3.12"; empty: it does not, or it runs no Python.
   std::string python();
+  // How many of its stacks have a part of the user's, and in how many of them a function of Python stands.
+  void count_stack(bool with_python) {
+    ++stacks_;
+    python_stacks_ += with_python;
+  }
+  uint64_t stacks() const { return stacks_; }
+  uint64_t python_stacks() const { return python_stacks_; }
   // Of the file that was mapped first: the program's, as the kernel does it.
   const std::string& program() const { return program_; }
 
@@ -106,6 +113,7 @@ class PerfProcess {
   std::string jitdump_;  // its path, of the recording
   std::shared_ptr<const Jit> jit_;
   bool jit_asked_ = false;
+  uint64_t stacks_ = 0, python_stacks_ = 0;
   bool injected_ = false;  // perf inject has made files of what a JIT compiler named
   std::string jit_trouble_;
   bool changed_ = true;

@@ -88,6 +88,13 @@ profile::FrameId PerfStacks::user_frame(PerfProcess& process, RemoteAddress look
   return at->second;
 }
 
+profile::FrameId PerfStacks::python_function(const profile::Frame& frame) {
+  const profile::FrameId id = interner_.frame(frame);
+  if (is_python_frame_.size() <= id.value) is_python_frame_.resize(id.value + size_t{1});
+  is_python_frame_[id.value] = true;
+  return id;
+}
+
 profile::FrameId PerfStacks::fresh_user_frame(PerfProcess& process, RemoteAddress lookup,
                                               unwind::FoundBy found_by) {
   const auto found = process.find(lookup);
@@ -99,7 +106,7 @@ profile::FrameId PerfStacks::fresh_user_frame(PerfProcess& process, RemoteAddres
     if (const auto named = process.jit_function(lookup)) {
       if (auto python = python_frame(named->name)) {
         python->first_line = named->line;
-        return interner_.frame(*python);
+        return python_function(*python);
       }
       frame.function = frame.qualified_name = std::string(named->name);
       frame.file = std::string(named->file);
@@ -112,7 +119,7 @@ profile::FrameId PerfStacks::fresh_user_frame(PerfProcess& process, RemoteAddres
   frame.address -= found.bias;
   if (is_injected(found.file->path())) {
     if (const auto name = found.file->function_at(ImageAddress(frame.address))) {
-      if (const auto python = python_frame(*name)) return interner_.frame(*python);
+      if (const auto python = python_frame(*name)) return python_function(*python);
     }
   }
   frame.module = module_of(found.file_number, found.bias);
@@ -123,7 +130,9 @@ profile::FrameId PerfStacks::fresh_user_frame(PerfProcess& process, RemoteAddres
 }
 
 void PerfStacks::add_user(PerfProcess& process, RemoteAddress lookup, unwind::FoundBy found_by) {
-  frames_.push_back(user_frame(process, lookup, found_by));
+  const profile::FrameId frame = user_frame(process, lookup, found_by);
+  frames_.push_back(frame);
+  with_python_ = with_python_ || (frame.value < is_python_frame_.size() && is_python_frame_[frame.value]);
 }
 
 bool PerfStacks::add_chain(PerfProcess& process, const perf::SampleRecord& sample, const PerfEvent& event) {
@@ -220,15 +229,17 @@ void PerfStacks::add_unwound(PerfProcess& process, const perf::SampleRecord& sam
 PerfStacks::Stack PerfStacks::stack_of(PerfProcess& process, const perf::SampleRecord& sample,
                                        const PerfEvent& event) {
   frames_.clear();
-  cut_ = false;
+  cut_ = with_python_ = false;
   const uint64_t type = event.shape.sample_type;
-  const bool user = add_chain(process, sample, event);
+  bool user = add_chain(process, sample, event);
   // Of a thread of the kernel, or one that has left user space for good, there is nothing more.
   if (!user && (type & PERF_SAMPLE_STACK_USER) != 0 && sample.has_registers) {
     add_unwound(process, sample);
+    user = true;
   } else if (!user && (event.shape.branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK) != 0 &&
              !sample.branches.empty()) {
     add_branches(process, sample);
+    user = true;
   } else if (frames_.empty() && (type & PERF_SAMPLE_IP) != 0 && sample.ip != 0) {
     if (sample.mode == PERF_RECORD_MISC_KERNEL) {
       add_kernel(sample.ip, true);
@@ -242,6 +253,7 @@ PerfStacks::Stack PerfStacks::stack_of(PerfProcess& process, const perf::SampleR
   }
   if (frames_.empty()) return {};
   ++counts_.samples;
+  if (user) process.count_stack(with_python_);
   Stack stack;
   stack.cut = cut_;
   stack.id = interned(sample.tid);

@@ -31,8 +31,7 @@ struct PerfStackCounts {
   uint64_t no_rule = 0;    // broke in code that nothing describes
   uint64_t senseless = 0;  // what was found there makes no sense
   uint64_t chains = 0;     // recorded as chains
-  uint64_t full_chains = 0;  // of these: as long as the recorder allowed
-  uint64_t python_frames = 0;
+  uint64_t full_chains = 0;     // of these: as long as the recorder allowed
   uint64_t unknown_kernel = 0;  // samples with kernel frames that no symbol names
 };
 
@@ -62,6 +61,7 @@ class PerfStacks {
   void add_branches(PerfProcess& process, const perf::SampleRecord& sample);
   void add_unwound(PerfProcess& process, const perf::SampleRecord& sample);
   profile::FrameId user_frame(PerfProcess& process, RemoteAddress lookup, unwind::FoundBy found_by);
+  profile::FrameId python_function(const profile::Frame& frame);
   profile::FrameId fresh_user_frame(PerfProcess& process, RemoteAddress lookup, unwind::FoundBy found_by);
   profile::ModuleId module_of(uint32_t file, uint64_t bias);
   profile::StackId interned(pid_t tid);
@@ -73,6 +73,8 @@ class PerfStacks {
   PerfStackCounts counts_;
   std::vector<profile::FrameId> frames_;  // of the sample at hand, innermost first
   bool cut_ = false;
+  bool with_python_ = false;           // one of them is a function of Python
+  std::vector<bool> is_python_frame_;  // by id
   // From the root on, the last stack of a thread; of some, the last of any of them.
   struct Step {
     profile::FrameId frame;

@@ -12,6 +12,9 @@ constexpr uint64_t kLately = 10'000;
 constexpr size_t kMostThreads = 4'000'000;
 // Of one another, that have not been sampled.
 constexpr size_t kMostParents = 64;
+// The kernel's thread that has a CPU while nothing else wants it, one of each, all numbered 0; perf records
+// no name of it (kernel/sched/core.c: init_idle; tools/perf/util/machine.c).
+constexpr const char* kIdleThread = "swapper";
 
 }  // namespace
 
@@ -45,6 +48,7 @@ PerfThreads::Process& PerfThreads::process_row(pid_t pid, Nanoseconds time, bool
     // Threads of the kernel have no program.
     const auto main = threads_.find(pid);
     if (program.empty() && main != threads_.end()) process.row.executable = main->second.row.kernel_name;
+    if (pid == 0) process.row.executable = kIdleThread;
   }
   if (!program.empty()) process.row.executable = program;
   sink_.put_process(*process.id, process.row);
@@ -68,6 +72,7 @@ PerfThreads::Thread& PerfThreads::known_thread(pid_t pid, pid_t tid) {
   if (threads_.size() >= kMostThreads && !threads_.contains(tid)) tid = -1;
   Thread& thread = threads_[tid];
   thread.row.tid = tid;
+  if (tid == 0) thread.row.kernel_name = kIdleThread;
   static_cast<void>(pid);
   return thread;
 }
@@ -228,7 +233,15 @@ void PerfThreads::finish(Nanoseconds end) {
 void PerfThreads::tell_python(Process& process) {
   if (!*process.id) return;
   process.row.python_version = process.space.python();
-  if (!process.row.python_version.empty()) sink_.put_process(*process.id, process.row);
+  if (process.row.python_version.empty()) return;
+  sink_.put_process(*process.id, process.row);
+  PerfProcess& space = process.space;
+  if (space.tells_python()) {
+    python_stacks_.of_telling += space.stacks();
+    python_stacks_.with_function += space.python_stacks();
+  } else {
+    python_stacks_.of_silent += space.stacks();
+  }
 }
 
 void PerfThreads::tell_pythons() {

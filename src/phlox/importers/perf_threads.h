@@ -56,6 +56,13 @@ class PerfThreads {
   void flush() { stretches_.flush(); }
   // Python's version of each process, where its file tells.
   void tell_pythons();
+  // Stacks of processes that run Python; after tell_pythons().
+  struct PythonStacks {
+    uint64_t of_silent = 0;      // of those whose Python does not tell of its functions
+    uint64_t of_telling = 0;     // of those whose Python does
+    uint64_t with_function = 0;  // of these: in which one of them stands
+  };
+  const PythonStacks& python_stacks() const { return python_stacks_; }
   uint32_t processes() const { return last_process_; }
   uint32_t threads() const { return last_thread_; }
 
@@ -100,6 +107,7 @@ class PerfThreads {
   uint32_t last_process_ = 0, last_thread_ = 0;
   Nanoseconds begin_ = 0;  // of what was seen
   Switches switches_ = Switches::none;
+  PythonStacks python_stacks_;
   uint64_t uses_ = 0;
 };
 
