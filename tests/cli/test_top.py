@@ -405,6 +405,20 @@ def test_text_where_there_is_no_terminal(app, workdir):
     assert "rester" in filtered and "MainThread" not in filtered
 
 
+PERF_SCRIPT = "python3 {0}/{0} 1.5: 1000000 cpu-clock:\n\t401000 work+0x10 (/usr/bin/python3.11)\n\n"
+
+
+@pytest.mark.parametrize("recorded, title", [
+    ("main;work 10\n", "others.phlox"),
+    (PERF_SCRIPT.format(71), "pid 71: python3"),
+], ids=["collapsed", "perf script"])
+def test_what_others_recorded_has_a_title(tmp_path, recorded, title):
+    (tmp_path / "others").write_text(recorded)
+    assert phlox("import", tmp_path / "others", "-o", tmp_path / "others.phlox").returncode == 0
+    shown = phlox("top", tmp_path / "others.phlox").stdout.splitlines()[0]
+    assert shown.startswith(f"phlox top  {title} "), shown
+
+
 def test_those_of_a_name_and_who_comes_yet(top, start, workdir):
     programs = [start([PYTHON, "-c", WAITS_FOR_THE_GIL, "alike-for-top"]) for _ in range(2)]
     screen = top("--name", "alike-for-to[p]", "--page", "processes", columns=120)

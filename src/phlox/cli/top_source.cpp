@@ -68,7 +68,7 @@ class FileSource : public TopSource {
     if (!profile) return fail(profile);
     stamp_ = now;
     if (!profile->processes().empty()) {
-      head_.title = title_of(profile->processes().front().pid, profile->processes().front().command_line);
+      head_.title = title_of(profile->processes().front());
       if (profile->processes().size() > 1)
         head_.title += fmt::format(" and {} more", profile->processes().size() - 1);
     }
@@ -103,6 +103,13 @@ class FileSource : public TopSource {
   std::optional<Error> error() const override { return {}; }
 
  private:
+  // What others recorded may tell no command, and no number either.
+  std::string title_of(const profile::Process& process) const {
+    const std::string& name = process.command_line.empty() ? process.executable : process.command_line;
+    if (!name.empty() && process.pid != 0) return cli::title_of(process.pid, name);
+    return name.empty() ? std::string(base_name(options_.file)) : name;
+  }
+
   using Stamp = std::array<int64_t, 6>;
   Stamp stamp() const {
     Stamp stamp{};
