@@ -427,6 +427,36 @@ TEST(Report, a_waiting_program_is_called_one) {
             "time, most of it in recvfrom called by fetch (/app/app.py:9)");
 }
 
+// An event loop between two requests: that it waits there tells nothing of what to make faster.
+TEST(Report, a_busiest_thread_that_waits_for_something_to_do_is_said_to) {
+  Profile profile;
+  profile.put_meta("machine", "x86_64");
+  ProfileMaker maker(profile);
+  const ThreadId thread = maker.thread("MainThread");
+  const std::string loop = "main;run_forever;/lib/asyncio/base_events.py/_run_once;";
+  for (int i = 0; i < 100; ++i) {
+    maker.add(thread, loop + "handle", 2 * kMs);
+    Sample sample = maker.sample(thread, loop + "/usr/lib/python3.12/selectors.py/select", 98 * kMs);
+    sample.cpu = 0;
+    sample.cpu_state = CpuState::blocked;
+    sample.gil_state = GilState::none;
+    sample.system_call = 232;
+    maker.put(sample);
+  }
+  ReportOptions options;
+  for (const Show show : {Show::work, Show::everything}) {
+    options.choices.show = show;
+    const Report report = report_of(profile, options);
+    const auto found = std::find_if(report.findings.begin(), report.findings.end(),
+                                    [](const Finding& f) { return f.kind == "mostly_waiting"; });
+    ASSERT_NE(found, report.findings.end());
+    const char* what = show == Show::work
+                           ? "98.0 % of its time, most of it waiting for something to do, in select"
+                           : "98.0 % of its time, most of it in epoll_wait called by select";
+    EXPECT_NE(found->text.find(what), std::string::npos) << found->text;
+  }
+}
+
 TEST(Report, short_of_cpus_garbage_and_imports) {
   Profile profile;
   ProfileMaker maker(profile);

@@ -212,7 +212,9 @@ class Findings {
     Names names = {{"thread", busiest->name}};
     for (const WaitRow& wait : find_waits(profile_, choices_, busiest->id, 1)) {
       // Stopped, or waiting for a page of memory.
-      text += wait.kind == WaitKind::system_call && wait.what == profile::kNoSystemCall
+      text += wait.left_out * 2 > wait.wall
+                  ? fmt::format(", most of it waiting for something to do, in {}", plain(wait.name))
+              : wait.kind == WaitKind::system_call && wait.what == profile::kNoSystemCall
                   ? fmt::format(", most of it outside any system call, in {}", plain(wait.name))
               : wait.kind == WaitKind::system_call && wait.what == profile::kSystemCallNotRecorded
                   ? fmt::format(", most of it in {}", plain(wait.name))

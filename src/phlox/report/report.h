@@ -117,7 +117,8 @@ struct WaitRow {
   std::string file;
   int32_t line = 0;
   Nanoseconds wall = 0;
-  double share = 0;  // of the wall time of all threads
+  Nanoseconds left_out = 0;  // of it: waiting for something to do, as `show` has it
+  double share = 0;          // of the wall time of all threads
   uint32_t threads = 0;
 };
 

@@ -41,7 +41,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     profile::WaitClass waits = profile::WaitClass::none;
     int16_t system_call = -1;
     uint32_t frame = 0, awaited = 0;
-    Nanoseconds wall = 0;
+    Nanoseconds wall = 0, left_out = 0;
     uint32_t threads = 0;
   };
   std::vector<Sum> sums;
@@ -67,9 +67,10 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     const auto of_kind = kinds.try_emplace(kind, static_cast<uint32_t>(kinds.size())).first;
     const auto [place, added] =
         places.try_emplace(uint64_t{frame} << 32 | of_kind->second, static_cast<uint32_t>(sums.size()));
-    if (added) sums.push_back({waits, system_call, frame, what, 0, 0});
+    if (added) sums.push_back({waits, system_call, frame, what, 0, 0, 0});
     Sum& sum = sums[place->second];
     sum.wall += part.wall;
+    if (!profile::is_shown(part.doing, choices.show)) sum.left_out += part.wall;
     sum.threads += met.insert(uint64_t{place->second} << 32 | sample.thread.value).second;
   }
   // A stretch may be so brief that it takes no time.
@@ -77,7 +78,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
   std::stable_sort(sums.begin(), sums.end(), [](const Sum& x, const Sum& y) { return x.wall > y.wall; });
   if (sums.size() > limit) sums.resize(limit);
   std::vector<WaitRow> rows;
-  for (const auto& [waits, system_call, frame, what, wall, threads] : sums) {
+  for (const auto& [waits, system_call, frame, what, wall, left_out, threads] : sums) {
     WaitRow row;
     row.kind = kind_of(waits);
     row.waits = waits;
@@ -93,6 +94,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
       row.name = "(no Python frames)";
     }
     row.wall = wall;
+    row.left_out = left_out;
     row.share = whole > 0 ? double(wall) / double(whole) : 0;
     row.threads = threads;
     rows.push_back(std::move(row));
