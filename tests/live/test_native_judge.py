@@ -11,8 +11,9 @@ import pytest
 
 from host_facts import distribution
 from judge import HERE, Case, has_section, judge
-from live_support import INTERPRETERS, once_a_version, since
+from live_support import INTERPRETERS, Target, once_a_version, since
 from programs import embedded
+from test_native import stacks
 
 # Sorting, reducing, substituting, a ctypes callback, an attribute, an import and a generator: each leads from C into Python.
 NESTED = ["<module>", "key_of", "add_up", "replaced", "callback", "__getattr__", "_find_and_load", "<module>", "generator"]
@@ -153,16 +154,36 @@ def test_cxx_calls_python(tmp_path):
         assert any("ByCallBack::before" in name for name in names) and any("sort_by" in name for name in names), names
 
 
+GREENLETS = [VENV, *[one for one in INTERPRETERS if (one.major, one.minor) == (3, 10)][:1]]
+
+
 # 3.10's evaluations are counted from the root, where greenlet has something of its own.
 @pytest.mark.parametrize("when", ["started", "resumed"])
-@pytest.mark.parametrize("builder", [VENV, *[one for one in INTERPRETERS if (one.major, one.minor) == (3, 10)][:1]], ids=lambda builder: builder.name)
+@pytest.mark.parametrize("builder", GREENLETS, ids=lambda builder: builder.name)
 def test_a_greenlet_on_its_parent_s_stack(tmp_path, monkeypatch, builder, when):
     if builder != VENV:
         monkeypatch.setenv("PYTHONPATH", str(CACHE / "greenlet-3.10"))
-    # Where the one that is come back to was started from, something else stands now.
-    found = judge(Case(builder, tmp_path, script="greenlets.py", arguments=[when]), ["run", *WITHOUT_IMPORT[1:]], cut=when == "resumed")
+    found = judge(Case(builder, tmp_path, script="greenlets.py", arguments=[when]), ["run", *WITHOUT_IMPORT[1:]], cut=True)
     # A greenlet ends there: nothing is wrong with its stack.
-    assert all(one.markers == (["(a greenlet begins here)"] if when == "resumed" else []) for one in found), [one.markers for one in found]
+    assert all(one.markers == ["(a greenlet begins here)"] for one in found), [one.markers for one in found]
+
+
+# What others left on the C stack further out looks like callers.
+@pytest.mark.parametrize("builder", GREENLETS, ids=lambda builder: builder.name)
+def test_greenlets_are_called_by_nobody(builder, monkeypatch, record):
+    if builder != VENV:
+        monkeypatch.setenv("PYTHONPATH", str(CACHE / "greenlet-3.10"))
+    with Target(builder, HERE / "many_greenlets.py", 30) as target:
+        recording = record(target.pid, 1, "--native", "-r", "200")
+    roots = collections.Counter()
+    for _, frames, _ in stacks(recording):
+        if "spin" in frames:
+            roots[tuple(frames[:frames.index("run")])] += 1
+    assert len(roots) == 1, roots
+    (marker, *callers), = roots
+    # 3.10: and the frame that holds the library's own evaluation.
+    assert marker == "(a greenlet begins here)" and len(callers) == (2 if builder.minor == 10 else 1), roots
+    assert recording.tally("native_whole") >= 0.95 * recording.tally("native") > 50
 
 
 def test_the_trampoline_of_lazy_binding(tmp_path):

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 
 namespace phlox::sampler {
@@ -40,6 +41,12 @@ class Stack {
       text += (text.empty() ? "" : " ") + std::string(frame.python ? "p" : "n") + std::to_string(frame.index);
     }
     return text;
+  }
+  // How many are the greenlet's own, where these frames are of its library.
+  size_t of_greenlet(std::set<size_t> frames) const {
+    return frames_of_greenlet(groups_, native_, [&](const auto& frame) {
+      return frames.contains((frame.sp.value - 0x10000) / 0x100);
+    });
   }
   Merged result;
 
@@ -160,6 +167,31 @@ TEST(Merge, group_of_no_frames_of_its_own_is_placed_like_any_other) {
   Stack s(3);
   EXPECT_EQ(s.python(0, 1).merged(), "n0 n1 n2");
   EXPECT_EQ(s.result.end, MergeEnd::whole);
+}
+
+// Whatever is there now looks like callers of it.
+TEST(Merge, a_greenlet_ends_with_what_calls_it) {
+  Stack s(12);
+  s.python(2, 1).python(1, 4);
+  EXPECT_EQ(s.of_greenlet({6, 7}), 7u);
+  // Those of another greenlet's start, left further out; the call of one that switches, further in.
+  EXPECT_EQ(s.of_greenlet({6, 7, 10}), 7u);
+  EXPECT_EQ(s.of_greenlet({0, 2, 6, 7}), 7u);
+  EXPECT_EQ(s.of_greenlet({0, 2}), 0u);
+  EXPECT_EQ(s.of_greenlet({11}), 12u);
+}
+
+TEST(Merge, where_a_greenlet_begins_is_not_known_without_an_anchor) {
+  Stack none(6), without(6), outside(6);
+  EXPECT_EQ(none.of_greenlet({3}), 0u);
+  EXPECT_EQ(without.python(1, 1).python(1, Stack::kNone).of_greenlet({3}), 0u);
+  EXPECT_EQ(outside.python(1, 7).of_greenlet({3}), 0u);
+}
+
+// Its outermost evaluation is the library's own record.
+TEST(Merge, a_greenlet_of_3_10_begins_at_its_outermost_anchor) {
+  Stack s(9);
+  EXPECT_EQ(s.python(1, 3).python(1, 5).of_greenlet({5, 6}), 6u);
 }
 
 }  // namespace

@@ -141,4 +141,15 @@ void merge(std::span<const PythonGroup> groups, std::span<const unwind::NativeFr
   }
 }
 
+size_t frames_of_greenlet(std::span<const PythonGroup> groups, std::span<const unwind::NativeFrame> native,
+                          const std::function<bool(const unwind::NativeFrame&)>& of_greenlet) {
+  // Further in, calls of the library look the same: of a greenlet that switches to another.
+  if (groups.empty() || !groups.back().anchor) return 0;
+  const uint32_t host = host_of(native, groups.back().anchor, 0);
+  if (host == kUnplaced) return 0;
+  // From there on: 3.10's outermost evaluation is the library's own.
+  const auto first = std::find_if(native.begin() + host, native.end(), of_greenlet);
+  return first == native.end() ? 0 : static_cast<size_t>(first - native.begin()) + 1;
+}
+
 }  // namespace phlox::sampler

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -53,5 +54,13 @@ struct Merged {
 // loop; may be empty (stripped files), then only anchors count. `out` is emptied first; its memory is reused.
 void merge(std::span<const PythonGroup> groups, std::span<const unwind::NativeFrame> native,
            std::span<const uint8_t> is_loop, NativeEnd native_end, Merged& out);
+
+// How many native frames, innermost first, are the running greenlet's own: up to the first of greenlet's
+// library outside its Python frames, which calls what it runs. Further out the C stack has what others left
+// or put there, who did not call it (greenlet 3.1, src/greenlet/TUserGreenlet.cpp: what is copied away and
+// back ends at a mark in g_switch). 0: no greenlet's stack, or not known. `of_greenlet`: whether a native
+// frame is of its library.
+size_t frames_of_greenlet(std::span<const PythonGroup> groups, std::span<const unwind::NativeFrame> native,
+                          const std::function<bool(const unwind::NativeFrame&)>& of_greenlet);
 
 }  // namespace phlox::sampler

@@ -19,13 +19,8 @@ constexpr Nanoseconds kRefreshEvery = 2 * kSecond;
 // Whole stacks that must agree before the distance of the anchor from the loop's CFA is believed.
 constexpr unsigned kAgree = 8;
 
-// A greenlet begins where another one stood on the C stack; what lies further out is that one's, as it was
-// then.
+// What lies further out on the C stack is another's.
 constexpr const char* kGreenletStart = "(a greenlet begins here)";
-
-bool is_greenlet_library(std::string_view path) {
-  return base_name(path).starts_with("_greenlet.");
-}
 
 }  // namespace
 
@@ -174,6 +169,11 @@ bool NativeStacks::found_new_code() {
   return found;
 }
 
+bool NativeStacks::of_greenlet(const unwind::NativeFrame& frame) {
+  return frame.module != unwind::kNoModule &&
+         base_name(space_.mapped(frame.module).file.path).starts_with("_greenlet.");
+}
+
 // 3.10's anchors are counted from the root, since its CFrames do not say whose they are, and greenlet puts
 // one of its own at the root of each of its stacks: then all are one evaluation too far out. The innermost
 // has its place where a loop is left.
@@ -183,8 +183,7 @@ void NativeStacks::pass_over_greenlet() {
   if (outermost == groups_.rend()) return;
   for (const auto& frame : native_.frames) {
     if (outermost->anchor < frame.sp || outermost->anchor >= frame.cfa) continue;
-    if (frame.module == unwind::kNoModule || !is_greenlet_library(space_.mapped(frame.module).file.path))
-      return;
+    if (!of_greenlet(frame)) return;
     for (auto group = outermost; group != groups_.rend(); ++group) {
       const auto inner = std::next(group);
       group->anchor = inner == groups_.rend() ? RemoteAddress() : inner->anchor;
@@ -213,17 +212,18 @@ NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const 
   unwind(look);
   if (is_lost() && found_new_code()) unwind(look);
 
-  pass_over_greenlet();
   auto& frames = native_.frames;
+  const size_t own = frames_of_greenlet(groups_, frames, [this](const auto& f) { return of_greenlet(f); });
+  if (own != 0) frames.resize(own);
+  pass_over_greenlet();
   is_loop_.assign(frames.size(), 0);
   bool restarted = false;
   for (size_t i = 0; i < frames.size(); ++i) {
     is_loop_[i] = space_.is_loop(frames[i]) ? 1 : 0;
     restarted = restarted || frames[i].found_by == unwind::FoundBy::restart;
   }
-  const bool whole_walk = native_.end == unwind::StackEnd::reached_end;
-  const bool greenlet = !whole_walk && frames.back().module != unwind::kNoModule &&
-                        is_greenlet_library(space_.mapped(frames.back().module).file.path);
+  const bool whole_walk = native_.end == unwind::StackEnd::reached_end && own == 0;
+  const bool greenlet = own != 0 || (!whole_walk && of_greenlet(frames.back()));
   sampler::merge(groups_, frames, is_loop_, whole_walk ? NativeEnd::start : NativeEnd::cut, merged_);
   // What hosts an anchor is the loop, whatever symbols say.
   for (const PythonGroup& group : groups_) {

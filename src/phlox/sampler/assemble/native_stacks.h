@@ -67,6 +67,8 @@ class NativeStacks {
   bool is_lost() const;
   bool found_new_code();
   void pass_over_greenlet();
+  // Of greenlet's library.
+  bool of_greenlet(const unwind::NativeFrame& frame);
   void learn_distance();
   profile::FrameId frame_of(const unwind::NativeFrame& frame, bool loop);
   profile::FrameId kernel_frame(uint64_t address, bool exact);
