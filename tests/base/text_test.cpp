@@ -12,6 +12,16 @@ TEST(BaseName, is_what_stands_behind_the_last_slash) {
   EXPECT_EQ(base_name(""), "");
 }
 
+TEST(Shortened, ends_behind_a_whole_word_or_letter) {
+  EXPECT_EQ(shortened("python app.py", 13), "python app.py");
+  EXPECT_EQ(shortened("python app.py", 12), "python ...");
+  EXPECT_EQ(shortened("p averylongargument", 12), "p averylonga...");
+  EXPECT_EQ(shortened("averylongargument", 12), "averylongarg...");
+  EXPECT_EQ(shortened("pp\u00e9\u00e9", 3), "pp...");
+  EXPECT_EQ(shortened("\u00e9", 1), "...");
+  EXPECT_EQ(shortened("", 0), "");
+}
+
 TEST(Number, is_the_whole_text) {
   EXPECT_EQ(parse_number<int>("-12"), -12);
   EXPECT_EQ(parse_number<double>("1.5e3"), 1500);

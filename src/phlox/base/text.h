@@ -60,6 +60,17 @@ inline std::optional<double> parse_nanoseconds(std::string_view text) {
   return *number * *scale;
 }
 
+// "spark-submit --master local[4] --conf ...": what stands first of a text of thousands of letters, such as a
+// command line may be. As it is where it has no more than `most` bytes; else it ends behind a whole word
+// where that keeps half of it, and never within a letter.
+inline std::string shortened(std::string_view text, size_t most) {
+  if (text.size() <= most) return std::string(text);
+  size_t end = text.rfind(' ', most);
+  if (end != std::string_view::npos && end > most / 2) return std::string(text.substr(0, end)) + " ...";
+  for (end = most; end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80;) --end;
+  return std::string(text.substr(0, end)) + "...";
+}
+
 // "1,234,567"
 inline std::string count_words(uint64_t value) {
   std::string digits = std::to_string(value);

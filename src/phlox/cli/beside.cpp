@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "phlox/base/text.h"
 #include "phlox/target/process_state.h"
 #include "phlox/target/process_tree.h"
 
@@ -21,10 +22,6 @@ std::string ids_of(const std::vector<const PythonProcess*>& processes) {
   return ids;
 }
 
-std::string shortened(const std::string& command) {
-  return command.size() <= kLongestCommand ? command : command.substr(0, kLongestCommand) + "...";
-}
-
 // "4713, 4714 (python3 worker.py); 4720 (python3 -c ...)": of one command line together.
 std::string listed(const std::vector<const PythonProcess*>& processes) {
   std::vector<std::vector<const PythonProcess*>> groups;
@@ -39,7 +36,8 @@ std::string listed(const std::vector<const PythonProcess*>& processes) {
   }
   std::string text;
   for (size_t i = 0; i < std::min(groups.size(), kMostGroups); ++i)
-    text += fmt::format("{}{} ({})", i == 0 ? "" : "; ", ids_of(groups[i]), shortened(groups[i][0]->command));
+    text += fmt::format("{}{} ({})", i == 0 ? "" : "; ", ids_of(groups[i]),
+                        shortened(groups[i][0]->command, kLongestCommand));
   if (groups.size() > kMostGroups) text += "; and others";
   return text;
 }

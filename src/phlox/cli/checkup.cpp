@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "phlox/base/text.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/sampler/session/sampler_thread.h"
 #include "phlox/target/cpu_list.h"
@@ -56,11 +57,9 @@ Check process_row(const Findings& f) {
   if (!f.state) return refused_row("process", *f.refused);
   Check row{"process", Grade::works, "", {}};
   constexpr size_t kLongestTitle = 60;
-  std::string title = f.state->title();
-  if (title.size() > kLongestTitle) title = title.substr(0, title.rfind(' ', kLongestTitle)) + " ...";
-  row.found =
-      fmt::format("{}: user {}, {} thread{}", title, target::describe_user(f.state->status.uid.effective),
-                  f.state->status.threads, f.state->status.threads == 1 ? "" : "s");
+  row.found = fmt::format("{}: user {}, {} thread{}", shortened(f.state->title(), kLongestTitle),
+                          target::describe_user(f.state->status.uid.effective), f.state->status.threads,
+                          f.state->status.threads == 1 ? "" : "s");
   for (const std::string& remark : target::remarks_on(*f.state)) {
     row.grade = Grade::partly;
     row.hints.push_back(remark);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "phlox/base/private_folder.h"
+#include "phlox/base/text.h"
 #include "phlox/cli/attach_error.h"
 #include "phlox/cli/attempts.h"
 #include "phlox/cli/beside.h"
@@ -137,17 +138,19 @@ class Recording {
   // Those that came together in one line.
   void say_descendants() {
     constexpr int kMostLines = 5;
+    constexpr size_t kLongest = 120;
     const std::vector<pid_t> fresh = std::exchange(fresh_, {});
     for (const pid_t pid : fresh) put_container(pid);
     if (fresh.empty() || lines_of_descendants_ >= kMostLines) return;
     ++lines_of_descendants_;
-    talk_.note(fmt::format(
-        "{}{}{}", newcomers_words(fresh),
-        request_.selection ? "" : fmt::format(", started by process {} ({})", pid_, options_.command),
-        lines_of_descendants_ == kMostLines ? "; of the next ones nothing more is said"
-        : options_.follow || request_.selection || descendants_ > 1
-            ? ""
-            : "; when it ends, the next Python of it"));
+    talk_.note(fmt::format("{}{}{}", newcomers_words(fresh),
+                           request_.selection ? ""
+                                              : fmt::format(", started by process {} ({})", pid_,
+                                                            shortened(options_.command, kLongest)),
+                           lines_of_descendants_ == kMostLines ? "; of the next ones nothing more is said"
+                           : options_.follow || request_.selection || descendants_ > 1
+                               ? ""
+                               : "; when it ends, the next Python of it"));
   }
 
   Result<void> prepare() {

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "phlox/base/text.h"
 #include "phlox/cli/pythons.h"
 #include "phlox/target/process_state.h"
 #include "phlox/target/process_tree.h"
@@ -47,8 +48,7 @@ std::string none_runs(const Selection& selection) {
   for (const PythonProcess& one : find_pythons(target::read_processes(), recogniser).found) {
     if (one.pid == ::getpid()) continue;
     if (++more > kMost) continue;
-    there += fmt::format("{}{} ({}{})", there.empty() ? "" : ", ", one.pid, one.command.substr(0, kLongest),
-                         one.command.size() > kLongest ? "..." : "");
+    there += fmt::format("{}{} ({})", there.empty() ? "" : ", ", one.pid, shortened(one.command, kLongest));
   }
   if (more > kMost) there += fmt::format(" and {} more (phlox list)", more - kMost);
   const std::string& words = selection.words();
@@ -59,14 +59,14 @@ std::string none_runs(const Selection& selection) {
 }
 
 std::string newcomers_words(const std::vector<pid_t>& fresh) {
-  constexpr size_t kMostIds = 6;
+  constexpr size_t kMostIds = 6, kLongest = 120;
   std::string ids;
   for (size_t i = 0; i < std::min(fresh.size(), kMostIds); ++i)
     ids += fmt::format("{}{}", i == 0 ? "" : ", ", fresh[i]);
   if (fresh.size() > kMostIds) ids += fmt::format(" and {} more", fresh.size() - kMostIds);
   const auto state = target::read_process_state(fresh.front());
   return fmt::format("recording process{} {}{}", fresh.size() == 1 ? "" : "es", ids,
-                     state ? fmt::format(" ({})", state->title()) : "");
+                     state ? fmt::format(" ({})", shortened(state->title(), kLongest)) : "");
 }
 
 void say_missing(const std::vector<NativeRows::Missing>& missing, Talk& talk) {

@@ -148,8 +148,7 @@ std::string Selection::refused() {
   size_t at = 0;
   for (const auto& [pid, title] : refused_) {
     if (at == kMostNamed) break;
-    named += fmt::format("{}{} ({})", at++ == 0 ? "" : ", ", pid,
-                         title.size() <= kLongestTitle ? title : title.substr(0, kLongestTitle) + "...");
+    named += fmt::format("{}{} ({})", at++ == 0 ? "" : ", ", pid, shortened(title, kLongestTitle));
   }
   if (refused_.size() > kMostNamed) named += fmt::format(" and {} more", refused_.size() - kMostNamed);
   return fmt::format(

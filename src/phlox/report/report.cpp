@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "phlox/base/spread.h"
+#include "phlox/base/text.h"
 #include "phlox/profile/gil_holders.h"
 #include "phlox/profile/kept.h"
 #include "phlox/profile/native_frames.h"
@@ -36,7 +37,10 @@ constexpr size_t kMaximumFiles = 200;
 
 std::string title_of(const Profile& profile) {
   if (profile.processes().empty()) return "(empty recording)";
-  std::string title = profile::process_label(profile.processes().front());
+  constexpr size_t kLongestCommand = 160;
+  profile::Process first = profile.processes().front();
+  first.command_line = shortened(first.command_line, kLongestCommand);
+  std::string title = profile::process_label(first);
   if (profile.processes().size() > 1)
     title += " and " + std::to_string(profile.processes().size() - 1) + " more";
   return title;
