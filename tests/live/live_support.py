@@ -143,6 +143,7 @@ class Target:
             raise RuntimeError(f"{' '.join(map(str, self.process.args))}: not ready within {READY_WITHIN} s")
         line = self.process.stdout.readline()
         self.pid = int(re.match(r"ready (\d+)", line).group(1))
+        self.said = [float(number) for number in line.split()[2:]]  # behind its number
 
     def __enter__(self):
         return self

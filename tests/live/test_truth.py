@@ -6,8 +6,9 @@ import subprocess
 
 import pytest
 
-from live_support import BUILD, TARGETS, Target, families_never_mix, names_are_of_one_moment, once_a_version, share, since, sound
+from live_support import BUILD, PHLOX, TARGETS, Target, families_never_mix, names_are_of_one_moment, once_a_version, share, since, sound
 
+PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 RATE = ("-r", "2000", "--max-overhead", "off")
 
 
@@ -65,6 +66,23 @@ def test_a_name_is_of_the_moment_with_exec(python, record):
 @since(3, 8)  # code.replace()
 def test_a_name_is_of_the_moment_with_templates(python, record):
     names_are_of_the_moment(python, record, "template")
+
+
+# From another CPU a thread is made to leave its own, or to stop, where it comes out of the kernel: of every look half and more were in the call.
+@since(3, 13)  # how it is held is no matter of the version
+@once_a_version
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("options", [(), ("--native", "--native-source", "ptrace")], ids=["python", "native"])
+def test_calls_have_no_more_than_their_share(python, record, threads, options):
+    with Target(python, PROGRAMS / "brief_calls.py", 60, threads) as target:
+        recording = record(target.pid, 1.5, "-r", "200", "--max-overhead", "off", *options)
+    done = subprocess.run([PHLOX, "export", "-f", "collapsed", "--weight", "cpu", "--state", "running", recording.path], capture_output=True, text=True)
+    rows = [line.rpartition(" ") for line in done.stdout.splitlines()]
+    whole = sum(int(time) for *_, time in rows)
+    in_call = sum(int(time) for stack, _, time in rows if re.search(r";call \(", stack))
+    assert whole > 0.3e9, done.stderr
+    # By its own clock, to which each call of a function adds a little.
+    assert in_call / whole < target.said[0] + 0.15, (in_call / whole, target.said)
 
 
 @since(3, 6)

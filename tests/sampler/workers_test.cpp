@@ -89,6 +89,20 @@ TEST(Workers, the_one_whose_turn_it_is_goes_where_it_is_sent) {
   }).join();
 }
 
+TEST(Workers, who_goes_to_look_at_somebody_wakes_up_there_a_little_later) {
+  std::thread([] {
+    Workers workers;
+    const int cpu = workers.common_cpus(::getpid()).back();
+    const Nanoseconds begin = clock_now();
+    EXPECT_TRUE(workers.wake_up_on(cpu, kSecond));
+    EXPECT_GE(clock_now() - begin, 50'000);
+    EXPECT_EQ(::sched_getcpu(), cpu);
+    EXPECT_FALSE(workers.wake_up_on(-1, kSecond));
+    // A look alone is in no series that could be one-sided.
+    EXPECT_TRUE(workers.wake_up_on(cpu, 0));
+  }).join();
+}
+
 TEST(Workers, nobody_goes_to_a_cpu_that_is_kept_free) {
   Workers workers(Workers().common_cpus(::getpid()));
   EXPECT_TRUE(workers.common_cpus(::getpid()).empty());

@@ -16,6 +16,8 @@ constexpr double kWithoutEvent = 0.6;
 constexpr Nanoseconds kEventsOnlyPause = kSecond / 4;
 // Whoever never runs is asked after this long again.
 constexpr Nanoseconds kIdlePause = 5'000'000;
+// Whoever was somewhere else once more is stopped there.
+constexpr int kMeetings = 3;
 
 }  // namespace
 
@@ -24,8 +26,9 @@ NativeHalf::NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool
     : asked_(asked),
       in_use_(asked),
       real_time_(real_time),
-      looks_once_(interval == 0),
+      interval_asked_(interval),
       patience_(std::max(kPatience * interval, kShortestPatience)),
+      workers_(workers),
       stop_(pid, stops) {
   const bool by_event = asked == NativeSource::perf || (asked == NativeSource::automatic && real_time);
   if (by_event && interval > 0) {
@@ -55,7 +58,7 @@ NativeCapture* NativeHalf::hold_running(pid_t tid, target::ThreadProbe& probe, N
     }
   }
   if (stop) {
-    const Held stopped = stop_.hold(tid, probe, registers);
+    const Held stopped = stop_on_its_cpu(tid, probe, registers);
     if (stopped == Held::yes) {
       held = stopped;
       return &stop_;
@@ -65,6 +68,32 @@ NativeCapture* NativeHalf::hold_running(pid_t tid, target::ThreadProbe& probe, N
   }
   if (held == Held::later) wait_on(tid, waiting);
   return nullptr;
+}
+
+// From another CPU it would be stopped where it next comes out of the kernel (Workers::wake_up_on): of a
+// program that writes for 15 % of its time 98 % of the looks were in a write.
+NativeCapture::Held NativeHalf::stop_on_its_cpu(pid_t tid, target::ThreadProbe& probe,
+                                                unwind::Registers& registers) {
+  using Held = NativeCapture::Held;
+  if (looks_once()) return stop_.hold(tid, probe, registers);
+  const auto cpu_of = [&probe] {
+    const auto stat = probe.stat();
+    return stat ? stat->cpu : -1;
+  };
+  for (int meeting = 1;; ++meeting) {
+    const int cpu = cpu_of();
+    bool here = cpu >= 0 && cpu == workers_.current().cpu;
+    if (!here && cpu >= 0 && workers_.wake_up_on(cpu, interval_asked_)) {
+      here = true;
+      // It may wait in a call by now, which a stop would break off.
+      const auto in = probe.blocked_in();
+      if (!in) return Held::gone;
+      if (!in->running) return Held::running;
+    }
+    const Held held = stop_.hold(tid, probe, registers);
+    if (held != Held::yes || !here || meeting == kMeetings || cpu_of() == workers_.current().cpu) return held;
+    stop_.let_go();
+  }
 }
 
 void NativeHalf::wait_on(pid_t tid, Nanoseconds waiting) {

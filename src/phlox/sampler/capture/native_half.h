@@ -43,7 +43,7 @@ class NativeHalf {
   // How many turns a thread that never runs may be left alone, where a look is asked for so often that it
   // makes no difference to whoever reads the recording.
   uint64_t longest_pause() const;
-  bool looks_once() const { return looks_once_; }
+  bool looks_once() const { return interval_asked_ == 0; }
   // What holds running threads; syscall: nothing does.
   NativeSource in_use() const { return in_use_; }
   NativeSource name_of(const NativeCapture* source) const {
@@ -85,13 +85,16 @@ class NativeHalf {
   }
 
  private:
+  NativeCapture::Held stop_on_its_cpu(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers);
   // Whom nobody holds in this turn.
   void wait_on(pid_t tid, Nanoseconds waiting);
 
   NativeSource asked_, in_use_;
-  bool real_time_, looks_once_;
+  bool real_time_;
+  Nanoseconds interval_asked_;
   Nanoseconds interval_ = 0;  // between events; 0: none was waited for yet
   Nanoseconds patience_;
+  Workers& workers_;
   StopCapture stop_;
   BlockedCapture blocked_;
   std::optional<PerfCapture> perf_;

@@ -20,7 +20,7 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
   Domain& domain = threads_.domains()[slot.domain];
   if (slot.last_cpu != workers_.current().cpu) {
     const int cpu = slot.cpu_known_at == tick_ ? slot.last_cpu : cpu_of(slot);
-    if (cpu >= 0 && cpu != workers_.current().cpu && !workers_.follow(cpu)) {
+    if (cpu >= 0 && cpu != workers_.current().cpu && !workers_.wake_up_on(cpu, config_.interval)) {
       ++counts_.cpu_refused;
       return read_from_elsewhere(slot, now, holds, seen);
     }
@@ -57,7 +57,7 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
       if (asleep && (asleep->running || !still_unmoved(slot, *before))) asleep.reset();
     }
     if (cpu != workers_.current().cpu && !asleep) {
-      if (!workers_.follow(cpu)) {
+      if (!workers_.wake_up_on(cpu, config_.interval)) {
         ++counts_.cpu_refused;
         return read_from_elsewhere(slot, now, holds, seen);
       }

@@ -51,7 +51,8 @@ bool TurnLock::lock() {
   return slept;
 }
 
-Workers::Workers(std::vector<int> kept_free) : kept_free_(std::move(kept_free)) {
+Workers::Workers(std::vector<int> kept_free)
+    : kept_free_(std::move(kept_free)), after_moving_(0, static_cast<uint64_t>(clock_now(CLOCK_REALTIME))) {
   current_ = &add(-1);
 }
 
@@ -104,6 +105,14 @@ bool Workers::move(Worker& worker, pid_t tid, int cpu) {
 
 bool Workers::follow(int cpu) {
   return move(*current_, 0, cpu);
+}
+
+bool Workers::wake_up_on(int cpu, Nanoseconds interval) {
+  constexpr Nanoseconds kLongest = 100'000;
+  if (!follow(cpu)) return false;
+  after_moving_.set_interval(std::min(kLongest, interval / 8));
+  sleep_until(clock_now() + after_moving_.draw());
+  return true;
 }
 
 void Workers::send_one_to(int cpu) {

@@ -15,6 +15,7 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/base/descriptor.h"
+#include "phlox/sampler/capture/schedule.h"
 
 namespace phlox::sampler {
 
@@ -77,6 +78,12 @@ class Workers {
   bool pin(pid_t tid, int cpu) const;
   // The current one goes there. False: it may not.
   bool follow(int cpu);
+  // It goes there to look at who runs there, at a moment of its own: it sleeps for a random time, of 0.1 ms
+  // or `interval` / 8, and wakes up there. For who is made to leave a CPU from another one does so where it
+  // comes out of the kernel: the interrupt that tells it to takes microseconds, and a call that it makes
+  // meanwhile ends in leaving. Seen as we come, a thread that makes calls all the time is always at the end
+  // of one. False: it may not; it has not slept.
+  bool wake_up_on(int cpu, Nanoseconds interval);
   // Somebody goes to a CPU where nobody is: one that waits for nobody where it is, or the current one.
   void send_one_to(int cpu);
   // CPUs on which both this process and the calling thread may run.
@@ -93,6 +100,7 @@ class Workers {
   Worker* current_ = nullptr;
   uint64_t round_ = 0;
   uint64_t migrations_ = 0;
+  Schedule after_moving_;
 };
 
 }  // namespace phlox::sampler
