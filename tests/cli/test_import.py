@@ -110,7 +110,7 @@ def test_a_file_through_a_pipe_is_read_whole(tmp_path):
     path = recorded(tmp_path, "perf.data", "--call-graph", "dwarf")
     assert path.stat().st_size > 1 << 20
     done = subprocess.run([PHLOX, "import", "-", "-o", tmp_path / "piped.phlox"], input=path.read_bytes(), capture_output=True)
-    assert done.returncode == 0 and b"warning" not in done.stderr, done.stderr
+    assert done.returncode == 0 and b"the file ends" not in done.stderr and b"could not be" not in done.stderr, done.stderr
     assert by_phlox(tmp_path / "piped.phlox").samples == by_perf(path).samples
 
 
