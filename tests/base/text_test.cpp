@@ -14,7 +14,8 @@ TEST(BaseName, is_what_stands_behind_the_last_slash) {
 
 TEST(Shortened, ends_behind_a_whole_word_or_letter) {
   EXPECT_EQ(shortened("python app.py", 13), "python app.py");
-  EXPECT_EQ(shortened("python app.py", 12), "python ...");
+  EXPECT_EQ(shortened("python app.py", 11), "python ...");
+  EXPECT_EQ(shortened("python app.py", 12), "python app.p...");
   EXPECT_EQ(shortened("p averylongargument", 12), "p averylonga...");
   EXPECT_EQ(shortened("averylongargument", 12), "averylongarg...");
   EXPECT_EQ(shortened("pp\u00e9\u00e9", 3), "pp...");
