@@ -105,7 +105,7 @@ class FileSource : public TopSource {
  private:
   // What others recorded may tell no command, and no number either.
   std::string title_of(const profile::Process& process) const {
-    const std::string& name = process.command_line.empty() ? process.executable : process.command_line;
+    const std::string& name = process.command();
     if (!name.empty() && process.pid != 0) return cli::title_of(process.pid, name);
     return name.empty() ? std::string(base_name(options_.file)) : name;
   }

@@ -63,7 +63,7 @@ int64_t recording_start_time(const profile::Profile& profile) {
 std::string recording_title(const profile::Profile& profile) {
   if (profile.processes().empty()) return "Empty recording";
   const profile::Process& first = profile.processes().front();
-  std::string title = first.command_line.empty() ? first.executable : first.command_line;
+  std::string title = first.command();
   if (title.empty())
     title = first.pid == 0 ? "A process that is not known" : fmt::format("Process {}", first.pid);
   if (profile.processes().size() > 1) title += fmt::format(" and {} more", profile.processes().size() - 1);

@@ -70,7 +70,7 @@ std::string thread_label(const Thread& thread) {
 }
 
 std::string process_label(const Process& process) {
-  const std::string& name = process.command_line.empty() ? process.executable : process.command_line;
+  const std::string& name = process.command();
   if (process.pid == 0) return name.empty() ? "(process not known)" : name;
   return name.empty() ? fmt::format("pid {}", process.pid) : fmt::format("{} (pid {})", name, process.pid);
 }

@@ -39,6 +39,9 @@ struct Process {
   Nanoseconds start = 0;       // when it was first seen
   Nanoseconds end = 0;         // 0: still running when last seen
   std::string how_ended;       // "exit 0", "signal 9", "exec", "recording ended", ""
+
+  // What it runs, as well as that is known; may be empty.
+  const std::string& command() const { return command_line.empty() ? executable : command_line; }
 };
 
 struct Thread {

@@ -39,7 +39,7 @@ bool is_own(std::string_view before, std::string_view number, const Process& pro
 }  // namespace
 
 std::string program_name(const Process& process) {
-  const std::string& line = process.command_line.empty() ? process.executable : process.command_line;
+  const std::string& line = process.command();
   if (line.empty()) return fmt::format("pid {}", process.pid);
   std::string name;
   const std::string_view text = line;

@@ -215,7 +215,7 @@ std::vector<ProcessRow> process_rows(const Profile& profile, const std::vector<T
     row.control_group = meta_of(profile, "control_group", process);
     if (process.parent && process.parent->value <= profile.processes().size())
       row.parent = profile.process(*process.parent).pid;
-    row.command_line = process.command_line.empty() ? process.executable : process.command_line;
+    row.command_line = process.command();
     const Nanoseconds end = process.end != 0 ? process.end : until;
     row.recorded =
         std::max<Nanoseconds>(0, end - process.start - profile::gap_within(gaps, process.start, end));
