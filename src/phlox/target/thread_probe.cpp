@@ -140,6 +140,11 @@ std::optional<ThreadStat> ThreadProbe::stat() {
   return text ? parse_thread_stat(*text) : std::nullopt;
 }
 
+int ThreadProbe::cpu() {
+  const auto now = stat();
+  return now ? now->cpu : -1;
+}
+
 std::string ThreadProbe::kernel_name() {
   Descriptor comm;
   const auto text = read(comm, "comm");

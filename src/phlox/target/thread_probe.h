@@ -89,6 +89,7 @@ class ThreadProbe {
   std::optional<SchedStat> schedstat();
   std::optional<BlockedIn> blocked_in();
   std::optional<ThreadStat> stat();
+  int cpu();                  // the one that it runs on, or ran on last; -1: gone
   std::string kernel_name();  // comm, opened anew at each call
   // Whether it has not been on a CPU since `since` was read, nor then: as often scheduled out as in. A file
   // more, opened anew (20 us), and once more when it is next found blocked. False where the kernel does not

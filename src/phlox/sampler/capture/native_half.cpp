@@ -76,12 +76,8 @@ NativeCapture::Held NativeHalf::stop_on_its_cpu(pid_t tid, target::ThreadProbe& 
                                                 unwind::Registers& registers) {
   using Held = NativeCapture::Held;
   if (looks_once()) return stop_.hold(tid, probe, registers);
-  const auto cpu_of = [&probe] {
-    const auto stat = probe.stat();
-    return stat ? stat->cpu : -1;
-  };
   for (int meeting = 1;; ++meeting) {
-    const int cpu = cpu_of();
+    const int cpu = probe.cpu();
     bool here = cpu >= 0 && cpu == workers_.current().cpu;
     if (!here && cpu >= 0 && workers_.wake_up_on(cpu, interval_asked_)) {
       here = true;
@@ -91,7 +87,8 @@ NativeCapture::Held NativeHalf::stop_on_its_cpu(pid_t tid, target::ThreadProbe& 
       if (!in->running) return Held::running;
     }
     const Held held = stop_.hold(tid, probe, registers);
-    if (held != Held::yes || !here || meeting == kMeetings || cpu_of() == workers_.current().cpu) return held;
+    if (held != Held::yes || !here || meeting == kMeetings || probe.cpu() == workers_.current().cpu)
+      return held;
     stop_.let_go();
   }
 }

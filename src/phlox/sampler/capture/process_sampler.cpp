@@ -81,8 +81,7 @@ int ProcessSampler::cpu_of(PythonThread& slot) {
     int32_t cpu = -1;
     if (memory_.read_value(slot.rseq_cpu, cpu) && cpu >= 0) return cpu;
   }
-  const auto stat = slot.probe->stat();
-  return stat ? stat->cpu : -1;
+  return slot.probe->cpu();
 }
 
 // ---- one stack

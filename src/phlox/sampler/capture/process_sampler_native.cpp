@@ -150,9 +150,7 @@ void ProcessSampler::look_at_native_threads(Nanoseconds now) {
                                    [tid](const auto& s) { return s->probe->tid() == tid; });
     int cpu = native_->cpu_of(tid);
     if (cpu < 0 && slot != threads_.all().end()) cpu = cpu_of(**slot);
-    if (cpu < 0) {
-      if (const auto stat = target::ThreadProbe(config_.pid, tid).stat()) cpu = stat->cpu;
-    }
+    if (cpu < 0) cpu = target::ThreadProbe(config_.pid, tid).cpu();
     workers_.send_one_to(cpu);
   }
 }
