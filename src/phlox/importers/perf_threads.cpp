@@ -48,7 +48,6 @@ PerfThreads::Process& PerfThreads::process_row(pid_t pid, Nanoseconds time, bool
     // Threads of the kernel have no program.
     const auto main = threads_.find(pid);
     if (program.empty() && main != threads_.end()) process.row.executable = main->second.row.kernel_name;
-    if (pid == 0) process.row.executable = kIdleThread;
   }
   if (!program.empty()) process.row.executable = program;
   sink_.put_process(*process.id, process.row);
@@ -78,8 +77,8 @@ PerfThreads::Thread& PerfThreads::known_thread(pid_t pid, pid_t tid) {
 }
 
 PerfThreads::Thread& PerfThreads::thread_row(pid_t pid, pid_t tid, Nanoseconds time) {
+  Thread& thread = known_thread(pid, tid);  // first: a process without a program is called as its thread is
   Process& process = process_row(pid, time);
-  Thread& thread = known_thread(pid, tid);
   if (thread.id) return thread;
   thread.id = profile::ThreadId(++last_thread_);
   thread.row.process = *process.id;
