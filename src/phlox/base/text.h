@@ -62,7 +62,7 @@ inline std::optional<double> parse_nanoseconds(std::string_view text) {
 
 // "spark-submit --master local[4] --conf ...": what stands first of a text of thousands of letters, such as a
 // command line may be. As it is where it has no more than `most` bytes; else it ends behind a whole word
-// where that keeps half of it, and never within a letter.
+// where that keeps more than half of `most`, and never within a letter.
 inline std::string shortened(std::string_view text, size_t most) {
   if (text.size() <= most) return std::string(text);
   size_t end = text.rfind(' ', most);

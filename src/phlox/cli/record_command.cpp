@@ -138,7 +138,6 @@ class Recording {
   // Those that came together in one line.
   void say_descendants() {
     constexpr int kMostLines = 5;
-    constexpr size_t kLongest = 120;
     const std::vector<pid_t> fresh = std::exchange(fresh_, {});
     for (const pid_t pid : fresh) put_container(pid);
     if (fresh.empty() || lines_of_descendants_ >= kMostLines) return;
@@ -146,7 +145,7 @@ class Recording {
     talk_.note(fmt::format("{}{}{}", newcomers_words(fresh),
                            request_.selection ? ""
                                               : fmt::format(", started by process {} ({})", pid_,
-                                                            shortened(options_.command, kLongest)),
+                                                            shortened(options_.command, kLongestCommandSaid)),
                            lines_of_descendants_ == kMostLines ? "; of the next ones nothing more is said"
                            : options_.follow || request_.selection || descendants_ > 1
                                ? ""

@@ -59,14 +59,14 @@ std::string none_runs(const Selection& selection) {
 }
 
 std::string newcomers_words(const std::vector<pid_t>& fresh) {
-  constexpr size_t kMostIds = 6, kLongest = 120;
+  constexpr size_t kMostIds = 6;
   std::string ids;
   for (size_t i = 0; i < std::min(fresh.size(), kMostIds); ++i)
     ids += fmt::format("{}{}", i == 0 ? "" : ", ", fresh[i]);
   if (fresh.size() > kMostIds) ids += fmt::format(" and {} more", fresh.size() - kMostIds);
   const auto state = target::read_process_state(fresh.front());
   return fmt::format("recording process{} {}{}", fresh.size() == 1 ? "" : "es", ids,
-                     state ? fmt::format(" ({})", shortened(state->title(), kLongest)) : "");
+                     state ? fmt::format(" ({})", shortened(state->title(), kLongestCommandSaid)) : "");
 }
 
 void say_missing(const std::vector<NativeRows::Missing>& missing, Talk& talk) {

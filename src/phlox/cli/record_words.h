@@ -16,6 +16,9 @@
 
 namespace phlox::cli {
 
+// Of a command line as much is said.
+inline constexpr size_t kLongestCommandSaid = 120;
+
 // The numbers of a recording as its quality line.
 profile::QualitySummary quality_of(const sampler::Progress& p);
 // The longest first: the last thing that a narrow terminal loses is how to end it.
