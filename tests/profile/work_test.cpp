@@ -24,12 +24,7 @@ class Work : public testing::Test {
 
   void blocked(ThreadId thread, const std::string& frames, Nanoseconds wall, int16_t call,
                GilState gil = GilState::none) {
-    Sample sample = maker.sample(thread, frames, wall);
-    sample.cpu = 0;
-    sample.cpu_state = CpuState::blocked;
-    sample.gil_state = gil;
-    sample.system_call = call;
-    maker.put(sample);
+    maker.put(maker.blocked(thread, frames, wall, call, gil));
   }
   // Milliseconds that are shown.
   int64_t shown(Show show = Show::work, const ThreadNames& known = {}) {

@@ -25,12 +25,7 @@ void fill(ProfileMaker& maker, Sink& sink) {
   const ThreadId main = maker.thread("MainThread"), a = maker.thread("worker-a"),
                  b = maker.thread("worker-b");
   auto blocked = [&](ThreadId thread, const char* stack, Nanoseconds wall, GilState gil) {
-    Sample sample = maker.sample(thread, stack, wall);
-    sample.cpu = 0;
-    sample.cpu_state = CpuState::blocked;
-    sample.gil_state = gil;
-    sample.system_call = 202;
-    maker.put(sample);
+    maker.put(maker.blocked(thread, stack, wall, 202, gil));
   };
   for (int i = 0; i < 100; ++i) {
     blocked(main, "main:5;threading.py/join:10;threading.py/wait:20", 10 * kMs, GilState::none);
@@ -277,14 +272,8 @@ TEST(Report, the_busy_one_of_three_hundred_threads_is_in_the_table) {
   ProfileMaker maker(profile);
   for (int i = 0; i < 300; ++i) {
     const ThreadId thread = maker.thread("t" + std::to_string(i));
-    Sample sample = maker.sample(thread, "run:1;wait:2", 1000 * kMs);
-    if (i != 250) {
-      sample.cpu = 0;
-      sample.cpu_state = CpuState::blocked;
-      sample.gil_state = GilState::none;
-      sample.system_call = 202;
-    }
-    maker.put(sample);
+    maker.put(i == 250 ? maker.sample(thread, "run:1;wait:2", 1000 * kMs)
+                       : maker.blocked(thread, "run:1;wait:2", 1000 * kMs, 202));
   }
   ReportOptions options;
   options.choices.show = Show::work;
@@ -412,12 +401,7 @@ TEST(Report, a_waiting_program_is_called_one) {
   const ThreadId thread = maker.thread("MainThread");
   for (int i = 0; i < 50; ++i) {
     maker.add(thread, "main:1;work:2", 1 * kMs);
-    Sample sample = maker.sample(thread, "main:1;fetch:9", 99 * kMs);
-    sample.cpu = 0;
-    sample.cpu_state = CpuState::blocked;
-    sample.gil_state = GilState::none;
-    sample.system_call = 45;
-    maker.put(sample);
+    maker.put(maker.blocked(thread, "main:1;fetch:9", 99 * kMs, 45));
   }
   const Report report = report_of(profile);
   ASSERT_FALSE(report.findings.empty());
@@ -436,12 +420,7 @@ TEST(Report, a_busiest_thread_that_waits_for_something_to_do_is_said_to) {
   const std::string loop = "main;run_forever;/lib/asyncio/base_events.py/_run_once;";
   for (int i = 0; i < 100; ++i) {
     maker.add(thread, loop + "handle", 2 * kMs);
-    Sample sample = maker.sample(thread, loop + "/usr/lib/python3.12/selectors.py/select", 98 * kMs);
-    sample.cpu = 0;
-    sample.cpu_state = CpuState::blocked;
-    sample.gil_state = GilState::none;
-    sample.system_call = 232;
-    maker.put(sample);
+    maker.put(maker.blocked(thread, loop + "/usr/lib/python3.12/selectors.py/select", 98 * kMs, 232));
   }
   ReportOptions options;
   for (const Show show : {Show::work, Show::everything}) {

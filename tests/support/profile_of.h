@@ -23,6 +23,16 @@ class ProfileMaker {
   profile::FrameId frame(const std::string& text);
   // Beginning where the thread's last one ended.
   profile::Sample sample(profile::ThreadId thread, const std::string& frames, Nanoseconds wall);
+  // The same in a system call, waiting for it or for the GIL.
+  profile::Sample blocked(profile::ThreadId thread, const std::string& frames, Nanoseconds wall, int16_t call,
+                          profile::GilState gil = profile::GilState::none) {
+    profile::Sample waits = sample(thread, frames, wall);
+    waits.cpu = 0;
+    waits.cpu_state = profile::CpuState::blocked;
+    waits.gil_state = gil;
+    waits.system_call = call;
+    return waits;
+  }
   void put(const profile::Sample& sample);
   void add(profile::ThreadId thread, const std::string& frames, Nanoseconds wall) {
     put(sample(thread, frames, wall));
