@@ -369,6 +369,34 @@ def test_words_beside_a_frame_go_with_its_view(open_page):
     assert not settled(page).locator(".tip").is_visible()
 
 
+# What they go on with may come later: what a frame waited for is asked when it is pointed at.
+SLOW_ANSWERS = """() => {
+  const post = Worker.prototype.postMessage;
+  Worker.prototype.postMessage = function (...all) { setTimeout(() => post.apply(this, all), 300); };
+}"""
+
+
+@pytest.mark.parametrize("view", ["flame", "chart"])
+def test_words_that_come_late_stay_away_from_another_view(open_page, view):
+    page = settled(open_page(f"#view={view}"))
+    page.evaluate(SLOW_ANSWERS)
+    page.locator(".flames, .chart .lanes").focus()
+    for key in ["ArrowDown", "ArrowDown"]:
+        page.keyboard.press(key)
+    assert page.locator(".tip").is_visible()
+    page.keyboard.press("2")
+    assert not settled(page).locator(".tip").is_visible()
+
+
+def test_words_of_a_moment_that_come_late_stay_away_from_who_left_the_timeline(open_page):
+    page = settled(open_page())
+    page.evaluate(SLOW_ANSWERS)
+    page.keyboard.press("e")
+    for key in ["ArrowDown", "ArrowDown", "ArrowRight", "Tab"]:
+        page.keyboard.press(key)
+    assert not settled(page).locator(".tip").is_visible()
+
+
 def test_lines_are_found_from_the_table(open_page):
     page = settled(open_page("#view=functions"))
     page.locator("section.functions").get_by_role("button", name="Lines").click()

@@ -13,8 +13,10 @@ function placeBeside(box: HTMLElement, x: number, y: number): void {
 
 export class Tip {
   readonly element = element("div", { class: "tip", role: "tooltip", hidden: true });
+  content: Node | null = null; // null: none is in sight
 
   show(content: Node | null, x: number, y: number): void {
+    this.content = content;
     this.element.hidden = content === null;
     if (!content) return;
     this.element.replaceChildren(content);

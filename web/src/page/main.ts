@@ -142,6 +142,10 @@ class Assembly implements Page {
     this.tipBox.show(content, x, y);
   }
 
+  get tipped(): Node | null {
+    return this.tipBox.content;
+  }
+
   menu(items: MenuItem[], x: number, y: number): void {
     this.menuBox.open(items, x, y);
   }

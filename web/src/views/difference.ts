@@ -111,7 +111,8 @@ function create(page: Page): Showing {
   const rightHead = element("p", "side-head");
 
   function zoomTo(node: number): void {
-    page.tip(null, 0, 0);
+    left.beside.away();
+    right.beside.away();
     left.cursor = right.cursor = node;
     if (tree) set("zoom", pathTo(tree, node).join("."));
   }

@@ -77,7 +77,7 @@ function create(page: Page): Showing {
     const place = [library, placeOf(label)].filter((text) => text).join(": ");
     if (place) content.append(element("div", "place", place));
     content.append(factTable(facts));
-    if (drawn?.key === latestKey()) content.append(...waits.of(latestKey(), { by: page.state.by, node }, () => canvas.tipAgain(node)));
+    if (drawn?.key === latestKey()) content.append(...waits.of(latestKey(), { by: page.state.by, node }, () => canvas.beside.again()));
     return content;
   }
 
@@ -93,7 +93,7 @@ function create(page: Page): Showing {
     if (!drawn || node === canvas.zoom) return;
     trail = node === 0 ? [] : [...trail, zoomText(canvas.zoom)];
     canvas.cursor = node;
-    canvas.untip();
+    canvas.beside.away();
     page.change(withOwn(page.state, name, "zoom", zoomText(node)));
   }
 

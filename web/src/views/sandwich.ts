@@ -78,7 +78,7 @@ function create(page: Page): Showing {
     const back = button("Reset zoom", () => zoomTo(0), { title: "Home" });
     const heading = element("div", "toolbar", element("b", {}, label), back, notes);
     const zoomTo = (node: number) => {
-      page.tip(null, 0, 0);
+      canvas.beside.away();
       canvas.cursor = node;
       if (drawn) page.change(withOwn(page.state, name, side, pathTo(drawn[side], node).join(".")));
     };

@@ -228,7 +228,7 @@ function create(page: Page): Showing {
     const items = rowItemsAt();
     const range = timeFilter();
     if (range) items.push(...rangeItems(page, range, whole, seeRange));
-    page.tip(null, 0, 0);
+    tips.away();
     page.menu(items, x, y);
   }
 
@@ -242,7 +242,7 @@ function create(page: Page): Showing {
     see,
     brush: (range) => {
       pointed.brush = range;
-      page.tip(null, 0, 0);
+      tips.away();
       draw();
     },
     choose: chooseRange,
@@ -312,7 +312,7 @@ function create(page: Page): Showing {
     tell: (row) => page.say(rowSaid(row)),
     tellMoment: sayMoment,
   });
-  scroller.addEventListener("blur", () => page.tip(null, 0, 0));
+  scroller.addEventListener("blur", () => tips.away());
 
   let colours = "";
   return {

@@ -51,25 +51,27 @@ export class TimelineTips {
     });
   }
 
+  // Also of what was asked, and not answered yet.
+  away(): void {
+    this.key = "";
+    this.page.tip(null, 0, 0);
+  }
+
   // `row`: on which the pointer is, if any; `x`: pixels from the left edge of the plot.
   hover(where: string, row: TimelineRow | undefined, x: number, { clientX, clientY }: MouseEvent): void {
     const { page, answers } = this;
     const { from } = this.look.sight();
-    const away = () => {
-      this.key = "";
-      page.tip(null, 0, 0);
-    };
     if (where === "marks") {
       const near = this.marks.filter((mark) => Math.abs((mark.time - from) / this.look.perPixel() - x) <= markSlack);
       this.key = "marks";
       return page.tip(near.length ? marksTip(near) : null, clientX, clientY);
     }
-    if (!row || !answers.made) return away();
+    if (!row || !answers.made) return this.away();
     if (row.kind === "folded") {
       this.key = "folded";
       return page.tip(foldedTip(page, row, answers.waits), clientX, clientY);
     }
-    if (row.kind === "process") return away();
+    if (row.kind === "process") return this.away();
     if (where === "gutter") {
       this.key = "thread";
       return page.tip(row.kind === "thread" && answers.shown ? threadTip(page, row.thread, answers.shown, row.busiest) : null, clientX, clientY);

@@ -48,6 +48,7 @@ export interface Page {
   changeFill(step: number): string; // of a difference: -5 shrank most, 5 grew most, 0 may be chance
   colour(name: string): string; // of a CSS variable: colour("--ink")
   tip(content: Node | null, x: number, y: number): void; // beside the pointer, in pixels of the window; null: away with it
+  readonly tipped: Node | null; // what it shows
   menu(items: MenuItem[], x: number, y: number): void;
   frameItems(by: By, path: number[]): MenuItem[]; // what can be done with a frame: filter, exclude, copy; path: labels, root first
   drawn(): void; // told by a view when it has drawn what was asked for last

@@ -10,6 +10,7 @@ import { Page, Picture } from "../view";
 import { PixelRows, rgbOf } from "./pixel_rows";
 import { Pen, SvgPen } from "./svg_pen";
 import { Monospaced } from "./text_widths";
+import { WordsBeside } from "./words_beside";
 
 const rowHeight = 18;
 const textMargin = 4;
@@ -46,13 +47,14 @@ export class FlameCanvas {
   private rows: Rows | null = null;
   private readonly arranged = new Map<string, [Layout, Rows]>(); // by zoom and width: those used last, to go back to
   private readonly narrow = new PixelRows();
-  private tipped: [node: number, x: number, y: number] | null = null; // of which something is said
+  readonly beside: WordsBeside<number>; // a node
 
   constructor(private readonly page: Page, label: string, private readonly wishes: Wishes) {
     this.element = element("div", {
       class: "scroller flames", tabindex: 0, role: "application", "aria-roledescription": "flame graph",
       "aria-label": `${label}. Arrow keys move from frame to frame, Enter zooms, m opens the menu of a frame.`,
     }, this.spacer);
+    this.beside = new WordsBeside(page, (node) => (this.flame as Flame).tip(node));
     const { element: box } = this;
     box.addEventListener("scroll", () => this.draw());
     box.addEventListener("click", (event) => {
@@ -63,16 +65,16 @@ export class FlameCanvas {
       const at = this.boxAt(event);
       if (!at) return;
       event.preventDefault();
-      this.untip();
+      this.beside.away();
       this.wishes.menu(at.node, event.clientX, event.clientY);
     });
     box.addEventListener("pointermove", (event) => {
       const at = this.boxAt(event);
       box.style.cursor = at ? "pointer" : "";
-      if (at) this.tip(at.node, event.clientX, event.clientY);
-      else this.untip();
+      if (at) this.beside.tell(at.node, event.clientX, event.clientY);
+      else this.beside.away();
     });
-    box.addEventListener("pointerleave", () => this.untip());
+    box.addEventListener("pointerleave", () => this.beside.away());
   }
 
   // `fresh`: the tree or the widths are others than before.
@@ -241,30 +243,15 @@ export class FlameCanvas {
     if (y + rowHeight > area.scrollTop + area.clientHeight) area.scrollTop = y + 2 * rowHeight - area.clientHeight;
     this.draw();
     const frame = area.getBoundingClientRect();
-    this.tip(node, frame.left + box.x + Math.min(box.width / 2, 60), frame.top + y - area.scrollTop + rowHeight / 2);
+    this.beside.tell(node, frame.left + box.x + Math.min(box.width / 2, 60), frame.top + y - area.scrollTop + rowHeight / 2);
     this.page.say(flame.spoken(node));
   }
 
   // Away with the frame of the keyboard and the words beside it.
   leave(): void {
     this.cursor = -1;
-    this.untip();
+    this.beside.away();
     this.draw();
-  }
-
-  private tip(node: number, x: number, y: number): void {
-    this.tipped = [node, x, y];
-    this.page.tip(this.flame?.tip(node) ?? null, x, y);
-  }
-
-  untip(): void {
-    this.tipped = null;
-    this.page.tip(null, 0, 0);
-  }
-
-  // There is more to say of the node, if it is still the one of which something is said.
-  tipAgain(node: number): void {
-    if (this.tipped?.[0] === node) this.tip(...this.tipped);
   }
 
   move(key: string): void {
@@ -298,7 +285,7 @@ export class FlameCanvas {
     const box = this.cursor > 0 ? this.boxOf(this.cursor) : undefined;
     if (!box || !this.boxes) return;
     const frame = this.element.getBoundingClientRect();
-    this.untip();
+    this.beside.away();
     this.wishes.menu(this.cursor, frame.left + box.x + 8, frame.top + this.topOf(box.row, this.heightOf(this.boxes)) - this.element.scrollTop + rowHeight);
   }
 
