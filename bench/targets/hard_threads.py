@@ -33,7 +33,11 @@ def rounds(number):
         time.sleep(0.0002)
 
 
+all_started = threading.Event()  # without a GIL those who already run would leave a crowd's starter half a minute
+
+
 def run(number):
+    all_started.wait()
     while True:
         rounds(number)
 
@@ -42,4 +46,5 @@ for number in range(1, count):
     thread = threading.Thread(target=run, args=(number,))
     thread.daemon = True
     thread.start()
+all_started.set()
 meter.measure(lambda: rounds(0), seconds, lambda: {"depth": depth, "threads": count})

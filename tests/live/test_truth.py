@@ -37,6 +37,7 @@ def test_families_never_mix_where_threads_pass_the_gil_on(python, record):
 
 # Of more than 32 threads a look copies the pages of those only that moved.
 @once_a_version
+@pytest.mark.alone  # without a GIL fifty leave no CPU to a test beside this one
 def test_families_never_mix_in_a_crowd(python, record):
     with Target(python, TARGETS / "hard_threads.py", 60, 20, 50) as target:
         recording = record(target.pid, 1.5, "-r", "1000", "--max-overhead", "off")
