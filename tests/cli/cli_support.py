@@ -107,6 +107,13 @@ def wait_until(condition, what):
     pytest.fail(f"waited {LIMIT} s for: {what}")
 
 
+def has_open(process, name):
+    """Not sure while it opens and closes others."""
+    with contextlib.suppress(OSError):
+        return any(os.readlink(f"/proc/{process.pid}/fd/{one}").endswith("/" + name) for one in os.listdir(f"/proc/{process.pid}/fd"))
+    return False
+
+
 def is_recording(path):
     if not os.path.exists(path):
         return False

@@ -11,7 +11,7 @@ import subprocess
 import time
 
 import pytest
-from cli_support import LIMIT, PHLOX, PYTHON, count, is_recording, phlox, wait_until
+from cli_support import LIMIT, PHLOX, PYTHON, count, has_open, is_recording, phlox, wait_until
 
 pytestmark = pytest.mark.live
 
@@ -19,12 +19,6 @@ pytestmark = pytest.mark.live
 def sql(path, query):
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
         return db.execute(query).fetchone()[0]
-
-
-def has_open(process, name):
-    with contextlib.suppress(OSError):
-        return any(os.readlink(f"/proc/{process.pid}/fd/{one}").endswith("/" + name) for one in os.listdir(f"/proc/{process.pid}/fd"))
-    return False
 
 
 def record(start, busy, *arguments):

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 
 import pytest
-from cli_support import BUSY, PHLOX, PYTHON, count, is_recording, phlox, still_runs, wait_until
+from cli_support import BUSY, PHLOX, PYTHON, count, has_open, is_recording, phlox, still_runs, wait_until
 
 USAGE, OUTPUT, INPUT = 2, 117, 118
 
@@ -158,7 +158,7 @@ def test_a_killed_export_leaves_nothing(recording, start):
     with contextlib.closing(sqlite3.connect("a.phlox", isolation_level=None)) as db:
         db.execute("begin exclusive")  # for which it waits, its output open
         exporter = start([PHLOX, "export", "a.phlox", "-o", "a.svg"], stderr=subprocess.PIPE)
-        wait_until(lambda: any("a.phlox" in os.readlink(fd) for fd in pathlib.Path(f"/proc/{exporter.pid}/fd").iterdir()), "an open input")
+        wait_until(lambda: has_open(exporter, "a.phlox"), "an open input")
         exporter.kill()
         exporter.wait()
     assert [name for name in os.listdir() if not name.startswith("a.phlox")] == []

@@ -10,14 +10,16 @@ import time
 import pytest
 
 from live_support import PHLOX, Recording, once_a_version, since
-from test_native import PROGRAM, RATE, SECONDS, needs_trampolines, trampolines_are_named
+from test_native import HERE, PROGRAM, RATE, SECONDS, needs_trampolines, trampolines_are_named
 
-# The whole system beneath a root of its own, but for /tmp and /proc.
+# The whole system beneath a root of its own, but for /tmp and /proc. The programs of the tests may lie beneath /tmp.
 ROOT = """
 set -e
-root=$1; shift
+root=$1 tree=$2; shift 2
 mount --rbind / $root
 mount -t tmpfs tmpfs $root/tmp
+mkdir -p "$root$tree"
+mount --bind "$tree" "$root$tree"
 mount -t proc proc $root/proc
 cd $root
 pivot_root . mnt
@@ -35,7 +37,7 @@ class Contained:
             pytest.skip("may not make a namespace here")
         root = folder / "root"
         root.mkdir()
-        self.process = subprocess.Popen([*ALONE, "sh", "-c", ROOT, "sh", str(root), python.path, "-u", *map(str, arguments)],
+        self.process = subprocess.Popen([*ALONE, "sh", "-c", ROOT, "sh", str(root), str(HERE), python.path, "-u", *map(str, arguments)],
                                         stdout=subprocess.PIPE, text=True, cwd="/")
         said = re.match(r"ready (\d+)", self.process.stdout.readline())
         assert said, "it did not start"
