@@ -59,6 +59,12 @@ def sound(recording):
     return ((names, samples) for names, samples, _, quality in recording.stacks() if quality in (0, 1))
 
 
+def begins_with_the_generator(recording):
+    """Of programs/driven.py."""
+    roots = collections.Counter(names[0] for names, *_ in recording.stacks() if "spin" in names)
+    assert roots["generate"] > 20 and roots["generate"] >= 0.99 * sum(roots.values()), roots
+
+
 def families_never_mix(stacks):
     """of_one_family() of each. `stacks`: (names, samples). -> samples looked at"""
     looks = 0

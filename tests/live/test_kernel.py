@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from live_support import PHLOX, TARGETS, Recording, Target, families_never_mix, names_are_of_one_moment, once_a_version, since, sound
+from live_support import PHLOX, TARGETS, Recording, Target, begins_with_the_generator, families_never_mix, names_are_of_one_moment, once_a_version, since, sound
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 WAY = ("--way", "kernel", "-r", "2000", "--max-overhead", "off")
@@ -46,6 +46,14 @@ def families(recording, least):
 def test_families_of_functions_never_mix(python, inside, depth):
     with Target(python, TARGETS / "hard.py", 60, depth) as target:
         families(inside(target.pid, 1), 300)
+
+
+@since(3, 8)
+@once_a_version
+def test_a_generator_that_no_python_runs_is_a_whole_stack(python, inside):
+    with Target(python, PROGRAMS / "driven.py", 60) as target:
+        recording = inside(target.pid, 1)
+    begins_with_the_generator(recording)
 
 
 @since(3, 8)

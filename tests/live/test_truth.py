@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from live_support import BUILD, PHLOX, TARGETS, Target, families_never_mix, names_are_of_one_moment, once_a_version, share, since, sound
+from live_support import (BUILD, PHLOX, TARGETS, Target, begins_with_the_generator, families_never_mix, names_are_of_one_moment, once_a_version, share,
+                          since, sound)
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 RATE = ("-r", "2000", "--max-overhead", "off")
@@ -95,6 +96,14 @@ def test_generators_and_exceptions(python, record):
     # A generator that 3.12 has detached while it still is current_frame once made a stack of nothing of the whole.
     empty = recording.query("SELECT count(*) FROM sample s JOIN state ON state.id = s.state WHERE s.stack IS NULL AND state.quality IN (0, 1)")
     assert empty == [(0,)], "the program always has a frame"
+
+
+# 3.11 marks the frame that an evaluation begins with, and nothing lies beneath that.
+@once_a_version
+def test_a_generator_that_no_python_runs_is_a_whole_stack(python, record):
+    with Target(python, PROGRAMS / "driven.py", 60) as target:
+        recording = record(target.pid, 1, *RATE)
+    begins_with_the_generator(recording)
 
 
 def test_threads_and_what_they_wait_for(python, record):

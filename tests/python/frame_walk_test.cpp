@@ -114,6 +114,11 @@ TEST_P(FrameWalk, a_chain_that_ends_without_a_base_is_detached) {
   EXPECT_EQ(walk(thread).end, GetParam()->traits.interpreter_frames ? WalkEnd::detached : WalkEnd::base);
 }
 
+TEST_P(FrameWalk, a_generator_that_no_python_runs_is_a_base) {
+  auto& thread = fake_.thread().resumes("generate").calls("leaf");
+  EXPECT_EQ(walk(thread).end, WalkEnd::base);
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryRow, FrameWalk, testing::ValuesIn(test::layout_rows()), test::row_name);
 
 }  // namespace

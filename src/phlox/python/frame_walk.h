@@ -145,8 +145,8 @@ WalkResult walk_frames(const Layout& layout, RemoteAddress top, Memory& memory, 
       base = frame.entry;
     } else if (has_is_entry) {
       frame.entry = load<uint8_t>(bytes + *offsets.is_entry) != 0;
-      base =
-          frame.entry && (!has_owner || load<uint8_t>(bytes + *offsets.owner) == layout.traits.owner.thread);
+      // A generator's as well: what runs it need be no Python (Python/ceval.c links it before it is current).
+      base = frame.entry;
     }
     runs_python = runs_python || frame.code;
     only_entries = only_entries && has_entry_frames && frame.entry;

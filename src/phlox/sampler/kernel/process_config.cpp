@@ -211,7 +211,6 @@ Result<kernel_process> kernel_process_of(const python::Interpreter& interpreter)
   where.frame_instr_bytes = objects ? 4 : 8;
   where.frame_owner = has_owner ? *layout.frame.owner : 0;
   where.frame_is_entry = layout.frame.is_entry.present() ? *layout.frame.is_entry : 0;
-  where.owner_thread = layout.traits.owner.thread;
   where.owner_entry = layout.traits.owner.entry;
   where.code_mask = layout.traits.tagged_executable ? 3 : 0;
   where.frame_tlbc = word_of(layout.frame.tlbc_index);

@@ -56,7 +56,7 @@ static long step(__u32 index, struct at_work* work) {
     if (!entry) w->only_entries = 0;
   } else if (p->frame_base == KERNEL_BASE_IS_ENTRY) {
     entry = s->header[p->frame_is_entry & 0x7f] != 0;
-    w->base = entry && owner == p->owner_thread;
+    w->base = entry;
     w->only_entries = 0;
   }
   w->stopped = 0;

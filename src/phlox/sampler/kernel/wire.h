@@ -61,7 +61,7 @@ struct kernel_process {
   __u32 interp_gil, interp_collecting, interp_epoch, interp_next, interp_threads;
   __u32 gil_holder, gil_locked, gil_size;
   __u32 frame_bytes, frame_code, frame_previous, frame_instr, frame_instr_bytes;
-  __u32 frame_owner, frame_is_entry, owner_thread, owner_entry, code_mask;
+  __u32 frame_owner, frame_is_entry, owner_entry, code_mask;
   __u32 frame_tlbc, code_tlbc, tlbc_entries, code_adaptive;
   __u32 code_bytes;              /* of the struct */
   __u32 proof_from, proof_bytes; /* the range of the struct that proves it */
