@@ -83,6 +83,11 @@ RemoteAddress outer_frame(const Layout& layout, RemoteAddress state, const std::
   return RemoteAddress(bytes != nullptr ? load<uint64_t>(bytes) : 0);
 }
 
+// Whether each evaluation begins with a frame of its own that has no code (3.12+).
+inline bool has_entry_frames(const Layout& layout) {
+  return layout.frame.owner.present() && layout.traits.owner.entry != 255;
+}
+
 // The bytes of a frame that the walk needs, from its start.
 inline size_t frame_header_size(const Layout& layout) {
   size_t end = 0;
@@ -102,8 +107,7 @@ WalkResult walk_frames(const Layout& layout, RemoteAddress top, Memory& memory, 
   const auto& offsets = layout.frame;
   const size_t header = frame_header_size(layout);
   const bool objects = !layout.traits.interpreter_frames;
-  const bool has_owner = offsets.owner.present();
-  const bool has_entry_frames = has_owner && layout.traits.owner.entry != 255;
+  const bool entry_frames = has_entry_frames(layout);
   const bool has_is_entry = offsets.is_entry.present();
 
   WalkResult result;
@@ -139,7 +143,7 @@ WalkResult walk_frames(const Layout& layout, RemoteAddress top, Memory& memory, 
     frame.instruction = objects ? static_cast<uint64_t>(int64_t{load<int32_t>(bytes + *offsets.instr)})
                                 : load<uint64_t>(bytes + *offsets.instr);
     frame.entry = false;
-    if (has_entry_frames) {
+    if (entry_frames) {
       frame.entry = load<uint8_t>(bytes + *offsets.owner) >= layout.traits.owner.entry;
       if (frame.entry) frame.code = {};
       base = frame.entry;
@@ -149,7 +153,7 @@ WalkResult walk_frames(const Layout& layout, RemoteAddress top, Memory& memory, 
       base = frame.entry;
     }
     runs_python = runs_python || frame.code;
-    only_entries = only_entries && has_entry_frames && frame.entry;
+    only_entries = only_entries && entry_frames && frame.entry;
     at = RemoteAddress(load<uint64_t>(bytes + *offsets.previous));
   }
   if (!runs_python) {

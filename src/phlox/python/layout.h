@@ -132,7 +132,7 @@ enum class ManagedDict : uint8_t {
 };
 
 // frame.owner's values differ per version. What the walk asks: is this the entry frame of one evaluation of
-// the interpreter loop (a C local, no code), and is this frame a generator's?
+// the interpreter loop (a C local, no code)? The others are for tests that build frames.
 struct OwnerTraits {
   uint8_t thread = 0;
   uint8_t generator = 1;

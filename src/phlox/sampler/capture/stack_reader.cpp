@@ -185,9 +185,8 @@ StackReader::Reading StackReader::read(Snapshot::Reader reader, ThreadState& sta
 // the entry frame, which is the anchor; 3.11 by the first Python frame of an evaluation; before, every frame
 // is an evaluation of its own.
 void StackReader::note_start(const python::RawFrame& frame, size_t raw) {
-  const bool entry_frames = layout_.traits.owner.entry != 255 && layout_.frame.owner.present();
   const auto position = static_cast<uint32_t>(locations_.size());
-  if (entry_frames) {
+  if (python::has_entry_frames(layout_)) {
     if (!frame.code && frame.entry) native_->add_start({frame.frame.value, position, 0});
   } else if (frame.code && (frame.entry || !layout_.traits.interpreter_frames)) {
     native_->add_start({0, position, static_cast<uint32_t>(raw)});
@@ -199,8 +198,10 @@ void StackReader::note_start(const python::RawFrame& frame, size_t raw) {
 // of each of its stacks, are at none of this chain. 3.10's do not; the innermost may be there before its
 // frame is, so they are counted from the root.
 void StackReader::find_anchors(RemoteAddress state, const std::byte* thread, size_t frames) {
-  const bool entry_frames = layout_.traits.owner.entry != 255 && layout_.frame.owner.present();
-  if (entry_frames || !layout_.thread.cframe.present() || !layout_.cframe.previous.present()) return;
+  if (python::has_entry_frames(layout_) || !layout_.thread.cframe.present() ||
+      !layout_.cframe.previous.present()) {
+    return;
+  }
   std::vector<uint64_t>&links = links_, &chain = anchors_;
   links.clear();
   chain.clear();

@@ -47,7 +47,7 @@ class Search {
         layout_(interpreter.layout),
         memory_(memory),
         ids_(pid, memory),
-        entry_frames_(layout_.traits.owner.entry != 255 && layout_.frame.owner.present()) {}
+        entry_frames_(python::has_entry_frames(layout_)) {}
 
   ParkedThreads run() {
     RemoteAddress at;

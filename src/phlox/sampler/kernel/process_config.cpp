@@ -192,14 +192,13 @@ Result<kernel_process> kernel_process_of(const python::Interpreter& interpreter)
   where.interp_threads = *layout.interpreter.threads_head;
   where.cframe_current = cframe ? *layout.cframe.current_frame : 0;
   where.cframe_previous = cframe ? *layout.cframe.previous : 0;
-  const bool has_owner = layout.frame.owner.present();
-  const bool entry_frames = has_owner && layout.traits.owner.entry != 255;
+  const bool entry_frames = python::has_entry_frames(layout);
   where.thread_cframe =
       entry_frames || !layout.cframe.previous.present() ? KERNEL_ABSENT : word_of(layout.thread.cframe);
   where.frame_base = KERNEL_BASE_NONE;
   if (entry_frames) {
     where.frame_base = KERNEL_BASE_ENTRY_OWNER;
-  } else if (has_owner && layout.frame.is_entry.present()) {
+  } else if (layout.frame.is_entry.present()) {
     where.frame_base = KERNEL_BASE_IS_ENTRY;
   } else if (!objects) {
     return unsupported("its frames do not say where their chain ends");
@@ -209,7 +208,7 @@ Result<kernel_process> kernel_process_of(const python::Interpreter& interpreter)
   where.frame_previous = *layout.frame.previous;
   where.frame_instr = *layout.frame.instr;
   where.frame_instr_bytes = objects ? 4 : 8;
-  where.frame_owner = has_owner ? *layout.frame.owner : 0;
+  where.frame_owner = entry_frames ? *layout.frame.owner : 0;
   where.frame_is_entry = layout.frame.is_entry.present() ? *layout.frame.is_entry : 0;
   where.owner_entry = layout.traits.owner.entry;
   where.code_mask = layout.traits.tagged_executable ? 3 : 0;

@@ -47,10 +47,9 @@ static long step(__u32 index, struct at_work* work) {
   __u64 previous = *(__u64*)(s->header + (p->frame_previous & 0x78));
   __u64 instr = p->frame_instr_bytes == 8 ? *(__u64*)(s->header + (p->frame_instr & 0x78))
                                           : *(__u32*)(s->header + (p->frame_instr & 0x7c));
-  __u32 owner = s->header[p->frame_owner & 0x7f];
   __u32 entry = 0;
   if (p->frame_base == KERNEL_BASE_ENTRY_OWNER) {
-    entry = owner >= p->owner_entry;
+    entry = s->header[p->frame_owner & 0x7f] >= p->owner_entry;
     if (entry) code = 0;
     w->base = entry;
     if (!entry) w->only_entries = 0;
