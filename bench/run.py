@@ -4,7 +4,7 @@
     bench/run.py [SECTION...] [--quick] [--versions 3.12] [--users root,NAME] [--no-peers] [--part SHARE] [--only TARGET]
                  [--rate HZ] [--way kernel] [--store-as NAME]
 
-Sections: truth, cost, recorder, ten-minutes, speed, at-once, dump, report, native, services, crowds, kernel, requests, import, export and page (all by default). Each stores its numbers in
+Sections: truth, cost, recorder, ten-minutes, speed, at-once, dump, report, native, services, crowds, kernel, requests, import, export, page and conclusions (all by default). Each stores its numbers in
 bench/results/SECTION.json and docs/benchmarks.md is written from what is stored, so that sections can be measured one by one, on a quiet machine. --quick
 takes a minute or so a section and stores nothing. What is measured with --store-as NAME stands beside the rest in the
 page, under that name: the other versions, and a free-threaded build, have their truth and cost so:
@@ -22,12 +22,12 @@ import platform
 import signal
 import sys
 
-from harness import crowds, everyday, imports, kernel, native, page, requests, services, tables
+from harness import conclusions, crowds, everyday, imports, kernel, native, page, requests, services, tables
 from harness.sections import SECTIONS, Settings
 from harness.target import find_pythons
 
-SECTIONS.update(everyday.SECTIONS, native=native.native, services=services.services, crowds=crowds.crowds, kernel=kernel.kernel, requests=requests.requests, **imports.SECTIONS, page=page.page)
-tables.TABLES.update(everyday.TABLES, native=native.document, services=services.document, crowds=crowds.document, kernel=kernel.document, requests=requests.document, **imports.TABLES, page=page.document)
+SECTIONS.update(everyday.SECTIONS, native=native.native, services=services.services, crowds=crowds.crowds, kernel=kernel.kernel, requests=requests.requests, **imports.SECTIONS, page=page.page, conclusions=conclusions.conclusions)
+tables.TABLES.update(everyday.TABLES, native=native.document, services=services.document, crowds=crowds.document, kernel=kernel.document, requests=requests.document, **imports.TABLES, page=page.document, conclusions=conclusions.document)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -66,7 +66,7 @@ def main():
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--part", type=float, default=1.0, metavar="SHARE", help="this share of the samples of section truth")
-    parser.add_argument("--only", metavar="TARGET", help="of section truth: hard 50, hard 200 or leaf; of import: dwarf, fp, 'dwarf -z' or 'dwarf -a'; of kernel: the targets whose names begin so; of requests: the profiler, with more pairs")
+    parser.add_argument("--only", metavar="TARGET", help="of section truth: hard 50, hard 200 or leaf; of import: dwarf, fp, 'dwarf -z' or 'dwarf -a'; of kernel: the targets whose names begin so; of requests: the profiler, with more pairs; of conclusions: a program, a script or a topic")
     parser.add_argument("--rate", type=int, metavar="HZ", help="of section truth: 5000 or 1000 alone")
     parser.add_argument("--way", choices=["kernel"], help="of section truth: phlox record --way kernel")
     parser.add_argument("--store-as", default="", metavar="NAME", help="keep these results beside the others, not instead of them")
