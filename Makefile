@@ -23,6 +23,7 @@ endef
 build: ## build build/release/phlox (the same as `make` alone)
 	@tools/install-build-deps.sh --check || { echo 'hint: make deps' >&2; exit 1; }
 	$(call configure_and_build,release)
+	@build/release/phlox --version
 
 .PHONY: static
 static: ## build build/release/phlox-static, one file that runs in an image with nothing in it (docs/containers.md)
@@ -140,6 +141,12 @@ lint: ## check the format of the C++ sources, the types of web/, and the rules o
 .PHONY: changelog
 changelog: ## make what waits in news/ a section of CHANGELOG.md: make changelog VERSION=0.2.0
 	@tools/news.py $(or $(VERSION),$(error make changelog VERSION=0.2.0))
+
+# One version of clang, so that the bytes are the same wherever it is done. `make test` proves them.
+.PHONY: bpf
+bpf: ## compile the capture inside the kernel anew, to be committed: needed when src/phlox/sampler/kernel/*.bpf.* changed
+	@tools/install-packages.sh tools/packages-bpf.txt
+	@cmake -D DO=write -P cmake/bpf_object.cmake
 
 .PHONY: install
 install: build ## install phlox under PREFIX (default /usr/local)

@@ -143,6 +143,12 @@ def test_every_decision_is_in_the_index():
     assert pages == set(re.findall(r"\]\((\d[^)]*)\)", (ROOT / "docs" / "decisions" / "README.md").read_text()))
 
 
+def test_the_kept_bpf_object_comes_from_its_sources():
+    """A build without clang takes the kept one (cmake/bpf_object.cmake)."""
+    done = subprocess.run(["cmake", "-D", "DO=check", "-P", ROOT / "cmake" / "bpf_object.cmake"], capture_output=True, text=True)
+    assert done.returncode == 0, " ".join(done.stderr.split())
+
+
 def test_the_checks_see_what_they_are_for():
     allowed = layers("# words\nbase :\nelf : base\nsymbols : base elf\n")
     assert allowed == {"base": set(), "elf": {"base"}, "symbols": {"base", "elf"}}

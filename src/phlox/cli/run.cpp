@@ -7,6 +7,7 @@
 #include "phlox/cli/command_line.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
+#include "phlox/cli/features.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/typed.h"
 
@@ -39,7 +40,8 @@ int dispatch(const CommandLine& line, Talk& talk) {
   // A reader that goes away (head) is an error of writing, not a death. Not for record: a program would
   // inherit it.
   if (line.command != "record" && line.command != "top") std::signal(SIGPIPE, SIG_IGN);
-  if (line.global.version) return print(fmt::format("phlox {}\n", PHLOX_VERSION), talk);
+  if (line.global.version)
+    return print(fmt::format("phlox {}\n{}\n", PHLOX_VERSION, features_line(features())), talk);
   if (line.command == "help" && !line.global.help) return help(line.help.command, talk);
   if (line.global.help) return help(line.command, talk);
   if (line.command == "record") return record(line, talk);

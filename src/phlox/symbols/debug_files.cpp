@@ -164,4 +164,12 @@ std::string find_alt_file(const elf::ElfFile& debug, std::string_view debug_path
   return search.debuginfod ? ask_debuginfod(link->build_id) : std::string();
 }
 
+bool has_debuginfod() {
+#if defined(PHLOX_STATIC)
+  return false;
+#else
+  return true;
+#endif
+}
+
 }  // namespace phlox::symbols

@@ -39,6 +39,9 @@ std::vector<std::string> debug_file_candidates(std::string_view build_id,
 std::vector<std::string> alt_file_candidates(const DebugAltLink& link, std::string_view debug_path,
                                              const DebugSearch& search);
 
+// Whether libdebuginfod can be loaded, where it is installed.
+bool has_debuginfod();
+
 // The first candidate that belongs to the module, by build-id or CRC; empty: none.
 std::string find_debug_file(const elf::ElfFile& module, std::string_view module_path,
                             const DebugSearch& search);

@@ -9,7 +9,7 @@
 
 #include "phlox/target/host_rights.h"
 
-#ifdef PHLOX_KERNEL_CAPTURE
+#ifndef PHLOX_KERNEL_CAPTURE_MISSING
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
@@ -38,7 +38,7 @@ tl::unexpected<Error> refused(ErrorKind kind, const std::string& why, std::strin
   return fail(kind, "cannot look from inside the kernel: " + why, std::move(hint));
 }
 
-#ifdef PHLOX_KERNEL_CAPTURE
+#ifndef PHLOX_KERNEL_CAPTURE_MISSING
 
 // With the fourth argument of sched_switch, the state that a thread leaves its CPU in; bpf_loop is older.
 constexpr int kOldestMajor = 5, kOldestMinor = 18;
@@ -60,11 +60,16 @@ Release kernel_release(const utsname& host) {
 
 }  // namespace
 
-#ifndef PHLOX_KERNEL_CAPTURE
+#ifdef PHLOX_KERNEL_CAPTURE_MISSING
+
+const char* kernel_capture_missing() {
+  return PHLOX_KERNEL_CAPTURE_MISSING;
+}
 
 Result<void> check_kernel_capture(const std::string&) {
-  return refused(ErrorKind::usage, "this phlox was built without it",
-                 "build it where clang and libbpf 1.0 or newer are: apt-get install clang libbpf-dev");
+  return refused(ErrorKind::usage,
+                 std::string("this phlox was built without it: ") + kernel_capture_missing(),
+                 "build it where libbpf 1.0 or newer is: apt-get install libbpf-dev");
 }
 
 Result<std::unique_ptr<KernelCapture>> KernelCapture::open(double, bool, const std::string& retry) {
@@ -72,6 +77,10 @@ Result<std::unique_ptr<KernelCapture>> KernelCapture::open(double, bool, const s
 }
 
 #else
+
+const char* kernel_capture_missing() {
+  return "";
+}
 
 Result<void> check_kernel_capture(const std::string& retry) {
   utsname host{};

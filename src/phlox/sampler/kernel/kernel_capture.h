@@ -19,6 +19,9 @@
 
 namespace phlox::sampler {
 
+// Why this program was built without it; empty: it was built with it.
+const char* kernel_capture_missing();
+
 // Whether it was built, and this kernel and our rights allow it, as far as that is to be seen without trying;
 // else an error that says why not. `retry`: the arguments of a new try, "record -p 4711".
 Result<void> check_kernel_capture(const std::string& retry);

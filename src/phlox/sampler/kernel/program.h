@@ -1,11 +1,12 @@
-// The program that runs in the kernel, compiled and embedded (cmake/kernel_capture.cmake).
+// The program that runs in the kernel: compiled (cmake/bpf_object.cmake) and embedded
+// (cmake/kernel_capture.cmake).
 #pragma once
 
 #include <string_view>
 
 namespace phlox::sampler::kernel {
 
-// An ELF object for BPF. Only where PHLOX_KERNEL_CAPTURE is defined.
+// An ELF object for BPF. Not there where PHLOX_KERNEL_CAPTURE_MISSING is defined.
 std::string_view program();
 std::string_view program_sha256();
 

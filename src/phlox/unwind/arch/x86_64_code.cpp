@@ -245,7 +245,15 @@ Instruction decode_x86_64(std::span<const std::byte> code) {
   return out;
 }
 
+bool has_decoder() {
+  return true;
+}
+
 #else
+
+bool has_decoder() {
+  return false;
+}
 
 Instruction decode_x86_64(std::span<const std::byte>) {
   return {};

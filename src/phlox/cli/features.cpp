@@ -1,0 +1,24 @@
+#include "phlox/cli/features.h"
+
+#include "phlox/sampler/kernel/kernel_capture.h"
+#include "phlox/symbols/debug_files.h"
+#include "phlox/unwind/arch/x86_64_code.h"
+
+namespace phlox::cli {
+
+std::vector<Feature> features() {
+  return {{"kernel capture", sampler::kernel_capture_missing()},
+          {"instruction decoder", unwind::has_decoder() ? "" : "built without Zydis"},
+          {"debuginfod", symbols::has_debuginfod() ? "" : "a static program loads no library"}};
+}
+
+std::string features_line(const std::vector<Feature>& all) {
+  std::string line;
+  for (const Feature& one : all) {
+    line += (line.empty() ? "features: " : ", ") + one.name;
+    line += one.missing.empty() ? " yes" : " no (" + one.missing + ")";
+  }
+  return line;
+}
+
+}  // namespace phlox::cli

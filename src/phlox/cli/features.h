@@ -1,0 +1,18 @@
+// What this program was built with, for `phlox --version`: a build without one of these works, and has less.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace phlox::cli {
+
+struct Feature {
+  std::string name;
+  std::string missing;  // why it was left out; empty: it is there
+};
+
+std::vector<Feature> features();
+// "features: NAME yes, NAME no (why)"
+std::string features_line(const std::vector<Feature>& all);
+
+}  // namespace phlox::cli
