@@ -36,12 +36,7 @@ deps: ## install what building needs (apt, with sudo unless root)
 
 .PHONY: demo
 demo: ## install what is needed, build, and profile a real program: demo.phlox, demo.svg, a summary
-	@tools/install-build-deps.sh
-	@tools/install-packages.sh tools/packages-demo.txt
-	@$(MAKE) build
-	build/release/phlox record -o demo.phlox -- $(PYTHON) examples/orders.py
-	build/release/phlox export demo.phlox --by thread -f svg -o demo.svg
-	@printf '\ndemo.svg is the flame graph: open it in a browser. demo.phlox is the recording it was drawn from.\n'
+	@MAKE='$(MAKE)' ALLOW_REDUCED='$(ALLOW_REDUCED)' tools/demo.sh $(PYTHON)
 
 # ONLY='python cli': the GoogleTest binaries of these rooms and the folders tests/python and tests/cli.
 comma := ,
