@@ -51,12 +51,14 @@ check: ## before each commit, two minutes: pure tests, the system's Python, the 
 	@$(MAKE) lint
 	@tools/run_tests.py --check $(only_tests) build/dev
 
-.PHONY: test
+.PHONY: test test-all
 test: ## install what the tests need, build preset dev, run every test; of some rooms: make test ONLY='python cli'
+test-all: ## the same, and each test that looks at a program on every interpreter that is here: before you hand in
+test test-all:
 	@tools/install-packages.sh tools/packages-build.txt tools/packages-test.txt
 	@tools/install-test-deps.sh
 	@$(MAKE) beside_pythons PRESET=dev
-	@tools/run_tests.py $(only_tests) build/dev
+	@tools/run_tests.py $(if $(filter test-all,$@),--all) $(only_tests) build/dev
 
 # Interpreters are fetched while the compiler works.
 .PHONY: beside_pythons

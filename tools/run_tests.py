@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""run_tests.py [--check | --sanitized] [--only ROOM[,ROOM...]] BUILD_DIR   Runs the tests of a built tree; the last line is the total.
+"""run_tests.py [--check | --sanitized | --all] [--only ROOM[,ROOM...]] BUILD_DIR   Runs the tests of a built tree; the last line is the total.
 
 GoogleTest: one process a room, those that take longest in several (shards). pytest: as many workers as there are CPUs, and
 after them, one by one, the tests marked `alone`.
 
 --check      pure tests, and the command line's smoke tests on one interpreter: what packages alone bring is enough
 --sanitized  few interpreters, of pytest only what runs the program; a sanitizer's finding, in whichever process, is a failure
+--all        pytest on every interpreter, and every live test on every version; else on those that differ in what is read of them
 --only       the GoogleTest binary ROOM_tests and the folder tests/ROOM
 
 A test that looks at a running program (pytest's mark `live`, GoogleTest's property `live`) and fails gets one more try: the
@@ -166,6 +167,20 @@ def few_pythons(listed, build):
     return str(path)
 
 
+def differing_pythons(listed, build):
+    """One of each version and kind, the first that is listed: of one row of the version table all are read alike. The system's first,
+    which most have, then those with a C library or a link of their own (standalone), which differ most."""
+    rows = [row for row in pathlib.Path(listed).read_text().splitlines() if row and not row.startswith("#")]
+    rows.sort(key=lambda row: (row.split("\t")[0] != "system", not row.startswith("standalone-3.1") or row.startswith("standalone-3.14")))
+    first = {}
+    for row in rows:
+        _, _, _, version, flags = row.split("\t")
+        first.setdefault((tuple(version.split(".")[:2]), flags), row)
+    path = build / "differing.list"
+    path.write_text("".join(row + "\n" for row in first.values()))
+    return str(path)
+
+
 def sanitizers_speak(findings):
     """Whoever the program runs as may write there."""
     shutil.rmtree(findings, ignore_errors=True)
@@ -185,6 +200,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--sanitized", action="store_true")
+    parser.add_argument("--all", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("build", type=pathlib.Path)
     a = parser.parse_args()
@@ -211,6 +227,10 @@ def main():
 
     reports, again = run_rooms(binaries, LIMIT_SANITIZED if a.sanitized else LIMIT)
     good = True
+    if a.all:
+        os.environ["PHLOX_EVERY_VERSION"] = "1"
+    elif not a.sanitized and pythons.endswith(".list"):
+        os.environ["PHLOX_PYTHONS"] = differing_pythons(pythons, build)
     if folders:
         good, of_pytest, of_pytest_again = run_pytest(python, build, "smoke" if a.check else "", folders, parallel=not a.check)
         reports += of_pytest or [build / "pytest.xml"]

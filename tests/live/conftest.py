@@ -1,4 +1,5 @@
-"""Each test that takes `python` runs on every interpreter; `record` records a process with the built phlox. All are `live`."""
+"""Each test that takes `python` runs on every interpreter of PHLOX_PYTHONS; `record` records a process with the built phlox. All are `live`."""
+import os
 import subprocess
 
 import pytest
@@ -12,13 +13,24 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.live)
 
 
+def of_a_version(python):
+    return python.major, python.minor, python.flags
+
+
+def of_a_family(python):
+    """How frames are kept: as objects up to 3.10, and since in a way that each version changed. Debug builds move fields and change no
+    way: what reads their rows of the version table is tried on all (test_truth, test_matrix)."""
+    return python.major, max(python.minor, 10), python.flags.strip("d")
+
+
 def pytest_generate_tests(metafunc):
     if "python" in metafunc.fixturenames:
         # @since(3, 8): the program of this test is in a language that older ones do not speak.
         since = getattr(metafunc.function, "since", (2, 7))
         chosen = [p for p in INTERPRETERS if (p.major, p.minor) >= since]
         if getattr(metafunc.function, "once_a_version", False):
-            chosen = list({(p.major, p.minor, p.flags): p for p in reversed(chosen)}.values())[::-1]
+            kind = of_a_version if os.environ.get("PHLOX_EVERY_VERSION") else of_a_family
+            chosen = list({kind(p): p for p in reversed(chosen)}.values())[::-1]
         metafunc.parametrize("python", chosen, ids=[p.name for p in chosen])
 
 

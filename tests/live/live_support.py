@@ -97,7 +97,8 @@ def since(*version):
 
 
 def once_a_version(function):
-    """For what depends on the version and not on who built it: one interpreter of each, debug and free-threaded ones for themselves."""
+    """For what depends on the version and not on who built it: one interpreter of each, debug and free-threaded ones for themselves, in
+    `make test-all`. In `make test` one of each family of versions (conftest.py)."""
     function.once_a_version = True
     return function
 

@@ -114,3 +114,15 @@ def test_skipped(): pytest.skip("for a reason")
     assert done.stdout.splitlines()[-3:] == [
         f"skipped: {room} test_skipped", f"failed: {room} test_not_live",
         f"3 passed, 1 failed, 1 skipped; 2 passed only when tried again: {room} test_alone, {room} test_live"]
+
+
+def test_of_each_version_and_kind_one_interpreter_is_taken(tmp_path):
+    sys.path.insert(0, str(PROGRAM.parent))
+    import run_tests
+
+    listed = tmp_path / "pythons.list"
+    rows = [("pyenv-3.11.7", "3.11.7", "-"), ("system", "3.11.2", "-"), ("debian-3.9", "3.9.2", "-"), ("debian-3.9-dbg", "3.9.2", "d"),
+            ("pyenv-3.10.13", "3.10.13", "-"), ("standalone-3.10.16", "3.10.16", "-"), ("3.13t", "3.13.5", "t"), ("trixie-3.13", "3.13.5", "-")]
+    listed.write_text("".join(f"{name}\t/p/{name}\tapt\t{version}\t{flags}\n" for name, version, flags in rows))
+    taken = [line.split("\t")[0] for line in open(run_tests.differing_pythons(listed, tmp_path))]
+    assert sorted(taken) == ["3.13t", "debian-3.9", "debian-3.9-dbg", "standalone-3.10.16", "system", "trixie-3.13"]
