@@ -103,6 +103,11 @@ class Recorder:
             os.close(descriptor)
         return self
 
+    @property
+    def recorder_pid(self) -> Optional[int]:
+        """The process that records; None: none does."""
+        return None if self._process is None else self._process.pid
+
     def stop(self) -> Recording:
         """Ends the recording properly."""
         if self._process is None or self._place is None:
@@ -161,6 +166,12 @@ def _must_be_allowed(pid: int) -> bool:
 
 def _allow(pid: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PTRACER, ctypes.c_ulong(pid), 0, 0, 0)
+
+
+def allow_if_needed(recorder: int) -> None:
+    """Lets a process that is not our child look at us, where Yama asks for that."""
+    if _must_be_allowed(os.getpid()):
+        _allow(recorder)
 
 
 class profile(contextlib.ContextDecorator):

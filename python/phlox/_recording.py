@@ -121,6 +121,12 @@ class Event(NamedTuple):
     text: str
 
 
+def _words_of(label: str) -> str:
+    """Without the process that a label is of, which stands behind a tab."""
+    words, tab, pid = label.rpartition("\t")
+    return words if tab and pid.isdigit() else label
+
+
 class Label(NamedTuple):
     """A stretch of the recording's time that was given a name."""
 
@@ -221,7 +227,7 @@ class Recording:
         if not list(self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'label'")):
             return []
         start = self._start_ns
-        return [Label((begun - start) / 1e9, (ended - start) / 1e9, text)
+        return [Label((begun - start) / 1e9, (ended - start) / 1e9, _words_of(text))
                 for begun, ended, text in self._rows("SELECT start_ns, end_ns, text FROM label ORDER BY start_ns, id")]
 
     @cached_property

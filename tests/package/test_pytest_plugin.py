@@ -64,15 +64,31 @@ def test_a_test_run_has_its_tests_as_labels(tmp_path):
     assert found == list(took)
 
 
-def test_each_worker_of_xdist_has_a_recording(tmp_path):
+def test_workers_of_xdist_are_in_one_recording(tmp_path):
     pytest.importorskip("xdist")
     done = run_tests(tmp_path, "--phlox=run.phlox", "-n", "2", "--dist", "each", "-p", "xdist")
     assert "6 passed" in done.stdout, done.stdout + done.stderr
-    assert sorted(p.name for p in tmp_path.glob("*.phlox")) == ["run-gw0.phlox", "run-gw1.phlox"]
-    for name in ("run-gw0.phlox", "run-gw1.phlox"):
-        assert len(lengths(tmp_path / name)) == 4
-        assert weight(tmp_path / name, "hot", "--label", "test_slow") >= 0.5 * 0.6
-    assert "run-*.phlox" in done.stdout
+    assert [p.name for p in tmp_path.glob("*.phlox")] == ["run.phlox"]
+    recording = tmp_path / "run.phlox"
+    with contextlib.closing(sqlite3.connect(recording)) as db:
+        labels = [row[0].split("\t") for row in db.execute("SELECT text FROM label ORDER BY id")]
+        pids = {pid for (pid,) in db.execute("SELECT pid FROM process")}
+    assert len(labels) == 8 and {int(pid) for _, pid in labels} < pids
+    # Both workers run it, each for as long, and neither is charged with what the other does meanwhile.
+    assert weight(recording, "hot", "--label", "test_slow") >= 0.5 * 2 * 0.6
+    assert weight(recording, "test_some", "--label", "test_slow") == 0
+    assert "8 tests recorded" in done.stdout
+
+
+def test_what_a_test_starts_is_in_the_recording(tmp_path):
+    (tmp_path / "test_child.py").write_text(BUSY + "import multiprocessing\n"
+                                            "def test_child():\n"
+                                            "    child = multiprocessing.get_context('fork').Process(target=hot, args=(0.5,))\n"
+                                            "    child.start(); child.join()\n")
+    done = run(sys.executable, None, "-m", "pytest", "-p", "phlox.pytest_plugin", "-p", "no:cacheprovider", "-q", "--phlox=pytest.phlox", "test_child.py",
+               cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert weight(tmp_path / "pytest.phlox", "hot", "--label", "test_child") >= 0.5 * 0.5
 
 
 def test_a_run_without_the_option_is_not_touched(tmp_path):

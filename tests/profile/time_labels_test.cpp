@@ -155,6 +155,21 @@ TEST(TimeLabels, a_recording_without_any_is_an_error) {
   EXPECT_EQ(show_time_labels(profile, only("(")).error().kind, ErrorKind::usage);
 }
 
+// Two workers, each in a test of its own at the same time, and a process that one of them started.
+TEST(TimeLabels, a_label_of_a_process_is_of_what_that_one_started_too_and_of_no_other) {
+  Profile profile;
+  test::ProfileMaker maker(profile);
+  const ProcessId one = maker.process(4801), two = maker.process(4802), child = maker.process(4803, two);
+  maker.add(maker.thread("a", 4801, one), "first", 10);
+  maker.add(maker.thread("b", 4802, two), "second", 10);
+  maker.add(maker.thread("c", 4803, child), "third", 10);
+  profile.put_time_label({kStart, kStart + 10, "one\t4801"});
+  profile.put_time_label({kStart, kStart + 10, "two\t4802"});
+  Profile again = profile;
+  EXPECT_EQ(shown(profile, only("one")), (Selves{{"first", 10}}));
+  EXPECT_EQ(shown(again, only("two")), (Selves{{"second", 10}, {"third", 10}}));
+}
+
 TEST(TimeLabels, lines_of_a_file) {
   const auto labels = parse_time_labels("1\t2\ttest one\n\n30\t40\ttwo\twith a tab\n5\t5\tno newline");
   ASSERT_TRUE(labels) << labels.error().message;

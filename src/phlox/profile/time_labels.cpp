@@ -8,11 +8,14 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "phlox/base/spread.h"
+#include "phlox/base/text.h"
 #include "phlox/profile/markers.h"
 
 namespace phlox::profile {
@@ -27,6 +30,25 @@ struct Piece {
   Nanoseconds start = 0;
   uint32_t label = kNoLabel;
 };
+
+// A label's text may end in a tab and a process id: it is of that process then, and of those that it started.
+struct LabelParts {
+  std::string_view words;
+  int32_t pid = 0;  // 0: of all processes
+};
+LabelParts parts_of(const TimeLabel& label) {
+  const std::string_view text = label.text;
+  const size_t tab = text.rfind('\t');
+  if (tab == std::string_view::npos) return {text};
+  const auto pid = parse_number<int32_t>(text.substr(tab + 1));
+  return pid && *pid > 0 ? LabelParts{text.substr(0, tab), *pid} : LabelParts{text};
+}
+std::string_view words_of(const TimeLabel& label) {
+  return parts_of(label).words;
+}
+int32_t pid_of(const TimeLabel& label) {
+  return parts_of(label).pid;
+}
 
 // What holds when; the last piece is without a label.
 std::vector<Piece> timeline_of(const std::vector<TimeLabel>& labels, const std::vector<uint32_t>& chosen) {
@@ -117,7 +139,7 @@ class LabelledStacks {
   }
   uint32_t root_of(uint32_t label) {
     // Labels of one text are one.
-    const std::string text = label == kNoLabel ? "(no label)" : labels_[label].text;
+    const std::string text(label == kNoLabel ? "(no label)" : words_of(labels_[label]));
     const auto [at, fresh] = roots_.try_emplace(text, 0);
     if (fresh) {
       Stack row;
@@ -171,6 +193,50 @@ void each_part(const Sample& sample, const std::vector<Piece>& pieces, Visit&& v
   } while (from < end && piece != pieces.end());
 }
 
+// By process, whose labels it has: its own, or those of the nearest one above it that has any.
+class TimelineOfProcess {
+ public:
+  TimelineOfProcess(const Profile& profile, const std::vector<TimeLabel>& labels,
+                    const std::vector<uint32_t>& chosen)
+      : profile_(profile) {
+    // Which processes have labels does not hang on which are chosen.
+    for (const TimeLabel& label : labels) timelines_[pid_of(label)];
+    for (auto& [pid, timeline] : timelines_) {
+      std::vector<uint32_t> of_it;
+      for (const uint32_t index : chosen) {
+        const int32_t of = pid_of(labels[index]);
+        if (of == 0 || of == pid) of_it.push_back(index);
+      }
+      timeline = timeline_of(labels, of_it);
+    }
+    timelines_.try_emplace(0, std::vector<Piece>{{std::numeric_limits<Nanoseconds>::min(), kNoLabel}});
+  }
+
+  const std::vector<Piece>& of(ThreadId thread) {
+    if (!thread || thread.value > profile_.threads().size()) return timelines_.at(0);
+    const ProcessId process = profile_.thread(thread).process;
+    const auto [at, fresh] = known_.try_emplace(process, nullptr);
+    if (fresh) at->second = &timelines_.at(labelled_above(process));
+    return *at->second;
+  }
+
+ private:
+  int32_t labelled_above(ProcessId process) const {
+    // Of a damaged file's circle of parents no more than there are processes.
+    for (size_t i = 0;
+         process && process.value <= profile_.processes().size() && i < profile_.processes().size(); ++i) {
+      const Process& row = profile_.process(process);
+      if (row.pid != 0 && timelines_.contains(row.pid)) return row.pid;
+      process = row.parent.value_or(ProcessId());
+    }
+    return 0;
+  }
+
+  const Profile& profile_;
+  std::map<int32_t, std::vector<Piece>> timelines_;  // by pid; 0: of no process in particular
+  std::map<ProcessId, const std::vector<Piece>*> known_;
+};
+
 Result<std::vector<uint32_t>> chosen_of(const std::vector<TimeLabel>& labels, const Choices& choices) {
   std::optional<RE2> pattern;
   if (choices.label_regex) {
@@ -182,11 +248,11 @@ Result<std::vector<uint32_t>> chosen_of(const std::vector<TimeLabel>& labels, co
   }
   std::vector<uint32_t> chosen;
   for (uint32_t i = 0; i < labels.size(); ++i) {
-    if (!pattern || RE2::PartialMatch(labels[i].text, *pattern)) chosen.push_back(i);
+    if (!pattern || RE2::PartialMatch(words_of(labels[i]), *pattern)) chosen.push_back(i);
   }
   if (pattern && chosen.empty()) {
     return fail(ErrorKind::usage, fmt::format("no label matches '{}'", *choices.label_regex),
-                fmt::format("there are {}, such as: {}", labels.size(), labels.front().text));
+                fmt::format("there are {}, such as: {}", labels.size(), words_of(labels.front())));
   }
   return chosen;
 }
@@ -203,11 +269,11 @@ Result<void> show_time_labels(Profile& profile, const Choices& choices) {
   }
   const auto chosen = chosen_of(labels, choices);
   if (!chosen) return fail(chosen);
-  const auto pieces = timeline_of(labels, *chosen);
+  TimelineOfProcess timelines(profile, labels, *chosen);
   LabelledStacks stacks(profile, labels);
   std::vector<Sample> samples;
   for (const Sample& sample : profile.samples()) {
-    each_part(sample, pieces, [&](Sample& part, uint32_t label) {
+    each_part(sample, timelines.of(sample.thread), [&](Sample& part, uint32_t label) {
       if (choices.label_regex && label == kNoLabel) return;
       if (choices.by.label) part.stack = stacks.of(label, part.stack);
       samples.push_back(part);
