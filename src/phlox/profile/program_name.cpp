@@ -6,6 +6,8 @@
 #include <array>
 #include <string_view>
 
+#include "phlox/profile/process_names.h"
+
 namespace phlox::profile {
 namespace {
 
@@ -42,7 +44,8 @@ std::string program_name(const Process& process) {
   const std::string& line = process.command();
   if (line.empty()) return fmt::format("pid {}", process.pid);
   std::string name;
-  const std::string_view text = line;
+  // What is added where it is shown tells one from the other, too.
+  const std::string_view text = std::string_view(line).substr(0, line.find(kNameDivider));
   for (size_t at = 0; at < text.size();) {
     if (!is_digit(text[at])) {
       name += text[at++];

@@ -66,6 +66,8 @@ struct task_struct {
   struct files_struct* files;
   unsigned int flags;
   int pid, tgid;
+  struct task_struct* group_leader;
+  char comm[16];
   struct sched_entity se;
   struct sched_info sched_info;
   struct thread_struct thread;

@@ -58,6 +58,8 @@ static __always_inline int note_waker(struct kernel_thread* t) {
   if (!wakes(task, (long)regs->orig_ax, regs->di, t)) return 0;
   t->wake.thread = task->pid;
   t->wake.process = task->tgid;
-  bpf_get_current_comm(t->wake.name, sizeof t->wake.name);
+  // The name of the process: that of a thread of some library (jemalloc_bg_thd) does not tell which process
+  // it is.
+  BPF_CORE_READ_INTO(&t->wake.name, task, group_leader, comm);
   return !(task->flags & PF_EXITING);
 }

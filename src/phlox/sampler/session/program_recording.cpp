@@ -10,8 +10,13 @@
 #include <utility>
 
 #include "phlox/profile/kept.h"
+#include "phlox/profile/process_names.h"
 #include "phlox/profile/tally.h"
+#include "phlox/python/process_name.h"
+#include "phlox/sampler/session/rank.h"
+#include "phlox/target/process.h"
 #include "phlox/target/process_state.h"
+#include "phlox/target/text_file.h"
 #include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
@@ -23,6 +28,8 @@ namespace tally = profile::tally;
 constexpr size_t kRingBytes = size_t{4} << 20;
 // With stacks of some 10 KB a look; longer ones at 1 kHz fill it in a quarter of a second.
 constexpr size_t kNativeRingBytes = size_t{16} << 20;
+// In half a minute a worker has its name.
+constexpr int kMostNameTries = 60;
 // For what is on its way still as it ends.
 constexpr Nanoseconds kLastDrain = kSecond;
 
@@ -183,6 +190,30 @@ const SourceNumbers& ProgramRecording::latest() {
   return *latest_;
 }
 
+// What tells it from others of the same command line. Which of them are known may come late: a worker's name
+// is set after the fork, and so is a title.
+void ProgramRecording::name_process() {
+  const std::string title = target::read_process(pid()).command_line;
+  if (!title.empty() && title != row_.command_line) {
+    row_.command_line = title;
+    put_process(0, "", way_);
+  }
+  if (name_tries_ >= kMostNameTries) return;
+  if (name_tries_++ == 0) {
+    const auto text = target::read_text(fmt::format("/proc/{}/environ", pid()));
+    if (const std::string rank = text ? rank_words(*text) : ""; !rank.empty())
+      sink_.put_meta(fmt::format("{}{}", profile::kProcessRank, id_.value), rank);
+  }
+  // `memory` of the program is read by the sampler's thread meanwhile.
+  memory::ProcessMemory apart(pid());
+  RemoteAddress first;
+  if (!apart.read_value(program_->interpreter.interpreters_head, first.value) || !is_plausible(first)) return;
+  const auto name = python::read_process_name(program_->interpreter.layout, apart, first);
+  if (!name || name->empty()) return;
+  sink_.put_meta(fmt::format("{}{}", profile::kProcessName, id_.value), *name);
+  name_tries_ = kMostNameTries;
+}
+
 bool ProgramRecording::look_around() {
   const auto used = clock_.used();
   const bool has_run = !used || std::exchange(used_, used) != used;
@@ -192,6 +223,7 @@ bool ProgramRecording::look_around() {
   if (!has_run && newest <= std::exchange(named_, std::max(named_, newest))) return false;
   named_ = std::max(named_, newest);
   name_threads();
+  name_process();
   std::vector<pid_t> threads;
   for (const auto& thread : consumer_.live_threads()) threads.push_back(thread.row.tid);
   source_->stay_above(threads);
@@ -255,7 +287,10 @@ void ProgramRecording::put_tallies() {
 }
 
 void ProgramRecording::finish(End end, Outcome& outcome) {
-  if (end == End::recording_ended) name_threads();
+  if (end == End::recording_ended) {
+    name_threads();
+    name_process();
+  }
   if (end == End::gone) source_->await_end();
   source_->stop();
   drain(clock_now() + kLastDrain);

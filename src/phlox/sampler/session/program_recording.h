@@ -75,6 +75,7 @@ class ProgramRecording {
   std::unique_ptr<Source> make_source(const Shared& shared);
   void put_process(Nanoseconds end, const std::string& how, const std::string& way);
   void name_threads();
+  void name_process();
   std::optional<Nanoseconds> used_at_end() const;
   // The source's numbers, copied only when they are other ones.
   const SourceNumbers& latest();
@@ -101,6 +102,7 @@ class ProgramRecording {
   target::ProcessClock clock_;
   std::optional<Nanoseconds> used_;  // when it was looked around last
   uint32_t named_ = 0;               // the newest thread then
+  int name_tries_ = 0;               // name_process()
   std::optional<Progress> told_;     // the last tallies
   std::string way_, why_no_python_;
   double rate_ = -1;

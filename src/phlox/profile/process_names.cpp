@@ -1,0 +1,27 @@
+#include "phlox/profile/process_names.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace phlox::profile {
+
+void show_process_names(Profile& profile) {
+  for (uint32_t i = 1; i <= profile.processes().size(); ++i) {
+    std::string names;
+    for (const std::string_view key : {kProcessName, kProcessRank}) {
+      const auto found = profile.meta().find(fmt::format("{}{}", key, i));
+      // A title may have it already.
+      if (found == profile.meta().end() || found->second.empty() ||
+          profile.process(ProcessId(i)).command_line.find(found->second) != std::string::npos)
+        continue;
+      names += std::string(kNameDivider) + found->second;
+    }
+    if (names.empty()) continue;
+    Process row = profile.process(ProcessId(i));
+    row.command_line = row.command() + names;
+    profile.put_process(ProcessId(i), row);
+  }
+}
+
+}  // namespace phlox::profile
