@@ -105,7 +105,20 @@ def test_a_parent_says_which_children_are_not_recorded_and_what_that_means(famil
     assert "2 child Pythons" in json.loads(phlox("report", "--json", "a.phlox").stdout)["not_recorded"]
     assert phlox("export", "a.phlox", "-o", "a.svg").returncode == 0
     assert "2 child Pythons" in (workdir / "a.svg").read_text().split("<script")[0]
-    assert "2 child Pythons" in phlox("dump", "-p", parent).stderr
+    alone = phlox("dump", "--no-follow", "-p", parent)
+    assert alone.stdout.count("Process ") == 1 and f"2 child Pythons of process {parent} not shown: {children[0]}, {children[1]}" in alone.stderr
+
+
+def test_a_dump_of_a_parent_has_its_children(family):
+    parent, *children = family
+    wait_until(lambda: set(children) <= set(listed()), "children")
+    done = phlox("dump", "-p", parent)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [int(pid) for pid in re.findall(r"^Process (\d+): ", done.stdout, re.M)] == [parent, *sorted(children)]
+    said = json.loads(phlox("dump", "--json", "-p", parent).stdout)
+    assert [one["pid"] for one in said["processes"]] == [parent, *sorted(children)]
+    assert {one["pid"] for one in said["threads"]} == {parent, *children}
+    assert all(one["frames"][-1]["qualified_name"] == "<module>" for one in said["threads"])
 
 
 def test_one_of_several_alike_says_so(family, workdir):

@@ -390,3 +390,46 @@ def test_a_choice_that_cannot_be_made(workdir, wrong, word):
     done = phlox("record", *wrong)
     assert done.returncode == phlox("record", "--no-such-option").returncode and word in done.stderr, done.stderr
     assert not os.listdir(".")
+
+
+def stacks(recording, *options):
+    done = phlox("export", recording, "-f", "collapsed", "--show", "everything", *options)
+    assert done.returncode == 0, done.stderr
+    return [line.rsplit(" ", 1)[0].split(";") for line in done.stdout.splitlines()]
+
+
+def test_workers_of_a_pool_begin_at_their_fork_and_are_told_apart(workdir):
+    (workdir / "pool.py").write_text(POOL)
+    done = phlox("record", "-o", "a.phlox", "--", PYTHON, "pool.py", "fork")
+    assert done.returncode == 0, done.stderr
+    for stack in stacks("a.phlox"):
+        if any(frame.startswith("crunch ") for frame in stack):
+            assert stack[0] == "(forked here)" and not any(frame.startswith(("<module> (pool.py)", "BaseContext.Pool ", "Pool.")) for frame in stack)
+    inherited = [stack for stack in stacks("a.phlox", "--inherited-frames") if any(frame.startswith("crunch ") for frame in stack)]
+    assert inherited and all(stack.index("(forked here)") > 1 and stack[0].startswith("<module>") for stack in inherited)
+    commands = [row["command_line"] for row in json.loads(phlox("report", "--json", "a.phlox").stdout)["processes"]]
+    assert sum(" · ForkPoolWorker-" in command for command in commands) == 3, commands
+
+
+STARTS_OTHERS = """
+import subprocess, sys
+others = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(2)]
+sum(range(30_000_000))
+for other in others:
+    other.kill()
+print(*(other.pid for other in others))
+"""
+
+
+def test_what_a_program_starts_that_is_no_python_has_its_cpu_time(workdir):
+    (workdir / "starts.py").write_text(STARTS_OTHERS)
+    done = phlox("record", "-o", "a.phlox", "--", PYTHON, "starts.py")
+    assert done.returncode == 0, done.stderr
+    pids = {int(word) for word in done.stdout.split()}
+    rows = json.loads(phlox("report", "--json", "a.phlox").stdout)["not_looked_into"]
+    assert {row["pid"] for row in rows} == pids, rows
+    assert all(row["command_line"] == "sh -c while :; do :; done" and row["cpu_ns"] > 0 for row in rows), rows
+    # Two recordings are one report.
+    both = json.loads(phlox("report", "--json", "a.phlox", "a.phlox").stdout)
+    assert len(both["recordings"]) == 2 and len(both["not_looked_into"]) == 4
+    assert both["samples"] == 2 * both["recordings"][0]["samples"]

@@ -354,7 +354,7 @@ TEST(Report, a_warning_is_not_said_again_as_a_finding) {
 }
 
 // A thread that runs half of a second and waits for a CPU the other half.
-std::string why_no_cpu(const CpuUse& use) {
+std::string why_no_cpu(const CpuUse& use, const std::vector<profile::Descendant>& started = {}) {
   Profile profile;
   ProfileMaker maker(profile);
   const ThreadId thread = maker.thread("worker");
@@ -366,6 +366,7 @@ std::string why_no_cpu(const CpuUse& use) {
     maker.put(queued);
   }
   put_cpu_use(profile, use);
+  profile::put_descendants(profile, started);
   if (use.cpus > 0) profile.put_meta("cpus", std::to_string(use.cpus));
   for (const Finding& finding : report_of(profile).findings) {
     if (finding.kind == "cpu_wait") return finding.text.substr(finding.text.find(": ") + 2);
@@ -393,6 +394,36 @@ TEST(Report, says_why_threads_had_no_cpu) {
   EXPECT_EQ(why_no_cpu(half),
             "the CPUs were idle 50.0 % of it; they stood behind others on one CPU while another was free, as "
             "threads do that wake each other all the time");
+}
+
+TEST(Report, what_the_program_itself_started_is_no_other_program) {
+  const profile::Descendant one{4712, 4711, 0, 1, 700 * kMs, false, "sh -c 'while :; do :; done'"};
+  profile::Descendant two = one;
+  two.pid = 4713;
+  EXPECT_EQ(
+      why_no_cpu({{}, 1900 * kMs, 100 * kMs, 0}, {one, two}),
+      "processes that the program itself started used 70.0 % of the CPUs, and they 25.0 %: 2 processes sh -c "
+      "'while :; do :; done' (1.40 s)");
+  // Strangers used more.
+  EXPECT_EQ(why_no_cpu({{}, 3000 * kMs, 100 * kMs, 0}, {one}),
+            "other programs used 58.1 % of the CPUs, and they 16.1 %");
+}
+
+TEST(Report, lists_what_recorded_processes_started) {
+  Profile profile;
+  ProfileMaker maker(profile);
+  const ThreadId thread = maker.thread("MainThread");
+  for (int i = 0; i < 10; ++i) maker.add(thread, "main:1", 100 * kMs);
+  put_descendants(profile, {{4712, 4711, 0, 1, 700 * kMs, true, "ffmpeg -i a.mp4"}});
+  const Report report = report_of(profile);
+  const auto finding = std::find_if(report.findings.begin(), report.findings.end(),
+                                    [](const Finding& f) { return f.kind == "other_processes"; });
+  ASSERT_NE(finding, report.findings.end());
+  EXPECT_EQ(finding->text,
+            "processes that it started used 700 ms of CPU time, 0.70 CPUs, and are not in the recording: "
+            "ffmpeg -i a.mp4 (700 ms)");
+  EXPECT_NE(report_text(report).find("4711  700 ms  ffmpeg -i a.mp4"), std::string::npos)
+      << report_text(report);
 }
 
 TEST(Report, a_waiting_program_is_called_one) {

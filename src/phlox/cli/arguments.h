@@ -20,7 +20,7 @@ struct GlobalArguments {
 struct ViewArguments {
   std::string by, show, states, thread, pid, time, weight, label;
   std::string native_names;  // of export alone
-  bool all_frames = false;
+  bool all_frames = false, inherited_frames = false;
 };
 
 // Of the commands that look at a process.
@@ -75,7 +75,8 @@ struct ViewCommandArguments {
 };
 
 struct ReportArguments {
-  std::string file, top;
+  std::vector<std::string> files;
+  std::string top;
   bool json = false, markdown = false, source = false;
   InputArguments input;
   ViewArguments view;
@@ -91,7 +92,7 @@ struct DiffArguments {
 
 struct DumpArguments {
   std::string pid, container;
-  bool json = false, locals = false, all_frames = false;
+  bool json = false, locals = false, all_frames = false, no_follow = false;
   NativeArguments native;
 };
 

@@ -56,6 +56,11 @@ class CommandBuilder {
     words.value = name;
     text_.options.push_back(std::move(words));
   }
+  void positionals(const std::string& name, std::vector<std::string>& into, OptionText words) {
+    app_.add_option(name, into, words.text);
+    words.value = name;
+    text_.options.push_back(std::move(words));
+  }
   void native(NativeArguments& into) {
     flag(
         "--native", into.native,
@@ -189,6 +194,8 @@ class CommandBuilder {
            false});
     flag("--all-frames", into.all_frames,
          "native frames: the interpreter's own C too, which is folded away else");
+    flag("--inherited-frames", into.inherited_frames,
+         "of a forked process also the frames of its parent at the fork, in front of \"(forked here)\"");
     text_.view_options = std::move(text_.options);
     text_.options = std::move(own);
   }

@@ -9,6 +9,7 @@
 #include "phlox/base/temporary_folder.h"
 #include "phlox/exporters/registry.h"
 #include "phlox/profile/native_frames.h"
+#include "phlox/profile/process_names.h"
 #include "phlox/recording/reader.h"
 
 namespace phlox::cli {
@@ -75,6 +76,8 @@ Result<void> Destination::finish() {
   auto read = recording::read(recording_);
   if (!read) return fail(read);
   profile_ = *std::move(read);
+  profile::show_process_names(profile_);
+  profile::show_forks(profile_, options_.inherited);
   profile::show_native_frames(profile_, options_.choices);
   if (!exported_) return {};
   const exporters::Format* format = exporters::find_format(options_.output.format);

@@ -25,6 +25,7 @@ class Destination {
     Output output;
     profile::Choices choices;  // of what is exported
     bool show_given = false;   // by --show
+    profile::Inherited inherited = profile::Inherited::hidden;
     bool native = false;
     symbols::DebugSearch debug_search;
     bool source = false;  // a page has the program's source in it

@@ -15,6 +15,7 @@
 #include "phlox/exporters/registry.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/native_frames.h"
+#include "phlox/profile/process_names.h"
 #include "phlox/profile/sampled_events.h"
 #include "phlox/profile/time_labels.h"
 #include "phlox/profile/unfinished.h"
@@ -96,8 +97,11 @@ Result<int> run(const DiffArguments& a, Talk& talk) {
     if (const auto unfinished = profile::unfinished_words(*side); !unfinished.empty())
       talk.note(fmt::format("{}: {}", *name, unfinished));
   }
-  profile::show_native_frames(*before, options.choices);
-  profile::show_native_frames(*after, options.choices);
+  for (profile::Profile* side : {&*before, &*after}) {
+    profile::show_process_names(*side);
+    profile::show_forks(*side, inherited_of(a.view));
+    profile::show_native_frames(*side, options.choices);
+  }
   for (profile::Profile* side : {&*before, &*after}) {
     if (auto labelled = profile::show_time_labels(*side, options.choices); !labelled) return fail(labelled);
   }

@@ -1,19 +1,26 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "phlox/cli/attach_error.h"
 #include "phlox/cli/attempts.h"
-#include "phlox/cli/beside.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/native_names.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/process_of.h"
+#include "phlox/cli/pythons.h"
 #include "phlox/cli/values.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/profile.h"
+#include "phlox/profile/together.h"
 #include "phlox/report/dump.h"
 #include "phlox/sampler/session/instant.h"
 #include "phlox/target/process_state.h"
+#include "phlox/target/process_tree.h"
 #include "phlox/target/source_file.h"
 
 namespace phlox::cli {
@@ -22,20 +29,35 @@ namespace {
 // The longest source file that is read for a few of its lines.
 constexpr size_t kLongestSource = size_t{16} << 20;
 
-Result<void> run(const CommandLine& line, Talk& talk) {
+// Of more children than these the dump is of the first ones alone, and says so.
+constexpr size_t kMostChildren = 200;
+
+Result<pid_t> process_to_dump(const CommandLine& line, Talk& talk) {
   const DumpArguments& arguments = line.dump;
-  if (auto checked = check_container(!arguments.pid.empty(), arguments.container); !checked) return checked;
+  if (auto checked = check_container(!arguments.pid.empty(), arguments.container); !checked)
+    return fail(checked);
   if (arguments.pid.empty()) return fail(ErrorKind::usage, "dump which process?", "phlox dump -p PID");
   auto pid = process_of(line, arguments.pid, arguments.container);
-  if (!pid) return fail(pid);
+  if (!pid) return pid;
   // top -H, logs and debuggers name threads.
   if (const auto process = target::find_process_of(*pid); process && *process != *pid) {
     talk.note(fmt::format("{} is a thread of process {}: this is the dump of that process", *pid, *process));
-    pid = *process;
+    return *process;
   }
-  const auto state = target::read_process_state(*pid);
+  return pid;
+}
+
+// One process: what was seen of it.
+struct Looked {
+  pid_t pid = 0;
+  profile::Profile look;
+  report::Dump dump;
+};
+
+Result<Looked> look_at(pid_t pid, const DumpArguments& arguments, Talk& talk) {
+  const auto state = target::read_process_state(pid);
   if (!state) return fail(state);
-  if (auto possible = target::check_recordable(*state); !possible) return possible;
+  if (auto possible = target::check_recordable(*state); !possible) return fail(possible);
   for (const std::string& remark : target::remarks_on(*state)) talk.warn(remark);
 
   sampler::InstantOptions options;
@@ -44,46 +66,115 @@ Result<void> run(const CommandLine& line, Talk& talk) {
   if (!native) return fail(native);
   options.native = *native;
   if (options.native) options.unwind_cache = unwind_cache();
-  profile::Profile look;
-  NativeRows rows(look);
+  Looked looked;
+  looked.pid = pid;
+  NativeRows rows(looked.look);
   std::vector<python::Attempt> attempts;
-  const auto instant = sampler::look_once(*pid, options, rows, &attempts);
+  const auto instant = sampler::look_once(pid, options, rows, &attempts);
   say_attempts(attempts, talk);
-  if (!instant) return tl::unexpected<Error>(explain_attach_error(instant.error(), *pid, "dump"));
+  if (!instant) return tl::unexpected<Error>(explain_attach_error(instant.error(), pid, "dump"));
   if (options.native) {
     auto missing = rows.name(instant->modules, debug_search_of(arguments.native));
     if (arguments.json || talk.says_details()) rows.advise(missing);
     for (const auto& row : missing) talk.detail(describe(row));
     profile::Choices choices;
     choices.all_frames = arguments.all_frames;
-    profile::show_native_frames(look, choices);
+    profile::show_native_frames(looked.look, choices);
   }
   if (!instant->warning.empty()) talk.warn(instant->warning);
-  report::Dump dump;
-  dump.python = instant->description;
+  looked.dump.python = instant->description;
   for (const sampler::FrameLocals& frame : instant->locals) {
     report::DumpVariables variables{frame.thread, frame.depth, {}};
     for (const python::Local& local : frame.variables)
       variables.variables.push_back({local.name, local.value, local.argument});
-    dump.variables.push_back(std::move(variables));
+    looked.dump.variables.push_back(std::move(variables));
   }
   for (const sampler::MissingThreads& row : instant->missing) {
-    dump.missing.push_back({row.threads, row.why});
-    talk.warn(report::describe(dump.missing.back()));
+    looked.dump.missing.push_back({row.threads, row.why});
+    talk.warn(report::describe(looked.dump.missing.back()));
+  }
+  return looked;
+}
+
+std::vector<PythonProcess> children_of(pid_t pid) {
+  python::Recogniser recogniser;
+  return find_pythons(target::read_descendants(pid), recogniser).found;
+}
+
+// Those that --no-follow leaves out.
+void name_children(pid_t pid, Talk& talk) {
+  constexpr size_t kMost = 6;
+  const auto children = children_of(pid);
+  if (children.empty()) return;
+  std::string ids;
+  for (size_t i = 0; i < std::min(children.size(), kMost); ++i)
+    ids += fmt::format("{}{}", i == 0 ? "" : ", ", children[i].pid);
+  if (children.size() > kMost) ids += fmt::format(" and {} more", children.size() - kMost);
+  talk.warn(fmt::format("{} child Python{} of process {} not shown: {}; without --no-follow they are",
+                        children.size(), children.size() == 1 ? "" : "s", pid, ids));
+}
+
+// The Pythons that it started. One that has ended meanwhile is no news; one that cannot be read is.
+std::vector<Looked> look_at_children(pid_t pid, const DumpArguments& arguments, Talk& talk) {
+  std::vector<Looked> all;
+  const auto children = children_of(pid);
+  for (size_t i = 0; i < std::min(children.size(), kMostChildren); ++i) {
+    auto looked = look_at(children[i].pid, arguments, talk);
+    if (looked) {
+      all.push_back(*std::move(looked));
+    } else if (target::read_stat(children[i].pid)) {
+      talk.warn(fmt::format("its child {} is not shown: {}", children[i].pid, looked.error().message));
+    }
+  }
+  if (children.size() > kMostChildren)
+    talk.warn(fmt::format("{} of its {} children are not shown: phlox dump -p PID shows one",
+                          children.size() - kMostChildren, children.size()));
+  return all;
+}
+
+std::string text_of(const std::vector<Looked>& all) {
+  std::string text;
+  for (const Looked& one : all) {
+    if (!text.empty()) text += "\n";
+    text += report::dump_text(one.look, one.dump, [&one](const std::string& file) {
+      return target::read_file_of(one.pid, file, kLongestSource);
+    });
+  }
+  return text;
+}
+
+// One document over all.
+std::string json_of(std::vector<Looked> all) {
+  Looked whole = std::move(all.front());
+  for (size_t i = 1; i < all.size(); ++i) {
+    const uint32_t threads = profile::add_recording(whole.look, all[i].look);
+    for (report::DumpVariables& row : all[i].dump.variables) {
+      row.thread = profile::ThreadId(row.thread.value + threads);
+      whole.dump.variables.push_back(std::move(row));
+    }
+    for (report::DumpMissing& row : all[i].dump.missing) whole.dump.missing.push_back(std::move(row));
+  }
+  return report::dump_json(whole.look, whole.dump);
+}
+
+Result<void> run(const CommandLine& line, Talk& talk) {
+  const DumpArguments& arguments = line.dump;
+  const auto pid = process_to_dump(line, talk);
+  if (!pid) return fail(pid);
+  auto first = look_at(*pid, arguments, talk);
+  if (!first) return fail(first);
+  std::vector<Looked> all;
+  all.push_back(*std::move(first));
+  if (arguments.no_follow) {
+    name_children(*pid, talk);
+  } else {
+    for (Looked& child : look_at_children(*pid, arguments, talk)) all.push_back(std::move(child));
   }
   if (arguments.locals) talk.warn("variables may hold secrets: passwords, keys, personal data");
-
   auto output = OutputFile::open("-", {});
   if (!output) return fail(output);
-  (*output)->stream() << (arguments.json ? report::dump_json(look, dump)
-                                         : report::dump_text(look, dump, [&](const std::string& file) {
-                                             return target::read_file_of(*pid, file, kLongestSource);
-                                           }));
-  if (auto committed = (*output)->commit(); !committed) return committed;
-  Beside beside(*pid, [](pid_t one) { return fmt::format("one of them: phlox dump -p {}", one); });
-  beside.look();
-  for (const std::string& words : beside.news()) talk.warn(words);
-  return {};
+  (*output)->stream() << (arguments.json ? json_of(std::move(all)) : text_of(all));
+  return (*output)->commit();
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "phlox/cli/values.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/native_frames.h"
+#include "phlox/profile/process_names.h"
 #include "phlox/profile/time_labels.h"
 #include "phlox/profile/unfinished.h"
 
@@ -39,6 +40,8 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
   if (request.view.show.empty()) *choices = choices_for(format, *choices);
   if (auto settled = settle_weight(*choices, request.view, request.input, *profile); !settled) return settled;
   if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);
+  profile::show_process_names(*profile);
+  profile::show_forks(*profile, inherited_of(request.view));
   profile::show_native_frames(*profile, *choices);
   if (auto labelled = profile::show_time_labels(*profile, *choices); !labelled) return fail(labelled);
   if (const auto waiting = left_out(*profile, *choices)) talk.note(*waiting);

@@ -168,6 +168,7 @@ void Grammar::describe_dump() {
   auto& a = line.dump;
   b.running_process("-p,--pid", a.pid, "the process");
   b.container(a.container);
+  b.flag("--no-follow", a.no_follow, "that process alone, not the Pythons that it started");
   b.flag("--locals", a.locals, "arguments and local variables too (they may hold secrets)");
   b.flag("--json", a.json, "JSON, as docs/json/ describes it");
   b.native(a.native);
@@ -218,13 +219,14 @@ void Grammar::describe_top() {
 }
 
 void Grammar::describe_report() {
-  CommandBuilder b = command("report", "print where the time of a recording went", "[options] FILE");
+  CommandBuilder b = command("report", "print where the time of a recording went", "[options] FILE...");
   text().examples = {{"phlox report app.phlox", "hot functions and lines, threads, findings"},
                      {"phlox report --source --state running app.phlox",
                       "the source with each line's share of running time"},
+                     {"phlox report monday.phlox tuesday.phlox", "one report over both"},
                      {"phlox report --json app.phlox", "for a program to read"}};
   auto& a = line.report;
-  b.positional("FILE", a.file, {{}, "", "a recording", {}, true});
+  b.positionals("FILE", a.files, {{}, "", "a recording; of several one report is made over all", {}, true});
   b.value("--top", a.top, {{}, "N", "so many lines in a table (default 15)", {}, false});
   b.flag("--json", a.json, "JSON, as docs/json/ describes it");
   b.flag("--markdown", a.markdown, "Markdown");

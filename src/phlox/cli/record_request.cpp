@@ -101,6 +101,7 @@ Result<RecordRequest> record_request_of(const CommandLine& line) {
                 "events are what perf record and pprof count: phlox report perf.data --event NAME");
   }
   destination.choices = *choices;
+  destination.inherited = inherited_of(a.view);
   destination.show_given = !a.view.show.empty();
   if (a.append && (destination.output.kind == OutputKind::exported || destination.output.path.empty()))
     return fail(ErrorKind::usage, "--append goes on with a recording: which?",

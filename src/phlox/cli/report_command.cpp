@@ -1,7 +1,9 @@
 #include <unistd.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
@@ -9,8 +11,11 @@
 #include "phlox/cli/recordings.h"
 #include "phlox/cli/values.h"
 #include "phlox/profile/empty_view.h"
+#include "phlox/profile/forks.h"
 #include "phlox/profile/native_frames.h"
+#include "phlox/profile/process_names.h"
 #include "phlox/profile/time_labels.h"
+#include "phlox/profile/together.h"
 #include "phlox/report/report.h"
 #include "phlox/target/source_file.h"
 
@@ -20,14 +25,37 @@ namespace {
 constexpr size_t kLongestSource = size_t{16} << 20;
 
 Result<void> print(const std::string& text, const ReportArguments& a) {
-  auto output = OutputFile::open("-", {{}, {a.file}});
+  auto output = OutputFile::open("-", {{}, a.files});
   if (!output) return fail(output);
   (*output)->stream() << text;
   return (*output)->commit();
 }
 
+// Of several: all their rows, and in `options` a line of each.
+Result<profile::Profile> read_all(const ReportArguments& a, report::ReportOptions& options, Talk& talk) {
+  std::optional<profile::Profile> all;
+  for (const std::string& file : a.files) {
+    auto one = read_recording(file, a.input, talk);
+    if (!one) return one;
+    if (auto settled = settle_weight(options.choices, a.view, a.input, *one); !settled) return fail(settled);
+    profile::show_process_names(*one);
+    profile::show_forks(*one, inherited_of(a.view));
+    if (a.files.size() > 1) {
+      auto row = report::recording_row(file, *one, options.choices);
+      if (!row) return fail(row);
+      options.recordings.push_back(*std::move(row));
+    }
+    if (all) {
+      profile::add_recording(*all, *one);
+    } else {
+      all = *std::move(one);
+    }
+  }
+  return *std::move(all);
+}
+
 Result<void> run(const ReportArguments& a, Talk& talk) {
-  if (a.file.empty()) return fail(ErrorKind::usage, "report on which recording?", "phlox report app.phlox");
+  if (a.files.empty()) return fail(ErrorKind::usage, "report on which recording?", "phlox report app.phlox");
   if (int(a.json) + int(a.markdown) + int(a.source) > 1) {
     return fail(ErrorKind::usage, "--json, --markdown and --source are one choice", "phlox report --help");
   }
@@ -40,9 +68,8 @@ Result<void> run(const ReportArguments& a, Talk& talk) {
     if (!top) return fail(top);
     options.limit = *top;
   }
-  auto profile = read_recording(a.file, a.input, talk);
+  auto profile = read_all(a, options, talk);
   if (!profile) return fail(profile);
-  if (auto settled = settle_weight(options.choices, a.view, a.input, *profile); !settled) return settled;
   if (const auto nothing = profile::why_empty(*profile, options.choices)) talk.warn(*nothing);
   profile::show_native_frames(*profile, options.choices);
   if (auto labelled = profile::show_time_labels(*profile, options.choices); !labelled) return fail(labelled);

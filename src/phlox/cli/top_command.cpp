@@ -28,7 +28,9 @@
 #include "phlox/cli/signal_watch.h"
 #include "phlox/cli/top_source.h"
 #include "phlox/cli/values.h"
+#include "phlox/profile/forks.h"
 #include "phlox/profile/native_frames.h"
+#include "phlox/profile/process_names.h"
 #include "phlox/top/layout.h"
 #include "phlox/top/terminal.h"
 
@@ -191,8 +193,11 @@ class Top {
     whole_ = source_->seen();
     head_ = source_->head();
     profile::Choices choices;
-    profile::show_native_frames(whole_.lately, choices);
-    profile::show_native_frames(whole_.all, choices);
+    for (profile::Profile* part : {&whole_.lately, &whole_.all}) {
+      profile::show_process_names(*part);
+      profile::show_forks(*part, profile::Inherited::hidden);
+      profile::show_native_frames(*part, choices);
+    }
     return pick();
   }
 

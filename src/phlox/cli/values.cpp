@@ -236,6 +236,10 @@ Result<profile::Choices> choices_of(const ViewArguments& view) {
   return choices;
 }
 
+profile::Inherited inherited_of(const ViewArguments& view) {
+  return view.inherited_frames ? profile::Inherited::shown : profile::Inherited::hidden;
+}
+
 profile::Choices choices_for(const exporters::Format& format, profile::Choices choices) {
   if (format.show == profile::Show::everything) choices.show = profile::Show::everything;
   return choices;

@@ -12,6 +12,7 @@
 #include "phlox/base/result.h"
 #include "phlox/cli/arguments.h"
 #include "phlox/exporters/registry.h"
+#include "phlox/profile/forks.h"
 #include "phlox/profile/view.h"
 #include "phlox/sampler/session/recorder.h"
 #include "phlox/symbols/debug_files.h"
@@ -47,6 +48,8 @@ profile::Choices choices_for(const exporters::Format& format, profile::Choices c
 
 // A line to say what the choices leave out of waiting.
 std::optional<std::string> left_out(const profile::Profile& profile, const profile::Choices& choices);
+// Frames that forked processes have of their parents: shown, or left out.
+profile::Inherited inherited_of(const ViewArguments& view);
 // Unless something else was asked for: of an event that was named, or of a recording that tells of no time,
 // what the event counted; samples where that is not known either. ErrorKind::usage: there is no such number.
 Result<void> settle_weight(profile::Choices& choices, const ViewArguments& view, const InputArguments& input,

@@ -12,6 +12,7 @@
 
 #include "phlox/base/spread.h"
 #include "phlox/base/text.h"
+#include "phlox/profile/forks.h"
 
 namespace phlox::report {
 namespace {
@@ -318,6 +319,12 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
   node_of[0] = 0;
   for (uint32_t stack = 1; stack <= stacks.size(); ++stack) {
     if (node_of[stack] == 0) continue;
+    // What begins there begins like what was never forked.
+    if (const uint32_t of = stacks[stack - 1].frame.value;
+        of != 0 && of <= profile.frames().size() && profile::is_fork_marker(profile.frames()[of - 1])) {
+      node_of[stack] = node_of[parent_of(stack)];
+      continue;
+    }
     node_of[stack] = static_cast<uint32_t>(tree.parent.size());
     tree.parent.push_back(node_of[parent_of(stack)]);
     const uint32_t frame = stacks[stack - 1].frame.value;

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
+#include "phlox/base/text.h"
 #include "phlox/profile/cpu_shortage.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/system_calls.h"
@@ -33,6 +35,7 @@ constexpr double kUsedUp = 0.05;
 constexpr double kStolen = 0.1;
 constexpr double kIdle = 0.25;
 constexpr double kCollecting = 0.03;
+constexpr double kDescendants = 0.1;  // of one CPU
 constexpr double kImports = 0.05;
 // Of a recording: most of next to nothing is nothing to act upon.
 constexpr double kWorthSaying = 0.01;
@@ -55,6 +58,7 @@ class Findings {
 
   std::vector<Finding> all() && {
     quality();
+    not_looked_into();
     if (analysis_.samples < kFewSamples) {
       few_samples();
       return std::move(found_);
@@ -234,6 +238,44 @@ class Findings {
         std::move(names));
   }
 
+  // Of the whole recording: of a part of it nobody knows.
+  bool is_of_all() const {
+    return choices_.from == 0 && choices_.to == std::numeric_limits<Nanoseconds>::max() && !choices_.pid &&
+           !choices_.thread_regex && !choices_.label_regex;
+  }
+
+  Nanoseconds used_by_descendants() const {
+    Nanoseconds used = 0;
+    for (const auto& row : report_.not_looked_into) used += row.cpu;
+    return used;
+  }
+
+  // "4 processes sh -c … (7.6 s)": those that used most.
+  std::string descendant_words() const {
+    constexpr size_t kMost = 3, kLongest = 60;
+    std::string words;
+    const auto groups = profile::descendant_groups(report_.not_looked_into);
+    for (size_t i = 0; i < std::min(kMost, groups.size()); ++i) {
+      const auto& group = groups[i];
+      words += fmt::format("{}{}{} ({})", i == 0 ? "" : ", ",
+                           group.processes > 1 ? fmt::format("{} processes ", group.processes) : "",
+                           plain(shortened(group.command_line, kLongest)), time_words(group.cpu));
+    }
+    if (groups.size() > kMost) words += " and others";
+    return words;
+  }
+
+  void not_looked_into() {
+    const Nanoseconds used = used_by_descendants();
+    if (!is_of_all() || report_.elapsed <= 0 || of_recording(used) < kDescendants) return;
+    add("other_processes", of_recording(used),
+        fmt::format(
+            "processes that it started used {} of CPU time, {:.2f} CPUs, and are not in the recording: {}",
+            time_words(used), of_recording(used), descendant_words()),
+        {{"cpu_ns", double(used)}, {"cpus", of_recording(used)}},
+        {{"command_line", profile::descendant_groups(report_.not_looked_into).front().command_line}});
+  }
+
   void cpu_waits() {
     Nanoseconds runnable = 0, active = 0;
     for (const ThreadRow& thread : report_.threads) {
@@ -267,9 +309,10 @@ class Findings {
                          most->quota, plain(most->path), most->throttled, most->periods);
     }
     if (!use.is_known()) return "the machine or the container's quota is short of CPUs";
-    const Nanoseconds all = use.busy + use.idle + use.stolen,
-                      others = std::max<Nanoseconds>(0, use.busy - analysis_.cpu);
+    const Nanoseconds all = use.busy + use.idle + use.stolen, children = used_by_descendants(),
+                      others = std::max<Nanoseconds>(0, use.busy - analysis_.cpu - children);
     numbers.insert(numbers.end(), {{"others_share", part(others, all)},
+                                   {"children_share", part(children, all)},
                                    {"idle_share", part(use.idle, all)},
                                    {"stolen_share", part(use.stolen, all)}});
     names.emplace_back("because", "");
@@ -291,7 +334,13 @@ class Findings {
       return fmt::format("{}, but they may run on {} of {} alone (taskset, cpuset)", idle, use.allowed,
                          use.cpus);
     }
-    because = analysis_.cpu >= others ? "itself" : "others";
+    because = analysis_.cpu >= std::max(others, children) ? "itself"
+              : children >= others                        ? "children"
+                                                          : "others";
+    if (because == "children")
+      return fmt::format("processes that the program itself started used {} of the CPUs, and they {}: {}",
+                         share_words(part(children, all)), share_words(part(analysis_.cpu, all)),
+                         descendant_words());
     return because == "itself"
                ? fmt::format("there are more of them than CPUs, of which they have {}",
                              share_words(part(analysis_.cpu, all)))

@@ -299,6 +299,24 @@ Nanoseconds elapsed_of(const Profile& profile, const profile::SampleFilter& filt
   return end > begin ? end - begin : 0;
 }
 
+Result<RecordingRow> recording_row(const std::string& name, const Profile& profile,
+                                   const profile::Choices& choices) {
+  const auto filter = profile::SampleFilter::make(profile, choices);
+  if (!filter) return fail(filter);
+  RecordingRow row;
+  row.name = name;
+  row.elapsed = elapsed_of(profile, *filter);
+  row.processes = profile.processes().size();
+  for (const profile::Sample& sample : profile.samples()) {
+    const auto part = filter->part(sample);
+    if (!part.passes) continue;
+    row.wall += part.wall;
+    row.cpu += part.cpu;
+    row.samples += static_cast<uint64_t>(part.samples);
+  }
+  return row;
+}
+
 Result<Report> make_report(const Profile& profile, const ReportOptions& options) {
   const auto filter = profile::SampleFilter::make(profile, options.choices);
   if (!filter) return fail(filter);
@@ -309,6 +327,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
 
   Report report;
   report.title = title_of(profile);
+  report.recordings = options.recordings;
   report.containers = containers_of(profile);
   report.weight = options.choices.weight;
   report.weight_title = profile::weight_title(profile, report.weight);
@@ -343,6 +362,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   report.threads_seen = report.threads.size();
   report.processes = process_rows(profile, report.threads);
   report.processes_seen = report.processes.size();
+  report.not_looked_into = profile::descendants(profile);
   if (options.choices.by.program) report.programs = program_rows(profile, report.processes);
   report.programs_seen = report.programs.size();
   report.waits = waits.get();

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "phlox/profile/descendants.h"
 #include "phlox/profile/kept.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/view.h"
@@ -22,9 +23,20 @@
 
 namespace phlox::report {
 
+// One of several recordings that a report is made over.
+struct RecordingRow {
+  std::string name;
+  Nanoseconds elapsed = 0, wall = 0, cpu = 0;  // of its threads, as the choices want them
+  uint64_t samples = 0;
+  size_t processes = 0;
+};
+Result<RecordingRow> recording_row(const std::string& name, const profile::Profile& profile,
+                                   const profile::Choices& choices);
+
 struct ReportOptions {
-  profile::Choices choices;  // of `by`, program alone is looked at
-  size_t limit = 15;         // rows of each list
+  profile::Choices choices;              // of `by`, program alone is looked at
+  size_t limit = 15;                     // rows of each list
+  std::vector<RecordingRow> recordings;  // of several
 };
 
 // A part of the whole, with the interval of its share.
@@ -206,12 +218,14 @@ struct Report {
   size_t lines_seen = 0;
   size_t threads_seen = 0;
   uint32_t blocks = 0;  // what the intervals stand on; 0: too few looks for blocks, the number of looks alone
-  std::vector<FunctionRow> functions;  // by self weight
-  std::vector<FunctionRow> totals;     // by total weight, without those in `common`
-  std::vector<FunctionRow> common;     // what all stacks have in common, outermost first
-  std::vector<LineRow> lines;          // by self weight
+  std::vector<FunctionRow> functions;    // by self weight
+  std::vector<FunctionRow> totals;       // by total weight, without those in `common`
+  std::vector<FunctionRow> common;       // what all stacks have in common, outermost first
+  std::vector<LineRow> lines;            // by self weight
+  std::vector<RecordingRow> recordings;  // of several
   size_t processes_seen = 0;
-  std::vector<ProcessRow> processes;  // by CPU time
+  std::vector<ProcessRow> processes;                 // by CPU time
+  std::vector<profile::Descendant> not_looked_into;  // that recorded ones started; by CPU time, all of them
   size_t programs_seen = 0;
   std::vector<ProgramRow> programs;  // by CPU time; only when split by program
   std::vector<ThreadRow> threads;    // by CPU time, with all of their time, shown or not

@@ -268,7 +268,22 @@ std::string report_json(const Report& report) {
       write_estimate(json, "total", row.total);
       json.count("samples", row.samples);
     });
+    json.objects("recordings", report.recordings, [&](const RecordingRow& row) {
+      json.text("file", row.name);
+      json.integer("elapsed_ns", row.elapsed);
+      json.integer("wall_ns", row.wall);
+      json.integer("cpu_ns", row.cpu);
+      json.count("samples", row.samples);
+      json.count("processes", row.processes);
+    });
     write_processes(json, report.processes);
+    json.objects("not_looked_into", report.not_looked_into, [&](const profile::Descendant& row) {
+      json.integer("pid", row.pid);
+      json.integer("parent", row.parent);
+      json.text("command_line", row.command_line);
+      json.integer("cpu_ns", row.cpu);
+      json.truth("ended", row.ended);
+    });
     if (!report.programs.empty()) write_programs(json, report.programs);
     write_threads(json, report.threads);
     json.objects("waits", report.waits, [&](const WaitRow& row) {

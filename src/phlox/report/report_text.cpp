@@ -85,6 +85,18 @@ std::string of_wall(Nanoseconds time, Nanoseconds wall) {
   return time == 0 ? "-" : share_words(wall > 0 ? double(time) / double(wall) : 0);
 }
 
+Table recording_table(const Report& report) {
+  Table table;
+  table.title = "Recordings that this report is made over";
+  table.columns = {{"over", true},    {"wall", true},      {"CPU", true},
+                   {"samples", true}, {"processes", true}, {"file"}};
+  for (const RecordingRow& row : report.recordings) {
+    table.rows.push_back({time_words(row.elapsed), time_words(row.wall), time_words(row.cpu),
+                          count_words(row.samples), count_words(row.processes), plain(row.name)});
+  }
+  return table;
+}
+
 Table process_table(const Report& report) {
   Table table;
   table.title = "Processes, the busiest first";
@@ -96,6 +108,20 @@ Table process_table(const Report& report) {
                           plain(row.how_ended), plain(row.busiest), plain(row.command_line)});
   }
   table.left_out = report.processes_seen - report.processes.size();
+  return table;
+}
+
+Table descendant_table(const Report& report) {
+  constexpr size_t kMost = 10;
+  Table table;
+  table.title = "Processes that recorded ones started and that are not recorded";
+  table.columns = {{"pid", true}, {"started by", true}, {"CPU", true}, {"command"}};
+  for (const profile::Descendant& row : report.not_looked_into) {
+    if (table.rows.size() == kMost) break;
+    table.rows.push_back({row.pid == 0 ? "-" : fmt::format("{}", row.pid), fmt::format("{}", row.parent),
+                          time_words(row.cpu), plain(row.command_line)});
+  }
+  table.left_out = report.not_looked_into.size() - table.rows.size();
   return table;
 }
 
@@ -258,11 +284,13 @@ Table missing_names_table(const Report& report) {
 
 std::vector<Table> tables(const Report& report) {
   std::vector<Table> all = {function_table(report, true), function_table(report, false), line_table(report)};
+  if (!report.recordings.empty()) all.insert(all.begin(), recording_table(report));
   if (!report.programs.empty()) {
     all.push_back(program_table(report));
   } else if (report.processes_seen > 1) {
     all.push_back(process_table(report));
   }
+  if (!report.not_looked_into.empty()) all.push_back(descendant_table(report));
   all.push_back(thread_table(report));
   if (tells_states(report)) all.push_back(wait_table(report));
   if (!report.gil_waits.empty()) all.push_back(gil_table(report));

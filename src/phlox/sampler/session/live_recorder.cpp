@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "phlox/profile/cpu_shortage.h"
+#include "phlox/profile/forks.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/tree_search.h"
 #include "phlox/sampler/session/warnings.h"
@@ -61,6 +62,7 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
     warnings.push_back(warning);
   std::optional<profile::ProcessId> parent;
   if (const auto row = rows_.find(found.parent); row != rows_.end()) parent = row->second;
+  note_fork(id, pid, found.parent, found.program->image);
   const size_t share = active_.size() < kManyProcesses ? 1 : kRingShareOfMany;
   const SamplerThread::Together together{watch_ ? &*watch_ : nullptr, beat_ ? &*beat_ : nullptr};
   const ProgramRecording::Shared shared{options_, *sink_, *identities_,  together,
@@ -81,6 +83,22 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
   said_waiting_ = false;
   if (!again && std::find(roots_.begin(), roots_.end(), pid) == roots_.end() && options_.on_descendant)
     options_.on_descendant(pid);
+}
+
+// A fork has the start of its stack, which is random, from its parent; an execve gives it another.
+void LiveRecorder::note_fork(profile::ProcessId id, pid_t pid, pid_t parent, const Image& image) {
+  const auto known = images_.find(parent);
+  if (known != images_.end() && known->second == image && image.start_stack != 0) {
+    sink_->put_meta(fmt::format("{}{}", profile::kForkedFrom, id.value),
+                    std::to_string(rows_.at(parent).value));
+  }
+  images_[pid] = image;
+}
+
+void LiveRecorder::look_at_descendants(Nanoseconds now) {
+  std::vector<pid_t> of = roots_;
+  for (const auto& one : active_) of.push_back(one->pid());
+  descendants_.look(now, of, [this](pid_t pid) { return rows_.contains(pid); });
 }
 
 bool LiveRecorder::is_recorded(pid_t pid) const {
@@ -289,6 +307,7 @@ void LiveRecorder::begin(profile::Sink& sink) {
   finder_.emplace(std::move(search));
   finder_->is_told(kernel_ != nullptr);
   for (auto& one : std::exchange(first_, {})) begin_program(std::move(one));
+  look_at_descendants(start_);
   want_more();
   next_.commit = clock_now() + kCommitEvery;
   // Names soon, for those who look at a short recording, and then at leisure.
@@ -327,12 +346,14 @@ void LiveRecorder::put_what_is_due(Nanoseconds now, const std::function<void(con
     progress(total());
     next_.progress = now + kProgressEvery;
   }
+  if (descendants_.is_due(now)) look_at_descendants(now);
   if (now < next_.commit) return;
   identities_->stretches.flush();
   for (const auto& one : active_) one->put_tallies();
   put_recorder_tallies(*sink_, total());
   if (now >= next_.cpus) {
     profile::put_cpu_use(*sink_, cpus_.since_start());
+    profile::put_descendants(*sink_, descendants_.rows());
     next_.cpus = now + kCpusEvery;
   }
   commit();
@@ -371,6 +392,8 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   outcome_.progress = total();
   put_recorder_tallies(sink, outcome_.progress);
   profile::put_cpu_use(sink, cpus_.since_start());
+  look_at_descendants(last.time);
+  profile::put_descendants(sink, descendants_.rows());
   warn();
   finder_.reset();
   commit();

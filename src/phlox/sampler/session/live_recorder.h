@@ -22,6 +22,7 @@
 #include "phlox/sampler/assemble/consumer.h"
 #include "phlox/sampler/session/beat.h"
 #include "phlox/sampler/session/cpu_watch.h"
+#include "phlox/sampler/session/descendant_watch.h"
 #include "phlox/sampler/session/end_watch.h"
 #include "phlox/sampler/session/idle_watch.h"
 #include "phlox/sampler/session/kernel_sources.h"
@@ -61,6 +62,8 @@ class LiveRecorder : public Recorder {
   void put_what_is_due(Nanoseconds now, const std::function<void(const Progress&)>& progress);
   void commit();
   void begin_program(ProgramFinder::Found found);
+  void note_fork(profile::ProcessId id, pid_t pid, pid_t parent, const Image& image);
+  void look_at_descendants(Nanoseconds now);
   void begin_births(Nanoseconds until);
   bool is_recorded(pid_t pid) const;
   void begin_found();
@@ -94,9 +97,11 @@ class LiveRecorder : public Recorder {
   EndWatch ends_;
   AwaitedFiles::Host files_;
   CpuWatch cpus_;
+  DescendantWatch descendants_;
   std::vector<std::unique_ptr<ProgramRecording>> active_;
   std::optional<ProgramFinder> finder_;
   std::map<pid_t, profile::ProcessId> rows_;  // the last of a process
+  std::map<pid_t, Image> images_;             // of these
   struct {
     Nanoseconds names = 0, progress = 0, commit = 0, cpus = 0;
   } next_;  // when each is due

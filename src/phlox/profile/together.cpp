@@ -1,0 +1,208 @@
+#include "phlox/profile/together.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "phlox/base/text.h"
+#include "phlox/profile/cpu_shortage.h"
+#include "phlox/profile/descendants.h"
+#include "phlox/profile/forks.h"
+#include "phlox/profile/process_names.h"
+
+namespace phlox::profile {
+namespace {
+
+struct Span {
+  Nanoseconds begin = std::numeric_limits<Nanoseconds>::max();
+  Nanoseconds end = std::numeric_limits<Nanoseconds>::min();
+  bool is_empty() const { return begin > end; }
+  void hold(Nanoseconds from, Nanoseconds to) {
+    begin = std::min(begin, from);
+    end = std::max(end, to);
+  }
+};
+
+Span span_of(const Profile& profile) {
+  Span span;
+  for (const Sample& sample : profile.samples()) span.hold(sample.start, sample.start + sample.wall);
+  for (const Event& event : profile.events()) span.hold(event.time, event.time);
+  return span;
+}
+
+std::string meta_text(const Profile& profile, std::string_view key) {
+  const auto found = profile.meta().find(key);
+  return found == profile.meta().end() ? std::string() : found->second;
+}
+
+// When the clock of a recording began to count, by the calendar: the boot of its host.
+std::optional<int64_t> boot_of(const Profile& profile) {
+  const auto calendar = parse_number<int64_t>(meta_text(profile, "start_unix_ns"));
+  const auto clock = parse_number<int64_t>(meta_text(profile, "start_monotonic_ns"));
+  if (!calendar || !clock || std::abs(*clock) > std::numeric_limits<int64_t>::max() / 4) return {};
+  return *calendar - *clock;
+}
+
+bool share_a_clock(const Profile& one, const Profile& other) {
+  constexpr int64_t kCorrected = 60 * kSecond;  // the calendar is set now and then
+  const auto first = boot_of(one), second = boot_of(other);
+  return first && second && std::abs(*first - *second) < kCorrected &&
+         meta_text(one, "host") == meta_text(other, "host");
+}
+
+template <class IdType>
+IdType shifted(IdType id, size_t by) {
+  return id ? IdType(static_cast<uint32_t>(id.value + by)) : IdType();
+}
+template <class IdType>
+std::optional<IdType> shifted(const std::optional<IdType>& id, size_t by) {
+  return id ? std::optional(shifted(*id, by)) : id;
+}
+
+class Addition {
+ public:
+  Addition(Profile& all, const Profile& other)
+      : all_(all),
+        other_(other),
+        processes_(all.processes().size()),
+        threads_(all.threads().size()),
+        modules_(all.modules().size()),
+        frames_(all.frames().size()),
+        stacks_(all.stacks().size()),
+        wakes_(all.wakes().size()),
+        awaited_(all.awaited().size()) {
+    const Span before = span_of(all), added = span_of(other);
+    overlap_ = !before.is_empty() && !added.is_empty() && share_a_clock(all, other) &&
+               added.begin < before.end && before.begin < added.end;
+    if (!overlap_ && !before.is_empty() && !added.is_empty()) shift_ = before.end - added.begin;
+  }
+
+  void add() {
+    put_meta();
+    put_processes();
+    put_stacks();
+    put_waits();
+    put_samples();
+    put_events();
+  }
+  uint32_t threads() const { return static_cast<uint32_t>(threads_); }
+
+ private:
+  template <class IdType>
+  static IdType next(size_t rows) {
+    return IdType(static_cast<uint32_t>(rows + 1));
+  }
+
+  void put_meta() {
+    CpuUse use = cpu_use(all_);
+    const CpuUse added = cpu_use(other_);
+    const bool known = !overlap_ && use.is_known() && added.is_known();
+    use.busy = known ? use.busy + added.busy : 0;
+    use.idle = known ? use.idle + added.idle : 0;
+    use.stolen = known ? use.stolen + added.stolen : 0;
+    for (const auto& [key, value] :
+         {std::pair("host_busy_ns", use.busy), {"host_idle_ns", use.idle}, {"host_stolen_ns", use.stolen}})
+      all_.put_meta(key, std::to_string(value));
+    auto rows = descendants(all_);
+    for (Descendant& row : descendants(other_)) rows.push_back(std::move(row));
+    put_descendants(all_, rows);
+    for (const auto& [key, value] : other_.meta()) {
+      const bool of_a_row =
+          key.starts_with(kForkedFrom) || key.starts_with(kProcessName) || key.starts_with(kProcessRank);
+      if (!of_a_row && !all_.meta().contains(key)) all_.put_meta(key, value);
+    }
+  }
+
+  void put_processes() {
+    for (Process row : other_.processes()) {
+      row.parent = shifted(row.parent, processes_);
+      row.start += shift_;
+      if (row.end != 0) row.end += shift_;
+      all_.put_process(next<ProcessId>(all_.processes().size()), row);
+    }
+    for (Thread row : other_.threads()) {
+      row.process = shifted(row.process, processes_);
+      row.start += shift_;
+      if (row.end != 0) row.end += shift_;
+      all_.put_thread(next<ThreadId>(all_.threads().size()), row);
+    }
+    for (Tally row : other_.tallies()) {
+      row.process = shifted(row.process, processes_);
+      for (const Tally& known : all_.tallies()) {
+        if (!row.process && !known.process && known.name == row.name) row.value += known.value;
+      }
+      all_.put_tally(row);
+    }
+  }
+
+  void put_stacks() {
+    for (const Module& row : other_.modules()) all_.put_module(next<ModuleId>(all_.modules().size()), row);
+    for (Frame row : other_.frames()) {
+      row.module = shifted(row.module, modules_);
+      row.inlined_in = shifted(row.inlined_in, frames_);
+      all_.put_frame(next<FrameId>(all_.frames().size()), row);
+    }
+    for (Stack row : other_.stacks()) {
+      row.parent = shifted(row.parent, stacks_);
+      row.frame = shifted(row.frame, frames_);
+      all_.put_stack(next<StackId>(all_.stacks().size()), row);
+    }
+  }
+
+  void put_waits() {
+    for (Wake row : other_.wakes()) {
+      row.thread = shifted(row.thread, threads_);
+      row.stack = shifted(row.stack, stacks_);
+      all_.put_wake(next<WakeId>(all_.wakes().size()), row);
+    }
+    for (const Awaited& row : other_.awaited()) all_.put_awaited(next<AwaitedId>(all_.awaited().size()), row);
+  }
+
+  void put_samples() {
+    for (Sample row : other_.samples()) {
+      row.thread = shifted(row.thread, threads_);
+      row.wake = shifted(row.wake, wakes_);
+      row.awaited = shifted(row.awaited, awaited_);
+      row.stack = shifted(row.stack, stacks_);
+      row.start += shift_;
+      all_.put_sample(next<SampleId>(all_.samples().size()), row);
+    }
+  }
+
+  void put_events() {
+    for (Event row : other_.events()) {
+      if (row.kind == EventKind::recording_start || row.kind == EventKind::recording_end) continue;
+      row.process = shifted(row.process, processes_);
+      row.thread = shifted(row.thread, threads_);
+      row.time += shift_;
+      all_.put_event(row);
+    }
+    for (TimeLabel label : other_.time_labels()) {
+      label.start += shift_;
+      label.end += shift_;
+      all_.put_time_label(std::move(label));
+    }
+  }
+
+  Profile& all_;
+  const Profile& other_;
+  size_t processes_, threads_, modules_, frames_, stacks_, wakes_, awaited_;
+  bool overlap_ = false;
+  Nanoseconds shift_ = 0;
+};
+
+}  // namespace
+
+uint32_t add_recording(Profile& all, const Profile& other) {
+  Addition addition(all, other);
+  addition.add();
+  return addition.threads();
+}
+
+}  // namespace phlox::profile

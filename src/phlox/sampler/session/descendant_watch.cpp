@@ -1,0 +1,174 @@
+#include "phlox/sampler/session/descendant_watch.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "phlox/base/text.h"
+#include "phlox/target/process.h"
+#include "phlox/target/process_tree.h"
+#include "phlox/target/text_file.h"
+
+namespace phlox::sampler {
+namespace {
+
+constexpr Nanoseconds kEvery = kSecond / 2;
+// Of one CPU, at the most: where there are many processes, looks are rarer.
+constexpr int64_t kRest = 200;
+constexpr size_t kMostProcesses = 1000, kLongestCommand = 400;
+
+Nanoseconds tick() {
+  return kSecond / std::max(1L, ::sysconf(_SC_CLK_TCK));
+}
+
+uint64_t since(uint64_t before, uint64_t now) {
+  return now > before ? now - before : 0;
+}
+
+}  // namespace
+
+std::optional<ProcessTicks> parse_process_ticks(std::string_view text) {
+  const size_t name = text.rfind(')');
+  if (name == std::string_view::npos) return {};
+  text.remove_prefix(name + 1);
+  // Field 3, the state, comes next; the last that is wanted is 22.
+  std::array<uint64_t, 23> fields{};
+  for (size_t i = 3; i < fields.size(); ++i) {
+    while (text.starts_with(' ')) text.remove_prefix(1);
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(word.size());
+    // Some are negative (tty_nr), and none of these is wanted.
+    if (i > 3) fields[i] = parse_number<uint64_t>(word).value_or(0);
+  }
+  if (fields[22] == 0) return {};
+  return ProcessTicks{static_cast<pid_t>(fields[4]), fields[14] + fields[15], fields[16] + fields[17],
+                      fields[22]};
+}
+
+void DescendantAccount::look(Nanoseconds now, const std::vector<Seen>& all) {
+  std::set<Identity> there;
+  for (const Seen& seen : all) {
+    const Identity id{seen.pid, seen.ticks.start};
+    there.insert(id);
+    if (!seen.recorded) {
+      note_other(now, seen);
+      continue;
+    }
+    others_.erase(id);  // its Python has come up
+    const auto [at, fresh] = recorded_.try_emplace(id);
+    if (fresh) {
+      at->second.first = now;
+      if (seen.ticks.start < began_) at->second.waited_before = seen.ticks.waited;
+    }
+    at->second.waited = seen.ticks.waited;
+    at->second.last = now;
+  }
+  note_parents(all);
+  note_ended(now, there);
+}
+
+void DescendantAccount::note_other(Nanoseconds now, const Seen& seen) {
+  const Identity id{seen.pid, seen.ticks.start};
+  if (!others_.contains(id) && others_.size() >= kMostProcesses) return;
+  const auto [at, fresh] = others_.try_emplace(id);
+  Other& other = at->second;
+  if (fresh) {
+    other.row.pid = seen.pid;
+    other.row.start = now;
+    if (seen.ticks.start < began_) {
+      other.used_before = seen.ticks.used;
+      other.waited_before = seen.ticks.waited;
+    }
+  }
+  other.last = seen.ticks;
+  other.row.parent = seen.ticks.parent;
+  other.row.end = now;
+  if (!seen.command_line.empty()) other.row.command_line = seen.command_line;
+}
+
+// What they wait for may be a Python that is recorded, whose time is counted already.
+void DescendantAccount::note_parents(const std::vector<Seen>& all) {
+  for (const Seen& seen : all) {
+    if (!seen.recorded) continue;
+    for (auto& [id, other] : others_)
+      other.waits_for_recorded |= id.first == seen.ticks.parent && !other.row.ended;
+    for (auto& [id, one] : recorded_) one.has_recorded_children |= id.first == seen.ticks.parent;
+  }
+}
+
+void DescendantAccount::note_ended(Nanoseconds now, const std::set<Identity>& there) {
+  for (auto& [id, other] : others_) {
+    if (other.row.ended || there.contains(id)) continue;
+    other.row.ended = true;
+    other.row.end = now;
+    other.is_merged = std::any_of(others_.begin(), others_.end(), [&](const auto& one) {
+      return one.first.first == other.row.parent && !one.second.row.ended && there.contains(one.first) &&
+             !one.second.waits_for_recorded;
+    });
+  }
+}
+
+std::vector<profile::Descendant> DescendantAccount::rows() const {
+  std::vector<profile::Descendant> rows;
+  std::map<pid_t, Nanoseconds> known;  // by parent: of its children that have ended
+  for (const auto& [id, other] : others_) {
+    if (other.is_merged) continue;
+    uint64_t used = since(other.used_before, other.last.used);
+    if (!other.waits_for_recorded) used += since(other.waited_before, other.last.waited);
+    rows.push_back(other.row);
+    rows.back().cpu = time_of(used);
+    if (other.row.ended) known[other.row.parent] += rows.back().cpu;
+  }
+  for (const auto& [id, one] : recorded_) {
+    if (one.has_recorded_children) continue;
+    const Nanoseconds rest = time_of(since(one.waited_before, one.waited)) - known[id.first];
+    if (rest <= 0) continue;
+    profile::Descendant row{0,
+                            id.first,
+                            one.first,
+                            one.last,
+                            rest,
+                            true,
+                            fmt::format("(children of process {} that ended soon)", id.first)};
+    rows.push_back(std::move(row));
+  }
+  std::erase_if(rows, [](const auto& row) { return row.cpu <= 0; });
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.cpu > b.cpu; });
+  return rows;
+}
+
+DescendantWatch::DescendantWatch()
+    : account_(static_cast<uint64_t>(clock_now(CLOCK_BOOTTIME) / tick()), tick()) {}
+
+void DescendantWatch::look(Nanoseconds now, const std::vector<pid_t>& of,
+                           const std::function<bool(pid_t)>& recorded) {
+  const Nanoseconds begin = clock_now();
+  std::vector<DescendantAccount::Seen> all;
+  std::set<pid_t> met(of.begin(), of.end());
+  std::vector<pid_t> order(met.begin(), met.end());
+  const pid_t ourselves = ::getpid();
+  for (size_t i = 0; i < order.size() && i < kMostProcesses; ++i) {
+    const pid_t pid = order[i];
+    if (pid == ourselves) continue;  // whoever is recorded may have started us
+    for (const pid_t child : target::read_children(pid)) {
+      if (met.insert(child).second) order.push_back(child);
+    }
+    const auto text = target::read_text(fmt::format("/proc/{}/stat", pid));
+    const auto ticks = text ? parse_process_ticks(*text) : std::nullopt;
+    if (!ticks) continue;
+    DescendantAccount::Seen seen{pid, *ticks, recorded(pid), {}};
+    // Between fork() and execve() it is called as its parent.
+    if (!seen.recorded) {
+      const auto facts = target::read_process(pid);
+      seen.command_line = facts.command_line.empty() ? facts.executable : facts.command_line;
+      seen.command_line = seen.command_line.substr(0, kLongestCommand);
+    }
+    all.push_back(std::move(seen));
+  }
+  account_.look(now, all);
+  next_ = now + std::max(kEvery, (clock_now() - begin) * kRest);
+}
+
+}  // namespace phlox::sampler

@@ -1,0 +1,88 @@
+// How much CPU time the processes used that recorded ones started and that are not recorded, being no Python:
+// a look at /proc about once a second. What ends between two looks is counted by whoever waited for it, as
+// far as that is no Python that has children which are recorded. Used by the recorder's thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "phlox/base/clock.h"
+#include "phlox/profile/descendants.h"
+
+namespace phlox::sampler {
+
+// Fields of /proc/PID/stat (fs/proc/array.c), in clock ticks.
+struct ProcessTicks {
+  pid_t parent = 0;
+  uint64_t used = 0;    // by all of its threads
+  uint64_t waited = 0;  // by the children that it has waited for, and theirs
+  uint64_t start = 0;   // since boot
+};
+std::optional<ProcessTicks> parse_process_ticks(std::string_view text);
+
+// What is made of the looks. Pure.
+class DescendantAccount {
+ public:
+  // `began`: of the recording, in ticks since boot.
+  explicit DescendantAccount(uint64_t began, Nanoseconds tick) : began_(began), tick_(tick) {}
+
+  struct Seen {
+    pid_t pid = 0;
+    ProcessTicks ticks;
+    bool recorded = false;
+    std::string command_line;  // of one that is not recorded
+  };
+  // All of one look.
+  void look(Nanoseconds now, const std::vector<Seen>& all);
+  std::vector<profile::Descendant> rows() const;
+  // Whether it was seen by this name already.
+  bool knows(pid_t pid, uint64_t start) const { return others_.contains({pid, start}); }
+
+ private:
+  using Identity = std::pair<pid_t, uint64_t>;  // and its start
+  struct Other {
+    profile::Descendant row;
+    uint64_t used_before = 0, waited_before = 0;
+    ProcessTicks last;
+    bool is_merged = false;  // its parent, which is a row itself, has waited for it
+    bool waits_for_recorded = false;
+  };
+  struct Recorded {
+    uint64_t waited_before = 0, waited = 0;
+    bool has_recorded_children = false;
+    Nanoseconds first = 0, last = 0;
+  };
+  Nanoseconds time_of(uint64_t ticks) const { return static_cast<Nanoseconds>(ticks) * tick_; }
+  void note_other(Nanoseconds now, const Seen& seen);
+  void note_parents(const std::vector<Seen>& all);
+  void note_ended(Nanoseconds now, const std::set<Identity>& there);
+
+  uint64_t began_;
+  Nanoseconds tick_;
+  std::map<Identity, Other> others_;
+  std::map<Identity, Recorded> recorded_;
+};
+
+class DescendantWatch {
+ public:
+  DescendantWatch();
+  // `of`: whose descendants; `recorded`: whether this one is.
+  void look(Nanoseconds now, const std::vector<pid_t>& of, const std::function<bool(pid_t)>& recorded);
+  bool is_due(Nanoseconds now) const { return now >= next_; }
+  std::vector<profile::Descendant> rows() const { return account_.rows(); }
+
+ private:
+  DescendantAccount account_;
+  Nanoseconds next_ = 0;
+};
+
+}  // namespace phlox::sampler

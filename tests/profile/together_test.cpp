@@ -1,0 +1,54 @@
+#include "phlox/profile/together.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "phlox/profile/cpu_shortage.h"
+#include "support/profile_of.h"
+
+namespace phlox::profile {
+namespace {
+
+using test::ProfileMaker;
+
+constexpr Nanoseconds kMs = 1'000'000;
+
+// One thread in "main;work" for so long, on a clock that began at `boot`.
+Profile made(Nanoseconds wall, const std::string& frames, int64_t boot) {
+  Profile profile;
+  ProfileMaker maker(profile);
+  profile.put_meta("host", "here");
+  profile.put_meta("start_monotonic_ns", std::to_string(ProfileMaker::kStart));
+  profile.put_meta("start_unix_ns", std::to_string(boot + ProfileMaker::kStart));
+  profile.put_meta("host_busy_ns", "100");
+  maker.add(maker.thread("MainThread", 4711), frames, wall);
+  return profile;
+}
+
+TEST(Together, rows_keep_what_they_refer_to) {
+  Profile all = made(10 * kMs, "main;work", 0);
+  EXPECT_EQ(add_recording(all, made(20 * kMs, "start;other;deep", 5'000 * kSecond)), 1u);
+  ASSERT_EQ(all.samples().size(), 2u);
+  const Sample& added = all.samples()[1];
+  EXPECT_EQ(all.frame(all.stack(added.stack).frame).function, "deep");
+  EXPECT_EQ(all.frame(all.stack(all.stack(added.stack).parent).frame).function, "other");
+  EXPECT_EQ(all.thread(added.thread).process, ProcessId(2));
+}
+
+TEST(Together, recordings_of_different_times_come_one_after_the_other) {
+  Profile all = made(10 * kMs, "main;work", 0);
+  add_recording(all, made(20 * kMs, "main;work", 5'000 * kSecond));
+  EXPECT_EQ(all.samples()[1].start, ProfileMaker::kStart + 10 * kMs);
+  EXPECT_EQ(cpu_use(all).busy, 200);
+}
+
+TEST(Together, recordings_that_ran_side_by_side_stay_side_by_side) {
+  Profile all = made(10 * kMs, "main;work", 0);
+  add_recording(all, made(20 * kMs, "main;work", 0));
+  EXPECT_EQ(all.samples()[1].start, ProfileMaker::kStart);
+  EXPECT_FALSE(cpu_use(all).is_known());
+}
+
+}  // namespace
+}  // namespace phlox::profile
