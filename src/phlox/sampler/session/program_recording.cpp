@@ -28,6 +28,9 @@ namespace tally = profile::tally;
 constexpr size_t kRingBytes = size_t{4} << 20;
 // With stacks of some 10 KB a look; longer ones at 1 kHz fill it in a quarter of a second.
 constexpr size_t kNativeRingBytes = size_t{16} << 20;
+// A title that changes more often says what the process does ("[pytest-xdist running] test_a"), not which it
+// is.
+constexpr int kMostTitles = 2;
 // In half a minute a worker has its name.
 constexpr int kMostNameTries = 60;
 // For what is on its way still as it ends.
@@ -193,10 +196,13 @@ const SourceNumbers& ProgramRecording::latest() {
 // What tells it from others of the same command line. Which of them are known may come late: a worker's name
 // is set after the fork, and so is a title.
 void ProgramRecording::name_process() {
-  const std::string title = target::read_process(pid()).command_line;
-  if (!title.empty() && title != row_.command_line) {
-    row_.command_line = title;
-    put_process(0, "", way_);
+  if (titles_ <= kMostTitles) {
+    const std::string title = target::read_process(pid()).command_line;
+    if (!title.empty() && title != row_.command_line) {
+      if (titles_++ == 0) started_as_ = row_.command_line;
+      row_.command_line = titles_ <= kMostTitles ? title : started_as_;
+      put_process(0, "", way_);
+    }
   }
   if (name_tries_ >= kMostNameTries) return;
   if (name_tries_++ == 0) {

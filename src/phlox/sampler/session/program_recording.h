@@ -103,6 +103,8 @@ class ProgramRecording {
   std::optional<Nanoseconds> used_;  // when it was looked around last
   uint32_t named_ = 0;               // the newest thread then
   int name_tries_ = 0;               // name_process()
+  int titles_ = 0;                   // that it has set
+  std::string started_as_;           // its command line before the first of them
   std::optional<Progress> told_;     // the last tallies
   std::string way_, why_no_python_;
   double rate_ = -1;
