@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "phlox/exporters/collapsed.h"
+#include "phlox/profile/sampled_events.h"
 #include "phlox/profile/view.h"
 #include "support/imported.h"
 #include "support/profile_of.h"
@@ -14,6 +15,14 @@ namespace {
 
 using test::import_text;
 using test::Imported;
+
+// The name of the first event, and the sum of what they counted.
+std::pair<std::string, int64_t> weighed(const Imported& in) {
+  int64_t sum = 0;
+  for (const auto& sample : in.profile.samples()) sum += sample.value;
+  const auto events = profile::sampled_events(in.profile);
+  return {events.empty() ? "" : events.front().name, sum};
+}
 
 TEST(CollapsedImport, a_line_is_a_stack_with_its_count) {
   const Imported in = import_text(import_collapsed, "main;work 3\nmain 1\n");
@@ -55,10 +64,7 @@ TEST(CollapsedImport, threads_at_the_root_are_threads) {
 
 TEST(CollapsedImport, counts_beyond_what_a_row_holds_are_kept) {
   const Imported in = import_text(import_collapsed, "a 10000000000\n");
-  EXPECT_EQ(in.outcome.samples, 10'000'000'000u);
-  uint64_t sum = 0;
-  for (const auto& sample : in.profile.samples()) sum += sample.samples;
-  EXPECT_EQ(sum, 10'000'000'000u);
+  EXPECT_EQ(weighed(in), std::pair(std::string("weight"), int64_t{10'000'000'000}));
 }
 
 TEST(CollapsedImport, what_is_no_stack_is_left_out_and_said) {
@@ -85,6 +91,91 @@ TEST(CollapsedImport, what_was_exported_comes_back) {
   const std::string text = text_of(before);
   const Imported in = import_text(import_collapsed, text);
   EXPECT_EQ(text_of(in.profile), text);
+}
+
+TEST(CollapsedImport, lines_end_and_are_parted_as_on_any_system) {
+  const Imported in = import_text(import_collapsed,
+                                  "\xef\xbb\xbf"
+                                  "a;b 3\r\na;c\t4\r\n a 5 \t\r\n\r\n");
+  ASSERT_EQ(in.profile.samples().size(), 3u);
+  EXPECT_EQ(in.stack(0), (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(in.stack(1), (std::vector<std::string>{"c", "a"}));
+  EXPECT_EQ(in.outcome.samples, 12u);
+  EXPECT_TRUE(in.outcome.warnings.empty());
+}
+
+// flamegraph.pl adds it to the whole.
+TEST(CollapsedImport, a_line_without_a_stack_counts_and_one_without_a_weight_is_said) {
+  const Imported in = import_text(import_collapsed, "a;b 3\n 4\n5\n");
+  EXPECT_EQ(in.outcome.samples, 7u);
+  ASSERT_EQ(in.outcome.warnings.size(), 1u);
+  EXPECT_NE(in.outcome.warnings[0].find("1 line is"), std::string::npos);
+}
+
+TEST(CollapsedImport, fractions_keep_their_sum) {
+  const Imported in = import_text(import_collapsed, "a;b 0.5\na;c 2.25\na 3\n");
+  EXPECT_EQ(weighed(in), std::pair(std::string("hundredths of weight"), int64_t{575}));
+  EXPECT_EQ(in.outcome.warnings.size(), 1u);
+}
+
+TEST(CollapsedImport, weights_of_days_in_nanoseconds_keep_their_sum) {
+  const Imported in = import_text(import_collapsed, "a;b 864000000000000\na 4294967296\nc 1\n");
+  EXPECT_EQ(weighed(in), std::pair(std::string("weight"), int64_t{864'004'294'967'297}));
+  EXPECT_TRUE(in.outcome.warnings.empty());
+}
+
+TEST(CollapsedImport, weights_that_no_sum_holds_are_said) {
+  const Imported in = import_text(import_collapsed, "a 9223372036854775807\nb 99999999999999999999\n");
+  EXPECT_EQ(in.outcome.warnings.size(), 2u);
+}
+
+// As difffolded.pl writes it.
+TEST(CollapsedImport, of_two_numbers_the_second_is_shown) {
+  const Imported in = import_text(import_collapsed, "a;b 3 5\na;c 0 2\n");
+  EXPECT_EQ(in.outcome.samples, 7u);
+  EXPECT_EQ(in.stack(0), (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(in.outcome.warnings.size(), 1u);
+  // A name may end in a number too.
+  EXPECT_EQ(import_text(import_collapsed, "a;b 3 5\na 2\n").stack(0)[0], "b 3");
+}
+
+TEST(CollapsedImport, notes_behind_a_name_are_no_part_of_it) {
+  const Imported in = import_text(import_collapsed, "py::run:/srv/app.py_[j];f_[i];g_[w];h_[k];x[j] 1\n");
+  EXPECT_EQ(in.stack(0), (std::vector<std::string>{"x[j]", "h", "g", "f", "run"}));
+  EXPECT_EQ(in.profile.frames()[0].kind, profile::FrameKind::python);
+  EXPECT_EQ(in.profile.frames()[0].file, "/srv/app.py");
+  EXPECT_EQ(in.profile.frames()[3].kind, profile::FrameKind::kernel);
+}
+
+TEST(CollapsedImport, a_frame_without_a_name_is_said) {
+  const Imported in = import_text(import_collapsed, "a;;b 3\n");
+  EXPECT_EQ(in.stack(0), (std::vector<std::string>{"b", "[no name]", "a"}));
+  EXPECT_EQ(in.outcome.warnings.size(), 1u);
+}
+
+TEST(CollapsedImport, py_spy_s_processes_have_their_threads) {
+  const Imported in = import_text(import_collapsed,
+                                  "process 12:\"python3 a.py\";thread (12): MainThread;main (a.py:1) 2\n"
+                                  "process 12:\"python3 a.py\";process 34:\"python3 -c a;b\";thread "
+                                  "(0x7F0011223344): w;run (b.py:2) 5\n");
+  ASSERT_EQ(in.profile.processes().size(), 2u);
+  EXPECT_EQ(in.profile.processes()[1].pid, 34);
+  EXPECT_EQ(in.profile.processes()[1].executable, "python3 -c a;b");
+  EXPECT_EQ(in.profile.processes()[1].parent, profile::ProcessId(1));
+  ASSERT_EQ(in.profile.threads().size(), 2u);
+  EXPECT_EQ(in.profile.threads()[1].name, "w");
+  EXPECT_EQ(in.stack(1), std::vector<std::string>{"run"});
+}
+
+TEST(CollapsedImport, a_log_before_the_first_stack_or_between_stacks_is_no_obstacle) {
+  const auto is_collapsed = [](std::string_view text) {
+    return recognise_collapsed(std::as_bytes(std::span(text)));
+  };
+  EXPECT_TRUE(is_collapsed("Sampling process 100 times a second. Press Control-C to exit.\na;b 3\n"));
+  EXPECT_TRUE(is_collapsed("a;b 3\nWARNING: late\na;c 4\na;d 4\na;e 4\n"));
+  EXPECT_TRUE(is_collapsed("a;b 3\r\na;c 4\r\n"));
+  EXPECT_FALSE(is_collapsed("Starting server\nListening on port 8000\nworkers: 4\n"));
+  EXPECT_FALSE(is_collapsed("some words;\nof a text\n"));
 }
 
 }  // namespace

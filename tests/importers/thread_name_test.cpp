@@ -21,6 +21,9 @@ TEST(ThreadName, each_tool_s_way_to_name_a_thread_is_known) {
   EXPECT_EQ(told("Thread 4711 \"io waiter\""), "io waiter/4711");
   EXPECT_EQ(told("Thread 4711 \"\""), "/4711");
   EXPECT_EQ(told("tid:4711"), "/4711");
+  EXPECT_EQ(told("thread (0x7F0011223344): worker-1"), "worker-1/0");
+  EXPECT_EQ(told("thread (0x7F0011223344)"), "0x7F0011223344/0");
+  EXPECT_EQ(told("Thread 55d2a2e1be40"), "55d2a2e1be40/0");
 }
 
 TEST(ThreadName, what_names_none_is_none) {

@@ -5,36 +5,79 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <vector>
 
+#include "phlox/importers/event_numbers.h"
 #include "phlox/importers/foreign_rows.h"
+#include "phlox/importers/stack_root.h"
 #include "phlox/importers/tachyon_frames.h"
 #include "phlox/importers/text_lines.h"
-#include "phlox/importers/thread_name.h"
 
 namespace phlox::importers {
 namespace {
 
-struct Line {
-  std::string_view stack;
-  uint64_t count = 0;
+// An offset that no file reaches.
+constexpr uint64_t kBeyondTheEnd = uint64_t{1} << 62;
+// Weights are kept to a millionth.
+constexpr unsigned kMostDigits = 6;
+// What a text may say before its first stack: "Sampling process 100 times a second. Press Control-C to exit."
+constexpr size_t kMostPreamble = 16;
+
+// A weight as it is written: 12.5 is 125 and one digit.
+struct Number {
+  uint64_t value = 0;
+  unsigned digits = 0;
+  bool rounded = false;
 };
 
+struct Line {
+  std::string_view stack;  // root first; empty: none
+  Number weight;
+  bool two_numbers = false;
+};
+
+std::string_view without_blanks(std::string_view text) {
+  while (!text.empty() && std::string_view(" \t\r").find(text.back()) != std::string_view::npos)
+    text.remove_suffix(1);
+  return text;
+}
+
+std::optional<Number> parse_number(std::string_view text) {
+  const size_t dot = std::min(text.find('.'), text.size());
+  Number number;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + dot, number.value);
+  if (error != std::errc() || end != text.data() + dot || dot == 0) return std::nullopt;
+  std::string_view fraction = text.substr(std::min(dot + 1, text.size()));
+  if (fraction.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  while (fraction.ends_with('0')) fraction.remove_suffix(1);
+  number.rounded = fraction.size() > kMostDigits;
+  for (const char digit : fraction.substr(0, kMostDigits)) {
+    if (__builtin_mul_overflow(number.value, uint64_t{10}, &number.value) ||
+        __builtin_add_overflow(number.value, static_cast<uint64_t>(digit - '0'), &number.value))
+      return std::nullopt;
+    ++number.digits;
+  }
+  return number;
+}
+
+// The number behind the last blank; the rest is the stack, and may be nothing.
 std::optional<Line> parse_line(std::string_view text) {
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  const size_t space = text.rfind(' ');
-  if (space == std::string_view::npos || space == 0) return std::nullopt;
-  Line line;
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data() + space + 1, end, line.count);
-  if (error != std::errc()) return std::nullopt;
-  // stackcollapse-perf.pl and others write fractions.
-  if (at != end &&
-      (*at != '.' || std::string_view(at + 1, end).find_first_not_of("0123456789") != std::string_view::npos))
-    return std::nullopt;
-  line.stack = text.substr(0, space);
+  text = without_blanks(text);
+  const size_t blank = text.find_last_of(" \t");
+  if (blank == std::string_view::npos) return std::nullopt;
+  const auto weight = parse_number(text.substr(blank + 1));
+  if (!weight) return std::nullopt;
+  Line line{without_blanks(text.substr(0, blank)), *weight};
+  const size_t before = line.stack.find_last_of(" \t");
+  line.two_numbers =
+      before != std::string_view::npos && parse_number(line.stack.substr(before + 1)).has_value();
   return line;
+}
+
+bool is_comment(std::string_view text) {
+  return without_blanks(text).empty() || text.starts_with('#');
 }
 
 // Our own escapes (docs/formats.md): "\x3b" is ';', "\\" and "\n".
@@ -63,64 +106,181 @@ std::string unescape(std::string_view text) {
   }
 }
 
+// What all lines have in common, which their numbers are to be read by.
+struct Weights {
+  uint64_t lines = 0, with_two = 0, largest = 0;
+  unsigned digits = 0;
+  bool rounded = false;
+
+  // difffolded.pl: what a stack weighed before and after.
+  bool are_two() const { return lines > 0 && with_two == lines; }
+  // A row of the model counts no more samples.
+  bool are_samples() const { return digits == 0 && largest <= std::numeric_limits<uint32_t>::max(); }
+};
+
+Weights survey(Input& input) {
+  Weights weights;
+  TextLines lines(input);
+  std::string_view text;
+  while (lines.next(text)) {
+    const auto line = is_comment(text) ? std::nullopt : parse_line(text);
+    if (!line) continue;
+    ++weights.lines;
+    weights.with_two += line->two_numbers;
+    weights.largest = std::max(weights.largest, line->weight.value);
+    weights.digits = std::max(weights.digits, line->weight.digits);
+    weights.rounded = weights.rounded || line->weight.rounded;
+  }
+  return weights;
+}
+
+class CollapsedImport {
+ public:
+  CollapsedImport(profile::Sink& sink, const Weights& weights)
+      : rows_(sink, ""), numbers_(sink), weights_(weights) {
+    constexpr std::string_view kParts[kMostDigits + 1] = {"weight",
+                                                          "tenths of weight",
+                                                          "hundredths of weight",
+                                                          "thousandths of weight",
+                                                          "ten-thousandths of weight",
+                                                          "hundred-thousandths of weight",
+                                                          "millionths of weight"};
+    if (!weights_.are_samples())
+      event_ = numbers_.of({std::string(kParts[weights_.digits]), profile::Unit::count});
+  }
+
+  ImportOutcome run(Input& input) {
+    TextLines lines(input);
+    std::string_view text;
+    while (lines.next(text)) {
+      if (is_comment(text)) continue;
+      const auto line = parse_line(text);
+      if (!line || !put(*line)) ++refused_;
+    }
+    return finish(lines.cut());
+  }
+
+ private:
+  bool put(const Line& line) {
+    uint64_t weight = line.weight.value;
+    for (unsigned i = line.weight.digits; i < weights_.digits; ++i) {
+      if (__builtin_mul_overflow(weight, uint64_t{10}, &weight)) return false;
+    }
+    std::string_view frames = line.stack;
+    if (weights_.are_two()) frames = without_blanks(frames.substr(0, frames.find_last_of(" \t")));
+    const StackRoot root = take_stack_root(frames);
+    profile::Sample sample;
+    sample.thread = thread_of(root);
+    sample.stack = stack_of(frames, root.thread && root.thread->tachyon);
+    ++stacks_;
+    if (weights_.are_samples()) {
+      rows_.sample(sample, weight);
+      return true;
+    }
+    sample.event = event_;
+    sample.value = numbers_.take(weight);
+    left_out_ = left_out_ || static_cast<uint64_t>(sample.value) < weight;
+    rows_.sample(sample, 1);
+    return true;
+  }
+
+  profile::ThreadId thread_of(const StackRoot& root) {
+    std::optional<profile::ProcessId> process;
+    for (const ProcessName& name : root.processes) process = rows_.process(name.pid, name.command, process);
+    if (!process) process = rows_.process(0, "");
+    return root.thread ? rows_.thread(*process, root.thread->tid, root.thread->name)
+                       : rows_.thread(*process, 0, "");
+  }
+
+  profile::StackId stack_of(std::string_view frames, bool tachyon) {
+    profile::StackId stack;
+    while (!frames.empty()) {
+      const size_t end = frames.find(';');
+      std::string name = unescape(frames.substr(0, end));
+      frames = end == std::string_view::npos ? std::string_view() : frames.substr(end + 1);
+      if (name.empty()) {
+        name = "[no name]";
+        ++nameless_;
+      }
+      const auto frame = rows_.interner().frame(tachyon ? tachyon_frame_of_text(name) : frame_of_text(name));
+      stack = rows_.interner().stack(stack, frame);
+    }
+    return stack;
+  }
+
+  ImportOutcome finish(uint64_t cut) {
+    std::string summary = weights_.are_samples()
+                              ? fmt::format("collapsed: {} lines, {} samples by their numbers; no times",
+                                            stacks_, rows_.samples())
+                              : fmt::format(
+                                    "collapsed: {} lines; their numbers are weights, too large or too fine "
+                                    "to be samples; no times",
+                                    stacks_);
+    ImportOutcome out = rows_.finish(0, std::move(summary));
+    auto& warnings = out.warnings;
+    const uint64_t lost = refused_ + cut;
+    if (lost > 0)
+      warnings.push_back(lost == 1
+                             ? "1 line is not a stack with a weight and was left out"
+                             : fmt::format("{} lines are not stacks with a weight and were left out", lost));
+    if (weights_.are_two())
+      warnings.push_back("each line has two numbers, before and after: the second one is shown");
+    if (weights_.digits > 0)
+      warnings.push_back(fmt::format("weights have fractions: they are shown times {}, as whole numbers",
+                                     std::pow(10, weights_.digits)));
+    if (weights_.rounded) warnings.push_back("digits beyond the millionth were dropped");
+    if (left_out_)
+      warnings.push_back(
+          "the weights add up to more than 2,305,843,009,213,693,951; what is beyond was left out");
+    if (nameless_ > 0)
+      warnings.push_back(nameless_ == 1
+                             ? "1 frame has no name and is shown as [no name]"
+                             : fmt::format("{} frames have no name and are shown as [no name]", nameless_));
+    return out;
+  }
+
+  ForeignRows rows_;
+  EventNumbers numbers_;
+  Weights weights_;
+  uint16_t event_ = 0;
+  uint64_t stacks_ = 0, refused_ = 0, nameless_ = 0;
+  bool left_out_ = false;
+};
+
 }  // namespace
 
 bool recognise_collapsed(std::span<const std::byte> head) {
   std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   if (text.empty() || text.find('\0') != std::string_view::npos) return false;
-  // The last line may be cut.
-  const bool whole = head.size() < Forwards::kHead;
-  size_t good = 0;
+  // The last line may be cut; a byte order mark was taken off.
+  const bool whole = head.size() + kByteOrderMark.size() < Forwards::kHead;
+  size_t good = 0, preamble = 0, bad = 0;
+  bool stacks = false;
   while (!text.empty()) {
     const size_t end = text.find('\n');
     if (end == std::string_view::npos && !whole && good > 0) break;
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (line.empty() || line.starts_with('#')) continue;
-    if (!parse_line(line)) return false;
-    ++good;
+    if (is_comment(line)) continue;
+    if (const auto parsed = parse_line(line)) {
+      stacks = stacks || parsed->stack.find(';') != std::string_view::npos;
+      ++good;
+    } else if (good > 0) {
+      ++bad;
+    } else if (++preamble > kMostPreamble) {
+      return false;
+    }
   }
-  return good > 0;
+  // Lines of a log among stacks; never a log among whose lines some end in a number.
+  return good > 0 && (preamble + bad == 0 || (stacks && bad * 4 <= good));
 }
 
 Result<ImportOutcome> import_collapsed(Input& input, const ImportOptions&, profile::Sink& sink) {
-  ForeignRows rows(sink, "");
-  const profile::ProcessId process = rows.process(0, "");
-  TextLines lines(input);
-  std::string_view text;
-  uint64_t stacks = 0, refused = 0;
-  while (lines.next(text)) {
-    if (text.empty() || text.starts_with('#')) continue;
-    const auto line = parse_line(text);
-    if (!line) {
-      ++refused;
-      continue;
-    }
-    std::string_view rest = line->stack;
-    profile::Sample sample;
-    std::optional<ThreadName> thread;
-    for (bool first = true; !rest.empty(); first = false) {
-      const size_t end = rest.find(';');
-      const std::string name = unescape(rest.substr(0, end));
-      rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
-      if (first && (thread = thread_name(name))) {
-        sample.thread = rows.thread(process, thread->tid, thread->name);
-        continue;
-      }
-      const bool tachyon = thread && thread->tachyon;
-      const auto frame = rows.interner().frame(tachyon ? tachyon_frame_of_text(name) : frame_of_text(name));
-      sample.stack = rows.interner().stack(sample.stack, frame);
-    }
-    if (!thread) sample.thread = rows.thread(process, 0, "");
-    rows.sample(sample, line->count);
-    ++stacks;
-  }
-  ImportOutcome out =
-      rows.finish(0, fmt::format("collapsed: {} lines, {} samples by their numbers; they tell of no time",
-                                 stacks, rows.samples()));
-  if (refused + lines.cut() > 0)
-    out.warnings.push_back(fmt::format("{} lines are no stacks and were left out", refused + lines.cut()));
-  return out;
+  // A pipe is read to its end first, into a file without a name, so that it can be read twice.
+  std::byte beyond{};
+  static_cast<void>(input.read_at(kBeyondTheEnd, {&beyond, 1}));
+  const Weights weights = survey(input);
+  return CollapsedImport(sink, weights).run(input);
 }
 
 }  // namespace phlox::importers

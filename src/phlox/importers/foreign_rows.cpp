@@ -1,8 +1,11 @@
 #include "phlox/importers/foreign_rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <optional>
 
 #include "phlox/importers/python_frames.h"
 #include "phlox/profile/tally.h"
@@ -34,15 +37,43 @@ int32_t take_line(std::string_view& source) {
   return line;
 }
 
+// From the first sample of a process or thread to its last; nothing where the format tells of no time.
+template <class Row>
+void widen(Row& row, const profile::Sample& sample) {
+  const Nanoseconds end = sample.start + sample.wall;
+  if (end <= 0) return;
+  row.start = row.end == 0 ? sample.start : std::min(row.start, sample.start);
+  row.end = std::max(row.end, end);
+}
+
+// What stackcollapse-perf.pl --all writes behind a name.
+std::optional<char> take_note(std::string_view& text) {
+  if (text.size() < 4 || !text.ends_with(']') || text.substr(text.size() - 4, 2) != "_[") return std::nullopt;
+  const char note = text[text.size() - 2];
+  if (std::string_view("kijw").find(note) == std::string_view::npos) return std::nullopt;
+  text.remove_suffix(4);
+  return note;
+}
+
 }  // namespace
 
-profile::ProcessId ForeignRows::process(int32_t pid, std::string_view name) {
+profile::ProcessId ForeignRows::process(int32_t pid, std::string_view name,
+                                        std::optional<profile::ProcessId> parent) {
   return profile::ProcessId(number_of(processes_, std::pair(pid, std::string(name)), [&](uint32_t id) {
     profile::Process row;
     row.pid = row.namespace_pid = pid;
     row.executable = name;
+    row.parent = parent;
+    process_rows_.push_back(row);
     sink_.put_process(profile::ProcessId(id), row);
   }));
+}
+
+void ForeignRows::name(profile::ProcessId process, std::string_view name) {
+  profile::Process& row = process_rows_[process.value - 1];
+  if (!row.executable.empty() || name.empty()) return;
+  row.executable = name;
+  sink_.put_process(process, row);
 }
 
 profile::ThreadId ForeignRows::thread(profile::ProcessId process, int32_t tid, std::string_view name) {
@@ -52,6 +83,7 @@ profile::ThreadId ForeignRows::thread(profile::ProcessId process, int32_t tid, s
         row.process = process;
         row.tid = tid;
         row.name = name;
+        thread_rows_.push_back(row);
         sink_.put_thread(profile::ThreadId(id), row);
       }));
 }
@@ -75,6 +107,8 @@ void ForeignRows::sample(profile::Sample sample, uint64_t looks) {
     sample.wall = sample.cpu = sample.value = 0;
     if (looks == 0) return;
   }
+  samples_ -= looks;
+  left_out_ += looks;
 }
 
 void ForeignRows::value(profile::Sample sample) {
@@ -83,18 +117,40 @@ void ForeignRows::value(profile::Sample sample) {
 }
 
 void ForeignRows::put(const profile::Sample& sample) {
+  if (sample.thread && sample.thread.value <= thread_rows_.size()) {
+    profile::Thread& thread = thread_rows_[sample.thread.value - 1];
+    widen(thread, sample);
+    if (thread.process && thread.process.value <= process_rows_.size())
+      widen(process_rows_[thread.process.value - 1], sample);
+  }
   sink_.put_sample(profile::SampleId(++last_sample_), sample);
   if (last_sample_ % kCommitEvery == 0) static_cast<void>(sink_.commit());
 }
 
+// Rows were put when they were first met, and nothing was known then of when they end.
+void ForeignRows::put_spans() {
+  for (size_t i = 0; i < process_rows_.size(); ++i) {
+    if (process_rows_[i].end > 0)
+      sink_.put_process(profile::ProcessId(static_cast<uint32_t>(i + 1)), process_rows_[i]);
+  }
+  for (size_t i = 0; i < thread_rows_.size(); ++i) {
+    if (thread_rows_[i].end > 0)
+      sink_.put_thread(profile::ThreadId(static_cast<uint32_t>(i + 1)), thread_rows_[i]);
+  }
+}
+
 ImportOutcome ForeignRows::finish(Nanoseconds elapsed, std::string summary) {
   namespace tally = profile::tally;
+  put_spans();
   sink_.put_meta("recorded_by", recorded_by_.empty() ? "another tool" : recorded_by_);
   sink_.put_tally({{}, std::string(tally::kSamples), static_cast<int64_t>(samples_)});
   if (elapsed > 0) sink_.put_tally({{}, std::string(tally::kElapsed), elapsed});
   ImportOutcome out;
   out.samples = samples_;
   out.summary = std::move(summary);
+  if (left_out_ > 0)
+    out.warnings.push_back(
+        fmt::format("{} samples of one stack are more than can be counted and were left out", left_out_));
   return out;
 }
 
@@ -103,13 +159,10 @@ bool is_python_source(std::string_view file) {
 }
 
 profile::Frame frame_of_text(std::string_view text) {
+  const auto note = take_note(text);
   if (auto python = python_frame(text)) return *std::move(python);
   profile::Frame frame;
-  frame.kind = profile::FrameKind::native;
-  if (text.ends_with("_[k]")) {
-    frame.kind = profile::FrameKind::kernel;
-    text.remove_suffix(4);
-  }
+  frame.kind = note == 'k' ? profile::FrameKind::kernel : profile::FrameKind::native;
   // "operator() (file.cpp:3)": the last bracket, behind a space.
   const size_t open = text.ends_with(')') ? text.rfind(" (") : std::string_view::npos;
   if (open != std::string_view::npos && open > 0) {

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "phlox/importers/importer.h"
 #include "phlox/profile/interner.h"
@@ -22,7 +24,10 @@ class ForeignRows {
       : sink_(sink), interner_(sink), recorded_by_(std::move(recorded_by)) {}
 
   // 0: no number is known.
-  profile::ProcessId process(int32_t pid, std::string_view name);
+  profile::ProcessId process(int32_t pid, std::string_view name,
+                             std::optional<profile::ProcessId> parent = std::nullopt);
+  // Once it is known.
+  void name(profile::ProcessId process, std::string_view name);
   profile::ThreadId thread(profile::ProcessId process, int32_t tid, std::string_view name);
   profile::Interner& interner() { return interner_; }
   // Of equal ones the same.
@@ -32,12 +37,14 @@ class ForeignRows {
   // What another event counted at a look that was put already.
   void value(profile::Sample sample);
 
-  // Meta and tallies are put. `elapsed`: 0: not known.
+  // Meta and tallies are put, and from when to when each process and thread was sampled. `elapsed`: 0: not
+  // known.
   ImportOutcome finish(Nanoseconds elapsed, std::string summary);
   uint64_t samples() const { return samples_; }
 
  private:
   void put(const profile::Sample& sample);
+  void put_spans();
 
   profile::Sink& sink_;
   profile::Interner interner_;
@@ -45,12 +52,16 @@ class ForeignRows {
   std::map<std::pair<int32_t, std::string>, uint32_t> processes_;
   std::map<std::tuple<uint32_t, int32_t, std::string>, uint32_t> threads_;
   std::map<std::pair<std::string, std::string>, uint32_t> modules_;
+  // By id - 1.
+  std::vector<profile::Process> process_rows_;
+  std::vector<profile::Thread> thread_rows_;
   uint32_t last_sample_ = 0;
-  uint64_t samples_ = 0;
+  uint64_t samples_ = 0, left_out_ = 0;
 };
 
-// A frame by its name, which may say more than that: "name (file.py:12)", "name (file.py)", "name_[k]" of the
-// kernel, "py::name:file.py". A frame with a source of Python is Python's, any other native.
+// A frame by its name, which may say more than that: "name (file.py:12)", "name (file.py)",
+// "py::name:file.py"; behind it a note of stackcollapse-perf.pl: "_[k]" the kernel, "_[i]" inlined, "_[j]"
+// made at run time, "_[w]" of a waker. A frame with a source of Python is Python's, any other native.
 profile::Frame frame_of_text(std::string_view text);
 // Whether a source is one of Python: "x.py", "<string>", "<frozen importlib._bootstrap>".
 bool is_python_source(std::string_view file);

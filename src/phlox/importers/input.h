@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -82,6 +83,9 @@ class FileInput : public Input {
   std::optional<uint64_t> size_;
   Forwards pipe_;
 };
+
+// What editors of Windows put before UTF-8; no part of the text.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 // All of it, up to `most` bytes; none when there are more.
 std::optional<std::string> read_all(Input& input, size_t most);

@@ -49,8 +49,11 @@ const Format* find_format(std::string_view name) {
 const Format* recognise(Input& input) {
   std::vector<std::byte> head(Forwards::kHead);
   head.resize(input.read_at(0, head));
+  std::span<const std::byte> text = head;
+  if (std::string_view(reinterpret_cast<const char*>(head.data()), head.size()).starts_with(kByteOrderMark))
+    text = text.subspan(kByteOrderMark.size());
   const auto found = std::find_if(std::begin(kFormats), std::end(kFormats),
-                                  [&](const Format& f) { return f.recognise(head); });
+                                  [&](const Format& f) { return f.recognise(text); });
   return found == std::end(kFormats) ? nullptr : found;
 }
 

@@ -21,6 +21,7 @@ bool TextLines::fill() {
 }
 
 bool TextLines::next(std::string_view& line) {
+  if (number_ == 0 && fill() && buffer_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
   size_t searched = at_;
   size_t end = buffer_.find('\n', searched);
   while (end == std::string::npos && buffer_.size() - at_ <= kLongest) {

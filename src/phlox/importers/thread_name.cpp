@@ -5,6 +5,25 @@
 namespace phlox::importers {
 namespace {
 
+// Addresses have more digits than numbers of the kernel's.
+constexpr size_t kShortestPthread = 8;
+
+bool is_number(std::string_view text, int32_t& number) {
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && at == end && !text.empty()) return true;
+  number = 0;
+  return false;
+}
+
+bool is_hexadecimal(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
+}
+
+bool is_pthread(std::string_view text) {
+  return text.starts_with("0x") && is_hexadecimal(text.substr(2));
+}
+
 std::optional<ThreadName> tachyon_thread(std::string_view frame) {
   constexpr std::string_view kPrefix = "tid:";
   ThreadName thread;
@@ -19,18 +38,29 @@ std::optional<ThreadName> tachyon_thread(std::string_view frame) {
   }
   return thread;
 }
-// "thread (4711)", "thread (4711): worker-1".
+// "thread (4711)", "thread (4711): worker-1"; "thread (0x7F0011223344): worker-1" where py-spy knows no
+// number of the kernel's: its pthread_t then tells two threads apart that have no name.
 std::optional<ThreadName> py_spy_thread(std::string_view frame) {
   constexpr std::string_view kPrefix = "thread (";
   if (!frame.starts_with(kPrefix)) return std::nullopt;
   ThreadName thread;
-  const char* const end = frame.data() + frame.size();
-  const auto [at, error] = std::from_chars(frame.data() + kPrefix.size(), end, thread.tid);
-  std::string_view rest(at, static_cast<size_t>(end - at));
-  if (error != std::errc() || !rest.starts_with(')')) return std::nullopt;
-  rest.remove_prefix(1);
+  const size_t close = frame.find(')');
+  if (close == std::string_view::npos) return std::nullopt;
+  const std::string_view id = frame.substr(kPrefix.size(), close - kPrefix.size());
+  const std::string_view rest = frame.substr(close + 1);
   if (!rest.empty() && !rest.starts_with(": ")) return std::nullopt;
-  thread.name = rest.empty() ? rest : rest.substr(2);
+  if (!is_number(id, thread.tid) && !is_pthread(id)) return std::nullopt;
+  thread.name = rest.empty() ? (thread.tid == 0 ? id : rest) : rest.substr(2);
+  return thread;
+}
+// austin 1: "Thread 55d2a2e1be40", a pthread_t.
+std::optional<ThreadName> austin_thread(std::string_view frame) {
+  constexpr std::string_view kPrefix = "Thread ";
+  if (!frame.starts_with(kPrefix)) return std::nullopt;
+  const std::string_view id = frame.substr(kPrefix.size());
+  if (id.size() < kShortestPthread || !is_hexadecimal(id)) return std::nullopt;
+  ThreadName thread;
+  if (!is_number(id, thread.tid)) thread.name = id;
   return thread;
 }
 // "Thread 4711 "worker-1"".
@@ -52,6 +82,7 @@ std::optional<ThreadName> thread_name(std::string_view frame) {
   if (auto thread = tachyon_thread(frame)) return thread;
   if (auto thread = py_spy_thread(frame)) return thread;
   if (auto thread = quoted_thread(frame)) return thread;
+  if (auto thread = austin_thread(frame)) return thread;
   for (const std::string_view prefix : {std::string_view("Thread "), std::string_view("thread ")}) {
     if (!frame.starts_with(prefix)) continue;
     ThreadName thread;
