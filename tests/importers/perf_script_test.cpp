@@ -80,5 +80,71 @@ TEST(PerfScript, it_is_recognised_and_nothing_else_is) {
   EXPECT_EQ(name_of("plain words\n"), "");
 }
 
+// perf script of a recording without -g.
+constexpr const char* kWithoutCalls =
+    "  swapper     0 [001]  5000.100000:          1 cycles:P:  ffffffff81000010 native_write_msr+0x4 "
+    "([kernel.kallsyms])\n"
+    "   python 12345 [000]  5000.200000:     250000 cycles:P:      55d0c0a01010 "
+    "_PyEval_EvalFrameDefault+0x12 (/usr/bin/python3.11)\n"
+    "   python 12345 [000]  5000.300000:     350000 cycles:P:      55d0c0a02010 unicode_hash+0x12 "
+    "(/usr/bin/python3.11)\n";
+
+TEST(PerfScript, without_a_call_graph_each_sample_has_its_one_frame) {
+  const Imported in = import_text(import_perf_script, kWithoutCalls);
+  ASSERT_EQ(in.profile.samples().size(), 3u);
+  EXPECT_EQ(in.stack(0), std::vector<std::string>{"native_write_msr"});
+  EXPECT_EQ(in.stack(2), std::vector<std::string>{"unicode_hash"});
+  EXPECT_EQ(in.profile.samples()[2].value, 350'000);
+  EXPECT_TRUE(recognise_perf_script(std::as_bytes(std::span(std::string_view(kWithoutCalls)))));
+  // What a tracepoint prints is no frame.
+  const Imported trace =
+      import_text(import_perf_script, "a 1 [000] 3.0: sched:sched_waking: comm=b pid=2 (b)\n");
+  EXPECT_TRUE(trace.stack(0).empty());
+}
+
+TEST(PerfScript, processes_last_from_their_first_sample_to_their_last) {
+  const Imported in = import_text(import_perf_script, kWithoutCalls);
+  const auto& python = in.profile.process(in.profile.thread(in.profile.samples()[2].thread).process);
+  EXPECT_EQ(python.start, 5000'200'000'000);
+  EXPECT_EQ(python.end, 5000'300'000'000);
+}
+
+TEST(PerfScript, a_process_has_the_name_of_its_first_thread) {
+  const Imported in = import_text(import_perf_script,
+                                  "worker 10/11 [000] 3.0: 1 cycles: 12 f+0x1 (/a)\n"
+                                  "server 10/10 [000] 4.0: 1 cycles: 12 f+0x1 (/a)\n");
+  ASSERT_EQ(in.profile.processes().size(), 1u);
+  EXPECT_EQ(in.profile.processes()[0].executable, "server");
+}
+
+TEST(PerfScript, source_lines_belong_to_the_frame_above) {
+  const Imported in = import_text(
+      import_perf_script,
+      "app 12345 [000]  5000.200000:     250000 cycles:P: \n"
+      "\t    55d0c0a01010 inner+0x10 (/opt/app)\n  app.c:10\n"
+      "\t    55d0c0a01018 middle+0x8 (/opt/app)\n  ??:0\n"
+      "\t    55d0c0a01020 main+0x20 (/opt/app)\n  ./a b/app.c:20 (discriminator 2)\n\n"
+      "app 12345 [000] 5000.300000: 1 cycles:P: 55d0c0a01010 inner+0x10 (/opt/app)\n  app.c:11\n");
+  EXPECT_TRUE(in.outcome.warnings.empty());
+  ASSERT_EQ(in.stack(0), (std::vector<std::string>{"inner", "middle", "main"}));
+  const auto frame = [&](size_t sample) {
+    return in.profile.frame(in.profile.stack(in.profile.samples()[sample].stack).frame);
+  };
+  EXPECT_EQ(frame(0).file, "app.c");
+  EXPECT_EQ(frame(0).line, 10);
+  EXPECT_EQ(frame(1).line, 11);
+  EXPECT_EQ(in.profile.frames()[0].file, "./a b/app.c");
+}
+
+TEST(PerfScript, cores_of_both_kinds_count_one_event) {
+  const Imported in = import_text(import_perf_script,
+                                  "a 1 [000] 3.0: 10 cpu_core/cycles/P: 12 f+0x1 (/a)\n"
+                                  "a 1 [008] 4.0: 20 cpu_atom/cycles/P: 12 f+0x1 (/a)\n");
+  EXPECT_EQ(profile::sampled_events(in.profile),
+            (std::vector<profile::SampledEvent>{{"cycles:P", profile::Unit::count}}));
+  ASSERT_EQ(in.outcome.warnings.size(), 1u);
+  EXPECT_NE(in.outcome.warnings[0].find("cpu_atom/cycles/P and cpu_core/cycles/P"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace phlox::importers

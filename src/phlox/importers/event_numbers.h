@@ -7,11 +7,50 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "phlox/profile/sampled_events.h"
 
 namespace phlox::importers {
+
+// The cores of a hybrid processor count the same event apart, and perf names them by their kind:
+// "cpu_core/cycles/" and "cpu_atom/cycles/u" are "cycles" and "cycles:u" of the program.
+inline std::string on_all_cores(std::string_view name) {
+  for (const std::string_view kind : {"cpu_core/", "cpu_atom/", "cpu_lowpower/"}) {
+    if (!name.starts_with(kind)) continue;
+    const std::string_view event = name.substr(kind.size());
+    const size_t end = event.find('/');
+    if (end == 0 || end == std::string_view::npos) break;
+    std::string_view modifiers = event.substr(end + 1);
+    while (modifiers.starts_with(':')) modifiers.remove_prefix(1);
+    return std::string(event.substr(0, end)) + (modifiers.empty() ? "" : ":" + std::string(modifiers));
+  }
+  return std::string(name);
+}
+
+// What a reader is told where events were put together: "cpu_atom/cycles/, cpu_core/cycles/". Empty: none
+// were.
+class HybridEvents {
+ public:
+  void met(std::string_view name) {
+    if (const std::string all = on_all_cores(name); all != name) names_[all].insert(std::string(name));
+  }
+  std::string told() const {
+    std::string text;
+    for (const auto& [all, kinds] : names_) {
+      if (kinds.size() < 2) continue;
+      if (!text.empty()) text += "; ";
+      for (const std::string& kind : kinds) text += kind + (kind == *kinds.rbegin() ? "" : " and ");
+      text += " are shown together, as " + all;
+    }
+    return text;
+  }
+
+ private:
+  std::map<std::string, std::set<std::string>> names_;
+};
 
 class EventNumbers {
  public:

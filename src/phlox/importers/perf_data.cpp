@@ -124,6 +124,7 @@ class PerfImport {
   struct Seen {
     uint16_t number = 0;
     uint64_t samples = 0;
+    bool of_wanted = false;
   };
 
   void begin();
@@ -135,6 +136,7 @@ class PerfImport {
   void take_map(const perf::MapRecord& record);
   profile::Sample asleep_without_stack();
   bool is_wanted(const PerfEvent& event) const;
+  bool is_of_wanted(const PerfEvent& event) const;
   std::string event_names() const;
   std::string samples_by_event() const;
   void put_meta();
@@ -156,6 +158,7 @@ class PerfImport {
   // By whose samples time is shared out, by its place in the file: a pipe may tell of further events.
   std::optional<uint32_t> wanted_;
   EventNumbers numbers_;
+  HybridEvents hybrid_;
   std::vector<Seen> seen_;  // of events, by their place in the file
   profile::StackId off_cpu_;
   Nanoseconds first_ = 0, last_ = 0;
@@ -170,8 +173,16 @@ bool PerfImport::is_wanted(const PerfEvent& event) const {
   if (options_.event.empty())
     return !event.tells_switches() &&
            (!wanted_ || (event.is_clock() && !file_.events()[*wanted_].is_clock()));
-  const bool begins = std::string_view(event.name).substr(0, event.name.find(':')) == options_.event;
-  return event.name == options_.event || (begins && !wanted_);
+  const std::string name = on_all_cores(event.name);
+  const bool begins = std::string_view(name).substr(0, name.find(':')) == options_.event;
+  return event.name == options_.event || name == options_.event || (begins && !wanted_);
+}
+
+// Of the wanted event, on whichever kind of core.
+bool PerfImport::is_of_wanted(const PerfEvent& event) const {
+  if (!wanted_) return false;
+  const PerfEvent& wanted = file_.events()[*wanted_];
+  return file_.number_of(event) == wanted_ || on_all_cores(event.name) == on_all_cores(wanted.name);
 }
 
 std::string PerfImport::event_names() const {
@@ -227,9 +238,12 @@ PerfImport::Seen& PerfImport::seen(const PerfEvent& event) {
   const size_t place = file_.number_of(event);
   if (place >= seen_.size()) seen_.resize(place + 1);
   Seen& row = seen_[place];
-  if (row.number == 0)
-    row.number =
-        numbers_.of({event.name, event.is_clock() ? profile::Unit::nanoseconds : profile::Unit::count});
+  if (row.number == 0) {
+    const auto unit = event.is_clock() ? profile::Unit::nanoseconds : profile::Unit::count;
+    row.number = numbers_.of({on_all_cores(event.name), unit});
+    row.of_wanted = is_of_wanted(event);
+    hybrid_.met(event.name);
+  }
   return row;
 }
 
@@ -248,8 +262,8 @@ void PerfImport::take_sample(const perf::SampleRecord& record, const PerfEvent& 
   const uint64_t period = (event.shape.sample_type & PERF_SAMPLE_PERIOD) != 0 ? record.period : event.period;
   const Nanoseconds time =
       event.is_clock() ? static_cast<Nanoseconds>(std::min<uint64_t>(period, kSecond * 3600)) : 0;
-  const bool is_wanted = file_.number_of(event) == wanted_;
   Seen& of_event = seen(event);
+  const bool is_wanted = of_event.of_wanted;
   ++of_event.samples;
   sample.event = of_event.number;
   if (!event.is_clock()) sample.value = numbers_.take(period);
@@ -430,6 +444,8 @@ ImportOutcome PerfImport::finish(const PerfStream& stream, const PerfOrder& orde
        fmt::format("{} of {} stacks are deeper than the {} bytes that perf copied of each: perf record "
                    "--call-graph dwarf,{} copies more, into a larger file",
                    counts.too_short, counts.unwound, counts.longest_dump, kLongestDump));
+  const std::string together = hybrid_.told();
+  warn(together.empty() ? 0 : 1, together);
   const std::string python = missing_python();
   warn(python.empty() ? 0 : 1, python);
   warn(stream.cut() ? 1 : 0, "the file ends inside a record: the recorder was killed, or the file was cut");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -17,6 +18,7 @@ namespace phlox::importers {
 namespace {
 
 constexpr size_t kMostFrames = 8192;
+constexpr size_t kMostProcesses = 1'000'000;
 // Before the time: a command is 16 bytes at most.
 constexpr size_t kMostWords = 16;
 
@@ -54,6 +56,7 @@ struct Head {
   Nanoseconds time = 0;
   uint64_t period = 0;
   std::string_view event;
+  std::string_view rest;  // behind the event: without a call graph, the one frame that there is
 };
 
 // "python3  4711/4712 [001]  3305.705454:    1001001 cpu-clock:pppH:  ..." with the parts that -F asked for.
@@ -104,6 +107,7 @@ std::optional<Head> parse_head(std::string_view line) {
   }
   while (word.ends_with(':')) word.remove_suffix(1);
   head.event = word;
+  head.rest = trimmed(line.substr(at));
   return head;
 }
 
@@ -113,9 +117,7 @@ struct TextFrame {
 };
 
 // "    7f0011223344 PyObject_Call+0x24 (/usr/bin/python3.11)"; without +0x24, and with (inlined).
-std::optional<TextFrame> parse_frame(std::string_view line) {
-  if (line.empty() || (line.front() != ' ' && line.front() != '\t')) return std::nullopt;
-  line = trimmed(line);
+std::optional<TextFrame> parse_frame_text(std::string_view line) {
   const size_t space = line.find(' ');
   const auto address = number<uint64_t>(line.substr(0, space), 16);
   if (!address || space == std::string_view::npos) return std::nullopt;
@@ -139,6 +141,40 @@ std::optional<TextFrame> parse_frame(std::string_view line) {
   return frame;
 }
 
+bool is_indented(std::string_view line) {
+  return !line.empty() && (line.front() == ' ' || line.front() == '\t');
+}
+
+std::optional<TextFrame> parse_frame(std::string_view line) {
+  return is_indented(line) ? parse_frame_text(trimmed(line)) : std::nullopt;
+}
+
+// The frame of a sample without a call graph. What a tracepoint prints there is none.
+std::optional<TextFrame> parse_only_frame(std::string_view rest) {
+  if (!rest.ends_with(')')) return std::nullopt;
+  auto frame = parse_frame_text(rest);
+  return frame && !frame->module.empty() ? frame : std::nullopt;
+}
+
+// "  app.c:10", "  ./nptl/pthread_create.c:442 (discriminator 2)": of the frame above (-F +srcline). "??:0"
+// is perf's word for none.
+bool take_source_line(std::string_view text, profile::Frame& frame) {
+  if (!is_indented(text)) return false;
+  text = trimmed(text);
+  if (text.ends_with(')')) text = trimmed(text.substr(0, std::min(text.rfind(" ("), text.size())));
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return false;
+  const std::string_view digits = text.substr(colon + 1);
+  const auto line = number<int32_t>(digits);
+  if (digits != "?" && (!line || *line < 0)) return false;
+  const std::string_view file = text.substr(0, colon);
+  if (file != "??" && line.value_or(0) > 0) {
+    frame.file = file;
+    frame.line = *line;
+  }
+  return true;
+}
+
 bool is_clock(std::string_view event) {
   return event.starts_with("cpu-clock") || event.starts_with("task-clock");
 }
@@ -156,6 +192,8 @@ class ScriptImport {
         end_sample();
       } else if (const auto frame = open_ ? parse_frame(line) : std::nullopt) {
         if (frames_.size() < kMostFrames) frames_.push_back(frame_of(*frame));
+      } else if (open_ && take_source_line(line, frames_.empty() ? only_frame_ : frames_.back())) {
+        continue;
       } else if (const auto head = parse_head(line)) {
         end_sample();
         begin_sample(*head);
@@ -167,6 +205,7 @@ class ScriptImport {
     ImportOutcome out =
         rows_.finish(last_ - first_, fmt::format("perf script: {} samples in {:.1f} s", rows_.samples(),
                                                  static_cast<double>(last_ - first_) * 1e-9));
+    if (const std::string together = hybrid_.told(); !together.empty()) out.warnings.push_back(together);
     if (refused_ + lines.cut() > 0)
       out.warnings.push_back(
           fmt::format("{} lines are neither samples nor frames and were left out", refused_ + lines.cut()));
@@ -176,14 +215,17 @@ class ScriptImport {
  private:
   void begin_sample(const Head& head) {
     open_ = true;
-    const auto process = rows_.process(head.pid, head.pid == head.tid ? head.comm : std::string_view());
+    const auto process = process_of(head);
     sample_ = {};
     sample_.thread = rows_.thread(process, head.tid, head.comm);
     sample_.cpu_number = head.cpu;
     sample_.cpu_state = profile::CpuState::running;
     const bool clock = is_clock(head.event);
     const auto unit = clock ? profile::Unit::nanoseconds : profile::Unit::count;
-    sample_.event = numbers_.of({std::string(head.event), unit});
+    sample_.event = numbers_.of({on_all_cores(head.event), unit});
+    hybrid_.met(head.event);
+    only_frame_ = {};
+    if (const auto frame = parse_only_frame(head.rest)) only_frame_ = frame_of(*frame);
     if (!clock) sample_.value = numbers_.take(head.period);
     if (clock)
       sample_.wall = sample_.cpu = static_cast<Nanoseconds>(std::min<uint64_t>(head.period, kSecond * 3600));
@@ -192,13 +234,23 @@ class ScriptImport {
     last_ = std::max(last_, head.time);
   }
 
-  profile::FrameId frame_of(const TextFrame& text) {
-    if (const auto python = python_frame(text.symbol)) return rows_.interner().frame(*python);
+  // A process is called what its first thread is, whichever thread is met first.
+  profile::ProcessId process_of(const Head& head) {
+    const auto known = processes_.find(head.pid);
+    const auto process = known != processes_.end() ? known->second : rows_.process(head.pid, "");
+    if (known == processes_.end() && processes_.size() < kMostProcesses)
+      processes_.emplace(head.pid, process);
+    if (head.pid == head.tid) rows_.name(process, head.comm);
+    return process;
+  }
+
+  profile::Frame frame_of(const TextFrame& text) {
+    if (const auto python = python_frame(text.symbol)) return *python;
     profile::Frame frame;
     if (text.symbol == "[unknown]" && text.module == "[unknown]") {
       frame.kind = profile::FrameKind::marker;
       frame.function = frame.qualified_name = "(an address at which perf knows of nothing)";
-      return rows_.interner().frame(frame);
+      return frame;
     }
     frame.kind = text.module.starts_with("[kernel") || text.module.starts_with("[guest.kernel")
                      ? profile::FrameKind::kernel
@@ -211,22 +263,26 @@ class ScriptImport {
     } else {
       frame.function = frame.qualified_name = text.symbol;
     }
-    return rows_.interner().frame(frame);
+    return frame;
   }
 
   void end_sample() {
     if (!open_) return;
     open_ = false;
+    if (frames_.empty() && only_frame_ != profile::Frame()) frames_.push_back(only_frame_);
     for (size_t i = frames_.size(); i-- > 0;)
-      sample_.stack = rows_.interner().stack(sample_.stack, frames_[i]);
+      sample_.stack = rows_.interner().stack(sample_.stack, rows_.interner().frame(frames_[i]));
     frames_.clear();
     rows_.sample(sample_, 1);
   }
 
   ForeignRows rows_;
   EventNumbers numbers_;
+  HybridEvents hybrid_;
   profile::Sample sample_;
-  std::vector<profile::FrameId> frames_;  // leaf first
+  std::vector<profile::Frame> frames_;  // leaf first
+  profile::Frame only_frame_;           // behind the head of a sample; empty: none
+  std::map<int32_t, profile::ProcessId> processes_;
   bool open_ = false;
   Nanoseconds first_ = 0, last_ = 0;
   uint64_t refused_ = 0;
@@ -244,7 +300,8 @@ bool recognise_perf_script(std::span<const std::byte> head) {
     if (trimmed(line).empty() || line.starts_with('#')) continue;
     if (!parse_head(line)) return false;
     const std::string_view next = text.substr(0, text.find('\n'));
-    return next.empty() || parse_frame(next) || parse_head(next);
+    return trimmed(next).empty() || next.starts_with('#') || parse_frame(next) || parse_head(next) ||
+           is_indented(next);
   }
   return false;
 }
