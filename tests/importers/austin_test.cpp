@@ -198,5 +198,25 @@ TEST(Austin, it_is_recognised_by_its_content) {
   EXPECT_EQ(name_of("P1;f 10\n"), "collapsed");
 }
 
+// As austin 1.0.1 writes it.
+TEST(AustinText, version_1_is_read) {
+  const Imported in = import_text(import_austin_text,
+                                  "Process 12;Thread 55d2a2e1be40;main (/app.py);L3;work (/app.py);L7 1500\n"
+                                  "Process 12;Thread 55d2a2e1be40 20\n");
+  ASSERT_EQ(in.profile.samples().size(), 2u);
+  EXPECT_EQ(in.stack(0), (std::vector<std::string>{"work", "main"}));
+  EXPECT_EQ(in.profile.samples()[0].wall, 1'500'000);
+  EXPECT_EQ(in.profile.frames()[1].line, 7);
+  EXPECT_EQ(in.profile.frames()[1].file, "/app.py");
+  EXPECT_EQ(in.profile.processes()[0].pid, 12);
+  EXPECT_EQ(in.profile.threads()[0].name, "55d2a2e1be40");
+  EXPECT_EQ(in.outcome.warnings.size(), 1u);  // time or memory is not known
+  const Imported full =
+      import_text(import_austin_text, "Thread 55905f6e8e40;f (<frozen x>:9) 21742 544 -3\n");
+  EXPECT_EQ(full.profile.samples()[0].wall, 21'742'000);
+  EXPECT_EQ(full.profile.frames()[0].line, 9);
+  EXPECT_TRUE(full.outcome.warnings.empty());
+}
+
 }  // namespace
 }  // namespace phlox::importers

@@ -40,6 +40,11 @@ class AustinRows {
   // "mode", "wall".
   void metadata(std::string_view key, std::string_view value);
   const std::string& mode() const { return mode_; }
+  // It writes no metadata: neither its version nor that it came to an end.
+  void is_of_version_1() {
+    version_ = "1";
+    ended_ = true;
+  }
 
   profile::Interner& interner() { return rows_.interner(); }
   // As austin names it. `function`: qualified, as far as Python tells.

@@ -3,12 +3,16 @@
 #include <charconv>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "phlox/importers/austin_rows.h"
 #include "phlox/importers/text_lines.h"
 
 namespace phlox::importers {
 namespace {
+
+constexpr size_t kMostNumbers = 3;
+constexpr size_t kShortestPthread = 8;
 
 template <class Number>
 std::optional<Number> take_number(std::string_view& text) {
@@ -67,6 +71,37 @@ class AustinText {
     return true;
   }
 
+  // Of austin 1: "Process 12;Thread 55d2a2e1be40;work (app.py);L7 1200", without the process unless children
+  // were recorded. One number is time or memory, which the text does not say; three are time and memory.
+  bool take_old_line(std::string_view text) {
+    AustinSample sample;
+    std::vector<int64_t> numbers;
+    while (numbers.size() < kMostNumbers) {
+      const size_t space = text.rfind(' ');
+      if (space == std::string_view::npos) break;
+      std::string_view digits = text.substr(space + 1);
+      const auto number = take_number<int64_t>(digits);
+      if (!number || !digits.empty()) break;
+      numbers.push_back(*number);
+      text = text.substr(0, space);
+    }
+    if (numbers.empty() || numbers.size() == 2) return false;
+    one_number_ = one_number_ || numbers.size() == 1;
+    sample.microseconds = numbers.back();
+    if (take(text, "Process ")) {
+      const auto pid = take_number<int32_t>(text);
+      if (!pid || *pid < 0 || !take(text, ";")) return false;
+      sample.pid = *pid;
+    }
+    if (!take(text, "Thread ")) return false;
+    sample.thread = take_part(text);
+    while (!text.empty()) take_old_frame(text, sample);
+    rows_.put(sample);
+    return true;
+  }
+
+  // Whether a line of austin 1 had one number.
+  bool one_number() const { return one_number_; }
   AustinRows& rows() { return rows_; }
 
  private:
@@ -104,14 +139,54 @@ class AustinText {
     push(sample, rows_.frame(file, function, line.value_or(0)).id);
   }
 
+  // "name (file);L12", or "name (file:12)" with --alt-format.
+  void take_old_frame(std::string_view& text, AustinSample& sample) {
+    std::string_view part = take_part(text);
+    std::string_view file;
+    int32_t line = 0;
+    if (const size_t open = part.rfind(" ("); part.ends_with(')') && open != std::string_view::npos) {
+      file = part.substr(open + 2, part.size() - open - 3);
+      part = part.substr(0, open);
+    }
+    std::string_view rest = text;
+    std::string_view digits = take_part(rest);
+    if (take(digits, "L")) {
+      if (const auto number = take_number<int32_t>(digits); number && digits.empty()) {
+        line = *number;
+        text = rest;
+      }
+    }
+    const size_t colon = file.rfind(':');
+    if (line == 0 && colon != std::string_view::npos) {
+      digits = file.substr(colon + 1);
+      if (const auto number = take_number<int32_t>(digits); number && digits.empty()) {
+        line = *number;
+        file = file.substr(0, colon);
+      }
+    }
+    push(sample, rows_.frame(file, part, line).id);
+  }
+
   AustinRows rows_;
+  bool one_number_ = false;
 };
+
+// A pthread_t: hexadecimal, and never as short as a number of the kernel's.
+bool begins_as_austin_1(std::string_view text) {
+  if (take(text, "Process ") && (!take_number<int32_t>(text) || !take(text, ";"))) return false;
+  if (!take(text, "Thread ")) return false;
+  const size_t end = text.find_first_of("; ");
+  const std::string_view id = text.substr(0, end);
+  return end != std::string_view::npos && id.size() >= kShortestPthread &&
+         id.find_first_not_of("0123456789abcdef") == std::string_view::npos &&
+         id.find_first_of("abcdef") != std::string_view::npos;
+}
 
 }  // namespace
 
 bool recognise_austin_text(std::span<const std::byte> head) {
   std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
-  if (text.starts_with("# austin: ")) return true;
+  if (text.starts_with("# austin: ") || begins_as_austin_1(text)) return true;
   return take(text, "P") && take_number<int32_t>(text) && take(text, ";T");
 }
 
@@ -119,21 +194,26 @@ Result<ImportOutcome> import_austin_text(Input& input, const ImportOptions&, pro
   AustinText austin(sink);
   TextLines lines(input);
   uint64_t refused = 0;
-  bool last_refused = false;
+  bool last_refused = false, old = false, first = true;
   std::string_view text;
   while (lines.next(text)) {
     if (text.empty()) continue;
-    last_refused = false;
+    if (first && (old = begins_as_austin_1(text))) austin.rows().is_of_version_1();
+    last_refused = first = false;
     if (text.starts_with("# ")) {
       const size_t colon = text.find(": ");
       if (colon != std::string_view::npos)
         austin.rows().metadata(text.substr(2, colon - 2), text.substr(colon + 2));
-    } else if (!austin.take_line(text)) {
+    } else if (!(old ? austin.take_old_line(text) : austin.take_line(text))) {
       ++refused;
       last_refused = true;
     }
   }
-  return austin.rows().finish("text", refused + lines.cut(), last_refused);
+  ImportOutcome out = austin.rows().finish("text", refused + lines.cut(), last_refused);
+  if (austin.one_number())
+    out.warnings.push_back(
+        "austin 1 does not say whether it recorded time or memory: its numbers are taken for microseconds");
+  return out;
 }
 
 }  // namespace phlox::importers
