@@ -1,6 +1,7 @@
 #include "phlox/importers/pprof_file.h"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <protozero/pbf_writer.hpp>
 #include <sstream>
@@ -133,6 +134,53 @@ TEST(PprofImport, each_type_of_value_can_be_shown_and_the_default_one_is_first) 
   EXPECT_EQ(in.profile.samples()[0].wall, 0);
   EXPECT_EQ(in.stack(0), std::vector<std::string>{"grow"});
   EXPECT_EQ(in.outcome.samples, 2u);  // each with several values
+}
+
+// As `go tool pprof -proto -diff_base` writes it.
+TEST(PprofImport, what_became_less_is_an_event_of_its_own) {
+  std::string bytes;
+  protozero::pbf_writer message(bytes);
+  for (const auto& [type, unit] : {std::pair{1, 2}, {3, 4}}) {
+    protozero::pbf_writer value(message, 1);
+    value.add_int64(1, type);
+    value.add_int64(2, unit);
+  }
+  for (const auto& values : {std::vector<int64_t>{2, -500}, {-3, 200}, {1, 100}}) {
+    protozero::pbf_writer sample(message, 2);
+    sample.add_packed_int64(2, values.begin(), values.end());
+  }
+  for (const std::string text : {"", "samples", "count", "cpu", "nanoseconds"}) message.add_string(6, text);
+  auto in = test::import_text(import_pprof, bytes);
+  using profile::Unit;
+  EXPECT_EQ(
+      profile::sampled_events(in.profile),
+      (std::vector<profile::SampledEvent>{
+          {"cpu", Unit::nanoseconds}, {"cpu (less)", Unit::nanoseconds}, {"samples (less)", Unit::count}}));
+  Nanoseconds more = 0, less = 0;
+  for (const auto& sample : in.profile.samples())
+    (profile::event_number(sample) == 1 ? more : less) += sample.cpu;
+  EXPECT_EQ(more, 300);
+  EXPECT_EQ(less, 500);
+  ASSERT_EQ(in.outcome.warnings.size(), 1u);
+}
+
+TEST(PprofImport, a_field_that_is_far_too_long_is_refused) {
+  std::string bytes;
+  protozero::pbf_writer message(bytes);
+  message.add_string(6, std::string(17 << 20, 'x'));
+  std::string packed(1 << 20, '\0');
+  z_stream stream{};
+  ASSERT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY), Z_OK);
+  stream.next_in = reinterpret_cast<Bytef*>(bytes.data());
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  ASSERT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  MemoryInput input(std::as_bytes(std::span(packed)));
+  profile::Profile profile;
+  EXPECT_FALSE(import_pprof(input, {}, profile).has_value());
 }
 
 TEST(PprofImport, it_is_recognised_whatever_field_stands_first) {

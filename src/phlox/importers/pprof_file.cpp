@@ -18,9 +18,46 @@
 namespace phlox::importers {
 namespace {
 
+using protozero::pbf_reader;
+using protozero::pbf_wire_type;
+
 constexpr size_t kLargest = size_t{1} << 30;
 constexpr size_t kMostFrames = 8192;
 constexpr int64_t kLongest = int64_t{3'150'000'000} * kSecond;
+
+// profile.proto's fields are small: a field of a gigabyte, packed into a megabyte, is meant to cost memory.
+constexpr size_t kLargestField = size_t{16} << 20;
+
+// Walks over the fields of a message while its bytes come in.
+class FieldSizes {
+ public:
+  // Whether those that begin in `bytes`, which are all so far, are small enough.
+  bool take(std::string_view bytes) {
+    while (next_ + kLongestHead < bytes.size()) {
+      const char* at = bytes.data() + next_;
+      const char* const end = bytes.data() + bytes.size();
+      try {
+        const uint64_t key = protozero::decode_varint(&at, end);
+        const auto type = static_cast<pbf_wire_type>(key & 7);
+        uint64_t length = 0;
+        if (type == pbf_wire_type::length_delimited || type == pbf_wire_type::varint)
+          length = protozero::decode_varint(&at, end);
+        if (type == pbf_wire_type::varint) length = 0;
+        if (type == pbf_wire_type::fixed64) length = 8;
+        if (type == pbf_wire_type::fixed32) length = 4;
+        if (length > kLargestField) return false;
+        next_ = static_cast<size_t>(at - bytes.data()) + length;
+      } catch (const protozero::exception&) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  static constexpr size_t kLongestHead = 20;  // two numbers of ten bytes
+  size_t next_ = 0;
+};
 
 // Packed or plain: none when it is damaged, or too large.
 std::optional<std::string> unpack(const std::string& bytes) {
@@ -32,7 +69,8 @@ std::optional<std::string> unpack(const std::string& bytes) {
   stream.avail_in = static_cast<uInt>(std::min<size_t>(bytes.size(), std::numeric_limits<uInt>::max()));
   constexpr size_t kPiece = size_t{64} << 10;
   int result = Z_OK;
-  while (result == Z_OK && out.size() < kLargest) {
+  FieldSizes sizes;
+  while (result == Z_OK && out.size() < kLargest && sizes.take(out)) {
     const size_t have = out.size();
     out.resize(have + kPiece);
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + have);
@@ -67,9 +105,6 @@ struct Sample {
   std::vector<int64_t> values;
   std::vector<protozero::data_view> labels;
 };
-
-using protozero::pbf_reader;
-using protozero::pbf_wire_type;
 
 // A field of another type than profile.proto gives it: the reader itself has no more than an assert for that.
 struct WrongType : protozero::exception {
@@ -132,6 +167,11 @@ class PprofImport {
     for (const auto& sample : samples) put(parse_sample(pbf_reader(sample)));
     ImportOutcome out = rows_.finish(
         duration_, fmt::format("pprof: {} stacks; values: {}", samples.size(), names_of_values()));
+    if (values_.negative() > 0)
+      out.warnings.push_back(
+          fmt::format("{} values are below zero, as in a difference of two profiles: --event 'NAME (less)' "
+                      "shows what became less, --event NAME what became more",
+                      values_.negative()));
     if (refused_ > 0)
       out.warnings.push_back(fmt::format("{} samples made no sense and were left out", refused_));
     return out;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 namespace phlox::importers {
@@ -76,20 +77,22 @@ void PprofValues::add(const PprofType& type, size_t place) {
   }
   if (!names_.insert(event.name).second) event.name += fmt::format("/{}/{}", type.unit, place);
   counted.event = numbers_.of(event);
+  counted.shown = event;
   counted_.push_back(counted);
 }
 
 bool PprofValues::are_believable(std::span<const int64_t> values) const {
   const auto is_believable = [&](const Counted& counted) {
     const int64_t value = value_at(values, counted.place);
-    return value >= 0 && value <= kLongest / counted.scale;
+    return value >= -kLongest / counted.scale && value <= kLongest / counted.scale;
   };
-  return (!looks_ || value_at(values, *looks_) >= 0) &&
+  return (!looks_ || value_at(values, *looks_) >= -kLongest) &&
          std::all_of(counted_.begin(), counted_.end(), is_believable);
 }
 
 void PprofValues::put(const profile::Sample& sample, std::span<const int64_t> values, ForeignRows& rows) {
-  const auto looks = static_cast<uint64_t>(looks_ ? value_at(values, *looks_) : 1);
+  const int64_t told_looks = looks_ ? value_at(values, *looks_) : 1;
+  const auto looks = static_cast<uint64_t>(std::max<int64_t>(told_looks, 0));
   if (counted_.empty()) rows.sample(sample, looks);
   bool told = false;
   for (const Counted& counted : counted_) {
@@ -97,14 +100,27 @@ void PprofValues::put(const profile::Sample& sample, std::span<const int64_t> va
     const bool first = &counted == &counted_.front();
     const int64_t value = value_at(values, counted.place) * counted.scale;
     if (value == 0 && !(first && looks_)) continue;
-    const profile::Sample row = row_of(sample, counted, value);
+    const uint16_t event = value < 0 ? less_of(counted.shown.name, counted.shown.unit) : counted.event;
+    const profile::Sample row = row_of(sample, counted, event, std::abs(value));
     told ? rows.value(row) : rows.sample(row, first ? looks : 1);
     told = true;
   }
+  if (told_looks < 0) {
+    profile::Sample row = sample;
+    row.event = less_of("samples", profile::Unit::count);
+    row.value = numbers_.take(static_cast<uint64_t>(-told_looks));
+    rows.value(row);
+  }
 }
 
-profile::Sample PprofValues::row_of(profile::Sample sample, const Counted& counted, int64_t value) {
-  sample.event = counted.event;
+uint16_t PprofValues::less_of(const std::string& name, profile::Unit unit) {
+  ++negative_;
+  return numbers_.of({name + " (less)", unit});
+}
+
+profile::Sample PprofValues::row_of(profile::Sample sample, const Counted& counted, uint16_t event,
+                                    int64_t value) {
+  sample.event = event;
   value = numbers_.take(static_cast<uint64_t>(value));
   if (!counted.is_time) {
     sample.value = value;

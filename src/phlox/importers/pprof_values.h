@@ -27,26 +27,32 @@ class PprofValues {
   // the last, which is what pprof does.
   void choose(std::span<const PprofType> types, std::string_view by_default);
 
-  // Whether none is below nothing or beyond belief.
+  // Whether none is beyond belief.
   bool are_believable(std::span<const int64_t> values) const;
-  // Puts the rows of `sample`, which has its thread and stack.
+  // Puts the rows of `sample`, which has its thread and stack. A difference of two profiles has values below
+  // zero: those are counted, above zero, by an event of their own, "cpu (less)".
   void put(const profile::Sample& sample, std::span<const int64_t> values, ForeignRows& rows);
+  // How many values were below zero.
+  uint64_t negative() const { return negative_; }
 
  private:
   struct Counted {
     size_t place = 0;
     int64_t scale = 1;  // to nanoseconds or bytes
     uint16_t event = 0;
+    profile::SampledEvent shown = {};
     bool is_time = false, is_cpu = false;
   };
 
   void add(const PprofType& type, size_t place);
-  profile::Sample row_of(profile::Sample sample, const Counted& counted, int64_t value);
+  profile::Sample row_of(profile::Sample sample, const Counted& counted, uint16_t event, int64_t value);
+  uint16_t less_of(const std::string& name, profile::Unit unit);
 
   EventNumbers numbers_;
   std::optional<size_t> looks_;   // the value that is their number
   std::vector<Counted> counted_;  // the others, the one that is shown first before all
   std::set<std::string> names_;
+  uint64_t negative_ = 0;
 };
 
 }  // namespace phlox::importers
