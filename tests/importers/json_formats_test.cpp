@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "phlox/importers/cpuprofile.h"
 #include "phlox/importers/registry.h"
 #include "phlox/importers/speedscope_file.h"
+#include "phlox/profile/sampled_events.h"
 #include "support/imported.h"
 
 namespace phlox::importers {
@@ -51,6 +54,77 @@ TEST(Speedscope, weights_without_a_unit_of_time_are_counts) {
   EXPECT_EQ(in.profile.samples()[0].wall, 0);
 }
 
+Imported evented(const std::string& events) {
+  return import_text(
+      import_speedscope,
+      R"json({"$schema":"speedscope","shared":{"frames":[{"name":"a"},{"name":"b"},{"name":"c"}]},
+ "profiles":[{"type":"evented","name":"t","unit":"nanoseconds","startValue":0,"endValue":40,"events":[)json" +
+          events + "]}]}");
+}
+
+// "a": from where to where a frame is on the stack, in all.
+Nanoseconds total(const Imported& in, std::string_view name) {
+  Nanoseconds sum = 0;
+  for (size_t i = 0; i < in.profile.samples().size(); ++i) {
+    const auto stack = in.stack(i);
+    if (std::find(stack.begin(), stack.end(), name) != stack.end()) sum += in.profile.samples()[i].wall;
+  }
+  return sum;
+}
+
+TEST(Speedscope, calls_that_end_in_another_order_keep_their_own_times) {
+  const Imported in = evented(
+      R"json({"type":"O","frame":0,"at":0},{"type":"O","frame":1,"at":10},{"type":"O","frame":2,"at":12},
+             {"type":"C","frame":0,"at":20},{"type":"C","frame":1,"at":30},{"type":"C","frame":2,"at":33})json");
+  EXPECT_EQ(total(in, "a"), 20);
+  EXPECT_EQ(total(in, "b"), 20);
+  EXPECT_EQ(total(in, "c"), 21);
+  EXPECT_EQ(in.outcome.warnings.size(), 1u);
+}
+
+TEST(Speedscope, calls_without_an_end_last_until_their_profile_ends) {
+  const Imported in = evented(R"json({"type":"O","frame":0,"at":0},{"type":"O","frame":1,"at":10})json");
+  EXPECT_EQ(total(in, "a"), 40);
+  EXPECT_EQ(total(in, "b"), 30);
+  EXPECT_EQ(in.outcome.warnings.size(), 1u);
+}
+
+Imported sampled(const std::string& unit, const std::string& samples, const std::string& weights) {
+  return import_text(
+      import_speedscope,
+      R"json({"$schema":"speedscope","shared":{"frames":[{"name":"a"}]},"profiles":[{"type":"sampled","name":"t",
+ "unit":")json" +
+          unit + R"json(","samples":)json" + samples + R"json(,"weights":)json" + weights + "}]}");
+}
+
+TEST(Speedscope, samples_without_a_weight_are_left_out_and_said) {
+  const Imported in = sampled("none", "[[0],[0],[0]]", "[2,3]");
+  EXPECT_EQ(in.outcome.samples, 5u);
+  EXPECT_EQ(in.outcome.warnings.size(), 1u);
+  // Without any, each is one.
+  EXPECT_EQ(sampled("none", "[[0],[0],[0]]", "[]").outcome.samples, 3u);
+}
+
+TEST(Speedscope, rounded_weights_keep_their_sum) {
+  const Imported in = sampled("none", "[[0],[0],[0],[0]]", "[0.5,0.5,0.5,0.5]");
+  EXPECT_EQ(in.outcome.samples, 2u);
+  EXPECT_EQ(in.outcome.warnings.size(), 1u);
+  const Imported thirds = sampled("microseconds", "[[0],[0],[0]]", "[0.0003333,0.0003333,0.0003334]");
+  Nanoseconds sum = 0;
+  for (const auto& sample : thirds.profile.samples()) sum += sample.wall;
+  EXPECT_EQ(sum, 1);
+}
+
+TEST(Speedscope, bytes_and_large_weights_are_values_of_an_event) {
+  const Imported bytes = sampled("bytes", "[[0],[0]]", "[1048576,17]");
+  EXPECT_EQ(profile::sampled_events(bytes.profile),
+            (std::vector<profile::SampledEvent>{{"bytes", profile::Unit::bytes}}));
+  EXPECT_EQ(bytes.profile.samples()[0].value, 1'048'576);
+  const Imported large = sampled("none", "[[0]]", "[86400000000000]");
+  EXPECT_EQ(large.profile.samples()[0].value, 86'400'000'000'000);
+  EXPECT_TRUE(large.outcome.warnings.empty());
+}
+
 constexpr const char* kCpuProfile = R"json({"nodes":[
  {"id":1,"callFrame":{"functionName":"(root)",
                      "scriptId" : "0", "url" : "", "lineNumber" : -1
@@ -90,6 +164,23 @@ TEST(JsonFormats, they_are_recognised_by_their_content) {
   EXPECT_EQ(name_of(kSampled), "speedscope");
   EXPECT_EQ(name_of(kCpuProfile), "cpuprofile");
   EXPECT_EQ(name_of("{\"other\": 1}"), "");
+}
+
+TEST(JsonFormats, a_byte_order_mark_before_it_is_passed_over) {
+  const std::string text = std::string("\xef\xbb\xbf") + kSampled;
+  MemoryInput input(std::as_bytes(std::span(text)));
+  const Format* format = recognise(input);
+  ASSERT_NE(format, nullptr);
+  EXPECT_EQ(import_text(format->import, text).profile.samples().size(), 2u);
+}
+
+TEST(JsonFormats, a_text_that_is_far_too_long_is_refused) {
+  const std::string text = "{\"nodes\":[],\"samples\":[],\"x\":\"" + std::string(17 << 20, 'x') + "\"}";
+  MemoryInput input(std::as_bytes(std::span(text)));
+  profile::Profile profile;
+  const auto refused = import_cpuprofile(input, {}, profile);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().message.find("16 MiB"), std::string::npos);
 }
 
 TEST(JsonFormats, what_is_no_json_is_refused) {

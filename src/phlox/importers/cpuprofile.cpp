@@ -145,9 +145,9 @@ bool recognise_cpuprofile(std::span<const std::byte> head) {
 Result<ImportOutcome> import_cpuprofile(Input& input, const ImportOptions&, profile::Sink& sink) {
   const auto file = parse_json(input);
   if (!file) return fail(file);
-  if (member(&*file, "nodes") == nullptr || member(&*file, "samples") == nullptr)
+  if (member(&**file, "nodes") == nullptr || member(&**file, "samples") == nullptr)
     return fail(ErrorKind::input, "no cpuprofile: it has no nodes or no samples");
-  return CpuProfile(*file, sink).run();
+  return CpuProfile(**file, sink).run();
 }
 
 }  // namespace phlox::importers

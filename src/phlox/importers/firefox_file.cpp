@@ -267,10 +267,10 @@ bool recognise_firefox(std::span<const std::byte> head) {
 Result<ImportOutcome> import_firefox(Input& input, const ImportOptions&, profile::Sink& sink) {
   const auto file = parse_json(input);
   if (!file) return fail(file);
-  if (member(&*file, "threads") == nullptr) {
+  if (member(&**file, "threads") == nullptr) {
     return fail(ErrorKind::input, "no processed profile of the Firefox Profiler: it has no threads");
   }
-  return FirefoxImport(*file, sink).run();
+  return FirefoxImport(**file, sink).run();
 }
 
 }  // namespace phlox::importers

@@ -11,18 +11,67 @@ namespace phlox::importers {
 namespace {
 
 constexpr size_t kLargest = size_t{1} << 30;
+// Names are short. One of a gigabyte, packed into a megabyte, is meant to cost memory.
+constexpr size_t kLongestText = size_t{16} << 20;
+constexpr size_t kPiece = size_t{1} << 20;
+
+// Looks for texts that are too long while the bytes come in.
+class TextLengths {
+ public:
+  // Whether all are short enough so far.
+  bool take(std::string_view bytes) {
+    for (const char c : bytes) {
+      if (!within_) {
+        within_ = c == '"';
+        length_ = 0;
+      } else if (escaped_) {
+        escaped_ = false;
+      } else if (c == '\\') {
+        escaped_ = true;
+      } else if (c == '"') {
+        within_ = false;
+      }
+      if (++length_ > kLongestText && within_) return false;
+    }
+    return true;
+  }
+
+ private:
+  bool within_ = false, escaped_ = false;
+  size_t length_ = 0;
+};
+
+Result<std::string> read_checked(Input& input) {
+  std::string bytes;
+  TextLengths lengths;
+  // Its end is marked by a byte more.
+  bytes.reserve(std::min<uint64_t>(input.size().value_or(0), kLargest) + 1);
+  while (bytes.size() <= kLargest) {
+    const size_t have = bytes.size();
+    const size_t asked = input.room_for(have, kPiece);
+    bytes.resize(have + asked);
+    bytes.resize(have + input.read_at(have, std::as_writable_bytes(std::span(bytes)).subspan(have)));
+    if (!lengths.take(std::string_view(bytes).substr(have)))
+      return fail(ErrorKind::input, "a text of more than 16 MiB in JSON is not read");
+    if (bytes.size() < have + asked || asked == 0) return bytes;
+  }
+  return fail(ErrorKind::input, "more than 1 GiB of JSON is not read");
+}
 
 }  // namespace
 
-Result<rapidjson::Document> parse_json(Input& input) {
-  const auto all = read_all(input, kLargest);
-  if (!all) return fail(ErrorKind::input, "more than 1 GiB of JSON is not read");
-  rapidjson::Document document;
+Result<JsonFile> parse_json(Input& input) {
+  auto bytes = read_checked(input);
+  if (!bytes) return fail(bytes);
+  JsonFile file;
+  file.bytes_ = std::make_unique<std::string>(*std::move(bytes));
+  char* text = file.bytes_->data();
+  if (file.bytes_->starts_with(kByteOrderMark)) text += kByteOrderMark.size();
   // Without recursion: how deep it goes is the file's choice.
-  document.Parse<rapidjson::kParseIterativeFlag>(all->data(), all->size());
-  if (!document.HasParseError()) return document;
-  return fail(ErrorKind::input, fmt::format("no JSON from byte {} on: {}", document.GetErrorOffset(),
-                                            rapidjson::GetParseError_En(document.GetParseError())));
+  file.root_.ParseInsitu<rapidjson::kParseIterativeFlag>(text);
+  if (!file.root_.HasParseError()) return file;
+  return fail(ErrorKind::input, fmt::format("no JSON from byte {} on: {}", file.root_.GetErrorOffset(),
+                                            rapidjson::GetParseError_En(file.root_.GetParseError())));
 }
 
 const Json* member(const Json* object, const char* name) {

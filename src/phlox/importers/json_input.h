@@ -4,7 +4,9 @@
 #include <rapidjson/document.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "phlox/base/result.h"
@@ -14,8 +16,21 @@ namespace phlox::importers {
 
 using Json = rapidjson::Value;
 
-// ErrorKind::input: no JSON, or more than 1 GiB of it.
-Result<rapidjson::Document> parse_json(Input& input);
+// The texts of its values lie in the bytes that were read.
+class JsonFile {
+ public:
+  const Json& operator*() const { return root_; }
+  const Json* operator->() const { return &root_; }
+
+ private:
+  friend Result<JsonFile> parse_json(Input& input);
+
+  std::unique_ptr<std::string> bytes_;
+  rapidjson::Document root_;
+};
+
+// ErrorKind::input: no JSON, or more than 1 GiB of it, or a text of more than 16 MiB in it.
+Result<JsonFile> parse_json(Input& input);
 
 // Null, an empty text, nothing: when it is not there, or something else.
 const Json* member(const Json* object, const char* name);

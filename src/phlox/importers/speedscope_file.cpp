@@ -4,9 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "phlox/importers/event_numbers.h"
 #include "phlox/importers/foreign_rows.h"
 #include "phlox/importers/json_input.h"
 #include "phlox/importers/thread_name.h"
@@ -31,22 +36,54 @@ double scale_of(std::string_view unit) {
 class SpeedscopeImport {
  public:
   SpeedscopeImport(const Json& file, profile::Sink& sink)
-      : file_(file), rows_(sink, std::string(text(member(&file, "exporter")))) {}
+      : file_(file), rows_(sink, std::string(text(member(&file, "exporter")))), numbers_(sink) {}
 
   ImportOutcome run() {
     read_frames();
     process_ = rows_.process(0, text(member(&file_, "name")));
     const Json* profiles = member(&file_, "profiles");
+    choose_events(profiles);
     for (size_t i = 0; i < length(profiles); ++i) read_profile(element(profiles, i));
     ImportOutcome out = rows_.finish(static_cast<Nanoseconds>(longest_),
                                      fmt::format("speedscope: {} profile{} of {} frames", length(profiles),
                                                  length(profiles) == 1 ? "" : "s", frames_.size()));
-    if (refused_ > 0)
-      out.warnings.push_back(fmt::format("{} samples or events made no sense and were left out", refused_));
+    say(out, refused_, "samples or events made no sense and were left out");
+    say(out, weightless_, "samples have no weight and were left out: speedscope refuses such a file");
+    say(out, crossed_, "calls ended before calls that they had made: each keeps its own times");
+    say(out, open_at_end_, "calls have no end: they last until their profile ends");
+    say(out, fractions_, "weights have fractions: each was rounded so that their sum stays the same");
     return out;
   }
 
  private:
+  static void say(ImportOutcome& out, uint64_t count, std::string_view what) {
+    if (count > 0) out.warnings.push_back(fmt::format("{} {}", count, what));
+  }
+
+  // Weights that no row counts as samples, and bytes, are values of an event. Where there is one, times are
+  // too.
+  void choose_events(const Json* profiles) {
+    bool values = false;
+    for (size_t i = 0; i < length(profiles); ++i) {
+      const Json* profile = element(profiles, i);
+      const std::string_view unit = text(member(profile, "unit"));
+      const Json* weights = member(profile, "weights");
+      bool large = false;
+      for (size_t k = 0; scale_of(unit) == 0 && k < length(weights); ++k)
+        large = large || number(element(weights, k)).value_or(0) > std::numeric_limits<uint32_t>::max();
+      values = values || unit == "bytes" || large;
+    }
+    with_events_ = values;
+  }
+
+  // 0: the weights of this unit are samples.
+  uint16_t event_of(std::string_view unit) {
+    if (!with_events_) return 0;
+    if (scale_of(unit) > 0) return numbers_.of({"time", profile::Unit::nanoseconds});
+    if (unit == "bytes") return numbers_.of({"bytes", profile::Unit::bytes});
+    return numbers_.of({"weight", profile::Unit::count});
+  }
+
   void read_frames() {
     const Json* frames = member(member(&file_, "shared"), "frames");
     for (size_t i = 0; i < length(frames); ++i) {
@@ -62,22 +99,30 @@ class SpeedscopeImport {
   }
 
   void read_profile(const Json* profile) {
-    const auto scale = scale_of(text(member(profile, "unit")));
+    const std::string_view unit = text(member(profile, "unit"));
     const double start = number(member(profile, "startValue")).value_or(0);
     const std::string_view name = text(member(profile, "name"));
     const auto thread = thread_name(name);
     thread_ = thread ? rows_.thread(process_, thread->tid, thread->name) : rows_.thread(process_, 0, name);
+    scale_ = scale_of(unit);
+    event_ = event_of(unit);
     if (text(member(profile, "type")) == "evented") {
-      read_events(member(profile, "events"), scale, start);
+      read_events(member(profile, "events"), start, number(member(profile, "endValue")));
     } else {
-      read_samples(member(profile, "samples"), member(profile, "weights"), scale, start);
+      read_samples(member(profile, "samples"), member(profile, "weights"), start);
     }
   }
 
-  void read_samples(const Json* samples, const Json* weights, double scale, double at) {
+  void read_samples(const Json* samples, const Json* weights, double at) {
     for (size_t i = 0; i < length(samples); ++i) {
       const Json* row = element(samples, i);
-      const double weight = number(element(weights, i)).value_or(scale == 0 ? 1 : 0);
+      // A file without any weights counts its samples.
+      const auto told = number(element(weights, i));
+      if (!told && length(weights) > 0) {
+        ++weightless_;
+        continue;
+      }
+      const double weight = told.value_or(scale_ == 0 ? 1 : 0);
       profile::StackId stack;
       bool good = weight >= 0;
       for (size_t k = 0; k < std::min(length(row), kMostFrames); ++k) {
@@ -89,14 +134,17 @@ class SpeedscopeImport {
         ++refused_;
         continue;
       }
-      put(stack, at, weight, scale);
+      put(stack, at, weight);
       at += weight;
     }
   }
 
-  // What is open from one event to the next is a stretch.
-  void read_events(const Json* events, double scale, double at) {
-    std::vector<std::pair<uint64_t, profile::StackId>> open;
+  // Frames that are open, outermost first, each with the stack that ends in it.
+  using Open = std::vector<std::pair<uint64_t, profile::StackId>>;
+
+  // What is open from one event to the next is a sample.
+  void read_events(const Json* events, double at, std::optional<double> end) {
+    Open open;
     for (size_t i = 0; i < length(events); ++i) {
       const Json* event = element(events, i);
       const auto frame = index_of(member(event, "frame"));
@@ -105,44 +153,74 @@ class SpeedscopeImport {
         ++refused_;
         continue;
       }
-      if (!open.empty() && time > at) put(open.back().second, at, time - at, scale);
+      if (!open.empty() && time > at) put(open.back().second, at, time - at);
       at = time;
-      if (text(member(event, "type")) == "O") {
-        if (open.size() < kMostFrames) {
-          const profile::StackId parent = open.empty() ? profile::StackId() : open.back().second;
-          open.emplace_back(*frame, rows_.interner().stack(parent, frames_[*frame]));
-        } else {
-          ++refused_;
-        }
-      } else if (!open.empty() && open.back().first == *frame) {
-        open.pop_back();
-      } else {
-        ++refused_;
-      }
+      if (text(member(event, "type")) == "O" ? !enter(open, *frame) : !leave(open, *frame)) ++refused_;
     }
+    open_at_end_ += open.size();
+    if (!open.empty() && end && *end > at) put(open.back().second, at, *end - at);
   }
 
-  void put(profile::StackId stack, double start, double weight, double scale) {
-    if (weight * std::max(scale, 1.0) > kLongest || std::abs(start) * scale > kLongest) {
+  bool enter(Open& open, uint64_t frame) {
+    if (open.size() >= kMostFrames) return false;
+    const profile::StackId parent = open.empty() ? profile::StackId() : open.back().second;
+    open.emplace_back(frame, rows_.interner().stack(parent, frames_[frame]));
+    return true;
+  }
+
+  // The innermost call of that frame ends. Calls that it had made and that go on stay open, one place further
+  // out.
+  bool leave(Open& open, uint64_t frame) {
+    const auto found =
+        std::find_if(open.rbegin(), open.rend(), [&](const auto& call) { return call.first == frame; });
+    if (found == open.rend()) return false;
+    if (found != open.rbegin()) ++crossed_;
+    auto at = open.erase(std::next(found).base());
+    profile::StackId parent = at == open.begin() ? profile::StackId() : std::prev(at)->second;
+    for (; at != open.end(); ++at) parent = at->second = rows_.interner().stack(parent, frames_[at->first]);
+    return true;
+  }
+
+  // Rounded at both ends, so that the sum of what follows each other is not.
+  void put(profile::StackId stack, double start, double weight) {
+    const double unit = scale_ == 0 ? 1 : scale_;
+    if (weight * unit > kLongest || std::abs(start) * unit > kLongest ||
+        std::abs(start + weight) * unit > kLongest) {
       ++refused_;
       return;
     }
+    const int64_t from = std::llround(start * unit), to = std::llround((start + weight) * unit);
     profile::Sample sample;
     sample.thread = thread_;
     sample.stack = stack;
-    sample.start = std::llround(start * scale);
-    sample.wall = std::llround(weight * scale);
-    longest_ = std::max(longest_, (start + weight) * scale);
-    rows_.sample(sample, scale == 0 ? static_cast<uint64_t>(std::llround(weight)) : 1);
+    sample.event = event_;
+    if (scale_ > 0) {
+      sample.start = from;
+      sample.wall = to - from;
+      longest_ = std::max(longest_, static_cast<double>(to));
+      rows_.sample(sample, 1);
+      return;
+    }
+    fractions_ += weight != std::floor(weight);
+    if (event_ == 0) {
+      rows_.sample(sample, static_cast<uint64_t>(to - from));
+      return;
+    }
+    sample.value = numbers_.take(static_cast<uint64_t>(to - from));
+    rows_.sample(sample, 1);
   }
 
   const Json& file_;
   ForeignRows rows_;
+  EventNumbers numbers_;
   profile::ProcessId process_;
   profile::ThreadId thread_;
   std::vector<profile::FrameId> frames_;
+  double scale_ = 0;  // of the profile: what a weight of 1 is in nanoseconds; 0: it is no time
+  uint16_t event_ = 0;
+  bool with_events_ = false;
   double longest_ = 0;
-  uint64_t refused_ = 0;
+  uint64_t refused_ = 0, weightless_ = 0, crossed_ = 0, open_at_end_ = 0, fractions_ = 0;
 };
 
 }  // namespace
@@ -156,9 +234,9 @@ bool recognise_speedscope(std::span<const std::byte> head) {
 Result<ImportOutcome> import_speedscope(Input& input, const ImportOptions&, profile::Sink& sink) {
   const auto file = parse_json(input);
   if (!file) return fail(file);
-  if (member(member(&*file, "shared"), "frames") == nullptr)
+  if (member(member(&**file, "shared"), "frames") == nullptr)
     return fail(ErrorKind::input, "no speedscope file: it has no shared frames");
-  return SpeedscopeImport(*file, sink).run();
+  return SpeedscopeImport(**file, sink).run();
 }
 
 }  // namespace phlox::importers
