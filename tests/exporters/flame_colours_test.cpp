@@ -24,5 +24,11 @@ TEST(flame_colours, colours_are_the_scripts) {
   EXPECT_EQ(colour_class(FrameKind::marker, "json", "loads"), "m");
 }
 
+TEST(flame_colours, the_interpreter_s_own_c_has_a_colour_of_python) {
+  for (const char* module : {"python3", "libpython3", "python"})
+    EXPECT_EQ(colour_class(FrameKind::native, module, "f"), colour_class(FrameKind::python, module, "f"));
+  EXPECT_EQ(colour_class(FrameKind::native, "python_magic", "f")[0], 'n');
+}
+
 }  // namespace
 }  // namespace phlox::exporters

@@ -16,6 +16,27 @@ TEST(Demangle, every_scheme_and_what_is_none) {
   EXPECT_EQ(demangle("_Z"), "_Z");
 }
 
+TEST(Demangle, what_linkers_and_compilers_add_stays_behind_the_name) {
+  EXPECT_EQ(demangle("_ZN4core3fmt5write17h0123456789abcdefE@plt"), "core::fmt::write@plt");
+  EXPECT_EQ(demangle("_ZNSt6vectorIiSaIiEE9push_backERKi@plt"),
+            "std::vector<int, std::allocator<int> >::push_back(int const&)@plt");
+  EXPECT_EQ(demangle("_Z1fi@@V_2.1"), "f(int)@@V_2.1");
+  EXPECT_EQ(demangle("_Z1fi.cold"), "f(int) [clone .cold]");
+  EXPECT_EQ(demangle("_Z1fi.part.0.constprop.1"), "f(int) [clone .part.0] [clone .constprop.1]");
+  EXPECT_EQ(demangle("_Z1fi.llvm.1234567890"), "f(int) [clone .llvm.1234567890]");
+  EXPECT_EQ(demangle("_Z1fi.__uniq.12345.llvm.77"), "f(int) [clone .__uniq.12345] [clone .llvm.77]");
+  EXPECT_EQ(demangle("_Z1fi.arch_x86_64_v3"), "f(int) [clone .arch_x86_64_v3]");
+  EXPECT_EQ(demangle("_ZN4core3fmt5write17h0123456789abcdefE.llvm.123"), "core::fmt::write");
+  EXPECT_EQ(demangle("_ZN4core3fmt5write17h0123456789abcdefE.cold"), "core::fmt::write [clone .cold]");
+  EXPECT_EQ(demangle("_ZN4core3ptr13drop_in_place17h0123456789abcdefE.isra.0@plt"),
+            "core::ptr::drop_in_place [clone .isra.0]@plt");
+  EXPECT_EQ(demangle("_RNvCs1234_7mycrate3foo@plt"), "mycrate::foo@plt");
+  EXPECT_EQ(demangle("memcpy.cold"), "memcpy.cold");
+  EXPECT_EQ(demangle("_Znot.mangled@plt"), "_Znot.mangled@plt");
+  EXPECT_EQ(short_name(demangle("_ZNSt6vectorIiSaIiEE9push_backERKi@plt")), "vector::push_back@plt");
+  EXPECT_EQ(short_name("core::fmt::write@plt"), "fmt::write@plt");
+}
+
 TEST(Demangle, cython_s_functions_are_named_by_module) {
   EXPECT_EQ(demangle("__pyx_pw_4fast_5inner_1compute"), "fast.inner.compute");
   EXPECT_EQ(demangle("__pyx_pf_4fast_compute"), "fast.compute");

@@ -14,6 +14,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include "phlox/base/descriptor.h"
@@ -397,6 +399,106 @@ TEST(ModuleNames, entries_of_the_linkage_table_are_named) {
     }
   }
   EXPECT_GT(named, 5u);
+}
+
+std::map<std::string, uint64_t> addresses_in(const std::string& path) {
+  const Descriptor fd(::open(path.c_str(), O_RDONLY));
+  const auto bytes = elf::FileBytes::read(fd.get(), path);
+  const auto file = bytes ? elf::ElfFile::parse(bytes->bytes()) : Result<elf::ElfFile>(fail(bytes));
+  std::map<std::string, uint64_t> out;
+  if (file) {
+    file->for_each_symbol([&](const elf::Symbol& s) {
+      out[std::string(s.name)] = s.address.value;
+      return true;
+    });
+  }
+  return out;
+}
+
+std::string name_at(ModuleNames& names, uint64_t address) {
+  return names.name(ImageAddress(address)).levels.back().function;
+}
+
+TEST(ModuleNames, an_exported_name_reaches_no_further_than_its_function) {
+  Folder folder;
+  const std::string f = folder.path;
+  // As assembler is written by hand: names without a size, with and without unwind information.
+  std::ofstream(f + "/one.s") << "  .text\n"
+                                 "  .globl sized, label, bare, with_cfi, entry\n"
+                                 "  .type sized, @function\n"
+                                 "sized: nop\n"
+                                 "label: nop\n"
+                                 "  .skip 14\n"
+                                 "  .size sized, . - sized\n"
+                                 "hidden: .skip 64\n"  // behind it, of a function that was stripped
+                                 "  .type with_cfi, @function\n"
+                                 "with_cfi: .cfi_startproc\n"
+                                 "  .skip 32\n"
+                                 "  .cfi_endproc\n"
+                                 "  .skip 32\n"
+                                 "  .type bare, @function\n"
+                                 "bare: .skip 100000\n"
+                                 "  .section .text.other, \"ax\"\n"
+                                 "  .skip 256\n";
+  ASSERT_TRUE(run("cd " + f + " && gcc -shared -nostdlib -nostartfiles one.s -o one.so && strip one.so"));
+  auto at = addresses_in(f + "/one.so");
+  ASSERT_TRUE(at["sized"] != 0 && at["bare"] != 0 && at["with_cfi"] != 0);
+  ModuleNames names = ModuleNames::open(f + "/one.so", f + "/one.so", {});
+  EXPECT_EQ(name_at(names, at["sized"] + 3), "sized");  // not by the label within
+  EXPECT_EQ(name_at(names, at["sized"] + 20), fmt::format("one.so+{:#x}", at["sized"] + 20));
+  EXPECT_EQ(name_at(names, at["with_cfi"] + 31), "with_cfi");
+  EXPECT_EQ(name_at(names, at["with_cfi"] + 40), fmt::format("one.so+{:#x}", at["with_cfi"] + 40));
+  EXPECT_EQ(name_at(names, at["bare"] + 20'000), "bare");
+  EXPECT_EQ(name_at(names, at["bare"] + 90'000), fmt::format("one.so+{:#x}", at["bare"] + 90'000));
+}
+
+TEST(ModuleNames, a_name_without_a_size_ends_with_its_section) {
+  Folder folder;
+  const std::string f = folder.path;
+  std::ofstream(f + "/two.s") << "  .section .init, \"ax\"\n"
+                                 "  .globl _init\n"
+                                 "  .type _init, @function\n"
+                                 "_init: nop\n"
+                                 "  ret\n"
+                                 "  .text\n"
+                                 "  .globl last\n"
+                                 "  .skip 256\n"
+                                 "last: nop\n";
+  ASSERT_TRUE(run("cd " + f + " && gcc -shared -nostdlib -nostartfiles two.s -o two.so && strip two.so"));
+  auto at = addresses_in(f + "/two.so");
+  ASSERT_TRUE(at["_init"] != 0 && at["last"] != 0);
+  ModuleNames names = ModuleNames::open(f + "/two.so", f + "/two.so", {});
+  EXPECT_EQ(name_at(names, at["_init"] + 1), "_init");
+  EXPECT_EQ(name_at(names, at["last"] - 16), fmt::format("two.so+{:#x}", at["last"] - 16));
+}
+
+TEST(ModuleNames, a_function_is_where_it_is_declared_whatever_file_its_lines_are_in) {
+  Folder folder;
+  const std::string f = folder.path;
+  std::ofstream(f + "/cases.c.h") << "case 1: x += p[1]; break;\n";
+  std::ofstream(f + "/switch.c") << "int x;\n"
+                                    "void run(volatile int* p, int n) {\n"
+                                    "  switch (n) {\n"
+                                    "#include \"cases.c.h\"\n"
+                                    "    default: x -= p[2];\n"
+                                    "  }\n"
+                                    "#line 77 \"elsewhere.y\"\n"
+                                    "  x *= p[0];\n"
+                                    "}\n";
+  ASSERT_TRUE(run("cd " + f + " && gcc -g -O0 -shared -fPIC switch.c -o switch.so"));
+  const uint64_t start = addresses_in(f + "/switch.so")["run"];
+  ASSERT_NE(start, 0u);
+  ModuleNames names = ModuleNames::open(f + "/switch.so", f + "/switch.so", {});
+  std::set<std::string> files, declared;
+  for (uint64_t at = start; at < start + 256; ++at) {
+    const NativeName& name = names.name(ImageAddress(at)).levels.back();
+    if (name.function != "run") break;
+    files.insert(name.file.substr(name.file.rfind('/') + 1));
+    declared.insert(fmt::format("{}:{}", name.declared_file.substr(name.declared_file.rfind('/') + 1),
+                                name.declared_line));
+  }
+  EXPECT_EQ(files, (std::set<std::string>{"switch.c", "cases.c.h", "elsewhere.y"}));
+  EXPECT_EQ(declared, std::set<std::string>{"switch.c:2"});
 }
 
 TEST(ModuleNames, file_that_is_not_there_gives_addresses) {

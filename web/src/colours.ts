@@ -1,6 +1,6 @@
 // Which colour class a box gets: by its package or module, so that the same code has the same colour in every picture, on
 // every machine. exporters/flame_colours.cpp computes the same; the fills are in flame.css. No DOM.
-import { Kind, Label } from "./model/tree";
+import { isInterpreter, Kind, Label } from "./model/tree";
 
 export const hues = 20; // of the palette in flame.css
 
@@ -20,7 +20,7 @@ function pick(text: string, choices: number): number {
 export function colourClass(label: Label): string {
   if (label.kind === Kind.marker) return "m";
   if (label.kind === Kind.kernel) return "k";
-  const family = label.kind === Kind.native ? "n" : "p";
+  const family = label.kind === Kind.native && !isInterpreter(label.module) ? "n" : "p";
   return family + pick(label.module, hues) + "abc"[pick(label.name, 3)];
 }
 

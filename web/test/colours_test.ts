@@ -19,6 +19,10 @@ test("colours are the exporter's", () => {
   equal([colourClass(label("loads", "json")), colourClass(label("main", "app")), colourClass(label("名前", "módulo"))], ["p14a", "p6b", "p10c"]);
 });
 
+test("the interpreter's own C has a colour of Python", () => {
+  equal(["python3", "libpython3", "python_magic"].map((module) => colourClass(label("f", module, Kind.native))[0]), ["p", "p", "n"]);
+});
+
 test("hues of many modules are spread over the palette", () => {
   const used = new Set(Array.from({ length: 200 }, (_, i) => colourClass(label("f", `module${i}`)).slice(0, -1)));
   ensure(used.size === 20, `${used.size} of 20 hues`);

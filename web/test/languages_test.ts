@@ -14,6 +14,10 @@ test("Cython's functions are known by their names, also without a file", () => {
   equal(languageOf(native("pandas._libs.algos.take", "pandas/_libs/algos.c")), "Cython");
 });
 
+test("the interpreter is C without its debug information too", () => {
+  equal(["python3", "libpython3", "pythonista"].map((module) => languageOf({ ...native("list_append"), module })), ["C", "C", "native"]);
+});
+
 test("what a compiler split off a function of C is no Cython", () => {
   equal(["memcpy", "parse.cold", "parse.part.0", "parse.constprop.1.isra.2", "libfoo.so+0x1a40"].map((name) => languageOf(native(name))), Array(5).fill("native"));
 });

@@ -94,6 +94,23 @@ test("a wait is of the program's own function, not of the library's beneath it",
   equal(Array.from(told.wall), [5 * second, second, second, 0]);
 });
 
+test("the interpreter's own C is Python, and the C library is whatever calls it", () => {
+  const at = (thread: number, stack: string[]): Stretch => ({ thread, start: 0, wall: second, cpu: 0, samples: 1, stack: stack.map((name): [string, number] => [name, 1]), state: 0, doing: 0 });
+  const stacks = [["f", "npython_dict", "nlibc_malloc"], ["f", "nblas", "nlibc_malloc"], ["nblas"], ["f", "nblas", "npython_dict"]];
+  const { stretches, catalogue } = recordingOf(stacks.map((stack, thread) => at(thread, stack)));
+  equal(Array.from(stretches.activity), [Activity.python, Activity.native, Activity.native, Activity.python]);
+  equal(catalogue.functions.owner[byName({ catalogue } as never, "nlibc_malloc")], 2);
+});
+
+test("time in native code is the Python function's beneath which it is, and the native function's", () => {
+  const at = (start: number, wall: number, stack: string[]): Stretch => ({ thread: 0, start, wall, cpu: 0, samples: 1, stack: stack.map((name): [string, number] => [name, 1]), state: 0, doing: 0 });
+  const recording = recordingOf([at(0, 5 * second, ["main", "f", "nblas", "nlibc_malloc"]), at(5 * second, second, ["main", "f"]), at(6 * second, 2 * second, ["nblas"])]);
+  const { self, total } = answer(new Model(recording), "table", everything, { by: "function" });
+  const selves = (names: string[]) => names.map((name) => self.wall[byName(recording, name)] / second);
+  equal(selves(["main", "f", "nblas", "nlibc_malloc"]), [0, 6, 2, 5]);
+  equal(total.wall[byName(recording, "nblas")] / second, 7);
+});
+
 test("a thread that runs without a frame runs native code, one that could not be read is not known", () => {
   const running = { cpu: 1, gil: 2, collecting: false, call: "", quality: 0 };
   equal(activityOf(running, Kind.marker), Activity.native);

@@ -81,11 +81,13 @@ export function recordingOf(stretches: Stretch[], events: Head["events"] = []): 
   put("binary", () => 0);
   put("line", (f) => (f.kind === Kind.marker ? 0 : 1));
   put("kind", (f) => f.kind);
+  put("owner", (f) => (f.name.startsWith("npython") ? 1 : f.name.startsWith("nlibc") ? 2 : 0));
 
   const placeKey = (name: string, line: number) => names.indexOf(name) * 1000 + line;
   const places = [0, ...Array.from(new Set(frames.map(([name, line]) => placeKey(name, line)))).sort((a, b) => a - b)];
   packer.numbers("place.function", "planes", places.map((key, i) => Math.floor(key / 1000) - (i ? Math.floor(places[i - 1] / 1000) : 0)));
   packer.numbers("place.line", "planes", places.map((key) => key % 1000));
+  packer.numbers("place.file", "planes", places.map(() => 0));
 
   const putWait = (name: string, value: (wait: Wait) => number) => packer.numbers(`wait.${name}`, "planes", [0, ...waits.map(value)]);
   const placeAt = (frame?: [string, number]) => (frame ? places.indexOf(placeKey(...frame)) : 0);

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/profile/declarations.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/symbols/jit_map.h"
 #include "phlox/target/packages.h"
@@ -46,6 +47,10 @@ void put_named(profile::Sink& sink, profile::FrameId id, const profile::Frame& f
     named.qualified_name = levels[i].function;
     named.file = levels[i].file;
     named.line = levels[i].line;
+    named.first_line = levels[i].declared_line;
+    const std::string& declared = levels[i].declared_file;
+    if (!declared.empty() && !named.file.empty() && declared != named.file)
+      sink.put_meta(profile::declaration_key(named.qualified_name, named.first_line, named.file), declared);
     if (const auto role = role_of(levels[i].cython); role != profile::FrameRole::none) named.role = role;
     profile::FrameId to = id;
     if (i + 1 < levels.size()) {

@@ -14,6 +14,15 @@ uint32_t pick(std::string_view text, uint32_t choices) {
   return ((value >> 16) ^ (value & 0xffff)) % choices;
 }
 
+// By its file's name: its own C is Python's.
+bool is_interpreter(std::string_view module) {
+  if (module.starts_with("lib")) module.remove_prefix(3);
+  constexpr std::string_view kPython = "python";
+  if (!module.starts_with(kPython)) return false;
+  module.remove_prefix(kPython.size());
+  return module.empty() || (module.front() >= '0' && module.front() <= '9');
+}
+
 }  // namespace
 
 uint32_t colour_hash(std::string_view text) {
@@ -25,8 +34,8 @@ uint32_t colour_hash(std::string_view text) {
 std::string colour_class(profile::FrameKind kind, std::string_view module, std::string_view name) {
   if (kind == profile::FrameKind::marker) return "m";
   if (kind == profile::FrameKind::kernel) return "k";
-  return fmt::format("{}{}{}", kind == profile::FrameKind::native ? 'n' : 'p', pick(module, kHues),
-                     "abc"[pick(name, 3)]);
+  const bool native = kind == profile::FrameKind::native && !is_interpreter(module);
+  return fmt::format("{}{}{}", native ? 'n' : 'p', pick(module, kHues), "abc"[pick(name, 3)]);
 }
 
 std::string difference_class(int8_t step) {

@@ -16,6 +16,7 @@
 #include "phlox/exporters/page_columns.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/words.h"
+#include "phlox/profile/declarations.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/system_calls.h"
@@ -204,7 +205,9 @@ void put_states(Json& json, const Profile& profile, const PageTables& tables) {
 void put_facts(Json& json, const Profile& profile) {
   json.key("meta");
   json.open('{');
-  for (const auto& [key, value] : profile.meta()) json.text(displayable(key), value);
+  for (const auto& [key, value] : profile.meta()) {
+    if (!profile::is_declaration(key)) json.text(displayable(key), value);  // places have their files
+  }
   json.close('}');
 }
 
@@ -224,14 +227,18 @@ void add_functions(ColumnWriter& columns, Strings& strings, const PageTables& ta
               [](const PageFunction& f) { return std::max(0, f.label.line); });
   columns.add("function.kind", ColumnLayout::planes, tables.functions,
               [](const PageFunction& f) { return static_cast<int>(f.label.kind); });
+  columns.add("function.owner", ColumnLayout::planes, tables.functions,
+              [](const PageFunction& f) { return f.owner; });
 }
 
-void add_tree(ColumnWriter& columns, const PageTables& tables) {
+void add_tree(ColumnWriter& columns, Strings& strings, const PageTables& tables) {
   uint32_t before = 0;
   columns.add("place.function", ColumnLayout::planes, tables.places,
               [&](const PagePlace& place) { return place.function - std::exchange(before, place.function); });
   columns.add("place.line", ColumnLayout::planes, tables.places,
               [](const PagePlace& place) { return std::max(0, place.line); });
+  columns.add("place.file", ColumnLayout::planes, tables.places,
+              [&](const PagePlace& place) { return strings.index(place.file); });
   // Depth first, a node's depth tells its parent.
   std::vector<uint32_t> depth;
   depth.reserve(tables.nodes.size());
@@ -404,7 +411,7 @@ Result<PageData> make_page_data(std::span<const PageSide> sides, const profile::
   ColumnWriter columns;
   Strings strings;
   add_functions(columns, strings, tables);
-  add_tree(columns, tables);
+  add_tree(columns, strings, tables);
   add_waits(columns, strings, tables);
   add_stretches(columns, tables, grid, threads);
   columns.add_text("strings", strings.text());

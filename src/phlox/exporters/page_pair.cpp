@@ -79,10 +79,10 @@ class Pair {
       // 0: no line is known, or it is a marker.
       const int32_t shift =
           tables_.functions[function].label.line - from.functions[place.function].label.line;
-      const int32_t line = place.line == 0 ? 0 : std::max(1, place.line + shift);
-      const auto [at, added] = places_.try_emplace(uint64_t{function} << 32 | static_cast<uint32_t>(line),
-                                                   static_cast<uint32_t>(tables_.places.size()));
-      if (added) tables_.places.push_back({function, line});
+      const bool shifts = place.line != 0 && place.file.empty();
+      const PagePlace moved{function, shifts ? std::max(1, place.line + shift) : place.line, place.file};
+      const auto [at, added] = places_.try_emplace(moved, static_cast<uint32_t>(tables_.places.size()));
+      if (added) tables_.places.push_back(moved);
       numbers[i] = at->second;
     }
     return numbers;
@@ -113,7 +113,7 @@ class Pair {
 
   PageTables tables_;
   std::map<FunctionKey, uint32_t> functions_;  // views into the tables that were added
-  tsl::robin_map<uint64_t, uint32_t, Spread> places_;
+  std::map<PagePlace, uint32_t> places_;
   tsl::robin_map<uint64_t, uint32_t, Spread> children_;
   std::map<PageState, uint32_t> states_;
 };

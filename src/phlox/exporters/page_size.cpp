@@ -95,7 +95,7 @@ Nanoseconds cut_rare(PageTables& tables, Nanoseconds least) {
     }
   }
   const auto function = static_cast<uint32_t>(tables.functions.size());
-  tables.functions.push_back({left_out_label(), {}});
+  tables.functions.push_back({left_out_label(), {}, 0});
   const auto place = static_cast<uint32_t>(tables.places.size());
   tables.places.push_back({function, 0});
   std::vector<uint32_t> marker(count, 0);

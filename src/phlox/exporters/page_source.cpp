@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -33,17 +32,14 @@ std::string displayable_lines(std::string_view text) {
 
 // Files with a line of code in them that was seen, those with most time of their own first.
 std::vector<std::string> files_by_time(const PageTables& tables) {
-  std::vector<Nanoseconds> self(tables.functions.size(), 0);
+  std::vector<Nanoseconds> self(tables.places.size(), 0);
   for (const PageStretch& stretch : tables.stretches)
-    self[tables.places[tables.nodes[stretch.node].place].function] += stretch.wall + 1;
-  std::set<uint32_t> with_lines;
-  for (const PagePlace& place : tables.places) {
-    if (place.line > 0) with_lines.insert(place.function);
-  }
+    self[tables.nodes[stretch.node].place] += stretch.wall + 1;
   std::map<std::string, Nanoseconds> times;
-  for (const uint32_t function : with_lines) {
-    const profile::Label& label = tables.functions[function].label;
-    if (!label.file.empty()) times[label.file] += self[function];
+  for (size_t i = 0; i < tables.places.size(); ++i) {
+    const PagePlace& place = tables.places[i];
+    const std::string& file = place.file.empty() ? tables.functions[place.function].label.file : place.file;
+    if (place.line > 0 && !file.empty()) times[file] += self[i];
   }
   std::vector<std::pair<std::string, Nanoseconds>> rows(times.begin(), times.end());
   std::stable_sort(rows.begin(), rows.end(),

@@ -11,6 +11,7 @@
 #include "phlox/base/spread.h"
 #include "phlox/exporters/page_waits.h"
 #include "phlox/profile/markers.h"
+#include "phlox/profile/native_frames.h"
 
 namespace phlox::exporters {
 namespace {
@@ -28,12 +29,17 @@ struct InOrder {
   bool operator()(const Label& a, const Label& b) const { return order_of(a) < order_of(b); }
 };
 
+uint8_t owner_of(const profile::Frame& frame) {
+  if (frame.kind != profile::FrameKind::native) return 0;
+  return frame.role == profile::kCLibrary ? 2 : profile::is_interpreter(frame) ? 1 : 0;
+}
+
 // Grows the tables in whatever order things are met.
 class Builder {
  public:
   explicit Builder(const Profile& profile)
       : profile_(profile), waits_(profile, [this](profile::FrameId id) { return place(id); }) {
-    tables_.functions.push_back({{profile::FrameKind::marker, "all", {}, 0, {}, {}}, {}});
+    tables_.functions.push_back({{profile::FrameKind::marker, "all", {}, 0, {}, {}}, {}, 0});
     tables_.places.emplace_back();
     tables_.nodes.emplace_back();
     place_of_.assign(profile.frames().size() + 1, kNone);
@@ -101,26 +107,27 @@ class Builder {
     return at->second;
   }
 
-  uint32_t place(uint32_t function, int32_t line) {
-    const auto [at, added] = places_.try_emplace(uint64_t{function} << 32 | static_cast<uint32_t>(line),
-                                                 static_cast<uint32_t>(tables_.places.size()));
-    if (added) tables_.places.push_back({function, line});
+  uint32_t place(PagePlace place) {
+    const auto [at, added] = places_.try_emplace(place, static_cast<uint32_t>(tables_.places.size()));
+    if (added) tables_.places.push_back(std::move(place));
     return at->second;
   }
 
-  uint32_t marker(const Label& label) { return place(function({label, {}}), 0); }
+  uint32_t marker(const Label& label) { return place({function({label, {}, 0}), 0}); }
 
   uint32_t place(profile::FrameId id) {
     if (!id || id.value > profile_.frames().size()) return marker(profile::unknown_frame_label());
     uint32_t& known = place_of_[id.value];
     if (known != kNone) return known;
     const profile::Frame& frame = profile_.frame(id);
-    PageFunction row{profile::function_label(profile_, id), {}};
+    PageFunction row{profile::function_label(profile_, id), {}, owner_of(frame)};
+    std::string file = frame.file == row.label.file ? std::string() : frame.file;
     if (frame.kind == profile::FrameKind::native && frame.module &&
         frame.module->value <= profile_.modules().size())
       row.binary = profile_.modules()[frame.module->value - 1].path;
     const bool marker = frame.kind == profile::FrameKind::marker;
-    known = place(function(std::move(row)), marker ? 0 : frame.line);
+    const uint32_t number = function(std::move(row));
+    known = marker ? place({number, 0}) : place({number, frame.line, std::move(file)});
     return known;
   }
 
@@ -152,7 +159,7 @@ class Builder {
   PageWaits waits_;
   std::map<PageState, uint32_t> states_;
   std::map<Label, uint32_t, InOrder> functions_;
-  tsl::robin_map<uint64_t, uint32_t, Spread> places_;
+  std::map<PagePlace, uint32_t> places_;
   tsl::robin_map<uint64_t, uint32_t, Spread> children_;  // parent << 32 | place
   std::vector<uint32_t> place_of_;                       // by frame id
   std::vector<uint32_t> node_of_;                        // by stack id

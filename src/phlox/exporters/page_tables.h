@@ -16,11 +16,15 @@ namespace phlox::exporters {
 struct PageFunction {
   profile::Label label;
   std::string binary;  // native: path of the mapped file
+  // Native: whose time is spent in it. 0: its own; 1: Python's, of whose own C it is; 2: of the code that
+  // calls it, which is the C library's.
+  uint8_t owner = 0;
 };
 
 struct PagePlace {
   uint32_t function = 0;
   int32_t line = 0;
+  std::string file = {};  // of the line; empty: the function's
   friend auto operator<=>(const PagePlace&, const PagePlace&) = default;
 };
 

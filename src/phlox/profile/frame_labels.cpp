@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "phlox/base/text.h"
+#include "phlox/profile/declarations.h"
 #include "phlox/profile/module_of_file.h"
 
 namespace phlox::profile {
@@ -24,7 +25,7 @@ Label label_of(const Profile& profile, FrameId id, const LabelRules& rules) {
   const bool whole = frame.kind == FrameKind::python && !frame.qualified_name.empty();
   label.name = whole || frame.function.empty() ? frame.qualified_name : frame.function;
   if (!whole && frame.qualified_name != label.name) label.full = frame.qualified_name;
-  label.file = frame.file;
+  label.file = rules.line ? frame.file : declared_in(profile, frame);
   if (frame.kind == FrameKind::marker) return label;
   label.line = rules.line ? frame.line : frame.first_line;
   if (rules.place && rules.line) label.first_line = frame.first_line;

@@ -10,6 +10,7 @@
 
 #include "phlox/base/spread.h"
 #include "phlox/base/text.h"
+#include "phlox/profile/declarations.h"
 #include "phlox/profile/kernel_frames.h"
 
 namespace phlox::profile {
@@ -250,14 +251,41 @@ bool is_loop(const Frame& frame) {
   return frame.kind == FrameKind::native && frame.role == FrameRole::interpreter_loop;
 }
 
+bool starts_with_one_of(std::span<const std::string_view> prefixes, std::string_view name) {
+  return std::any_of(prefixes.begin(), prefixes.end(), [&](auto prefix) { return name.starts_with(prefix); });
+}
+
+// "python", "python3.13t", "libpython3.11.so.1.0"; not "python_magic.so".
+bool is_python_name(std::string_view file) {
+  if (file.starts_with("lib")) file.remove_prefix(3);
+  constexpr std::string_view kPython = "python";
+  if (!file.starts_with(kPython)) return false;
+  file.remove_prefix(kPython.size());
+  return file.empty() || (file.front() >= '0' && file.front() <= '9');
+}
+
 // Whether the module is a Python, by its file's name: for those whose symbols were stripped, outside the
 // outermost Python frame.
 bool is_python_file(const Profile& profile, const Frame& frame) {
   if (!frame.module || frame.module->value == 0 || frame.module->value > profile.modules().size())
     return false;
   const std::string_view path = profile.modules()[frame.module->value - 1].path;
-  const std::string_view name = base_name(path);
-  return name.starts_with("python") || name.starts_with("libpython");
+  return is_python_name(base_name(path));
+}
+
+bool is_libc(std::string_view file) {
+  constexpr std::string_view kLibraries[] = {"libc.so.", "libc-2.", "libpthread", "ld-musl-", "libc.musl-"};
+  return file == "libc.so" ||  // musl's own name for it
+         starts_with_one_of(kLibraries, file);
+}
+
+// What every program calls, whatever it is written in: the C library, its parts, and what stands in for its
+// malloc().
+bool is_called_by_all(std::string_view file) {
+  constexpr std::string_view kOthers[] = {"ld-linux",    "libm.so.",    "libm-2.",    "libdl",
+                                          "librt",       "libgcc_s",    "[vdso]",     "linux-vdso",
+                                          "libjemalloc", "libmimalloc", "libtcmalloc"};
+  return is_libc(file) || starts_with_one_of(kOthers, file);
 }
 
 // A part of the C library without a name: as long as nothing but starts lies outside of it, it starts the
@@ -268,10 +296,7 @@ bool is_unnamed_libc(const Profile& profile, const Frame& frame) {
     return false;
   const std::string_view path = profile.modules()[frame.module->value - 1].path;
   const std::string_view name = base_name(path);
-  constexpr std::string_view kLibraries[] = {"libc.so.", "libc-2.", "libpthread", "ld-musl-", "libc.musl-"};
-  if (name != "libc.so" &&  // musl's own name for it
-      std::none_of(std::begin(kLibraries), std::end(kLibraries), [&](auto l) { return name.starts_with(l); }))
-    return false;
+  if (!is_libc(name)) return false;
   // Without a symbol a function is called by its file and address (symbols/module_names.cpp).
   const std::string_view function = frame.function;
   return function.empty() || (function.starts_with(name) && function.substr(name.size()).starts_with("+0x"));
@@ -279,10 +304,6 @@ bool is_unnamed_libc(const Profile& profile, const Frame& frame) {
 
 // The innermost function of a stack is shown though it only leads on: there is nothing that it leads to.
 enum class Fold : uint8_t { no, but_innermost, always };
-
-bool starts_with_one_of(std::span<const std::string_view> prefixes, std::string_view name) {
-  return std::any_of(prefixes.begin(), prefixes.end(), [&](auto prefix) { return name.starts_with(prefix); });
-}
 
 // PyObject_CallOneArg, _PyObject_FastCallDictTstate, _PyObject_VectorcallMethod, ...
 bool is_call_of_object(std::string_view name) {
@@ -315,14 +336,57 @@ bool leads_into(const Frame& outer, const Frame& inner, CythonLevel level) {
          outer.qualified_name == inner.qualified_name;
 }
 
-// For each frame whether it is folded.
-std::vector<Fold> folded_frames(const Profile& profile) {
-  const auto& frames = profile.frames();
+// By module: whether an interpreter's loop is in it.
+std::vector<uint8_t> modules_with_loop(const Profile& profile) {
   std::vector<uint8_t> interpreter(profile.modules().size() + 1, 0);
-  for (const Frame& frame : frames) {
+  for (const Frame& frame : profile.frames()) {
     if (is_loop(frame) && frame.module && frame.module->value < interpreter.size())
       interpreter[frame.module->value] = 1;
   }
+  return interpreter;
+}
+
+// A program that has the interpreter linked into it has functions of its own as well: there the names tell,
+// or the folders of CPython's source.
+bool is_of_cpython(const Profile& profile, const Frame& frame) {
+  constexpr std::string_view kNames[] = {"Py", "_Py", "py", "_TAIL_CALL_"};
+  constexpr std::string_view kFolders[] = {"Objects/", "Python/", "Include/", "Parser/", "Modules/"};
+  if (starts_with_one_of(kNames, frame.function) || is_plumbing(frame.function)) return true;
+  std::string_view file = declared_in(profile, frame);
+  while (starts_with_one_of({{"./", "../"}}, file)) file.remove_prefix(file.find('/') + 1);
+  return starts_with_one_of(kFolders, file);
+}
+
+// Says of native frames which are the interpreter's own C, and which are the C library's.
+void mark_owners(Profile& profile) {
+  enum class Owner : uint8_t { other, python, python_and_others, c_library };
+  const std::vector<uint8_t> has_loop = modules_with_loop(profile);
+  std::vector<Owner> owners(profile.modules().size() + 1, Owner::other);
+  for (size_t i = 0; i < profile.modules().size(); ++i) {
+    const std::string_view path = profile.modules()[i].path;
+    const std::string_view file = base_name(path);
+    owners[i + 1] = is_python_name(file)     ? Owner::python
+                    : has_loop[i + 1] != 0   ? Owner::python_and_others
+                    : is_called_by_all(file) ? Owner::c_library
+                                             : Owner::other;
+  }
+  for (uint32_t i = 1; i <= profile.frames().size(); ++i) {
+    const Frame& frame = profile.frames()[i - 1];
+    if (frame.kind != FrameKind::native || frame.role != FrameRole::none || !frame.module) continue;
+    const Owner owner = frame.module->value < owners.size() ? owners[frame.module->value] : Owner::other;
+    const bool python =
+        owner == Owner::python || (owner == Owner::python_and_others && is_of_cpython(profile, frame));
+    if (!python && owner != Owner::c_library) continue;
+    Frame marked = frame;
+    marked.role = python ? kInterpreterCode : kCLibrary;
+    profile.put_frame(FrameId(i), marked);
+  }
+}
+
+// For each frame whether it is folded.
+std::vector<Fold> folded_frames(const Profile& profile) {
+  const auto& frames = profile.frames();
+  const std::vector<uint8_t> interpreter = modules_with_loop(profile);
   std::vector<Fold> folded(frames.size() + 1, Fold::no);
   for (size_t i = 0; i < frames.size(); ++i) {
     const Frame& frame = frames[i];
@@ -346,6 +410,11 @@ std::vector<Fold> folded_frames(const Profile& profile) {
 }
 
 }  // namespace
+
+bool is_interpreter(const Frame& frame) {
+  return frame.role == kInterpreterCode || frame.role == FrameRole::interpreter_loop ||
+         frame.role == FrameRole::trampoline;
+}
 
 bool is_plumbing(std::string_view function) {
   const std::string_view name = without_suffix(function);
@@ -391,6 +460,7 @@ void show_native_frames(Profile& profile, const Choices& choices) {
   const auto& stacks = profile.stacks();
   if (std::none_of(frames.begin(), frames.end(), [](const Frame& f) { return f.kind == FrameKind::native; }))
     return;
+  mark_owners(profile);
   const FrameId jit = choices.all_frames ? FrameId() : put_jit_frame(profile);
   const std::vector<Fold> folded =
       choices.all_frames ? std::vector<Fold>(frames.size() + 1, Fold::no) : folded_frames(profile);

@@ -11,8 +11,16 @@
 
 namespace phlox::profile {
 
+// Roles that are never recorded: show_native_frames() finds them.
+inline constexpr auto kInterpreterCode = static_cast<FrameRole>(100);  // its own C: its time is Python's
+inline constexpr auto kCLibrary = static_cast<FrameRole>(101);  // its time belongs to the code that calls it
+
+// Whether it is the interpreter's own C, its loop included.
+bool is_interpreter(const Frame& frame);
+
 // Folds unless the choices ask for all frames. Rewrites the stacks and what refers to them; rows of frames
-// stay. Does nothing to a recording without native frames.
+// stay, and say whether they are the interpreter's own C or the C library's. Does nothing to a recording
+// without native frames.
 void show_native_frames(Profile& profile, const Choices& choices);
 
 // Those that tell of missing names, those without functions first. After show_native_frames() code made at

@@ -12,7 +12,9 @@
 
 #include "phlox/base/spread.h"
 #include "phlox/base/text.h"
+#include "phlox/profile/declarations.h"
 #include "phlox/profile/forks.h"
+#include "phlox/profile/stack_places.h"
 
 namespace phlox::report {
 namespace {
@@ -31,6 +33,7 @@ struct Key {
   std::string_view name;
   std::string_view file;
   int32_t first_line;
+  std::string_view library;  // path of a native function's module
   friend bool operator==(const Key&, const Key&) = default;
 };
 struct KeyHash {
@@ -39,6 +42,7 @@ struct KeyHash {
     size_t hash = text(key.name) * 0x9e3779b97f4a7c15U + text(key.file);
     hash =
         (hash ^ static_cast<uint32_t>(key.first_line)) * 0x9e3779b97f4a7c15U + static_cast<size_t>(key.kind);
+    hash = hash * 0x9e3779b97f4a7c15U + text(key.library);
     return hash ^ (hash >> 29);
   }
 };
@@ -58,26 +62,35 @@ Items identify(const Profile& profile, Identity identity) {
   items.line.resize(frames.size() + 1, 0);
   tsl::robin_map<Key, uint32_t, KeyHash> functions;
   tsl::robin_map<uint64_t, uint32_t, Spread> lines;
+  std::map<std::pair<uint64_t, std::string_view>, uint32_t> lines_elsewhere;
   for (size_t i = 0; i < frames.size(); ++i) {
     const Frame& frame = frames[i];
     if (frame.kind == FrameKind::marker) continue;
-    Key key{frame.kind, frame.qualified_name.empty() ? frame.function : frame.qualified_name, frame.file,
-            frame.first_line};
+    // A function is where it is declared, whatever file its lines come from.
+    const std::string& declared = profile::declared_in(profile, frame);
+    const bool elsewhere = frame.file != declared;
+    Key key{frame.kind,
+            frame.qualified_name.empty() ? frame.function : frame.qualified_name,
+            declared,
+            frame.first_line,
+            {}};
     int32_t line = frame.line;
     if (identity == Identity::portable) {
-      key.file = base_name(frame.file);
+      key.file = base_name(declared);
       key.first_line = 0;
-      line -= frame.first_line;
+      if (!elsewhere) line -= frame.first_line;
+    } else if (frame.module && frame.module->value != 0 && frame.module->value <= profile.modules().size()) {
+      key.library = profile.modules()[frame.module->value - 1].path;
     }
     // Native code without a name is kept apart by its address.
     if (key.name.empty()) key.first_line = static_cast<int32_t>(frame.address ^ (frame.address >> 32));
     const auto [function, added] = functions.try_emplace(key, items.functions + 1);
     if (added) ++items.functions;
-    const auto [at, fresh] =
-        lines.try_emplace(uint64_t{function->second} << 32 | static_cast<uint32_t>(line), items.lines + 1);
-    if (fresh) ++items.lines;
     items.function[i + 1] = function->second;
-    items.line[i + 1] = at->second;
+    const uint64_t place = uint64_t{function->second} << 32 | static_cast<uint32_t>(line);
+    uint32_t& known = elsewhere ? lines_elsewhere[{place, frame.file}] : lines[place];
+    if (known == 0) known = ++items.lines;
+    items.line[i + 1] = known;
   }
   return items;
 }
@@ -89,6 +102,10 @@ struct Tree {
   // The function (line) that a node adds to the totals: 0 where the same one is further out already.
   std::vector<uint32_t> function;
   std::vector<uint32_t> line;
+  // The node of the innermost Python frame; of a stack without one the node itself.
+  std::vector<uint32_t> owner;
+  std::vector<uint32_t> native;  // the innermost native frame beneath that; 0: none
+  std::vector<uint8_t> foreign;  // StackPlace::foreign
 };
 
 struct Children {
@@ -251,6 +268,40 @@ double throw_variance(double share, double looks) {
   return p * (1 - p) / looks;
 }
 
+bool is_native(const Profile& profile, uint32_t frame) {
+  if (frame == 0) return false;
+  const FrameKind kind = profile.frame(profile::FrameId(frame)).kind;
+  return kind == FrameKind::native || kind == FrameKind::kernel;
+}
+
+// Which native code is beneath each function (line). `item`: by frame, the number of its entry.
+void put_native(std::vector<Entry>& entries, const std::vector<uint32_t>& item, const Tree& tree,
+                const Items& items, const std::vector<Piece>& pieces) {
+  struct Beneath {
+    int64_t weight = 0;
+    uint32_t frame = 0;
+  };
+  tsl::robin_map<uint64_t, Beneath, Spread> beneath;  // entry << 32 | native function
+  for (const Piece& piece : pieces) {
+    const uint32_t entry = item[tree.frame[tree.owner[piece.node]]];
+    if (tree.owner[piece.node] != piece.node && tree.foreign[piece.node] != 0)
+      entries[entry].foreign += piece.weight;
+    const uint32_t native = tree.native[piece.node];
+    if (native == 0) continue;
+    Beneath& sum = beneath[uint64_t{entry} << 32 | items.function[native]];
+    sum.weight += piece.weight;
+    sum.frame = native;
+  }
+  for (const auto& [key, sum] : beneath) {
+    Entry& entry = entries[key >> 32];
+    const bool more = sum.weight > entry.native_weight ||
+                      (sum.weight == entry.native_weight && sum.frame < entry.native.value);
+    if (!more) continue;
+    entry.native_weight = sum.weight;
+    entry.native = profile::FrameId(sum.frame);
+  }
+}
+
 }  // namespace
 
 double unseen_variance(const Analysis& analysis) {
@@ -313,9 +364,16 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
   for (auto stack = static_cast<uint32_t>(stacks.size()); stack > 0; --stack) {
     if (node_of[stack] != 0) node_of[parent_of(stack)] = 1;
   }
+  const std::vector<profile::StackPlace> stack_places = profile::stack_places(profile);
   Tree tree;
-  tree.parent.push_back(0);
-  tree.frame.push_back(0);
+  const auto add_node = [&](uint32_t parent, uint32_t frame, uint32_t owner, const profile::StackPlace& at) {
+    tree.parent.push_back(parent);
+    tree.frame.push_back(frame);
+    tree.owner.push_back(owner);
+    tree.native.push_back(at.native.value);
+    tree.foreign.push_back(at.foreign);
+  };
+  add_node(0, 0, 0, {});
   node_of[0] = 0;
   for (uint32_t stack = 1; stack <= stacks.size(); ++stack) {
     if (node_of[stack] == 0) continue;
@@ -325,10 +383,13 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
       node_of[stack] = node_of[parent_of(stack)];
       continue;
     }
-    node_of[stack] = static_cast<uint32_t>(tree.parent.size());
-    tree.parent.push_back(node_of[parent_of(stack)]);
+    const auto node = static_cast<uint32_t>(tree.parent.size());
+    node_of[stack] = node;
     const uint32_t frame = stacks[stack - 1].frame.value;
-    tree.frame.push_back(frame <= profile.frames().size() ? frame : 0);
+    const profile::StackPlace& at = stack_places[stack];
+    const bool python = at.frame && profile.frame(at.frame).kind == FrameKind::python;
+    add_node(node_of[parent_of(stack)], frame <= profile.frames().size() ? frame : 0,
+             python ? node_of[at.stack.value] : node, at);
   }
   const Items items = identify(profile, identity);
   mark_outermost(tree, items);
@@ -379,6 +440,7 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
   // Block by block: weight of each node, added to its parent on the way from the leaves to the root.
   Adder function_self(items.functions, whole), function_total(items.functions, whole);
   Adder line_self(items.lines, whole), line_total(items.lines, whole);
+  Adder function_alone(items.functions, whole), line_alone(items.lines, whole);
   std::vector<int64_t> weight(tree.parent.size(), 0);
   double tt = 0;
   for (uint32_t block = 0; block < count; ++block) {
@@ -387,8 +449,16 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
       const auto [node, w] = by_block[i];
       weight[node] += w;
       t += w;
-      function_self.add(items.function[tree.frame[node]], w);
-      line_self.add(items.line[tree.frame[node]], w);
+      const uint32_t frame = tree.frame[node], owner = tree.frame[tree.owner[node]];
+      function_self.add(items.function[owner], w);
+      line_self.add(items.line[owner], w);
+      if (owner != frame) {
+        function_self.add(items.function[frame], w);
+        line_self.add(items.line[frame], w);
+      } else if (is_native(profile, frame)) {
+        function_alone.add(items.function[frame], w);
+        line_alone.add(items.line[frame], w);
+      }
     }
     for (size_t node = tree.parent.size(); node-- > 1;) {
       const int64_t w = weight[node];
@@ -401,7 +471,9 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
     weight[0] = 0;
     const double share = whole > 0 ? double(t) / whole : 0;
     tt += share * share;
-    for (Adder* adder : {&function_self, &function_total, &line_self, &line_total}) adder->close_block(share);
+    for (Adder* adder :
+         {&function_self, &function_total, &function_alone, &line_self, &line_total, &line_alone})
+      adder->close_block(share);
   }
 
   auto share_of = [&](const Sums& sums) {
@@ -422,14 +494,21 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
     const uint32_t frame = tree.frame[node];
     functions[tree.function[node]].samples += beneath[node];
     lines[tree.line[node]].samples += beneath[node];
-    functions[items.function[frame]].self_cpu += cpu[node];
-    lines[items.line[frame]].self_cpu += cpu[node];
+    const uint32_t owner = tree.frame[tree.owner[node]];
+    for (const auto& [entries, item] : {std::pair(&functions, &items.function), {&lines, &items.line}}) {
+      (*entries)[(*item)[owner]].self_cpu += cpu[node];
+      if (owner != frame) (*entries)[(*item)[frame]].self_cpu += cpu[node];
+      if (owner == frame && is_native(profile, frame)) (*entries)[(*item)[frame]].alone_cpu += cpu[node];
+    }
     beneath[tree.parent[node]] += beneath[node];
     functions[items.function[frame]].frame = profile::FrameId(frame);
     lines[items.line[frame]].frame = profile::FrameId(frame);
   }
+  // By node of the innermost Python frame, with what is beneath.
   std::vector<int64_t> own(tree.parent.size(), 0), totals(items.functions + 1, 0);
-  for (const Piece& piece : pieces) own[piece.node] += piece.weight;
+  for (const Piece& piece : pieces) own[tree.owner[piece.node]] += piece.weight;
+  put_native(functions, items.function, tree, items, pieces);
+  put_native(lines, items.line, tree, items, pieces);
   for (size_t i = 1; i < totals.size(); ++i) totals[i] = function_total.of(i).weight;
   const std::vector<uint32_t> common = common_functions(tree, items, own, totals);
   result.function_of.assign(profile.frames().size() + 1, 0);
@@ -438,6 +517,7 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
     Entry& entry = functions[i];
     if (!entry.frame) continue;
     entry.self = share_of(function_self.of(i));
+    entry.alone = share_of(function_alone.of(i));
     entry.total = share_of(function_total.of(i));
     entry.common = common[i];
     result.functions.push_back(entry);
@@ -448,6 +528,7 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
     if (!entry.frame || profile.frame(entry.frame).line == 0) continue;
     entry.line = profile.frame(entry.frame).line;
     entry.self = share_of(line_self.of(i));
+    entry.alone = share_of(line_alone.of(i));
     entry.total = share_of(line_total.of(i));
     result.lines.push_back(entry);
   }

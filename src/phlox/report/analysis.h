@@ -28,9 +28,19 @@ struct Share {
 struct Entry {
   profile::FrameId frame;  // one that stands for it (the heaviest is not looked for)
   int32_t line = 0;        // of lines
+  // Of Python: with the native code beneath, for which it is the answer to "where"; so time in that code
+  // counts twice, here and for the native function.
   Share self;
   Share total;           // recursion counted once
   int64_t self_cpu = 0;  // ns, whatever is weighed
+  // Of native functions: the part of `self` in stacks without any Python.
+  Share alone;
+  int64_t alone_cpu = 0;
+  // Of Python: what of `self` is spent in libraries and extensions (weight), and the native frame beneath it
+  // that has most of it; none: nothing is known of native code.
+  int64_t foreign = 0;
+  profile::FrameId native;
+  int64_t native_weight = 0;
   uint64_t samples = 0;  // looks of `total`
   // Of functions: where it stands in what all stacks that begin alike have in common (1: the outermost); 0:
   // it does not.

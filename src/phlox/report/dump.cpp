@@ -283,7 +283,7 @@ std::string dump_json(const Profile& look, const Dump& dump) {
           json.count("address", frame->address);
           json.truth("inlined", frame->inlined_in.has_value());
           json.text("found_by", frame->found_by);
-          if (frame->role != FrameRole::none) json.text("role", role_name(frame->role));
+          if (const auto role = role_name(frame->role); !role.empty()) json.text("role", role);
         }
         const auto found = python ? variables.find({id, depth++}) : variables.end();
         if (found == variables.end()) return;

@@ -9,6 +9,7 @@
 
 #include "phlox/base/text.h"
 #include "phlox/profile/cpu_shortage.h"
+#include "phlox/profile/native_frames.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/system_calls.h"
 #include "phlox/report/table.h"
@@ -102,30 +103,51 @@ class Findings {
         {{"samples", double(analysis_.samples)}});
   }
 
+  // A native function is named where there is no Python to name.
+  int64_t cpu_of(const Entry& entry) const {
+    return profile_.frame(entry.frame).kind == profile::FrameKind::python ? entry.self_cpu : entry.alone_cpu;
+  }
+
   void hot_functions() {
     std::vector<const Entry*> entries;
     for (const Entry& entry : analysis_.functions) {
-      if (part(entry.self_cpu, analysis_.cpu) >= kHotFunction && of_recording(entry.self_cpu) >= kWorthSaying)
+      if (part(cpu_of(entry), analysis_.cpu) >= kHotFunction && of_recording(cpu_of(entry)) >= kWorthSaying)
         entries.push_back(&entry);
     }
     std::sort(entries.begin(), entries.end(),
-              [](const Entry* a, const Entry* b) { return a->self_cpu > b->self_cpu; });
+              [&](const Entry* a, const Entry* b) { return cpu_of(*a) > cpu_of(*b); });
     for (const Entry* entry : entries) {
-      const double share = part(entry->self_cpu, analysis_.cpu);
+      const double share = part(cpu_of(*entry), analysis_.cpu);
       const auto label = profile::function_label(profile_, entry->frame);
       std::string text =
           fmt::format("{} of the CPU time is spent in {} itself{}", share_words(share), plain(label.name),
                       label.file.empty() ? "" : " (" + location_words(label.file, label.line) + ")");
-      Numbers numbers = {{"cpu_share", share}, {"cpu_ns", double(entry->self_cpu)}};
+      Numbers numbers = {{"cpu_share", share}, {"cpu_ns", double(cpu_of(*entry))}};
+      Names names = {{"function", label.whole_name()}, {"file", label.file}};
       const Entry* line = hottest_line(*entry);
-      if (line != nullptr && part(line->self_cpu, analysis_.cpu) >= kHotLine) {
-        const double line_share = part(line->self_cpu, analysis_.cpu);
+      if (line != nullptr && part(cpu_of(*line), analysis_.cpu) >= kHotLine) {
+        const double line_share = part(cpu_of(*line), analysis_.cpu);
         text += fmt::format(", {} in line {}", share_words(line_share), line->line);
         numbers.insert(numbers.end(), {{"line", double(line->line)}, {"line_cpu_share", line_share}});
       }
-      add("hot_function", of_recording(entry->self_cpu), std::move(text), std::move(numbers),
-          {{"function", label.whole_name()}, {"file", label.file}});
+      if (entry->foreign * 2 > entry->self.weight) add_native(*entry, text, names);
+      add("hot_function", of_recording(cpu_of(*entry)), std::move(text), std::move(numbers),
+          std::move(names));
     }
+  }
+
+  // Most of the function's own time is not the interpreter's.
+  void add_native(const Entry& entry, std::string& text, Names& names) const {
+    const profile::FrameRole role =
+        entry.native ? profile_.frame(entry.native).role : profile::FrameRole::none;
+    if (!entry.native || role == profile::kInterpreterCode) return;
+    const NativeBeneath native = native_beneath(profile_, entry.native);
+    text += fmt::format("; {} of its time is in native code, {} in {}{}",
+                        share_words(part(entry.foreign, entry.self.weight)),
+                        share_words(part(entry.native_weight, entry.self.weight)),
+                        fitted_name(plain(native.name), kWidestName),
+                        native.module.empty() ? "" : " (" + plain(native.module) + ")");
+    names.insert(names.end(), {{"native_function", native.full}, {"native_module", native.module}});
   }
 
   // Of this function.
@@ -134,7 +156,7 @@ class Findings {
     const Entry* hottest = nullptr;
     for (const Entry& line : analysis_.lines) {
       if (analysis_.function_of[line.frame.value] != wanted) continue;
-      if (hottest == nullptr || line.self_cpu > hottest->self_cpu) hottest = &line;
+      if (hottest == nullptr || cpu_of(line) > cpu_of(*hottest)) hottest = &line;
     }
     return hottest;
   }
@@ -230,6 +252,7 @@ class Findings {
                                  {"awaited", wait.awaited},
                                  {"function", wait.name},
                                  {"file", wait.file}});
+      if (!wait.native.full.empty()) names.emplace_back("native_function", wait.native.full);
     }
     add("mostly_waiting", of_recording(busiest->states.idle), std::move(text),
         {{"cpu_of_elapsed", part(analysis_.cpu, report_.elapsed)},

@@ -18,6 +18,7 @@
 #include "phlox/profile/program_name.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/sampled_events.h"
+#include "phlox/profile/stack_places.h"
 #include "phlox/profile/tally.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/profile/whole_waits.h"
@@ -74,7 +75,24 @@ std::string containers_of(const Profile& profile) {
   return words;
 }
 
-FunctionRow function_row(const Profile& profile, const Analysis& analysis, const Entry& entry) {
+bool is_python(const Profile& profile, const Entry& entry) {
+  return profile.frame(entry.frame).kind == profile::FrameKind::python;
+}
+
+// Time to which this is the answer when somebody asks where it is.
+const Share& place_share(const Profile& profile, const Entry& entry) {
+  return is_python(profile, entry) ? entry.self : entry.alone;
+}
+
+NativeBeneath native_of(const Profile& profile, const Entry& entry) {
+  if (!entry.native || entry.self.weight <= 0) return {};
+  NativeBeneath native = native_beneath(profile, entry.native);
+  native.share = double(entry.native_weight) / double(entry.self.weight);
+  return native;
+}
+
+FunctionRow function_row(const Profile& profile, const Analysis& analysis, const Entry& entry,
+                         const Share& self) {
   const auto label = profile::function_label(profile, entry.frame);
   return {label.kind,
           label.name,
@@ -82,9 +100,10 @@ FunctionRow function_row(const Profile& profile, const Analysis& analysis, const
           label.file,
           label.line,
           label.module,
-          estimate_of(entry.self, analysis.blocks),
+          estimate_of(self, analysis.blocks),
           estimate_of(entry.total, analysis.blocks),
-          entry.samples};
+          entry.samples,
+          native_of(profile, entry)};
 }
 
 template <class Weight>
@@ -146,6 +165,7 @@ std::vector<std::pair<int64_t, uint32_t>> heaviest_of_each(
 std::vector<ThreadRow> thread_rows(const Profile& profile, const profile::SampleFilter& filter,
                                    const Analysis& analysis, profile::Show show) {
   std::vector<ThreadRow> rows(profile.threads().size());
+  const std::vector<profile::StackPlace> places = profile::stack_places(profile);
   // Thread and function, of what is shown, and of the rest. Ids are small and in the low bits of both halves,
   // so the hash mixes them.
   tsl::robin_map<uint64_t, int64_t, Spread> selves, others;
@@ -159,7 +179,7 @@ std::vector<ThreadRow> thread_rows(const Profile& profile, const profile::Sample
     row.samples += static_cast<uint64_t>(part.samples);
     add_states(row.states, sample, part.wall);
     if (!sample.stack || sample.stack.value > profile.stacks().size()) continue;
-    const uint32_t frame = profile.stack(sample.stack).frame.value;
+    const uint32_t frame = places[sample.stack.value].frame.value;
     const uint32_t function = frame < analysis.function_of.size() ? analysis.function_of[frame] : 0;
     if (function == 0) continue;
     auto& sums = profile::is_shown(part.doing, show) ? selves : others;
@@ -338,25 +358,34 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   report.samples = analysis->samples;
   report.blocks = analysis->blocks;
   report.elapsed = elapsed_of(profile, *filter);
+  const auto by_place = [&](const Entry& e) { return place_share(profile, e).weight; };
   for (const Entry& entry : analysis->functions) report.functions_seen += entry.total.weight > 0;
-  for (const Entry& entry : analysis->lines) report.lines_seen += entry.self.weight > 0;
-  for (const Entry* entry :
-       heaviest(analysis->functions, options.limit, [](const Entry& e) { return e.self.weight; }))
-    report.functions.push_back(function_row(profile, *analysis, *entry));
-  for (const Entry* entry : heaviest(analysis->functions, options.limit,
-                                     [](const Entry& e) { return e.common == 0 ? e.total.weight : 0; }))
-    report.totals.push_back(function_row(profile, *analysis, *entry));
+  for (const Entry& entry : analysis->lines) report.lines_seen += by_place(entry) > 0;
+  for (const Entry* entry : heaviest(analysis->functions, options.limit, by_place))
+    report.functions.push_back(function_row(profile, *analysis, *entry, place_share(profile, *entry)));
+  for (const Entry* entry : heaviest(analysis->functions, options.limit, [&](const Entry& e) {
+         return is_python(profile, e) || e.self.weight == e.alone.weight ? 0 : e.self.weight;
+       }))
+    report.native_functions.push_back(function_row(profile, *analysis, *entry, entry->self));
+  for (const Entry* entry : heaviest(analysis->functions, options.limit, [&](const Entry& e) {
+         // The interpreter's own C calls itself in every Python function.
+         const bool says_little = e.common != 0 || (!options.choices.all_frames &&
+                                                    profile::is_interpreter(profile.frame(e.frame)));
+         return says_little ? 0 : e.total.weight;
+       }))
+    report.totals.push_back(function_row(profile, *analysis, *entry, entry->self));
   std::map<uint32_t, const Entry*> common;
   for (const Entry& entry : analysis->functions) {
     if (entry.common != 0 && entry.total.weight > 0) common[entry.common] = &entry;
   }
-  for (const auto& [rank, entry] : common) report.common.push_back(function_row(profile, *analysis, *entry));
-  for (const Entry* entry :
-       heaviest(analysis->lines, options.limit, [](const Entry& e) { return e.self.weight; })) {
+  for (const auto& [rank, entry] : common)
+    report.common.push_back(function_row(profile, *analysis, *entry, place_share(profile, *entry)));
+  for (const Entry* entry : heaviest(analysis->lines, options.limit, by_place)) {
     const auto label = profile::line_label(profile, entry->frame);
     report.lines.push_back({label.name, label.whole_name(), label.file, entry->line,
-                            estimate_of(entry->self, analysis->blocks),
-                            estimate_of(entry->total, analysis->blocks), entry->samples});
+                            estimate_of(place_share(profile, *entry), analysis->blocks),
+                            estimate_of(entry->total, analysis->blocks), entry->samples,
+                            native_of(profile, *entry)});
   }
   report.threads = thread_rows(profile, *filter, *analysis, options.choices.show);
   report.threads_seen = report.threads.size();

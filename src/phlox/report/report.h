@@ -47,6 +47,15 @@ struct Estimate {
   double high = 0;
 };
 
+// Beneath a Python function or line: the native function with most of its time. Empty: no native code was
+// seen there, or the recording has no native frames.
+struct NativeBeneath {
+  std::string name;  // as text shows it
+  std::string full;
+  std::string module;
+  double share = 0;  // of the row's own time
+};
+
 struct FunctionRow {
   profile::FrameKind kind = profile::FrameKind::python;
   std::string name;  // as text shows it; of C++ and Rust the last parts
@@ -57,6 +66,7 @@ struct FunctionRow {
   Estimate self;
   Estimate total;        // time with the function on the stack, recursion counted once
   uint64_t samples = 0;  // looks that `total` stands on
+  NativeBeneath native = {};
 };
 
 struct LineRow {
@@ -67,6 +77,7 @@ struct LineRow {
   Estimate self;
   Estimate total;
   uint64_t samples = 0;
+  NativeBeneath native = {};
 };
 
 // Time by state; they overlap (a blocked thread may hold the GIL).
@@ -88,7 +99,7 @@ struct ThreadRow {
   Nanoseconds cpu = 0;
   uint64_t samples = 0;
   StateTimes states;
-  std::string busiest;  // function with the most self weight
+  std::string busiest;  // Python function with the most weight; of a thread without Python: native function
 };
 
 struct ProcessRow {
@@ -132,6 +143,7 @@ struct WaitRow {
   Nanoseconds left_out = 0;  // of it: waiting for something to do, as `show` has it
   double share = 0;          // of the wall time of all threads
   uint32_t threads = 0;
+  NativeBeneath native = {};
 };
 
 // Who held the GIL while a thread waited for it, in one line of a function.
@@ -218,11 +230,13 @@ struct Report {
   size_t lines_seen = 0;
   size_t threads_seen = 0;
   uint32_t blocks = 0;  // what the intervals stand on; 0: too few looks for blocks, the number of looks alone
-  std::vector<FunctionRow> functions;    // by self weight
-  std::vector<FunctionRow> totals;       // by total weight, without those in `common`
-  std::vector<FunctionRow> common;       // what all stacks have in common, outermost first
-  std::vector<LineRow> lines;            // by self weight
-  std::vector<RecordingRow> recordings;  // of several
+  // By self weight. Of Python with the native code beneath; native ones are those of stacks without Python.
+  std::vector<FunctionRow> functions;
+  std::vector<FunctionRow> native_functions;  // beneath Python: parts of those, by self weight
+  std::vector<FunctionRow> totals;            // by total weight, without those in `common`
+  std::vector<FunctionRow> common;            // what all stacks have in common, outermost first
+  std::vector<LineRow> lines;                 // by self weight
+  std::vector<RecordingRow> recordings;       // of several
   size_t processes_seen = 0;
   std::vector<ProcessRow> processes;                 // by CPU time
   std::vector<profile::Descendant> not_looked_into;  // that recorded ones started; by CPU time, all of them

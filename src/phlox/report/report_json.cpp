@@ -22,12 +22,23 @@ std::string_view wait_name(WaitKind kind) {
   return "";
 }
 
+// Only where there is any: a recording without native frames is as it was.
+void write_native(JsonText& json, const NativeBeneath& native) {
+  if (native.full.empty()) return;
+  json.object("native", [&] {
+    json.text("name", native.full);
+    json.text("module", native.module);
+    json.number("share", native.share);
+  });
+}
+
 void write_functions(JsonText& json, std::string_view name, const std::vector<FunctionRow>& rows) {
   json.objects(name, rows, [&](const FunctionRow& row) {
     write_place(json, row.kind, row.full, row.file, row.line, row.module);
     write_estimate(json, "self", row.self);
     write_estimate(json, "total", row.total);
     json.count("samples", row.samples);
+    write_native(json, row.native);
   });
 }
 
@@ -258,6 +269,7 @@ std::string report_json(const Report& report) {
       });
     });
     write_functions(json, "functions", report.functions);
+    if (!report.native_functions.empty()) write_functions(json, "native_functions", report.native_functions);
     write_functions(json, "functions_by_total", report.totals);
     write_functions(json, "functions_on_all_stacks", report.common);
     json.objects("lines", report.lines, [&](const LineRow& row) {
@@ -267,6 +279,7 @@ std::string report_json(const Report& report) {
       write_estimate(json, "self", row.self);
       write_estimate(json, "total", row.total);
       json.count("samples", row.samples);
+      write_native(json, row.native);
     });
     json.objects("recordings", report.recordings, [&](const RecordingRow& row) {
       json.text("file", row.name);
@@ -298,6 +311,7 @@ std::string report_json(const Report& report) {
       json.integer("wall_ns", row.wall);
       json.number("share", row.share);
       json.integer("threads", row.threads);
+      write_native(json, row.native);
     });
     write_gil_waits(json, report.gil_waits);
     write_ended_waits(json, report.ended_waits);

@@ -38,9 +38,46 @@ std::string common_note(const Report& report) {
   if (report.common.empty()) return {};
   std::string names;
   for (size_t i = 0; i < std::min(kNamed, report.common.size()); ++i)
-    names += (i == 0 ? "" : ", ") + plain(report.common[i].name);
+    names += (i == 0 ? "" : ", ") + fitted_name(plain(report.common[i].name), kWidestName);
   if (report.common.size() > kNamed) names += fmt::format(" and {} more", report.common.size() - kNamed);
   return "Not listed, since all stacks that begin there go through them: " + names;
+}
+
+// "dgemm_kernel (libopenblas) 96 %"; empty: nothing is known of native code there.
+std::string native_words(const NativeBeneath& native) {
+  if (native.name.empty()) return {};
+  const std::string share = share_words(native.share);
+  const std::string library = native.module.empty() ? "" : " (" + plain(native.module) + ")";
+  constexpr size_t kLeast = 20;
+  const size_t beside = library.size() + share.size() + 1;
+  const size_t room = kWidestName > beside + kLeast ? kWidestName - beside : kLeast;
+  return fitted_name(plain(native.name), room) + library + " " + share;
+}
+
+// Beside rows some of which have native code beneath.
+template <class Row>
+void add_native_column(Table& table, const std::vector<Row>& rows) {
+  if (std::none_of(rows.begin(), rows.end(), [](const Row& row) { return !row.native.name.empty(); })) return;
+  table.columns.push_back({"most native time in", false, Fit::name});
+  for (size_t i = 0; i < rows.size(); ++i) table.rows[i].push_back(native_words(rows[i].native));
+}
+
+// Parts of the table of Python functions.
+Table native_table(const Report& report) {
+  Table table;
+  table.title = "Native functions beneath Python (parts of the functions above)";
+  table.columns = {{"share", true},
+                   {"99 %", true},
+                   {"weight", true},
+                   {"module", false, Fit::name},
+                   {"function", false, Fit::name},
+                   {"where", false, Fit::place}};
+  for (const FunctionRow& row : report.native_functions) {
+    table.rows.push_back({share_words(row.self.share), error_words(row.self),
+                          weight_words(row.self.weight, report.weight), plain(row.module), plain(row.name),
+                          location_words(row.file, row.line)});
+  }
+  return table;
 }
 
 Table function_table(const Report& report, bool self) {
@@ -51,8 +88,12 @@ Table function_table(const Report& report, bool self) {
       : profile::is_of_event(report.weight)       ? "Hot functions (what was counted in the function itself)"
       : report.weight == profile::Weight::samples ? "Hot functions (samples in the function itself)"
                                                   : "Hot functions (the time in the function itself)";
-  table.columns = {{"share", true}, {"99 %", true}, {"weight", true}, {self ? "total" : "self", true},
-                   {"function"},    {"where"}};
+  table.columns = {{"share", true},
+                   {"99 %", true},
+                   {"weight", true},
+                   {self ? "total" : "self", true},
+                   {"function", false, Fit::name},
+                   {"where", false, Fit::place}};
   for (const FunctionRow& row : rows) {
     const Estimate& first = self ? row.self : row.total;
     const Estimate& second = self ? row.total : row.self;
@@ -60,6 +101,7 @@ Table function_table(const Report& report, bool self) {
                           weight_words(first.weight, report.weight), share_words(second.share),
                           plain(row.name), location_words(row.file, row.line)});
   }
+  if (self) add_native_column(table, rows);
   if (!self) table.note = common_note(report);
   const size_t listed = rows.size() + (self ? 0 : report.common.size());
   table.left_out = report.functions_seen - std::min(report.functions_seen, listed);
@@ -71,12 +113,17 @@ Table function_table(const Report& report, bool self) {
 Table line_table(const Report& report) {
   Table table;
   table.title = "Hot lines";
-  table.columns = {{"share", true}, {"99 %", true}, {"weight", true}, {"where"}, {"function"}};
+  table.columns = {{"share", true},
+                   {"99 %", true},
+                   {"weight", true},
+                   {"where", false, Fit::place},
+                   {"function", false, Fit::name}};
   for (const LineRow& row : report.lines) {
     table.rows.push_back({share_words(row.self.share), error_words(row.self),
                           weight_words(row.self.weight, report.weight), location_words(row.file, row.line),
                           plain(row.name)});
   }
+  add_native_column(table, report.lines);
   table.left_out = report.lines_seen - std::min(report.lines_seen, report.lines.size());
   return table;
 }
@@ -100,8 +147,14 @@ Table recording_table(const Report& report) {
 Table process_table(const Report& report) {
   Table table;
   table.title = "Processes, the busiest first";
-  table.columns = {{"pid", true}, {"started by", true}, {"recorded", true}, {"CPU", true}, {"threads", true},
-                   {"ended"},     {"busiest function"}, {"command"}};
+  table.columns = {{"pid", true},
+                   {"started by", true},
+                   {"recorded", true},
+                   {"CPU", true},
+                   {"threads", true},
+                   {"ended"},
+                   {"busiest function", false, Fit::name},
+                   {"command"}};
   for (const ProcessRow& row : report.processes) {
     table.rows.push_back({fmt::format("{}", row.pid), row.parent == 0 ? "-" : fmt::format("{}", row.parent),
                           time_words(row.recorded), time_words(row.cpu), count_words(row.threads),
@@ -128,8 +181,12 @@ Table descendant_table(const Report& report) {
 Table program_table(const Report& report) {
   Table table;
   table.title = "Programs, the busiest first (processes of one command line added up)";
-  table.columns = {{"processes", true}, {"recorded", true},   {"CPU", true},
-                   {"threads", true},   {"busiest function"}, {"command"}};
+  table.columns = {{"processes", true},
+                   {"recorded", true},
+                   {"CPU", true},
+                   {"threads", true},
+                   {"busiest function", false, Fit::name},
+                   {"command"}};
   for (const ProgramRow& row : report.programs) {
     table.rows.push_back({count_words(row.processes), time_words(row.recorded), time_words(row.cpu),
                           count_words(row.threads), plain(row.busiest), plain(row.name)});
@@ -155,7 +212,7 @@ bool tells_states(const Report& report) {
 Table counted_thread_table(const Report& report) {
   Table table;
   table.title = "Threads, the busiest first";
-  table.columns = {{"thread"}, {"weight", true}, {"busiest function"}};
+  table.columns = {{"thread"}, {"weight", true}, {"busiest function", false, Fit::name}};
   for (const ThreadRow& row : report.threads)
     table.rows.push_back({plain(row.name), weight_words(row.weight, report.weight), plain(row.busiest)});
   table.left_out = report.threads_seen - report.threads.size();
@@ -169,9 +226,17 @@ Table thread_table(const Report& report) {
                                   [](const ThreadRow& row) { return row.cpu == 0; });
   Table table;
   table.title = "Threads, the busiest first (parts of each thread's wall time)";
-  table.columns = {{"thread"},           {"wall", true},     {"CPU", true},       {"running", true},
-                   {"runnable", true},   {"blocked", true},  {"holds GIL", true}, {"waits for GIL", true},
-                   {"collecting", true}, {"rejected", true}, {"busiest function"}};
+  table.columns = {{"thread"},
+                   {"wall", true},
+                   {"CPU", true},
+                   {"running", true},
+                   {"runnable", true},
+                   {"blocked", true},
+                   {"holds GIL", true},
+                   {"waits for GIL", true},
+                   {"collecting", true},
+                   {"rejected", true},
+                   {"busiest function", false, Fit::name}};
   for (const ThreadRow& row : report.threads) {
     const StateTimes& s = row.states;
     table.rows.push_back({plain(row.name), time_words(row.wall), no_cpu ? "-" : time_words(row.cpu),
@@ -187,12 +252,18 @@ Table thread_table(const Report& report) {
 Table wait_table(const Report& report) {
   Table table;
   table.title = "Where threads wait (parts of the wall time of all threads)";
-  table.columns = {{"share", true}, {"wall", true}, {"threads", true}, {"for"}, {"function"}, {"where"}};
+  table.columns = {{"share", true},
+                   {"wall", true},
+                   {"threads", true},
+                   {"for", false, Fit::name},
+                   {"function", false, Fit::name},
+                   {"where", false, Fit::place}};
   for (const WaitRow& row : report.waits) {
     table.rows.push_back({share_words(row.share), time_words(row.wall), count_words(row.threads),
                           plain(profile::wait_words(row.waits, row.what, row.awaited)), plain(row.name),
                           location_words(row.file, row.line)});
   }
+  add_native_column(table, report.waits);
   return table;
 }
 
@@ -238,8 +309,8 @@ Table gil_table(const Report& report) {
                      "CPU, or the "
                      "clock found it."
                    : "As threads were found from time to time: of a wait between two looks nothing is known.";
-  table.columns = {{"thread"}, {"waits", true}, {"of its time", true}, {"longest in"}, {"held", true},
-                   {"by"},     {"in"}};
+  table.columns = {{"thread"},     {"waits", true}, {"of its time", true},   {"longest in", false, Fit::name},
+                   {"held", true}, {"by"},          {"in", false, Fit::name}};
   constexpr size_t kMostHolders = 3;
   const size_t waiters = std::max<size_t>(report.gil_waits.size(), 1);
   // Of many waiters the first holder each.
@@ -257,7 +328,9 @@ Table gil_table(const Report& report) {
 Table ended_waits_table(const Report& report) {
   Table table;
   table.title = "Who ended waits: released the lock, put into the queue, wrote to the pipe";
-  table.columns = {{"wall", true}, {"waits", true}, {"threads", true}, {"for"}, {"in"}, {"ended by"}, {"in"}};
+  table.columns = {
+      {"wall", true},           {"waits", true}, {"threads", true},       {"for", false, Fit::name},
+      {"in", false, Fit::name}, {"ended by"},    {"in", false, Fit::name}};
   for (const EndedWaitRow& row : report.ended_waits) {
     table.rows.push_back({time_words(row.wall), count_words(row.count), count_words(row.threads),
                           plain(profile::wait_words(row.waits, row.what, row.awaited)),
@@ -272,7 +345,7 @@ Table missing_names_table(const Report& report) {
   constexpr size_t kMost = 10;
   Table table;
   table.title = "Native frames without names";
-  table.columns = {{"module"}, {"lacks"}, {"what would bring it"}};
+  table.columns = {{"module", false, Fit::place}, {"lacks"}, {"what would bring it"}};
   for (const profile::Module& module : report.missing_names) {
     if (table.rows.size() == kMost) break;
     table.rows.push_back({plain(module.path), module.missing->functions ? "functions" : "lines",
@@ -283,7 +356,10 @@ Table missing_names_table(const Report& report) {
 }
 
 std::vector<Table> tables(const Report& report) {
-  std::vector<Table> all = {function_table(report, true), function_table(report, false), line_table(report)};
+  std::vector<Table> all = {function_table(report, true)};
+  if (!report.native_functions.empty()) all.push_back(native_table(report));
+  all.push_back(function_table(report, false));
+  all.push_back(line_table(report));
   if (!report.recordings.empty()) all.insert(all.begin(), recording_table(report));
   if (!report.programs.empty()) {
     all.push_back(program_table(report));
@@ -402,7 +478,8 @@ std::string report_summary(const Report& report) {
   for (size_t i = 0; i < std::min(kLines, report.functions.size()); ++i) {
     const FunctionRow& row = report.functions[i];
     out += fmt::format("  {:>7} {}  {}  {}\n", share_words(row.self.share), error_words(row.self),
-                       plain(row.name), location_words(row.file, row.line));
+                       fitted_name(plain(row.name), kWidestName),
+                       fitted_place(location_words(row.file, row.line), kWidestPlace));
   }
   return out;
 }

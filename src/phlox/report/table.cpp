@@ -40,6 +40,55 @@ size_t columns_of(std::string_view text) {
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
+// Where character `count` begins; the end when there are fewer.
+size_t place_of_character(std::string_view text, size_t count) {
+  size_t at = 0;
+  for (; at < text.size(); ++at) {
+    const bool begins = (static_cast<unsigned char>(text[at]) & 0xc0) != 0x80;
+    if (begins && count-- == 0) break;
+  }
+  return at;
+}
+
+std::string_view first_columns(std::string_view text, size_t count) {
+  return text.substr(0, place_of_character(text, count));
+}
+std::string_view last_columns(std::string_view text, size_t count) {
+  const size_t all = columns_of(text);
+  return count >= all ? text : text.substr(place_of_character(text, all - count));
+}
+
+constexpr std::string_view kCut = "…";
+
+// The longest stretch between brackets that close each other and lie in no others; empty: there is none that
+// would become shorter.
+std::string_view longest_in_brackets(std::string_view text) {
+  std::string_view longest;
+  size_t depth = 0, begin = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    // The arrow of "fn() -> T" closes nothing; nor do the signs of operators.
+    if (c == '<' || c == '(') {
+      if (depth++ == 0) begin = at + 1;
+    } else if ((c == ')' || (c == '>' && at > 0 && text[at - 1] != '-')) && depth > 0 && --depth == 0) {
+      if (at - begin > std::max(longest.size(), kCut.size())) longest = text.substr(begin, at - begin);
+    }
+  }
+  return longest;
+}
+
+std::string fitted(const std::string& cell, Fit fit) {
+  switch (fit) {
+    case Fit::name:
+      return fitted_name(cell, kWidestName);
+    case Fit::place:
+      return fitted_place(cell, kWidestPlace);
+    case Fit::whole:
+      break;
+  }
+  return cell;
+}
+
 std::string left_out_words(const Table& table) {
   return table.left_out > 0 ? fmt::format("{} more", count_words(table.left_out)) : std::string();
 }
@@ -118,7 +167,33 @@ std::string location_words(std::string_view file, int32_t line) {
   return line > 0 ? fmt::format("{}:{}", plain(file), line) : plain(file);
 }
 
-std::string table_text(const Table& table) {
+std::string fitted_name(const std::string& plain_name, size_t width) {
+  std::string name = plain_name;
+  while (columns_of(name) > width) {
+    const std::string_view inner = longest_in_brackets(name);
+    if (inner.empty()) break;
+    name.replace(static_cast<size_t>(inner.data() - name.data()), inner.size(), kCut);
+  }
+  if (columns_of(name) <= width) return name;
+  // The end is what a function is called, the beginning whose it is.
+  const size_t left = width > 0 ? width - 1 : 0, end = left - left / 3;
+  return std::string(first_columns(name, left - end)) + std::string(kCut) +
+         std::string(last_columns(name, end));
+}
+
+std::string fitted_place(const std::string& plain_place, size_t width) {
+  if (columns_of(plain_place) <= width || width == 0) return plain_place;
+  std::string_view end = last_columns(plain_place, width - 1);
+  // At a folder's name, where one begins.
+  if (const size_t slash = end.find('/'); slash != std::string_view::npos) end.remove_prefix(slash);
+  return std::string(kCut) + std::string(end);
+}
+
+std::string table_text(const Table& whole) {
+  Table table = whole;
+  for (auto& row : table.rows) {
+    for (size_t c = 0; c < table.columns.size(); ++c) row[c] = fitted(row[c], table.columns[c].fit);
+  }
   std::string out = table.title + "\n";
   if (!table.note.empty()) out += "  " + table.note + "\n";
   if (table.rows.empty()) return out + "  (nothing)\n";

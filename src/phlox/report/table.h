@@ -22,9 +22,22 @@ std::string share_words(double share);                            // "12.3 %", "
 std::string points_words(double share);                           // "+1.2", "-0.05": percentage points
 std::string location_words(std::string_view file, int32_t line);  // "app.py:7"
 
+// One long name does not widen a table for all: what is wider than that is shortened, where it says least.
+inline constexpr size_t kWidestName = 60;
+inline constexpr size_t kWidestPlace = 72;
+
+// What is in brackets goes first, then the middle: "Map<…>::insert", "_ZN4core…fmt". `plain_name`: of
+// plain().
+std::string fitted_name(const std::string& plain_name, size_t width);
+// The end of a path says most: "…/numpy/core/fromnumeric.py:59".
+std::string fitted_place(const std::string& plain_place, size_t width);
+
+enum class Fit : uint8_t { whole, name, place };
+
 struct Column {
   std::string header;
   bool right = false;
+  Fit fit = Fit::whole;
 };
 
 struct Table {

@@ -4,10 +4,13 @@
 #include <tsl/robin_set.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <tuple>
 #include <utility>
 
 #include "phlox/base/spread.h"
+#include "phlox/profile/stack_places.h"
 #include "phlox/profile/system_calls.h"
 
 namespace phlox::report {
@@ -26,7 +29,31 @@ void put_awaited(Row& row, const profile::AlikeAwaited& awaited, uint32_t group)
   row.awaited = awaited[group].words;
 }
 
+// Of one place: how long in which native frame.
+using NativeTimes = std::map<uint32_t, Nanoseconds>;
+
+NativeBeneath longest_native(const profile::Profile& profile, const NativeTimes& times, Nanoseconds wall) {
+  std::map<std::string, std::pair<Nanoseconds, uint32_t>> functions;  // by whole name
+  for (const auto& [frame, time] : times) {
+    auto& [sum, known] = functions[profile::function_label(profile, profile::FrameId(frame)).whole_name()];
+    sum += time;
+    known = frame;
+  }
+  const auto longest = std::max_element(functions.begin(), functions.end(), [](const auto& a, const auto& b) {
+    return a.second.first < b.second.first;
+  });
+  if (longest == functions.end() || wall <= 0) return {};
+  NativeBeneath native = native_beneath(profile, profile::FrameId(longest->second.second));
+  native.share = double(longest->second.first) / double(wall);
+  return native;
+}
+
 }  // namespace
+
+NativeBeneath native_beneath(const profile::Profile& profile, profile::FrameId frame) {
+  const auto label = profile::function_label(profile, frame);
+  return {label.name, label.whole_name(), label.module, 0};
+}
 
 std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::Choices& choices,
                                 std::optional<profile::ThreadId> thread, size_t limit) {
@@ -35,6 +62,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
   const std::string_view machine = profile::machine_of(profile);
   profile::WaitClasses classes(profile);
   const profile::AlikeAwaited awaited(profile);
+  const std::vector<profile::StackPlace> stack_places = profile::stack_places(profile);
 
   // By what for, system call and frame; what is looked up for every sample is a number.
   struct Sum {
@@ -43,6 +71,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     uint32_t frame = 0, awaited = 0;
     Nanoseconds wall = 0, left_out = 0;
     uint32_t threads = 0;
+    NativeTimes natives = {};
   };
   std::vector<Sum> sums;
   tsl::robin_map<uint64_t, uint32_t, Spread> kinds, places;
@@ -57,19 +86,19 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     const profile::WaitClass waits = classes.of(sample);
     if (waits == profile::WaitClass::none) continue;
     const int16_t system_call = kind_of(waits) == WaitKind::system_call ? sample.system_call : int16_t{-1};
-    uint32_t frame = 0;
-    if (sample.stack && sample.stack.value <= profile.stacks().size())
-      frame = profile.stack(sample.stack).frame.value;
-    if (frame > profile.frames().size()) frame = 0;
+    profile::StackPlace at;
+    if (sample.stack && sample.stack.value < stack_places.size()) at = stack_places[sample.stack.value];
+    const uint32_t frame = at.frame.value;
     const uint32_t what = awaited.of(sample.awaited);
     const uint64_t kind =
         uint64_t{what} << 32 | static_cast<uint64_t>(waits) << 16 | static_cast<uint16_t>(system_call);
     const auto of_kind = kinds.try_emplace(kind, static_cast<uint32_t>(kinds.size())).first;
     const auto [place, added] =
         places.try_emplace(uint64_t{frame} << 32 | of_kind->second, static_cast<uint32_t>(sums.size()));
-    if (added) sums.push_back({waits, system_call, frame, what, 0, 0, 0});
+    if (added) sums.push_back({waits, system_call, frame, what});
     Sum& sum = sums[place->second];
     sum.wall += part.wall;
+    if (at.native) sum.natives[at.native.value] += part.wall;
     if (!profile::is_shown(part.doing, choices.show)) sum.left_out += part.wall;
     sum.threads += met.insert(uint64_t{place->second} << 32 | sample.thread.value).second;
   }
@@ -78,7 +107,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
   std::stable_sort(sums.begin(), sums.end(), [](const Sum& x, const Sum& y) { return x.wall > y.wall; });
   if (sums.size() > limit) sums.resize(limit);
   std::vector<WaitRow> rows;
-  for (const auto& [waits, system_call, frame, what, wall, left_out, threads] : sums) {
+  for (const auto& [waits, system_call, frame, what, wall, left_out, threads, natives] : sums) {
     WaitRow row;
     row.kind = kind_of(waits);
     row.waits = waits;
@@ -97,6 +126,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     row.left_out = left_out;
     row.share = whole > 0 ? double(wall) / double(whole) : 0;
     row.threads = threads;
+    row.native = longest_native(profile, natives, wall);
     rows.push_back(std::move(row));
   }
   return rows;

@@ -1,4 +1,5 @@
-// Where threads wait: for a system call, for the GIL, for a CPU; by the innermost function and line.
+// Where threads wait: for a system call, for the GIL, for a CPU; by the innermost Python function
+// and line.
 #pragma once
 
 #include <optional>
@@ -13,6 +14,9 @@ namespace phlox::report {
 // The longest first. `thread`: of that one only.
 std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::Choices& choices,
                                 std::optional<profile::ThreadId> thread, size_t limit);
+
+// What is said of a native function that is beneath Python; without a share.
+NativeBeneath native_beneath(const profile::Profile& profile, profile::FrameId frame);
 
 // Who ended them, where the recording knows it; the longest first.
 std::vector<EndedWaitRow> find_ended_waits(const profile::Profile& profile,

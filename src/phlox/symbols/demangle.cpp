@@ -2,6 +2,7 @@
 
 #include <libiberty/demangle.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <memory>
@@ -15,6 +16,33 @@ namespace {
 // libiberty recurses with the name's nesting; the longest names of real programs have some 10,000 characters.
 constexpr size_t kLongest = 32 * 1024;
 
+// Empty: it is not mangled.
+std::string demangled(std::string_view name) {
+  const std::string terminated(name);
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      cplus_demangle(terminated.c_str(), DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO), &std::free);
+  return text == nullptr ? std::string() : std::string(text.get());
+}
+
+// Where a legacy name of Rust ends, behind "17h", 16 digits and "E"; npos: it is none.
+size_t end_of_rust(std::string_view name) {
+  constexpr size_t kDigits = 16;
+  for (size_t at = name.find("17h"); at != std::string_view::npos; at = name.find("17h", at + 1)) {
+    const std::string_view digits = name.substr(at + 3, kDigits);
+    const size_t end = at + 3 + kDigits;
+    if (digits.find_first_not_of("0123456789abcdef") == std::string_view::npos && name.substr(end, 1) == "E")
+      return end + 1;
+  }
+  return std::string_view::npos;
+}
+
+std::string with_suffix(std::string name, std::string_view suffix) {
+  if (suffix.empty()) return name;
+  if (suffix.front() == '@') return name + std::string(suffix);
+  // Rust's own tools leave the number of a unit of code out, as a name's hash.
+  return suffix.substr(0, 6) == ".llvm." ? name : name + " [clone " + std::string(suffix) + "]";
+}
+
 }  // namespace
 
 std::string demangle(std::string_view name) {
@@ -22,12 +50,23 @@ std::string demangle(std::string_view name) {
   if (std::string cython = cython_name(name).name; !cython.empty()) return cython;
   if (name.substr(0, 2) != "_Z" && name.substr(0, 2) != "_R" && name.substr(0, 3) != "__Z")
     return std::string(name);
-  // ".cold", ".part.0", ".llvm.123": kept behind the name as libiberty's " [clone .cold]" (C++), dropped by
-  // Rust.
-  const std::string terminated(name);
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      cplus_demangle(terminated.c_str(), DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO), &std::free);
-  return text == nullptr ? terminated : std::string(text.get());
+  // No mangled name has an "@" in it: that is "@plt", or a version.
+  const size_t version = std::min(name.find('@'), name.size());
+  const std::string_view behind = name.substr(version), symbol = name.substr(0, version);
+  if (const size_t end = end_of_rust(symbol); end < symbol.size()) {
+    if (const std::string text = demangled(symbol.substr(0, end)); !text.empty())
+      return with_suffix(with_suffix(text, symbol.substr(end)), behind);
+  }
+  // libiberty knows ".cold" and ".part.0", as " [clone .cold]". What it does not know is taken off, from the
+  // end, until it knows the rest.
+  constexpr int kMostSuffixes = 8;
+  size_t end = symbol.size();
+  for (int i = 0; i <= kMostSuffixes && end != std::string_view::npos && end > 2; ++i) {
+    if (const std::string text = demangled(symbol.substr(0, end)); !text.empty())
+      return with_suffix(with_suffix(text, symbol.substr(end)), behind);
+    end = symbol.rfind('.', end - 1);
+  }
+  return std::string(name);
 }
 
 namespace {
@@ -164,6 +203,10 @@ std::vector<std::string> parts_of(std::string_view text, int depth) {
 
 std::string short_name(std::string_view demangled) {
   if (demangled.size() > kLongest) return std::string(demangled);
+  // "f(int)@plt": behind the parameters.
+  if (const size_t at = demangled.rfind('@');
+      at != std::string_view::npos && at > 0 && demangled.find_first_of(" ()<>[]{}:", at) == demangled.npos)
+    return short_name(demangled.substr(0, at)) + std::string(demangled.substr(at));
   const std::vector<std::string> parts = parts_of(demangled, 0);
   // A closure is recognised by the function it is in, a lambda's operator() by the lambda.
   size_t function = parts.size();

@@ -7,6 +7,7 @@
 namespace phlox::symbols {
 
 // "_ZN4core3fmt5write17h0123456789abcdefE" -> "core::fmt::write"; what is not mangled comes back as it is.
+// What a linker or a compiler added stays behind the name: "f(int)@plt", "f(int) [clone .cold]".
 std::string demangle(std::string_view name);
 
 // Without parameters, template arguments, return type and leading namespaces but the last two parts: for

@@ -73,6 +73,27 @@ std::string name_of(Dwarf_Die* die) {
   return {};
 }
 
+// Of the function itself, whatever file its lines come from.
+void put_declaration(Dwarf_Die* die, SourceLevel& level) {
+  const char* file = ::dwarf_decl_file(die);
+  if (file == nullptr || *file == '\0') return;
+  level.declared_file = file;
+  int line = 0;
+  if (::dwarf_decl_line(die, &line) == 0 && line > 0) level.declared_line = line;
+}
+
+// What a compiler made by itself is declared nowhere: its first line stands for it.
+void put_beginning(Dwarf_Die* unit, Dwarf_Die* function, SourceLevel& level) {
+  Dwarf_Addr begin = 0;
+  if (::dwarf_entrypc(function, &begin) != 0) return;
+  Dwarf_Line* first = ::dwarf_getsrc_die(unit, begin);
+  const char* file = first != nullptr ? ::dwarf_linesrc(first, nullptr, nullptr) : nullptr;
+  if (file == nullptr) return;
+  level.declared_file = file;
+  int line = 0;
+  if (::dwarf_lineno(first, &line) == 0 && line > 0) level.declared_line = line;
+}
+
 std::optional<Dwarf_Word> number(Dwarf_Die* die, unsigned kind) {
   Dwarf_Attribute attribute;
   Dwarf_Word value = 0;
@@ -212,6 +233,7 @@ std::vector<SourceLevel> DwarfLines::find(ImageAddress address) {
   // Where an inlined function was called is a line of the function around it.
   for (auto inner = inlined.rbegin(); inner != inlined.rend(); ++inner) {
     at.function = name_of(&*inner);
+    put_declaration(&*inner, at);
     out.push_back(at);
     at = {};
     const auto file = number(&*inner, DW_AT_call_file);
@@ -223,6 +245,8 @@ std::vector<SourceLevel> DwarfLines::find(ImageAddress address) {
     if (line && *line < 0x7fffffff) at.line = static_cast<int32_t>(*line);
   }
   at.function = name_of(&die);
+  put_declaration(&die, at);
+  if (at.declared_file.empty()) put_beginning(&unit.die, &die, at);
   out.push_back(at);
   return out;
 }

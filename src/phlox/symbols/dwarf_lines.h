@@ -15,6 +15,9 @@ struct SourceLevel {
   std::string function;  // linkage name where there is one (mangled), else the plain name; empty: not said
   std::string file;
   int32_t line = 0;  // that runs, or of the call that was inlined; 0: not known
+  // Of the function; where DWARF has no declaration, where its code begins. Empty, 0: not known.
+  std::string declared_file = {};
+  int32_t declared_line = 0;
 };
 
 class DwarfLines {

@@ -107,8 +107,10 @@ ModuleNames ModuleNames::open(const std::string& path, const std::string& shown_
                          : "no debug information in the file, and none found for its build-id";
   }
   if (!search.name_cache.empty()) {
-    names.cache_ = NameCache(search.name_cache, fmt::format("{} {} {} {}", names.build_id_, identity_of(path),
-                                                            identity_of(names.debug_path_), shown_path));
+    // The number: of the rules by which names are made.
+    names.cache_ =
+        NameCache(search.name_cache, fmt::format("2 {} {} {} {}", names.build_id_, identity_of(path),
+                                                 identity_of(names.debug_path_), shown_path));
   }
   return names;
 }
@@ -184,8 +186,9 @@ Naming ModuleNames::look_up(ImageAddress address) {
   Naming naming;
   const auto start = starts_.find(address);
   auto symbol = symbols_.find(address);
-  // A label that does not say where it ends does not reach into the next function.
-  if (symbol && !symbol->sized && start && address - *start < symbol->offset) symbol.reset();
+  // A label that does not say where it ends does not reach beyond the function that it is in.
+  if (symbol && !symbol->sized && starts_.find(ImageAddress(address.value - symbol->offset)) != start)
+    symbol.reset();
   std::vector<SourceLevel> levels = lines_ != nullptr ? lines_->find(address) : std::vector<SourceLevel>();
   for (size_t i = 0; i < levels.size(); ++i) {
     const bool outermost = i + 1 == levels.size();
@@ -204,6 +207,13 @@ Naming ModuleNames::look_up(ImageAddress address) {
     NativeName name = named(mangled);
     name.file = std::move(levels[i].file);
     name.line = levels[i].line;
+    name.declared_file = std::move(levels[i].declared_file);
+    name.declared_line = levels[i].declared_line;
+    // Lines without a function: where the symbol's code begins.
+    if (outermost && name.declared_file.empty() && symbol && symbol->offset != 0) {
+      const auto first = lines_->find(ImageAddress(address.value - symbol->offset));
+      if (!first.empty()) name.declared_file = first.back().file;
+    }
     name.inlined = !outermost;
     improve_cython(name);
     naming.levels.push_back(std::move(name));
@@ -224,22 +234,33 @@ Naming ModuleNames::look_up(ImageAddress address) {
 
 // Only functions of the .pyx file: what Cython brings along has comments of what stands before it.
 void ModuleNames::improve_cython(NativeName& name) {
-  const bool c_file = name.file.ends_with(".c") || name.file.ends_with(".cpp");
-  if (name.cython == CythonPart::none || !c_file || name.line == 0) return;
-  const auto [at, fresh] = sources_.try_emplace(name.file);
+  if (name.cython == CythonPart::none) return;
+  if (SourceLine pyx = pyx_line(name.file, name.line); !pyx.file.empty()) {
+    name.file = std::move(pyx.file);
+    name.line = pyx.line;
+  }
+  // The comment before a function is of what stands before it: its file holds for it, its line does not.
+  if (SourceLine pyx = pyx_line(name.declared_file, name.declared_line); !pyx.file.empty()) {
+    name.declared_file = std::move(pyx.file);
+    name.declared_line = 0;
+  }
+}
+
+// Empty: the line of the C file is of none, or the C file is not there.
+SourceLine ModuleNames::pyx_line(const std::string& file, int32_t line) {
+  const bool c_file = file.ends_with(".c") || file.ends_with(".cpp");
+  if (!c_file || line == 0) return {};
+  const auto [at, fresh] = sources_.try_emplace(file);
   if (fresh) {
-    const Descriptor fd = open_regular(name.file);
-    const auto bytes = fd ? elf::FileBytes::read(fd.get(), name.file)
-                          : Result<elf::FileBytes>(fail(ErrorKind::input, "gone"));
+    const Descriptor fd = open_regular(file);
+    const auto bytes =
+        fd ? elf::FileBytes::read(fd.get(), file) : Result<elf::FileBytes>(fail(ErrorKind::input, "gone"));
     if (bytes && bytes->bytes().size() < kLargestSource) {
       at->second = CythonSource(
           std::string_view(reinterpret_cast<const char*>(bytes->bytes().data()), bytes->bytes().size()));
     }
   }
-  SourceLine pyx = at->second.find(name.line);
-  if (pyx.file.empty()) return;
-  name.file = std::move(pyx.file);
-  name.line = pyx.line;
+  return at->second.find(line);
 }
 
 MissingNames ModuleNames::missing_names(bool symbols, bool lines) const {

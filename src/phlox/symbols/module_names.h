@@ -61,6 +61,7 @@ class ModuleNames {
   Naming look_up(ImageAddress address);
   NativeName named(std::string_view symbol) const;
   void improve_cython(NativeName& name);
+  SourceLine pyx_line(const std::string& file, int32_t line);
 
   std::string shown_path_, build_id_, debug_path_, trouble_;
   std::string with_lines_;  // the file that has DWARF; empty: none

@@ -74,6 +74,8 @@ std::optional<Naming> take_naming(ByteReader& in) {
     name.short_name = take_text(in);
     name.file = take_text(in);
     name.line = in.read<int32_t>();
+    name.declared_file = take_text(in);
+    name.declared_line = in.read<int32_t>();
     name.inlined = in.read<uint8_t>() != 0;
     const auto part = in.read<uint8_t>();
     if (part > static_cast<uint8_t>(CythonPart::function)) return std::nullopt;
@@ -85,10 +87,11 @@ std::optional<Naming> take_naming(ByteReader& in) {
 bool skip_naming(ByteReader& in) {
   const auto head = take_head(in);
   if (!head) return false;
-  constexpr size_t kNumbers = 4 + 1 + 1;  // line, inlined, part
   for (uint16_t i = 0; i < head->levels; ++i) {
     for (int text = 0; text < 3; ++text) in.skip(in.read<uint32_t>());
-    in.skip(kNumbers);
+    in.skip(4);                    // line
+    in.skip(in.read<uint32_t>());  // file of the declaration
+    in.skip(4 + 1 + 1);            // its line, inlined, part
   }
   return !in.failed();
 }
@@ -174,6 +177,8 @@ std::string NameCache::bytes_of(std::string_view identity,
       put_text(out, name.short_name);
       put_text(out, name.file);
       put(out, name.line);
+      put_text(out, name.declared_file);
+      put(out, name.declared_line);
       put(out, static_cast<uint8_t>(name.inlined));
       put(out, static_cast<uint8_t>(name.cython));
     }

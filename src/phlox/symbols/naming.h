@@ -16,6 +16,9 @@ struct NativeName {
   int32_t line = 0;
   bool inlined = false;  // into the next one
   CythonPart cython = CythonPart::none;
+  // Where the function is declared: the same for all of its addresses. Empty, 0: not known.
+  std::string declared_file = {};
+  int32_t declared_line = 0;
 };
 
 enum class NameSource : uint8_t { none, symbol, plt, debug_info };

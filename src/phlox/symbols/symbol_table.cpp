@@ -15,6 +15,9 @@ namespace {
 
 constexpr size_t kMostSymbols = 8'000'000;
 constexpr uint64_t kMostMemory = 256 << 20;
+// Functions without a size are written in assembler: the longest of those that we know (of ciphers, of BLAS)
+// have some 20 kB.
+constexpr uint64_t kLongestWithoutSize = 32 << 10;
 
 bool in_code(const elf::ElfFile& image, uint64_t address) {
   for (const elf::Segment& s : image.segments()) {
@@ -90,6 +93,10 @@ std::vector<std::byte> mini_debug_data(const elf::ElfFile& file) {
 }
 
 void SymbolTable::add(const elf::ElfFile& file) {
+  for (const elf::Section& section : file.sections()) {
+    if ((section.flags & SHF_EXECINSTR) != 0 && section.size <= ~uint64_t{0} - section.address.value)
+      sections_.emplace_back(section.address.value, section.address.value + section.size);
+  }
   add_symbols(file, file);
   add_plt(file);
   const std::vector<std::byte> mini = mini_debug_data(file);
@@ -167,20 +174,37 @@ void SymbolTable::settle() {
                                [](const Entry& a, const Entry& b) { return a.start == b.start; });
   entries_.erase(end, entries_.end());
   entries_.shrink_to_fit();
+  std::sort(sections_.begin(), sections_.end());
+}
+
+bool SymbolTable::may_reach(uint64_t start, uint64_t address) const {
+  if (address - start > kLongestWithoutSize) return false;
+  const auto behind = std::upper_bound(sections_.begin(), sections_.end(), address,
+                                       [](uint64_t value, const auto& s) { return value < s.first; });
+  // Of a file whose section headers were stripped, nothing is known.
+  return behind == sections_.begin() || std::prev(behind)->first <= start;
+}
+
+SymbolTable::Found SymbolTable::found(const Entry& entry, uint64_t address) const {
+  return {std::string_view(names_).substr(entry.name, entry.name_size), address - entry.start,
+          entry.end != entry.start};
 }
 
 std::optional<SymbolTable::Found> SymbolTable::find(ImageAddress address) const {
   auto next = std::upper_bound(entries_.begin(), entries_.end(), address.value,
                                [](uint64_t value, const Entry& e) { return value < e.start; });
-  // A label inside a function ends before it: look a few names back for the one that still holds the address.
+  std::optional<Found> label;  // without a size
+  // A label inside a function ends before it, or does not say where: look a few names back for the one that
+  // holds the address.
   for (int back = 0; back < 8 && next != entries_.begin(); ++back) {
     --next;
-    const bool holds = address.value < next->end || (next->end == next->start && back == 0);
-    if (holds)
-      return Found{std::string_view(names_).substr(next->name, next->name_size), address.value - next->start,
-                   next->end != next->start};
+    if (address.value < next->end) return found(*next, address.value);
+    // A label ends no later than the function that it is in.
+    if (label && next->end > address.value - label->offset) label.reset();
+    if (back == 0 && next->end == next->start && may_reach(next->start, address.value))
+      label = found(*next, address.value);
   }
-  return std::nullopt;
+  return label;
 }
 
 }  // namespace phlox::symbols

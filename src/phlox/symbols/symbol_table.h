@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "phlox/base/address.h"
@@ -19,7 +20,9 @@ class SymbolTable {
   struct Found {
     std::string_view name;  // as in the file, mangled; valid as long as the table
     uint64_t offset = 0;    // of the address in it
-    bool sized = true;      // it says where it ends; else it was the last one before the address
+    // It says where it ends; else it was the last one before the address, in the same section and not far
+    // from it.
+    bool sized = true;
   };
 
   // Adds what a file says; a separate debug file is added to the table of the file it belongs to.
@@ -40,7 +43,12 @@ class SymbolTable {
   void add_plt(const elf::ElfFile& file);
   void put(uint64_t start, uint64_t size, std::string_view name, uint8_t rank);
 
+  // Whether a name that does not say where it ends, may reach from one address to the other.
+  bool may_reach(uint64_t start, uint64_t address) const;
+  Found found(const Entry& entry, uint64_t address) const;
+
   std::vector<Entry> entries_;
+  std::vector<std::pair<uint64_t, uint64_t>> sections_;  // of code, from and to; sorted
   std::string names_;
 };
 

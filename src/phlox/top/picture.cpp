@@ -9,6 +9,7 @@
 
 #include "phlox/base/text.h"
 #include "phlox/profile/awaited.h"
+#include "phlox/profile/gil_holders.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/system_calls.h"
 #include "phlox/profile/wait_class.h"
@@ -33,13 +34,18 @@ struct Weights {
   int64_t self = 0, total = 0;
 };
 
-// By label of the tree; recursion counted once.
+// By label of the tree; recursion counted once. Time in native code is that of the Python function that it is
+// beneath as well.
 std::vector<Weights> weigh(const profile::CallTree& tree) {
   std::vector<Weights> sums(tree.labels.size());
+  std::vector<uint32_t> python(tree.nodes.size(), 0);  // by node: that of the innermost Python frame
   for (size_t i = 1; i < tree.nodes.size(); ++i) {
     const profile::CallNode& node = tree.nodes[i];
+    const bool is_python = tree.labels[node.label].kind == profile::FrameKind::python;
+    python[i] = is_python ? static_cast<uint32_t>(i) : python[node.parent];
     Weights& sum = sums[node.label];
     sum.self += node.self;
+    if (!is_python && python[i] != 0) sums[tree.nodes[python[i]].label].self += node.self;
     bool again = false;
     for (uint32_t up = node.parent; up != 0 && !again; up = tree.nodes[up].parent)
       again = tree.nodes[up].label == node.label;
@@ -95,8 +101,8 @@ void add(ThreadSums& sums, const Profile& profile, const profile::Sample& sample
   } else {
     sums.blocked += sample.wall;
   }
-  if (sample.stack && sample.stack.value <= profile.stacks().size())
-    sums.leaves[profile.stack(sample.stack).frame.value] += sample.wall;
+  if (const profile::FrameId frame = profile::innermost_python(profile, sample.stack))
+    sums.leaves[frame.value] += sample.wall;
 }
 
 std::string busiest_of(const Profile& profile, const ThreadSums& sums) {

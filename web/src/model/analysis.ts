@@ -30,15 +30,17 @@ export interface Items {
   count: number;
   of: Uint32Array; // by node
   outermost: Uint8Array; // 1: no node above is the same item
+  owner: Uint32Array; // by node: whose item the time is as well, as CallTree has it; itself: nobody's else
 }
 
 export function itemsOf(tree: CallTree, count: number): Items {
-  return { count, of: tree.label, outermost: tree.outermost };
+  return { count, of: tree.label, outermost: tree.outermost, owner: tree.owner };
 }
 
 // Each node an item of its own.
 export function nodeItems(tree: CallTree): Items {
-  return { count: tree.parent.length, of: Uint32Array.from(tree.parent.keys()), outermost: new Uint8Array(tree.parent.length).fill(1) };
+  const nodes = Uint32Array.from(tree.parent.keys());
+  return { count: nodes.length, of: nodes, outermost: new Uint8Array(nodes.length).fill(1), owner: nodes };
 }
 
 // The part of each stretch that passes, as SampleFilter::part has it: with several spans from the first one it lies in.
@@ -209,7 +211,7 @@ export function analyse(selection: Selection, by: By, weight: Weight, items: Ite
   const self = new Adder(items.count, all.total);
   const sum = new Adder(items.count, all.total);
   let tt = 0;
-  const { of, outermost } = items;
+  const { of, outermost, owner } = items;
   const cut = new Blocks(parts, selection.passing.first, all, count, by === "line" ? null : functionNode);
   const block = new Float64Array(parent.length);
   const [selfHere, sumHere] = [self.here, sum.here];
@@ -225,6 +227,7 @@ export function analyse(selection: Selection, by: By, weight: Weight, items: Ite
       if (all === 0) continue;
       const item = of[node];
       selfHere[item] += own;
+      if (owner[node] !== node) selfHere[of[owner[node]]] += own;
       t += own;
       block[node] = 0;
       if (outermost[node]) sumHere[item] += all;

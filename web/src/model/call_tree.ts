@@ -6,6 +6,7 @@ import { Column, Shape } from "./tree";
 export interface CallTree extends Shape {
   end: Uint32Array;
   outermost: Uint8Array; // 1: no node above has the same label
+  owner: Uint32Array; // the node of the innermost Python frame; of a stack without one the node itself
 }
 
 // From the depths of nodes in depth-first order.
@@ -19,6 +20,7 @@ export function callTree(depths: Numbers, labels: Numbers): CallTree {
     nextSibling: new Uint32Array(count),
     end: new Uint32Array(count),
     outermost: new Uint8Array(count),
+    owner: Uint32Array.from({ length: count }, (_, node) => node),
   };
   const { parent, label, depth, firstChild, nextSibling, end, outermost } = tree;
   let highest = 0;
@@ -48,6 +50,17 @@ export function callTree(depths: Numbers, labels: Numbers): CallTree {
   }
   close(0, count);
   return tree;
+}
+
+// `isPython`: by label. Time in native code is that of the Python function that it is beneath, when somebody asks where it is.
+export function findOwners({ parent, label, owner }: CallTree, isPython: (label: number) => boolean): void {
+  const inPython = new Uint8Array(parent.length);
+  for (let node = 1; node < parent.length; ++node) {
+    const above = parent[node];
+    const python = isPython(label[node]);
+    inPython[node] = python || inPython[above] ? 1 : 0;
+    owner[node] = python || !inPython[above] ? node : owner[above];
+  }
 }
 
 // The same tree with other labels, of which siblings may share one: those become one node. `of`: the new label of an old one,

@@ -65,9 +65,10 @@ export interface Catalogue {
     binary: string[];
     line: number[];
     kind: Kind[];
+    owner: number[]; // native: whose time is spent in it. 0: its own; 1: Python's, of whose own C it is; 2: of whatever calls it
     language: Language[];
   };
-  places: { function: Uint32Array; line: Uint32Array };
+  places: { function: Uint32Array; line: Uint32Array; file: string[] }; // "": the function's
   sourceFiles: string[]; // of which the page has the text
   start: number; // of the first stretch, and the end of the last: ns since the recording's start
   end: number;
@@ -89,6 +90,7 @@ export function readCatalogue(head: Head, columns: Columns, strings: string[]): 
     binary: texts("function.binary"),
     line: Array.from(columns.numbers("function.line")),
     kind: Array.from(columns.numbers("function.kind")) as Kind[],
+    owner: Array.from(columns.numbers("function.owner")),
     language: [] as Language[],
   };
   const placeFunction = Uint32Array.from(columns.numbers("place.function"));
@@ -97,7 +99,7 @@ export function readCatalogue(head: Head, columns: Columns, strings: string[]): 
     ...told,
     head,
     functions,
-    places: { function: placeFunction, line: Uint32Array.from(columns.numbers("place.line")) },
+    places: { function: placeFunction, line: Uint32Array.from(columns.numbers("place.line")), file: texts("place.file") },
     sourceFiles: [],
     start: 0,
     end: 0,
@@ -113,16 +115,19 @@ export function readCatalogue(head: Head, columns: Columns, strings: string[]): 
 // Labels of the nodes of a tree by function (an id is a function) or by line (a place, "name:line").
 export function labelsOf(catalogue: Catalogue, by: By): Label[] {
   const { name, full, file, module, line, kind } = catalogue.functions;
-  const label = (f: number, end: string, line: number): Label => ({
-    name: name[f] + end, full: full[f] + end, file: file[f], line, module: module[f], kind: kind[f],
+  const label = (f: number, end: string, line: number, file: string): Label => ({
+    name: name[f] + end, full: full[f] + end, file, line, module: module[f], kind: kind[f],
   });
-  if (by === "function") return name.map((_, f) => label(f, "", line[f]));
+  if (by === "function") return name.map((_, f) => label(f, "", line[f], file[f]));
   const { places } = catalogue;
   return Array.from(places.function, (f, place) => {
     const at = places.line[place];
-    return label(f, at > 0 ? `:${at}` : "", at);
+    return label(f, at > 0 ? `:${at}` : "", at, fileOf(catalogue, place));
   });
 }
+
+// Of a line; the function may be declared in another one.
+export const fileOf = ({ functions, places }: Pick<Catalogue, "functions" | "places">, place: number) => places.file[place] || functions.file[places.function[place]];
 
 export function functionOf(catalogue: Catalogue, by: By, label: number): number {
   return by === "function" ? label : catalogue.places.function[label];

@@ -1,5 +1,5 @@
 // In which language a function is written: by its frame's kind and its file's name. No DOM.
-import { Kind, Label } from "./tree";
+import { isInterpreter, Kind, Label } from "./tree";
 
 export const languages = ["Python", "Cython", "C", "C++", "Rust", "Fortran", "native", "kernel", "other"] as const;
 export type Language = typeof languages[number];
@@ -22,6 +22,7 @@ export function languageOf(label: Label): Language {
   if (label.kind === Kind.kernel) return "kernel";
   if (label.kind === Kind.marker) return "other";
   if (dotted.test(label.full) && !splitOff.test(label.full)) return "Cython";
+  if (isInterpreter(label.module)) return "C";
   const dot = label.file.lastIndexOf(".");
   const known = dot < 0 ? undefined : byExtension[label.file.slice(dot + 1).toLowerCase()];
   // A header is C until a name of C++ stands in it.

@@ -1,9 +1,10 @@
 // The whole recording in columns of numbers, as the model works on it. No DOM.
-import { CallTree, callTree, relabelled } from "./call_tree";
+import { CallTree, callTree, findOwners, relabelled } from "./call_tree";
 import { Catalogue, readCatalogue } from "./catalogue";
 import { Columns, Numbers, unpack, unzigzag } from "./columns";
 import { Head } from "./head";
 import { activityOf } from "./states";
+import { Kind } from "./tree";
 import { readWaitTable, WaitTable } from "./wait_table";
 
 // One thread over one stretch of time, by thread and then by start: those of thread t are first[t] to first[t + 1].
@@ -60,12 +61,10 @@ function readStretches(head: Head, columns: Columns, catalogue: Catalogue, lines
   }
   const node = Uint32Array.from(columns.numbers("stretch.node"));
   const state = columns.numbers("stretch.state");
-  const kinds = catalogue.functions.kind;
-  const places = catalogue.places.function;
   const states = catalogue.states.length;
   // By state and by kind of the innermost frame.
   const words = Uint8Array.from({ length: states * 4 }, (_, i) => activityOf(catalogue.states[i >> 2], i & 3));
-  const leaf = Uint8Array.from(lines.label, (place) => kinds[places[place]]);
+  const leaf = runs(catalogue, lines);
   const activity = new Uint8Array(count);
   for (let i = 0; i < count; ++i) activity[i] = words[(state[i] << 2) | leaf[node[i]]];
   const doing = columns.numbers("stretch.doing");
@@ -76,12 +75,26 @@ function readStretches(head: Head, columns: Columns, catalogue: Catalogue, lines
   return { first, start, wall, cpu, event, value, samples: columns.numbers("stretch.samples"), node, state, activity, kind, wait: columns.numbers("stretch.wait"), cpuNumber: columns.numbers("stretch.cpuNumber") };
 }
 
+// By node of the tree by line: what runs there. The interpreter's own C is Python, the C library is whatever calls it.
+export function runs({ functions: { kind, owner }, places }: Catalogue, lines: CallTree): Uint8Array {
+  const out = new Uint8Array(lines.parent.length).fill(Kind.marker);
+  for (let node = 1; node < out.length; ++node) {
+    const f = places.function[lines.label[node]];
+    const above = out[lines.parent[node]];
+    out[node] = kind[f] !== Kind.native || owner[f] === 0 ? kind[f] : owner[f] === 1 ? Kind.python : above === Kind.python ? Kind.python : Kind.native;
+  }
+  return out;
+}
+
 export function readRecording(head: Head, bytes: Uint8Array): Recording {
   const columns = new Columns(head.columns, bytes);
   const strings = columns.text("strings").split("\n");
   const catalogue = readCatalogue(head, columns, strings);
   const lines = callTree(columns.numbers("node.depth"), columns.numbers("node.place"));
   const { tree: functions, nodeOf: functionNode } = relabelled(lines, catalogue.places.function);
+  const { kind } = catalogue.functions;
+  findOwners(functions, (f) => kind[f] === Kind.python);
+  findOwners(lines, (place) => kind[catalogue.places.function[place]] === Kind.python);
   const stretches = readStretches(head, columns, catalogue, lines);
   const waits = readWaitTable(columns, strings, catalogue);
   catalogue.nodes = functions.parent.length;

@@ -8,6 +8,9 @@ export const enum Kind {
   marker = 3,
 }
 
+// Whether a native function's module is a Python, whose own C counts as Python: exporters/flame_colours.cpp has the same rule.
+export const isInterpreter = (module: string) => /^(?:lib)?python(?:\d|$)/.test(module);
+
 export interface Label {
   name: string;
   full: string; // with namespaces and template arguments; equal to name where that is all

@@ -47,7 +47,7 @@ function create(page: Page): Showing {
       text: (row) => interval(side, row), compare: (a, b) => certain ? certain[side].low[a] - certain[side].low[b] : 0 },
   ];
   const columns: TableColumn[] = [
-    ...pair("self", "Self", "Spent in its own code"),
+    ...pair("self", "Self", "Spent in its own code, and in native code beneath a Python function"),
     ...pair("total", "Total", "With everything that it calls; a function that calls itself counts once"),
     { name: "samples", title: "Samples", about: "Looks that found it, itself or further out on the stack", number: true, ascending: false,
       text: (row) => countWords((table as Table).total.samples[row]), compare: (a, b) => (table as Table).total.samples[a] - (table as Table).total.samples[b] },

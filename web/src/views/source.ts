@@ -2,7 +2,7 @@
 // the text (it is put in by --source) the lines that were seen, with their functions.
 import { unitOf } from "../model/head";
 import { element } from "../page/dom";
-import { functionOf } from "../model/catalogue";
+import { fileOf, functionOf } from "../model/catalogue";
 import { Table } from "../model/questions/table";
 import { Kind } from "../model/tree";
 import { own, withOwn } from "../state/state";
@@ -102,8 +102,9 @@ function create(page: Page): Showing {
     const sums = new Map<string, number>();
     for (let place = 1; place < places.line.length; ++place) {
       const f = places.function[place];
-      if (!functions.file[f] || !places.line[place] || functions.kind[f] === Kind.marker || total[weight][place] <= 0) continue;
-      sums.set(functions.file[f], (sums.get(functions.file[f]) ?? 0) + self[weight][place]);
+      const file = fileOf(page.catalogue, place);
+      if (!file || !places.line[place] || functions.kind[f] === Kind.marker || total[weight][place] <= 0) continue;
+      sums.set(file, (sums.get(file) ?? 0) + self[weight][place]);
     }
     files = Array.from(sums, ([file, self]) => ({ file, self })).sort((a, b) => b.self - a.self);
     list.show(files.map((_, i) => i), own(page.state, name, "sort") || "-self");
@@ -112,8 +113,7 @@ function create(page: Page): Showing {
     lines = [];
     hottest = 0;
     for (let place = 1; place < places.line.length; ++place) {
-      const f = places.function[place];
-      if (functions.file[f] !== wanted || !places.line[place] || total[weight][place] <= 0) continue;
+      if (fileOf(page.catalogue, place) !== wanted || !places.line[place] || total[weight][place] <= 0) continue;
       const line = (lines[places.line[place]] ??= { self: 0, total: 0, samples: 0, places: [] });
       line.self += self[weight][place];
       line.total += total[weight][place];

@@ -1,6 +1,6 @@
 // What is shown as files that other tools read: what exporters/collapsed.cpp and exporters/speedscope.cpp write of a recording, made
 // of the page's columns. Pieces of text, since a file may be longer than a string can be.
-import { Catalogue } from "../catalogue";
+import { Catalogue, fileOf } from "../catalogue";
 import { Query } from "../filters";
 import { By, eventOf, unitOf, Weight } from "../head";
 import { Passing, samplesOf } from "../passing";
@@ -36,9 +36,10 @@ class Pieces {
 }
 
 // Of a label of the tree: what it is called in files, without the line that labels by line end with.
-function frameOf({ functions, places }: Catalogue, by: By, label: number): Label {
+function frameOf(catalogue: Catalogue, by: By, label: number): Label {
+  const { functions, places } = catalogue;
   const f = by === "line" ? places.function[label] : label;
-  return { name: functions.name[f], full: functions.full[f], file: functions.file[f], module: functions.module[f], kind: functions.kind[f],
+  return { name: functions.name[f], full: functions.full[f], file: by === "line" ? fileOf(catalogue, label) : functions.file[f], module: functions.module[f], kind: functions.kind[f],
     line: by === "line" ? places.line[label] : functions.line[f] };
 }
 

@@ -1,4 +1,5 @@
 // Functions, or lines, each with what was spent in it and with everything it called; a function that calls itself counts once.
+// What is spent in native code is spent in the Python function that it is beneath as well.
 // Rows are by id: of functions, or of places.
 import { Query } from "../filters";
 import { By, Weight } from "../head";
@@ -22,6 +23,8 @@ export function table(model: Model, query: Query, { by }: { by: By }): Table {
     for (let node = 1; node < selfOf.length; ++node) {
       const row = tree.label[node];
       self[row] += selfOf[node];
+      const owner = tree.owner[node];
+      if (owner !== node) self[tree.label[owner]] += selfOf[node];
       if (tree.outermost[node]) total[row] += totalOf[node];
     }
     total[0] = totalOf[0];

@@ -4,6 +4,7 @@ import { WaitRows } from "../../model/questions/wait_rows";
 import { WaitRow } from "../../model/wait_sums";
 import { countWords, weightWords } from "../../words";
 import { Page } from "../view";
+import { fileOf } from "../../model/catalogue";
 import { shortName } from "./thread_names";
 
 // "consume (app.py:37)". 0: nothing is known.
@@ -12,7 +13,8 @@ export function placeWords(page: Page, place: number): string {
   const { functions, places } = page.catalogue;
   const f = places.function[place];
   const line = places.line[place];
-  const file = functions.file[f].slice(functions.file[f].lastIndexOf("/") + 1);
+  const path = fileOf(page.catalogue, place);
+  const file = path.slice(path.lastIndexOf("/") + 1);
   return functions.full[f] + (file ? ` (${file}${line > 0 ? `:${line}` : ""})` : "");
 }
 
