@@ -41,7 +41,7 @@ def add_waits(recording, seed=1):
     db.executemany("INSERT INTO awaited VALUES (?, ?, ?, ?)", [(i, *row) for i, row in enumerate(awaited, 1)])
     wakes = [(source.randint(1, threads), source.choice([None, source.randrange(1, stacks)]), None) for _ in range(30)]
     wakes += [(None, None, f"sender ({number})") for number in (7, 8)]
-    db.executemany("INSERT INTO wake VALUES (?, ?, ?, ?)", [(i, *row) for i, row in enumerate(wakes, 1)])
+    db.executemany("INSERT INTO wake VALUES (?, ?, ?, ?, ?)", [(i, *row, "thread" if row[0] else "process") for i, row in enumerate(wakes, 1)])
     for state, call, quality, cpu_number in db.execute("SELECT id, system_call, quality, cpu_number FROM state WHERE cpu = 3 AND gil = 1").fetchall():
         told = []
         for _ in range(12):

@@ -62,7 +62,7 @@ def test_a_row_leads_to_the_stacks_and_to_who_ended_it(waits):
 
 
 def test_times_of_looks_are_not_told_as_exact(waits):
-    assert waits().locator(".waits .notes").inner_text() == "As threads were found from time to time. Who ended a wait, only a recording of --way kernel knows."
+    assert waits().locator(".waits .notes").inner_text() == "As threads were found from time to time. What ended a wait, only a recording of --way kernel knows."
 
 
 def test_beside_a_frame_stands_what_is_waited_for_in_it(open_page):

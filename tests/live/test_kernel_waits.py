@@ -9,7 +9,8 @@ import pytest
 
 from live_support import PHLOX, Target, once_a_version, since
 from test_kernel import WAY, possible
-from wait_judge import Awaited, Handovers, rows_by_thread
+from noise import Noise
+from wait_judge import Awaited, Ended, Handovers, read_ended, rows_by_thread
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
@@ -75,6 +76,25 @@ def test_who_ended_a_wait(python, record, tmp_path):
     classes = {(row["class"], row["ended_in"]) for row in report(recording)["ended_waits"]}
     for what, how in (("queue", "put_item"), ("lock", "let_go"), ("condition", "notify"), ("socket", "send"), ("pipe", "write_pipe")):
         assert any(kind == what and name.endswith(how) for kind, name in classes), (what, classes)
+
+
+@since(3, 8)
+@once_a_version
+def test_what_ended_a_wait_beside_others(python, record, tmp_path):
+    """The long form is ended_waits.py. Beside the waits that are judged nothing else may be ended by a process that has nothing to do with this one."""
+    with Noise(), Target(python, PROGRAMS / "ended.py", tmp_path / "log") as target:
+        recording = record(target.pid, 3, *WAY)
+        (tmp_path / "log.enough").touch()
+        log_of(target, tmp_path / "log")
+        log = read_ended(tmp_path / "log")
+    found = Ended(recording, log)
+    (timed_out, named_timeouts), (ended, named) = found.counts()
+    assert not found.wrong, found.wrong[:5]
+    assert timed_out > 30 and ended > 60
+    # Locks of free-threaded builds take turns before they block.
+    assert named_timeouts >= 0.95 * timed_out and named >= (0.8 if python.flags == "t" else 0.95) * ended, found.silent
+    own = {by for *_, by in log} | {"timeout", "process %d" % target.pid} | {"thread %d" % tid for (tid,) in recording.query("SELECT tid FROM thread")}
+    assert set(found.said.values()) <= own, set(found.said.values()) - own
 
 
 @since(3, 8)

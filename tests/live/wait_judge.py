@@ -116,3 +116,48 @@ class Awaited:
             self.by_kind[kind] += 1
         else:
             self.wrong.append((kind, name, found))
+
+
+class Ended:
+    """Waits of programs/ended.py, (kind, tid, start, length, what ended it), against what a recording says ended each: `named` as the program
+    has it, `silent` where it says nothing, `wrong` otherwise. Those of at least `least` that lie within the recording count."""
+
+    def __init__(self, recording, log, least=1_500_000):
+        self.named, self.silent, self.wrong = collections.Counter(), collections.Counter(), []
+        self.said = {number: said(kind, tid, other) for number, kind, tid, other in recording.query(
+            "SELECT w.id, w.kind, t.tid, w.other FROM wake w LEFT JOIN thread t ON t.id = w.thread")}
+        rows = {tid: [row for row in own if row.cpu == 3 and row.gil != 3] for tid, own in rows_by_thread(recording).items()}
+        starts = {tid: [row.start for row in own] for tid, own in rows.items()}
+        for kind, tid, start, wall, truth in log:
+            own = rows.get(tid)
+            if not own or wall < least or start < own[0].start or start + wall > own[-1].end:
+                continue
+            first, last = bisect.bisect_left(starts[tid], start - EXACT), bisect.bisect_right(starts[tid], start + wall)
+            longest = max(own[first:last], default=None, key=lambda row: row.end - row.start)
+            # Else it waited for a CPU or for the GIL.
+            if longest is not None and longest.end - longest.start > wall / 2 and longest.end - longest.start >= 1_000_000:
+                self.judge(kind, truth, self.said.get(longest.wake))
+
+    def judge(self, kind, truth, found):
+        if found == truth:
+            self.named[kind] += 1
+        elif found is None:
+            self.silent[kind] += 1
+        else:
+            self.wrong.append((kind, truth, found))
+
+    def counts(self):
+        """(waits, named) of those that their timeout ended, and of those that a thread or a process did."""
+        timed_out = {kind for kind in self.named + self.silent if kind.endswith("timeout") or kind == "asyncio sleep"}
+        for one in (timed_out, set(self.named + self.silent) - timed_out):
+            yield sum((self.named + self.silent)[kind] for kind in one), sum(self.named[kind] for kind in one)
+
+
+def said(kind, tid, other):
+    if kind == "process":
+        return "process " + other.rsplit("(", 1)[1].rstrip(")")
+    return "thread %d" % tid if kind == "thread" else kind
+
+
+def read_ended(path):
+    return [(kind, int(tid), int(start), int(wall), by) for kind, tid, start, wall, by in (line.split("\t") for line in path.read_text().splitlines())]

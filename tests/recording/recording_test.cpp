@@ -17,6 +17,7 @@
 #include "phlox/profile/sampled_events.h"
 #include "phlox/profile/stretches.h"
 #include "phlox/profile/unfinished.h"
+#include "phlox/profile/wake_words.h"
 #include "phlox/recording/labels.h"
 #include "phlox/recording/reader.h"
 #include "phlox/recording/schema.h"
@@ -542,7 +543,8 @@ TEST_F(Recording, who_ended_a_wait_comes_back) {
   const ThreadId thread = maker.thread("a"), by = maker.thread("b");
   out->put_wake(WakeId(1), {by, maker.stack("main;put"), ""});
   out->put_wake(WakeId(2), {{}, {}, "nginx (99)"});
-  for (const uint32_t wake : {1U, 2U, 0U, 1U}) {
+  out->put_wake(WakeId(3), {{}, {}, std::string(profile::kItsTimeout)});
+  for (const uint32_t wake : {1U, 2U, 0U, 3U}) {
     Sample sample = maker.sample(thread, "main;get", 1000);
     sample.cpu_state = CpuState::blocked;
     sample.wake = WakeId(wake);
@@ -552,14 +554,18 @@ TEST_F(Recording, who_ended_a_wait_comes_back) {
   out.reset();
   const auto profile = read(path_.string());
   ASSERT_TRUE(profile) << profile.error().message;
-  ASSERT_EQ(profile->wakes().size(), 2U);
+  ASSERT_EQ(profile->wakes().size(), 3U);
   EXPECT_EQ(profile->wakes()[0].thread, by);
   EXPECT_EQ(profile->frame(profile->stack(profile->wakes()[0].stack).frame).function, "put");
   EXPECT_EQ(profile->wakes()[1], (Wake{{}, {}, "nginx (99)"}));
   std::vector<uint32_t> wakes;
   for (const Sample& sample : profile->samples()) wakes.push_back(sample.wake.value);
-  EXPECT_EQ(wakes, (std::vector<uint32_t>{1, 2, 0, 1}));
-  // Of an older version.
+  EXPECT_EQ(wakes, (std::vector<uint32_t>{1, 2, 0, 3}));
+  // Of older versions: first of one that told it without a proof.
+  run_sql("ALTER TABLE wake DROP COLUMN kind");
+  const auto unproved = read(path_.string());
+  ASSERT_TRUE(unproved) << unproved.error().message;
+  for (const Sample& sample : unproved->samples()) EXPECT_FALSE(sample.wake);
   run_sql("DROP VIEW stretch; ALTER TABLE state DROP COLUMN wake; DROP TABLE wake");
   const auto older = read(path_.string());
   ASSERT_TRUE(older) << older.error().message;

@@ -167,12 +167,25 @@ TEST_F(KernelSourceTest, who_ended_a_wait_is_said_of_its_last_piece) {
   other.look = test::kernel_look_of(kOther, stack({put, main}));
   other.look.time = start_ + 2 * kMillisecond;
   source_.take(other);
-  wake_ = {.thread = kOther, .process = 70, .stack = stack({put, main}).hash, .name = "python3"};
+  wake_ = {.thread = kOther,
+           .process = 70,
+           .stack = stack({put, main}).hash,
+           .name = "python3",
+           .ended = KERNEL_ENDED_BY_THREAD,
+           .reserved = 0};
   look(26, stack({wait, main}), 3, 20, 2, 4);
-  wake_ = {.thread = 99, .process = 98, .stack = 0, .name = "nginx"};
+  wake_ = {.thread = 99,
+           .process = 98,
+           .stack = 0,
+           .name = "nginx",
+           .ended = KERNEL_ENDED_BY_THREAD,
+           .reserved = 0};
   look(36, stack({wait, main}), 4, 29, 2, 27);
-  wake_ = {};
+  wake_.ended = KERNEL_ENDED_UNKNOWN;
   look(46, stack({wait, main}), 5, 38, 2, 37);
+  wake_ = {
+      .thread = 0, .process = 0, .stack = 0, .name = {}, .ended = KERNEL_ENDED_BY_TIMEOUT, .reserved = 0};
+  look(56, stack({wait, main}), 6, 47, 2, 47);
   seen();
   std::vector<std::string> words;
   for (const auto& sample : seen_.samples()) {
@@ -189,7 +202,8 @@ TEST_F(KernelSourceTest, who_ended_a_wait_is_said_of_its_last_piece) {
                                       seen_.frame(seen_.stack(wake.stack).frame).function
                                 : wake.other);
   }
-  EXPECT_EQ(words, (std::vector<std::string>{"78 in put", "nginx (98)", "nobody"}));
+  EXPECT_EQ(words, (std::vector<std::string>{"78 in put", "nginx (98)", "nobody", "its timeout", "nobody"}))
+      << "what came after the last look is no part of a wait that is known to have ended";
 }
 
 // Of ten short ones, each of which also waited for a CPU a little.
@@ -211,7 +225,12 @@ TEST_F(KernelSourceTest, short_waits_together_are_all_of_the_stack_that_stands_f
 TEST_F(KernelSourceTest, a_stack_that_stands_for_others_was_woken_by_nobody) {
   const auto main = code("main"), nap = code("nap");
   look(1, stack({main}), 0, 0, 0);
-  wake_ = {.thread = 99, .process = 98, .stack = 0, .name = "nginx"};
+  wake_ = {.thread = 99,
+           .process = 98,
+           .stack = 0,
+           .name = "nginx",
+           .ended = KERNEL_ENDED_BY_THREAD,
+           .reserved = 0};
   kernel_stack standing = stack({nap, main});
   standing.flags = KERNEL_STANDS_IN;
   look(10, standing, 1, 8, 0, 9.5);
@@ -247,7 +266,12 @@ TEST_F(KernelSourceTest, what_a_wait_was_for_is_told_before_it) {
 TEST_F(KernelSourceTest, a_wait_for_a_child_was_for_the_one_that_ended_it) {
   const auto main = code("main"), work = code("work"), wait = code("wait");
   look(1, stack({work, main}), 0, 0, 0);
-  wake_ = {.thread = 4711, .process = 4711, .stack = 0, .name = "sleep"};
+  wake_ = {.thread = 4711,
+           .process = 4711,
+           .stack = 0,
+           .name = "sleep",
+           .ended = KERNEL_ENDED_BY_THREAD,
+           .reserved = 0};
   call_ = 61;
   look(26, stack({wait, main}), 3, 20, 2, 4);
   call_ = 7;

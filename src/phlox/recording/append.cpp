@@ -48,6 +48,11 @@ Result<void> Writer::continue_after_what_is_there() {
     run(added);
     if (auto done = commit_rows(); !done) return done;
   }
+  if (!number("SELECT 1 FROM pragma_table_info('wake') WHERE name = 'kind'")) {
+    begin();
+    run(kAddWakeKinds);
+    if (auto done = commit_rows(); !done) return done;
+  }
   // Its recorder was killed before the first commit: it begins now.
   if (number("SELECT (SELECT count(*) FROM meta) + (SELECT count(*) FROM process)") == 0)
     return prepare_statements();

@@ -17,7 +17,9 @@ inline constexpr const char* kFromFormat1 =
 // Came later, and nobody who does not know of it is misled.
 inline constexpr const char* kAddWakes =
     "ALTER TABLE state ADD COLUMN wake INTEGER; "
-    "CREATE TABLE wake (id INTEGER PRIMARY KEY, thread INTEGER, stack INTEGER, other TEXT)";
+    "CREATE TABLE wake (id INTEGER PRIMARY KEY, thread INTEGER, stack INTEGER, other TEXT, kind TEXT)";
+// Rows of before have none: what ended those waits was not proved.
+inline constexpr const char* kAddWakeKinds = "ALTER TABLE wake ADD COLUMN kind TEXT";
 
 inline constexpr const char* kAddAwaited =
     "ALTER TABLE state ADD COLUMN awaited INTEGER; "
@@ -50,7 +52,7 @@ CREATE TABLE stack (id INTEGER PRIMARY KEY, parent INTEGER, frame INTEGER NOT NU
 CREATE TABLE state (
   id INTEGER PRIMARY KEY, cpu INTEGER NOT NULL, gil INTEGER NOT NULL, collecting INTEGER NOT NULL, system_call INTEGER,
   quality INTEGER NOT NULL, cpu_number INTEGER, event INTEGER, wake INTEGER, awaited INTEGER);
-CREATE TABLE wake (id INTEGER PRIMARY KEY, thread INTEGER, stack INTEGER, other TEXT);
+CREATE TABLE wake (id INTEGER PRIMARY KEY, thread INTEGER, stack INTEGER, other TEXT, kind TEXT);
 CREATE TABLE awaited (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT, other TEXT);
 CREATE TABLE sample (
   start_us INTEGER NOT NULL, wall_ns INTEGER NOT NULL, cpu_ns INTEGER NOT NULL, samples INTEGER NOT NULL, thread INTEGER NOT NULL,

@@ -191,14 +191,19 @@ class Reading {
     });
   }
 
+  // A row without a kind is of a version that proved nothing: nothing is told of those waits.
   Result<void> wakes() {
     if (!has_.wake) return {};
-    return each("wake", "id, thread, stack, other", [&](Columns& c) {
+    const bool has_kind = has_column("wake", "kind");
+    const std::string columns = "id, thread, stack, other";
+    return each("wake", has_kind ? columns + ", kind" : columns, [&](Columns& c) {
       profile::Wake row;
       c.row_id();
       row.thread = c.optional_reference<profile::ThreadTag>(profile_.threads().size());
       row.stack = c.optional_reference<profile::StackTag>(profile_.stacks().size());
       row.other = c.optional_text();
+      const bool is_proved = has_kind && !c.optional_text().empty();
+      if (!is_proved) row = {};
       if (!c.failed()) profile_.put_wake(profile::WakeId(c.row()), row);
     });
   }
@@ -240,6 +245,7 @@ class Reading {
                   if (has_event)
                     row.event = static_cast<uint16_t>(std::max<int16_t>(0, c.small_or_none(1, events)));
                   if (has_wake) row.wake = c.optional_reference<profile::WakeTag>(profile_.wakes().size());
+                  if (row.wake && profile_.wakes()[row.wake.value - 1] == profile::Wake()) row.wake = {};
                   if (has_awaited)
                     row.awaited = c.optional_reference<profile::AwaitedTag>(profile_.awaited().size());
                   states_.push_back(row);

@@ -14,6 +14,7 @@
 #include "phlox/base/text.h"
 #include "phlox/profile/awaited.h"
 #include "phlox/profile/tally.h"
+#include "phlox/profile/wake_words.h"
 #include "phlox/recording/schema.h"
 
 namespace phlox::recording {
@@ -173,7 +174,7 @@ Result<void> Writer::prepare_statements() {
   module_ = prepare("INSERT OR REPLACE INTO module VALUES (?,?,?,?)");
   missing_names_ = prepare("INSERT OR REPLACE INTO missing_names VALUES (?,?,?,?,?)");
   frame_ = prepare("INSERT OR REPLACE INTO frame VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
-  wake_ = prepare("INSERT OR REPLACE INTO wake VALUES (?,?,?,?)");
+  wake_ = prepare("INSERT OR REPLACE INTO wake (id, thread, stack, other, kind) VALUES (?,?,?,?,?)");
   awaited_ = prepare("INSERT OR REPLACE INTO awaited VALUES (?,?,?,?)");
   state_ = prepare(
       "INSERT INTO state (id, cpu, gil, collecting, system_call, quality, cpu_number, event, wake, "
@@ -341,7 +342,8 @@ void Writer::put_wake(profile::WakeId id, const profile::Wake& w) {
       .id(id, before_.wakes)
       .optional(reference(w.thread ? threads_.row(w.thread.value) : 0))
       .id(w.stack, before_.stacks)
-      .optional_text(w.other);
+      .optional_text(w.other)
+      .optional_text(profile::wake_kind(w));
   step(wake_);
 }
 

@@ -327,7 +327,8 @@ Table gil_table(const Report& report) {
 
 Table ended_waits_table(const Report& report) {
   Table table;
-  table.title = "Who ended waits: released the lock, put into the queue, wrote to the pipe";
+  table.title = "What ended waits: a lock was released, a queue or a pipe was written to, a timeout was over";
+  table.note = "As far as it is proved. Of waits that are not here it is not known, or they went on.";
   table.columns = {
       {"wall", true},           {"waits", true}, {"threads", true},       {"for", false, Fit::name},
       {"in", false, Fit::name}, {"ended by"},    {"in", false, Fit::name}};

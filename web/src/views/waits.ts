@@ -42,7 +42,7 @@ function create(page: Page): Showing {
     text("for", "Waits for", "And in which system call", ({ words }) => words),
     text("where", "Where", "The function that asked for it, outside of what the standard library waits with; for the GIL and a CPU the innermost Python function",
       ({ place }) => placeWords(page, place) || "(no Python frames)"),
-    text("whom", "Ended by", "Who released the lock, put into the queue, wrote to the pipe; of the GIL, who held it meanwhile",
+    text("whom", "Ended by", "What released the lock, put into the queue, wrote to the pipe, or the wait's own timeout; empty: not known. Of the GIL, what held it meanwhile",
       (row) => (row.whom === "held" ? `held by ${whomWords(page, row)}` : whomWords(page, row))),
     text("whom-where", "Which was in", "The function in which it did that, or in which it held the GIL", ({ byPlace }) => placeWords(page, byPlace)),
   ];
@@ -71,9 +71,9 @@ function create(page: Page): Showing {
   // How far it can be believed.
   function noteWords(): string {
     const exact = catalogue.recordings.map(({ exactWaits }) => exactWaits);
-    const notes = [exact.every((one) => one) ? "Lengths are the scheduler's own account. Who ended a wait is known where it took a millisecond or more."
-      : exact.some((one) => one) ? "Who ended a wait, only one of the recordings knows (--way kernel)."
-      : "As threads were found from time to time. Who ended a wait, only a recording of --way kernel knows."];
+    const notes = [exact.every((one) => one) ? "Lengths are the scheduler's own account. What ended a wait is told where it took a millisecond or more and where that is proved."
+      : exact.some((one) => one) ? "What ended a wait, only one of the recordings knows (--way kernel)."
+      : "As threads were found from time to time. What ended a wait, only a recording of --way kernel knows."];
     if (catalogue.head.merged) notes.push("Who held the GIL is not told: the page was merged to fit.");
     return notes.join(" ");
   }

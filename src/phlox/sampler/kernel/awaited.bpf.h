@@ -34,7 +34,11 @@ struct upid {
 struct pid {
   struct upid numbers[1];
 };
+typedef struct {
+  void* net;
+} possible_net_t;
 struct sock_common {
+  possible_net_t skc_net;
   unsigned int skc_daddr, skc_rcv_saddr;
   unsigned short skc_dport, skc_num, skc_family;
   unsigned char skc_state;
@@ -61,7 +65,7 @@ struct unix_sock {
   struct sock* peer;
 };
 struct list_head {
-  struct list_head* next;
+  struct list_head *next, *prev;
 };
 struct epoll_filefd {
   struct file* file;

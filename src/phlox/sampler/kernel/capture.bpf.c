@@ -236,7 +236,9 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   t->futex = waits && CALLS_FUTEX(call) ? regs->di : 0;
   note_awaited(t, task, t->system_call, regs->di);
   t->wake.thread = 0;
+  t->wake.process = 0;
   t->wake.stack = 0;
+  t->wake.ended = KERNEL_ENDED_UNKNOWN;
   t->walked = 0;
   t->waits = waits != 0;
   const int is_owed = t->walks_until < now + WALKS_AT_ONCE * WALK_EVERY;
@@ -444,7 +446,8 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   // Of a wait that is told by itself when it comes back.
   if (!is_to_be_told(t, now)) return 0;
   walk_sleeper(t, task, now);
-  if (note_waker(t)) walk_waker(t, now);
+  t->woken = (__u64)task;
+  if (judge_wake(t)) walk_waker(t, now);
   count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - now);
   return 0;
 }

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/sampler/kernel/kernel_host.h"
 #include "phlox/sampler/kernel/program.h"
 #endif
 
@@ -305,6 +306,8 @@ Result<std::unique_ptr<KernelCapture>> KernelCapture::open(double rate_hz, bool 
   auto capture = std::make_unique<LibbpfCapture>(object);
   const auto each_cpu = static_cast<uint32_t>(std::max(libbpf_num_possible_cpus(), 1));
   bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "scratches"), each_cpu);
+  const kernel_host host = read_kernel_host();
+  bpf_map__set_initial_value(bpf_object__find_map_by_name(object, ".rodata.host"), &host, sizeof host);
   if (native && !capture->ask_for_native(each_cpu)) return refusal("its program is not whole", EINVAL, retry);
   if (bpf_object__load(object) != 0) return refusal("its program was not loaded", errno, retry);
   if (auto attached = capture->attach(rate_hz, retry); !attached) return fail(attached);

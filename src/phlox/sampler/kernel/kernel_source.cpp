@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "phlox/base/clock.h"
+#include "phlox/profile/wake_words.h"
 
 namespace phlox::sampler {
 namespace {
@@ -184,11 +185,14 @@ void KernelSource::flush() {
 // ---- who ended a wait
 
 uint32_t KernelSource::wake_of(const kernel_wake& wake) {
-  if (wake.thread == 0) return 0;
-  const auto ours = threads_.find(static_cast<pid_t>(wake.thread));
+  const bool timed_out = wake.ended == KERNEL_ENDED_BY_TIMEOUT;
+  if (!timed_out && (wake.ended != KERNEL_ENDED_BY_THREAD || wake.thread == 0)) return 0;
+  const auto ours = timed_out ? threads_.end() : threads_.find(static_cast<pid_t>(wake.thread));
   const auto* stack = stacks_.find(wake.stack);
   std::string other;
-  if (ours == threads_.end()) {
+  if (timed_out) {
+    other = profile::kItsTimeout;
+  } else if (ours == threads_.end()) {
     const size_t length = ::strnlen(wake.name, sizeof wake.name);
     other = fmt::format("{} ({})", std::string_view(wake.name, length), wake.process);
   }
@@ -366,7 +370,9 @@ void KernelSource::came_back(Thread& thread, const KernelLook& record, const Spe
   if (own > queued) {
     // Who ended the last of them, and what that was for, says nothing of the stack that stands for it.
     if ((look.stack.flags & KERNEL_STANDS_IN) == 0) {
-      now.wake = wake_of(look.wake);
+      // A wait for the GIL has one each few milliseconds, to ask for it again.
+      if (now.gil_state != GilState::waits || look.wake.ended != KERNEL_ENDED_BY_TIMEOUT)
+        now.wake = wake_of(look.wake);
       now.awaited = awaited_of(thread, look);
       now.awaits = record.awaits;
     }

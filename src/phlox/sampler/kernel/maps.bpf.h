@@ -61,19 +61,38 @@ struct files_struct {
 struct sched_info {
   unsigned long long last_arrival;
 };
+typedef struct {
+  unsigned long sig[1];
+} sigset_t;
+struct sigpending {
+  sigset_t signal;
+};
+struct signal_struct {
+  struct sigpending shared_pending;
+};
 struct task_struct {
+  unsigned int __state;
+  void* stack;
   struct mm_struct* mm;
   struct files_struct* files;
   unsigned int flags;
   int pid, tgid;
   struct task_struct* group_leader;
   char comm[16];
+  struct task_struct* real_parent;
+  int* clear_child_tid;
+  struct signal_struct* signal;
+  sigset_t blocked;
+  struct sigpending pending;
+  unsigned long jobctl;
+  void* task_works;
+  int softirq_disable_cnt;
   struct sched_entity se;
   struct sched_info sched_info;
   struct thread_struct thread;
 };
 struct pt_regs___kernel {
-  unsigned long bx, bp, r10, dx, si, di, orig_ax, ip, sp;
+  unsigned long bx, bp, r8, r10, dx, si, di, orig_ax, ip, sp;
 };
 #pragma clang attribute pop
 

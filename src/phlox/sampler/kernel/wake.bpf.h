@@ -1,61 +1,113 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Who wakes a thread. Whoever runs on this CPU then may have nothing to do with it: a timer that ended, or a
-// device, interrupts whom it finds. So it counts only while it is in a system call that wakes those who are
-// in the one that the waiting thread is in; of a futex, in a call with the same address. (Whether this is an
-// interrupt the kernel does not tell programs like this one.)
+// What ended a wait, as far as that is proved. The thread that runs on this CPU while another is woken is the
+// waker only if
+// - a futex: it is in a call that wakes those who wait at this address of this memory, or it ends and the
+//   kernel does that for it (clear_child_tid);
+// - a child: it is one of the waiting process's, and ends;
+// - a connection of TCP: it is in a call on the other end;
+// - anything else: the kernel wakes in that thread's own call, not in an interrupt that hit it, and no signal
+//   does. A thread that sleeps interruptibly is on the wait queues of what it waits for and on no others, so
+//   whoever wakes it then does something to that. Where the kernel does not tell an interrupt from a call, it
+//   has to be in a call on the other end.
+// A wait whose own timer fired ended by its timeout. Of all others nothing is told.
 #pragma once
 
+#include "other_end.bpf.h"
+#include "wake_context.bpf.h"
 #include "walk.bpf.h"
 
-// What puts bytes, connections or an end of them where another waits, or makes room there: read, write,
-// close, readv, writev, sendfile, connect, accept, sendto, recvfrom, sendmsg, recvmsg, shutdown, splice, tee,
-// vmsplice, accept4, recvmmsg, sendmmsg, close_range.
-static __always_inline int moves_bytes(long call) {
-  switch (call) {
-    case 0:
-    case 1:
-    case 3:
-    case 19:
-    case 20:
-    case 40:
-    case 42:
-    case 44:
-    case 45:
-    case 46:
-    case 47:
-    case 48:
-    case 43:
-    case 288:
-    case 275:
-    case 276:
-    case 278:
-    case 299:
-    case 307:
-    case 436:
-      return 1;
-    default:
-      return 0;
-  }
+// include/linux/sched.h
+#define TASK_INTERRUPTIBLE 1
+#define TASK_UNINTERRUPTIBLE 2
+#define PF_IO_WORKER 0x10
+#define PF_USER_WORKER 0x4000
+
+// fork, vfork, clone and clone3: a child that has its parent's memory is waited for (CLONE_VFORK).
+#define CALLS_FORK(n) ((n) == 56 || (n) == 57 || (n) == 58 || (n) == 435)
+#define IS_FUTEX_WAKE(n) ((n) == 454)  // Linux 6.7
+
+// include/uapi/linux/futex.h: WAKE, REQUEUE, CMP_REQUEUE, WAKE_OP, UNLOCK_PI, WAKE_BITSET, CMP_REQUEUE_PI.
+#define FUTEX_COMMANDS (1 << 1 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 10 | 1 << 12)
+#define FUTEX_WAKE_OP 5
+static __always_inline int wakes_futex(struct task_struct* task, struct pt_regs___kernel* regs, long call,
+                                       __u64 futex) {
+  if (task->flags & PF_EXITING) return (__u64)BPF_CORE_READ(task, clear_child_tid) == futex;
+  if (IS_FUTEX_WAKE(call)) return regs->di == futex;
+  const __u32 command = regs->si & 0x7f;
+  if (!CALLS_FUTEX(call) || command > 12 || !(1 << command & FUTEX_COMMANDS)) return 0;
+  return regs->di == futex || (command == FUTEX_WAKE_OP && regs->r8 == futex);
 }
 
-static __always_inline int wakes(struct task_struct* task, long call, __u64 address,
-                                 const struct kernel_thread* t) {
-  const long waits = t->system_call;
-  if (waits < 0 || CALLS_SLEEP(waits)) return 0;
-  if (task->flags & PF_EXITING) return 1;
-  if (call < 0) return 0;
-  if (CALLS_FUTEX(waits)) return CALLS_FUTEX(call) && address == t->futex;
-  if (CALLS_CHILD(waits)) return 0;
-  if (CALLS_LOCK(waits)) return CALLS_LOCK(call) || call == 3;
-  return moves_bytes(call);
+// wait4 and waitid: the kernel wakes for a child that is waited for, and for a signal. vfork: for its child.
+static __always_inline int ends_for_parent(struct task_struct* task, struct task_struct* woken,
+                                           const struct kernel_thread* t, int signalled) {
+  struct task_struct* parent = BPF_CORE_READ(task, real_parent);
+  if (CALLS_FORK(t->system_call)) return (__u64)parent == (__u64)woken;
+  const int which = t->awaits_what == KERNEL_AWAITS_CHILD ? t->awaits : -1;
+  return (task->flags & PF_EXITING) && BPF_CORE_READ(parent, tgid) == BPF_CORE_READ(woken, tgid) &&
+         (!signalled || which == task->tgid);
 }
 
-// Of the current thread, if it wakes `t`. Gives 1 if its stack is worth a walk.
-static __always_inline int note_waker(struct kernel_thread* t) {
-  struct task_struct* task = bpf_get_current_task_btf();
-  if (!task->pid || (task->flags & PF_KTHREAD)) return 0;
+// Of poll and select of several only the number is known.
+struct waited {
+  struct file* file;  // that is ready, or the one that is waited for; 0: not known
+  int nothing;        // an epoll instance of which nothing is ready
+};
+static __always_inline struct waited waited_for(const struct kernel_thread* t) {
+  struct file* file = t->awaits_others ? 0 : (struct file*)t->file;
+  struct waited out = {.file = file};
+  if (!IS_EPOLL(t->system_call) || !file) return out;
+  struct eventpoll* poll = BPF_CORE_READ(file, private_data);
+  struct epitem* item = 0;
+  if (!bpf_core_field_exists(poll->rdllist) || !bpf_core_field_exists(item->rdllink)) return out;
+  // What has become ready comes last, before the one that waits is woken (fs/eventpoll.c).
+  struct list_head *head = &poll->rdllist, *last = BPF_CORE_READ(poll, rdllist.prev);
+  out.nothing = last == head;
+  item = (void*)last - bpf_core_field_offset(struct epitem, rdllink);
+  out.file = out.nothing ? 0 : BPF_CORE_READ(item, ffd.file);
+  return out;
+}
+
+static __always_inline int acts_on_awaited(struct task_struct* task, const struct kernel_thread* t, long call,
+                                           __u64 first, enum wake_context context) {
+  const struct waited waited = waited_for(t);
+  if (waited.nothing) return 0;
+  struct sock* sock = socket_of(waited.file);
+  if (sock && is_internet(sock)) return acts_on_connection(sock, task, call, first, context == IN_SOFTIRQ);
+  if (context == IN_UNKNOWN) return acts_on_same(waited.file, task, first);
+  // Of several one may be a connection, whose bytes the kernel may work on in anybody's call on it.
+  struct sock* acts = waited.file ? 0 : socket_of(file_at(task, first));
+  return context == IN_CALL && !(acts && is_internet(acts));
+}
+
+static __always_inline int is_waker(struct task_struct* task, struct task_struct* woken,
+                                    const struct kernel_thread* t, enum wake_context context) {
   struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);
-  if (!wakes(task, (long)regs->orig_ax, regs->di, t)) return 0;
+  const long call = (long)regs->orig_ax, waits = t->system_call;
+  if (!task->pid || (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))) return 0;
+  if (context == IN_HARDIRQ || (call < 0 && !(task->flags & PF_EXITING))) return 0;
+  const int signalled = is_signalled(woken), in_call = context == IN_CALL || context == IN_UNKNOWN;
+  const __u32 state = BPF_CORE_READ(woken, __state);
+  if (CALLS_CHILD(waits) || CALLS_FORK(waits)) return in_call && ends_for_parent(task, woken, t, signalled);
+  if (signalled || !(state & TASK_INTERRUPTIBLE)) return 0;
+  if (!CALLS_FUTEX(waits)) return acts_on_awaited(task, t, call, regs->di, context);
+  return in_call && memory_of(task) == BPF_CORE_READ(woken, mm) && wakes_futex(task, regs, call, t->futex);
+}
+
+// Into t->wake. Gives 1 if the current thread is the waker, and has a stack to walk. Verified once.
+__noinline int judge_wake(struct kernel_thread* t) {
+  if (!t) return 0;
+  // Of a call that does nothing but sleep it would say nothing.
+  if (t->system_call < 0 || CALLS_SLEEP(t->system_call) || t->awaits_what == KERNEL_AWAITS_TIME) return 0;
+  struct task_struct *task = bpf_get_current_task_btf(), *woken = (void*)t->woken;
+  const __u64 queue = queue_of(task);
+  const enum wake_context context = context_of(task, queue);
+  if (context != IN_CALL && context != IN_SOFTIRQ && is_own_timeout(woken, queue)) {
+    t->wake.ended = KERNEL_ENDED_BY_TIMEOUT;
+    return 0;
+  }
+  if (!is_waker(task, woken, t, context)) return 0;
+  t->wake.ended = KERNEL_ENDED_BY_THREAD;
   t->wake.thread = task->pid;
   t->wake.process = task->tgid;
   // The name of the process: that of a thread of some library (jemalloc_bg_thd) does not tell which process

@@ -96,13 +96,26 @@ struct kernel_stack {
   __u16 flags; /* KERNEL_HOLDS_GIL... */
 };
 
-/* Who ended a wait: the thread that ran where the waiting one was woken, if it was in a system call that does
- * that. */
+/* What ended a wait, as far as it is proved (wake.bpf.h). */
+enum kernel_ended {
+  KERNEL_ENDED_UNKNOWN,
+  KERNEL_ENDED_BY_THREAD,
+  KERNEL_ENDED_BY_TIMEOUT, /* of its own system call */
+};
 struct kernel_wake {
-  __u32 thread; /* 0: not known: a timer, a device */
+  __u32 thread; /* the waker; 0: there is none, or it is not known */
   __u32 process;
   __u64 stack; /* its hash, of a thread of the same process; 0: not walked */
   char name[16];
+  __u32 ended; /* enum kernel_ended */
+  __u32 reserved;
+};
+
+/* Where a CPU keeps what the program reads, in bytes from its run queue (`runqueues`); the kernel's types say
+ * it, the loader asks them. 0: not known. */
+struct kernel_host {
+  __s64 preempt_count;
+  __s64 timers; /* hrtimer_bases */
 };
 
 /* Its thread state, where that is searched for. */
@@ -143,6 +156,7 @@ struct kernel_thread {
   __u32 passes, reserved;  /* so many switches are not walked before the next that is, if it had half of its
                               share at once */
   struct kernel_wake wake; /* of this time off the CPU */
+  __u64 woken;             /* the struct task_struct, while it is judged who wakes it */
   struct kernel_found found;
   __u64 file;   /* that it waits for, a struct file; 0: none, or not known */
   __s32 awaits; /* the number of its descriptor, or of a child */

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Whether the file that a thread's call works on is the other end of the one that another thread waits for.
+#pragma once
+
+#include "awaited.bpf.h"
+
+// include/net/tcp_states.h. CLOSE_WAIT: the other end is closed.
+#define STATE_CLOSED 7
+#define STATE_CLOSE_WAIT 8
+#define STATE_LISTENS 10
+#define LOOPBACK_NET 127  // the first byte of an IPv4 address
+
+static __always_inline struct file* file_at(struct task_struct* task, __u64 descriptor) {
+  struct fdtable* table = BPF_CORE_READ(task, files, fdt);
+  struct file* file = 0;
+  if (!table || descriptor >= BPF_CORE_READ(table, max_fds)) return 0;
+  bpf_probe_read_kernel(&file, sizeof file, BPF_CORE_READ(table, fd) + descriptor);
+  return file;
+}
+
+// 0: it is none.
+static __always_inline struct sock* socket_of(struct file* file) {
+  if (!file || (__u32)BPF_CORE_READ(file, f_inode, i_sb, s_magic) != MAGIC_SOCKETS) return 0;
+  struct socket* socket = BPF_CORE_READ(file, private_data);
+  return BPF_CORE_READ(socket, sk);
+}
+
+static __always_inline int is_internet(struct sock* sock) {
+  const unsigned short family = BPF_CORE_READ(sock, __sk_common.skc_family);
+  return family == FAMILY_INET || family == FAMILY_INET6;
+}
+
+struct endpoint {
+  __u64 net;
+  __u8 own[16], peer[16];
+  __u32 own4, peer4;
+  __u16 port, peer_port, family, state;
+};
+static __always_inline void read_endpoint(struct endpoint* to, struct sock* sock) {
+  if (bpf_core_field_exists(sock->__sk_common.skc_net.net))
+    to->net = (__u64)BPF_CORE_READ(sock, __sk_common.skc_net.net);
+  to->family = BPF_CORE_READ(sock, __sk_common.skc_family);
+  to->state = BPF_CORE_READ(sock, __sk_common.skc_state);
+  to->port = BPF_CORE_READ(sock, __sk_common.skc_num);
+  to->peer_port = __builtin_bswap16(BPF_CORE_READ(sock, __sk_common.skc_dport));
+  to->own4 = BPF_CORE_READ(sock, __sk_common.skc_rcv_saddr);
+  to->peer4 = BPF_CORE_READ(sock, __sk_common.skc_daddr);
+  if (!bpf_core_field_exists(sock->__sk_common.skc_v6_daddr)) return;
+  BPF_CORE_READ_INTO(&to->own, sock, __sk_common.skc_v6_rcv_saddr);
+  BPF_CORE_READ_INTO(&to->peer, sock, __sk_common.skc_v6_daddr);
+}
+
+static __always_inline int are_same(const __u8* one, const __u8* other) {
+  const __u64 *a = (const void*)one, *b = (const void*)other;
+  return a[0] == b[0] && a[1] == b[1];
+}
+
+// Of a connection within this host.
+static __always_inline int is_local(const struct endpoint* one) {
+  if (one->family == FAMILY_INET6 && are_same(one->own, one->peer)) return 1;
+  return one->peer4 && ((one->peer4 & 0xff) == LOOPBACK_NET || one->peer4 == one->own4);
+}
+
+// TCP and connected UDP: whether what is sent at `acts` arrives at `waits`. An IPv4 address of an IPv6 socket
+// is kept as one of IPv4, too.
+static __always_inline int faces(const struct endpoint* waits, const struct endpoint* acts) {
+  if (waits->net != acts->net || waits->port != acts->peer_port) return 0;
+  const int six = waits->family == FAMILY_INET6 && acts->family == FAMILY_INET6;
+  if (waits->state == STATE_LISTENS)
+    return is_local(acts) && (six || !waits->own4 || waits->own4 == acts->peer4);
+  if (waits->peer_port != acts->port) return 0;
+  return six ? are_same(waits->own, acts->peer) && are_same(waits->peer, acts->own)
+             : waits->own4 == acts->peer4 && waits->peer4 == acts->own4;
+}
+
+// Of sockets of the internet protocols. What arrives is worked on in an interrupt of the sender's own CPU, in
+// its own call. A descriptor that is closed is in no table any more: that the other end is of this host, and
+// has just been closed, is what tells then.
+static __always_inline int acts_on_connection(struct sock* waits, struct task_struct* task, long call,
+                                              __u64 first, int in_softirq) {
+  struct endpoint one = {}, other = {};
+  read_endpoint(&one, waits);
+  const int closes = call == 3 || call == 436 || (BPF_CORE_READ(task, flags) & PF_EXITING);
+  if (closes)
+    return in_softirq && is_local(&one) && (one.state == STATE_CLOSE_WAIT || one.state == STATE_CLOSED);
+  struct sock* acts = socket_of(file_at(task, first));
+  if (!acts || !is_internet(acts)) return 0;
+  read_endpoint(&other, acts);
+  return faces(&one, &other);
+}
+
+// Of pipes, Unix sockets and what the kernel keeps one of for all who have it open.
+static __always_inline int acts_on_same(struct file* waits, struct task_struct* task, __u64 first) {
+  struct file* acts = file_at(task, first);
+  if (!waits || !acts) return 0;
+  struct unix_sock *one = (void*)socket_of(waits), *other = (void*)socket_of(acts);
+  if (one && other) {
+    struct sock* waiting = (void*)one;
+    if (!bpf_core_field_exists(one->peer) || BPF_CORE_READ(waiting, __sk_common.skc_family) != FAMILY_UNIX)
+      return 0;
+    return BPF_CORE_READ(one, peer) == (void*)other || BPF_CORE_READ(other, peer) == (void*)one;
+  }
+  const __u64 object = (__u64)BPF_CORE_READ(waits, private_data);
+  return !one && !other && object && object == (__u64)BPF_CORE_READ(acts, private_data);
+}
