@@ -5,6 +5,7 @@
 """
 import contextlib
 import json
+import os
 import sys
 import threading
 import time
@@ -29,7 +30,7 @@ def part(name):
 
 def tell(**more):
     # One write: a server of another thread may print at the same moment.
-    sys.stdout.write("TRUTH " + json.dumps(dict({"parts": parts, "cpu": time.process_time()}, **more)) + "\n")
+    sys.stdout.write("TRUTH " + json.dumps(dict({"parts": parts, "pid": os.getpid(), "cpu": time.process_time()}, **more)) + "\n")
     sys.stdout.flush()
 
 

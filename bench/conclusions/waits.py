@@ -118,14 +118,17 @@ def locks(seconds):
             time.sleep(0.02)
 
     def want_lock():
+        with part("want_lock"):
+            held.acquire()
+        held.release()
+
+    def want_often():
         begun.wait()
         while time.monotonic() < end:
-            with part("want_lock"):
-                held.acquire()
-            held.release()
+            want_lock()
             time.sleep(0.01)
 
-    run(("holder", hold_long), ("wanter", want_lock))
+    run(("holder", hold_long), ("wanter", want_often))
     tell()
 
 

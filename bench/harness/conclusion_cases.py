@@ -27,7 +27,7 @@ CASES = [
     Case("waits:sockets", waker("receive_bytes", "sender"), wall("receive_bytes"), topic="wakers"),
     Case("waits:locks", waker("want_lock", "holder"), wall("want_lock"), topic="wakers"),
     Case("waits:sleeps", wall("nap"), cpu("nap"), cpu("stir"), nobody("nap"), hottest(*SPIN), says("nap"), small=True),
-    Case("waits:timers", cpu("fire"), idle("wait")),
+    Case("waits:timers", cpu("fire")),
     Case("waits:children", wall("run_sleep"), cpu("run_sleep"), says("waits more than it works"), topic="procs"),
     Case("waits:stall", wall("stand_still"), cpu("stand_still"), cpu("before"), cpu("after"), hottest(*SPIN), no_empty_blocks, small=True),
     Case("waits:brief", wall("short_nap"), says("short_nap"), seconds=0.5, options=("-r", "20")),

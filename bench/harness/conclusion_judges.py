@@ -95,7 +95,7 @@ def idle(function):
         lead = [row for row in evidence["json"]["functions"][:5] if row["self"]["share"] >= 0.1]
         if find(lead, function):
             return WRONG, "%s leads what is shown as work" % function
-        named = [f["text"] for f in evidence["json"]["findings"] if re.search(r"\b%s\b" % re.escape(function), f["text"])]
+        named = [f["text"] for f in evidence["json"]["findings"] if re.search(r"(?<!\()\b%s\b(?!\))" % re.escape(function), f["text"])]  # threads are named after theirs: "Thread-1 (worker)"
         if named:
             return WRONG, named[0]
         page = (evidence.get("page") or {}).get("wall", [])
@@ -131,6 +131,9 @@ def hottest(*functions):
         page = (evidence.get("page") or {}).get("cpu", [])
         if page:
             named.append(("first by CPU time on the page", page[0]["name"]))
+        headline = (evidence.get("page") or {}).get("headline")
+        if headline:
+            named.append(("the page's first line", headline["name"]))
         named += [("finding", f["names"]["function"]) for f in evidence["json"]["findings"] if f["kind"] == "hot_function"][:1]
         for where, name in named:
             if last(name) not in functions:
@@ -215,7 +218,7 @@ def intervals(evidence):
 def account(evidence):
     """The CPU time of all threads together is what the process measured."""
     truth = evidence["truth"]["cpu"]
-    pid = evidence["json"]["processes"][0]["pid"]
+    pid = evidence["truth"]["pid"]
     found = sum(thread["cpu_ns"] for thread in evidence["all"]["threads"] if thread["pid"] == pid) / 1e9
     words = "CPU of the process: truth %.3f s, report %.3f s" % (truth, found)
     # The end of the interpreter comes after the program has said its truth.

@@ -19,7 +19,12 @@ async function main(): Promise<void> {
   const rows = (weight: "wall" | "cpu") => Array.from(self[weight].keys()).filter((row) => row > 0 && functions.kind[row] !== Kind.marker && total[weight][row] > 0)
     .sort((a, b) => self[weight][b] - self[weight][a]).map((row) => ({ name: functions.full[row], self: self[weight][row], total: total[weight][row] }));
   const used = answer(model, "threads", { filters: [], show: "everything" }, {}).cpu;
+  // As views/timeline_words.ts has it: "Busiest thread: MainThread, 2.1 s CPU time, 78 % of it in burn".
+  const busiest = used.indexOf(Math.max(...used));
+  const most = busiest < 0 ? [] : answer(model, "moment", { filters: [], show: "everything" }, { threads: [busiest], from: -Infinity, to: Infinity, cpu: -1 }).used;
+  const headline = most.map(([f, ns]) => ({ name: functions.full[f], cpu: ns }))[0] ?? null;
   console.log(JSON.stringify({
+    headline,
     title: head.title, subtitle: head.subtitle, quality: head.quality, warning: head.warning, leftOut: head.leftOut, show, shown, recorded,
     wall: rows("wall"), cpu: rows("cpu"), threads: threads.map(({ label }, i) => ({ label, cpu: used[i] })),
   }));

@@ -32,9 +32,9 @@ def evidence():
     shown["findings"] = [{"kind": "hot_function", "text": "100 % of the CPU time is spent in burn itself", "names": {"function": "burn"}}]
     shown["ended_waits"] = [{"name": "nap", "waits": 100, "ended_by": "Thread giver (7)"}]
     rows = [{"name": "burn", "self": 2e9, "total": 2e9}, {"name": "f.<locals>.nap", "self": 2e9, "total": 2e9}]
-    return {"truth": {"parts": {"burn": {"wall": 2.0, "cpu": 2.0, "count": 1}, "nap": {"wall": 2.0, "cpu": 0.0, "count": 1}}, "cpu": 2.0, "children": 7.0, "collector": 1.0},
+    return {"truth": {"parts": {"burn": {"wall": 2.0, "cpu": 2.0, "count": 1}, "nap": {"wall": 2.0, "cpu": 0.0, "count": 1}}, "cpu": 2.0, "pid": 1, "children": 7.0, "collector": 1.0},
             "record": "", "report": "the program waits: nap\n  50.0 % ± 2.0  burn\nsh (9), the garbage collector", "json": shown, "all": copy.deepcopy(shown), "cpu": report(burn), "cpus": 2,
-            "page": {"wall": rows, "cpu": rows[:1]}, "spans": {"blocked": 0.0}, "diff": "4.0 s became 2.0 s", "diff_json": {"functions": [{"name": "burn", "self": {"verdict": "shrank"}}]}}
+            "page": {"wall": rows, "cpu": rows[:1], "headline": {"name": "burn", "cpu": 2e9}}, "spans": {"blocked": 0.0}, "diff": "4.0 s became 2.0 s", "diff_json": {"functions": [{"name": "burn", "self": {"verdict": "shrank"}}]}}
 
 
 # The claim, and what makes it false; what makes it silent, where it can be.
@@ -93,6 +93,10 @@ def other_finding(e):
 
 def other_on_page(e):
     e["page"]["cpu"][0] = dict(e["page"]["cpu"][0], name="nap")
+
+
+def other_headline(e):
+    e["page"]["headline"]["name"] = "EpollSelector.select"
 
 
 def sleeper_busiest(e):
@@ -175,7 +179,7 @@ CLAIMS = [
     (judges.wall("nap"), [longer], [no_row]),
     (judges.idle("get"), [leads, in_a_finding, on_page], []),
     (judges.at_work("nap"), [left_out, not_shown], []),
-    (judges.hottest("burn"), [other_hottest, other_finding, other_on_page], []),
+    (judges.hottest("burn"), [other_hottest, other_finding, other_on_page, other_headline], []),
     (judges.busiest_thread("burn"), [sleeper_busiest], [none_busiest]),
     (judges.waker("nap", "giver"), [by_a_stranger], [by_nobody]),
     (judges.own_children, [strangers], [says_pattern]),
