@@ -74,7 +74,7 @@ def busiest_thread(hand, rows_above=0):
     """Which thread is busiest, and on what: said on the first screen; with its stacks alone, and down to the line."""
     page = hand.page
     words = answer(page)
-    name, function = re.match(r"Busiest thread: (.*?), .* CPU time, mostly in (.*?)\.(?: |$)", words).groups()
+    name, function = re.match(r"Busiest thread: (.*?), .* CPU time, .* of it in (.*?)\.(?: |$)", words).groups()
     hand.at(thread_rows(page), position={"x": 60, "y": ROW * rows_above + ROW // 2})
     hand.click(re.compile("^Only thread"), ".timeline")
     assert name in page.locator(".chip").first.inner_text()

@@ -102,7 +102,7 @@ def test_rows_are_the_threads_of_the_report_by_process_and_the_busiest_is_marked
         at += 1
     busiest = page.locator(".timeline .answer").inner_text()
     assert busiest.startswith(f"Busiest thread: {threads[0]['name'].removeprefix('Thread ').split(' (')[0]}")
-    assert f"{weight_words(threads[0]['cpu_ns'])} CPU time, mostly in " in busiest
+    assert f"{weight_words(threads[0]['cpu_ns'])} CPU time, " in busiest and " of it in " in busiest
 
 
 def computing(thread):

@@ -42,6 +42,15 @@ test("a stretch that lies within the one before it does not hide that", () => {
   equal(model.inTime.of(0, 5 * second, 6 * second), [0, 2]);
 });
 
+test("CPU time is that of who used it, not of who waited for a CPU longest", () => {
+  const stretch = (start: number, wall: number, cpu: number, name: string, state: number): Stretch => ({ thread: 0, start, wall, cpu, samples: 1, stack: [["main", 1], [name, 1]], state, doing: 0 });
+  // Woken from its sleep, it waits for a CPU in `select`; it computes in `handle`.
+  const model = new Model(recordingOf([stretch(0, 5 * second, 0, "select", 3), stretch(5 * second, second, second, "handle", 0)]));
+  const told = answer(model, "moment", everything, { threads: [0], from: 0, to: 6 * second, cpu: -1 });
+  equal(told.functions[0][0], byName(model.recording, "select"));
+  equal(told.used, [[byName(model.recording, "handle"), second]]);
+});
+
 test("a moment is what its stretches say", () => {
   each((stretches, model, from, to, seed) => {
     const threads = [seed % 4, 3 - (seed % 4)].filter((t, i, all) => all.indexOf(t) === i);

@@ -123,9 +123,10 @@ export function answerWords(catalogue: Catalogue, made: TimelineRows, cpuTime: (
   const out: (Node | string)[] = [];
   const { busiest, filteredOut, without: nothing } = made;
   if (busiest >= 0) {
-    const f = mostly?.functions[0]?.[0];
+    // By CPU time: a thread that was woken waits for its CPU in the function that it slept in.
+    const used = mostly?.used[0];
     out.push("Busiest thread: ", element("b", {}, shortName(catalogue, busiest)), `, ${time(cpuTime([busiest]))} CPU time`);
-    if (f !== undefined) out.push(", mostly in ", element("b", {}, catalogue.functions.name[f]));
+    if (used && mostly) out.push(`, ${shareWords(used[1], mostly.cpu)} of it in `, element("b", {}, catalogue.functions.name[used[0]]));
     out.push(". ");
   } else if (made.rows.length) {
     out.push("No thread computes here. ");

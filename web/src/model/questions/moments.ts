@@ -3,6 +3,7 @@ import { Query } from "../filters";
 import { overlap, samplesOf, touches } from "../passing";
 import { Model } from "../selection";
 import { activities, Activity } from "../states";
+import { Kind } from "../tree";
 
 export interface Moment {
   wall: number; // ns, of all threads together
@@ -11,6 +12,7 @@ export interface Moment {
   activity: Float64Array; // ns
   calls: [call: string, ns: number][]; // blocked in which system calls; longest first
   functions: [id: number, ns: number][]; // innermost ones of what was computed, waiting for the GIL left out, or of everything where nothing was
+  used: [id: number, ns: number][]; // innermost ones by CPU time; markers, which are no code, left out
   threads: [thread: number, ns: number][]; // that ran
   only: { stack: number[]; start: number; wall: number } | null; // functions, outermost first, where there is but one stretch
 }
@@ -41,10 +43,10 @@ export function moment(model: Model, query: Query, { threads, from, to, cpu: onC
   const { passes } = model.select(query);
   const { start, wall, cpu, samples, node, state, activity, kind, cpuNumber } = model.recording.stretches;
   const { catalogue, functions, functionNode } = model.recording;
-  const out: Moment = { wall: 0, cpu: 0, samples: 0, activity: new Float64Array(activities), calls: [], functions: [], threads: [], only: null };
+  const out: Moment = { wall: 0, cpu: 0, samples: 0, activity: new Float64Array(activities), calls: [], functions: [], used: [], threads: [], only: null };
   const [calls, ran] = [new Map<string, number>(), new Map<number, number>()];
   // By function; a range may have a million stretches.
-  const [computing, all] = [new Float64Array(catalogue.functions.name.length), new Float64Array(catalogue.functions.name.length)];
+  const [computing, all, used] = [1, 2, 3].map(() => new Float64Array(catalogue.functions.name.length));
   const spans: [number, number][] = (passes.spans ?? [[-Infinity, Infinity]])
     .map(([a, b]): [number, number] => [Math.max(a, from), Math.min(b, to)]).filter(([a, b]) => a < b);
   let found = 0;
@@ -62,7 +64,9 @@ export function moment(model: Model, query: Query, { threads, from, to, cpu: onC
       ++found;
       last = i;
       out.wall += part;
-      out.cpu += share < 1 ? Math.round(cpu[i] * share) : cpu[i];
+      const spent = share < 1 ? Math.round(cpu[i] * share) : cpu[i];
+      out.cpu += spent;
+      if (catalogue.functions.kind[f] !== Kind.marker) used[f] += spent;
       out.samples += samplesOf(samples[i], share);
       out.activity[activity[i]] += part;
       if (activity[i] === Activity.blocked) add(calls, catalogue.states[state[i]].call, part);
@@ -73,6 +77,7 @@ export function moment(model: Model, query: Query, { threads, from, to, cpu: onC
   }
   out.calls = longest(calls).filter(([call]) => call);
   out.functions = mostOf(computing.some((ns) => ns > 0) ? computing : all);
+  out.used = mostOf(used);
   out.threads = longest(ran);
   if (found === 1) {
     const stack: number[] = [];
