@@ -442,6 +442,66 @@ TEST(Report, a_waiting_program_is_called_one) {
             "time, most of it in recvfrom called by fetch (/app/app.py:9)");
 }
 
+// Woken from its sleep a thread waits for a CPU there: that is no function it was busy in.
+TEST(Report, the_busiest_function_is_the_one_that_used_the_cpu) {
+  Profile profile;
+  ProfileMaker maker(profile);
+  const ThreadId thread = maker.thread("MainThread"), sleeper = maker.thread("sleeper");
+  for (int i = 0; i < 20; ++i) {
+    maker.add(thread, "main:1;work:2", 1 * kMs);
+    Sample woken = maker.sample(thread, "main:1;nap:3", 5 * kMs);
+    woken.cpu = 0;
+    woken.cpu_state = CpuState::runnable;
+    maker.put(woken);
+    maker.put(maker.blocked(sleeper, "main:1;nap:3", 6 * kMs, 35));
+  }
+  ReportOptions options;
+  options.choices.show = Show::everything;
+  const Report report = report_of(profile, options);
+  ASSERT_EQ(report.threads.size(), 2u);
+  EXPECT_EQ(report.threads[0].busiest, "work");
+  EXPECT_EQ(report.threads[1].busiest, "");
+  EXPECT_NE(report_text(report).find("-  -\n"), std::string::npos);
+}
+
+TEST(Report, intervals_say_from_where_to_where_and_never_leave_what_a_share_can_be) {
+  Profile profile;
+  ProfileMaker maker(profile);
+  const ThreadId thread = maker.thread("MainThread");
+  for (int i = 0; i < 12; ++i) maker.add(thread, i == 0 ? "main:1;rare:2" : "main:1;often:3", 10 * kMs);
+  const std::string text = report_text(report_of(profile));
+  EXPECT_EQ(text.find("±"), std::string::npos) << text;
+  EXPECT_NE(text.find("0.00 to "), std::string::npos) << text;
+  EXPECT_NE(text.find(" to 100 %"), std::string::npos) << text;
+}
+
+// As one that was recorded inside the kernel.
+void make_exact(Profile& profile) {
+  Process process = profile.processes()[0];
+  process.way_of_reading = std::string(kInTheKernel);
+  profile.put_process(ProcessId(1), process);
+}
+
+// Few samples say little of CPU time, and nothing against waits that the kernel has timed.
+TEST(Report, few_samples_do_not_hide_waits_that_are_exact) {
+  for (const bool exact : {false, true}) {
+    Profile profile;
+    profile.put_meta("machine", "x86_64");
+    ProfileMaker maker(profile);
+    if (exact) make_exact(profile);
+    const ThreadId thread = maker.thread("MainThread");
+    maker.add(thread, "main:1;work:2", 30 * kMs);
+    for (int i = 0; i < 5; ++i) maker.put(maker.blocked(thread, "main:1;fetch:9", 200 * kMs, 45));
+    const Report report = report_of(profile);
+    std::string text;
+    for (const Finding& finding : report.findings) text += finding.text + "\n";
+    EXPECT_EQ(text.find("say nothing about where time goes") != std::string::npos, !exact) << text;
+    EXPECT_EQ(text.find("the program waits more than it works") != std::string::npos, exact) << text;
+    EXPECT_EQ(text.find("say nothing about where CPU time goes") != std::string::npos, exact) << text;
+    EXPECT_EQ(text.find("of the CPU time is spent in"), std::string::npos) << text;
+  }
+}
+
 // An event loop between two requests: that it waits there tells nothing of what to make faster.
 TEST(Report, a_busiest_thread_that_waits_for_something_to_do_is_said_to) {
   Profile profile;

@@ -12,6 +12,7 @@
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/system_calls.h"
+#include "phlox/profile/whole_waits.h"
 #include "phlox/report/table.h"
 #include "phlox/report/waits.h"
 
@@ -60,16 +61,20 @@ class Findings {
   std::vector<Finding> all() && {
     quality();
     not_looked_into();
-    if (analysis_.samples < kFewSamples) {
-      few_samples();
-      return std::move(found_);
+    // Few samples say little of where CPU time goes; of waits that the kernel has timed they say all.
+    const bool exact = profile::waits_are_exact(profile_);
+    const bool are_few = analysis_.samples < kFewSamples;
+    if (are_few) few_samples(exact);
+    if (!are_few || exact) {
+      gil_waits();
+      waiting();
+      cpu_waits();
     }
-    hot_functions();
-    gil_waits();
-    waiting();
-    cpu_waits();
-    collecting();
-    imports();
+    if (!are_few) {
+      hot_functions();
+      collecting();
+      imports();
+    }
     std::stable_sort(found_.begin(), found_.end(),
                      [](const Finding& a, const Finding& b) { return a.weight > b.weight; });
     return std::move(found_);
@@ -94,12 +99,15 @@ class Findings {
         {{"rejected_share", quality.rejected_share()}, {"rejected", double(quality.rejected)}});
   }
 
-  void few_samples() {
+  void few_samples(bool waits_are_exact) {
     if (analysis_.samples == 0) return;
-    add("few_samples", 1,
-        fmt::format("{} nothing about where time goes: record for longer, or with a higher rate",
+    const double used = of_recording(analysis_.cpu);
+    if (waits_are_exact && used < kWorthSaying) return;
+    add("few_samples", waits_are_exact ? used : 1,
+        fmt::format("{} nothing about where {} goes: record for longer, or with a higher rate",
                     analysis_.samples == 1 ? std::string("one sample says")
-                                           : fmt::format("{} samples say", analysis_.samples)),
+                                           : fmt::format("{} samples say", analysis_.samples),
+                    waits_are_exact ? "CPU time" : "time"),
         {{"samples", double(analysis_.samples)}});
   }
 
@@ -109,6 +117,9 @@ class Findings {
   }
 
   void hot_functions() {
+    uint64_t on_cpu = 0;
+    for (const ThreadRow& thread : report_.threads) on_cpu += thread.on_cpu;
+    if (on_cpu < kFewSamples) return;
     std::vector<const Entry*> entries;
     for (const Entry& entry : analysis_.functions) {
       if (part(cpu_of(entry), analysis_.cpu) >= kHotFunction && of_recording(cpu_of(entry)) >= kWorthSaying)

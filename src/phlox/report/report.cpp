@@ -163,12 +163,12 @@ std::vector<std::pair<int64_t, uint32_t>> heaviest_of_each(
 }
 
 std::vector<ThreadRow> thread_rows(const Profile& profile, const profile::SampleFilter& filter,
-                                   const Analysis& analysis, profile::Show show) {
+                                   const Analysis& analysis, const profile::Choices& choices) {
   std::vector<ThreadRow> rows(profile.threads().size());
   const std::vector<profile::StackPlace> places = profile::stack_places(profile);
   // Thread and function, of what is shown, and of the rest. Ids are small and in the low bits of both halves,
   // so the hash mixes them.
-  tsl::robin_map<uint64_t, int64_t, Spread> selves, others;
+  tsl::robin_map<uint64_t, int64_t, Spread> selves, others, used;
   for (const profile::Sample& sample : profile.samples()) {
     const auto part = filter.part_of_everything(sample);
     if (!part.passes) continue;
@@ -177,18 +177,25 @@ std::vector<ThreadRow> thread_rows(const Profile& profile, const profile::Sample
     row.wall += part.wall;
     row.cpu += part.cpu;
     row.samples += static_cast<uint64_t>(part.samples);
+    if (part.cpu > 0) row.on_cpu += static_cast<uint64_t>(part.samples);
     add_states(row.states, sample, part.wall);
     if (!sample.stack || sample.stack.value > profile.stacks().size()) continue;
     const uint32_t frame = places[sample.stack.value].frame.value;
     const uint32_t function = frame < analysis.function_of.size() ? analysis.function_of[frame] : 0;
     if (function == 0) continue;
-    auto& sums = profile::is_shown(part.doing, show) ? selves : others;
-    sums[uint64_t{function} << 32 | sample.thread.value] += part.weight;
+    auto& sums = profile::is_shown(part.doing, choices.show) ? selves : others;
+    const uint64_t key = uint64_t{function} << 32 | sample.thread.value;
+    sums[key] += part.weight;
+    if (part.cpu > 0) used[key] += part.cpu;
   }
   std::vector<std::pair<int64_t, uint32_t>> busiest = heaviest_of_each(selves, rows.size());
-  // A thread of which nothing is shown waits somewhere.
+  // Of time, who used the CPU: a function that slept is never the busiest. Where no CPU time was measured, or
+  // something else was counted, what weighs most.
+  const bool by_cpu = analysis.cpu > 0 && !profile::is_of_event(choices.weight);
+  if (by_cpu) busiest = heaviest_of_each(used, rows.size());
+  // A thread of which nothing is shown is somewhere.
   const auto elsewhere = heaviest_of_each(others, rows.size());
-  for (size_t i = 0; i < rows.size(); ++i) {
+  for (size_t i = 0; i < rows.size() && !by_cpu; ++i) {
     if (busiest[i].second == 0) busiest[i] = elsewhere[i];
   }
   std::vector<ThreadRow> seen;
@@ -387,7 +394,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
                             estimate_of(entry->total, analysis->blocks), entry->samples,
                             native_of(profile, *entry)});
   }
-  report.threads = thread_rows(profile, *filter, *analysis, options.choices.show);
+  report.threads = thread_rows(profile, *filter, *analysis, options.choices);
   report.threads_seen = report.threads.size();
   report.processes = process_rows(profile, report.threads);
   report.processes_seen = report.processes.size();

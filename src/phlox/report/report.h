@@ -99,7 +99,10 @@ struct ThreadRow {
   Nanoseconds cpu = 0;
   uint64_t samples = 0;
   StateTimes states;
-  std::string busiest;  // Python function with the most weight; of a thread without Python: native function
+  uint64_t on_cpu = 0;  // of the samples, those that CPU time is known of
+  // Python function that used most CPU time; of a thread without Python: native function; empty: none was
+  // seen on a CPU.
+  std::string busiest;
 };
 
 struct ProcessRow {

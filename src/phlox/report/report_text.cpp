@@ -11,10 +11,14 @@
 namespace phlox::report {
 namespace {
 
-// "± 2.1": half the 99 % interval, in percentage points.
-std::string error_words(const Estimate& estimate) {
-  const double reach = std::max(estimate.high - estimate.share, estimate.share - estimate.low) * 100;
-  return reach < 0.995 ? fmt::format("± {:.2f}", reach) : fmt::format("± {:.1f}", reach);
+std::string end_of_interval(double share) {
+  const double percent = share * 100;
+  return percent >= 99.95 ? "100" : fmt::format("{:.{}f}", percent, percent >= 9.995 ? 1 : 2);
+}
+
+// "4.10 to 63.2 %": the 99 % interval, which never leaves what a share can be.
+std::string interval_words(const Estimate& estimate) {
+  return fmt::format("{} to {} %", end_of_interval(estimate.low), end_of_interval(estimate.high));
 }
 
 // "1,234 cache-misses", "1.23 MB of inuse_space".
@@ -73,7 +77,7 @@ Table native_table(const Report& report) {
                    {"function", false, Fit::name},
                    {"where", false, Fit::place}};
   for (const FunctionRow& row : report.native_functions) {
-    table.rows.push_back({share_words(row.self.share), error_words(row.self),
+    table.rows.push_back({share_words(row.self.share), interval_words(row.self),
                           weight_words(row.self.weight, report.weight), plain(row.module), plain(row.name),
                           location_words(row.file, row.line)});
   }
@@ -97,7 +101,7 @@ Table function_table(const Report& report, bool self) {
   for (const FunctionRow& row : rows) {
     const Estimate& first = self ? row.self : row.total;
     const Estimate& second = self ? row.total : row.self;
-    table.rows.push_back({share_words(first.share), error_words(first),
+    table.rows.push_back({share_words(first.share), interval_words(first),
                           weight_words(first.weight, report.weight), share_words(second.share),
                           plain(row.name), location_words(row.file, row.line)});
   }
@@ -119,7 +123,7 @@ Table line_table(const Report& report) {
                    {"where", false, Fit::place},
                    {"function", false, Fit::name}};
   for (const LineRow& row : report.lines) {
-    table.rows.push_back({share_words(row.self.share), error_words(row.self),
+    table.rows.push_back({share_words(row.self.share), interval_words(row.self),
                           weight_words(row.self.weight, report.weight), location_words(row.file, row.line),
                           plain(row.name)});
   }
@@ -243,7 +247,7 @@ Table thread_table(const Report& report) {
                           of_wall(s.running, row.wall), of_wall(s.runnable, row.wall),
                           of_wall(s.blocked, row.wall), of_wall(s.gil_holds, row.wall),
                           of_wall(s.gil_waits, row.wall), of_wall(s.collecting, row.wall),
-                          of_wall(s.rejected, row.wall), plain(row.busiest)});
+                          of_wall(s.rejected, row.wall), row.busiest.empty() ? "-" : plain(row.busiest)});
   }
   table.left_out = report.threads_seen - report.threads.size();
   return table;
@@ -392,10 +396,10 @@ std::vector<std::string> other_findings(const Report& report) {
 }
 
 std::string_view interval_note(const Report& report) {
-  return report.blocks > 0 ? "Beside each share: half its 99 % interval, in percentage points, from how much "
-                             "equal blocks of time differ."
-                           : "Beside each share: half its 99 % interval, in percentage points, from the "
-                             "number of looks alone (too few for more).";
+  return report.blocks > 0
+             ? "Beside each share: its 99 % interval, from how much equal blocks of time differ."
+             : "Beside each share: its 99 % interval, from the number of samples alone (too few for "
+               "more).";
 }
 
 constexpr std::string_view kNothing = "No sample of the recording passes these choices.";
@@ -478,7 +482,7 @@ std::string report_summary(const Report& report) {
     out += "  " + report.findings[i].text + "\n";
   for (size_t i = 0; i < std::min(kLines, report.functions.size()); ++i) {
     const FunctionRow& row = report.functions[i];
-    out += fmt::format("  {:>7} {}  {}  {}\n", share_words(row.self.share), error_words(row.self),
+    out += fmt::format("  {:>7} ({})  {}  {}\n", share_words(row.self.share), interval_words(row.self),
                        fitted_name(plain(row.name), kWidestName),
                        fitted_place(location_words(row.file, row.line), kWidestPlace));
   }
