@@ -39,7 +39,7 @@ TEST(quality, rate_that_nobody_asked_for_is_no_promise) {
   quality.max_overhead = 0.02;
   quality.elapsed = 10'000'000'000;
   quality.target_time = 190'000'000;
-  EXPECT_EQ(quality_line(quality).substr(0, 49), "1,000 samples (131 Hz: what 2 % of a CPU allows),");
+  EXPECT_EQ(quality_line(quality).substr(0, 54), "1,000 samples (131 Hz: lowered, to take 2 % of a CPU),");
   quality.target_time = 10'000'000;  // the budget was not why
   EXPECT_EQ(quality_line(quality).substr(0, 23), "1,000 samples (131 Hz),");
   quality.achieved_rate = 199;

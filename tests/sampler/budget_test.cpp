@@ -75,6 +75,57 @@ TEST(Budget, one_odd_turn_is_judged_with_the_second_that_it_lies_in) {
   EXPECT_FALSE(budget.judge(kSecond + 1, kSecond / 100, 1000)) << "1 % of a second";
 }
 
+// A stack of thousands of frames.
+TEST(Budget, a_dear_beginning_is_seen_before_the_second_is_over) {
+  Budget budget(2, 200);
+  Nanoseconds taken = 0;
+  double rate = 200;
+  for (Nanoseconds now = 1; now < kSecond; now += kSecond / 200) {
+    taken += static_cast<Nanoseconds>(rate / 200 * kSecond / 1000);  // 20 %
+    rate = budget.judge(now, taken, rate).value_or(rate);
+  }
+  EXPECT_LT(rate, 25);
+  EXPECT_LT(taken, kSecond * 35 / 1000);
+}
+
+TEST(Budget, a_rate_that_one_dear_beginning_lowered_is_back_within_seconds) {
+  Recorded program(2, 200, 200);
+  program.runs(1, 3'000'000);
+  ASSERT_LT(program.rate_hz, 20);
+  program.runs(4, 10'000);
+  EXPECT_EQ(program.rate_hz, 200);
+}
+
+TEST(Budget, what_a_sample_took_too_much_is_waited_for) {
+  Budget budget(2, 200);
+  Nanoseconds now = 1, taken = 0, rested = 0;
+  EXPECT_EQ(budget.rest(now, taken), 0);
+  // Each takes 2 ms, and follows the one before as soon as it may.
+  for (int i = 0; i < 50; ++i) {
+    taken += kSecond / 500;
+    now += kSecond / 200;
+    const Nanoseconds rest = budget.rest(now, taken);
+    now += rest;
+    rested += rest;
+  }
+  EXPECT_GT(rested, 0);
+  // With what there was at the beginning.
+  EXPECT_LE(taken, (now + kSecond / 2) / 50);
+}
+
+TEST(Budget, cheap_samples_wait_for_nothing_and_no_wait_is_longer_than_the_lowest_rate_s) {
+  Budget budget(2, 200), none(std::nullopt, 200);
+  Nanoseconds now = 1, taken = 0;
+  for (int i = 0; i < 1000; ++i) {
+    taken += 50'000;  // 1 %
+    now += kSecond / 200;
+    EXPECT_EQ(budget.rest(now, taken), 0);
+  }
+  EXPECT_EQ(budget.rest(now + 1, taken + 10 * kSecond),
+            static_cast<Nanoseconds>(kSecond / Budget::kLowestRate));
+  EXPECT_EQ(none.rest(now, kSecond), 0);
+}
+
 TEST(Budget, a_rate_does_not_answer_for_what_does_not_fall_with_it) {
   EXPECT_EQ(Budget::of_rate(10, 5), 15);
   EXPECT_EQ(Budget::of_rate(10, 500), 20) << "half of the budget is left to looks";

@@ -136,7 +136,8 @@ std::string quality_line(const QualitySummary& quality) {
   if (quality.achieved_rate > 0) {
     line += " (" + rate(quality.achieved_rate) + " Hz";
     if (quality.asked_rate > 0) line += " of " + rate(quality.asked_rate) + " Hz asked";
-    if (quality.rate_by_overhead()) line += ": what " + percent(quality.max_overhead) + " of a CPU allows";
+    if (quality.rate_by_overhead())
+      line += ": lowered, to take " + percent(quality.max_overhead) + " of a CPU";
     line += ")";
   }
   line += ", " + grouped(quality.missed) + " missed, " + grouped(quality.retried) + " retried, " +

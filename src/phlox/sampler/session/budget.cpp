@@ -9,8 +9,14 @@ namespace phlox::sampler {
 std::optional<double> Budget::judge(Nanoseconds now, Nanoseconds taken, double rate_hz) {
   if (start_ == 0) start_ = now;
   const Nanoseconds window = now - start_;
-  if (window < kWindow) return {};
   const Nanoseconds in_window = taken - taken_;
+  const double allowed = max_percent_.value_or(100) / 100;
+  // In a shorter window one turn is not told from the rate.
+  constexpr Nanoseconds kShortest = kWindow / 50;
+  const bool is_dear = window >= kShortest &&
+                       static_cast<double>(in_window) > allowed * static_cast<double>(kWindow) / 2 &&
+                       static_cast<double>(in_window) > allowed * static_cast<double>(window);
+  if (window < kWindow && !is_dear) return {};
   start_ = now;
   taken_ = taken;
   if (!max_percent_) return {};
@@ -19,9 +25,29 @@ std::optional<double> Budget::judge(Nanoseconds now, Nanoseconds taken, double r
   if (percent > *max_percent_) {
     rate = std::max(kLowestRate, rate * *max_percent_ / percent * 0.95);
   } else if (asked_hz_ > 0 && rate < asked_hz_ && percent < 0.7 * *max_percent_) {
-    rate = std::min(asked_hz_, rate * 1.25);
+    // Where there is much room it comes back in few steps: what was dear was the beginning.
+    const double step = std::clamp(0.9 * *max_percent_ / std::max(percent, 1e-6), 1.25, 4.0);
+    rate = std::min(asked_hz_, rate * step);
   }
   return std::abs(rate - rate_hz) > 0.5 ? std::optional(rate) : std::nullopt;
+}
+
+Nanoseconds Budget::rest(Nanoseconds now, Nanoseconds taken) {
+  if (!max_percent_ || *max_percent_ <= 0) return 0;
+  const double allowed = *max_percent_ / 100;
+  const double most = allowed * static_cast<double>(kWindow) / 2;
+  if (rest_asked_ == 0) {
+    room_ = most / 2;
+  } else {
+    room_ = std::min(most, room_ + allowed * static_cast<double>(now - rest_asked_));
+  }
+  room_ -= static_cast<double>(taken - std::exchange(taken_before_, taken));
+  rest_asked_ = now;
+  constexpr auto kLongest = static_cast<Nanoseconds>(kSecond / kLowestRate);
+  if (room_ >= 0) return 0;
+  // What is slower than the lowest rate is not waited for, and not owed.
+  room_ = std::max(room_, -allowed * static_cast<double>(kLongest));
+  return static_cast<Nanoseconds>(-room_ / allowed);
 }
 
 Nanoseconds ShortestWait::judge(Nanoseconds now, Nanoseconds taken) {

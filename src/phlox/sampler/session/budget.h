@@ -1,7 +1,8 @@
 // How often the target is looked at, so that no more is taken from it than `--max-overhead` allows. Judged
-// over a second at a time, so that one odd turn does not lower the rate; raised again, up to what was asked
-// for, once there is room. One for each process that is recorded. Pure: is given the time and what was taken.
-// Called by the worker that holds the turn lock.
+// over a second at a time, so that one odd turn does not lower the rate; at once where half of what a second
+// allows is taken already. Raised again, up to what was asked for, once there is room. One for each process
+// that is recorded. Pure: is given the time and what was taken. Called by the worker that holds the turn
+// lock.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +26,11 @@ class Budget {
   // place of `rate_hz`; none: that one.
   std::optional<double> judge(Nanoseconds now, Nanoseconds taken, double rate_hz);
 
+  // How long nothing is to be taken after a turn: what was taken beyond the budget is waited for, so that a
+  // stack of thousands of frames takes no more than any other. A quarter of a second's worth is there at the
+  // beginning, and half of one is saved up at the most.
+  Nanoseconds rest(Nanoseconds now, Nanoseconds taken);
+
   // Of what was taken, what a rate answers for: its own looks, and of all else no more than as much again.
   // That does not fall with the rate, and half of the budget is left to looks.
   static Nanoseconds of_rate(Nanoseconds looks, Nanoseconds else_taken) {
@@ -36,6 +42,8 @@ class Budget {
   double asked_hz_;
   Nanoseconds start_ = 0;  // of this window
   Nanoseconds taken_ = 0;  // before it
+  double room_ = 0;        // ns that may be taken now, as of `rest_asked_`
+  Nanoseconds rest_asked_ = 0, taken_before_ = 0;
 };
 
 // Inside the kernel each wait that is told takes some microseconds, at whatever rate is looked. What a wait

@@ -23,6 +23,9 @@ constexpr double kFastest = 10'000;
 // A program that is coming up sets its thread state within microseconds of making it.
 constexpr Nanoseconds kPatience = kSecond / 5, kPause = kSecond / 1000;
 constexpr Nanoseconds kLookAfterEvery = kSecond / 4;
+// At the beginning, when nobody knows what a walk of these stacks takes.
+constexpr Nanoseconds kSoonerEvery = kSecond / 40;
+constexpr int kTimesSooner = 40;
 // A thread that was switched this long ago has been heard of.
 constexpr Nanoseconds kOnItsWay = kSecond / 1000;
 // Within which a thread that has ended leaves its CPU; some microseconds, unless others have it.
@@ -314,7 +317,7 @@ bool KernelSources::drain(Nanoseconds deadline) {
   const Nanoseconds now = clock_now();
   if (capture_->drain(deadline, [this](std::span<const std::byte> bytes) { take(bytes); })) return true;
   heard_until_ = now - kOnItsWay;
-  if (now - looked_after_ >= kLookAfterEvery) look_after(now);
+  if (now - looked_after_ >= (times_sooner_ < kTimesSooner ? kSoonerEvery : kLookAfterEvery)) look_after(now);
   return false;
 }
 
@@ -349,6 +352,7 @@ void KernelSources::share_out(Nanoseconds taken, uint64_t lost) {
 
 void KernelSources::look_after(Nanoseconds now) {
   looked_after_ = now;
+  if (times_sooner_ < kTimesSooner) ++times_sooner_;
   const Nanoseconds interrupts = static_cast<Nanoseconds>(capture_->count(KERNEL_COUNT_WALKS)) * kInterrupt;
   const auto taken = static_cast<Nanoseconds>(capture_->count(KERNEL_COUNT_TIME)) + interrupts;
   const auto by_clock = static_cast<Nanoseconds>(capture_->count(KERNEL_COUNT_CLOCK_TIME)) + interrupts;
@@ -361,7 +365,10 @@ void KernelSources::look_after(Nanoseconds now) {
   of_rate_ += of_most(Budget::of_rate(fresh_clock, fresh_switches));
   of_switches_ += of_most(fresh_switches);
   if (const auto rate = budget_.judge(now, of_rate_, rate_hz_)) rate_hz_ = *rate;
-  capture_->set_shortest_wait(shortest_wait_.judge(now, of_switches_));
+  if (now - waits_judged_ >= kLookAfterEvery) {
+    waits_judged_ = now;
+    capture_->set_shortest_wait(shortest_wait_.judge(now, of_switches_));
+  }
   std::uniform_real_distribution<double> jitter(1 - kJitter, 1 + kJitter);
   capture_->set_rate(rate_hz_ * jitter(random_));
   const uint64_t lost = capture_->count(KERNEL_COUNT_LOST) + capture_->count(KERNEL_COUNT_FULL) +

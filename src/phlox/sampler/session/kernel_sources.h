@@ -157,7 +157,8 @@ class KernelSources {
   std::vector<Exec> execs_;
   Nanoseconds last_birth_ = 0;
   size_t came_ = 0;
-  Nanoseconds heard_until_ = 0, looked_after_ = 0;
+  Nanoseconds heard_until_ = 0, looked_after_ = 0, waits_judged_ = 0;
+  int times_sooner_ = 0;  // that it was looked after, of the first ones
   double to_share_taken_ = 0, to_share_lost_ = 0;
   uint64_t all_lost_ = 0;
   Nanoseconds all_taken_ = 0, by_clock_ = 0;   // by the time it was looked after last

@@ -213,11 +213,14 @@ Nanoseconds SamplerThread::measure(Shared& shared, Cost& cost) {
 // Holding the turn lock, which is released and taken again.
 void SamplerThread::leave_its_half(Shared& shared, Cost& cost) {
   if (cost.owed == 0) return;
+  const bool is_long = cost.owed > shared.schedule.interval();
   const Nanoseconds until = clock_now() + std::exchange(cost.owed, 0);
   ++shared.numbers.rests;
   shared.turn_lock.unlock();
   sleep_until(until);
   shared.turn_lock.lock();
+  // What the budget has no room for is not missed.
+  if (is_long) shared.schedule.start(until);
 }
 
 void SamplerThread::take_turn(Shared& shared, Nanoseconds now, Cost& cost) {
@@ -230,6 +233,7 @@ void SamplerThread::take_turn(Shared& shared, Nanoseconds now, Cost& cost) {
     const Nanoseconds taken = measure(shared, cost);
     if (is_long) cost.owed = taken + kColdStart;
     shared.events_apart = std::max(2 * cost.owed, shared.events_apart / 8 * 7);
+    cost.owed = std::max(cost.owed, budget_.rest(now, numbers.target_time));
   }
   if (const auto rate = budget_.judge(now, numbers.target_time, numbers.rate_hz)) {
     numbers.rate_hz = *rate;
