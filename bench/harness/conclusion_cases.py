@@ -20,9 +20,9 @@ CAT = "yes | cat > /dev/null"
 
 CASES = [
     # Waits
-    Case("waits:timeouts", nobody("wait_in_vain"), wall("wait_in_vain"), beside=FORKS, topic="wakers", small=True),
+    Case("waits:timeouts", nobody("wait_in_vain"), wall("wait_in_vain"), beside=FORKS, topic="wakers"),
     Case("waits:poll_timeouts", nobody("poll_in_vain"), wall("poll_in_vain"), beside=CAT, topic="wakers"),
-    Case("waits:queues", waker("consume", "producer"), wall("consume"), topic="wakers"),
+    Case("waits:queues", waker("consume", "producer"), wall("consume"), topic="wakers", small=True),
     Case("waits:pipes", waker("read_pipe", "pipe-writer"), wall("read_pipe"), beside=CAT, topic="wakers"),
     Case("waits:sockets", waker("receive_bytes", "sender"), wall("receive_bytes"), topic="wakers"),
     Case("waits:locks", waker("want_lock", "holder"), wall("want_lock"), topic="wakers"),
@@ -32,13 +32,13 @@ CASES = [
     Case("waits:stall", wall("stand_still"), cpu("stand_still"), cpu("before"), cpu("after"), hottest(*SPIN), no_empty_blocks, small=True),
     Case("waits:brief", wall("short_nap"), says("short_nap"), seconds=0.5, options=("-r", "20")),
     Case("waits:sleeps unprivileged", wall("nap"), cpu("nap"), cpu("stir"), hottest(*SPIN), options=("--way", "no-kernel")),
-    Case("waits:stall unprivileged", wall("stand_still"), cpu("stand_still"), cpu("before"), no_empty_blocks, options=("--way", "no-kernel")),
+    Case("waits:stall unprivileged", wall("stand_still"), cpu("stand_still"), cpu("before"), no_empty_blocks, options=("--way", "no-kernel"), small=True),
     # Computing
     Case("work:recursion", cpu("recursive"), cpu("side"), hottest("fibonacci")),
     Case("work:deep", cpu("deep_calls"), cpu("side")),
     Case("work:generators", cpu("generated"), cpu("side"), hottest("numbers", "<genexpr>")),
     Case("work:expressions", cpu("matched"), cpu("side"), hottest("matched")),
-    Case("work:documents", cpu("encoded"), cpu("side")),
+    Case("work:documents", cpu("encoded"), cpu("side"), small=True),
     Case("work:tables", cpu("queried"), cpu("side"), hottest("queried")),
     Case("work:in_c", cpu("compressed"), cpu("side"), hottest("compressed"), busiest_thread("compressed"), small=True),
     Case("work:logs", cpu("logged"), cpu("side")),
@@ -50,17 +50,17 @@ CASES = [
     Case("work:plain native", cpu("count_words"), hottest("count_words"), never(r"bytecodes\.c|Include/|dictobject|native code"), options=("--native",), topic="native"),
     Case("waits:locks native", wall("want_lock"), never(r"__futex|nptl"), options=("--native",), topic="native"),
     # Loops
-    Case("loops:idle", idle("tick"), idle("select"), never("waits more than it works"), topic="work", small=True),
+    Case("loops:idle", idle("tick"), idle("select"), never("waits more than it works"), topic="work"),
     Case("loops:busy", cpu("callback"), at_work("callback"), idle("select"), hottest(*SPIN), topic="work"),
-    Case("loops:blocked", at_work("block_loop"), cpu("block_loop"), idle("select"), topic="work"),
+    Case("loops:blocked", at_work("block_loop"), cpu("block_loop"), idle("select"), topic="work", small=True),
     Case("loops:executor", at_work("call_upstream"), idle("select"), topic="work"),
     Case("loops:streams", cpu("handle"), idle("select"), topic="work"),
     Case("loops:busy unprivileged", cpu("callback"), at_work("callback"), idle("select"), hottest(*SPIN), options=("--way", "no-kernel"), topic="work"),
     # Pools
-    Case("pools:saturated", at_work("ask_database"), wall("ask_database"), topic="work", small=True),
+    Case("pools:saturated", at_work("ask_database"), wall("ask_database"), topic="work"),
     Case("pools:unused", cpu("compute"), idle("_worker"), hottest(*SPIN), busiest_thread("spin", "compute"), topic="work"),
     Case("pools:thread_pool", cpu("burn"), idle("_handle_results"), idle("_handle_tasks"), idle("_handle_workers"), idle("worker"), hottest("burn"), topic="work"),
-    Case("pools:own_pool", at_work("slow_task"), cpu("quick_task"), idle("fetch_task"), topic="work"),
+    Case("pools:own_pool", at_work("slow_task"), cpu("quick_task"), idle("fetch_task"), topic="work", small=True),
     Case("pools:contention", cpu("crunch"), says("waiting for the GIL"), hottest(*SPIN)),
     Case("pools:processes", says("child_work|spin"), idle("worker"), idle("_handle_results"), topic="procs"),
     Case("pools:executor_processes", says("child_work|spin"), idle("_process_worker"), topic="procs"),
@@ -77,7 +77,7 @@ CASES = [
     Case("processes:many_children", cpu("think"), wall("run_true", 0.15), topic="procs"),
     Case("processes:pipe_from_child", waker("read_child", r"\bsh\b"), wall("read_child"), beside=CAT, topic="wakers"),
     # Two recordings
-    Case("changes:removed", changed("changing"), whole_first, before_after=True, topic="diff", small=True),
+    Case("changes:removed", changed("changing"), whole_first, before_after=True, topic="diff"),
     Case("changes:faster", changed("changing"), whole_first, before_after=True, topic="diff"),
     Case("changes:unblocked", changed("blocking"), whole_first, before_after=True, topic="diff"),
     Case("changes:lock_dropped", changed("slow_step"), whole_first, before_after=True, topic="diff"),
