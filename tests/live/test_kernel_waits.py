@@ -82,6 +82,8 @@ def test_who_ended_a_wait(python, record, tmp_path):
 @once_a_version
 def test_what_ended_a_wait_beside_others(python, record, tmp_path):
     """The long form is ended_waits.py. Beside the waits that are judged nothing else may be ended by a process that has nothing to do with this one."""
+    if python.flags == "t":
+        pytest.skip("a pause of all threads, for the garbage collector, is a wait too, which the program cannot note")
     with Noise(), Target(python, PROGRAMS / "ended.py", tmp_path / "log") as target:
         recording = record(target.pid, 3, *WAY)
         (tmp_path / "log.enough").touch()
@@ -91,8 +93,7 @@ def test_what_ended_a_wait_beside_others(python, record, tmp_path):
     (timed_out, named_timeouts), (ended, named) = found.counts()
     assert not found.wrong, found.wrong[:5]
     assert timed_out > 30 and ended > 60
-    # Locks of free-threaded builds take turns before they block.
-    assert named_timeouts >= 0.95 * timed_out and named >= (0.8 if python.flags == "t" else 0.95) * ended, found.silent
+    assert named_timeouts >= 0.95 * timed_out and named >= 0.95 * ended, found.silent
     own = {by for *_, by in log} | {"timeout", "process %d" % target.pid} | {"thread %d" % tid for (tid,) in recording.query("SELECT tid FROM thread")}
     assert set(found.said.values()) <= own, set(found.said.values()) - own
 
