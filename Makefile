@@ -36,7 +36,7 @@ deps: ## install what building needs (apt, with sudo unless root)
 
 .PHONY: demo
 demo: ## install what is needed, build, and profile a real program: demo.phlox, demo.svg, a summary
-	@MAKE='$(MAKE)' ALLOW_REDUCED='$(ALLOW_REDUCED)' tools/demo.sh $(PYTHON)
+	@ALLOW_REDUCED='$(ALLOW_REDUCED)' tools/demo.sh $(PYTHON)
 
 # ONLY='python cli': the GoogleTest binaries of these rooms and the folders tests/python and tests/cli.
 comma := ,

@@ -23,7 +23,7 @@ step() { # step WHAT COMMAND...
 
 # sudo asks for its password on the terminal, also when its output is kept.
 step 'installing packages' tools/install-packages.sh tools/packages-build.txt tools/packages-demo.txt
-step 'building build/release/phlox' "${MAKE:-make}" build
+step 'building build/release/phlox' make build
 if lacks=$(build/release/phlox --version | grep ' no ('); then
   printf '\nThis build lacks something. %s\n' "$lacks"
   if [ -z "${ALLOW_REDUCED:-}" ]; then
