@@ -47,7 +47,8 @@ TEST(flame_picture, json_has_full_names_and_the_parts_that_a_reader_chooses_from
   EXPECT_NE(
       json.find(
           R"("parts":{"computing":{"self":[0,7],"samples":[0,2]},"waiting":{"self":[0,0],"samples":[0,0]},)"
-          R"("waiting_for_work":{"self":[0,90],"samples":[0,9]}})"),
+          R"("waiting_for_work":{"self":[0,90],"samples":[0,9]},"waiting_for_others":{"self":[0,0],"samples":[0,0]},)"
+          R"("waiting_unknown":{"self":[0,0],"samples":[0,0]}})"),
       std::string::npos)
       << json;
 }

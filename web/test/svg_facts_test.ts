@@ -67,7 +67,7 @@ test("what is shown makes the widths, and what that leaves out is said", () => {
     const column = tree.self.map((self, node) => (tree.label[node] === label ? self : 0));
     return { self: column, samples: column };
   };
-  tree.parts = { computing: only("work"), waiting: { self: zero, samples: zero }, waiting_for_work: only("wait") };
+  tree.parts = { computing: only("work"), waiting: { self: zero, samples: zero }, waiting_for_work: only("wait"), waiting_for_others: { self: zero, samples: zero }, waiting_unknown: { self: zero, samples: zero } };
   const facts = factsOf(tree, { show: "work", leftOut: "5 s of waiting for work" });
   equal(facts.column(initialState).total[0], 3);
   equal(facts.leftOut(initialState, drawnBy(facts)), "Not shown: 5 s of waiting for work; “Everything” has it. ");

@@ -9,6 +9,8 @@ const data: TreeData = {
     computing: { self: [0, 0, 5, 0], samples: [5, 5, 5, 0] },
     waiting: { self: [0, 0, 0, 3], samples: [3, 3, 0, 3] },
     waiting_for_work: { self: [0, 40, 0, 0], samples: [4, 4, 0, 0] },
+    waiting_for_others: { self: [0, 0, 0, 0], samples: [0, 0, 0, 0] },
+    waiting_unknown: { self: [0, 0, 0, 0], samples: [0, 0, 0, 0] },
   },
 };
 

@@ -105,7 +105,6 @@ Result<int> run(const DiffArguments& a, Talk& talk) {
   for (profile::Profile* side : {&*before, &*after}) {
     if (auto labelled = profile::show_time_labels(*side, options.choices); !labelled) return fail(labelled);
   }
-  options.choices = profile::choices_for_both(*before, *after, options.choices);
   const auto made = report::make_diff(*before, *after, options);
   if (!made) return fail(made);
   if (picture) {

@@ -57,7 +57,8 @@ void put_column(Json& json, std::string_view key, const std::vector<profile::Cal
 using Parts = std::vector<std::array<profile::NodePart, profile::kDoings>>;
 
 void put_parts(Json& json, const Parts& parts) {
-  constexpr std::string_view kNames[] = {"computing", "waiting", "waiting_for_work"};
+  constexpr std::string_view kNames[] = {"computing", "waiting", "waiting_for_work", "waiting_for_others",
+                                         "waiting_unknown"};
   static_assert(std::size(kNames) == profile::kDoings);
   put_key(json, "parts");
   json.StartObject();

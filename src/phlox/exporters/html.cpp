@@ -124,17 +124,12 @@ Result<void> write_page(const profile::Profile& profile, const profile::Choices&
 Result<void> write_diff_page(const profile::Profile& before, const profile::Profile& after,
                              const profile::Choices& choices, const ExportOptions& options,
                              std::ostream& out) {
-  // What is work is judged for both alike, whatever of it the page begins with.
-  profile::Choices both = choices;
-  both.show = profile::Show::work;
-  both = profile::choices_for_both(before, after, both);
-  both.show = choices.show;
-  const auto before_tables = make_page_tables(before, both);
+  const auto before_tables = make_page_tables(before, choices);
   if (!before_tables) return fail(before_tables);
-  const auto after_tables = make_page_tables(after, both);
+  const auto after_tables = make_page_tables(after, choices);
   if (!after_tables) return fail(after_tables);
   const PageSide sides[] = {{&before, "before"}, {&after, "after"}};
-  return write(sides, combine_pages(*before_tables, *after_tables, before.threads().size()), both, options,
+  return write(sides, combine_pages(*before_tables, *after_tables, before.threads().size()), choices, options,
                out);
 }
 

@@ -18,6 +18,7 @@
 #include "phlox/exporters/words.h"
 #include "phlox/profile/declarations.h"
 #include "phlox/profile/empty_view.h"
+#include "phlox/profile/loops_and_pools.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/system_calls.h"
 #include "phlox/profile/whole_waits.h"
@@ -361,6 +362,25 @@ profile::Choices showing_work(profile::Choices choices) {
   return choices;
 }
 
+// How the time of event loops divides, and which pools have no worker to spare: the longest of each.
+std::vector<std::string> loops_and_pools(const profile::Profile& profile, profile::Choices choices) {
+  constexpr size_t kMost = 3;
+  std::vector<std::string> words;
+  choices.show = profile::Show::everything;
+  const auto filter = profile::SampleFilter::make_judging(profile, choices);
+  if (!filter) return words;
+  for (const profile::LoopTime& loop : profile::loop_times(profile, *filter)) {
+    if (words.size() == kMost) break;
+    words.push_back(profile::loop_sentence(profile, loop));
+  }
+  const size_t most = words.size() + kMost;
+  for (const profile::BusyPool& pool : profile::busy_pools(profile, *filter)) {
+    if (words.size() == most) break;
+    words.push_back(profile::busy_pool_words(profile, pool));
+  }
+  return words;
+}
+
 std::string title_of(std::span<const PageSide> sides, const ExportOptions& options) {
   if (!options.title.empty()) return displayable(options.title);
   std::string title = recording_title(*sides.back().profile);
@@ -373,7 +393,8 @@ std::string title_of(std::span<const PageSide> sides, const ExportOptions& optio
 
 // What was recorded, and how far it can be believed: of each side.
 void put_words(Json& head, std::span<const PageSide> sides, const profile::Choices& choices) {
-  std::string subtitle, warning, left_out;
+  std::string subtitle, warning, left_out, unknown;
+  std::vector<std::string> loops;
   const auto add = [](std::string& to, const std::string& words) {
     if (!words.empty()) to += (to.empty() ? "" : "; ") + words;
   };
@@ -385,8 +406,11 @@ void put_words(Json& head, std::span<const PageSide> sides, const profile::Choic
     for (const std::string& line : quality_lines(*side.profile, quality)) head.text(of_side(side, line));
     const auto empty = profile::why_empty(*side.profile, choices);
     add(warning, of_side(side, empty ? "Nothing to show: " + *empty : profile::quality_warning(quality)));
-    add(left_out, of_side(side, profile::left_out_words(
-                                    profile::waiting_for_work(*side.profile, showing_work(choices)))));
+    const profile::LeftOut waiting = profile::waiting_for_work(*side.profile, showing_work(choices));
+    add(left_out, of_side(side, profile::left_out_words(waiting)));
+    add(unknown, of_side(side, profile::unknown_words(waiting)));
+    for (std::string& words : loops_and_pools(*side.profile, choices))
+      loops.push_back(of_side(side, std::move(words)));
     add(subtitle, of_side(side, recording_facts(*side.profile)));
     unfinished = unfinished || is_unfinished(*side.profile);
   }
@@ -394,6 +418,11 @@ void put_words(Json& head, std::span<const PageSide> sides, const profile::Choic
   head.text("subtitle", subtitle + choices_words(choices) + ".");
   head.text("warning", warning);
   head.text("leftOut", left_out);
+  head.text("notKnown", unknown);
+  head.key("loops");
+  head.open('[');
+  for (const std::string& words : loops) head.text(words);
+  head.close(']');
   head.key("unfinished");
   head.truth(unfinished);
 }

@@ -31,7 +31,7 @@ Nanoseconds window_of(Nanoseconds start, Nanoseconds window) {
 // lie end to end.
 void merge_windows(std::vector<PageStretch>& stretches, Nanoseconds window) {
   std::vector<PageStretch> merged;
-  // By node << 32 | state << 8 | event << 2 | doing, and wait.
+  // By node << 32 | state << 16 | event << 3 | doing, and wait.
   std::map<std::pair<uint64_t, uint32_t>, size_t> known;
   for (size_t i = 0; i < stretches.size();) {
     const uint32_t thread = stretches[i].thread;
@@ -44,8 +44,8 @@ void merge_windows(std::vector<PageStretch>& stretches, Nanoseconds window) {
          ++i) {
       const PageStretch& stretch = stretches[i];
       const auto [found, added] =
-          known.try_emplace({uint64_t{stretch.node} << 32 | uint64_t{stretch.state} << 8 |
-                                 uint64_t{stretch.event} << 2 | static_cast<uint64_t>(stretch.doing),
+          known.try_emplace({uint64_t{stretch.node} << 32 | uint64_t{stretch.state} << 16 |
+                                 uint64_t{stretch.event} << 3 | static_cast<uint64_t>(stretch.doing),
                              stretch.wait},
                             merged.size());
       if (added) {

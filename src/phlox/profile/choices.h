@@ -49,15 +49,21 @@ constexpr bool is_of_event(Weight weight) {
 // threads that have nothing to do.
 enum class Show : uint8_t { everything, work, computing, waiting };
 
-// What a thread did while it was looked at. computing: it ran, or would have, had it had a CPU or the GIL.
-enum class Doing : uint8_t { computing, waiting, waiting_for_work };
-inline constexpr size_t kDoings = 3;
+// What a thread did while it was looked at.
+enum class Doing : uint8_t {
+  computing,           // it ran, or would have, had it had a CPU or the GIL
+  waiting,             // within its work
+  waiting_for_work,    // idle
+  waiting_for_others,  // for threads or processes that are recorded, to which it has handed its work
+  waiting_unknown,     // idle or at work: the recording does not say
+};
+inline constexpr size_t kDoings = 5;
 constexpr bool is_shown(Doing doing, Show show) {
   switch (show) {
     case Show::everything:
       return true;
     case Show::work:
-      return doing != Doing::waiting_for_work;
+      return doing != Doing::waiting_for_work && doing != Doing::waiting_for_others;
     case Show::computing:
       return doing == Doing::computing;
     case Show::waiting:
@@ -66,11 +72,6 @@ constexpr bool is_shown(Doing doing, Show show) {
   return true;
 }
 
-// Threads by name, as another recording's rule found them (WorkRule::names).
-struct ThreadNames {
-  std::vector<std::string> working, whole;  // sorted
-};
-
 // What a function of C++ or Rust is called: as the format likes it (a picture the short form, with the full
 // one to be found by a search; files for machines the full one), or one of the two everywhere.
 enum class NativeNames : uint8_t { by_format, full, brief };
@@ -78,7 +79,6 @@ enum class NativeNames : uint8_t { by_format, full, brief };
 struct Choices {
   By by;
   Show show = Show::everything;
-  ThreadNames known;                        // of a recording that this one is compared with
   uint8_t states = 0;                       // StateChoice bits; 0: all
   std::optional<std::string> thread_regex;  // as RE2 reads it, searched in "name", "kernel_name" and "tid"
   std::optional<int32_t> pid;

@@ -82,7 +82,7 @@ Result<SampleFilter> SampleFilter::make(const Profile& profile, const Choices& c
     filter.threads_[i] = passes;
   }
   if (judging || choices.show != Show::everything) {
-    filter.rule_ = std::make_shared<WorkRule>(profile, choices, filter);
+    filter.rule_ = std::make_shared<WorkRule>(profile);
     filter.show_ = choices.show;
   }
   return filter;

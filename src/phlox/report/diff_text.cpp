@@ -86,10 +86,10 @@ std::vector<std::string> heading(const Diff& diff) {
   if (!diff.after_warning.empty()) lines.push_back("warning (after): " + diff.after_warning);
   for (const auto& [name, left_out] :
        {std::pair("before", &diff.before_left_out), std::pair("after", &diff.after_left_out)}) {
-    if (left_out->wall > 0)
+    if (left_out->wall() > 0)
       lines.push_back(fmt::format("left out ({}): {}", name, plain(profile::left_out_words(*left_out))));
   }
-  if (diff.before_left_out.wall > 0 || diff.after_left_out.wall > 0)
+  if (diff.before_left_out.wall() > 0 || diff.after_left_out.wall() > 0)
     lines.emplace_back("--show everything compares that too");
   const size_t changed = diff.functions.size() - diff.noise;
   lines.push_back(
@@ -138,7 +138,7 @@ void write_side(JsonText& json, std::string_view name, const std::string& title,
     json.integer("total", total);
     json.count("samples", samples);
     json.integer("elapsed_ns", elapsed);
-    json.integer("left_out_ns", left_out.wall);
+    json.integer("left_out_ns", left_out.wall());
     json.text("quality", quality);
     json.text("warning", warning);
     write_quality(json, "quality_numbers", measured);

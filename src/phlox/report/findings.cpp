@@ -30,6 +30,7 @@ constexpr double kHotLine = 0.15;      // of the CPU time
 constexpr double kHeldByOne = 0.25;
 constexpr double kGilWait = 0.05;  // of a thread's wall time
 constexpr double kCpuWait = 0.05;
+constexpr double kLoopBlocked = 0.02;  // of the loop's time
 constexpr double kMostlyWaiting =
     0.5;  // of a thread's wall time, of a program that uses less than half a CPU
 // Of a quota's periods, and of the host's CPUs: what says why there was none.
@@ -69,6 +70,8 @@ class Findings {
       gil_waits();
       waiting();
       cpu_waits();
+      loops();
+      pools();
     }
     if (!are_few) {
       hot_functions();
@@ -248,14 +251,15 @@ class Findings {
         share_words(part(analysis_.cpu, report_.elapsed)), plain(busiest->name), share_words(share));
     Names names = {{"thread", busiest->name}};
     for (const WaitRow& wait : find_waits(profile_, choices_, busiest->id, 1)) {
+      const std::string_view most = 2 * wait.wall > busiest->states.idle ? "most of it" : "the longest part";
       // Stopped, or waiting for a page of memory.
-      text += wait.left_out * 2 > wait.wall
-                  ? fmt::format(", most of it waiting for something to do, in {}", plain(wait.name))
+      text += wait.for_work * 2 > wait.wall
+                  ? fmt::format(", {} waiting for something to do, in {}", most, plain(wait.name))
               : wait.kind == WaitKind::system_call && wait.what == profile::kNoSystemCall
-                  ? fmt::format(", most of it outside any system call, in {}", plain(wait.name))
+                  ? fmt::format(", {} outside any system call, in {}", most, plain(wait.name))
               : wait.kind == WaitKind::system_call && wait.what == profile::kSystemCallNotRecorded
-                  ? fmt::format(", most of it in {}", plain(wait.name))
-                  : fmt::format(", most of it in {}{} called by {}", wait.what,
+                  ? fmt::format(", {} in {}", most, plain(wait.name))
+                  : fmt::format(", {} in {}{} called by {}", most, wait.what,
                                 wait.awaited.empty() ? "" : fmt::format(" ({})", plain(wait.awaited)),
                                 plain(wait.name));
       if (!wait.file.empty()) text += fmt::format(" ({})", location_words(wait.file, wait.line));
@@ -308,6 +312,33 @@ class Findings {
             time_words(used), of_recording(used), descendant_words()),
         {{"cpu_ns", double(used)}, {"cpus", of_recording(used)}},
         {{"command_line", profile::descendant_groups(report_.not_looked_into).front().command_line}});
+  }
+
+  // The loop's callbacks wait, and nothing else can run in it.
+  void loops() {
+    for (const LoopRow& row : report_.loops) {
+      const profile::LoopTime& loop = row.time;
+      const double share = part(loop.blocked, loop.wall);
+      if (share < kLoopBlocked || of_recording(loop.blocked) < kWorthSaying) continue;
+      add("loop_blocked", of_recording(loop.blocked), plain(row.sentence),
+          {{"blocked_share", share}, {"wall_ns", double(loop.wall)}, {"blocked_ns", double(loop.blocked)}},
+          {{"thread", row.thread},
+           {"loop", std::string(loop.kind)},
+           {"function", row.name},
+           {"file", row.file}});
+    }
+  }
+
+  // One of workers that wait for something matters more than one that computes: that the CPUs are what
+  // lacks there is said already.
+  void pools() {
+    for (const auto& [pool, sentence] : report_.busy_pools) {
+      add("pool_busy", part(pool.blocked, pool.wall), plain(sentence),
+          {{"workers", double(pool.workers)},
+           {"at_work_share", part(pool.at_work, pool.wall)},
+           {"blocked_share", part(pool.blocked, pool.wall)}},
+          {{"pool", std::string(pool.kind)}, {"threads", pool.name}});
+    }
   }
 
   void cpu_waits() {

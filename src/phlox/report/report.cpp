@@ -26,6 +26,7 @@
 #include "phlox/report/estimate.h"
 #include "phlox/report/findings.h"
 #include "phlox/report/gil_rows.h"
+#include "phlox/report/loop_rows.h"
 #include "phlox/report/waits.h"
 
 namespace phlox::report {
@@ -122,7 +123,10 @@ std::vector<const Entry*> heaviest(const std::vector<Entry>& entries, size_t lim
   return order;
 }
 
-void add_states(StateTimes& times, const profile::Sample& sample, Nanoseconds wall) {
+void add_states(StateTimes& times, const profile::Sample& sample, Nanoseconds wall, profile::Doing doing) {
+  times.for_work += doing == profile::Doing::waiting_for_work ? wall : 0;
+  times.for_others += doing == profile::Doing::waiting_for_others ? wall : 0;
+  times.not_known += doing == profile::Doing::waiting_unknown ? wall : 0;
   switch (sample.cpu_state) {
     case profile::CpuState::running:
       times.running += wall;
@@ -178,7 +182,7 @@ std::vector<ThreadRow> thread_rows(const Profile& profile, const profile::Sample
     row.cpu += part.cpu;
     row.samples += static_cast<uint64_t>(part.samples);
     if (part.cpu > 0) row.on_cpu += static_cast<uint64_t>(part.samples);
-    add_states(row.states, sample, part.wall);
+    add_states(row.states, sample, part.wall, part.doing);
     if (!sample.stack || sample.stack.value > profile.stacks().size()) continue;
     const uint32_t frame = places[sample.stack.value].frame.value;
     const uint32_t function = frame < analysis.function_of.size() ? analysis.function_of[frame] : 0;
@@ -345,7 +349,7 @@ Result<RecordingRow> recording_row(const std::string& name, const Profile& profi
 }
 
 Result<Report> make_report(const Profile& profile, const ReportOptions& options) {
-  const auto filter = profile::SampleFilter::make(profile, options.choices);
+  const auto filter = profile::SampleFilter::make_judging(profile, options.choices);
   if (!filter) return fail(filter);
   // Beside the analysis, which takes longer.
   auto waits = std::async([&] { return find_waits(profile, options.choices, {}, options.limit); });
@@ -409,6 +413,8 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   const auto ended = profile::ended_waits(profile, *filter, awaited);
   report.ended_waits_seen = ended.size();
   report.ended_waits = find_ended_waits(profile, ended, awaited, options.limit);
+  report.loops = loop_rows(profile, *filter);
+  report.busy_pools = pool_rows(profile, *filter);
   report.waits_exact = profile::waits_are_exact(profile);
   report.files = file_lines(profile, *analysis);
   const auto quality = profile::summarize_quality(profile);

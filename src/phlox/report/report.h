@@ -16,6 +16,7 @@
 
 #include "phlox/profile/descendants.h"
 #include "phlox/profile/kept.h"
+#include "phlox/profile/loops_and_pools.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/view.h"
 #include "phlox/profile/wait_class.h"
@@ -87,6 +88,7 @@ struct StateTimes {
   Nanoseconds idle = 0;  // blocked and not waiting for the GIL
   Nanoseconds collecting = 0;
   Nanoseconds rejected = 0;
+  Nanoseconds for_work = 0, for_others = 0, not_known = 0;  // parts of idle, as profile::Doing has them
 };
 
 struct ThreadRow {
@@ -143,8 +145,9 @@ struct WaitRow {
   std::string file;
   int32_t line = 0;
   Nanoseconds wall = 0;
-  Nanoseconds left_out = 0;  // of it: waiting for something to do, as `show` has it
-  double share = 0;          // of the wall time of all threads
+  Nanoseconds for_work = 0;   // of it: for something to do
+  Nanoseconds not_known = 0;  // of it: perhaps for something to do
+  double share = 0;           // of the wall time of all threads
   uint32_t threads = 0;
   NativeBeneath native = {};
 };
@@ -195,6 +198,24 @@ struct EndedWaitRow {
   std::string by_name;      // where it was; empty: not known
   std::string by_file;
   int32_t by_line = 0;
+};
+
+// A thread's event loop.
+struct LoopRow {
+  profile::LoopTime time;
+  std::string thread;  // "Thread MainThread (4711)"
+  int32_t pid = 0;
+  int32_t tid = 0;
+  std::string name;  // the function that was blocked longest; empty: none was
+  std::string file;
+  int32_t line = 0;
+  std::string sentence;
+};
+
+// A pool whose workers were all at work all the time.
+struct PoolRow {
+  profile::BusyPool pool;
+  std::string sentence;
 };
 
 // A finding in plain words with the numbers behind it. The most telling first.
@@ -251,6 +272,8 @@ struct Report {
   std::vector<GilWaitRow> gil_waits;  // by wall time, likewise
   size_t ended_waits_seen = 0;
   std::vector<EndedWaitRow> ended_waits;  // by wall time, likewise
+  std::vector<LoopRow> loops;             // the longest first, with all of their time
+  std::vector<PoolRow> busy_pools;        // likewise
   bool waits_exact = false;               // they are the scheduler's own account
   std::vector<Finding> findings;
   std::vector<FileLines> files;                // by self weight

@@ -64,6 +64,45 @@ void write_threads(JsonText& json, const std::vector<ThreadRow>& rows) {
       json.integer("collecting", row.states.collecting);
       json.integer("rejected", row.states.rejected);
     });
+    json.object("waiting_ns", [&] {
+      const StateTimes& s = row.states;
+      json.integer("at_work", s.idle - s.for_work - s.for_others - s.not_known);
+      json.integer("for_work", s.for_work);
+      json.integer("for_others", s.for_others);
+      json.integer("not_known", s.not_known);
+    });
+  });
+}
+
+void write_waiting(JsonText& json, const profile::WaitingAt& waiting) {
+  json.integer("wall_ns", waiting.wall);
+  json.count("threads", waiting.threads);
+  json.objects("places", waiting.places, [&](const profile::WaitingAt::Place& place) {
+    json.text("name", place.name);
+    json.text("file", place.file);
+    json.integer("wall_ns", place.wall);
+    json.count("threads", place.threads);
+  });
+}
+
+void write_loops(JsonText& json, const std::vector<LoopRow>& rows) {
+  json.objects("event_loops", rows, [&](const LoopRow& row) {
+    json.text("thread", row.thread);
+    json.integer("pid", row.pid);
+    json.integer("tid", row.tid);
+    json.text("loop", row.time.kind);
+    json.integer("wall_ns", row.time.wall);
+    json.object("parts_ns", [&] {
+      json.integer("idle", row.time.idle);
+      json.integer("running", row.time.running);
+      json.integer("blocked", row.time.blocked);
+      json.integer("gil_waits", row.time.gil);
+      json.integer("cpu_waits", row.time.cpu);
+      json.integer("not_known", row.time.unknown);
+    });
+    json.text("blocked_in", row.name);
+    json.text("blocked_in_file", row.file);
+    json.integer("blocked_in_line", row.line);
   });
 }
 
@@ -244,15 +283,10 @@ std::string report_json(const Report& report) {
     json.integer("blocks", report.blocks);
     json.text("show", profile::show_name(report.show));
     json.object("left_out", [&] {
-      json.integer("wall_ns", report.left_out.wall);
-      json.count("threads", report.left_out.threads);
-      json.objects("places", report.left_out.places, [&](const profile::LeftOut::Place& place) {
-        json.text("name", place.name);
-        json.text("file", place.file);
-        json.integer("wall_ns", place.wall);
-        json.count("threads", place.threads);
-      });
+      write_waiting(json, report.left_out.for_work);
+      json.object("for_others", [&] { write_waiting(json, report.left_out.for_others); });
     });
+    json.object("idle_or_at_work", [&] { write_waiting(json, report.left_out.unknown); });
     json.object("seen", [&] {
       json.count("functions", report.functions_seen);
       json.count("lines", report.lines_seen);
@@ -301,6 +335,7 @@ std::string report_json(const Report& report) {
     });
     if (!report.programs.empty()) write_programs(json, report.programs);
     write_threads(json, report.threads);
+    write_loops(json, report.loops);
     json.objects("waits", report.waits, [&](const WaitRow& row) {
       json.text("kind", wait_name(row.kind));
       json.text("class", profile::wait_class_key(row.waits));
@@ -311,6 +346,8 @@ std::string report_json(const Report& report) {
       json.text("file", row.file);
       json.integer("line", row.line);
       json.integer("wall_ns", row.wall);
+      json.integer("for_work_ns", row.for_work);
+      json.integer("not_known_ns", row.not_known);
       json.number("share", row.share);
       json.integer("threads", row.threads);
       write_native(json, row.native);

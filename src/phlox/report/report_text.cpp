@@ -236,6 +236,8 @@ Table thread_table(const Report& report) {
                    {"running", true},
                    {"runnable", true},
                    {"blocked", true},
+                   {"idle", true},
+                   {"not known", true},
                    {"holds GIL", true},
                    {"waits for GIL", true},
                    {"collecting", true},
@@ -245,11 +247,45 @@ Table thread_table(const Report& report) {
     const StateTimes& s = row.states;
     table.rows.push_back({plain(row.name), time_words(row.wall), no_cpu ? "-" : time_words(row.cpu),
                           of_wall(s.running, row.wall), of_wall(s.runnable, row.wall),
-                          of_wall(s.blocked, row.wall), of_wall(s.gil_holds, row.wall),
+                          of_wall(s.blocked, row.wall), of_wall(s.for_work, row.wall),
+                          of_wall(s.not_known, row.wall), of_wall(s.gil_holds, row.wall),
                           of_wall(s.gil_waits, row.wall), of_wall(s.collecting, row.wall),
                           of_wall(s.rejected, row.wall), row.busiest.empty() ? "-" : plain(row.busiest)});
   }
   table.left_out = report.threads_seen - report.threads.size();
+  return table;
+}
+
+// Two of them in a row: of the path the last part.
+std::string place_words(const std::string& name, const std::string& file, int32_t line) {
+  if (file.empty()) return plain(name);
+  return fmt::format("{} ({})", plain(name), location_words(base_name(file), line));
+}
+
+Table loop_table(const Report& report) {
+  constexpr size_t kMost = 10;
+  Table table;
+  table.title = "Event loops (parts of each loop's time)";
+  table.columns = {{"thread"},
+                   {"loop"},
+                   {"time", true},
+                   {"idle", true},
+                   {"running", true},
+                   {"blocked", true},
+                   {"waits for GIL", true},
+                   {"waits for CPU", true},
+                   {"not known", true},
+                   {"blocked longest in"}};
+  for (const LoopRow& row : report.loops) {
+    if (table.rows.size() == kMost) break;
+    const profile::LoopTime& loop = row.time;
+    table.rows.push_back({plain(row.thread), std::string(loop.kind), time_words(loop.wall),
+                          of_wall(loop.idle, loop.wall), of_wall(loop.running, loop.wall),
+                          of_wall(loop.blocked, loop.wall), of_wall(loop.gil, loop.wall),
+                          of_wall(loop.cpu, loop.wall), of_wall(loop.unknown, loop.wall),
+                          row.name.empty() ? "" : place_words(row.name, row.file, row.line)});
+  }
+  table.left_out = report.loops.size() - table.rows.size();
   return table;
 }
 
@@ -259,22 +295,19 @@ Table wait_table(const Report& report) {
   table.columns = {{"share", true},
                    {"wall", true},
                    {"threads", true},
+                   {"idle", true},
+                   {"not known", true},
                    {"for", false, Fit::name},
                    {"function", false, Fit::name},
                    {"where", false, Fit::place}};
   for (const WaitRow& row : report.waits) {
     table.rows.push_back({share_words(row.share), time_words(row.wall), count_words(row.threads),
+                          of_wall(row.for_work, row.wall), of_wall(row.not_known, row.wall),
                           plain(profile::wait_words(row.waits, row.what, row.awaited)), plain(row.name),
                           location_words(row.file, row.line)});
   }
   add_native_column(table, report.waits);
   return table;
-}
-
-// Two of them in a row: of the path the last part.
-std::string place_words(const std::string& name, const std::string& file, int32_t line) {
-  if (file.empty()) return plain(name);
-  return fmt::format("{} ({})", plain(name), location_words(base_name(file), line));
 }
 
 std::string and_more(const std::string& thread, uint32_t threads) {
@@ -373,6 +406,7 @@ std::vector<Table> tables(const Report& report) {
   }
   if (!report.not_looked_into.empty()) all.push_back(descendant_table(report));
   all.push_back(thread_table(report));
+  if (!report.loops.empty()) all.push_back(loop_table(report));
   if (tells_states(report)) all.push_back(wait_table(report));
   if (!report.gil_waits.empty()) all.push_back(gil_table(report));
   if (!report.ended_waits.empty()) all.push_back(ended_waits_table(report));
@@ -384,6 +418,12 @@ std::vector<Table> tables(const Report& report) {
 std::string left_out_note(const Report& report) {
   const std::string words = profile::left_out_words(report.left_out);
   return words.empty() ? words : "Left out: " + words + " (--show everything has it)";
+}
+
+// What they take in though it may be no work.
+std::string unknown_note(const Report& report) {
+  const std::string words = profile::unknown_words(report.left_out);
+  return words.empty() ? words : "Waiting, idle or at work not known: " + words;
 }
 
 // Those that the warning above them does not say already.
@@ -464,6 +504,7 @@ std::string report_text(const Report& report) {
   if (!report.unfinished.empty()) out += report.unfinished + "\n";
   if (!report.not_recorded.empty()) out += plain(report.not_recorded) + "\n";
   if (const std::string note = left_out_note(report); !note.empty()) out += plain(note) + "\n";
+  if (const std::string note = unknown_note(report); !note.empty()) out += plain(note) + "\n";
   if (const auto findings = other_findings(report); !findings.empty()) {
     out += "\nFindings\n";
     for (size_t i = 0; i < findings.size(); ++i) out += fmt::format("  {}. {}\n", i + 1, findings[i]);
@@ -478,6 +519,7 @@ std::string report_summary(const Report& report) {
   constexpr size_t kLines = 3;
   std::string out = heading(report) + "\n";
   if (const std::string note = left_out_note(report); !note.empty()) out += "  " + plain(note) + "\n";
+  if (const std::string note = unknown_note(report); !note.empty()) out += "  " + plain(note) + "\n";
   for (size_t i = 0; i < std::min(kLines, report.findings.size()); ++i)
     out += "  " + report.findings[i].text + "\n";
   for (size_t i = 0; i < std::min(kLines, report.functions.size()); ++i) {
@@ -496,6 +538,8 @@ std::string report_markdown(const Report& report) {
   if (!report.unfinished.empty()) out += "\n" + markdown_escaped(report.unfinished) + "\n";
   if (!report.not_recorded.empty()) out += "\n" + markdown_escaped(plain(report.not_recorded)) + "\n";
   if (const std::string note = left_out_note(report); !note.empty())
+    out += "\n" + markdown_escaped(plain(note)) + "\n";
+  if (const std::string note = unknown_note(report); !note.empty())
     out += "\n" + markdown_escaped(plain(note)) + "\n";
   if (const auto findings = other_findings(report); !findings.empty()) {
     out += "\n## Findings\n\n";

@@ -57,7 +57,7 @@ NativeBeneath native_beneath(const profile::Profile& profile, profile::FrameId f
 
 std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::Choices& choices,
                                 std::optional<profile::ThreadId> thread, size_t limit) {
-  const auto filter = profile::SampleFilter::make(profile, choices);
+  const auto filter = profile::SampleFilter::make_judging(profile, choices);
   if (!filter) return {};
   const std::string_view machine = profile::machine_of(profile);
   profile::WaitClasses classes(profile);
@@ -69,7 +69,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     profile::WaitClass waits = profile::WaitClass::none;
     int16_t system_call = -1;
     uint32_t frame = 0, awaited = 0;
-    Nanoseconds wall = 0, left_out = 0;
+    Nanoseconds wall = 0, for_work = 0, not_known = 0;
     uint32_t threads = 0;
     NativeTimes natives = {};
   };
@@ -99,7 +99,8 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     Sum& sum = sums[place->second];
     sum.wall += part.wall;
     if (at.native) sum.natives[at.native.value] += part.wall;
-    if (!profile::is_shown(part.doing, choices.show)) sum.left_out += part.wall;
+    if (part.doing == profile::Doing::waiting_for_work) sum.for_work += part.wall;
+    if (part.doing == profile::Doing::waiting_unknown) sum.not_known += part.wall;
     sum.threads += met.insert(uint64_t{place->second} << 32 | sample.thread.value).second;
   }
   // A stretch may be so brief that it takes no time.
@@ -107,7 +108,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
   std::stable_sort(sums.begin(), sums.end(), [](const Sum& x, const Sum& y) { return x.wall > y.wall; });
   if (sums.size() > limit) sums.resize(limit);
   std::vector<WaitRow> rows;
-  for (const auto& [waits, system_call, frame, what, wall, left_out, threads, natives] : sums) {
+  for (const auto& [waits, system_call, frame, what, wall, for_work, not_known, threads, natives] : sums) {
     WaitRow row;
     row.kind = kind_of(waits);
     row.waits = waits;
@@ -123,7 +124,8 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
       row.name = "(no Python frames)";
     }
     row.wall = wall;
-    row.left_out = left_out;
+    row.for_work = for_work;
+    row.not_known = not_known;
     row.share = whole > 0 ? double(wall) / double(whole) : 0;
     row.threads = threads;
     row.native = longest_native(profile, natives, wall);

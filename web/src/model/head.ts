@@ -42,6 +42,8 @@ export interface Head {
   warning: string;
   unfinished: boolean;
   leftOut: string; // what `show` "work" leaves out of the whole, in words
+  notKnown: string; // what it shows though nobody knows whether it is work
+  loops: string[]; // how the time of event loops divides, and which pools have no worker to spare
   weight: Weight; // what the page begins with
   events: { name: string; unit: "ns" | "count" | "bytes" }[]; // what is counted besides time and samples
   show: Show;

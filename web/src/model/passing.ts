@@ -29,7 +29,7 @@ export function samplesOf(samples: number, share: number): number {
   return share >= 1 ? samples : Math.min(samples, Math.max(1, Math.round(samples * share)));
 }
 
-const allDoings: Doing[] = ["computing", "waiting", "waiting_for_work"]; // as the exporter numbers them
+const allDoings: Doing[] = ["computing", "waiting", "waiting_for_work", "waiting_for_others", "waiting_unknown"]; // as the exporter numbers them
 
 export function passesOf(recording: Recording, { filters, show }: Query): Passes {
   const { catalogue, lines } = recording;

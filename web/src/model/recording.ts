@@ -19,12 +19,12 @@ export interface Stretches {
   node: Uint32Array; // of the tree by line
   state: Numbers; // index into catalogue.states
   activity: Uint8Array; // states.ts
-  kind: Uint16Array; // state * doings + what was done (0 computing, 1 waiting, 2 waiting for work: what `show` goes by)
+  kind: Uint16Array; // state * doings + what was done (as allDoings in passing.ts has them: what `show` goes by)
   wait: Numbers; // row of the recording's waits; 0: none
   cpuNumber: Numbers; // plus one; 0: not known
 }
 
-export const doings = 3;
+export const doings = 5;
 
 export interface Recording {
   catalogue: Catalogue;

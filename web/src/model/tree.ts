@@ -36,15 +36,15 @@ export interface TreeData {
   before?: { self: number[]; samples: number[]; changes: number[] };
 }
 
-export type Doing = "computing" | "waiting" | "waiting_for_work";
+export type Doing = "computing" | "waiting" | "waiting_for_work" | "waiting_for_others" | "waiting_unknown";
 export type Show = "work" | "computing" | "waiting" | "everything";
 
 // What of the time is shown, in the words of --show.
 export const shown: Record<Show, Doing[]> = {
-  work: ["computing", "waiting"],
+  work: ["computing", "waiting", "waiting_unknown"],
   computing: ["computing"],
-  waiting: ["waiting", "waiting_for_work"],
-  everything: ["computing", "waiting", "waiting_for_work"],
+  waiting: ["waiting", "waiting_for_work", "waiting_for_others", "waiting_unknown"],
+  everything: ["computing", "waiting", "waiting_for_work", "waiting_for_others", "waiting_unknown"],
 };
 
 export interface Column {

@@ -30,6 +30,13 @@ interface Wishes {
   next(step: 1 | -1): void;
 }
 
+// What the choice of work leaves out, and what it takes in without knowing better.
+function leftOutWords({ leftOut, notKnown }: Head): string {
+  const said = leftOut ? [`Not shown: ${leftOut}; “Everything” has it.`] : [];
+  if (notKnown) said.push(`Waiting, idle or at work not known: ${notKnown}.`);
+  return said.join(" ");
+}
+
 export class Header {
   readonly element: HTMLElement;
   readonly input = element("input", {
@@ -64,6 +71,7 @@ export class Header {
     this.element = element("header", "head", element("div", "top", words, element("div", "tools", this.input, link, this.save, help)), quality);
     if (head.warning) this.element.append(element("p", { class: "warning", role: "note" }, `⚠ ${head.warning}`));
     if (head.merged) this.element.append(element("p", { class: "warning merged", role: "note" }, mergedWords(catalogue)));
+    for (const words of head.loops) this.element.append(element("p", "loop-words", capital(words)));
     this.element.append(element("div", "choices", this.shows.element, this.weights.element, this.bys.element, this.filter, this.whole, this.found), this.leftOut, this.chips);
   }
 
@@ -104,8 +112,8 @@ export class Header {
     const before = this.state;
     this.state = state;
     this.shows.show(state.show);
-    this.leftOut.hidden = state.show !== "work" || !this.catalogue.head.leftOut;
-    setText(this.leftOut, `Not shown: ${this.catalogue.head.leftOut}; “Everything” has it.`);
+    this.leftOut.hidden = state.show !== "work" || !leftOutWords(this.catalogue.head);
+    setText(this.leftOut, leftOutWords(this.catalogue.head));
     this.weights.show(state.weight);
     this.bys.show(state.by);
     if (document.activeElement !== this.input) this.input.value = state.search;

@@ -1,0 +1,263 @@
+#include "phlox/profile/loops_and_pools.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "phlox/base/text.h"
+#include "phlox/profile/frame_labels.h"
+#include "phlox/profile/wait_class.h"
+#include "phlox/profile/wait_places.h"
+
+namespace phlox::profile {
+namespace {
+
+// A pool of which a worker was idle for more than this part of its time had one to spare.
+constexpr double kIdle = 0.005;
+// A worker that was seen for a smaller part of the recording says nothing about all of it.
+constexpr double kSeen = 0.5;
+
+// Functions that differ in their line are one.
+using Function = std::tuple<std::string_view, std::string_view, int32_t>;
+Function function_of(const Frame& frame) {
+  return {frame.qualified_name.empty() ? frame.function : frame.qualified_name, frame.file, frame.first_line};
+}
+
+class Longest {
+ public:
+  void add(const Profile& profile, FrameId frame, Nanoseconds wall) {
+    if (!frame || frame.value > profile.frames().size()) return;
+    auto& [first, sum] = sums_.try_emplace(function_of(profile.frame(frame)), frame, 0).first->second;
+    sum += wall;
+  }
+  std::pair<FrameId, Nanoseconds> get() const {
+    std::pair<FrameId, Nanoseconds> longest;
+    for (const auto& [function, sum] : sums_) {
+      if (sum.second > longest.second) longest = sum;
+    }
+    return longest;
+  }
+
+ private:
+  std::map<Function, std::pair<FrameId, Nanoseconds>> sums_;
+};
+
+// Their callbacks run on stacks of their own, which the loop is no part of.
+bool has_own_stacks(std::string_view loop) {
+  return loop == "gevent" || loop == "eventlet";
+}
+
+struct LoopSum {
+  LoopTime time;
+  uint32_t kind = 0;
+  Nanoseconds first = 0, last = 0;  // when it was seen
+  Longest blocked;
+
+  void add(const Profile& profile, const Sample& sample, const SampleFilter::Part& part) {
+    time.wall += part.wall;
+    if (sample.gil_state == GilState::waits) {
+      time.gil += part.wall;
+    } else if (sample.cpu_state == CpuState::runnable) {
+      time.cpu += part.wall;
+    } else if (sample.cpu_state == CpuState::running) {
+      time.running += part.wall;
+    } else if (sample.cpu_state != CpuState::blocked || part.doing == Doing::waiting_unknown) {
+      time.unknown += part.wall;
+    } else if (part.doing == Doing::waiting_for_work) {
+      time.idle += part.wall;
+    } else {
+      time.blocked += part.wall;
+      blocked.add(profile, asking_frame(profile, sample.stack), part.wall);
+    }
+  }
+};
+
+bool is_of_a_library(const Frame& frame) {
+  return frame.file.starts_with('<') || frame.file.find("/site-packages/") != std::string::npos ||
+         frame.file.find("/dist-packages/") != std::string::npos ||
+         frame.file.find("/lib/python") != std::string::npos;
+}
+
+// The function that a pool's worker was given, or the first one of the program's own that this called; none:
+// the worker is at none.
+FrameId handed_to(const Profile& profile, StackId stack, const std::vector<const KnownFunction*>& known) {
+  FrameId handed, own;
+  for (StackId at = stack; at && at.value <= profile.stacks().size();) {
+    const Stack& row = profile.stack(at);
+    if (row.frame && row.frame.value <= profile.frames().size() &&
+        profile.frame(row.frame).kind == FrameKind::python) {
+      const KnownFunction* function = known[row.frame.value - 1];
+      if (function != nullptr && function->role == Role::pool) return own ? own : handed;
+      const bool is_item = function != nullptr && function->role == Role::work;
+      if (!is_item) handed = row.frame;
+      if (!is_item && !is_of_a_library(profile.frame(row.frame))) own = row.frame;
+    }
+    at = row.parent < at ? row.parent : StackId();
+  }
+  return {};
+}
+
+std::string without_number(const std::string& name) {
+  const size_t end = name.find_last_not_of("0123456789");
+  return end == std::string::npos || end + 1 == name.size() ? name : name.substr(0, end + 1);
+}
+
+struct Worker {
+  uint32_t pool = 0;
+  Nanoseconds wall = 0, idle = 0, blocked = 0;
+  bool known = true;  // what it did, all the while
+};
+
+}  // namespace
+
+std::vector<LoopTime> loop_times(const Profile& profile, const SampleFilter& filter) {
+  const WaitPlaces places(profile);
+  std::map<uint32_t, LoopSum> sums;  // by thread
+  for (const Sample& sample : profile.samples()) {
+    const uint32_t kind = places.of(sample.stack).loop;
+    if (kind == 0 || !filter.part_of_everything(sample).passes) continue;
+    const auto [at, fresh] = sums.try_emplace(sample.thread.value);
+    LoopSum& sum = at->second;
+    if (fresh || sample.start < sum.first) sum.first = sample.start;
+    if (fresh || sample.start > sum.last) sum.last = sample.start;
+    if (sum.kind == 0 || has_own_stacks(places.name(kind))) sum.kind = kind;
+  }
+  for (const Sample& sample : profile.samples()) {
+    const auto at = sums.find(sample.thread.value);
+    if (at == sums.end()) continue;
+    LoopSum& sum = at->second;
+    const bool counts = has_own_stacks(places.name(sum.kind))
+                            ? sample.start >= sum.first && sample.start <= sum.last
+                            : places.of(sample.stack).loop != 0;
+    const auto part = filter.part_of_everything(sample);
+    if (counts && part.passes) sum.add(profile, sample, part);
+  }
+  std::vector<LoopTime> rows;
+  for (auto& [thread, sum] : sums) {
+    if (sum.time.wall == 0) continue;
+    sum.time.thread = ThreadId(thread);
+    sum.time.kind = places.name(sum.kind);
+    std::tie(sum.time.blocked_in, sum.time.blocked_there) = sum.blocked.get();
+    rows.push_back(sum.time);
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.wall > b.wall; });
+  return rows;
+}
+
+std::vector<BusyPool> busy_pools(const Profile& profile, const SampleFilter& filter) {
+  const WaitPlaces places(profile);
+  std::vector<Worker> workers(profile.threads().size() + 1);
+  Nanoseconds begin = std::numeric_limits<Nanoseconds>::max(), end = std::numeric_limits<Nanoseconds>::min();
+  for (const Sample& sample : profile.samples()) {
+    const auto part = filter.part_of_everything(sample);
+    if (!part.passes) continue;
+    begin = std::min(begin, part.start);
+    end = std::max(end, part.start + part.wall);
+    Worker& worker = workers[sample.thread.value];
+    // Its stack may not have been read.
+    if (part.doing == Doing::waiting_unknown || part.doing == Doing::waiting_for_others) worker.known = false;
+    const uint32_t pool = places.of(sample.stack).pool;
+    if (pool == 0) continue;
+    worker.pool = pool;
+    worker.wall += part.wall;
+    if (part.doing == Doing::waiting_for_work) worker.idle += part.wall;
+    if (part.doing == Doing::waiting) worker.blocked += part.wall;
+  }
+  struct Group {
+    BusyPool pool;
+    bool all_busy = true;
+    Longest running;
+  };
+  // Of processes: by who started them.
+  using Key = std::tuple<uint32_t, uint32_t, std::string>;
+  std::map<Key, Group> groups;
+  std::vector<Group*> group_of(workers.size(), nullptr);
+  for (uint32_t i = 1; i < workers.size(); ++i) {
+    const Worker& worker = workers[i];
+    const Thread& thread = profile.threads()[i - 1];
+    if (worker.pool == 0 || !thread.process || thread.process.value > profile.processes().size()) continue;
+    const bool is_process = is_main(profile, thread);
+    const auto parent = profile.process(thread.process).parent;
+    const Key key = is_process ? Key(parent ? parent->value : 0, worker.pool, "")
+                               : Key(thread.process.value, worker.pool, without_number(thread.name));
+    Group& group = groups[key];
+    group_of[i] = &group;
+    group.pool.kind = places.name(worker.pool);
+    group.pool.name = std::get<2>(key);
+    group.pool.of_processes = is_process;
+    ++group.pool.workers;
+    group.pool.wall += worker.wall;
+    group.pool.at_work += worker.wall - worker.idle;
+    group.pool.blocked += worker.blocked;
+    group.all_busy = group.all_busy && worker.known && double(worker.wall) >= kSeen * double(end - begin) &&
+                     double(worker.idle) <= kIdle * double(worker.wall);
+  }
+  std::vector<const KnownFunction*> known;
+  for (const Frame& frame : profile.frames()) known.push_back(known_function(frame));
+  for (const Sample& sample : profile.samples()) {
+    const auto part = filter.part_of_everything(sample);
+    if (!part.passes || places.of(sample.stack).pool == 0) continue;
+    if (Group* group = group_of[sample.thread.value]; group != nullptr && group->all_busy)
+      group->running.add(profile, handed_to(profile, sample.stack, known), part.wall);
+  }
+  std::vector<BusyPool> rows;
+  for (auto& [key, group] : groups) {
+    if (!group.all_busy || group.pool.wall == 0) continue;
+    std::tie(group.pool.running, group.pool.running_wall) = group.running.get();
+    rows.push_back(group.pool);
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.wall > b.wall; });
+  return rows;
+}
+
+namespace {
+
+std::string percent(Nanoseconds part, Nanoseconds whole) {
+  const double share = whole > 0 ? 100 * double(part) / double(whole) : 0;
+  return share < 0.995 ? fmt::format("{:.2f} %", share) : fmt::format("{:.1f} %", share);
+}
+
+std::string place_words(const Profile& profile, FrameId frame) {
+  const Label label = function_label(profile, frame);
+  if (label.file.empty()) return label.name;
+  return fmt::format("{} ({}:{})", label.name, base_name(label.file), label.line);
+}
+
+}  // namespace
+
+std::string loop_words(const Profile& profile, const LoopTime& loop) {
+  std::string text =
+      fmt::format("idle {}, running {}", percent(loop.idle, loop.wall), percent(loop.running, loop.wall));
+  if (loop.blocked > 0) text += fmt::format(", blocked in calls {}", percent(loop.blocked, loop.wall));
+  if (loop.blocked > 0 && loop.blocked_in)
+    text += fmt::format(" (longest in {})", place_words(profile, loop.blocked_in));
+  if (loop.gil > 0) text += fmt::format(", waiting for the GIL {}", percent(loop.gil, loop.wall));
+  if (loop.cpu > 0) text += fmt::format(", waiting for a CPU {}", percent(loop.cpu, loop.wall));
+  if (loop.unknown > 0) text += fmt::format(", not known {}", percent(loop.unknown, loop.wall));
+  return text;
+}
+
+std::string loop_sentence(const Profile& profile, const LoopTime& loop) {
+  return fmt::format("The {} of {}: {}",
+                     loop.kind == "native" ? "event loop" : fmt::format("{} event loop", loop.kind),
+                     thread_label(profile.thread(loop.thread)), loop_words(profile, loop));
+}
+
+std::string busy_pool_words(const Profile& profile, const BusyPool& pool) {
+  std::string text = fmt::format("{0} of {0} {1} of {2}", pool.workers,
+                                 pool.of_processes ? (pool.workers == 1 ? "process" : "processes")
+                                                   : (pool.workers == 1 ? "thread" : "threads"),
+                                 pool.kind);
+  if (!pool.name.empty()) text += fmt::format(" ({}...)", pool.name);
+  text += fmt::format(" {} at work {} of the time", pool.workers == 1 ? "was" : "were",
+                      percent(pool.at_work, pool.wall));
+  if (pool.running)
+    text += fmt::format(", {} of it in {}", percent(pool.running_wall, pool.wall),
+                        place_words(profile, pool.running));
+  return text;
+}
+
+}  // namespace phlox::profile

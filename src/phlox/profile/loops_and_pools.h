@@ -1,0 +1,51 @@
+// How the time of event loops divides, and which pools had no worker left. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "phlox/profile/sample_filter.h"
+
+namespace phlox::profile {
+
+// Of one thread, while an event loop ran in it.
+struct LoopTime {
+  ThreadId thread;
+  std::string_view kind;    // "asyncio", "gevent"; "native": a loop in C that is not known by name
+  Nanoseconds wall = 0;     // the sum of the others
+  Nanoseconds idle = 0;     // it waited for events
+  Nanoseconds running = 0;  // it ran callbacks, and itself
+  Nanoseconds blocked = 0;  // in a call from a callback
+  Nanoseconds gil = 0;      // it waited for the GIL
+  Nanoseconds cpu = 0;      // it waited for a CPU
+  Nanoseconds unknown = 0;
+  FrameId blocked_in;  // the function that was blocked longest: that called what waits
+  Nanoseconds blocked_there = 0;
+};
+// The longest first. `filter`: one that judges.
+std::vector<LoopTime> loop_times(const Profile& profile, const SampleFilter& filter);
+// "idle 62.0 %, running callbacks 21.0 %, blocked in calls 12.0 % (mostly in fetch, app.py:7), waiting for
+// the GIL 4.0 %, for a CPU 1.0 %": parts of the loop's time.
+std::string loop_words(const Profile& profile, const LoopTime& loop);
+// "The event loop of MainThread (4711), asyncio: ", and those words.
+std::string loop_sentence(const Profile& profile, const LoopTime& loop);
+
+// Workers of one pool, threads or processes, none of which was found idle for long.
+struct BusyPool {
+  std::string_view kind;  // "ThreadPoolExecutor"
+  std::string name;       // of its threads, without their number; empty: unknown, or processes
+  bool of_processes = false;
+  size_t workers = 0;       // all of them, all busy
+  Nanoseconds wall = 0;     // of all workers
+  Nanoseconds at_work = 0;  // of that
+  Nanoseconds blocked = 0;  // of that
+  FrameId running;          // the function that they ran longest, of those that were handed to them
+  Nanoseconds running_wall = 0;
+};
+std::vector<BusyPool> busy_pools(const Profile& profile, const SampleFilter& filter);
+// "2 of 2 threads of ThreadPoolExecutor (pool_...) were at work 100.0 % of the time, 99.0 % of it in
+// call_upstream (app.py:4)".
+std::string busy_pool_words(const Profile& profile, const BusyPool& pool);
+
+}  // namespace phlox::profile

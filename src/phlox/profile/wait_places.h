@@ -1,0 +1,77 @@
+// What a stack says of a thread that is blocked at its end: that it fetches work, or is in the middle of
+// some. From the functions that are known by name (known_waits.h) and from their position: of the stack
+// alone, never from how much time was spent where. docs/decisions/0005 has the rule. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "phlox/profile/known_waits.h"
+#include "phlox/profile/profile.h"
+
+namespace phlox::profile {
+
+// What is known of a thread that is blocked with this stack, whatever the system call.
+enum class Position : uint8_t {
+  no_python,
+  fetch,         // at the place where it fetches work, with nothing of a work item on the stack
+  nested_fetch,  // in an event loop that runs within a work item: for itself, or for that item
+  native_loop,   // the same as fetch, if the system call is one of the loop's
+  within_work,   // in a work item, or in what a loop has called
+  root,          // the function with which the thread began waits itself
+  elsewhere,     // deeper, and no function on the stack is known to hand out work
+};
+
+struct WaitPlace {
+  Position position = Position::no_python;
+  Role waits = Role::none;    // what waits on behalf of the function at `position`; none: that one itself
+  bool is_event = false;      // waits_for_condition: an Event's
+  bool of_child = false;      // the stack begins where multiprocessing starts a child
+  bool calls_python = false;  // the innermost line is also one that calls functions of Python
+  uint32_t loop = 0;          // the innermost event loop, by WaitPlaces::name; 0: none
+  uint32_t pool = 0;          // likewise the pool whose worker this is
+};
+
+class WaitPlaces {
+ public:
+  explicit WaitPlaces(const Profile& profile);
+  const WaitPlace& of(StackId stack) const { return places_[stack.value < places_.size() ? stack.value : 0]; }
+  std::string_view name(uint32_t loop_or_pool) const;
+
+ private:
+  struct Function {
+    Role role = Role::none;
+    uint32_t name = 0;  // of its loop or pool
+  };
+  // The Python functions of a stack from the root to one of them, whatever their lines.
+  struct Path {
+    uint32_t parent = 0;
+    uint32_t function = 0;
+    int32_t depth = -1;  // 0: of the function with which the thread began; -1: what comes before that
+    uint32_t known =
+        0;  // the innermost path, from here up, of a function that fetches work or does it; 0: none
+    bool of_child = false;
+    uint32_t loop = 0, pool = 0;
+  };
+  std::vector<uint32_t> number_functions(const Profile& profile);
+  void number_paths(const Profile& profile, const std::vector<uint32_t>& function_of_frame);
+  void add_path(uint32_t above, uint32_t function);
+  WaitPlace place_of(uint32_t path) const;
+  uint32_t asking(uint32_t path, WaitPlace& place) const;
+  bool is_within_item(uint32_t path) const;
+  void find_native_loops(const Profile& profile, const std::vector<uint32_t>& function_of_frame);
+  void learn_fetches(const Profile& profile);
+  uint32_t number_of(std::string_view name);
+
+  std::vector<std::string_view> names_;
+  std::vector<Function> functions_;
+  std::vector<Path> paths_;
+  std::vector<uint32_t> path_of_stack_;
+  std::vector<WaitPlace> places_;  // by stack
+};
+
+// Whether this is the main thread of its process.
+bool is_main(const Profile& profile, const Thread& thread);
+
+}  // namespace phlox::profile

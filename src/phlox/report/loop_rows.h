@@ -1,0 +1,14 @@
+// Rows of the tables of event loops and of pools.
+#pragma once
+
+#include <vector>
+
+#include "phlox/report/report.h"
+
+namespace phlox::report {
+
+// `filter`: one that judges.
+std::vector<LoopRow> loop_rows(const profile::Profile& profile, const profile::SampleFilter& filter);
+std::vector<PoolRow> pool_rows(const profile::Profile& profile, const profile::SampleFilter& filter);
+
+}  // namespace phlox::report

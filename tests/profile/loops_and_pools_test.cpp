@@ -1,0 +1,146 @@
+#include "phlox/profile/loops_and_pools.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/profile_of.h"
+
+namespace phlox::profile {
+namespace {
+
+using test::ProfileMaker;
+
+constexpr Nanoseconds kMs = 1'000'000;
+constexpr int16_t kFutex = 202, kEpoll = 232, kNanosleep = 230, kRecv = 45;
+const std::string kLib = "/usr/lib/python3.12/";
+const std::string kOnce = "main;" + kLib + "asyncio/base_events.py/_run_once";
+const std::string kPoll = kOnce + ";" + kLib + "selectors.py/select";
+const std::string kCallback = kOnce + ";" + kLib + "asyncio/events.py/_run;";
+const std::string kExecutor = kLib + "concurrent/futures/thread.py/_worker";
+const std::string kItem = kExecutor + ";" + kLib + "concurrent/futures/thread.py/run;";
+
+class LoopsAndPools : public testing::Test {
+ protected:
+  LoopsAndPools() { profile.put_meta("machine", "x86_64"); }
+  void blocked(ThreadId thread, const std::string& frames, Nanoseconds wall, int16_t call,
+               GilState gil = GilState::none) {
+    maker.put(maker.blocked(thread, frames, wall, call, gil));
+  }
+  std::vector<LoopTime> loops() { return loop_times(profile, *SampleFilter::make_judging(profile, {})); }
+  std::vector<BusyPool> pools() { return busy_pools(profile, *SampleFilter::make_judging(profile, {})); }
+
+  Profile profile;
+  ProfileMaker maker{profile};
+};
+
+TEST_F(LoopsAndPools, the_time_of_a_loop_divides_into_what_its_thread_did) {
+  const ThreadId thread = maker.thread("MainThread", 4711);
+  maker.add(thread, "main;import", 1000 * kMs);  // before the loop ran
+  blocked(thread, kPoll, 500 * kMs, kEpoll);
+  maker.add(thread, kCallback + "handle", 200 * kMs);
+  blocked(thread, kCallback + "ask;" + kLib + "threading.py/wait", 150 * kMs, kFutex);
+  blocked(thread, kCallback + "pause", 50 * kMs, kNanosleep);
+  blocked(thread, kCallback + "handle", 70 * kMs, kFutex, GilState::waits);
+  Sample queued = maker.sample(thread, kCallback + "handle", 30 * kMs);
+  queued.cpu_state = CpuState::runnable;
+  maker.put(queued);
+  const auto rows = loops();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(
+      loop_sentence(profile, rows[0]),
+      "The asyncio event loop of Thread MainThread (4711): idle 50.0 %, running 20.0 %, blocked in calls "
+      "20.0 % (longest in ask (app.py:1)), waiting for the GIL 7.0 %, waiting for a CPU 3.0 %");
+}
+
+// Greenlets have stacks of their own: what a thread does while its hub lives is the loop's time.
+TEST_F(LoopsAndPools, greenlets_are_of_their_hub) {
+  const ThreadId thread = maker.thread("MainThread", 4711);
+  maker.add(thread, "main;import", 1000 * kMs);
+  blocked(thread, "/site/gevent/hub.py/run", 300 * kMs, kEpoll);
+  maker.add(thread, "/site/gevent/greenlet.py/run;handle", 100 * kMs);
+  blocked(thread, "/site/gevent/hub.py/run", 600 * kMs, kEpoll);
+  const auto rows = loops();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].kind, "gevent");
+  EXPECT_EQ(rows[0].wall, 1000 * kMs);
+  EXPECT_EQ(rows[0].idle, 900 * kMs);
+  EXPECT_EQ(rows[0].running, 100 * kMs);
+}
+
+TEST_F(LoopsAndPools, a_pool_without_a_worker_to_spare_is_found) {
+  maker.thread("MainThread", 4711);
+  for (int i = 0; i < 2; ++i) {
+    const ThreadId worker = maker.thread("pool_" + std::to_string(i));
+    blocked(worker, kItem + "call_upstream;read", 900 * kMs, kRecv);
+    maker.add(worker, kItem + "other", 100 * kMs);
+  }
+  const auto rows = pools();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].blocked, 1800 * kMs);
+  EXPECT_EQ(
+      busy_pool_words(profile, rows[0]),
+      "2 of 2 threads of ThreadPoolExecutor (pool_...) were at work 100.0 % of the time, 90.0 % of it in "
+      "call_upstream (app.py:1)");
+}
+
+TEST_F(LoopsAndPools, a_pool_with_one_worker_to_spare_is_none) {
+  maker.thread("MainThread", 4711);
+  for (int i = 0; i < 2; ++i)
+    blocked(maker.thread("pool_" + std::to_string(i)), kItem + "call_upstream", 1000 * kMs, kRecv);
+  const ThreadId spare = maker.thread("pool_2");
+  blocked(spare, kItem + "call_upstream", 950 * kMs, kRecv);
+  blocked(spare, kExecutor, 50 * kMs, kFutex);
+  EXPECT_TRUE(pools().empty());
+  // Of another one.
+  blocked(maker.thread("disk_0"), kItem + "read", 1000 * kMs, kRecv);
+  ASSERT_EQ(pools().size(), 1u);
+  EXPECT_EQ(pools()[0].name, "disk_");
+}
+
+// A framework gives its own function to the pool, which calls the program's.
+TEST_F(LoopsAndPools, of_what_a_pool_runs_the_own_function_is_named) {
+  maker.thread("MainThread", 4711);
+  blocked(maker.thread("pool_0"), kItem + "/v/site-packages/waitress/channel.py/service;slow;read", 900 * kMs,
+          kRecv);
+  EXPECT_EQ(
+      busy_pool_words(profile, pools().at(0)),
+      "1 of 1 thread of ThreadPoolExecutor (pool_...) was at work 100.0 % of the time, 100.0 % of it in slow "
+      "(app.py:1)");
+}
+
+// While nobody knows what a worker did, it may have been idle.
+TEST_F(LoopsAndPools, a_pool_whose_stacks_were_not_all_read_is_none) {
+  maker.thread("MainThread", 4711);
+  const ThreadId worker = maker.thread("pool_0");
+  blocked(worker, kItem + "call_upstream", 900 * kMs, kRecv);
+  ASSERT_EQ(pools().size(), 1u);
+  blocked(worker, "(a stack that was not read)", 100 * kMs, kFutex);
+  EXPECT_TRUE(pools().empty());
+}
+
+// A worker that began late does not say what the pool did before.
+TEST_F(LoopsAndPools, a_pool_that_was_seen_for_a_part_of_the_recording_is_none) {
+  maker.add(maker.thread("MainThread", 4711), "main", 1000 * kMs);
+  blocked(maker.thread("pool_0"), kItem + "call_upstream", 300 * kMs, kRecv);
+  EXPECT_TRUE(pools().empty());
+}
+
+TEST_F(LoopsAndPools, workers_that_are_processes_are_of_who_started_them) {
+  const ThreadId start = maker.thread("MainThread", 4711);
+  maker.add(start, "main", 1000 * kMs);
+  for (int pid : {4800, 4801}) {
+    const ThreadId worker = maker.thread("MainThread", pid, maker.process(pid));
+    maker.add(worker,
+              "main;" + kLib + "multiprocessing/process.py/_bootstrap;" + kLib +
+                  "multiprocessing/pool.py/worker;crunch",
+              1000 * kMs);
+  }
+  ASSERT_EQ(pools().size(), 1u);
+  EXPECT_EQ(busy_pool_words(profile, pools()[0]),
+            "2 of 2 processes of multiprocessing.Pool were at work 100.0 % of the time, 100.0 % of it in "
+            "crunch (app.py:1)");
+}
+
+}  // namespace
+}  // namespace phlox::profile
