@@ -57,7 +57,7 @@ def test_hover_shows_both_recordings(open_picture):
     assert "samples 5,000 1,000" in words
     assert "change −38.6 points" in words
     box(page, "wait").hover()
-    assert "may be chance" in tip(page)
+    assert "not seen to differ" in tip(page)
 
 
 def test_search_measures_the_widths_that_are_shown(open_picture):

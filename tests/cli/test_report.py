@@ -1,5 +1,6 @@
 """phlox report and diff: the words of the command line, and where the text goes. What the numbers mean is tested in tests/report."""
 import json
+import re
 
 import pytest
 from cli_support import PYTHON, phlox
@@ -74,9 +75,25 @@ def test_diff_says_what_changed(recorded):
     assert "heavy" in done.stdout and "light" in done.stdout
 
 
+def test_diff_begins_with_the_whole_and_says_which_question_it_answers(recorded):
+    text = phlox("diff", "before.phlox", "after.phlox", cwd=recorded).stdout
+    assert re.match(r"\d[\d.]+ s became \d[\d.]+ s .*; CPU time ", text), text
+    assert "These two recordings differ in " in text and "Would other runs differ too? One recording of each cannot say" in text
+    assert phlox("diff", "--per", "second", "before.phlox", "after.phlox", cwd=recorded).stdout.startswith("Recordings of ")
+
+
+def test_runs_of_both_sides_have_a_double_dash_between_them(recorded):
+    few = phlox("diff", *["before.phlox"] * 3, "--", *["after.phlox"] * 3, "--fail-if", "total(light) > +10%", cwd=recorded)
+    assert few.returncode == 0, few.stderr
+    assert "No verdict" in few.stdout and "5 of each are enough" in few.stdout and "too few runs" in few.stderr
+    enough = phlox("diff", *["before.phlox"] * 5, "--", *["after.phlox"] * 5, "--fail-if", "total(light) > +10%", cwd=recorded)
+    assert enough.returncode == 3, enough.stderr
+    assert "Would other runs differ too?" in enough.stdout and re.search(r"0\.0079 +grew +light", enough.stdout), enough.stdout
+
+
 def test_diff_as_json_markdown_and_picture(recorded):
     both = ("before.phlox", "after.phlox")
-    assert json.loads(phlox("diff", "--json", *both, cwd=recorded).stdout)["version"] == 1
+    assert json.loads(phlox("diff", "--json", *both, cwd=recorded).stdout)["version"] == 2
     assert "| heavy" in phlox("diff", "--markdown", *both, cwd=recorded).stdout
     done = phlox("diff", *both, "-o", "diff.svg", cwd=recorded)
     assert done.returncode == 0, done.stderr
@@ -125,7 +142,8 @@ def test_one_of_several_conditions_is_enough(recorded):
 
 @pytest.mark.parametrize("words, status", [
     (["diff"], 2), (["diff", "before.phlox"], 2), (["diff", "before.phlox", "none.phlox"], 118), (["diff", "before.phlox", "after.phlox", "-o", "d.txt"], 2),
-    (["diff", "before.phlox", "after.phlox", "--fail-if", "light is slow"], 2), (["diff", "before.phlox", "after.phlox", "-o", "no/folder/d.svg"], 117),
+    (["diff", "before.phlox", "after.phlox", "after.phlox"], 2), (["diff", "before.phlox", "--"], 2), (["diff", "before.phlox", "after.phlox", "--margin", "x"], 2),
+    (["diff", "before.phlox", "before.phlox", "--", "after.phlox", "-o", "d.html"], 2), (["diff", "before.phlox", "after.phlox", "--fail-if", "light is slow"], 2), (["diff", "before.phlox", "after.phlox", "-o", "no/folder/d.svg"], 117),
 ])
 def test_diff_errors(recorded, words, status):
     done = phlox(*words, cwd=recorded)

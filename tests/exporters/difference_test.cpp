@@ -57,9 +57,17 @@ TEST(difference, change_beyond_chance_has_its_sign_and_size) {
   EXPECT_EQ(change_steps(combine(before, after, false)), (std::vector<int8_t>{0, 0, -5, 5}));
 }
 
+TEST(difference, larger_share_of_a_smaller_whole_is_no_change) {
+  const profile::CallTree before = call_tree_of_text({"a 5000", "b 5000"});
+  const profile::CallTree after = call_tree_of_text({"a 5000"});
+  EXPECT_EQ(change_steps(combine(before, after, false)), (std::vector<int8_t>{0, 0, -5}));
+  // In each second of a recording of half the length it is one.
+  EXPECT_EQ(change_steps(combine(before, after, false), {0.0001, 0.0002}), (std::vector<int8_t>{0, 5, -5}));
+}
+
 TEST(difference, small_change_beside_a_big_one_is_visible) {
   profile::CallTree before = call_tree_of_text({"a 500000", "b 450000", "c 50000"});
-  profile::CallTree after = call_tree_of_text({"a 900000", "b 45000", "c 55000"});
+  profile::CallTree after = call_tree_of_text({"a 900000", "b 35000", "c 65000"});
   EXPECT_EQ(change_steps(combine(before, after, false)), (std::vector<int8_t>{0, 5, -5, 1}));
 }
 

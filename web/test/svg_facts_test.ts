@@ -36,7 +36,7 @@ test("a difference shows both sides, and which way a frame went", () => {
     ["", "before", "after"], ["share of all", "25.0 %", "75.0 %"], ["weight", "1 sample", "3 samples"], ["samples", "1", "3"], ["change", "", "+50.0 points"],
   ]);
   equal(rows[4].className, "up");
-  equal(facts.rowsOf(initialState, nodeNamed(facts.tree, "wait"))[5].cells, ["", "", "may be chance"]);
+  equal(facts.rowsOf(initialState, nodeNamed(facts.tree, "wait"))[5].cells, ["", "", "not seen to differ"]);
   equal(facts.classOf(nodeNamed(facts.tree, "work")), "r4");
   equal(facts.column({ ...initialState, widths: "before" }).total[0], 4);
 });

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace phlox::cli {
@@ -82,8 +83,13 @@ struct ReportArguments {
   ViewArguments view;
 };
 
+// Stands for the -- of `phlox diff A A -- B B`, so that options may follow it.
+inline constexpr std::string_view kSides = "\x1f";
+
 struct DiffArguments {
-  std::string before, after, output, top;
+  // As kSides separates them; without it the first and the second of two.
+  std::vector<std::string> files;
+  std::string output, top, per, margin;
   bool json = false, markdown = false, force = false;
   std::vector<std::string> fail_if;
   InputArguments input;

@@ -56,9 +56,16 @@ Error one_too_many(const std::string& word, const Description& description, cons
 
 Result<CommandLine> parse_command_line(const std::vector<std::string>& words) {
   Grammar grammar;
-  const auto dashes = std::find(words.begin(), words.end(), "--");
+  const auto separator = std::find(words.begin(), words.end(), "--");
+  const auto named = std::find_if(words.begin(), separator, [&](const std::string& word) {
+    return grammar.description.find(word) != nullptr;
+  });
+  // There it is between the two sides, and options may come behind it.
+  const bool sides = named != separator && *named == "diff" && separator != words.end();
+  const auto dashes = sides ? words.end() : separator;
   const std::vector<std::string> typed(words.begin(), dashes);
   std::vector<std::string> ours(typed.rbegin(), typed.rend());  // as the parser wants them
+  if (sides) std::replace(ours.begin(), ours.end(), std::string("--"), std::string(kSides));
   const auto chosen = [&] {
     const auto& subcommands = grammar.app.get_subcommands();
     return subcommands.empty() ? std::string() : subcommands.front()->get_name();

@@ -1,8 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <future>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "phlox/cli/commands.h"
@@ -14,48 +18,116 @@
 #include "phlox/exporters/html.h"
 #include "phlox/exporters/registry.h"
 #include "phlox/profile/empty_view.h"
+#include "phlox/profile/forks.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/process_names.h"
 #include "phlox/profile/sampled_events.h"
 #include "phlox/profile/time_labels.h"
 #include "phlox/profile/unfinished.h"
-#include "phlox/profile/work.h"
 #include "phlox/report/diff.h"
 
 namespace phlox::cli {
 namespace {
 
-Result<void> print(const std::string& text, const DiffArguments& a) {
-  auto output = OutputFile::open("-", {{}, {a.before, a.after}});
+using profile::Profile;
+
+struct Files {
+  std::vector<std::string> before, after;
+
+  std::vector<std::string> all() const {
+    std::vector<std::string> names = before;
+    names.insert(names.end(), after.begin(), after.end());
+    return names;
+  }
+};
+
+constexpr size_t kMostFiles = 200;  // all of them are held in memory
+
+Result<Files> files_of(const DiffArguments& a) {
+  constexpr const char* kUsage = "phlox diff before.phlox after.phlox, or phlox diff a1 a2 a3 -- b1 b2 b3";
+  Files files;
+  const auto sides = std::find(a.files.begin(), a.files.end(), kSides);
+  if (sides == a.files.end()) {
+    if (a.files.size() < 2) return fail(ErrorKind::usage, "compare which two recordings?", kUsage);
+    if (a.files.size() > 2)
+      return fail(ErrorKind::usage, fmt::format("{} recordings, and no -- between the sides", a.files.size()),
+                  kUsage);
+    return Files{{a.files[0]}, {a.files[1]}};
+  }
+  files.before.assign(a.files.begin(), sides);
+  files.after.assign(sides + 1, a.files.end());
+  if (files.before.empty() || files.after.empty())
+    return fail(ErrorKind::usage, "no recording on one side of --", kUsage);
+  if (std::find(sides + 1, a.files.end(), kSides) != a.files.end())
+    return fail(ErrorKind::usage, "more than one --", kUsage);
+  if (a.files.size() > kMostFiles)
+    return fail(ErrorKind::usage, fmt::format("more than {} recordings", kMostFiles), kUsage);
+  return files;
+}
+
+Result<void> print(const std::string& text, const std::vector<std::string>& inputs) {
+  auto output = OutputFile::open("-", {{}, inputs});
   if (!output) return fail(output);
   (*output)->stream() << text;
   return (*output)->commit();
 }
 
-// One weight for both: time only where both have it, and what an event counted where it is one event.
-Result<void> settle_for_both(profile::Choices& choices, const DiffArguments& a,
-                             const profile::Profile& before, const profile::Profile& after) {
-  profile::Choices of_after = choices;
-  if (auto settled = settle_weight(choices, a.view, a.input, before); !settled) return settled;
-  if (auto settled = settle_weight(of_after, a.view, a.input, after); !settled) return settled;
-  const std::string one = profile::shown_event(before).name, other = profile::shown_event(after).name;
-  const bool same =
-      choices.weight == of_after.weight && (!profile::is_of_event(choices.weight) || one == other);
-  if (same) return {};
-  if (!a.view.weight.empty()) {
-    return fail(ErrorKind::usage, fmt::format("{} counts {}, {} counts {}", a.before, one, a.after, other),
-                "--event chooses one that both have; --weight samples compares samples");
+// One weight for all: time only where all have it, and what an event counted where it is one event.
+Result<void> settle_for_all(profile::Choices& choices, const DiffArguments& a,
+                            const std::vector<std::string>& names, const std::vector<Profile>& profiles) {
+  const profile::Choices given = choices;
+  if (auto settled = settle_weight(choices, a.view, a.input, profiles.front()); !settled) return settled;
+  const std::string one = profile::shown_event(profiles.front()).name;
+  for (size_t i = 1; i < profiles.size(); ++i) {
+    profile::Choices of_this = given;
+    if (auto settled = settle_weight(of_this, a.view, a.input, profiles[i]); !settled) return settled;
+    const std::string other = profile::shown_event(profiles[i]).name;
+    if (choices.weight == of_this.weight && (!profile::is_of_event(choices.weight) || one == other)) continue;
+    if (!a.view.weight.empty()) {
+      return fail(ErrorKind::usage,
+                  fmt::format("{} counts {}, {} counts {}", names.front(), one, names[i], other),
+                  "--event chooses one that all have; --weight samples compares samples");
+    }
+    choices.weight = profile::Weight::samples;
+    return {};
   }
-  choices.weight = profile::Weight::samples;
   return {};
 }
 
-// The status: kThreshold when a condition of --fail-if holds, kUnknownFunction when one never can.
-Result<int> run(const DiffArguments& a, Talk& talk) {
-  if (a.before.empty() || a.after.empty())
-    return fail(ErrorKind::usage, "compare which two recordings?", "phlox diff before.phlox after.phlox");
-  if (a.json && a.markdown)
-    return fail(ErrorKind::usage, "--json and --markdown are one choice", "phlox diff --help");
+// Side by side: reading a million samples takes half a second. Without leave to start a thread, one by one.
+Result<std::vector<Profile>> read_all(const std::vector<std::string>& names, const DiffArguments& a,
+                                      Talk& talk) {
+  std::vector<Profile> profiles;
+  for (size_t i = 0; i < names.size(); i += 2) {
+    const bool pair = i + 1 < names.size();
+    auto reading = std::async([&] { return read_recording(names[i], a.input, talk); });
+    auto second = pair ? read_recording(names[i + 1], a.input, talk) : Result<Profile>(Profile());
+    auto first = reading.get();
+    if (!first) return fail(first);
+    if (!second) return fail(second);
+    profiles.push_back(*std::move(first));
+    if (pair) profiles.push_back(*std::move(second));
+  }
+  return profiles;
+}
+
+Result<void> prepare(std::vector<Profile>& profiles, const std::vector<std::string>& names,
+                     const DiffArguments& a, profile::Choices& choices, Talk& talk) {
+  if (auto settled = settle_for_all(choices, a, names, profiles); !settled) return settled;
+  for (size_t i = 0; i < profiles.size(); ++i) {
+    if (const auto nothing = profile::why_empty(profiles[i], choices))
+      talk.warn(fmt::format("{}: {}", names[i], *nothing));
+    if (const auto unfinished = profile::unfinished_words(profiles[i]); !unfinished.empty())
+      talk.note(fmt::format("{}: {}", names[i], unfinished));
+    profile::show_process_names(profiles[i]);
+    profile::show_forks(profiles[i], inherited_of(a.view));
+    profile::show_native_frames(profiles[i], choices);
+    if (auto labelled = profile::show_time_labels(profiles[i], choices); !labelled) return labelled;
+  }
+  return {};
+}
+
+Result<report::DiffOptions> options_of(const DiffArguments& a) {
   report::DiffOptions options;
   auto choices = choices_of(a.view);
   if (!choices) return fail(choices);
@@ -65,68 +137,44 @@ Result<int> run(const DiffArguments& a, Talk& talk) {
     if (!top) return fail(top);
     options.limit = *top;
   }
-  std::vector<report::Condition> conditions;
-  for (const std::string& text : a.fail_if) {
-    auto condition = report::parse_condition(text);
-    if (!condition) return fail(condition);
-    conditions.push_back(*std::move(condition));
+  if (!a.per.empty()) options.per = a.per == "run" ? report::Per::run : report::Per::second;
+  if (!a.margin.empty()) {
+    std::string_view text = a.margin;
+    if (text.ends_with("%")) text.remove_suffix(1);
+    while (text.ends_with(" ")) text.remove_suffix(1);
+    double percent = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
+    if (error != std::errc{} || end != text.data() + text.size() || !(percent >= 0 && percent <= 100))
+      return fail(ErrorKind::usage, fmt::format("--margin: '{}' is no percentage from 0 to 100", a.margin),
+                  "--margin 5");
+    options.margin = percent / 100;
   }
-  std::unique_ptr<OutputFile> picture;
-  auto* write = exporters::write_diff_svg;
-  if (!a.output.empty()) {
-    const exporters::Format* format = exporters::find_format_for_file(a.output);
-    if (format == nullptr || (format->name != "svg" && format->name != "html")) {
-      return fail(ErrorKind::usage, fmt::format("cannot write a difference as '{}'", a.output),
-                  "a page with both recordings: -o diff.html; a differential flame graph: -o diff.svg");
-    }
-    write = format->name == "svg" ? exporters::write_diff_svg : exporters::write_diff_page;
-    auto opened = OutputFile::open(a.output, {target::calling_user(), {a.before, a.after}, a.force});
-    if (!opened) return fail(opened);
-    picture = *std::move(opened);
+  return options;
+}
+
+using WriteDifference = decltype(&exporters::write_diff_svg);
+
+// Where to, and how. None: no picture was asked for.
+Result<std::unique_ptr<OutputFile>> open_picture(const DiffArguments& a, const Files& files,
+                                                 WriteDifference& write) {
+  if (a.output.empty()) return std::unique_ptr<OutputFile>();
+  const exporters::Format* format = exporters::find_format_for_file(a.output);
+  if (format == nullptr || (format->name != "svg" && format->name != "html")) {
+    return fail(ErrorKind::usage, fmt::format("cannot write a difference as '{}'", a.output),
+                "a page with both recordings: -o diff.html; a differential flame graph: -o diff.svg");
   }
-  // Side by side: reading a million samples takes half a second. Without leave to start a thread, one by one.
-  auto reading = std::async([&] { return read_recording(a.before, a.input, talk); });
-  auto after = read_recording(a.after, a.input, talk);
-  auto before = reading.get();
-  if (!before) return fail(before);
-  if (!after) return fail(after);
-  if (auto settled = settle_for_both(options.choices, a, *before, *after); !settled) return fail(settled);
-  for (const auto& [name, side] : {std::pair(&a.before, &*before), std::pair(&a.after, &*after)}) {
-    if (const auto nothing = profile::why_empty(*side, options.choices))
-      talk.warn(fmt::format("{}: {}", *name, *nothing));
-    if (const auto unfinished = profile::unfinished_words(*side); !unfinished.empty())
-      talk.note(fmt::format("{}: {}", *name, unfinished));
-  }
-  for (profile::Profile* side : {&*before, &*after}) {
-    profile::show_process_names(*side);
-    profile::show_forks(*side, inherited_of(a.view));
-    profile::show_native_frames(*side, options.choices);
-  }
-  for (profile::Profile* side : {&*before, &*after}) {
-    if (auto labelled = profile::show_time_labels(*side, options.choices); !labelled) return fail(labelled);
-  }
-  const auto made = report::make_diff(*before, *after, options);
-  if (!made) return fail(made);
-  if (picture) {
-    std::vector<std::string> remarks;
-    exporters::ExportOptions export_options;
-    export_options.remarks = &remarks;
-    if (auto written = write(*before, *after, options.choices, export_options, picture->stream()); !written)
-      return fail(written);
-    for (const std::string& remark : remarks) talk.warn(remark);
-    if (auto committed = picture->commit(); !committed) return fail(committed);
-    talk.note(fmt::format("wrote {}", with_size(a.output)));
-  }
-  // With a picture and no word of another format the picture is what was asked for.
-  if (a.json || a.markdown || !picture) {
-    const std::string text = a.json       ? report::diff_json(*made)
-                             : a.markdown ? report::diff_markdown(*made)
-                                          : report::diff_text(*made);
-    if (auto printed = print(text, a); !printed) return fail(printed);
-  }
+  if (files.before.size() + files.after.size() > 2)
+    return fail(ErrorKind::usage, "a page or a picture is of two recordings",
+                "without -o several runs are compared as text, --markdown or --json");
+  write = format->name == "svg" ? exporters::write_diff_svg : exporters::write_diff_page;
+  return OutputFile::open(a.output, {target::calling_user(), files.all(), a.force});
+}
+
+// The status: kThreshold when a condition of --fail-if holds, kUnknownFunction when one never can.
+Result<int> check(const std::vector<report::Condition>& conditions, const report::Diff& made, Talk& talk) {
   int status = kSuccess;
   for (const report::Condition& condition : conditions) {
-    const auto result = report::check_condition(*made, condition);
+    const auto result = report::check_condition(made, condition);
     if (!result) return fail(result);
     if (!result->found) {
       // A gate that can never close.
@@ -140,6 +188,53 @@ Result<int> run(const DiffArguments& a, Talk& talk) {
     result->holds ? talk.warn(result->text) : talk.note(result->text);
   }
   return status;
+}
+
+Result<int> run(const DiffArguments& a, Talk& talk) {
+  const auto files = files_of(a);
+  if (!files) return fail(files);
+  if (a.json && a.markdown)
+    return fail(ErrorKind::usage, "--json and --markdown are one choice", "phlox diff --help");
+  auto options = options_of(a);
+  if (!options) return fail(options);
+  std::vector<report::Condition> conditions;
+  for (const std::string& text : a.fail_if) {
+    auto condition = report::parse_condition(text);
+    if (!condition) return fail(condition);
+    conditions.push_back(*std::move(condition));
+  }
+  WriteDifference write = nullptr;
+  auto picture = open_picture(a, *files, write);
+  if (!picture) return fail(picture);
+  const std::vector<std::string> names = files->all();
+  auto profiles = read_all(names, a, talk);
+  if (!profiles) return fail(profiles);
+  if (auto prepared = prepare(*profiles, names, a, options->choices, talk); !prepared) return fail(prepared);
+  report::Profiles before, after;
+  for (size_t i = 0; i < profiles->size(); ++i)
+    (i < files->before.size() ? before : after).push_back(&(*profiles)[i]);
+  const auto made = report::make_diff(before, after, *options);
+  if (!made) return fail(made);
+  if (*picture) {
+    std::vector<std::string> remarks;
+    exporters::ExportOptions export_options;
+    export_options.remarks = &remarks;
+    if (auto written =
+            write(*before.front(), *after.front(), options->choices, export_options, (*picture)->stream());
+        !written)
+      return fail(written);
+    for (const std::string& remark : remarks) talk.warn(remark);
+    if (auto committed = (*picture)->commit(); !committed) return fail(committed);
+    talk.note(fmt::format("wrote {}", with_size(a.output)));
+  }
+  // With a picture and no word of another format the picture is what was asked for.
+  if (a.json || a.markdown || !*picture) {
+    const std::string text = a.json       ? report::diff_json(*made)
+                             : a.markdown ? report::diff_markdown(*made)
+                                          : report::diff_text(*made);
+    if (auto printed = print(text, names); !printed) return fail(printed);
+  }
+  return check(conditions, *made, talk);
 }
 
 }  // namespace

@@ -236,14 +236,17 @@ void Grammar::describe_report() {
 }
 
 void Grammar::describe_diff() {
-  CommandBuilder b = command("diff", "compare two recordings", "[options] BEFORE AFTER");
+  CommandBuilder b = command("diff", "compare recordings: did a change help?",
+                             "[options] BEFORE AFTER, or BEFORE... -- AFTER...");
   text().examples = {
-      {"phlox diff before.phlox after.phlox", "which functions and lines changed, and what is noise"},
+      {"phlox diff before.phlox after.phlox", "do these two recordings differ, in seconds, and where"},
+      {"phlox diff a1 a2 a3 a4 a5 -- b1 b2 b3 b4 b5",
+       "would other runs differ too: a test over several runs of both, recorded in turn"},
       {"phlox diff before.phlox after.phlox -o diff.html", "both in one page, and what differs"},
       {"phlox diff before.phlox after.phlox --fail-if 'total(json.loads) > +10%'", "fails (status 3) in CI"}};
   auto& a = line.diff;
-  b.positional("BEFORE", a.before, {{}, "", "a recording", {}, true});
-  b.positional("AFTER", a.after, {{}, "", "another one", {}, true});
+  b.positionals("FILE", a.files,
+                {{}, "", "two recordings; or several of each side, with -- between the sides", {}, true});
   b.value("-o,--output", a.output,
           {{}, "FILE", "a page with both recordings, .html, or a differential flame graph, .svg", {}, true});
   b.force(a.force);
@@ -254,10 +257,25 @@ void Grammar::describe_diff() {
       "--fail-if", a.fail_if,
       {{},
        "CONDITION",
-       "end with status 3 when this holds: 'total(NAME) > +10%', 'self(NAME) > 5%', with status 4 when no "
-       "NAME is in either recording; may be repeated",
+       "end with status 3 when this holds with its whole 99 % interval: 'total(NAME) > +10%' (of its time), "
+       "'self(NAME) > 5%' (of AFTER), 'total > +2s'; with status 4 when no NAME is in any recording; may be "
+       "repeated",
        {},
        false});
+  b.value("--per", a.per,
+          {{},
+           "WHAT",
+           "compare what a run took, or what it took in a second of recording (default: run, if every "
+           "recording is one of a whole run: phlox record -- PROGRAM)",
+           {"run", "second"},
+           false});
+  b.value("--margin", a.margin,
+          {{},
+           "PERCENT",
+           "report differences above this part of a function's own time, and a tenth of it of the whole "
+           "(default 10)",
+           {},
+           false});
   b.input(a.input);
   b.view(a.view, true);
 }

@@ -8,6 +8,7 @@
 #include "phlox/exporters/words.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/quality.h"
+#include "phlox/profile/whole_run.h"
 
 namespace phlox::exporters {
 
@@ -19,13 +20,17 @@ Result<void> write_diff_svg(const profile::Profile& before, const profile::Profi
   Result<profile::CallTree> after_tree = profile::build_call_tree(after, choices);
   if (!after_tree) return fail(after_tree);
 
+  const auto before_length = static_cast<double>(profile::summarize_quality(before).elapsed);
+  const auto after_length = static_cast<double>(profile::summarize_quality(after).elapsed);
+  const bool per_second = before_length > 0 && after_length > 0 &&
+                          !(profile::is_whole_run(before) && profile::is_whole_run(after));
   FlamePicture picture;
   std::string title = recording_title(after);
   if (recording_title(before) != title) title = recording_title(before) + " → " + title;
   picture.title = displayable(options.title.empty() ? "Difference: " + title : options.title);
   picture.subtitle = displayable(
-      "Red: a larger share of its recording than before; blue: a smaller one; grey: may be chance. " +
-      recording_subtitle(after, choices));
+      "Red: more time" + std::string(per_second ? " in each second of recording" : "") +
+      " than before; blue: less; grey: not seen to differ. " + recording_subtitle(after, choices));
   for (const auto& [name, profile] : {std::pair{"before: ", &before}, std::pair{"after: ", &after}}) {
     profile::QualitySummary quality = profile::summarize_quality(*profile);
     picture.quality.push_back(displayable(name + profile::quality_line(quality)));
@@ -36,7 +41,8 @@ Result<void> write_diff_svg(const profile::Profile& before, const profile::Profi
   }
   picture.weight = choices.weight;
   Difference difference = combine(*before_tree, *after_tree, choices.by.line);
-  fill_difference(picture, std::move(difference), choices.by.line);
+  fill_difference(picture, std::move(difference), choices.by.line,
+                  per_second ? Scales{1 / before_length, 1 / after_length} : Scales{});
   write_flame_svg(picture, out);
   return {};
 }

@@ -1,5 +1,5 @@
-// The differential flame graph of `phlox diff -o diff.svg`: both recordings as one tree, red where the share
-// of a frame grew, blue where it shrank, grey where the change may be chance. Widths are after's; a button
+// The differential flame graph of `phlox diff -o diff.svg`: both recordings as one tree, red where a frame
+// took more time, blue where it took less, grey where it is not seen to differ. Widths are after's; a button
 // turns them to before's, where frames that vanished have their place.
 #pragma once
 

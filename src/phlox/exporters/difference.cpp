@@ -88,8 +88,16 @@ double share(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-double variance(double share, uint64_t samples) {
-  return samples > 0 ? share * (1 - share) / static_cast<double>(samples) : 0;
+// One side of a node, as it is compared, and the variance of that.
+struct Weighed {
+  double value = 0, variance = 0;
+};
+
+Weighed weighed(const profile::CallNode& node, const profile::CallNode& root, double scale) {
+  const double p = share(node.total, root.total);
+  const double whole = static_cast<double>(root.total) * scale;
+  const double samples = static_cast<double>(std::max<uint64_t>(1, root.samples));
+  return {static_cast<double>(node.total) * scale, whole * whole * p * (1 - p) / samples};
 }
 
 }  // namespace
@@ -121,17 +129,23 @@ Difference combine(const profile::CallTree& before, const profile::CallTree& aft
   return difference;
 }
 
-std::vector<int8_t> change_steps(const Difference& difference) {
+std::vector<int8_t> change_steps(const Difference& difference, const Scales& scales) {
   constexpr double kQuantile = 2.58;  // of the normal distribution: 99 % lie within on both sides
+  constexpr double kOwn = 0.1, kWhole = 0.01;
   const std::vector<profile::CallNode>& after = difference.after.nodes;
   const std::vector<profile::CallNode>& before = difference.before;
   std::vector<double> changes(after.size(), 0);
+  if (after.empty()) return {};
+  const double whole = std::max(static_cast<double>(before[0].total) * scales.before,
+                                static_cast<double>(after[0].total) * scales.after);
   double greatest = 0;
   for (size_t i = 1; i < after.size(); ++i) {
-    double was = share(before[i].total, before[0].total);
-    double is = share(after[i].total, after[0].total);
-    double noise = kQuantile * std::sqrt(variance(was, before[0].samples) + variance(is, after[0].samples));
-    if (std::fabs(is - was) > noise) changes[i] = is - was;
+    const Weighed was = weighed(before[i], before[0], scales.before);
+    const Weighed is = weighed(after[i], after[0], scales.after);
+    const double change = is.value - was.value;
+    const double least = std::max(kOwn * std::max(was.value, is.value), kWhole * whole);
+    const double error = kQuantile * std::sqrt(was.variance + is.variance);
+    if (std::fabs(change) > std::max(least, error)) changes[i] = change;
     greatest = std::max(greatest, std::fabs(changes[i]));
   }
   std::vector<int8_t> steps(after.size(), 0);

@@ -1,4 +1,4 @@
-// Two call trees as one: every frame of either, with both weights, and how much its share changed. Pure.
+// Two call trees as one: every frame of either, with both weights, and how much they differ. Pure.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,14 @@ struct Difference {
 // and installation. Totals are those of the two trees; children are ordered by name.
 Difference combine(const profile::CallTree& before, const profile::CallTree& after, bool by_line);
 
-// For each node how much its share of its recording grew (1 to 5) or shrank (-1 to -5), the greatest change
-// of all being 5; 0: no change, or one that sampling alone makes in one of a hundred comparisons of equal
-// programs (by the binomial variance of the two shares, which is a lower bound: neighbouring samples are
-// alike).
-std::vector<int8_t> change_steps(const Difference& difference);
+// What a weight of either side is compared by: 1, or one a second of its recording.
+struct Scales {
+  double before = 1, after = 1;
+};
+
+// For each node how much more it took (1 to 5) or less (-1 to -5), the greatest change of all being 5; 0: not
+// seen to differ, by a tenth of itself, a hundredth of the whole, and more than sampling makes in one of a
+// hundred comparisons (by the variance of a coin, which that of samples in the order of time never exceeds).
+std::vector<int8_t> change_steps(const Difference& difference, const Scales& scales = {});
 
 }  // namespace phlox::exporters

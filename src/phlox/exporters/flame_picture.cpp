@@ -221,10 +221,10 @@ LeftOut prune(profile::CallTree& tree, std::vector<profile::CallNode>& before, s
   return out;
 }
 
-void fill_difference(FlamePicture& picture, Difference difference, bool by_line) {
+void fill_difference(FlamePicture& picture, Difference difference, bool by_line, const Scales& scales) {
   make_displayable(difference.after, by_line);
   picture.pruned = prune(difference.after, difference.before, kMaximumNodes);
-  picture.changes = change_steps(difference);
+  picture.changes = change_steps(difference, scales);
   picture.tree = std::move(difference.after);
   picture.before = std::move(difference.before);
 }

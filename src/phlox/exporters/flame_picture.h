@@ -36,7 +36,7 @@ struct FlamePicture {
 void make_displayable(profile::CallTree& tree, bool by_line);
 
 // Makes the picture one of a difference.
-void fill_difference(FlamePicture& picture, Difference difference, bool by_line);
+void fill_difference(FlamePicture& picture, Difference difference, bool by_line, const Scales& scales = {});
 
 // Takes the smallest subtrees out until no more than `maximum` nodes are left beside one marker node for each
 // place where something was taken out; totals stay as they are. `before`: of a difference, pruned alike, a

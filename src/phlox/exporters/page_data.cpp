@@ -21,6 +21,7 @@
 #include "phlox/profile/loops_and_pools.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/system_calls.h"
+#include "phlox/profile/whole_run.h"
 #include "phlox/profile/whole_waits.h"
 #include "phlox/profile/work.h"
 
@@ -180,6 +181,8 @@ void put_lists(Json& json, std::span<const PageSide> sides) {
     out.text("title", recording_title(*offset.side->profile));
     out.key("exactWaits");
     out.truth(profile::waits_are_exact(*offset.side->profile));
+    out.key("wholeRun");
+    out.truth(profile::is_whole_run(*offset.side->profile));
     out.close('}');
   });
 }

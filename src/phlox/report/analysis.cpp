@@ -15,6 +15,9 @@
 #include "phlox/profile/declarations.h"
 #include "phlox/profile/forks.h"
 #include "phlox/profile/stack_places.h"
+#include "phlox/profile/whole_waits.h"
+#include "phlox/report/sampling_error.h"
+#include "phlox/report/seen_stacks.h"
 
 namespace phlox::report {
 namespace {
@@ -45,14 +48,6 @@ struct KeyHash {
     hash = hash * 0x9e3779b97f4a7c15U + text(key.library);
     return hash ^ (hash >> 29);
   }
-};
-
-// Which function and which line each frame is. 0: a marker.
-struct Items {
-  std::vector<uint32_t> function;  // by frame id
-  std::vector<uint32_t> line;
-  uint32_t functions = 0;
-  uint32_t lines = 0;
 };
 
 Items identify(const Profile& profile, Identity identity) {
@@ -94,19 +89,6 @@ Items identify(const Profile& profile, Identity identity) {
   }
   return items;
 }
-
-// The stacks that were seen, with what they are: parents before children, 0 the root of all.
-struct Tree {
-  std::vector<uint32_t> parent;
-  std::vector<uint32_t> frame;
-  // The function (line) that a node adds to the totals: 0 where the same one is further out already.
-  std::vector<uint32_t> function;
-  std::vector<uint32_t> line;
-  // The node of the innermost Python frame; of a stack without one the node itself.
-  std::vector<uint32_t> owner;
-  std::vector<uint32_t> native;  // the innermost native frame beneath that; 0: none
-  std::vector<uint8_t> foreign;  // StackPlace::foreign
-};
 
 struct Children {
   std::vector<uint32_t> begin;  // by node, into `nodes`
@@ -302,6 +284,45 @@ void put_native(std::vector<Entry>& entries, const std::vector<uint32_t>& item, 
   }
 }
 
+// Rows in the order of each thread's time.
+std::vector<uint32_t> in_order(const std::vector<profile::Sample>& samples) {
+  std::vector<uint32_t> order(samples.size());
+  for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  auto earlier = [&](uint32_t a, uint32_t b) { return samples[a].start < samples[b].start; };
+  if (!std::is_sorted(order.begin(), order.end(), earlier))
+    std::stable_sort(order.begin(), order.end(), earlier);
+  return order;
+}
+
+// Waits that the kernel timed, for a CPU among them, begin and end where it says: only time on a CPU is seen
+// by samples. `node_of`: by stack.
+Crossings crossings_of(const Profile& profile, const profile::SampleFilter& filter,
+                       const std::vector<uint32_t>& node_of) {
+  const bool exact = profile::waits_are_exact(profile);
+  const auto& samples = profile.samples();
+  Crossings crossings(profile.threads().size());
+  for (const uint32_t i : in_order(samples)) {
+    const profile::Sample& sample = samples[i];
+    if (!sample.thread || sample.thread.value > profile.threads().size()) continue;
+    if (exact &&
+        (sample.cpu_state == profile::CpuState::blocked || sample.cpu_state == profile::CpuState::runnable))
+      continue;
+    const auto part = filter.part(sample);
+    if (part.passes && part.weight == 0) continue;
+    if (part.passes && sample.samples == 0) {
+      crossings.pass(sample.thread.value, double(part.weight));
+      continue;
+    }
+    const bool has_stack =
+        sample.quality != profile::Quality::rejected && sample.stack.value < node_of.size();
+    const uint32_t node = !part.passes ? kNotChosen : has_stack ? node_of[sample.stack.value] : 0;
+    crossings.add(sample.thread.value, part.passes ? part.start : sample.start, node,
+                  part.passes ? double(part.weight) : 0,
+                  part.passes ? static_cast<uint64_t>(std::max<int64_t>(1, part.samples)) : 1);
+  }
+  return crossings;
+}
+
 }  // namespace
 
 double unseen_variance(const Analysis& analysis) {
@@ -334,12 +355,14 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
   Analysis result;
   // First look: how much there is, and when.
   Nanoseconds begin = std::numeric_limits<Nanoseconds>::max(), end = std::numeric_limits<Nanoseconds>::min();
+  Nanoseconds last_begin = end;
   std::vector<uint32_t> node_of(stacks.size() + 1, 0);
   double squares = 0;
   for (const auto& sample : samples) {
     const auto part = filter->part(sample);
     if (!part.passes) continue;
     begin = std::min(begin, part.start);
+    last_begin = std::max(last_begin, part.start);
     end = std::max(end, part.start + part.wall);
     result.total += part.weight;
     result.wall += part.wall;
@@ -476,12 +499,21 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
       adder->close_block(share);
   }
 
-  auto share_of = [&](const Sums& sums) {
+  Crossings crossings = crossings_of(profile, *filter, node_of);
+  result.step = crossings.step();
+  // Of a format that does not say when something was nothing is known of neighbours.
+  result.timed = last_begin > begin || profile.meta().contains("start_monotonic_ns");
+  const std::vector<Crossing> in_time = crossings.in_time();
+  const Variances sampling = sampling_variances(tree, items, in_time, crossings.interval());
+  result.whole_sampling = result.timed ? sampling.whole : 0;
+  auto share_of = [&](const Sums& sums, double of_sampling) {
     Share share;
     share.weight = sums.weight;
+    share.sampling = of_sampling;
     if (whole <= 0) return share;
     const double p = share.share = double(sums.weight) / whole;
     share.variance = throw_variance(p, result.looks);
+    if (!result.timed) share.sampling = result.step * double(sums.weight) * (1 - p);
     if (count > 1) {
       const double squared = std::max(0.0, sums.xx - 2 * p * sums.xt + p * p * tt);
       share.variance = std::max(share.variance, double(count) / (count - 1) * squared);
@@ -516,9 +548,9 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
   for (size_t i = 1; i < functions.size(); ++i) {
     Entry& entry = functions[i];
     if (!entry.frame) continue;
-    entry.self = share_of(function_self.of(i));
-    entry.alone = share_of(function_alone.of(i));
-    entry.total = share_of(function_total.of(i));
+    entry.self = share_of(function_self.of(i), sampling.function_self[i]);
+    entry.alone = share_of(function_alone.of(i), 0);
+    entry.total = share_of(function_total.of(i), sampling.function_total[i]);
     entry.common = common[i];
     result.functions.push_back(entry);
     place[i] = static_cast<uint32_t>(result.functions.size());
@@ -527,9 +559,9 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
     Entry& entry = lines[i];
     if (!entry.frame || profile.frame(entry.frame).line == 0) continue;
     entry.line = profile.frame(entry.frame).line;
-    entry.self = share_of(line_self.of(i));
-    entry.alone = share_of(line_alone.of(i));
-    entry.total = share_of(line_total.of(i));
+    entry.self = share_of(line_self.of(i), sampling.line_self[i]);
+    entry.alone = share_of(line_alone.of(i), 0);
+    entry.total = share_of(line_total.of(i), sampling.line_total[i]);
     result.lines.push_back(entry);
   }
   for (size_t frame = 1; frame < result.function_of.size(); ++frame)

@@ -6,6 +6,8 @@
 // linearised jackknife, to which a bootstrap over the same blocks converges, at a thousandth of its cost).
 // Neighbouring looks see the same thing; looks in different blocks hardly do. Few looks make few blocks
 // differ by luck, so the variance is never taken below that of a coin thrown as often as was looked.
+//
+// What sampling alone does to one recording is another thing, and is what diff asks about (sampling_error.h).
 #pragma once
 
 #include <cstdint>
@@ -23,6 +25,7 @@ struct Share {
   int64_t weight = 0;
   double share = 0;
   double variance = 0;
+  double sampling = 0;  // variance of `weight`, by sampling alone (sampling_error.h)
 };
 
 struct Entry {
@@ -54,6 +57,9 @@ struct Analysis {
   uint64_t samples = 0;
   double looks = 0;  // as many equal ones would say as much (Kish)
   uint32_t blocks = 0;
+  double step = 0;               // weight between two samples of a thread; each counted by its weight
+  double whole_sampling = 0;     // variance of `total`, by sampling alone
+  bool timed = true;             // when samples were is known
   std::vector<Entry> functions;  // markers are not among them
   std::vector<Entry> lines;
   std::vector<uint32_t> function_of;  // by frame id: index + 1 into functions, 0: a marker or not seen

@@ -1,13 +1,13 @@
 // The conditions of `phlox diff --fail-if`.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
 
 #include "phlox/base/nearest.h"
 #include "phlox/base/text.h"
-#include "phlox/report/analysis.h"
 #include "phlox/report/diff.h"
 #include "phlox/report/table.h"
 
@@ -81,17 +81,143 @@ std::vector<std::string> called_alike(const Diff& diff, std::string_view pattern
   return words;
 }
 
-struct Sums {
-  double before = 0, after = 0;  // shares
-  double before_weight = 0, after_weight = 0;
-  double variance = 0;  // of the difference of shares
-  double before_variance = 0, after_variance = 0;
-  size_t found = 0;
+// What a condition is about, in each recording: an amount, and what it is a part of.
+struct Side {
+  std::vector<Amount> amounts, wholes;
+  std::vector<double> lengths;  // ns
 };
 
-double variance_of(const Estimate& estimate, double reach) {
-  const double half = std::max(estimate.high - estimate.share, estimate.share - estimate.low) / reach;
-  return half * half;
+Amount scaled(Amount amount, double factor) {
+  return {amount.value * factor, amount.variance * factor * factor, amount.step * factor};
+}
+
+// Errors of functions that call each other go together: at worst their sizes add up.
+void add(Amount& sum, const Amount& more) {
+  const double error = std::sqrt(sum.variance) + std::sqrt(more.variance);
+  sum = {sum.value + more.value, error * error, std::max(sum.step, more.step)};
+}
+
+std::vector<Amount> runs_of(const Change& change, bool after) {
+  const std::vector<double>& runs = after ? change.after_runs : change.before_runs;
+  if (runs.empty()) return {after ? change.after_amount : change.before_amount};
+  std::vector<Amount> amounts;
+  for (const double value : runs) amounts.push_back({value, 0, 0});
+  return amounts;
+}
+
+Side side_of(const Diff& diff, const std::vector<const Change*>& changes, bool after) {
+  Side side;
+  side.wholes = runs_of(diff.whole, after);
+  for (const Amount& length : runs_of(diff.elapsed, after)) side.lengths.push_back(length.value);
+  side.amounts.resize(side.wholes.size());
+  for (const Change* change : changes) {
+    const auto runs = runs_of(*change, after);
+    for (size_t i = 0; i < runs.size(); ++i) add(side.amounts[i], runs[i]);
+  }
+  return side;
+}
+
+std::vector<Amount> shares_of(const Side& side) {
+  std::vector<Amount> shares;
+  for (size_t i = 0; i < side.amounts.size(); ++i)
+    shares.push_back(scaled(side.amounts[i], side.wholes[i].value > 0 ? 1 / side.wholes[i].value : 0));
+  return shares;
+}
+
+// What was recorded, not what it was a second.
+std::vector<Amount> weights_of(const Diff& diff, const Side& side) {
+  std::vector<Amount> weights;
+  const double unit = profile::is_time(diff.weight) ? 1 : double(kSecond);
+  for (size_t i = 0; i < side.amounts.size(); ++i)
+    weights.push_back(scaled(side.amounts[i], diff.per == Per::run ? 1 : side.lengths[i] / unit));
+  return weights;
+}
+
+double mean_of(const std::vector<Amount>& amounts) {
+  double sum = 0;
+  for (const Amount& amount : amounts) sum += amount.value;
+  return amounts.empty() ? 0 : sum / double(amounts.size());
+}
+
+// How far what is compared is beyond the limit, with its 99 % interval.
+struct Distance {
+  double value = 0, low = 0, high = 0;
+};
+
+Distance distance_of(const Diff& diff, const Condition& condition, const Side& before, const Side& after) {
+  Runs compared;
+  double limit = condition.limit;
+  switch (condition.limit_kind) {
+    case LimitKind::relative:
+      for (const Amount& amount : before.amounts) compared.before.push_back(scaled(amount, 1 + limit));
+      compared.after = after.amounts;
+      limit = 0;
+      break;
+    case LimitKind::points:
+      compared = {shares_of(before), shares_of(after)};
+      break;
+    case LimitKind::share:
+      compared.after = shares_of(after);
+      break;
+    case LimitKind::weight:
+      compared.after = weights_of(diff, after);
+      break;
+    case LimitKind::weight_change:
+      compared = {weights_of(diff, before), weights_of(diff, after)};
+      break;
+  }
+  const Comparison found = interval_of(compared);
+  return {found.difference - limit, found.low - limit, found.high - limit};
+}
+
+// The value and the ends of its interval, in the words of the condition.
+struct Words {
+  std::string value, interval, limit;
+};
+
+Words words_of(const Condition& condition, const Distance& distance, double before, double& value) {
+  const double limit = condition.limit;
+  const double scale = condition.limit_kind == LimitKind::relative ? before : 1;
+  if (scale <= 0) {
+    value = distance.value > 0 ? std::numeric_limits<double>::infinity() : 0;
+    return {distance.value > 0 ? "is new" : "is in neither", "", fmt::format("{:+g} %", limit * 100)};
+  }
+  value = distance.value / scale + limit;
+  const double low = distance.low / scale + limit, high = distance.high / scale + limit;
+  switch (condition.limit_kind) {
+    case LimitKind::relative:
+      return {fmt::format("changed by {:+.1f} %", value * 100),
+              fmt::format("{:+.1f} to {:+.1f} %", low * 100, high * 100),
+              fmt::format("{:+g} %", limit * 100)};
+    case LimitKind::points:
+      return {fmt::format("changed by {} points", points_words(value)),
+              fmt::format("{} to {}", points_words(low), points_words(high)),
+              fmt::format("{:+g} points", limit * 100)};
+    case LimitKind::share:
+      return {"takes " + share_words(value),
+              fmt::format("{} to {}", share_words(std::max(0.0, low)), share_words(std::min(1.0, high))),
+              fmt::format("{:g} %", limit * 100)};
+    case LimitKind::weight:
+    case LimitKind::weight_change:
+      break;
+  }
+  auto time = [](double ns) { return time_words(std::llround(std::clamp(ns, -9e18, 9e18))); };
+  const bool change = condition.limit_kind == LimitKind::weight_change;
+  return {fmt::format("{} {}", change ? "changed by" : "takes", time(value)),
+          fmt::format("{} to {}", time(change ? low : std::max(0.0, low)), time(high)), time(limit)};
+}
+
+std::string basis_words(const Diff& diff, const Condition& condition) {
+  std::string words = diff.question == Question::recordings
+                          ? std::string("these two recordings")
+                          : fmt::format("{} + {} runs", diff.before.runs, diff.after.runs);
+  const bool of_time =
+      condition.limit_kind == LimitKind::weight || condition.limit_kind == LimitKind::weight_change;
+  if (diff.per == Per::second && !of_time && condition.limit_kind == LimitKind::relative)
+    words += ", per second of recording";
+  if (diff.per == Per::second && condition.limit_kind == LimitKind::weight_change)
+    words += fmt::format(", of {} and {}", time_words(diff.before.elapsed), time_words(diff.after.elapsed));
+  return words;
 }
 
 }  // namespace
@@ -169,91 +295,41 @@ Result<ConditionResult> check_condition(const Diff& diff, const Condition& condi
                 "name a function: total(NAME)");
   }
 
-  Sums sums;
-  const double reach = quantile(kMissing, 0);
-  if (whole) {
-    sums.found = 1;
-    sums.before_weight = double(diff.before_total);
-    sums.after_weight = double(diff.after_total);
-    // Relative to the weights, which shares cannot be.
-    sums.before = sums.before_weight;
-    sums.after = sums.after_weight;
-  } else {
-    for (const DiffRow& row : diff.functions) {
-      if (!names(condition.function, row)) continue;
-      const Change& change = condition.self ? row.self : row.total;
-      ++sums.found;
-      sums.before += change.before.share;
-      sums.after += change.after.share;
-      sums.before_weight += double(change.before.weight);
-      sums.after_weight += double(change.after.weight);
-      sums.variance += change.error * change.error;
-      sums.before_variance += variance_of(change.before, reach);
-      sums.after_variance += variance_of(change.after, reach);
-    }
+  std::vector<const Change*> changes;
+  if (whole) changes.push_back(&diff.whole);
+  for (const DiffRow& row : diff.functions) {
+    if (!whole && names(condition.function, row)) changes.push_back(condition.self ? &row.self : &row.total);
   }
-
   ConditionResult result;
-  result.found = sums.found > 0;
-  double distance = 0, error = 0;  // from what would be no news, with its standard error
-  std::string value, limit;
-  switch (condition.limit_kind) {
-    case LimitKind::relative:
-      result.value = sums.before > 0  ? sums.after / sums.before - 1
-                     : sums.after > 0 ? std::numeric_limits<double>::infinity()
-                                      : 0;
-      distance = sums.after - sums.before;
-      error = std::sqrt(sums.variance);
-      value =
-          std::isfinite(result.value) ? fmt::format("changed by {:+.1f} %", result.value * 100) : "is new";
-      limit = fmt::format("{:+g} %", condition.limit * 100);
-      break;
-    case LimitKind::points:
-      result.value = distance = sums.after - sums.before;
-      error = std::sqrt(sums.variance);
-      value = fmt::format("changed by {} points", points_words(result.value));
-      limit = fmt::format("{:+g} points", condition.limit * 100);
-      break;
-    case LimitKind::share:
-      result.value = sums.after;
-      distance = sums.after - condition.limit;
-      error = std::sqrt(sums.after_variance);
-      value = "takes " + share_words(result.value);
-      limit = fmt::format("{:g} %", condition.limit * 100);
-      break;
-    case LimitKind::weight:
-      result.value = sums.after_weight;
-      distance = sums.after_weight - condition.limit;
-      error = std::sqrt(sums.after_variance) * double(diff.after_total);
-      value = "takes " + time_words(std::llround(result.value));
-      limit = time_words(std::llround(condition.limit));
-      break;
-    case LimitKind::weight_change:
-      result.value = distance = sums.after_weight - sums.before_weight;
-      error = std::hypot(std::sqrt(sums.before_variance) * double(diff.before_total),
-                         std::sqrt(sums.after_variance) * double(diff.after_total));
-      value = fmt::format("changed by {}", time_words(std::llround(result.value)));
-      limit = time_words(std::llround(condition.limit));
-      break;
-  }
-  const bool beyond = condition.greater ? result.value > condition.limit : result.value < condition.limit;
-  const bool broken = beyond || (condition.or_equal && result.value == condition.limit);
-  result.is_noise = broken && !whole && std::abs(distance) <= reach * error && error > 0;
-  result.holds = broken && !result.is_noise;
-  const std::string what =
-      whole ? std::string("the whole recording")
-            : fmt::format("{} of {}", condition.self ? "self" : "total", plain(condition.function));
+  result.found = !changes.empty();
+  const std::string_view compare = condition.greater ? ">" : "<";
+  const Side before = side_of(diff, changes, false), after = side_of(diff, changes, true);
+  const Distance distance = distance_of(diff, condition, before, after);
+  const Words words = words_of(condition, distance, mean_of(before.amounts), result.value);
   if (!result.found) {
     result.text =
-        fmt::format("no function {} in either recording (limit of its {}: {} {})", plain(condition.function),
-                    condition.self ? "self" : "total", condition.greater ? ">" : "<", limit);
+        fmt::format("no function {} in {} recording (limit of its {}: {} {})", plain(condition.function),
+                    diff.question == Question::recordings ? "either" : "any",
+                    condition.self ? "self" : "total", compare, words.limit);
     result.alike = called_alike(diff, condition.function);
     return result;
   }
-  result.text = fmt::format("{} {} (limit: {} {}){}", what, value, condition.greater ? ">" : "<", limit,
-                            result.is_noise ? ": noise"
-                            : result.holds  ? ": beyond the limit"
-                                            : ": within the limit");
+  const bool exact = distance.low == distance.high;
+  const double nearest = condition.greater ? distance.low : -distance.high;
+  const double farthest = condition.greater ? distance.high : -distance.low;
+  result.holds = diff.decides && (nearest > 0 || (exact && condition.or_equal && nearest == 0));
+  result.is_unclear = !result.holds && farthest > 0;
+  const std::string what =
+      whole ? std::string("the whole recording")
+            : fmt::format("{} of {}", condition.self ? "self" : "total", plain(condition.function));
+  const std::string_view verdict = result.holds         ? "beyond the limit"
+                                   : !result.is_unclear ? "within the limit"
+                                   : !diff.decides      ? "not decided: too few runs"
+                                                        : "not decided: the interval contains the limit";
+  result.text =
+      fmt::format("{} {} ({}limit: {} {}; {}): {}", what, words.value,
+                  words.interval.empty() || exact ? std::string() : fmt::format("99 %: {}; ", words.interval),
+                  compare, words.limit, basis_words(diff, condition), verdict);
   return result;
 }
 

@@ -7,10 +7,12 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "phlox/base/text.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/sampled_events.h"
+#include "phlox/profile/whole_run.h"
 #include "phlox/report/analysis.h"
 #include "phlox/report/estimate.h"
 
@@ -19,19 +21,23 @@ namespace {
 
 using profile::Profile;
 
-// Below this share before and after, a function is not counted among the comparisons that Bonferroni divides
-// by: hundreds of functions that were looked at once or twice cannot make anybody believe in a difference.
-constexpr double kCompared = 0.001;
+// One recording, added up.
+struct Measured {
+  const Profile* profile = nullptr;
+  Analysis analysis;
+  DiffSide side;
+  double scale = 1;  // from a weight to what is compared
 
-struct Side {
-  const Profile* profile;
-  const Analysis* analysis;
+  Amount amount(const Share& share) const {
+    return {double(share.weight) * scale, share.sampling * scale * scale, analysis.step * scale};
+  }
+  Amount nothing() const { return {0, 0, analysis.step * scale}; }
 };
+using Sides = std::vector<Measured>;
 
-// One place in the program, in either recording.
-struct Pair {
-  const Entry* before = nullptr;
-  const Entry* after = nullptr;
+// One place in the program, in each recording.
+struct Place {
+  std::vector<const Entry*> before, after;
 };
 using Key = std::tuple<profile::FrameKind, std::string, std::string, int32_t>;
 
@@ -42,84 +48,184 @@ Key key_of(const Profile& profile, const Entry& entry, bool by_line) {
   return {frame.kind, std::move(name), std::string(base_name(frame.file)), line};
 }
 
-std::map<Key, Pair> match(const Side& before, const Side& after, bool by_line) {
-  std::map<Key, Pair> pairs;
-  for (const Entry& entry : by_line ? before.analysis->lines : before.analysis->functions)
-    pairs[key_of(*before.profile, entry, by_line)].before = &entry;
-  for (const Entry& entry : by_line ? after.analysis->lines : after.analysis->functions)
-    pairs[key_of(*after.profile, entry, by_line)].after = &entry;
-  return pairs;
+std::map<Key, Place> match(const Sides& before, const Sides& after, bool by_line) {
+  std::map<Key, Place> places;
+  for (const auto& [sides, column] : {std::pair(&before, &Place::before), std::pair(&after, &Place::after)}) {
+    for (size_t run = 0; run < sides->size(); ++run) {
+      const Measured& side = (*sides)[run];
+      for (const Entry& entry : by_line ? side.analysis.lines : side.analysis.functions) {
+        Place& place = places[key_of(*side.profile, entry, by_line)];
+        place.before.resize(before.size());
+        place.after.resize(after.size());
+        (place.*column)[run] = &entry;
+      }
+    }
+  }
+  return places;
 }
 
-Change change_of(const Share* before, const Share* after, const Analysis& before_all,
-                 const Analysis& after_all, double missing) {
-  Share nothing_before, nothing_after;
-  nothing_before.variance = unseen_variance(before_all);
-  nothing_after.variance = unseen_variance(after_all);
-  const Share& b = before != nullptr ? *before : nothing_before;
-  const Share& a = after != nullptr ? *after : nothing_after;
-  // A recording of too few looks for blocks has no blocks: then the other's.
-  const uint32_t blocks = before_all.blocks == 0  ? after_all.blocks
-                          : after_all.blocks == 0 ? before_all.blocks
-                                                  : std::min(before_all.blocks, after_all.blocks);
-  Change change;
-  change.before = estimate_of(b, before_all.blocks);
-  change.after = estimate_of(a, after_all.blocks);
-  change.difference = a.share - b.share;
-  change.error = std::sqrt(a.variance + b.variance);
-  const double reach = quantile(kMissing, blocks) * change.error;
-  change.low = std::max(-1.0, change.difference - reach);
-  change.high = std::min(1.0, change.difference + reach);
-  if (std::abs(change.difference) <= quantile(missing, blocks) * change.error) return change;
-  if (b.weight == 0) {
-    change.verdict = Verdict::appeared;
-  } else if (a.weight == 0) {
-    change.verdict = Verdict::vanished;
-  } else {
-    change.verdict = change.difference > 0 ? Verdict::grew : Verdict::shrank;
-  }
-  return change;
+std::vector<Amount> amounts_of(const Sides& sides, const std::vector<const Entry*>& entries,
+                               Share Entry::*part) {
+  std::vector<Amount> amounts;
+  for (size_t run = 0; run < sides.size(); ++run)
+    amounts.push_back(entries[run] != nullptr ? sides[run].amount(entries[run]->*part)
+                                              : sides[run].nothing());
+  return amounts;
 }
 
-std::vector<DiffRow> compare(const Side& before, const Side& after, bool by_line) {
-  const auto pairs = match(before, after, by_line);
-  size_t compared = 0;
-  for (const auto& [key, pair] : pairs) {
-    compared += (pair.before != nullptr && pair.before->total.share >= kCompared) ||
-                (pair.after != nullptr && pair.after->total.share >= kCompared);
+Amount mean_of(const std::vector<Amount>& amounts) {
+  Amount mean;
+  const double count = double(std::max<size_t>(1, amounts.size()));
+  for (const Amount& amount : amounts) {
+    mean.value += amount.value / count;
+    mean.variance += amount.variance / (count * count);
+    mean.step = std::max(mean.step, amount.step);
   }
-  const double missing = kMissing / double(std::max<size_t>(1, compared));
+  return mean;
+}
+
+// Weight and share as they are shown: of runs the averages, with the interval of the amount's own error.
+Estimate estimate_of_side(const Sides& sides, const std::vector<const Entry*>& entries, Share Entry::*part) {
+  Estimate estimate;
+  double weight = 0, reach = 0;
+  for (size_t run = 0; run < sides.size(); ++run) {
+    const Share share = entries[run] != nullptr ? entries[run]->*part : Share{};
+    const double whole = double(sides[run].analysis.total) * sides[run].scale;
+    weight += double(share.weight);
+    estimate.share += share.share;
+    const Amount amount = entries[run] != nullptr ? sides[run].amount(share) : sides[run].nothing();
+    reach += whole > 0 ? reach_of(amount) / whole : 1;
+  }
+  const double count = double(std::max<size_t>(1, sides.size()));
+  estimate.weight = std::llround(weight / count);
+  estimate.share /= count;
+  estimate.low = std::max(0.0, estimate.share - reach / count);
+  estimate.high = std::min(1.0, estimate.share + reach / count);
+  return estimate;
+}
+
+Verdict verdict_of(const Comparison& found, const Amount& before, const Amount& after) {
+  switch (found.outcome) {
+    case Outcome::same:
+      return Verdict::same;
+    case Outcome::unclear:
+      return Verdict::unclear;
+    case Outcome::less:
+      return after.value == 0 ? Verdict::vanished : Verdict::shrank;
+    case Outcome::more:
+      return before.value == 0 ? Verdict::appeared : Verdict::grew;
+  }
+  return Verdict::unclear;
+}
+
+void put(Change& change, const Comparison& found) {
+  change.difference = found.difference;
+  change.low = found.low;
+  change.high = found.high;
+  change.chance = found.chance;
+  change.verdict = verdict_of(found, change.before_amount, change.after_amount);
+}
+
+void put_runs(Change& change, const Runs& runs) {
+  change.before_amount = mean_of(runs.before);
+  change.after_amount = mean_of(runs.after);
+  if (runs.before.size() + runs.after.size() == 2) return;
+  for (const Amount& amount : runs.before) change.before_runs.push_back(amount.value);
+  for (const Amount& amount : runs.after) change.after_runs.push_back(amount.value);
+}
+
+// All questions that are asked at once, and where their answers go.
+class Questions {
+ public:
+  explicit Questions(const Margin& margin) : margin_(margin) {}
+
+  // `always`: also of what weighs next to nothing.
+  void ask(Change& change, Runs runs, bool always = false) {
+    put_runs(change, runs);
+    const bool counts =
+        always || std::max(change.before_amount.value, change.after_amount.value) >= margin_.least;
+    (counts ? asked_ : small_).push_back({&change, std::move(runs)});
+  }
+  void answer_of_recordings() {
+    for (auto* list : {&asked_, &small_}) {
+      for (auto& [change, runs] : *list) {
+        change->error = reach_of(change->before_amount, change->after_amount, asked_.size());
+        put(*change, judge_recordings(change->before_amount, change->after_amount, margin_, asked_.size()));
+      }
+    }
+  }
+  void answer_of_runs() {
+    std::vector<Runs> all;
+    for (const auto& [change, runs] : asked_) all.push_back(runs);
+    const auto found = judge_runs(all, margin_);
+    for (size_t i = 0; i < found.size(); ++i) put(*asked_[i].first, found[i]);
+    // What weighs too little to be asked about is not said to have changed.
+    for (auto& [change, runs] : small_) {
+      Comparison alone = judge_runs({runs}, margin_).front();
+      alone.chance = 1;
+      if (alone.outcome != Outcome::same) alone.outcome = Outcome::unclear;
+      put(*change, alone);
+    }
+  }
+  void answer(Question question) {
+    question == Question::recordings ? answer_of_recordings() : answer_of_runs();
+  }
+  size_t asked() const { return asked_.size(); }
+
+ private:
+  Margin margin_;
+  std::vector<std::pair<Change*, Runs>> asked_, small_;
+};
+
+DiffRow row_of(const Place& place, const Sides& before, const Sides& after, bool by_line) {
+  // Words of the last recording that has it.
+  const Profile* profile = nullptr;
+  const Entry* entry = nullptr;
+  for (const auto& [sides, entries] : {std::pair(&before, &place.before), std::pair(&after, &place.after)}) {
+    for (size_t run = 0; run < sides->size(); ++run) {
+      if ((*entries)[run] != nullptr) profile = (*sides)[run].profile, entry = (*entries)[run];
+    }
+  }
+  const auto label = profile::function_label(*profile, entry->frame);
+  DiffRow row;
+  row.kind = label.kind;
+  row.name = label.name;
+  row.full = label.whole_name();
+  row.file = label.file;
+  row.line = by_line ? entry->line : label.line;
+  row.module = label.module;
+  for (const auto& [change, part] :
+       {std::pair(&row.self, &Entry::self), std::pair(&row.total, &Entry::total)}) {
+    change->before = estimate_of_side(before, place.before, part);
+    change->after = estimate_of_side(after, place.after, part);
+  }
+  return row;
+}
+
+std::vector<DiffRow> rows_of(const std::map<Key, Place>& places, const Sides& before, const Sides& after,
+                             bool by_line, Questions& questions) {
   std::vector<DiffRow> rows;
-  rows.reserve(pairs.size());
-  for (const auto& [key, pair] : pairs) {
-    const Side& shown = pair.after != nullptr ? after : before;
-    const Entry& entry = pair.after != nullptr ? *pair.after : *pair.before;
-    const auto label = profile::function_label(*shown.profile, entry.frame);
-    DiffRow row;
-    row.kind = label.kind;
-    row.name = label.name;
-    row.full = label.whole_name();
-    row.file = label.file;
-    row.line = by_line ? entry.line : label.line;
-    row.module = label.module;
-    row.self = change_of(pair.before != nullptr ? &pair.before->self : nullptr,
-                         pair.after != nullptr ? &pair.after->self : nullptr, *before.analysis,
-                         *after.analysis, missing);
-    row.total = change_of(pair.before != nullptr ? &pair.before->total : nullptr,
-                          pair.after != nullptr ? &pair.after->total : nullptr, *before.analysis,
-                          *after.analysis, missing);
-    rows.push_back(std::move(row));
+  rows.reserve(places.size());  // questions point into it
+  for (const auto& [key, place] : places) {
+    DiffRow& row = rows.emplace_back(row_of(place, before, after, by_line));
+    for (const auto& [change, part] :
+         {std::pair(&row.self, &Entry::self), std::pair(&row.total, &Entry::total)}) {
+      questions.ask(*change, {amounts_of(before, place.before, part), amounts_of(after, place.after, part)});
+    }
   }
-  auto is_certain = [](const DiffRow& row) {
-    return row.self.verdict != Verdict::noise || row.total.verdict != Verdict::noise;
+  return rows;
+}
+
+void sort_rows(std::vector<DiffRow>& rows) {
+  auto certain = [](const DiffRow& row) {
+    return is_certain(row.self.verdict) || is_certain(row.total.verdict);
   };
   auto size = [](const DiffRow& row) {
     return std::max(std::abs(row.self.difference), std::abs(row.total.difference));
   };
   std::stable_sort(rows.begin(), rows.end(), [&](const DiffRow& a, const DiffRow& b) {
-    return is_certain(a) != is_certain(b) ? is_certain(a) : size(a) > size(b);
+    return certain(a) != certain(b) ? certain(a) : size(a) > size(b);
   });
-  return rows;
 }
 
 std::string title_of(const Profile& profile) {
@@ -127,51 +233,197 @@ std::string title_of(const Profile& profile) {
                                      : profile::process_label(profile.processes().front());
 }
 
+bool is_whole(const Profile& profile, const profile::Choices& choices) {
+  if (choices.from > 0 || choices.to != std::numeric_limits<Nanoseconds>::max()) return false;
+  // A test, a request: from its start to its end.
+  return choices.label_regex.has_value() || profile::is_whole_run(profile);
+}
+
+Result<Measured> measure(const Profile& profile, const profile::Choices& choices) {
+  const auto filter = profile::SampleFilter::make(profile, choices);
+  if (!filter) return fail(filter);
+  auto analysis = analyse(profile, choices, Identity::portable);
+  if (!analysis) return fail(analysis);
+  Measured measured;
+  measured.profile = &profile;
+  measured.analysis = *std::move(analysis);
+  DiffSide& side = measured.side;
+  side.title = title_of(profile);
+  side.event = profile::shown_event(profile).name;
+  side.total = measured.analysis.total;
+  side.samples = measured.analysis.samples;
+  side.elapsed = elapsed_of(profile, *filter);
+  for (const profile::Sample& sample : profile.samples()) {
+    const auto part = filter->part_of_everything(sample);
+    if (!part.passes) continue;
+    side.cpu += part.cpu;
+    if (sample.cpu_state == profile::CpuState::runnable) side.cpu_wait += part.wall;
+  }
+  side.measured = profile::summarize_quality(profile);
+  side.left_out = profile::waiting_for_work(profile, choices);
+  side.quality = profile::quality_line(side.measured);
+  side.warning = profile::quality_warning(side.measured);
+  side.whole_run = is_whole(profile, choices);
+  return measured;
+}
+
+Result<Sides> measure_all(const Profiles& profiles, const profile::Choices& choices) {
+  Sides sides;
+  for (const Profile* profile : profiles) {
+    auto measured = measure(*profile, choices);
+    if (!measured) return fail(measured);
+    sides.push_back(*std::move(measured));
+  }
+  return sides;
+}
+
+DiffSide average(const Sides& sides) {
+  DiffSide side = sides.front().side;
+  side.runs = sides.size();
+  const auto count = static_cast<int64_t>(sides.size());
+  side.total = side.elapsed = side.cpu = side.cpu_wait = 0;
+  side.samples = 0;
+  for (const Measured& one : sides) {
+    side.total += one.side.total / count;
+    side.elapsed += one.side.elapsed / count;
+    side.cpu += one.side.cpu / count;
+    side.cpu_wait += one.side.cpu_wait / count;
+    side.samples += one.side.samples;
+    side.whole_run = side.whole_run && one.side.whole_run;
+    if (side.warning.empty()) side.warning = one.side.warning;
+  }
+  return side;
+}
+
+void choose_scale(Sides& before, Sides& after, const DiffOptions& options, Diff& diff) {
+  bool whole = true, has_length = true;
+  for (const Sides* sides : {&before, &after}) {
+    for (const Measured& side : *sides) {
+      whole = whole && side.side.whole_run;
+      has_length = has_length && side.side.elapsed > 0;
+    }
+  }
+  diff.per = options.per.value_or(whole ? Per::run : Per::second);
+  if (!has_length) diff.per = Per::run;
+  diff.margin.own = options.margin;
+  for (Sides* sides : {&before, &after}) {
+    for (Measured& side : *sides) {
+      const double second = profile::is_time(diff.weight) ? 1 : double(kSecond);
+      side.scale = diff.per == Per::second ? second / double(side.side.elapsed) : 1;
+      // Of many threads the sum of their time says nothing of what one of them is to the program.
+      auto all = side.side.total;
+      if (diff.weight == profile::Weight::wall && side.side.elapsed > 0)
+        all = std::min(all, side.side.elapsed);
+      diff.margin.least = std::max(diff.margin.least, double(all) * side.scale * options.margin / 10);
+    }
+  }
+}
+
+void ask_of_all(const Sides& before, const Sides& after, Diff& diff, Questions& questions) {
+  Runs elapsed, cpu, whole;
+  for (const auto& [sides, column] : {std::pair(&before, &Runs::before), std::pair(&after, &Runs::after)}) {
+    for (const Measured& side : *sides) {
+      const double time =
+          profile::is_time(diff.weight) || diff.per == Per::run ? side.scale : 1 / double(side.side.elapsed);
+      (elapsed.*column).push_back({double(side.side.elapsed), 0, 0});
+      (cpu.*column).push_back({double(side.side.cpu) * time, 0, 0});
+      (whole.*column)
+          .push_back({double(side.analysis.total) * side.scale,
+                      side.analysis.whole_sampling * side.scale * side.scale, 0});
+    }
+  }
+  questions.ask(diff.elapsed, std::move(elapsed), true);
+  questions.ask(diff.cpu, std::move(cpu), true);
+  questions.ask(diff.whole, std::move(whole), true);
+}
+
+void count(Diff& diff, size_t asked) {
+  diff.compared = asked;
+  for (const DiffRow& row : diff.functions) {
+    bool differs = false, unclear = false;
+    for (const Change* change : {&row.self, &row.total}) {
+      const bool counts =
+          std::max(change->before_amount.value, change->after_amount.value) >= diff.margin.least;
+      differs = differs || is_certain(change->verdict);
+      unclear = unclear || (counts && change->verdict == Verdict::unclear);
+      if (diff.question == Question::recordings) {
+        const double error = reach_of(change->before_amount, change->after_amount, 2 * diff.functions.size());
+        if (counts && change->verdict == Verdict::unclear) {
+          const double least = diff.margin.of(change->before_amount.value, change->after_amount.value);
+          diff.seen = std::max({diff.seen, error, least});
+        }
+        if (!is_certain(change->verdict))
+          diff.farthest = std::max(diff.farthest, std::abs(change->difference) + error);
+      } else if (!is_certain(change->verdict)) {
+        diff.farthest = std::max({diff.farthest, -change->low, change->high});
+      }
+    }
+    diff.differ += differs;
+    diff.unclear += unclear && !differs;
+  }
+}
+
+bool in_turn(const Profiles& before, const Profiles& after) {
+  auto starts = [](const Profiles& profiles) {
+    std::vector<int64_t> times;
+    for (const Profile* profile : profiles) {
+      const auto at = profile->meta().find("start_unix_ns");
+      if (at != profile->meta().end()) times.push_back(std::strtoll(at->second.c_str(), nullptr, 10));
+    }
+    return times;
+  };
+  const auto b = starts(before), a = starts(after);
+  if (b.size() != before.size() || a.size() != after.size()) return true;  // not known
+  const auto [b_first, b_last] = std::minmax_element(b.begin(), b.end());
+  const auto [a_first, a_last] = std::minmax_element(a.begin(), a.end());
+  return *b_last > *a_first && *a_last > *b_first;
+}
+
 }  // namespace
 
+bool is_certain(Verdict verdict) {
+  return verdict != Verdict::same && verdict != Verdict::unclear;
+}
+
 Result<Diff> make_diff(const Profile& before, const Profile& after, const DiffOptions& options) {
-  const auto before_filter = profile::SampleFilter::make(before, options.choices);
-  if (!before_filter) return fail(before_filter);
-  const auto after_filter = profile::SampleFilter::make(after, options.choices);
-  if (!after_filter) return fail(after_filter);
-  auto other = std::async([&] { return analyse(before, options.choices, Identity::portable); });
-  const auto after_analysis = analyse(after, options.choices, Identity::portable);
-  const auto before_analysis = other.get();
-  if (!before_analysis) return fail(before_analysis);
-  if (!after_analysis) return fail(after_analysis);
+  return make_diff(Profiles{&before}, Profiles{&after}, options);
+}
+
+Result<Diff> make_diff(const Profiles& before, const Profiles& after, const DiffOptions& options) {
+  auto other = std::async([&] { return measure_all(before, options.choices); });
+  auto after_sides = measure_all(after, options.choices);
+  auto before_sides = other.get();
+  if (!before_sides) return fail(before_sides);
+  if (!after_sides) return fail(after_sides);
 
   Diff diff;
-  diff.before_title = title_of(before);
-  diff.after_title = title_of(after);
   diff.weight = options.choices.weight;
-  diff.weight_title = profile::weight_title(after, diff.weight);
-  diff.before_event = profile::shown_event(before).name;
-  diff.after_event = profile::shown_event(after).name;
-  diff.before_total = before_analysis->total;
-  diff.after_total = after_analysis->total;
-  diff.before_samples = before_analysis->samples;
-  diff.after_samples = after_analysis->samples;
-  diff.before_elapsed = elapsed_of(before, *before_filter);
-  diff.after_elapsed = elapsed_of(after, *after_filter);
+  diff.weight_title = profile::weight_title(*after.front(), diff.weight);
   diff.limit = options.limit;
   diff.show = options.choices.show;
-  diff.before_left_out = profile::waiting_for_work(before, options.choices);
-  diff.after_left_out = profile::waiting_for_work(after, options.choices);
-  const Side before_side{&before, &*before_analysis}, after_side{&after, &*after_analysis};
-  auto lines = std::async([&] { return compare(before_side, after_side, true); });
-  diff.functions = compare(before_side, after_side, false);
+  diff.question = before.size() + after.size() > 2 ? Question::runs : Question::recordings;
+  diff.decides = diff.question == Question::recordings || can_decide(before.size(), after.size());
+  diff.in_turn = diff.question == Question::recordings || in_turn(before, after);
+  choose_scale(*before_sides, *after_sides, options, diff);
+  diff.before = average(*before_sides);
+  diff.after = average(*after_sides);
+
+  auto lines = std::async([&] {
+    Questions questions(diff.margin);
+    auto rows =
+        rows_of(match(*before_sides, *after_sides, true), *before_sides, *after_sides, true, questions);
+    questions.answer(diff.question);
+    sort_rows(rows);
+    return rows;
+  });
+  Questions questions(diff.margin);
+  ask_of_all(*before_sides, *after_sides, diff, questions);
+  diff.functions =
+      rows_of(match(*before_sides, *after_sides, false), *before_sides, *after_sides, false, questions);
+  questions.answer(diff.question);
+  sort_rows(diff.functions);
   diff.lines = lines.get();
-  for (const DiffRow& row : diff.functions) {
-    diff.noise += row.self.verdict == Verdict::noise && row.total.verdict == Verdict::noise;
-  }
-  const auto before_quality = profile::summarize_quality(before),
-             after_quality = profile::summarize_quality(after);
-  diff.before_measured = before_quality;
-  diff.after_measured = after_quality;
-  diff.before_quality = profile::quality_line(before_quality);
-  diff.after_quality = profile::quality_line(after_quality);
-  diff.before_warning = profile::quality_warning(before_quality);
-  diff.after_warning = profile::quality_warning(after_quality);
+  count(diff, questions.asked());
   return diff;
 }
 

@@ -1,37 +1,49 @@
-// `phlox diff BEFORE AFTER`: which functions and lines take another share of their recording than before, and
-// which of these differences are more than noise. Pure: two Profiles in, text out.
+// `phlox diff BEFORE AFTER`: how much longer or shorter the program ran, and which functions and lines took
+// other amounts of time. Pure: Profiles in, text out.
 //
-// Shares are compared, so that recordings of different length can be; the absolute weights stand beside them.
-// Each difference has a 99 % interval, from the blocks of both recordings. It is called noise unless it is so
-// large that chance makes one of that size in one of a hundred comparisons of equal programs, all functions
-// taken together (Bonferroni).
+// Two questions (comparison.h). Of two recordings: do they differ? Sampling is the only error. Of several
+// runs on either side: would other runs differ too? Seconds are compared where the recordings are of whole
+// runs of a program, seconds a second where they are not; shares are shown, never judged.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "phlox/report/comparison.h"
 #include "phlox/report/report.h"
 
 namespace phlox::report {
 
+// What is compared: what a run took, or what it took in a second of the recording.
+enum class Per : uint8_t { run, second };
+
 struct DiffOptions {
-  profile::Choices choices;  // choices.weight says by what is normalised
+  profile::Choices choices;  // choices.weight says what is compared
   size_t limit = 15;
+  std::optional<Per> per;  // none: run, if all are recordings of whole runs
+  double margin = 0.1;     // differences below this part of the larger amount are not reported
 };
 
-enum class Verdict { noise, grew, shrank, appeared, vanished };
+enum class Question : uint8_t { recordings, runs };
 
-// What one function or line weighs before and after.
+// same, unclear, less, more: comparison.h. Of recordings, `appeared`: in AFTER alone.
+enum class Verdict { same, unclear, grew, shrank, appeared, vanished };
+
+// What one function or line weighs before and after. Of runs: on average.
 struct Change {
   Estimate before;
   Estimate after;
-  double difference = 0;  // after.share - before.share
-  double low = 0;         // 99 % interval of it
+  Amount before_amount, after_amount;  // as compared: per run, or per second
+  double difference = 0;               // after - before, of the amounts
+  double low = 0;                      // 99 % interval of it
   double high = 0;
-  double error = 0;  // standard error of it
-  Verdict verdict = Verdict::noise;
+  double error = 0;   // how far, at the strictness of the verdict, sampling may have moved it; of recordings
+  double chance = 1;  // of runs
+  Verdict verdict = Verdict::unclear;
+  std::vector<double> before_runs, after_runs;  // of runs: each
 };
 
 struct DiffRow {
@@ -45,35 +57,59 @@ struct DiffRow {
   Change total;
 };
 
-struct Diff {
-  std::string before_title, after_title;
-  profile::Weight weight = profile::Weight::wall;
-  std::string weight_title;               // "wall time", "cache-misses"; of AFTER
-  std::string before_event, after_event;  // that are shown, of recordings that have any
-  int64_t before_total = 0, after_total = 0;
-  uint64_t before_samples = 0, after_samples = 0;
-  Nanoseconds before_elapsed = 0, after_elapsed = 0;
-  size_t limit = 0;
-  size_t noise = 0;                // functions whose differences are noise
-  std::vector<DiffRow> functions;  // all, the greatest certain difference first, then the noise
-  std::vector<DiffRow> lines;      // likewise
-  profile::QualitySummary before_measured, after_measured;
-  profile::Show show = profile::Show::everything;
-  profile::LeftOut before_left_out, after_left_out;  // by `show`
-  std::string before_quality, after_quality, before_warning, after_warning;
+// One side: of several runs the averages, and words of the first.
+struct DiffSide {
+  std::string title;
+  std::string event;  // that is shown, of recordings that have any
+  size_t runs = 1;
+  int64_t total = 0;
+  uint64_t samples = 0;
+  Nanoseconds elapsed = 0;
+  Nanoseconds cpu = 0;       // of all that passes, shown or not
+  Nanoseconds cpu_wait = 0;  // likewise: time in which threads waited for a CPU
+  profile::QualitySummary measured;
+  profile::LeftOut left_out;  // by `show`
+  std::string quality, warning;
+  bool whole_run = false;  // recorded from the program's start to its end
 };
+
+struct Diff {
+  DiffSide before, after;
+  Question question = Question::recordings;
+  Per per = Per::run;
+  bool decides = true;  // of runs: there are enough of them for any verdict
+  bool in_turn = true;  // of runs: neither side was recorded before all of the other
+  Margin margin;
+  profile::Weight weight = profile::Weight::wall;
+  std::string weight_title;  // "wall time", "cache-misses"; of AFTER
+  size_t limit = 0;
+  Change elapsed, cpu, whole;  // of the program: length, CPU time, and the sum that functions are parts of
+  size_t compared = 0;         // functions that weigh enough to be judged
+  size_t unclear = 0;          // of them
+  size_t differ = 0;
+  double seen = 0;      // in each of those that are unclear a difference of this size would have been found
+  double farthest = 0;  // no function differs by more than this
+  std::vector<DiffRow> functions;  // all: those that differ first, the greatest first
+  std::vector<DiffRow> lines;      // likewise
+  profile::Show show = profile::Show::everything;
+};
+
+bool is_certain(Verdict verdict);
 
 Result<Diff> make_diff(const profile::Profile& before, const profile::Profile& after,
                        const DiffOptions& options);
+// Several runs on either side.
+using Profiles = std::vector<const profile::Profile*>;
+Result<Diff> make_diff(const Profiles& before, const Profiles& after, const DiffOptions& options);
 
 std::string diff_text(const Diff& diff);
 std::string diff_markdown(const Diff& diff);
 std::string diff_json(const Diff& diff);  // docs/json/diff.schema.json
 
 // 'total(json.loads) > +10%': (self|total)(FUNCTION) then > >= < <= then a limit:
-//   +10% -10%        relative change of the share       +2pp -2pp   change of the share in percentage points
+//   +10% -10%        relative change of the amount      +2pp -2pp   change of the share in percentage points
 //   10%              share in AFTER                     1.5s 20ms   weight in AFTER       +1.5s -20ms  change
-//   of the weight
+//                                                                   of the weight, a run (on average)
 // FUNCTION: a qualified name, or module.name, or file.py:name; * stands for anything. All that match are
 // added up.
 enum class LimitKind { relative, points, share, weight, weight_change };
@@ -89,9 +125,8 @@ struct Condition {
 Result<Condition> parse_condition(std::string_view text);
 
 struct ConditionResult {
-  bool holds = false;  // the difference is beyond the limit: the build should fail
-  bool is_noise =
-      false;           // beyond the limit, but its 99 % interval says that this may be chance: does not hold
+  bool holds = false;       // the whole 99 % interval is beyond the limit: the build should fail
+  bool is_unclear = false;  // the interval contains the limit: does not hold
   bool found = false;  // the function is in one of the recordings; when not, the condition can never hold
   double value = 0;    // what was compared with the limit
   std::string text;    // one sentence

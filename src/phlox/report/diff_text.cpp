@@ -14,12 +14,15 @@
 namespace phlox::report {
 namespace {
 
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2;
 
-std::string_view verdict_name(Verdict verdict) {
+std::string_view verdict_name(Verdict verdict, Question question) {
+  const bool runs = question == Question::runs;
   switch (verdict) {
-    case Verdict::noise:
-      return "noise";
+    case Verdict::same:
+      return runs ? "unchanged" : "same";
+    case Verdict::unclear:
+      return "inconclusive";
     case Verdict::grew:
       return "grew";
     case Verdict::shrank:
@@ -32,116 +35,282 @@ std::string_view verdict_name(Verdict verdict) {
   return "";
 }
 
-std::string relative_words(const Change& change) {
-  if (change.before.share <= 0 || change.after.share <= 0) return "-";
-  const double ratio = change.after.share / change.before.share;
-  return ratio >= 10 ? fmt::format("×{:.0f}", ratio) : fmt::format("{:+.0f} %", (ratio - 1) * 100);
+// Of an amount as it is compared: "4.70 s", "388 ms/s", "1,234".
+std::string amount_words(double value, const Diff& diff) {
+  const double scaled =
+      diff.per == Per::second && profile::is_time(diff.weight) ? value * double(kSecond) : value;
+  const std::string words = weight_words(std::llround(std::clamp(scaled, -9e18, 9e18)), diff.weight);
+  return diff.per == Per::second ? words + "/s" : words;
+}
+
+std::string change_words(double value, const Diff& diff) {
+  return (value > 0 ? "+" : "") + amount_words(value, diff);
+}
+
+std::string interval_words(const Change& change, const Diff& diff) {
+  if (!std::isfinite(change.low) || !std::isfinite(change.high)) return "not known";
+  return fmt::format("{} to {}", change_words(change.low, diff), change_words(change.high, diff));
+}
+
+std::string side_words(const Amount& amount, const Estimate& estimate, const Diff& diff) {
+  return fmt::format("{} ({})", amount_words(amount.value, diff), share_words(estimate.share));
 }
 
 using Part = Change DiffRow::*;
 
 Table table_of(const Diff& diff, const std::vector<DiffRow>& rows, Part part, std::string title) {
+  const bool runs = diff.question == Question::runs;
   Table table;
   table.title = std::move(title);
-  table.columns = {{"points", true}, {"99 %", true}, {"before", true}, {"after", true},
-                   {"change", true}, {""},           {"function"},     {"where"}};
-  std::vector<const DiffRow*> certain;
+  table.columns = {{"change", true}, {"99 %", true}, {"before", true}, {"after", true}};
+  if (runs) table.columns.push_back({"chance", true});
+  for (const char* header : {"", "function", "where"}) table.columns.push_back({header});
+  std::vector<const DiffRow*> shown;
   for (const DiffRow& row : rows) {
-    if ((row.*part).verdict != Verdict::noise) certain.push_back(&row);
+    // Without a verdict on any, the greatest are shown for what they are.
+    if (is_certain((row.*part).verdict) || (!diff.decides && (row.*part).difference != 0))
+      shown.push_back(&row);
   }
-  std::stable_sort(certain.begin(), certain.end(), [&](const DiffRow* a, const DiffRow* b) {
+  std::stable_sort(shown.begin(), shown.end(), [&](const DiffRow* a, const DiffRow* b) {
     return std::abs((a->*part).difference) > std::abs((b->*part).difference);
   });
-  for (const DiffRow* row : certain) {
+  for (const DiffRow* row : shown) {
     if (table.rows.size() == diff.limit) break;
     const Change& change = row->*part;
-    table.rows.push_back({points_words(change.difference),
-                          fmt::format("{} to {}", points_words(change.low), points_words(change.high)),
-                          share_words(change.before.share), share_words(change.after.share),
-                          relative_words(change), std::string(verdict_name(change.verdict)), plain(row->name),
-                          location_words(row->file, row->line)});
+    table.rows.push_back({change_words(change.difference, diff), interval_words(change, diff),
+                          side_words(change.before_amount, change.before, diff),
+                          side_words(change.after_amount, change.after, diff)});
+    auto& cells = table.rows.back();
+    if (runs) cells.push_back(diff.decides ? fmt::format("{:.2g}", change.chance) : "-");
+    cells.emplace_back(verdict_name(change.verdict, diff.question));
+    cells.push_back(plain(row->name));
+    cells.push_back(location_words(row->file, row->line));
   }
-  table.left_out = certain.size() - table.rows.size();
+  table.left_out = shown.size() - table.rows.size();
   return table;
 }
 
 std::vector<Table> tables(const Diff& diff) {
-  return {table_of(diff, diff.functions, &DiffRow::self, "Functions whose own share changed"),
-          table_of(diff, diff.functions, &DiffRow::total,
-                   "Functions whose share with everything they call changed"),
-          table_of(diff, diff.lines, &DiffRow::self, "Lines whose share changed")};
+  const std::string_view what = diff.decides ? "took another time" : "(no verdict)";
+  const bool time = profile::is_time(diff.weight);
+  const std::string_view differs = !diff.decides ? what : time ? what : "differ";
+  return {
+      table_of(diff, diff.functions, &DiffRow::self, fmt::format("Functions that {} themselves", differs)),
+      table_of(diff, diff.functions, &DiffRow::total,
+               fmt::format("Functions that {} with everything they call", differs)),
+      table_of(diff, diff.lines, &DiffRow::self, fmt::format("Lines that {}", differs))};
 }
 
-std::vector<std::string> heading(const Diff& diff) {
-  auto side = [&](std::string_view name, const std::string& title, int64_t total, uint64_t samples,
-                  Nanoseconds elapsed) {
-    return fmt::format("{} {}: {} of {}{}, {} samples", name, plain(title), weight_words(total, diff.weight),
-                       plain(diff.weight_title), elapsed > 0 ? " over " + time_words(elapsed) : "",
-                       count_words(samples));
-  };
-  std::vector<std::string> lines = {
-      side("before", diff.before_title, diff.before_total, diff.before_samples, diff.before_elapsed),
-      side("after ", diff.after_title, diff.after_total, diff.after_samples, diff.after_elapsed)};
-  if (!diff.before_warning.empty()) lines.push_back("warning (before): " + diff.before_warning);
-  if (!diff.after_warning.empty()) lines.push_back("warning (after): " + diff.after_warning);
-  for (const auto& [name, left_out] :
-       {std::pair("before", &diff.before_left_out), std::pair("after", &diff.after_left_out)}) {
-    if (left_out->wall() > 0)
-      lines.push_back(fmt::format("left out ({}): {}", name, plain(profile::left_out_words(*left_out))));
+// "12.1 s became 4.1 s (-8.0 s, -66 %)".
+std::string became(double before, double after) {
+  auto time = [](double ns) { return time_words(std::llround(ns)); };
+  std::string words = fmt::format("{} became {}", time(before), time(after));
+  if (before == after) return time(before) + " both times";
+  words += fmt::format(" ({}{}", after > before ? "+" : "", time(after - before));
+  if (before > 0) words += fmt::format(", {:+.0f} %", (after / before - 1) * 100);
+  return words + ")";
+}
+
+// The whole comes first: what a user of the program feels.
+std::string whole_line(const Diff& diff) {
+  const std::string_view mean = diff.question == Question::runs ? ", on average" : "";
+  std::string line;
+  if (diff.per == Per::run) {
+    if (diff.before.elapsed > 0 || diff.after.elapsed > 0)
+      line = became(double(diff.before.elapsed), double(diff.after.elapsed));
+  } else {
+    line = fmt::format("Recordings of {} and {}", time_words(diff.before.elapsed),
+                       time_words(diff.after.elapsed));
   }
-  if (diff.before_left_out.wall() > 0 || diff.after_left_out.wall() > 0)
-    lines.emplace_back("--show everything compares that too");
-  const size_t changed = diff.functions.size() - diff.noise;
-  lines.push_back(
-      changed == 0
-          ? fmt::format("No difference beyond noise in {} functions.", count_words(diff.functions.size()))
-          : fmt::format("{} of {} functions changed; what differs in the others is noise.",
-                        count_words(changed), count_words(diff.functions.size())));
+  auto verdict = [&](const Change& change) {
+    return diff.question == Question::runs && diff.decides
+               ? fmt::format(": {}", verdict_name(change.verdict, diff.question))
+               : std::string();
+  };
+  if (diff.per == Per::run && !line.empty()) line += fmt::format("{}{}", mean, verdict(diff.elapsed));
+  if (diff.before.cpu > 0 || diff.after.cpu > 0) {
+    if (diff.per == Per::run) {
+      line += fmt::format("{}CPU time {}{}{}", line.empty() ? "" : "; ",
+                          became(double(diff.before.cpu), double(diff.after.cpu)), mean, verdict(diff.cpu));
+    } else {
+      auto cpus = [](const Change& change, bool after) {
+        const double value = (after ? change.after_amount : change.before_amount).value;
+        return time_words(std::llround(value * double(kSecond)));
+      };
+      line += fmt::format("; CPU time {} of each second became {}{}{}", cpus(diff.cpu, false),
+                          cpus(diff.cpu, true), mean, verdict(diff.cpu));
+    }
+  }
+  return line;
+}
+
+std::string side_line(const Diff& diff, std::string_view name, const DiffSide& side) {
+  return fmt::format("{} {}: {}{} of {}{}, {} samples", name, plain(side.title),
+                     side.runs > 1 ? fmt::format("{} runs, each ", side.runs) : std::string(),
+                     weight_words(side.total, diff.weight), plain(diff.weight_title),
+                     side.elapsed > 0 ? " over " + time_words(side.elapsed) : "", count_words(side.samples));
+}
+
+std::string functions_words(size_t count) {
+  return fmt::format("{} function{}", count_words(count), count == 1 ? "" : "s");
+}
+
+std::string runs_command() {
+  const size_t needed = runs_needed();
+  std::string words = "phlox diff";
+  for (const char* side : {"a", "b"}) {
+    if (*side == 'b') words += " --";
+    for (size_t i = 1; i <= needed; ++i) words += fmt::format(" {}{}", side, i);
+  }
+  return words;
+}
+
+// First question. Nothing is called equal that is not within bounds, and these are said.
+std::vector<std::string> recordings_lines(const Diff& diff) {
+  std::string line;
+  if (diff.differ > 0) {
+    line = fmt::format("These two recordings differ in {} of {}.", count_words(diff.differ),
+                       functions_words(diff.functions.size()));
+  } else if (diff.unclear == 0) {
+    line = fmt::format("These two recordings are the same in {}: none differs by more than {}.",
+                       functions_words(diff.functions.size()), amount_words(diff.farthest, diff));
+  } else {
+    line = fmt::format("Inconclusive: no function is seen to differ between these two recordings.");
+  }
+  if (diff.unclear > 0)
+    line += fmt::format(" In {} a difference below {} cannot be seen with so few samples.",
+                        functions_words(diff.unclear), amount_words(diff.seen, diff));
+  else if (diff.differ > 0)
+    line += fmt::format(" None of the others differs by more than {}.", amount_words(diff.farthest, diff));
+  return {line,
+          "Would other runs differ too? One recording of each cannot say; several can: " + runs_command()};
+}
+
+// Second question.
+std::vector<std::string> runs_lines(const Diff& diff) {
+  std::vector<std::string> lines;
+  if (!diff.decides) {
+    lines.push_back(fmt::format(
+        "No verdict: would other runs differ too? Chance alone sorts {} + {} equal runs into these two sides "
+        "too often. {} of each are enough.",
+        diff.before.runs, diff.after.runs, runs_needed()));
+  } else {
+    lines.push_back(fmt::format(
+        "Would other runs differ too? {} of {} changed, {} are inconclusive; of the others none changed by "
+        "as much as {:g} % or {}.",
+        count_words(diff.differ), functions_words(diff.functions.size()), count_words(diff.unclear),
+        diff.margin.own * 100, amount_words(diff.margin.least, diff)));
+  }
+  if (!diff.in_turn)
+    lines.emplace_back(
+        "All runs of one side were recorded before those of the other: a machine that became slower "
+        "meanwhile makes the same difference. Record them in turn: a b a b …");
   return lines;
 }
 
-constexpr std::string_view kNote =
-    "Shares of each recording's whole; points are percentage points with their 99 % interval. Differences "
-    "that chance makes in one of a "
-    "hundred comparisons of equal programs are left out.";
+std::vector<std::string> heading(const Diff& diff) {
+  std::vector<std::string> lines;
+  if (std::string whole = whole_line(diff); !whole.empty()) lines.push_back(std::move(whole));
+  lines.push_back(side_line(diff, "before", diff.before));
+  lines.push_back(side_line(diff, "after ", diff.after));
+  for (const auto& [name, side] : {std::pair("before", &diff.before), std::pair("after", &diff.after)}) {
+    if (!side->warning.empty()) lines.push_back(fmt::format("warning ({}): {}", name, side->warning));
+    if (side->left_out.wall() > 0)
+      lines.push_back(fmt::format("left out ({}): {}", name, plain(profile::left_out_words(side->left_out))));
+  }
+  if (diff.before.left_out.wall() > 0 || diff.after.left_out.wall() > 0)
+    lines.emplace_back("--show everything compares that too");
+  const double waits = std::abs(double(diff.after.cpu_wait - diff.before.cpu_wait));
+  if (diff.weight == profile::Weight::wall &&
+      waits > 0.05 * double(std::min(diff.before.elapsed, diff.after.elapsed)))
+    lines.push_back(
+        fmt::format("Threads that could run waited for a CPU: {} before, {} after. Wall time has that in it; "
+                    "--weight cpu compares without.",
+                    time_words(diff.before.cpu_wait), time_words(diff.after.cpu_wait)));
+  for (std::string& line : diff.question == Question::runs ? runs_lines(diff) : recordings_lines(diff))
+    lines.push_back(std::move(line));
+  return lines;
+}
 
-void write_change(JsonText& json, std::string_view name, const Change& change) {
+std::string note(const Diff& diff) {
+  std::string words = diff.per == Per::run ? fmt::format("Compared: {} of each recording (shares beside it).",
+                                                         diff.weight_title)
+                                           : fmt::format(
+                                                 "Compared: {} in a second of recording (shares beside it), "
+                                                 "since {}. --per run compares sums.",
+                                                 diff.weight_title,
+                                                 diff.before.whole_run && diff.after.whole_run
+                                                     ? "you asked for it"
+                                                     : "not both are of whole runs that phlox started");
+  if (diff.question == Question::recordings) {
+    words += fmt::format(
+        " Listed is what differs by more than sampling makes in one of a hundred comparisons, by more than "
+        "{:g} % of itself and more than {}.",
+        diff.margin.own * 100, amount_words(diff.margin.least, diff));
+  } else if (diff.decides) {
+    words += fmt::format(
+        " Averages of the runs. chance: how often dealing the same runs to two sides at random gives as "
+        "much, all functions taken together; changed: {:g} % at most.",
+        kFalseAlarms * 100);
+  } else {
+    words += " Averages of the runs.";
+  }
+  return words;
+}
+
+void write_change(JsonText& json, std::string_view name, const Diff& diff, const Change& change) {
   json.object(name, [&] {
     write_estimate(json, "before", change.before);
     write_estimate(json, "after", change.after);
+    json.number("before_amount", change.before_amount.value);
+    json.number("after_amount", change.after_amount.value);
     json.number("difference", change.difference);
     json.number("low", change.low);
     json.number("high", change.high);
-    json.text("verdict", verdict_name(change.verdict));
+    if (diff.question == Question::runs) json.number("chance", change.chance);
+    json.text("verdict", verdict_name(change.verdict, diff.question));
   });
 }
 
-// The certain ones, and of the noise behind them the first few.
-void write_rows(JsonText& json, std::string_view name, const Diff& diff, std::span<const DiffRow> rows) {
-  const auto noise = std::find_if(rows.begin(), rows.end(), [](const DiffRow& row) {
-    return row.self.verdict == Verdict::noise && row.total.verdict == Verdict::noise;
+void write_amounts(JsonText& json, std::string_view name, const Diff& diff, const Change& change) {
+  json.object(name, [&] {
+    json.number("before_amount", change.before_amount.value);
+    json.number("after_amount", change.after_amount.value);
+    json.number("difference", change.difference);
+    json.number("low", change.low);
+    json.number("high", change.high);
+    if (diff.question == Question::runs) json.number("chance", change.chance);
+    json.text("verdict", verdict_name(change.verdict, diff.question));
   });
-  const auto certain = static_cast<size_t>(noise - rows.begin());
+}
+
+// Those that differ, and of the others the first few.
+void write_rows(JsonText& json, std::string_view name, const Diff& diff, std::span<const DiffRow> rows) {
+  const auto other = std::find_if(rows.begin(), rows.end(), [](const DiffRow& row) {
+    return !is_certain(row.self.verdict) && !is_certain(row.total.verdict);
+  });
+  const auto certain = static_cast<size_t>(other - rows.begin());
   json.objects(name, rows.first(std::min(rows.size(), certain + diff.limit)), [&](const DiffRow& row) {
     write_place(json, row.kind, row.full, row.file, row.line, row.module);
-    write_change(json, "self", row.self);
-    write_change(json, "total", row.total);
+    write_change(json, "self", diff, row.self);
+    write_change(json, "total", diff, row.total);
   });
 }
 
-void write_side(JsonText& json, std::string_view name, const std::string& title, int64_t total,
-                uint64_t samples, Nanoseconds elapsed, const profile::LeftOut& left_out,
-                const std::string& quality, const std::string& warning,
-                const profile::QualitySummary& measured) {
+void write_side(JsonText& json, std::string_view name, const DiffSide& side) {
   json.object(name, [&] {
-    json.text("title", title);
-    json.integer("total", total);
-    json.count("samples", samples);
-    json.integer("elapsed_ns", elapsed);
-    json.integer("left_out_ns", left_out.wall());
-    json.text("quality", quality);
-    json.text("warning", warning);
-    write_quality(json, "quality_numbers", measured);
+    json.text("title", side.title);
+    json.count("runs", side.runs);
+    json.integer("total", side.total);
+    json.count("samples", side.samples);
+    json.integer("elapsed_ns", side.elapsed);
+    json.integer("cpu_ns", side.cpu);
+    json.integer("cpu_wait_ns", side.cpu_wait);
+    json.truth("whole_run", side.whole_run);
+    json.integer("left_out_ns", side.left_out.wall());
+    json.text("quality", side.quality);
+    json.text("warning", side.warning);
+    write_quality(json, "quality_numbers", side.measured);
   });
 }
 
@@ -153,7 +322,7 @@ std::string diff_text(const Diff& diff) {
   for (const Table& table : tables(diff)) {
     if (!table.rows.empty()) out += "\n" + table_text(table);
   }
-  return out + "\n" + std::string(kNote) + "\n";
+  return out + "\n" + note(diff) + "\n";
 }
 
 std::string diff_markdown(const Diff& diff) {
@@ -162,7 +331,7 @@ std::string diff_markdown(const Diff& diff) {
   for (const Table& table : tables(diff)) {
     if (!table.rows.empty()) out += "\n" + table_markdown(table);
   }
-  return out + "\n" + std::string(kNote) + "\n";
+  return out + "\n" + note(diff) + "\n";
 }
 
 std::string diff_json(const Diff& diff) {
@@ -171,15 +340,26 @@ std::string diff_json(const Diff& diff) {
     json.integer("version", kVersion);
     json.text("weight", weight_key(diff.weight));
     json.text("unit", profile::unit_key(diff.weight));
-    json.text("before_event", diff.before_event);
-    json.text("after_event", diff.after_event);
+    json.text("before_event", diff.before.event);
+    json.text("after_event", diff.after.event);
     json.text("show", profile::show_name(diff.show));
-    write_side(json, "before", diff.before_title, diff.before_total, diff.before_samples, diff.before_elapsed,
-               diff.before_left_out, diff.before_quality, diff.before_warning, diff.before_measured);
-    write_side(json, "after", diff.after_title, diff.after_total, diff.after_samples, diff.after_elapsed,
-               diff.after_left_out, diff.after_quality, diff.after_warning, diff.after_measured);
+    json.text("question", diff.question == Question::runs ? "runs" : "recordings");
+    json.truth("decides", diff.decides);
+    json.count("runs_needed", runs_needed());
+    json.truth("in_turn", diff.in_turn);
+    json.text("per", diff.per == Per::second ? "second" : "run");
+    json.number("margin_own", diff.margin.own);
+    json.number("margin_least", diff.margin.least);
+    write_side(json, "before", diff.before);
+    write_side(json, "after", diff.after);
+    write_amounts(json, "elapsed", diff, diff.elapsed);
+    write_amounts(json, "cpu", diff, diff.cpu);
+    write_amounts(json, "whole", diff, diff.whole);
     json.count("functions_seen", diff.functions.size());
-    json.count("functions_noise", diff.noise);
+    json.count("functions_differ", diff.differ);
+    json.count("functions_inconclusive", diff.unclear);
+    json.number("difference_seen", diff.seen);
+    json.number("difference_at_most", diff.farthest);
     write_rows(json, "functions", diff, diff.functions);
     write_rows(json, "lines", diff, diff.lines);
   });

@@ -46,6 +46,7 @@ export interface RecordingName {
   name: string; // "before", "after"; empty: the only one
   title: string;
   exactWaits: boolean; // their lengths and ends are the scheduler's
+  wholeRun: boolean; // of a program that phlox started, to its end
 }
 
 export interface Catalogue {

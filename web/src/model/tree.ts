@@ -32,7 +32,7 @@ export interface TreeData {
   samples: number[];
   // The same by what threads did: what makes the other widths that a reader may choose.
   parts?: Record<Doing, { self: number[]; samples: number[] }>;
-  // The other recording of a difference; changes: -5 (shrank) to 5 (grew), 0 when it may be chance.
+  // The other recording of a difference; changes: -5 (shrank) to 5 (grew), 0 when it is not seen to differ.
   before?: { self: number[]; samples: number[]; changes: number[] };
 }
 

@@ -100,7 +100,7 @@ export class Facts {
       { cells: ["samples", countWords(before.samples[node]), countWords(after.samples[node])] },
       { cells: ["change", "", pointsWords(shareOf(after, node) - shareOf(before, node))], className: step > 0 ? "up" : step < 0 ? "down" : "" },
     ];
-    if (node !== 0 && step === 0) rows.push({ cells: ["", "", "may be chance"] });
+    if (node !== 0 && step === 0) rows.push({ cells: ["", "", "not seen to differ"] });
     return rows;
   }
 

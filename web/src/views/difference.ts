@@ -1,11 +1,11 @@
-// Two parts of the recording, or two recordings, against each other: as a table and as flame graphs, merged or side by side. Shares
-// are compared; what may be chance is grey.
+// Two parts of the recording, or two recordings, against each other: as a table and as flame graphs, merged or side by side. Seconds are
+// compared, of times seconds a second; grey is what is not seen to differ.
 import { button, choice, element, factTable } from "../page/dom";
 import { CallTree, nodeAlong, pathTo } from "../model/call_tree";
 import { functionOf } from "../model/catalogue";
 import { everything } from "../model/filters";
 import { By, unitOf } from "../model/head";
-import { ChangedTree, Changes, Difference, Side } from "../model/questions/difference";
+import { ChangedTree, Changes, Difference, Per, Side } from "../model/questions/difference";
 import { ThreadTotals } from "../model/questions/threads";
 import { Kind, Label, placeOf } from "../model/tree";
 import { own, withOwn } from "../state/state";
@@ -58,20 +58,23 @@ function create(page: Page): Showing {
   };
   const verdict = (row: number) => {
     const { certain, before, after, difference } = changes();
-    if (!certain[row]) return "may be chance";
+    if (!certain[row]) return changes().same[row] ? "same" : "inconclusive";
     return before[row] === 0 ? "new" : after[row] === 0 ? "vanished" : difference[row] > 0 ? "grew" : "shrank";
   };
   const isCertain = (row: number) => (found as Difference).self.certain[row] === 1 || (found as Difference).total.certain[row] === 1;
-  const size = (row: number) => Math.abs(changes().difference[row]) + (changes().certain[row] ? 2 : 0);
+  const size = (row: number) => Math.abs(changes().difference[row]) * (changes().certain[row] ? 1e6 : 1);
+  // Of what is compared: "4.70 s", "388 ms/s".
+  const amount = (value: number, per: Per) => time(per === "second" && unitOf(page.catalogue.head, page.state.weight) === "ns" ? value * 1e9 : value) + (per === "second" ? "/s" : "");
+  const change = (value: number, per = (found as Difference).per) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${amount(Math.abs(value), per)}`;
   const text = (of: (row: number) => string) => ({ text: of, compare: (a: number, b: number) => (of(a) < of(b) ? -1 : of(a) > of(b) ? 1 : 0) });
   const number = (column: Pick<TableColumn, "name" | "title" | "about" | "text">, value: (row: number) => number): TableColumn => ({
     ...column, number: true, ascending: false, compare: (a, b) => value(a) - value(b),
   });
   const columns = ([first, second]: [string, string]): TableColumn[] => [
-    { name: "size", title: "Change", about: "Of the share, in percentage points: the greatest first, then what may be chance", number: true, ascending: false,
-      text: (row) => pointsWords(changes().difference[row]), compare: (a, b) => size(a) - size(b) },
-    number({ name: "interval", title: "99 %", about: "99 % interval of the change", text: (row) => `${pointsWords(changes().low[row])} to ${pointsWords(changes().high[row])}`.replace(/ points/g, "") }, (row) => changes().low[row]),
-    { name: "verdict", title: "Verdict", about: "Whether chance alone makes such a change in one of a hundred comparisons", number: false, ascending: true, ...text(verdict) },
+    { name: "size", title: "Change", about: "Of the time, or of the time in each second of recording: the greatest first, then what is not seen to differ", number: true, ascending: false,
+      text: (row) => change(changes().difference[row]), compare: (a, b) => size(a) - size(b) },
+    number({ name: "interval", title: "99 %", about: "99 % interval of the change", text: (row) => `${change(changes().low[row])} to ${change(changes().high[row])}` }, (row) => changes().low[row]),
+    { name: "verdict", title: "Verdict", about: "Whether these two differ by more than sampling makes in one of a hundred comparisons, and by more than a tenth; same: they do not; inconclusive: too few samples to say", number: false, ascending: true, ...text(verdict) },
     number({ name: "before", title: capital(first), about: `Share of all that is shown of ${first}`, text: (row) => shareWords(changes().before[row], (found as Difference).before.total) }, (row) => share("before", row)),
     number({ name: "before-time", title: "Time", about: `In ${first}`, text: (row) => time(changes().before[row]) }, (row) => changes().before[row]),
     number({ name: "after", title: capital(second), about: `Share of all that is shown of ${second}`, text: (row) => shareWords(changes().after[row], (found as Difference).after.total) }, (row) => share("after", row)),
@@ -125,8 +128,8 @@ function create(page: Page): Showing {
     const content = element("div", {}, element("div", "name", label.full));
     const place = [label.kind === Kind.native ? label.module : "", placeOf(label)].filter((text) => text).join(": ");
     if (place) content.append(element("div", "place", place));
-    content.append(factTable([line(first, before, beforeSamples), line(second, after, afterSamples), ["change of the share", pointsWords(difference[node])]]));
-    const verdict = !steps[node] ? "This may be chance." : before[node] === 0 ? `New: nothing of it in ${first}.` : after[node] === 0 ? `Vanished: nothing of it in ${second}.` : "";
+    content.append(factTable([line(first, before, beforeSamples), line(second, after, afterSamples), ["change", change(difference[node], (changed as ChangedTree).per)], ["change of the share", pointsWords(before[0] && after[0] ? after[node] / after[0] - before[node] / before[0] : 0)]]));
+    const verdict = !steps[node] ? "Not seen to differ." : before[node] === 0 ? `New: nothing of it in ${first}.` : after[node] === 0 ? `Vanished: nothing of it in ${second}.` : "";
     if (node && verdict) content.append(element("div", "place", verdict));
     return content;
   }
@@ -137,7 +140,7 @@ function create(page: Page): Showing {
     return {
       tree: tree as CallTree, total: (changed as ChangedTree)[side], labels, hits, tip,
       fill: (node) => (node === 0 ? page.fill(labels[0]) : page.changeFill(steps[node])),
-      spoken: (node) => `${labels[label[node]].name}, ${shareWords(before[node], before[0])}, then ${shareWords(after[node], after[0])}, ${steps[node] || !node ? pointsWords(difference[node]) : "may be chance"}`,
+      spoken: (node) => `${labels[label[node]].name}, ${shareWords(before[node], before[0])}, then ${shareWords(after[node], after[0])}, ${steps[node] || !node ? change(difference[node], (changed as ChangedTree).per) : "not seen to differ"}`,
     };
   }
 
@@ -156,16 +159,31 @@ function create(page: Page): Showing {
     element("div", "toolbar", asChoice.element, partChoice.element, whichChoice.element, copy, widthChoice.element, reset, legend, notes), words, room);
 
   const sideWords = (side: Side) => `${time(side.total)}${page.state.weight === "samples" ? "" : `, ${countWords(side.samples)} samples`}`;
+  const lengths = ({ before, after, per }: Difference) => {
+    const cpu = ({ cpu, elapsed }: Side) => weightWords(per === "second" ? (cpu / elapsed) * 1e9 : cpu, "ns");
+    const length = ({ elapsed }: Side) => weightWords(elapsed, "ns");
+    if (!before.elapsed || !after.elapsed) return "";
+    if (per === "second") return `Of ${length(before)} and ${length(after)}; CPU time ${cpu(before)} of each second became ${cpu(after)}. `;
+    return `${length(before)} became ${length(after)}; CPU time ${cpu(before)} became ${cpu(after)}. `;
+  };
 
   function drawWords(): void {
-    const { words: [first, second] } = chosen();
-    const { before, after } = found as Difference;
-    let [certain, noise] = [0, 0];
-    eachRow((row) => (isCertain(row) ? ++certain : ++noise));
-    const what = by === "line" ? "line" : "function";
-    words.replaceChildren(element("b", {}, capital(first)), `: ${sideWords(before)}. `, element("b", {}, capital(second)), `: ${sideWords(after)}. `,
-      element("b", {}, `${countWords(certain)} ${what}${certain === 1 ? "" : "s"}`), ` changed ${certain === 1 ? "its" : "their"} share; of ${countWords(noise)} others the difference may be chance.`);
-    if (!before.total || !after.total) words.append(element("b", {}, ` Nothing is shown of ${before.total ? second : first}.`));
+    const { words: [first, second], kind } = chosen();
+    const { before, after, per, seen, atMost } = found as Difference;
+    let [certain, unclear, others] = [0, 0, 0];
+    eachRow((row) => (isCertain(row) ? ++certain : isUnclear(row) ? ++unclear : ++others));
+    const what = (count: number) => `${countWords(count)} ${by === "line" ? "line" : "function"}${count === 1 ? "" : "s"}`;
+    words.replaceChildren(kind === "recordings" ? element("b", {}, lengths(found as Difference)) : lengths(found as Difference), element("b", {}, capital(first)), `: ${sideWords(before)}. `, element("b", {}, capital(second)), `: ${sideWords(after)}. `);
+    if (!before.total || !after.total) words.append(element("b", {}, `Nothing is shown of ${before.total ? second : first}.`));
+    else words.append(element("b", {}, what(certain)), ` differ${certain === 1 ? "s" : ""}`, unclear > 0 ? `; in ${what(unclear)} a difference below ${amount(seen, per)} cannot be seen with so few samples.` : `; none of the others differs by more than ${amount(atMost, per)}.`,
+      kind === "recordings" ? " Whether other runs would differ too, two recordings cannot say." : "");
+  }
+
+  // Weighs enough to be judged, and cannot be.
+  function isUnclear(row: number): boolean {
+    const { self, total, before, after, margin, per } = found as Difference;
+    const scaled = (value: number, side: Side) => (per === "second" ? value / side.elapsed * (unitOf(page.catalogue.head, page.state.weight) === "ns" ? 1 : 1e9) : value);
+    return [self, total].some((part) => !part.certain[row] && !part.same[row] && Math.max(scaled(part.before[row], before), scaled(part.after[row], after)) >= margin.least);
   }
 
   function eachRow(run: (row: number) => void): void {
@@ -277,7 +295,7 @@ function create(page: Page): Showing {
     page.drawn();
   }
 
-  const legendEntries = (): [number, string][] => [[5, "share grew"], [-5, "shrank"], [0, "may be chance"]];
+  const legendEntries = (): [number, string][] => [[5, "more time"], [-5, "less"], [0, "not seen to differ"]];
 
   function pictures(): Picture[] {
     if (isTable() || !busiest) return [];

@@ -45,7 +45,7 @@ export interface Page {
   ask<N extends QuestionName>(name: N, args: ArgumentsOf<N>, query?: Query): Promise<AnswerOf<N>>; // query: the state's
   change(part: Partial<State>, how?: "step" | "aside"): void;
   fill(label: Label): string; // a colour of the canvas, for this label, in this light
-  changeFill(step: number): string; // of a difference: -5 shrank most, 5 grew most, 0 may be chance
+  changeFill(step: number): string; // of a difference: -5 shrank most, 5 grew most, 0 not seen to differ
   colour(name: string): string; // of a CSS variable: colour("--ink")
   tip(content: Node | null, x: number, y: number): void; // beside the pointer, in pixels of the window; null: away with it
   readonly tipped: Node | null; // what it shows

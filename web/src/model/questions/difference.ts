@@ -1,28 +1,31 @@
-// Two parts of the recording, or two recordings, against each other by share: what changed, and what may be chance. The rule is
+// Two parts of the recording, or two recordings, against each other: what differs between them, by sampling error alone. Seconds are
+// compared of threads, of processes and of recordings of whole runs; of times, and of other recordings, seconds a second. The rule is
 // that of report/diff.cpp, function by function and, for flame graphs, node by node.
-import { Analysis, analyse, Items, itemsOf, missing, nodeItems, quantile, Shares, unseenVariance } from "../analysis";
+import { Items, itemsOf, nodeItems } from "../analysis";
+import { Amount, judge, Margin, marginOf, reachOf, strictness } from "../comparison";
 import { Filter, Query } from "../filters";
-import { By, Weight } from "../head";
+import { By, eventOf, Weight } from "../head";
+import { SamplingError, samplingError } from "../sampling_error";
 import { Model } from "../selection";
 import { Kind } from "../tree";
 
-// Below this share on both sides an item is not counted among the comparisons that are made: hundreds of functions that were
-// looked at once or twice cannot make anybody believe in a difference.
-const compared = 0.001;
+export type Per = "run" | "second";
 
 export interface Side {
   total: number; // weight of all that passed
   samples: number;
-  blocks: number;
+  elapsed: number; // ns
+  cpu: number; // ns, of all, shown or not
 }
 
 export interface Changes {
   before: Float64Array; // weights, by item
   after: Float64Array;
-  difference: Float64Array; // of the shares
+  difference: Float64Array; // of the amounts: weights, or weights a second
   low: Float64Array; // 99 % interval of it
   high: Float64Array;
-  certain: Uint8Array; // 0: may be chance
+  certain: Uint8Array; // 1: they differ
+  same: Uint8Array; // 1: they do not, within the margin. Neither: too few samples to say
 }
 
 export interface Sides {
@@ -31,44 +34,118 @@ export interface Sides {
 }
 
 export interface Difference {
+  per: Per;
   before: Side;
   after: Side;
+  margin: Margin;
+  seen: number; // a difference of this size or more would have been found in each item that is neither certain nor the same, and weighs enough
+  atMost: number; // of items that do not differ
   self: Changes;
   total: Changes;
 }
 
-const sideOf = ({ total, samples, blocks }: Analysis): Side => ({ total, samples, blocks });
-const shareOf = (analysis: Analysis, shares: Shares, item: number) => (analysis.total > 0 ? shares.weight[item] / analysis.total : 0);
+const margin = 0.1;
+const second = 1e9;
 
-function changes(before: Analysis, after: Analysis, side: "self" | "sum", chance: number): Changes {
-  const [b, a] = [before[side], after[side]];
-  const items = b.weight.length;
-  // What has too few looks for blocks has none: then the other's.
-  const blocks = before.blocks === 0 ? after.blocks : after.blocks === 0 ? before.blocks : Math.min(before.blocks, after.blocks);
-  const [reach, bar] = [quantile(missing, blocks), quantile(chance, blocks)];
+interface Measured {
+  side: Side;
+  self: Float64Array;
+  sum: Float64Array;
+  error: SamplingError;
+  timed: boolean;
+  scale: number; // from a weight to what is compared
+}
+
+function measure(model: Model, query: Query, filters: Filter[], by: By, weight: Weight, items: Items): Measured {
+  const selection = model.select({ ...query, filters: [...query.filters, ...filters] });
+  const [self, sum] = [new Float64Array(items.count), new Float64Array(items.count)];
+  const own = selection.self(by, weight);
+  const totals = selection.total(by, weight);
+  for (let node = 1; node < totals.length; ++node) {
+    self[items.of[node]] += own[node];
+    if (items.outermost[node]) sum[items.of[node]] += totals[node];
+  }
+  const all = model.select({ ...query, show: "everything", filters: [...query.filters, ...filters] });
+  const { start, wall } = model.recording.stretches;
+  const { stretch, part } = all.passing;
+  const from = filters.flatMap((filter) => (filter.field === "time" && filter.mode === "in" ? [filter.from] : []))[0] ?? -Infinity;
+  let [begin, last, end] = [Infinity, -Infinity, -Infinity];
+  for (let k = 0; k < stretch.length; ++k) {
+    const at = Math.max(start[stretch[k]], from);
+    begin = Math.min(begin, at);
+    last = Math.max(last, at);
+    end = Math.max(end, at + (part ? part[k] : wall[stretch[k]]));
+  }
+  const side = { total: totals[0], samples: selection.all.samples, elapsed: end > begin ? end - begin : 0, cpu: all.all.cpu };
+  const { catalogue } = model.recording;
+  return { side, self, sum, error: samplingError(selection, by, weight, items), timed: catalogue.timed && !catalogue.head.merged, scale: 1 };
+}
+
+function perOf(model: Model, { before, after }: Sides): Per {
+  const filters = [...before, ...after];
+  if (filters.some(({ field }) => field === "time")) return "second";
+  const { recordings } = model.recording.catalogue;
+  return filters.some(({ field }) => field === "recording") && recordings.some(({ wholeRun }) => !wholeRun) ? "second" : "run";
+}
+
+// Of a recording without times, or whose order within a while is lost, nothing is known of neighbours.
+function amountOf({ side, self, sum, error, timed, scale }: Measured, part: "self" | "sum", item: number): Amount {
+  const value = (part === "self" ? self : sum)[item];
+  const variance = timed ? error[part][item] : side.total > 0 ? error.step * value * (1 - value / side.total) : 0;
+  return { value: value * scale, variance: variance * scale * scale, step: error.step * scale };
+}
+
+function changes(before: Measured, after: Measured, part: "self" | "sum", margin: Margin, compared: number): Changes {
+  const items = before.self.length;
   const out: Changes = {
-    before: b.weight, after: a.weight, difference: new Float64Array(items), low: new Float64Array(items), high: new Float64Array(items), certain: new Uint8Array(items),
+    before: before[part], after: after[part], difference: new Float64Array(items), low: new Float64Array(items), high: new Float64Array(items),
+    certain: new Uint8Array(items), same: new Uint8Array(items),
   };
-  const [unseenBefore, unseenAfter] = [unseenVariance(before), unseenVariance(after)];
+  const { strict, single } = strictness(compared);
   for (let i = 0; i < items; ++i) {
-    const difference = shareOf(after, a, i) - shareOf(before, b, i);
-    const error = Math.sqrt((b.weight[i] === 0 ? unseenBefore : b.variance[i]) + (a.weight[i] === 0 ? unseenAfter : a.variance[i]));
-    out.difference[i] = difference;
-    out.low[i] = Math.max(-1, difference - reach * error);
-    out.high[i] = Math.min(1, difference + reach * error);
-    out.certain[i] = Math.abs(difference) > bar * error ? 1 : 0;
+    const found = judge(amountOf(before, part, i), amountOf(after, part, i), margin, strict, single);
+    [out.difference[i], out.low[i], out.high[i]] = [found.difference, found.low, found.high];
+    out.certain[i] = found.outcome === "more" || found.outcome === "less" ? 1 : 0;
+    out.same[i] = found.outcome === "same" ? 1 : 0;
   }
   return out;
 }
 
 function compare(model: Model, query: Query, sides: Sides, by: By, weight: Weight, items: Items, counts: (item: number) => boolean): Difference {
-  const [before, after] = [sides.before, sides.after].map((filters) => analyse(model.select({ ...query, filters: [...query.filters, ...filters] }), by, weight, items));
-  let several = 0;
-  for (let i = 1; i < items.count; ++i) {
-    if (counts(i) && (shareOf(before, before.sum, i) >= compared || shareOf(after, after.sum, i) >= compared)) ++several;
+  const [before, after] = [sides.before, sides.after].map((filters) => measure(model, query, filters, by, weight, items));
+  const hasLength = before.side.elapsed > 0 && after.side.elapsed > 0;
+  const per = hasLength ? perOf(model, sides) : "run";
+  const isTime = weight !== "samples" && (eventOf(weight) === 0 || model.recording.catalogue.head.events[eventOf(weight) - 1].unit === "ns");
+  let least = 0;
+  for (const one of [before, after]) {
+    one.scale = per === "second" ? (isTime ? 1 : second) / one.side.elapsed : 1;
+    const whole = weight === "wall" && one.side.elapsed > 0 ? Math.min(one.side.total, one.side.elapsed) : one.side.total;
+    least = Math.max(least, (whole * one.scale * margin) / 10);
   }
-  const chance = missing / Math.max(1, several);
-  return { before: sideOf(before), after: sideOf(after), self: changes(before, after, "self", chance), total: changes(before, after, "sum", chance) };
+  const limits = { own: margin, least };
+  let compared = 3; // the length, the CPU time and the whole are asked about too
+  let several = 0;
+  const parts = ["self", "sum"] as const;
+  const value = (one: Measured, part: "self" | "sum", i: number) => one[part][i] * one.scale;
+  const weighs = (part: "self" | "sum", i: number) => Math.max(value(before, part, i), value(after, part, i)) >= least;
+  for (let i = 1; i < items.count; ++i) {
+    if (!counts(i) || (before.sum[i] === 0 && after.sum[i] === 0)) continue;
+    ++several;
+    for (const part of parts) if (weighs(part, i)) ++compared;
+  }
+  const [self, total] = parts.map((part) => changes(before, after, part, limits, compared));
+  let [seen, atMost] = [0, 0];
+  for (let i = 1; i < items.count; ++i) {
+    if (!counts(i) || (before.sum[i] === 0 && after.sum[i] === 0)) continue;
+    for (const part of parts) {
+      const [b, a] = [amountOf(before, part, i), amountOf(after, part, i)];
+      const error = reachOf(b, a, 2 * several);
+      const { certain, same } = part === "self" ? self : total;
+      if (weighs(part, i) && !certain[i] && !same[i]) seen = Math.max(seen, error, marginOf(limits, b.value, a.value));
+      if (!certain[i]) atMost = Math.max(atMost, Math.abs(a.value - b.value) + error);
+    }
+  }
+  return { per, before: before.side, after: after.side, margin: limits, seen, atMost, self, total };
 }
 
 // By function, or place.
@@ -86,8 +163,9 @@ export interface ChangedTree {
   after: Float64Array;
   beforeSamples: Float64Array;
   afterSamples: Float64Array;
-  difference: Float64Array; // of the shares
-  steps: Int8Array; // -5 (shrank most) to 5 (grew most); 0: may be chance
+  per: Per;
+  difference: Float64Array; // of the amounts
+  steps: Int8Array; // -5 (shrank most) to 5 (grew most); 0: not seen to differ
 }
 
 const steps = 5;
@@ -95,7 +173,7 @@ const steps = 5;
 // Over the shape that `shape` gives.
 export function changedTree(model: Model, query: Query, { sides, by, weight }: { sides: Sides; by: By; weight: Weight }): ChangedTree {
   const tree = by === "line" ? model.recording.lines : model.recording.functions;
-  const { total } = compare(model, query, sides, by, weight, nodeItems(tree), () => true);
+  const { total, per } = compare(model, query, sides, by, weight, nodeItems(tree), () => true);
   const samples = [sides.before, sides.after].map((filters) => Float64Array.from(model.select({ ...query, filters: [...query.filters, ...filters] }).total(by, "samples")));
   const [before, after] = [sides.before, sides.after].map((filters) => Float64Array.from(model.select({ ...query, filters: [...query.filters, ...filters] }).total(by, weight)));
   let greatest = 0;
@@ -106,5 +184,5 @@ export function changedTree(model: Model, query: Query, { sides, by, weight }: {
     const size = Math.min(steps, Math.max(1, Math.ceil(Math.sqrt(Math.abs(total.difference[node]) / greatest) * steps - 0.5)));
     return total.difference[node] > 0 ? size : -size;
   });
-  return { before, after, beforeSamples: samples[0], afterSamples: samples[1], difference: total.difference, steps: step };
+  return { before, after, beforeSamples: samples[0], afterSamples: samples[1], per, difference: total.difference, steps: step };
 }

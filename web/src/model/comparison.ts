@@ -1,0 +1,49 @@
+// The statistics of a difference of two recordings, or of two parts of one, by sampling error alone: judge_recordings in
+// report/comparison.cpp. tests/cases/comparison.json holds both to it. No DOM.
+import { missing, quantile } from "./analysis";
+
+export interface Amount {
+  value: number;
+  variance: number; // by sampling alone
+  step: number; // what one sample stands for
+}
+
+// Below either of these a difference is not one that is reported.
+export interface Margin {
+  own: number; // of the larger of the two
+  least: number; // an amount
+}
+
+export type Outcome = "same" | "unclear" | "less" | "more";
+
+export interface Comparison {
+  difference: number;
+  low: number; // 99 % interval, this item alone
+  high: number;
+  outcome: Outcome;
+}
+
+const falseAlarms = 0.01; // of a whole comparison
+
+export const marginOf = ({ own, least }: Margin, before: number, after: number) => Math.max(own * Math.max(before, after), least);
+
+const reach = (before: Amount, after: Amount, z: number) => z * Math.sqrt(before.variance + after.variance + ((z * z) / 4) * (before.step * before.step + after.step * after.step));
+
+// How far a difference may be from the true one, where so many are asked for at once (Bonferroni).
+export const reachOf = (before: Amount, after: Amount, compared: number) => reach(before, after, quantile(falseAlarms / Math.max(1, compared), 0));
+
+// `strict` is quantile(falseAlarms / compared, 0), `single` quantile(missing, 0): the same for all rows.
+export function judge(before: Amount, after: Amount, margin: Margin, strict: number, single: number): Comparison {
+  const difference = after.value - before.value;
+  const own = reach(before, after, single);
+  const far = reach(before, after, strict);
+  const least = marginOf(margin, before.value, after.value);
+  const size = Math.abs(difference);
+  const outcome = size > far && size > least ? (difference > 0 ? "more" : "less") : size + far <= least ? "same" : "unclear";
+  return { difference, low: difference - own, high: difference + own, outcome };
+}
+
+export const judgeRecordings = (before: Amount, after: Amount, margin: Margin, compared: number) =>
+  judge(before, after, margin, quantile(falseAlarms / Math.max(1, compared), 0), quantile(missing, 0));
+
+export const strictness = (compared: number) => ({ strict: quantile(falseAlarms / Math.max(1, compared), 0), single: quantile(missing, 0) });
