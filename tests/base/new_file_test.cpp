@@ -48,7 +48,7 @@ TEST_F(InFolder, it_replaces_what_is_there_with_its_own_mode) {
   NewFile file = NewFile::make(folder_ / "a");
   write(file, "after");
   EXPECT_EQ(text("a"), "before");
-  ASSERT_TRUE(file.put_in_place(0640, {}));
+  ASSERT_TRUE(file.put_in_place(0640));
   EXPECT_EQ(text("a"), "after");
   EXPECT_EQ(files(), 1U);
   struct stat there {};
@@ -67,7 +67,7 @@ TEST_F(InFolder, what_cannot_be_put_in_place_leaves_nothing) {
   {
     NewFile file = NewFile::make(folder_ / "a");
     write(file, "text");
-    EXPECT_FALSE(file.put_in_place(0600, {}));
+    EXPECT_FALSE(file.put_in_place(0600));
   }
   EXPECT_EQ(files(), 1U);
 }

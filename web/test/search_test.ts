@@ -1,3 +1,4 @@
+import { Pattern } from "../src/model/pattern";
 import { Kind, Tree } from "../src/model/tree";
 import { matchedWeight, nextMatch, parsePattern, search } from "../src/model/search";
 import { ensure, equal, test } from "./harness";
@@ -42,6 +43,27 @@ test("case counts when the pattern has a capital letter", () => {
   ensure(matches("JSONEncoder"), "exact");
   ensure(!matches("JsonEncoder"), "other case");
   ensure(matches("\\Sncoder\\.e"), "an escape is no capital");
+});
+
+test("a pattern that makes a browser go back and try again for hours is done at once", () => {
+  const tree = treeOf(`${"a".repeat(60)}! 1`, `${"x".repeat(5000)} 1`);
+  const begun = Date.now();
+  for (const pattern of ["(a+)+$", "(a|a)*$", "(?:a*)*b", "(x+x+)+y", "(.*)*\\d", "(?:a|a?)+$", "x*x*x*x*x*x*x*x*z"]) equal(search(tree, pattern).error, "");
+  ensure(Date.now() - begun < 2000, `took ${Date.now() - begun} ms`);
+});
+
+test("patterns find what the browser's own find", () => {
+  const texts = ["", "a", "ab", "aab", "json.loads", "<genexpr>", "a1_b", "größe", "line\nend", "JSON"];
+  for (const pattern of ["a*b", "^a+b?$", "a{2}", "a{2,}b", "^.{1,2}$", "(json|<gen)", "\\bloads\\b", "\\B1", "[^a-z]", "\\d+_", "^$", "ö.e", "(?:a|ab)(?:b|$)", "\\p{L}{4}", "a??b", "\\.|1", "[\\]a]", "json"]) {
+    const own = new RegExp(pattern, "iu");
+    const ours = new Pattern(pattern, "iu");
+    for (const text of texts) ensure(ours.test(text) === own.test(text), `${pattern} in ${text}`);
+  }
+});
+
+test("what cannot be found without going back is said", () => {
+  const tree = treeOf("a 1");
+  for (const pattern of ["(a)\\1", "a(?=b)", "(?<!a)b", "((a{99}){99}){99}"]) ensure(search(tree, pattern).error !== "", pattern);
 });
 
 test("a broken pattern finds nothing and says why", () => {

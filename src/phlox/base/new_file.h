@@ -7,16 +7,17 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/base/place.h"
 
 namespace phlox {
 
 class NewFile {
  public:
-  // In the folder of `path`, which need not be there. Without a descriptor: errno says why not.
-  static NewFile make(const std::string& path);
+  // In the folder of `path`, which need not be there, and for `user` (place.h). Without a descriptor: errno
+  // says why not.
+  static NewFile make(const std::string& path, const std::optional<FileUser>& user = {});
   ~NewFile();
   NewFile(NewFile&&) noexcept;
   NewFile& operator=(NewFile&&) = delete;
@@ -24,12 +25,12 @@ class NewFile {
   explicit operator bool() const { return bool(file_); }
   int descriptor() const { return file_.get(); }
   // Replaces what is there, a link itself and not what it leads to. Once.
-  bool put_in_place(mode_t mode, const std::optional<std::pair<uid_t, gid_t>>& owner);
+  bool put_in_place(mode_t mode);
 
  private:
-  explicit NewFile(std::string path) : path_(std::move(path)) {}
+  NewFile() = default;
 
-  std::string path_;
+  std::optional<Place> place_;
   std::string name_;        // that it has while it is moved to its place
   bool in_memory_ = false;  // the file system has no files without a name
   Descriptor file_;

@@ -6,25 +6,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "phlox/base/place.h"
 #include "phlox/base/temporary_folder.h"
 #include "phlox/exporters/registry.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/process_names.h"
 #include "phlox/recording/reader.h"
+#include "phlox/target/launch.h"
 
 namespace phlox::cli {
 Result<std::unique_ptr<Destination>> Destination::open(Options options, const std::string& name) {
   std::unique_ptr<Destination> made(new Destination(std::move(options)));
   const Output& output = made->options_.output;
   if (output.kind == OutputKind::exported) {
-    auto exported = OutputFile::open(output.path, {target::calling_user(), {}, made->options_.force});
+    auto exported = OutputFile::open(
+        output.path,
+        {.owner = recording_owner(), .force = made->options_.force, .secret = made->options_.source});
     if (!exported) return fail(exported);
     made->exported_ = *std::move(exported);
     made->recording_ = made->kept_name(name);
   } else {
     made->recording_ = output.path.empty() ? name : output.path;
   }
-  if (auto possible = recording::Writer::check(made->recording_); !possible) return fail(possible);
+  if (auto possible = recording::Writer::check(made->recording_, recording_owner()); !possible)
+    return fail(possible);
   return made;
 }
 
@@ -36,16 +41,16 @@ std::string Destination::kept_name(const std::string& name) {
   return fmt::format("{}/phlox-{}-{}", temporary_folder(), ::getpid(), name);
 }
 
-std::optional<recording::Owner> recording_owner() {
+std::optional<FileUser> recording_owner() {
   const auto user = target::calling_user();
-  return user ? std::optional(recording::Owner{user->uid, user->gid}) : std::nullopt;
+  return user ? std::optional(FileUser{user->uid, user->gid, user->groups}) : std::nullopt;
 }
 
 Result<void> Destination::begin() {
   const bool is_there = recording::is_recording(recording_);
   appended_ = options_.append && is_there;
   replaced_ = is_there && !appended_;
-  auto writer = appended_ ? recording::Writer::append(recording_)
+  auto writer = appended_ ? recording::Writer::append(recording_, recording_owner())
                           : recording::Writer::create(recording_, recording_owner());
   if (!writer) return fail(writer);
   writer_ = *std::move(writer);
@@ -85,11 +90,13 @@ Result<void> Destination::finish() {
   exporters::ExportOptions options;
   options.remarks = &remarks_;
   options.notes = &notes_;
-  if (options_.source) options.source = read_source;
+  const SourceFiles sources(profile_);
+  if (options_.source) options.source = [&](const std::string& file) { return sources.read(file); };
   if (auto written = format->write(profile_, choices, options, exported_->stream()); !written)
     return fail(written);
   if (auto committed = exported_->commit(); !committed) return committed;
-  if (!kept_) ::unlink(recording_.c_str());
+  const auto place = kept_ ? std::nullopt : Place::find(recording_, recording_owner());
+  if (place) place->remove(place->name());
   return {};
 }
 

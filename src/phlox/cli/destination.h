@@ -16,8 +16,8 @@
 
 namespace phlox::cli {
 
-// Who called us through sudo: a recording is theirs, not root's.
-std::optional<recording::Owner> recording_owner();
+// The user who called us through sudo: what we write is theirs, not root's, and written with their rights.
+std::optional<FileUser> recording_owner();
 
 class Destination {
  public:

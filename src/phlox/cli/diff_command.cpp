@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "phlox/cli/commands.h"
+#include "phlox/cli/destination.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/recordings.h"
@@ -66,7 +67,7 @@ Result<Files> files_of(const DiffArguments& a) {
 }
 
 Result<void> print(const std::string& text, const std::vector<std::string>& inputs) {
-  auto output = OutputFile::open("-", {{}, inputs});
+  auto output = OutputFile::open("-", {.inputs = inputs, .text = true});
   if (!output) return fail(output);
   (*output)->stream() << text;
   return (*output)->commit();
@@ -167,7 +168,7 @@ Result<std::unique_ptr<OutputFile>> open_picture(const DiffArguments& a, const F
     return fail(ErrorKind::usage, "a page or a picture is of two recordings",
                 "without -o several runs are compared as text, --markdown or --json");
   write = format->name == "svg" ? exporters::write_diff_svg : exporters::write_diff_page;
-  return OutputFile::open(a.output, {target::calling_user(), files.all(), a.force});
+  return OutputFile::open(a.output, {recording_owner(), files.all(), a.force});
 }
 
 // The status: kThreshold when a condition of --fail-if holds, kUnknownFunction when one never can.

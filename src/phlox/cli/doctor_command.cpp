@@ -78,7 +78,7 @@ Result<int> run(const CommandLine& line, Talk& talk) {
   const Findings findings = find(pid, debug_search_of(native));
   const auto checks = checks_of(findings);
   const Prospect prospect = prospect_of(findings);
-  auto output = OutputFile::open("-", {});
+  auto output = OutputFile::open("-", {.text = true});
   if (!output) return fail(output);
   (*output)->stream() << (arguments.json ? json_of(findings, checks, prospect) : text_of(checks, prospect));
   if (auto committed = (*output)->commit(); !committed) return fail(committed);

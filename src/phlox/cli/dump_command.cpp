@@ -21,6 +21,7 @@
 #include "phlox/sampler/session/instant.h"
 #include "phlox/target/process_state.h"
 #include "phlox/target/process_tree.h"
+#include "phlox/target/reading_user.h"
 #include "phlox/target/source_file.h"
 
 namespace phlox::cli {
@@ -52,6 +53,7 @@ struct Looked {
   pid_t pid = 0;
   profile::Profile look;
   report::Dump dump;
+  std::optional<FileUser> reader;  // with whose rights its source is read
 };
 
 Result<Looked> look_at(pid_t pid, const DumpArguments& arguments, Talk& talk) {
@@ -68,6 +70,7 @@ Result<Looked> look_at(pid_t pid, const DumpArguments& arguments, Talk& talk) {
   if (options.native) options.unwind_cache = unwind_cache();
   Looked looked;
   looked.pid = pid;
+  looked.reader = target::reading_user(pid);
   NativeRows rows(looked.look);
   std::vector<python::Attempt> attempts;
   const auto instant = sampler::look_once(pid, options, rows, &attempts);
@@ -137,7 +140,7 @@ std::string text_of(const std::vector<Looked>& all) {
   for (const Looked& one : all) {
     if (!text.empty()) text += "\n";
     text += report::dump_text(one.look, one.dump, [&one](const std::string& file) {
-      return target::read_file_of(one.pid, file, kLongestSource);
+      return target::read_file_of(one.pid, file, kLongestSource, one.reader);
     });
   }
   return text;
@@ -171,7 +174,7 @@ Result<void> run(const CommandLine& line, Talk& talk) {
     for (Looked& child : look_at_children(*pid, arguments, talk)) all.push_back(std::move(child));
   }
   if (arguments.locals) talk.warn("variables may hold secrets: passwords, keys, personal data");
-  auto output = OutputFile::open("-", {});
+  auto output = OutputFile::open("-", {.text = true});
   if (!output) return fail(output);
   (*output)->stream() << (arguments.json ? json_of(std::move(all)) : text_of(all));
   return (*output)->commit();

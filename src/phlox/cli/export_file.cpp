@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "phlox/cli/destination.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/recordings.h"
 #include "phlox/cli/source_files.h"
@@ -30,9 +31,11 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
     if (format.name != "html")
       return fail(ErrorKind::usage, fmt::format("--source is for a page, and this is {}", format.name),
                   "phlox export app.phlox --source -o app.html");
-    options.source = read_source;
   }
-  auto output = OutputFile::open(request.output, {target::calling_user(), {request.file}, request.force});
+  auto output = OutputFile::open(request.output, {.owner = recording_owner(),
+                                                  .inputs = {request.file},
+                                                  .force = request.force,
+                                                  .secret = request.source});
   if (!output) return fail(output);
   auto profile = read_recording(request.file, request.input, talk);
   if (!profile) return fail(profile);
@@ -45,6 +48,8 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
   profile::show_native_frames(*profile, *choices);
   if (auto labelled = profile::show_time_labels(*profile, *choices); !labelled) return fail(labelled);
   if (const auto waiting = left_out(*profile, *choices)) talk.note(*waiting);
+  const SourceFiles sources(*profile);
+  if (request.source) options.source = [&](const std::string& file) { return sources.read(file); };
   std::vector<std::string> remarks, notes;
   options.remarks = &remarks;
   options.notes = &notes;

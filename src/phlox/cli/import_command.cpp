@@ -1,12 +1,11 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <string>
 
+#include "phlox/base/place.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/destination.h"
 #include "phlox/cli/exit_status.h"
@@ -20,11 +19,14 @@ namespace {
 // Written beside its place: what was there stays until the import is whole.
 class Destination {
  public:
-  explicit Destination(std::string path) : path_(std::move(path)), partial_(path_ + ".partial") {}
+  explicit Destination(std::string path)
+      : path_(std::move(path)), partial_(path_ + ".partial"), place_(Place::find(path_, recording_owner())) {}
   ~Destination() {
     thread_.reset();
     writer_.reset();
-    for (const char* end : {"", "-wal", "-shm", "-journal"}) ::unlink((partial_ + end).c_str());
+    for (const char* end : {"", "-wal", "-shm", "-journal"}) {
+      if (place_) place_->remove(place_->name() + ".partial" + end);
+    }
   }
   Destination(const Destination&) = delete;
   Destination& operator=(const Destination&) = delete;
@@ -41,13 +43,14 @@ class Destination {
     if (finished) finished = writer_->finish();
     writer_.reset();
     if (!finished) return finished;
-    if (std::rename(partial_.c_str(), path_.c_str()) == 0) return {};
+    if (place_ && place_->rename(place_->name() + ".partial", place_->name())) return {};
     return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path_, std::strerror(errno)),
                 "choose another file with -o FILE");
   }
 
  private:
   std::string path_, partial_;
+  std::optional<Place> place_;
   std::unique_ptr<recording::Writer> writer_;
   std::optional<recording::WriterThread> thread_;  // SQLite takes a third of an import's time
 };

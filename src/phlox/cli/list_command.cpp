@@ -86,7 +86,7 @@ int list(const CommandLine&, Talk& talk) {
   const Pythons pythons = find_pythons(processes, recogniser);
   winsize size{};
   const bool terminal = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 40;
-  auto output = OutputFile::open("-", {});
+  auto output = OutputFile::open("-", {.text = true});
   if (output && !pythons.found.empty())
     (*output)->stream() << table_of(in_tree_order(pythons.found), terminal ? size.ws_col : 0);
   const auto done = output ? (*output)->commit() : Result<void>(fail(output));

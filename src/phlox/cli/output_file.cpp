@@ -15,28 +15,27 @@
 
 #include "phlox/base/text.h"
 #include "phlox/recording/reader.h"
+#include "phlox/report/plain_lines.h"
 
 namespace phlox::cli {
 
 // Unlike std::filebuf it keeps errno.
 class OutputFile::Buffer : public std::streambuf {
  public:
-  explicit Buffer(int descriptor) : descriptor_(descriptor) {
+  // `text`: people read it, so control characters that names bring along are escaped.
+  Buffer(int descriptor, bool text) : descriptor_(descriptor), text_(text) {
     setp(block_.data(), block_.data() + block_.size());
   }
   int error() const { return error_; }
   bool flush() {
-    const char* at = pbase();
-    while (error_ == 0 && at < pptr()) {
-      const ssize_t written = ::write(descriptor_, at, static_cast<size_t>(pptr() - at));
-      if (written >= 0) {
-        at += written;
-      } else if (errno != EINTR) {
-        error_ = errno;
-      }
-    }
+    const std::string_view block(pbase(), static_cast<size_t>(pptr() - pbase()));
+    write_all(text_ ? std::string_view(shown_ = plain_.put(block)) : block);
     setp(block_.data(), block_.data() + block_.size());
     return error_ == 0;
+  }
+  void end() {
+    flush();
+    if (text_) write_all(plain_.end());
   }
 
  protected:
@@ -51,8 +50,22 @@ class OutputFile::Buffer : public std::streambuf {
   int sync() override { return flush() ? 0 : -1; }
 
  private:
+  void write_all(std::string_view bytes) {
+    while (error_ == 0 && !bytes.empty()) {
+      const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+      if (written >= 0) {
+        bytes.remove_prefix(static_cast<size_t>(written));
+      } else if (errno != EINTR) {
+        error_ = errno;
+      }
+    }
+  }
+
   int descriptor_;
+  bool text_;
   int error_ = 0;
+  report::PlainStream plain_;
+  std::string shown_;
   std::array<char, size_t{1} << 16> block_;
 };
 
@@ -121,7 +134,7 @@ OutputFile::OutputFile() = default;
 Result<std::unique_ptr<OutputFile>> OutputFile::open(const std::string& path, const OutputRules& rules) {
   std::unique_ptr<OutputFile> output(new OutputFile);
   output->path_ = path;
-  if (rules.owner) output->owner_.emplace(rules.owner->uid, rules.owner->gid);
+  output->owner_ = rules.owner;
   struct stat there {};
   const auto named = descriptor_named(path);
   if (path.empty() || path == "-" || named) {
@@ -142,15 +155,17 @@ Result<std::unique_ptr<OutputFile>> OutputFile::open(const std::string& path, co
                   "choose another file with -o FILE, or say --force");
     }
     if (exists && S_ISDIR(there.st_mode)) return cannot_write(path, EISDIR);
+    output->secret_ = rules.secret;
     auto opened = exists && !S_ISREG(there.st_mode) ? output->open_in_place(path) : output->open_beside(path);
     if (!opened) return fail(opened);
   }
-  output->buffer_ = std::make_unique<Buffer>(output->descriptor_);
+  output->buffer_ = std::make_unique<Buffer>(output->descriptor_, rules.text);
   output->stream_ = std::make_unique<std::ostream>(output->buffer_.get());
   return output;
 }
 
 Result<void> OutputFile::open_in_place(const std::string& path) {
+  const ActAs as(owner_);
   file_ = Descriptor(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file_) return cannot_write(path, errno);
   descriptor_ = file_.get();
@@ -160,15 +175,16 @@ Result<void> OutputFile::open_in_place(const std::string& path) {
 Result<void> OutputFile::open_beside(const std::string& path) {
   struct stat there {};
   const bool exists = ::stat(path.c_str(), &there) == 0;
-  if (exists && ::access(path.c_str(), W_OK) != 0) return cannot_write(path, errno);
+  if (exists && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) return cannot_write(path, errno);
   // Behind a link its target is replaced, not the link.
   char* real = exists ? ::realpath(path.c_str(), nullptr) : nullptr;
   const std::string final = real != nullptr ? real : path;
   std::free(real);
   const mode_t mask = ::umask(0);
   ::umask(mask);
-  mode_ = exists ? there.st_mode & 07777 : 0666 & ~mask;
-  new_file_.emplace(NewFile::make(final));
+  mode_ = exists ? there.st_mode & 0777 : 0666 & ~mask;
+  if (secret_) mode_ = 0600;
+  new_file_.emplace(NewFile::make(final, owner_));
   if (!*new_file_) return cannot_write(path, errno);
   descriptor_ = new_file_->descriptor();
   return {};
@@ -181,9 +197,9 @@ std::ostream& OutputFile::stream() {
 }
 
 Result<void> OutputFile::commit() {
-  stream_->flush();
+  buffer_->end();
   if (buffer_->error() != 0) return cannot_write(path_, buffer_->error());
-  if (new_file_ && !new_file_->put_in_place(mode_, owner_)) return cannot_write(path_, errno);
+  if (new_file_ && !new_file_->put_in_place(mode_)) return cannot_write(path_, errno);
   return {};
 }
 

@@ -7,21 +7,22 @@
 #include <optional>
 #include <ostream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/base/file_user.h"
 #include "phlox/base/new_file.h"
 #include "phlox/base/result.h"
-#include "phlox/target/launch.h"
 
 namespace phlox::cli {
 
 // What an output may not do.
 struct OutputRules {
-  std::optional<target::CallingUser> owner;  // to whom the file will belong (under sudo)
-  std::vector<std::string> inputs;           // recordings that are read: never written to, by whatever name
-  bool force = false;                        // may replace a recording by something else
+  std::optional<FileUser> owner = {};    // to whom the file will belong (under sudo)
+  std::vector<std::string> inputs = {};  // recordings that are read: never written to, by whatever name
+  bool force = false;                    // may replace a recording by something else
+  bool text = false;                     // people read it (report/plain_lines.h)
+  bool secret = false;                   // nobody else may read it: there is source in it
 };
 
 class OutputFile {
@@ -46,10 +47,11 @@ class OutputFile {
   Result<void> open_in_place(const std::string& path);
   Result<void> open_beside(const std::string& path);
 
-  std::string path_;                              // as the user named it, for messages
-  std::optional<NewFile> new_file_;               // none: written in place
-  std::optional<std::pair<uid_t, gid_t>> owner_;  // of a new file, with its mode
-  mode_t mode_ = 0;
+  std::string path_;                 // as the user named it, for messages
+  std::optional<NewFile> new_file_;  // none: written in place
+  std::optional<FileUser> owner_;
+  mode_t mode_ = 0;  // of a new file
+  bool secret_ = false;
   Descriptor file_;  // of what is written in place
   int descriptor_ = -1;
   std::unique_ptr<Buffer> buffer_;

@@ -14,6 +14,7 @@
 #include "phlox/base/text.h"
 #include "phlox/cli/attach_error.h"
 #include "phlox/cli/commands.h"
+#include "phlox/cli/destination.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/signal_watch.h"
 #include "phlox/exporters/pyflame.h"
@@ -247,7 +248,7 @@ Result<void> run(const Arguments& a, Talk& talk) {
     if (auto possible = target::check_recordable(*state); !possible) return possible;
     if (a.old_pid) talk.warn("a PID without -p is an old way of Pyflame's; use -p PID");
   }
-  auto output = OutputFile::open(a.output, {target::calling_user(), {}, false});
+  auto output = OutputFile::open(a.output, {recording_owner(), {}, false});
   if (!output) return fail(output);
   return a.dump || (a.seconds >= 0 && a.seconds < a.interval) ? look(a, **output, talk)
                                                               : record_for(a, **output, talk);
@@ -259,7 +260,7 @@ int pyflame(const std::vector<std::string>& words, Talk& talk) {
   const auto arguments = parse(words);
   auto done = arguments ? Result<void>() : Result<void>(fail(arguments));
   if (arguments && (arguments->help || arguments->version)) {
-    auto out = OutputFile::open("-", {});
+    auto out = OutputFile::open("-", {.text = true});
     if (arguments->help) {
       (*out)->stream() << kExamples << kUsage;
     } else {

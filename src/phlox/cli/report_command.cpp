@@ -9,6 +9,7 @@
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/recordings.h"
+#include "phlox/cli/source_files.h"
 #include "phlox/cli/values.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/forks.h"
@@ -17,15 +18,12 @@
 #include "phlox/profile/time_labels.h"
 #include "phlox/profile/together.h"
 #include "phlox/report/report.h"
-#include "phlox/target/source_file.h"
 
 namespace phlox::cli {
 namespace {
 
-constexpr size_t kLongestSource = size_t{16} << 20;
-
 Result<void> print(const std::string& text, const ReportArguments& a) {
-  auto output = OutputFile::open("-", {{}, a.files});
+  auto output = OutputFile::open("-", {.inputs = a.files, .text = true});
   if (!output) return fail(output);
   (*output)->stream() << text;
   return (*output)->commit();
@@ -80,12 +78,10 @@ Result<void> run(const ReportArguments& a, Talk& talk) {
   if (!a.source) return print(report::report_text(*made), a);
   // The files as they are here today: a recording may come from another machine, and the report says so where
   // a file is missing.
-  return print(report::report_source(*made,
-                                     [](std::string_view file) {
-                                       return target::read_file_of(::getpid(), std::string(file),
-                                                                   kLongestSource);
-                                     }),
-               a);
+  const SourceFiles sources(*profile);
+  return print(
+      report::report_source(*made, [&](std::string_view file) { return sources.read(std::string(file)); }),
+      a);
 }
 
 }  // namespace

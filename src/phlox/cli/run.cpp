@@ -15,7 +15,7 @@ namespace phlox::cli {
 namespace {
 
 int print(const std::string& text, Talk& talk) {
-  auto out = OutputFile::open("-", {});
+  auto out = OutputFile::open("-", {.text = true});
   (*out)->stream() << text;
   if (auto written = (*out)->commit(); !written) {
     talk.error(written.error());

@@ -6,6 +6,9 @@
 #include <iterator>
 #include <string_view>
 
+#include "phlox/cli/destination.h"
+#include "phlox/profile/source_rights.h"
+#include "phlox/target/reading_user.h"
 #include "phlox/target/source_file.h"
 
 namespace phlox::cli {
@@ -19,10 +22,28 @@ constexpr std::string_view kExtensions[] = {".py",  ".pyw", ".pyx", ".pxd", ".px
 
 }  // namespace
 
-std::optional<std::string> read_source(const std::string& file) {
+SourceFiles::SourceFiles(const profile::Profile& profile) {
+  for (const profile::SourceRights& rights : profile::source_rights(profile.meta())) {
+    elsewhere_ = elsewhere_ || !rights.here;
+    users_.push_back(target::reading_user(rights.user));
+  }
+  if (!users_.empty()) return;
+  // Nobody knows of which program it is: what the caller may read, or, of root, what everybody may.
+  constexpr uid_t kNobody = 65534;
+  auto caller = recording_owner();
+  if (!caller && ::geteuid() == 0) caller = FileUser{kNobody, kNobody, {}};
+  users_.push_back(caller ? target::reading_user(*caller) : std::nullopt);
+}
+
+std::optional<std::string> SourceFiles::read(const std::string& file) const {
   const auto is_end = [&](std::string_view extension) { return file.ends_with(extension); };
-  if (std::none_of(std::begin(kExtensions), std::end(kExtensions), is_end)) return {};
-  return target::read_file_of(::getpid(), file, kLongest);
+  if (elsewhere_ || std::none_of(std::begin(kExtensions), std::end(kExtensions), is_end)) return {};
+  std::optional<std::string> text;
+  for (const auto& user : users_) {
+    text = target::read_file_of(::getpid(), file, kLongest, user);
+    if (!text) return {};
+  }
+  return text;
 }
 
 }  // namespace phlox::cli

@@ -3,11 +3,25 @@
 
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "phlox/base/file_user.h"
+#include "phlox/profile/profile.h"
 
 namespace phlox::cli {
 
-// Nothing where it is not there, too long, or no source by its name: a recording may come from anybody, and
-// what it names is put into a page that is passed on.
-std::optional<std::string> read_source(const std::string& file);
+// Reads what the programs of a recording could read: where root reads, only files that each of their users
+// may read. A recording may come from anybody, and what it names is put into a page that is passed on.
+class SourceFiles {
+ public:
+  explicit SourceFiles(const profile::Profile& profile);
+
+  // Nothing where it is not there, too long, no source by its name, or may not be read.
+  std::optional<std::string> read(const std::string& file) const;
+
+ private:
+  bool elsewhere_ = false;  // a program saw other files than we do
+  std::vector<std::optional<FileUser>> users_;
+};
 
 }  // namespace phlox::cli

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "phlox/report/plain_lines.h"
+#include "phlox/report/table.h"
+
 namespace phlox::cli {
 namespace {
 
@@ -39,7 +42,7 @@ void Talk::line(std::string_view colour, std::string_view head, std::string_view
   } else {
     out.append(head);
   }
-  out.append(text).append("\n");
+  out.append(report::plain_lines(text)).append("\n");
   std::fwrite(out.data(), 1, out.size(), stream_);
   std::fflush(stream_);
 }
@@ -70,7 +73,8 @@ void Talk::lines(std::string_view text) {
   if (options_.quiet) return;
   const std::lock_guard lock(mutex_);
   clear();
-  std::fwrite(text.data(), 1, text.size(), stream_);
+  const std::string plain = report::plain_lines(text);
+  std::fwrite(plain.data(), 1, plain.size(), stream_);
   std::fflush(stream_);
 }
 
@@ -87,7 +91,7 @@ void Talk::progress(std::span<const std::string> texts) {
   std::string out(kClearLine);
   const auto fits = std::find_if(texts.begin(), texts.end() - 1,
                                  [&](const std::string& text) { return text.size() <= width; });
-  out += fits->substr(0, width);
+  out += report::plain(fits->substr(0, width));
   std::fwrite(out.data(), 1, out.size(), stream_);
   std::fflush(stream_);
   has_progress_ = true;

@@ -256,7 +256,7 @@ class Top {
       const Nanoseconds next = clock_now() + request_.interval;
       while (!stop_ && !source_->has_ended() && clock_now() < next) ::usleep(20'000);
       if (auto looked = look(); !looked) return looked;
-      auto output = OutputFile::open("-", {});
+      auto output = OutputFile::open("-", {.text = true});
       if (!output) return fail(output);
       (*output)->stream() << (i > 0 ? "\n" : "") << top::as_text(head_, picture_, controls_, text_size());
       if (auto committed = (*output)->commit(); !committed) return committed;

@@ -195,12 +195,13 @@ class Scratch {
   Scratch() {
     path_ = temporary_folder() + "/phlox-top-XXXXXX";
     if (::mkdtemp(path_.data()) == nullptr) path_.clear();
+    folder_ = Descriptor(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   }
   ~Scratch() {
     if (path_.empty()) return;
     for (const char* name : {"top.phlox", "top.phlox-wal", "top.phlox-shm", "top.phlox-journal"})
-      ::unlink((path_ + "/" + name).c_str());
-    if (!keeps_output_) ::unlink(output().c_str());
+      ::unlinkat(folder_.get(), name, 0);
+    if (!keeps_output_) ::unlinkat(folder_.get(), "output.txt", 0);
     ::rmdir(path_.c_str());
   }
   Scratch(const Scratch&) = delete;
@@ -212,6 +213,7 @@ class Scratch {
 
  private:
   std::string path_;
+  Descriptor folder_;
   bool keeps_output_ = false;
 };
 
@@ -220,7 +222,8 @@ class Scratch {
 class Aside {
  public:
   explicit Aside(const std::string& path) {
-    const Descriptor output(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+    const Descriptor output(
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
     const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     const int with[] = {nothing.get(), output.get(), output.get()};
     for (int i = 0; i < 3; ++i) {

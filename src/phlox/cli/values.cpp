@@ -1,6 +1,9 @@
 #include "phlox/cli/values.h"
 
 #include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -183,10 +186,31 @@ symbols::DebugSearch debug_search_of(const NativeArguments& native) {
   return search;
 }
 
+namespace {
+
+// A folder that is ours, or may be made in one that is: under `sudo -E` the variables are another user's.
+std::string if_ours(const char* path) {
+  if (path == nullptr || ::geteuid() != 0) return path == nullptr ? "" : path;
+  struct stat there {};
+  for (std::string folder = path; folder.size() > 1; folder.resize(std::max<size_t>(folder.rfind('/'), 1))) {
+    if (folder.front() != '/') return {};
+    if (::stat(folder.c_str(), &there) == 0) return there.st_uid == ::geteuid() ? path : std::string();
+  }
+  return {};
+}
+
+std::string home_of_root() {
+  const passwd* const entry = ::getpwuid(0);
+  return entry != nullptr && entry->pw_dir != nullptr ? entry->pw_dir : "";
+}
+
+}  // namespace
+
 std::string unwind_cache() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  return unwind::cache_folder(cache != nullptr ? cache : "", home != nullptr ? home : "");
+  const std::string cache = if_ours(std::getenv("XDG_CACHE_HOME"));
+  std::string home = if_ours(std::getenv("HOME"));
+  if (home.empty() && std::getenv("HOME") != nullptr) home = home_of_root();
+  return unwind::cache_folder(cache, home);
 }
 
 Result<profile::Choices> choices_of(const ViewArguments& view) {

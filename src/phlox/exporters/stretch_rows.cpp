@@ -205,8 +205,15 @@ void put_value(JsonWriter& json, const Value& value) {
   }
 }
 
-std::string quoted(std::string_view text) {
-  if (text.find_first_of(",\"") == std::string_view::npos) return std::string(text);
+// A spreadsheet takes what begins like this for a formula, which may start a program: an apostrophe before it
+// says that it is text.
+bool looks_like_formula(std::string_view text) {
+  return !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos;
+}
+
+std::string quoted(std::string_view name) {
+  const std::string text = (looks_like_formula(name) ? "'" : "") + std::string(name);
+  if (text.find_first_of(",\"") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"') out += '"';

@@ -12,6 +12,7 @@
 #include "phlox/profile/tally.h"
 #include "phlox/recording/reader.h"
 #include "phlox/recording/schema.h"
+#include "phlox/recording/schema_check.h"
 #include "phlox/recording/writer.h"
 
 namespace phlox::recording {
@@ -28,15 +29,17 @@ std::string meta_number(std::string_view key) {
 
 }  // namespace
 
-Result<std::unique_ptr<Writer>> Writer::append(const std::string& path) {
+Result<std::unique_ptr<Writer>> Writer::append(const std::string& path, std::optional<Owner> owner) {
   // Who looks at it, such as a report, is soon gone.
   const Nanoseconds until = clock_now() + 2 * kSecond;
-  while (!check(path) && clock_now() < until) ::usleep(20'000);
-  if (auto possible = check(path); !possible) return fail(possible);
+  while (!check(path, owner) && clock_now() < until) ::usleep(20'000);
+  if (auto possible = check(path, owner); !possible) return fail(possible);
   // Nothing of it may be odd: rows are put beside its own.
   if (auto sound = read(path); !sound) return fail(sound);
   std::unique_ptr<Writer> writer(new Writer());
-  if (auto opened = writer->open(path); !opened) return cannot_append(path, opened.error().message);
+  if (auto opened = writer->open(path, owner); !opened) return cannot_append(path, opened.error().message);
+  if (auto plain = check_schema(writer->database_, path); !plain) return fail(plain);
+  const ActAs as = writer->place_->rights();
   if (auto ready = writer->continue_after_what_is_there(); !ready) return fail(ready);
   return writer;
 }

@@ -21,7 +21,9 @@ inline constexpr int64_t kMaximumTime = int64_t{1} << 60;
 // The first thing that is wrong is remembered, what follows is zero.
 class Columns {
  public:
-  Columns(sqlite3_stmt* statement, std::string_view table) : statement_(statement), table_(table) {}
+  // `text_left`: of the texts of the file, which together are no longer than the file.
+  Columns(sqlite3_stmt* statement, std::string_view table, uint64_t& text_left)
+      : statement_(statement), table_(table), text_left_(text_left) {}
 
   void next_row() {
     column_ = 0;
@@ -108,6 +110,13 @@ class Columns {
       reject(column, "is no text");
       return {};
     }
+    // An empty one takes a byte as well.
+    const auto size = static_cast<uint64_t>(sqlite3_column_bytes(statement_, column)) + 1;
+    if (size > text_left_) {
+      reject(column, "is longer than what is left of the file");
+      return {};
+    }
+    text_left_ -= size;
     return text_of(statement_, column);
   }
 
@@ -121,6 +130,7 @@ class Columns {
   }
   sqlite3_stmt* statement_;
   std::string_view table_;
+  uint64_t& text_left_;
   std::string wrong_;
   int64_t row_ = 0;
   int column_ = 0;

@@ -1,11 +1,80 @@
 #include "phlox/recording/database.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
 namespace phlox::recording {
+namespace {
+
+// Opens folders and regular files by the path that SQLite is given, without resolving its links.
+constexpr const char* kAsIs = "phlox-as-is";
+
+bool is_beside(std::string_view path) {
+  return path.ends_with("-wal") || path.ends_with("-shm") || path.ends_with("-journal");
+}
+
+// In place of SQLite's own open(): what lies there may be somebody else's doing, and be changed while we
+// look.
+int open_plain(const char* path, int flags, int mode) {
+  const int file = ::open(path, flags | O_NONBLOCK, mode);
+  if (file < 0 || std::strcmp(path, "/dev/urandom") == 0) return file;
+  struct stat there {};
+  const bool plain =
+      ::fstat(file, &there) == 0 &&
+      (S_ISDIR(there.st_mode) || (S_ISREG(there.st_mode) && (!is_beside(path) || there.st_nlink < 2)));
+  if (plain) return file;
+  ::close(file);
+  errno = EACCES;
+  return -1;
+}
+
+int copy_path(sqlite3_vfs*, const char* path, int size, char* to) {
+  const size_t length = std::strlen(path);
+  if (size <= 0 || length >= static_cast<size_t>(size)) return SQLITE_CANTOPEN;
+  std::memcpy(to, path, length + 1);
+  return SQLITE_OK;
+}
+
+// Once a process, before it opens the first one.
+void settle_sqlite() {
+  static const bool done = [] {
+    sqlite3_initialize();
+    sqlite3_vfs* const usual = sqlite3_vfs_find("unix");
+    if (usual == nullptr) return false;
+    usual->xSetSystemCall(usual, "open", reinterpret_cast<sqlite3_syscall_ptr>(open_plain));
+    static sqlite3_vfs as_is = *usual;
+    as_is.zName = kAsIs;
+    as_is.pNext = nullptr;
+    as_is.xFullPathname = copy_path;
+    return sqlite3_vfs_register(&as_is, 0) == SQLITE_OK;
+  }();
+  (void)done;
+}
+
+Database open_by(const std::string& path, int flags, const char* way) {
+  settle_sqlite();
+  sqlite3* raw = nullptr;
+  sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, way);
+  return Database(raw);
+}
+
+}  // namespace
 
 Database open_database(const std::string& path, int flags) {
-  sqlite3* raw = nullptr;
-  sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
-  return Database(raw);
+  return open_by(path, flags, nullptr);
+}
+
+Database open_database(const Place& place, int flags) {
+  return open_database(place, place.name(), flags);
+}
+
+Database open_database(const Place& place, const std::string& name, int flags) {
+  return open_by(place.path(name), flags, kAsIs);
 }
 
 Statement prepare(sqlite3* database, const std::string& sql) {

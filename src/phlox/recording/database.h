@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "phlox/base/place.h"
+
 namespace phlox::recording {
 
 struct CloseDatabase {
@@ -21,7 +23,13 @@ using Database = std::unique_ptr<sqlite3, CloseDatabase>;
 using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
 
 // For one thread. Whether it could be opened says sqlite3_errcode(); none where there is no memory.
+// Nothing but a regular file is opened, none that a link leads to and, of those beside a recording, none that
+// has another name as well: a pipe would hang us, a link lead out of the folder.
 Database open_database(const std::string& path, int flags);
+// The same of a file of this folder, whatever becomes of the path to it.
+Database open_database(const Place& place, int flags);
+// Another file of the folder.
+Database open_database(const Place& place, const std::string& name, int flags);
 
 // None: it cannot be run, sqlite3_errmsg() says why.
 Statement prepare(sqlite3* database, const std::string& sql);

@@ -4,6 +4,7 @@
 
 #include "phlox/recording/database.h"
 #include "phlox/recording/schema.h"
+#include "phlox/recording/schema_check.h"
 
 namespace phlox::recording {
 namespace {
@@ -31,7 +32,9 @@ bool put_labels(sqlite3* database, const std::vector<profile::TimeLabel>& labels
 Result<void> add_labels(const std::string& path, const std::vector<profile::TimeLabel>& labels) {
   const Database database = open_database(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW);
   if (sqlite3_errcode(database.get()) == SQLITE_OK) {
+    distrust(database.get());
     sqlite3_busy_timeout(database.get(), 2000);
+    if (auto plain = check_schema(database.get(), path); !plain) return plain;
     if (put_labels(database.get(), labels)) return {};
   }
   return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, sqlite3_errmsg(database.get())),

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "phlox/base/new_file.h"
+#include "phlox/base/place.h"
 #include "phlox/recording/database.h"
 #include "phlox/recording/schema.h"
 
@@ -47,18 +48,17 @@ Result<void> put_empty_recording(const std::string& path, std::optional<Owner> o
   // recording rather than a riddle.
   const auto image = empty_recording(path);
   if (!image) return fail(image);
-  NewFile file = NewFile::make(path);
-  if (!file) return cannot_write(path, errno);
+  const auto place = Place::find(path, owner);
+  NewFile file = NewFile::make(path, owner);
+  if (!place || !file) return cannot_write(path, errno);
   for (size_t at = 0; at < image->size();) {
     const ssize_t written = ::write(file.descriptor(), image->data() + at, image->size() - at);
     if (written < 0 && errno != EINTR) return cannot_write(path, errno);
     at += written > 0 ? static_cast<size_t>(written) : 0;
   }
   // Leftovers of a recording of that name that was cut off belong to it, not to this one.
-  for (const char* suffix : {"-wal", "-shm", "-journal"}) ::unlink((path + suffix).c_str());
-  std::optional<std::pair<uid_t, gid_t>> file_owner;
-  if (owner) file_owner.emplace(owner->user, owner->group);
-  if (!file.put_in_place(0600, file_owner)) return cannot_write(path, errno);
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) place->remove(place->name() + suffix);
+  if (!file.put_in_place(0600)) return cannot_write(path, errno);
   return {};
 }
 

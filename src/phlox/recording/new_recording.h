@@ -1,20 +1,17 @@
 // A recording of nothing, put where one is to be.
 #pragma once
 
-#include <sys/types.h>
-
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "phlox/base/file_user.h"
 #include "phlox/base/result.h"
 
 namespace phlox::recording {
 
-struct Owner {
-  uid_t user = 0;
-  gid_t group = 0;
-};
+// To whom a recording belongs; it is written with the rights of that user (base/place.h).
+using Owner = FileUser;
 
 // Complete from the first moment, and nobody else's to read. No descriptor of it is open when it returns:
 // closing one drops what SQLite has locked since, and whoever looked at the growing recording would take its

@@ -13,31 +13,10 @@
 
 #include "phlox/base/descriptor.h"
 #include "phlox/recording/schema.h"
+#include "phlox/recording/schema_check.h"
 
 namespace phlox::recording {
 namespace {
-
-// Longest text. Names, command lines and paths of a target are capped at 1 MiB or less where they are read.
-constexpr int kMaximumText = 16 << 20;
-
-// What SQLite would do for a file of our own, it must not do for one of somebody else's.
-void distrust(sqlite3* database) {
-  const std::pair<int, int> switches[] = {{SQLITE_DBCONFIG_DEFENSIVE, 1},
-                                          {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
-                                          {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
-                                          {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
-                                          {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
-                                          {SQLITE_DBCONFIG_DQS_DML, 0},
-                                          {SQLITE_DBCONFIG_DQS_DDL, 0}};
-  for (auto [what, value] : switches) sqlite3_db_config(database, what, value, nullptr);
-  const std::pair<int, int> limits[] = {
-      {SQLITE_LIMIT_LENGTH, kMaximumText}, {SQLITE_LIMIT_SQL_LENGTH, 100'000},
-      {SQLITE_LIMIT_COLUMN, 100},          {SQLITE_LIMIT_EXPR_DEPTH, 20},
-      {SQLITE_LIMIT_COMPOUND_SELECT, 5},   {SQLITE_LIMIT_VDBE_OP, 25'000},
-      {SQLITE_LIMIT_FUNCTION_ARG, 8},      {SQLITE_LIMIT_ATTACHED, 0},
-      {SQLITE_LIMIT_TRIGGER_DEPTH, 1},     {SQLITE_LIMIT_WORKER_THREADS, 0}};
-  for (auto [what, value] : limits) sqlite3_limit(database, what, value);
-}
 
 Result<int64_t> pragma(sqlite3* database, const std::string& path, const char* name) {
   const Statement statement = prepare(database, fmt::format("PRAGMA {}", name));
@@ -81,7 +60,9 @@ bool is_trusted_journal(const std::string& path) {
 void undo_half_written(const std::string& path) {
   if (!is_trusted_journal(path + "-journal")) return;
   const Database database = open_database(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW);
-  if (sqlite3_errcode(database.get()) == SQLITE_OK) run(database.get(), "PRAGMA user_version");
+  if (sqlite3_errcode(database.get()) != SQLITE_OK) return;
+  distrust(database.get());
+  run(database.get(), "PRAGMA user_version");
 }
 
 bool has_nothing(sqlite3* database) {
@@ -89,29 +70,25 @@ bool has_nothing(sqlite3* database) {
   return statement && sqlite3_step(statement.get()) == SQLITE_DONE;
 }
 
-// A "sample" that is a virtual table or has computed columns is somebody's program. False: there is none of
-// that name.
-Result<bool> check_table(sqlite3* database, sqlite3_stmt* asking, const std::string& path,
-                         std::string_view table) {
+// False: there is no table of that name.
+Result<bool> is_there(sqlite3* database, sqlite3_stmt* asking, const std::string& path,
+                      std::string_view table) {
   sqlite3_reset(asking);
   sqlite3_bind_text(asking, 1, table.data(), static_cast<int>(table.size()), SQLITE_STATIC);
   const int step = sqlite3_step(asking);
   if (step == SQLITE_DONE) return false;
   if (step != SQLITE_ROW) return damaged(path, sqlite3_errmsg(database));
-  const auto* type = reinterpret_cast<const char*>(sqlite3_column_text(asking, 0));
-  const auto* sql = reinterpret_cast<const char*>(sqlite3_column_text(asking, 1));
-  const std::string_view text = sql != nullptr ? sql : "";
-  if (type == nullptr || std::strcmp(type, "table") != 0 || !text.starts_with("CREATE TABLE"))
-    return damaged(path, fmt::format("{} is not a plain table", table));
   return true;
 }
 
-// Every table must be one. Says which are there of those that may be absent.
+// Says which are there of those that may be absent.
 Result<OptionalTables> check_tables(sqlite3* database, const std::string& path) {
-  const Statement statement = prepare(database, "SELECT type, sql FROM sqlite_schema WHERE name = ?");
+  if (auto plain = check_schema(database, path); !plain) return fail(plain);
+  const Statement statement =
+      prepare(database, "SELECT 1 FROM sqlite_schema WHERE name = ? AND type = 'table'");
   if (!statement) return damaged(path, sqlite3_errmsg(database));
   for (const std::string_view table : kTables) {
-    const auto there = check_table(database, statement.get(), path, table);
+    const auto there = is_there(database, statement.get(), path, table);
     if (!there) return fail(there);
     if (*there) continue;
     if (table == "meta" && has_nothing(database)) return holds_nothing(path);
@@ -120,7 +97,7 @@ Result<OptionalTables> check_tables(sqlite3* database, const std::string& path) 
   }
   OptionalTables tables;
   for (const OptionalTable& table : kOptionalTables) {
-    const auto there = check_table(database, statement.get(), path, table.name);
+    const auto there = is_there(database, statement.get(), path, table.name);
     if (!there) return fail(there);
     tables.*table.is_there = *there;
   }

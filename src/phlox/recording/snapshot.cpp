@@ -1,18 +1,21 @@
 #include "phlox/recording/snapshot.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 
+#include "phlox/base/clock.h"
+#include "phlox/base/place.h"
 #include "phlox/profile/model.h"
 #include "phlox/recording/database.h"
 #include "phlox/recording/new_recording.h"
+#include "phlox/recording/schema_check.h"
 
 namespace phlox::recording {
 namespace {
@@ -20,27 +23,27 @@ namespace {
 // A file beside its place until it is whole.
 class Draft {
  public:
-  explicit Draft(const std::string& place) : path_(place + ".XXXXXX") {
-    const int file = ::mkstemp(path_.data());  // mode 0600
-    made_ = file >= 0;
-    if (made_) ::close(file);
-  }
+  explicit Draft(const Place& place)
+      : place_(place),
+        name_(fmt::format("{}.{}-{:x}", place.name(), ::getpid(), clock_now())),
+        file_(place.open(name_, O_RDWR | O_CREAT | O_EXCL, 0600)) {}
   ~Draft() {
-    if (made_) ::unlink(path_.c_str());
+    if (file_) place_.remove(name_);
   }
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
-  bool made() const { return made_; }
-  const std::string& path() const { return path_; }
-  bool put_in_place(const std::string& place) {
-    if (::rename(path_.c_str(), place.c_str()) != 0) return false;
-    made_ = false;
+  bool made() const { return bool(file_); }
+  const std::string& name() const { return name_; }
+  bool put_in_place() {
+    if (!place_.give(file_.get()) || !place_.rename(name_, place_.name())) return false;
+    file_.close();
     return true;
   }
 
  private:
-  std::string path_;
-  bool made_ = false;
+  const Place& place_;
+  std::string name_;
+  Descriptor file_;  // SQLite writes into the same one
 };
 
 std::string quoted(const std::string& text) {
@@ -68,28 +71,49 @@ bool says(sqlite3* database, std::string_view key) {
   return first_number(database, fmt::format("SELECT 1 FROM meta WHERE key = '{}'", key)).has_value();
 }
 
+// Where a file lies, its links followed. The copy is opened by the path that SQLite is given.
+std::string real_path(const std::string& path) {
+  const std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), std::free);
+  return real ? real.get() : path;
+}
+
+// One moment of it, packed: in write-ahead mode a reader is in nobody's way.
+Result<void> copy_into(const std::string& from, const std::string& to, const Place& place,
+                       const std::string& name) {
+  const auto source_place = Place::find(real_path(from));
+  if (!source_place)
+    return fail(ErrorKind::input, fmt::format("cannot open {}: {}", from, std::strerror(errno)));
+  const Database source = open_database(*source_place, SQLITE_OPEN_READONLY);
+  distrust(source.get(), 1);
+  sqlite3_busy_timeout(source.get(), 2000);
+  if (auto plain = check_schema(source.get(), from); !plain) return plain;
+  const ActAs as = place.rights();
+  if (!run(source.get(), "VACUUM INTO " + quoted(place.path(name))))
+    return cannot_write(to, fmt::format("a copy of {}: {}", from, sqlite3_errmsg(source.get())));
+  return {};
+}
+
 }  // namespace
 
 Result<void> snapshot(const std::string& from, const std::string& to, std::optional<Owner> owner) {
-  if (auto possible = Writer::check(to); !possible) return possible;
-  Draft draft(to);
+  if (auto possible = Writer::check(to, owner); !possible) return possible;
+  const auto place = Place::find(to, owner);
+  if (!place) return cannot_write(to, errno);
+  Draft draft(*place);
   if (!draft.made()) return cannot_write(to, errno);
+  if (auto copied = copy_into(from, to, *place, draft.name()); !copied) return copied;
   {
-    const Database source = open_database(from, SQLITE_OPEN_READONLY);
-    sqlite3_busy_timeout(source.get(), 2000);
-    // One moment of it, packed: in write-ahead mode a reader is in nobody's way.
-    if (!run(source.get(), "VACUUM INTO " + quoted(draft.path())))
-      return cannot_write(to, fmt::format("a copy of {}: {}", from, sqlite3_errmsg(source.get())));
-  }
-  {
-    const Database copy = open_database(draft.path(), SQLITE_OPEN_READWRITE);
+    const ActAs as = place->rights();
+    const Database copy = open_database(*place, draft.name(), SQLITE_OPEN_READWRITE);
+    distrust(copy.get());
+    // That the file was not another one when it was copied.
+    if (auto plain = check_schema(copy.get(), from); !plain) return plain;
     if (!says(copy.get(), "end_monotonic_ns") && !says(copy.get(), "start_monotonic_ns"))
       return fail(ErrorKind::input, fmt::format("{} holds nothing yet", from), "again in a moment");
     if (!says(copy.get(), "end_monotonic_ns") && !run(copy.get(), ending(from)))
       return cannot_write(to, sqlite3_errmsg(copy.get()));
   }
-  if (owner && ::chown(draft.path().c_str(), owner->user, owner->group) != 0) return cannot_write(to, errno);
-  if (!draft.put_in_place(to)) return cannot_write(to, errno);
+  if (!draft.put_in_place()) return cannot_write(to, errno);
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -42,10 +43,26 @@ profile::FrameRole take_role(std::string& found_by) {
   return profile::FrameRole::none;
 }
 
+// How long its texts may be together. Pages that are not on the disk hold none, unless it compresses them.
+uint64_t size_of(sqlite3* database, const std::string& path) {
+  constexpr uint64_t kBlock = 512, kPacked = 8, kAtLeast = 16 << 20;
+  const auto pages = static_cast<uint64_t>(first_number(database, "PRAGMA page_count").value_or(0));
+  const auto page = static_cast<uint64_t>(first_number(database, "PRAGMA page_size").value_or(0));
+  uint64_t size = pages * page;
+  struct stat there {
+  }, log{};
+  ::stat((path + "-wal").c_str(), &log);
+  if (::stat(path.c_str(), &there) == 0 && there.st_blocks > 0) {
+    const auto blocks = static_cast<uint64_t>(there.st_blocks) + static_cast<uint64_t>(log.st_blocks);
+    size = std::min(size, blocks * kBlock * kPacked);
+  }
+  return std::max(size, kAtLeast);
+}
+
 class Reading {
  public:
   Reading(sqlite3* database, const std::string& path, OptionalTables has)
-      : database_(database), path_(path), has_(has) {}
+      : database_(database), path_(path), has_(has), text_left_(size_of(database, path)) {}
 
   Result<Profile> run() {
     for (auto part :
@@ -65,7 +82,7 @@ class Reading {
                                         table == "meta" || table == "tally" ? "" : " ORDER BY rowid");
     const Statement statement = prepare(database_, sql);
     if (!statement) return broken();
-    Columns values(statement.get(), table);
+    Columns values(statement.get(), table, text_left_);
     for (;;) {
       const int step = sqlite3_step(statement.get());
       if (step == SQLITE_DONE) return {};
@@ -336,6 +353,7 @@ class Reading {
   sqlite3* database_;
   const std::string& path_;
   OptionalTables has_;
+  uint64_t text_left_;
   Profile profile_;
   std::vector<profile::Sample> states_;
 };

@@ -15,6 +15,7 @@
 #include "phlox/profile/awaited.h"
 #include "phlox/profile/tally.h"
 #include "phlox/profile/wake_words.h"
+#include "phlox/recording/database.h"
 #include "phlox/recording/schema.h"
 
 namespace phlox::recording {
@@ -68,8 +69,8 @@ class Row {
 };
 
 // A file system without such locks only leaves a reader without the word that more will come.
-Descriptor mark_as_growing(const std::string& path) {
-  Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+Descriptor mark_as_growing(const Place& place) {
+  Descriptor file = place.open(place.name(), O_RDWR);
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
@@ -81,8 +82,8 @@ Descriptor mark_as_growing(const std::string& path) {
 
 // Who reads or writes a recording in write-ahead mode holds a lock on one byte of its "-shm" file (SQLite's
 // os_unix.c: UNIX_SHM_DMS).
-std::optional<pid_t> user_of(const std::string& path) {
-  const Descriptor file(::open((path + "-shm").c_str(), O_RDONLY | O_CLOEXEC));
+std::optional<pid_t> user_of(const Place& place) {
+  const Descriptor file = place.open(place.name() + "-shm", O_RDONLY);
   if (!file) return {};
   struct flock lock {};
   lock.l_type = F_WRLCK;
@@ -95,16 +96,19 @@ std::optional<pid_t> user_of(const std::string& path) {
 
 }  // namespace
 
-Result<void> Writer::check(const std::string& path) {
+Result<void> Writer::check(const std::string& path, const std::optional<Owner>& owner) {
+  const auto place = Place::find(path, owner);
+  if (!place) return cannot_write(path, errno);
   struct stat there {};
-  if (::lstat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+  if (::fstatat(place->folder(), place->name().c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+      !S_ISREG(there.st_mode)) {
     return fail(ErrorKind::output, fmt::format("cannot write {}: it is there and not a regular file", path));
   }
-  if (const auto user = user_of(path)) {
+  if (const auto user = user_of(*place)) {
     return fail(ErrorKind::output, fmt::format("cannot replace {}: process {} is using it", path, *user),
                 "choose another file with -o FILE");
   }
-  if (!NewFile::make(path)) return cannot_write(path, errno);
+  if (!NewFile::make(path, owner)) return cannot_write(path, errno);
   return {};
 }
 
@@ -127,28 +131,28 @@ Result<void> Writer::set_up() {
 
 Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::optional<Owner> owner,
                                                Safe safe) {
-  if (auto possible = check(path); !possible) return fail(possible);
+  if (auto possible = check(path, owner); !possible) return fail(possible);
   if (auto begun = put_empty_recording(path, owner); !begun) return fail(begun);
   std::unique_ptr<Writer> writer(new Writer());
-  writer->owner_ = owner;
   writer->safe_ = safe;
-  if (auto opened = writer->open(path); !opened) return fail(opened);
+  if (auto opened = writer->open(path, owner); !opened) return fail(opened);
+  // Here SQLite makes the log and its index, which it gives to the owner of the recording.
+  const ActAs as = writer->place_->rights();
   if (auto ready = writer->prepare_statements(); !ready) return fail(ready);
-  if (owner) {
-    for (const char* suffix : {"-wal", "-shm"})
-      (void)!::chown((path + suffix).c_str(), owner->user, owner->group);
-  }
   return writer;
 }
 
-Result<void> Writer::open(const std::string& path) {
+Result<void> Writer::open(const std::string& path, const std::optional<Owner>& owner) {
   path_ = path;
+  place_ = Place::find(path, owner);
+  if (!place_) return cannot_write(path, errno);
+  const ActAs as = place_->rights();
+  if (!as) return cannot_write(path, errno);
   // Before SQLite opens it, and closed after it: closing any descriptor of a file drops what SQLite has
   // locked.
-  mark_ = mark_as_growing(path);
-  if (sqlite3_open_v2(path.c_str(), &database_,
-                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX,
-                      nullptr) != SQLITE_OK) {
+  mark_ = mark_as_growing(*place_);
+  database_ = open_database(*place_, SQLITE_OPEN_READWRITE).release();
+  if (sqlite3_errcode(database_) != SQLITE_OK) {
     return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, sqlite3_errmsg(database_)));
   }
   // Of a file that is gone on with: nothing in it is run.
@@ -197,6 +201,7 @@ Writer::~Writer() {
     sqlite3_finalize(s);
   stacks_.finalize();
   samples_.finalize();
+  const ActAs as(place_ ? place_->rights_of() : std::optional<FileUser>());
   sqlite3_close(database_);
 }
 
@@ -474,6 +479,7 @@ Result<void> Writer::finish() {
   }
   stacks_.finalize();
   samples_.finalize();
+  const ActAs as = place_->rights();
   // Out of write-ahead mode: the log is folded in and removed. Where that fails the log stays, which still
   // reads.
   const int folded = sqlite3_exec(database_, "PRAGMA journal_mode=DELETE", nullptr, nullptr, nullptr);

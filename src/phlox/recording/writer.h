@@ -11,6 +11,7 @@
 #include <tsl/robin_map.h>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/base/place.h"
 #include "phlox/base/result.h"
 #include "phlox/base/spread.h"
 #include "phlox/profile/sink.h"
@@ -37,7 +38,7 @@ struct Retention {
 class Writer : public profile::Sink {
  public:
   // Whether create() would work. Touches nothing; what is there may be in use by another recorder.
-  static Result<void> check(const std::string& path);
+  static Result<void> check(const std::string& path, const std::optional<Owner>& owner = {});
   // Makes the file, mode 0600, in place of one that was there; it belongs to `owner` when given (under sudo:
   // the calling user). From its first moment on it is a whole recording, of nothing yet.
   static Result<std::unique_ptr<Writer>> create(const std::string& path, std::optional<Owner> owner = {},
@@ -45,7 +46,7 @@ class Writer : public profile::Sink {
   // Goes on with a recording that is there, of this host since its last start: finished, or its recorder was
   // killed. Ids that are put count from 1 again; they become others in the file: those of processes and
   // threads that live on get the rows that they had. The gap is an event `lost`.
-  static Result<std::unique_ptr<Writer>> append(const std::string& path);
+  static Result<std::unique_ptr<Writer>> append(const std::string& path, std::optional<Owner> owner = {});
   // Below this there is no room for a file and its log.
   static constexpr uint64_t kLeastBytes = 10'000'000;
   void keep_only(const Retention& retention) { retention_ = retention; }
@@ -84,7 +85,7 @@ class Writer : public profile::Sink {
   Writer() = default;
   Result<void> set_up();
   Result<void> commit_rows();
-  Result<void> open(const std::string& path);
+  Result<void> open(const std::string& path, const std::optional<Owner>& owner);
   Result<void> prepare_statements();
   Result<void> continue_after_what_is_there();
   std::optional<int64_t> number(const std::string& sql);
@@ -100,8 +101,8 @@ class Writer : public profile::Sink {
   int64_t state_of(const profile::Sample& sample);
   std::optional<int64_t> earlier_tally(const profile::Tally& tally) const;
 
-  std::string path_;
-  std::optional<Owner> owner_;
+  std::string path_;  // as it was named, for messages
+  std::optional<Place> place_;
   Safe safe_ = Safe::at_each_commit;
   Descriptor mark_;  // locked as long as this recorder is at work (schema.h)
   sqlite3* database_ = nullptr;

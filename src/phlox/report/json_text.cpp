@@ -1,5 +1,6 @@
 #include "phlox/report/json_text.h"
 
+#include <fmt/format.h>
 #include <rapidjson/prettywriter.h>
 #include <rapidjson/stringbuffer.h>
 
@@ -28,6 +29,37 @@ std::string valid_utf8(std::string_view text) {
     }
     out += valid ? text.substr(0, length) : std::string_view("\xef\xbf\xbd");
     text.remove_prefix(valid ? length : 1);
+  }
+  return out;
+}
+
+// DEL, C1 and what turns the direction of text may stand in JSON, and steer the terminal that shows it. They
+// stand in strings alone, since the rest is ours.
+std::string escaped_controls(std::string_view json) {
+  std::string out;
+  out.reserve(json.size());
+  const auto byte = [&](size_t i) -> unsigned {
+    return i < json.size() ? static_cast<unsigned char>(json[i]) : 0;
+  };
+  for (size_t i = 0; i < json.size(); ++i) {
+    unsigned code = 0;
+    size_t length = 0;
+    if (byte(i) == 0x7f) {
+      code = 0x7f, length = 1;
+    } else if ((byte(i) == 0xc2 && byte(i + 1) < 0xa0) || (byte(i) == 0xd8 && byte(i + 1) == 0x9c)) {
+      code = (byte(i) & 0x1f) << 6 | (byte(i + 1) & 0x3f), length = 2;
+    } else if (byte(i) == 0xe2 && (byte(i + 1) == 0x80 || byte(i + 1) == 0x81)) {
+      const unsigned point = 0x2000 | (byte(i + 1) & 0x3f) << 6 | (byte(i + 2) & 0x3f);
+      const bool turns = point == 0x200e || point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
+                         (point >= 0x2066 && point <= 0x2069);
+      if (turns) code = point, length = 3;
+    }
+    if (length == 0) {
+      out += json[i];
+      continue;
+    }
+    out += fmt::format("\\u{:04x}", code);
+    i += length - 1;
   }
   return out;
 }
@@ -98,7 +130,7 @@ void JsonText::truth(std::string_view name, bool v) {
 }
 
 std::string JsonText::finish() {
-  std::string text(writer_->buffer.GetString(), writer_->buffer.GetSize());
+  std::string text = escaped_controls({writer_->buffer.GetString(), writer_->buffer.GetSize()});
   text += '\n';
   return text;
 }

@@ -24,12 +24,13 @@ size_t character_length(std::string_view text) {
   return length;
 }
 
-// C0, DEL, C1, and the characters that turn the direction of what follows (U+200E, U+200F, U+202A to E,
-// U+2066 to 9) or break lines.
+// C0, DEL, C1, and the characters that turn the direction of what follows (U+061C, U+200E, U+200F, U+202A to
+// E, U+2066 to 9) or break lines.
 bool is_shown(std::string_view character) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(character[i]); };
   if (character.size() == 1) return byte(0) >= 0x20 && byte(0) != 0x7f;
-  if (character.size() == 2) return !(byte(0) == 0xc2 && byte(1) < 0xa0);
+  if (character.size() == 2)
+    return !(byte(0) == 0xc2 && byte(1) < 0xa0) && !(byte(0) == 0xd8 && byte(1) == 0x9c);
   if (character.size() != 3 || byte(0) != 0xe2) return true;
   if (byte(1) == 0x80) return !(byte(2) == 0x8e || byte(2) == 0x8f || (byte(2) >= 0xa8 && byte(2) <= 0xae));
   return !(byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9);

@@ -26,6 +26,9 @@ constexpr unsigned kKept[] = {
     CAP_DAC_OVERRIDE,
     CAP_CHOWN,
     CAP_FOWNER,
+    // To use files with the rights of the caller, or of the target's user (base/file_user.h).
+    CAP_SETUID,
+    CAP_SETGID,
     // A process that the kernel's capture cannot walk is looked at by a thread of ours.
     CAP_SYS_NICE,
     CAP_IPC_LOCK,

@@ -17,11 +17,14 @@ std::string link_of(const std::string& path) {
 
 }  // namespace
 
-std::optional<std::string> read_file_of(pid_t pid, const std::string& path, size_t most) {
+std::optional<std::string> read_file_of(pid_t pid, const std::string& path, size_t most,
+                                        const std::optional<FileUser>& user) {
   if (path.empty() || path.find('\0') != std::string::npos) return {};
   const std::string whole =
       path[0] == '/' ? path : fmt::format("{}/{}", link_of(fmt::format("/proc/{}/cwd", pid)), path);
-  return read_regular(open_regular_beneath(open_root(pid), whole), most);
+  const Descriptor root = open_root(pid);
+  const ActAs as(user);
+  return as ? read_regular(open_regular_beneath(root, whole), most) : std::nullopt;
 }
 
 }  // namespace phlox::target

@@ -9,9 +9,13 @@
 #include <optional>
 #include <string>
 
+#include "phlox/base/file_user.h"
+
 namespace phlox::target {
 
-// Nothing when it is not there, is no regular file, is longer than `most`, or may not be read.
-std::optional<std::string> read_file_of(pid_t pid, const std::string& path, size_t most);
+// Nothing when it is not there, is no regular file, is longer than `most`, or may not be read: by `user`,
+// where one is given.
+std::optional<std::string> read_file_of(pid_t pid, const std::string& path, size_t most,
+                                        const std::optional<FileUser>& user);
 
 }  // namespace phlox::target

@@ -1,4 +1,5 @@
 // Finding frames by a regular expression, and how much of the time lies beneath them. No DOM.
+import { Pattern } from "./pattern";
 import { isWithin, Label, placeOf, Shape, Tree } from "./tree";
 
 export interface Found {
@@ -8,6 +9,8 @@ export interface Found {
   frames: number; // matching labels: functions or lines
 }
 
+const longestSearch = 2000; // in milliseconds: the window answers nothing else meanwhile
+
 const nothing = (labels: number, error = ""): Found => ({ error, labels: new Uint8Array(labels), nodes: 0, frames: 0 });
 
 // "json" looks in names, short as drawn and full, and in names with their module before them ("json.loads"), "file:json" in files and lines,
@@ -15,11 +18,13 @@ const nothing = (labels: number, error = ""): Found => ({ error, labels: new Uin
 // Case counts as soon as the pattern has a capital letter.
 export function parsePattern(text: string): { test: (label: Label) => boolean } | { error: string } {
   const [, field, pattern] = /^(?:(file|module):)?(.*)$/s.exec(text) as RegExpExecArray;
-  let regex: RegExp;
+  let regex: { test: (text: string) => boolean };
   try {
     // Capitals in escapes like \S are no capitals of a name.
     const caseCounts = /\p{Lu}/u.test(pattern.replace(/\\./gsu, ""));
-    regex = new RegExp(pattern, caseCounts ? "u" : "iu");
+    const flags = caseCounts ? "u" : "iu";
+    // The browser's own is many times faster, and has nothing to go back to in a text without repetitions.
+    regex = /^[\p{L}\p{N} _.:;<>,^$\-/]*$/u.test(pattern) ? new RegExp(pattern, flags) : new Pattern(pattern, flags);
   } catch (error) {
     return { error: error instanceof Error ? error.message : String(error) };
   }
@@ -34,12 +39,14 @@ export function search(tree: Tree, text: string): Found {
   if ("error" in pattern) return nothing(tree.labels.length, pattern.error);
   const found = nothing(tree.labels.length);
   const all = tree.label[0];
-  tree.labels.forEach((label, i) => {
+  const end = Date.now() + longestSearch;
+  for (let i = 0; i < tree.labels.length; ++i) {
+    if (i % 64 === 0 && Date.now() > end) return nothing(tree.labels.length, "it takes too long");
     // "all" is ours and not a frame of the program.
-    if (i === all || !pattern.test(label)) return;
+    if (i === all || !pattern.test(tree.labels[i])) continue;
     found.labels[i] = 1;
     ++found.frames;
-  });
+  }
   for (let node = 1; node < tree.label.length; ++node) found.nodes += found.labels[tree.label[node]];
   return found;
 }

@@ -11,11 +11,13 @@
 
 #include "phlox/profile/kept.h"
 #include "phlox/profile/process_names.h"
+#include "phlox/profile/source_rights.h"
 #include "phlox/profile/tally.h"
 #include "phlox/python/process_name.h"
 #include "phlox/sampler/session/rank.h"
 #include "phlox/target/process.h"
 #include "phlox/target/process_state.h"
+#include "phlox/target/reading_user.h"
 #include "phlox/target/text_file.h"
 #include "phlox/target/thread_probe.h"
 
@@ -127,6 +129,9 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
   // Before its row, so that the sink knows which process that is.
   if (const auto stat = target::read_stat(pid()))
     sink_.put_meta(fmt::format("{}{}", profile::kStartTicks, pid()), std::to_string(stat->start_ticks));
+  if (const auto status = target::read_status(pid()))
+    sink_.put_meta(profile::source_rights_key({target::file_user_of(*status), target::sees_our_files(pid())}),
+                   "");
   put_process(0, "", "");
   profile::Event event;
   event.kind = profile::EventKind::process_start;

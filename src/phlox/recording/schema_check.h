@@ -1,0 +1,25 @@
+// Whether the tables of a file are such as a recorder makes: columns that are stored, and nothing that SQLite
+// would run or compute when they are read or written.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <string>
+#include <string_view>
+
+#include "phlox/base/result.h"
+
+namespace phlox::recording {
+
+// Before anything else is asked of a file that somebody else may have written: switches off what SQLite would
+// let it do to us, and caps what it may cost. `attached`: how many other files SQLite may open for us.
+void distrust(sqlite3* database, int attached = 0);
+
+// Refuses triggers, indexes, virtual tables, computed columns, and views other than a recorder's.
+Result<void> check_schema(sqlite3* database, const std::string& path);
+
+// "CREATE TABLE name (column TYPE PRIMARY KEY NOT NULL, ..., PRIMARY KEY (a, b)) WITHOUT ROWID": no more than
+// this.
+bool is_plain_table(std::string_view sql);
+
+}  // namespace phlox::recording
