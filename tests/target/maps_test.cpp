@@ -56,6 +56,15 @@ TEST(MapsTest, a_module_is_the_mappings_of_one_load_of_a_file) {
   EXPECT_EQ(modules[1].path, modules[2].path);
 }
 
+TEST(MapsTest, code_without_a_file_behind_a_module_is_not_of_the_module) {
+  const auto modules =
+      modules_of(parse_maps("7f0000000000-7f0000001000 r-xp 00000000 fe:01 99 /usr/lib/lib.so\n"
+                            "7f0000001000-7f0000002000 rw-p 00001000 fe:01 99 /usr/lib/lib.so\n"
+                            "7f0000002000-7f0000003000 rwxp 00000000 00:00 0 \n"));
+  ASSERT_EQ(modules.size(), 1u);
+  EXPECT_EQ(modules[0].mappings.size(), 2u);
+}
+
 TEST(MapsTest, a_gap_between_segments_does_not_part_a_module) {
   // Segments aligned to 2 MiB share the page at 0x380000 of the file.
   const auto modules =

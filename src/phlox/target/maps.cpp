@@ -99,9 +99,10 @@ std::vector<Module> modules_of(const std::vector<Mapping>& maps) {
   for (size_t i = 0; i < maps.size(); ++i) {
     const Mapping& m = maps[i];
     if (m.inode == 0 || m.path.empty()) {
-      // The part of .bss that lies behind the file's last page is anonymous and follows at once.
+      // The part of .bss that lies behind the file's last page is anonymous and follows at once. Code there
+      // is not of the file.
       if (!modules.empty() && m.path.empty() && modules.back().mappings.back().end == m.start &&
-          modules.back().mappings.back().writable && m.writable) {
+          modules.back().mappings.back().writable && m.writable && !m.executable) {
         modules.back().mappings.push_back(m);
       }
       continue;
