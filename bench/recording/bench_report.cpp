@@ -125,8 +125,8 @@ int main(int argc, char** argv) {
     const Watch comparing;
     const auto diff = report::make_diff(*one, *two, {});
     if (!diff) return 1;
-    fmt::print("diff: read both side by side {}, compare {}; {} of {} functions changed\n", read,
-               comparing.text(), diff->functions.size() - diff->noise, diff->functions.size());
+    fmt::print("diff: read both side by side {}, compare {}; {} of {} functions differ\n", read,
+               comparing.text(), diff->differ, diff->compared);
   }
   ::unlink(before.c_str());
   ::unlink(after.c_str());
