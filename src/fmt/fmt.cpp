@@ -1,5 +1,5 @@
-// The formatting library, compiled once: Debian and Ubuntu have no archive of it, and compiled in every file that formats it
-// doubles what the whole build takes.
+// The formatting library, compiled once: Debian and Ubuntu have no archive of it, and compiled in every file
+// that formats it doubles what the whole build takes.
 #include <fmt/format-inl.h>
 #include <locale>
 
