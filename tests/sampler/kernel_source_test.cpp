@@ -202,7 +202,7 @@ TEST_F(KernelSourceTest, who_ended_a_wait_is_said_of_its_last_piece) {
                                       seen_.frame(seen_.stack(wake.stack).frame).function
                                 : wake.other);
   }
-  EXPECT_EQ(words, (std::vector<std::string>{"78 in put", "nginx (98)", "nobody", "its timeout", "nobody"}))
+  EXPECT_EQ(words, (std::vector<std::string>{"78 in put", "nginx (98)", "nobody", "its timeout"}))
       << "what came after the last look is no part of a wait that is known to have ended";
 }
 
