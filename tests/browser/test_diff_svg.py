@@ -14,8 +14,8 @@ def release():
     picture.stack(2000, "main", "wait", samples=2000)
     picture.lines.append("before")
     picture.stack(1000, "main", "parse", samples=1000)
-    picture.stack(6000, "main", "render", samples=6000)
-    picture.stack(1770, "main", "wait", samples=1770)
+    picture.stack(5870, "main", "render", samples=5870)
+    picture.stack(1900, "main", "wait", samples=1900)
     return picture
 
 
@@ -32,7 +32,8 @@ def test_red_grew_blue_shrank_grey_may_be_chance(open_picture, tmp_path, script)
         found = {name: fill for fill, name in re.findall(r'<rect class="(\w+)"[^>]*/><text[^>]*>(\w+)</text>', text)}
     assert found["render"] == "r5"
     assert found["parse"].startswith("b")
-    assert found["wait"] == "d0" and found["main"] == "d0" and found["all"] == "m"
+    # A larger share of a shorter run is no growth; all of main took less.
+    assert found["wait"] == "d0" and found["main"].startswith("b") and found["all"] == "m"
 
 
 def test_vanished_frames_are_named_and_shown_by_the_widths_of_before(open_picture):

@@ -82,7 +82,7 @@ void write_pyflame(const Profile& profile, const PyflameOptions& options, std::o
     if (holds_interpreter(sample)) holding += sample.samples;
     if (sample.quality == profile::Quality::rejected) {
       failed += sample.samples;
-    } else if (sample.stack && (options.threads || holds_interpreter(sample))) {
+    } else if (sample.samples > 0 && sample.stack && (options.threads || holds_interpreter(sample))) {
       counts[texts.of(sample.stack)] += sample.samples;
     }
   }
@@ -139,7 +139,9 @@ void write_pyflame_flamechart(const Profile& profile, const PyflameOptions& opti
 void write_pyflame_dump(const Profile& profile, const PyflameOptions& options, std::ostream& out) {
   // The last look at each thread.
   std::map<uint32_t, const Sample*> last;
-  for (const Sample& sample : profile.samples()) last[sample.thread.value] = &sample;
+  for (const Sample& sample : profile.samples()) {
+    if (sample.samples > 0) last[sample.thread.value] = &sample;
+  }
   bool first = true;
   for (const auto& [id, sample] : last) {
     const profile::Thread& thread = profile.thread(profile::ThreadId(id));
