@@ -322,11 +322,13 @@ void KernelSource::found_running(Thread& thread, const kernel_look& look, const 
                                  const std::vector<CodeLocation>& stack) {
   const Nanoseconds carried = std::exchange(thread.cpu_carried, 0) + spent.ran;
   Nanoseconds own = spent.window;
+  if (thread.asleep) {
+    const Nanoseconds slept = due(thread.owed_asleep, spent.blocked, own);
+    own -= slept;
+    if (slept > 0) put(thread, Piece::part, *thread.asleep, slept, thread.asleep_stack);
+  }
   LookRecord now = look_of(thread, look, quality);
   const auto native = native_of(thread, look, NativePlace::awake, stack, now);
-  const Nanoseconds slept = due(thread.owed_asleep, spent.blocked, own);
-  own -= slept;
-  if (slept > 0) put_short_waits(thread, slept, now, stack, native);
   now.cpu_state = CpuState::runnable;
   const Nanoseconds queued = spent.queued >= std::min(kCrumb, own / 8) ? std::min(spent.queued, own) : 0;
   if (queued > 0) put(thread, Piece::part, now, queued, stack, native);
@@ -336,22 +338,6 @@ void KernelSource::found_running(Thread& thread, const kernel_look& look, const 
   thread.awake = now;
   thread.awake->time = thread.last_time;
   thread.awake_stack = stack;
-}
-
-// Waits that were too short to be told by themselves: those of the wait that was told last, unless the clock
-// has found the thread running since. Then they are part of that run, for what is not known: a run of an hour
-// is not to be full of moments of the sleep before it.
-void KernelSource::put_short_waits(Thread& thread, Nanoseconds time, LookRecord run,
-                                   const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native) {
-  if (thread.asleep && (!thread.awake || thread.slept_until > thread.awake->time)) {
-    put(thread, Piece::part, *thread.asleep, time, thread.asleep_stack);
-    return;
-  }
-  run.cpu_state = CpuState::blocked;
-  run.system_call = profile::kCallNotRecorded;
-  if (run.gil_state != GilState::not_applicable) run.gil_state = GilState::unknown;
-  if (run.native == NativePart::fresh) run.native_place = NativePlace::queued;
-  put(thread, Piece::part, run, time, stack, native);
 }
 
 void KernelSource::came_back(Thread& thread, const KernelLook& record, const Spent& spent, Quality quality,
@@ -375,9 +361,7 @@ void KernelSource::came_back(Thread& thread, const KernelLook& record, const Spe
   if (thread.asleep) {
     const Nanoseconds earlier = due(thread.owed_asleep, all - away, own, kCrumbBeforeWait);
     own -= earlier;
-    const bool fresh = thread.awake && thread.last_time - thread.awake->time < kStale;
-    const auto& run = fresh ? *thread.awake : now;
-    if (earlier > 0) put_short_waits(thread, earlier, run, fresh ? thread.awake_stack : stack, native);
+    if (earlier > 0) put(thread, Piece::part, *thread.asleep, earlier, thread.asleep_stack);
   }
   // Nothing blocked who was only preempted, however short it ran before.
   const Nanoseconds queued = spent.blocked > 0 ? std::min(std::min(spent.queued, away), own) : own;
@@ -397,7 +381,6 @@ void KernelSource::came_back(Thread& thread, const KernelLook& record, const Spe
     now.wake = 0;
     thread.asleep = now;
     thread.asleep_stack = stack;
-    thread.slept_until = thread.last_time;
   }
   now.cpu_state = CpuState::runnable;
   now.system_call = -1;

@@ -96,7 +96,6 @@ class KernelSource {
     std::vector<CodeLocation> awake_stack, asleep_stack;
     // From its last wait that was told; whether that was for the GIL, and ended by another thread.
     Nanoseconds came_back = 0;
-    Nanoseconds slept_until = 0;  // `asleep`
     bool wanted_gil = false, handed_gil = false;
     // By NativePlace: of which native half the consumer keeps the stack, and under which number.
     struct Sent {
@@ -128,8 +127,6 @@ class KernelSource {
                      const std::vector<CodeLocation>& stack);
   void came_back(Thread& thread, const KernelLook& record, const Spent& spent, profile::Quality quality,
                  const std::vector<CodeLocation>& stack);
-  void put_short_waits(Thread& thread, Nanoseconds time, LookRecord run,
-                       const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native);
   void put_run(Thread& thread, const LookRecord& left, bool held, Nanoseconds ran,
                const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native);
   // kernel_source_untold.cpp

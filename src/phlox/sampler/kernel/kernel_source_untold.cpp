@@ -11,8 +11,6 @@ namespace {
 using profile::CpuState;
 using profile::GilState;
 
-const std::vector<CodeLocation> kBetweenSamples = {{kNotSeen, 0}};
-
 bool is_away(const kernel_thread& known) {
   return (known.state == KERNEL_BLOCKED || known.state == KERNEL_QUEUED) && known.off_since != 0;
 }
@@ -85,8 +83,7 @@ void KernelSource::close(pid_t tid, Thread& thread, Nanoseconds now,
   }
 }
 
-// It was on its CPU, and nobody looked: what it ran goes to the stack that it was last seen running with. Of
-// one that was only ever seen in waits, nobody knows where it ran.
+// It was on its CPU, and nobody looked: what it ran goes to the stack that it was last seen with.
 void KernelSource::put_last(Thread& thread, const kernel_look& look) {
   const Spent spent = this->spent(thread, look);
   const auto& last = thread.awake ? thread.awake : thread.asleep;
@@ -103,14 +100,11 @@ void KernelSource::put_last(Thread& thread, const kernel_look& look) {
     if (state == CpuState::running) thread.cpu_carried = carried;
     if (time > 0 || state == CpuState::running) put(thread, Piece::part, piece, time, stack);
   };
-  const Nanoseconds slept = std::min(thread.owed_asleep + spent.blocked, own);
-  if (slept > 0) {
-    own -= slept;
-    put_short_waits(thread, slept, *last, thread.awake ? thread.awake_stack : kBetweenSamples, {});
-  }
+  if (thread.asleep)
+    put_some(*thread.asleep, CpuState::blocked, thread.owed_asleep + spent.blocked, thread.asleep_stack);
   LookRecord run = *last;
   if (!thread.awake && run.gil_state == GilState::waits) run.gil_state = GilState::none;
-  const std::vector<CodeLocation>& stack = thread.awake ? thread.awake_stack : kBetweenSamples;
+  const std::vector<CodeLocation>& stack = thread.awake ? thread.awake_stack : thread.asleep_stack;
   put_some(run, CpuState::runnable, spent.queued, stack);
   put_some(run, CpuState::running, own, stack);
 }
