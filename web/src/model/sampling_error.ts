@@ -134,7 +134,7 @@ function crossingsOf({ recording, passing, passes }: Selection, by: By, weight: 
   return { crossings, step: all > 0 ? squares / all : 0, interval: seen > 0 ? Math.trunc(length / seen) : 0 };
 }
 
-export function samplingError(selection: Selection, by: By, weight: Weight, { count, of, outermost }: Items): SamplingError {
+export function samplingError(selection: Selection, by: By, weight: Weight, { count, of, outermost, owner }: Items): SamplingError {
   const { crossings, step, interval } = crossingsOf(selection, by, weight);
   const { parent } = selection.tree(by);
   const [self, sum, whole] = [new Adder(count), new Adder(count), new Adder(2)];
@@ -143,7 +143,9 @@ export function samplingError(selection: Selection, by: By, weight: Weight, { co
   const leaf = (node: number, weight: number) => {
     if (node === notChosen) return;
     whole.change(1, weight);
-    self.change(of[node], weight);
+    // Native code beneath a Python function is its own and that function's.
+    self.change(of[owner[node]], weight);
+    if (owner[node] !== node) self.change(of[node], weight);
   };
   for (const { time, from, to, weight } of crossings) {
     leaf(from, -weight);

@@ -37,6 +37,15 @@ function leftOutWords({ leftOut, notKnown }: Head): string {
   return said.join(" ");
 }
 
+// One line, so that the views keep their room: a recording may have several, a pair twice as many. The others where it is opened.
+function loopsOf({ loops }: Head): Node[] {
+  const [first, ...others] = loops.map((words) => element("p", "loop-words", capital(words)));
+  if (!others.length) return first ? [first] : [];
+  const more = element("span", "more", `and ${countWords(others.length)} more`);
+  const summary = element("summary", { title: "Event loops, and pools without a worker to spare" }, element("span", "loop-words", capital(loops[0])), more);
+  return [element("details", "loops", summary, ...others)];
+}
+
 export class Header {
   readonly element: HTMLElement;
   readonly input = element("input", {
@@ -71,7 +80,7 @@ export class Header {
     this.element = element("header", "head", element("div", "top", words, element("div", "tools", this.input, link, this.save, help)), quality);
     if (head.warning) this.element.append(element("p", { class: "warning", role: "note" }, `⚠ ${head.warning}`));
     if (head.merged) this.element.append(element("p", { class: "warning merged", role: "note" }, mergedWords(catalogue)));
-    for (const words of head.loops) this.element.append(element("p", "loop-words", capital(words)));
+    this.element.append(...loopsOf(head));
     this.element.append(element("div", "choices", this.shows.element, this.weights.element, this.bys.element, this.filter, this.whole, this.found), this.leftOut, this.chips);
   }
 

@@ -310,8 +310,8 @@ class Assembly implements Page {
     if (event.altKey || (command && event.key !== "f")) return;
     const { target } = event;
     const inField = target instanceof Element && target.closest("input, textarea, select, [role=menu]") !== null;
-    // Buttons keep their own Enter and Space.
-    const inButton = target instanceof Element && target.closest("button") !== null;
+    // Buttons, and what opens, keep their own Enter and Space.
+    const inButton = target instanceof Element && target.closest("button, summary") !== null;
     if (inField || (inButton && (event.key === "Enter" || event.key === " "))) return;
     if (event.key === "Escape" && !this.help.hidden) {
       this.toggleHelp();

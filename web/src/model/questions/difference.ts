@@ -63,6 +63,9 @@ function measure(model: Model, query: Query, filters: Filter[], by: By, weight: 
   const totals = selection.total(by, weight);
   for (let node = 1; node < totals.length; ++node) {
     self[items.of[node]] += own[node];
+    // Native code beneath a Python function is its own and that function's.
+    const owner = items.owner[node];
+    if (owner !== node) self[items.of[owner]] += own[node];
     if (items.outermost[node]) sum[items.of[node]] += totals[node];
   }
   const all = model.select({ ...query, show: "everything", filters: [...query.filters, ...filters] });
