@@ -237,6 +237,47 @@ class Findings {
     add("gil_wait", of_recording(waiter.wall), std::move(text), std::move(numbers), std::move(names));
   }
 
+  // "in recvfrom called by fetch (/app/app.py:9)"
+  static std::string waited_words(const WaitRow& wait) {
+    // Stopped, or waiting for a page of memory.
+    std::string text =
+        wait.kind == WaitKind::system_call && wait.what == profile::kNoSystemCall
+            ? fmt::format("outside any system call, in {}", plain(wait.name))
+        : wait.kind == WaitKind::system_call && wait.what == profile::kSystemCallNotRecorded
+            ? fmt::format("in {}", plain(wait.name))
+            : fmt::format("in {}{} called by {}", wait.what,
+                          wait.awaited.empty() ? "" : fmt::format(" ({})", plain(wait.awaited)),
+                          plain(wait.name));
+    if (!wait.file.empty()) text += fmt::format(" ({})", location_words(wait.file, wait.line));
+    return text;
+  }
+
+  static void add_wait(Names& names, const WaitRow& wait) {
+    names.insert(
+        names.end(),
+        {{"waits_for", wait.what}, {"awaited", wait.awaited}, {"function", wait.name}, {"file", wait.file}});
+    if (!wait.native.full.empty()) names.emplace_back("native_function", wait.native.full);
+  }
+
+  // A server without requests, a loop without events: nothing is slow.
+  void idle(const ThreadRow& busiest, const std::vector<WaitRow>& waits, Nanoseconds for_work) {
+    const double share = part(for_work, busiest.wall);
+    const auto longest = std::max_element(
+        waits.begin(), waits.end(),
+        [](const WaitRow& one, const WaitRow& other) { return one.for_work < other.for_work; });
+    std::string text = fmt::format("{} had nothing to do for {} of its time: it waited in {}",
+                                   plain(busiest.name), share_words(share), plain(longest->name));
+    if (!longest->file.empty()) text += fmt::format(" ({})", location_words(longest->file, longest->line));
+    text += fmt::format("; the program used {} of a CPU", share_words(part(analysis_.cpu, report_.elapsed)));
+    Names names = {{"thread", busiest.name}};
+    add_wait(names, *longest);
+    add("mostly_idle", of_recording(for_work), std::move(text),
+        {{"cpu_of_elapsed", part(analysis_.cpu, report_.elapsed)},
+         {"wall_share", share},
+         {"wall_ns", double(for_work)}},
+        std::move(names));
+  }
+
   void waiting() {
     if (report_.elapsed <= 0 || part(analysis_.cpu, report_.elapsed) >= kMostlyWaiting) return;
     // Of a program that mostly waits, the thread that matters is the one that works at all: the busiest.
@@ -245,29 +286,23 @@ class Findings {
       if (!is_short(thread) && (busiest == nullptr || thread.cpu > busiest->cpu)) busiest = &thread;
     }
     if (busiest == nullptr || part(busiest->states.idle, busiest->wall) < kMostlyWaiting) return;
+    const std::vector<WaitRow> waits =
+        find_waits(profile_, choices_, busiest->id, std::numeric_limits<size_t>::max());
+    Nanoseconds for_work = 0;
+    for (const WaitRow& wait : waits) for_work += wait.for_work;
+    if (2 * for_work > busiest->states.idle) return idle(*busiest, waits, for_work);
     const double share = part(busiest->states.idle, busiest->wall);
     std::string text = fmt::format(
         "the program waits more than it works: it used {} of a CPU, and {} was blocked {} of its time",
         share_words(part(analysis_.cpu, report_.elapsed)), plain(busiest->name), share_words(share));
     Names names = {{"thread", busiest->name}};
-    for (const WaitRow& wait : find_waits(profile_, choices_, busiest->id, 1)) {
-      const std::string_view most = 2 * wait.wall > busiest->states.idle ? "most of it" : "the longest part";
-      // Stopped, or waiting for a page of memory.
-      text += wait.for_work * 2 > wait.wall
-                  ? fmt::format(", {} waiting for something to do, in {}", most, plain(wait.name))
-              : wait.kind == WaitKind::system_call && wait.what == profile::kNoSystemCall
-                  ? fmt::format(", {} outside any system call, in {}", most, plain(wait.name))
-              : wait.kind == WaitKind::system_call && wait.what == profile::kSystemCallNotRecorded
-                  ? fmt::format(", {} in {}", most, plain(wait.name))
-                  : fmt::format(", {} in {}{} called by {}", most, wait.what,
-                                wait.awaited.empty() ? "" : fmt::format(" ({})", plain(wait.awaited)),
-                                plain(wait.name));
-      if (!wait.file.empty()) text += fmt::format(" ({})", location_words(wait.file, wait.line));
-      names.insert(names.end(), {{"waits_for", wait.what},
-                                 {"awaited", wait.awaited},
-                                 {"function", wait.name},
-                                 {"file", wait.file}});
-      if (!wait.native.full.empty()) names.emplace_back("native_function", wait.native.full);
+    const auto longest = std::find_if(waits.begin(), waits.end(),
+                                      [](const WaitRow& wait) { return 2 * wait.for_work <= wait.wall; });
+    if (longest != waits.end()) {
+      text +=
+          fmt::format(", {} {}", 2 * longest->wall > busiest->states.idle ? "most of it" : "the longest part",
+                      waited_words(*longest));
+      add_wait(names, *longest);
     }
     add("mostly_waiting", of_recording(busiest->states.idle), std::move(text),
         {{"cpu_of_elapsed", part(analysis_.cpu, report_.elapsed)},
