@@ -59,6 +59,18 @@ TEST_F(DescendantsAccounted, children_that_nobody_saw_are_what_their_parent_has_
   ASSERT_EQ(account.rows().size(), 1u);
   EXPECT_EQ(account.rows()[0].pid, 0);
   EXPECT_EQ(account.rows()[0].cpu, 33 * kTick);
+  EXPECT_EQ(account.rows()[0].command_line, "(children of process 10 that ended soon)");
+}
+
+TEST_F(DescendantsAccounted, what_a_child_used_after_it_was_last_seen_is_not_given_to_others) {
+  account.look(0, {python(10, 1, 0), other(11, 10, 3)});
+  account.look(1, {python(10, 1, 40)});
+  const auto rows = account.rows();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].cpu, 37 * kTick);
+  EXPECT_EQ(rows[0].command_line, "(children of process 10, while they were not looked at)");
+  EXPECT_EQ(rows[1].pid, 11);
+  EXPECT_EQ(rows[1].cpu, 3 * kTick);
 }
 
 TEST_F(DescendantsAccounted, of_one_with_recorded_children_it_is_not_known_what_it_waited_for) {

@@ -112,7 +112,7 @@ void DescendantAccount::note_ended(Nanoseconds now, const std::set<Identity>& th
 
 std::vector<profile::Descendant> DescendantAccount::rows() const {
   std::vector<profile::Descendant> rows;
-  std::map<pid_t, Nanoseconds> known;  // by parent: of its children that have ended
+  std::map<pid_t, Nanoseconds> known;  // by parent: of its children that have ended, when they were last seen
   for (const auto& [id, other] : others_) {
     if (other.is_merged) continue;
     uint64_t used = since(other.used_before, other.last.used);
@@ -123,16 +123,15 @@ std::vector<profile::Descendant> DescendantAccount::rows() const {
   }
   for (const auto& [id, one] : recorded_) {
     if (one.has_recorded_children) continue;
-    const Nanoseconds rest = time_of(since(one.waited_before, one.waited)) - known[id.first];
+    const auto seen = known.find(id.first);
+    const Nanoseconds rest =
+        time_of(since(one.waited_before, one.waited)) - (seen == known.end() ? 0 : seen->second);
     if (rest <= 0) continue;
-    profile::Descendant row{0,
-                            id.first,
-                            one.first,
-                            one.last,
-                            rest,
-                            true,
-                            fmt::format("(children of process {} that ended soon)", id.first)};
-    rows.push_back(std::move(row));
+    // A child that was seen may have used some of it between that and its end.
+    std::string whose = seen != known.end()
+                            ? fmt::format("(children of process {}, while they were not looked at)", id.first)
+                            : fmt::format("(children of process {} that ended soon)", id.first);
+    rows.push_back({0, id.first, one.first, one.last, rest, true, std::move(whose)});
   }
   std::erase_if(rows, [](const auto& row) { return row.cpu <= 0; });
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.cpu > b.cpu; });
