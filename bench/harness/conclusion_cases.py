@@ -1,6 +1,6 @@
 """The programs of the section `conclusions`, and what is true of each."""
-from .conclusion_judges import (at_work, busiest_thread, changed, collecting, cpu, hottest, idle, never, nobody, no_empty_blocks, nothing_changed, own_children, says, waker,
-                                wall, whole_first)
+from .conclusion_judges import (at_work, busiest_thread, changed, collecting, cpu, hottest, idle, never, never_a_place, nobody, no_empty_blocks,
+                                nothing_changed, own_children, says, waker, wall, whole_first)
 
 # Computing ends here: `part` is where it begins, in all programs.
 SPIN = ("spin", "<genexpr>")
@@ -48,7 +48,7 @@ CASES = [
     Case("work:frames", cpu("apply_rows"), cpu("group_rows")),
     Case("work:plain", cpu("count_words"), cpu("side"), hottest("count_words"), busiest_thread("count_words")),
     Case("work:plain native", cpu("count_words"), hottest("count_words"), never(r"bytecodes\.c|Include/|dictobject|native code"), options=("--native",), topic="native"),
-    Case("waits:locks native", wall("want_lock"), never(r"__futex|nptl"), options=("--native",), topic="native"),
+    Case("waits:locks native", wall("want_lock"), never_a_place(r"__futex|nptl"), options=("--native",), topic="native"),
     # Loops
     Case("loops:idle", idle("tick"), idle("select"), never("waits more than it works"), topic="work"),
     Case("loops:busy", cpu("callback"), at_work("callback"), idle("select"), hottest(*SPIN), topic="work"),

@@ -61,6 +61,17 @@ def never(pattern):
     return judge
 
 
+def never_a_place(pattern):
+    """What is beneath the Python line may have a column of its own; it is never where time is spent."""
+    def judge(evidence):
+        report = evidence["json"]
+        texts = [finding["text"] for finding in report["findings"]]
+        texts += [f"{row['name']} {row.get('file', '')}" for table in ("functions", "lines", "waits") for row in report.get(table, ())]
+        found = next((match for match in (re.search(pattern, text) for text in texts) if match), None)
+        return (WRONG, "a place: " + found.group(0)) if found else (RIGHT, "no place: " + pattern)
+    return judge
+
+
 def cpu(function):
     """The function's CPU time, in the report and on the page, is what it measured itself."""
     def judge(evidence):

@@ -46,6 +46,10 @@ def says_never(e):
     e["record"] = "native code"
 
 
+def native_line(e):
+    e["json"]["lines"] = [{"name": "__futex_wait", "file": "futex-internal.c"}]
+
+
 def cpu_to_sleeper(e):
     e["cpu"]["functions_by_total"].append(function("nap", 0.5, 0.2))
 
@@ -174,6 +178,7 @@ def no_seconds(e):
 CLAIMS = [
     (judges.says("waits: nap"), [], [says_pattern]),
     (judges.never("native code"), [says_never], []),
+    (judges.never_a_place("futex-internal"), [native_line], []),
     (judges.cpu("nap"), [cpu_to_sleeper], []),
     (judges.cpu("burn"), [cpu_on_page], []),
     (judges.wall("nap"), [longer], [no_row]),
