@@ -167,15 +167,22 @@ def few_pythons(listed, build):
     return str(path)
 
 
+def has_tail_calls(python):
+    code = "import sysconfig; print('tail-call-interp' in (sysconfig.get_config_var('CONFIG_ARGS') or ''))"
+    return subprocess.run([python, "-c", code], capture_output=True, text=True).stdout.strip() == "True"
+
+
 def differing_pythons(listed, build):
     """One of each version and kind, the first that is listed: of one row of the version table all are read alike. The system's first,
-    which most have, then those with a C library or a link of their own (standalone), which differ most."""
+    which most have, then those with a C library or a link of their own (standalone), which differ most. Interpreters whose loop is made
+    of tail calls are a kind of their own."""
     rows = [row for row in pathlib.Path(listed).read_text().splitlines() if row and not row.startswith("#")]
     rows.sort(key=lambda row: (row.split("\t")[0] != "system", not row.startswith("standalone-3.1") or row.startswith("standalone-3.14")))
     first = {}
     for row in rows:
-        _, _, _, version, flags = row.split("\t")
-        first.setdefault((tuple(version.split(".")[:2]), flags), row)
+        _, path, _, version, flags = row.split("\t")
+        family = tuple(map(int, version.split(".")[:2]))
+        first.setdefault((family, flags, family >= (3, 14) and has_tail_calls(path)), row)
     path = build / "differing.list"
     path.write_text("".join(row + "\n" for row in first.values()))
     return str(path)
