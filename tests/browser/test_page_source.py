@@ -12,8 +12,9 @@ def with_source(tmp_path_factory):
     """A recording whose hottest .py file is there, one that is no source by its name, and the page with the source in it."""
     folder = tmp_path_factory.mktemp("source")
     # Of a recording that does not say who may read its sources, root shows what everybody may read.
-    for place in [folder, *folder.parents[:2]]:
-        place.chmod(0o755)
+    for place in [folder, *folder.parents]:
+        if "pytest-" in str(place):
+            place.chmod(0o755)
     path = folder / "app.phlox"
     synthetic.write(path, samples=3000, threads=6, stacks=300, depth=30, seed=8)
     lines = [row for row in report(path)["lines"] if row["file"].endswith(".py")]

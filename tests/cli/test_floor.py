@@ -66,4 +66,4 @@ def test_a_recording_that_is_not_felt_is_not_warned_of(start, workdir):
     crowd = Crowd(start, 1)
     done = subprocess.run([PHLOX, "record", "-p", str(crowd.process.pid), "-d", "1", "-o", "a.phlox", "-r", "10"], capture_output=True, text=True,
                           timeout=LIMIT)
-    assert done.returncode == 0 and "looking took" not in done.stderr
+    assert done.returncode == 0 and "looking took" not in done.stderr, done.stderr

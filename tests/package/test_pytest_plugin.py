@@ -76,7 +76,8 @@ def test_workers_of_xdist_are_in_one_recording(tmp_path):
     assert len(labels) == 8 and {int(pid) for _, pid in labels} < pids
     # Both workers run it, each for as long, and neither is charged with what the other does meanwhile.
     assert weight(recording, "hot", "--label", "test_slow") >= 0.5 * 2 * 0.6
-    assert weight(recording, "test_some", "--label", "test_slow") == 0
+    # (At its edges a label may cut one sample of the other test.)
+    assert weight(recording, "test_some", "--label", "test_slow") < 0.05
     assert "8 tests recorded" in done.stdout
 
 
