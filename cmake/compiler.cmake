@@ -30,9 +30,6 @@ find_program(CCACHE ccache)
 if(CCACHE)
   # What one clone or worktree compiled serves the others (the source files' directory in the debug information is the first one's).
   set(_launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
-  if(PHLOX_PRECOMPILED)  # cmake/precompiled.cmake
-    list(INSERT _launcher 3 CCACHE_SLOPPINESS=pch_defines,time_macros)
-  endif()
   set(CMAKE_CXX_COMPILER_LAUNCHER ${_launcher})
   set(CMAKE_C_COMPILER_LAUNCHER ${_launcher})
 endif()
