@@ -94,17 +94,17 @@ TEST(SamplingError, is_that_of_the_common_cases) {
     }
     const auto analysis = *analyse(profile, {}, Identity::exact);
     EXPECT_DOUBLE_EQ(analysis.step, row["step"].GetDouble()) << name;
-    EXPECT_DOUBLE_EQ(analysis.whole_sampling, row["whole"].GetDouble()) << name;
+    EXPECT_DOUBLE_EQ(analysis.variance, row["whole"].GetDouble()) << name;
     for (const auto& member : row["self"].GetObject()) {
       const Entry* entry = find(profile, analysis, member.name.GetString());
       ASSERT_NE(entry, nullptr) << name;
-      EXPECT_NEAR(entry->self.sampling, member.value.GetDouble(), 1)
+      EXPECT_NEAR(entry->self.variance, member.value.GetDouble(), 1)
           << name << " " << member.name.GetString();
     }
     for (const auto& member : row["total"].GetObject()) {
       const Entry* entry = find(profile, analysis, member.name.GetString());
       ASSERT_NE(entry, nullptr) << name;
-      EXPECT_NEAR(entry->total.sampling, member.value.GetDouble(), 1)
+      EXPECT_NEAR(entry->total.variance, member.value.GetDouble(), 1)
           << name << " " << member.name.GetString();
     }
   }

@@ -26,11 +26,6 @@ using profile::Frame;
 using profile::FrameKind;
 using profile::Profile;
 
-// Enough for a variance that can be believed (t is within 7 % of the normal's), long enough for a second to
-// hold many looks.
-constexpr uint32_t kBlocks = 30;
-constexpr uint64_t kLooksInABlock = 10;  // fewer would be luck, not time
-
 struct Key {
   FrameKind kind;
   std::string_view name;
@@ -207,49 +202,6 @@ std::vector<uint32_t> common_functions(const Tree& tree, const Items& items, con
   return rank;
 }
 
-struct Piece {
-  uint32_t block;
-  uint32_t node;
-  int64_t weight;
-};
-
-// Sums of one item, and what its variance needs: over blocks, of x² and x·t, in parts of the whole.
-struct Sums {
-  int64_t weight = 0;
-  double xx = 0;
-  double xt = 0;
-};
-
-class Adder {
- public:
-  Adder(size_t items, double whole) : here_(items + 1, 0), sums_(items + 1), whole_(whole) {}
-  void add(uint32_t item, int64_t weight) { here_[item] += weight; }
-  void close_block(double t) {
-    for (size_t i = 1; i < here_.size(); ++i) {
-      if (here_[i] == 0) continue;
-      const double x = double(here_[i]) / whole_;
-      sums_[i].weight += here_[i];
-      sums_[i].xx += x * x;
-      sums_[i].xt += x * t;
-      here_[i] = 0;
-    }
-  }
-  const Sums& of(size_t item) const { return sums_[item]; }
-
- private:
-  std::vector<int64_t> here_;
-  std::vector<Sums> sums_;
-  double whole_;
-};
-
-// Agresti and Coull: the variance of a share of `looks` throws, not zero for 0 and 1. 6.6 is the square
-// of 2.58, of 99 %.
-double throw_variance(double share, double looks) {
-  if (looks <= 0) return 1;
-  const double p = (share * looks + 3.3) / (looks + 6.6);
-  return p * (1 - p) / looks;
-}
-
 bool is_native(const Profile& profile, uint32_t frame) {
   if (frame == 0) return false;
   const FrameKind kind = profile.frame(profile::FrameId(frame)).kind;
@@ -258,20 +210,20 @@ bool is_native(const Profile& profile, uint32_t frame) {
 
 // Which native code is beneath each function (line). `item`: by frame, the number of its entry.
 void put_native(std::vector<Entry>& entries, const std::vector<uint32_t>& item, const Tree& tree,
-                const Items& items, const std::vector<Piece>& pieces) {
+                const Items& items, const std::vector<int64_t>& weight) {
   struct Beneath {
     int64_t weight = 0;
     uint32_t frame = 0;
   };
   tsl::robin_map<uint64_t, Beneath, Spread> beneath;  // entry << 32 | native function
-  for (const Piece& piece : pieces) {
-    const uint32_t entry = item[tree.frame[tree.owner[piece.node]]];
-    if (tree.owner[piece.node] != piece.node && tree.foreign[piece.node] != 0)
-      entries[entry].foreign += piece.weight;
-    const uint32_t native = tree.native[piece.node];
+  for (size_t node = 1; node < weight.size(); ++node) {
+    if (weight[node] == 0) continue;
+    const uint32_t entry = item[tree.frame[tree.owner[node]]];
+    if (tree.owner[node] != node && tree.foreign[node] != 0) entries[entry].foreign += weight[node];
+    const uint32_t native = tree.native[node];
     if (native == 0) continue;
     Beneath& sum = beneath[uint64_t{entry} << 32 | items.function[native]];
-    sum.weight += piece.weight;
+    sum.weight += weight[node];
     sum.frame = native;
   }
   for (const auto& [key, sum] : beneath) {
@@ -323,63 +275,11 @@ Crossings crossings_of(const Profile& profile, const profile::SampleFilter& filt
   return crossings;
 }
 
-}  // namespace
-
-double unseen_variance(const Analysis& analysis) {
-  return throw_variance(0, analysis.looks);
-}
-
-double quantile(double chance_of_missing, uint32_t blocks) {
-  // The normal's: Abramowitz and Stegun 26.2.23 with two Newton steps on erfc.
-  const double tail = chance_of_missing / 2;
-  const double t = std::sqrt(-2 * std::log(tail));
-  double z = t - (2.515517 + 0.802853 * t + 0.010328 * t * t) /
-                     (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t);
-  for (int i = 0; i < 2; ++i) {
-    const double error = 0.5 * std::erfc(z / std::sqrt(2.0)) - tail;
-    z += error / (std::exp(-z * z / 2) / std::sqrt(2 * 3.14159265358979323846));
-  }
-  if (blocks < 2) return z;
-  // Student's from the normal's: Abramowitz and Stegun 26.7.5.
-  const double v = blocks - 1, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
-  return z + (z3 + z) / (4 * v) + (5 * z5 + 16 * z3 + 3 * z) / (96 * v * v) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v);
-}
-
-Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices, Identity identity) {
-  const auto filter = profile::SampleFilter::make(profile, choices);
-  if (!filter) return fail(filter);
-  const auto& samples = profile.samples();
+// The stacks that were seen and what lies beneath them. `node_of`, by stack: not 0 where it was seen; then
+// its node. A parent that does not come before its child is taken for the root.
+Tree tree_of(const Profile& profile, std::vector<uint32_t>& node_of) {
   const auto& stacks = profile.stacks();
-
-  Analysis result;
-  // First look: how much there is, and when.
-  Nanoseconds begin = std::numeric_limits<Nanoseconds>::max(), end = std::numeric_limits<Nanoseconds>::min();
-  Nanoseconds last_begin = end;
-  std::vector<uint32_t> node_of(stacks.size() + 1, 0);
-  double squares = 0;
-  for (const auto& sample : samples) {
-    const auto part = filter->part(sample);
-    if (!part.passes) continue;
-    begin = std::min(begin, part.start);
-    last_begin = std::max(last_begin, part.start);
-    end = std::max(end, part.start + part.wall);
-    result.total += part.weight;
-    result.wall += part.wall;
-    result.cpu += part.cpu;
-    result.samples += static_cast<uint64_t>(part.samples);
-    squares += double(part.weight) * double(part.weight) / double(std::max<int64_t>(1, part.samples));
-    if (sample.quality != profile::Quality::rejected && sample.stack.value <= stacks.size())
-      node_of[sample.stack.value] = 1;
-  }
-  const double whole = double(result.total);
-  result.looks = squares > 0 ? whole * whole / squares : 0;
-  const uint64_t blocks = std::min<uint64_t>(kBlocks, result.samples / kLooksInABlock);
-  const uint32_t count = blocks >= 5 && end > begin ? static_cast<uint32_t>(blocks) : 1;
-  result.blocks = count > 1 ? count : 0;
-
-  // The stacks that were seen and what lies beneath them. A parent that does not come before its child is
-  // taken for the root.
+  const auto& frames = profile.frames();
   auto parent_of = [&](uint32_t stack) {
     const uint32_t parent = stacks[stack - 1].parent.value;
     return parent < stack ? parent : 0;
@@ -400,170 +300,185 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
   node_of[0] = 0;
   for (uint32_t stack = 1; stack <= stacks.size(); ++stack) {
     if (node_of[stack] == 0) continue;
+    const uint32_t frame = stacks[stack - 1].frame.value;
+    const bool known = frame != 0 && frame <= frames.size();
     // What begins there begins like what was never forked.
-    if (const uint32_t of = stacks[stack - 1].frame.value;
-        of != 0 && of <= profile.frames().size() && profile::is_fork_marker(profile.frames()[of - 1])) {
+    if (known && profile::is_fork_marker(frames[frame - 1])) {
       node_of[stack] = node_of[parent_of(stack)];
       continue;
     }
     const auto node = static_cast<uint32_t>(tree.parent.size());
     node_of[stack] = node;
-    const uint32_t frame = stacks[stack - 1].frame.value;
     const profile::StackPlace& at = stack_places[stack];
     const bool python = at.frame && profile.frame(at.frame).kind == FrameKind::python;
-    add_node(node_of[parent_of(stack)], frame <= profile.frames().size() ? frame : 0,
-             python ? node_of[at.stack.value] : node, at);
+    add_node(node_of[parent_of(stack)], known ? frame : 0, python ? node_of[at.stack.value] : node, at);
   }
-  const Items items = identify(profile, identity);
-  mark_outermost(tree, items);
+  return tree;
+}
 
-  // Second look: the pieces of every stretch, by block.
-  std::vector<Piece> pieces;
-  pieces.reserve(samples.size() + samples.size() / 8);
-  std::vector<int64_t> cpu(tree.parent.size(), 0);
-  std::vector<uint64_t> looks(tree.parent.size(), 0);
-  const double length = count > 1 ? double(end - begin) / count : 1;
-  for (const auto& sample : samples) {
-    const auto part = filter->part(sample);
+// What passed, by node.
+struct ByNode {
+  std::vector<int64_t> weight, cpu;
+  std::vector<uint64_t> samples;
+};
+
+ByNode by_node(const Profile& profile, const profile::SampleFilter& filter,
+               const std::vector<uint32_t>& node_of, size_t nodes) {
+  ByNode sums{std::vector<int64_t>(nodes, 0), std::vector<int64_t>(nodes, 0),
+              std::vector<uint64_t>(nodes, 0)};
+  for (const auto& sample : profile.samples()) {
+    const auto part = filter.part(sample);
     if (!part.passes) continue;
     const bool has_stack =
-        sample.quality != profile::Quality::rejected && sample.stack.value <= stacks.size();
+        sample.quality != profile::Quality::rejected && sample.stack.value < node_of.size();
     const uint32_t node = has_stack ? node_of[sample.stack.value] : 0;
-    cpu[node] += part.cpu;
-    looks[node] += static_cast<uint64_t>(part.samples);
-    if (part.weight == 0) continue;
-    auto block_of = [&](Nanoseconds time) {
-      return std::min(count - 1, static_cast<uint32_t>(double(time - begin) / length));
-    };
-    uint32_t block = count > 1 ? block_of(part.start) : 0;
-    const uint32_t last = count > 1 && part.wall > 0 ? block_of(part.start + part.wall - 1) : block;
-    int64_t left = part.weight;
-    for (; block < last; ++block) {
-      // The part of the stretch up to the end of the block.
-      const double until = double(begin - part.start) + length * (block + 1);
-      const auto done =
-          std::clamp<int64_t>(std::llround(double(part.weight) * until / double(part.wall)), 0, part.weight);
-      const int64_t weight = done - (part.weight - left);
-      if (weight > 0) {
-        pieces.push_back({block, node, weight});
-        left -= weight;
-      }
-    }
-    if (left > 0) pieces.push_back({last, node, left});
+    sums.weight[node] += part.weight;
+    sums.cpu[node] += part.cpu;
+    sums.samples[node] += static_cast<uint64_t>(part.samples);
   }
-  std::vector<size_t> first(count + 1, 0);
-  for (const Piece& piece : pieces) ++first[piece.block + 1];
-  for (uint32_t i = 0; i < count; ++i) first[i + 1] += first[i];
-  std::vector<std::pair<uint32_t, int64_t>> by_block(pieces.size());
-  {
-    std::vector<size_t> next(first.begin(), first.end() - 1);
-    for (const Piece& piece : pieces) by_block[next[piece.block]++] = {piece.node, piece.weight};
-  }
+  return sums;
+}
 
-  // Block by block: weight of each node, added to its parent on the way from the leaves to the root.
-  Adder function_self(items.functions, whole), function_total(items.functions, whole);
-  Adder line_self(items.lines, whole), line_total(items.lines, whole);
-  Adder function_alone(items.functions, whole), line_alone(items.lines, whole);
-  std::vector<int64_t> weight(tree.parent.size(), 0);
-  double tt = 0;
-  for (uint32_t block = 0; block < count; ++block) {
-    int64_t t = 0;
-    for (size_t i = first[block]; i < first[block + 1]; ++i) {
-      const auto [node, w] = by_block[i];
-      weight[node] += w;
-      t += w;
-      const uint32_t frame = tree.frame[node], owner = tree.frame[tree.owner[node]];
-      function_self.add(items.function[owner], w);
-      line_self.add(items.line[owner], w);
-      if (owner != frame) {
-        function_self.add(items.function[frame], w);
-        line_self.add(items.line[frame], w);
-      } else if (is_native(profile, frame)) {
-        function_alone.add(items.function[frame], w);
-        line_alone.add(items.line[frame], w);
-      }
+// By item (a function, a line): `item` by frame, `outermost` by node.
+struct ByItem {
+  std::vector<int64_t> self, alone, total, self_cpu, alone_cpu;
+  std::vector<uint64_t> samples;
+};
+
+ByItem by_item(const Profile& profile, const Tree& tree, const ByNode& sums,
+               const std::vector<uint32_t>& item, const std::vector<uint32_t>& outermost, size_t items) {
+  const std::vector<int64_t> none(items + 1, 0);
+  ByItem found{none, none, none, none, none, std::vector<uint64_t>(items + 1, 0)};
+  std::vector<int64_t> beneath = sums.weight;
+  std::vector<uint64_t> samples = sums.samples;
+  for (size_t node = tree.parent.size(); node-- > 1;) {
+    const uint32_t frame = tree.frame[node], owner = tree.frame[tree.owner[node]];
+    found.self[item[owner]] += sums.weight[node];
+    found.self_cpu[item[owner]] += sums.cpu[node];
+    if (owner != frame) {
+      found.self[item[frame]] += sums.weight[node];
+      found.self_cpu[item[frame]] += sums.cpu[node];
+    } else if (is_native(profile, frame)) {
+      found.alone[item[frame]] += sums.weight[node];
+      found.alone_cpu[item[frame]] += sums.cpu[node];
     }
-    for (size_t node = tree.parent.size(); node-- > 1;) {
-      const int64_t w = weight[node];
-      if (w == 0) continue;
-      function_total.add(tree.function[node], w);
-      line_total.add(tree.line[node], w);
-      weight[tree.parent[node]] += w;
-      weight[node] = 0;
-    }
-    weight[0] = 0;
-    const double share = whole > 0 ? double(t) / whole : 0;
-    tt += share * share;
-    for (Adder* adder :
-         {&function_self, &function_total, &function_alone, &line_self, &line_total, &line_alone})
-      adder->close_block(share);
+    found.total[outermost[node]] += beneath[node];
+    found.samples[outermost[node]] += samples[node];
+    beneath[tree.parent[node]] += beneath[node];
+    samples[tree.parent[node]] += samples[node];
   }
+  return found;
+}
+
+// How much there is, and whether it is known when. Marks in `seen`, by stack, what was seen.
+void measure(const Profile& profile, const profile::SampleFilter& filter, Analysis& result,
+             std::vector<uint32_t>& seen) {
+  Nanoseconds begin = std::numeric_limits<Nanoseconds>::max();
+  Nanoseconds last = std::numeric_limits<Nanoseconds>::min();
+  for (const auto& sample : profile.samples()) {
+    const auto part = filter.part(sample);
+    if (!part.passes) continue;
+    begin = std::min(begin, part.start);
+    last = std::max(last, part.start);
+    result.total += part.weight;
+    result.wall += part.wall;
+    result.cpu += part.cpu;
+    result.samples += static_cast<uint64_t>(part.samples);
+    if (sample.quality != profile::Quality::rejected && sample.stack.value < seen.size())
+      seen[sample.stack.value] = 1;
+  }
+  // Of a format that does not say when something was nothing is known of neighbours.
+  result.timed = last > begin || profile.meta().contains("start_monotonic_ns");
+}
+
+Share share_of(const Analysis& analysis, int64_t weight, double variance) {
+  Share share{weight, 0, variance};
+  if (analysis.total <= 0) return share;
+  share.share = double(weight) / double(analysis.total);
+  if (!analysis.timed) share.variance = analysis.step * double(weight) * (1 - share.share);
+  return share;
+}
+
+// The entries of one kind, [0] of none.
+std::vector<Entry> entries_of(const Analysis& analysis, const ByItem& sums, const ItemVariances& variances) {
+  std::vector<Entry> entries(sums.self.size());
+  for (size_t i = 1; i < entries.size(); ++i) {
+    Entry& entry = entries[i];
+    entry.self = share_of(analysis, sums.self[i], variances.self[i]);
+    entry.alone = share_of(analysis, sums.alone[i], variances.alone[i]);
+    entry.total = share_of(analysis, sums.total[i], variances.total[i]);
+    entry.self_cpu = sums.self_cpu[i];
+    entry.alone_cpu = sums.alone_cpu[i];
+    entry.samples = sums.samples[i];
+  }
+  return entries;
+}
+
+}  // namespace
+
+double quantile(double chance_of_missing, uint32_t values) {
+  // The normal's: Abramowitz and Stegun 26.2.23 with two Newton steps on erfc.
+  const double tail = chance_of_missing / 2;
+  const double t = std::sqrt(-2 * std::log(tail));
+  double z = t - (2.515517 + 0.802853 * t + 0.010328 * t * t) /
+                     (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t);
+  for (int i = 0; i < 2; ++i) {
+    const double error = 0.5 * std::erfc(z / std::sqrt(2.0)) - tail;
+    z += error / (std::exp(-z * z / 2) / std::sqrt(2 * 3.14159265358979323846));
+  }
+  if (values < 2) return z;
+  // Student's from the normal's: Abramowitz and Stegun 26.7.5.
+  const double v = values - 1, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
+  return z + (z3 + z) / (4 * v) + (5 * z5 + 16 * z3 + 3 * z) / (96 * v * v) +
+         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v);
+}
+
+Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices, Identity identity) {
+  const auto filter = profile::SampleFilter::make(profile, choices);
+  if (!filter) return fail(filter);
+  Analysis result;
+  std::vector<uint32_t> node_of(profile.stacks().size() + 1, 0);
+  measure(profile, *filter, result, node_of);
+  Tree tree = tree_of(profile, node_of);
+  const Items items = identify(profile, identity);
+  mark_outermost(tree, items);
+  const ByNode sums = by_node(profile, *filter, node_of, tree.parent.size());
 
   Crossings crossings = crossings_of(profile, *filter, node_of);
   result.step = crossings.step();
-  // Of a format that does not say when something was nothing is known of neighbours.
-  result.timed = last_begin > begin || profile.meta().contains("start_monotonic_ns");
   const std::vector<Crossing> in_time = crossings.in_time();
-  const Variances sampling = sampling_variances(tree, items, in_time, crossings.interval());
-  result.whole_sampling = result.timed ? sampling.whole : 0;
-  auto share_of = [&](const Sums& sums, double of_sampling) {
-    Share share;
-    share.weight = sums.weight;
-    share.sampling = of_sampling;
-    if (whole <= 0) return share;
-    const double p = share.share = double(sums.weight) / whole;
-    share.variance = throw_variance(p, result.looks);
-    if (!result.timed) share.sampling = result.step * double(sums.weight) * (1 - p);
-    if (count > 1) {
-      const double squared = std::max(0.0, sums.xx - 2 * p * sums.xt + p * p * tt);
-      share.variance = std::max(share.variance, double(count) / (count - 1) * squared);
-    }
-    return share;
-  };
-  std::vector<Entry> functions(items.functions + 1), lines(items.lines + 1);
-  std::vector<uint64_t> beneath = looks;
+  const Variances variances = sampling_variances(tree, items, in_time, crossings.interval());
+  result.variance = result.timed ? variances.whole : 0;
+
+  const ByItem of_functions = by_item(profile, tree, sums, items.function, tree.function, items.functions);
+  const ByItem of_lines = by_item(profile, tree, sums, items.line, tree.line, items.lines);
+  std::vector<Entry> functions = entries_of(result, of_functions, variances.functions);
+  std::vector<Entry> lines = entries_of(result, of_lines, variances.lines);
+  put_native(functions, items.function, tree, items, sums.weight);
+  put_native(lines, items.line, tree, items, sums.weight);
   for (size_t node = tree.parent.size(); node-- > 1;) {
     const uint32_t frame = tree.frame[node];
-    functions[tree.function[node]].samples += beneath[node];
-    lines[tree.line[node]].samples += beneath[node];
-    const uint32_t owner = tree.frame[tree.owner[node]];
-    for (const auto& [entries, item] : {std::pair(&functions, &items.function), {&lines, &items.line}}) {
-      (*entries)[(*item)[owner]].self_cpu += cpu[node];
-      if (owner != frame) (*entries)[(*item)[frame]].self_cpu += cpu[node];
-      if (owner == frame && is_native(profile, frame)) (*entries)[(*item)[frame]].alone_cpu += cpu[node];
-    }
-    beneath[tree.parent[node]] += beneath[node];
     functions[items.function[frame]].frame = profile::FrameId(frame);
     lines[items.line[frame]].frame = profile::FrameId(frame);
   }
+
   // By node of the innermost Python frame, with what is beneath.
-  std::vector<int64_t> own(tree.parent.size(), 0), totals(items.functions + 1, 0);
-  for (const Piece& piece : pieces) own[tree.owner[piece.node]] += piece.weight;
-  put_native(functions, items.function, tree, items, pieces);
-  put_native(lines, items.line, tree, items, pieces);
-  for (size_t i = 1; i < totals.size(); ++i) totals[i] = function_total.of(i).weight;
-  const std::vector<uint32_t> common = common_functions(tree, items, own, totals);
-  result.function_of.assign(profile.frames().size() + 1, 0);
+  std::vector<int64_t> own(tree.parent.size(), 0);
+  for (size_t node = 1; node < own.size(); ++node) own[tree.owner[node]] += sums.weight[node];
+  const std::vector<uint32_t> common = common_functions(tree, items, own, of_functions.total);
   std::vector<uint32_t> place(items.functions + 1, 0);
   for (size_t i = 1; i < functions.size(); ++i) {
-    Entry& entry = functions[i];
-    if (!entry.frame) continue;
-    entry.self = share_of(function_self.of(i), sampling.function_self[i]);
-    entry.alone = share_of(function_alone.of(i), 0);
-    entry.total = share_of(function_total.of(i), sampling.function_total[i]);
-    entry.common = common[i];
-    result.functions.push_back(entry);
+    if (!functions[i].frame) continue;
+    functions[i].common = common[i];
+    result.functions.push_back(functions[i]);
     place[i] = static_cast<uint32_t>(result.functions.size());
   }
   for (size_t i = 1; i < lines.size(); ++i) {
-    Entry& entry = lines[i];
-    if (!entry.frame || profile.frame(entry.frame).line == 0) continue;
-    entry.line = profile.frame(entry.frame).line;
-    entry.self = share_of(line_self.of(i), sampling.line_self[i]);
-    entry.alone = share_of(line_alone.of(i), 0);
-    entry.total = share_of(line_total.of(i), sampling.line_total[i]);
-    result.lines.push_back(entry);
+    if (!lines[i].frame || profile.frame(lines[i].frame).line == 0) continue;
+    lines[i].line = profile.frame(lines[i].frame).line;
+    result.lines.push_back(lines[i]);
   }
+  result.function_of.assign(profile.frames().size() + 1, 0);
   for (size_t frame = 1; frame < result.function_of.size(); ++frame)
     result.function_of[frame] = place[items.function[frame]];
   return result;

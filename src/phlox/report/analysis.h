@@ -1,13 +1,5 @@
-// Adds a recording up per function and per line, with the error of every share: what report and diff are made
-// of.
-//
-// The error: the recording is cut into blocks of equal time; a share is a ratio of two sums over blocks, x of
-// the function and t of everything, p = Σx / Σt, with the variance  B/(B-1) Σ(x_b - p t_b)² / (Σt)²  (the
-// linearised jackknife, to which a bootstrap over the same blocks converges, at a thousandth of its cost).
-// Neighbouring looks see the same thing; looks in different blocks hardly do. Few looks make few blocks
-// differ by luck, so the variance is never taken below that of a coin thrown as often as was looked.
-//
-// What sampling alone does to one recording is another thing, and is what diff asks about (sampling_error.h).
+// Adds a recording up per function and per line, with the error that sampling leaves in every weight
+// (sampling_error.h): what report and diff are made of.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +16,7 @@ enum class Identity { exact, portable };
 struct Share {
   int64_t weight = 0;
   double share = 0;
-  double variance = 0;
-  double sampling = 0;  // variance of `weight`, by sampling alone (sampling_error.h)
+  double variance = 0;  // of `weight`, by sampling
 };
 
 struct Entry {
@@ -55,10 +46,8 @@ struct Analysis {
   int64_t wall = 0;   // ns, whatever is weighed
   int64_t cpu = 0;
   uint64_t samples = 0;
-  double looks = 0;  // as many equal ones would say as much (Kish)
-  uint32_t blocks = 0;
   double step = 0;               // weight between two samples of a thread; each counted by its weight
-  double whole_sampling = 0;     // variance of `total`, by sampling alone
+  double variance = 0;           // of `total`, by sampling
   bool timed = true;             // when samples were is known
   std::vector<Entry> functions;  // markers are not among them
   std::vector<Entry> lines;
@@ -67,11 +56,9 @@ struct Analysis {
 
 Result<Analysis> analyse(const profile::Profile& profile, const profile::Choices& choices, Identity identity);
 
-// Variance of a share nobody saw any of.
-double unseen_variance(const Analysis& analysis);
-// How many standard errors the two-sided interval with this chance of missing reaches to either side
-// (Student's t).
-double quantile(double chance_of_missing, uint32_t blocks);
+// How many standard errors the two-sided interval with this chance of missing reaches to either side: of the
+// normal distribution, or, for the mean of so many values whose spread is not known, of Student's t.
+double quantile(double chance_of_missing, uint32_t values = 0);
 
 inline constexpr double kMissing = 0.01;  // 99 % intervals
 

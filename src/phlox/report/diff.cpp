@@ -29,7 +29,7 @@ struct Measured {
   double scale = 1;  // from a weight to what is compared
 
   Amount amount(const Share& share) const {
-    return {double(share.weight) * scale, share.sampling * scale * scale, analysis.step * scale};
+    return {double(share.weight) * scale, share.variance * scale * scale, analysis.step * scale};
   }
   Amount nothing() const { return {0, 0, analysis.step * scale}; }
 };
@@ -329,7 +329,7 @@ void ask_of_all(const Sides& before, const Sides& after, Diff& diff, Questions& 
       (cpu.*column).push_back({double(side.side.cpu) * time, 0, 0});
       (whole.*column)
           .push_back({double(side.analysis.total) * side.scale,
-                      side.analysis.whole_sampling * side.scale * side.scale, 0});
+                      side.analysis.variance * side.scale * side.scale, 0});
     }
   }
   questions.ask(diff.elapsed, std::move(elapsed), true);

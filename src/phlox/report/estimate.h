@@ -6,8 +6,8 @@
 
 namespace phlox::report {
 
-// The share with its 99 % interval.
-Estimate estimate_of(const Share& share, uint32_t blocks);
+// The share with its 99 % interval: what sampling leaves open about this recording.
+Estimate estimate_of(const Share& share, const Analysis& analysis);
 
 // From the first to the last moment that passes the filter.
 Nanoseconds elapsed_of(const profile::Profile& profile, const profile::SampleFilter& filter);

@@ -23,6 +23,7 @@
 #include "phlox/profile/unfinished.h"
 #include "phlox/profile/whole_waits.h"
 #include "phlox/report/analysis.h"
+#include "phlox/report/comparison.h"
 #include "phlox/report/estimate.h"
 #include "phlox/report/findings.h"
 #include "phlox/report/gil_rows.h"
@@ -101,8 +102,8 @@ FunctionRow function_row(const Profile& profile, const Analysis& analysis, const
           label.file,
           label.line,
           label.module,
-          estimate_of(self, analysis.blocks),
-          estimate_of(entry.total, analysis.blocks),
+          estimate_of(self, analysis),
+          estimate_of(entry.total, analysis),
           entry.samples,
           native_of(profile, entry)};
 }
@@ -309,8 +310,11 @@ std::vector<FileLines> file_lines(const Profile& profile, const Analysis& analys
 
 }  // namespace
 
-Estimate estimate_of(const Share& share, uint32_t blocks) {
-  const double reach = quantile(kMissing, blocks) * std::sqrt(share.variance);
+Estimate estimate_of(const Share& share, const Analysis& analysis) {
+  const double reach =
+      analysis.total > 0
+          ? reach_of(Amount{double(share.weight), share.variance, analysis.step}) / double(analysis.total)
+          : 0;
   return {share.weight, share.share, std::max(0.0, share.share - reach), std::min(1.0, share.share + reach)};
 }
 
@@ -367,7 +371,6 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   report.show = options.choices.show;
   report.left_out = profile::waiting_for_work(profile, options.choices);
   report.samples = analysis->samples;
-  report.blocks = analysis->blocks;
   report.elapsed = elapsed_of(profile, *filter);
   const auto by_place = [&](const Entry& e) { return place_share(profile, e).weight; };
   for (const Entry& entry : analysis->functions) report.functions_seen += entry.total.weight > 0;
@@ -394,8 +397,8 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   for (const Entry* entry : heaviest(analysis->lines, options.limit, by_place)) {
     const auto label = profile::line_label(profile, entry->frame);
     report.lines.push_back({label.name, label.whole_name(), label.file, entry->line,
-                            estimate_of(place_share(profile, *entry), analysis->blocks),
-                            estimate_of(entry->total, analysis->blocks), entry->samples,
+                            estimate_of(place_share(profile, *entry), *analysis),
+                            estimate_of(entry->total, *analysis), entry->samples,
                             native_of(profile, *entry)});
   }
   report.threads = thread_rows(profile, *filter, *analysis, options.choices);

@@ -1,9 +1,8 @@
 // `phlox report`: where the time went, in words and tables. Pure: a Profile in, text out; source text comes
 // through a function of the caller's. Never prints, never opens a file.
 //
-// Every share carries a 99 % interval: the recording is cut into equal blocks of time, and how much the
-// blocks differ says how far a share can be trusted (analysis.h has the formula and why it stands for a
-// bootstrap over blocks).
+// Every share carries a 99 % interval: what sampling leaves open about this recording (sampling_error.h).
+// Time that the kernel measured has no such error; only where it was spent may have.
 #pragma once
 
 #include <cstdint>
@@ -253,7 +252,6 @@ struct Report {
   size_t functions_seen = 0;
   size_t lines_seen = 0;
   size_t threads_seen = 0;
-  uint32_t blocks = 0;  // what the intervals stand on; 0: too few looks for blocks, the number of looks alone
   // By self weight. Of Python with the native code beneath; native ones are those of stacks without Python.
   std::vector<FunctionRow> functions;
   std::vector<FunctionRow> native_functions;  // beneath Python: parts of those, by self weight

@@ -280,7 +280,6 @@ std::string report_json(const Report& report) {
     json.integer("total", report.total);
     json.count("samples", report.samples);
     json.integer("elapsed_ns", report.elapsed);
-    json.integer("blocks", report.blocks);
     json.text("show", profile::show_name(report.show));
     json.object("left_out", [&] {
       write_waiting(json, report.left_out.for_work);

@@ -435,12 +435,9 @@ std::vector<std::string> other_findings(const Report& report) {
   return texts;
 }
 
-std::string_view interval_note(const Report& report) {
-  return report.blocks > 0
-             ? "Beside each share: its 99 % interval, from how much equal blocks of time differ."
-             : "Beside each share: its 99 % interval, from the number of samples alone (too few for "
-               "more).";
-}
+constexpr std::string_view kIntervals =
+    "Beside each share: its 99 % interval. It says what sampling leaves open about this recording, not how "
+    "much another run would differ.";
 
 constexpr std::string_view kNothing = "No sample of the recording passes these choices.";
 
@@ -511,7 +508,7 @@ std::string report_text(const Report& report) {
   }
   if (report.samples == 0) return out + fmt::format("\n{}\n{}\n", kNothing, plain(report.quality));
   for (const Table& table : tables(report)) out += "\n" + table_text(table);
-  out += fmt::format("\n{}\n{}\n", interval_note(report), plain(report.quality));
+  out += fmt::format("\n{}\n{}\n", kIntervals, plain(report.quality));
   return out;
 }
 
@@ -549,7 +546,7 @@ std::string report_markdown(const Report& report) {
   if (report.samples == 0)
     return out + fmt::format("\n{}\n\n{}\n", kNothing, markdown_escaped(plain(report.quality)));
   for (const Table& table : tables(report)) out += "\n" + table_markdown(table);
-  out += fmt::format("\n{}\n\n{}\n", interval_note(report), markdown_escaped(plain(report.quality)));
+  out += fmt::format("\n{}\n\n{}\n", kIntervals, markdown_escaped(plain(report.quality)));
   return out;
 }
 

@@ -56,6 +56,24 @@ class Adder {
   std::vector<uint32_t> touched_;
 };
 
+struct OfKind {
+  explicit OfKind(size_t items) : self(items), alone(items), total(items) {}
+  void leaf(uint32_t item, uint32_t of_owner, bool owns_itself, double weight) {
+    self.change(of_owner, weight);
+    if (owns_itself) {
+      alone.change(item, weight);
+    } else {
+      self.change(item, weight);
+    }
+  }
+  void close_crossing(int64_t moment) {
+    for (Adder* adder : {&self, &alone, &total}) adder->close_crossing(moment);
+  }
+  ItemVariances finish() { return {self.finish(), alone.finish(), total.finish()}; }
+
+  Adder self, alone, total;
+};
+
 }  // namespace
 
 void Crossings::add(uint32_t thread, Nanoseconds time, uint32_t node, double weight, uint64_t samples) {
@@ -90,8 +108,8 @@ std::vector<Crossing> Crossings::in_time() {
 
 Variances sampling_variances(const Tree& tree, const Items& items, const std::vector<Crossing>& crossings,
                              Nanoseconds interval) {
-  Adder function_self(items.functions), function_total(items.functions);
-  Adder line_self(items.lines), line_total(items.lines), whole(1);
+  OfKind functions(items.functions), lines(items.lines);
+  Adder whole(1);
   const Nanoseconds moments = std::max<Nanoseconds>(1, interval / 2);
   const Nanoseconds begin = crossings.empty() ? 0 : crossings.front().time;
   for (const Crossing& crossing : crossings) {
@@ -101,15 +119,12 @@ Variances sampling_variances(const Tree& tree, const Items& items, const std::ve
       whole.change(1, weight);
       // Native code beneath a Python function is its own and that function's.
       const uint32_t frame = tree.frame[node], owner = tree.frame[tree.owner[node]];
-      function_self.change(items.function[owner], weight);
-      line_self.change(items.line[owner], weight);
-      if (owner == frame) return;
-      function_self.change(items.function[frame], weight);
-      line_self.change(items.line[frame], weight);
+      functions.leaf(items.function[frame], items.function[owner], owner == frame, weight);
+      lines.leaf(items.line[frame], items.line[owner], owner == frame, weight);
     };
     auto above = [&](uint32_t node, double weight) {
-      function_total.change(tree.function[node], weight);
-      line_total.change(tree.line[node], weight);
+      functions.total.change(tree.function[node], weight);
+      lines.total.change(tree.line[node], weight);
       return tree.parent[node];
     };
     leaf(crossing.from, -crossing.weight);
@@ -124,11 +139,11 @@ Variances sampling_variances(const Tree& tree, const Items& items, const std::ve
         to = above(to, crossing.weight);
       }
     }
-    for (Adder* adder : {&function_self, &function_total, &line_self, &line_total, &whole})
-      adder->close_crossing(moment);
+    functions.close_crossing(moment);
+    lines.close_crossing(moment);
+    whole.close_crossing(moment);
   }
-  return {function_self.finish(), function_total.finish(), line_self.finish(), line_total.finish(),
-          whole.finish()[1]};
+  return {functions.finish(), lines.finish(), whole.finish()[1]};
 }
 
 }  // namespace phlox::report

@@ -57,8 +57,11 @@ class Crossings {
 };
 
 // By item; [0] of none.
+struct ItemVariances {
+  std::vector<double> self, alone, total;
+};
 struct Variances {
-  std::vector<double> function_self, function_total, line_self, line_total;
+  ItemVariances functions, lines;
   double whole = 0;
 };
 // `crossings` in the order of time.

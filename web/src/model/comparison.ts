@@ -29,10 +29,13 @@ export const marginOf = ({ own, least }: Margin, before: number, after: number) 
 
 const reach = (before: Amount, after: Amount, z: number) => z * Math.sqrt(before.variance + after.variance + ((z * z) / 4) * (before.step * before.step + after.step * after.step));
 
-// How far a difference may be from the true one, where so many are asked for at once (Bonferroni).
-export const reachOf = (before: Amount, after: Amount, compared: number) => reach(before, after, quantile(falseAlarms / Math.max(1, compared), 0));
+// Of an amount by itself: 99 % interval.
+export const reachOfOne = (amount: Amount) => reach(amount, { value: 0, variance: 0, step: 0 }, quantile(missing));
 
-// `strict` is quantile(falseAlarms / compared, 0), `single` quantile(missing, 0): the same for all rows.
+// How far a difference may be from the true one, where so many are asked for at once (Bonferroni).
+export const reachOf = (before: Amount, after: Amount, compared: number) => reach(before, after, quantile(falseAlarms / Math.max(1, compared)));
+
+// `strict` is quantile(falseAlarms / compared), `single` quantile(missing): the same for all rows.
 export function judge(before: Amount, after: Amount, margin: Margin, strict: number, single: number): Comparison {
   const difference = after.value - before.value;
   const own = reach(before, after, single);
@@ -44,6 +47,6 @@ export function judge(before: Amount, after: Amount, margin: Margin, strict: num
 }
 
 export const judgeRecordings = (before: Amount, after: Amount, margin: Margin, compared: number) =>
-  judge(before, after, margin, quantile(falseAlarms / Math.max(1, compared), 0), quantile(missing, 0));
+  judge(before, after, margin, quantile(falseAlarms / Math.max(1, compared)), quantile(missing));
 
-export const strictness = (compared: number) => ({ strict: quantile(falseAlarms / Math.max(1, compared), 0), single: quantile(missing, 0) });
+export const strictness = (compared: number) => ({ strict: quantile(falseAlarms / Math.max(1, compared)), single: quantile(missing) });

@@ -1,6 +1,8 @@
 // How far sampling alone may have moved what an item weighs: report/sampling_error.cpp in the page, which says why. Between two
 // samples of a thread, of which one saw the item and the other did not, w of its time passed: the variance is ¾ Σ w². No DOM.
-import { Items } from "./analysis";
+import { Items, Sums } from "./analysis";
+import { Catalogue } from "./catalogue";
+import { Amount } from "./comparison";
 import { By, eventOf, Weight } from "./head";
 import { samplesOf } from "./passing";
 import { Selection } from "./selection";
@@ -11,6 +13,16 @@ export interface SamplingError {
   whole: number;
   step: number; // weight between two samples of a thread; each counted by its weight
 }
+
+// An item's weight with its error. `timed`: when samples were is known; else nothing is known of neighbours.
+export function amountOf({ total, self, sum }: Sums, error: SamplingError, timed: boolean, part: "self" | "sum", item: number): Amount {
+  const value = (part === "self" ? self : sum)[item];
+  const variance = timed ? error[part][item] : total > 0 ? error.step * value * (1 - value / total) : 0;
+  return { value, variance, step: error.step };
+}
+
+// Of merged pages the order within a while is lost.
+export const isTimed = ({ timed, head }: Catalogue) => timed && !head.merged;
 
 const ofSquares = 0.75;
 const notChosen = -1;

@@ -1,11 +1,11 @@
 // Two parts of the recording, or two recordings, against each other: what differs between them, by sampling error alone. Seconds are
 // compared of threads, of processes and of recordings of whole runs; of times, and of other recordings, seconds a second. The rule is
 // that of report/diff.cpp, function by function and, for flame graphs, node by node.
-import { Items, itemsOf, nodeItems } from "../analysis";
+import { addUp, Items, itemsOf, nodeItems, Sums } from "../analysis";
 import { Amount, judge, Margin, marginOf, reachOf, strictness } from "../comparison";
 import { Filter, Query } from "../filters";
 import { By, eventOf, Weight } from "../head";
-import { SamplingError, samplingError } from "../sampling_error";
+import { amountOf, isTimed, SamplingError, samplingError } from "../sampling_error";
 import { Model } from "../selection";
 import { Kind } from "../tree";
 
@@ -49,8 +49,7 @@ const second = 1e9;
 
 interface Measured {
   side: Side;
-  self: Float64Array;
-  sum: Float64Array;
+  sums: Sums;
   error: SamplingError;
   timed: boolean;
   scale: number; // from a weight to what is compared
@@ -58,16 +57,7 @@ interface Measured {
 
 function measure(model: Model, query: Query, filters: Filter[], by: By, weight: Weight, items: Items): Measured {
   const selection = model.select({ ...query, filters: [...query.filters, ...filters] });
-  const [self, sum] = [new Float64Array(items.count), new Float64Array(items.count)];
-  const own = selection.self(by, weight);
-  const totals = selection.total(by, weight);
-  for (let node = 1; node < totals.length; ++node) {
-    self[items.of[node]] += own[node];
-    // Native code beneath a Python function is its own and that function's.
-    const owner = items.owner[node];
-    if (owner !== node) self[items.of[owner]] += own[node];
-    if (items.outermost[node]) sum[items.of[node]] += totals[node];
-  }
+  const sums = addUp(selection, by, weight, items);
   const all = model.select({ ...query, show: "everything", filters: [...query.filters, ...filters] });
   const { start, wall } = model.recording.stretches;
   const { stretch, part } = all.passing;
@@ -79,9 +69,8 @@ function measure(model: Model, query: Query, filters: Filter[], by: By, weight: 
     last = Math.max(last, at);
     end = Math.max(end, at + (part ? part[k] : wall[stretch[k]]));
   }
-  const side = { total: totals[0], samples: selection.all.samples, elapsed: end > begin ? end - begin : 0, cpu: all.all.cpu };
-  const { catalogue } = model.recording;
-  return { side, self, sum, error: samplingError(selection, by, weight, items), timed: catalogue.timed && !catalogue.head.merged, scale: 1 };
+  const side = { total: sums.total, samples: selection.all.samples, elapsed: end > begin ? end - begin : 0, cpu: all.all.cpu };
+  return { side, sums, error: samplingError(selection, by, weight, items), timed: isTimed(model.recording.catalogue), scale: 1 };
 }
 
 function perOf(model: Model, { before, after }: Sides): Per {
@@ -91,22 +80,20 @@ function perOf(model: Model, { before, after }: Sides): Per {
   return filters.some(({ field }) => field === "recording") && recordings.some(({ wholeRun }) => !wholeRun) ? "second" : "run";
 }
 
-// Of a recording without times, or whose order within a while is lost, nothing is known of neighbours.
-function amountOf({ side, self, sum, error, timed, scale }: Measured, part: "self" | "sum", item: number): Amount {
-  const value = (part === "self" ? self : sum)[item];
-  const variance = timed ? error[part][item] : side.total > 0 ? error.step * value * (1 - value / side.total) : 0;
-  return { value: value * scale, variance: variance * scale * scale, step: error.step * scale };
+function scaled({ sums, error, timed, scale }: Measured, part: "self" | "sum", item: number): Amount {
+  const { value, variance, step } = amountOf(sums, error, timed, part, item);
+  return { value: value * scale, variance: variance * scale * scale, step: step * scale };
 }
 
 function changes(before: Measured, after: Measured, part: "self" | "sum", margin: Margin, compared: number): Changes {
-  const items = before.self.length;
+  const items = before.sums.self.length;
   const out: Changes = {
-    before: before[part], after: after[part], difference: new Float64Array(items), low: new Float64Array(items), high: new Float64Array(items),
+    before: before.sums[part], after: after.sums[part], difference: new Float64Array(items), low: new Float64Array(items), high: new Float64Array(items),
     certain: new Uint8Array(items), same: new Uint8Array(items),
   };
   const { strict, single } = strictness(compared);
   for (let i = 0; i < items; ++i) {
-    const found = judge(amountOf(before, part, i), amountOf(after, part, i), margin, strict, single);
+    const found = judge(scaled(before, part, i), scaled(after, part, i), margin, strict, single);
     [out.difference[i], out.low[i], out.high[i]] = [found.difference, found.low, found.high];
     out.certain[i] = found.outcome === "more" || found.outcome === "less" ? 1 : 0;
     out.same[i] = found.outcome === "same" ? 1 : 0;
@@ -129,19 +116,19 @@ function compare(model: Model, query: Query, sides: Sides, by: By, weight: Weigh
   let compared = 3; // the length, the CPU time and the whole are asked about too
   let several = 0;
   const parts = ["self", "sum"] as const;
-  const value = (one: Measured, part: "self" | "sum", i: number) => one[part][i] * one.scale;
+  const value = (one: Measured, part: "self" | "sum", i: number) => one.sums[part][i] * one.scale;
   const weighs = (part: "self" | "sum", i: number) => Math.max(value(before, part, i), value(after, part, i)) >= least;
   for (let i = 1; i < items.count; ++i) {
-    if (!counts(i) || (before.sum[i] === 0 && after.sum[i] === 0)) continue;
+    if (!counts(i) || (before.sums.sum[i] === 0 && after.sums.sum[i] === 0)) continue;
     ++several;
     for (const part of parts) if (weighs(part, i)) ++compared;
   }
   const [self, total] = parts.map((part) => changes(before, after, part, limits, compared));
   let [seen, atMost] = [0, 0];
   for (let i = 1; i < items.count; ++i) {
-    if (!counts(i) || (before.sum[i] === 0 && after.sum[i] === 0)) continue;
+    if (!counts(i) || (before.sums.sum[i] === 0 && after.sums.sum[i] === 0)) continue;
     for (const part of parts) {
-      const [b, a] = [amountOf(before, part, i), amountOf(after, part, i)];
+      const [b, a] = [scaled(before, part, i), scaled(after, part, i)];
       const error = reachOf(b, a, 2 * several);
       const { certain, same } = part === "self" ? self : total;
       if (weighs(part, i) && !certain[i] && !same[i]) seen = Math.max(seen, error, marginOf(limits, b.value, a.value));

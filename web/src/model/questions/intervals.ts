@@ -1,7 +1,9 @@
-// How far the shares of functions, or lines, can be trusted: their 99 % intervals, as `phlox report` has them.
-import { analyse, itemsOf, missing, quantile, Shares } from "../analysis";
+// What sampling leaves open of the shares of functions, or lines: their 99 % intervals, as `phlox report` has them.
+import { addUp, itemsOf } from "../analysis";
+import { reachOfOne } from "../comparison";
 import { Query } from "../filters";
 import { By, Weight } from "../head";
+import { amountOf, isTimed, samplingError } from "../sampling_error";
 import { Model } from "../selection";
 
 export interface Interval {
@@ -11,15 +13,19 @@ export interface Interval {
 
 export function intervals(model: Model, query: Query, { by, weight }: { by: By; weight: Weight }): { self: Interval; total: Interval } {
   const selection = model.select(query);
-  const { functions, places } = model.recording.catalogue;
-  const found = analyse(selection, by, weight, itemsOf(selection.tree(by), by === "line" ? places.line.length : functions.name.length));
-  const errors = quantile(missing, found.blocks);
-  const interval = ({ weight, variance }: Shares): Interval => {
-    const share = (row: number) => (found.total > 0 ? weight[row] / found.total : 0);
-    return {
-      low: variance.map((value, row) => Math.max(0, share(row) - errors * Math.sqrt(value))),
-      high: variance.map((value, row) => Math.min(1, share(row) + errors * Math.sqrt(value))),
-    };
+  const { catalogue } = model.recording;
+  const items = itemsOf(selection.tree(by), by === "line" ? catalogue.places.line.length : catalogue.functions.name.length);
+  const sums = addUp(selection, by, weight, items);
+  const error = samplingError(selection, by, weight, items);
+  const interval = (part: "self" | "sum"): Interval => {
+    const [low, high] = [new Float64Array(items.count), new Float64Array(items.count)];
+    for (let item = 0; item < items.count && sums.total > 0; ++item) {
+      const amount = amountOf(sums, error, isTimed(catalogue), part, item);
+      const reach = reachOfOne(amount);
+      low[item] = Math.max(0, (amount.value - reach) / sums.total);
+      high[item] = Math.min(1, (amount.value + reach) / sums.total);
+    }
+    return { low, high };
   };
-  return { self: interval(found.self), total: interval(found.sum) };
+  return { self: interval("self"), total: interval("sum") };
 }
