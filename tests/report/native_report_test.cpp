@@ -9,6 +9,7 @@
 #include "phlox/profile/interner.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/stack_places.h"
+#include "phlox/report/diff.h"
 #include "phlox/report/report.h"
 #include "phlox/report/table.h"
 #include "report/schema.h"
@@ -263,6 +264,23 @@ TEST(TableText, no_name_makes_a_table_wider_than_a_screen) {
   }
   EXPECT_LE(widest, 2 + 5 + 2 + kWidestName + 2 + kWidestPlace + 4);
   EXPECT_NE(text.find("/f.cc:12"), std::string::npos);
+}
+
+// Nobody makes the interpreter's own C faster: what differs is the Python that it runs.
+TEST_F(NativeReport, a_difference_names_no_function_of_the_interpreter) {
+  FrameId inside = native(1, "PyImport_ImportModuleLevelObject");
+  for (int i = 0; i < 100; ++i) add({python("main", 3), loop(), inside, python("load", 7), loop()}, 10 * kMs);
+  show_native_frames(profile_, {});
+  Profile empty;
+  empty.put_process(ProcessId(1), {});
+  for (const bool all : {false, true}) {
+    DiffOptions options;
+    options.choices.all_frames = all;
+    const Diff diff = *make_diff({&profile_}, {&empty}, options);
+    bool named = false;
+    for (const DiffRow& row : diff.functions) named = named || row.name == "PyImport_ImportModuleLevelObject";
+    EXPECT_EQ(named, all);
+  }
 }
 
 }  // namespace

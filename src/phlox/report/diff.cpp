@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "phlox/base/text.h"
+#include "phlox/profile/native_frames.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/sampled_events.h"
 #include "phlox/profile/whole_run.h"
@@ -48,12 +49,14 @@ Key key_of(const Profile& profile, const Entry& entry, bool by_line) {
   return {frame.kind, std::move(name), std::string(base_name(frame.file)), line};
 }
 
-std::map<Key, Place> match(const Sides& before, const Sides& after, bool by_line) {
+// Without the interpreter's own C, unless `all_frames`: its time is that of the Python above it.
+std::map<Key, Place> match(const Sides& before, const Sides& after, bool by_line, bool all_frames) {
   std::map<Key, Place> places;
   for (const auto& [sides, column] : {std::pair(&before, &Place::before), std::pair(&after, &Place::after)}) {
     for (size_t run = 0; run < sides->size(); ++run) {
       const Measured& side = (*sides)[run];
       for (const Entry& entry : by_line ? side.analysis.lines : side.analysis.functions) {
+        if (!all_frames && profile::is_interpreter(side.profile->frame(entry.frame))) continue;
         Place& place = places[key_of(*side.profile, entry, by_line)];
         place.before.resize(before.size());
         place.after.resize(after.size());
@@ -408,10 +411,11 @@ Result<Diff> make_diff(const Profiles& before, const Profiles& after, const Diff
   diff.before = average(*before_sides);
   diff.after = average(*after_sides);
 
+  const bool all = options.choices.all_frames;
   auto lines = std::async([&] {
     Questions questions(diff.margin);
     auto rows =
-        rows_of(match(*before_sides, *after_sides, true), *before_sides, *after_sides, true, questions);
+        rows_of(match(*before_sides, *after_sides, true, all), *before_sides, *after_sides, true, questions);
     questions.answer(diff.question);
     sort_rows(rows);
     return rows;
@@ -419,7 +423,7 @@ Result<Diff> make_diff(const Profiles& before, const Profiles& after, const Diff
   Questions questions(diff.margin);
   ask_of_all(*before_sides, *after_sides, diff, questions);
   diff.functions =
-      rows_of(match(*before_sides, *after_sides, false), *before_sides, *after_sides, false, questions);
+      rows_of(match(*before_sides, *after_sides, false, all), *before_sides, *after_sides, false, questions);
   questions.answer(diff.question);
   sort_rows(diff.functions);
   diff.lines = lines.get();

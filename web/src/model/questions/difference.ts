@@ -142,9 +142,11 @@ function compare(model: Model, query: Query, sides: Sides, by: By, weight: Weigh
 export function difference(model: Model, query: Query, { sides, by, weight }: { sides: Sides; by: By; weight: Weight }): Difference {
   const { catalogue } = model.recording;
   const tree = by === "line" ? model.recording.lines : model.recording.functions;
-  const { kind } = catalogue.functions;
+  const { kind, owner } = catalogue.functions;
   const { places } = catalogue;
-  const counts = by === "line" ? (i: number) => places.line[i] > 0 && kind[places.function[i]] !== Kind.marker : (i: number) => kind[i] !== Kind.marker;
+  // The time of the interpreter's own C is that of the Python above it.
+  const isCounted = (f: number) => kind[f] !== Kind.marker && owner[f] !== 1;
+  const counts = by === "line" ? (i: number) => places.line[i] > 0 && isCounted(places.function[i]) : isCounted;
   return compare(model, query, sides, by, weight, itemsOf(tree, by === "line" ? places.line.length : kind.length), counts);
 }
 
