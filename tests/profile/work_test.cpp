@@ -345,6 +345,9 @@ TEST_F(Work, what_is_left_out_is_said_with_its_places) {
   EXPECT_EQ(unknown_words(left_out), "1.00 s in 1 of 5 threads: 1 in tick (app.py)");
   choices.show = Show::everything;
   EXPECT_EQ(left_out_words(waiting_for_work(profile, choices)), "");
+  LeftOut brief = left_out;
+  brief.for_work.wall = brief.for_others.wall = brief.unknown.wall = kSecond / 1000;
+  EXPECT_EQ(left_out_words(brief) + unknown_words(brief), "");
 }
 
 TEST_F(Work, a_whole_tree_has_the_parts_of_every_choice) {

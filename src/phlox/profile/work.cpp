@@ -222,6 +222,8 @@ std::string places_words(const WaitingAt& waiting) {
   return text;
 }
 
+constexpr Nanoseconds kWorthWords = kSecond / 200;  // less is "0.00 s"
+
 }  // namespace
 
 LeftOut waiting_for_work(const Profile& profile, const Choices& choices) {
@@ -248,7 +250,7 @@ std::string left_out_words(const LeftOut& left_out) {
   for (const auto& [waiting, what] :
        {std::pair(&left_out.for_work, "for something to do"),
         std::pair(&left_out.for_others, "for other threads or processes, which are recorded, too")}) {
-    if (waiting->wall == 0) continue;
+    if (waiting->wall < kWorthWords) continue;
     text += fmt::format("{}{} of waiting {}, {}", text.empty() ? "" : "; ", seconds_words(waiting->wall),
                         what, places_words(*waiting));
   }
@@ -256,7 +258,7 @@ std::string left_out_words(const LeftOut& left_out) {
 }
 
 std::string unknown_words(const LeftOut& left_out) {
-  if (left_out.unknown.wall == 0) return {};
+  if (left_out.unknown.wall < kWorthWords) return {};
   return fmt::format("{} {}", seconds_words(left_out.unknown.wall), places_words(left_out.unknown));
 }
 
