@@ -54,6 +54,39 @@ TEST(page_tables, stacks_become_a_tree_by_line_depth_first_and_by_name) {
   EXPECT_EQ(tables.functions.size(), 5U);  // with "all"
 }
 
+TEST(page_tables, states_name_the_library_that_ran) {
+  profile::Profile profile;
+  test::ProfileMaker make(profile);
+  const auto thread = make.thread("main");
+  profile.put_module(profile::ModuleId(1), {"/usr/lib/libblas.so.3", "", 0});
+  profile::Sample sample = make.sample(thread, "main:3", kMillisecond);
+  sample.code_file = profile::ModuleId(1);
+  make.put(sample);
+  make.add(thread, "main:3", kMillisecond);
+  const PageTables tables = tables_of(profile);
+  ASSERT_EQ(tables.states.size(), 2U);
+  EXPECT_EQ(tables.states[0].library, "libblas");
+  EXPECT_EQ(tables.states[1].library, "");
+}
+
+TEST(page_tables, stacks_are_those_with_what_forked_children_inherited) {
+  profile::Profile own, all;
+  for (profile::Profile* profile : {&own, &all}) {
+    test::ProfileMaker make(*profile);
+    const auto thread = make.thread("main");
+    make.add(thread, "main:1;work:2", kMillisecond);
+    make.add(thread, profile == &all ? "main:1;work:2" : "work:2", kMillisecond);
+  }
+  auto tables = make_page_tables(own, {}, &all);
+  ASSERT_TRUE(tables);
+  EXPECT_EQ(weights(*tables), (Weights{{"main:1;work:2", 2 * kMillisecond}}));
+  // Another recording is none of it.
+  profile::Profile other;
+  tables = make_page_tables(own, {}, &other);
+  ASSERT_TRUE(tables);
+  EXPECT_EQ(weights(*tables), (Weights{{"main:1;work:2", kMillisecond}, {"work:2", kMillisecond}}));
+}
+
 TEST(page_tables, rejected_time_and_time_without_frames_lie_beneath_the_root) {
   profile::Profile profile;
   test::ProfileMaker make(profile);

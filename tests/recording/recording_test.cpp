@@ -606,6 +606,31 @@ TEST_F(Recording, what_a_wait_was_for_comes_back) {
   EXPECT_FALSE(older->samples()[0].awaited);
 }
 
+TEST_F(Recording, which_library_ran_comes_back) {
+  auto out = writer();
+  ProfileMaker maker(*out);
+  const ThreadId thread = maker.thread("a");
+  out->put_module(ModuleId(1), {"/usr/lib/libblas.so.3", "", 0});
+  for (const uint32_t file : {1U, 0U, 1U}) {
+    Sample sample = maker.sample(thread, "main;dot", 1000);
+    sample.code_file = ModuleId(file);
+    maker.put(sample);
+  }
+  ASSERT_TRUE(out->finish());
+  out.reset();
+  const auto profile = read(path_.string());
+  ASSERT_TRUE(profile) << profile.error().message;
+  std::vector<uint32_t> files;
+  for (const Sample& sample : profile->samples()) files.push_back(sample.code_file.value);
+  EXPECT_EQ(files, (std::vector<uint32_t>{1, 0, 1}));
+  run_sql("UPDATE state SET code_file = 9 WHERE code_file = 1");
+  EXPECT_FALSE(read(path_.string()));
+  run_sql("DROP VIEW stretch; ALTER TABLE state DROP COLUMN code_file");
+  const auto older = read(path_.string());
+  ASSERT_TRUE(older) << older.error().message;
+  EXPECT_FALSE(older->samples()[0].code_file);
+}
+
 TEST_F(Recording, what_events_counted_comes_back) {
   auto out = writer();
   put_sampled_event(*out, 1, {"cpu-clock", Unit::nanoseconds});

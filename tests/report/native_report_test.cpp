@@ -113,6 +113,59 @@ TEST_F(NativeReport, the_hot_function_and_line_of_pure_python_are_those_without_
   for (const FunctionRow& row : made.totals) EXPECT_NE(row.name, "dict_subscript");
 }
 
+TEST_F(NativeReport, without_native_frames_the_library_that_most_looks_found_is_named) {
+  const auto looks = [&](const FrameId line, uint32_t module, int count) {
+    for (int i = 0; i < count; ++i) {
+      Sample row = sample(main_, {python("main", 3), line}, 10 * kMs);
+      row.code_file = ModuleId(module);
+      put(row);
+    }
+  };
+  const FrameId dot = python("features", 30), half = python("half", 40), few = python("few", 50);
+  looks(dot, kBlas, 95);
+  looks(dot, kLibc, 2);
+  looks(dot, 0, 3);
+  looks(half, kBlas, 26);
+  looks(half, 0, 24);
+  looks(few, kBlas, 4);
+  const Report made = report();
+  ASSERT_EQ(made.functions.size(), 3u);
+  EXPECT_EQ(made.functions[0].native.module, "libblas");
+  EXPECT_DOUBLE_EQ(made.functions[0].native.share, 0.95);
+  EXPECT_TRUE(made.functions[0].native.is_library());
+  EXPECT_EQ(made.lines[0].native.module, "libblas");
+  EXPECT_EQ(made.functions[1].native.module, "") << "26 of 50 may be less than half of the time";
+  EXPECT_EQ(made.functions[2].native.module, "") << "four looks say nothing";
+  ASSERT_FALSE(made.findings.empty());
+  EXPECT_NE(made.findings[0].text.find(
+                "in line 30; 95.0 % of the CPU time on this line is in C code of libblas: --native shows it"),
+            std::string::npos)
+      << made.findings[0].text;
+  const std::string text = report_text(made);
+  EXPECT_NE(text.find("in C code of (--native shows it)"), std::string::npos) << text;
+  EXPECT_NE(text.find("libblas 95.0 % of CPU"), std::string::npos) << text;
+  EXPECT_TRUE(made.native_functions.empty());
+}
+
+TEST_F(NativeReport, of_the_time_that_a_filter_leaves_alone_the_library_is_named) {
+  for (int i = 0; i < 80; ++i) {
+    Sample row = sample(main_, {python("work", 5)}, 10 * kMs);
+    row.code_file = ModuleId(i < 40 ? kBlas : 0);
+    put(row);
+  }
+  show_native_frames(profile_, {});
+  const auto of = [&](Nanoseconds from, Nanoseconds to) {
+    ReportOptions options;
+    options.choices.from = from;
+    options.choices.to = to;
+    auto made = make_report(profile_, options);
+    EXPECT_TRUE(made);
+    return made->functions.at(0).native.module;
+  };
+  EXPECT_EQ(of(0, 400 * kMs), "libblas");
+  EXPECT_EQ(of(400 * kMs, 800 * kMs), "");
+}
+
 TEST_F(NativeReport, native_code_beneath_python_is_a_column_and_a_table_of_its_own) {
   const FrameId features = python("features", 30), dot = native(kBlas, "dgemm_kernel");
   for (int i = 0; i < 20; ++i) {

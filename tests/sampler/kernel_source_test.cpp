@@ -63,6 +63,7 @@ class KernelSourceTest : public testing::Test {
     record.look.off_since = off > 0 ? start_ + ms(off) : 0;
     if (off > 0) record.look.system_call = call_;
     record.look.wake = wake_;
+    record.look.native = off > 0 ? 0 : instruction_;
     source_.take(record);
   }
   // Of the wait that began then.
@@ -124,9 +125,10 @@ class KernelSourceTest : public testing::Test {
   AwaitedFiles files_{::getpid(), host_, [](int descriptor) { return descriptor == 9 ? "/tmp/nine" : ""; }};
   Consumer consumer_{fake_.layout(), profile::ProcessId(1), seen_, identities_, [](profile::Thread&) {}};
   uint32_t serial_ = 0;
-  uint32_t left_out_ = 0;  // of the next stacks
-  kernel_wake wake_{};     // of the next looks
-  int16_t call_ = 7;       // of the next ones that came back
+  uint32_t left_out_ = 0;     // of the next stacks
+  kernel_wake wake_{};        // of the next looks
+  uint64_t instruction_ = 0;  // at which the next are found by the clock
+  int16_t call_ = 7;          // of the next ones that came back
 };
 
 TEST_F(KernelSourceTest, time_on_the_cpu_goes_to_what_the_clock_found) {
@@ -204,6 +206,35 @@ TEST_F(KernelSourceTest, who_ended_a_wait_is_said_of_its_last_piece) {
   }
   EXPECT_EQ(words, (std::vector<std::string>{"78 in put", "nginx (98)", "nobody", "its timeout", "nobody"}))
       << "what came after the last look is no part of a wait that is known to have ended";
+}
+
+TEST_F(KernelSourceTest, a_look_of_the_clock_says_which_library_ran) {
+  CodeFiles files(
+      [] { return target::parse_maps("1000-2000 r-xp 00000000 08:01 5 /usr/lib/libblas.so.3\n"); },
+      "/usr/bin/python3", RemoteAddress());
+  source_.with_code_files(files);
+  const auto main = code("main"), dot = code("dot");
+  instruction_ = 0x1010;
+  look(1, stack({dot, main}), 0, 0, 0);
+  look(2, stack({dot, main}), 1, 0, 0);
+  instruction_ = 0x9010;
+  look(3, stack({dot, main}), 2, 0, 0);
+  instruction_ = 0x1010;
+  look(26, stack({main}), 3, 20, 2, 4);
+  seen();
+  uint32_t in_library = 0, elsewhere = 0;
+  for (const auto& sample : seen_.samples()) {
+    if (sample.cpu_state != CpuState::running) {
+      EXPECT_FALSE(sample.code_file);
+      continue;
+    }
+    (sample.code_file ? in_library : elsewhere) += sample.samples;
+    if (sample.code_file) {
+      EXPECT_EQ(seen_.modules()[sample.code_file.value - 1].path, "/usr/lib/libblas.so.3");
+    }
+  }
+  EXPECT_EQ(in_library, 2U);
+  EXPECT_EQ(elsewhere, 1U);
 }
 
 // Of ten short ones, each of which also waited for a CPU a little.

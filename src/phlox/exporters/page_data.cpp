@@ -201,6 +201,7 @@ void put_states(Json& json, const Profile& profile, const PageTables& tables) {
                           ? profile::system_call_name(state.system_call, machine)
                           : std::string());
     json.number("quality", static_cast<int64_t>(state.quality));
+    if (!state.library.empty()) json.text("library", state.library);
     json.close('}');
   }
   json.close(']');
@@ -477,6 +478,8 @@ Result<PageData> make_page_data(std::span<const PageSide> sides, const profile::
   }
   head.close(']');
   head.text("show", profile::show_name(choices.show));
+  head.key("inherited");
+  head.truth(options.with_inherited != nullptr && options.show_inherited);
   head.text("by", choices.by.line ? "line" : "function");
   head.number("gridFirst", grid.first);
   head.number("gridUnit", grid.unit);

@@ -37,19 +37,23 @@ uint8_t owner_of(const profile::Frame& frame) {
 // Grows the tables in whatever order things are met.
 class Builder {
  public:
-  explicit Builder(const Profile& profile)
-      : profile_(profile), waits_(profile, [this](profile::FrameId id) { return place(id); }) {
+  // `stacked`: the recording whose stacks are shown; the same but for these.
+  Builder(const Profile& profile, const Profile& stacked)
+      : profile_(profile),
+        stacked_(stacked),
+        waits_(profile, [this](profile::FrameId id) { return place(id); }) {
     tables_.functions.push_back({{profile::FrameKind::marker, "all", {}, 0, {}, {}}, {}, 0});
     tables_.places.emplace_back();
     tables_.nodes.emplace_back();
     place_of_.assign(profile.frames().size() + 1, kNone);
-    node_of_.assign(profile.stacks().size() + 1, kNone);
+    node_of_.assign(stacked.stacks().size() + 1, kNone);
   }
 
   // Of the event that is shown, by its number among the recording's samples. `event`: its place among those
   // that count, from 1; 0: none does.
   void add(size_t number, const profile::SampleFilter::Part& part, Nanoseconds start, uint8_t event) {
-    PageStretch stretch = stretch_of(profile_.samples()[number], part, start);
+    PageStretch stretch =
+        stretch_of(profile_.samples()[number], stacked_.samples()[number].stack, part, start);
     stretch.wait = waits_.of(number);
     stretch.wall = part.wall;
     stretch.cpu = part.cpu;
@@ -61,7 +65,7 @@ class Builder {
 
   void add_other(const profile::Sample& sample, const profile::SampleFilter::Part& part, Nanoseconds start,
                  uint8_t event) {
-    PageStretch stretch = stretch_of(sample, part, start);
+    PageStretch stretch = stretch_of(sample, sample.stack, part, start);
     stretch.event = event;
     stretch.value = tables_.events[event - 1].unit == profile::Unit::nanoseconds ? part.wall : part.value;
     tables_.stretches.push_back(stretch);
@@ -80,17 +84,17 @@ class Builder {
   }
 
  private:
-  PageStretch stretch_of(const profile::Sample& sample, const profile::SampleFilter::Part& part,
-                         Nanoseconds start) {
+  PageStretch stretch_of(const profile::Sample& sample, profile::StackId stack,
+                         const profile::SampleFilter::Part& part, Nanoseconds start) {
     PageStretch stretch;
     stretch.thread = sample.thread.value - 1;
     stretch.start = part.start - start;
     stretch.cpu_number = sample.cpu_number;
     stretch.doing = part.doing;
-    stretch.state =
-        state({sample.cpu_state, sample.gil_state, sample.collecting, sample.system_call, sample.quality});
+    stretch.state = state({sample.cpu_state, sample.gil_state, sample.collecting, sample.system_call,
+                           sample.quality, profile::code_library(profile_, sample)});
     stretch.node = sample.quality == profile::Quality::rejected ? child(0, marker(profile::rejected_label()))
-                                                                : node(sample.stack);
+                                                                : node(stack);
     return stretch;
   }
 
@@ -139,22 +143,23 @@ class Builder {
   }
 
   uint32_t node(profile::StackId stack) {
-    if (!stack || stack.value > profile_.stacks().size()) return child(0, marker(profile::no_frames_label()));
+    if (!stack || stack.value > stacked_.stacks().size()) return child(0, marker(profile::no_frames_label()));
     path_.clear();
     uint32_t at = stack.value;
     while (at != 0 && node_of_[at] == kNone) {
       path_.push_back(at);
       // Parents come before children; what claims otherwise is taken for a root, so this ends.
-      const uint32_t parent = profile_.stacks()[at - 1].parent.value;
+      const uint32_t parent = stacked_.stacks()[at - 1].parent.value;
       at = parent < at ? parent : 0;
     }
     uint32_t node = at == 0 ? 0 : node_of_[at];
     for (; !path_.empty(); path_.pop_back())
-      node_of_[path_.back()] = node = child(node, place(profile_.stacks()[path_.back() - 1].frame));
+      node_of_[path_.back()] = node = child(node, place(stacked_.stacks()[path_.back() - 1].frame));
     return node;
   }
 
   const Profile& profile_;
+  const Profile& stacked_;
   PageTables tables_;
   PageWaits waits_;
   std::map<PageState, uint32_t> states_;
@@ -248,11 +253,16 @@ void settle(PageTables& tables) {
                    });
 }
 
-Result<PageTables> make_page_tables(const Profile& profile, const profile::Choices& choices) {
+Result<PageTables> make_page_tables(const Profile& profile, const profile::Choices& choices,
+                                    const Profile* with_inherited) {
   const auto filter = profile::SampleFilter::make_judging(profile, choices);
   if (!filter) return fail(filter);
   const Nanoseconds start = profile::recording_start(profile);
-  Builder builder(profile);
+  // Of one event, no other has stretches, and frames are numbered alike.
+  const bool both = with_inherited != nullptr && profile.samples_of_others().empty() &&
+                    with_inherited->samples().size() == profile.samples().size() &&
+                    with_inherited->frames() == profile.frames();
+  Builder builder(profile, both ? *with_inherited : profile);
   const auto events = profile::sampled_events(profile);
   std::vector<uint8_t> place_of(events.size() + 1, 0);
   const profile::SampledEvent shown = profile::shown_event(profile);

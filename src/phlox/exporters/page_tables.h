@@ -39,6 +39,7 @@ struct PageState {
   bool collecting = false;
   int16_t system_call = -1;
   profile::Quality quality = profile::Quality::ok;
+  std::string library = {};  // in whose code it ran, where no native frames are known; empty: not known
   friend auto operator<=>(const PageState&, const PageState&) = default;
 };
 
@@ -86,7 +87,10 @@ struct PageTables {
 };
 
 // Of what the choices let pass, whatever of it they show: what is shown is chosen in the page.
-Result<PageTables> make_page_tables(const profile::Profile& profile, const profile::Choices& choices);
+// `with_inherited`: the same recording, whose stacks are put in place of those of `profile`
+// (ExportOptions::with_inherited).
+Result<PageTables> make_page_tables(const profile::Profile& profile, const profile::Choices& choices,
+                                    const profile::Profile* with_inherited = nullptr);
 
 // Drops what no stretch leads to, sorts, and numbers anew: whatever changed a table calls this last.
 void settle(PageTables& tables);

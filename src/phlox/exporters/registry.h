@@ -27,6 +27,10 @@ struct ExportOptions {
   // Of a page: what does not fit is merged. A million stretches of 500 threads need 10 MB; browsers open 24
   // MB within two seconds, and mail still carries it.
   uint64_t page_bytes = 24'000'000;
+  // Of a page: the same recording with the frames that forked children have of their parent, which the page
+  // can show then; nullptr: it has none. `show_inherited`: the page begins with them.
+  const profile::Profile* with_inherited = nullptr;
+  bool show_inherited = false;
   SourceOf source;                            // of a page: the source is put in; empty: it is not
   std::vector<std::string>* notes = nullptr;  // what was done that was asked for; may be nullptr
   std::vector<std::string>* remarks =

@@ -162,8 +162,11 @@ inline constexpr int16_t kCallNotRecorded = -2;
 // One thread over one stretch of time in which stack and states stayed the same at every look.
 struct Sample {
   ThreadId thread;
-  WakeId wake;            // blocked: who ended the wait; none: it went on, or nobody knows
-  AwaitedId awaited;      // blocked: what for; none: not known
+  WakeId wake;        // blocked: who ended the wait; none: it went on, or nobody knows
+  AwaitedId awaited;  // blocked: what for; none: not known
+  // Running, in a recording without native frames: the library or extension module in whose code it was
+  // found; none: the interpreter's, the kernel's, or not known.
+  ModuleId code_file;
   Nanoseconds start = 0;  // of the stretch
   Nanoseconds wall = 0;   // its length: measured time since the look before, not the nominal interval
   // CPU time that the kernel accounted to the thread. What a thread used before it was found blocked is

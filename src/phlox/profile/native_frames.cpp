@@ -12,6 +12,7 @@
 #include "phlox/base/text.h"
 #include "phlox/profile/declarations.h"
 #include "phlox/profile/kernel_frames.h"
+#include "phlox/profile/module_of_file.h"
 
 namespace phlox::profile {
 namespace {
@@ -431,6 +432,11 @@ bool is_loop_function(std::string_view function) {
 
 bool is_start(std::string_view function) {
   return among(kStarts, function);
+}
+
+std::string code_library(const Profile& profile, const Sample& sample) {
+  if (!sample.code_file || sample.code_file.value > profile.modules().size()) return {};
+  return std::string(without_extension(base_name(profile.modules()[sample.code_file.value - 1].path)));
 }
 
 std::vector<Module> modules_without_names(const Profile& profile) {

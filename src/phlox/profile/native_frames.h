@@ -3,6 +3,7 @@
 // C frames tell the same. Everything that shows a recording calls this once, first. Pure.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,9 @@ bool is_interpreter(const Frame& frame);
 // stay, and say whether they are the interpreter's own C or the C library's. Does nothing to a recording
 // without native frames.
 void show_native_frames(Profile& profile, const Choices& choices);
+
+// "libopenblas": in whose code a thread ran of which no native frames are known; empty: not known.
+std::string code_library(const Profile& profile, const Sample& sample);
 
 // Those that tell of missing names, those without functions first. After show_native_frames() code made at
 // run time is among them.

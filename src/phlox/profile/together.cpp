@@ -169,6 +169,7 @@ class Addition {
       row.thread = shifted(row.thread, threads_);
       row.wake = shifted(row.wake, wakes_);
       row.awaited = shifted(row.awaited, awaited_);
+      row.code_file = shifted(row.code_file, modules_);
       row.stack = shifted(row.stack, stacks_);
       row.start += shift_;
       all_.put_sample(next<SampleId>(all_.samples().size()), row);

@@ -56,6 +56,11 @@ Result<void> Writer::continue_after_what_is_there() {
     run(kAddWakeKinds);
     if (auto done = commit_rows(); !done) return done;
   }
+  if (!number("SELECT 1 FROM pragma_table_info('state') WHERE name = 'code_file'")) {
+    begin();
+    run(kAddCodeFiles);
+    if (auto done = commit_rows(); !done) return done;
+  }
   // Its recorder was killed before the first commit: it begins now.
   if (number("SELECT (SELECT count(*) FROM meta) + (SELECT count(*) FROM process)") == 0)
     return prepare_statements();

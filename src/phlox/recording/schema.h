@@ -25,6 +25,9 @@ inline constexpr const char* kAddAwaited =
     "ALTER TABLE state ADD COLUMN awaited INTEGER; "
     "CREATE TABLE awaited (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT, other TEXT)";
 
+// Of libraries in recordings without native frames.
+inline constexpr const char* kAddCodeFiles = "ALTER TABLE state ADD COLUMN code_file INTEGER";
+
 // Whoever records into a file holds a lock on this byte of it, of the open file (F_OFD_SETLK), so that it
 // goes with the recorder, however that ends. Far beyond those that SQLite locks (os.h: PENDING_BYTE).
 inline constexpr long kRecorderByte = 0x40000000 + 4096;
@@ -51,7 +54,8 @@ CREATE TABLE frame (
 CREATE TABLE stack (id INTEGER PRIMARY KEY, parent INTEGER, frame INTEGER NOT NULL);
 CREATE TABLE state (
   id INTEGER PRIMARY KEY, cpu INTEGER NOT NULL, gil INTEGER NOT NULL, collecting INTEGER NOT NULL, system_call INTEGER,
-  quality INTEGER NOT NULL, cpu_number INTEGER, event INTEGER, wake INTEGER, awaited INTEGER);
+  quality INTEGER NOT NULL, cpu_number INTEGER, event INTEGER, wake INTEGER, awaited INTEGER,
+  code_file INTEGER);
 CREATE TABLE wake (id INTEGER PRIMARY KEY, thread INTEGER, stack INTEGER, other TEXT, kind TEXT);
 CREATE TABLE awaited (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT, other TEXT);
 CREATE TABLE sample (
@@ -68,7 +72,7 @@ SELECT sample.rowid AS id, thread, start_us / 1e6 AS start_s, wall_ns / 1e6 AS w
   CASE gil WHEN 1 THEN 'none' WHEN 2 THEN 'holds' WHEN 3 THEN 'waits' WHEN 4 THEN 'not applicable' ELSE 'unknown' END AS gil,
   collecting, system_call,
   CASE quality WHEN 0 THEN 'ok' WHEN 1 THEN 'cut' WHEN 2 THEN 'unproved' WHEN 3 THEN 'detached' ELSE 'rejected' END AS quality,
-  cpu_number, event, value, wake, awaited
+  cpu_number, event, value, wake, awaited, code_file
 FROM sample JOIN state ON state.id = sample.state;
 
 CREATE VIEW function_self AS

@@ -242,12 +242,13 @@ class Reading {
     const bool has_event = has_column("state", "event");
     const bool has_wake = has_.wake && has_column("state", "wake");
     const bool has_awaited = has_.awaited && has_column("state", "awaited");
+    const bool has_code_file = has_column("state", "code_file");
     const auto events = static_cast<int16_t>(profile::sampled_events(profile_).size());
     const bool by_others = profile_.meta().contains("recorded_by");
     const std::string columns = "id, cpu, gil, collecting, system_call, quality, cpu_number";
     return each("state",
                 columns + (has_event ? ", event" : "") + (has_wake ? ", wake" : "") +
-                    (has_awaited ? ", awaited" : ""),
+                    (has_awaited ? ", awaited" : "") + (has_code_file ? ", code_file" : ""),
                 [&](Columns& c) {
                   profile::Sample row;
                   c.row_id();
@@ -265,6 +266,8 @@ class Reading {
                   if (row.wake && profile_.wakes()[row.wake.value - 1] == profile::Wake()) row.wake = {};
                   if (has_awaited)
                     row.awaited = c.optional_reference<profile::AwaitedTag>(profile_.awaited().size());
+                  if (has_code_file)
+                    row.code_file = c.optional_reference<profile::ModuleTag>(profile_.modules().size());
                   states_.push_back(row);
                 });
   }

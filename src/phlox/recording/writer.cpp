@@ -182,7 +182,7 @@ Result<void> Writer::prepare_statements() {
   awaited_ = prepare("INSERT OR REPLACE INTO awaited VALUES (?,?,?,?)");
   state_ = prepare(
       "INSERT INTO state (id, cpu, gil, collecting, system_call, quality, cpu_number, event, wake, "
-      "awaited) VALUES (?,?,?,?,?,?,?,?,?,?)");
+      "awaited, code_file) VALUES (?,?,?,?,?,?,?,?,?,?,?)");
   if (!stacks_.prepare(database_, "INSERT OR REPLACE INTO stack", 3) ||
       !samples_.prepare(
           database_,
@@ -366,7 +366,7 @@ int64_t Writer::state_of(const profile::Sample& s) {
                        uint64_t{s.collecting} << 8 | static_cast<uint64_t>(s.quality) << 12 |
                        uint64_t{s.event} << 16 | uint64_t{static_cast<uint16_t>(s.system_call)} << 32 |
                        uint64_t{static_cast<uint16_t>(s.cpu_number)} << 48;
-  const auto [at, fresh] = states_.try_emplace({key, s.wake.value, s.awaited.value},
+  const auto [at, fresh] = states_.try_emplace({key, s.wake.value, s.awaited.value, s.code_file.value},
                                                before_.states + static_cast<int64_t>(states_.size()) + 1);
   if (fresh) {
     Row(state_)
@@ -379,7 +379,8 @@ int64_t Writer::state_of(const profile::Sample& s) {
         .non_negative(s.cpu_number)
         .optional(reference(s.event))
         .id(s.wake, before_.wakes)
-        .id(s.awaited, before_.awaited);
+        .id(s.awaited, before_.awaited)
+        .id(s.code_file, before_.modules);
     step(state_);
   }
   return at->second;

@@ -110,15 +110,16 @@ class Writer : public profile::Sink {
                *missing_names_ = nullptr, *frame_ = nullptr, *wake_ = nullptr, *awaited_ = nullptr,
                *state_ = nullptr, *grown_sample_ = nullptr, *event_ = nullptr, *tally_ = nullptr;
   BulkInsert stacks_, samples_;
-  // Rows of `state` by their values, who ended the wait, and what it was for.
+  // Rows of `state` by their values, who ended the wait, what it was for, and which library ran.
   struct StateKey {
     uint64_t values = 0;
-    uint32_t wake = 0, awaited = 0;
+    uint32_t wake = 0, awaited = 0, code_file = 0;
     friend bool operator==(const StateKey&, const StateKey&) = default;
   };
   struct StateHash {
     size_t operator()(const StateKey& key) const noexcept {
-      return Spread{}(key.values ^ (uint64_t{key.awaited} << 32 | key.wake) * 0x9E3779B97F4A7C15U);
+      return Spread{}((key.values ^ (uint64_t{key.awaited} << 32 | key.wake) * 0x9E3779B97F4A7C15U) +
+                      uint64_t{key.code_file} * 0xD6E8FEB86659FD93U);
     }
   };
   tsl::robin_map<StateKey, int64_t, StateHash> states_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "phlox/profile/view.h"
@@ -17,6 +18,13 @@ struct Share {
   int64_t weight = 0;
   double share = 0;
   double variance = 0;  // of `weight`, by sampling
+};
+
+// A library in which the time on a CPU of a Python function, or a line, is spent, where no native frames are
+// known. Empty: not known of any.
+struct CodeBeneath {
+  std::string library;  // "libopenblas", "_multiarray_umath"
+  double share = 0;     // of that time
 };
 
 struct Entry {
@@ -35,7 +43,8 @@ struct Entry {
   int64_t foreign = 0;
   profile::FrameId native;
   int64_t native_weight = 0;
-  uint64_t samples = 0;  // looks of `total`
+  CodeBeneath code = {};  // put_code_beneath() fills it in
+  uint64_t samples = 0;   // looks of `total`
   // Of functions: where it stands in what all stacks that begin alike have in common (1: the outermost); 0:
   // it does not.
   uint32_t common = 0;

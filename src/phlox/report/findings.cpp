@@ -144,6 +144,14 @@ class Findings {
         text += fmt::format(", {} in line {}", share_words(line_share), line->line);
         numbers.insert(numbers.end(), {{"line", double(line->line)}, {"line_cpu_share", line_share}});
       }
+      const bool is_line = line != nullptr && part(cpu_of(*line), analysis_.cpu) >= kHotLine;
+      if (const CodeBeneath& code = is_line ? line->code : entry->code; !code.library.empty()) {
+        text += fmt::format("; {} of the CPU time {} is in C code of {}: --native shows it",
+                            share_words(code.share), is_line ? "on this line" : "in this function",
+                            plain(code.library));
+        numbers.emplace_back("c_code_share", code.share);
+        names.emplace_back("c_code_module", code.library);
+      }
       if (entry->foreign * 2 > entry->self.weight) add_native(*entry, text, names);
       add("hot_function", of_recording(cpu_of(*entry)), std::move(text), std::move(numbers),
           std::move(names));

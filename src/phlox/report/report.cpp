@@ -23,6 +23,7 @@
 #include "phlox/profile/unfinished.h"
 #include "phlox/profile/whole_waits.h"
 #include "phlox/report/analysis.h"
+#include "phlox/report/code_beneath.h"
 #include "phlox/report/comparison.h"
 #include "phlox/report/estimate.h"
 #include "phlox/report/findings.h"
@@ -87,6 +88,7 @@ const Share& place_share(const Profile& profile, const Entry& entry) {
 }
 
 NativeBeneath native_of(const Profile& profile, const Entry& entry) {
+  if (!entry.code.library.empty()) return {{}, {}, entry.code.library, entry.code.share};
   if (!entry.native || entry.self.weight <= 0) return {};
   NativeBeneath native = native_beneath(profile, entry.native);
   native.share = double(entry.native_weight) / double(entry.self.weight);
@@ -357,8 +359,9 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   if (!filter) return fail(filter);
   // Beside the analysis, which takes longer.
   auto waits = std::async([&] { return find_waits(profile, options.choices, {}, options.limit); });
-  const auto analysis = analyse(profile, options.choices, Identity::exact);
+  auto analysis = analyse(profile, options.choices, Identity::exact);
   if (!analysis) return fail(analysis);
+  put_code_beneath(profile, *filter, *analysis);
 
   Report report;
   report.title = title_of(profile);

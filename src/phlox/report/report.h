@@ -54,6 +54,9 @@ struct NativeBeneath {
   std::string full;
   std::string module;
   double share = 0;  // of the row's own time
+  // Of a recording without native frames `module` and `share` alone: a library, and its part of the row's own
+  // CPU time.
+  bool is_library() const { return full.empty() && !module.empty(); }
 };
 
 struct FunctionRow {

@@ -25,6 +25,12 @@ std::string_view wait_name(WaitKind kind) {
 
 // Only where there is any: a recording without native frames is as it was.
 void write_native(JsonText& json, const NativeBeneath& native) {
+  if (native.is_library()) {
+    json.object("c_code", [&] {
+      json.text("module", native.module);
+      json.number("share", native.share);
+    });
+  }
   if (native.full.empty()) return;
   json.object("native", [&] {
     json.text("name", native.full);

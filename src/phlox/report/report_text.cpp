@@ -47,8 +47,11 @@ std::string common_note(const Report& report) {
   return "Not listed, since all stacks that begin there go through them: " + names;
 }
 
-// "dgemm_kernel (libopenblas) 96 %"; empty: nothing is known of native code there.
+// "dgemm_kernel (libopenblas) 96 %"; without native frames "libopenblas 96 % of CPU"; empty: nothing is known
+// of native code there.
 std::string native_words(const NativeBeneath& native) {
+  if (native.is_library())
+    return fitted_name(plain(native.module), kWidestName - 20) + " " + share_words(native.share) + " of CPU";
   if (native.name.empty()) return {};
   const std::string share = share_words(native.share);
   const std::string library = native.module.empty() ? "" : " (" + plain(native.module) + ")";
@@ -61,8 +64,13 @@ std::string native_words(const NativeBeneath& native) {
 // Beside rows some of which have native code beneath.
 template <class Row>
 void add_native_column(Table& table, const std::vector<Row>& rows) {
-  if (std::none_of(rows.begin(), rows.end(), [](const Row& row) { return !row.native.name.empty(); })) return;
-  table.columns.push_back({"most native time in", false, Fit::name});
+  const auto any = std::find_if(rows.begin(), rows.end(), [](const Row& row) {
+    return !row.native.name.empty() || row.native.is_library();
+  });
+  if (any == rows.end()) return;
+  table.columns.push_back(
+      {any->native.is_library() ? "in C code of (--native shows it)" : "most native time in", false,
+       Fit::name});
   for (size_t i = 0; i < rows.size(); ++i) table.rows[i].push_back(native_words(rows[i].native));
 }
 

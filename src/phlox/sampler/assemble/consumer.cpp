@@ -129,6 +129,8 @@ void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
   sample.quality = record.quality;
   if (const auto wake = wakes_.find(record.wake); wake != wakes_.end()) sample.wake = wake->second;
   if (record.cpu_state == profile::CpuState::blocked) sample.awaited = awaited_of(record, thread);
+  if (const auto file = code_files_.find(record.code_file); file != code_files_.end())
+    sample.code_file = file->second;
   if (record.rejected != Rejected::no) {
     sample.stack = identities_.interner.stack({}, marker(std::string(describe(record.rejected))));
     // The sampler starts this thread's stack anew after a rejected look.
@@ -371,6 +373,14 @@ void Consumer::take_awaited(const AwaitedRecord& record, std::span<const std::by
   awaited_[record.awaited] = identities_.interner.awaited(awaited);
 }
 
+void Consumer::take_code_file(const CodeFileRecord& record, std::span<const std::byte> body) {
+  const profile::ModuleId id(identities_.next_module++);
+  const std::string path(reinterpret_cast<const char*>(body.data()),
+                         std::min<size_t>(record.size, body.size()));
+  sink_.put_module(id, {path, "", 0});
+  code_files_[record.code_file] = id;
+}
+
 void Consumer::take(std::span<const std::byte> bytes, Ring& ring) {
   if (bytes.size() < sizeof(RecordKind)) return;
   searched_ = 0;
@@ -401,6 +411,11 @@ void Consumer::take(std::span<const std::byte> bytes, Ring& ring) {
     case RecordKind::awaited: {
       const auto record = record_at<AwaitedRecord>(bytes);
       take_awaited(record, bytes.subspan(sizeof record));
+      break;
+    }
+    case RecordKind::code_file: {
+      const auto record = record_at<CodeFileRecord>(bytes);
+      take_code_file(record, bytes.subspan(sizeof record));
       break;
     }
     case RecordKind::thread:

@@ -118,6 +118,7 @@ class Consumer {
   void put_rest(const ThreadState& thread, Nanoseconds end);
   void take_wake(const WakeRecord& record, std::span<const std::byte> body);
   void take_awaited(const AwaitedRecord& record, std::span<const std::byte> body);
+  void take_code_file(const CodeFileRecord& record, std::span<const std::byte> body);
   profile::AwaitedId awaited_of(const LookRecord& record, ThreadState& thread);
   void look(const LookRecord& record, std::span<const std::byte> body);
   void put_split(const LookRecord& record, ThreadState& thread, profile::Sample& sample);
@@ -140,8 +141,9 @@ class Consumer {
   size_t searched_ = 0;                            // bytes of line tables, for this record
   uint64_t discarded_ = 0, without_line_ = 0;
   std::unordered_map<uint32_t, ThreadState> threads_;
-  std::unordered_map<uint32_t, profile::WakeId> wakes_;       // by number
-  std::unordered_map<uint32_t, profile::AwaitedId> awaited_;  // likewise
+  std::unordered_map<uint32_t, profile::WakeId> wakes_;         // by number
+  std::unordered_map<uint32_t, profile::AwaitedId> awaited_;    // likewise
+  std::unordered_map<uint32_t, profile::ModuleId> code_files_;  // likewise
   std::vector<LiveThread> live_;
   bool has_begun_ = false;
   // Of the process's first thread.

@@ -12,7 +12,7 @@ bool are_alike(const LookRecord& a, const LookRecord& b) {
          a.rejected == b.rejected && a.collecting == b.collecting && a.system_call == b.system_call &&
          a.cpu_number == b.cpu_number && a.part == b.part && a.native == b.native &&
          a.native_place == b.native_place && a.native_id == b.native_id && a.awaited == b.awaited &&
-         a.awaits == b.awaits && a.wake == b.wake && a.wake == 0;
+         a.awaits == b.awaits && a.code_file == b.code_file && a.wake == b.wake && a.wake == 0;
 }
 
 }  // namespace

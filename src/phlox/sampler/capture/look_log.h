@@ -55,7 +55,7 @@ class LookLog {
   bool tell(const WakeRecord& record, const std::vector<CodeLocation>& stack) {
     return ring_.push(std::as_bytes(std::span(&record, 1)), std::as_bytes(std::span(stack)));
   }
-  bool tell(const AwaitedRecord& record, std::string_view name) {
+  bool tell(const auto& record, std::string_view name) {
     return ring_.push(std::as_bytes(std::span(&record, 1)), std::as_bytes(std::span(name)));
   }
   // CPU time that was not charged yet goes to the last stack: the thread is never found running again.

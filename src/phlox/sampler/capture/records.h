@@ -31,7 +31,7 @@ inline constexpr uint32_t kNotWalked = 0xfffffffc;
 
 enum class Rejected : uint8_t { no, moved, unreadable, broken };
 
-enum class RecordKind : uint32_t { look, code, codes_gone, thread, thread_end, wake, awaited };
+enum class RecordKind : uint32_t { look, code, codes_gone, thread, thread_end, wake, awaited, code_file };
 
 // What a look says of the thread's native frames. same: they are those of the look before. kept: those that
 // came with a look that had this native_id, if they were the last that were to be kept in the same place.
@@ -65,6 +65,8 @@ struct LookRecord {
   NativePart native = NativePart::none;
   NativePlace native_place = NativePlace::none;  // fresh: the stack is kept there
   uint32_t native_id = 0;
+  uint32_t code_file =
+      0;  // running: which file its own code was in, by the number of its record; 0: not known
   // Blocked: what for. As was told with the wait, by the number of its record; 0: as its call says.
   uint32_t awaited = 0;
   target::Awaits awaits;
@@ -157,6 +159,13 @@ struct AwaitedRecord {
   int32_t others = 0;          // descriptors that it was for beside
   target::OpenFile file = {};  // of a child `process`
   Nanoseconds since = 0;       // of a child, when it began to be waited for
+};
+
+// A library or extension module that threads were found in. Followed by `size` bytes of its path.
+struct CodeFileRecord {
+  RecordKind kind = RecordKind::code_file;
+  uint32_t code_file = 0;
+  uint32_t size = 0;
 };
 
 struct ThreadRecord {

@@ -189,7 +189,9 @@ int on_clock(struct bpf_perf_event_data* context) {
   fill_times(&s->look, t, tid, now);
   s->look.off_since = 0;
   s->look.system_call = -1;
-  s->look.native = with_native ? send_native(s, p, task, context, 0, now) : 0;
+  s->look.native = with_native            ? send_native(s, p, task, context, 0, now)
+                   : context->regs.cs & 3 ? PT_REGS_IP(&context->regs)
+                                          : 0;
   t->met = 1;
   send_look(s, p);
   count(KERNEL_COUNT_WALKS, 1);

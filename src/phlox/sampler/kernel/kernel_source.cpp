@@ -254,6 +254,23 @@ uint32_t KernelSource::awaited_of(const Thread& thread, const kernel_look& look)
   return number_of(child, std::string(look.wake.name, ::strnlen(look.wake.name, sizeof look.wake.name)));
 }
 
+// ---- which code ran
+
+// Found by the clock, in its own code. Files are told in the order of their numbers.
+uint32_t KernelSource::code_file_of(const kernel_look& look) {
+  if (native_ || code_files_ == nullptr) return 0;
+  const uint32_t file = code_files_->of(look.native, static_cast<Nanoseconds>(look.time));
+  while (code_files_told_ < file) {
+    const std::string& path = code_files_->path(code_files_told_ + 1);
+    CodeFileRecord record;
+    record.code_file = code_files_told_ + 1;
+    record.size = static_cast<uint32_t>(path.size());
+    if (!log_.tell(record, path)) return 0;
+    ++code_files_told_;
+  }
+  return file;
+}
+
 // ---- time
 
 KernelSource::Spent KernelSource::spent(Thread& thread, const kernel_look& look) {
@@ -333,6 +350,7 @@ void KernelSource::found_running(Thread& thread, const kernel_look& look, const 
   const Nanoseconds queued = spent.queued >= std::min(kCrumb, own / 8) ? std::min(spent.queued, own) : 0;
   if (queued > 0) put(thread, Piece::part, now, queued, stack, native);
   now.cpu_state = CpuState::running;
+  now.code_file = code_file_of(look);
   thread.cpu_carried = carried;
   put(thread, Piece::look, now, own - queued, stack, native);
   thread.awake = now;

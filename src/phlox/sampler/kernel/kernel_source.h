@@ -23,6 +23,7 @@
 #include "phlox/sampler/capture/look_log.h"
 #include "phlox/sampler/capture/process_sampler.h"
 #include "phlox/sampler/capture/ring.h"
+#include "phlox/sampler/kernel/code_files.h"
 #include "phlox/sampler/kernel/kernel_records.h"
 #include "phlox/sampler/kernel/kernel_stacks.h"
 #include "phlox/sampler/kernel/native_halves.h"
@@ -45,6 +46,8 @@ class KernelSource {
   // Its threads have been there, and the kernel has kept their sums: looks tell what is added to these. What
   // its first has used until now, but for `told_before`, is told with its beginning. Before begin().
   void go_on_from(pid_t first, uint64_t told_before, std::unordered_map<pid_t, kernel_thread> sums);
+  // Says in which libraries threads were found. Without native halves; `files` must outlive it.
+  void with_code_files(CodeFiles& files) { code_files_ = &files; }
   // What the kernel says of it, in order.
   void take(const KernelLook& record);
   void take(const KernelCode& record) { stacks_.take(record); }
@@ -122,6 +125,7 @@ class KernelSource {
   uint32_t wake_of(const kernel_wake& wake);
   uint32_t awaited_of(const Thread& thread, const kernel_look& look);
   uint32_t number_of(AwaitedRecord record, const std::string& name);
+  uint32_t code_file_of(const kernel_look& look);
   Spent spent(Thread& thread, const kernel_look& look);
   void found_running(Thread& thread, const kernel_look& look, const Spent& spent, profile::Quality quality,
                      const std::vector<CodeLocation>& stack);
@@ -163,6 +167,8 @@ class KernelSource {
   std::map<std::tuple<uint32_t, uint64_t, std::string>, uint32_t> wakes_;
   // And of what waits were for.
   std::map<std::tuple<AwaitedRecord::What, int32_t, target::OpenFile, std::string>, uint32_t> awaited_;
+  CodeFiles* code_files_ = nullptr;
+  uint32_t code_files_told_ = 0;
   Counts counts_;
   uint64_t looks_ = 0;
   uint32_t next_thread_ = 1;

@@ -97,6 +97,7 @@ void KernelSource::put_last(Thread& thread, const kernel_look& look) {
     LookRecord piece = like;
     piece.cpu_state = state;
     if (state != CpuState::blocked) piece.system_call = -1;
+    if (state != CpuState::running) piece.code_file = 0;
     if (state == CpuState::running) thread.cpu_carried = carried;
     if (time > 0 || state == CpuState::running) put(thread, Piece::part, piece, time, stack);
   };

@@ -222,7 +222,9 @@ struct kernel_look {
   __u64 time;
   __u64 ran, blocked, queued; /* sums, until `time` */
   __u64 off_since;            /* 0: found running */
-  __u64 native;               /* kernel_native.time of its native half; 0: it has none */
+  /* With native halves, kernel_native.time of its own; 0: it has none. Without them, the instruction of its
+   * own code at which the clock found it; 0: the clock found it in the kernel, or did not find it. */
+  __u64 native;
   struct kernel_stack stack;
   struct kernel_wake wake;
 };

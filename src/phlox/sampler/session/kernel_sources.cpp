@@ -96,8 +96,11 @@ KernelSources::Member::Member(KernelSources& sources, Program& program, const ke
       pid_(program.pid),
       program_(&program),
       place_(place),
+      code_files_([pid = program.pid] { return target::read_maps(pid); }, program.image.executable,
+                  program.interpreter.interpreters_head),
       source_(
           program.interpreter, program.memory, ring, sources.native_, [this] { renew(); }, begin) {
+  source_.with_code_files(code_files_);
   numbers_.way = Way::kernel;
   if (sources.native_) numbers_.native = NativeSource::kernel;
 }

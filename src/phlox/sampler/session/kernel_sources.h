@@ -104,6 +104,7 @@ class KernelSources {
     pid_t pid_, parent_ = 0;  // 0: not told
     const Program* program_;
     kernel_process place_;
+    CodeFiles code_files_;
     KernelSource source_;
     SourceNumbers numbers_;
     uint64_t published_ = 0;

@@ -1,0 +1,81 @@
+#include "phlox/report/code_beneath.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "phlox/profile/native_frames.h"
+
+namespace phlox::report {
+namespace {
+
+// Of one function, or line: looks that found it on a CPU, and of these those in each library.
+struct Looks {
+  uint64_t all = 0;
+  std::map<std::string, uint64_t> in;
+};
+
+CodeBeneath most_of(const Looks& looks) {
+  const auto most = std::max_element(looks.in.begin(), looks.in.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == looks.in.end() || !are_most(most->second, looks.all)) return {};
+  return {most->first, double(most->second) / double(looks.all)};
+}
+
+}  // namespace
+
+// Wilson's interval, 99 %.
+bool are_most(uint64_t some, uint64_t looks) {
+  if (looks == 0) return false;
+  constexpr double z = 2.576;
+  const auto n = static_cast<double>(looks);
+  const double p = double(some) / n;
+  const double low = (p + z * z / (2 * n) - z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n)));
+  return low > 0.5 * (1 + z * z / n);
+}
+
+void put_code_beneath(const profile::Profile& profile, const profile::SampleFilter& filter,
+                      Analysis& analysis) {
+  const auto& samples = profile.samples();
+  if (std::none_of(samples.begin(), samples.end(), [](const auto& one) { return bool(one.code_file); }))
+    return;
+  std::vector<Looks> by_frame(profile.frames().size() + 1);
+  for (const profile::Sample& sample : samples) {
+    const bool has_leaf = sample.stack && sample.stack.value <= profile.stacks().size() &&
+                          sample.quality != profile::Quality::rejected;
+    if (!has_leaf || sample.cpu_state != profile::CpuState::running || sample.samples == 0) continue;
+    const auto part = filter.part(sample);
+    if (!part.passes) continue;
+    Looks& looks = by_frame[profile.stack(sample.stack).frame.value];
+    looks.all += static_cast<uint64_t>(part.samples);
+    const std::string library = profile::code_library(profile, sample);
+    if (!library.empty()) looks.in[library] += static_cast<uint64_t>(part.samples);
+  }
+  std::vector<Looks> functions(analysis.functions.size() + 1);
+  using Line = std::tuple<uint32_t, std::string_view, int32_t>;
+  std::map<Line, Looks> lines;
+  const auto line_of = [&](uint32_t frame, int32_t line) {
+    return Line(analysis.function_of[frame], profile.frames()[frame - 1].file, line);
+  };
+  for (uint32_t frame = 1; frame < by_frame.size(); ++frame) {
+    const Looks& looks = by_frame[frame];
+    if (looks.all == 0) continue;
+    for (Looks* sum : {&functions[analysis.function_of[frame]],
+                       &lines[line_of(frame, profile.frames()[frame - 1].line)]}) {
+      sum->all += looks.all;
+      for (const auto& [library, some] : looks.in) sum->in[library] += some;
+    }
+  }
+  for (size_t i = 0; i < analysis.functions.size(); ++i)
+    analysis.functions[i].code = most_of(functions[i + 1]);
+  for (Entry& line : analysis.lines) {
+    const auto found = lines.find(line_of(line.frame.value, line.line));
+    if (found != lines.end()) line.code = most_of(found->second);
+  }
+}
+
+}  // namespace phlox::report

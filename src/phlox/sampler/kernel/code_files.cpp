@@ -1,0 +1,89 @@
+#include "phlox/sampler/kernel/code_files.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "phlox/python/recognise.h"
+
+namespace phlox::sampler {
+namespace {
+
+// A library loaded meanwhile: the maps are read again where nothing is known of an address, less and less
+// often where that does not help.
+constexpr Nanoseconds kShortestPause = kSecond / 20, kLongestPause = 10 * kSecond;
+// Code is seldom unmapped, and another mapped at its address.
+constexpr Nanoseconds kRefreshEvery = 5 * kSecond;
+// Files, and mappings, of which note is taken.
+constexpr size_t kMostFiles = 10'000, kMostRanges = 100'000;
+
+// "[vdso]", "/memfd:…": no file that anybody could look into.
+bool is_file(const target::Module& module) {
+  return module.inode != 0 && module.path.starts_with('/') && !module.path.starts_with("/memfd:") &&
+         !module.path.starts_with("/dev/");
+}
+
+}  // namespace
+
+CodeFiles::CodeFiles(ReadMaps read_maps, std::string executable, RemoteAddress interpreter)
+    : read_maps_(std::move(read_maps)),
+      executable_(std::move(executable)),
+      interpreter_(interpreter),
+      refreshed_at_(std::numeric_limits<Nanoseconds>::min() / 2),
+      pause_(kShortestPause) {}
+
+uint32_t CodeFiles::number_of(const std::string& path) {
+  const auto known = std::find(paths_.begin(), paths_.end(), path);
+  if (known != paths_.end()) return static_cast<uint32_t>(known - paths_.begin()) + 1;
+  if (paths_.size() >= kMostFiles) return 0;
+  paths_.push_back(path);
+  return static_cast<uint32_t>(paths_.size());
+}
+
+// What cannot be read any more stays as it was.
+void CodeFiles::refresh(Nanoseconds now) {
+  refreshed_at_ = now;
+  const auto maps = read_maps_();
+  if (!maps) return;
+  ranges_.clear();
+  for (const target::Module& module : target::modules_of(*maps)) {
+    const bool is_interpreter =
+        std::any_of(module.mappings.begin(), module.mappings.end(),
+                    [this](const target::Mapping& mapping) { return mapping.holds(interpreter_); });
+    // The program itself may have its Python linked in.
+    const auto rank = python::rank_of(module, executable_);
+    const bool is_other =
+        !is_interpreter && rank != python::Rank::libpython && rank != python::Rank::executable;
+    for (const target::Mapping& mapping : module.mappings) {
+      if (!mapping.executable || ranges_.size() >= kMostRanges) continue;
+      ranges_.push_back(
+          {mapping.start.value, mapping.end.value, is_other && is_file(module) ? module.path : "", 0});
+    }
+  }
+  std::sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) { return a.start < b.start; });
+}
+
+CodeFiles::Range* CodeFiles::find(uint64_t instruction) {
+  const auto behind = std::upper_bound(ranges_.begin(), ranges_.end(), instruction,
+                                       [](uint64_t at, const Range& range) { return at < range.start; });
+  if (behind == ranges_.begin()) return nullptr;
+  Range& range = *(behind - 1);
+  return instruction < range.end ? &range : nullptr;
+}
+
+uint32_t CodeFiles::of(uint64_t instruction, Nanoseconds now) {
+  if (instruction == 0) return 0;
+  Range* range = find(instruction);
+  const Nanoseconds since = now - refreshed_at_;
+  if (since >= kRefreshEvery || (range == nullptr && since >= pause_)) {
+    const bool was_known = range != nullptr;
+    refresh(now);
+    range = find(instruction);
+    if (!was_known) pause_ = range != nullptr ? kShortestPause : std::min(2 * pause_, kLongestPause);
+  }
+  if (range == nullptr || range->path.empty()) return 0;
+  if (range->number == 0) range->number = number_of(range->path);
+  return range->number;
+}
+
+}  // namespace phlox::sampler

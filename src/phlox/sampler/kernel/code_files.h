@@ -1,0 +1,48 @@
+// Which library or extension module an instruction of a process lies in. For recordings without native
+// frames, of which each look of the clock says where the thread was in its own code (kernel_look.native).
+// Knows the files by what is mapped; the interpreter's own and the program's are none of them. Called by the
+// recorder's thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "phlox/base/address.h"
+#include "phlox/base/clock.h"
+#include "phlox/base/result.h"
+#include "phlox/target/maps.h"
+
+namespace phlox::sampler {
+
+class CodeFiles {
+ public:
+  using ReadMaps = std::function<Result<std::vector<target::Mapping>>()>;
+  // `executable`: what the process runs, as it sees it. `interpreter`: a static variable of its Python.
+  CodeFiles(ReadMaps read_maps, std::string executable, RemoteAddress interpreter);
+
+  // Its number, from 1 on; 0: the interpreter's code, code without a file, or not known.
+  uint32_t of(uint64_t instruction, Nanoseconds now);
+  // By number.
+  const std::string& path(uint32_t number) const { return paths_[number - 1]; }
+
+ private:
+  struct Range {
+    uint64_t start = 0, end = 0;
+    std::string path;  // empty: none that is told
+    uint32_t number = 0;
+  };
+  Range* find(uint64_t instruction);
+  void refresh(Nanoseconds now);
+  uint32_t number_of(const std::string& path);
+
+  ReadMaps read_maps_;
+  std::string executable_;
+  RemoteAddress interpreter_;
+  std::vector<Range> ranges_;  // by address
+  std::vector<std::string> paths_;
+  Nanoseconds refreshed_at_, pause_;
+};
+
+}  // namespace phlox::sampler
