@@ -14,7 +14,7 @@ const rich: State = {
     { field: "state", mode: "in", values: ["gil-waits", "idle"] },
     { field: "time", mode: "in", from: -5, to: 1234567890123 },
   ],
-  show: "waiting", weight: "cpu", by: "line", search: "a&b=c#d %s (é|;)+",
+  show: "waiting", weight: "cpu", by: "line", inherited: true, search: "a&b=c#d %s (é|;)+",
   own: { "flame.zoom": "1.22.3", "functions.sort": "-total" },
 };
 

@@ -1,5 +1,6 @@
 #include "phlox/cli/destination.h"
 
+#include "phlox/cli/export_file.h"
 #include "phlox/cli/source_files.h"
 
 #include <fmt/format.h>
@@ -82,12 +83,16 @@ Result<void> Destination::finish() {
   if (!read) return fail(read);
   profile_ = *std::move(read);
   profile::show_process_names(profile_);
-  profile::show_forks(profile_, options_.inherited);
+  const exporters::Format* format = exported_ ? exporters::find_format(options_.output.format) : nullptr;
+  auto with_inherited = format != nullptr ? with_inherited_frames(profile_, *format) : std::nullopt;
+  profile::show_forks(profile_, with_inherited ? profile::Inherited::hidden : options_.inherited);
   profile::show_native_frames(profile_, options_.choices);
+  if (with_inherited) profile::show_native_frames(*with_inherited, options_.choices);
   if (!exported_) return {};
-  const exporters::Format* format = exporters::find_format(options_.output.format);
   const auto choices = options_.show_given ? options_.choices : choices_for(*format, options_.choices);
   exporters::ExportOptions options;
+  options.with_inherited = with_inherited ? &*with_inherited : nullptr;
+  options.show_inherited = options_.inherited == profile::Inherited::shown;
   options.remarks = &remarks_;
   options.notes = &notes_;
   const SourceFiles sources(profile_);

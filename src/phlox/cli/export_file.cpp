@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "phlox/cli/destination.h"
@@ -10,12 +12,23 @@
 #include "phlox/cli/source_files.h"
 #include "phlox/cli/values.h"
 #include "phlox/profile/empty_view.h"
+#include "phlox/profile/forks.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/process_names.h"
 #include "phlox/profile/time_labels.h"
 #include "phlox/profile/unfinished.h"
 
 namespace phlox::cli {
+
+std::optional<profile::Profile> with_inherited_frames(const profile::Profile& profile,
+                                                      const exporters::Format& format) {
+  if (format.name != "html" || profile.processes().size() < 2 || !profile.samples_of_others().empty())
+    return {};
+  profile::Profile all = profile;
+  profile::show_forks(all, profile::Inherited::shown);
+  const bool any = std::any_of(all.frames().begin(), all.frames().end(), profile::is_fork_marker);
+  return any ? std::optional(std::move(all)) : std::nullopt;
+}
 
 Result<void> export_file(const ExportRequest& request, const exporters::Format& format, Talk& talk) {
   auto choices = choices_of(request.view);
@@ -44,9 +57,15 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
   if (auto settled = settle_weight(*choices, request.view, request.input, *profile); !settled) return settled;
   if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);
   profile::show_process_names(*profile);
-  profile::show_forks(*profile, inherited_of(request.view));
-  profile::show_native_frames(*profile, *choices);
-  if (auto labelled = profile::show_time_labels(*profile, *choices); !labelled) return fail(labelled);
+  auto with_inherited = with_inherited_frames(*profile, format);
+  profile::show_forks(*profile, with_inherited ? profile::Inherited::hidden : inherited_of(request.view));
+  for (profile::Profile* one : {&*profile, with_inherited ? &*with_inherited : nullptr}) {
+    if (one == nullptr) continue;
+    profile::show_native_frames(*one, *choices);
+    if (auto labelled = profile::show_time_labels(*one, *choices); !labelled) return fail(labelled);
+  }
+  options.with_inherited = with_inherited ? &*with_inherited : nullptr;
+  options.show_inherited = request.view.inherited_frames;
   if (const auto waiting = left_out(*profile, *choices)) talk.note(*waiting);
   const SourceFiles sources(*profile);
   if (request.source) options.source = [&](const std::string& file) { return sources.read(file); };

@@ -1,6 +1,7 @@
 // Writes a recording as a file of another format: what export and view share.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "phlox/base/result.h"
@@ -18,6 +19,11 @@ struct ExportRequest {
   InputArguments input;
   ViewArguments view;
 };
+
+// Of a page (ExportOptions::with_inherited): `profile` as it was read, with what forked children inherited.
+// None: the format shows it one way alone, or no child inherited anything.
+std::optional<profile::Profile> with_inherited_frames(const profile::Profile& profile,
+                                                      const exporters::Format& format);
 
 Result<void> export_file(const ExportRequest& request, const exporters::Format& format, Talk& talk);
 

@@ -115,7 +115,7 @@ Result<void> write(std::span<const PageSide> sides, const PageTables& tables, co
 
 Result<void> write_page(const profile::Profile& profile, const profile::Choices& choices,
                         const ExportOptions& options, std::ostream& out) {
-  const auto tables = make_page_tables(profile, choices);
+  const auto tables = make_page_tables(profile, choices, options.with_inherited);
   if (!tables) return fail(tables);
   const PageSide sides[] = {{&profile, {}}};
   return write(sides, *tables, choices, options, out);

@@ -76,6 +76,7 @@ export interface Catalogue {
   timed: boolean; // false: the format that it comes from does not say when something was
   nodes: number;
   stretches: number;
+  inherits: boolean; // forked children have frames of their parents, which may be shown or not
 }
 
 type Told = Pick<Catalogue, "recordings" | "processes" | "threads" | "states" | "events" | "meta" | "tallies">;
@@ -107,6 +108,7 @@ export function readCatalogue(head: Head, columns: Columns, strings: string[]): 
     timed: true,
     nodes: 0,
     stretches: 0,
+    inherits: false,
   };
   functions.full = texts("function.full").map((full, f) => full || functions.name[f]);
   functions.language = labelsOf(catalogue, "function").map(languageOf);

@@ -24,7 +24,7 @@ export class Desk {
     const started = performance.now();
     try {
       if (message.kind === "open") {
-        this.model = new Model(await openRecording(message.head, message.packed));
+        this.model = new Model(await openRecording(message.head, message.packed, message.inherited));
         this.post({ kind: "opened", catalogue: this.model.recording.catalogue, took: performance.now() - started }, []);
       } else if (this.model) {
         this.reply(this.model, message, started);

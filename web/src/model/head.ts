@@ -48,6 +48,7 @@ export interface Head {
   events: { name: string; unit: "ns" | "count" | "bytes" }[]; // what is counted besides time and samples
   show: Show;
   by: By;
+  inherited?: boolean; // whether the page begins with the frames that forked children inherited
   gridFirst: number; // ns: what the starts of stretches count from, and in steps of
   gridUnit: number;
   sources?: { files: number; missing: number; leftOut: number; bytes: number }; // of the program; not there: nobody asked for it

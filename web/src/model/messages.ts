@@ -5,7 +5,7 @@ import { Head } from "./head";
 import { QuestionName } from "./questions";
 
 export type ToModel =
-  | { kind: "open"; head: Head; packed: string } // once, first
+  | { kind: "open"; head: Head; packed: string; inherited: boolean } // once, first
   | { kind: "ask"; id: number; name: QuestionName; query: Query; args: unknown };
 
 export type FromModel =

@@ -36,7 +36,8 @@ export interface Recording {
   sources: ReadonlyMap<string, string>; // text by file
 }
 
-function readStretches(head: Head, columns: Columns, catalogue: Catalogue, lines: CallTree): Stretches {
+// `nodeOf`: of `lines`, by a node as it is written; null: the same.
+function readStretches(head: Head, columns: Columns, catalogue: Catalogue, lines: CallTree, nodeOf: Uint32Array | null): Stretches {
   const counts = columns.numbers("thread.stretches");
   const first = new Uint32Array(counts.length + 1);
   for (let t = 0; t < counts.length; ++t) first[t + 1] = first[t] + counts[t];
@@ -59,7 +60,7 @@ function readStretches(head: Head, columns: Columns, catalogue: Catalogue, lines
       expected = Math.floor((at * unit + walls[i]) / unit);
     }
   }
-  const node = Uint32Array.from(columns.numbers("stretch.node"));
+  const node = Uint32Array.from(columns.numbers("stretch.node"), (written) => (nodeOf ? nodeOf[written] : written));
   const state = columns.numbers("stretch.state");
   const states = catalogue.states.length;
   // By state and by kind of the innermost frame.
@@ -86,16 +87,31 @@ export function runs({ functions: { kind, owner }, places }: Catalogue, lines: C
   return out;
 }
 
-export function readRecording(head: Head, bytes: Uint8Array): Recording {
+// The marker of profile/forks.h: what is above it the child has of its parent.
+const forkedHere = "(forked here)";
+
+// The same without what forked children inherited: their stacks begin at the marker, as without --inherited-frames. null: none did.
+export function withoutInherited(lines: CallTree, isFork: (label: number) => boolean): ReturnType<typeof relabelled> | null {
+  const parent = lines.parent.map((above, node) => (node > 0 && isFork(lines.label[node]) ? 0 : above));
+  if (parent.every((above, node) => above === lines.parent[node])) return null;
+  const same = Uint32Array.from({ length: lines.label.reduce((most, label) => Math.max(most, label), 0) + 1 }, (_, label) => label);
+  return relabelled({ ...lines, parent }, same);
+}
+
+// `inherited`: with what forked children have of their parents on their stacks.
+export function readRecording(head: Head, bytes: Uint8Array, inherited = false): Recording {
   const columns = new Columns(head.columns, bytes);
   const strings = columns.text("strings").split("\n");
   const catalogue = readCatalogue(head, columns, strings);
-  const lines = callTree(columns.numbers("node.depth"), columns.numbers("node.place"));
+  const written = callTree(columns.numbers("node.depth"), columns.numbers("node.place"));
+  const cut = withoutInherited(written, (place) => catalogue.functions.name[catalogue.places.function[place]] === forkedHere && catalogue.functions.kind[catalogue.places.function[place]] === Kind.marker);
+  catalogue.inherits = cut !== null;
+  const lines = cut && !inherited ? cut.tree : written;
   const { tree: functions, nodeOf: functionNode } = relabelled(lines, catalogue.places.function);
   const { kind } = catalogue.functions;
   findOwners(functions, (f) => kind[f] === Kind.python);
   findOwners(lines, (place) => kind[catalogue.places.function[place]] === Kind.python);
-  const stretches = readStretches(head, columns, catalogue, lines);
+  const stretches = readStretches(head, columns, catalogue, lines, cut && !inherited ? cut.nodeOf : null);
   const waits = readWaitTable(columns, strings, catalogue);
   catalogue.nodes = functions.parent.length;
   catalogue.stretches = stretches.start.length;
@@ -112,6 +128,6 @@ export function readRecording(head: Head, bytes: Uint8Array): Recording {
   return { catalogue, lines, functions, functionNode, stretches, waits, sources };
 }
 
-export async function openRecording(head: Head, packed: string): Promise<Recording> {
-  return readRecording(head, await unpack(packed));
+export async function openRecording(head: Head, packed: string, inherited = false): Promise<Recording> {
+  return readRecording(head, await unpack(packed), inherited);
 }

@@ -55,10 +55,10 @@ export class Client {
     return client;
   }
 
-  open(head: Head, packed: string): Promise<Catalogue> {
+  open(head: Head, packed: string, inherited: boolean): Promise<Catalogue> {
     return new Promise((resolve, reject) => {
       this.opened = { name: "open", resolve: resolve as (answer: unknown) => void, reject };
-      this.send({ kind: "open", head, packed });
+      this.send({ kind: "open", head, packed, inherited });
     });
   }
 

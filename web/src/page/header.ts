@@ -21,6 +21,11 @@ const showMeanings: Record<Show, string> = {
   everything: "All time of all threads",
 };
 
+const inheritedMeanings: Record<"hidden" | "shown", string> = {
+  hidden: "Stacks of forked children begin where they were forked",
+  shown: "Stacks of forked children have the frames that their parent had at the fork; its functions count them in",
+};
+
 interface Wishes {
   change(part: Partial<State>, how?: "step" | "aside"): void;
   copyAddress(): void;
@@ -59,6 +64,7 @@ export class Header {
   private readonly leftOut = element("p", { class: "left-out", hidden: true });
   private readonly weights: Choice<Weight>;
   private readonly bys: Choice<"function" | "line">;
+  private readonly inherited: Choice<"hidden" | "shown">;
   private readonly filter = button("Filter…", () => this.openFilters(), { "aria-haspopup": "menu", title: "By thread, process, language or state; by function and module in the menu of a frame (f)" });
   private readonly save = button("Save…", () => this.openSave(), { "aria-haspopup": "menu", title: "What is shown as a picture (SVG), as collapsed stacks or for speedscope (S)" });
   private state: State | null = null;
@@ -70,6 +76,9 @@ export class Header {
     this.weights = choice<Weight>("What counts", weightsOf(head).map((weight) => [weight, eventOf(weight) ? weightName(head, weight) : capital(weightName(head, weight))]),
       (weight) => wishes.change({ weight }));
     this.bys = choice<"function" | "line">("What a frame is", [["function", "Functions"], ["line", "Lines"]], (by) => wishes.change({ by }));
+    this.inherited = choice<"hidden" | "shown">("Frames that forked children inherited", [["hidden", "From the fork on"], ["shown", "With inherited frames"]],
+      (value) => wishes.change({ inherited: value === "shown" }), inheritedMeanings);
+    this.inherited.element.hidden = !catalogue.inherits;
     this.input.addEventListener("input", () => wishes.change({ search: this.input.value }, "aside"));
     this.input.addEventListener("keydown", (event) => this.searchKey(event));
     const help = button("?", () => wishes.toggleHelp(), { title: "Keys (?)", "aria-label": "Keys" });
@@ -81,7 +90,7 @@ export class Header {
     if (head.warning) this.element.append(element("p", { class: "warning", role: "note" }, `⚠ ${head.warning}`));
     if (head.merged) this.element.append(element("p", { class: "warning merged", role: "note" }, mergedWords(catalogue)));
     this.element.append(...loopsOf(head));
-    this.element.append(element("div", "choices", this.shows.element, this.weights.element, this.bys.element, this.filter, this.whole, this.found), this.leftOut, this.chips);
+    this.element.append(element("div", "choices", this.shows.element, this.weights.element, this.bys.element, this.inherited.element, this.filter, this.whole, this.found), this.leftOut, this.chips);
   }
 
   openFilters(): void {
@@ -125,6 +134,7 @@ export class Header {
     setText(this.leftOut, leftOutWords(this.catalogue.head));
     this.weights.show(state.weight);
     this.bys.show(state.by);
+    this.inherited.show(state.inherited ? "shown" : "hidden");
     if (document.activeElement !== this.input) this.input.value = state.search;
     if (before?.filters !== state.filters) this.showChips(state);
   }

@@ -10,6 +10,7 @@ import { Matches } from "../model/questions/matches";
 import { Amount } from "../model/selection";
 import { Label } from "../model/tree";
 import { runWorker } from "../model/worker";
+import { parseFragment } from "../state/fragment";
 import { initialState, State, withFilter } from "../state/state";
 import { Store } from "../state/store";
 import { Latest } from "../views/parts/latest";
@@ -69,7 +70,14 @@ class Assembly implements Page {
     this.header.element.append(this.help);
     document.body.append(this.header.element, this.above, bar, this.main, this.tipBox.element, this.menuBox.element, this.spoken);
     for (const view of views) if (view.place === "above") this.above.append(this.showing(view).element);
-    store.listen((state, before) => this.show(changedBy(state, before)));
+    store.listen((state, before) => {
+      if (state.inherited !== before.inherited && catalogue.inherits) {
+        store.settle();
+        window.location.reload();
+        return;
+      }
+      this.show(changedBy(state, before));
+    });
     window.addEventListener("resize", () => this.showViews());
     // What stands above it may become higher: a timeline with more rows, the keys.
     new ResizeObserver(() => this.showViews()).observe(this.main);
@@ -357,7 +365,9 @@ async function start(): Promise<void> {
   document.body.setAttribute("aria-busy", "true");
   const script = (document.getElementById("phlox-script") as HTMLElement).textContent ?? "";
   const client = await Client.start(script);
-  const catalogue = await client.open(head, text("phlox-columns"));
+  // Every number is made anew by a choice that changes every stack: the page is loaded again, with the address that it has by then.
+  const { inherited } = parseFragment(window.location.hash, initialState(head, ""), weightsOf(head));
+  const catalogue = await client.open(head, text("phlox-columns"), inherited);
   // Of two recordings the question is what differs.
   const first = catalogue.recordings.length > 1 ? "difference" : mains[0].name;
   new Assembly(catalogue, client, new Store(initialState(head, first), windowAddress(), weightsOf(head)));

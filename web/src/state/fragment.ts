@@ -61,6 +61,7 @@ export function formatFragment(state: State, initial: State): string {
   if (state.show !== initial.show) put("show", state.show);
   if (state.weight !== initial.weight) put("weight", state.weight);
   if (state.by !== initial.by) put("by", state.by);
+  if (state.inherited !== initial.inherited) put("inherited", state.inherited ? "shown" : "hidden");
   for (const filter of state.filters) put("f", formatFilter(filter));
   if (state.search) put("search", state.search);
   for (const key of Object.keys(state.own).sort()) put(key, state.own[key]);
@@ -94,6 +95,7 @@ export function parseFragment(fragment: string, initial: State, weights: Weight[
     if (key === "show" && Object.keys(shown).includes(value)) state.show = value as Show;
     if (key === "weight") state.weight = weights.find((weight) => weight === value) ?? state.weight;
     if (key === "by" && (value === "function" || value === "line")) state.by = value;
+    if (key === "inherited" && (value === "shown" || value === "hidden")) state.inherited = value === "shown";
     if (key === "search") state.search = value;
     if (key === "f") state.filters.push(...filtersIn(value));
     if (/^[a-z-]+\.[a-z-]+$/.test(key) && value !== "") own[key] = value;

@@ -10,14 +10,15 @@ export interface State {
   show: Show; // which of the time: work, computing, waiting, everything
   weight: Weight;
   by: By; // what a frame is
+  inherited: boolean; // with the frames that forked children have of their parents
   search: string;
   // What belongs to one view alone, by "view.key" ("flame.zoom"), as text: a view reads it with own() and writes it with
   // withOwn(), and no other file needs to know.
   own: Readonly<Record<string, string>>;
 }
 
-export function initialState(head: Pick<Head, "show" | "weight" | "by">, view: string): State {
-  return { view, filters: [], show: head.show, weight: head.weight, by: head.by, search: "", own: {} };
+export function initialState(head: Pick<Head, "show" | "weight" | "by" | "inherited">, view: string): State {
+  return { view, filters: [], show: head.show, weight: head.weight, by: head.by, inherited: head.inherited ?? false, search: "", own: {} };
 }
 
 export function own(state: State, view: string, key: string): string {
