@@ -66,6 +66,38 @@ def test_stacks_and_their_weights_are_those_of_the_exporter(recordings, read, tm
         assert read(page, "show=everything", weight, by) == expected
 
 
+@pytest.mark.parametrize("by", ["function", "line"])
+@pytest.mark.parametrize("weight", ["wall", "cpu"])
+def test_native_code_beneath_python_is_what_the_report_says(recordings, reader, tmp_path, by, weight):
+    for recording in recordings:
+        seen = {(row["name"], row["file"], row["line"]): (row["native"], pytest.approx(row["share"]))
+                for row in reader("native", export(recording, tmp_path / "page.html"), "show=everything", weight, by)}
+        told = report(recording, "--show", "everything", "--weight", weight)["functions" if by == "function" else "lines"]
+        expected = {(row["name"], row["file"], row["line"]): (row["native"]["name"], row["native"]["share"])
+                    for row in told if row.get("native") and row["self"]["weight"] > 0}
+        assert len(expected) > 10
+        assert {key: seen.get(key) for key in expected} == expected
+
+
+@pytest.mark.parametrize("by", ["function", "line"])
+def test_the_library_that_ran_is_what_the_report_says(recordings, reader, tmp_path, by):
+    path = tmp_path / "app.phlox"
+    path.write_bytes(recordings[0].read_bytes())
+    db = sqlite3.connect(path)
+    db.execute("INSERT INTO module SELECT max(id) + 1, '/usr/lib/libblas.so.3', '', 0 FROM module")
+    db.execute("INSERT INTO module SELECT max(id) + 1, '/venv/_umath.so', '', 0 FROM module")
+    (last,) = db.execute("SELECT max(id) FROM module").fetchone()
+    db.execute("UPDATE state SET code_file = CASE WHEN id % 5 = 0 THEN NULL WHEN id % 5 = 1 THEN ? ELSE ? END WHERE cpu = 1", (last, last - 1))
+    db.execute("UPDATE frame SET kind = 0, module = NULL WHERE kind = 1")  # no native frames
+    db.commit()
+    seen = {(row["name"], row["file"], row["line"]): (row["library"], pytest.approx(row["share"]))
+            for row in reader("native", export(path, tmp_path / "page.html"), "show=everything&f=in.thread.2,3,4", "wall", by)}
+    told = report(path, "--show", "everything", "--thread", "worker-[3-5]$")["functions" if by == "function" else "lines"]
+    expected = {(row["name"], row["file"], row["line"]): (row["c_code"]["module"], row["c_code"]["share"]) for row in told if row.get("c_code")}
+    assert len(expected) > 5
+    assert {key: seen.get(key) for key in expected} == expected
+
+
 def test_what_is_shown_is_what_the_command_line_shows(recordings, read, tmp_path):
     for recording in recordings:
         page = export(recording, tmp_path / "page.html")

@@ -107,3 +107,8 @@ export function wrap(text: string, room: number, measure: (text: string) => numb
   if (line) lines.push(line);
   return lines;
 }
+
+// "dgemm_kernel (libopenblas) 96 %": a native function beneath Python, and its part of the time.
+export function nativeWords({ name, module }: { name: string; module: string }, share: number): string {
+  return `${name}${module ? ` (${module})` : ""} ${shareWords(share, 1)}`;
+}

@@ -10,8 +10,8 @@ import { initialState } from "../src/state/state";
 
 // Root first, ";" between names; only what has weight itself. `fragment`: of the page's address.
 async function collapsed(head: Head, packed: string, fragment: string, weight: Weight, by: "function" | "line"): Promise<Record<string, number>> {
-  const model = new Model(await openRecording(head, packed));
-  const { filters, show } = parseFragment(fragment, initialState(head, "flame"));
+  const { filters, show, inherited } = parseFragment(fragment, initialState(head, "flame"));
+  const model = new Model(await openRecording(head, packed, inherited));
   const query = { filters, show };
   const tree = answer(model, "shape", query, { by });
   const { self } = answer(model, "column", query, { by, weight });
@@ -42,9 +42,21 @@ async function waits(head: Head, packed: string, fragment: string): Promise<unkn
   const { filters } = parseFragment(fragment, initialState(head, "flame"));
   const { rows } = answer(model, "waitRows", { filters, show: "everything" }, { ...everywhere, most: Infinity, detail: "place" });
   return rows.map((row) => ({
-    words: row.words, whom: row.whom, wall: row.wall, threads: row.threads, where: place(row.place),
+    words: row.words, whom: row.whom, wall: row.wall, idle: row.idle, unknown: row.unknown, native: row.native ? functions.full[row.native] : "", nativeShare: row.nativeShare, threads: row.threads, where: place(row.place),
     by: row.by < 0 ? row.other : threads[row.by].label, more: row.byMore, byWhere: place(row.byPlace),
   }));
 }
 
-Object.assign(window, { collapsed, waits });
+// Of functions, or lines, of Python: what is beneath, as the table of the page has it.
+async function native(head: Head, packed: string, fragment: string, weight: Weight, by: "function" | "line"): Promise<unknown[]> {
+  const model = new Model(await openRecording(head, packed));
+  const { filters, show } = parseFragment(fragment, initialState(head, "flame"));
+  const { native, library, share } = answer(model, "beneath", { filters, show }, { by, weight });
+  const { functions, places } = model.recording.catalogue;
+  const rows = by === "line" ? Array.from(places.function) : functions.name.map((_, f) => f);
+  return rows.flatMap((f, row) => (native[row] || library[row]
+    ? [{ name: functions.full[f], file: functions.file[f], line: by === "line" ? places.line[row] : functions.line[f], native: functions.full[native[row]], library: library[row], share: share[row] }]
+    : []));
+}
+
+Object.assign(window, { collapsed, waits, native });

@@ -1,6 +1,7 @@
 // Everything that a view may ask the model, in one list: a new question is one file in questions/ and one line here. A question
 // is a function of the model, the query (what is looked at) and its own arguments; it gives numbers in typed arrays, and never
 // an array that the model keeps unless it is listed in `kept` below (it would be handed over, and be gone). No DOM.
+import { beneath } from "./questions/beneath";
 import { bottomUp } from "./questions/bottom_up";
 import { cpus, densities } from "./questions/densities";
 import { changedTree, difference } from "./questions/difference";
@@ -21,7 +22,7 @@ import { Query } from "./filters";
 import { Model } from "./selection";
 
 export const questions = {
-  totals, shape, column, table, intervals, difference, changedTree, matches, sandwich, source, bottomUp, threads, densities, cpus, moment, waits, waitRows,
+  totals, shape, column, table, intervals, beneath, difference, changedTree, matches, sandwich, source, bottomUp, threads, densities, cpus, moment, waits, waitRows,
   segments, collapsed, speedscope,
 };
 

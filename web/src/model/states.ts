@@ -7,6 +7,7 @@ export interface ThreadState {
   collecting: boolean;
   call: string; // blocked: in which system call
   quality: number; // 0 ok, 1 cut, 2 unproved, 3 detached, 4 rejected
+  library?: string; // in whose code it ran, where no native frames are known
 }
 
 // One of these at any time, so that they can be stacked in a bar. The order is the one in which they are drawn.

@@ -1,6 +1,7 @@
 // What threads waited for, added up: for a lock or a socket with who ended it, for the GIL with who held it meanwhile, for a CPU.
 // No DOM.
 import { GilHolders } from "./gil_holders";
+import { nativesBeneath } from "./natives";
 import { Recording } from "./recording";
 import { Model } from "./selection";
 import { Activity } from "./states";
@@ -15,12 +16,15 @@ export interface WaitRow {
   place: number; // that waited; 0: not known, or several
   wall: number; // ns
   idle: number; // of it while the thread had nothing to do
+  unknown: number; // of it: perhaps for something to do
   threads: number; // that waited
   whom: Whom; // "held": the GIL; "free": the GIL was, but no CPU; "unseen": nobody was seen to hold it
   by: number; // the thread that ended it or held it, of several the one for longest; -1: see `other`
   byMore: number; // threads more
   byPlace: number; // what that was doing; 0: not known
   other: string; // a program that is not recorded; "": not known
+  native: number; // the native function that it waits in for longest, beneath Python; 0: none is known
+  nativeShare: number; // of the wait
 }
 
 // By node of the tree by line: the innermost place of Python, else the innermost of all; 0: a marker.
@@ -41,6 +45,9 @@ export function innermostPlaces({ catalogue, lines }: Recording): Uint32Array {
 // A program without its number, by which many that are alike differ.
 const unnumbered = (other: string) => other.replace(/ \(\d+\)$/, "");
 
+// As the exporter numbers what was done (allDoings in passing.ts).
+const [waitingForWork, waitingUnknown] = [2, 4];
+
 // What is a row of its own: where threads waited, or only for what and by whom that was ended.
 export type Detail = "place" | "whom";
 
@@ -58,19 +65,23 @@ function groupsOf({ waits: { words, place, by, byPlace, other } }: Recording, de
 class Sum {
   wall = 0;
   idle = 0;
+  unknown = 0;
   threads = 0;
   private last = -1; // threads come one after the other
   private readonly places = new Set<number>(); // where they waited
   readonly by = new Map<number, number>(); // ns by thread
   readonly others = new Set<string>();
   readonly which = new Set<string>();
+  private readonly natives = new Map<number, number>(); // ns by function
 
   constructor(readonly words: string, readonly whom: Whom, readonly byPlace: number) {}
 
-  add(thread: number, place: number, ns: number, idle: boolean): void {
+  add(thread: number, place: number, ns: number, doing: number, native: number): void {
     this.wall += ns;
+    if (native) this.natives.set(native, (this.natives.get(native) ?? 0) + ns);
     this.places.add(place);
-    if (idle) this.idle += ns;
+    if (doing === waitingForWork) this.idle += ns;
+    if (doing === waitingUnknown) this.unknown += ns;
     if (thread !== this.last) ++this.threads;
     this.last = thread;
   }
@@ -82,9 +93,11 @@ class Sum {
   row(): WaitRow {
     const [longest] = Array.from(this.by).sort((a, b) => b[1] - a[1] || a[0] - b[0]);
     const [other = ""] = Array.from(this.others);
-    const { words, places, wall, idle, threads, whom, byPlace } = this;
+    const [[native, inNative]] = [...Array.from(this.natives), [0, 0]].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+    const { words, places, wall, idle, unknown, threads, whom, byPlace } = this;
     return {
-      words, wall, idle, threads, whom, byPlace,
+      native, nativeShare: wall > 0 ? inNative / wall : 0,
+      words, wall, idle, unknown, threads, whom, byPlace,
       place: places.size === 1 ? Array.from(places)[0] : 0,
       which: this.which.size === 1 ? Array.from(this.which)[0] : "",
       by: longest ? longest[0] : -1,
@@ -101,26 +114,29 @@ export class WaitSums {
   private readonly met: Uint8Array; // by row of the table
   private readonly groups: Uint32Array;
   private readonly innermost: Uint32Array;
+  private readonly natives: Uint32Array;
   private readonly holders: GilHolders | null; // null: a page that was merged does not say when who did what
 
   constructor(private readonly model: Model, private readonly detail: Detail) {
     const { recording } = model;
     this.groups = model.once(`wait groups ${detail}`, () => groupsOf(recording, detail));
     this.innermost = model.once("innermost places", () => innermostPlaces(recording));
+    this.natives = model.once("natives beneath", () => nativesBeneath(recording));
     this.holders = recording.catalogue.head.merged ? null : model.once("GIL holders", () => new GilHolders(recording.catalogue, recording.stretches, this.innermost));
     this.met = new Uint8Array(recording.waits.words.length);
   }
 
   // The part of the stretch from `from` to `to`, in ns since the recording's start.
-  add(thread: number, i: number, from: number, to: number, idle: boolean): void {
+  add(thread: number, i: number, from: number, to: number, doing: number): void {
     const { activity, wait, node, state } = this.model.recording.stretches;
     const queued = this.model.recording.catalogue.states[state[i]].cpu === 2;
-    if (activity[i] === Activity.gil) this.addGil(thread, this.innermost[node[i]], from, to, idle, queued ? "free" : "unseen");
-    else if (activity[i] === Activity.runnable) this.addTo("a CPU", this.innermost[node[i]], "ended", thread, to - from, idle);
-    else if (wait[i] > 0 && wait[i] < this.met.length) this.addEnded(thread, wait[i], to - from, idle);
+    const native = this.natives[node[i]];
+    if (activity[i] === Activity.gil) this.addGil(thread, this.innermost[node[i]], from, to, doing, queued ? "free" : "unseen", native);
+    else if (activity[i] === Activity.runnable) this.addTo("a CPU", this.innermost[node[i]], "ended", thread, to - from, doing, native);
+    else if (wait[i] > 0 && wait[i] < this.met.length) this.addEnded(thread, wait[i], to - from, doing, native);
   }
 
-  private addEnded(thread: number, row: number, ns: number, idle: boolean): void {
+  private addEnded(thread: number, row: number, ns: number, doing: number, native: number): void {
     const { words, which, place, by, byPlace, other } = this.model.recording.waits;
     const group = this.groups[row];
     const sum = (this.ended[group] ??= new Sum(words[row], "ended", byPlace[row]));
@@ -129,23 +145,23 @@ export class WaitSums {
       sum.which.add(which[row]);
       if (by[row] < 0 && other[row]) sum.others.add(other[row]);
     }
-    sum.add(thread, place[row], ns, idle);
+    sum.add(thread, place[row], ns, doing, native);
     if (by[row] >= 0) sum.addBy(by[row], ns);
   }
 
-  private addTo(words: string, place: number, whom: Whom, thread: number, ns: number, idle: boolean, byPlace = 0): Sum {
+  private addTo(words: string, place: number, whom: Whom, thread: number, ns: number, doing: number, native: number, byPlace = 0): Sum {
     const key = `${words} ${this.detail === "place" ? place : 0} ${whom} ${byPlace}`;
     let sum = this.sums.get(key);
     if (!sum) this.sums.set(key, (sum = new Sum(words, whom, byPlace)));
-    sum.add(thread, place, ns, idle);
+    sum.add(thread, place, ns, doing, native);
     return sum;
   }
 
-  private addGil(thread: number, place: number, from: number, to: number, idle: boolean, nobody: Whom): void {
+  private addGil(thread: number, place: number, from: number, to: number, doing: number, nobody: Whom, native: number): void {
     const words = "the GIL";
-    if (!this.holders) return void this.addTo(words, place, "ended", thread, to - from, idle);
-    const unseen = this.holders.during(thread, from, to, (holder, byPlace, ns) => this.addTo(words, place, "held", thread, ns, idle, byPlace).addBy(holder, ns));
-    if (unseen > 0) this.addTo(words, place, nobody, thread, unseen, idle);
+    if (!this.holders) return void this.addTo(words, place, "ended", thread, to - from, doing, native);
+    const unseen = this.holders.during(thread, from, to, (holder, byPlace, ns) => this.addTo(words, place, "held", thread, ns, doing, native, byPlace).addBy(holder, ns));
+    if (unseen > 0) this.addTo(words, place, nobody, thread, unseen, doing, native);
   }
 
   // The longest come first.

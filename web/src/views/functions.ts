@@ -2,20 +2,25 @@
 import { button, choice, element } from "../page/dom";
 import { functionOf } from "../model/catalogue";
 import { By, unitOf } from "../model/head";
+import { beneath } from "../model/questions/beneath";
 import { intervals } from "../model/questions/intervals";
 import { Table } from "../model/questions/table";
 import { Kind, Label, placeOf } from "../model/tree";
 import { own, withOwn } from "../state/state";
-import { countWords, rangeWords, shareWords, weightWords } from "../words";
+import { countWords, nativeWords, rangeWords, shareWords, weightWords } from "../words";
 import { Latest } from "./parts/latest";
 import { RowTable, TableColumn, tableKeys } from "./parts/row_table";
 import { Page, Showing, View } from "./view";
 
+type Beneath = ReturnType<typeof beneath>;
 type Intervals = ReturnType<typeof intervals>;
 
 function create(page: Page): Showing {
   const latest = new Latest<Table>();
   const latestIntervals = new Latest<Intervals>();
+  const latestBeneath = new Latest<Beneath>();
+  let under: Beneath | null = null;
+  let underKey = ""; // what it is the answer to
   let certain: Intervals | null = null;
   let certainKey = ""; // what the intervals are the answer to
   let table: Table | null = null;
@@ -46,6 +51,12 @@ function create(page: Page): Showing {
     { name: `${side}-interval`, title: `${title} 99 %`, about: `99 % interval of the share: what sampling leaves open about this recording. ${about}`, number: true, ascending: false,
       text: (row) => interval(side, row), compare: (a, b) => certain ? certain[side].low[a] - certain[side].low[b] : 0 },
   ];
+  // As `phlox report` has it: nativeWords.
+  const beneathWords = (row: number) => {
+    if (!under || underKey !== keyOfIntervals()) return "";
+    if (under.library[row]) return `${under.library[row]} ${shareWords(under.share[row], 1)} of CPU`;
+    return under.native[row] ? nativeWords(page.labels("function")[under.native[row]], under.share[row]) : "";
+  };
   const columns: TableColumn[] = [
     ...pair("self", "Self", "Spent in its own code, and in native code beneath a Python function"),
     ...pair("total", "Total", "With everything that it calls; a function that calls itself counts once"),
@@ -55,6 +66,8 @@ function create(page: Page): Showing {
     { name: "module", title: "Module", about: "Top package or module; native: the library", number: false, ascending: true, text: (row) => labels[row].module,
       compare: byText((row) => labels[row].module) },
     { name: "place", title: "Place", about: "File and line", number: false, ascending: true, text: (row) => placeOf(labels[row]), compare: byText((row) => placeOf(labels[row])) },
+    { name: "beneath", title: "Most native time in", about: "The native function beneath it with most of its own time, and that part of it. Recorded without --native: the library in whose C code most of its CPU time is; --native shows its functions", number: false, ascending: true,
+      text: beneathWords, compare: byText(beneathWords) },
   ];
   const functionAt = (row: number) => functionOf(page.catalogue, by, row);
   const rows = new RowTable("Functions", columns, {
@@ -76,7 +89,8 @@ function create(page: Page): Showing {
       if (amount("total", row) > 0 && labels[row].kind !== Kind.marker) there.push(row);
     }
     rows.show(there, own(page.state, "functions", "sort"));
-    words.textContent = `${countWords(there.length)} ${by === "line" ? "lines" : "functions"}, shares and their 99 % intervals are of what is shown`;
+    const inLibraries = under !== null && underKey === keyOfIntervals() && under.library.some((name) => name);
+    words.textContent = `${countWords(there.length)} ${by === "line" ? "lines" : "functions"}, shares and their 99 % intervals are of what is shown${inLibraries ? "; what C code does that time is in, --native shows" : ""}`;
     page.drawn();
   }
 
@@ -95,6 +109,11 @@ function create(page: Page): Showing {
       latestIntervals.ask(keyOfIntervals(), () => page.ask("intervals", { by: state.by, weight: state.weight }), (answer) => {
         certain = answer;
         certainKey = keyOfIntervals();
+        draw();
+      });
+      latestBeneath.ask(keyOfIntervals(), () => page.ask("beneath", { by: state.by, weight: state.weight }), (answer) => {
+        under = answer;
+        underKey = keyOfIntervals();
         draw();
       });
       if (drawnKey === key()) draw();

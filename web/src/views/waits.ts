@@ -4,7 +4,7 @@ import { Query } from "../model/filters";
 import { everywhere, WaitRows } from "../model/questions/wait_rows";
 import { WaitRow } from "../model/wait_sums";
 import { own, withFilter, withOwn } from "../state/state";
-import { countWords, shareWords, weightWords } from "../words";
+import { countWords, nativeWords, shareWords, weightWords } from "../words";
 import { Latest } from "./parts/latest";
 import { RowTable, TableColumn, tableKeys } from "./parts/row_table";
 import { shortName } from "./parts/thread_names";
@@ -34,16 +34,21 @@ function create(page: Page): Showing {
   const number = (column: string, title: string, about: string, value: (row: WaitRow) => number, words: (value: number) => string): TableColumn => ({
     name: column, title, about, number: true, ascending: false, text: (row) => words(value(at(row))), compare: (a, b) => value(at(a)) - value(at(b)),
   });
+  const partWords = (part: number) => (part > 0 ? shareWords(part, 1) : "-");
   const whole = () => (waited as WaitRows).whole;
   const columns: TableColumn[] = [
     number("time", "Time", "Of all threads together", ({ wall }) => wall, (ns) => weightWords(ns, "ns")),
     { ...number("share", "Share", "Of the time of all threads that the filters let pass", ({ wall }) => wall, (ns) => shareWords(ns, whole())), bar: (row) => at(row).wall / Math.max(1, whole()) },
     number("threads", "Threads", "That waited", ({ threads }) => threads, countWords),
+    number("idle", "Idle", "That part of it was for something to do", ({ idle, wall }) => idle / Math.max(1, wall), partWords),
+    number("not-known", "Not known", "Of that part nobody can tell whether it was for something to do or for something that it needs", ({ unknown, wall }) => unknown / Math.max(1, wall), partWords),
     text("for", "Waits for", "And in which system call", ({ words }) => words),
     text("where", "Where", "The function that asked for it, outside of what the standard library waits with; for the GIL and a CPU the innermost Python function",
       ({ place }) => placeWords(page, place) || "(no Python frames)"),
     text("whom", "Ended by", "What released the lock, put into the queue, wrote to the pipe, or the wait's own timeout; empty: not known. Of the GIL, what held it meanwhile",
       (row) => (row.whom === "held" ? `held by ${whomWords(page, row)}` : whomWords(page, row))),
+    text("beneath", "Most native time in", "The native function beneath it in which it waited longest; only recordings with --native know it",
+      ({ native, nativeShare }) => (native ? nativeWords(page.labels("function")[native], nativeShare) : "")),
     text("whom-where", "Which was in", "The function in which it did that, or in which it held the GIL", ({ byPlace }) => placeWords(page, byPlace)),
   ];
 

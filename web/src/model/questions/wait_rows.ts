@@ -12,8 +12,6 @@ export interface WaitRows {
   whole: number; // ns of whatever passes, waiting or not
 }
 
-const waitingForWork = 2; // as the exporter numbers it
-
 export interface Where {
   most: number; // rows
   detail: Detail;
@@ -41,13 +39,13 @@ export function waitRows(model: Model, query: Query, { most, detail, by, node: w
       const i = stretch[k];
       const at = by === "line" ? node[i] : functionNode[node[i]];
       if (at < within || at >= end) continue;
-      const idle = kind[i] % doings === waitingForWork;
+      const doing = kind[i] % doings;
       for (let s = 0; s < spans.length; ++s) {
         const a = Math.max(spans[s][0], start[i]);
         const b = Math.min(spans[s][1], start[i] + wall[i]);
         if (a >= b) continue;
         whole += b - a;
-        sums.add(thread, i, a, b, idle);
+        sums.add(thread, i, a, b, doing);
       }
     }
   }

@@ -1,0 +1,83 @@
+// Beneath each Python function, or line: the native function with most of its own time, and how much of it that is; where no native
+// frames are known, the library that most looks on a CPU found. report/analysis.cpp (put_native) and report/code_beneath.cpp say the same.
+import { Query } from "../filters";
+import { By, Weight } from "../head";
+import { nativesBeneath } from "../natives";
+import { samplesOf } from "../passing";
+import { Model } from "../selection";
+
+export interface Beneath {
+  native: Uint32Array; // by row: a function; 0: none is known
+  library: string[]; // "": none
+  share: Float64Array; // of the row's own time; of a library: of its looks on a CPU
+}
+
+// Wilson's interval, 99 %: whether so many of the looks are more than half.
+export function areMost(some: number, looks: number): boolean {
+  if (looks === 0) return false;
+  const z = 2.576;
+  const p = some / looks;
+  const low = p + (z * z) / (2 * looks) - z * Math.sqrt((p * (1 - p)) / looks + (z * z) / (4 * looks * looks));
+  return low > 0.5 * (1 + (z * z) / looks);
+}
+
+export function beneath(model: Model, query: Query, { by, weight }: { by: By; weight: Weight }): Beneath {
+  const { functions, places } = model.recording.catalogue;
+  const rows = by === "line" ? places.line.length : functions.name.length;
+  const answer: Beneath = { native: new Uint32Array(rows), library: new Array<string>(rows).fill(""), share: new Float64Array(rows) };
+  const rowOf = (place: number) => (by === "line" ? place : places.function[place]);
+  putNatives(model, query, weight, rowOf, answer);
+  putLibraries(model, query, rowOf, answer);
+  return answer;
+}
+
+function putNatives(model: Model, query: Query, weight: Weight, rowOf: (place: number) => number, { native, share }: Beneath): void {
+  const { recording } = model;
+  const natives = model.once("natives beneath", () => nativesBeneath(recording));
+  const self = model.select(query).self("line", weight);
+  const { label, owner } = recording.lines;
+  const own = new Float64Array(native.length);
+  const sums = new Map<number, number>(); // row * functions + native function
+  const functions = recording.catalogue.functions.name.length;
+  for (let node = 1; node < self.length; ++node) {
+    const row = rowOf(label[owner[node]]);
+    own[row] += self[node];
+    if (natives[node]) sums.set(row * functions + natives[node], (sums.get(row * functions + natives[node]) ?? 0) + self[node]);
+  }
+  const most = new Float64Array(native.length);
+  for (const [key, sum] of Array.from(sums)) {
+    const row = Math.floor(key / functions);
+    if (sum <= most[row]) continue;
+    most[row] = sum;
+    native[row] = key % functions;
+    share[row] = own[row] > 0 ? sum / own[row] : 0;
+  }
+}
+
+function putLibraries(model: Model, query: Query, rowOf: (place: number) => number, { library, share }: Beneath): void {
+  const { catalogue, lines, stretches } = model.recording;
+  if (catalogue.states.every((state) => !state.library)) return;
+  const looks = new Float64Array(library.length);
+  const found = new Map<string, Float64Array>();
+  const { stretch, part } = model.select(query).passing;
+  for (let k = 0; k < stretch.length; ++k) {
+    const i = stretch[k];
+    const state = catalogue.states[stretches.state[i]];
+    if (state.cpu !== 1 || stretches.node[i] === 0 || stretches.samples[i] === 0) continue;
+    const samples = part && part[k] < stretches.wall[i] ? samplesOf(stretches.samples[i], part[k] / stretches.wall[i]) : stretches.samples[i];
+    const row = rowOf(lines.label[stretches.node[i]]);
+    looks[row] += samples;
+    if (!state.library) continue;
+    if (!found.has(state.library)) found.set(state.library, new Float64Array(library.length));
+    (found.get(state.library) as Float64Array)[row] += samples;
+  }
+  const names = Array.from(found).sort(([a], [b]) => (a < b ? -1 : 1));
+  for (let row = 1; row < library.length; ++row) {
+    let most = 0;
+    for (const [name, sums] of names) {
+      if (sums[row] > most) [library[row], most] = [name, sums[row]];
+    }
+    if (!areMost(most, looks[row])) library[row] = "";
+    else share[row] = most / looks[row];
+  }
+}
