@@ -94,7 +94,7 @@ TEST(layout, what_is_called_alike_in_other_files_is_another_row) {
 
 TEST(layout, every_page_fits_every_size) {
   for (const Page page :
-       {Page::functions, Page::lines, Page::threads, Page::processes, Page::stack, Page::help}) {
+       {Page::functions, Page::lines, Page::threads, Page::processes, Page::loops, Page::stack, Page::help}) {
     Controls controls;
     controls.page = page;
     controls.stack_name = "load";

@@ -203,7 +203,7 @@ void Grammar::describe_top() {
           {{},
            "PAGE",
            "what to begin with (default functions)",
-           {"functions", "lines", "threads", "processes"},
+           {"functions", "lines", "threads", "processes", "loops"},
            false});
   b.native(a.native);
   text().more =

@@ -103,7 +103,8 @@ Result<Request> request_of(const CommandLine& line) {
     constexpr std::pair<std::string_view, top::Page> kPages[] = {{"functions", top::Page::functions},
                                                                  {"lines", top::Page::lines},
                                                                  {"threads", top::Page::threads},
-                                                                 {"processes", top::Page::processes}};
+                                                                 {"processes", top::Page::processes},
+                                                                 {"loops", top::Page::loops}};
     for (const auto& [name, value] : kPages) {
       if (page == name) request.controls.page = value;
     }

@@ -48,6 +48,10 @@ std::vector<std::string> texts_of(const Picture& picture, Page page, size_t row)
       const ProcessRow& process = picture.processes_seen[row];
       return {std::to_string(process.pid), process.command, process.busiest};
     }
+    case Page::loops: {
+      const LoopRow& loop = picture.loops[row];
+      return {loop.name, std::to_string(loop.tid), loop.kind, loop.blocked_in};
+    }
     case Page::stack:
     case Page::help:
       break;
@@ -69,6 +73,8 @@ size_t count_of(const Picture& picture, Page page) {
       return picture.threads_seen.size();
     case Page::processes:
       return picture.processes_seen.size();
+    case Page::loops:
+      return picture.loops.size();
     case Page::stack:
       return picture.stack.size();
     case Page::help:
@@ -93,10 +99,14 @@ void choose(Controls& controls, const Picture& picture) {
     go_to(controls, Page::stack);
     return;
   }
-  if (controls.page == Page::threads) {
-    const ThreadRow& thread = picture.threads_seen[row];
+  const auto pick_thread = [&](const auto& thread) {
     controls.pick = {thread.id, {}};
     controls.picked = fmt::format("thread {} ({})", report::plain(thread.name), thread.tid);
+  };
+  if (controls.page == Page::threads) {
+    pick_thread(picture.threads_seen[row]);
+  } else if (controls.page == Page::loops) {
+    pick_thread(picture.loops[row]);
   } else if (controls.page == Page::processes) {
     const ProcessRow& process = picture.processes_seen[row];
     controls.pick = {{}, process.id};
@@ -244,6 +254,10 @@ Wish press(Controls& controls, int key, const Picture& picture, size_t visible) 
     case '4':
     case 'p':
       to(Page::processes);
+      break;
+    case '5':
+    case 'e':
+      to(Page::loops);
       break;
     case 's':
       controls.order = next(controls.order, Order::total_all);

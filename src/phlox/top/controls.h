@@ -10,7 +10,7 @@
 
 namespace phlox::top {
 
-enum class Page : uint8_t { functions, lines, threads, processes, stack, help };
+enum class Page : uint8_t { functions, lines, threads, processes, loops, stack, help };
 enum class Order : uint8_t { self, total, self_all, total_all };
 
 struct Controls {

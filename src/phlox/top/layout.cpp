@@ -244,6 +244,24 @@ std::vector<Line> process_lines(const Picture& p, const std::vector<size_t>& sho
   return lined_up(header, "BUSIEST FUNCTION", "COMMAND", std::move(rows), columns);
 }
 
+std::vector<Line> loop_lines(const Picture& p, const std::vector<size_t>& shown, size_t columns) {
+  Line header;
+  for (const char* text : {"IDLE", "RUNS", "BLOCKS", "GIL", "CPU", "?"})
+    header.push_back({right(text, 6) + " ", Style::header});
+  header.back().text += ' ';
+  std::vector<Row> rows;
+  for (const size_t i : shown) {
+    const LoopRow& row = p.loops[i];
+    Line numbers;
+    for (const double share : {row.idle, row.running, row.blocked, row.gil_waits, row.runnable, row.unknown})
+      numbers.push_back({right(percent(share), 6) + " ", Style::plain});
+    if (row.blocked >= 0.2) numbers[2].style = Style::hot;
+    numbers.back().text += ' ';
+    rows.push_back({std::move(numbers), fmt::format("{} ({})", row.name, row.kind), row.blocked_in});
+  }
+  return lined_up(header, "EVENT LOOP IN", "BLOCKED LONGEST IN", std::move(rows), columns);
+}
+
 std::vector<Line> stack_lines(const Picture& p, const Controls& c, const std::vector<size_t>& shown,
                               size_t columns) {
   Line header = {{p.stack.empty()
@@ -260,7 +278,7 @@ std::vector<Line> stack_lines(const Picture& p, const Controls& c, const std::ve
 }
 
 constexpr std::pair<const char*, const char*> kHelp[] = {
-    {"1 2 3 4", "functions, lines, threads, processes (also: f l t p)"},
+    {"1 2 3 4 5", "functions, lines, threads, processes, event loops (also: f l t p e)"},
     {"Up Down", "choose a row (also: k j, PgUp PgDn, Home End)"},
     {"Enter", "the heaviest stack through it; of a thread or process: it alone"},
     {"Esc", "back; without the filter; all threads again"},
@@ -274,6 +292,8 @@ constexpr std::pair<const char*, const char*> kHelp[] = {
     {"", ""},
     {"SELF TOTAL", "% of what is shown: of the last seconds, then since the start"},
     {"CPU GIL", "% of one CPU, % of the time that the GIL was held"},
+    {"IDLE RUNS", "of an event loop's time: it waits for events, it runs callbacks"},
+    {"BLOCKS", "of that time: a callback waits, and nothing else can run in the loop"},
     {"STATES", "# runs  + waits for a CPU  g waits for the GIL  . blocked"},
 };
 
@@ -289,11 +309,12 @@ Line foot(const Controls& c) {
   if (c.typing) return {{"only what matches: ", Style::header}, {plain(*c.typing) + "_", Style::plain}};
   if (!c.message.empty()) return {{plain(c.message), Style::warning}};
   if (c.page == Page::help || c.page == Page::stack) return {{"Esc back  q quit", Style::faint}};
-  return {{"? help  1 functions 2 lines 3 threads 4 processes  s sort  / filter  q quit", Style::faint}};
+  return {{"? help  1 functions 2 lines 3 threads 4 processes 5 loops  / filter  q quit", Style::faint}};
 }
 
 // Why there is no row.
 std::string nothing_words(const Controls& c) {
+  if (c.page == Page::loops && c.filter.empty()) return "  no event loop in the last seconds";
   if (!c.filter.empty()) return "  nothing matches";
   return c.show == profile::Show::everything
              ? "  nothing in the last seconds"
@@ -326,6 +347,8 @@ std::vector<Line> page_lines(const Picture& picture, const Controls& controls,
       return thread_lines(picture, shown, columns);
     case Page::processes:
       return process_lines(picture, shown, columns);
+    case Page::loops:
+      return loop_lines(picture, shown, columns);
     case Page::stack:
       return stack_lines(picture, controls, shown, columns);
     case Page::help:

@@ -10,6 +10,7 @@
 #include "phlox/base/text.h"
 #include "phlox/profile/awaited.h"
 #include "phlox/profile/gil_holders.h"
+#include "phlox/profile/loops_and_pools.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/system_calls.h"
 #include "phlox/profile/wait_class.h"
@@ -214,6 +215,32 @@ void add_threads(Picture& picture, const Profile& profile, Nanoseconds span) {
                    [](const ProcessRow& a, const ProcessRow& b) { return a.cpu > b.cpu; });
 }
 
+Result<void> add_loops(Picture& picture, const Profile& profile, const profile::Choices& choices) {
+  const auto filter = profile::SampleFilter::make_judging(profile, choices);
+  if (!filter) return fail(filter);
+  for (const profile::LoopTime& loop : profile::loop_times(profile, *filter)) {
+    const profile::Thread& thread = profile.thread(loop.thread);
+    LoopRow row;
+    row.id = loop.thread;
+    row.name = thread_name(thread);
+    row.tid = thread.tid;
+    row.kind = loop.kind;
+    row.idle = part(loop.idle, loop.wall);
+    row.running = part(loop.running, loop.wall);
+    row.blocked = part(loop.blocked, loop.wall);
+    row.gil_waits = part(loop.gil, loop.wall);
+    row.runnable = part(loop.cpu, loop.wall);
+    row.unknown = part(loop.unknown, loop.wall);
+    if (loop.blocked_in) {
+      const profile::Label label = profile::function_label(profile, loop.blocked_in);
+      const std::string where = where_of(label);
+      row.blocked_in = where.empty() ? label.name : fmt::format("{} ({})", label.name, where);
+    }
+    picture.loops.push_back(std::move(row));
+  }
+  return {};
+}
+
 // The heaviest leaf whose way to the root goes through the place.
 void add_stack(Picture& picture, const profile::CallTree& tree, const PictureOptions& options) {
   const auto is_it = [&](const profile::Label& label) {
@@ -265,6 +292,7 @@ Result<Picture> make_picture(const Seen& seen, const PictureOptions& options) {
     picture.places.push_back(std::move(row));
   }
   add_threads(picture, seen.lately, seen.lately_span);
+  if (auto added = add_loops(picture, seen.lately, options.choices); !added) return fail(added);
   if (!options.stack_name.empty()) add_stack(picture, *lately, options);
   picture.quality = quality_words(seen.all);
   Nanoseconds kept = 0;

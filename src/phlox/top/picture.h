@@ -46,6 +46,16 @@ struct ProcessRow {
   std::string how_ended;
 };
 
+// An event loop and parts of its time, of the last seconds.
+struct LoopRow {
+  profile::ThreadId id;
+  std::string name;  // of its thread
+  int32_t tid = 0;
+  std::string kind;  // "asyncio"
+  double idle = 0, running = 0, blocked = 0, gil_waits = 0, runnable = 0, unknown = 0;
+  std::string blocked_in;  // "fetch (app.py:7)": where its callbacks were blocked longest
+};
+
 struct StackRow {
   std::string name, where;
 };
@@ -58,6 +68,7 @@ struct Picture {
   std::vector<PlaceRow> places;
   std::vector<ThreadRow> threads_seen;     // the busiest first
   std::vector<ProcessRow> processes_seen;  // likewise
+  std::vector<LoopRow> loops;              // the longest first
   // The heaviest stack of the last seconds that goes through the place asked for, innermost first.
   std::vector<StackRow> stack;
   double stack_share = 0;
