@@ -92,6 +92,19 @@ TEST_F(DiffOf, seconds_are_judged_and_not_shares) {
   EXPECT_TRUE(is_certain(find(diff.lines, "parse")->self.verdict));
 }
 
+TEST(DiffText, one_long_name_widens_no_table) {
+  const std::string mangled = "_ZN9hashbrown3raw21RawTable" + std::string(350, 'x') + "13reserve_rehash";
+  const Profile before = random_profile({{"main;" + mangled + ":10", 5}, {"main;render:20", 3}}, 2000, 1);
+  const Profile after = random_profile({{"main;" + mangled + ":10", 1}, {"main;render:20", 3}}, 2000, 2);
+  const std::string text = diff_text(diff_of(before, after));
+  EXPECT_NE(text.find("_ZN9hashbrown3raw"), std::string::npos) << text;
+  EXPECT_NE(text.find("13reserve_rehash"), std::string::npos) << text;
+  for (size_t at = text.find("_ZN9"); at != std::string::npos; at = text.find("_ZN9", at + 1)) {
+    const size_t begin = text.rfind('\n', at) + 1;
+    EXPECT_LT(text.find('\n', at) - begin, 240U) << text.substr(begin, 500);
+  }
+}
+
 TEST_F(DiffOf, of_recordings_that_are_no_whole_runs_seconds_a_second_are_judged) {
   DiffOptions options;
   options.per = Per::second;

@@ -64,7 +64,9 @@ Table table_of(const Diff& diff, const std::vector<DiffRow>& rows, Part part, st
   table.title = std::move(title);
   table.columns = {{"change", true}, {"99 %", true}, {"before", true}, {"after", true}};
   if (runs) table.columns.push_back({"chance", true});
-  for (const char* header : {"", "function", "where"}) table.columns.push_back({header});
+  table.columns.push_back({""});
+  table.columns.push_back({"function", false, Fit::name});
+  table.columns.push_back({"where", false, Fit::place});
   std::vector<const DiffRow*> shown;
   for (const DiffRow& row : rows) {
     // Without a verdict on any, the greatest are shown for what they are.
