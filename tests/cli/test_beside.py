@@ -99,7 +99,7 @@ def test_a_parent_says_which_children_are_not_recorded_and_what_that_means(famil
     assert done.returncode == 0, done.stderr
     (line,) = [line for line in done.stderr.splitlines() if "not recorded" in line]
     assert f"2 child Pythons of process {parent}, not recorded: {children[0]}, {children[1]} ({PYTHON} " in line
-    assert "is not in this picture" in line and "without --no-follow they are recorded too" in line
+    assert "is not in this recording" in line and "without --no-follow they are recorded too" in line
     for words in (["report"], ["report", "--markdown"]):
         assert "2 child Pythons" in phlox(*words, "a.phlox").stdout
     assert "2 child Pythons" in json.loads(phlox("report", "--json", "a.phlox").stdout)["not_recorded"]

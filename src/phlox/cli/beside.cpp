@@ -83,8 +83,8 @@ void Beside::look() {
 
 std::string Beside::children_words(const std::vector<const PythonProcess*>& children) const {
   return fmt::format(
-      "{} child Python{} of process {}, not recorded: {}. What {} do{} is not in this picture, only the "
-      "waiting for {}; {}",
+      "{} child Python{} of process {}, not recorded: {}. What {} do{} is not in this recording, only "
+      "the waiting for {}; {}",
       children.size(), children.size() == 1 ? "" : "s", root_, listed(children),
       children.size() == 1 ? "it" : "they", children.size() == 1 ? "es" : "",
       children.size() == 1 ? "it" : "them", advice_(children.back()->pid));
@@ -94,8 +94,8 @@ std::string Beside::alike_words() const {
   std::vector<const PythonProcess*> others;
   for (const auto& [who, process] : alike_) others.push_back(&process);
   return fmt::format(
-      "process {} is one of {} alike, children of one parent; the others, not recorded: {}. This picture is "
-      "of it alone; all of them: phlox record -p {}",
+      "process {} is one of {} alike, children of one parent; the others, not recorded: {}. This "
+      "recording is of it alone; all of them: phlox record -p {}",
       root_, alike_.size() + 1, listed(others), parent_);
 }
 
