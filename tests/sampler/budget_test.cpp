@@ -162,5 +162,20 @@ TEST(Budget, without_one_nothing_changes) {
   EXPECT_EQ(program.rate_hz, 1000);
 }
 
+TEST(ClockSetting, a_slow_clock_has_time_to_tick) {
+  ClockSetting clock;
+  int set = 0;
+  for (Nanoseconds now = 1; now < 4 * kSecond; now += kSecond / 40) set += clock.is_due(now, 5);
+  EXPECT_GE(set, 2) << "else its jitter stays as it is";
+  EXPECT_LE(set, 3);
+}
+
+TEST(ClockSetting, a_new_rate_is_set_at_once) {
+  ClockSetting clock;
+  EXPECT_TRUE(clock.is_due(kSecond, 200));
+  EXPECT_FALSE(clock.is_due(kSecond + 1, 200));
+  EXPECT_TRUE(clock.is_due(kSecond + 2, 20));
+}
+
 }  // namespace
 }  // namespace phlox::sampler

@@ -64,4 +64,24 @@ class ShortestWait {
   Nanoseconds start_ = 0, taken_ = 0;
 };
 
+// When the kernel's clock is to be set. Setting it begins its period anew: a slow clock that is set more
+// often than it ticks never ticks, and the next sample stands for all of that time. Pure, as above.
+class ClockSetting {
+ public:
+  // Set anew at this many ticks, with another jitter: else it goes along with what it measures.
+  static constexpr double kTicks = 8;
+
+  bool is_due(Nanoseconds now, double rate_hz) {
+    const bool is_old = static_cast<double>(now - set_at_) * rate_hz >= kTicks * static_cast<double>(kSecond);
+    if (rate_hz == rate_hz_ && !is_old) return false;
+    rate_hz_ = rate_hz;
+    set_at_ = now;
+    return true;
+  }
+
+ private:
+  double rate_hz_ = 0;
+  Nanoseconds set_at_ = 0;
+};
+
 }  // namespace phlox::sampler

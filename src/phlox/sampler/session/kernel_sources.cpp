@@ -372,8 +372,10 @@ void KernelSources::look_after(Nanoseconds now) {
     waits_judged_ = now;
     capture_->set_shortest_wait(shortest_wait_.judge(now, of_switches_));
   }
-  std::uniform_real_distribution<double> jitter(1 - kJitter, 1 + kJitter);
-  capture_->set_rate(rate_hz_ * jitter(random_));
+  if (clock_.is_due(now, rate_hz_)) {
+    std::uniform_real_distribution<double> jitter(1 - kJitter, 1 + kJitter);
+    capture_->set_rate(rate_hz_ * jitter(random_));
+  }
   const uint64_t lost = capture_->count(KERNEL_COUNT_LOST) + capture_->count(KERNEL_COUNT_FULL) +
                         not_understood_ + births_.lost();
   share_out(fresh_clock + fresh_switches, lost - std::exchange(all_lost_, lost));

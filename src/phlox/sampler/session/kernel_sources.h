@@ -144,6 +144,7 @@ class KernelSources {
 
   std::unique_ptr<KernelCapture> capture_;
   Budget budget_;
+  ClockSetting clock_;
   ShortestWait shortest_wait_;
   double rate_hz_;
   uint32_t walk_share_;  // kernel_process.walk_share of each
