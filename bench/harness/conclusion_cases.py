@@ -32,7 +32,7 @@ CASES = [
     Case("waits:stall", wall("stand_still"), cpu("stand_still"), cpu("before"), cpu("after"), hottest(*SPIN), no_empty_blocks, small=True),
     Case("waits:brief", wall("short_nap"), says("short_nap"), seconds=0.5, options=("-r", "20")),
     Case("waits:sleeps unprivileged", wall("nap"), cpu("nap"), cpu("stir"), hottest(*SPIN), options=("--way", "no-kernel")),
-    Case("waits:stall unprivileged", wall("stand_still"), cpu("stand_still"), cpu("before"), no_empty_blocks, options=("--way", "no-kernel")),
+    Case("waits:stall unprivileged", wall("stand_still"), cpu("stand_still"), cpu("before"), no_empty_blocks, options=("--way", "no-kernel"), small=True),
     # Computing
     Case("work:recursion", cpu("recursive"), cpu("side"), hottest("fibonacci")),
     Case("work:deep", cpu("deep_calls"), cpu("side")),

@@ -1,6 +1,10 @@
 #include "phlox/sampler/assemble/consumer.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <map>
+#include <utility>
 
 #include "phlox/profile/profile.h"
 #include "phlox/python/layout_table.h"
@@ -74,6 +78,70 @@ TEST_F(Consumers, a_function_that_was_not_read_is_a_marker) {
   look({{kNotRead, 0}});
   consumer_.drain(ring_);
   EXPECT_EQ(leaf().front(), '(');
+}
+
+// Woken, it waits for a CPU where it slept; what it ran before that was elsewhere.
+TEST_F(Consumers, states_before_a_look_are_the_kernels_account) {
+  const CodeLocation nap{tell({.name = "nap"}), 0}, work{tell({.name = "work"}), 0};
+  const auto saw = [&](Nanoseconds time, CodeLocation at, profile::CpuState state, Nanoseconds ran,
+                       Nanoseconds queued) {
+    LookRecord record = look_at(1, time, time - 10'000'000);
+    record.cpu_state = state;
+    record.ran = ran + queued;
+    record.queued = queued;
+    record.fresh = 1;
+    push(record, {&at, 1});
+  };
+  saw(10'000'000, nap, profile::CpuState::blocked, 0, 0);
+  saw(20'000'000, nap, profile::CpuState::blocked, 4'000'000, 0);           // never seen running
+  saw(30'000'000, work, profile::CpuState::running, 5'000'000, 2'000'000);  // slept on for 3 ms
+  saw(40'000'000, work, profile::CpuState::running, 6'000'000, 0);  // slept on the way, or waited for a CPU
+  consumer_.drain(ring_);
+  identities_.stretches.flush();
+  std::map<std::pair<std::string, profile::CpuState>, Nanoseconds> wall;
+  for (const auto& sample : seen_.samples()) {
+    wall[{seen_.frame(seen_.stack(sample.stack).frame).function, sample.cpu_state}] += sample.wall;
+  }
+  using State = profile::CpuState;
+  EXPECT_EQ((wall[{"nap", State::blocked}]), 10'000'000 + 6'000'000 + 3'000'000);
+  EXPECT_EQ((wall[{"(ran between two samples)", State::running}]), 4'000'000);
+  EXPECT_EQ((wall[{"work", State::running}]), 5'000'000 + 6'000'000);
+  EXPECT_EQ((wall[{"work", State::runnable}]), 2'000'000);
+  EXPECT_EQ((wall[{"work", State::unknown}]), 4'000'000);
+}
+
+// The wait that a sample found may have been over right after it.
+TEST_F(Consumers, time_before_a_sample_has_no_wait_target_of_the_sample_before) {
+  AwaitedFiles::Host host;
+  AwaitedFiles files(::getpid(), host, [](int) { return ""; });
+  consumer_.with_awaited(files);
+  const CodeLocation nap{tell({.name = "nap"}), 0}, work{tell({.name = "work"}), 0};
+  const auto saw = [&](Nanoseconds time, CodeLocation at, profile::CpuState state, Nanoseconds ran) {
+    LookRecord record = look_at(1, time, time - 10'000'000);
+    record.cpu_state = state;
+    record.ran = ran;
+    record.queued = 0;
+    record.fresh = 1;
+    if (state == profile::CpuState::blocked) {
+      record.awaits = {.kind = target::Awaits::Kind::time};
+      record.wait_since = time;
+    }
+    push(record, {&at, 1});
+  };
+  saw(10'000'000, nap, profile::CpuState::blocked, 0);
+  saw(20'000'000, work, profile::CpuState::running, 4'000'000);
+  saw(30'000'000, nap, profile::CpuState::blocked, 5'000'000);
+  consumer_.drain(ring_);
+  identities_.stretches.flush();
+  std::vector<std::pair<Nanoseconds, bool>> waits;  // length, whether its target is known
+  for (const auto& sample : seen_.samples()) {
+    if (sample.cpu_state == profile::CpuState::blocked)
+      waits.emplace_back(sample.wall, bool(sample.awaited));
+    else
+      EXPECT_FALSE(sample.awaited);
+  }
+  EXPECT_EQ(waits, (std::vector<std::pair<Nanoseconds, bool>>{
+                       {10'000'000, true}, {6'000'000, false}, {5'000'000, true}}));
 }
 
 // A new thread is in the kernel's list before it has a thread state: with --native it is met without one.

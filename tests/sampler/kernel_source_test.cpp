@@ -204,7 +204,7 @@ TEST_F(KernelSourceTest, who_ended_a_wait_is_said_of_its_last_piece) {
                                       seen_.frame(seen_.stack(wake.stack).frame).function
                                 : wake.other);
   }
-  EXPECT_EQ(words, (std::vector<std::string>{"78 in put", "nginx (98)", "nobody", "its timeout", "nobody"}))
+  EXPECT_EQ(words, (std::vector<std::string>{"78 in put", "nginx (98)", "nobody", "its timeout"}))
       << "what came after the last look is no part of a wait that is known to have ended";
 }
 
@@ -271,7 +271,10 @@ TEST_F(KernelSourceTest, a_stack_that_stands_for_others_was_woken_by_nobody) {
   std::vector<bool> woken;
   for (const auto& sample : seen_.samples())
     if (sample.cpu_state == CpuState::blocked) woken.push_back(bool(sample.wake));
-  EXPECT_EQ(woken, (std::vector<bool>{false, true, false}));  // and what is left at the end
+  EXPECT_EQ(woken, (std::vector<bool>{false, true}));
+  // What it ran since the clock found it last is no wait's.
+  EXPECT_NEAR(cpu("nap"), 0, 0.001);
+  EXPECT_NEAR(cpu("(ran between two samples)"), 2, 0.001);
 }
 
 TEST_F(KernelSourceTest, what_a_wait_was_for_is_told_before_it) {
@@ -389,16 +392,65 @@ TEST_F(KernelSourceTest, who_comes_back_from_waiting_for_the_gil_holds_it) {
   EXPECT_NEAR(held(profile::GilState::waits), 0, 0.001);
 }
 
-TEST_F(KernelSourceTest, short_waits_between_two_looks_go_to_the_last_wait_that_was_told) {
+// A run is not full of moments of a sleep that is long over.
+TEST_F(KernelSourceTest, short_waits_go_to_the_last_wait_unless_it_is_long_over_and_the_thread_ran_since) {
   const auto main = code("main"), work = code("work"), wait = code("wait");
   look(1, stack({work, main}), 0, 0, 0);
   look(5, stack({wait, main}), 2, 2, 0, 4.5);
   look(9, stack({work, main}), 4, 4, 0);
-  look(13, stack({work, main}), 6, 6, 0);
-  seen();
-  EXPECT_NEAR(wall("wait", CpuState::blocked) + wall("work", CpuState::blocked), 6, 0.5);
-  EXPECT_NEAR(wall("work", CpuState::running) + wall("wait", CpuState::running), 6, 0.5);
-  EXPECT_NEAR(cpu("work"), 6, 0.001);
+  look(213, stack({work, main}), 106, 106, 0);
+  // Pre-empted, it comes back, and has not slept.
+  look(214, stack({work, main}), 106, 106, 1, 213);
+  look(218, stack({work, main}), 108, 108, 1);
+  seen(218);
+  EXPECT_NEAR(wall("wait", CpuState::blocked), 4, 0.001);
+  EXPECT_NEAR(wall("work", CpuState::blocked), 104, 0.001);
+  for (const auto& sample : seen_.samples()) {
+    const bool late = sample.start > static_cast<Nanoseconds>(start_ + 9 * kMillisecond);
+    if (sample.cpu_state == CpuState::blocked && late) {
+      EXPECT_EQ(sample.system_call, profile::kCallNotRecorded);
+    }
+  }
+  EXPECT_NEAR(wall("work", CpuState::running) + wall("wait", CpuState::running), 108, 0.5);
+  EXPECT_NEAR(cpu("work"), 108, 0.001);
+}
+
+// Its first wait had no walk, so that nobody knew it for one that runs Python.
+TEST_F(KernelSourceTest, waits_of_a_thread_before_it_is_met_are_no_run_and_in_no_function) {
+  const auto main = code("main"), work = code("work");
+  look(52, stack({work, main}), 1, 51, 0);
+  seen(53);
+  EXPECT_NEAR(wall("(a wait whose stack was not read: too many switches)", CpuState::blocked), 51, 0.001);
+  EXPECT_NEAR(wall("work", CpuState::running), 1, 0.001);
+  EXPECT_NEAR(wall("work", CpuState::blocked), 0, 0.001);
+}
+
+TEST_F(KernelSourceTest, a_thread_that_is_met_in_a_wait_had_its_waits_before_elsewhere) {
+  const auto main = code("main"), nap = code("nap");
+  look(60, stack({nap, main}), 1, 59, 0, 50);
+  seen(60);
+  EXPECT_NEAR(wall("nap", CpuState::blocked), 10, 0.001);
+  EXPECT_NEAR(wall("(a wait whose stack was not read: too many switches)", CpuState::blocked), 49, 0.001);
+}
+
+// What was looked for in the last wait, no record says of those that came after it.
+TEST_F(KernelSourceTest, short_waits_that_no_record_told_have_no_target) {
+  using namespace std::string_view_literals;
+  const auto main = code("main"), work = code("work"), read = code("read");
+  look(1, stack({work, main}), 0, 0, 0);
+  kernel_awaited of{};
+  of.head.type = KERNEL_AWAITED;
+  of.flags = KERNEL_AWAITED_NONE;
+  awaited(1.5, of, ""sv);
+  look(10, stack({read, main}), 1, 8, 0, 1.5);
+  look(15, stack({work, main}), 3, 11, 0);
+  look(20, stack({work, main}), 5, 14, 0);
+  seen(20);
+  const auto words = awaited_words();
+  ASSERT_EQ(words.size(), 3U);
+  EXPECT_NE(words[0], "?");
+  EXPECT_EQ(words[1], "?");
+  EXPECT_EQ(words[2], "?");
 }
 
 TEST_F(KernelSourceTest, who_was_parked_before_is_where_it_was) {
@@ -465,6 +517,20 @@ TEST_F(KernelSourceTest, a_run_and_short_waits_that_no_record_told_are_told_at_t
   EXPECT_NEAR(wall("work", CpuState::running), 18, 0.001);
   EXPECT_NEAR(wall("work", CpuState::runnable), 0.5, 0.001);
   EXPECT_NEAR(cpu("work"), 18, 0.001);
+}
+
+TEST_F(KernelSourceTest, what_a_thread_ran_that_was_only_seen_waiting_is_no_function_s) {
+  const auto main = code("main"), wait = code("wait");
+  look(1, stack({wait, main}), 0, 0, 0, 0.5);
+  look(20, stack({wait, main}), 1, 18, 0, 2);
+  kernel_thread known{};
+  known.since = start_ + 30 * kMillisecond;
+  known.ran = 2 * kMillisecond;
+  known.blocked = 18 * kMillisecond;
+  known.state = KERNEL_RUNNING;
+  seen(33, known);
+  EXPECT_NEAR(cpu("wait"), 0, 0.001);
+  EXPECT_NEAR(cpu("(ran between two samples)"), 5, 0.001);
 }
 
 TEST_F(KernelSourceTest, memory_that_was_not_there_is_a_look_that_says_so) {

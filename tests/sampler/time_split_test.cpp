@@ -61,5 +61,44 @@ TEST(TimeSplit, more_running_than_time_is_all_of_the_time) {
   EXPECT_EQ(account.time.split(0, 10, true, true).own, 0);
 }
 
+// A thread that has a third of a CPU: each look finds it in one state, and the sums are the kernel's.
+TEST(StateSplit, states_add_up_to_the_account_whatever_looks_find) {
+  StateSplit split;
+  Nanoseconds asleep = 0, queued = 0, ran = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const auto found = i % 3 == 0   ? profile::CpuState::blocked
+                       : i % 3 == 1 ? profile::CpuState::running
+                                    : profile::CpuState::blocked;
+    const Nanoseconds wall = 5'000'000, on = 1'700'000, waiting = 800'000;
+    const auto parts = split.split(wall, on, waiting, found);
+    const Nanoseconds own = wall - parts.asleep - parts.queued - parts.ran;
+    EXPECT_GE(own, 0);
+    asleep += parts.asleep + (found == profile::CpuState::blocked ? own : 0);
+    ran += parts.ran + (found == profile::CpuState::running ? own : 0);
+    queued += parts.queued;
+  }
+  EXPECT_NEAR(static_cast<double>(ran), 3000 * 1.7e6, 5e6);
+  EXPECT_NEAR(static_cast<double>(queued), 3000 * 0.8e6, 5e6);
+  EXPECT_NEAR(static_cast<double>(asleep), 3000 * 2.5e6, 5e6);
+}
+
+TEST(StateSplit, how_long_one_has_waited_for_a_cpu_by_now_is_not_called_sleep) {
+  StateSplit split;
+  const auto parts = split.split(10'000'000, 2'000'000, 0, profile::CpuState::runnable);
+  EXPECT_EQ(parts.ran, 2'000'000);
+  EXPECT_EQ(parts.asleep, 0);
+}
+
+TEST(StateSplit, crumbs_come_together) {
+  StateSplit split;
+  Nanoseconds ran = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const Nanoseconds one = split.split(5'000'000, 10'000, 0, profile::CpuState::blocked).ran;
+    EXPECT_TRUE(one == 0 || one >= kSecond / 4000);
+    ran += one;
+  }
+  EXPECT_NEAR(static_cast<double>(ran), 1e7, 3e5);
+}
+
 }  // namespace
 }  // namespace phlox::sampler

@@ -92,6 +92,7 @@ class Consumer {
     };
     std::array<Kept, 4> kept;
     TimeSplit time;
+    StateSplit states;
     // As last found running, and asleep.
     std::optional<profile::Sample> awake, asleep;
     bool taken_over = false;  // its row goes on under another number of the ring
@@ -122,6 +123,8 @@ class Consumer {
   profile::AwaitedId awaited_of(const LookRecord& record, ThreadState& thread);
   void look(const LookRecord& record, std::span<const std::byte> body);
   void put_split(const LookRecord& record, ThreadState& thread, profile::Sample& sample);
+  void put_states(const LookRecord& record, ThreadState& thread, profile::Sample& sample);
+  void put_piece(profile::Sample piece, profile::CpuState state, Nanoseconds wall, profile::Sample& before);
   void look_with_native(const LookRecord& record, std::span<const std::byte> body, ThreadState& thread,
                         profile::Sample& sample);
   // none: a shim of the interpreter's own, no frame to show.

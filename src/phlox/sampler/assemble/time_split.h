@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "phlox/base/clock.h"
+#include "phlox/profile/model.h"
 
 namespace phlox::sampler {
 
@@ -33,6 +34,50 @@ class TimeSplit {
 
  private:
   Nanoseconds owed_ = 0;  // to running; below zero: to sleep
+};
+
+// Without native frames: the same account, of three states. A table of threads then says "running" of what
+// the CPU account says, and not of whatever samples found. What a thread was found in is what is left of
+// `wall`; the other parts come before it. Pure.
+class StateSplit {
+ public:
+  struct Parts {
+    Nanoseconds asleep = 0, queued = 0, ran = 0;
+  };
+
+  // `ran`: on a CPU, without `queued`, its waiting for one.
+  Parts split(Nanoseconds wall, Nanoseconds ran, Nanoseconds queued, profile::CpuState found) {
+    ran = std::clamp<Nanoseconds>(ran, 0, wall);
+    queued = std::clamp<Nanoseconds>(queued, 0, wall - ran);
+    Parts parts;
+    switch (found) {
+      case profile::CpuState::blocked:
+        parts.ran = due(owed_ran_, ran, wall);
+        parts.queued = due(owed_queued_, queued, wall - parts.ran);
+        break;
+      case profile::CpuState::running:
+        parts.queued = due(owed_queued_, queued, wall);
+        parts.asleep = due(owed_asleep_, wall - ran - queued, wall - parts.queued);
+        break;
+      default:
+        // How long it has waited by now the kernel tells when it runs again: the rest is not known to be
+        // sleep.
+        parts.ran = due(owed_ran_, ran, wall);
+    }
+    return parts;
+  }
+
+ private:
+  // No crumbs: what is less than an eighth, or a quarter of a millisecond, is put off, and not forgotten.
+  static Nanoseconds due(Nanoseconds& owed, Nanoseconds more, Nanoseconds window) {
+    owed += more;
+    if (owed < std::min(kSecond / 4000, window / 8)) return 0;
+    const Nanoseconds put = std::clamp<Nanoseconds>(owed, 0, window);
+    owed -= put;
+    return put;
+  }
+
+  Nanoseconds owed_asleep_ = 0, owed_queued_ = 0, owed_ran_ = 0;
 };
 
 }  // namespace phlox::sampler

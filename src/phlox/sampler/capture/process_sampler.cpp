@@ -295,9 +295,17 @@ void ProcessSampler::accept(PythonThread& slot, const target::SchedStat& stat, N
     look.native = native_->part();
     look.ran = native_->ran_between(slot.seen, stat);
     native = native_->parts_for(look.native);
+  } else if (!stat.off()) {
+    const target::SchedStat since = stat - slot.seen;
+    look.ran = static_cast<Nanoseconds>(since.run_ns + since.wait_ns);
+    look.queued = static_cast<Nanoseconds>(since.wait_ns);
   }
   if (seen.quality != Quality::unproved) reader_.codes().keep_proved();
+  const bool woken = look.queued >= 0 && look.cpu_state == CpuState::runnable &&
+                     may_have_been_woken(look.wall, stat - slot.seen);
+  const Nanoseconds carried = woken ? std::exchange(slot.cpu_carried, 0) : 0;
   log_.saw(slot, look, stat, tick_, &reader_.locations(), native);
+  slot.cpu_carried += carried;
   slot.done = true;
   ++counts_.samples;
   if (reading.quality == Quality::detached) ++counts_.detached;

@@ -28,6 +28,8 @@ inline constexpr uint32_t kCallersUnknown = 0xfffffffe;
 inline constexpr uint32_t kNotRead = 0xfffffffd;
 // CodeLocation.code in place of the stack of a wait that was only counted.
 inline constexpr uint32_t kNotWalked = 0xfffffffc;
+// CodeLocation.code in place of a stack: the thread ran between two samples, and none found it running.
+inline constexpr uint32_t kNotSeen = 0xfffffffb;
 
 enum class Rejected : uint8_t { no, moved, unreadable, broken };
 
@@ -50,6 +52,7 @@ struct LookRecord {
   // Of `wall`, how long it ran or waited for a CPU (time_split.h); below zero: not known, or not asked: all
   // of its time is what it was found in.
   Nanoseconds ran = -1;
+  Nanoseconds queued = -1;  // of `ran`, how long it waited for a CPU; below zero: not to be kept apart
   uint32_t looks = 0;
   uint32_t wake = 0;  // blocked: who ended it, by the number of its record; 0: nobody that is known
   uint32_t keep = 0;
@@ -87,6 +90,12 @@ inline profile::CpuState held_state(const target::SchedStat& now, const target::
   return awake_state(now - before, [&now] { return !now.off(); });
 }
 
+// A thread that waits for a CPU was pre-empted where it stands, and has used the CPU there; unless it slept
+// since the look before: then it was woken perhaps, and what it ran was elsewhere.
+inline bool may_have_been_woken(Nanoseconds wall, const target::SchedStat& since) {
+  return wall - static_cast<Nanoseconds>(since.run_ns + since.wait_ns) > wall / 8;
+}
+
 // A look at a thread, the one before having been at `before`.
 inline LookRecord look_at(uint32_t thread, Nanoseconds now, Nanoseconds before) {
   LookRecord look;
@@ -105,6 +114,7 @@ inline LookRecord same_look(const LookRecord& last, Nanoseconds now, Nanoseconds
   look.wall = now - before;
   look.cpu = 0;
   if (look.ran > 0) look.ran = 0;
+  if (look.queued > 0) look.queued = 0;
   look.looks = static_cast<uint32_t>(turns);
   look.fresh = 0;
   return look;
@@ -119,6 +129,7 @@ inline void join(LookRecord& held, const LookRecord& look) {
   held.wall += look.wall;
   held.cpu += look.cpu;
   if (held.ran >= 0 && look.ran >= 0) held.ran += look.ran;
+  if (held.queued >= 0 && look.queued >= 0) held.queued += look.queued;
   held.looks += look.looks;
   if (held.wait_since != look.wait_since) held.wait_since = 0;
 }

@@ -339,13 +339,11 @@ void KernelSource::found_running(Thread& thread, const kernel_look& look, const 
                                  const std::vector<CodeLocation>& stack) {
   const Nanoseconds carried = std::exchange(thread.cpu_carried, 0) + spent.ran;
   Nanoseconds own = spent.window;
-  if (thread.asleep) {
-    const Nanoseconds slept = due(thread.owed_asleep, spent.blocked, own);
-    own -= slept;
-    if (slept > 0) put(thread, Piece::part, *thread.asleep, slept, thread.asleep_stack);
-  }
   LookRecord now = look_of(thread, look, quality);
   const auto native = native_of(thread, look, NativePlace::awake, stack, now);
+  const Nanoseconds slept = due(thread.owed_asleep, spent.blocked, own);
+  own -= slept;
+  if (slept > 0) put_short_waits(thread, slept, now, stack, native);
   now.cpu_state = CpuState::runnable;
   const Nanoseconds queued = spent.queued >= std::min(kCrumb, own / 8) ? std::min(spent.queued, own) : 0;
   if (queued > 0) put(thread, Piece::part, now, queued, stack, native);
@@ -376,10 +374,12 @@ void KernelSource::came_back(Thread& thread, const KernelLook& record, const Spe
   const Nanoseconds ran = due(thread.owed_awake, spent.ran, own, kCrumbBeforeWait);
   own -= ran;
   if (ran > 0) put_run(thread, now, (look.stack.flags & KERNEL_HELD_GIL) != 0, ran, stack, native);
-  if (thread.asleep) {
+  if (thread.asleep || !thread.awake) {
+    const bool ran_before = thread.awake && thread.last_time - thread.awake->time < kStale;
     const Nanoseconds earlier = due(thread.owed_asleep, all - away, own, kCrumbBeforeWait);
     own -= earlier;
-    if (earlier > 0) put(thread, Piece::part, *thread.asleep, earlier, thread.asleep_stack);
+    const auto& run = ran_before ? *thread.awake : now;
+    if (earlier > 0) put_short_waits(thread, earlier, run, ran_before ? thread.awake_stack : stack, native);
   }
   // Nothing blocked who was only preempted, however short it ran before.
   const Nanoseconds queued = spent.blocked > 0 ? std::min(std::min(spent.queued, away), own) : own;
@@ -399,6 +399,7 @@ void KernelSource::came_back(Thread& thread, const KernelLook& record, const Spe
     now.wake = 0;
     thread.asleep = now;
     thread.asleep_stack = stack;
+    thread.slept_until = thread.last_time;
   }
   now.cpu_state = CpuState::runnable;
   now.system_call = -1;

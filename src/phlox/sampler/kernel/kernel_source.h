@@ -99,6 +99,7 @@ class KernelSource {
     std::vector<CodeLocation> awake_stack, asleep_stack;
     // From its last wait that was told; whether that was for the GIL, and ended by another thread.
     Nanoseconds came_back = 0;
+    Nanoseconds slept_until = 0;  // `asleep`
     bool wanted_gil = false, handed_gil = false;
     // By NativePlace: of which native half the consumer keeps the stack, and under which number.
     struct Sent {
@@ -134,6 +135,8 @@ class KernelSource {
   void put_run(Thread& thread, const LookRecord& left, bool held, Nanoseconds ran,
                const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native);
   // kernel_source_untold.cpp
+  void put_short_waits(Thread& thread, Nanoseconds time, LookRecord run,
+                       const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native);
   void still(pid_t tid, Thread& thread, Nanoseconds now, Nanoseconds heard_until,
              const std::optional<kernel_thread>& known);
   void close(pid_t tid, Thread& thread, Nanoseconds now, const std::optional<kernel_thread>& known);

@@ -11,6 +11,10 @@ namespace {
 using profile::CpuState;
 using profile::GilState;
 
+const std::vector<CodeLocation> kBetweenSamples = {{kNotSeen, 0}};
+// A thread that waits often is told of this often, even where only long waits are told.
+constexpr Nanoseconds kRecent = kSecond / 10;
+
 bool is_away(const kernel_thread& known) {
   return (known.state == KERNEL_BLOCKED || known.state == KERNEL_QUEUED) && known.off_since != 0;
 }
@@ -83,7 +87,36 @@ void KernelSource::close(pid_t tid, Thread& thread, Nanoseconds now,
   }
 }
 
-// It was on its CPU, and nobody looked: what it ran goes to the stack that it was last seen with.
+// Waits that no record told. They go to the wait of the last record. Where that is long ago, and the clock
+// has found the thread running since, they are part of that run, in a call that is not known. Of a thread
+// that was not met before they may be long, and anywhere. What they were for is not known.
+void KernelSource::put_short_waits(Thread& thread, Nanoseconds time, LookRecord run,
+                                   const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native) {
+  const bool is_recent = thread.asleep && thread.last_time + time - thread.slept_until < kRecent;
+  const bool is_run =
+      thread.awake && !is_recent && (!thread.asleep || thread.slept_until <= thread.awake->time);
+  LookRecord wait = is_run || !thread.asleep ? run : *thread.asleep;
+  wait.cpu_state = CpuState::blocked;
+  wait.wake = wait.awaited = 0;
+  wait.awaits = {};
+  wait.wait_since = 0;
+  if (is_run || !thread.asleep) {
+    wait.system_call = profile::kCallNotRecorded;
+    if (wait.gil_state != GilState::not_applicable) wait.gil_state = GilState::unknown;
+  }
+  if (is_run) {
+    if (wait.native == NativePart::fresh) wait.native_place = NativePlace::queued;
+    put(thread, Piece::part, wait, time, stack, native);
+  } else if (thread.asleep) {
+    put(thread, Piece::part, wait, time, thread.asleep_stack);
+  } else {
+    wait.native = NativePart::none;
+    put(thread, Piece::part, wait, time, KernelStacks::kWaitNotWalked);
+  }
+}
+
+// It was on its CPU, and nobody looked: what it ran goes to the stack that it was last seen running with. Of
+// one that was only ever seen in waits, nobody knows where it ran.
 void KernelSource::put_last(Thread& thread, const kernel_look& look) {
   const Spent spent = this->spent(thread, look);
   const auto& last = thread.awake ? thread.awake : thread.asleep;
@@ -101,11 +134,14 @@ void KernelSource::put_last(Thread& thread, const kernel_look& look) {
     if (state == CpuState::running) thread.cpu_carried = carried;
     if (time > 0 || state == CpuState::running) put(thread, Piece::part, piece, time, stack);
   };
-  if (thread.asleep)
-    put_some(*thread.asleep, CpuState::blocked, thread.owed_asleep + spent.blocked, thread.asleep_stack);
+  const Nanoseconds slept = std::min(thread.owed_asleep + spent.blocked, own);
+  if (slept > 0) {
+    own -= slept;
+    put_short_waits(thread, slept, *last, thread.awake ? thread.awake_stack : kBetweenSamples, {});
+  }
   LookRecord run = *last;
   if (!thread.awake && run.gil_state == GilState::waits) run.gil_state = GilState::none;
-  const std::vector<CodeLocation>& stack = thread.awake ? thread.awake_stack : thread.asleep_stack;
+  const std::vector<CodeLocation>& stack = thread.awake ? thread.awake_stack : kBetweenSamples;
   put_some(run, CpuState::runnable, spent.queued, stack);
   put_some(run, CpuState::running, own, stack);
 }

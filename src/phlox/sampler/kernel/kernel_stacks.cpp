@@ -17,11 +17,11 @@ constexpr Nanoseconds kForgetAfter = 2 * kSecond;
 constexpr int kMostBrought = 200;
 
 const std::vector<CodeLocation> kNoFrames;
-const std::vector<CodeLocation> kWaitNotWalked{{kNotWalked, 0}};
 
 }  // namespace
 
 const std::vector<CodeLocation> KernelStacks::kFramesNotRead{{kNotRead, 0}};
+const std::vector<CodeLocation> KernelStacks::kWaitNotWalked{{kNotWalked, 0}};
 
 void KernelStacks::retire(uint64_t address, uint32_t serial, CodeRecord& record) {
   const Nanoseconds now = clock_now();

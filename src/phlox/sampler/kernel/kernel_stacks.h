@@ -35,6 +35,8 @@ class KernelStacks {
   const std::vector<CodeLocation>* find(uint64_t hash) const;
   // What of() gives of frames that were sent once and did not arrive.
   static const std::vector<CodeLocation> kFramesNotRead;
+  // What of() gives of a wait that was only counted.
+  static const std::vector<CodeLocation> kWaitNotWalked;
 
   // An interrupt cannot wait for a page that is not in memory, or not in this process's page tables: of a
   // forked child none of its program file's is that it has not touched itself. To be read from outside brings
