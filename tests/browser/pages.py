@@ -53,6 +53,24 @@ def add_waits(recording, seed=1):
     db.commit()
 
 
+def add_fork(recording):
+    """The second process of a synthetic recording becomes a child that inherited frames of its parent."""
+    db = sqlite3.connect(recording)
+    # The first thread of the second process; what it is often seen in becomes what multiprocessing calls in a child.
+    db.execute("UPDATE thread SET process = 2, tid = (SELECT pid FROM process WHERE id = 2) WHERE id = 2")
+    caller, child = db.execute("""
+        WITH RECURSIVE up (stack, wall) AS (
+          SELECT stack, sum(wall_ns) FROM sample WHERE thread = 2 GROUP BY stack
+          UNION ALL SELECT parent, wall FROM up JOIN stack ON stack.id = up.stack WHERE parent IS NOT NULL)
+        SELECT above.frame, stack.frame FROM up JOIN stack ON stack.id = up.stack JOIN stack AS above ON above.id = stack.parent
+        JOIN frame ON frame.id = stack.frame JOIN frame AS outer ON outer.id = above.frame
+        WHERE frame.kind = 0 AND outer.kind = 0 AND above.parent IS NOT NULL AND frame.id <> outer.id
+        GROUP BY stack.id ORDER BY sum(wall) DESC LIMIT 1""").fetchone()
+    db.execute("UPDATE frame SET function = '_launch', qualified_name = 'Popen._launch', file = '/usr/lib/python3.12/multiprocessing/popen_fork.py' WHERE id = ?", (caller,))
+    db.execute("UPDATE frame SET function = '_bootstrap', qualified_name = 'BaseProcess._bootstrap', file = '/usr/lib/python3.12/multiprocessing/process.py' WHERE id = ?", (child,))
+    db.commit()
+
+
 class _Scripts(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from pages import add_waits, export, parts, phlox, report, synthetic
+from pages import add_fork, add_waits, export, parts, phlox, report, synthetic
 from pictures import BUILD, ROOT
 
 
@@ -96,6 +96,21 @@ def test_the_library_that_ran_is_what_the_report_says(recordings, reader, tmp_pa
     expected = {(row["name"], row["file"], row["line"]): (row["c_code"]["module"], row["c_code"]["share"]) for row in told if row.get("c_code")}
     assert len(expected) > 5
     assert {key: seen.get(key) for key in expected} == expected
+
+
+def test_frames_that_children_inherited_are_there_when_they_are_asked_for(recordings, read, tmp_path):
+    path = tmp_path / "app.phlox"
+    path.write_bytes(recordings[0].read_bytes())
+    add_fork(path)
+    own, inherited = collapsed(path), collapsed(path, "--inherited-frames")
+    assert own != inherited and any("(forked here)" in stack for stack in own)
+    page = export(path, tmp_path / "page.html")
+    assert read(page, "show=everything") == own
+    assert read(page, "show=everything&inherited=shown") == inherited
+    # Who asks for them begins with them.
+    page = export(path, tmp_path / "page.html", "--inherited-frames", "--force")
+    assert read(page, "show=everything") == inherited
+    assert read(page, "show=everything&inherited=hidden") == own
 
 
 def test_what_is_shown_is_what_the_command_line_shows(recordings, read, tmp_path):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from pages import chips, report, settled, weight_words, whole
+from pages import add_fork, chips, export, report, settled, weight_words, whole
 from pictures import fragment
 
 
@@ -25,6 +25,24 @@ def test_states_threads_and_languages_are_filtered_from_one_button(open_page, re
     three = whole(page)
     page.locator(".chips .chip").first.get_by_role("button").click()
     assert len(chips(page)) == 2 and whole(page) != three
+
+
+def test_a_switch_puts_back_what_forked_children_inherited(open_page, open_picture, recording, tmp_path):
+    switch = 'css=[aria-label="Frames that forked children inherited"]'
+    assert not settled(open_page()).locator(switch).is_visible()
+    path = tmp_path / "forked.phlox"
+    path.write_bytes(recording.read_bytes())
+    add_fork(path)
+    page = settled(open_picture(export(path, tmp_path / "forked.html")))
+    page.get_by_role("button", name="From the fork on").and_(page.locator('[aria-pressed="true"]')).wait_for()
+    page.get_by_role("button", name="Lines", exact=True).first.click()
+    with page.expect_event("load"):
+        page.get_by_role("button", name="With inherited frames").click()
+    page.get_by_role("button", name="With inherited frames").and_(page.locator('[aria-pressed="true"]')).wait_for()
+    assert fragment(settled(page)) == "#by=line&inherited=shown"
+    with page.expect_event("load"):
+        page.go_back()
+    page.get_by_role("button", name="From the fork on").and_(page.locator('[aria-pressed="true"]')).wait_for()
 
 
 def pixel(page, y):
