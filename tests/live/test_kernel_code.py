@@ -23,7 +23,7 @@ def test_c_code_of_a_library_is_named_and_the_interpreters_own_is_not(python, re
     library = functions["squeeze"]["c_code"]
     assert library["module"].startswith(("libz", "zlib")) and library["share"] > 0.8, library
     assert "c_code" not in functions["count"]
-    (line,) = [row for row in said["lines"] if row["name"] == "squeeze"]
-    assert line["c_code"] == library
+    line = next(row for row in said["lines"] if row["name"] == "squeeze")
+    assert line["c_code"]["module"] == library["module"] and line["c_code"]["share"] > 0.8
     (text,) = [one["text"] for one in said["findings"] if one["kind"] == "hot_function" and "squeeze" in one["text"]]
     assert "% of the CPU time on this line is in C code of " + library["module"] + ": --native shows it" in text
