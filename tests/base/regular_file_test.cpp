@@ -44,6 +44,19 @@ TEST_F(RegularFile, a_pipe_is_not_even_opened) {
   EXPECT_FALSE(open_if_regular(Descriptor(::open(pipe.c_str(), O_PATH | O_CLOEXEC))));
 }
 
+TEST_F(RegularFile, what_a_user_may_not_read_is_not_opened_with_its_rights) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can act as another user";
+  const std::string file = folder_ + "/file";
+  std::ofstream(file) << "text";
+  ASSERT_EQ(::chmod(folder_.c_str(), 0711), 0);
+  ASSERT_EQ(::chmod(file.c_str(), 0600), 0);
+  const FileUser nobody{65534, 65534};
+  EXPECT_FALSE(open_regular(file, nobody));
+  EXPECT_TRUE(open_regular(file));
+  ASSERT_EQ(::chmod(file.c_str(), 0604), 0);
+  EXPECT_TRUE(open_regular(file, nobody));
+}
+
 TEST_F(RegularFile, folders_devices_and_nothing_are_none) {
   EXPECT_FALSE(open_regular(folder_));
   EXPECT_FALSE(open_regular("/dev/null"));

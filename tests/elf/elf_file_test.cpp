@@ -68,7 +68,7 @@ TEST(ElfFileTest, what_cannot_be_read_is_named) {
   EXPECT_NE(ElfFile::parse(narrow.build()).error().message.find("32-bit"), std::string::npos);
   EXPECT_NE(ElfFile::parse(big.build()).error().message.find("big-endian"), std::string::npos);
   EXPECT_EQ(ElfFile::parse(filled(3)).error().kind, ErrorKind::input);
-  EXPECT_EQ(ElfFile::parse({}).error().kind, ErrorKind::input);
+  EXPECT_EQ(ElfFile::parse(std::span<const std::byte>()).error().kind, ErrorKind::input);
 }
 
 TEST(ElfFileTest, program_headers_beyond_the_file_are_an_error) {
@@ -113,6 +113,79 @@ TEST(ElfFileTest, damaged_files_are_survived) {
     seen += file->build_id().size() + file->at(ImageAddress(0x2000), 100).size();
     EXPECT_LT(seen, size_t{1} << 30);
   }
+}
+
+// A header may name one table ever so often.
+TEST(ElfFileTest, symbols_of_overlapping_tables_are_capped_together) {
+  auto bytes = ElfBuilder().symbols(std::vector<test::ElfSymbol>(1000, {"f", 0x1000})).build();
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  std::vector<Elf64_Shdr> sections(20'000);
+  std::memcpy(sections.data(), bytes.data() + header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr));
+  const Elf64_Shdr table = sections[1];
+  ASSERT_EQ(table.sh_type, uint32_t{SHT_SYMTAB});
+  std::fill(sections.begin() + header.e_shnum, sections.end(), table);
+  header.e_shoff = bytes.size();
+  header.e_shnum = static_cast<uint16_t>(sections.size());
+  std::memcpy(bytes.data(), &header, sizeof header);
+  const auto more = std::as_bytes(std::span(sections));
+  bytes.insert(bytes.end(), more.begin(), more.end());
+  const auto file = ElfFile::parse(bytes);
+  ASSERT_TRUE(file.has_value());
+  ASSERT_EQ(file->sections().size(), 20'000u);
+  size_t seen = 0;
+  file->for_each_symbol([&](const Symbol&) { return ++seen > 0; });
+  EXPECT_GE(seen, ElfFile::kMostSymbols / 100 * 99);
+  EXPECT_LE(seen, ElfFile::kMostSymbols);
+}
+
+// Names may overlap: a table of a megabyte has gigabytes of names.
+TEST(ElfFileTest, names_that_overlap_are_capped_together) {
+  const auto bytes = ElfBuilder()
+                         .symbols({{std::string(60'000, 'f'), 0x1000}})
+                         .symbols({{std::string(100'000, 'g'), 0x1000}})
+                         .build();
+  auto file = ElfFile::parse(bytes);
+  ASSERT_TRUE(file.has_value());
+  size_t seen = 0;
+  file->for_each_symbol([&](const Symbol& s) { return (seen += s.name.size()) > 0; });
+  EXPECT_EQ(seen, 60'000u) << "a name of 100,000 bytes is none";
+
+  auto many = ElfBuilder().symbols(std::vector<test::ElfSymbol>(20'000, {"f", 0x1000})).build();
+  file = ElfFile::parse(many);
+  ASSERT_TRUE(file.has_value());
+  const Section& table = *file->find_section(".symtab");
+  const uint64_t strings_at = many.size();
+  for (size_t i = 0; i < table.size / sizeof(Elf64_Sym); ++i) {
+    const Elf64_Word one = 1;
+    std::memcpy(many.data() + table.offset + i * sizeof(Elf64_Sym), &one, sizeof one);
+  }
+  Elf64_Ehdr header;
+  std::memcpy(&header, many.data(), sizeof header);
+  Elf64_Shdr strings;
+  const uint64_t strings_header = header.e_shoff + table.link * sizeof strings;
+  std::memcpy(&strings, many.data() + strings_header, sizeof strings);
+  strings.sh_offset = strings_at;
+  strings.sh_size = 60'002;
+  std::memcpy(many.data() + strings_header, &strings, sizeof strings);
+  many.insert(many.end(), 60'001, std::byte('f'));
+  many.push_back({});
+  file = ElfFile::parse(many);
+  seen = 0;
+  file->for_each_symbol([&](const Symbol& s) { return (seen += s.name.size()) > 0; });
+  EXPECT_GT(seen, size_t{400} << 20);
+  EXPECT_LE(seen, size_t{512} << 20);
+}
+
+TEST(ElfFileTest, a_part_of_a_segment_is_copied_for_a_search) {
+  const auto bytes = ElfBuilder().load(0x1000, filled(64)).build();
+  const auto file = ElfFile::parse(bytes);
+  ASSERT_TRUE(file.has_value());
+  std::byte into[48];
+  EXPECT_EQ(file->copy(ImageAddress(0x1000), into), 48u);
+  EXPECT_EQ(into[47], std::byte{7});
+  EXPECT_EQ(file->copy(ImageAddress(0x1020), into), 32u);
+  EXPECT_EQ(file->copy(ImageAddress(0x1040), into), 0u);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <fstream>
 
 #include "phlox/memory/process_memory.h"
@@ -145,6 +146,30 @@ TEST(MapsTest, an_image_is_put_together_from_memory) {
   const auto symbol = split->elf.find_symbol("_PyRuntime");
   ASSERT_TRUE(symbol.has_value());
   EXPECT_EQ(split->remote(symbol->address), RemoteAddress(kAt + 0x1100));
+}
+
+// Anything can be mapped under any name, /dev/zero as well.
+TEST(MapsTest, what_does_not_begin_as_elf_is_not_copied_out_of_memory) {
+  constexpr uint64_t kAt = 0x7f0000000000, kSize = 1 << 20;
+  for (const bool elf : {false, true}) {
+    std::vector<std::byte> bytes(kSize);
+    if (elf)
+      std::memcpy(bytes.data(),
+                  "\x7f"
+                  "ELF",
+                  4);
+    memory::RecordedMemory memory;
+    memory.add(RemoteAddress(kAt), bytes);
+    const Mapping mapping{
+        RemoteAddress(kAt), RemoteAddress(kAt + kSize), true, true, true, 0, 1, 2, "/dev/zero", false};
+    const auto budget = std::make_shared<elf::ReadBudget>(4 * kSize);
+    EXPECT_FALSE(
+        load_from_memory(memory, Module{"/dev/zero", 1, 2, false, mapping.start, {mapping}}, budget));
+    EXPECT_EQ(budget->take(4 * kSize), !elf) << "what is copied is taken from the budget";
+    EXPECT_FALSE(budget->take(1));
+    EXPECT_FALSE(
+        load_from_memory(memory, Module{"/dev/zero", 1, 2, false, mapping.start, {mapping}}, budget));
+  }
 }
 
 }  // namespace

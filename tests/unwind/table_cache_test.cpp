@@ -123,7 +123,7 @@ TEST_F(CacheTest, table_of_a_file_is_built_once) {
   const Descriptor fd(::open(path, O_RDONLY | O_CLOEXEC));
   const auto bytes = elf::FileBytes::read(fd.get(), path);
   ASSERT_TRUE(bytes);
-  const auto elf = elf::ElfFile::parse(bytes->bytes());
+  const auto elf = elf::ElfFile::parse(*bytes);
   ASSERT_TRUE(elf);
   const auto built = cache.table_of(*elf);
   ASSERT_GE(built->row_count(), 2000u);

@@ -6,7 +6,9 @@
 
 namespace phlox {
 
-Descriptor open_regular(const std::string& path) {
+Descriptor open_regular(const std::string& path, const std::optional<FileUser>& user) {
+  const ActAs as(user);
+  if (!as) return {};
   return open_if_regular(Descriptor(::open(path.c_str(), O_PATH | O_CLOEXEC)));
 }
 

@@ -20,6 +20,8 @@ namespace {
 
 // A map of a JIT compiler that ran for days: some 10 million functions.
 constexpr size_t kLargestMap = size_t{512} << 20;
+// What the libraries of one process and their debug information may make us read.
+constexpr uint64_t kMostForNames = uint64_t{4} << 30;
 
 profile::FrameRole role_of(symbols::CythonPart part) {
   switch (part) {
@@ -139,6 +141,7 @@ std::vector<NativeRows::Missing> NativeRows::name(const std::vector<profile::Nat
       if (frame.address != 0) without_module.push_back(id);
     }
   }
+  std::map<const Descriptor*, std::shared_ptr<elf::ReadBudget>> budgets;
   const auto put_unnamed = [&](size_t i) {
     if (put_ == Put::when_named) sink_.put_frame(frames_[i].first, frames_[i].second);
   };
@@ -146,8 +149,13 @@ std::vector<NativeRows::Missing> NativeRows::name(const std::vector<profile::Nat
     const auto found = by_module.extract(module.id.value);
     if (!found) continue;
     const bool is_vdso = module.path.starts_with('[');
-    symbols::ModuleNames names = symbols::ModuleNames::open(path_to_open(module), module.path,
-                                                            is_vdso ? symbols::DebugSearch() : search);
+    symbols::DebugSearch how = is_vdso ? symbols::DebugSearch() : search;
+    how.user = module.user;
+    // The modules of a process share its root.
+    auto& budget = budgets[module.root.get()];
+    if (budget == nullptr) budget = std::make_shared<elf::ReadBudget>(kMostForNames);
+    how.budget = budget;
+    symbols::ModuleNames names = symbols::ModuleNames::open(path_to_open(module), module.path, how);
     for (const size_t i : found.mapped()) {
       const auto& [id, frame] = frames_[i];
       const auto& levels = names.name(ImageAddress(frame.address)).levels;

@@ -2,11 +2,8 @@
 
 #include <elf.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -17,49 +14,74 @@ namespace {
 
 constexpr size_t kMaxSegments = 4096;
 constexpr size_t kMaxSections = 65536;
+constexpr size_t kMaxSectionName = 4096;
+constexpr size_t kMaxSymbolName = 64 << 10;
+// Of all symbols of a file: names may overlap, so that a small table has very many long ones.
+constexpr size_t kMaxNameBytes = size_t{512} << 20;
+constexpr uint64_t kMaxNotes = 4 << 20;
 constexpr uint64_t kPage = 4096;
-// To read so many bytes is cheaper than to map them: for that a page fault is taken, and the other threads'
-// CPUs are interrupted at the end.
-constexpr off_t kSmall = 128 << 10;
 
 // offset + size lies inside `limit` bytes.
 bool inside(uint64_t offset, uint64_t size, uint64_t limit) {
   return offset <= limit && size <= limit - offset;
 }
 
-template <class T>
-bool read_at(std::span<const std::byte> bytes, uint64_t offset, T& value) {
-  if (!inside(offset, sizeof(T), bytes.size())) return false;
-  std::memcpy(&value, bytes.data() + offset, sizeof(T));
-  return true;
-}
-
-std::string_view string_at(std::span<const std::byte> table, uint64_t offset) {
+// Empty: there is none, or it is longer.
+std::string_view string_at(std::span<const std::byte> table, uint64_t offset, size_t longest) {
   if (offset >= table.size()) return {};
-  ByteReader reader(table.subspan(offset));
+  table = table.subspan(offset);
+  ByteReader reader(table.first(std::min(table.size(), longest + 1)));
   return reader.c_string();
 }
 
 }  // namespace
 
+std::span<const std::byte> ElfFile::part(uint64_t offset, uint64_t size) const {
+  if (file_) return file_->part(offset, size);
+  return inside(offset, size, bytes_.size()) ? bytes_.subspan(offset, size) : std::span<const std::byte>();
+}
+
+template <class T>
+bool ElfFile::read_at(uint64_t offset, T& value) const {
+  const auto bytes = part(offset, sizeof(T));
+  if (bytes.size() != sizeof(T)) return false;
+  std::memcpy(&value, bytes.data(), sizeof(T));
+  return true;
+}
+
+std::span<const std::byte> ElfFile::bytes() const {
+  return file_ ? file_->bytes() : bytes_;
+}
+
 Result<ElfFile> ElfFile::parse(std::span<const std::byte> bytes, uint64_t loaded_at) {
+  ElfFile file;
+  file.bytes_ = bytes;
+  file.loaded_at_ = loaded_at;
+  return parse(std::move(file));
+}
+
+Result<ElfFile> ElfFile::parse(const FileBytes& bytes, uint64_t loaded_at) {
+  ElfFile file;
+  file.file_ = bytes;
+  file.loaded_at_ = loaded_at;
+  return parse(std::move(file));
+}
+
+Result<ElfFile> ElfFile::parse(ElfFile file) {
   Elf64_Ehdr header;
-  if (!read_at(bytes, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+  if (!file.read_at(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
     return fail(ErrorKind::input, "not an ELF file");
   }
   if (header.e_ident[EI_CLASS] != ELFCLASS64) return fail(ErrorKind::input, "a 32-bit ELF file");
   if (header.e_ident[EI_DATA] != ELFDATA2LSB) return fail(ErrorKind::input, "a big-endian ELF file");
-  ElfFile file;
-  file.bytes_ = bytes;
-  file.loaded_at_ = loaded_at;
   file.type_ = header.e_type;
   file.machine_ = header.e_machine;
   file.entry_ = ImageAddress(header.e_entry);
   const size_t segments = std::min<size_t>(header.e_phnum, kMaxSegments);
   for (size_t i = 0; i < segments; ++i) {
     Elf64_Phdr p;
-    if (header.e_phentsize < sizeof p || !inside(header.e_phoff, i * header.e_phentsize, bytes.size()) ||
-        !read_at(bytes, header.e_phoff + i * header.e_phentsize, p)) {
+    const uint64_t at = i * header.e_phentsize;
+    if (header.e_phentsize < sizeof p || at > ~header.e_phoff || !file.read_at(header.e_phoff + at, p)) {
       return fail(ErrorKind::input, "program headers lie outside the ELF file");
     }
     file.segments_.push_back(
@@ -70,8 +92,8 @@ Result<ElfFile> ElfFile::parse(std::span<const std::byte> bytes, uint64_t loaded
   std::vector<uint32_t> names;
   for (size_t i = 0; i < sections; ++i) {
     Elf64_Shdr s;
-    if (header.e_shentsize < sizeof s || !inside(header.e_shoff, i * header.e_shentsize, bytes.size()) ||
-        !read_at(bytes, header.e_shoff + i * header.e_shentsize, s)) {
+    const uint64_t at = i * header.e_shentsize;
+    if (header.e_shentsize < sizeof s || at > ~header.e_shoff || !file.read_at(header.e_shoff + at, s)) {
       file.sections_.clear();
       break;
     }
@@ -88,7 +110,9 @@ Result<ElfFile> ElfFile::parse(std::span<const std::byte> bytes, uint64_t loaded
   }
   if (header.e_shstrndx < file.sections_.size()) {
     const auto table = file.contents(file.sections_[header.e_shstrndx]);
-    for (size_t i = 0; i < file.sections_.size(); ++i) file.sections_[i].name = string_at(table, names[i]);
+    for (size_t i = 0; i < file.sections_.size(); ++i) {
+      file.sections_[i].name = string_at(table, names[i], kMaxSectionName);
+    }
   }
   return file;
 }
@@ -100,16 +124,28 @@ const Section* ElfFile::find_section(std::string_view name) const {
 }
 
 std::span<const std::byte> ElfFile::contents(const Section& section) const {
-  if (section.type == SHT_NOBITS || !inside(section.offset, section.size, bytes_.size())) return {};
-  return bytes_.subspan(section.offset, section.size);
+  return section.type == SHT_NOBITS ? std::span<const std::byte>() : part(section.offset, section.size);
+}
+
+size_t ElfFile::copy(ImageAddress address, std::span<std::byte> into) const {
+  for (const Segment& s : segments_) {
+    if (s.type != PT_LOAD || address < s.address) continue;
+    const uint64_t at = address - s.address;
+    if (at >= s.file_size || !inside(s.offset, s.file_size, size_of_file())) continue;
+    into = into.first(std::min<uint64_t>(into.size(), s.file_size - at));
+    if (file_) return file_->copy(s.offset + at, into) ? into.size() : 0;
+    std::memcpy(into.data(), bytes_.data() + s.offset + at, into.size());
+    return into.size();
+  }
+  return 0;
 }
 
 std::span<const std::byte> ElfFile::at(ImageAddress address, uint64_t size) const {
   for (const Segment& s : segments_) {
     if (s.type != PT_LOAD || address < s.address) continue;
     const uint64_t into = address - s.address;
-    if (!inside(into, size, s.file_size) || !inside(s.offset, s.file_size, bytes_.size())) continue;
-    return bytes_.subspan(s.offset + into, size);
+    if (!inside(into, size, s.file_size) || !inside(s.offset, s.file_size, size_of_file())) continue;
+    return part(s.offset + into, size);
   }
   return {};
 }
@@ -137,11 +173,15 @@ Symbol symbol_of(const Elf64_Sym& s, std::string_view name) {
 template <class Visit>
 void ElfFile::for_each_symbol_table(Visit&& visit) const {
   bool any = false;
+  size_t left = kMostSymbols * sizeof(Elf64_Sym);
   for (const Section& section : sections_) {
     if (section.type != SHT_SYMTAB && section.type != SHT_DYNSYM) continue;
     if (section.link >= sections_.size()) continue;
     any = true;
-    if (!visit(contents(section), contents(sections_[section.link]))) return;
+    auto table = contents(section);
+    table = table.first(std::min(table.size(), left));
+    left -= table.size();
+    if (!visit(table, contents(sections_[section.link]))) return;
   }
   if (!any) with_dynamic_symbols(visit);
 }
@@ -177,14 +217,19 @@ void ElfFile::with_dynamic_symbols(Visit&& visit) const {
   // Nothing says how many symbols there are but a hash table; every linker puts the strings right behind
   // them.
   if (strings <= symbols) return;
-  visit(at(ImageAddress(symbols), strings - symbols), at(ImageAddress(strings), strings_size));
+  constexpr uint64_t kMost = kMostSymbols * sizeof(Elf64_Sym);
+  visit(at(ImageAddress(symbols), std::min(strings - symbols, kMost)),
+        at(ImageAddress(strings), strings_size));
 }
 
 void ElfFile::for_each_symbol(const std::function<bool(const Symbol&)>& visit) const {
+  size_t names_left = kMaxNameBytes;
   for_each_symbol_table([&](std::span<const std::byte> table, std::span<const std::byte> strings) {
     return visit_defined(table, [&](const Elf64_Sym& s) {
-      const Symbol symbol = symbol_of(s, string_at(strings, s.st_name));
-      return symbol.name.empty() || visit(symbol);
+      const Symbol symbol = symbol_of(s, string_at(strings, s.st_name, std::min(kMaxSymbolName, names_left)));
+      // A name that does not end within the limit was looked through, too.
+      names_left -= symbol.name.empty() ? std::min(kMaxSymbolName, names_left) : symbol.name.size();
+      return names_left != 0 && (symbol.name.empty() || visit(symbol));
     });
   });
 }
@@ -199,7 +244,7 @@ std::optional<Symbol> ElfFile::find_symbol(std::string_view name) const {
   };
   for_each_symbol_table([&](std::span<const std::byte> table, std::span<const std::byte> strings) {
     return visit_defined(table, [&](const Elf64_Sym& s) {
-      if (is_named(strings, s.st_name)) found = symbol_of(s, string_at(strings, s.st_name));
+      if (is_named(strings, s.st_name)) found = symbol_of(s, string_at(strings, s.st_name, kMaxSymbolName));
       return !found;
     });
   });
@@ -229,15 +274,20 @@ std::string build_id_in(std::span<const std::byte> bytes) {
 }  // namespace
 
 std::string ElfFile::build_id() const {
+  uint64_t left = kMaxNotes;
+  const auto id_in = [&](uint64_t offset, uint64_t size) {
+    if (size > left) return std::string();
+    left -= size;
+    return build_id_in(part(offset, size));
+  };
   for (const Segment& segment : segments_) {
-    if (segment.type != PT_NOTE || !inside(segment.offset, segment.file_size, bytes_.size())) continue;
-    if (std::string id = build_id_in(bytes_.subspan(segment.offset, segment.file_size)); !id.empty())
-      return id;
+    if (segment.type != PT_NOTE) continue;
+    if (std::string id = id_in(segment.offset, segment.file_size); !id.empty()) return id;
   }
   // A file of dwz's has no segments.
   for (const Section& section : sections_) {
     if (section.type != SHT_NOTE) continue;
-    if (std::string id = build_id_in(contents(section)); !id.empty()) return id;
+    if (std::string id = id_in(section.offset, section.size); !id.empty()) return id;
   }
   return {};
 }
@@ -247,49 +297,6 @@ ImageAddress ElfFile::first_load() const {
     if (s.type == PT_LOAD) return ImageAddress((s.address.value - s.offset) & ~(kPage - 1));
   }
   return {};
-}
-
-Result<FileBytes> FileBytes::read(int fd, std::string_view name) {
-  struct stat status {};
-  if (::fstat(fd, &status) != 0)
-    return fail(ErrorKind::input, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
-  FileBytes file;
-  if (!S_ISREG(status.st_mode) || status.st_size == 0)
-    return fail(ErrorKind::input, fmt::format("{} is not a file with contents", name));
-  if (status.st_size <= kSmall) {
-    std::vector<std::byte> bytes(static_cast<size_t>(status.st_size));
-    if (::pread(fd, bytes.data(), bytes.size(), 0) == status.st_size) return own(std::move(bytes));
-  }
-  void* data = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
-  if (data == MAP_FAILED)
-    return fail(ErrorKind::input, fmt::format("cannot map {}: {}", name, std::strerror(errno)));
-  file.data_ = static_cast<const std::byte*>(data);
-  file.size_ = static_cast<size_t>(status.st_size);
-  return file;
-}
-
-FileBytes FileBytes::own(std::vector<std::byte> bytes) {
-  FileBytes file;
-  file.owned_ = std::move(bytes);
-  file.data_ = file.owned_.data();
-  file.size_ = file.owned_.size();
-  return file;
-}
-
-FileBytes::FileBytes(FileBytes&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)),
-      owned_(std::move(other.owned_)) {}
-
-FileBytes& FileBytes::operator=(FileBytes&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  std::swap(owned_, other.owned_);
-  return *this;
-}
-
-FileBytes::~FileBytes() {
-  if (data_ != nullptr && owned_.empty()) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
 }  // namespace phlox::elf

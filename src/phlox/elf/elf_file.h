@@ -1,6 +1,6 @@
-// What an ELF file says: segments, sections, symbols, build-id. Works on bytes (a mapped file or a test's
-// array), opens no process. Every offset is checked against the bytes; counts are capped. Only 64-bit
-// little-endian files; others are named.
+// What an ELF file says: segments, sections, symbols, build-id. Works on bytes (of a file, file_bytes.h, or
+// of a test's array), opens no process. Every offset is checked against the bytes; counts are capped. Only
+// 64-bit little-endian files; others are named.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@
 
 #include "phlox/base/address.h"
 #include "phlox/base/result.h"
+#include "phlox/elf/file_bytes.h"
 
 namespace phlox::elf {
 
@@ -48,10 +49,17 @@ struct Symbol {
 
 class ElfFile {
  public:
+  // PyTorch's largest library has some 2 million.
+  static constexpr size_t kMostSymbols = 10'000'000;
+
   // The bytes must outlive the ElfFile. `loaded_at`: of an image copied out of memory, where it lies there.
   static Result<ElfFile> parse(std::span<const std::byte> bytes, uint64_t loaded_at = 0);
 
-  std::span<const std::byte> bytes() const { return bytes_; }
+  // The same of a file. The ElfFile reads what it is asked for, and keeps the file.
+  static Result<ElfFile> parse(const FileBytes& bytes, uint64_t loaded_at = 0);
+
+  // All bytes of the file, as far as FileBytes::bytes() gives them.
+  std::span<const std::byte> bytes() const;
   uint16_t type() const { return type_; }        // ET_EXEC, ET_DYN, ...
   uint16_t machine() const { return machine_; }  // EM_X86_64, EM_AARCH64, ...
   // Where a program starts; libraries have anything there.
@@ -64,7 +72,12 @@ class ElfFile {
   // The file's bytes at an image address, as far as they are in the file.
   std::span<const std::byte> at(ImageAddress address, uint64_t size) const;
 
-  // Defined symbols of .symtab and .dynsym, in file order, until the visitor says false. Without section
+  // Up to `size` bytes from an image address on, copied: for a search, which need not hold what it reads.
+  // How many there are; 0: the address is in no segment's file part.
+  size_t copy(ImageAddress address, std::span<std::byte> into) const;
+
+  // Defined symbols of .symtab and .dynsym, in file order, until the visitor says false. At most
+  // kMostSymbols entries are looked at, of all tables together. Without section
   // headers (an image copied out of memory, a file stripped of them) the dynamic segment leads to the dynamic
   // ones.
   void for_each_symbol(const std::function<bool(const Symbol&)>& visit) const;
@@ -78,12 +91,20 @@ class ElfFile {
   ImageAddress first_load() const;
 
  private:
+  ElfFile() = default;
+  static Result<ElfFile> parse(ElfFile file);
+  uint64_t size_of_file() const { return file_ ? file_->size() : bytes_.size(); }
+  // Empty: it lies outside the file, or is more than FileBytes gives.
+  std::span<const std::byte> part(uint64_t offset, uint64_t size) const;
+  template <class T>
+  bool read_at(uint64_t offset, T& value) const;
   // Calls visit(table of Elf64_Sym, its strings) for every symbol table until it says false.
   template <class Visit>
   void for_each_symbol_table(Visit&& visit) const;
   template <class Visit>
   void with_dynamic_symbols(Visit&& visit) const;
 
+  std::optional<FileBytes> file_;  // none: bytes_
   std::span<const std::byte> bytes_;
   uint16_t type_ = 0;
   uint16_t machine_ = 0;
@@ -91,26 +112,6 @@ class ElfFile {
   uint64_t loaded_at_ = 0;
   std::vector<Segment> segments_;
   std::vector<Section> sections_;
-};
-
-// A file's bytes: of a small file read, of others mapped for reading, privately. Programs and libraries are
-// replaced by rename, not shrunk in place; a mapped file that is cut short under us would raise SIGBUS, as in
-// every debugger.
-class FileBytes {
- public:
-  static Result<FileBytes> read(int fd, std::string_view name);
-  // Bytes that were had in another way.
-  static FileBytes own(std::vector<std::byte> bytes);
-  FileBytes(FileBytes&&) noexcept;
-  FileBytes& operator=(FileBytes&&) noexcept;
-  ~FileBytes();
-  std::span<const std::byte> bytes() const { return {data_, size_}; }
-
- private:
-  FileBytes() = default;
-  const std::byte* data_ = nullptr;
-  size_t size_ = 0;
-  std::vector<std::byte> owned_;  // where data_ points, when no file is mapped
 };
 
 }  // namespace phlox::elf

@@ -156,7 +156,7 @@ struct ModuleFiles::Opened {
     if (!descriptor || ::fstat(descriptor.get(), &there) != 0) return std::nullopt;
     auto bytes = elf::FileBytes::read(descriptor.get(), path);
     if (!bytes) return std::nullopt;
-    auto elf = elf::ElfFile::parse(bytes->bytes());
+    auto elf = elf::ElfFile::parse(*bytes);
     if (!elf) return std::nullopt;
     return Opened{*std::move(bytes), *std::move(elf), there};
   }
@@ -180,7 +180,7 @@ std::vector<std::string> ModuleFiles::ids_of(const ModuleFile& file) const {
 
 bool ModuleFiles::open_vdso(ModuleFile& file, const std::vector<std::string>& ids) const {
   auto bytes = own_vdso();
-  auto elf = bytes ? elf::ElfFile::parse(bytes->bytes()) : fail(ErrorKind::input, "");
+  auto elf = bytes ? elf::ElfFile::parse(*bytes) : fail(ErrorKind::input, "");
   // The one of another kernel would be as wrong as any other file. With -z perf tells no build-ids.
   if (!elf || !(ids.empty() ? by_this_kernel_ : is_one_of(elf->build_id(), ids))) return false;
   file.build_id_ = elf->build_id();

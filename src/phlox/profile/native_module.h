@@ -3,9 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/base/file_user.h"
 #include "phlox/profile/model.h"
 
 namespace phlox::profile {
@@ -21,6 +23,7 @@ struct NativeModule {
   std::string open_path;  // where it can be opened here, as long as the descriptor lives; empty: nowhere
   std::shared_ptr<Descriptor> descriptor;
   std::shared_ptr<Descriptor> root;  // the folder that the target sees as its root
+  std::optional<FileUser> user = {};  // with whose rights files that it names are opened; none: ours
 };
 
 }  // namespace phlox::profile

@@ -40,7 +40,7 @@ Outcome examine(const ProcessView& view, const Module& module, bool insist, std:
   if (!loaded) {
     note("file", loaded.error().message);
     out.unreadable = loaded.error().message;
-    loaded = target::load_from_memory(view.memory, module);
+    loaded = target::load_from_memory(view.memory, module, view.budget);
     if (!loaded) {
       note("image in memory", loaded.error().message);
       return out;
@@ -177,8 +177,8 @@ Result<Interpreter> locate(pid_t pid, std::vector<Attempt>* attempts) {
   auto maps = target::read_maps(pid);
   if (!maps) return fail(maps);
   memory::ProcessMemory memory(pid);
-  ProcessView view{
-      pid, {}, std::move(*maps), [pid](const Module& m) { return target::load_module(pid, m); }, memory};
+  ProcessView view{pid, {}, std::move(*maps), {}, memory};
+  view.load = [pid, budget = view.budget](const Module& m) { return target::load_module(pid, m, budget); };
   view.executable = executable_of(pid);
   auto found = locate(view, attempts);
   if (found) return found;

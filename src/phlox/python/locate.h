@@ -33,6 +33,7 @@ struct ProcessView {
   std::vector<target::Mapping> maps;
   std::function<Result<target::LoadedModule>(const target::Module&)> load;
   memory::RemoteMemory& memory;
+  target::Budget budget = std::make_shared<elf::ReadBudget>();
 };
 
 // not_python: there is none (yet); target_state: there is one, but it is not up yet or not any more;

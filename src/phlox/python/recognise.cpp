@@ -18,12 +18,33 @@ Rank rank_of(const target::Module& module, const std::string& executable) {
   return name.find("python") != std::string::npos ? Rank::named : Rank::other;
 }
 
+namespace {
+
+// The word is among the constants, which a loader maps. Copied piece by piece: the file may be large.
+bool says_pythonhome(const elf::ElfFile& file) {
+  constexpr std::string_view kWord = "PYTHONHOME";
+  constexpr uint64_t kPiece = 1 << 20;
+  uint64_t left = uint64_t{256} << 20;
+  std::vector<std::byte> piece(kPiece + kWord.size() - 1);
+  for (const elf::Segment& segment : file.segments()) {
+    for (uint64_t at = 0; at < segment.file_size && left >= piece.size(); at += kPiece) {
+      const auto bytes = std::span(piece).first(file.copy(segment.address + at, piece));
+      if (bytes.empty()) break;
+      left -= bytes.size();
+      if (as_text(bytes).find(kWord) != std::string_view::npos) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 bool looks_like_python(const target::LoadedModule& module) {
   if (base_name(module.module.path).find("python") != std::string::npos) return true;
   for (const char* name : {"_PyRuntime", "_PyThreadState_Current", "Py_GetVersion"}) {
     if (module.elf.find_symbol(name)) return true;
   }
-  return as_text(module.elf.bytes()).find("PYTHONHOME") != std::string_view::npos;
+  return says_pythonhome(module.elf);
 }
 
 bool exports_interpreter(const target::LoadedModule& module) {
@@ -62,12 +83,13 @@ std::string executable_of(pid_t pid) {
   return path;
 }
 
-bool Recogniser::is_python(pid_t pid, const target::Module& module, const std::string& executable) {
+bool Recogniser::is_python(pid_t pid, const target::Module& module, const std::string& executable,
+                           const target::Budget& budget) {
   const Rank rank = rank_of(module, executable);
   const auto [at, fresh] =
       files_.try_emplace({{module.device, module.inode}, rank == Rank::executable}, rank == Rank::libpython);
   if (!fresh || rank == Rank::libpython) return at->second;
-  const auto loaded = target::load_module(pid, module);
+  const auto loaded = target::load_module(pid, module, budget);
   // A file that cannot be opened any more is judged by its name.
   at->second = !loaded               ? base_name(module.path).starts_with("python")
                : rank == Rank::other ? exports_interpreter(*loaded)
@@ -81,12 +103,13 @@ Recogniser::Verdict Recogniser::judge(pid_t pid) {
   const std::string executable = executable_of(pid);
   const auto modules = target::modules_of(*maps);
   if (!other_implementation(modules, executable).empty()) return Verdict::python;
+  const auto budget = std::make_shared<elf::ReadBudget>();
   for (const target::Module& module : modules) {
     // Only what can hold an interpreter: something writable.
     if (std::none_of(module.mappings.begin(), module.mappings.end(),
                      [](const target::Mapping& m) { return m.writable; }))
       continue;
-    if (is_python(pid, module, executable)) return Verdict::python;
+    if (is_python(pid, module, executable, budget)) return Verdict::python;
   }
   return Verdict::no;
 }

@@ -37,7 +37,8 @@ class Recogniser {
   Verdict judge(pid_t pid);
 
  private:
-  bool is_python(pid_t pid, const target::Module& module, const std::string& executable);
+  bool is_python(pid_t pid, const target::Module& module, const std::string& executable,
+                 const target::Budget& budget);
 
   // By device, inode, and whether it is somebody's executable.
   std::map<std::pair<std::pair<uint64_t, uint64_t>, bool>, bool> files_;

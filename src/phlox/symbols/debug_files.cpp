@@ -47,18 +47,18 @@ struct Proof {
   std::optional<uint32_t> crc;
 };
 
-bool belongs(const std::string& path, const Proof& proof) {
-  const Descriptor fd = open_regular(path);
+bool belongs(const std::string& path, const Proof& proof, const DebugSearch& search) {
+  const Descriptor fd = open_regular(path, search.user);
   if (!fd) return false;
-  const auto bytes = elf::FileBytes::read(fd.get(), path);
+  const auto bytes = elf::FileBytes::read(fd.get(), path, search.budget);
   if (!bytes) return false;
-  const auto file = elf::ElfFile::parse(bytes->bytes());
+  const auto file = elf::ElfFile::parse(*bytes);
   if (!file) return false;
   if (!proof.build_id.empty()) {
     const std::string id = file->build_id();
     if (!id.empty()) return id == proof.build_id;
   }
-  return proof.crc && crc_of(bytes->bytes()) == *proof.crc;
+  return proof.crc && bytes->size() <= elf::FileBytes::kMostPart && crc_of(bytes->bytes()) == *proof.crc;
 }
 
 // libdebuginfod is loaded only when asked for: it brings libcurl along, and whatever those keep until the
@@ -150,7 +150,7 @@ std::string find_debug_file(const elf::ElfFile& module, std::string_view module_
   const std::string build_id = module.build_id();
   const Proof proof{build_id, link ? std::optional(link->crc) : std::nullopt};
   for (const std::string& path : debug_file_candidates(build_id, link, module_path, search)) {
-    if (path != module_path && belongs(path, proof)) return path;
+    if (path != module_path && belongs(path, proof, search)) return path;
   }
   return search.debuginfod && is_hex(build_id) ? ask_debuginfod(build_id) : std::string();
 }
@@ -159,7 +159,7 @@ std::string find_alt_file(const elf::ElfFile& debug, std::string_view debug_path
   const auto link = debug_alt_link(debug);
   if (!link || link->path.empty()) return {};
   for (const std::string& path : alt_file_candidates(*link, debug_path, search)) {
-    if (belongs(path, {link->build_id, std::nullopt})) return path;
+    if (belongs(path, {link->build_id, std::nullopt}, search)) return path;
   }
   return search.debuginfod ? ask_debuginfod(link->build_id) : std::string();
 }

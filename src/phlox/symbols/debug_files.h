@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "phlox/base/file_user.h"
 #include "phlox/elf/elf_file.h"
 
 namespace phlox::symbols {
@@ -16,6 +17,8 @@ struct DebugSearch {
   std::vector<std::string> folders = {"/usr/lib/debug"};  // those of --debug-path stand before it
   bool debuginfod = false;                                // ask the servers of $DEBUGINFOD_URLS
   std::string name_cache;                                 // folder of names found before; empty: none
+  std::optional<FileUser> user = {};                      // whose rights files are opened with; none: ours
+  std::shared_ptr<elf::ReadBudget> budget = {};           // for all files of one target; none: no limit
 };
 
 // .gnu_debuglink: a file name and the CRC-32 of its contents.

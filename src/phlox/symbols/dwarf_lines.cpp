@@ -1,19 +1,26 @@
 #include "phlox/symbols/dwarf_lines.h"
 
 #include <dwarf.h>
+#include <elf.h>
 #include <elfutils/libdw.h>
+#include <endian.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
+#include "phlox/base/byte_reader.h"
 #include "phlox/base/descriptor.h"
+#include "phlox/base/file_identity.h"
 #include "phlox/base/regular_file.h"
+#include "phlox/elf/elf_file.h"
 
 namespace phlox::symbols {
 namespace {
 
+constexpr uint64_t kMostMemory = uint64_t{1} << 30;  // of one file; that of a large library is some 100 MB
 constexpr size_t kMostUnits = 1'000'000;
 constexpr size_t kMostRanges = 10'000'000;
 constexpr size_t kMostDies = 20'000'000;  // of one unit, or beneath one function
@@ -102,6 +109,76 @@ std::optional<Dwarf_Word> number(Dwarf_Die* die, unsigned kind) {
   return value;
 }
 
+// How much memory libdw takes for a section that it unpacks.
+uint64_t unpacked_size(const elf::ElfFile& file, const elf::Section& section) {
+  elf::Section head = section;
+  if ((section.flags & SHF_COMPRESSED) != 0) {
+    head.size = std::min<uint64_t>(section.size, sizeof(Elf64_Chdr));
+    ByteReader in(file.contents(head));
+    return in.read<Elf64_Chdr>().ch_size;
+  }
+  if (!section.name.starts_with(".zdebug")) return 0;
+  // "ZLIB" and the size, in the order of a network.
+  head.size = std::min<uint64_t>(section.size, 12);
+  ByteReader in(file.contents(head));
+  in.skip(4);
+  return be64toh(in.read<uint64_t>());
+}
+
+// Reads what libdw will look at. False: it is more than we read of one file.
+bool fetch_debug_sections(const elf::ElfFile& file) {
+  uint64_t left = kMostMemory;
+  for (const elf::Section& section : file.sections()) {
+    const bool debug = section.name.starts_with(".debug") || section.name.starts_with(".zdebug") ||
+                       section.name.starts_with(".gnu_debug");
+    if (!debug || section.type == SHT_NOBITS || section.size == 0) continue;
+    for (const uint64_t size : {section.size, unpacked_size(file, section)}) {
+      if (size > left) return false;
+      left -= size;
+    }
+    if (file.contents(section).empty()) return false;
+  }
+  return true;
+}
+
+bool is_ours(int fd) {
+  struct stat there {};
+  return ::fstat(fd, &there) == 0 && is_written_by_us(there);
+}
+
+// One file as libdw has it: a copy of the bytes that we read. dwarf_begin() would map the file, and a file
+// that is cut short while it is mapped ends us.
+struct DwarfFile {
+  DwarfFile() = default;
+  DwarfFile(const DwarfFile&) = delete;
+  DwarfFile& operator=(const DwarfFile&) = delete;
+  ~DwarfFile() {
+    if (dwarf != nullptr) ::dwarf_end(dwarf);
+    if (elf != nullptr) ::elf_end(elf);
+  }
+
+  bool open(const std::string& path, const DebugSearch& search) {
+    const Descriptor file = open_regular(path, search.user);
+    auto read = file ? elf::FileBytes::read(file.get(), path, search.budget)
+                     : Result<elf::FileBytes>(fail(ErrorKind::input, "cannot open"));
+    if (!read) return false;
+    bytes.emplace(*std::move(read));
+    const auto parsed = elf::ElfFile::parse(*bytes);
+    if (!parsed || !fetch_debug_sections(*parsed)) return false;
+    ours = is_ours(file.get());
+    const auto image = bytes->as_fetched();
+    ::elf_version(EV_CURRENT);
+    elf = ::elf_memory(reinterpret_cast<char*>(image.data()), image.size());
+    if (elf != nullptr) dwarf = ::dwarf_begin_elf(elf, DWARF_C_READ, nullptr);
+    return dwarf != nullptr;
+  }
+
+  std::optional<elf::FileBytes> bytes;
+  bool ours = false;  // only root or we can have written it: libdw may open what it names (split units)
+  Elf* elf = nullptr;
+  Dwarf* dwarf = nullptr;
+};
+
 }  // namespace
 
 struct DwarfLines::Libdw {
@@ -112,20 +189,17 @@ struct DwarfLines::Libdw {
     std::vector<Dwarf_Die> functions;
   };
 
-  ~Libdw() {
-    if (dwarf != nullptr) ::dwarf_end(dwarf);
-    if (alt != nullptr) ::dwarf_end(alt);
-  }
-
   void index_units() {
     Dwarf_CU* cu = nullptr;
     Dwarf_Half version = 0;
     uint8_t type = 0;
-    Dwarf_Die die, sub;
-    while (units.size() < kMostUnits && ::dwarf_get_units(dwarf, cu, &cu, &version, &type, &die, &sub) == 0) {
+    Dwarf_Die die, sub{};
+    Dwarf_Die* const split = file.ours ? &sub : nullptr;
+    while (units.size() < kMostUnits &&
+           ::dwarf_get_units(file.dwarf, cu, &cu, &version, &type, &die, split) == 0) {
       if (type == DW_UT_type || type == DW_UT_split_type || ::dwarf_tag(&die) == DW_TAG_partial_unit)
         continue;
-      if (type == DW_UT_skeleton && ::dwarf_tag(&sub) != DW_TAG_invalid) die = sub;
+      if (split != nullptr && type == DW_UT_skeleton && ::dwarf_tag(&sub) != DW_TAG_invalid) die = sub;
       Unit unit;
       unit.die = die;
       add_ranges(&die, units.size(), unit_ranges);
@@ -179,9 +253,7 @@ struct DwarfLines::Libdw {
     return out;
   }
 
-  Descriptor fd, alt_fd;
-  Dwarf* dwarf = nullptr;
-  Dwarf* alt = nullptr;
+  DwarfFile alt, file;  // the alternative outlives the file that refers to it
   std::vector<Unit> units;
   std::vector<Range> unit_ranges;
 };
@@ -189,17 +261,12 @@ struct DwarfLines::Libdw {
 DwarfLines::DwarfLines(std::unique_ptr<Libdw> libdw) : libdw_(std::move(libdw)) {}
 DwarfLines::~DwarfLines() = default;
 
-std::unique_ptr<DwarfLines> DwarfLines::open(const std::string& path, const std::string& alt_path) {
+std::unique_ptr<DwarfLines> DwarfLines::open(const std::string& path, const std::string& alt_path,
+                                             const DebugSearch& search) {
   auto libdw = std::make_unique<Libdw>();
-  libdw->fd = open_regular(path);
-  if (!libdw->fd) return nullptr;
-  libdw->dwarf = ::dwarf_begin(libdw->fd.get(), DWARF_C_READ);
-  if (libdw->dwarf == nullptr) return nullptr;
-  if (!alt_path.empty()) {
-    libdw->alt_fd = open_regular(alt_path);
-    if (libdw->alt_fd) libdw->alt = ::dwarf_begin(libdw->alt_fd.get(), DWARF_C_READ);
-    if (libdw->alt != nullptr) ::dwarf_setalt(libdw->dwarf, libdw->alt);
-  }
+  if (!libdw->file.open(path, search)) return nullptr;
+  if (!alt_path.empty() && libdw->alt.open(alt_path, search))
+    ::dwarf_setalt(libdw->file.dwarf, libdw->alt.dwarf);
   libdw->index_units();
   if (libdw->units.empty()) return nullptr;
   return std::unique_ptr<DwarfLines>(new DwarfLines(std::move(libdw)));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "phlox/base/address.h"
+#include "phlox/symbols/debug_files.h"
 
 namespace phlox::symbols {
 
@@ -24,7 +25,8 @@ class DwarfLines {
  public:
   // `alt_path`: the file of .gnu_debugaltlink; empty: none. nullptr when there is no DWARF that libdw can
   // read.
-  static std::unique_ptr<DwarfLines> open(const std::string& path, const std::string& alt_path);
+  static std::unique_ptr<DwarfLines> open(const std::string& path, const std::string& alt_path,
+                                          const DebugSearch& search = {});
   ~DwarfLines();
   DwarfLines(const DwarfLines&) = delete;
   DwarfLines& operator=(const DwarfLines&) = delete;

@@ -29,7 +29,7 @@ std::optional<KernelText> KernelText::open(const std::string& path) {
   const Descriptor fd = open_regular(path);
   if (!fd) return std::nullopt;
   auto file = elf::FileBytes::read(fd.get(), path);
-  if (!file || file->bytes().size() > kLargest) return std::nullopt;
+  if (!file || file->size() > kLargest) return std::nullopt;
   KernelText text(
       std::string_view(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()));
   text.file_.emplace(*std::move(file));

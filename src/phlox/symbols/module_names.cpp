@@ -47,12 +47,12 @@ bool has_lines(const elf::ElfFile& file) {
 
 // Hands over what the file at a path says; false: it cannot be read.
 template <class Visit>
-bool with_file(const std::string& path, Visit&& visit) {
-  const Descriptor fd = open_regular(path);
-  const auto bytes = fd ? elf::FileBytes::read(fd.get(), path)
+bool with_file(const std::string& path, const DebugSearch& search, Visit&& visit) {
+  const Descriptor fd = open_regular(path, search.user);
+  const auto bytes = fd ? elf::FileBytes::read(fd.get(), path, search.budget)
                         : Result<elf::FileBytes>(fail(ErrorKind::input, "cannot open"));
-  const auto file = bytes ? elf::ElfFile::parse(bytes->bytes())
-                          : Result<elf::ElfFile>(fail(ErrorKind::input, "cannot read"));
+  const auto file =
+      bytes ? elf::ElfFile::parse(*bytes) : Result<elf::ElfFile>(fail(ErrorKind::input, "cannot read"));
   if (!file) return false;
   visit(*file);
   return true;
@@ -70,13 +70,13 @@ ModuleNames ModuleNames::open(const std::string& path, const std::string& shown_
   ModuleNames names;
   names.shown_path_ = shown_path;
   names.tried_debuginfod_ = search.debuginfod;
-  const Descriptor fd = open_regular(path);
+  const Descriptor fd = open_regular(path, search.user);
   if (!fd) {
     names.trouble_ = "the file cannot be opened";
     return names;
   }
-  auto bytes = elf::FileBytes::read(fd.get(), path);
-  const auto file = bytes ? elf::ElfFile::parse(bytes->bytes()) : Result<elf::ElfFile>(fail(bytes));
+  auto bytes = elf::FileBytes::read(fd.get(), path, search.budget);
+  const auto file = bytes ? elf::ElfFile::parse(*bytes) : Result<elf::ElfFile>(fail(bytes));
   if (!file) {
     names.trouble_ = file.error().message;
     return names;
@@ -97,7 +97,7 @@ ModuleNames ModuleNames::open(const std::string& path, const std::string& shown_
       lines = has_lines(debug);
       names.has_symbol_table_ = names.has_symbol_table_ || debug.has_symbol_table();
     };
-    if (!names.debug_path_.empty() && with_file(names.debug_path_, look) && lines &&
+    if (!names.debug_path_.empty() && with_file(names.debug_path_, search, look) && lines &&
         names.with_lines_.empty())
       names.with_lines_ = names.debug_path_;
   }
@@ -119,12 +119,13 @@ void ModuleNames::load() {
   loaded_ = true;
   if (!file_) return;
   symbols_.add(*file_);
-  if (!debug_path_.empty()) with_file(debug_path_, [&](const elf::ElfFile& debug) { symbols_.add(debug); });
+  if (!debug_path_.empty())
+    with_file(debug_path_, search_, [&](const elf::ElfFile& debug) { symbols_.add(debug); });
   symbols_.settle();
   if (with_lines_.empty()) return;
-  with_file(with_lines_, [&](const elf::ElfFile& debug) {
+  with_file(with_lines_, search_, [&](const elf::ElfFile& debug) {
     const std::string alt = find_alt_file(debug, with_lines_, search_);
-    lines_ = DwarfLines::open(with_lines_, alt);
+    lines_ = DwarfLines::open(with_lines_, alt, search_);
     if (lines_ == nullptr) {
       trouble_ = holds_zstd(debug)
                      ? "its debug information is compressed with zstd, which this libdw cannot read"
@@ -252,10 +253,10 @@ SourceLine ModuleNames::pyx_line(const std::string& file, int32_t line) {
   if (!c_file || line == 0) return {};
   const auto [at, fresh] = sources_.try_emplace(file);
   if (fresh) {
-    const Descriptor fd = open_regular(file);
-    const auto bytes =
-        fd ? elf::FileBytes::read(fd.get(), file) : Result<elf::FileBytes>(fail(ErrorKind::input, "gone"));
-    if (bytes && bytes->bytes().size() < kLargestSource) {
+    const Descriptor fd = open_regular(file, search_.user);
+    const auto bytes = fd ? elf::FileBytes::read(fd.get(), file, search_.budget)
+                          : Result<elf::FileBytes>(fail(ErrorKind::input, "gone"));
+    if (bytes && bytes->size() < kLargestSource) {
       at->second = CythonSource(
           std::string_view(reinterpret_cast<const char*>(bytes->bytes().data()), bytes->bytes().size()));
     }

@@ -14,6 +14,9 @@ namespace phlox::symbols {
 namespace {
 
 constexpr size_t kMostSymbols = 8'000'000;
+// A library has some 10,000.
+constexpr size_t kMostPltEntries = 1'000'000;
+constexpr size_t kLongestPltName = 4096;
 constexpr uint64_t kMostMemory = 256 << 20;
 // Functions without a size are written in assembler: the longest of those that we know (of ciphers, of BLAS)
 // have some 20 kB.
@@ -118,6 +121,7 @@ void SymbolTable::add_plt(const elf::ElfFile& file) {
   std::unordered_map<uint64_t, std::string_view> slots;
   const uint32_t jump = file.machine() == EM_AARCH64 ? R_AARCH64_JUMP_SLOT : R_X86_64_JUMP_SLOT;
   const uint32_t data = file.machine() == EM_AARCH64 ? R_AARCH64_GLOB_DAT : R_X86_64_GLOB_DAT;
+  size_t relocations = 0;
   for (const elf::Section& section : file.sections()) {
     if (section.type != SHT_RELA || section.link >= file.sections().size()) continue;
     const elf::Section& symbols = file.sections()[section.link];
@@ -125,7 +129,8 @@ void SymbolTable::add_plt(const elf::ElfFile& file) {
     const auto table = file.contents(symbols);
     const auto strings = file.contents(file.sections()[symbols.link]);
     ByteReader in(file.contents(section));
-    while (in.remaining() >= sizeof(Elf64_Rela) && slots.size() < kMostSymbols) {
+    while (in.remaining() >= sizeof(Elf64_Rela) && relocations++ < kMostSymbols &&
+           slots.size() < kMostPltEntries) {
       const auto relocation = in.read<Elf64_Rela>();
       const uint32_t type = ELF64_R_TYPE(relocation.r_info);
       const uint64_t index = ELF64_R_SYM(relocation.r_info);
@@ -133,16 +138,18 @@ void SymbolTable::add_plt(const elf::ElfFile& file) {
       Elf64_Sym symbol;
       std::memcpy(&symbol, table.data() + index * sizeof symbol, sizeof symbol);
       if (symbol.st_name >= strings.size()) continue;
-      ByteReader name(strings.subspan(symbol.st_name));
+      const auto rest = strings.subspan(symbol.st_name);
+      ByteReader name(rest.first(std::min(rest.size(), kLongestPltName)));
       const auto text = name.c_string();
       if (!text.empty()) slots.emplace(relocation.r_offset, text);
     }
   }
+  size_t entries = 0;
   for (const elf::Section& section : file.sections()) {
     if (section.name.substr(0, 4) != ".plt") continue;
     const auto code = file.contents(section);
     const size_t size = section.name == ".plt.got" && section.entry_size == 8 ? 8 : 16;
-    for (size_t at = 0; at + size <= code.size(); at += size) {
+    for (size_t at = 0; at + size <= code.size() && entries++ < kMostPltEntries; at += size) {
       const uint64_t address = section.address.value + at;
       const auto entry = code.subspan(at, size);
       const uint64_t slot =

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/base/file_user.h"
 #include "phlox/target/maps.h"
 
 namespace phlox::target {
@@ -16,6 +17,7 @@ namespace phlox::target {
 struct JitWriter {
   uid_t user = 0;
   pid_t own_pid = 0;
+  std::optional<FileUser> reader = {};  // whose rights its files are opened with; none: ours
 };
 std::optional<JitWriter> jit_writer(pid_t pid);
 

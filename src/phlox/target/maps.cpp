@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -175,16 +176,16 @@ std::optional<uint64_t> bias_of(const Module& module, const elf::ElfFile& elf) {
 
 }  // namespace
 
-Result<LoadedModule> load_module(pid_t pid, const Module& module) {
+Result<LoadedModule> load_module(pid_t pid, const Module& module, const Budget& budget) {
   const auto descriptor = open_module(pid, module);
   if (!descriptor) return fail(descriptor);
-  return load_module(*descriptor, module);
+  return load_module(*descriptor, module, budget);
 }
 
-Result<LoadedModule> load_module(const Descriptor& descriptor, const Module& module) {
-  auto file = elf::FileBytes::read(descriptor.get(), module.path);
+Result<LoadedModule> load_module(const Descriptor& descriptor, const Module& module, const Budget& budget) {
+  auto file = elf::FileBytes::read(descriptor.get(), module.path, budget);
   if (!file) return fail(file);
-  auto elf = elf::ElfFile::parse(file->bytes());
+  auto elf = elf::ElfFile::parse(*file);
   if (!elf) return fail(elf.error().kind, fmt::format("{}: {}", module.path, elf.error().message));
   LoadedModule loaded{module, std::move(*file), std::move(*elf), 0};
   loaded.bias =
@@ -193,15 +194,33 @@ Result<LoadedModule> load_module(const Descriptor& descriptor, const Module& mod
   return loaded;
 }
 
-Result<LoadedModule> load_from_memory(memory::RemoteMemory& memory, const Module& module) {
+namespace {
+
+// Asked before the image is copied, for anything can be mapped under any name.
+bool begins_like_elf(memory::RemoteMemory& memory, const Module& module) {
+  std::array<std::byte, SELFMAG> magic{};
+  return !module.mappings.empty() && memory.read(module.mappings.front().start, std::span(magic)) &&
+         std::memcmp(magic.data(), ELFMAG, SELFMAG) == 0;
+}
+
+}  // namespace
+
+Result<LoadedModule> load_from_memory(memory::RemoteMemory& memory, const Module& module,
+                                      const Budget& budget) {
   // libpython's text and data are below 64 MiB; a module that is larger is read in part.
   constexpr uint64_t kMost = uint64_t{256} << 20;
+  // A page of memory takes that much longer than one of a file: the kernel looks each up.
+  constexpr uint64_t kDearer = 4;
   std::vector<std::byte> image;
+  if (!begins_like_elf(memory, module))
+    return fail(ErrorKind::input, fmt::format("{} is no ELF file in memory", module.path));
   for (const Mapping& m : module.mappings) {
     if (!m.readable || (m.inode == 0 && &m != &module.mappings.front())) continue;
     const uint64_t size = m.end - m.start;
     if (m.offset > kMost || size > kMost - m.offset) continue;
-    if (image.size() < m.offset + size) image.resize(m.offset + size);
+    const uint64_t end = m.offset + size, grows = end - std::min<uint64_t>(image.size(), end);
+    if (end > elf::FileBytes::room() || (budget && !budget->take(kDearer * grows))) continue;
+    if (grows != 0) image.resize(end);
     // A mapping may reach beyond its file: page by page what can be had.
     if (memory.read(m.start, std::span(image).subspan(m.offset, size))) continue;
     for (uint64_t at = 0; at < size; at += 4096) {
@@ -210,13 +229,13 @@ Result<LoadedModule> load_from_memory(memory::RemoteMemory& memory, const Module
   }
   if (image.empty()) return fail(ErrorKind::input, fmt::format("{} is not readable in memory", module.path));
   auto file = elf::FileBytes::own(std::move(image));
-  const auto first = elf::ElfFile::parse(file.bytes());
+  const auto first = elf::ElfFile::parse(file);
   if (!first)
     return fail(first.error().kind, fmt::format("{} in memory: {}", module.path, first.error().message));
   const auto bias = bias_of(module, *first);
   if (!bias)
     return fail(ErrorKind::input, fmt::format("{} in memory: no segment is where a mapping is", module.path));
-  auto elf = elf::ElfFile::parse(file.bytes(), *bias);
+  auto elf = elf::ElfFile::parse(file, *bias);
   if (!elf) return fail(elf);
   return LoadedModule{module, std::move(file), std::move(*elf), *bias};
 }

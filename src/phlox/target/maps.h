@@ -50,7 +50,7 @@ Descriptor open_own_file(pid_t pid, const Module& module, const Descriptor& kept
 // executable itself.
 Result<Descriptor> open_module(pid_t pid, const Module& module, const Descriptor& kept_root = {});
 
-// The module's file, mapped and parsed, with its load bias.
+// The module's file, parsed, with its load bias.
 struct LoadedModule {
   Module module;
   elf::FileBytes file;
@@ -59,10 +59,13 @@ struct LoadedModule {
 
   RemoteAddress remote(ImageAddress a) const { return RemoteAddress(a.value + bias); }
 };
-Result<LoadedModule> load_module(pid_t pid, const Module& module);
-Result<LoadedModule> load_module(const Descriptor& file, const Module& module);
+// `budget`: of the process, for all its files and its memory; none: no limit.
+using Budget = std::shared_ptr<elf::ReadBudget>;
+Result<LoadedModule> load_module(pid_t pid, const Module& module, const Budget& budget = {});
+Result<LoadedModule> load_module(const Descriptor& file, const Module& module, const Budget& budget = {});
 // The same out of the process's memory, for a file that cannot be opened any more (deleted, replaced, another
 // user's): segments and dynamic symbols, no sections. Also what the vdso is read with.
-Result<LoadedModule> load_from_memory(memory::RemoteMemory& memory, const Module& module);
+Result<LoadedModule> load_from_memory(memory::RemoteMemory& memory, const Module& module,
+                                      const Budget& budget = {});
 
 }  // namespace phlox::target

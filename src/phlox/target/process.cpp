@@ -41,10 +41,11 @@ std::optional<int64_t> find_rseq_offset(pid_t pid) {
   const auto maps = read_maps(pid);
   if (!maps) return {};
   memory::ProcessMemory memory(pid);
+  const auto budget = std::make_shared<elf::ReadBudget>();
   for (const Module& module : modules_of(*maps)) {
     const std::string_view name = base_name(module.path);
     if (!name.starts_with("ld-linux") && !name.starts_with("ld-2.")) continue;
-    const auto loaded = load_module(pid, module);
+    const auto loaded = load_module(pid, module, budget);
     if (!loaded) continue;
     const auto offset = loaded->elf.find_symbol("__rseq_offset");
     const auto length = loaded->elf.find_symbol("__rseq_size");

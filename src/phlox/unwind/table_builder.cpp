@@ -209,29 +209,40 @@ std::optional<FrameSection> section_of_segments(const elf::ElfFile& file) {
   return std::nullopt;
 }
 
+void mark_each(std::span<const std::byte> bytes, ImageAddress start, UnwindTable& table,
+               std::string_view code) {
+  // A search by the first byte, as std::string_view does it, stops at every instruction of 64 bits.
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    const void* found = ::memmem(bytes.data() + at, bytes.size() - at, code.data(), code.size());
+    if (found == nullptr) break;
+    at = static_cast<size_t>(static_cast<const std::byte*>(found) - bytes.data());
+    TableBuilder::mark(table, start + at, code.size(), RuleKind::signal);
+  }
+}
+
 void mark_trampolines(const elf::ElfFile& file, UnwindTable& table, std::string_view code) {
+  // musl is a library of less than a megabyte, or is linked into a program.
+  constexpr uint64_t kMostCode = uint64_t{64} << 20;
+  constexpr uint64_t kPiece = 1 << 20;
+  // One that lies across the end of a piece is in the next one's beginning.
+  std::vector<std::byte> piece(kPiece + code.size() - 1);
+  uint64_t left = kMostCode;
   for (const elf::Segment& s : file.segments()) {
     if (s.type != PT_LOAD || (s.flags & PF_X) == 0) continue;
-    const auto bytes = file.at(s.address, s.file_size);
-    // A search by the first byte, as std::string_view does it, stops at every instruction of 64 bits.
-    for (size_t at = 0; at < bytes.size(); ++at) {
-      const void* found = ::memmem(bytes.data() + at, bytes.size() - at, code.data(), code.size());
-      if (found == nullptr) break;
-      at = static_cast<size_t>(static_cast<const std::byte*>(found) - bytes.data());
-      TableBuilder::mark(table, s.address + at, code.size(), RuleKind::signal);
+    // Copied piece by piece: no more of a large library's code is kept.
+    for (uint64_t begin = 0; begin < s.file_size && left >= piece.size(); begin += kPiece) {
+      const auto bytes = std::span(piece).first(file.copy(s.address + begin, piece));
+      if (bytes.size() < code.size()) break;
+      left -= bytes.size();
+      mark_each(bytes, s.address + begin, table, code);
     }
   }
 }
 
 // Nobody calls where a program starts; some C runtimes (conda's) do not say so.
 void mark_entry(const elf::ElfFile& file, UnwindTable& table) {
-  constexpr size_t kEntryField = offsetof(Elf64_Ehdr, e_entry);
   constexpr uint64_t kLongestStart = 48;  // glibc's: 38 bytes; musl's: 22
-  ByteReader in(file.bytes());
-  in.seek(kEntryField);
-  const auto entry = in.read<uint64_t>();
-  if (!in.failed() && entry != 0)
-    TableBuilder::mark(table, ImageAddress(entry), kLongestStart, RuleKind::end);
+  if (file.entry()) TableBuilder::mark(table, file.entry(), kLongestStart, RuleKind::end);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "phlox/base/file_identity.h"
 #include "phlox/base/memory_file.h"
 #include "phlox/base/text.h"
+#include "phlox/target/reading_user.h"
 #include "phlox/unwind/arch/this_machine.h"
 
 namespace phlox::sampler {
@@ -41,6 +42,7 @@ AddressSpace::AddressSpace(pid_t pid, memory::RemoteMemory& memory, std::string 
     : pid_(pid),
       memory_(memory),
       root_(target::open_root(pid)),
+      user_(target::reading_user(pid)),
       cache_(std::move(cache_folder)),
       machine_(unwind::kThisMachine) {}
 
@@ -72,10 +74,10 @@ AddressSpace::Mapped& AddressSpace::opened(uint32_t module) {
   if (file) {
     if (auto descriptor = target::open_module(pid_, m.file, root_)) {
       m.descriptor = *std::move(descriptor);
-      loaded = target::load_module(m.descriptor, m.file);
+      loaded = target::load_module(m.descriptor, m.file, budget_);
     }
   }
-  if (!loaded) loaded = target::load_from_memory(memory_, m.file);
+  if (!loaded) loaded = target::load_from_memory(memory_, m.file, budget_);
   if (!loaded) return m;
   m.bias = loaded->bias;
   m.build_id = loaded->elf.build_id();

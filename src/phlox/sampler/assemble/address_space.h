@@ -58,6 +58,8 @@ class AddressSpace {
   Descriptor take_descriptor(uint32_t module);
   size_t size() const { return mapped_.size(); }
   Descriptor take_root() { return std::move(root_); }
+  // With whose rights files that the process names are opened.
+  const std::optional<FileUser>& user() const { return user_; }
   // Files in which a JIT compiler says what it compiled, opened while they were there.
   struct JitDump {
     target::Module file;
@@ -78,6 +80,8 @@ class AddressSpace {
   pid_t pid_;
   memory::RemoteMemory& memory_;
   Descriptor root_;  // the process's
+  std::optional<FileUser> user_;
+  target::Budget budget_ = std::make_shared<elf::ReadBudget>();  // of all its files
   unwind::TableCache cache_;
   unwind::ModuleMap map_;
   std::vector<std::unique_ptr<Mapped>> mapped_;

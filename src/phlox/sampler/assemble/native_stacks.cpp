@@ -283,6 +283,7 @@ std::vector<NativeModule> NativeStacks::take_modules() {
     module.id = module_ids_[i];
     module.path = space_.mapped(i).file.path;
     module.root = root;
+    module.user = space_.user();
     if (Descriptor file = space_.take_descriptor(i)) {
       module.open_path = path_of(file);
       module.descriptor = std::make_shared<Descriptor>(std::move(file));

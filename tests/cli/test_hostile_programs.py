@@ -1,0 +1,99 @@
+"""Programs that map files which change, are of no end, or never answer: they neither end nor hold up what looks at them."""
+import os
+import shutil
+import struct
+import subprocess
+import time
+
+import pytest
+from cli_support import PHLOX, phlox
+
+MAPS = """
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(int count, char** given) {
+  int file = open(given[1], O_RDWR);
+  long size = lseek(file, 0, SEEK_END);
+  %s
+  printf("ready\\n");
+  fflush(stdout);
+  for (;;) { %s }
+}
+"""
+ALL = "PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE, file, 0"
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Starts a C program that maps a file."""
+    running = []
+
+    def start(file, maps, repeats="pause();"):
+        source = tmp_path / "target.c"
+        source.write_text(MAPS % (maps, repeats))
+        subprocess.run(["gcc", "-O1", source, "-o", tmp_path / "target"], check=True)
+        target = subprocess.Popen([tmp_path / "target", file], stdout=subprocess.PIPE, text=True)
+        running.append(target)
+        assert target.stdout.readline() == "ready\n"
+        return target.pid
+
+    yield start
+    for target in running:
+        target.kill()
+        target.wait()
+
+
+def measured(*arguments):
+    """The exit status, and how much memory it took in KB."""
+    started = subprocess.Popen([PHLOX, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(started.pid, 0)
+    started.returncode = os.waitstatus_to_exitcode(status)
+    return started.returncode, used.ru_maxrss
+
+
+def sparse_elf(path, size):
+    """../shared/cases/attack/sparse_elf.py: an ELF file whose .dynsym is a hole."""
+
+    def section(name, kind, offset, length, link=0, each=0):
+        return struct.pack("<IIQQQQIIQQ", name, kind, 0, 0, offset, length, link, 0, 8, each)
+
+    with open(path, "wb") as file:
+        file.write(struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1" + b"\0" * 9, 3, 62, 1, 0, 64, 4096, 0, 64, 56, 1, 64, 4, 3))
+        file.write(struct.pack("<IIQQQQQQ", 1, 7, 0, 0, 0, 8192, 8192, 4096))
+        file.seek(4096)
+        file.write(section(0, 0, 0, 0) + section(1, 11, 16384, size, 2, 24) + section(9, 3, 8192, 64) + section(17, 3, 4096 + 256, 27))
+        file.seek(4096 + 256)
+        file.write(b"\0.dynsym\0.dynstr\0.shstrtab\0")
+        file.seek(8192)
+        file.write(b"\0PYTHONHOME\0Py_Main\0_PyRuntime\0")
+        file.truncate(16384 + size)
+
+
+def test_a_library_that_is_cut_short_while_it_is_read(run, tmp_path):
+    library = tmp_path / "libpython3.11.so.1.0"
+    shutil.copy(os.path.realpath("/usr/bin/python3"), library)
+    pid = run(library, f"mmap(0, size, {ALL});", "ftruncate(file, 4096); usleep(30); ftruncate(file, size); usleep(30);")
+    for _ in range(8):
+        assert phlox("dump", "-p", pid, timeout=30).returncode > 0
+
+
+@pytest.mark.parametrize("gigabytes", [8, 0.2])
+def test_a_library_whose_symbols_are_gigabytes_of_nothing(run, tmp_path, gigabytes):
+    library = tmp_path / "libpython3.11.so.1.0"
+    sparse_elf(library, int(gigabytes * 2**30) // 24 * 24)
+    pid = run(library, f"mmap(0, 8192, {ALL});")
+    status, memory = measured("dump", "-p", pid)
+    assert status > 0 and memory < 400_000
+
+
+# The word makes an image of it that is no program.
+@pytest.mark.parametrize("begins_with", ["", "\\177ELF"])
+def test_mappings_of_zeros_are_not_copied_for_ever(run, begins_with):
+    pid = run("/dev/zero", f"for (int i = 0; i < 40; ++i) {{ char* at = mmap(0, 250 << 20, {ALL}); strcpy(at, \"{begins_with}\"); mmap(0, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }}")
+    begun = time.monotonic()
+    status, memory = measured("dump", "-p", pid)
+    assert status > 0 and memory < (600_000 if begins_with else 150_000)
+    assert time.monotonic() - begun < 60
