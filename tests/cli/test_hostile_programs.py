@@ -97,3 +97,18 @@ def test_mappings_of_zeros_are_not_copied_for_ever(run, begins_with):
     status, memory = measured("dump", "-p", pid)
     assert status > 0 and memory < (600_000 if begins_with else 150_000)
     assert time.monotonic() - begun < 60
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs programs of other users")
+def test_of_a_file_that_another_user_owns_nothing_is_kept(tmp_path):
+    inodes = {}
+    for owner in (0, 65534):
+        python = tmp_path / f"python{owner}"
+        shutil.copy(os.path.realpath("/usr/bin/python3"), python)
+        os.chown(python, owner, owner)
+        inodes[owner] = f"{python.stat().st_ino:016x}"
+        done = phlox("record", "--native", "-o", tmp_path / "a.phlox", "--", python, "-c", "sum(range(9000000))",
+                     env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONHOME": "/usr"})
+        assert done.returncode == 0, done.stderr
+    kept = " ".join(file.name for file in (tmp_path / "cache/phlox/unwind").iterdir())
+    assert inodes[0] in kept and inodes[65534] not in kept

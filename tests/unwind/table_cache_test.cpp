@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/base/file_identity.h"
 #include "phlox/base/private_folder.h"
 #include "support/frame_bytes.h"
 
@@ -36,7 +37,7 @@ class CacheTest : public testing::Test {
   }
   ~CacheTest() override { std::filesystem::remove_all(root_); }
   std::string folder() const { return root_ + "/a/b/phlox/unwind"; }
-  std::string file() const { return folder() + "/" + kId + ".cfi4"; }
+  std::string file() const { return folder() + "/" + kId + ".cfi5"; }
 
   std::string root_;
   UnwindTable table_;
@@ -125,31 +126,49 @@ TEST_F(CacheTest, table_of_a_file_is_built_once) {
   ASSERT_TRUE(bytes);
   const auto elf = elf::ElfFile::parse(*bytes);
   ASSERT_TRUE(elf);
-  const auto built = cache.table_of(*elf);
+  const auto built = cache.table_of(*elf, kId);
   ASSERT_GE(built->row_count(), 2000u);
-  EXPECT_NE(cache.find(elf->build_id()), nullptr);
-  EXPECT_EQ(*cache.table_of(*elf), *built);
+  EXPECT_NE(cache.find(kId), nullptr);
+  EXPECT_EQ(*cache.table_of(*elf, kId), *built);
 }
 
-TEST_F(CacheTest, table_of_a_file_without_a_build_id_is_kept_by_what_tells_the_file) {
+TEST_F(CacheTest, table_is_kept_by_what_tells_the_file_and_never_by_a_build_id) {
   const TableCache cache(folder());
   const Descriptor fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   const auto mapped = elf::FileBytes::read(fd.get(), "self");
   ASSERT_TRUE(mapped);
-  std::vector<std::byte> bytes(mapped->bytes().begin(), mapped->bytes().end());
-  const Elf64_Nhdr note{4, 20, NT_GNU_BUILD_ID};
-  const auto head = std::as_bytes(std::span(&note, 1));
-  const auto at = std::search(bytes.begin(), bytes.end(), head.begin(), head.end());
-  ASSERT_NE(at, bytes.end());
-  *at = std::byte{5};  // no name of four bytes: no build-id
-  const auto elf = elf::ElfFile::parse(bytes);
+  const auto elf = elf::ElfFile::parse(*mapped);
   ASSERT_TRUE(elf);
-  ASSERT_EQ(elf->build_id(), "");
+  ASSERT_NE(elf->build_id(), "");
   const auto built = cache.table_of(*elf);
+  EXPECT_EQ(cache.find(elf->build_id()), nullptr);
   EXPECT_EQ(cache.find(kId), nullptr);
   cache.table_of(*elf, kId);
   ASSERT_NE(cache.find(kId), nullptr);
   EXPECT_EQ(*cache.find(kId), *built);
+}
+
+TEST(FileIdentity, of_what_another_user_can_write_nothing_is_kept) {
+  std::string path = testing::TempDir() + "kept_identity_XXXXXX";
+  const Descriptor file(::mkstemp(path.data()));
+  ASSERT_TRUE(file);
+  const std::string before = kept_identity(file.get());
+  EXPECT_FALSE(before.empty());
+  // Its owner may set back when it was written, but not when it was changed.
+  struct stat there {};
+  ASSERT_EQ(::fstat(file.get(), &there), 0);
+  ::usleep(20'000);
+  const timespec times[] = {there.st_atim, there.st_mtim};
+  ASSERT_EQ(::futimens(file.get(), times), 0);
+  EXPECT_NE(kept_identity(file.get()), before);
+  ASSERT_EQ(::fchmod(file.get(), 0622), 0);
+  EXPECT_EQ(kept_identity(file.get()), "");
+  ASSERT_EQ(::fchmod(file.get(), 0600), 0);
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::fchown(file.get(), 65534, 65534), 0);
+    EXPECT_EQ(kept_identity(file.get()), "");
+  }
+  ::unlink(path.c_str());
 }
 
 TEST(CacheFolder, follows_the_xdg_rules) {

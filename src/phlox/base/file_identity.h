@@ -1,23 +1,36 @@
-// What tells a file from another at the same place: wheels often have no build-id.
+// What tells a file from another, whatever its owner writes into it: what is kept between runs is kept by it.
 #pragma once
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <string>
 
 namespace phlox {
 
-// Lower-case hex, 72 digits or more: device, inode, size, time of the last change.
+// Lower-case hex, 104 digits or more: device, inode, size, times of the last write and the last change,
+// owner. The time of the last change is the kernel's own: no owner can set it.
 inline std::string file_identity(const struct stat& s) {
-  return fmt::format("{:016x}{:016x}{:016x}{:016x}{:08x}", s.st_dev, s.st_ino, s.st_size, s.st_mtim.tv_sec,
-                     s.st_mtim.tv_nsec);
+  return fmt::format("{:016x}{:016x}{:016x}{:016x}{:08x}{:016x}{:08x}{:08x}", s.st_dev, s.st_ino, s.st_size,
+                     s.st_mtim.tv_sec, s.st_mtim.tv_nsec, s.st_ctim.tv_sec, s.st_ctim.tv_nsec, s.st_uid);
 }
 
-// Whether nobody but root and we can have written a file.
+// Whether nobody but root and we can have written a file: what such a file says may be kept for later.
 inline bool is_written_by_us(const struct stat& s) {
   return S_ISREG(s.st_mode) && (s.st_uid == 0 || s.st_uid == ::geteuid()) && (s.st_mode & 022) == 0;
+}
+
+// The identity of an open file that may be kept; empty: somebody else may have written it, or its file system
+// is a program of somebody's.
+inline std::string kept_identity(int file) {
+  constexpr long kFuse = 0x65735546;  // FUSE_SUPER_MAGIC, include/uapi/linux/magic.h
+  struct stat s {};
+  struct statfs system {};
+  if (::fstat(file, &s) != 0 || !is_written_by_us(s)) return {};
+  if (::fstatfs(file, &system) != 0 || system.f_type == kFuse) return {};
+  return file_identity(s);
 }
 
 }  // namespace phlox

@@ -149,6 +149,7 @@ struct ModuleFiles::Opened {
   elf::FileBytes bytes;
   elf::ElfFile elf;
   struct stat there;
+  std::string kept;  // identity; empty: nothing of it is kept
 
   static std::optional<Opened> at(const std::string& path) {
     const Descriptor descriptor = open_regular(path);
@@ -158,14 +159,14 @@ struct ModuleFiles::Opened {
     if (!bytes) return std::nullopt;
     auto elf = elf::ElfFile::parse(*bytes);
     if (!elf) return std::nullopt;
-    return Opened{*std::move(bytes), *std::move(elf), there};
+    return Opened{*std::move(bytes), *std::move(elf), there, kept_identity(descriptor.get())};
   }
   void give(ModuleFile& file, const std::string& path) && {
     file.build_id_ = elf.build_id();
     file.bytes_ = std::move(bytes);
     file.file_ = std::move(elf);
     file.open_path_ = path;
-    file.identity_ = file_identity(there);
+    file.identity_ = kept;
     file.trouble_.clear();
   }
 };

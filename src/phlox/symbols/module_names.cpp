@@ -58,9 +58,11 @@ bool with_file(const std::string& path, const DebugSearch& search, Visit&& visit
   return true;
 }
 
-std::string identity_of(const std::string& path) {
-  struct stat s {};
-  return !path.empty() && ::stat(path.c_str(), &s) == 0 ? file_identity(s) : "none";
+// Empty: nothing that it says may be kept.
+std::string identity_of(const std::string& path, const DebugSearch& search) {
+  if (path.empty()) return "none";
+  const Descriptor file = open_regular(path, search.user);
+  return file ? kept_identity(file.get()) : std::string();
 }
 
 }  // namespace
@@ -106,12 +108,10 @@ ModuleNames ModuleNames::open(const std::string& path, const std::string& shown_
                          ? "no debug information in the file, which has no build-id"
                          : "no debug information in the file, and none found for its build-id";
   }
-  if (!search.name_cache.empty()) {
-    // The number: of the rules by which names are made.
-    names.cache_ =
-        NameCache(search.name_cache, fmt::format("2 {} {} {} {}", names.build_id_, identity_of(path),
-                                                 identity_of(names.debug_path_), shown_path));
-  }
+  const std::string kept = kept_identity(fd.get()), kept_debug = identity_of(names.debug_path_, search);
+  // The number: of the rules by which names are made.
+  if (!search.name_cache.empty() && !kept.empty() && !kept_debug.empty())
+    names.cache_ = NameCache(search.name_cache, fmt::format("3 {} {} {}", kept, kept_debug, shown_path));
   return names;
 }
 

@@ -13,9 +13,9 @@ namespace {
 // A table of fewer rows is built faster than its file is opened.
 constexpr size_t kWorthKeeping = 2000;
 // In the name, so that versions do not write over each other's files.
-constexpr std::string_view kSuffix = ".cfi4";
+constexpr std::string_view kSuffix = ".cfi5";
 
-bool is_build_id(std::string_view id) {
+bool is_identity(std::string_view id) {
   return id.size() >= 16 && id.size() <= 128 &&
          id.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
@@ -33,26 +33,24 @@ TableCache::TableCache(std::string folder) : folder_(std::move(folder)) {
   usable_ = !folder_.empty() && folder_.front() == '/' && make_private_folder(folder_);
 }
 
-std::unique_ptr<UnwindTable> TableCache::find(std::string_view build_id) const {
-  if (!usable_ || !is_build_id(build_id)) return nullptr;
-  const std::string name = std::string(build_id) + std::string(kSuffix);
+std::unique_ptr<UnwindTable> TableCache::find(std::string_view identity) const {
+  if (!usable_ || !is_identity(identity)) return nullptr;
+  const std::string name = std::string(identity) + std::string(kSuffix);
   const Descriptor fd = open_kept_file(folder_, name, kMostKept);
   if (!fd) return nullptr;
   const auto bytes = elf::FileBytes::read(fd.get(), folder_ + "/" + name);
   return bytes ? parse_table(bytes->bytes()) : nullptr;
 }
 
-bool TableCache::write(std::string_view build_id, const UnwindTable& table) const {
-  if (!usable_ || !is_build_id(build_id)) return false;
-  return write_whole_file(folder_, std::string(build_id) + std::string(kSuffix), table_bytes(table));
+bool TableCache::write(std::string_view identity, const UnwindTable& table) const {
+  if (!usable_ || !is_identity(identity)) return false;
+  return write_whole_file(folder_, std::string(identity) + std::string(kSuffix), table_bytes(table));
 }
 
 std::unique_ptr<UnwindTable> TableCache::table_of(const elf::ElfFile& file, std::string_view identity) const {
-  std::string build_id = file.build_id();
-  if (build_id.empty()) build_id = identity;
-  if (auto known = find(build_id); known != nullptr && known->machine() == file.machine()) return known;
+  if (auto known = find(identity); known != nullptr && known->machine() == file.machine()) return known;
   auto table = std::make_unique<UnwindTable>(build_table(file));
-  if (table->row_count() >= kWorthKeeping) write(build_id, *table);
+  if (table->row_count() >= kWorthKeeping) write(identity, *table);
   return table;
 }
 

@@ -1,6 +1,6 @@
-// Unwind tables kept on disk by build-id, so that the second start need not build them. A folder of our own
-// (0700); what is found there is checked like anything else from outside, and a file that cannot be used is
-// as good as none.
+// Unwind tables kept on disk by what tells a file from others (base/file_identity.h), so that the second
+// start need not build them. A folder of our own (0700); what is found there is checked like anything else
+// from outside, and a file that cannot be used is as good as none.
 #pragma once
 
 #include <memory>
@@ -20,13 +20,12 @@ class TableCache {
 
   bool usable() const { return usable_; }
   // nullptr: not there, damaged, or of another version.
-  std::unique_ptr<UnwindTable> find(std::string_view build_id) const;
+  std::unique_ptr<UnwindTable> find(std::string_view identity) const;
   // Written whole or not at all: a temporary file, then a rename. Failing is no error; false says so.
-  bool write(std::string_view build_id, const UnwindTable& table) const;
+  bool write(std::string_view identity, const UnwindTable& table) const;
 
-  // The table of a module: from the cache by its build-id, else built, and kept if that took long enough to
-  // matter.
-  // `identity`: in place of a build-id, where there is none: as hexadecimal as that.
+  // The table of a module: from the cache by the identity of its file, else built, and kept if that took long
+  // enough to matter. A build-id is no identity: any file may claim it. Empty: nothing is kept.
   std::unique_ptr<UnwindTable> table_of(const elf::ElfFile& file, std::string_view identity = {}) const;
 
  private:

@@ -1,7 +1,6 @@
 #include "phlox/sampler/assemble/address_space.h"
 
 #include <elf.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -32,8 +31,7 @@ bool is_jitdump(const target::Module& module) {
 }
 
 std::string identity_of(const Descriptor& file) {
-  struct stat s {};
-  return file && ::fstat(file.get(), &s) == 0 ? file_identity(s) : std::string();
+  return file ? kept_identity(file.get()) : std::string();
 }
 
 }  // namespace
