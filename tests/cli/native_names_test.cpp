@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "phlox/base/memory_file.h"
 #include "phlox/profile/profile.h"
 
 namespace phlox::cli {
@@ -55,6 +56,27 @@ TEST(NativeRows, rows_put_when_named_are_those_put_at_once) {
               std::tie(b.kind, b.function, b.address, b.module))
         << i;
   }
+}
+
+std::shared_ptr<Descriptor> file_with(std::string_view text) {
+  return std::make_shared<Descriptor>(memory_file(std::as_bytes(std::span(text))));
+}
+
+// Both processes have code at one address; one of them writes a map of all that it can think of.
+TEST(NativeRows, a_perf_map_names_the_code_of_its_own_process_alone) {
+  profile::Profile profile;
+  NativeRows rows(profile, NativeRows::Kernel::named_already);
+  for (const uint32_t id : {1, 2, 3}) rows.put_frame(FrameId(id), native(id == 3 ? 0x5000 : 0x1010));
+  std::vector<profile::NativeModule> modules(2);
+  for (auto& module : modules) module.kind = profile::NativeFile::perf_map;
+  modules[0].descriptor = file_with("1000 100 mine\n");
+  modules[0].code = std::make_shared<std::set<FrameId>>(std::set<FrameId>{FrameId(1)});
+  modules[1].descriptor = file_with("0 ffffff evil\n");
+  modules[1].code = std::make_shared<std::set<FrameId>>(std::set<FrameId>{FrameId(3)});
+  rows.name(modules, {});
+  EXPECT_EQ(profile.frames()[0].function, "mine");
+  EXPECT_EQ(profile.frames()[1].function, "+0x1010") << "of a process that wrote no map";
+  EXPECT_EQ(profile.frames()[2].function, "evil");
 }
 
 }  // namespace

@@ -29,6 +29,16 @@ TEST(Interner, equal_frames_are_put_once) {
   EXPECT_EQ(profile.frame(a), python_frame("a", 2));
 }
 
+TEST(Interner, frames_of_two_owners_are_two) {
+  Profile profile;
+  Interner interner(profile);
+  const Frame frame = python_frame("", 0);
+  const FrameId one = interner.frame(frame, 1);
+  EXPECT_EQ(one, interner.frame(frame, 1));
+  EXPECT_NE(one, interner.frame(frame, 2));
+  EXPECT_NE(one, interner.frame(frame));
+}
+
 TEST(Interner, frames_that_differ_in_one_field_are_two) {
   Profile profile;
   Interner interner(profile);

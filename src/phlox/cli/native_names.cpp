@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "phlox/base/descriptor.h"
@@ -18,8 +19,9 @@
 namespace phlox::cli {
 namespace {
 
-// A map of a JIT compiler that ran for days: some 10 million functions.
-constexpr size_t kLargestMap = size_t{512} << 20;
+// What JIT compilers wrote: of one process (some million functions), and of a recording's processes together.
+constexpr size_t kLargestMap = size_t{128} << 20;
+constexpr size_t kMostMaps = size_t{1} << 30;
 // What the libraries of one process and their debug information may make us read.
 constexpr uint64_t kMostForNames = uint64_t{4} << 30;
 
@@ -91,28 +93,49 @@ void NativeRows::put_frame(profile::FrameId id, const profile::Frame& frame) {
 
 void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wanted,
                                         const std::vector<profile::NativeModule>& modules) {
-  symbols::JitMap map;
+  // One map for each process: what another one wrote says nothing of its code.
+  struct Written {
+    symbols::JitMap map;
+    size_t left = kLargestMap;
+  };
+  std::map<std::shared_ptr<const std::set<profile::FrameId>>, Written> processes;
+  size_t left = kMostMaps;
   for (const profile::NativeModule& module : modules) {
     if (module.kind == profile::NativeFile::module || !module.descriptor) continue;
+    Written& process = processes[module.code];
     // Read, not mapped: the target may cut its file short under us.
-    const auto bytes = target::read_regular(*module.descriptor, kLargestMap);
+    const auto bytes = target::read_regular(*module.descriptor, std::min(left, process.left));
     if (!bytes) continue;
+    left -= bytes->size();
+    process.left -= bytes->size();
     if (module.kind == profile::NativeFile::perf_map) {
-      map.add_perf_map(*bytes);
+      process.map.add_perf_map(*bytes);
     } else {
-      map.add_jitdump(std::as_bytes(std::span(bytes->data(), bytes->size())));
+      process.map.add_jitdump(std::as_bytes(std::span(bytes->data(), bytes->size())));
     }
   }
-  if (map.size() == 0) return;
+  std::map<profile::FrameId, profile::Frame*> frames;
   for (auto& [id, frame] : frames_) {
-    if (!std::binary_search(wanted.begin(), wanted.end(), id)) continue;
+    if (std::binary_search(wanted.begin(), wanted.end(), id)) frames.emplace(id, &frame);
+  }
+  const auto put_name = [&](const symbols::JitMap& map, profile::FrameId id, profile::Frame& frame) {
     const auto found = map.find(RemoteAddress(frame.address));
-    if (!found) continue;
+    if (!found) return;
     symbols::NativeName name;
     name.function = name.short_name = std::string(found->name);
     name.file = std::string(found->file);
     name.line = found->line;
     put_named(sink_, id, frame, {name}, last_frame_);
+  };
+  for (const auto& [code, process] : processes) {
+    if (!code) {
+      for (const auto& [id, frame] : frames) put_name(process.map, id, *frame);
+      continue;
+    }
+    for (const profile::FrameId id : *code) {
+      if (const auto frame = frames.find(id); frame != frames.end())
+        put_name(process.map, id, *frame->second);
+    }
   }
 }
 

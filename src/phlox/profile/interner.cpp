@@ -25,7 +25,7 @@ uint64_t hash_bytes(uint64_t seed, std::string_view bytes) {
 
 }  // namespace
 
-Interner::ContentKey Interner::content_key(const Frame& frame) {
+Interner::ContentKey Interner::content_key(const Frame& frame, uint32_t owner) {
   const uint64_t numbers[] = {
       static_cast<uint64_t>(frame.kind) | static_cast<uint64_t>(frame.role) << 8,
       static_cast<uint64_t>(static_cast<uint32_t>(frame.first_line)) << 32 |
@@ -33,6 +33,7 @@ Interner::ContentKey Interner::content_key(const Frame& frame) {
       frame.module ? frame.module->value : 0,
       frame.address,
       frame.inlined_in ? frame.inlined_in->value : 0,
+      owner,
   };
   auto hash = [&](uint64_t h) {
     for (uint64_t number : numbers) h = Spread{}(h ^ number) + 0x9e3779b97f4a7c15U;
@@ -54,8 +55,8 @@ FrameId Interner::too_many() {
   return too_many_;
 }
 
-FrameId Interner::frame(const Frame& frame) {
-  const ContentKey key = content_key(frame);
+FrameId Interner::frame(const Frame& frame, uint32_t owner) {
+  const ContentKey key = content_key(frame, owner);
   if (const auto found = frames_by_content_.find(key); found != frames_by_content_.end())
     return found->second;
   const size_t bytes = frame.function.size() + frame.qualified_name.size() + frame.file.size();

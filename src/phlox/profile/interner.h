@@ -36,7 +36,8 @@ class Interner {
 
   // The frame with this content. Two frames are one when all their fields are equal (kept apart by 128 bits
   // of hash: a million frames share one by accident in one recording of 10^26). Beyond the limits: a marker.
-  FrameId frame(const Frame& frame);
+  // `owner`: of frames that mean something to one process alone, which one it is: another's is another frame.
+  FrameId frame(const Frame& frame, uint32_t owner = 0);
 
   // The frame of the caller's key, such as code id << 32 | line; one hash lookup when it was seen before.
   // `make()` returns the Frame and is called the first time only. Keys of equal content give the same id. A
@@ -72,7 +73,7 @@ class Interner {
   struct ContentHash {
     size_t operator()(const ContentKey& key) const noexcept { return key.low; }
   };
-  static ContentKey content_key(const Frame& frame);
+  static ContentKey content_key(const Frame& frame, uint32_t owner);
   FrameId too_many();
 
   Sink& sink_;

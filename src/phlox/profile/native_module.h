@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "phlox/base/descriptor.h"
@@ -23,6 +24,8 @@ struct NativeModule {
   std::string open_path;  // where it can be opened here, as long as the descriptor lives; empty: nowhere
   std::shared_ptr<Descriptor> descriptor;
   std::shared_ptr<Descriptor> root;  // the folder that the target sees as its root
+  // What a JIT compiler wrote names these frames alone, those of its process. None: all that have no module.
+  std::shared_ptr<const std::set<FrameId>> code = {};
   std::optional<FileUser> user = {};  // with whose rights files that it names are opened; none: ours
 };
 

@@ -35,6 +35,7 @@ struct Identities {
   profile::Stretches stretches;
   uint32_t next_thread = 1;
   uint32_t next_module = 1;
+  uint32_t next_address_space = 1;
 };
 
 class Consumer {

@@ -141,7 +141,12 @@ profile::FrameId NativeStacks::frame_of(const unwind::NativeFrame& native, bool 
     if (code != nullptr && code->returned_to.kind != unwind::RuleKind::none)
       frame.role = profile::FrameRole::trampoline;
   }
-  return at->second = identities_.interner.frame(frame);
+  if (frame.module) return at->second = identities_.interner.frame(frame);
+  // What lies at this address is the business of this process: another one has other code there.
+  if (number_ == 0) number_ = identities_.next_address_space++;
+  at->second = identities_.interner.frame(frame, number_);
+  code_.insert(at->second);
+  return at->second;
 }
 
 void NativeStacks::refresh_now_and_then() {
@@ -277,6 +282,7 @@ std::vector<NativeModule> NativeStacks::take_modules() {
   std::vector<NativeModule> out;
   Descriptor perf_map = space_.take_perf_map();  // before the root
   const auto root = std::make_shared<Descriptor>(space_.take_root());
+  const auto code = std::make_shared<std::set<profile::FrameId>>(std::move(code_));
   for (uint32_t i = 0; i < module_ids_.size(); ++i) {
     if (!module_ids_[i]) continue;
     NativeModule module;
@@ -294,12 +300,14 @@ std::vector<NativeModule> NativeStacks::take_modules() {
     NativeModule module;
     module.kind = NativeFile::jitdump;
     module.path = dump.file.path;
+    module.code = code;
     module.descriptor = std::make_shared<Descriptor>(std::move(dump.descriptor));
     out.push_back(std::move(module));
   }
   if (perf_map) {
     NativeModule module;
     module.kind = NativeFile::perf_map;
+    module.code = code;
     module.descriptor = std::make_shared<Descriptor>(std::move(perf_map));
     out.push_back(std::move(module));
   }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -86,7 +87,9 @@ class NativeStacks {
   std::vector<unwind::Restart> restarts_;
   std::vector<uint8_t> is_loop_;
   Merged merged_;
-  std::vector<profile::FrameId> frames_;                  // of native_, as interned
+  std::vector<profile::FrameId> frames_;  // of native_, as interned
+  uint32_t number_ = 0;              // of the address space, among those of the recording; 0: not asked for
+  std::set<profile::FrameId> code_;  // frames in no module
   std::unordered_map<uint64_t, profile::FrameId> known_;  // by address looked up, how it was found, loop
   uint64_t known_generation_ = 0;
   std::vector<profile::ModuleId> module_ids_;                    // by the number in space_
