@@ -107,6 +107,48 @@ TEST(layout, every_page_fits_every_size) {
   }
 }
 
+TEST(layout, event_loops_have_the_parts_of_their_time) {
+  const std::string lib = "/usr/lib/python3.12/", once = "main;" + lib + "asyncio/base_events.py/_run_once",
+                    poll = once + ";" + lib + "selectors.py/EpollSelector.select",
+                    callback = once + ";" + lib + "asyncio/events.py/_run;";
+  Model model(10 * kSecond);
+  test::ProfileMaker maker(model);
+  model.put_meta("machine", "x86_64");
+  const auto thread = maker.thread("MainThread", 4711);
+  const auto add = [&](const std::string& stack, Nanoseconds wall, profile::CpuState state, int16_t call) {
+    profile::Sample sample = maker.sample(thread, stack, wall);
+    sample.cpu_state = state;
+    sample.system_call = call;
+    sample.gil_state = profile::GilState::none;
+    maker.put(sample);
+  };
+  constexpr int16_t kEpollWait = 232, kRecvfrom = 45;
+  add(poll, 5 * kSecond, profile::CpuState::blocked, kEpollWait);
+  add(callback + "fetch:4", 3 * kSecond, profile::CpuState::blocked, kRecvfrom);
+  add(callback + "parse:9", 2 * kSecond, profile::CpuState::running, -1);
+  Controls controls;
+  controls.page = Page::loops;
+  const Picture picture = picture_of(controls, model.seen());
+  ASSERT_EQ(picture.loops.size(), 1u);
+  EXPECT_EQ(picture.loops[0].kind, "asyncio");
+  EXPECT_DOUBLE_EQ(picture.loops[0].idle, 0.5);
+  EXPECT_DOUBLE_EQ(picture.loops[0].blocked, 0.3);
+  EXPECT_DOUBLE_EQ(picture.loops[0].running, 0.2);
+  std::string text;
+  for (const Line& line : layout({}, picture, controls, {100, 24})) text += text_of(line) + "\n";
+  EXPECT_NE(text.find("  50.0   20.0   30.0                       MainThread (asyncio)  fetch"),
+            std::string::npos)
+      << text;
+  press(controls, kEnter, picture, 10);
+  EXPECT_EQ(controls.pick.thread, thread);
+}
+
+TEST(layout, without_event_loops_their_page_says_so) {
+  Controls controls;
+  controls.page = Page::loops;
+  EXPECT_NE(screen(controls).find("no event loop"), std::string::npos);
+}
+
 TEST(layout, threads_have_bars_of_their_states) {
   Controls controls;
   controls.page = Page::threads;
