@@ -1,0 +1,82 @@
+// How the time before a sample is divided (time_split.h), and which rows come of it.
+#include <optional>
+
+#include "phlox/sampler/assemble/consumer.h"
+
+namespace phlox::sampler {
+namespace {
+
+// Where a thread was found running says nothing of a run this much later.
+constexpr Nanoseconds kLongestMemory = kSecond;
+
+}  // namespace
+
+void Consumer::put_piece(profile::Sample piece, profile::CpuState state, Nanoseconds wall,
+                         profile::Sample& before) {
+  if (wall <= 0) return;
+  piece.start = before.start;
+  piece.wall = wall;
+  piece.cpu = 0;
+  piece.samples = 0;
+  // No sample saw this piece: what a wait in it was for, and what ended it, is not known.
+  piece.wake = {};
+  piece.awaited = {};
+  piece.cpu_state = state;
+  if (state != profile::CpuState::blocked) piece.system_call = -1;
+  before.start += wall;
+  before.wall -= wall;
+  identities_.stretches.look(piece);
+}
+
+// The time before a look, divided by the kernel's account. The look itself says only how the thread was
+// found.
+void Consumer::put_states(const LookRecord& record, ThreadState& thread, profile::Sample& sample) {
+  using profile::CpuState;
+  const StateSplit::Parts parts =
+      thread.states.split(record.wall, record.ran - record.queued, record.queued, record.cpu_state);
+  if (parts.asleep > 0) {
+    // A thread that was asleep at the look before slept on there. One that was not was off its CPU on the way
+    // here: it slept, or it was pre-empted, which the kernel counts when the thread runs again.
+    const bool goes_on = thread.last && thread.last->cpu_state == CpuState::blocked;
+    put_piece(goes_on ? *thread.last : sample, goes_on ? CpuState::blocked : CpuState::unknown, parts.asleep,
+              sample);
+  }
+  profile::Sample awake = sample;
+  if (record.cpu_state == CpuState::blocked && (parts.ran > 0 || parts.queued > 0)) {
+    const bool fresh =
+        thread.awake && sample.start - thread.awake->start - thread.awake->wall < kLongestMemory;
+    if (fresh) awake = *thread.awake;
+    if (!fresh) awake.stack = identities_.interner.stack({}, frame_of({kNotSeen, 0}));
+  }
+  put_piece(awake, CpuState::running, parts.ran, sample);
+  put_piece(awake, CpuState::runnable, parts.queued, sample);
+  if (record.cpu_state == CpuState::running) thread.awake = sample;
+  identities_.stretches.look(sample);
+}
+
+void Consumer::put_split(const LookRecord& record, ThreadState& thread, profile::Sample& sample) {
+  if (record.queued >= 0 && record.rejected == Rejected::no && sample.stack) {
+    put_states(record, thread, sample);
+    return;
+  }
+  if (record.ran >= 0 && record.rejected == Rejected::no) {
+    const bool asleep = record.cpu_state == profile::CpuState::blocked;
+    const auto& other = asleep ? thread.awake : thread.asleep;
+    const TimeSplit::Parts parts = thread.time.split(record.wall, record.ran, asleep, other.has_value());
+    if (parts.other > 0) {
+      profile::Sample before = *other;
+      before.start = sample.start;
+      before.wall = parts.other;
+      identities_.stretches.look(before);
+      sample.start += parts.other;
+      sample.wall = parts.own;
+    }
+    auto& kind = asleep ? thread.asleep : thread.awake;
+    kind = sample;
+    kind->cpu = 0;
+    kind->samples = 0;
+  }
+  identities_.stretches.look(sample);
+}
+
+}  // namespace phlox::sampler
