@@ -267,23 +267,15 @@ class Findings {
     if (!wait.native.full.empty()) names.emplace_back("native_function", wait.native.full);
   }
 
-  // A server without requests, a loop without events: nothing is slow.
-  void idle(const ThreadRow& busiest, const std::vector<WaitRow>& waits, Nanoseconds for_work) {
+  // A server without requests, a loop without events: nothing is slow, so no place is named.
+  void idle(const ThreadRow& busiest, Nanoseconds for_work) {
     const double share = part(for_work, busiest.wall);
-    const auto longest = std::max_element(
-        waits.begin(), waits.end(),
-        [](const WaitRow& one, const WaitRow& other) { return one.for_work < other.for_work; });
-    std::string text = fmt::format("{} had nothing to do for {} of its time: it waited in {}",
-                                   plain(busiest.name), share_words(share), plain(longest->name));
-    if (!longest->file.empty()) text += fmt::format(" ({})", location_words(longest->file, longest->line));
-    text += fmt::format("; the program used {} of a CPU", share_words(part(analysis_.cpu, report_.elapsed)));
-    Names names = {{"thread", busiest.name}};
-    add_wait(names, *longest);
-    add("mostly_idle", of_recording(for_work), std::move(text),
-        {{"cpu_of_elapsed", part(analysis_.cpu, report_.elapsed)},
-         {"wall_share", share},
-         {"wall_ns", double(for_work)}},
-        std::move(names));
+    const double cpu = part(analysis_.cpu, report_.elapsed);
+    add("mostly_idle", of_recording(for_work),
+        fmt::format("{} had nothing to do for {} of its time; the program used {} of a CPU",
+                    plain(busiest.name), share_words(share), share_words(cpu)),
+        {{"cpu_of_elapsed", cpu}, {"wall_share", share}, {"wall_ns", double(for_work)}},
+        {{"thread", busiest.name}});
   }
 
   void waiting() {
@@ -298,7 +290,7 @@ class Findings {
         find_waits(profile_, choices_, busiest->id, std::numeric_limits<size_t>::max());
     Nanoseconds for_work = 0;
     for (const WaitRow& wait : waits) for_work += wait.for_work;
-    if (2 * for_work > busiest->states.idle) return idle(*busiest, waits, for_work);
+    if (2 * for_work > busiest->states.idle) return idle(*busiest, for_work);
     const double share = part(busiest->states.idle, busiest->wall);
     std::string text = fmt::format(
         "the program waits more than it works: it used {} of a CPU, and {} was blocked {} of its time",
