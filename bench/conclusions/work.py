@@ -1,4 +1,5 @@
 """Programs that compute, each in its own manner. `side` is always a quarter of the main part's CPU time."""
+import os
 import gc
 import hashlib
 import io
@@ -227,3 +228,5 @@ def plain(seconds):
 
 if __name__ == "__main__":
     over({f.__name__: f for f in (recursion, deep, generators, expressions, documents, tables, in_c, logs, collections, imports, arrays, frames, plain)})
+    # What the interpreter takes to end comes after the truth was said: of pandas 0.2 s.
+    os._exit(0)

@@ -221,6 +221,7 @@ static __always_inline __u64 broke_until(const struct kernel_process* p, __u64 n
 // of which it may use at once, before those that leave their CPU all the time have more: on credit.
 #define WALK_EVERY 4000000ull
 #define WALKS_AT_ONCE 16
+#define WALKS_OF_NEW 4
 // Where there is no time for all.
 #define PASSES 32
 
@@ -252,7 +253,10 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
   struct kernel_process* p = s && !s->busy ? bpf_map_lookup_elem(&processes, &tgid) : 0;
   if (!p || p->id != t->id) return 0;
-  if (!has_credit(p, now) && (!is_owed || p->credit < -KERNEL_MOST_CREDIT)) {
+  // Of a thread that has waited a few times only each wait may be all that it does: of servers with a thread
+  // for each request.
+  const int is_new = waits && t->walks_until < now + WALKS_OF_NEW * WALK_EVERY;
+  if (!has_credit(p, now) && (!is_owed || p->credit < -(is_new ? 4 : 1) * KERNEL_MOST_CREDIT)) {
     t->broke_until = broke_until(p, now);
     return 0;
   }
