@@ -103,7 +103,10 @@ def wall(function, share=0.05):
 def idle(function):
     """Threads in it have nothing to do: it neither leads the work nor is it named in a finding."""
     def judge(evidence):
-        lead = [row for row in evidence["json"]["functions"][:5] if row["self"]["share"] >= 0.1]
+        # Waiting for the GIL or for a CPU is no waiting for something to do: it is counted, wherever that is.
+        queued = sum(row["wall_ns"] for row in evidence["json"]["waits"] if last(row["name"]) == function and row["kind"] in ("gil", "cpu"))
+        of_all = evidence["json"]["total"]
+        lead = [row for row in evidence["json"]["functions"][:5] if row["self"]["share"] >= 0.1 and row["self"]["weight"] - queued >= 0.1 * of_all]
         if find(lead, function):
             return WRONG, "%s leads what is shown as work" % function
         named = [f["text"] for f in evidence["json"]["findings"] if re.search(r"(?<!\()\b%s\b(?!\))" % re.escape(function), f["text"])]  # threads are named after theirs: "Thread-1 (worker)"
@@ -111,7 +114,7 @@ def idle(function):
             return WRONG, named[0]
         page = (evidence.get("page") or {}).get("wall", [])
         whole = sum(row["self"] for row in page)
-        if any(last(row["name"]) == function and row["self"] > 0.1 * whole for row in page[:5]):
+        if any(last(row["name"]) == function and row["self"] - queued > 0.1 * whole for row in page[:5]):
             return WRONG, "%s leads what the page shows as work" % function
         return RIGHT, "%s is not shown as work" % function
     return judge

@@ -20,7 +20,7 @@ def function(name, own, share, total=None):
 
 
 def report(*functions):
-    return {"functions": list(functions), "functions_by_total": list(functions), "functions_on_all_stacks": [], "lines": [], "findings": [], "waits_exact": True,
+    return {"functions": list(functions), "functions_by_total": list(functions), "functions_on_all_stacks": [], "lines": [], "findings": [], "waits_exact": True, "waits": [], "total": sum(row["self"]["weight"] for row in functions),
             "left_out": {"places": []}, "elapsed_ns": 4e9, "quality": {"numbers": {"rate_reached_hz": 200}}, "processes": [{"pid": 1}],
             "threads": [{"name": "main", "pid": 1, "cpu_ns": 2e9, "busiest_function": "burn", "states_ns": {"running": 2e9, "collecting": 1e9}}], "ended_waits": []}
 
