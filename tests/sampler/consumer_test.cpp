@@ -110,8 +110,12 @@ TEST_F(Consumers, states_before_a_look_are_the_kernels_account) {
   EXPECT_EQ((wall[{"work", State::unknown}]), 4'000'000);
 }
 
+// Time queued for a CPU, or -1: of --native it is not known.
+class WaitTargets : public Consumers, public testing::WithParamInterface<Nanoseconds> {};
+INSTANTIATE_TEST_SUITE_P(Both, WaitTargets, testing::Values(0, -1));
+
 // The wait that a sample found may have been over right after it.
-TEST_F(Consumers, time_before_a_sample_has_no_wait_target_of_the_sample_before) {
+TEST_P(WaitTargets, time_before_a_sample_has_none_of_the_sample_before) {
   AwaitedFiles::Host host;
   AwaitedFiles files(::getpid(), host, [](int) { return ""; });
   consumer_.with_awaited(files);
@@ -120,7 +124,7 @@ TEST_F(Consumers, time_before_a_sample_has_no_wait_target_of_the_sample_before) 
     LookRecord record = look_at(1, time, time - 10'000'000);
     record.cpu_state = state;
     record.ran = ran;
-    record.queued = 0;
+    record.queued = GetParam();
     record.fresh = 1;
     if (state == profile::CpuState::blocked) {
       record.awaits = {.kind = target::Awaits::Kind::time};

@@ -67,6 +67,9 @@ void Consumer::put_split(const LookRecord& record, ThreadState& thread, profile:
       profile::Sample before = *other;
       before.start = sample.start;
       before.wall = parts.other;
+      // No sample saw this piece, as in put_piece().
+      before.wake = {};
+      before.awaited = {};
       identities_.stretches.look(before);
       sample.start += parts.other;
       sample.wall = parts.own;
