@@ -27,10 +27,14 @@ using profile::Profile;
 using profile::Quality;
 using profile::Sample;
 
-// The last look at each thread, in the order in which the threads were met.
+// The last sample of each thread, in the order in which the threads were met. Time between two samples has
+// rows of its own, which say nothing of where the thread is.
 std::map<uint32_t, const Sample*> last_looks(const Profile& look) {
   std::map<uint32_t, const Sample*> last;
-  for (const Sample& sample : look.samples()) last[sample.thread.value] = &sample;
+  for (const Sample& sample : look.samples()) {
+    const Sample*& latest = last[sample.thread.value];
+    if (latest == nullptr || sample.samples > 0) latest = &sample;
+  }
   return last;
 }
 
