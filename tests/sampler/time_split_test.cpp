@@ -89,6 +89,22 @@ TEST(StateSplit, how_long_one_has_waited_for_a_cpu_by_now_is_not_called_sleep) {
   EXPECT_EQ(parts.asleep, 0);
 }
 
+// A control group's quota is used up for 80 of each 100 ms, which the kernel counts at their end.
+TEST(StateSplit, a_thread_that_is_awake_and_does_not_run_waits_for_a_cpu) {
+  StateSplit split;
+  Nanoseconds queued = 0, asleep = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const bool runs = i % 20 >= 16;
+    const Nanoseconds counted = i % 20 == 16 ? 80'000'000 : 0;
+    const auto parts =
+        split.split(5'000'000, runs ? 5'000'000 : 0, counted, profile::CpuState::running, true);
+    queued += parts.queued;
+    asleep += parts.asleep;
+  }
+  EXPECT_NEAR(static_cast<double>(queued), 100 * 80e6, 100e6);
+  EXPECT_EQ(asleep, 0);
+}
+
 TEST(StateSplit, crumbs_come_together) {
   StateSplit split;
   Nanoseconds ran = 0;

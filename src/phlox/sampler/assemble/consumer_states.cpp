@@ -32,8 +32,14 @@ void Consumer::put_piece(profile::Sample piece, profile::CpuState state, Nanosec
 // found.
 void Consumer::put_states(const LookRecord& record, ThreadState& thread, profile::Sample& sample) {
   using profile::CpuState;
-  const StateSplit::Parts parts =
-      thread.states.split(record.wall, record.ran - record.queued, record.queued, record.cpu_state);
+  const bool was_awake = thread.last && thread.last->cpu_state != CpuState::blocked;
+  const StateSplit::Parts parts = thread.states.split(record.wall, record.ran - record.queued, record.queued,
+                                                      record.cpu_state, was_awake);
+  if (record.wall > 0 && parts.queued == record.wall) {
+    sample.cpu_state = CpuState::runnable;
+    identities_.stretches.look(sample);
+    return;
+  }
   if (parts.asleep > 0) {
     // A thread that was asleep at the look before slept on there. One that was not was off its CPU on the way
     // here: it slept, or it was pre-empted, which the kernel counts when the thread runs again.

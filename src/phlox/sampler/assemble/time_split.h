@@ -45,11 +45,23 @@ class StateSplit {
     Nanoseconds asleep = 0, queued = 0, ran = 0;
   };
 
-  // `ran`: on a CPU, without `queued`, its waiting for one.
-  Parts split(Nanoseconds wall, Nanoseconds ran, Nanoseconds queued, profile::CpuState found) {
+  // `ran`: on a CPU, without `queued`, its waiting for one. `was_awake`: it was not blocked at the look
+  // before.
+  Parts split(Nanoseconds wall, Nanoseconds ran, Nanoseconds queued, profile::CpuState found,
+              bool was_awake = false) {
     ran = std::clamp<Nanoseconds>(ran, 0, wall);
-    queued = std::clamp<Nanoseconds>(queued, 0, wall - ran);
     Parts parts;
+    // It cannot have gone to sleep without running. The kernel counts that wait when the thread runs again.
+    if (found == profile::CpuState::running && was_awake && ran < kSecond / 20'000) {
+      owed_queued_ += std::max<Nanoseconds>(queued, 0) - wall;
+      parts.queued = wall;
+      return parts;
+    }
+    // Of a wait that is over now some was put already.
+    const Nanoseconds put_before =
+        std::clamp<Nanoseconds>(-owed_queued_, 0, std::max<Nanoseconds>(queued, 0));
+    owed_queued_ += put_before;
+    queued = std::clamp<Nanoseconds>(queued - put_before, 0, wall - ran);
     switch (found) {
       case profile::CpuState::blocked:
         parts.ran = due(owed_ran_, ran, wall);
