@@ -115,12 +115,12 @@ class Case:
 
 
 def end_of(recording):
-    """The last stack of each thread, as `dump --json` has it."""
+    """The last sample of each thread, as `dump --json` has it."""
     modules = dict(recording.query("SELECT id, path FROM module"))
     rows = {i: row for i, *row in recording.query("SELECT id, kind, function, file, module, line, address FROM frame")}
     threads = []
     for tid, stack, quality, _ in recording.query("SELECT t.tid, s.stack, state.quality, max(s.start_us) FROM sample s JOIN thread t "
-                                                  "ON t.id = s.thread JOIN state ON state.id = s.state GROUP BY t.id"):
+                                                  "ON t.id = s.thread JOIN state ON state.id = s.state WHERE s.samples > 0 GROUP BY t.id"):
         frames = []
         while stack:
             stack, frame = recording.parents[stack]

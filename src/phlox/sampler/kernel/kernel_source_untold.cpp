@@ -132,7 +132,7 @@ void KernelSource::put_last(Thread& thread, const kernel_look& look) {
     if (state != CpuState::blocked) piece.system_call = -1;
     if (state != CpuState::running) piece.code_file = 0;
     if (state == CpuState::running) thread.cpu_carried = carried;
-    if (time > 0 || state == CpuState::running) put(thread, Piece::part, piece, time, stack);
+    if (time > 0 || (state == CpuState::running && carried > 0)) put(thread, Piece::part, piece, time, stack);
   };
   const Nanoseconds slept = std::min(thread.owed_asleep + spent.blocked, own);
   if (slept > 0) {
