@@ -129,7 +129,7 @@ std::vector<profile::Descendant> DescendantAccount::rows() const {
     if (rest <= 0) continue;
     // A child that was seen may have used some of it between that and its end.
     std::string whose = seen != known.end()
-                            ? fmt::format("(children of process {}, while they were not looked at)", id.first)
+                            ? fmt::format("(children of process {}, after they were last seen)", id.first)
                             : fmt::format("(children of process {} that ended soon)", id.first);
     rows.push_back({0, id.first, one.first, one.last, rest, true, std::move(whose)});
   }
