@@ -203,9 +203,12 @@ int on_clock(struct bpf_perf_event_data* context) {
 
 // Whether this switch is walked; what it took is to be subtracted.
 static __always_inline int has_credit(struct kernel_process* p, __u64 now) {
-  __s64 credit = p->credit + (__s64)((now - p->credit_at) * p->walk_share / 1000);
-  p->credit_at = now;
-  p->credit = credit > KERNEL_MOST_CREDIT ? KERNEL_MOST_CREDIT : credit;
+  // Another CPU may have added later time already.
+  if (now > p->credit_at) {
+    __s64 credit = p->credit + (__s64)((now - p->credit_at) * p->walk_share / 1000);
+    p->credit_at = now;
+    p->credit = credit > KERNEL_MOST_CREDIT ? KERNEL_MOST_CREDIT : credit;
+  }
   return p->credit >= 0;
 }
 
