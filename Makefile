@@ -15,7 +15,7 @@ export PHLOX_VENV := $(CACHE)/venv
 
 # Another generator or compiler than the first time would be an error halfway: CMake itself says that well enough.
 define configure_and_build
-	cmake --preset $(1) --log-level=WARNING
+	cmake --preset $(1) --log-level=WARNING $(3)
 	cmake --build --preset $(1) --parallel $(JOBS) $(2)
 endef
 
@@ -65,9 +65,10 @@ test test-all:
 beside_pythons:
 	@tools/get-pythons.sh & pythons=$$!; $(MAKE) build_preset && wait $$pythons
 
+# A build from nothing is one of batches (cmake/rooms.cmake); one that is there already stays as it was configured.
 .PHONY: build_preset
 build_preset:
-	$(call configure_and_build,$(PRESET),$(only_targets))
+	$(call configure_and_build,$(PRESET),$(only_targets),$(if $(wildcard build/$(PRESET)/CMakeCache.txt),,-D PHLOX_UNITY=ON))
 
 # The matrix is worth keeping only where nearly every interpreter is: pyenv's, root's suites, PYTHONS=all for the rest.
 .PHONY: pythons-doc

@@ -17,7 +17,7 @@ namespace {
 
 using sampler::SchedulingClass;
 
-constexpr size_t kMostNamed = 5;  // of modules, in a row
+constexpr size_t kMostModulesNamed = 5;  // of modules, in a row
 // Of the looks; a warning is given above this (profile::QualitySummary::needs_warning).
 constexpr double kManyRejected = 0.01;
 
@@ -217,9 +217,9 @@ Check files_row(const Findings& f) {
             fmt::format("{} of {} that it runs code of cannot be opened:", f.files.not_opened.size(),
                         f.files.opened + f.files.not_opened.size()),
             {}};
-  for (size_t i = 0; i < std::min(f.files.not_opened.size(), kMostNamed); ++i)
+  for (size_t i = 0; i < std::min(f.files.not_opened.size(), kMostModulesNamed); ++i)
     row.found += " " + f.files.not_opened[i];
-  if (f.files.not_opened.size() > kMostNamed) row.found += " ...";
+  if (f.files.not_opened.size() > kMostModulesNamed) row.found += " ...";
   if (!f.host.counts(target::Capability::checkpoint_restore) && !f.host.counts(target::Capability::sys_admin))
     row.hints.push_back("deleted ones too can be opened by root of the host: sudo phlox " + f.retry);
   return row;
@@ -241,8 +241,8 @@ Check names_row(const Findings& f, bool symbols) {
   }
   row.found += "; of the others --native knows no lines";
   for (const auto& missing : f.missing) {
-    if (row.hints.size() == kMostNamed) {
-      row.hints.push_back(fmt::format("and {} more (--json lists them)", lacking - kMostNamed));
+    if (row.hints.size() == kMostModulesNamed) {
+      row.hints.push_back(fmt::format("and {} more (--json lists them)", lacking - kMostModulesNamed));
       break;
     }
     if (missing.names.no_lines) row.hints.push_back(describe(missing));

@@ -45,24 +45,25 @@ struct Files {
 constexpr size_t kMostFiles = 200;  // all of them are held in memory
 
 Result<Files> files_of(const DiffArguments& a) {
-  constexpr const char* kUsage = "phlox diff before.phlox after.phlox, or phlox diff a1 a2 a3 -- b1 b2 b3";
+  constexpr const char* kDiffUsage =
+      "phlox diff before.phlox after.phlox, or phlox diff a1 a2 a3 -- b1 b2 b3";
   Files files;
   const auto sides = std::find(a.files.begin(), a.files.end(), kSides);
   if (sides == a.files.end()) {
-    if (a.files.size() < 2) return fail(ErrorKind::usage, "compare which two recordings?", kUsage);
+    if (a.files.size() < 2) return fail(ErrorKind::usage, "compare which two recordings?", kDiffUsage);
     if (a.files.size() > 2)
       return fail(ErrorKind::usage, fmt::format("{} recordings, and no -- between the sides", a.files.size()),
-                  kUsage);
+                  kDiffUsage);
     return Files{{a.files[0]}, {a.files[1]}};
   }
   files.before.assign(a.files.begin(), sides);
   files.after.assign(sides + 1, a.files.end());
   if (files.before.empty() || files.after.empty())
-    return fail(ErrorKind::usage, "no recording on one side of --", kUsage);
+    return fail(ErrorKind::usage, "no recording on one side of --", kDiffUsage);
   if (std::find(sides + 1, a.files.end(), kSides) != a.files.end())
-    return fail(ErrorKind::usage, "more than one --", kUsage);
+    return fail(ErrorKind::usage, "more than one --", kDiffUsage);
   if (a.files.size() > kMostFiles)
-    return fail(ErrorKind::usage, fmt::format("more than {} recordings", kMostFiles), kUsage);
+    return fail(ErrorKind::usage, fmt::format("more than {} recordings", kMostFiles), kDiffUsage);
   return files;
 }
 
@@ -191,7 +192,7 @@ Result<int> check(const std::vector<report::Condition>& conditions, const report
   return status;
 }
 
-Result<int> run(const DiffArguments& a, Talk& talk) {
+Result<int> run_diff(const DiffArguments& a, Talk& talk) {
   const auto files = files_of(a);
   if (!files) return fail(files);
   if (a.json && a.markdown)
@@ -241,7 +242,7 @@ Result<int> run(const DiffArguments& a, Talk& talk) {
 }  // namespace
 
 int diff(const CommandLine& line, Talk& talk) {
-  const auto done = run(line.diff, talk);
+  const auto done = run_diff(line.diff, talk);
   if (done) return *done;
   talk.error(done.error());
   return exit_status(done.error().kind);

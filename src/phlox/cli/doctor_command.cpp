@@ -63,7 +63,7 @@ std::string json_of(const Findings& findings, const std::vector<Check>& checks, 
   });
 }
 
-Result<int> run(const CommandLine& line, Talk& talk) {
+Result<int> run_doctor(const CommandLine& line, Talk& talk) {
   const DoctorArguments& arguments = line.doctor;
   std::optional<pid_t> pid;
   if (auto checked = check_container(!arguments.pid.empty(), arguments.container); !checked)
@@ -90,7 +90,7 @@ Result<int> run(const CommandLine& line, Talk& talk) {
 }  // namespace
 
 int doctor(const CommandLine& line, Talk& talk) {
-  const auto done = run(line, talk);
+  const auto done = run_doctor(line, talk);
   if (done) return *done;
   talk.error(done.error());
   return exit_status(done.error().kind);

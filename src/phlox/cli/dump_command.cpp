@@ -160,7 +160,7 @@ std::string json_of(std::vector<Looked> all) {
   return report::dump_json(whole.look, whole.dump);
 }
 
-Result<void> run(const CommandLine& line, Talk& talk) {
+Result<void> run_dump(const CommandLine& line, Talk& talk) {
   const DumpArguments& arguments = line.dump;
   const auto pid = process_to_dump(line, talk);
   if (!pid) return fail(pid);
@@ -183,7 +183,7 @@ Result<void> run(const CommandLine& line, Talk& talk) {
 }  // namespace
 
 int dump(const CommandLine& line, Talk& talk) {
-  const auto done = run(line, talk);
+  const auto done = run_dump(line, talk);
   if (done) return kSuccess;
   talk.error(done.error());
   return exit_status(done.error().kind);

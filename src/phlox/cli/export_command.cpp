@@ -18,7 +18,7 @@ Result<const exporters::Format*> format_for(const ExportArguments& arguments) {
               fmt::format("say it with -f: {}", exporters::format_names()));
 }
 
-Result<void> run(const ExportArguments& arguments, Talk& talk) {
+Result<void> run_export(const ExportArguments& arguments, Talk& talk) {
   if (arguments.file.empty())
     return fail(ErrorKind::usage, "export which recording?", "phlox export app.phlox -f svg -o app.svg");
   auto format = format_for(arguments);
@@ -40,7 +40,7 @@ Result<void> run(const ExportArguments& arguments, Talk& talk) {
 }  // namespace
 
 int export_recording(const CommandLine& line, Talk& talk) {
-  const auto done = run(line.export_, talk);
+  const auto done = run_export(line.export_, talk);
   if (done) return kSuccess;
   talk.error(done.error());
   return exit_status(done.error().kind);

@@ -17,19 +17,19 @@ namespace phlox::cli {
 namespace {
 
 // Written beside its place: what was there stays until the import is whole.
-class Destination {
+class ImportDestination {
  public:
-  explicit Destination(std::string path)
+  explicit ImportDestination(std::string path)
       : path_(std::move(path)), partial_(path_ + ".partial"), place_(Place::find(path_, recording_owner())) {}
-  ~Destination() {
+  ~ImportDestination() {
     thread_.reset();
     writer_.reset();
     for (const char* end : {"", "-wal", "-shm", "-journal"}) {
       if (place_) place_->remove(place_->name() + ".partial" + end);
     }
   }
-  Destination(const Destination&) = delete;
-  Destination& operator=(const Destination&) = delete;
+  ImportDestination(const ImportDestination&) = delete;
+  ImportDestination& operator=(const ImportDestination&) = delete;
 
   Result<profile::Sink*> open() {
     auto writer = recording::Writer::create(partial_, recording_owner(), recording::Safe::at_finish);
@@ -55,13 +55,13 @@ class Destination {
   std::optional<recording::WriterThread> thread_;  // SQLite takes a third of an import's time
 };
 
-Result<void> run(const ImportArguments& arguments, Talk& talk) {
+Result<void> run_import(const ImportArguments& arguments, Talk& talk) {
   if (arguments.file.empty())
     return fail(ErrorKind::usage, "import which file?", "phlox import perf.data -o app.phlox");
   if (arguments.output.empty() && arguments.file == "-")
     return fail(ErrorKind::usage, "import standard input into which file?", "phlox import - -o app.phlox");
   const std::string output = arguments.output.empty() ? arguments.file + ".phlox" : arguments.output;
-  Destination destination(output);
+  ImportDestination destination(output);
   const auto sink = destination.open();
   if (!sink) return fail(sink);
   if (auto imported = import_recording(arguments.file, arguments.input, **sink, talk); !imported)
@@ -75,7 +75,7 @@ Result<void> run(const ImportArguments& arguments, Talk& talk) {
 }  // namespace
 
 int import_recording(const CommandLine& line, Talk& talk) {
-  const auto done = run(line.import_, talk);
+  const auto done = run_import(line.import_, talk);
   if (done) return kSuccess;
   talk.error(done.error());
   return exit_status(done.error().kind);

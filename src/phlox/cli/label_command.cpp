@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kLargestFile = size_t{256} << 20;
 
-Result<void> run(const LabelArguments& a, Talk& talk) {
+Result<void> run_label(const LabelArguments& a, Talk& talk) {
   if (a.recording.empty() || a.file.empty())
     return fail(ErrorKind::usage, "label which recording, with which labels?",
                 "phlox label app.phlox ranges.tsv");
@@ -40,7 +40,7 @@ Result<void> run(const LabelArguments& a, Talk& talk) {
 }  // namespace
 
 int label(const CommandLine& line, Talk& talk) {
-  const auto done = run(line.label, talk);
+  const auto done = run_label(line.label, talk);
   if (done) return kSuccess;
   talk.error(done.error());
   return exit_status(done.error().kind);

@@ -28,7 +28,7 @@
 namespace phlox::cli {
 namespace {
 
-constexpr const char* kUsage =
+constexpr const char* kPyflameUsage =
     "Usage: pyflame [options] [-p] PID\n"
     "       pyflame [options] -t COMMAND [ARGUMENT...]\n"
     "\n"
@@ -241,7 +241,7 @@ Result<void> record_for(const Arguments& a, OutputFile& output, Talk& talk) {
   return write(a, profile, output);
 }
 
-Result<void> run(const Arguments& a, Talk& talk) {
+Result<void> run_pyflame(const Arguments& a, Talk& talk) {
   if (a.pid) {
     const auto state = target::read_process_state(*a.pid);
     if (!state) return fail(state);
@@ -262,13 +262,13 @@ int pyflame(const std::vector<std::string>& words, Talk& talk) {
   if (arguments && (arguments->help || arguments->version)) {
     auto out = OutputFile::open("-", {.text = true});
     if (arguments->help) {
-      (*out)->stream() << kExamples << kUsage;
+      (*out)->stream() << kExamples << kPyflameUsage;
     } else {
       (*out)->stream() << "pyflame of phlox " << PHLOX_VERSION << "\n";
     }
     done = (*out)->commit();
   } else if (arguments) {
-    done = run(*arguments, talk);
+    done = run_pyflame(*arguments, talk);
   }
   if (done) return 0;
   talk.error(done.error());

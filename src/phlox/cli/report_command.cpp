@@ -22,7 +22,7 @@
 namespace phlox::cli {
 namespace {
 
-Result<void> print(const std::string& text, const ReportArguments& a) {
+Result<void> print_report(const std::string& text, const ReportArguments& a) {
   auto output = OutputFile::open("-", {.inputs = a.files, .text = true});
   if (!output) return fail(output);
   (*output)->stream() << text;
@@ -52,7 +52,7 @@ Result<profile::Profile> read_all(const ReportArguments& a, report::ReportOption
   return *std::move(all);
 }
 
-Result<void> run(const ReportArguments& a, Talk& talk) {
+Result<void> run_report(const ReportArguments& a, Talk& talk) {
   if (a.files.empty()) return fail(ErrorKind::usage, "report on which recording?", "phlox report app.phlox");
   if (int(a.json) + int(a.markdown) + int(a.source) > 1) {
     return fail(ErrorKind::usage, "--json, --markdown and --source are one choice", "phlox report --help");
@@ -73,13 +73,13 @@ Result<void> run(const ReportArguments& a, Talk& talk) {
   if (auto labelled = profile::show_time_labels(*profile, options.choices); !labelled) return fail(labelled);
   const auto made = report::make_report(*profile, options);
   if (!made) return fail(made);
-  if (a.json) return print(report::report_json(*made), a);
-  if (a.markdown) return print(report::report_markdown(*made), a);
-  if (!a.source) return print(report::report_text(*made), a);
+  if (a.json) return print_report(report::report_json(*made), a);
+  if (a.markdown) return print_report(report::report_markdown(*made), a);
+  if (!a.source) return print_report(report::report_text(*made), a);
   // The files as they are here today: a recording may come from another machine, and the report says so where
   // a file is missing.
   const SourceFiles sources(*profile);
-  return print(
+  return print_report(
       report::report_source(*made, [&](std::string_view file) { return sources.read(std::string(file)); }),
       a);
 }
@@ -87,7 +87,7 @@ Result<void> run(const ReportArguments& a, Talk& talk) {
 }  // namespace
 
 int report(const CommandLine& line, Talk& talk) {
-  const auto done = run(line.report, talk);
+  const auto done = run_report(line.report, talk);
   if (done) return kSuccess;
   talk.error(done.error());
   return exit_status(done.error().kind);

@@ -43,7 +43,7 @@ Result<std::string> recording_of(pid_t pid) {
               "the process id of a `phlox record` that runs: pgrep -a phlox");
 }
 
-Result<void> run(const CommandLine& line, Talk& talk) {
+Result<void> run_snapshot(const CommandLine& line, Talk& talk) {
   const SnapshotArguments& a = line.snapshot;
   if (a.pid.empty() == a.file.empty())
     return fail(ErrorKind::usage, "of which recording? A recorder's process id, or its file",
@@ -73,7 +73,7 @@ Result<void> run(const CommandLine& line, Talk& talk) {
 }  // namespace
 
 int snapshot(const CommandLine& line, Talk& talk) {
-  const auto done = run(line, talk);
+  const auto done = run_snapshot(line, talk);
   if (done) return kSuccess;
   talk.error(done.error());
   return exit_status(done.error().kind);

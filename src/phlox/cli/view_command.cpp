@@ -45,7 +45,7 @@ bool open_on_desktop(const std::string& path) {
   return started;
 }
 
-Result<void> run(const ViewCommandArguments& arguments, Talk& talk) {
+Result<void> run_view(const ViewCommandArguments& arguments, Talk& talk) {
   if (arguments.file.empty()) return fail(ErrorKind::usage, "view which recording?", "phlox view app.phlox");
   if (arguments.output == "-")
     return fail(ErrorKind::usage, "a page on standard output cannot be opened",
@@ -71,7 +71,7 @@ Result<void> run(const ViewCommandArguments& arguments, Talk& talk) {
 }  // namespace
 
 int view(const CommandLine& line, Talk& talk) {
-  const auto done = run(line.view, talk);
+  const auto done = run_view(line.view, talk);
   if (done) return kSuccess;
   talk.error(done.error());
   return exit_status(done.error().kind);

@@ -13,28 +13,28 @@
 namespace phlox::exporters {
 namespace {
 
-struct Function {
+struct CallgrindFunction {
   std::string object, file, name;
   int32_t first_line = 0;
 };
 
 // A number an event, those at the end that are 0 left out.
-using Cost = std::vector<int64_t>;
+using CallCost = std::vector<int64_t>;
 
-void add(Cost& cost, size_t event, int64_t value) {
+void add(CallCost& cost, size_t event, int64_t value) {
   if (value == 0) return;
   if (cost.size() <= event) cost.resize(event + 1);
   cost[event] += value;
 }
 
 // Numbers that are left out at the end of a line are 0.
-std::string words(const Cost& cost) {
+std::string words(const CallCost& cost) {
   return cost.empty() ? "0" : fmt::format("{}", fmt::join(cost, " "));
 }
 
 struct Line {
-  Cost cost;
-  std::map<uint32_t, Cost> calls;  // callee -> cost with all that it called
+  CallCost cost;
+  std::map<uint32_t, CallCost> calls;  // callee -> cost with all that it called
 };
 
 // A word: "cache-misses:u" has none of what ends one.
@@ -47,7 +47,7 @@ std::string event_word(const std::string& name) {
   return word.empty() ? "event" : word;
 }
 
-std::string event_name(profile::Weight weight, const std::string& event) {
+std::string callgrind_event(profile::Weight weight, const std::string& event) {
   switch (weight) {
     case profile::Weight::wall:
       return "Wall_ns";
@@ -89,10 +89,10 @@ class Names {
   std::map<std::string, size_t> numbers_;
 };
 
-class Writer {
+class CallgrindWriter {
  public:
-  Writer(const profile::Profile& profile, const std::vector<const profile::CallTree*>& trees,
-         std::ostream& out)
+  CallgrindWriter(const profile::Profile& profile, const std::vector<const profile::CallTree*>& trees,
+                  std::ostream& out)
       : out_(out) {
     for (const profile::CallTree* tree : trees) number_functions(profile, *tree);
     tell_namesakes_apart();
@@ -103,7 +103,7 @@ class Writer {
   void write() {
     for (uint32_t i = 0; i < functions_.size(); ++i) {
       if (lines_[i].empty()) continue;
-      const Function& function = functions_[i];
+      const CallgrindFunction& function = functions_[i];
       out_ << "\nob=" << objects_(function.object) << "\nfl=" << files_(function.file)
            << "\nfn=" << names_(function.name) << '\n';
       for (const auto& [number, line] : lines_[i]) {
@@ -117,8 +117,9 @@ class Writer {
   void number_functions(const profile::Profile& profile, const profile::CallTree& tree) {
     std::vector<uint32_t>& function_of = function_of_.emplace_back();
     for (const profile::Label& label : tree.labels) {
-      Function function{object_of(profile, label), label.file.empty() ? "???" : displayable(label.file),
-                        displayable(label.whole_name()), label.first_line};
+      CallgrindFunction function{object_of(profile, label),
+                                 label.file.empty() ? "???" : displayable(label.file),
+                                 displayable(label.whole_name()), label.first_line};
       const auto [at, added] =
           known_.try_emplace({function.object, function.file, function.name, function.first_line},
                              static_cast<uint32_t>(functions_.size()));
@@ -131,8 +132,8 @@ class Writer {
   // Readers take functions of one name in one file for one: before Python 3.11 every __init__ is such.
   void tell_namesakes_apart() {
     std::map<std::tuple<std::string, std::string, std::string>, size_t> count;
-    for (const Function& f : functions_) ++count[{f.object, f.file, f.name}];
-    for (Function& f : functions_) {
+    for (const CallgrindFunction& f : functions_) ++count[{f.object, f.file, f.name}];
+    for (CallgrindFunction& f : functions_) {
       if (f.first_line > 0 && count[{f.object, f.file, f.name}] > 1)
         f.name += fmt::format(":{}", f.first_line);
     }
@@ -157,7 +158,7 @@ class Writer {
       add(lines_[function_of[tree.nodes[0].label]][0].cost, event, tree.nodes[0].self);
   }
 
-  void write_call(const Function& callee, int32_t line, const Cost& cost) {
+  void write_call(const CallgrindFunction& callee, int32_t line, const CallCost& cost) {
     out_ << "cob=" << objects_(callee.object) << "\ncfi=" << files_(callee.file)
          << "\ncfn=" << names_(callee.name) << '\n';
     // How often nobody counted: once at least. Of 0 calls callgrind_annotate (3.19) takes the cost that
@@ -166,7 +167,7 @@ class Writer {
   }
 
   std::ostream& out_;
-  std::vector<Function> functions_;
+  std::vector<CallgrindFunction> functions_;
   std::map<std::tuple<std::string, std::string, std::string, int32_t>, uint32_t> known_;
   std::vector<std::vector<uint32_t>> function_of_;  // by tree, and by its label
   std::vector<std::map<int32_t, Line>> lines_;      // by function
@@ -178,8 +179,8 @@ class Writer {
 void write_callgrind(const profile::Profile& profile, const profile::CallTree& tree,
                      const CallgrindFacts& facts, std::ostream& out) {
   std::vector<const profile::CallTree*> trees = {&tree};
-  std::string events = event_name(facts.weight, facts.event);
-  Cost totals = {tree.total};
+  std::string events = callgrind_event(facts.weight, facts.event);
+  CallCost totals = {tree.total};
   for (const EventTree& other : facts.others) {
     trees.push_back(&other.tree);
     events += ' ' + event_word(other.event.name);
@@ -189,7 +190,7 @@ void write_callgrind(const profile::Profile& profile, const profile::CallTree& t
   if (!facts.command.empty()) out << "cmd: " << displayable(facts.command) << '\n';
   if (!facts.description.empty()) out << "desc: Recording: " << displayable(facts.description) << '\n';
   out << "positions: line\nevents: " << events << "\nsummary: " << words(totals) << '\n';
-  Writer(profile, trees, out).write();
+  CallgrindWriter(profile, trees, out).write();
   out << "\ntotals: " << words(totals) << '\n';
 }
 

@@ -35,15 +35,15 @@ std::string_view category_of(profile::FrameKind kind) {
 }
 
 // By what the viewers know a thread. A thread that the kernel has no id of has its number in the recording.
-struct Row {
+struct ChromeRow {
   int32_t pid = 0;
   int64_t tid = 0;
 };
 
-Row row_of(const profile::Profile& profile, size_t index) {
+ChromeRow row_of(const profile::Profile& profile, size_t index) {
   const profile::Thread& thread = profile.threads()[index];
   const profile::Process* process = process_of(profile, thread);
-  Row row{process == nullptr ? 0 : process->pid, thread.tid};
+  ChromeRow row{process == nullptr ? 0 : process->pid, thread.tid};
   for (size_t i = 0; i < index && row.tid > 0; ++i) {
     const profile::Thread& other = profile.threads()[i];
     if (other.tid == thread.tid && other.process == thread.process) row.tid = 0;
@@ -58,7 +58,7 @@ class Events : public SliceSink {
  public:
   Events(JsonWriter& json, const FrameTable& frames) : json_(json), frames_(frames) {}
 
-  void thread(Row row) { row_ = row; }
+  void thread(ChromeRow row) { row_ = row; }
 
   void open(size_t label, Nanoseconds at) override {
     const profile::Label& frame = frames_.labels()[label];
@@ -81,7 +81,7 @@ class Events : public SliceSink {
   }
 
   // "thread_name" and the like.
-  void fact(std::string_view name, Row row, std::string_view value) {
+  void fact(std::string_view name, ChromeRow row, std::string_view value) {
     json_.StartObject();
     put(json_, "ph", "M");
     put(json_, "pid", int64_t{row.pid});
@@ -94,7 +94,7 @@ class Events : public SliceSink {
     json_.EndObject();
   }
 
-  void moment(const profile::Event& event, Row row, Nanoseconds at) {
+  void moment(const profile::Event& event, ChromeRow row, Nanoseconds at) {
     row_ = row;
     begin("i", at);
     put(json_, "name", event_name(event.kind));
@@ -131,7 +131,7 @@ class Events : public SliceSink {
 
   JsonWriter& json_;
   const FrameTable& frames_;
-  Row row_;
+  ChromeRow row_;
 };
 
 void put_moments(Events& events, const profile::Profile& profile, const SamplesByThread& threads) {
@@ -179,7 +179,7 @@ Result<void> write_chrome(const profile::Profile& profile, const profile::Choice
     events.fact("process_name", {process.pid, process.pid}, profile::process_label(process));
   for (size_t i = 0; i < threads.size(); ++i) {
     if (threads[i].empty()) continue;
-    const Row row = row_of(profile, i);
+    const ChromeRow row = row_of(profile, i);
     const profile::Thread& thread = profile.threads()[i];
     events.fact("thread_name", row, thread.name.empty() ? thread.kernel_name : thread.name);
     events.thread(row);

@@ -31,7 +31,7 @@ void put_bool(JsonWriter& json, std::string_view key, bool value) {
 
 // A row of a thread's samples. The profiler takes a stack to last from its sample to the next one, and CPU
 // time to be what was used since the sample before.
-struct Row {
+struct FirefoxRow {
   Nanoseconds time = 0;
   int64_t stack = -1;  // none
   int64_t weight = 0;
@@ -40,18 +40,18 @@ struct Row {
 
 // A stretch is a row where it begins and, of several looks, one where the last of them was: between distant
 // rows the profiler would draw the way from one state to the next.
-std::vector<Row> rows_of(const std::vector<ThreadSample>& samples, const FirefoxTables& tables) {
-  std::vector<Row> rows;
+std::vector<FirefoxRow> rows_of(const std::vector<ThreadSample>& samples, const FirefoxTables& tables) {
+  std::vector<FirefoxRow> rows;
   Nanoseconds end = 0;
   for (const auto& [sample, part] : samples) {
     if (!rows.empty() && part.start > end) rows.push_back({end});
-    Row row{part.start, tables.stack(sample->stack), part.weight, part.cpu};
+    FirefoxRow row{part.start, tables.stack(sample->stack), part.weight, part.cpu};
     end = std::max(end, part.start + part.wall);
     if (part.samples < 2 || part.wall < part.samples) {
       rows.push_back(row);
       continue;
     }
-    Row last = row;
+    FirefoxRow last = row;
     last.time = part.start + part.wall - part.wall / part.samples;
     last.weight = part.weight / part.samples;
     last.cpu = part.cpu / part.samples;
@@ -64,7 +64,8 @@ std::vector<Row> rows_of(const std::vector<ThreadSample>& samples, const Firefox
   return rows;
 }
 
-void put_samples(JsonWriter& json, const std::vector<Row>& rows, profile::Weight weight, Nanoseconds zero) {
+void put_samples(JsonWriter& json, const std::vector<FirefoxRow>& rows, profile::Weight weight,
+                 Nanoseconds zero) {
   put_key(json, "samples");
   json.StartObject();
   const bool counted = !is_time(weight);
@@ -72,23 +73,23 @@ void put_samples(JsonWriter& json, const std::vector<Row>& rows, profile::Weight
       std::string_view(!counted                           ? "tracing-ms"
                        : weight == profile::Weight::bytes ? "bytes"
                                                           : "samples"));
-  put_column(json, "stack", rows, [&](const Row& row) {
+  put_column(json, "stack", rows, [&](const FirefoxRow& row) {
     if (row.stack < 0) {
       json.Null();
     } else {
       json.Int64(row.stack);
     }
   });
-  put_column(json, "time", rows, [&](const Row& row) { put_milliseconds(json, row.time - zero); });
-  put_column(json, "weight", rows, [&](const Row& row) {
+  put_column(json, "time", rows, [&](const FirefoxRow& row) { put_milliseconds(json, row.time - zero); });
+  put_column(json, "weight", rows, [&](const FirefoxRow& row) {
     if (counted) {
       json.Int64(row.weight);
     } else {
       put_milliseconds(json, row.weight);
     }
   });
-  const Row* before = nullptr;
-  put_column(json, "threadCPUDelta", rows, [&](const Row& row) {
+  const FirefoxRow* before = nullptr;
+  put_column(json, "threadCPUDelta", rows, [&](const FirefoxRow& row) {
     if (before == nullptr) {
       json.Null();
     } else {

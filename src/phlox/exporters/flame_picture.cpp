@@ -17,13 +17,13 @@
 namespace phlox::exporters {
 namespace {
 
-using Json = rapidjson::Writer<rapidjson::StringBuffer>;
+using PictureJson = rapidjson::Writer<rapidjson::StringBuffer>;
 
-void put(Json& json, std::string_view text) {
+void put_picture_text(PictureJson& json, std::string_view text) {
   json.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
 }
 
-void put_key(Json& json, std::string_view key) {
+void put_picture_key(PictureJson& json, std::string_view key) {
   json.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
 }
 
@@ -35,9 +35,9 @@ class StringTable {
     if (added) strings_.push_back(&at->first);
     return at->second;
   }
-  void put_all(Json& json) const {
+  void put_all(PictureJson& json) const {
     json.StartArray();
-    for (const std::string* text : strings_) put(json, *text);
+    for (const std::string* text : strings_) put_picture_text(json, *text);
     json.EndArray();
   }
 
@@ -47,8 +47,9 @@ class StringTable {
 };
 
 template <class Value>
-void put_column(Json& json, std::string_view key, const std::vector<profile::CallNode>& nodes, Value value) {
-  put_key(json, key);
+void put_column(PictureJson& json, std::string_view key, const std::vector<profile::CallNode>& nodes,
+                Value value) {
+  put_picture_key(json, key);
   json.StartArray();
   for (const profile::CallNode& node : nodes) json.Int64(static_cast<int64_t>(value(node)));
   json.EndArray();
@@ -56,20 +57,20 @@ void put_column(Json& json, std::string_view key, const std::vector<profile::Cal
 
 using Parts = std::vector<std::array<profile::NodePart, profile::kDoings>>;
 
-void put_parts(Json& json, const Parts& parts) {
+void put_parts(PictureJson& json, const Parts& parts) {
   constexpr std::string_view kNames[] = {"computing", "waiting", "waiting_for_work", "waiting_for_others",
                                          "waiting_unknown"};
   static_assert(std::size(kNames) == profile::kDoings);
-  put_key(json, "parts");
+  put_picture_key(json, "parts");
   json.StartObject();
   for (size_t doing = 0; doing < profile::kDoings; ++doing) {
-    put_key(json, kNames[doing]);
+    put_picture_key(json, kNames[doing]);
     json.StartObject();
-    put_key(json, "self");
+    put_picture_key(json, "self");
     json.StartArray();
     for (const auto& part : parts) json.Int64(part[doing].self);
     json.EndArray();
-    put_key(json, "samples");
+    put_picture_key(json, "samples");
     json.StartArray();
     for (const auto& part : parts) json.Uint64(part[doing].samples);
     json.EndArray();
@@ -78,7 +79,7 @@ void put_parts(Json& json, const Parts& parts) {
   json.EndObject();
 }
 
-void put_tree(Json& json, const FlamePicture& picture) {
+void put_tree(PictureJson& json, const FlamePicture& picture) {
   const profile::CallTree& tree = picture.tree;
   StringTable files;
   StringTable modules;
@@ -87,20 +88,20 @@ void put_tree(Json& json, const FlamePicture& picture) {
     modules.index(label.module);
   }
   json.StartObject();
-  put_key(json, "files");
+  put_picture_key(json, "files");
   files.put_all(json);
-  put_key(json, "modules");
+  put_picture_key(json, "modules");
   modules.put_all(json);
-  put_key(json, "labels");
+  put_picture_key(json, "labels");
   json.StartArray();
   for (const profile::Label& label : tree.labels) {
     json.StartArray();
-    put(json, label.name);
+    put_picture_text(json, label.name);
     json.Uint(files.index(label.file));
     json.Int(label.line);
     json.Uint(modules.index(label.module));
     json.Uint(static_cast<unsigned>(label.kind));
-    if (!label.full.empty()) put(json, label.full);
+    if (!label.full.empty()) put_picture_text(json, label.full);
     json.EndArray();
   }
   json.EndArray();
@@ -110,11 +111,11 @@ void put_tree(Json& json, const FlamePicture& picture) {
   put_column(json, "samples", tree.nodes, [](const profile::CallNode& node) { return node.samples; });
   if (!tree.parts.empty()) put_parts(json, tree.parts);
   if (!picture.before.empty()) {
-    put_key(json, "before");
+    put_picture_key(json, "before");
     json.StartObject();
     put_column(json, "self", picture.before, [](const profile::CallNode& node) { return node.self; });
     put_column(json, "samples", picture.before, [](const profile::CallNode& node) { return node.samples; });
-    put_key(json, "changes");
+    put_picture_key(json, "changes");
     json.StartArray();
     for (int8_t step : picture.changes) json.Int(step);
     json.EndArray();
@@ -231,34 +232,34 @@ void fill_difference(FlamePicture& picture, Difference difference, bool by_line,
 
 void write_picture_json(const FlamePicture& picture, std::ostream& out) {
   rapidjson::StringBuffer buffer;
-  Json json(buffer);
+  PictureJson json(buffer);
   json.StartObject();
-  put_key(json, "title");
-  put(json, picture.title);
-  put_key(json, "subtitle");
-  put(json, picture.subtitle);
-  put_key(json, "quality");
+  put_picture_key(json, "title");
+  put_picture_text(json, picture.title);
+  put_picture_key(json, "subtitle");
+  put_picture_text(json, picture.subtitle);
+  put_picture_key(json, "quality");
   json.StartArray();
-  for (const std::string& line : picture.quality) put(json, line);
+  for (const std::string& line : picture.quality) put_picture_text(json, line);
   json.EndArray();
-  put_key(json, "warning");
-  put(json, picture.warning);
-  put_key(json, "unit");
-  put(json, profile::unit_key(picture.weight));
+  put_picture_key(json, "warning");
+  put_picture_text(json, picture.warning);
+  put_picture_key(json, "unit");
+  put_picture_text(json, profile::unit_key(picture.weight));
   if (!picture.tree.parts.empty()) {
-    put_key(json, "show");
-    put(json, profile::show_name(picture.show));
-    put_key(json, "leftOut");
-    put(json, picture.left_out);
+    put_picture_key(json, "show");
+    put_picture_text(json, profile::show_name(picture.show));
+    put_picture_key(json, "leftOut");
+    put_picture_text(json, picture.left_out);
   }
-  put_key(json, "pruned");
+  put_picture_key(json, "pruned");
   json.StartObject();
-  put_key(json, "frames");
+  put_picture_key(json, "frames");
   json.Uint64(picture.pruned.frames);
-  put_key(json, "weight");
+  put_picture_key(json, "weight");
   json.Int64(picture.pruned.weight);
   json.EndObject();
-  put_key(json, "tree");
+  put_picture_key(json, "tree");
   put_tree(json, picture);
   json.EndObject();
   out << safe_in_markup({buffer.GetString(), buffer.GetSize()});

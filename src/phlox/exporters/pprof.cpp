@@ -44,7 +44,7 @@ enum FunctionField : protozero::pbf_tag_type {
 };
 
 // The string table, whose entry 0 must be empty.
-class Strings {
+class PprofStrings {
  public:
   int64_t index(const std::string& text) {
     auto [at, added] = indices_.try_emplace(text, static_cast<int64_t>(strings_.size()));
@@ -60,7 +60,7 @@ class Strings {
   std::vector<std::string> strings_ = {""};
 };
 
-void add_value_type(protozero::pbf_writer& message, Strings& strings, const std::string& type,
+void add_value_type(protozero::pbf_writer& message, PprofStrings& strings, const std::string& type,
                     const std::string& unit) {
   protozero::pbf_writer value(message, kSampleType);
   value.add_int64(kType, strings.index(type));
@@ -71,7 +71,7 @@ void add_value_type(protozero::pbf_writer& message, Strings& strings, const std:
 // they are where a mapping begins and ends at 0. The first one is taken for the program.
 class Mappings {
  public:
-  Mappings(protozero::pbf_writer& message, Strings& strings, const std::vector<profile::Module>* modules)
+  Mappings(protozero::pbf_writer& message, PprofStrings& strings, const std::vector<profile::Module>* modules)
       : message_(message), strings_(strings), modules_(modules) {}
   uint64_t of(const profile::Label& label) {
     if (label.kind != profile::FrameKind::native) return 0;
@@ -97,7 +97,7 @@ class Mappings {
   }
 
   protozero::pbf_writer& message_;
-  Strings& strings_;
+  PprofStrings& strings_;
   const std::vector<profile::Module>* modules_;
   std::map<std::pair<std::string, std::string>, uint64_t> ids_;  // file, build-id
 };
@@ -106,7 +106,7 @@ class Mappings {
 // trees do.
 class Locations {
  public:
-  Locations(protozero::pbf_writer& message, Strings& strings, const PprofFacts& facts)
+  Locations(protozero::pbf_writer& message, PprofStrings& strings, const PprofFacts& facts)
       : message_(message),
         strings_(strings),
         by_line_(facts.by_line),
@@ -144,7 +144,7 @@ class Locations {
   }
 
   protozero::pbf_writer& message_;
-  Strings& strings_;
+  PprofStrings& strings_;
   bool by_line_;
   Mappings mappings_;
   std::map<std::tuple<std::string, std::string, int32_t>, uint64_t> functions_;
@@ -192,7 +192,7 @@ const char* unit_name(profile::Weight weight) {
 std::string pprof_message(const profile::CallTree& tree, const PprofFacts& facts) {
   std::string bytes;
   protozero::pbf_writer message(bytes);
-  Strings strings;
+  PprofStrings strings;
   const bool has_weight = facts.weight != profile::Weight::samples;
   const std::string weight = is_of_event(facts.weight)              ? facts.event
                              : facts.weight == profile::Weight::cpu ? "cpu"

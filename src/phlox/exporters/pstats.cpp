@@ -107,9 +107,9 @@ class Functions {
   std::vector<Function> rows_;
 };
 
-class Writer {
+class PstatsWriter {
  public:
-  Writer(const std::vector<Function>& functions, double unit, std::ostream& out)
+  PstatsWriter(const std::vector<Function>& functions, double unit, std::ostream& out)
       : functions_(functions), unit_(unit), marshal_(out), reference_(functions.size(), kNone) {}
 
   void write() {
@@ -162,7 +162,7 @@ class Writer {
 
 void write_pstats(const profile::CallTree& tree, profile::Weight weight, std::ostream& out) {
   const Functions functions(tree);
-  Writer(functions.rows(), is_time(weight) ? 1e9 : 1.0, out).write();
+  PstatsWriter(functions.rows(), is_time(weight) ? 1e9 : 1.0, out).write();
 }
 
 }  // namespace phlox::exporters

@@ -71,12 +71,12 @@ Value of_leaf(const Row& row, Get&& get) {
   return row.label == nullptr ? Value() : get(*row.label);
 }
 
-struct Column {
+struct RowColumn {
   std::string_view name;
   Value (*value)(const Row&);
 };
 
-constexpr Column kColumns[] = {
+constexpr RowColumn kColumns[] = {
     {"start_ns", [](const Row& row) -> Value { return row.part.start - row.recording.start; }},
     {"unix_ns",
      [](const Row& row) {
@@ -239,7 +239,7 @@ Result<void> write_json_lines(const profile::Profile& profile, const profile::Ch
       [&](const Row& row, const std::vector<std::string_view>& stack) {
         JsonWriter json(stream);
         json.StartObject();
-        for (const Column& column : kColumns) {
+        for (const RowColumn& column : kColumns) {
           put_key(json, column.name);
           put_value(json, column.value(row));
         }
@@ -253,14 +253,14 @@ Result<void> write_json_lines(const profile::Profile& profile, const profile::Ch
 
 Result<void> write_csv(const profile::Profile& profile, const profile::Choices& choices, std::ostream& out) {
   const auto header = [&] {
-    for (const Column& column : kColumns) out << column.name << ',';
+    for (const RowColumn& column : kColumns) out << column.name << ',';
     out << "stack\n";
   };
   std::string line, joined;
   return each_row(profile, choices, header, [&](const Row& row, const std::vector<std::string_view>& stack) {
     line.clear();
     joined.clear();
-    for (const Column& column : kColumns) line += csv_field(column.value(row)) + ',';
+    for (const RowColumn& column : kColumns) line += csv_field(column.value(row)) + ',';
     for (const std::string_view name : stack) joined += (joined.empty() ? "" : ";") + escape_collapsed(name);
     out << line << quoted(joined) << '\n';
   });

@@ -15,13 +15,13 @@
 namespace phlox::importers {
 namespace {
 
-constexpr std::string_view kMagic = "MOJ";
+constexpr std::string_view kMojoMagic = "MOJ";
 constexpr int64_t kNewest = 4;
 constexpr size_t kLongestText = 65536;
 constexpr size_t kMostKeys = 4'000'000;
 constexpr size_t kMostTextBytes = size_t{256} << 20;
 // Python's own limit can be raised; deeper ones lose what is beyond.
-constexpr size_t kMostFrames = 65536;
+constexpr size_t kMostMojoFrames = 65536;
 
 enum Event : uint8_t {
   metadata = 1,
@@ -34,7 +34,7 @@ enum Event : uint8_t {
   idle = 8,
   time_metric = 9,
   memory_metric = 10,
-  text = 11,
+  text_event = 11,
   text_reference = 12,
   repeat = 13,
 };
@@ -69,7 +69,7 @@ int32_t line_of(int64_t number) {
 
 class MojoImport {
  public:
-  MojoImport(Input& input, profile::Sink& sink) : in_(input, kMagic.size()), rows_(sink, true) {}
+  MojoImport(Input& input, profile::Sink& sink) : in_(input, kMojoMagic.size()), rows_(sink, true) {}
 
   Result<ImportOutcome> run() {
     version_ = read_number(in_);
@@ -119,7 +119,7 @@ class MojoImport {
         read_number(in_);
         measured_ = !in_.failed();
         return;
-      case text:
+      case text_event:
         return take_text();
       case text_reference:
         read_number(in_);
@@ -159,7 +159,7 @@ class MojoImport {
   }
 
   void push(AustinFrame frame) {
-    if (frames_.size() >= kMostFrames) return;
+    if (frames_.size() >= kMostMojoFrames) return;
     frames_.push_back(frame.id);
     if (frame.is_python) python_frames_ = frames_.size();
   }
@@ -239,8 +239,8 @@ class MojoImport {
 
 bool recognise_austin_mojo(std::span<const std::byte> head) {
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
-  return text.size() > kMagic.size() && text.starts_with(kMagic) && text[kMagic.size()] > 0 &&
-         text[kMagic.size()] < 32;
+  return text.size() > kMojoMagic.size() && text.starts_with(kMojoMagic) && text[kMojoMagic.size()] > 0 &&
+         text[kMojoMagic.size()] < 32;
 }
 
 Result<ImportOutcome> import_austin_mojo(Input& input, const ImportOptions&, profile::Sink& sink) {

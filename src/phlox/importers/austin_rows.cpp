@@ -12,10 +12,10 @@ namespace {
 // A hundred years in microseconds: the sum of two does not overflow in nanoseconds.
 constexpr int64_t kLongest = 3'150'000'000'000'000;
 constexpr Nanoseconds kLatest = kLongest * 1000;
-constexpr size_t kMostProcesses = 1'000'000;
+constexpr size_t kMostAustinProcesses = 1'000'000;
 
 template <class Number>
-std::optional<Number> number_of(std::string_view text, int base = 10) {
+std::optional<Number> number_in_row(std::string_view text, int base = 10) {
   Number value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -40,7 +40,7 @@ void AustinRows::metadata(std::string_view key, std::string_view value) {
     errors_ = value;
   } else if (key == "duration") {
     ended_ = true;
-    duration_ = std::clamp<int64_t>(number_of<int64_t>(value).value_or(0), 0, kLongest) * 1000;
+    duration_ = std::clamp<int64_t>(number_in_row<int64_t>(value).value_or(0), 0, kLongest) * 1000;
   }
 }
 
@@ -80,7 +80,7 @@ profile::ThreadId AustinRows::thread_of(const AustinSample& sample) {
   const std::string_view digits = colon == std::string_view::npos ? text : text.substr(colon + 1);
   std::string name;
   if (interpreter != "0") name = fmt::format("interpreter {}", interpreter);
-  const auto tid = number_of<int32_t>(digits, hexadecimal_ ? 16 : 10);
+  const auto tid = number_in_row<int32_t>(digits, hexadecimal_ ? 16 : 10);
   if (tid && *tid > 0) return rows_.thread(process, *tid, name);
   return rows_.thread(process, 0, fmt::format("{}{}{}", name, name.empty() ? "" : ", ", digits));
 }
@@ -90,7 +90,7 @@ void AustinRows::put(const AustinSample& row) {
     ++refused_;
     return;
   }
-  if (turns_.size() >= kMostProcesses && !turns_.contains(row.pid)) {
+  if (turns_.size() >= kMostAustinProcesses && !turns_.contains(row.pid)) {
     ++refused_;
     return;
   }

@@ -12,7 +12,7 @@ namespace phlox::importers {
 namespace {
 
 constexpr size_t kMostNumbers = 3;
-constexpr size_t kShortestPthread = 8;
+constexpr size_t kLowestPthread = 8;
 
 template <class Number>
 std::optional<Number> take_number(std::string_view& text) {
@@ -177,7 +177,7 @@ bool begins_as_austin_1(std::string_view text) {
   if (!take(text, "Thread ")) return false;
   const size_t end = text.find_first_of("; ");
   const std::string_view id = text.substr(0, end);
-  return end != std::string_view::npos && id.size() >= kShortestPthread &&
+  return end != std::string_view::npos && id.size() >= kLowestPthread &&
          id.find_first_not_of("0123456789abcdef") == std::string_view::npos &&
          id.find_first_of("abcdef") != std::string_view::npos;
 }

@@ -32,7 +32,7 @@ struct Number {
   bool rounded = false;
 };
 
-struct Line {
+struct CollapsedLine {
   std::string_view stack;  // root first; empty: none
   Number weight;
   bool two_numbers = false;
@@ -63,13 +63,13 @@ std::optional<Number> parse_number(std::string_view text) {
 }
 
 // The number behind the last blank; the rest is the stack, and may be nothing.
-std::optional<Line> parse_line(std::string_view text) {
+std::optional<CollapsedLine> parse_line(std::string_view text) {
   text = without_blanks(text);
   const size_t blank = text.find_last_of(" \t");
   if (blank == std::string_view::npos) return std::nullopt;
   const auto weight = parse_number(text.substr(blank + 1));
   if (!weight) return std::nullopt;
-  Line line{without_blanks(text.substr(0, blank)), *weight};
+  CollapsedLine line{without_blanks(text.substr(0, blank)), *weight};
   const size_t before = line.stack.find_last_of(" \t");
   line.two_numbers =
       before != std::string_view::npos && parse_number(line.stack.substr(before + 1)).has_value();
@@ -161,7 +161,7 @@ class CollapsedImport {
   }
 
  private:
-  bool put(const Line& line) {
+  bool put(const CollapsedLine& line) {
     uint64_t weight = line.weight.value;
     for (unsigned i = line.weight.digits; i < weights_.digits; ++i) {
       if (__builtin_mul_overflow(weight, uint64_t{10}, &weight)) return false;

@@ -14,7 +14,7 @@ namespace phlox::importers {
 namespace {
 
 // A hundred years in microseconds.
-constexpr double kLongest = 3.15e15;
+constexpr double kLongestInterval = 3.15e15;
 
 struct Node {
   const Json* row = nullptr;
@@ -44,7 +44,7 @@ class CpuProfile {
       const double wall = next ? *next : i + 1 == length(samples) ? end - at : 0;
       const auto id = index_of(element(samples, i));
       const auto node = id ? nodes_.find(*id) : nodes_.end();
-      if (node == nodes_.end() || !(std::abs(at) < kLongest) || !(wall < kLongest)) {
+      if (node == nodes_.end() || !(std::abs(at) < kLongestInterval) || !(wall < kLongestInterval)) {
         ++refused_;
         continue;
       }
@@ -57,7 +57,7 @@ class CpuProfile {
       rows_.sample(sample, 1);
     }
     ImportOutcome out =
-        rows_.finish(std::llround(std::clamp(end - start, 0.0, kLongest) * 1e3),
+        rows_.finish(std::llround(std::clamp(end - start, 0.0, kLongestInterval) * 1e3),
                      fmt::format("cpuprofile: {} samples of {} nodes", rows_.samples(), nodes_.size()));
     if (refused_ > 0)
       out.warnings.push_back(fmt::format("{} samples are of no node and were left out", refused_));

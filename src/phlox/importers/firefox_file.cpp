@@ -17,9 +17,9 @@ namespace {
 
 constexpr double kMillisecond = 1e6;
 // A hundred years in nanoseconds.
-constexpr double kLongest = 3.15e18;
+constexpr double kLongestFirefoxTime = 3.15e18;
 
-enum class Weights { counts, time, bytes };
+enum class FirefoxWeights { counts, time, bytes };
 
 // Stacks, frames, functions and names, which a thread has of its own or shares with all others (since version
 // 56).
@@ -187,10 +187,10 @@ class FirefoxImport {
     return std::max(number, 0);
   }
 
-  Weights weights_of(const Json* samples) const {
+  FirefoxWeights weights_of(const Json* samples) const {
     const std::string_view type = text(member(samples, "weightType"));
-    if (type == "tracing-ms") return Weights::time;
-    return type.empty() || type == "samples" ? Weights::counts : Weights::bytes;
+    if (type == "tracing-ms") return FirefoxWeights::time;
+    return type.empty() || type == "samples" ? FirefoxWeights::counts : FirefoxWeights::bytes;
   }
 
   // What a unit of threadCPUDelta is in nanoseconds; 0: it is no time.
@@ -206,7 +206,7 @@ class FirefoxImport {
         rows_.process(leading_number(member(thread, "pid")), text(member(thread, "processName")));
     const auto id =
         rows_.thread(process, leading_number(member(thread, "tid")), text(member(thread, "name")));
-    const Weights weights = weights_of(samples);
+    const FirefoxWeights weights = weights_of(samples);
     const double unit = cpu_unit();
     double time = 0;
     for (size_t i = 0; i < length(stacks); ++i) {
@@ -223,8 +223,9 @@ class FirefoxImport {
       // What a thread used until the next sample stands there.
       const double cpu = number(element(member(samples, "threadCPUDelta"), i + 1)).value_or(0) * unit;
       const double weight = number(element(member(samples, "weight"), i)).value_or(1);
-      const bool good = row && tables.is_known(*row) && weight >= 0 && cpu >= 0 && cpu <= kLongest &&
-                        weight * kMillisecond <= kLongest && std::abs(time) * kMillisecond <= kLongest;
+      const bool good = row && tables.is_known(*row) && weight >= 0 && cpu >= 0 &&
+                        cpu <= kLongestFirefoxTime && weight * kMillisecond <= kLongestFirefoxTime &&
+                        std::abs(time) * kMillisecond <= kLongestFirefoxTime;
       if (!good) {
         ++refused_;
         continue;
@@ -236,12 +237,12 @@ class FirefoxImport {
     }
   }
 
-  void put(profile::Sample& sample, double weight, Weights weights) {
+  void put(profile::Sample& sample, double weight, FirefoxWeights weights) {
     uint64_t looks = 1;
-    if (weights == Weights::time) {
+    if (weights == FirefoxWeights::time) {
       sample.wall = std::llround(weight * kMillisecond);
       timed_ |= sample.wall > 0;
-    } else if (weights == Weights::counts) {
+    } else if (weights == FirefoxWeights::counts) {
       looks = static_cast<uint64_t>(std::llround(weight));
     } else {
       ++of_bytes_;

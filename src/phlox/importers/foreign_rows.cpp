@@ -16,7 +16,7 @@ namespace {
 // What a file may make us keep by name.
 constexpr size_t kMostRows = 1'000'000;
 // So many samples between two commits, each of which costs a write to disk.
-constexpr uint32_t kCommitEvery = 50'000;
+constexpr uint32_t kRowsPerCommit = 50'000;
 
 template <class Key, class Make>
 uint32_t number_of(std::map<Key, uint32_t>& known, Key key, Make&& make) {
@@ -124,7 +124,7 @@ void ForeignRows::put(const profile::Sample& sample) {
       widen(process_rows_[thread.process.value - 1], sample);
   }
   sink_.put_sample(profile::SampleId(++last_sample_), sample);
-  if (last_sample_ % kCommitEvery == 0) static_cast<void>(sink_.commit());
+  if (last_sample_ % kRowsPerCommit == 0) static_cast<void>(sink_.commit());
 }
 
 // Rows were put when they were first met, and nothing was known then of when they end.

@@ -7,7 +7,7 @@
 namespace phlox::importers {
 namespace {
 
-constexpr size_t kPiece = size_t{128} << 10;
+constexpr size_t kGzipPiece = size_t{128} << 10;
 constexpr int kGzip = 15 + 16;  // the largest window, and gzip's header
 
 bool is_gzip(std::span<const std::byte> bytes) {
@@ -47,7 +47,7 @@ size_t GzipInput::unpack(std::span<std::byte> into) {
   const auto wanted = stream.avail_out;
   while (!ended_ && stream.avail_out > 0) {
     if (stream.avail_in == 0) {
-      piece_.resize(packed_.room_for(taken_, kPiece));
+      piece_.resize(packed_.room_for(taken_, kGzipPiece));
       piece_.resize(packed_.read_at(taken_, piece_));
       taken_ += piece_.size();
       stream.next_in = reinterpret_cast<Bytef*>(piece_.data());

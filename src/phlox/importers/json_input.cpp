@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kLargest = size_t{1} << 30;
 // Names are short. One of a gigabyte, packed into a megabyte, is meant to cost memory.
-constexpr size_t kLongestText = size_t{16} << 20;
-constexpr size_t kPiece = size_t{1} << 20;
+constexpr size_t kLongestJsonText = size_t{16} << 20;
+constexpr size_t kJsonPiece = size_t{1} << 20;
 
 // Looks for texts that are too long while the bytes come in.
 class TextLengths {
@@ -31,7 +31,7 @@ class TextLengths {
       } else if (c == '"') {
         within_ = false;
       }
-      if (++length_ > kLongestText && within_) return false;
+      if (++length_ > kLongestJsonText && within_) return false;
     }
     return true;
   }
@@ -48,7 +48,7 @@ Result<std::string> read_checked(Input& input) {
   bytes.reserve(std::min<uint64_t>(input.size().value_or(0), kLargest) + 1);
   while (bytes.size() <= kLargest) {
     const size_t have = bytes.size();
-    const size_t asked = input.room_for(have, kPiece);
+    const size_t asked = input.room_for(have, kJsonPiece);
     bytes.resize(have + asked);
     bytes.resize(have + input.read_at(have, std::as_writable_bytes(std::span(bytes)).subspan(have)));
     if (!lengths.take(std::string_view(bytes).substr(have)))

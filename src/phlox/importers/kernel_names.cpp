@@ -14,18 +14,18 @@
 namespace phlox::importers {
 namespace {
 
-constexpr size_t kLargest = size_t{128} << 20;
+constexpr size_t kLargestKernelFile = size_t{128} << 20;
 // The kernel's own text; behind it, from 1 GiB on, lie its modules (Documentation/arch/x86/x86_64/mm.rst).
-constexpr uint64_t kLongestText = uint64_t{1} << 30;
+constexpr uint64_t kLongestKernelText = uint64_t{1} << 30;
 
-std::string text_of(const std::string& path) {
+std::string kernel_text_of(const std::string& path) {
   auto input = FileInput::open(path);
-  return input ? read_all(**input, kLargest).value_or("") : std::string();
+  return input ? read_all(**input, kLargestKernelFile).value_or("") : std::string();
 }
 
 // The NT_GNU_BUILD_ID of the kernel that runs here, as hex.
 std::string own_build_id() {
-  const std::string notes = text_of("/sys/kernel/notes");
+  const std::string notes = kernel_text_of("/sys/kernel/notes");
   ByteReader in(std::as_bytes(std::span(notes)));
   while (in.remaining() >= sizeof(Elf64_Nhdr)) {
     const auto note = in.read<Elf64_Nhdr>();
@@ -115,7 +115,7 @@ KernelNames::Source& KernelNames::own() {
   const std::string id = own_build_id();
   const bool is_this = build_id_.size() >= 4 ? !id.empty() && build_id_.starts_with(id)
                                              : ::uname(&name) == 0 && release_ == name.release;
-  auto found = is_this ? source_of(text_of("/proc/kallsyms")) : std::nullopt;
+  auto found = is_this ? source_of(kernel_text_of("/proc/kallsyms")) : std::nullopt;
   if (found && (found->moved == 0 || build_id_.size() >= 4)) own_ = *std::move(found);
   own_.asked = true;
   return own_;
@@ -123,7 +123,7 @@ KernelNames::Source& KernelNames::own() {
 
 std::optional<std::string_view> KernelNames::find(uint64_t address) {
   if (text_ == 0) return std::nullopt;
-  const bool in_text = address >= text_ && address - text_ < kLongestText;
+  const bool in_text = address >= text_ && address - text_ < kLongestKernelText;
   if (in_text) return kept().text || kept().symbols ? kept().find_own(address) : own().find_own(address);
   for (const auto ask : {&KernelNames::own, &KernelNames::kept}) {
     if (const auto name = (this->*ask)().find_of_module(address)) return name;

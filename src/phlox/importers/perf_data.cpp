@@ -27,7 +27,7 @@ namespace {
 // So many samples between two commits, each of which costs a write to disk.
 constexpr uint64_t kCommitEvery = 50'000;
 // 73 years after a host was started: sums and differences of such times do not overflow.
-constexpr Nanoseconds kLatest = Nanoseconds{1} << 61;
+constexpr Nanoseconds kLatestPerfTime = Nanoseconds{1} << 61;
 // Of stacks, in bytes, which perf record takes (tools/perf/util/callchain.c: get_stack_size).
 constexpr size_t kLongestDump = 65528;
 
@@ -106,7 +106,7 @@ class PerfImport {
         continue;
       }
       const Nanoseconds time = time_of(record, *event, type);
-      if (time < 0 || time > kLatest) {
+      if (time < 0 || time > kLatestPerfTime) {
         ++damaged_;
         continue;
       }

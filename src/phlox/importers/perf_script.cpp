@@ -17,8 +17,8 @@
 namespace phlox::importers {
 namespace {
 
-constexpr size_t kMostFrames = 8192;
-constexpr size_t kMostProcesses = 1'000'000;
+constexpr size_t kMostScriptFrames = 8192;
+constexpr size_t kMostScriptProcesses = 1'000'000;
 // Before the time: a command is 16 bytes at most.
 constexpr size_t kMostWords = 16;
 
@@ -29,7 +29,7 @@ std::string_view trimmed(std::string_view text) {
 }
 
 template <class Number>
-std::optional<Number> number(std::string_view text, int base = 10) {
+std::optional<Number> script_number(std::string_view text, int base = 10) {
   Number value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
@@ -40,13 +40,13 @@ std::optional<Number> number(std::string_view text, int base = 10) {
 std::optional<Nanoseconds> time_of(std::string_view text) {
   const size_t dot = text.find('.');
   if (dot == std::string_view::npos) return std::nullopt;
-  const auto seconds = number<int64_t>(text.substr(0, dot));
+  const auto seconds = script_number<int64_t>(text.substr(0, dot));
   std::string digits(text.substr(dot + 1));
   if (digits.empty() || digits.size() > 9 || digits.find_first_not_of("0123456789") != std::string::npos)
     return std::nullopt;
   digits.resize(9, '0');
   if (!seconds || *seconds < 0 || *seconds > 1'000'000'000) return std::nullopt;
-  return *seconds * kSecond + number<int64_t>(digits).value_or(0);
+  return *seconds * kSecond + script_number<int64_t>(digits).value_or(0);
 }
 
 struct Head {
@@ -82,14 +82,15 @@ std::optional<Head> parse_head(std::string_view line) {
   }
   if (!timed) return std::nullopt;
   if (!before.empty() && before.back().starts_with('[') && before.back().ends_with(']')) {
-    head.cpu = number<int16_t>(before.back().substr(1, before.back().size() - 2)).value_or(-1);
+    head.cpu = script_number<int16_t>(before.back().substr(1, before.back().size() - 2)).value_or(-1);
     before.pop_back();
   }
   if (!before.empty()) {
     const std::string_view ids = before.back();
     const size_t slash = ids.find('/');
-    const auto first = number<int32_t>(ids.substr(0, slash));
-    const auto second = slash == std::string_view::npos ? first : number<int32_t>(ids.substr(slash + 1));
+    const auto first = script_number<int32_t>(ids.substr(0, slash));
+    const auto second =
+        slash == std::string_view::npos ? first : script_number<int32_t>(ids.substr(slash + 1));
     if (first && second) {
       head.pid = *first;
       head.tid = *second;
@@ -101,7 +102,7 @@ std::optional<Head> parse_head(std::string_view line) {
     head.comm = {start, static_cast<size_t>(before.back().data() + before.back().size() - start)};
   }
   std::string_view word = next_word();
-  if (const auto period = number<uint64_t>(word)) {
+  if (const auto period = script_number<uint64_t>(word)) {
     head.period = *period;
     word = next_word();
   }
@@ -119,7 +120,7 @@ struct TextFrame {
 // "    7f0011223344 PyObject_Call+0x24 (/usr/bin/python3.11)"; without +0x24, and with (inlined).
 std::optional<TextFrame> parse_frame_text(std::string_view line) {
   const size_t space = line.find(' ');
-  const auto address = number<uint64_t>(line.substr(0, space), 16);
+  const auto address = script_number<uint64_t>(line.substr(0, space), 16);
   if (!address || space == std::string_view::npos) return std::nullopt;
   TextFrame frame;
   frame.address = *address;
@@ -165,7 +166,7 @@ bool take_source_line(std::string_view text, profile::Frame& frame) {
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return false;
   const std::string_view digits = text.substr(colon + 1);
-  const auto line = number<int32_t>(digits);
+  const auto line = script_number<int32_t>(digits);
   if (digits != "?" && (!line || *line < 0)) return false;
   const std::string_view file = text.substr(0, colon);
   if (file != "??" && line.value_or(0) > 0) {
@@ -191,7 +192,7 @@ class ScriptImport {
       if (trimmed(line).empty()) {
         end_sample();
       } else if (const auto frame = open_ ? parse_frame(line) : std::nullopt) {
-        if (frames_.size() < kMostFrames) frames_.push_back(frame_of(*frame));
+        if (frames_.size() < kMostScriptFrames) frames_.push_back(frame_of(*frame));
       } else if (open_ && take_source_line(line, frames_.empty() ? only_frame_ : frames_.back())) {
         continue;
       } else if (const auto head = parse_head(line)) {
@@ -238,7 +239,7 @@ class ScriptImport {
   profile::ProcessId process_of(const Head& head) {
     const auto known = processes_.find(head.pid);
     const auto process = known != processes_.end() ? known->second : rows_.process(head.pid, "");
-    if (known == processes_.end() && processes_.size() < kMostProcesses)
+    if (known == processes_.end() && processes_.size() < kMostScriptProcesses)
       processes_.emplace(head.pid, process);
     if (head.pid == head.tid) rows_.name(process, head.comm);
     return process;

@@ -13,7 +13,7 @@ namespace phlox::importers {
 namespace {
 
 // The kernel's own cap of a chain is below; a file may claim anything.
-constexpr size_t kMostFrames = 8192;
+constexpr size_t kMostPerfFrames = 8192;
 // What this remembers of addresses, per process; a JIT that makes code for days starts it anew.
 constexpr size_t kMostKnown = 200'000;
 
@@ -140,7 +140,7 @@ bool PerfStacks::add_chain(PerfProcess& process, const perf::SampleRecord& sampl
   enum class Part { none, kernel, user, other } part = Part::none;
   bool first = true, user = false;
   size_t count = 0;
-  while (in.remaining() >= 8 && frames_.size() < kMostFrames) {
+  while (in.remaining() >= 8 && frames_.size() < kMostPerfFrames) {
     const auto word = in.read<uint64_t>();
     if (word >= static_cast<uint64_t>(PERF_CONTEXT_MAX)) {
       part = word == static_cast<uint64_t>(PERF_CONTEXT_KERNEL) ? Part::kernel
@@ -175,7 +175,7 @@ void PerfStacks::add_branches(PerfProcess& process, const perf::SampleRecord& sa
   ++counts_.chains;
   ByteReader in(sample.branches);
   bool first = true;
-  while (in.remaining() >= sizeof(perf_branch_entry) && frames_.size() < kMostFrames) {
+  while (in.remaining() >= sizeof(perf_branch_entry) && frames_.size() < kMostPerfFrames) {
     const auto from = in.read<uint64_t>(), to = in.read<uint64_t>();
     in.skip(sizeof(perf_branch_entry) - 16);
     if (first) {

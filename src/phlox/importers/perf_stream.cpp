@@ -10,7 +10,7 @@ namespace phlox::importers {
 namespace {
 
 // So large that it and its like stay in a CPU's cache until their records are taken.
-constexpr size_t kPiece = size_t{512} << 10;
+constexpr size_t kPerfPiece = size_t{512} << 10;
 // perf compresses what it took out of a ring, 512 KiB by default (-m makes it larger), into records of up to
 // 64 KiB.
 constexpr size_t kMostUnpacked = size_t{256} << 20;
@@ -52,7 +52,7 @@ std::span<const std::byte> PerfStream::bytes_at(uint64_t offset, size_t size) {
                             ? piece_->size() - (offset - piece_at_)
                             : 0;
     const PerfPiece next = pieces_.take();
-    next->resize(keep + input_.room_for(offset + keep, kPiece - keep));
+    next->resize(keep + input_.room_for(offset + keep, kPerfPiece - keep));
     if (keep > 0) std::memcpy(next->data(), piece_->data() + (piece_->size() - keep), keep);
     next->resize(keep + input_.read_at(offset + keep, std::span(*next).subspan(keep)));
     piece_ = next;

@@ -21,9 +21,9 @@ namespace {
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 
-constexpr size_t kLargest = size_t{1} << 30;
-constexpr size_t kMostFrames = 8192;
-constexpr int64_t kLongest = int64_t{3'150'000'000} * kSecond;
+constexpr size_t kLargestPprof = size_t{1} << 30;
+constexpr size_t kMostPprofFrames = 8192;
+constexpr int64_t kLongestPprofTime = int64_t{3'150'000'000} * kSecond;
 
 // profile.proto's fields are small: a field of a gigabyte, packed into a megabyte, is meant to cost memory.
 constexpr size_t kLargestField = size_t{16} << 20;
@@ -70,7 +70,7 @@ std::optional<std::string> unpack(const std::string& bytes) {
   constexpr size_t kPiece = size_t{64} << 10;
   int result = Z_OK;
   FieldSizes sizes;
-  while (result == Z_OK && out.size() < kLargest && sizes.take(out)) {
+  while (result == Z_OK && out.size() < kLargestPprof && sizes.take(out)) {
     const size_t have = out.size();
     out.resize(have + kPiece);
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + have);
@@ -85,13 +85,13 @@ std::optional<std::string> unpack(const std::string& bytes) {
 struct ValueType {
   uint64_t type = 0, unit = 0;  // strings
 };
-struct Line {
+struct PprofLine {
   uint64_t function = 0;
   int64_t line = 0;
 };
 struct Location {
   uint64_t mapping = 0, address = 0;
-  std::vector<Line> lines;  // what was inlined first
+  std::vector<PprofLine> lines;  // what was inlined first
 };
 struct Function {
   uint64_t name = 0, system_name = 0, file = 0;
@@ -199,7 +199,7 @@ class PprofImport {
         strings_.push_back(view_of(in));
         break;
       case 10:
-        duration_ = std::clamp<int64_t>(int64_of(in), 0, kLongest);
+        duration_ = std::clamp<int64_t>(int64_of(in), 0, kLongestPprofTime);
         break;
       case 14:
         default_type_ = static_cast<uint64_t>(int64_of(in));
@@ -253,7 +253,7 @@ class PprofImport {
           location.address = uint64_of(in);
           break;
         case 4: {
-          Line line;
+          PprofLine line;
           pbf_reader part = message_of(in);
           while (part.next()) {
             if (part.tag() == 1) {
@@ -327,7 +327,7 @@ class PprofImport {
 
   void put(const Sample& from) {
     profile::Sample sample;
-    if (from.locations.size() > kMostFrames || !values_.are_believable(from.values)) {
+    if (from.locations.size() > kMostPprofFrames || !values_.are_believable(from.values)) {
       ++refused_;
       return;
     }
@@ -475,7 +475,7 @@ bool recognise_pprof(std::span<const std::byte> head) {
 }
 
 Result<ImportOutcome> import_pprof(Input& input, const ImportOptions&, profile::Sink& sink) {
-  const auto packed = read_all(input, kLargest);
+  const auto packed = read_all(input, kLargestPprof);
   const auto bytes = packed ? unpack(*packed) : std::nullopt;
   if (!bytes) return fail(ErrorKind::input, "its compression is damaged, or it is larger than 1 GiB");
   try {

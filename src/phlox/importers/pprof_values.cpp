@@ -10,7 +10,7 @@ namespace phlox::importers {
 namespace {
 
 // A hundred years.
-constexpr int64_t kLongest = int64_t{3'150'000'000} * kSecond;
+constexpr int64_t kLongestValue = int64_t{3'150'000'000} * kSecond;
 
 // What one of a unit is in nanoseconds; 0: it is none of time.
 int64_t nanoseconds_of(std::string_view unit) {
@@ -84,9 +84,9 @@ void PprofValues::add(const PprofType& type, size_t place) {
 bool PprofValues::are_believable(std::span<const int64_t> values) const {
   const auto is_believable = [&](const Counted& counted) {
     const int64_t value = value_at(values, counted.place);
-    return value >= -kLongest / counted.scale && value <= kLongest / counted.scale;
+    return value >= -kLongestValue / counted.scale && value <= kLongestValue / counted.scale;
   };
-  return (!looks_ || value_at(values, *looks_) >= -kLongest) &&
+  return (!looks_ || value_at(values, *looks_) >= -kLongestValue) &&
          std::all_of(counted_.begin(), counted_.end(), is_believable);
 }
 

@@ -19,9 +19,9 @@
 namespace phlox::importers {
 namespace {
 
-constexpr size_t kMostFrames = 8192;
+constexpr size_t kMostSpeedscopeFrames = 8192;
 // A hundred years in nanoseconds: sums with it do not overflow.
-constexpr double kLongest = 3.15e18;
+constexpr double kLongestSpeedscopeTime = 3.15e18;
 
 // What a weight of 1 is in nanoseconds; 0: it is no time.
 double scale_of(std::string_view unit) {
@@ -125,7 +125,7 @@ class SpeedscopeImport {
       const double weight = told.value_or(scale_ == 0 ? 1 : 0);
       profile::StackId stack;
       bool good = weight >= 0;
-      for (size_t k = 0; k < std::min(length(row), kMostFrames); ++k) {
+      for (size_t k = 0; k < std::min(length(row), kMostSpeedscopeFrames); ++k) {
         const auto frame = index_of(element(row, k));
         good = good && frame && *frame < frames_.size();
         if (good) stack = rows_.interner().stack(stack, frames_[*frame]);
@@ -162,7 +162,7 @@ class SpeedscopeImport {
   }
 
   bool enter(Open& open, uint64_t frame) {
-    if (open.size() >= kMostFrames) return false;
+    if (open.size() >= kMostSpeedscopeFrames) return false;
     const profile::StackId parent = open.empty() ? profile::StackId() : open.back().second;
     open.emplace_back(frame, rows_.interner().stack(parent, frames_[frame]));
     return true;
@@ -184,8 +184,8 @@ class SpeedscopeImport {
   // Rounded at both ends, so that the sum of what follows each other is not.
   void put(profile::StackId stack, double start, double weight) {
     const double unit = scale_ == 0 ? 1 : scale_;
-    if (weight * unit > kLongest || std::abs(start) * unit > kLongest ||
-        std::abs(start + weight) * unit > kLongest) {
+    if (weight * unit > kLongestSpeedscopeTime || std::abs(start) * unit > kLongestSpeedscopeTime ||
+        std::abs(start + weight) * unit > kLongestSpeedscopeTime) {
       ++refused_;
       return;
     }

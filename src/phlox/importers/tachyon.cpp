@@ -20,18 +20,18 @@
 namespace phlox::importers {
 namespace {
 
-constexpr uint32_t kMagic = 0x54414348;  // "TACH", in the byte order of the writer
+constexpr uint32_t kTachyonMagic = 0x54414348;  // "TACH", in the byte order of the writer
 constexpr size_t kHeader = 64, kFooter = 32;
 constexpr uint32_t kVersion = 1;
 constexpr size_t kLargestTable = size_t{256} << 20, kLargestPiped = size_t{1} << 30;
-constexpr size_t kMostFrames = 65536;     // of a stack
-constexpr size_t kMostHeld = 16'000'000;  // frames of the last stacks of all threads
-constexpr size_t kMostThreads = 1'000'000;
+constexpr size_t kMostTachyonFrames = 65536;  // of a stack
+constexpr size_t kMostHeld = 16'000'000;      // frames of the last stacks of all threads
+constexpr size_t kMostTachyonThreads = 1'000'000;
 // A hundred years in microseconds.
-constexpr uint64_t kLongest = 3'150'000'000'000'000;
+constexpr uint64_t kLongestTachyonTime = 3'150'000'000'000'000;
 
 enum Compression : uint32_t { compression_none = 0, compression_zstd = 1 };
-enum Encoding : uint8_t { repeat = 0, full = 1, suffix = 2, pop_push = 3 };
+enum Encoding : uint8_t { repeat_stack = 0, full = 1, suffix = 2, pop_push = 3 };
 enum Status : uint8_t { has_gil = 1, on_cpu = 2, cpu_unknown = 4, wants_gil = 8 };
 // _remote_debugging.PROFILING_MODE_*, plus one; 0: it is not known. Above them, 3.15.2 keeps what was
 // captured.
@@ -67,8 +67,8 @@ std::optional<Header> parse_header(std::span<const std::byte> bytes) {
   Header out;
   uint32_t magic = 0;
   std::memcpy(&magic, bytes.data(), sizeof magic);
-  out.swapped = magic == __builtin_bswap32(kMagic);
-  if (magic != kMagic && !out.swapped) return std::nullopt;
+  out.swapped = magic == __builtin_bswap32(kTachyonMagic);
+  if (magic != kTachyonMagic && !out.swapped) return std::nullopt;
   Fields in(bytes.subspan(sizeof magic), out.swapped);
   out.version = in.u32();
   for (uint8_t& part : out.python) part = in.byte();
@@ -213,7 +213,7 @@ class TachyonImport {
     }
     ThreadState* thread = thread_of(number, interpreter);
     if (thread == nullptr || encoding > pop_push) return senseless();
-    if (encoding == repeat) {
+    if (encoding == repeat_stack) {
       for (uint64_t left = in.uleb128(); left > 0; --left) {
         const uint64_t delta = in.uleb128();
         const uint8_t status = in.byte();
@@ -229,7 +229,8 @@ class TachyonImport {
     if (encoding != full && first > depth) return senseless();
     const uint64_t kept = encoding == full ? 0 : encoding == suffix ? first : depth - first;
     const uint64_t fresh = in.uleb128();
-    if (fresh > kMostFrames || kept + fresh > kMostFrames || held_ - depth + kept + fresh > kMostHeld)
+    if (fresh > kMostTachyonFrames || kept + fresh > kMostTachyonFrames ||
+        held_ - depth + kept + fresh > kMostHeld)
       return senseless();
     fresh_.clear();
     for (uint64_t i = 0; i < fresh && !in.failed(); ++i) fresh_.push_back(in.uleb128());
@@ -253,7 +254,7 @@ class TachyonImport {
 
   ThreadState* thread_of(uint64_t number, uint32_t interpreter) {
     const auto [at, fresh] = threads_.try_emplace({number, interpreter});
-    if (threads_.size() > kMostThreads) return nullptr;
+    if (threads_.size() > kMostTachyonThreads) return nullptr;
     if (fresh) {
       const std::string name = interpreter == 0 ? "" : fmt::format("interpreter {}", interpreter);
       const bool is_kernels = number <= static_cast<uint64_t>(std::numeric_limits<int32_t>::max());
@@ -267,7 +268,7 @@ class TachyonImport {
   void look(ThreadState& thread, uint64_t delta, uint8_t status) {
     // The delta of its first look began when Tachyon did, perhaps before the thread.
     uint64_t weight = thread.seen ? delta : std::min(delta, header_.interval);
-    if (delta > kLongest || thread.time > kLongest - delta) {
+    if (delta > kLongestTachyonTime || thread.time > kLongestTachyonTime - delta) {
       ++refused_;
       return;
     }

@@ -8,7 +8,7 @@ namespace {
 // "source_rights.here.1000.1000.4,24,27"
 constexpr std::string_view kPrefix = "source_rights.", kHere = "here.", kElsewhere = "elsewhere.";
 // NGROUPS_MAX
-constexpr size_t kMostGroups = 65536;
+constexpr size_t kMostGroupsOfUser = 65536;
 
 bool take(std::string_view& text, std::string_view start) {
   if (!text.starts_with(start)) return false;
@@ -34,7 +34,8 @@ std::optional<SourceRights> parse_source_rights(std::string_view key) {
   if (!take_number(key, rights.user.user) || !take(key, ".")) return {};
   if (!take_number(key, rights.user.group) || !take(key, ".")) return {};
   for (gid_t group = 0; !key.empty(); rights.user.groups.push_back(group)) {
-    if (rights.user.groups.size() == kMostGroups || !take_number(key, group) || !take(key, ",")) return {};
+    if (rights.user.groups.size() == kMostGroupsOfUser || !take_number(key, group) || !take(key, ","))
+      return {};
   }
   return rights;
 }

@@ -154,9 +154,9 @@ FrameId telling_frame(const Profile& profile, StackId stack) {
 }
 
 // Adds up one kind of waiting by the function that waits.
-class Places {
+class LeftOutPlaces {
  public:
-  explicit Places(const Profile& profile) : profile_(profile) {}
+  explicit LeftOutPlaces(const Profile& profile) : profile_(profile) {}
 
   void add(const Sample& sample, Nanoseconds wall) {
     Sum*& sum = by_stack_[sample.stack.value];
@@ -231,7 +231,7 @@ LeftOut waiting_for_work(const Profile& profile, const Choices& choices) {
   if (choices.show != Show::work) return out;
   const auto filter = SampleFilter::make_judging(profile, choices);
   if (!filter) return out;
-  Places for_work(profile), for_others(profile), unknown(profile);
+  LeftOutPlaces for_work(profile), for_others(profile), unknown(profile);
   std::set<uint32_t> seen;
   for (const Sample& sample : profile.samples()) {
     const auto part = filter->part_of_everything(sample);

@@ -40,9 +40,9 @@ using Sides = std::vector<Measured>;
 struct Place {
   std::vector<const Entry*> before, after;
 };
-using Key = std::tuple<profile::FrameKind, std::string, std::string, int32_t>;
+using FunctionKey = std::tuple<profile::FrameKind, std::string, std::string, int32_t>;
 
-Key key_of(const Profile& profile, const Entry& entry, bool by_line) {
+FunctionKey key_of(const Profile& profile, const Entry& entry, bool by_line) {
   const profile::Frame& frame = profile.frame(entry.frame);
   std::string name = profile::function_label(profile, entry.frame).whole_name();
   const int32_t line = by_line ? entry.line - frame.first_line : 0;
@@ -50,8 +50,8 @@ Key key_of(const Profile& profile, const Entry& entry, bool by_line) {
 }
 
 // Without the interpreter's own C, unless `all_frames`: its time is that of the Python above it.
-std::map<Key, Place> match(const Sides& before, const Sides& after, bool by_line, bool all_frames) {
-  std::map<Key, Place> places;
+std::map<FunctionKey, Place> match(const Sides& before, const Sides& after, bool by_line, bool all_frames) {
+  std::map<FunctionKey, Place> places;
   for (const auto& [sides, column] : {std::pair(&before, &Place::before), std::pair(&after, &Place::after)}) {
     for (size_t run = 0; run < sides->size(); ++run) {
       const Measured& side = (*sides)[run];
@@ -76,7 +76,7 @@ std::vector<Amount> amounts_of(const Sides& sides, const std::vector<const Entry
   return amounts;
 }
 
-Amount mean_of(const std::vector<Amount>& amounts) {
+Amount mean_of_runs(const std::vector<Amount>& amounts) {
   Amount mean;
   const double count = double(std::max<size_t>(1, amounts.size()));
   for (const Amount& amount : amounts) {
@@ -130,8 +130,8 @@ void put(Change& change, const Comparison& found) {
 }
 
 void put_runs(Change& change, const Runs& runs) {
-  change.before_amount = mean_of(runs.before);
-  change.after_amount = mean_of(runs.after);
+  change.before_amount = mean_of_runs(runs.before);
+  change.after_amount = mean_of_runs(runs.after);
   if (runs.before.size() + runs.after.size() == 2) return;
   for (const Amount& amount : runs.before) change.before_runs.push_back(amount.value);
   for (const Amount& amount : runs.after) change.after_runs.push_back(amount.value);
@@ -205,8 +205,8 @@ DiffRow row_of(const Place& place, const Sides& before, const Sides& after, bool
   return row;
 }
 
-std::vector<DiffRow> rows_of(const std::map<Key, Place>& places, const Sides& before, const Sides& after,
-                             bool by_line, Questions& questions) {
+std::vector<DiffRow> rows_of(const std::map<FunctionKey, Place>& places, const Sides& before,
+                             const Sides& after, bool by_line, Questions& questions) {
   std::vector<DiffRow> rows;
   rows.reserve(places.size());  // questions point into it
   for (const auto& [key, place] : places) {

@@ -1,5 +1,5 @@
 // A diff as plain text, Markdown and JSON (docs/json/diff.schema.json; a change that readers would misread
-// raises kVersion).
+// raises kDiffVersion).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace phlox::report {
 namespace {
 
-constexpr int64_t kVersion = 2;
+constexpr int64_t kDiffVersion = 2;
 
 std::string_view verdict_name(Verdict verdict, Question question) {
   const bool runs = question == Question::runs;
@@ -339,7 +339,7 @@ std::string diff_markdown(const Diff& diff) {
 std::string diff_json(const Diff& diff) {
   return JsonText::document([&](JsonText& json) {
     json.text("format", "phlox diff");
-    json.integer("version", kVersion);
+    json.integer("version", kDiffVersion);
     json.text("weight", weight_key(diff.weight));
     json.text("unit", profile::unit_key(diff.weight));
     json.text("before_event", diff.before.event);

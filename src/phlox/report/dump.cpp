@@ -16,7 +16,7 @@ namespace phlox::report {
 namespace {
 
 // Of the JSON: a change that readers would misread raises it.
-constexpr int64_t kVersion = 1;
+constexpr int64_t kDumpVersion = 1;
 
 using profile::CpuState;
 using profile::Frame;
@@ -235,7 +235,7 @@ std::string dump_json(const Profile& look, const Dump& dump) {
   const std::string_view machine = profile::machine_of(look);
   const VariablesOf variables = index_of(dump);
   return JsonText::document([&](JsonText& json) {
-    json.integer("version", kVersion);
+    json.integer("version", kDumpVersion);
     json.text("kind", "dump");
     json.text("python", dump.python);
     json.objects("processes", look.processes(), [&](const profile::Process& process) {

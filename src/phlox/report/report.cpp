@@ -39,7 +39,7 @@ using profile::Profile;
 // More lines than a screen has are not annotated, however many files a recording names.
 constexpr size_t kMaximumFiles = 200;
 
-std::string title_of(const Profile& profile) {
+std::string short_title_of(const Profile& profile) {
   if (profile.processes().empty()) return "(empty recording)";
   constexpr size_t kLongestCommand = 160;
   profile::Process first = profile.processes().front();
@@ -364,7 +364,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   put_code_beneath(profile, *filter, *analysis);
 
   Report report;
-  report.title = title_of(profile);
+  report.title = short_title_of(profile);
   report.recordings = options.recordings;
   report.containers = containers_of(profile);
   report.weight = options.choices.weight;

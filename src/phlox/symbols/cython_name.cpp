@@ -7,7 +7,7 @@
 namespace phlox::symbols {
 namespace {
 
-constexpr size_t kLongest = 4096;
+constexpr size_t kLongestCythonName = 4096;
 constexpr size_t kMostParts = 64;
 
 bool is_digit(char c) {
@@ -15,7 +15,7 @@ bool is_digit(char c) {
 }
 
 // A number of up to four digits at the front, taken off; 0: none.
-size_t take_number(std::string_view& text) {
+size_t take_length(std::string_view& text) {
   size_t number = 0, digits = 0;
   while (digits < text.size() && digits < 4 && is_digit(text[digits]))
     number = number * 10 + static_cast<size_t>(text[digits++] - '0');
@@ -28,7 +28,7 @@ std::string_view identifier_of(std::string_view symbol) {
   for (const std::string_view prefix : {"_ZL", "_Z"}) {
     if (!symbol.starts_with(prefix)) continue;
     std::string_view rest = symbol.substr(prefix.size());
-    const size_t length = take_number(rest);
+    const size_t length = take_length(rest);
     if (length > 0 && length <= rest.size()) return rest.substr(0, length);
   }
   return symbol.substr(0, symbol.find('.'));
@@ -38,7 +38,7 @@ std::string_view identifier_of(std::string_view symbol) {
 // empty: there is none.
 std::string take_scope(std::string_view& text) {
   std::string_view rest = text;
-  const size_t length = take_number(rest);
+  const size_t length = take_length(rest);
   if (length == 0) return {};
   if (length + 1 < rest.size() && rest[length] == '_') {
     text = rest.substr(length + 1);
@@ -97,7 +97,7 @@ std::string name_of(const Kind& kind, std::string_view text, std::string_view st
     text = rest;
   }
   if (parts.empty()) return {};
-  if (kind.counted) take_number(text);
+  if (kind.counted) take_length(text);
   if (text.empty()) return {};
   std::string name;
   for (const std::string& part : parts) name += part + '.';
@@ -107,7 +107,7 @@ std::string name_of(const Kind& kind, std::string_view text, std::string_view st
 }  // namespace
 
 CythonName cython_name(std::string_view symbol, std::string_view stem) {
-  if (symbol.size() > kLongest) return {};
+  if (symbol.size() > kLongestCythonName) return {};
   const std::string_view identifier = identifier_of(symbol);
   if (!identifier.starts_with("__pyx_")) return {};
   constexpr std::string_view kModuleBody = "__pyx_pymod_exec_";

@@ -20,7 +20,8 @@
 namespace phlox::symbols {
 namespace {
 
-constexpr uint64_t kMostMemory = uint64_t{1} << 30;  // of one file; that of a large library is some 100 MB
+constexpr uint64_t kMostLineMemory = uint64_t{1}
+                                     << 30;  // of one file; that of a large library is some 100 MB
 constexpr size_t kMostUnits = 1'000'000;
 constexpr size_t kMostRanges = 10'000'000;
 constexpr size_t kMostDies = 20'000'000;  // of one unit, or beneath one function
@@ -127,7 +128,7 @@ uint64_t unpacked_size(const elf::ElfFile& file, const elf::Section& section) {
 
 // Reads what libdw will look at. False: it is more than we read of one file.
 bool fetch_debug_sections(const elf::ElfFile& file) {
-  uint64_t left = kMostMemory;
+  uint64_t left = kMostLineMemory;
   for (const elf::Section& section : file.sections()) {
     const bool debug = section.name.starts_with(".debug") || section.name.starts_with(".zdebug") ||
                        section.name.starts_with(".gnu_debug");

@@ -9,9 +9,9 @@
 namespace phlox::symbols {
 namespace {
 
-constexpr size_t kMostRanges = 4'000'000;
-constexpr size_t kMostLines = 1'000'000;  // of one function
-constexpr uint32_t kMagic = 0x4A695444;   // "JiTD", in the writer's byte order
+constexpr size_t kMostMapRanges = 4'000'000;
+constexpr size_t kMostMapLines = 1'000'000;  // of one function
+constexpr uint32_t kMagic = 0x4A695444;      // "JiTD", in the writer's byte order
 enum Record : uint32_t { code_load = 0, code_move = 1, code_debug_info = 2, code_close = 3 };
 
 bool take_hex(std::string_view& text, uint64_t& value) {
@@ -24,7 +24,7 @@ bool take_hex(std::string_view& text, uint64_t& value) {
 }  // namespace
 
 void JitMap::put(uint64_t start, uint64_t size, std::shared_ptr<const Code> code) {
-  if (size == 0 || size > ~uint64_t{0} - start || code->name.empty() || ranges_.size() >= kMostRanges) {
+  if (size == 0 || size > ~uint64_t{0} - start || code->name.empty() || ranges_.size() >= kMostMapRanges) {
     ++refused_;
     return;
   }
@@ -120,7 +120,7 @@ void JitMap::add_jitdump(std::span<const std::byte> bytes) {
       lines_of = record.read<uint64_t>();
       const auto count = record.read<uint64_t>();
       pending = {};
-      for (uint64_t i = 0; i < count && i < kMostLines && !record.failed(); ++i) {
+      for (uint64_t i = 0; i < count && i < kMostMapLines && !record.failed(); ++i) {
         Line line;
         line.offset = record.read<uint64_t>() - lines_of;
         line.line = static_cast<int32_t>(record.read<uint32_t>() & 0x7fffffff);

@@ -19,7 +19,7 @@ constexpr const char* kSuffix = ".names3";
 // A program of a day touches some thousand addresses of a module.
 constexpr size_t kMostNames = 50'000;
 constexpr size_t kMostLevels = 512;
-constexpr size_t kLargest = size_t{64} << 20;
+constexpr size_t kLargestCache = size_t{64} << 20;
 
 // FNV-1a: only the name of a file, which says itself whose it is.
 uint64_t hash_of(std::string_view text) {
@@ -111,7 +111,7 @@ NameCache::NameCache(std::string folder, std::string identity)
     return;
   }
   file_ = fmt::format("{:016x}{}", hash_of(identity_), kSuffix);
-  const Descriptor fd = open_kept_file(folder_, file_, kLargest);
+  const Descriptor fd = open_kept_file(folder_, file_, kLargestCache);
   if (!fd) return;
   auto bytes = elf::FileBytes::read(fd.get(), folder_ + "/" + file_);
   if (!bytes) return;

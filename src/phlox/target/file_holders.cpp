@@ -16,7 +16,7 @@
 namespace phlox::target {
 namespace {
 
-constexpr Nanoseconds kLeastRest = kSecond / 2;
+constexpr Nanoseconds kLeastHolderRest = kSecond / 2;
 // Asked at once: some 5 ms.
 constexpr size_t kMostProcesses = 64, kMostFiles = 2000;
 constexpr size_t kMostFamilies = 1000;
@@ -61,7 +61,7 @@ std::vector<pid_t> FileHolders::find(pid_t process, const std::string& link, End
   const Nanoseconds start = clock_now();
   if (!family.holders.contains(link) && start >= family.next) {
     ask(process, family);
-    family.next = again_after(start, clock_now(), kLeastRest);
+    family.next = again_after(start, clock_now(), kLeastHolderRest);
   }
   std::vector<pid_t> found;
   const auto known = family.holders.find(link);

@@ -9,7 +9,7 @@
 namespace phlox::target {
 namespace {
 
-std::string link_of(const std::string& path) {
+std::string target_of_link(const std::string& path) {
   char text[4096];
   const ssize_t size = ::readlink(path.c_str(), text, sizeof text);
   return size < 0 ? std::string() : std::string(text, static_cast<size_t>(size));
@@ -21,7 +21,7 @@ std::optional<std::string> read_file_of(pid_t pid, const std::string& path, size
                                         const std::optional<FileUser>& user) {
   if (path.empty() || path.find('\0') != std::string::npos) return {};
   const std::string whole =
-      path[0] == '/' ? path : fmt::format("{}/{}", link_of(fmt::format("/proc/{}/cwd", pid)), path);
+      path[0] == '/' ? path : fmt::format("{}/{}", target_of_link(fmt::format("/proc/{}/cwd", pid)), path);
   const Descriptor root = open_root(pid);
   const ActAs as(user);
   return as ? read_regular(open_regular_beneath(root, whole), most) : std::nullopt;

@@ -18,7 +18,7 @@ namespace {
 
 // The next number of a text of numbers divided by blanks; hexadecimal with 0x before it.
 template <class Number>
-bool take_word(std::string_view& text, Number& number) {
+bool take_field(std::string_view& text, Number& number) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);
   int base = 10;
   if (text.starts_with("0x")) {
@@ -32,7 +32,7 @@ bool take_word(std::string_view& text, Number& number) {
 
 std::optional<SchedStat> parse_schedstat(std::string_view text) {
   SchedStat s;
-  if (!take_word(text, s.run_ns) || !take_word(text, s.wait_ns) || !take_word(text, s.count)) return {};
+  if (!take_field(text, s.run_ns) || !take_field(text, s.wait_ns) || !take_field(text, s.count)) return {};
   return s;
 }
 
@@ -40,13 +40,13 @@ std::optional<BlockedIn> parse_syscall(std::string_view text) {
   BlockedIn in;
   if (text.starts_with("running")) return in;
   in.running = false;
-  if (!take_word(text, in.number)) return {};
+  if (!take_field(text, in.number)) return {};
   if (in.number >= 0) {
     for (auto& argument : in.arguments) {
-      if (!take_word(text, argument)) return {};
+      if (!take_field(text, argument)) return {};
     }
   }
-  if (!take_word(text, in.stack_pointer) || !take_word(text, in.instruction_pointer)) return {};
+  if (!take_field(text, in.stack_pointer) || !take_field(text, in.instruction_pointer)) return {};
   return in;
 }
 
@@ -62,9 +62,9 @@ std::optional<ThreadStat> parse_thread_stat(std::string_view text) {
   for (int field = 4; field <= kFieldCpu; ++field) {
     while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
     uint64_t time = 0;
-    if (field == kFieldCpu) return take_number(text, stat.cpu) ? std::optional(stat) : std::nullopt;
+    if (field == kFieldCpu) return take_field(text, stat.cpu) ? std::optional(stat) : std::nullopt;
     if (field == kFieldUserTime || field == kFieldKernelTime) {
-      if (!take_word(text, time)) return {};
+      if (!take_field(text, time)) return {};
       stat.ticks += time;
       continue;
     }
@@ -82,7 +82,7 @@ std::optional<uint64_t> parse_switches(std::string_view text) {
     if (at == std::string_view::npos) return {};
     std::string_view rest = text.substr(at + key.size());
     uint64_t count = 0;
-    if (!take_word(rest, count)) return {};
+    if (!take_field(rest, count)) return {};
     sum += count;
   }
   return sum;

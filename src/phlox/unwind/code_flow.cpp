@@ -6,7 +6,7 @@ namespace phlox::unwind {
 namespace {
 
 // Calls that turn out not to return are taken away, and all is looked at again: so often.
-constexpr int kMostRounds = 24;
+constexpr int kMostFlowRounds = 24;
 
 // Known, and another than it was at the start.
 bool differs(const Value& v, uint8_t reg) {
@@ -223,7 +223,7 @@ CodeFlow::Function CodeFlow::from_start(uint32_t start) {
   graph_.into.clear();
   Changed changed;
   for (int round = 0;; ++round) {
-    if (round == kMostRounds || !graph_.discover(start) || !settle(start, StackState::start(true)))
+    if (round == kMostFlowRounds || !graph_.discover(start) || !settle(start, StackState::start(true)))
       return out;
     out.returns = out.evidence = false;
     changed = {};

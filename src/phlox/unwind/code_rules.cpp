@@ -25,7 +25,7 @@ constexpr uint64_t kSmallBudget = 30'000;
 constexpr int kMostRounds = 6;
 constexpr size_t kMostRules = 65535;
 // A function that counts from its frame pointer is followed no further, in bytes and in rows of its table.
-constexpr uint64_t kLongestFunction = 65536;
+constexpr uint64_t kLongestRuleFunction = 65536;
 constexpr size_t kMostRows = 256;
 constexpr std::byte kPushRbp{0x55};
 
@@ -321,7 +321,7 @@ Rule CodeRules::follow_stack_pointer(uint64_t pc) {
   if (rule.kind != RuleKind::plain || rule.base != CfaBase::fp) return {};
   size_t set = here;  // the row in which it was pushed, and is not set yet
   for (size_t i = here;
-       i-- > 1 && here - i < kMostRows && pc - table.row_start(i).value < kLongestFunction;) {
+       i-- > 1 && here - i < kMostRows && pc - table.row_start(i).value < kLongestRuleFunction;) {
     if (table.row_rule(i).kind == RuleKind::none) break;
     if (!counts_from_sp(table.row_rule(i), 16) || !counts_from_sp(table.row_rule(i - 1), 8)) continue;
     set = i;
@@ -331,7 +331,7 @@ Rule CodeRules::follow_stack_pointer(uint64_t pc) {
   const uint64_t start = table.row_start(set).value - 1;
   const elf::Segment* segment = segment_of(file_, pc);
   if (segment == nullptr || start < segment->address.value) return {};
-  uint64_t end = std::min(start + kLongestFunction, segment->address.value + segment->file_size);
+  uint64_t end = std::min(start + kLongestRuleFunction, segment->address.value + segment->file_size);
   for (size_t i = here + 1; i < table.row_count() && table.row_start(i).value < end; ++i) {
     if (table.row_rule(i).kind == RuleKind::none) end = table.row_start(i).value;
   }

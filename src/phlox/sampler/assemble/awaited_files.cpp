@@ -32,7 +32,7 @@ using End = target::FileHolders::End;
 // 3 us each.
 constexpr size_t kMostAtOnce = 256;
 constexpr int kMostReads = 500;  // in a second
-constexpr size_t kMostKept = 10'000;
+constexpr size_t kMostFilesKept = 10'000;
 // Of an epoll instance, descriptors that are looked at, and names that are said.
 constexpr size_t kMostPolled = 64, kMostNamed = 3;
 constexpr std::string_view kPoll = "eventpoll";
@@ -194,7 +194,7 @@ Awaited AwaitedFiles::of_link(const std::string& link, int descriptor) {
   Awaited awaited = of_file(file, named.name);
   // Of what was not found another look may know more.
   if (awaited.name.empty() && awaited.other.empty()) return awaited;
-  if (by_link_.size() >= kMostKept) by_link_.clear();
+  if (by_link_.size() >= kMostFilesKept) by_link_.clear();
   return by_link_[link] = std::move(awaited);
 }
 
@@ -290,7 +290,7 @@ std::optional<Awaited> AwaitedFiles::of_living_child(int32_t number, Nanoseconds
   if (!stat || stat->parent != process_ ||
       static_cast<Nanoseconds>(stat->start_ticks) * kTick > clock_now(CLOCK_BOOTTIME) - (clock_now() - until))
     return Awaited{AwaitedKind::process, {}, std::to_string(number)};
-  if (children_.size() >= kMostKept) children_.clear();
+  if (children_.size() >= kMostFilesKept) children_.clear();
   const std::string command = target::command_words(number);
   children_[number] = {command, until};
   return Awaited{AwaitedKind::process, command, std::to_string(number)};

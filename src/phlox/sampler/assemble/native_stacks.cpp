@@ -15,7 +15,7 @@ namespace {
 // each one, and less and less often where that does not help.
 constexpr Nanoseconds kShortestRefresh = kSecond / 20;
 // Code is seldom unmapped, and another mapped at its address: so often we look.
-constexpr Nanoseconds kRefreshEvery = 2 * kSecond;
+constexpr Nanoseconds kRefreshMapsEvery = 2 * kSecond;
 // Whole stacks that must agree before the distance of the anchor from the loop's CFA is believed.
 constexpr unsigned kAgree = 8;
 
@@ -151,7 +151,7 @@ profile::FrameId NativeStacks::frame_of(const unwind::NativeFrame& native, bool 
 
 void NativeStacks::refresh_now_and_then() {
   const Nanoseconds now = clock_now();
-  if (now - space_.refreshed_at() <= kRefreshEvery) return;
+  if (now - space_.refreshed_at() <= kRefreshMapsEvery) return;
   space_.refresh(now);
   pause_ = kShortestRefresh;
 }
@@ -170,7 +170,7 @@ bool NativeStacks::found_new_code() {
   const uint64_t before = space_.map().generation();
   space_.refresh(now);
   const bool found = space_.map().generation() != before;
-  pause_ = found ? kShortestRefresh : std::min(2 * pause_, kRefreshEvery);
+  pause_ = found ? kShortestRefresh : std::min(2 * pause_, kRefreshMapsEvery);
   return found;
 }
 

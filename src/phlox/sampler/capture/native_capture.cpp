@@ -7,7 +7,7 @@
 namespace phlox::sampler {
 namespace {
 
-constexpr size_t kPage = 4096;
+constexpr size_t kStackPage = 4096;
 // Room for so many evaluations in one stack; beyond, the outermost ones are left without their native frames.
 constexpr size_t kMostStarts = 4096;
 
@@ -130,10 +130,10 @@ bool NativeCopy::take(memory::RemoteMemory& memory, const unwind::Registers& reg
   }
   // Where the stack ends is not known (or it is on another one: a greenlet, a signal's): by pages, as far as
   // they are there.
-  std::array<memory::Range, kMostStack / kPage + 2> ranges;
+  std::array<memory::Range, kMostStack / kStackPage + 2> ranges;
   size_t count = 0;
   for (uint64_t at = start; at < start + kMostStack;) {
-    const uint64_t next = std::min((at | (kPage - 1)) + 1, start + kMostStack);
+    const uint64_t next = std::min((at | (kStackPage - 1)) + 1, start + kMostStack);
     ranges[count++] = {RemoteAddress(at), std::span(into + (at - start), next - at)};
     at = next;
   }

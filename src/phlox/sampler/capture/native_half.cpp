@@ -7,7 +7,7 @@ namespace {
 
 // A thread that no event has caught for so many intervals is stopped once, where that was not ruled out: it
 // runs on a CPU that we may not run on, or within the kernel where our event may not look.
-constexpr int kPatience = 20;
+constexpr int kStopPatience = 20;
 constexpr Nanoseconds kShortestPatience = kSecond / 20;
 // With nobody running no event comes, and the others are looked at all the same: a random interval later, and
 // this part of one, so that who runs is rather caught by an event.
@@ -27,7 +27,7 @@ NativeHalf::NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool
       in_use_(asked),
       real_time_(real_time),
       interval_asked_(interval),
-      patience_(std::max(kPatience * interval, kShortestPatience)),
+      patience_(std::max(kStopPatience * interval, kShortestPatience)),
       workers_(workers),
       stop_(pid, stops) {
   const bool by_event = asked == NativeSource::perf || (asked == NativeSource::automatic && real_time);

@@ -24,7 +24,7 @@ constexpr int kAttempts = 4;
 // A single look is tried again this often.
 constexpr uint32_t kVainLooks = 3;
 // Below this many threads everybody is asked at every turn.
-constexpr size_t kFewThreads = 8;
+constexpr size_t kFewNativeThreads = 8;
 
 }  // namespace
 
@@ -64,8 +64,9 @@ void NativeThreads::list(Nanoseconds now, const std::function<bool(pid_t)>& is_p
 
 void NativeThreads::did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now) {
   numbers_.samples += log_.did_not_run(slot, stat, tick_, now);
-  slot.next_tick = tick_ + idle_pause(slot.idle_looks, slots_.size() > kFewThreads ? kLongestIdlePause
-                                                                                   : native_.longest_pause());
+  slot.next_tick =
+      tick_ + idle_pause(slot.idle_looks,
+                         slots_.size() > kFewNativeThreads ? kLongestIdlePause : native_.longest_pause());
 }
 
 void NativeThreads::reject(Slot& slot, Nanoseconds now) {

@@ -11,9 +11,9 @@ namespace {
 
 // A library loaded meanwhile: the maps are read again where nothing is known of an address, less and less
 // often where that does not help.
-constexpr Nanoseconds kShortestPause = kSecond / 20, kLongestPause = 10 * kSecond;
+constexpr Nanoseconds kShortestFilesPause = kSecond / 20, kLongestFilesPause = 10 * kSecond;
 // Code is seldom unmapped, and another mapped at its address.
-constexpr Nanoseconds kRefreshEvery = 5 * kSecond;
+constexpr Nanoseconds kRefreshFilesEvery = 5 * kSecond;
 // Files, and mappings, of which note is taken.
 constexpr size_t kMostFiles = 10'000, kMostRanges = 100'000;
 
@@ -30,7 +30,7 @@ CodeFiles::CodeFiles(ReadMaps read_maps, std::string executable, RemoteAddress i
       executable_(std::move(executable)),
       interpreter_(interpreter),
       refreshed_at_(std::numeric_limits<Nanoseconds>::min() / 2),
-      pause_(kShortestPause) {}
+      pause_(kShortestFilesPause) {}
 
 uint32_t CodeFiles::number_of(const std::string& path) {
   const auto known = std::find(paths_.begin(), paths_.end(), path);
@@ -75,11 +75,12 @@ uint32_t CodeFiles::of(uint64_t instruction, Nanoseconds now) {
   if (instruction == 0) return 0;
   Range* range = find(instruction);
   const Nanoseconds since = now - refreshed_at_;
-  if (since >= kRefreshEvery || (range == nullptr && since >= pause_)) {
+  if (since >= kRefreshFilesEvery || (range == nullptr && since >= pause_)) {
     const bool was_known = range != nullptr;
     refresh(now);
     range = find(instruction);
-    if (!was_known) pause_ = range != nullptr ? kShortestPause : std::min(2 * pause_, kLongestPause);
+    if (!was_known)
+      pause_ = range != nullptr ? kShortestFilesPause : std::min(2 * pause_, kLongestFilesPause);
   }
   if (range == nullptr || range->path.empty()) return 0;
   if (range->number == 0) range->number = number_of(range->path);

@@ -126,7 +126,7 @@ struct FreeRing {
 struct Unmap {
   void operator()(kernel_known* known) const { ::munmap(known, sizeof *known); }
 };
-using Link = std::unique_ptr<bpf_link, DestroyLink>;
+using BpfLink = std::unique_ptr<bpf_link, DestroyLink>;
 
 // libbpf prints its warnings; the last one says best what was refused.
 thread_local std::string last_warning;
@@ -196,7 +196,7 @@ class LibbpfCapture : public KernelCapture {
   std::unique_ptr<bpf_object, CloseObject> object_;
   // Descriptors first: a link that goes away detaches its program from one of them.
   std::vector<Descriptor> events_;
-  std::vector<Link> links_;
+  std::vector<BpfLink> links_;
   std::unique_ptr<ring_buffer, FreeRing> ring_;
   std::unique_ptr<kernel_known, Unmap> known_;
   Drain drain_;
@@ -264,7 +264,7 @@ Result<void> LibbpfCapture::attach(double rate_hz, const std::string& retry) {
   known_.reset(static_cast<kernel_known*>(known));
   for (const char* name : {"on_switch", "on_waking", "on_exit", "on_fork", "on_exec"}) {
     bpf_program* program = bpf_object__find_program_by_name(object_.get(), name);
-    Link link(program != nullptr ? bpf_program__attach(program) : nullptr);
+    BpfLink link(program != nullptr ? bpf_program__attach(program) : nullptr);
     if (!link) return refusal("a program for the scheduler's events was not attached", errno, retry);
     links_.push_back(std::move(link));
   }
@@ -281,7 +281,7 @@ Result<void> LibbpfCapture::attach(double rate_hz, const std::string& retry) {
         static_cast<int>(::syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
     if (!event && errno == ENODEV) continue;  // not online
     if (!event) return refusal("no event of a CPU's clock (perf_event_open)", errno, retry);
-    Link link(bpf_program__attach_perf_event(clock, event.get()));
+    BpfLink link(bpf_program__attach_perf_event(clock, event.get()));
     if (!link) return refusal("the program was not attached to a CPU's clock", errno, retry);
     // The link owns the descriptor from here on; ours is for its period.
     Descriptor own(::dup(event.release()));

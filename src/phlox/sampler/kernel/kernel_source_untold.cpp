@@ -11,7 +11,7 @@ namespace {
 using profile::CpuState;
 using profile::GilState;
 
-const std::vector<CodeLocation> kBetweenSamples = {{kNotSeen, 0}};
+const std::vector<CodeLocation> kNotSeenRunning = {{kNotSeen, 0}};
 // A thread that waits often is told of this often, even where only long waits are told.
 constexpr Nanoseconds kRecent = kSecond / 10;
 
@@ -137,11 +137,11 @@ void KernelSource::put_last(Thread& thread, const kernel_look& look) {
   const Nanoseconds slept = std::min(thread.owed_asleep + spent.blocked, own);
   if (slept > 0) {
     own -= slept;
-    put_short_waits(thread, slept, *last, thread.awake ? thread.awake_stack : kBetweenSamples, {});
+    put_short_waits(thread, slept, *last, thread.awake ? thread.awake_stack : kNotSeenRunning, {});
   }
   LookRecord run = *last;
   if (!thread.awake && run.gil_state == GilState::waits) run.gil_state = GilState::none;
-  const std::vector<CodeLocation>& stack = thread.awake ? thread.awake_stack : kBetweenSamples;
+  const std::vector<CodeLocation>& stack = thread.awake ? thread.awake_stack : kNotSeenRunning;
   put_some(run, CpuState::runnable, spent.queued, stack);
   put_some(run, CpuState::running, own, stack);
 }

@@ -16,7 +16,7 @@ constexpr Nanoseconds kForgetAfter = 2 * kSecond;
 // In a second.
 constexpr int kMostBrought = 200;
 
-const std::vector<CodeLocation> kNoFrames;
+const std::vector<CodeLocation> kEmptyFrames;
 
 }  // namespace
 
@@ -97,7 +97,7 @@ void KernelStacks::keep(const KernelLook& record) {
 
 const std::vector<CodeLocation>& KernelStacks::of(const KernelLook& record) {
   if ((record.look.stack.flags & KERNEL_NOT_WALKED) != 0) return kWaitNotWalked;
-  if (record.look.stack.count == 0) return kNoFrames;
+  if (record.look.stack.count == 0) return kEmptyFrames;
   if (const auto* found = find(record.look.stack.hash)) return *found;
   // The record that had its frames found no room.
   not_read_ += record.look.stack.count;

@@ -9,9 +9,9 @@ namespace phlox::sampler {
 namespace {
 
 // Of some thousand threads that are blocked deep in their stacks.
-constexpr size_t kMostKept = size_t{64} << 20;
+constexpr size_t kMostHalvesKept = size_t{64} << 20;
 // More evaluations inside each other than a copied stack holds.
-constexpr size_t kMostEvaluations = 4096;
+constexpr size_t kMostHalfEvaluations = 4096;
 
 struct Link {
   uint64_t cframe = 0, current = 0;
@@ -34,7 +34,7 @@ bool follow_cframes(const python::Layout& layout, const KernelNative& native, ui
   for (uint64_t at = native.half.cframe; at - state >= *layout.thread.size;) {
     Link link{at, 0};
     uint64_t previous = 0;
-    if (chain.size() == kMostEvaluations || !word_at(native, at + *layout.cframe.previous, previous) ||
+    if (chain.size() == kMostHalfEvaluations || !word_at(native, at + *layout.cframe.previous, previous) ||
         (has_current && !word_at(native, at + *layout.cframe.current_frame, link.current))) {
       return false;
     }
@@ -107,7 +107,7 @@ void find_starts(const python::Layout& layout, const KernelNative& native, uint6
 }
 
 void NativeHalves::take(const KernelNative& record, Registers registers) {
-  if (kept_ > kMostKept) {
+  if (kept_ > kMostHalvesKept) {
     halves_.clear();
     kept_ = 0;
   }

@@ -19,7 +19,7 @@ namespace {
 
 // Caps on what another process's lists may claim.
 constexpr size_t kMostInterpreters = 64;
-constexpr size_t kMostThreads = 4096;
+constexpr size_t kMostParked = 4096;
 // Of C stacks: all of them go into a ring of twice that at once.
 constexpr size_t kMostNative = size_t{8} << 20;
 
@@ -73,7 +73,7 @@ class Search {
     const Gil lock(interpreter_, interpreter, gil);
     RemoteAddress state;
     memory_.read_value(interpreter + *layout_.interpreter.threads_head, state.value);
-    for (size_t i = 0; is_plausible(state) && i < kMostThreads; ++i) {
+    for (size_t i = 0; is_plausible(state) && i < kMostParked; ++i) {
       look_at(state, id, lock);
       if (!memory_.read_value(state + *layout_.thread.next, state.value)) break;
     }
@@ -175,7 +175,7 @@ class Search {
   // Those that run no Python.
   void look_at_others() {
     for (const target::ThreadName& one : target::read_threads(pid_)) {
-      if (found_.threads.size() >= kMostThreads) return;
+      if (found_.threads.size() >= kMostParked) return;
       if (seen_.count(one.tid) != 0) continue;
       ParkedThreads::Thread thread;
       thread.tid = one.tid;

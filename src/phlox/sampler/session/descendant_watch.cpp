@@ -19,11 +19,11 @@ constexpr Nanoseconds kEvery = kSecond / 2;
 constexpr int64_t kRest = 200;
 constexpr size_t kMostProcesses = 1000, kLongestCommand = 400;
 
-Nanoseconds tick() {
+Nanoseconds tick_length() {
   return kSecond / std::max(1L, ::sysconf(_SC_CLK_TCK));
 }
 
-uint64_t since(uint64_t before, uint64_t now) {
+uint64_t ticks_since(uint64_t before, uint64_t now) {
   return now > before ? now - before : 0;
 }
 
@@ -115,8 +115,8 @@ std::vector<profile::Descendant> DescendantAccount::rows() const {
   std::map<pid_t, Nanoseconds> known;  // by parent: of its children that have ended, when they were last seen
   for (const auto& [id, other] : others_) {
     if (other.is_merged) continue;
-    uint64_t used = since(other.used_before, other.last.used);
-    if (!other.waits_for_recorded) used += since(other.waited_before, other.last.waited);
+    uint64_t used = ticks_since(other.used_before, other.last.used);
+    if (!other.waits_for_recorded) used += ticks_since(other.waited_before, other.last.waited);
     rows.push_back(other.row);
     rows.back().cpu = time_of(used);
     if (other.row.ended) known[other.row.parent] += rows.back().cpu;
@@ -125,7 +125,7 @@ std::vector<profile::Descendant> DescendantAccount::rows() const {
     if (one.has_recorded_children) continue;
     const auto seen = known.find(id.first);
     const Nanoseconds rest =
-        time_of(since(one.waited_before, one.waited)) - (seen == known.end() ? 0 : seen->second);
+        time_of(ticks_since(one.waited_before, one.waited)) - (seen == known.end() ? 0 : seen->second);
     if (rest <= 0) continue;
     // A child that was seen may have used some of it between that and its end.
     std::string whose = seen != known.end()
@@ -139,7 +139,7 @@ std::vector<profile::Descendant> DescendantAccount::rows() const {
 }
 
 DescendantWatch::DescendantWatch()
-    : account_(static_cast<uint64_t>(clock_now(CLOCK_BOOTTIME) / tick()), tick()) {}
+    : account_(static_cast<uint64_t>(clock_now(CLOCK_BOOTTIME) / tick_length()), tick_length()) {}
 
 void DescendantWatch::look(Nanoseconds now, const std::vector<pid_t>& of,
                            const std::function<bool(pid_t)>& recorded) {

@@ -18,7 +18,7 @@ namespace {
 // The kernel tells of an end a little before the thread leaves its CPU for good, and until then counts up to
 // its last tick.
 constexpr std::array<Nanoseconds, 4> kAskedAgainAfter = {0, 30'000, 100'000, 300'000};
-constexpr Nanoseconds kPatience = 1'000'000;
+constexpr Nanoseconds kEndPatience = 1'000'000;
 constexpr int kAtOnce = 16;
 
 }  // namespace
@@ -30,9 +30,9 @@ void EndWatch::End::read() {
 }
 
 std::optional<Nanoseconds> EndWatch::End::used() {
-  const Nanoseconds until = clock_now() + kPatience;
+  const Nanoseconds until = clock_now() + kEndPatience;
   while (!is_known_.load(std::memory_order_acquire) && clock_now() < until)
-    sleep_until(clock_now() + kPatience / 10);
+    sleep_until(clock_now() + kEndPatience / 10);
   read();
   const std::lock_guard lock(mutex_);
   return used_;

@@ -18,9 +18,9 @@ namespace phlox::sampler {
 namespace {
 
 // The native stacks of 500 threads and more; of memory that is not written to nothing is taken.
-constexpr size_t kRingBytes = size_t{64} << 20;
+constexpr size_t kInstantRingBytes = size_t{64} << 20;
 // Between two turns the ring is emptied. Most dumps need one turn, in which everybody is looked at.
-constexpr Nanoseconds kLongestTurn = kSecond / 20;
+constexpr Nanoseconds kLongestInstant = kSecond / 20;
 // A list of threads that was not read in one piece within this time is not going to be.
 constexpr Nanoseconds kLongestListing = kSecond;
 // Frames whose variables are read: beyond, a dump is no longer read by anybody.
@@ -103,9 +103,9 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
   }
   config.native = options.native;
   config.once = true;
-  config.longest_turn = kLongestTurn;
+  config.longest_turn = kLongestInstant;
   take_best_class(/*allow_real_time=*/false);
-  Ring ring(kRingBytes);
+  Ring ring(kInstantRingBytes);
   Identities identities(sink);
   Consumer consumer(layout, process, sink, identities, [&](profile::Thread& thread) {
     thread.kernel_name = target::ThreadProbe(pid, thread.tid).kernel_name();

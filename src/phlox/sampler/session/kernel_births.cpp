@@ -8,7 +8,7 @@ namespace phlox::sampler {
 namespace {
 
 // Two rings full.
-constexpr size_t kMostKept = size_t{32} << 20;
+constexpr size_t kMostBirthsKept = size_t{32} << 20;
 
 }  // namespace
 
@@ -51,7 +51,7 @@ bool KernelBirths::has(pid_t pid) const {
 bool KernelBirths::keep(uint32_t id, std::span<const std::byte> record) {
   const auto found = newborn_.find(id);
   if (found == newborn_.end()) return false;
-  if (kept_ + record.size() > kMostKept) {
+  if (kept_ + record.size() > kMostBirthsKept) {
     ++lost_;
     return true;
   }

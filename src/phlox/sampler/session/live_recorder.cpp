@@ -33,11 +33,11 @@ constexpr Nanoseconds kNamesEvery = kSecond / 2;
 constexpr Nanoseconds kCpusEvery = 5 * kSecond;
 
 // Who forks to start another program does that soon.
-constexpr Nanoseconds kSettled = kSecond / 100;
+constexpr Nanoseconds kTreeSettled = kSecond / 100;
 // So long after its end a process may still be found. Then another may have its id.
 constexpr Nanoseconds kFoundLate = kSecond;
 // More at once are not recorded; each has a thread of ours and some memory.
-constexpr size_t kMostProcesses = 1000;
+constexpr size_t kMostProcessesAtOnce = 1000;
 // From so many on each has a smaller ring.
 constexpr size_t kManyProcesses = 4, kRingShareOfMany = 4;
 
@@ -111,7 +111,7 @@ void LiveRecorder::begin_births(Nanoseconds until) {
   if (!kernel_) return;
   for (KernelBirth& one : kernel_->births(until)) {
     const pid_t pid = one.program->pid;
-    if (is_recorded(pid) || active_.size() >= kMostProcesses) {
+    if (is_recorded(pid) || active_.size() >= kMostProcessesAtOnce) {
       kernel_->leave(*one.program);
       continue;
     }
@@ -125,7 +125,7 @@ void LiveRecorder::begin_found() {
   auto found = finder_->take();
   if (!found.empty() && kernel_) {
     kernel_->drain(clock_now() + kLongestDrain);
-    begin_births(clock_now() - kSettled);
+    begin_births(clock_now() - kTreeSettled);
   }
   for (auto& one : found) {
     const pid_t pid = one.program->pid;
@@ -211,7 +211,7 @@ void LiveRecorder::drain() {
   const Nanoseconds deadline = clock_now() + kLongestDrain;
   for (bool more = true; more;) {
     more = kernel_ && kernel_->drain(deadline) && clock_now() < deadline;
-    begin_births(clock_now() - kSettled);
+    begin_births(clock_now() - kTreeSettled);
     for (size_t i = 0; i < active_.size(); ++i)
       active_[(first_to_drain_ + i) % active_.size()]->drain(deadline);
     ++first_to_drain_;
@@ -242,7 +242,8 @@ bool LiveRecorder::all_ended(Nanoseconds now) {
 // One alone: the next only when it has ended.
 void LiveRecorder::want_more() {
   const bool one = !options_.follow && !options_.chosen;
-  finder_->want(one ? (active_.empty() ? 1 : 0) : kMostProcesses - std::min(active_.size(), kMostProcesses));
+  finder_->want(one ? (active_.empty() ? 1 : 0)
+                    : kMostProcessesAtOnce - std::min(active_.size(), kMostProcessesAtOnce));
 }
 
 Progress LiveRecorder::total() {

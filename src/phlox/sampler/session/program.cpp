@@ -28,7 +28,7 @@ namespace {
 constexpr Nanoseconds kFirstPause = 200'000;
 constexpr Nanoseconds kBrieflyPatient = 300'000'000;
 constexpr Nanoseconds kLongestPause = 20'000'000;
-constexpr int kMaxInterpreters = 1024;
+constexpr int kMostInterpretersNamed = 1024;
 
 void pause_for(Nanoseconds time) {
   const timespec t{time / kSecond, time % kSecond};
@@ -93,7 +93,7 @@ void Program::name_threads(Consumer& consumer) {
   memory::ProcessMemory apart(pid);
   RemoteAddress at;
   apart.read_value(interpreter.interpreters_head, at.value);
-  for (int i = 0; is_plausible(at) && i < kMaxInterpreters; ++i) {
+  for (int i = 0; is_plausible(at) && i < kMostInterpretersNamed; ++i) {
     if (const auto names = python::read_thread_names(interpreter.layout, apart, at)) {
       for (const auto& [python_id, name] : names->names) called[python_id] = name;
     }

@@ -16,7 +16,8 @@ namespace {
 
 // Where nobody is born, looks take a hundredth of a CPU, and three of it only as far as there would be fewer
 // than a hundred a second; where children come and go, a third: one that lives 20 ms is to be met twice.
-constexpr Nanoseconds kShortestPause = 4'000'000, kEnough = kSecond / 100, kLongestPause = kSecond / 2;
+constexpr Nanoseconds kShortestFinderPause = 4'000'000, kEnough = kSecond / 100,
+                      kLongestFinderPause = kSecond / 2;
 constexpr Nanoseconds kPauseForCost = 100, kShortestPauseForCost = 30;
 constexpr Nanoseconds kShortestPauseForBirths = 2'000'000, kPauseForCostOfBirths = 2;
 constexpr Nanoseconds kLately = kSecond;
@@ -27,7 +28,7 @@ constexpr int kNice = -10;  // where we may
 
 Nanoseconds quiet_pause(Nanoseconds cost) {
   const Nanoseconds shortest = std::max(cost * kShortestPauseForCost, kEnough);
-  return std::clamp(std::min(cost * kPauseForCost, shortest), kShortestPause, kLongestPause);
+  return std::clamp(std::min(cost * kPauseForCost, shortest), kShortestFinderPause, kLongestFinderPause);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace phlox::sampler {
 namespace {
 
 // Programs whose forks need no search; of a service there is one or a few.
-constexpr size_t kMostKnown = 64;
+constexpr size_t kMostProgramsKnown = 64;
 // A child is started by who runs; but one whose parent has ended may be given to somebody who sleeps: those
 // are asked, too, once in so many looks, or, of many, so many at a look.
 constexpr size_t kMostSpared = 16, kAskedAtOnce = 3;
@@ -107,7 +107,7 @@ void TreeSearch::is_known(const Program& program) {
     entry->second.image = program.image;
   }
   if (known(program.image) != nullptr) return;
-  if (known_.size() >= kMostKnown) known_.erase(known_.begin());
+  if (known_.size() >= kMostProgramsKnown) known_.erase(known_.begin());
   known_.push_back({program.image, program.interpreter, program.rseq_cpu_offset});
 }
 
