@@ -1,7 +1,20 @@
+# Of a room (rooms.cmake).
+set(_unity OFF)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  set(_unity ON)
+endif()
+option(PHLOX_UNITY "Compile the sources of a room in batches" ${_unity})
+
 # Warnings, sanitizers, ccache: one interface library that every room and test links.
 add_library(phlox_options INTERFACE)
-target_compile_options(phlox_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+target_compile_options(phlox_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion
                                                -fno-strict-aliasing)
+# These two would speak of what only a batch has side by side.
+if(PHLOX_UNITY)
+  target_compile_options(phlox_options INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+else()
+  target_compile_options(phlox_options INTERFACE -Wshadow)
+endif()
 target_compile_definitions(phlox_options INTERFACE PHLOX_VERSION="${PROJECT_VERSION}" _FILE_OFFSET_BITS=64)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # Fires on plain `"(" + std::string`: https://gcc.gnu.org/bugzilla/show_bug.cgi?id=105651, fixed in 13.

@@ -3,11 +3,6 @@
 #
 # With PHLOX_UNITY, as in a release, a room is compiled in batches of sources: headers are parsed once, not once a file, which is more than
 # half of the work. So what a file defines for itself needs a name that no other file of its room has.
-set(_unity OFF)
-if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  set(_unity ON)
-endif()
-option(PHLOX_UNITY "Compile the sources of a room in batches" ${_unity})
 
 function(phlox_rooms layers)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${layers})
@@ -21,9 +16,6 @@ function(phlox_rooms layers)
     if(sources)
       add_library(phlox_${room} STATIC ${sources})
       set_target_properties(phlox_${room} PROPERTIES UNITY_BUILD ${PHLOX_UNITY} UNITY_BUILD_BATCH_SIZE 24)
-      if(PHLOX_UNITY)  # these two speak of what only a batch has side by side
-        target_compile_options(phlox_${room} PRIVATE -Wno-shadow -Wno-subobject-linkage)
-      endif()
       set(kind PUBLIC)
     else()
       add_library(phlox_${room} INTERFACE)
