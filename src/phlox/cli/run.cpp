@@ -8,6 +8,7 @@
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/features.h"
+#include "phlox/cli/last_resort.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/typed.h"
 
@@ -64,9 +65,7 @@ int dispatch(const CommandLine& line, Talk& talk) {
   return say_error({ErrorKind::usage, "which command?", "phlox help lists the commands"}, talk);
 }
 
-}  // namespace
-
-int run(const std::vector<std::string>& words) {
+int run_words(const std::vector<std::string>& words) {
   // Pyflame's words are not ours: `phlox pyflame ...`, or the same by a link of its name.
   const bool by_name = !words.empty() && (words[0] == "pyflame" || words[0].ends_with("/pyflame"));
   if (by_name || (words.size() > 1 && words[1] == "pyflame")) {
@@ -77,6 +76,20 @@ int run(const std::vector<std::string>& words) {
   Talk talk(stderr, Talk::options_for_stderr(line && line->global.quiet, line && line->global.verbose));
   if (!line) return say_error(line.error(), talk);
   return dispatch(*line, talk);
+}
+
+}  // namespace
+
+int run(const std::vector<std::string>& words) {
+  install_last_resort();
+  try {
+    return run_words(words);
+  } catch (...) {
+    const Error error = error_of_current_exception();
+    Talk talk(stderr, Talk::options_for_stderr(false, false));
+    talk.error(error);
+    return exit_status(error.kind);
+  }
 }
 
 }  // namespace phlox::cli
