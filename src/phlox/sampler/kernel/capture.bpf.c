@@ -425,8 +425,8 @@ static __always_inline void walk_sleeper(struct kernel_thread* t, struct task_st
   __u32 tgid = task->tgid, cpu = bpf_get_smp_processor_id();
   struct kernel_process* p = shares_memory(task) ? bpf_map_lookup_elem(&processes, &tgid) : 0;
   struct scratch* s = p && p->id == t->id ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
-  // There are a thousand of these a second at most, and they come before short ones: on credit.
-  if (!s || (!has_credit(p, now) && p->credit < -KERNEL_MOST_CREDIT)) return;
+  // There are a thousand of these a second at most, and they come before all others: on the most credit.
+  if (!s || (!has_credit(p, now) && p->credit < -8 * KERNEL_MOST_CREDIT)) return;
   walk_python(s, p, task);
   if (!t->walked) {
     if (s->look.stack.state) note_gil(s, p, t->futex);
