@@ -65,7 +65,7 @@ test test-all:
 beside_pythons:
 	@tools/get-pythons.sh & pythons=$$!; $(MAKE) build_preset && wait $$pythons
 
-# A build from nothing is one of batches (cmake/rooms.cmake); one that is there already stays as it was configured.
+# A new build directory compiles in batches (cmake/rooms.cmake); an existing one stays as it was configured.
 .PHONY: build_preset
 build_preset:
 	$(call configure_and_build,$(PRESET),$(only_targets),$(if $(wildcard build/$(PRESET)/CMakeCache.txt),,-D PHLOX_UNITY=ON))

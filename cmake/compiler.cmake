@@ -1,4 +1,4 @@
-# Of a room (rooms.cmake).
+# What batches are, and what they ask of names: rooms.cmake.
 set(_unity OFF)
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   set(_unity ON)
@@ -9,9 +9,9 @@ option(PHLOX_UNITY "Compile the sources of a room in batches" ${_unity})
 add_library(phlox_options INTERFACE)
 target_compile_options(phlox_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion
                                                -fno-strict-aliasing)
-# These two would speak of what only a batch has side by side.
+# In a batch, GCC would also warn of names and types of two files that never meet otherwise.
 if(PHLOX_UNITY)
-  target_compile_options(phlox_options INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  target_compile_options(phlox_options INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wshadow=local$<SEMICOLON>-Wno-subobject-linkage>)
 else()
   target_compile_options(phlox_options INTERFACE -Wshadow)
 endif()
@@ -25,8 +25,7 @@ endif()
 if(PHLOX_WERROR AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION MATCHES "^12\\.")
   target_compile_options(phlox_options INTERFACE -Werror)
 endif()
-# What -O3 adds to -O2 was not measurable in what phlox does, and is a tenth of what its build takes. So is what GCC spends on
-# collecting its garbage unless it may have some more memory.
+# With -O3 the recorder costs what it costs with -O2, and compiling takes longer. With a larger heap, GCC collects less garbage.
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(phlox_options INTERFACE "SHELL:--param ggc-min-expand=200" "SHELL:--param ggc-min-heapsize=262144")

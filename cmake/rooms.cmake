@@ -3,7 +3,6 @@
 #
 # With PHLOX_UNITY, as in a release, a room is compiled in batches of sources: headers are parsed once, not once a file, which is more than
 # half of the work. So what a file defines for itself needs a name that no other file of its room has.
-
 function(phlox_rooms layers)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${layers})
   file(STRINGS ${layers} lines REGEX "^[a-z]+ *:")

@@ -85,10 +85,9 @@ int run(const std::vector<std::string>& words) {
   try {
     return run_words(words);
   } catch (...) {
-    const Error error = error_of_current_exception();
+    const FailureWords failure = words_of_current_exception();
     Talk talk(stderr, Talk::options_for_stderr(false, false));
-    talk.error(error);
-    return exit_status(error.kind);
+    return say_error({ErrorKind::system, failure.message, failure.hint}, talk);
   }
 }
 

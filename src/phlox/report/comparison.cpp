@@ -27,12 +27,6 @@ double students(double chance, double freedom) {
   return quantile(chance, static_cast<uint32_t>(whole) + 1);
 }
 
-double mean_of(const std::vector<Amount>& runs) {
-  double sum = 0;
-  for (const Amount& run : runs) sum += run.value;
-  return runs.empty() ? 0 : sum / double(runs.size());
-}
-
 double variance_of(const std::vector<Amount>& runs) {
   if (runs.size() < 2) return 0;
   const double mean = mean_of(runs);
@@ -164,6 +158,12 @@ Comparison by_welch(const Runs& runs) {
 }
 
 }  // namespace
+
+double mean_of(const std::vector<Amount>& runs) {
+  double sum = 0;
+  for (const Amount& run : runs) sum += run.value;
+  return runs.empty() ? 0 : sum / double(runs.size());
+}
 
 double Margin::of(double before, double after) const {
   return std::max(own * std::max(before, after), least);

@@ -133,12 +133,6 @@ std::vector<Amount> weights_of(const Diff& diff, const Side& side) {
   return weights;
 }
 
-double mean_amount(const std::vector<Amount>& amounts) {
-  double sum = 0;
-  for (const Amount& amount : amounts) sum += amount.value;
-  return amounts.empty() ? 0 : sum / double(amounts.size());
-}
-
 // How far what is compared is beyond the limit, with its 99 % interval.
 struct Distance {
   double value = 0, low = 0, high = 0;
@@ -305,7 +299,7 @@ Result<ConditionResult> check_condition(const Diff& diff, const Condition& condi
   const std::string_view compare = condition.greater ? ">" : "<";
   const Side before = side_of(diff, changes, false), after = side_of(diff, changes, true);
   const Distance distance = distance_of(diff, condition, before, after);
-  const Words words = words_of(condition, distance, mean_amount(before.amounts), result.value);
+  const Words words = words_of(condition, distance, mean_of(before.amounts), result.value);
   if (!result.found) {
     result.text =
         fmt::format("no function {} in {} recording (limit of its {}: {} {})", plain(condition.function),

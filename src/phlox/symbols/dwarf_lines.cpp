@@ -20,8 +20,8 @@
 namespace phlox::symbols {
 namespace {
 
-constexpr uint64_t kMostLineMemory = uint64_t{1}
-                                     << 30;  // of one file; that of a large library is some 100 MB
+// Of one file; that of a large library is some 100 MB.
+constexpr uint64_t kMostLineMemory = uint64_t{1} << 30;
 constexpr size_t kMostUnits = 1'000'000;
 constexpr size_t kMostRanges = 10'000'000;
 constexpr size_t kMostDies = 20'000'000;  // of one unit, or beneath one function

@@ -62,7 +62,7 @@ std::optional<ThreadStat> parse_thread_stat(std::string_view text) {
   for (int field = 4; field <= kFieldCpu; ++field) {
     while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
     uint64_t time = 0;
-    if (field == kFieldCpu) return take_field(text, stat.cpu) ? std::optional(stat) : std::nullopt;
+    if (field == kFieldCpu) return take_number(text, stat.cpu) ? std::optional(stat) : std::nullopt;
     if (field == kFieldUserTime || field == kFieldKernelTime) {
       if (!take_field(text, time)) return {};
       stat.ticks += time;
