@@ -11,8 +11,9 @@ set(PHLOX_BPF_NOTE ${PHLOX_BPF_SOURCE}/capture.bpf.txt)
 # The bytes of another version differ. Debian 12 has this one, and so has CI.
 set(PHLOX_BPF_COMPILER "Debian clang version 14.0.6")
 # -g makes the types (BTF) by which fields of the kernel's structs are found when the program is loaded. No path of this tree is in the
-# object: its bytes are the same in every folder.
-set(PHLOX_BPF_FLAGS -target bpf -mcpu=v3 -O2 -g -Wall -Werror -D__TARGET_ARCH_x86 -fdebug-compilation-dir=.)
+# object: its bytes are the same in every folder. DWARF 4, because DWARF 5 has the checksum of every system header in it: Debian's
+# updates of linux-libc-dev would change the bytes.
+set(PHLOX_BPF_FLAGS -target bpf -mcpu=v3 -O2 -g -gdwarf-4 -Wall -Werror -D__TARGET_ARCH_x86 -fdebug-compilation-dir=.)
 
 # Everything that a change of the object can come from, compiler and system headers aside.
 function(phlox_bpf_sources out)
