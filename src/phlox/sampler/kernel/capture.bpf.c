@@ -224,7 +224,14 @@ static __always_inline __u64 broke_until(const struct kernel_process* p, __u64 n
 // of which it may use at once, before those that leave their CPU all the time have more: on credit.
 #define WALK_EVERY 4000000ull
 #define WALKS_AT_ONCE 16
+// Walks of a thread that has waited a few times only. Those in a futex are mostly for the GIL, and short.
 #define WALKS_OF_NEW 4
+#define FUTEX_WALKS_OF_NEW 1
+// On how many times the most credit they may be, and the walk that ends a long wait, or a very long one (ns).
+#define CREDIT_OF_NEW 8
+#define CREDIT_OF_LONG 8
+#define CREDIT_OF_VERY_LONG 32
+#define VERY_LONG 500000000ull
 // Where there is no time for all.
 #define PASSES 32
 
@@ -258,8 +265,9 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   if (!p || p->id != t->id) return 0;
   // Of a thread that has waited a few times only each wait may be all that it does: of servers with a thread
   // for each request.
-  const int is_new = waits && t->walks_until < now + WALKS_OF_NEW * WALK_EVERY;
-  if (!has_credit(p, now) && (!is_owed || p->credit < -(is_new ? 4 : 1) * KERNEL_MOST_CREDIT)) {
+  const int is_new =
+      waits && t->walks_until < now + (CALLS_FUTEX(call) ? FUTEX_WALKS_OF_NEW : WALKS_OF_NEW) * WALK_EVERY;
+  if (!has_credit(p, now) && (!is_owed || p->credit < -(is_new ? CREDIT_OF_NEW : 1) * KERNEL_MOST_CREDIT)) {
     t->broke_until = broke_until(p, now);
     return 0;
   }
@@ -426,7 +434,8 @@ static __always_inline void walk_sleeper(struct kernel_thread* t, struct task_st
   struct kernel_process* p = shares_memory(task) ? bpf_map_lookup_elem(&processes, &tgid) : 0;
   struct scratch* s = p && p->id == t->id ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   // There are a thousand of these a second at most, and they come before all others: on the most credit.
-  if (!s || (!has_credit(p, now) && p->credit < -8 * KERNEL_MOST_CREDIT)) return;
+  const int floor = now - t->off_since < VERY_LONG ? CREDIT_OF_LONG : CREDIT_OF_VERY_LONG;
+  if (!s || (!has_credit(p, now) && p->credit < -floor * KERNEL_MOST_CREDIT)) return;
   walk_python(s, p, task);
   if (!t->walked) {
     if (s->look.stack.state) note_gil(s, p, t->futex);
