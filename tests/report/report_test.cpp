@@ -443,6 +443,40 @@ TEST(Report, a_waiting_program_is_called_one) {
             "time, most of it in recvfrom called by fetch (/app/app.py:9)");
 }
 
+// Ten samples, six of which have nearly all of the CPU time.
+TEST(Report, a_share_of_a_few_long_runs_is_no_finding) {
+  for (const int runs : {1, 20}) {
+    Profile profile;
+    ProfileMaker maker(profile);
+    const ThreadId thread = maker.thread("MainThread");
+    for (int run = 0; run < runs; ++run) {
+      for (int i = 0; i < 5; ++i) maker.add(thread, "main:1;start:2", 20 * kMs);
+      maker.add(thread, "main:1;select:3", 20 * kMs);
+      for (int i = 0; i < 5; ++i) maker.add(thread, "main:1;tick:4", kMs / 10);
+    }
+    bool is_named = false;
+    for (const Finding& finding : report_of(profile).findings) {
+      if (finding.kind == "hot_function") is_named |= finding.text.find("select") != std::string::npos;
+    }
+    EXPECT_EQ(is_named, runs == 20) << runs;
+  }
+}
+
+TEST(Report, a_wait_whose_stack_was_not_read_is_named_in_no_finding) {
+  Profile profile;
+  ProfileMaker maker(profile);
+  const ThreadId thread = maker.thread("MainThread");
+  for (int i = 0; i < 50; ++i) {
+    maker.add(thread, "main:1;work:2", 1 * kMs);
+    maker.put(maker.blocked(thread, "(a wait whose stack was not read)", 99 * kMs, 202));
+  }
+  const Report report = report_of(profile);
+  ASSERT_FALSE(report.findings.empty());
+  EXPECT_EQ(report.findings[0].text,
+            "the program waits more than it works: it used 1.0 % of a CPU, and Thread MainThread (4711) was "
+            "blocked 99.0 % of its time");
+}
+
 // Woken from its sleep a thread waits for a CPU there: that is no function it was busy in.
 TEST(Report, the_busiest_function_is_the_one_that_used_the_cpu) {
   Profile profile;

@@ -383,6 +383,7 @@ void measure(const Profile& profile, const profile::SampleFilter& filter, Analys
     result.total += part.weight;
     result.wall += part.wall;
     result.cpu += part.cpu;
+    result.cpu_squares += double(part.cpu) * double(part.cpu) / std::max(1.0, double(part.samples));
     result.samples += static_cast<uint64_t>(part.samples);
     if (sample.quality != profile::Quality::rejected && sample.stack.value < seen.size())
       seen[sample.stack.value] = 1;

@@ -1,7 +1,6 @@
 #include "phlox/report/code_beneath.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <string>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "phlox/profile/native_frames.h"
+#include "phlox/report/estimate.h"
 
 namespace phlox::report {
 namespace {
@@ -28,14 +28,8 @@ CodeBeneath most_of(const Looks& looks) {
 
 }  // namespace
 
-// Wilson's interval, 99 %.
 bool are_most(uint64_t some, uint64_t looks) {
-  if (looks == 0) return false;
-  constexpr double z = 2.576;
-  const auto n = static_cast<double>(looks);
-  const double p = double(some) / n;
-  const double low = (p + z * z / (2 * n) - z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n)));
-  return low > 0.5 * (1 + z * z / n);
+  return looks > 0 && least_share(double(some) / double(looks), double(looks)) > 0.5;
 }
 
 void put_code_beneath(const profile::Profile& profile, const profile::SampleFilter& filter,

@@ -9,6 +9,9 @@ namespace phlox::report {
 // The share with its 99 % interval: what sampling leaves open about this recording.
 Estimate estimate_of(const Share& share, const Analysis& analysis);
 
+// The lower end of Wilson's 99 % interval of a share that was found in so many independent samples.
+double least_share(double share, double samples);
+
 // From the first to the last moment that passes the filter.
 Nanoseconds elapsed_of(const profile::Profile& profile, const profile::SampleFilter& filter);
 

@@ -13,6 +13,7 @@
 #include "phlox/profile/quality.h"
 #include "phlox/profile/system_calls.h"
 #include "phlox/profile/whole_waits.h"
+#include "phlox/report/estimate.h"
 #include "phlox/report/table.h"
 #include "phlox/report/waits.h"
 
@@ -119,6 +120,12 @@ class Findings {
     return profile_.frame(entry.frame).kind == profile::FrameKind::python ? entry.self_cpu : entry.alone_cpu;
   }
 
+  // At least half of the share that is said: a few long runs between two samples may all lie in one place.
+  bool is_proved(double share) const {
+    const double cpu = double(analysis_.cpu);
+    return analysis_.cpu_squares > 0 && least_share(share, cpu * cpu / analysis_.cpu_squares) >= share / 2;
+  }
+
   void hot_functions() {
     uint64_t on_cpu = 0;
     for (const ThreadRow& thread : report_.threads) on_cpu += thread.on_cpu;
@@ -132,6 +139,7 @@ class Findings {
               [&](const Entry* a, const Entry* b) { return cpu_of(*a) > cpu_of(*b); });
     for (const Entry* entry : entries) {
       const double share = part(cpu_of(*entry), analysis_.cpu);
+      if (!is_proved(share)) continue;
       const auto label = profile::function_label(profile_, entry->frame);
       std::string text =
           fmt::format("{} of the CPU time is spent in {} itself{}", share_words(share), plain(label.name),
@@ -139,12 +147,12 @@ class Findings {
       Numbers numbers = {{"cpu_share", share}, {"cpu_ns", double(cpu_of(*entry))}};
       Names names = {{"function", label.whole_name()}, {"file", label.file}};
       const Entry* line = hottest_line(*entry);
-      if (line != nullptr && part(cpu_of(*line), analysis_.cpu) >= kHotLine) {
-        const double line_share = part(cpu_of(*line), analysis_.cpu);
+      const double line_share = line != nullptr ? part(cpu_of(*line), analysis_.cpu) : 0;
+      const bool is_line = line_share >= kHotLine && is_proved(line_share);
+      if (is_line) {
         text += fmt::format(", {} in line {}", share_words(line_share), line->line);
         numbers.insert(numbers.end(), {{"line", double(line->line)}, {"line_cpu_share", line_share}});
       }
-      const bool is_line = line != nullptr && part(cpu_of(*line), analysis_.cpu) >= kHotLine;
       if (const CodeBeneath& code = is_line ? line->code : entry->code; !code.library.empty()) {
         text += fmt::format("; {} of the CPU time {} is in C code of {}: --native shows it",
                             share_words(code.share), is_line ? "on this line" : "in this function",
@@ -298,7 +306,8 @@ class Findings {
     Names names = {{"thread", busiest->name}};
     const auto longest = std::find_if(waits.begin(), waits.end(),
                                       [](const WaitRow& wait) { return 2 * wait.for_work <= wait.wall; });
-    if (longest != waits.end()) {
+    // A wait whose stack was not read has no place that could be named.
+    if (longest != waits.end() && longest->has_place) {
       text +=
           fmt::format(", {} {}", 2 * longest->wall > busiest->states.idle ? "most of it" : "the longest part",
                       waited_words(*longest));

@@ -320,6 +320,12 @@ Estimate estimate_of(const Share& share, const Analysis& analysis) {
   return {share.weight, share.share, std::max(0.0, share.share - reach), std::min(1.0, share.share + reach)};
 }
 
+double least_share(double share, double samples) {
+  constexpr double z = 2.576;
+  const double spread = std::sqrt(share * (1 - share) / samples + z * z / (4 * samples * samples));
+  return (share + z * z / (2 * samples) - z * spread) / (1 + z * z / samples);
+}
+
 Nanoseconds elapsed_of(const Profile& profile, const profile::SampleFilter& filter) {
   constexpr auto kLowest = std::numeric_limits<Nanoseconds>::min();
   Nanoseconds begin = std::numeric_limits<Nanoseconds>::max(), last = kLowest, end = kLowest;

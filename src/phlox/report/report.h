@@ -146,6 +146,7 @@ struct WaitRow {
   std::string name;                   // innermost Python function
   std::string file;
   int32_t line = 0;
+  bool has_place = false;  // not where the stack was not read, or has no Python frame
   Nanoseconds wall = 0;
   Nanoseconds for_work = 0;   // of it: for something to do
   Nanoseconds not_known = 0;  // of it: perhaps for something to do

@@ -120,6 +120,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
       row.name = label.name;
       row.file = label.file;
       row.line = label.line;
+      row.has_place = profile.frame(profile::FrameId(frame)).kind != profile::FrameKind::marker;
     } else {
       row.name = "(no Python frames)";
     }
