@@ -54,9 +54,9 @@ def of_one_family(names):
     assert len({name[0] for name in family}) <= 1, names
 
 
-def sound(recording):
-    """(names, samples) of the stacks that are whole, or cut and say so."""
-    return ((names, samples) for names, samples, _, quality in recording.stacks() if quality in (0, 1))
+def sound(recording, running=False):
+    """(names, samples) of the stacks that are whole, or cut and say so; `running`: of samples that found a thread on a CPU."""
+    return ((names, samples) for names, samples, _, quality in recording.stacks(running=running) if quality in (0, 1))
 
 
 def begins_with_the_generator(recording):
@@ -122,12 +122,12 @@ class Recording:
             out.append(self.frames[frame])
         return out[::-1]
 
-    def stacks(self, thread="%"):
-        """(function names root first, looks, wall ns, quality) of every row with a stack."""
+    def stacks(self, thread="%", running=False):
+        """(function names root first, looks, wall ns, quality) of every row with a stack; `running`: of samples that found it on a CPU."""
         names = {}
         rows = self.query("SELECT s.stack, s.samples, s.wall_ns, state.quality FROM sample s JOIN state ON state.id = s.state "
                           "JOIN thread t ON t.id = s.thread "
-                          "WHERE s.stack IS NOT NULL AND (t.name LIKE ? OR t.kernel_name LIKE ?) ORDER BY s.start_us", thread, thread)
+                          "WHERE s.stack IS NOT NULL AND (NOT ? OR (state.cpu = 1 AND s.samples > 0)) AND (t.name LIKE ? OR t.kernel_name LIKE ?) ORDER BY s.start_us", running, thread, thread)
         for stack, looks, wall, quality in rows:
             if stack not in names:
                 names[stack] = [frame[1] for frame in self.stack(stack)]

@@ -133,10 +133,11 @@ class Ended:
             if not own or wall < least or start < own[0].start or start + wall > own[-1].end:
                 continue
             first, last = bisect.bisect_left(starts[tid], start - EXACT), bisect.bisect_right(starts[tid], start + wall)
-            longest = max(own[first:last], default=None, key=lambda row: row.end - row.start)
+            # The first: after the wait the thread may wait for the GIL as long, which another thread ends.
+            wait = next((row for row in own[first:last] if row.end - row.start >= 1_000_000 and row.end <= start + wall + EXACT), None)
             # Else it waited for a CPU or for the GIL.
-            if longest is not None and longest.end - longest.start > wall / 2 and longest.end - longest.start >= 1_000_000:
-                self.judge(kind, truth, self.said.get(longest.wake))
+            if wait is not None and wait.end - wait.start > wall / 2:
+                self.judge(kind, truth, self.said.get(wait.wake))
 
     def judge(self, kind, truth, found):
         if found == truth:
