@@ -168,16 +168,27 @@ __noinline int came_unnoticed(struct kernel_thread* t, __u64 now) {
   return 0;
 }
 
+// The clock ticks several times an interval, and at one of these ticks, by chance, a sample is taken: a
+// program that does the same every so many milliseconds would be met in the same place each time.
+static __always_inline int is_sampled(struct scratch* s) {
+  if (known.ticks < 2) return 1;
+  if (++s->tick >= known.ticks) {
+    s->tick = 0;
+    s->sampled = some_of(known.ticks);
+  }
+  return s->tick == s->sampled;
+}
+
 SEC("perf_event")
 int on_clock(struct bpf_perf_event_data* context) {
   __u64 ids = bpf_get_current_pid_tgid();
-  __u32 tgid = ids >> 32, tid = (__u32)ids;
+  __u32 tgid = ids >> 32, tid = (__u32)ids, cpu = bpf_get_smp_processor_id();
+  struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
+  if (!s || !is_sampled(s)) return 0;
   count(KERNEL_COUNT_HITS, 1);
   struct kernel_process* p = process_of(tgid);
-  __u32 cpu = bpf_get_smp_processor_id();
-  struct scratch* s = p && !p->plain ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   struct task_struct* task = (void*)bpf_get_current_task_btf();
-  if (!p || !s || s->busy || (task->flags & PF_EXITING)) return 0;
+  if (!p || p->plain || s->busy || (task->flags & PF_EXITING)) return 0;
   __u64 now = bpf_ktime_get_ns();
   struct kernel_thread* t = thread_of(p, task, now);
   if (!t) return 0;
@@ -334,6 +345,12 @@ static __always_inline void may_stand_in(struct kernel_thread* t, __u64 now) {
   t->stand_in_call = t->system_call;
 }
 
+#define SEVERAL (~0u)
+static __always_inline void note_woken_by(struct kernel_thread* t) {
+  const __u32 by = (__u32)bpf_get_current_pid_tgid() + 1;
+  t->woken_by = !t->woken_by || t->woken_by == by ? by : SEVERAL;
+}
+
 // What it waited since that was told last.
 __noinline int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
   if (!t) return 0;
@@ -355,6 +372,9 @@ __noinline int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
     look.native = 0;
   }
   if (is_short(t, now)) look.stack.flags |= KERNEL_TOGETHER;
+  // Who ended the last of several has not been proved to have ended the others, where others ran then.
+  if (is_short(t, now) && t->woken_by == SEVERAL) look.wake.ended = KERNEL_ENDED_UNKNOWN;
+  t->woken_by = 0;
   fill_times(&look, t, tid, now);
   t->told = t->blocked + t->queued + some_of(known.shortest_wait / 2);
   return send(&look, sizeof look);
@@ -461,6 +481,7 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   if (!t || t->state != KERNEL_BLOCKED) return 0;
   __u64 now = bpf_ktime_get_ns();
   account(t, 0, now, KERNEL_QUEUED);
+  note_woken_by(t);
   // Of a wait that is told by itself when it comes back.
   if (!is_to_be_told(t, now)) return 0;
   walk_sleeper(t, task, now);

@@ -152,9 +152,10 @@ struct kernel_thread {
   __u64 stand_in_native;
   __s16 stand_in_call;
   __u8 stand_in_waits, waits; /* 1: it waits, this time too; 0: was to make place for others */
-  __u32 stand_in_of;       /* ns of those that it was chosen among, the older the fewer; 0: there is none */
-  __u32 passes, reserved;  /* so many switches are not walked before the next that is, if it had half of its
-                              share at once */
+  __u32 stand_in_of; /* ns of those that it was chosen among, the older the fewer; 0: there is none */
+  __u32 passes;   /* so many switches are not walked before the next that is, if it had half of its share at
+                     once */
+  __u32 woken_by; /* thread + 1 that ran where the waits were ended that are not told yet; ~0: several */
   struct kernel_wake wake; /* of this time off the CPU */
   __u64 woken;             /* the struct task_struct, while it is judged who wakes it */
   struct kernel_found found;
@@ -170,6 +171,7 @@ enum kernel_awaits { KERNEL_AWAITS_UNKNOWN, KERNEL_AWAITS_FILE, KERNEL_AWAITS_CH
 #define KERNEL_KNOWN 32768
 struct kernel_known {
   __u64 shortest_wait;           /* ns, that is told by itself; of shorter ones their sum is */
+  __u32 ticks;                   /* of each CPU's clock, one of which is a sample; 0 and 1: each */
   __u32 generation;              /* another one each time that a process gets another id */
   __u32 processes[KERNEL_KNOWN]; /* by process % KERNEL_KNOWN: how many are recorded */
 };
