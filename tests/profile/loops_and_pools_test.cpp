@@ -53,6 +53,17 @@ TEST_F(LoopsAndPools, the_time_of_a_loop_divides_into_what_its_thread_did) {
       "20.0 % (longest in ask (app.py:1)), waiting for the GIL 7.0 %, waiting for a CPU 3.0 %");
 }
 
+// AnyIO's workers and what runs the program's loop are both called run().
+TEST_F(LoopsAndPools, the_thread_of_anyios_loop_is_none_of_its_workers) {
+  const std::string run = "/site/anyio/_backends/_asyncio.py/run;";
+  const ThreadId loop = maker.thread("MainThread", 4711), worker = maker.thread("AnyIO worker thread", 5000);
+  blocked(loop, "main;" + run + kCallback + "ask", 1000 * kMs, kRecv);
+  EXPECT_TRUE(pools().empty());
+  blocked(worker, kLib + "threading.py/_bootstrap_inner;" + run + "ask", 1000 * kMs, kRecv);
+  ASSERT_EQ(pools().size(), 1u);
+  EXPECT_EQ(pools()[0].workers, 1u);
+}
+
 // Greenlets have stacks of their own: what a thread does while its hub lives is the loop's time.
 TEST_F(LoopsAndPools, greenlets_are_of_their_hub) {
   const ThreadId thread = maker.thread("MainThread", 4711);

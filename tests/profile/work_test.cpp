@@ -12,8 +12,8 @@ namespace {
 using test::ProfileMaker;
 
 constexpr Nanoseconds kMs = 1'000'000;
-constexpr int16_t kFutex = 202, kEpoll = 232, kNanosleep = 230, kRecv = 45, kSelect = 23, kRead = 0,
-                  kWait4 = 61, kAccept = 288, kPoll = 7;
+constexpr int16_t kFutex = 202, kEpoll = 232, kNanosleep = 230, kFdatasync = 75, kPread = 17, kRecv = 45,
+                  kSelect = 23, kRead = 0, kWait4 = 61, kAccept = 288, kPoll = 7;
 
 // Standard library: how the stack of a thread begins, and ends.
 const std::string kLib = "/usr/lib/python3.12/";
@@ -122,6 +122,13 @@ INSTANTIATE_TEST_SUITE_P(
              kRecv, Doing::waiting_for_work},
         Case{"accept", "main;serve;" + kLib + "socket.py/accept", kAccept, Doing::waiting_for_work, true},
         Case{"asyncio", kOnce + kSelector, kEpoll, Doing::waiting_for_work, true},
+        // What runs the program's loop has the name of what its workers run.
+        Case{"anyio_loop", "main;" + kSite + "anyio/_backends/_asyncio.py/run;" + kOnce + kSelector, kEpoll,
+             Doing::waiting_for_work, true},
+        Case{"anyio_loop_of_a_thread",
+             kRun + kSite + "anyio/_core/_eventloop.py/run;" + kSite + "anyio/_backends/_asyncio.py/run;" +
+                 kOnce + kSelector,
+             kEpoll, Doing::waiting_for_work},
         Case{"uvloop", "main;" + kLib + "asyncio/runners.py/run", kEpoll, Doing::waiting_for_work, true},
         Case{"trio",
              "main;" + kSite + "trio/_core/_run.py/unrolled_run;" + kSite +
@@ -132,6 +139,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"gevent", kSite + "gevent/hub.py/run", kEpoll, Doing::waiting_for_work, true},
         Case{"aiosqlite", kRun + kSite + "aiosqlite/core.py/_connection_worker_thread", kFutex,
              Doing::waiting_for_work},
+        Case{"huey", "main;" + kSite + "huey/consumer.py/run;" + kSite + "huey/consumer.py/loop" + kEvent,
+             kFutex, Doing::waiting_for_work, true},
         Case{"redis_queue",
              "main;" + kSite + "rq/worker/base.py/dequeue_job_and_maintain_ttl;" + kSite +
                  "redis/connection.py/read_response",
@@ -176,6 +185,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"full_queue", kRun + "worker;" + kLib + "queue.py/put" + kCondition, kFutex, Doing::waiting},
         Case{"semaphore", kRun + "worker;" + kLib + "threading.py/acquire" + kCondition, kFutex,
              Doing::waiting},
+        // A queue in a database: it waits for the disk, and not for what comes.
+        Case{"queue_on_disk", kRun + kSite + "huey/consumer.py/loop;" + kSite + "huey/api.py/dequeue;db",
+             kFdatasync, Doing::waiting},
+        Case{"worker_of_rq_on_disk",
+             "main;" + kSite + "rq/worker/base.py/dequeue_job_and_maintain_ttl;database", kPread,
+             Doing::waiting, true},
         Case{"lock", kRun + "worker;stock_of", kFutex, Doing::waiting},
         Case{"socket", kRun + "fetch", kRecv, Doing::waiting},
         Case{"script_that_sleeps", "main", kNanosleep, Doing::waiting, true},

@@ -150,7 +150,7 @@ constexpr KnownFunction kKnownFunctions[] = {
     {"/django/utils/autoreload.py", "run_loop", Role::fetch},
 
     // Pools of threads and processes.
-    {"/anyio/_backends/_asyncio.py", "run", Role::pool, "AnyIO"},
+    {"/anyio/_backends/_asyncio.py", "run", Role::pool, "AnyIO", true},
     {"/trio/_core/_thread_cache.py", "_work", Role::pool, "trio"},
     {"/gevent/threadpool.py", "run", Role::pool, "gevent"},
     {"/gevent/threadpool.py", "_run", Role::pool, "gevent"},
@@ -193,6 +193,7 @@ constexpr KnownFunction kKnownFunctions[] = {
     {"/huey/consumer.py", "sleep_for_interval", Role::fetch},
     {"/huey/consumer.py", "sleep", Role::fetch},
     {"/huey/consumer.py", "run", Role::fetch},
+    {"/huey/consumer.py", "loop", Role::fetch},
     {"/huey/api.py", "dequeue", Role::fetch_beneath},
     {"/rq/worker.py", "dequeue_job_and_maintain_ttl", Role::fetch_beneath},
     {"/rq/worker/base.py", "dequeue_job_and_maintain_ttl", Role::fetch_beneath},

@@ -38,7 +38,8 @@ struct KnownFunction {
   std::string_view file;  // how it ends
   std::string_view function;
   Role role = Role::none;
-  std::string_view of = {};  // pool, loop: whose
+  std::string_view of = {};    // pool, loop: whose
+  bool begins_thread = false;  // a thread's own run(): functions of that name that others call are not it
 };
 
 // Of a frame of Python; null: it is none of them.
@@ -68,6 +69,8 @@ inline constexpr Call kPoolCalls[] = {{43, 202},  {288, 242}, {232, -1}, {281, 2
 inline constexpr Call kFutexCalls[] = {{202, 98}, {449, 449}};
 // wait4, waitid.
 inline constexpr Call kChildCalls[] = {{61, 260}, {247, 95}};
+// fsync, fdatasync, pread64, pwrite64: of files alone, which hand out no work.
+inline constexpr Call kDiskCalls[] = {{74, 82}, {75, 83}, {17, 67}, {18, 68}};
 // clock_nanosleep, nanosleep; before Python 3.11 time.sleep() was select (pselect6 on aarch64).
 inline constexpr Call kSleepCalls[] = {{230, 115}, {35, 101}, {23, 72}};
 

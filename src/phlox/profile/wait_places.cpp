@@ -59,6 +59,7 @@ std::vector<uint32_t> WaitPlaces::number_functions(const Profile& profile) {
     Function function;
     if (const KnownFunction* found = known_function(frame)) {
       function.role = found->role;
+      function.begins_thread = found->begins_thread;
       if (!found->of.empty()) function.name = number_of(found->of);
     }
     functions_.push_back(function);
@@ -66,9 +67,20 @@ std::vector<uint32_t> WaitPlaces::number_functions(const Profile& profile) {
   return numbers;
 }
 
+// Without its role where it does not begin a thread: AnyIO's worker is a Thread with a run(), and so is
+// called what runs a program's event loop.
+uint32_t WaitPlaces::as_called_by(uint32_t above, uint32_t function) {
+  if (!functions_[function].begins_thread || functions_[paths_[above].function].role == Role::root)
+    return function;
+  functions_.emplace_back();
+  return static_cast<uint32_t>(functions_.size() - 1);
+}
+
 void WaitPlaces::add_path(uint32_t above, uint32_t function) {
+  function = as_called_by(above, function);
   const Path& parent = paths_[above];
-  const auto& [role, name] = functions_[function];
+  const Role role = functions_[function].role;
+  const uint32_t name = functions_[function].name;
   Path path = parent;
   path.parent = above;
   path.function = function;

@@ -43,6 +43,7 @@ class WaitPlaces {
   struct Function {
     Role role = Role::none;
     uint32_t name = 0;  // of its loop or pool
+    bool begins_thread = false;
   };
   // The Python functions of a stack from the root to one of them, whatever their lines.
   struct Path {
@@ -63,6 +64,7 @@ class WaitPlaces {
   void find_native_loops(const Profile& profile, const std::vector<uint32_t>& function_of_frame);
   void learn_fetches(const Profile& profile);
   uint32_t number_of(std::string_view name);
+  uint32_t as_called_by(uint32_t above, uint32_t function);
 
   std::vector<std::string_view> names_;
   std::vector<Function> functions_;

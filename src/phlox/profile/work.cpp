@@ -52,7 +52,8 @@ Doing WorkRule::of(const Sample& sample) const {
       if (was_not_read(profile_, sample.stack)) return Doing::waiting_unknown;
       return is_in(kPoolCalls, sample) ? Doing::waiting_for_work : Doing::waiting;
     case Position::fetch:
-      return Doing::waiting_for_work;
+      // A queue that is a database: to write into it is work.
+      return is_in(kDiskCalls, sample) ? Doing::waiting : Doing::waiting_for_work;
     case Position::nested_fetch:
       return Doing::waiting_unknown;
     case Position::native_loop:
