@@ -73,6 +73,33 @@ TEST_F(DescendantsAccounted, what_a_child_used_after_it_was_last_seen_is_not_giv
   EXPECT_EQ(rows[1].cpu, 3 * kTick);
 }
 
+// sh -c 'head | gzip': the shell and what it ran are gone by the next look.
+TEST_F(DescendantsAccounted, what_a_shell_waited_for_is_counted_once_when_both_have_ended) {
+  account.look(0, {python(10, 1), other(11, 10, 1), other(12, 11, 30), other(13, 11, 20)});
+  account.look(1, {python(10, 1, 60)});
+  Nanoseconds all = 0;
+  for (const auto& row : account.rows()) all += row.cpu;
+  EXPECT_EQ(all, 60 * kTick);
+}
+
+TEST_F(DescendantsAccounted, what_a_make_waited_for_through_a_shell_is_counted_once) {
+  account.look(0, {python(10, 1), other(11, 10, 1), other(12, 11, 1), other(13, 12, 30)});
+  account.look(1, {python(10, 1), other(11, 10, 1, 35)});  // 12 and 13 have ended
+  const auto rows = account.rows();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].pid, 11);
+  EXPECT_EQ(rows[0].cpu, 36 * kTick);
+}
+
+TEST_F(DescendantsAccounted, a_make_is_not_charged_with_the_python_of_its_shell) {
+  account.look(0, {python(10, 1), other(11, 10, 1), other(12, 11, 1), python(13, 12)});
+  account.look(1, {python(10, 1), other(11, 10, 2, 90)});
+  account.look(2, {python(10, 1, 92)});
+  Nanoseconds all = 0;
+  for (const auto& row : account.rows()) all += row.cpu;
+  EXPECT_EQ(all, 3 * kTick);  // what it and its shell had used
+}
+
 TEST_F(DescendantsAccounted, of_one_with_recorded_children_it_is_not_known_what_it_waited_for) {
   account.look(0, {python(10, 1, 0), python(11, 10)});
   account.look(1, {python(10, 1, 40)});

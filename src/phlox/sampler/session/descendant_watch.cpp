@@ -88,38 +88,78 @@ void DescendantAccount::note_other(Nanoseconds now, const Seen& seen) {
   if (!seen.command_line.empty()) other.row.command_line = seen.command_line;
 }
 
-// What they wait for may be a Python that is recorded, whose time is counted already.
+// As it was seen last; none: that is none of these.
+DescendantAccount::Rows::const_iterator DescendantAccount::parent_of(Identity id) const {
+  const pid_t parent = others_.at(id).row.parent;
+  // Of those that had this number the youngest that is no younger than its child.
+  auto at = others_.upper_bound({parent, id.second});
+  if (at == others_.begin()) return others_.end();
+  --at;
+  return at->first.first == parent && at->first != id ? at : others_.end();
+}
+
+// The closest above it that has not ended: a shell hands on what it has waited for. None: that is none of
+// these.
+DescendantAccount::Rows::const_iterator DescendantAccount::living_above(Identity id) const {
+  auto at = parent_of(id);
+  for (size_t i = 0; i < kMostProcesses && at != others_.end() && at->second.row.ended; ++i)
+    at = parent_of(at->first);
+  return at;
+}
+
+// The process to which those above it that have ended hand its time on, where that is none of these.
+pid_t DescendantAccount::waits_for(Identity id) const {
+  for (size_t i = 0; i < kMostProcesses; ++i) {
+    const auto above = parent_of(id);
+    if (above == others_.end() || !above->second.row.ended) break;
+    id = above->first;
+  }
+  return others_.at(id).row.parent;
+}
+
+// What they wait for may be a Python that is recorded, whose time is counted already; it comes to all above
+// it.
 void DescendantAccount::note_parents(const std::vector<Seen>& all) {
   for (const Seen& seen : all) {
     if (!seen.recorded) continue;
-    for (auto& [id, other] : others_)
-      other.waits_for_recorded |= id.first == seen.ticks.parent && !other.row.ended;
-    for (auto& [id, one] : recorded_) one.has_recorded_children |= id.first == seen.ticks.parent;
+    pid_t above = seen.ticks.parent;
+    for (size_t i = 0; i < kMostProcesses; ++i) {
+      const auto at = std::find_if(others_.begin(), others_.end(), [&](const auto& one) {
+        return one.first.first == above && !one.second.row.ended;
+      });
+      if (at == others_.end()) break;
+      at->second.waits_for_recorded = true;
+      above = at->second.row.parent;
+    }
+    for (auto& [id, one] : recorded_) one.has_recorded_children |= id.first == above;
   }
 }
 
 void DescendantAccount::note_ended(Nanoseconds now, const std::set<Identity>& there) {
+  std::vector<Identity> ended;
   for (auto& [id, other] : others_) {
     if (other.row.ended || there.contains(id)) continue;
     other.row.ended = true;
     other.row.end = now;
-    other.is_merged = std::any_of(others_.begin(), others_.end(), [&](const auto& one) {
-      return one.first.first == other.row.parent && !one.second.row.ended && there.contains(one.first) &&
-             !one.second.waits_for_recorded;
-    });
+    ended.push_back(id);
+  }
+  for (const Identity& id : ended) {
+    const auto above = living_above(id);
+    others_.at(id).is_merged = above != others_.end() && !above->second.waits_for_recorded;
   }
 }
 
 std::vector<profile::Descendant> DescendantAccount::rows() const {
   std::vector<profile::Descendant> rows;
-  std::map<pid_t, Nanoseconds> known;  // by parent: of its children that have ended, when they were last seen
+  std::map<pid_t, Nanoseconds>
+      known;  // by who has waited: of those that have ended, when they were last seen
   for (const auto& [id, other] : others_) {
     if (other.is_merged) continue;
     uint64_t used = ticks_since(other.used_before, other.last.used);
     if (!other.waits_for_recorded) used += ticks_since(other.waited_before, other.last.waited);
     rows.push_back(other.row);
     rows.back().cpu = time_of(used);
-    if (other.row.ended) known[other.row.parent] += rows.back().cpu;
+    if (other.row.ended) known[waits_for(id)] += rows.back().cpu;
   }
   for (const auto& [id, one] : recorded_) {
     if (one.has_recorded_children) continue;

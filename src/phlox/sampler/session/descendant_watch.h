@@ -53,7 +53,7 @@ class DescendantAccount {
     profile::Descendant row;
     uint64_t used_before = 0, waited_before = 0;
     ProcessTicks last;
-    bool is_merged = false;  // its parent, which is a row itself, has waited for it
+    bool is_merged = false;  // one above it, which is a row itself, has waited for it
     bool waits_for_recorded = false;
   };
   struct Recorded {
@@ -63,12 +63,16 @@ class DescendantAccount {
   };
   Nanoseconds time_of(uint64_t ticks) const { return static_cast<Nanoseconds>(ticks) * tick_; }
   void note_other(Nanoseconds now, const Seen& seen);
+  using Rows = std::map<Identity, Other>;
+  Rows::const_iterator parent_of(Identity id) const;
+  Rows::const_iterator living_above(Identity id) const;
+  pid_t waits_for(Identity id) const;
   void note_parents(const std::vector<Seen>& all);
   void note_ended(Nanoseconds now, const std::set<Identity>& there);
 
   uint64_t began_;
   Nanoseconds tick_;
-  std::map<Identity, Other> others_;
+  Rows others_;
   std::map<Identity, Recorded> recorded_;
 };
 
