@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "phlox/base/text.h"
 #include "phlox/cli/pythons.h"
@@ -58,15 +59,40 @@ std::string none_runs(const Selection& selection) {
       there.empty() ? "there is none at all here that may be looked into" : "here run " + there);
 }
 
+std::string newcomers_words(const std::vector<Newcomer>& fresh) {
+  constexpr size_t kMostIds = 6, kLongestOfSeveral = 60;
+  const auto said = [](const Newcomer& one, size_t most) { return shortened(one.title, most); };
+  const bool is_one = std::all_of(fresh.begin(), fresh.end(), [&](const Newcomer& one) {
+    return said(one, kLongestCommandSaid) == said(fresh.front(), kLongestCommandSaid);
+  });
+  const std::string more =
+      fresh.size() > kMostIds ? fmt::format(" and {} more", fresh.size() - kMostIds) : "";
+  std::vector<std::pair<std::string, std::string>> groups;  // by command line, as it is said: whose numbers
+  for (size_t i = 0; i < std::min(fresh.size(), kMostIds); ++i) {
+    const std::string title = said(fresh[i], is_one ? kLongestCommandSaid : kLongestOfSeveral);
+    auto at =
+        std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return group.first == title; });
+    if (at == groups.end()) at = groups.insert(groups.end(), {title, {}});
+    at->second += fmt::format("{}{}", at->second.empty() ? "" : ", ", fresh[i].pid);
+  }
+  // What has no command line is not to be read as one with the next.
+  std::stable_partition(groups.begin(), groups.end(), [](const auto& group) { return !group.first.empty(); });
+  std::string text = fmt::format("recording process{} ", fresh.size() == 1 ? "" : "es");
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const auto& [title, ids] = groups[i];
+    text += (i == 0 ? "" : ", ") + ids + (is_one ? more : "");
+    if (!title.empty()) text += fmt::format(" ({})", title);
+  }
+  return text + (is_one ? "" : more);
+}
+
 std::string newcomers_words(const std::vector<pid_t>& fresh) {
-  constexpr size_t kMostIds = 6;
-  std::string ids;
-  for (size_t i = 0; i < std::min(fresh.size(), kMostIds); ++i)
-    ids += fmt::format("{}{}", i == 0 ? "" : ", ", fresh[i]);
-  if (fresh.size() > kMostIds) ids += fmt::format(" and {} more", fresh.size() - kMostIds);
-  const auto state = target::read_process_state(fresh.front());
-  return fmt::format("recording process{} {}{}", fresh.size() == 1 ? "" : "es", ids,
-                     state ? fmt::format(" ({})", shortened(state->title(), kLongestCommandSaid)) : "");
+  std::vector<Newcomer> all;
+  for (const pid_t pid : fresh) {
+    const auto state = target::read_process_state(pid);
+    all.push_back({pid, state ? state->title() : ""});
+  }
+  return newcomers_words(all);
 }
 
 void say_missing(const std::vector<NativeRows::Missing>& missing, Talk& talk) {

@@ -25,7 +25,14 @@ profile::QualitySummary quality_of(const sampler::Progress& p);
 std::array<std::string, 5> progress_lines(const sampler::Progress& p);
 // "no Python whose command line matches 'x' is running; here run 4711 (python3 app.py), ...".
 std::string none_runs(const Selection& selection);
-// "recording processes 12, 13 and 4 more (gunicorn: worker)": those that came together. Not of none.
+// One that came to a recording, and its command line; empty: that is not known.
+struct Newcomer {
+  pid_t pid = 0;
+  std::string title;
+};
+// "recording processes 12, 13 and 4 more (gunicorn: worker)": those that came together, each with its command
+// line. Not of none.
+std::string newcomers_words(const std::vector<Newcomer>& fresh);
 std::string newcomers_words(const std::vector<pid_t>& fresh);
 // What would make the native frames say more.
 void say_missing(const std::vector<NativeRows::Missing>& missing, Talk& talk);
