@@ -384,6 +384,9 @@ TEST(Report, says_why_threads_had_no_cpu) {
   EXPECT_EQ(why_no_cpu({{idle}, 1900 * kMs, 100 * kMs, 0}),
             "other programs used 70.0 % of the CPUs, and they 25.0 %");
   EXPECT_EQ(why_no_cpu({{}, 550 * kMs, 0, 0}), "there are more of them than CPUs, of which they have 90.9 %");
+  // One thread does not need more than two CPUs, and others used one.
+  EXPECT_EQ(why_no_cpu({{}, 1000 * kMs, 0, 0, 2, 2}),
+            "other programs used 50.0 % of the CPUs, and they 50.0 %");
   EXPECT_EQ(why_no_cpu({{}, 1000 * kMs, 400 * kMs, 600 * kMs}),
             "the host of this virtual machine gave 30.0 % of its CPUs to others");
   EXPECT_EQ(why_no_cpu({{}, 1000 * kMs, 1000 * kMs, 0}),

@@ -38,6 +38,7 @@ constexpr double kMostlyWaiting =
 constexpr double kUsedUp = 0.05;
 constexpr double kStolen = 0.1;
 constexpr double kIdle = 0.25;
+constexpr double kTakenByOthers = 0.1;
 constexpr double kCollecting = 0.03;
 constexpr double kDescendants = 0.1;  // of one CPU
 constexpr double kImports = 0.05;
@@ -395,14 +396,14 @@ class Findings {
     if (share < kCpuWait || of_recording(runnable) < kCpuWait) return;
     Numbers numbers = {{"share", share}, {"wall_ns", double(runnable)}};
     Names names;
-    const std::string why = why_no_cpu(numbers, names);
+    const std::string why = why_no_cpu(active, numbers, names);
     add("cpu_wait", of_recording(runnable),
         fmt::format("threads that could run waited for a CPU {} of the time: {}", share_words(share), why),
         std::move(numbers), std::move(names));
   }
 
-  // By what the kernel counted while it was recorded.
-  std::string why_no_cpu(Numbers& numbers, Names& names) const {
+  // By what the kernel counted while it was recorded. `active`: how long its threads ran or could run.
+  std::string why_no_cpu(Nanoseconds active, Numbers& numbers, Names& names) const {
     const profile::CpuUse use = profile::cpu_use(profile_);
     const auto most =
         std::max_element(use.groups.begin(), use.groups.end(), [](const auto& one, const auto& other) {
@@ -443,9 +444,13 @@ class Findings {
       return fmt::format("{}, but they may run on {} of {} alone (taskset, cpuset)", idle, use.allowed,
                          use.cpus);
     }
-    because = analysis_.cpu >= std::max(others, children) ? "itself"
-              : children >= others                        ? "children"
-                                                          : "others";
+    // As many CPUs as it could use it has, but for those that others take.
+    const int64_t cpus = use.allowed > 0 ? use.allowed : use.cpus;
+    const bool fits = cpus > 0 && double(active) <= double(cpus) * double(report_.elapsed) &&
+                      part(std::max(others, children), all) >= kTakenByOthers;
+    because = analysis_.cpu >= std::max(others, children) && !fits ? "itself"
+              : children >= others                                 ? "children"
+                                                                   : "others";
     if (because == "children")
       return fmt::format("processes that the program itself started used {} of the CPUs, and they {}: {}",
                          share_words(part(children, all)), share_words(part(analysis_.cpu, all)),
