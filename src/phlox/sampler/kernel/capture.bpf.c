@@ -168,27 +168,16 @@ __noinline int came_unnoticed(struct kernel_thread* t, __u64 now) {
   return 0;
 }
 
-// The clock ticks several times an interval, and at one of these ticks, by chance, a sample is taken: a
-// program that does the same every so many milliseconds would be met in the same place each time.
-static __always_inline int is_sampled(struct scratch* s) {
-  if (known.ticks < 2) return 1;
-  if (++s->tick >= known.ticks) {
-    s->tick = 0;
-    s->sampled = some_of(known.ticks);
-  }
-  return s->tick == s->sampled;
-}
-
 SEC("perf_event")
 int on_clock(struct bpf_perf_event_data* context) {
   __u64 ids = bpf_get_current_pid_tgid();
-  __u32 tgid = ids >> 32, tid = (__u32)ids, cpu = bpf_get_smp_processor_id();
-  struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
-  if (!s || !is_sampled(s)) return 0;
+  __u32 tgid = ids >> 32, tid = (__u32)ids;
   count(KERNEL_COUNT_HITS, 1);
   struct kernel_process* p = process_of(tgid);
+  __u32 cpu = bpf_get_smp_processor_id();
+  struct scratch* s = p && !p->plain ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   struct task_struct* task = (void*)bpf_get_current_task_btf();
-  if (!p || p->plain || s->busy || (task->flags & PF_EXITING)) return 0;
+  if (!p || !s || s->busy || (task->flags & PF_EXITING)) return 0;
   __u64 now = bpf_ktime_get_ns();
   struct kernel_thread* t = thread_of(p, task, now);
   if (!t) return 0;

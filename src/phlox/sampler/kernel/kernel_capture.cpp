@@ -142,10 +142,6 @@ int keep_warning(libbpf_print_level level, const char* format, va_list arguments
 // Of stacks of some 10 KB a look: a fortieth of a second of 100 busy CPUs at 1 kHz.
 constexpr uint32_t kNativeRing = 32 << 20;
 
-// How often the clock of a CPU ticks for each sample (capture.bpf.c: is_sampled). An interrupt that takes none
-// costs about a microsecond: below a thousandth of a CPU.
-uint32_t ticks_of(double rate_hz) { return rate_hz <= 300 ? 4 : rate_hz <= 600 ? 2 : 1; }
-
 uint64_t period_of(double rate_hz) {
   return std::max<uint64_t>(static_cast<uint64_t>(1e9 / rate_hz), 100'000);
 }
@@ -159,8 +155,7 @@ class LibbpfCapture : public KernelCapture {
   Result<void> attach(double rate_hz, const std::string& retry);
 
   void set_rate(double rate_hz) override {
-    uint64_t period = period_of(rate_hz * ticks_of(rate_hz));
-    std::atomic_ref(known_->ticks).store(ticks_of(rate_hz));
+    uint64_t period = period_of(rate_hz);
     for (const Descriptor& event : events_) ::ioctl(event.get(), PERF_EVENT_IOC_PERIOD, &period);
   }
   void set_shortest_wait(Nanoseconds shortest) override {

@@ -128,7 +128,6 @@ struct walk {
 };
 // What one CPU works with.
 struct scratch {
-  __u32 tick, sampled;  // of this CPU's clock: the how-many-th of known.ticks, and which of them is a sample
   struct walk walk;
   // Sent in one piece.
   struct kernel_look look;

@@ -171,7 +171,6 @@ enum kernel_awaits { KERNEL_AWAITS_UNKNOWN, KERNEL_AWAITS_FILE, KERNEL_AWAITS_CH
 #define KERNEL_KNOWN 32768
 struct kernel_known {
   __u64 shortest_wait;           /* ns, that is told by itself; of shorter ones their sum is */
-  __u32 ticks;                   /* of each CPU's clock, one of which is a sample; 0 and 1: each */
   __u32 generation;              /* another one each time that a process gets another id */
   __u32 processes[KERNEL_KNOWN]; /* by process % KERNEL_KNOWN: how many are recorded */
 };
