@@ -726,6 +726,25 @@ TEST(Report, collectors_of_several_processes_are_no_part_of_one_time) {
             head + "400 ms in 3 processes, 13.3 % of the time that they worked");
 }
 
+TEST(Report, a_collector_that_waits_for_a_cpu_does_not_run) {
+  Profile profile;
+  ProfileMaker maker(profile);
+  const ThreadId thread = maker.thread("MainThread");
+  for (int i = 0; i < 20; ++i) {
+    for (const CpuState state : {CpuState::running, CpuState::runnable}) {
+      Sample sample = maker.sample(thread, "main:1", 20 * kMs);
+      sample.collecting = true;
+      sample.cpu_state = state;
+      maker.put(sample);
+    }
+    maker.add(thread, "main:2", 10 * kMs);
+  }
+  for (const Finding& finding : report_of(profile).findings) {
+    if (finding.kind == "garbage_collection")
+      EXPECT_EQ(finding.text, "the cyclic garbage collector ran for 40.0 % of the recording (400 ms)");
+  }
+}
+
 TEST_F(ReportOf, plain_text) {
   const std::string text = report_text(report_of(profile));
   EXPECT_EQ(text.substr(0, text.find('\n')),

@@ -420,7 +420,7 @@ TEST_F(KernelSourceTest, waits_of_a_thread_before_it_is_met_are_no_run_and_in_no
   const auto main = code("main"), work = code("work");
   look(52, stack({work, main}), 1, 51, 0);
   seen(53);
-  EXPECT_NEAR(wall("(a wait whose stack was not read: too many switches)", CpuState::blocked), 51, 0.001);
+  EXPECT_NEAR(wall("(a wait whose stack was not read)", CpuState::blocked), 51, 0.001);
   EXPECT_NEAR(wall("work", CpuState::running), 1, 0.001);
   EXPECT_NEAR(wall("work", CpuState::blocked), 0, 0.001);
 }
@@ -430,7 +430,7 @@ TEST_F(KernelSourceTest, a_thread_that_is_met_in_a_wait_had_its_waits_before_els
   look(60, stack({nap, main}), 1, 59, 0, 50);
   seen(60);
   EXPECT_NEAR(wall("nap", CpuState::blocked), 10, 0.001);
-  EXPECT_NEAR(wall("(a wait whose stack was not read: too many switches)", CpuState::blocked), 49, 0.001);
+  EXPECT_NEAR(wall("(a wait whose stack was not read)", CpuState::blocked), 49, 0.001);
 }
 
 // What was looked for in the last wait, no record says of those that came after it.
@@ -585,7 +585,7 @@ TEST_F(KernelSourceTest, a_wait_that_was_only_counted_says_so) {
   counted.flags = KERNEL_NOT_WALKED;
   look(11, counted, 1, 9, 0, 2);
   seen();
-  EXPECT_NEAR(wall("(a wait whose stack was not read: too many switches)", CpuState::blocked), 9, 0.001);
+  EXPECT_NEAR(wall("(a wait whose stack was not read)", CpuState::blocked), 9, 0.001);
 }
 
 TEST_F(KernelSourceTest, what_a_thread_did_before_it_ended_is_told) {

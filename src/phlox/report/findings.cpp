@@ -468,7 +468,7 @@ class Findings {
     std::map<int32_t, Nanoseconds> by_process;
     Nanoseconds all = 0, active = 0;
     for (const ThreadRow& thread : report_.threads) {
-      active += thread.states.running + thread.states.runnable;
+      active += thread.states.running;
       all += thread.states.collecting;
       if (thread.states.collecting > 0) by_process[thread.pid] += thread.states.collecting;
     }

@@ -147,7 +147,7 @@ void add_states(StateTimes& times, const profile::Sample& sample, Nanoseconds wa
   }
   if (sample.gil_state == profile::GilState::holds) times.gil_holds += wall;
   if (sample.gil_state == profile::GilState::waits) times.gil_waits += wall;
-  if (sample.collecting) times.collecting += wall;
+  if (sample.collecting && sample.cpu_state != profile::CpuState::runnable) times.collecting += wall;
   if (sample.quality == profile::Quality::rejected) times.rejected += wall;
 }
 

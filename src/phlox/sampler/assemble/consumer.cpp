@@ -84,7 +84,7 @@ profile::FrameId Consumer::frame_of(CodeLocation location) {
                                            : "(more frames left out)");
   }
   if (location.code == kNotRead) return marker("(a function not read: too many new ones at once)");
-  if (location.code == kNotWalked) return marker("(a wait whose stack was not read: too many switches)");
+  if (location.code == kNotWalked) return marker("(a wait whose stack was not read)");
   if (location.code == kNotSeen) return marker(std::string(kBetweenSamples));
   if (location.code == kCallersUnknown) return marker("(callers unknown: a generator between two states)");
   const auto found = codes_.find(location.code);

@@ -212,6 +212,14 @@ static __always_inline int has_credit(struct kernel_process* p, __u64 now) {
   return p->credit >= 0;
 }
 
+// ns. Who is longer at a walk was interrupted, or its host had others to serve: the program did not cause
+// that.
+#define LONGEST_WALK 500000
+static __always_inline void pay(struct kernel_process* p, __u64 since) {
+  const __u64 time = bpf_ktime_get_ns() - since;
+  p->credit -= (__s64)(time < LONGEST_WALK ? time : LONGEST_WALK);
+}
+
 // Until when there is none, and by chance some more: a program that goes around would be walked in the same
 // place each time.
 static __always_inline __u64 broke_until(const struct kernel_process* p, __u64 now) {
@@ -289,7 +297,7 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   t->off = s->look.stack;
   t->walked = 1;
   t->walks_until = (t->walks_until > now ? t->walks_until : now) + WALK_EVERY / 2 + some_of(WALK_EVERY);
-  p->credit -= (__s64)(bpf_ktime_get_ns() - now);
+  pay(p, now);
   // The next that it has time for is more likely behind a long wait than behind a short one.
   t->passes = p->credit < 0 ? some_of(PASSES) : 0;
   return 1;
@@ -432,7 +440,7 @@ static __always_inline void walk_waker(struct kernel_thread* t, __u64 now) {
   s->look.head.type = KERNEL_STACK;
   send_look(s, p);
   t->wake.stack = s->look.stack.count ? s->look.stack.hash : 0;
-  p->credit -= (__s64)(bpf_ktime_get_ns() - now);
+  pay(p, now);
 }
 
 // A long wait that nobody could walk at as it began, or of which no native half was copied, and which a
@@ -459,7 +467,7 @@ static __always_inline void walk_sleeper(struct kernel_thread* t, struct task_st
   }
   if (with_native && s->look.stack.hash == t->off.hash)
     t->native = send_native(s, p, task, 0, t->stand_in_native, now);
-  p->credit -= (__s64)(bpf_ktime_get_ns() - now);
+  pay(p, now);
 }
 
 SEC("tp_btf/sched_waking")
