@@ -48,6 +48,23 @@ TEST(Syscall, running_blocked_and_blocked_outside_a_call) {
   EXPECT_FALSE(parse_syscall("202 0x7f01\n"));
 }
 
+TEST(KernelWorker, flags_tell_it_from_threads_of_the_program) {
+  // As /proc/PID/task/TID/stat of Linux 6.18 has them: iou-sqp, iou-wrk, vhost, a thread of Python.
+  constexpr uint64_t kSqp = 0x04004050, kWrk = 0x04004050, kVhost = 0x00004040, kPython = 0x00400040;
+  EXPECT_TRUE(is_kernel_worker(kSqp, "6.18.2-amd64"));
+  EXPECT_TRUE(is_kernel_worker(kWrk, "5.15.0"));
+  EXPECT_TRUE(is_kernel_worker(kVhost, "6.4.0"));
+  EXPECT_FALSE(is_kernel_worker(kPython, "6.18.2"));
+}
+
+TEST(KernelWorker, in_older_kernels_the_same_bits_are_other_things) {
+  EXPECT_FALSE(is_kernel_worker(0x10, "5.11.22"));  // PF_VCPU
+  EXPECT_FALSE(is_kernel_worker(0x4000, "6.3.1"));  // PF_USED_ASYNC
+  EXPECT_TRUE(is_kernel_worker(0x10, "6.1.0-13-amd64"));
+  EXPECT_TRUE(is_kernel_worker(0x4000, "10.0"));
+  EXPECT_FALSE(is_kernel_worker(0x4010, "unknown"));
+}
+
 TEST(ThreadStatText, a_name_with_parentheses_and_blanks_does_not_shift_the_fields) {
   std::string text = "4711 (a) R 1 (b c) S";
   for (int field = 4; field < 39; ++field) text += " " + std::to_string(field);
@@ -56,6 +73,7 @@ TEST(ThreadStatText, a_name_with_parentheses_and_blanks_does_not_shift_the_field
   ASSERT_TRUE(s);
   EXPECT_EQ(s->state, 'S');
   EXPECT_EQ(s->ticks, 14U + 15U);
+  EXPECT_EQ(s->flags, 9U);
   EXPECT_EQ(s->cpu, 17);
   EXPECT_FALSE(parse_thread_stat("4711 (python"));
 }

@@ -7,7 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
+
+#include "phlox/memory/living_thread.h"
 
 namespace phlox::memory {
 
@@ -24,7 +25,8 @@ size_t ProcessMemory::read(std::span<const Range> ranges) {
   const ssize_t got = ::process_vm_readv(pid_, local.data(), count, remote.data(), count, 0);
   if (got < 0) {
     last_error_ = errno;
-    if (errno == ENOSYS || errno == EPERM) {
+    // ESRCH: it has ended, or only its first thread has, whose number the call takes.
+    if (errno == ENOSYS || errno == EPERM || (errno == ESRCH && living_thread(pid_) != pid_)) {
       const size_t whole = read_file(ranges);
       if (whole > 0) by_file_ = true;
       return whole;
@@ -39,9 +41,7 @@ size_t ProcessMemory::read(std::span<const Range> ranges) {
 
 size_t ProcessMemory::read_file(std::span<const Range> ranges) {
   if (!file_) {
-    char path[48];
-    std::snprintf(path, sizeof path, "/proc/%d/mem", pid_);
-    file_ = Descriptor(::open(path, O_RDONLY | O_CLOEXEC));
+    file_ = Descriptor(::open((proc_folder(pid_) + "/mem").c_str(), O_RDONLY | O_CLOEXEC));
     if (!file_) {
       last_error_ = errno;
       return 0;

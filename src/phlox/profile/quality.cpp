@@ -101,6 +101,7 @@ QualitySummary summarize_quality(const Profile& profile) {
   quality.native_cut = profile.tally(tally::kNativeCut);
   quality.native_unmerged = profile.tally(tally::kNativeUnmerged);
   quality.native_without_event = greatest(profile, tally::kNativeWithoutEvent);
+  quality.kernel_threads = profile.tally(tally::kKernelThreads);
   quality.target_time = profile.tally(tally::kTargetTime);
   quality.recorder_time = profile.tally(tally::kRecorderTime);
   // Rates and the elapsed time are facts of one process or of the recorder, never sums over processes.
@@ -154,6 +155,10 @@ std::string quality_line(const QualitySummary& quality) {
   if (quality.unproved > 0) line += ", " + grouped(quality.unproved) + " unproved";
   if (quality.lost > 0) line += ", " + grouped(quality.lost) + " lost";
   if (quality.left_out > 0) line += ", " + grouped(quality.left_out) + " frames left out";
+  if (quality.kernel_threads > 0) {
+    line += ", " + grouped(quality.kernel_threads) + (quality.kernel_threads == 1 ? " thread" : " threads") +
+            " of the kernel (io_uring) left out";
+  }
   if (quality.native > 0) {
     line += "; native frames: " + grouped(quality.native) + " looks, " +
             percent(double(quality.native_whole) / double(quality.native)) + " whole";

@@ -43,6 +43,7 @@ struct QualitySummary {
   int64_t native = 0;                 // samples with native frames
   int64_t native_whole = 0, native_restarted = 0, native_cut = 0, native_unmerged = 0;
   int64_t native_without_event = 0;  // threads that ran at once and had no perf event, at the most
+  int64_t kernel_threads = 0;        // of the kernel, inside the processes: they have no samples
   Nanoseconds target_time = 0;       // taken from the targets' CPUs
   Nanoseconds recorder_time = 0;     // CPU time of the recorder
   int64_t left_out = 0;  // frames, or their names or lines: the program has more of them than are held

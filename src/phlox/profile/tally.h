@@ -40,6 +40,9 @@ inline constexpr std::string_view kNativeCut = "native_cut";
 inline constexpr std::string_view kNativeUnmerged = "native_unmerged";
 // Threads that ran at once and had no perf event of their own, at the most.
 inline constexpr std::string_view kNativeWithoutEvent = "native_without_event";
+// Threads that the kernel runs inside a process for itself (io_uring, vhost), at the most. No sample is
+// theirs.
+inline constexpr std::string_view kKernelThreads = "kernel_threads";
 inline constexpr std::string_view kElapsed = "elapsed_ns";
 
 }  // namespace phlox::profile::tally

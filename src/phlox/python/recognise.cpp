@@ -8,6 +8,7 @@
 
 #include "phlox/base/as_text.h"
 #include "phlox/base/text.h"
+#include "phlox/memory/living_thread.h"
 
 namespace phlox::python {
 
@@ -76,7 +77,7 @@ std::string other_implementation(const std::vector<target::Module>& modules, con
 
 std::string executable_of(pid_t pid) {
   char link[4096];
-  const ssize_t size = ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), link, sizeof link);
+  const ssize_t size = ::readlink((memory::proc_folder(pid) + "/exe").c_str(), link, sizeof link);
   std::string path(link, size > 0 ? static_cast<size_t>(size) : 0);
   constexpr std::string_view kDeleted = " (deleted)";
   if (path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());

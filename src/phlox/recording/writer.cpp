@@ -440,7 +440,8 @@ std::optional<int64_t> Writer::earlier_tally(const profile::Tally& t) const {
 void Writer::put_tally(const profile::Tally& t) {
   int64_t value = t.value;
   if (const auto earlier = earlier_tally(t)) {
-    const bool is_maximum = t.name == profile::tally::kNativeWithoutEvent;
+    const bool is_maximum =
+        t.name == profile::tally::kNativeWithoutEvent || t.name == profile::tally::kKernelThreads;
     value = is_maximum ? std::max(value, *earlier) : value + *earlier;
   }
   Row(tally_).integer(processes_.row(t.process.value)).text(t.name).integer(value);

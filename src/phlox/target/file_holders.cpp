@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "phlox/base/paced.h"
+#include "phlox/memory/living_thread.h"
 #include "phlox/target/process_state.h"
 #include "phlox/target/process_tree.h"
 #include "phlox/target/text_file.h"
@@ -74,7 +75,7 @@ std::vector<pid_t> FileHolders::find(pid_t process, const std::string& link, End
 }
 
 std::string command_words(pid_t process) {
-  const auto bytes = read_text(fmt::format("/proc/{}/cmdline", process));
+  const auto bytes = read_text(memory::proc_folder(process) + "/cmdline");
   std::string words = bytes ? parse_command_line(*bytes) : std::string();
   if (words.empty()) {
     const auto stat = read_stat(process);

@@ -15,6 +15,7 @@
 
 #include "phlox/base/regular_file.h"
 #include "phlox/base/text.h"
+#include "phlox/memory/living_thread.h"
 #include "phlox/target/root_folder.h"
 #include "phlox/target/text_file.h"
 
@@ -84,7 +85,7 @@ std::vector<Mapping> parse_maps(std::string_view text) {
 }
 
 Result<std::vector<Mapping>> read_maps(pid_t pid) {
-  const auto text = read_text(fmt::format("/proc/{}/maps", pid));
+  const auto text = read_text(memory::proc_folder(pid) + "/maps");
   if (!text) {
     const int error = errno;
     if (error == ENOENT || error == ESRCH)
@@ -152,7 +153,7 @@ Result<Descriptor> open_module(pid_t pid, const Module& module, const Descriptor
     if (file && same_file(file, module)) return file;
   }
   // The executable itself can always be had, even when it was deleted or replaced on disk.
-  Descriptor exe(::open(fmt::format("/proc/{}/exe", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  Descriptor exe(::open((memory::proc_folder(pid) + "/exe").c_str(), O_RDONLY | O_CLOEXEC));
   if (exe && same_file(exe, module)) return exe;
   return fail(ErrorKind::input,
               fmt::format("cannot open {} of process {}{}", module.path, pid,

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "phlox/base/text.h"
+#include "phlox/memory/living_thread.h"
 #include "phlox/memory/process_memory.h"
 #include "phlox/target/maps.h"
 #include "phlox/target/text_file.h"
@@ -15,12 +16,12 @@ namespace phlox::target {
 ProcessFacts read_process(pid_t pid) {
   ProcessFacts facts;
   char link[4096];
-  const ssize_t size = ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), link, sizeof link);
+  const ssize_t size = ::readlink((memory::proc_folder(pid) + "/exe").c_str(), link, sizeof link);
   if (size > 0) facts.executable.assign(link, static_cast<size_t>(size));
   constexpr std::string_view kDeleted = " (deleted)";
   if (facts.executable.ends_with(kDeleted))
     facts.executable.resize(facts.executable.size() - kDeleted.size());
-  if (auto text = read_text(fmt::format("/proc/{}/cmdline", pid))) {
+  if (auto text = read_text(memory::proc_folder(pid) + "/cmdline")) {
     while (!text->empty() && text->back() == '\0') text->pop_back();
     for (char& c : *text) {
       if (c == '\0') c = ' ';

@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "phlox/base/text.h"
+#include "phlox/memory/living_thread.h"
 #include "phlox/target/text_file.h"
 
 namespace phlox::target {
@@ -84,13 +85,14 @@ std::optional<std::string> link_of(const std::string& path) {
 
 std::optional<bool> other_namespace(pid_t pid, const char* kind) {
   const auto ours = link_of(fmt::format("/proc/self/ns/{}", kind));
-  const auto theirs = link_of(fmt::format("/proc/{}/ns/{}", pid, kind));
+  const auto theirs = link_of(fmt::format("{}/ns/{}", memory::proc_folder(pid), kind));
   if (!ours || !theirs) return {};
   return *ours != *theirs;
 }
 
 Bits read_bits(pid_t pid) {
-  const Descriptor file(::open(fmt::format("/proc/{}/exe", pid).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Descriptor file(
+      ::open((memory::proc_folder(pid) + "/exe").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   char head[5];
   if (!file || ::read(file.get(), head, sizeof head) != sizeof head) return Bits::unknown;
   return parse_elf_class({head, sizeof head});
@@ -242,15 +244,19 @@ Result<ProcessState> read_process_state(pid_t pid) {
     return fail(ErrorKind::system, fmt::format("cannot make sense of /proc/{}/stat", pid));
   state.status = *std::move(status);
   state.stat = *std::move(stat);
+  // Its first thread has ended, and the kernel says that of the process. The state is that of one that lives.
+  if (const pid_t living = state.zombie() ? memory::living_thread(pid) : pid; living != pid) {
+    if (const auto other = read_stat(living)) state.status.state = state.stat.state = other->state;
+  }
   // /proc/TID answers like a process though it is not listed.
   if (state.status.process != pid) {
     return fail(ErrorKind::no_such_process,
                 fmt::format("{} is a thread of process {}, not a process", pid, state.status.process),
                 fmt::format("phlox record -p {}", state.status.process));
   }
-  if (const auto cmdline = read_text(fmt::format("/proc/{}/cmdline", pid)))
+  if (const auto cmdline = read_text(memory::proc_folder(pid) + "/cmdline"))
     state.command_line = parse_command_line(*cmdline);
-  if (auto exe = link_of(fmt::format("/proc/{}/exe", pid))) {
+  if (auto exe = link_of(memory::proc_folder(pid) + "/exe")) {
     constexpr std::string_view kDeleted = " (deleted)";
     if (exe->ends_with(kDeleted)) exe->resize(exe->size() - kDeleted.size());
     state.executable = *std::move(exe);

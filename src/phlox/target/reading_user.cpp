@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "phlox/memory/living_thread.h"
+
 namespace phlox::target {
 
 FileUser file_user_of(const Status& status) {
@@ -31,7 +33,7 @@ bool sees_our_files(pid_t pid) {
   }, theirs{};
   for (const char* place : {"ns/mnt", "root"}) {
     if (::stat(fmt::format("/proc/self/{}", place).c_str(), &ours) != 0 ||
-        ::stat(fmt::format("/proc/{}/{}", pid, place).c_str(), &theirs) != 0)
+        ::stat(fmt::format("{}/{}", memory::proc_folder(pid), place).c_str(), &theirs) != 0)
       return false;
     if (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino) return false;
   }

@@ -15,6 +15,7 @@
 #include <csignal>
 #include <thread>
 
+#include "phlox/memory/living_thread.h"
 #include "phlox/target/cpu_list.h"
 #include "phlox/target/cpu_set.h"
 #include "phlox/target/process_state.h"
@@ -30,11 +31,11 @@ int try_call(pid_t pid, RemoteAddress address) {
   uint64_t word = 0;
   iovec local{&word, sizeof word};
   iovec remote{reinterpret_cast<void*>(address.value), sizeof word};  // NOLINT
-  return ::process_vm_readv(pid, &local, 1, &remote, 1, 0) < 0 ? errno : 0;
+  return ::process_vm_readv(memory::living_thread(pid), &local, 1, &remote, 1, 0) < 0 ? errno : 0;
 }
 
 int try_file(pid_t pid, RemoteAddress address) {
-  const Descriptor file(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file(::open((memory::proc_folder(pid) + "/mem").c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return errno;
   uint64_t word = 0;
   return ::pread(file.get(), &word, sizeof word, static_cast<off_t>(address.value)) < 0 ? errno : 0;
@@ -57,7 +58,7 @@ void on_a_thread_of_its_own(const std::function<void()>& call) {
 MemoryTrial try_memory(pid_t pid) {
   MemoryTrial trial;
   errno = 0;
-  const auto text = read_text(fmt::format("/proc/{}/maps", pid));
+  const auto text = read_text(memory::proc_folder(pid) + "/maps");
   if (!text) {
     trial.maps = errno;
     trial.call = trial.file = errno;

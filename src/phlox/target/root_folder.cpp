@@ -9,11 +9,12 @@
 #include <cerrno>
 
 #include "phlox/base/regular_file.h"
+#include "phlox/memory/living_thread.h"
 
 namespace phlox::target {
 
 Descriptor open_root(pid_t pid) {
-  return Descriptor(::open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return Descriptor(::open((memory::proc_folder(pid) + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
 std::string path_of(const Descriptor& folder) {

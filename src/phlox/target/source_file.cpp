@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "phlox/memory/living_thread.h"
 #include "phlox/target/root_folder.h"
 #include "phlox/target/text_file.h"
 
@@ -21,7 +22,7 @@ std::optional<std::string> read_file_of(pid_t pid, const std::string& path, size
                                         const std::optional<FileUser>& user) {
   if (path.empty() || path.find('\0') != std::string::npos) return {};
   const std::string whole =
-      path[0] == '/' ? path : fmt::format("{}/{}", target_of_link(fmt::format("/proc/{}/cwd", pid)), path);
+      path[0] == '/' ? path : fmt::format("{}/{}", target_of_link(memory::proc_folder(pid) + "/cwd"), path);
   const Descriptor root = open_root(pid);
   const ActAs as(user);
   return as ? read_regular(open_regular_beneath(root, whole), most) : std::nullopt;

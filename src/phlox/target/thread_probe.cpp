@@ -1,12 +1,15 @@
 #include "phlox/target/thread_probe.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <memory>
 #include <utility>
 
 #include "phlox/base/clock.h"
@@ -58,11 +61,15 @@ std::optional<ThreadStat> parse_thread_stat(std::string_view text) {
   ThreadStat stat;
   stat.state = text.front();
   text.remove_prefix(1);
-  constexpr int kFieldUserTime = 14, kFieldKernelTime = 15, kFieldCpu = 39;
+  constexpr int kFieldFlags = 9, kFieldUserTime = 14, kFieldKernelTime = 15, kFieldCpu = 39;
   for (int field = 4; field <= kFieldCpu; ++field) {
     while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
     uint64_t time = 0;
     if (field == kFieldCpu) return take_number(text, stat.cpu) ? std::optional(stat) : std::nullopt;
+    if (field == kFieldFlags) {
+      if (!take_field(text, stat.flags)) return {};
+      continue;
+    }
     if (field == kFieldUserTime || field == kFieldKernelTime) {
       if (!take_field(text, time)) return {};
       stat.ticks += time;
@@ -73,6 +80,42 @@ std::optional<ThreadStat> parse_thread_stat(std::string_view text) {
     text.remove_prefix(blank);
   }
   return {};
+}
+
+bool is_kernel_worker(uint64_t flags, std::string_view release) {
+  // include/linux/sched.h, and since when.
+  constexpr uint64_t kIoWorker = 0x10, kUserWorker = 0x4000;
+  constexpr std::pair kIoWorkerSince(5, 12), kUserWorkerSince(6, 4);
+  std::pair version(0, 0);
+  if (!take_field(release, version.first) || !release.starts_with('.')) return false;
+  release.remove_prefix(1);
+  if (!take_field(release, version.second)) return false;
+  return ((flags & kIoWorker) != 0 && version >= kIoWorkerSince) ||
+         ((flags & kUserWorker) != 0 && version >= kUserWorkerSince);
+}
+
+bool is_kernel_worker(uint64_t flags) {
+  static const utsname host = [] {
+    utsname name{};
+    ::uname(&name);
+    return name;
+  }();
+  return is_kernel_worker(flags, host.release);
+}
+
+size_t count_kernel_workers(pid_t pid) {
+  constexpr size_t kMostThreads = 65536;
+  const std::unique_ptr<DIR, int (*)(DIR*)> tasks(
+      ::opendir(("/proc/" + std::to_string(pid) + "/task").c_str()), ::closedir);
+  size_t workers = 0;
+  for (size_t seen = 0; tasks && seen < kMostThreads; ++seen) {
+    const dirent* entry = ::readdir(tasks.get());
+    if (entry == nullptr) break;
+    const auto tid = parse_number<pid_t>(entry->d_name);
+    const auto stat = tid ? ThreadProbe(pid, *tid).stat() : std::nullopt;
+    if (stat && is_kernel_worker(stat->flags)) ++workers;
+  }
+  return workers;
 }
 
 std::optional<uint64_t> parse_switches(std::string_view text) {

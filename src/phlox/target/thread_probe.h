@@ -50,14 +50,24 @@ struct BlockedIn {
 };
 std::optional<BlockedIn> parse_syscall(std::string_view text);
 
-// Fields 3 (state), 14 and 15 (time used, in clock ticks) and 39 (CPU last executed on) of
+// Fields 3 (state), 9 (flags), 14 and 15 (time used, in clock ticks) and 39 (CPU last executed on) of
 // /proc/PID/task/TID/stat; the name before them may hold anything.
 struct ThreadStat {
   char state = '?';
+  uint64_t flags = 0;  // PF_* of include/linux/sched.h
   uint64_t ticks = 0;  // in user and in kernel mode
   int cpu = -1;
 };
 std::optional<ThreadStat> parse_thread_stat(std::string_view text);
+
+// Whether these are the flags of a thread that the kernel runs inside a process for itself: io_uring's
+// iou-sqp-* and iou-wrk-*, vhost's. It has no user stack, is never walked and never stopped: a stop wakes it.
+// `release`: uname's; in older kernels the same bits mean something else.
+bool is_kernel_worker(uint64_t flags, std::string_view release);
+// Of this kernel.
+bool is_kernel_worker(uint64_t flags);
+// How many of the process's threads are such.
+size_t count_kernel_workers(pid_t pid);
 
 // Times scheduled out: the two counts of switches in /proc/PID/task/TID/status, added up.
 std::optional<uint64_t> parse_switches(std::string_view text);

@@ -17,6 +17,7 @@
 
 #include "phlox/base/paced.h"
 #include "phlox/base/text.h"
+#include "phlox/memory/living_thread.h"
 #include "phlox/profile/awaited.h"
 #include "phlox/target/process_state.h"
 #include "phlox/target/text_file.h"
@@ -41,8 +42,13 @@ constexpr Nanoseconds kLongestTurn = kSecond / 100;
 
 std::string read_link(pid_t process, int descriptor) {
   std::array<char, 4096> link;
-  const ssize_t size =
+  ssize_t size =
       ::readlink(fmt::format("/proc/{}/fd/{}", process, descriptor).c_str(), link.data(), link.size());
+  // Its first thread may have ended.
+  if (size < 0 && memory::living_thread(process) != process) {
+    const std::string path = fmt::format("{}/fd/{}", memory::proc_folder(process), descriptor);
+    size = ::readlink(path.c_str(), link.data(), link.size());
+  }
   return {link.data(), static_cast<size_t>(std::max<ssize_t>(size, 0))};
 }
 
@@ -66,7 +72,7 @@ std::string_view family_name(uint16_t family) {
 
 // What a path does not tell: a device, the end of a pipe. No file system of another host is asked.
 void look_closer(pid_t process, int descriptor, OpenFile& file) {
-  const std::string path = fmt::format("/proc/{}/fd/{}", process, descriptor);
+  const std::string path = fmt::format("{}/fd/{}", memory::proc_folder(process), descriptor);
   struct statx there {};
   struct stat link {};
   if (::statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, STATX_TYPE, &there) != 0 ||
@@ -116,7 +122,7 @@ AwaitedFiles::AwaitedFiles(pid_t process, Host& host)
 AwaitedFiles::AwaitedFiles(pid_t process, Host& host, ReadLink link)
     : process_(process), host_(host), read_link_(std::move(link)) {
   std::error_code gone;
-  root_ = std::filesystem::read_symlink(fmt::format("/proc/{}/root", process), gone).string();
+  root_ = std::filesystem::read_symlink(memory::proc_folder(process) + "/root", gone).string();
   if (root_ == "/") root_.clear();
 }
 
@@ -128,8 +134,8 @@ std::string AwaitedFiles::as_it_sees(std::string_view path) const {
 }
 
 void AwaitedFiles::begin() {
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(fmt::format("/proc/{}/fd", process_).c_str()),
-                                                    ::closedir);
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(
+      ::opendir((memory::proc_folder(process_) + "/fd").c_str()), ::closedir);
   for (size_t i = 0; entries && i < kMostAtOnce; ++i) {
     const dirent* entry = ::readdir(entries.get());
     if (entry == nullptr) return;
@@ -203,7 +209,7 @@ Awaited AwaitedFiles::of_poll(int descriptor) {
   const Nanoseconds start = clock_now();
   Poll& poll = polls_[descriptor];
   if (start < poll.next) return poll.awaited;
-  const auto text = target::read_text(fmt::format("/proc/{}/fdinfo/{}", process_, descriptor));
+  const auto text = target::read_text(fmt::format("{}/fdinfo/{}", memory::proc_folder(process_), descriptor));
   const std::vector<int> descriptors = parse_polled(text.value_or(""));
   std::vector<std::string> words;
   for (size_t i = 0; i < std::min(descriptors.size(), kMostPolled); ++i) {

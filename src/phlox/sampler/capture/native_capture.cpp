@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "phlox/target/ended_thread.h"
+
 namespace phlox::sampler {
 namespace {
 
@@ -65,6 +67,7 @@ NativeCapture::Held BlockedCapture::hold(pid_t, target::ThreadProbe& probe, unwi
   const auto in = probe.blocked_in();
   if (!in) return Held::gone;
   last_ = *in;
+  if (target::has_ended(*in)) return Held::gone;
   if (in->running || in->stack_pointer == 0) return Held::running;
   // The kernel tells two registers only; frames that need the frame pointer say so (unwinder.h).
   registers = {RemoteAddress(in->instruction_pointer), RemoteAddress(in->stack_pointer), 0, 0, false, false};

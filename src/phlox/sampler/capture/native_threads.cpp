@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <unordered_set>
 #include <utility>
 
 #include "phlox/sampler/capture/schedule.h"
@@ -43,6 +42,7 @@ void NativeThreads::list(Nanoseconds now, const std::function<bool(pid_t)>& is_p
   for (auto& slot : slots_) {
     if (there.erase(slot->tid) == 0) slot->alive = false;
   }
+  std::erase_if(kernel_workers_, [&](pid_t tid) { return there.erase(tid) == 0; });
   for (const pid_t tid : there) {
     auto slot = std::make_unique<Slot>();
     slot->index = kNumbersFrom | next_++;
@@ -50,7 +50,13 @@ void NativeThreads::list(Nanoseconds now, const std::function<bool(pid_t)>& is_p
     slot->probe = std::make_unique<target::ThreadProbe>(pid_, tid);
     slot->last_time = now;
     const auto stat = slot->probe->schedstat();
-    if (!stat) continue;
+    const auto flags = slot->probe->stat();
+    if (!stat || !flags) continue;
+    if (flags->state == 'Z' || flags->state == 'X') continue;  // the first one, of a process that goes on
+    if (target::is_kernel_worker(flags->flags)) {
+      kernel_workers_.insert(tid);
+      continue;
+    }
     slot->seen = *stat;
     ThreadRecord record;
     record.thread = slot->index;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <unordered_set>
 #include <vector>
 
 #include "phlox/base/clock.h"
@@ -38,6 +39,8 @@ class NativeThreads {
 
   const Numbers& numbers() const { return numbers_; }
   size_t size() const { return slots_.size(); }
+  // Threads of the kernel inside the process, which have no stack of the program (target::is_kernel_worker).
+  size_t kernel_workers() const { return kernel_workers_.size(); }
   // Threads of a single look (NativeHalf::looks_once()) that it has not had yet.
   size_t unseen() const;
 
@@ -58,6 +61,7 @@ class NativeThreads {
   LookLog& log_;
   NativeHalf& native_;
   std::vector<std::unique_ptr<Slot>> slots_;
+  std::unordered_set<pid_t> kernel_workers_;
   Numbers numbers_;
   uint32_t next_ = 0;
   uint64_t tick_ = 0;

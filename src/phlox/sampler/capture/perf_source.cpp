@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "phlox/target/clock_offset.h"
 #include "phlox/unwind/arch/this_machine.h"
 
 namespace phlox::sampler {
@@ -235,8 +236,9 @@ void PerfCapture::drop_idle(Nanoseconds now) {
 bool PerfCapture::woke_us(const Event& event) const {
   const Preempted& state = event.state;
   const Worker& us = workers_.current();
+  static const Nanoseconds ahead = target::monotonic_offset();
   return event.waited_by == &us && event.list == us.list && state.stands() &&
-         state.sampled_at() >= us.waits_since && (us.cpu < 0 || state.cpu() == us.cpu);
+         state.sampled_at() + ahead >= us.waits_since && (us.cpu < 0 || state.cpu() == us.cpu);
 }
 
 Woken PerfCapture::wait(Worker& worker, Nanoseconds until, TurnLock& turn_lock) {

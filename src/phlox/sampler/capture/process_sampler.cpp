@@ -8,6 +8,7 @@
 
 #include "phlox/sampler/capture/native_half.h"
 #include "phlox/sampler/capture/native_threads.h"
+#include "phlox/target/ended_thread.h"
 
 namespace phlox::sampler {
 namespace {
@@ -191,6 +192,10 @@ void ProcessSampler::is_in(PythonThread& slot, const target::BlockedIn& call, co
 // is proved with it, wherever the others run. False: it does not stand still any more.
 bool ProcessSampler::read_beside_holder(PythonThread& slot, Domain& domain, Nanoseconds now) {
   const auto in = slot.probe->blocked_in();
+  if (in && target::has_ended(*in)) {
+    threads_.has_ended(slot);
+    return true;
+  }
   const uint64_t codes = reader_.codes().resolved();
   const StackReader::Reading reading = read_stack(slot);
   if (!slot.in_python()) return true;
@@ -240,6 +245,10 @@ void ProcessSampler::read_other(PythonThread& slot, Domain& domain, Nanoseconds 
       return;
     }
     const auto in = slot.probe->blocked_in();
+    if (in && target::has_ended(*in)) {
+      threads_.has_ended(slot);
+      return;
+    }
     const bool blocked = in && !in->running;
     if (!blocked) {
       // Runs, or would: without the GIL its frames change only once it gets it.

@@ -95,6 +95,7 @@ class ProcessSampler {
   std::optional<NativeSource> native_source() const;
   EventNumbers native_events() const;
   size_t native_threads() const;
+  size_t kernel_workers() const;  // NativeThreads::kernel_workers()
   // Sleeps, without the turn lock, until a perf event of a thread wakes this worker for its native half, or
   // about an interval.
   Woken wait_for_event(Worker& worker, Nanoseconds interval, TurnLock& turn_lock);

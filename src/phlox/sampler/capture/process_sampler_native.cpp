@@ -175,4 +175,8 @@ size_t ProcessSampler::native_threads() const {
   return native_threads_ ? native_threads_->size() : 0;
 }
 
+size_t ProcessSampler::kernel_workers() const {
+  return native_threads_ ? native_threads_->kernel_workers() : 0;
+}
+
 }  // namespace phlox::sampler

@@ -54,7 +54,16 @@ static __always_inline void note_gil(struct scratch* s, const struct kernel_proc
     stack->flags |= KERNEL_COLLECTING;
 }
 
-// Whoever asks for it accounts for it next.
+// A thread that the kernel runs inside the process for itself (io_uring, vhost). It never runs code of the
+// process, and its registers are a copy of its creator's: they would name that thread's Python state. The
+// flags meant other things in older kernels; no thread of a program has both pointers zero.
+static __always_inline int is_kernel_worker(struct task_struct* task) {
+  if (!(task->flags & (PF_IO_WORKER | PF_USER_WORKER))) return 0;
+  struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);
+  return !regs->ip && !regs->sp;
+}
+
+// Whoever asks for it accounts for it next. 0: no room, or no thread of the program.
 static __always_inline struct kernel_thread* thread_of(const struct kernel_process* p,
                                                        struct task_struct* task, __u64 now) {
   __u32 tid = task->pid;
@@ -66,6 +75,7 @@ static __always_inline struct kernel_thread* thread_of(const struct kernel_proce
     t->generation = known.generation;
     return t;
   }
+  if (is_kernel_worker(task)) return 0;
   struct kernel_thread fresh = {.since = now,
                                 .generation = known.generation,
                                 .plain = p->plain,
@@ -178,7 +188,7 @@ int on_clock(struct bpf_perf_event_data* context) {
   struct scratch* s = p && !p->plain ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   struct task_struct* task = (void*)bpf_get_current_task_btf();
   if (!p || !s || s->busy || (task->flags & PF_EXITING)) return 0;
-  __u64 now = bpf_ktime_get_ns();
+  __u64 now = clock_now();
   struct kernel_thread* t = thread_of(p, task, now);
   if (!t) return 0;
   if (t->state != KERNEL_RUNNING) came_unnoticed(t, now);
@@ -195,7 +205,7 @@ int on_clock(struct bpf_perf_event_data* context) {
   t->met = 1;
   send_look(s, p);
   count(KERNEL_COUNT_WALKS, 1);
-  now = bpf_ktime_get_ns() - now;
+  now = clock_now() - now;
   count(KERNEL_COUNT_TIME, now);
   count(KERNEL_COUNT_CLOCK_TIME, now);
   return 0;
@@ -216,7 +226,7 @@ static __always_inline int has_credit(struct kernel_process* p, __u64 now) {
 // that.
 #define LONGEST_WALK 500000
 static __always_inline void pay(struct kernel_process* p, __u64 since) {
-  const __u64 time = bpf_ktime_get_ns() - since;
+  const __u64 time = clock_now() - since;
   p->credit -= (__s64)(time < LONGEST_WALK ? time : LONGEST_WALK);
 }
 
@@ -398,9 +408,9 @@ static __always_inline void count_time(__u64 since, int worked) {
   struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
   if (!s) return;
   if (worked) {
-    count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - since);
+    count(KERNEL_COUNT_TIME, clock_now() - since);
   } else if (++s->switches % MEASURED == 0) {
-    __u64 time = bpf_ktime_get_ns() - since;
+    __u64 time = clock_now() - since;
     count(KERNEL_COUNT_TIME, time < LONGEST_COUNTED ? time * MEASURED : time);
   }
 }
@@ -414,7 +424,7 @@ int BPF_PROG(on_switch, bool preempted, struct task_struct* before, struct task_
   __u32 tid = before->pid;
   if (!leaving && state == TASK_DEAD) bpf_map_delete_elem(&threads, &tid);
   if (!leaving && !coming) return 0;
-  __u64 now = bpf_ktime_get_ns();
+  __u64 now = clock_now();
   int worked = 0;
   struct kernel_thread* t = leaving ? thread_at_switch(before, now) : 0;
   if (t && (before->flags & PF_EXITING)) {
@@ -432,7 +442,7 @@ int BPF_PROG(on_switch, bool preempted, struct task_struct* before, struct task_
 // With which stack a thread of a recorded process wakes one of the same.
 static __always_inline void walk_waker(struct kernel_thread* t, __u64 now) {
   __u32 tgid = t->wake.process, cpu = bpf_get_smp_processor_id();
-  struct kernel_process* p = process_of(tgid);
+  struct kernel_process* p = is_kernel_worker(bpf_get_current_task_btf()) ? 0 : process_of(tgid);
   struct scratch* s = p && p->id == t->id ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   // With which stacks threads wait comes first.
   if (!s || s->busy || !has_credit(p, now) || p->credit < KERNEL_MOST_CREDIT / 2) return;
@@ -476,7 +486,7 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   if (!known.processes[(__u32)task->tgid % KERNEL_KNOWN]) return 0;
   struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
   if (!t || t->state != KERNEL_BLOCKED) return 0;
-  __u64 now = bpf_ktime_get_ns();
+  __u64 now = clock_now();
   account(t, 0, now, KERNEL_QUEUED);
   note_woken_by(t);
   // Of a wait that is told by itself when it comes back.
@@ -484,7 +494,7 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   walk_sleeper(t, task, now);
   t->woken = (__u64)task;
   if (judge_wake(t)) walk_waker(t, now);
-  count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - now);
+  count(KERNEL_COUNT_TIME, clock_now() - now);
   return 0;
 }
 
@@ -513,12 +523,12 @@ int BPF_PROG(on_exit, struct task_struct* task) {
   __u32 tgid = task->tgid;
   struct kernel_process* p = process_of(tgid);
   if (!p) return 0;
-  __u64 now = bpf_ktime_get_ns();
+  __u64 now = clock_now();
   struct kernel_thread* t = thread_of(p, task, now);
   if (!t) return 0;
   account(t, not_for_tasks_slowly(task), now, KERNEL_RUNNING);
   look_at_end(p, task, t, now);
-  count(KERNEL_COUNT_TIME, bpf_ktime_get_ns() - now);
+  count(KERNEL_COUNT_TIME, clock_now() - now);
   return 0;
 }
 
@@ -558,7 +568,7 @@ int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
   __u32 tgid = parent->tgid, process = child->tgid, tid = child->pid;
   struct kernel_process* p = process_of(tgid);
   if (!p || (process != tgid && !p->follow)) return 0;
-  __u64 now = bpf_ktime_get_ns();
+  __u64 now = clock_now();
   struct kernel_thread fresh = {.since = now,
                                 .generation = known.generation,
                                 .plain = p->plain,
@@ -610,7 +620,7 @@ int BPF_PROG(on_exec, struct task_struct* task) {
   __u32 tgid = task->tgid;
   struct kernel_process* p = process_of(tgid);
   if (!p) return 0;
-  __u64 now = bpf_ktime_get_ns();
+  __u64 now = clock_now();
   struct kernel_thread* t = thread_of(p, task, now);
   __u32 id = __sync_fetch_and_add(&last_born, 1);
   if (t) account(t, not_for_tasks_slowly(task), now, KERNEL_RUNNING);

@@ -27,6 +27,7 @@
 #include "phlox/base/descriptor.h"
 #include "phlox/sampler/kernel/kernel_host.h"
 #include "phlox/sampler/kernel/program.h"
+#include "phlox/target/clock_offset.h"
 #endif
 
 namespace phlox::sampler {
@@ -262,6 +263,7 @@ Result<void> LibbpfCapture::attach(double rate_hz, const std::string& retry) {
       ::mmap(nullptr, sizeof(kernel_known), PROT_READ | PROT_WRITE, MAP_SHARED, map(".data.known"), 0);
   if (known == MAP_FAILED) return refusal("what it knows was not mapped", errno, retry);
   known_.reset(static_cast<kernel_known*>(known));
+  known_->clock_offset = static_cast<uint64_t>(target::monotonic_offset());
   for (const char* name : {"on_switch", "on_waking", "on_exit", "on_fork", "on_exec"}) {
     bpf_program* program = bpf_object__find_program_by_name(object_.get(), name);
     BpfLink link(program != nullptr ? bpf_program__attach(program) : nullptr);

@@ -202,11 +202,18 @@ struct {
 
 // include/linux/sched.h: it is ending, and its memory going; a thread of the kernel's own.
 #define PF_EXITING 0x4
+#define PF_IO_WORKER 0x10
+#define PF_USER_WORKER 0x4000
 #define PF_KTHREAD 0x200000
 #define TASK_DEAD 0x80
 
 // Waits shorter than shortest_wait are summed until they are as long together.
 struct kernel_known known SEC(".data.known") = {.shortest_wait = 1000000};
+
+// The clock of whoever records, who may be in a time namespace.
+static __always_inline __u64 clock_now(void) {
+  return bpf_ktime_get_ns() + known.clock_offset;
+}
 __u32 last_serial = 0;  // of code objects, ever
 __u32 last_born = KERNEL_FIRST_BORN;
 __u64 last_birth = 0;  // when

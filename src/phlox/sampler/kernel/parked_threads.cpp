@@ -11,6 +11,7 @@
 #include "phlox/sampler/capture/native_capture.h"
 #include "phlox/sampler/capture/task_ids.h"
 #include "phlox/sampler/kernel/wire.h"
+#include "phlox/target/ended_thread.h"
 #include "phlox/target/process_state.h"
 #include "phlox/target/thread_probe.h"
 
@@ -96,7 +97,7 @@ class Search {
     target::ThreadProbe probe(pid_, thread.tid);
     const auto before = probe.schedstat();
     const auto in = probe.blocked_in();
-    if (!before || before->off() || !in || in->running) return;
+    if (!before || before->off() || !in || in->running || target::has_ended(*in)) return;
     thread.system_call = static_cast<int16_t>(in->number);
     thread.awaits = target::awaits_of(*in, memory_);
     thread.gil = lock.state_of(&*in);
@@ -180,6 +181,8 @@ class Search {
       ParkedThreads::Thread thread;
       thread.tid = one.tid;
       target::ThreadProbe probe(pid_, one.tid);
+      const auto stat = probe.stat();
+      if (!stat || target::is_kernel_worker(stat->flags)) continue;
       const auto before = probe.schedstat();
       const auto in = probe.blocked_in();
       if (!before || before->off() || !in || in->running) continue;

@@ -51,7 +51,7 @@ static __always_inline void find_listed(struct scratch* s, const struct kernel_p
     return;
   }
   w->interpreter = word_at(p->interpreters);
-  __u64 newest = w->at = word_at(w->interpreter + p->interp_threads), now = bpf_ktime_get_ns();
+  __u64 newest = w->at = word_at(w->interpreter + p->interp_threads), now = clock_now();
   if (t && t->found.newest == newest && now < t->found.again) return;
   struct search search = {s, p};
   bpf_loop(KERNEL_MOST_STATES, look_at_state, &search, 0);

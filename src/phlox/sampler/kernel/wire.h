@@ -171,6 +171,7 @@ enum kernel_awaits { KERNEL_AWAITS_UNKNOWN, KERNEL_AWAITS_FILE, KERNEL_AWAITS_CH
 #define KERNEL_KNOWN 32768
 struct kernel_known {
   __u64 shortest_wait;           /* ns, that is told by itself; of shorter ones their sum is */
+  __u64 clock_offset;            /* ns, that the recorder's CLOCK_MONOTONIC is ahead of the host's */
   __u32 generation;              /* another one each time that a process gets another id */
   __u32 processes[KERNEL_KNOWN]; /* by process % KERNEL_KNOWN: how many are recorded */
 };

@@ -51,6 +51,9 @@ std::vector<MissingThreads> missing_of(const ProcessSampler& sampler, Nanosecond
   const std::string over = fmt::format("after {:g} s", static_cast<double>(limit) * 1e-9);
   const ProcessSampler::Unseen unseen = sampler.unseen();
   if (unseen.threads > 0) missing.push_back({unseen.threads, "not looked at " + over});
+  if (const size_t workers = sampler.kernel_workers(); workers > 0)
+    missing.push_back(
+        {workers, "run by the kernel inside the process (io_uring, vhost), without a stack of the program"});
   if (!unseen.list_whole) missing.push_back({0, "the list of threads changed each time it was read"});
   if (const size_t unknown = sampler.stateless().unknown; unknown > 0)
     missing.push_back({unknown, "which thread has that thread state of Python could not be found out"});

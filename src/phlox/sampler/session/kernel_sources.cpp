@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "phlox/memory/living_thread.h"
 #include "phlox/sampler/capture/waker.h"
 #include "phlox/sampler/kernel/parked_threads.h"
 #include "phlox/sampler/kernel/process_config.h"
@@ -277,7 +278,7 @@ void KernelSources::keep_sums(const Program& program, Member& member) {
 
 void KernelSources::is_known(const Program& program) {
   struct stat file {};
-  if (::stat(fmt::format("/proc/{}/exe", program.pid).c_str(), &file) != 0) return;
+  if (::stat((memory::proc_folder(program.pid) + "/exe").c_str(), &file) != 0) return;
   const Executable executable{file.st_ino, major(file.st_dev) << kMinorBits | minor(file.st_dev)};
   if (known(executable) != nullptr) return;
   if (known_.size() >= kMostKnown) known_.erase(known_.begin());

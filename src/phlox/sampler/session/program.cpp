@@ -14,6 +14,7 @@
 #include <map>
 #include <utility>
 
+#include "phlox/memory/living_thread.h"
 #include "phlox/python/thread_names.h"
 #include "phlox/sampler/session/tree_search.h"
 #include "phlox/target/process.h"
@@ -45,8 +46,8 @@ std::string link_of(const std::string& path) {
 
 Image image_of(pid_t pid) {
   Image image;
-  image.executable = link_of(fmt::format("/proc/{}/exe", pid));
-  if (FILE* f = std::fopen(fmt::format("/proc/{}/stat", pid).c_str(), "re")) {
+  image.executable = link_of(memory::proc_folder(pid) + "/exe");
+  if (FILE* f = std::fopen((memory::proc_folder(pid) + "/stat").c_str(), "re")) {
     char text[2048];
     const size_t size = std::fread(text, 1, sizeof text - 1, f);
     std::fclose(f);

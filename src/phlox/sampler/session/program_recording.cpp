@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "phlox/memory/living_thread.h"
 #include "phlox/profile/kept.h"
 #include "phlox/profile/process_names.h"
 #include "phlox/profile/source_rights.h"
@@ -147,6 +148,8 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
   consumer_.with_awaited(files_);
   consumer_.with_end(program_->pid, [this] { return used_at_end(); });
   if (program_->started) consumer_.with_start(*program_->started);
+  // A fork has none of its parent's.
+  if (!program_->birth) kernel_threads_ = target::count_kernel_workers(pid());
   source_ = make_source(shared);
 }
 
@@ -211,7 +214,7 @@ void ProgramRecording::name_process() {
   }
   if (name_tries_ >= kMostNameTries) return;
   if (name_tries_++ == 0) {
-    const auto text = target::read_text(fmt::format("/proc/{}/environ", pid()));
+    const auto text = target::read_text(memory::proc_folder(pid()) + "/environ");
     if (const std::string rank = text ? rank_words(*text) : ""; !rank.empty())
       sink_.put_meta(fmt::format("{}{}", profile::kProcessRank, id_.value), rank);
   }
@@ -288,6 +291,7 @@ Progress ProgramRecording::numbers() {
   now.left_out += consumer_.without_line() + left_out_;
   if (native_) now.native = native_->counts();
   now.native_without_event = numbers.events.without;
+  now.kernel_threads = kernel_threads_;
   return now;
 }
 
@@ -299,6 +303,7 @@ void ProgramRecording::put_tallies() {
 
 void ProgramRecording::finish(End end, Outcome& outcome) {
   if (end == End::recording_ended) {
+    kernel_threads_ = std::max(kernel_threads_, target::count_kernel_workers(pid()));
     name_threads();
     name_process();
   }
@@ -352,6 +357,7 @@ void put_process_tallies(profile::Sink& sink, profile::ProcessId process, const 
   for (const Counted& c : kCounted) put(c.name, now.*c.total, before.*c.total);
   put(tally::kTicksMissed, now.ticks_missed, before.ticks_missed);
   put(tally::kTargetTime, now.target_time, before.target_time);
+  if (now.kernel_threads > 0) put(tally::kKernelThreads, now.kernel_threads, before.kernel_threads);
   if (now.native.looks == 0) return;
   put(tally::kNative, now.native.looks, before.native.looks);
   put(tally::kNativeWhole, now.native.whole, before.native.whole);
@@ -368,6 +374,7 @@ void add_to(Progress& total, const Progress& one) {
   total.rests += one.rests;
   total.looked_time += one.looked_time;
   total.native += one.native;
+  total.kernel_threads += one.kernel_threads;
   total.native_without_event = std::max(total.native_without_event, one.native_without_event);
   if (total.way.empty()) total.way = one.way;
 }

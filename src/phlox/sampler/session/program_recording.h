@@ -108,7 +108,8 @@ class ProgramRecording {
   std::optional<Progress> told_;     // the last tallies
   std::string way_, why_no_python_;
   double rate_ = -1;
-  uint64_t left_out_ = 0;  // of the interner, for this program
+  uint64_t left_out_ = 0;      // of the interner, for this program
+  size_t kernel_threads_ = 0;  // at the most
   Nanoseconds begin_ = 0, end_ = 0;
   Nanoseconds looked_from_ = 0;  // what it used before that was not looked at
 };

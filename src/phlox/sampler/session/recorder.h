@@ -76,6 +76,7 @@ struct Progress {
   Nanoseconds recorder_cpu = 0;
   NativeCounts native;
   size_t native_without_event = 0;  // threads that ran at once and had no perf event, at the most
+  size_t kernel_threads = 0;        // inside the process, at the most: they are left out
   uint64_t rejected() const { return rejected_moved + rejected_unreadable + rejected_broken; }
 };
 

@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "phlox/memory/living_thread.h"
 #include "phlox/python/locate.h"
 #include "phlox/target/process_state.h"
 #include "phlox/target/process_tree.h"
@@ -40,7 +41,9 @@ constexpr int kMostTries = 3;
 // Of a process that has not ended.
 std::optional<target::Stat> stat_of(pid_t pid) {
   auto stat = target::read_stat(pid);
-  if (!stat || stat->state == 'Z' || stat->state == 'X') return {};
+  if (!stat) return {};
+  const bool first_has_ended = stat->state == 'Z' || stat->state == 'X';
+  if (first_has_ended && memory::living_thread(pid) == pid) return {};
   return stat;
 }
 
@@ -58,7 +61,7 @@ bool shares_memory(pid_t pid, pid_t parent) {
 }
 
 std::string command_line_of(pid_t pid) {
-  const auto text = target::read_text(fmt::format("/proc/{}/cmdline", pid));
+  const auto text = target::read_text(memory::proc_folder(pid) + "/cmdline");
   return text ? target::parse_command_line(*text) : std::string();
 }
 

@@ -1,0 +1,14 @@
+// A thread that has ended and is still listed: the first one of a process that goes on without it.
+#pragma once
+
+#include "phlox/target/thread_probe.h"
+
+namespace phlox::target {
+
+// The kernel shows neither call nor registers of it. Every other thread that does not run has a stack
+// pointer.
+inline bool has_ended(const BlockedIn& in) {
+  return !in.running && in.number == -1 && in.stack_pointer == 0 && in.instruction_pointer == 0;
+}
+
+}  // namespace phlox::target
