@@ -428,6 +428,48 @@ TEST_F(PerfMaps, trampolines_of_python_become_python_frames) {
   EXPECT_EQ(python->file, "/srv/app.py");
 }
 
+// Python 3.12: a child's map has what it compiled itself, and no word of its parent's.
+TEST_F(PerfMaps, what_a_parent_compiled_before_the_fork_has_its_name_in_the_child) {
+  std::ofstream(root / "tmp/perf-7.map") << "700000000000 10 py::main:/srv/app.py\n";
+  std::ofstream(root / "tmp/perf-9.map") << "710000000000 10 py::handle:/srv/app.py\n";
+  PerfBuilder perf;
+  perf.clock(kChain);
+  perf.add(PerfBuilder::mmap(7, 0x700000000000, 0x1000, 0, "//anon"));
+  perf.add(PerfBuilder::task(PERF_RECORD_FORK, 9, 7, 9, 10));
+  perf.add(PerfBuilder::mmap(9, 0x710000000000, 0x1000, 0, "//anon", 15));
+  perf.add(
+      PerfBuilder::sample(9, 9, 20, 0x710000000008, chain({kUserContext, 0x710000000008, 0x700000000008})));
+  // A child of the child, which has compiled nothing.
+  perf.add(PerfBuilder::task(PERF_RECORD_FORK, 11, 9, 11, 30));
+  perf.add(
+      PerfBuilder::sample(11, 11, 40, 0x710000000008, chain({kUserContext, 0x710000000008, 0x700000000008})));
+  const Imported in = import(perf.build(), root);
+  EXPECT_EQ(in.stack(0), (std::vector<std::string>{"handle", "main"}));
+  EXPECT_EQ(in.stack(1), (std::vector<std::string>{"handle", "main"}));
+}
+
+TEST_F(PerfMaps, what_a_child_mapped_after_the_fork_has_no_name_of_its_parents) {
+  std::ofstream(root / "tmp/perf-7.map")
+      << "700000000000 10 py::main:/srv/app.py\n720000000000 10 py::late:/srv/app.py\n";
+  PerfBuilder perf;
+  perf.clock(kChain);
+  perf.add(PerfBuilder::mmap(7, 0x700000000000, 0x1000, 0, "//anon"));
+  perf.add(PerfBuilder::task(PERF_RECORD_FORK, 9, 7, 9, 10));
+  perf.add(PerfBuilder::mmap(7, 0x720000000000, 0x1000, 0, "//anon", 15));
+  perf.add(PerfBuilder::mmap(9, 0x720000000000, 0x1000, 0, "//anon", 15));
+  perf.add(
+      PerfBuilder::sample(9, 9, 20, 0x720000000008, chain({kUserContext, 0x720000000008, 0x700000000008})));
+  // execve: nothing of its parent's is left.
+  perf.add(PerfBuilder::comm(9, 9, "other", 30, PERF_RECORD_MISC_COMM_EXEC));
+  perf.add(PerfBuilder::mmap(9, 0x700000000000, 0x1000, 0, "//anon", 31));
+  perf.add(PerfBuilder::sample(9, 9, 40, 0x700000000008, chain({kUserContext, 0x700000000008})));
+  const Imported in = import(perf.build(), root);
+  const auto first = in.stack(0);
+  EXPECT_EQ(first.back(), "main");
+  EXPECT_NE(first.front(), "late");
+  EXPECT_NE(in.stack(1), (std::vector<std::string>{"main"}));
+}
+
 TEST(PerfData, the_thread_that_has_an_idle_cpu_is_called_by_its_name) {
   PerfBuilder perf;
   perf.clock();

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "phlox/base/descriptor.h"
 #include "phlox/base/text.h"
@@ -25,6 +26,8 @@ constexpr size_t kMostMapped = 16384;
 constexpr size_t kMostRegions = 65536;
 // A map of a JIT compiler that ran for days: some 10 million functions.
 constexpr size_t kLargestJitFile = size_t{512} << 20;
+// Forks of forks, whose maps are read for the last one.
+constexpr size_t kMostParents = 64;
 
 // How perf names memory without a file. Huge pages that hold code stand for what was copied there, unknown.
 bool is_file(std::string_view path) {
@@ -128,35 +131,60 @@ void PerfProcess::clear() {
   jitdump_.clear();
   program_.clear();
   jit_.reset();
+  own_map_ = std::make_shared<PerfMap>(pid_);
+  parents_maps_.clear();
   jit_asked_ = injected_ = false;
   changed_ = true;
 }
 
 void PerfProcess::inherit(const PerfProcess& parent) {
   regions_ = parent.regions_;
+  for (auto& [start, region] : regions_) region.from_fork = true;
+  parents_maps_ = parent.parents_maps_;
+  if (parents_maps_.size() < kMostParents) parents_maps_.push_back(parent.own_map_);
   mapped_ = parent.mapped_;
-  jit_ = parent.jit_;  // until it has a map of its own
   jitdump_ = parent.jitdump_;
   injected_ = parent.injected_;
   program_ = parent.program_;
   changed_ = true;
 }
 
+void PerfProcess::read(PerfMap& map) {
+  if (std::exchange(map.asked, true)) return;
+  const std::string text =
+      read_jit_file(files_.beneath_sysroot(fmt::format("/tmp/perf-{}.map", map.pid)), jit_trouble_);
+  map.jit.map.add_perf_map(text);
+  map.jit.python = text.find(kPythonPrefix) != std::string::npos;
+}
+
 // Whoever has code without a file may have said what it is; files of an earlier process of this number, and
 // of one that forked, are asked for names only where there is such code.
 void PerfProcess::read_jit() {
   jit_asked_ = true;
-  auto jit = std::make_shared<Jit>();
   if (!jitdump_.empty()) {
+    auto jit = std::make_shared<Jit>();
     const std::string bytes = read_jit_file(files_.beneath_sysroot(jitdump_), jit_trouble_);
     if (!bytes.empty()) jit->map.add_jitdump(std::as_bytes(std::span(bytes)));
     jit->python = bytes.find(kPythonPrefix) != std::string::npos;
+    jit_ = std::move(jit);
   }
-  const std::string text =
-      read_jit_file(files_.beneath_sysroot(fmt::format("/tmp/perf-{}.map", pid_)), jit_trouble_);
-  jit->map.add_perf_map(text);
-  jit->python = jit->python || text.find(kPythonPrefix) != std::string::npos;
-  if (jit->map.size() > 0) jit_ = std::move(jit);
+  read(*own_map_);
+  for (const auto& map : parents_maps_) read(*map);
+}
+
+// A child of Python 3.12 begins a map of its own, without what its parent had compiled before the fork. Its
+// parent's names hold where nothing was mapped since.
+std::optional<symbols::JitMap::Found> PerfProcess::named(RemoteAddress address) const {
+  if (const auto found = own_map_->jit.map.find(address)) return found;
+  if (const auto found = jit_ ? jit_->map.find(address) : std::nullopt) return found;
+  const auto after = regions_.upper_bound(address.value);
+  if (parents_maps_.empty() || after == regions_.begin()) return {};
+  const Region& region = std::prev(after)->second;
+  if (!region.from_fork || address.value >= region.end) return {};
+  for (auto map = parents_maps_.rbegin(); map != parents_maps_.rend(); ++map) {
+    if (const auto found = (*map)->jit.map.find(address)) return found;
+  }
+  return {};
 }
 
 PerfProcess::MappedFile& PerfProcess::opened(uint32_t mapping) {
@@ -216,7 +244,7 @@ void PerfProcess::settle() {
       map_.add(RemoteAddress(start), RemoteAddress(region.end), mapped_[region.mapping].bias, region.mapping);
       continue;
     }
-    const auto first = jit_ ? jit_->map.find(RemoteAddress(start)) : std::nullopt;
+    const auto first = named(RemoteAddress(start));
     if (first && first->name.starts_with(kPythonPrefix)) {
       if (!trampoline) trampoline = trampoline_rule();
       map_.add_code(RemoteAddress(start), RemoteAddress(region.end), *trampoline);
@@ -243,12 +271,14 @@ PerfProcess::MappedCode PerfProcess::find(RemoteAddress address) {
 
 std::optional<symbols::JitMap::Found> PerfProcess::jit_function(RemoteAddress address) {
   settle();
-  return jit_ ? jit_->map.find(address) : std::nullopt;
+  return named(address);
 }
 
 bool PerfProcess::tells_python() {
   settle();
-  return injected_ || (jit_ && jit_->python);
+  return injected_ || (jit_ && jit_->python) || own_map_->jit.python ||
+         std::any_of(parents_maps_.begin(), parents_maps_.end(),
+                     [](const auto& map) { return map->jit.python; });
 }
 
 bool PerfProcess::read_code(RemoteAddress at, std::span<std::byte> into) {

@@ -26,7 +26,7 @@ class PerfProcess {
  public:
   // `files` must outlive it.
   PerfProcess(pid_t pid, uint16_t machine, ModuleFiles& files)
-      : pid_(pid), machine_(machine), files_(files) {}
+      : pid_(pid), machine_(machine), files_(files), own_map_(std::make_shared<PerfMap>(pid)) {}
 
   void map(const perf::MapRecord& record);
   // execve: everything goes.
@@ -84,6 +84,7 @@ class PerfProcess {
   struct Region {
     uint64_t end = 0;
     uint32_t mapping = unwind::kNoModule;  // in mapped_
+    bool from_fork = false;                // as its parent had it: what lies there the parent named
   };
   // A file as it was mapped.
   struct MappedFile {
@@ -96,10 +97,19 @@ class PerfProcess {
     symbols::JitMap map;
     bool python = false;
   };
+  // /tmp/perf-PID.map, read once for the process and all its children.
+  struct PerfMap {
+    explicit PerfMap(pid_t process) : pid(process) {}
+    pid_t pid;
+    bool asked = false;
+    Jit jit;
+  };
 
   void put(uint64_t start, uint64_t end, uint32_t mapping);
   void settle();
   void read_jit();
+  void read(PerfMap& map);
+  std::optional<symbols::JitMap::Found> named(RemoteAddress address) const;
   MappedFile& opened(uint32_t mapping);
   uint32_t python_version();
   unwind::Rule trampoline_rule();
@@ -110,8 +120,11 @@ class PerfProcess {
   std::map<uint64_t, Region> regions_;  // by start, free of overlaps
   std::vector<MappedFile> mapped_;
   std::string program_;
-  std::string jitdump_;  // its path, of the recording
-  std::shared_ptr<const Jit> jit_;
+  std::string jitdump_;             // its path, of the recording
+  std::shared_ptr<const Jit> jit_;  // of the jitdump
+  std::shared_ptr<PerfMap> own_map_;
+  std::vector<std::shared_ptr<PerfMap>>
+      parents_maps_;  // of those that it was forked from, the first one first
   bool jit_asked_ = false;
   uint64_t stacks_ = 0, python_stacks_ = 0;
   bool injected_ = false;  // perf inject has made files of what a JIT compiler named
