@@ -263,7 +263,10 @@ Progress LiveRecorder::total() {
 void LiveRecorder::warn() {
   auto& warnings = outcome_.warnings;
   const auto state = finder_->state();
-  if (!state.refused.empty()) warnings.push_back(not_every_python(options_.chosen != nullptr, state.refused));
+  if (!state.refused.empty()) {
+    warnings.push_back(not_every_python(options_.chosen != nullptr, state.refused));
+    sink_->put_meta("not_recorded", "N" + warnings.back().substr(1));  // a sentence by itself there
+  }
   const bool root = std::find(roots_.begin(), roots_.end(), became_another_) != roots_.end();
   if (const std::string now = root ? image_of(became_another_).executable : ""; !now.empty())
     warnings.push_back(became_another(became_another_, now));
