@@ -87,7 +87,7 @@ struct LineRow {
 struct StateTimes {
   Nanoseconds running = 0, runnable = 0, blocked = 0, unknown = 0;
   Nanoseconds gil_holds = 0, gil_waits = 0;
-  Nanoseconds idle = 0;  // blocked and not waiting for the GIL
+  Nanoseconds idle = 0;        // blocked and not waiting for the GIL
   Nanoseconds collecting = 0;  // without waiting for a CPU
   Nanoseconds rejected = 0;
   Nanoseconds for_work = 0, for_others = 0, not_known = 0;  // parts of idle, as profile::Doing has them
