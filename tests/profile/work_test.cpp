@@ -220,7 +220,9 @@ INSTANTIATE_TEST_SUITE_P(
              Doing::waiting_for_others, true},
         Case{"map", "main;map;" + kMp + "pool.py/wait" + kEvent, kFutex, Doing::waiting_for_others, true},
         Case{"queue", "main;loop" + kGetWaits, kFutex, Doing::waiting_for_others, true},
-        Case{"event", "main" + kEvent, kFutex, Doing::waiting_for_others, true}),
+        Case{"event", "main" + kEvent, kFutex, Doing::waiting_for_others, true},
+        Case{"joined_queue_of_processes", "main;" + kMp + "queues.py/join;" + kMp + "synchronize.py/wait",
+             kFutex, Doing::waiting_for_others, true}),
     by_name);
 
 TEST_F(Work, a_thread_that_wants_a_cpu_or_the_gil_computes_wherever_it_is) {
@@ -287,6 +289,28 @@ TEST_F(Work, a_line_that_waits_in_epoll_and_calls_functions_is_an_event_loop) {
   EXPECT_EQ(doing(0), Doing::waiting_for_work);
   EXPECT_EQ(doing(2), Doing::waiting);
   EXPECT_EQ(doing(3), Doing::waiting_unknown);
+}
+
+TEST_F(Work, a_with_statement_that_polls_is_no_event_loop) {
+  const ThreadId start = main();
+  blocked(start, "main:7", 100 * kMs, kEpoll);
+  maker.add(start, "main:7;__enter__", 10 * kMs);
+  maker.add(start, "main:7;__exit__", 10 * kMs);
+  EXPECT_EQ(doing(0), Doing::waiting_unknown);
+}
+
+// Jobs come by a pipe, and so does what a child answers; a thread that was asked for something reads it
+// further down its stack.
+TEST_F(Work, reading_from_a_pipe_in_the_function_that_begins_a_thread_may_be_idle) {
+  const ThreadId worker = worker_thread();
+  profile.put_awaited(AwaitedId(1), {AwaitedKind::pipe, "pipe", ""});
+  for (const char* frames : {"read_jobs", "read_jobs;answer"}) {
+    Sample sample = maker.blocked(worker, kRun + frames, 300 * kMs, kRead);
+    sample.awaited = AwaitedId(1);
+    maker.put(sample);
+  }
+  EXPECT_EQ(doing(0), Doing::waiting_unknown);
+  EXPECT_EQ(doing(1), Doing::waiting);
 }
 
 // What a forked child has of its parent's stack is not the child's.

@@ -16,6 +16,11 @@ uint64_t key_of(uint32_t high, uint32_t low) {
   return uint64_t{high} << 32 | low;
 }
 
+// `with poll: poll.wait()` calls these on the line that waits; a loop calls more.
+bool is_of_with(const Frame& frame) {
+  return frame.function == "__enter__" || frame.function == "__exit__";
+}
+
 bool is_item(Role role) {
   return role == Role::work || is_fetching(role);
 }
@@ -178,7 +183,7 @@ void WaitPlaces::find_native_loops(const Profile& profile, const std::vector<uin
     const bool is_python =
         stack.frame.value < function_of_frame.size() && function_of_frame[stack.frame.value] != 0;
     innermost[i] = is_python ? i : above;
-    if (is_python) places_[above].calls_python = true;
+    if (is_python && !is_of_with(profile.frame(stack.frame))) places_[above].calls_python = true;
   }
   places_[0] = {};
   const bool aarch64 = machine_of(profile) == "aarch64";

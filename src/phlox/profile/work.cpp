@@ -75,8 +75,12 @@ Doing WorkRule::of(const Sample& sample) const {
 // A server's socket: nobody calls that but to learn what there is to do.
 bool WorkRule::waits_for_clients(const Sample& sample) const {
   if (is_in(kAcceptCalls, sample)) return true;
+  return awaits(sample, AwaitedKind::listener);
+}
+
+bool WorkRule::awaits(const Sample& sample, AwaitedKind kind) const {
   return sample.awaited && sample.awaited.value <= profile_.awaited().size() &&
-         profile_.awaited()[sample.awaited.value - 1].kind == AwaitedKind::listener;
+         profile_.awaited()[sample.awaited.value - 1].kind == kind;
 }
 
 // The function with which a thread began is its loop, if it has one: nothing of a work item is on its stack.
@@ -96,6 +100,8 @@ Doing WorkRule::at_root(const Sample& sample, const WaitPlace& place) const {
   }
   // A lock or a SimpleQueue, which is C; a pause between two rounds or within a job.
   if (is_in(kFutexCalls, sample) || is_in(kSleepCalls, sample)) return Doing::waiting_unknown;
+  // Jobs come by a pipe, and so does what a child answers.
+  if (awaits(sample, AwaitedKind::pipe)) return Doing::waiting_unknown;
   return elsewhere(sample, place);
 }
 
