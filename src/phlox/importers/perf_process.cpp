@@ -27,7 +27,7 @@ constexpr size_t kMostRegions = 65536;
 // A map of a JIT compiler that ran for days: some 10 million functions.
 constexpr size_t kLargestJitFile = size_t{512} << 20;
 // Forks of forks, whose maps are read for the last one.
-constexpr size_t kMostParents = 64;
+constexpr size_t kMostParentMaps = 64;
 
 // How perf names memory without a file. Huge pages that hold code stand for what was copied there, unknown.
 bool is_file(std::string_view path) {
@@ -141,7 +141,7 @@ void PerfProcess::inherit(const PerfProcess& parent) {
   regions_ = parent.regions_;
   for (auto& [start, region] : regions_) region.from_fork = true;
   parents_maps_ = parent.parents_maps_;
-  if (parents_maps_.size() < kMostParents) parents_maps_.push_back(parent.own_map_);
+  if (parents_maps_.size() < kMostParentMaps) parents_maps_.push_back(parent.own_map_);
   mapped_ = parent.mapped_;
   jitdump_ = parent.jitdump_;
   injected_ = parent.injected_;
