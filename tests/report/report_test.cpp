@@ -650,6 +650,24 @@ TEST(Report, short_of_cpus_garbage_and_imports) {
     EXPECT_NE(kinds.find(kind), std::string::npos) << kinds;
 }
 
+TEST(Report, imports_of_a_server_that_is_idle_ever_since_are_no_finding) {
+  for (const int idle : {0, 100}) {
+    Profile profile;
+    profile.put_meta("machine", "x86_64");
+    ProfileMaker maker(profile);
+    const ThreadId thread = maker.thread("MainThread");
+    for (int i = 0; i < 20; ++i)
+      maker.add(thread, "<frozen importlib._bootstrap>/_find_and_load:5;exec_module:6", 2 * kMs);
+    for (int i = 0; i < idle; ++i)
+      maker.put(maker.blocked(
+          thread, "main;/lib/asyncio/base_events.py/_run_once;/usr/lib/python3.12/selectors.py/select",
+          100 * kMs, 232));
+    std::string kinds;
+    for (const Finding& finding : report_of(profile).findings) kinds += finding.kind + " ";
+    EXPECT_EQ(kinds.find("imports") == std::string::npos, idle > 0) << kinds;
+  }
+}
+
 TEST(Report, by_program_processes_of_one_command_line_are_one_row) {
   Profile profile;
   ProfileMaker maker(profile);

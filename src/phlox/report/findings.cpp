@@ -503,7 +503,9 @@ class Findings {
       const profile::Frame& frame = profile_.frame(entry.frame);
       if (frame.qualified_name != "_find_and_load" || frame.file.find("importlib") == std::string::npos)
         continue;
-      if (entry.total.share < kImports) continue;
+      // Of a program that was idle but for its start it would be most of what is shown.
+      const auto wall = static_cast<Nanoseconds>(entry.total.share * double(analysis_.wall));
+      if (entry.total.share < kImports || of_recording(wall) < kWorthSaying) continue;
       add("imports", entry.total.share,
           fmt::format("{} of the {} goes into importing modules", share_words(entry.total.share),
                       plain(report_.weight_title)),
