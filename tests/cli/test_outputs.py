@@ -143,6 +143,14 @@ def test_a_recording_that_is_being_written_is_not_replaced(busy, start, workdir)
     assert count("a.phlox") > 0
 
 
+def test_of_two_recorders_that_begin_at_once_one_has_the_file(busy, start, workdir):
+    for _ in range(5):
+        both = [start([PHLOX, "record", "-p", busy.pid, "-d", "1.5", "-o", "a.phlox"], stderr=subprocess.PIPE) for _ in range(2)]
+        words = [recorder.communicate(timeout=60)[1] for recorder in both]
+        assert sorted(recorder.returncode for recorder in both) == [0, OUTPUT], words
+        assert count("a.phlox") > 20
+
+
 @pytest.mark.parametrize("output", ["a.svg", "a.txt", "a.phlox"])
 def test_a_killed_recorder_leaves_a_recording_and_nothing_half_written(busy, start, workdir, output):
     recorder = start([PHLOX, "record", "-p", busy.pid, "-o", output], stderr=subprocess.PIPE)

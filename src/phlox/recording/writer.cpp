@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -68,16 +69,39 @@ class Row {
   int column_ = 0;
 };
 
-// A file system without such locks only leaves a reader without the word that more will come.
-Descriptor mark_as_growing(const Place& place) {
-  Descriptor file = place.open(place.name(), O_RDWR);
+struct flock recorder_lock() {
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
   lock.l_start = kRecorderByte;
   lock.l_len = 1;
+  return lock;
+}
+
+// A file system without such locks only leaves a reader without the word that more will come.
+Descriptor mark_as_growing(const Place& place) {
+  Descriptor file = place.open(place.name(), O_RDWR);
+  struct flock lock = recorder_lock();
   if (file) (void)::fcntl(file.get(), F_OFD_SETLK, &lock);
   return file;
+}
+
+bool has_recorder(const Place& place) {
+  const Descriptor file = place.open(place.name(), O_RDWR | O_NONBLOCK);
+  struct flock lock = recorder_lock();
+  return file && ::fcntl(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+// Two recorders that begin at once on one file: the second one waits until the first has marked its own.
+// Somebody else who holds such a lock on a shared folder must not stop us, so it is given up after a while.
+Descriptor lock_folder(const Place& place) {
+  constexpr int kTries = 100;
+  Descriptor folder(::openat(place.folder(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (int tries = 0; folder && tries < kTries; ++tries) {
+    if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) break;
+    ::usleep(10'000);
+  }
+  return folder;
 }
 
 // Who reads or writes a recording in write-ahead mode holds a lock on one byte of its "-shm" file (SQLite's
@@ -108,6 +132,10 @@ Result<void> Writer::check(const std::string& path, const std::optional<Owner>& 
     return fail(ErrorKind::output, fmt::format("cannot replace {}: process {} is using it", path, *user),
                 "choose another file with -o FILE");
   }
+  if (has_recorder(*place)) {
+    return fail(ErrorKind::output, fmt::format("cannot replace {}: another recorder is writing it", path),
+                "choose another file with -o FILE");
+  }
   if (!NewFile::make(path, owner)) return cannot_write(path, errno);
   return {};
 }
@@ -131,6 +159,9 @@ Result<void> Writer::set_up() {
 
 Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::optional<Owner> owner,
                                                Safe safe) {
+  const auto place = Place::find(path, owner);
+  if (!place) return cannot_write(path, errno);
+  const Descriptor folder = lock_folder(*place);
   if (auto possible = check(path, owner); !possible) return fail(possible);
   if (auto begun = put_empty_recording(path, owner); !begun) return fail(begun);
   std::unique_ptr<Writer> writer(new Writer());
