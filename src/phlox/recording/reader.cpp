@@ -12,6 +12,7 @@
 #include "phlox/base/descriptor.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/recording/opened_recording.h"
+#include "phlox/recording/recorder_mark.h"
 #include "phlox/recording/schema.h"
 #include "phlox/recording/tables.h"
 
@@ -22,13 +23,7 @@ using profile::Profile;
 namespace {
 
 bool is_being_recorded(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = kRecorderByte;
-  lock.l_len = 1;
-  return file && ::fcntl(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  return is_marked(Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)));
 }
 
 }  // namespace

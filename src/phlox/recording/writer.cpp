@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "phlox/profile/tally.h"
 #include "phlox/profile/wake_words.h"
 #include "phlox/recording/database.h"
+#include "phlox/recording/recorder_mark.h"
 #include "phlox/recording/schema.h"
 
 namespace phlox::recording {
@@ -68,55 +68,6 @@ class Row {
   sqlite3_stmt* statement_;
   int column_ = 0;
 };
-
-struct flock recorder_lock() {
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = kRecorderByte;
-  lock.l_len = 1;
-  return lock;
-}
-
-// A file system without such locks only leaves a reader without the word that more will come.
-Descriptor mark_as_growing(const Place& place) {
-  Descriptor file = place.open(place.name(), O_RDWR);
-  struct flock lock = recorder_lock();
-  if (file) (void)::fcntl(file.get(), F_OFD_SETLK, &lock);
-  return file;
-}
-
-bool has_recorder(const Place& place) {
-  const Descriptor file = place.open(place.name(), O_RDWR | O_NONBLOCK);
-  struct flock lock = recorder_lock();
-  return file && ::fcntl(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-}
-
-// Two recorders that begin at once on one file: the second one waits until the first has marked its own.
-// Somebody else who holds such a lock on a shared folder must not stop us, so it is given up after a while.
-Descriptor lock_folder(const Place& place) {
-  constexpr int kTries = 100;
-  Descriptor folder(::openat(place.folder(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  for (int tries = 0; folder && tries < kTries; ++tries) {
-    if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) break;
-    ::usleep(10'000);
-  }
-  return folder;
-}
-
-// Who reads or writes a recording in write-ahead mode holds a lock on one byte of its "-shm" file (SQLite's
-// os_unix.c: UNIX_SHM_DMS).
-std::optional<pid_t> user_of(const Place& place) {
-  const Descriptor file = place.open(place.name() + "-shm", O_RDONLY);
-  if (!file) return {};
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = 128;
-  lock.l_len = 1;
-  if (::fcntl(file.get(), F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return {};
-  return lock.l_pid;
-}
 
 }  // namespace
 

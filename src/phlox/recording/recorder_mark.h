@@ -1,0 +1,27 @@
+// Which file a recorder is writing, as other processes see it: a lock on one byte of it, which ends with the
+// recorder.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+
+#include "phlox/base/descriptor.h"
+#include "phlox/base/place.h"
+
+namespace phlox::recording {
+
+// The file is marked until this is closed. A file system without such locks leaves it unmarked.
+Descriptor mark_as_growing(const Place& place);
+// `file`: of a recording, open.
+bool is_marked(const Descriptor& file);
+bool has_recorder(const Place& place);
+
+// While this is open, no other recorder makes and marks a file in the folder. If somebody holds that lock for
+// a second, it is given up: anybody may lock a shared folder, and must not stop a recorder by that.
+Descriptor lock_folder(const Place& place);
+
+// Who has the recording open with SQLite, in write-ahead mode.
+std::optional<pid_t> user_of(const Place& place);
+
+}  // namespace phlox::recording
