@@ -48,5 +48,15 @@ TEST(unfinished, its_rate_is_that_of_each_process_so_far) {
   EXPECT_DOUBLE_EQ(summarize_quality(growing()).achieved_rate, 100);
 }
 
+TEST(NotRecorded, siblings_and_what_could_not_be_read_are_both_said) {
+  Profile profile;
+  EXPECT_EQ(not_recorded_words(profile), "");
+  profile.put_meta(std::string(kCouldNotBeRead),
+                   "Not every Python that it started could be recorded: rights");
+  profile.put_meta(std::string(kNotRecorded), "3 more workers run");
+  EXPECT_EQ(not_recorded_words(profile),
+            "3 more workers run. Not every Python that it started could be recorded: rights");
+}
+
 }  // namespace
 }  // namespace phlox::profile

@@ -23,6 +23,7 @@
 #include "phlox/cli/signal_watch.h"
 #include "phlox/cli/values.h"
 #include "phlox/profile/empty_view.h"
+#include "phlox/profile/unfinished.h"
 #include "phlox/recording/snapshot.h"
 #include "phlox/report/report.h"
 #include "phlox/sampler/session/recorder.h"
@@ -90,7 +91,7 @@ class Recording {
       if (const std::string one = beside.summary(); !one.empty())
         summary += (summary.empty() ? "" : ". ") + one;
     }
-    if (!summary.empty()) destination_->sink().put_meta("not_recorded", summary);
+    if (!summary.empty()) destination_->sink().put_meta(std::string(profile::kNotRecorded), summary);
     return finish(outcome);
   }
 

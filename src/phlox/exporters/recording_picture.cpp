@@ -115,8 +115,8 @@ std::vector<std::string> quality_lines(const profile::Profile& profile,
     lines.push_back(std::move(words));
   if (auto unfinished = profile::unfinished_words(profile); !unfinished.empty())
     lines.push_back(std::move(unfinished));
-  if (const auto beside = profile.meta().find("not_recorded"); beside != profile.meta().end())
-    lines.push_back(displayable(beside->second));
+  if (const std::string words = profile::not_recorded_words(profile); !words.empty())
+    lines.push_back(displayable(words));
   return lines;
 }
 

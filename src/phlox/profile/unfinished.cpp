@@ -44,4 +44,13 @@ std::string unfinished_words(const Profile& profile) {
                      time);
 }
 
+std::string not_recorded_words(const Profile& profile) {
+  std::string words;
+  for (const std::string_view key : {kNotRecorded, kCouldNotBeRead}) {
+    const auto found = profile.meta().find(std::string(key));
+    if (found != profile.meta().end()) words += (words.empty() ? "" : ". ") + found->second;
+  }
+  return words;
+}
+
 }  // namespace phlox::profile

@@ -19,4 +19,11 @@ bool grows(const Profile& profile);
 // "still being recorded: 12.3 s so far", "the recorder was killed after 12.3 s: ..."; empty: it is finished.
 std::string unfinished_words(const Profile& profile);
 
+// Keys of meta, each with a sentence: Pythons that ran beside the recorded ones, and one that could not be
+// read.
+inline constexpr std::string_view kNotRecorded = "not_recorded";
+inline constexpr std::string_view kCouldNotBeRead = "could_not_be_read";
+// Both; empty: there were none.
+std::string not_recorded_words(const Profile& profile);
+
 }  // namespace phlox::profile

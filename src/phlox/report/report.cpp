@@ -432,8 +432,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   const auto quality = profile::summarize_quality(profile);
   report.measured = quality;
   report.unfinished = profile::unfinished_words(profile);
-  if (const auto beside = profile.meta().find("not_recorded"); beside != profile.meta().end())
-    report.not_recorded = beside->second;
+  report.not_recorded = profile::not_recorded_words(profile);
   report.lacking = profile::lacking(profile);
   report.quality = profile::quality_line(quality);
   if (const std::string words = profile::lacking_words(report.lacking); !words.empty())

@@ -4,11 +4,13 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 #include <utility>
 
 #include "phlox/profile/cpu_shortage.h"
 #include "phlox/profile/forks.h"
+#include "phlox/profile/unfinished.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/tree_search.h"
 #include "phlox/sampler/session/warnings.h"
@@ -265,7 +267,9 @@ void LiveRecorder::warn() {
   const auto state = finder_->state();
   if (!state.refused.empty()) {
     warnings.push_back(not_every_python(options_.chosen != nullptr, state.refused));
-    sink_->put_meta("not_recorded", "N" + warnings.back().substr(1));  // a sentence by itself there
+    std::string sentence = warnings.back();
+    sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
+    sink_->put_meta(std::string(profile::kCouldNotBeRead), sentence);
   }
   const bool root = std::find(roots_.begin(), roots_.end(), became_another_) != roots_.end();
   if (const std::string now = root ? image_of(became_another_).executable : ""; !now.empty())
