@@ -54,8 +54,9 @@ struct Analysis {
   int64_t total = 0;  // weight of all that passed
   int64_t wall = 0;   // ns, whatever is weighed
   int64_t cpu = 0;
-  double cpu_squares =
-      0;  // ns², one for each sample: cpu² over this is how many samples of one size would say as much
+  // ns², summed over the samples: so many samples of one size would say as much as these do: cpu² /
+  // cpu_squares.
+  double cpu_squares = 0;
   uint64_t samples = 0;
   double step = 0;               // weight between two samples of a thread; each counted by its weight
   double variance = 0;           // of `total`, by sampling

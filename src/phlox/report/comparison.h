@@ -43,9 +43,9 @@ inline constexpr double kFalseAlarms = 0.01;  // of a whole comparison of equal 
 // when reach and margin both are exceeded; it is the same when the interval is within the margin.
 Comparison judge_recordings(const Amount& before, const Amount& after, const Margin& margin, size_t compared);
 // How far a difference may be from the true one, at the strictness that verdicts have.
-// Of none it is 0.
-double mean_of(const std::vector<Amount>& runs);
 double reach_of(const Amount& before, const Amount& after, size_t compared);
+// 0 if there are none.
+double mean_of(const std::vector<Amount>& runs);
 // Of an amount by itself: 99 % interval.
 double reach_of(const Amount& amount);
 

@@ -9,6 +9,11 @@ namespace phlox::report {
 // The share with its 99 % interval: what sampling leaves open about this recording.
 Estimate estimate_of(const Share& share, const Analysis& analysis);
 
+// 0 of nothing.
+inline double time_share(Nanoseconds of, Nanoseconds whole) {
+  return whole > 0 ? double(of) / double(whole) : 0;
+}
+
 // The lower end of Wilson's 99 % interval of a share that was found in so many independent samples.
 double least_share(double share, double samples);
 

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "phlox/base/text.h"
-#include "phlox/profile/cpu_shortage.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/system_calls.h"
 #include "phlox/profile/whole_waits.h"
+#include "phlox/report/cpu_words.h"
 #include "phlox/report/estimate.h"
 #include "phlox/report/table.h"
 #include "phlox/report/waits.h"
@@ -34,11 +34,6 @@ constexpr double kCpuWait = 0.05;
 constexpr double kLoopBlocked = 0.02;  // of the loop's time
 constexpr double kMostlyWaiting =
     0.5;  // of a thread's wall time, of a program that uses less than half a CPU
-// Of a quota's periods, and of the host's CPUs: what says why there was none.
-constexpr double kUsedUp = 0.05;
-constexpr double kStolen = 0.1;
-constexpr double kIdle = 0.25;
-constexpr double kTakenByOthers = 0.1;
 constexpr double kCollecting = 0.03;
 constexpr double kDescendants = 0.1;  // of one CPU
 constexpr double kImports = 0.05;
@@ -46,10 +41,6 @@ constexpr double kImports = 0.05;
 constexpr double kWorthSaying = 0.01;
 // A thread seen for less is no thread to speak of.
 constexpr double kThreadShare = 0.01;  // of the recording
-
-double part(Nanoseconds of, Nanoseconds whole) {
-  return whole > 0 ? double(of) / double(whole) : 0;
-}
 
 class Findings {
  public:
@@ -86,14 +77,12 @@ class Findings {
   }
 
  private:
-  using Numbers = std::vector<std::pair<std::string, double>>;
-  using Names = std::vector<std::pair<std::string, std::string>>;
   void add(std::string kind, double weight, std::string text, Numbers numbers, Names names = {}) {
     found_.push_back({std::move(kind), weight, std::move(text), std::move(numbers), std::move(names)});
   }
   // Weights of findings about one thread are measured by the recording, not by the thread.
   double of_recording(Nanoseconds time) const {
-    return part(time, std::max<Nanoseconds>(report_.elapsed, 1));
+    return time_share(time, std::max<Nanoseconds>(report_.elapsed, 1));
   }
   bool is_short(const ThreadRow& thread) const { return of_recording(thread.wall) < kThreadShare; }
 
@@ -121,7 +110,8 @@ class Findings {
     return profile_.frame(entry.frame).kind == profile::FrameKind::python ? entry.self_cpu : entry.alone_cpu;
   }
 
-  // At least half of the share that is said: a few long runs between two samples may all lie in one place.
+  // The lower end of its interval is at least half of the share: by chance, a few long runs between two
+  // samples may all lie in one place.
   bool is_proved(double share) const {
     const double cpu = double(analysis_.cpu);
     return analysis_.cpu_squares > 0 && least_share(share, cpu * cpu / analysis_.cpu_squares) >= share / 2;
@@ -133,13 +123,14 @@ class Findings {
     if (on_cpu < kFewSamples) return;
     std::vector<const Entry*> entries;
     for (const Entry& entry : analysis_.functions) {
-      if (part(cpu_of(entry), analysis_.cpu) >= kHotFunction && of_recording(cpu_of(entry)) >= kWorthSaying)
+      if (time_share(cpu_of(entry), analysis_.cpu) >= kHotFunction &&
+          of_recording(cpu_of(entry)) >= kWorthSaying)
         entries.push_back(&entry);
     }
     std::sort(entries.begin(), entries.end(),
               [&](const Entry* a, const Entry* b) { return cpu_of(*a) > cpu_of(*b); });
     for (const Entry* entry : entries) {
-      const double share = part(cpu_of(*entry), analysis_.cpu);
+      const double share = time_share(cpu_of(*entry), analysis_.cpu);
       if (!is_proved(share)) continue;
       const auto label = profile::function_label(profile_, entry->frame);
       std::string text =
@@ -148,7 +139,7 @@ class Findings {
       Numbers numbers = {{"cpu_share", share}, {"cpu_ns", double(cpu_of(*entry))}};
       Names names = {{"function", label.whole_name()}, {"file", label.file}};
       const Entry* line = hottest_line(*entry);
-      const double line_share = line != nullptr ? part(cpu_of(*line), analysis_.cpu) : 0;
+      const double line_share = line != nullptr ? time_share(cpu_of(*line), analysis_.cpu) : 0;
       const bool is_line = line_share >= kHotLine && is_proved(line_share);
       if (is_line) {
         text += fmt::format(", {} in line {}", share_words(line_share), line->line);
@@ -174,8 +165,8 @@ class Findings {
     if (!entry.native || role == profile::kInterpreterCode) return;
     const NativeBeneath native = native_beneath(profile_, entry.native);
     text += fmt::format("; {} of its time is in native code, {} in {}{}",
-                        share_words(part(entry.foreign, entry.self.weight)),
-                        share_words(part(entry.native_weight, entry.self.weight)),
+                        share_words(time_share(entry.foreign, entry.self.weight)),
+                        share_words(time_share(entry.native_weight, entry.self.weight)),
                         fitted_name(plain(native.name), kWidestName),
                         native.module.empty() ? "" : " (" + plain(native.module) + ")");
     names.insert(names.end(), {{"native_function", native.full}, {"native_module", native.module}});
@@ -217,10 +208,10 @@ class Findings {
       const auto row = threads.find(waiter.thread);
       if (row == threads.end() || is_short(*row->second)) continue;
       const ThreadRow& thread = *row->second;
-      const double share = part(waiter.wall, thread.wall);
+      const double share = time_share(waiter.wall, thread.wall);
       if (share < kGilWait || ++waiters > kMost) continue;
       const bool one_held_it =
-          !waiter.threads.empty() && part(waiter.threads.front().wall, waiter.wall) >= kHeldByOne;
+          !waiter.threads.empty() && time_share(waiter.threads.front().wall, waiter.wall) >= kHeldByOne;
       const ThreadId holder = one_held_it ? waiter.threads.front().thread : ThreadId();
       const uint32_t function = one_held_it ? function_held_in(waiter, holder) : 0;
       const auto [known, fresh] = reported.try_emplace({holder.value, function}, found_.size());
@@ -240,7 +231,7 @@ class Findings {
     Numbers numbers = {{"wall_share", share}, {"wall_ns", double(waiter.wall)}};
     Names names = {{"thread", thread.name}};
     if (one_held_it) {
-      const double held = part(waiter.threads.front().wall, waiter.wall);
+      const double held = time_share(waiter.threads.front().wall, waiter.wall);
       const std::string name = profile::thread_label(profile_.thread(waiter.threads.front().thread));
       text += fmt::format(", held {} of that time by {}", share_words(held), plain(name));
       numbers.emplace_back("holder_share", held);
@@ -278,8 +269,8 @@ class Findings {
 
   // A server without requests, a loop without events: nothing is slow, so no place is named.
   void idle(const ThreadRow& busiest, Nanoseconds for_work) {
-    const double share = part(for_work, busiest.wall);
-    const double cpu = part(analysis_.cpu, report_.elapsed);
+    const double share = time_share(for_work, busiest.wall);
+    const double cpu = time_share(analysis_.cpu, report_.elapsed);
     add("mostly_idle", of_recording(for_work),
         fmt::format("{} had nothing to do for {} of its time; the program used {} of a CPU",
                     plain(busiest.name), share_words(share), share_words(cpu)),
@@ -288,22 +279,22 @@ class Findings {
   }
 
   void waiting() {
-    if (report_.elapsed <= 0 || part(analysis_.cpu, report_.elapsed) >= kMostlyWaiting) return;
+    if (report_.elapsed <= 0 || time_share(analysis_.cpu, report_.elapsed) >= kMostlyWaiting) return;
     // Of a program that mostly waits, the thread that matters is the one that works at all: the busiest.
     const ThreadRow* busiest = nullptr;
     for (const ThreadRow& thread : report_.threads) {
       if (!is_short(thread) && (busiest == nullptr || thread.cpu > busiest->cpu)) busiest = &thread;
     }
-    if (busiest == nullptr || part(busiest->states.idle, busiest->wall) < kMostlyWaiting) return;
+    if (busiest == nullptr || time_share(busiest->states.idle, busiest->wall) < kMostlyWaiting) return;
     const std::vector<WaitRow> waits =
         find_waits(profile_, choices_, busiest->id, std::numeric_limits<size_t>::max());
     Nanoseconds for_work = 0;
     for (const WaitRow& wait : waits) for_work += wait.for_work;
     if (2 * for_work > busiest->states.idle) return idle(*busiest, for_work);
-    const double share = part(busiest->states.idle, busiest->wall);
+    const double share = time_share(busiest->states.idle, busiest->wall);
     std::string text = fmt::format(
         "the program waits more than it works: it used {} of a CPU, and {} was blocked {} of its time",
-        share_words(part(analysis_.cpu, report_.elapsed)), plain(busiest->name), share_words(share));
+        share_words(time_share(analysis_.cpu, report_.elapsed)), plain(busiest->name), share_words(share));
     Names names = {{"thread", busiest->name}};
     const auto longest = std::find_if(waits.begin(), waits.end(),
                                       [](const WaitRow& wait) { return 2 * wait.for_work <= wait.wall; });
@@ -315,7 +306,7 @@ class Findings {
       add_wait(names, *longest);
     }
     add("mostly_waiting", of_recording(busiest->states.idle), std::move(text),
-        {{"cpu_of_elapsed", part(analysis_.cpu, report_.elapsed)},
+        {{"cpu_of_elapsed", time_share(analysis_.cpu, report_.elapsed)},
          {"wall_share", share},
          {"wall_ns", double(busiest->states.idle)}},
         std::move(names));
@@ -327,34 +318,13 @@ class Findings {
            !choices_.thread_regex && !choices_.label_regex;
   }
 
-  Nanoseconds used_by_descendants() const {
-    Nanoseconds used = 0;
-    for (const auto& row : report_.not_looked_into) used += row.cpu;
-    return used;
-  }
-
-  // "4 processes sh -c … (7.6 s)": those that used most.
-  std::string descendant_words() const {
-    constexpr size_t kMost = 3, kLongest = 60;
-    std::string words;
-    const auto groups = profile::descendant_groups(report_.not_looked_into);
-    for (size_t i = 0; i < std::min(kMost, groups.size()); ++i) {
-      const auto& group = groups[i];
-      words += fmt::format("{}{}{} ({})", i == 0 ? "" : ", ",
-                           group.processes > 1 ? fmt::format("{} processes ", group.processes) : "",
-                           plain(shortened(group.command_line, kLongest)), time_words(group.cpu));
-    }
-    if (groups.size() > kMost) words += " and others";
-    return words;
-  }
-
   void not_looked_into() {
-    const Nanoseconds used = used_by_descendants();
+    const Nanoseconds used = used_by_descendants(report_);
     if (!is_of_all() || report_.elapsed <= 0 || of_recording(used) < kDescendants) return;
     add("other_processes", of_recording(used),
         fmt::format(
             "processes that it started used {} of CPU time, {:.2f} CPUs, and are not in the recording: {}",
-            time_words(used), of_recording(used), descendant_words()),
+            time_words(used), of_recording(used), descendant_words(report_)),
         {{"cpu_ns", double(used)}, {"cpus", of_recording(used)}},
         {{"command_line", profile::descendant_groups(report_.not_looked_into).front().command_line}});
   }
@@ -363,7 +333,7 @@ class Findings {
   void loops() {
     for (const LoopRow& row : report_.loops) {
       const profile::LoopTime& loop = row.time;
-      const double share = part(loop.blocked, loop.wall);
+      const double share = time_share(loop.blocked, loop.wall);
       if (share < kLoopBlocked || of_recording(loop.blocked) < kWorthSaying) continue;
       add("loop_blocked", of_recording(loop.blocked), plain(row.sentence),
           {{"blocked_share", share}, {"wall_ns", double(loop.wall)}, {"blocked_ns", double(loop.blocked)}},
@@ -378,10 +348,10 @@ class Findings {
   // lacks there is said already.
   void pools() {
     for (const auto& [pool, sentence] : report_.busy_pools) {
-      add("pool_busy", part(pool.blocked, pool.wall), plain(sentence),
+      add("pool_busy", time_share(pool.blocked, pool.wall), plain(sentence),
           {{"workers", double(pool.workers)},
-           {"at_work_share", part(pool.at_work, pool.wall)},
-           {"blocked_share", part(pool.blocked, pool.wall)}},
+           {"at_work_share", time_share(pool.at_work, pool.wall)},
+           {"blocked_share", time_share(pool.blocked, pool.wall)}},
           {{"pool", std::string(pool.kind)}, {"threads", pool.name}});
     }
   }
@@ -392,74 +362,14 @@ class Findings {
       runnable += thread.states.runnable;
       active += thread.states.runnable + thread.states.running;
     }
-    const double share = part(runnable, active);
+    const double share = time_share(runnable, active);
     if (share < kCpuWait || of_recording(runnable) < kCpuWait) return;
     Numbers numbers = {{"share", share}, {"wall_ns", double(runnable)}};
     Names names;
-    const std::string why = why_no_cpu(active, numbers, names);
+    const std::string why = why_no_cpu(profile_, report_, analysis_.cpu, active, numbers, names);
     add("cpu_wait", of_recording(runnable),
         fmt::format("threads that could run waited for a CPU {} of the time: {}", share_words(share), why),
         std::move(numbers), std::move(names));
-  }
-
-  // By what the kernel counted while it was recorded. `active`: how long its threads ran or could run.
-  std::string why_no_cpu(Nanoseconds active, Numbers& numbers, Names& names) const {
-    const profile::CpuUse use = profile::cpu_use(profile_);
-    const auto most =
-        std::max_element(use.groups.begin(), use.groups.end(), [](const auto& one, const auto& other) {
-          return part(one.throttled, one.periods) < part(other.throttled, other.periods);
-        });
-    if (most != use.groups.end() && part(most->throttled, most->periods) >= kUsedUp) {
-      numbers.insert(numbers.end(), {{"quota_cpus", most->quota},
-                                     {"quota_periods", double(most->periods)},
-                                     {"quota_used_up", double(most->throttled)},
-                                     {"quota_held_back_ns", double(most->held_back)}});
-      names.insert(names.end(), {{"because", "quota"}, {"control_group", most->path}});
-      return fmt::format("the quota of {:g} CPUs of control group {} was used up in {} of {} periods",
-                         most->quota, plain(most->path), most->throttled, most->periods);
-    }
-    if (!use.is_known()) return "the machine or the container's quota is short of CPUs";
-    const Nanoseconds all = use.busy + use.idle + use.stolen, children = used_by_descendants(),
-                      others = std::max<Nanoseconds>(0, use.busy - analysis_.cpu - children);
-    numbers.insert(numbers.end(), {{"others_share", part(others, all)},
-                                   {"children_share", part(children, all)},
-                                   {"idle_share", part(use.idle, all)},
-                                   {"stolen_share", part(use.stolen, all)}});
-    names.emplace_back("because", "");
-    std::string& because = names.back().second;
-    if (part(use.stolen, all) >= kStolen) {
-      because = "host";
-      return fmt::format("the host of this virtual machine gave {} of its CPUs to others",
-                         share_words(part(use.stolen, all)));
-    }
-    if (part(use.idle, all) >= kIdle) {
-      const std::string idle = fmt::format("the CPUs were idle {} of it", share_words(part(use.idle, all)));
-      const bool known = use.cpus > 0 && use.allowed > 0;
-      because = !known || use.allowed < use.cpus ? "binding" : "queue";
-      if (because == "queue")
-        return idle +
-               "; they stood behind others on one CPU while another was free, as threads do that wake "
-               "each other all the time";
-      if (!known) return idle + "; are they bound to some of them (taskset, cpuset)?";
-      return fmt::format("{}, but they may run on {} of {} alone (taskset, cpuset)", idle, use.allowed,
-                         use.cpus);
-    }
-    // As many CPUs as it could use it has, but for those that others take.
-    const int64_t cpus = use.allowed > 0 ? use.allowed : use.cpus;
-    const bool fits = cpus > 0 && double(active) <= double(cpus) * double(report_.elapsed) &&
-                      part(std::max(others, children), all) >= kTakenByOthers;
-    because = analysis_.cpu >= std::max(others, children) && !fits ? "itself"
-              : children >= others                                 ? "children"
-                                                                   : "others";
-    if (because == "children")
-      return fmt::format("processes that the program itself started used {} of the CPUs, and they {}: {}",
-                         share_words(part(children, all)), share_words(part(analysis_.cpu, all)),
-                         descendant_words());
-    return because == "itself"
-               ? fmt::format("there are more of them than CPUs, of which they have {}",
-                             share_words(part(analysis_.cpu, all)))
-               : fmt::format("other programs used {} of the CPUs, and they {}",
-                             share_words(part(others, all)), share_words(part(analysis_.cpu, all)));
   }
 
   // Each process has a collector of its own, and they run side by side: no part of one length of time is
@@ -476,7 +386,7 @@ class Findings {
     const auto& [pid, most] =
         *std::max_element(by_process.begin(), by_process.end(),
                           [](const auto& a, const auto& b) { return a.second < b.second; });
-    const double share = of_recording(most), busy_share = std::min(1.0, part(all, active));
+    const double share = of_recording(most), busy_share = std::min(1.0, time_share(all, active));
     std::string text = "the cyclic garbage collector ran for ";
     if (share >= kCollecting) {
       text += fmt::format("{} of the recording ({})", share_words(share), time_words(most));

@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "phlox/report/estimate.h"
+
 namespace phlox::report {
 namespace {
 
@@ -11,10 +13,6 @@ using profile::Profile;
 
 // Of one waiter. More lines than these hold so little each that they say nothing.
 constexpr size_t kMostHolders = 10;
-
-double share_of_wait(Nanoseconds of, Nanoseconds whole) {
-  return whole > 0 ? double(of) / double(whole) : 0;
-}
 
 template <class Row>
 void put_place(Row& row, const Profile& profile, profile::FrameId frame) {
@@ -49,7 +47,7 @@ std::vector<GilHolderRow> holder_rows(const Profile& profile, const profile::Gil
   std::vector<GilHolderRow> named;
   for (auto& [frame, row] : rows) {
     put_place(row, profile, frame);
-    row.share = share_of_wait(row.wall, waiter.wall);
+    row.share = time_share(row.wall, waiter.wall);
     named.push_back(std::move(row));
   }
   return named;
@@ -70,18 +68,18 @@ std::vector<GilWaitRow> gil_wait_rows(const Profile& profile, const std::vector<
     if (const auto thread = by_id.find(waiter.thread); thread != by_id.end()) {
       row.pid = thread->second->pid;
       row.tid = thread->second->tid;
-      row.share = share_of_wait(waiter.wall, thread->second->wall);
+      row.share = time_share(waiter.wall, thread->second->wall);
     }
     row.wall = waiter.wall;
     row.unseen = waiter.unseen;
     row.free = waiter.free;
     if (!waiter.places.empty()) {
       put_place(row, profile, waiter.places.front().frame);
-      row.place_share = share_of_wait(waiter.places.front().wall, waiter.wall);
+      row.place_share = time_share(waiter.places.front().wall, waiter.wall);
     }
     if (!waiter.threads.empty()) {
       row.holder = profile::thread_label(profile.thread(waiter.threads.front().thread));
-      row.holder_share = share_of_wait(waiter.threads.front().wall, waiter.wall);
+      row.holder_share = time_share(waiter.threads.front().wall, waiter.wall);
     }
     row.holders = holder_rows(profile, waiter);
     rows.push_back(std::move(row));

@@ -222,12 +222,14 @@ struct PoolRow {
 };
 
 // A finding in plain words with the numbers behind it. The most telling first.
+using Numbers = std::vector<std::pair<std::string, double>>;
+using Names = std::vector<std::pair<std::string, std::string>>;
 struct Finding {
   std::string kind;   // "gil_wait", "hot_function", ...: docs/report.md lists them
   double weight = 0;  // 0..1: what findings are ranked by
   std::string text;   // one sentence
-  std::vector<std::pair<std::string, double>> numbers;
-  std::vector<std::pair<std::string, std::string>> names;
+  Numbers numbers;
+  Names names;
 };
 
 struct LineWeight {
