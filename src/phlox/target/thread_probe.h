@@ -57,6 +57,8 @@ struct ThreadStat {
   uint64_t flags = 0;  // PF_* of include/linux/sched.h
   uint64_t ticks = 0;  // in user and in kernel mode
   int cpu = -1;
+  // The first thread of a process stays listed after its end while others go on.
+  bool has_ended() const { return state == 'Z' || state == 'X'; }
 };
 std::optional<ThreadStat> parse_thread_stat(std::string_view text);
 

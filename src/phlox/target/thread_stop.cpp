@@ -20,7 +20,7 @@ namespace {
 // Its descriptors and its memory are gone, and it waits to be reaped.
 bool has_ended(ThreadProbe& thread) {
   const auto stat = thread.stat();
-  return !stat || stat->state == 'Z' || stat->state == 'X';
+  return !stat || stat->has_ended();
 }
 
 bool is_traced_by_us(pid_t pid) {

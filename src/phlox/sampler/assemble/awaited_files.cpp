@@ -45,7 +45,7 @@ std::string read_link(pid_t process, int descriptor) {
   ssize_t size =
       ::readlink(fmt::format("/proc/{}/fd/{}", process, descriptor).c_str(), link.data(), link.size());
   // Its first thread may have ended.
-  if (size < 0 && memory::living_thread(process) != process) {
+  if (size < 0) {
     const std::string path = fmt::format("{}/fd/{}", memory::proc_folder(process), descriptor);
     size = ::readlink(path.c_str(), link.data(), link.size());
   }

@@ -50,10 +50,9 @@ void NativeThreads::list(Nanoseconds now, const std::function<bool(pid_t)>& is_p
     slot->probe = std::make_unique<target::ThreadProbe>(pid_, tid);
     slot->last_time = now;
     const auto stat = slot->probe->schedstat();
-    const auto flags = slot->probe->stat();
-    if (!stat || !flags) continue;
-    if (flags->state == 'Z' || flags->state == 'X') continue;  // the first one, of a process that goes on
-    if (target::is_kernel_worker(flags->flags)) {
+    const auto task = slot->probe->stat();
+    if (!stat || !task || task->has_ended()) continue;
+    if (target::is_kernel_worker(task->flags)) {
       kernel_workers_.insert(tid);
       continue;
     }

@@ -332,7 +332,7 @@ void ProcessSampler::reject(PythonThread& slot, Nanoseconds now, Rejected why) {
   if (why == Rejected::unreadable) {
     // Who has ended, and waits to be reaped, has no memory any more: there is nothing that was not read.
     const auto stat = slot.probe->stat();
-    if (!stat || stat->state == 'Z' || stat->state == 'X') {
+    if (!stat || stat->has_ended()) {
       slot.done = true;
       slot.alive = false;
       return;

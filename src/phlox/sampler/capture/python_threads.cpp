@@ -196,9 +196,8 @@ bool PythonThreads::add(Domain& domain, RemoteAddress tstate, Nanoseconds now) {
   }
   thread->last_time = now;
   const auto stat = thread->probe->schedstat();
-  // The first thread of a process may have ended, and is listed as long as the others go on.
-  if (const auto now_is = tid == config_.pid ? thread->probe->stat() : std::nullopt;
-      now_is && (now_is->state == 'Z' || now_is->state == 'X'))
+  if (const auto first = tid == config_.pid ? thread->probe->stat() : std::nullopt;
+      first && first->has_ended())
     return false;
   if (!stat) return false;  // a state whose thread is gone: left behind by a fork, or about to be freed
   // What a fork has used before its first look is charged to what that finds, as between two looks.
