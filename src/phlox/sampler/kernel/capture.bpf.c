@@ -222,8 +222,7 @@ static __always_inline int has_credit(struct kernel_process* p, __u64 now) {
   return p->credit >= 0;
 }
 
-// ns. Who is longer at a walk was interrupted, or its host had others to serve: the program did not cause
-// that.
+// ns. A walk that takes longer was interrupted, or the host ran something else: not the program's fault.
 #define LONGEST_WALK 500000
 static __always_inline void pay(struct kernel_process* p, __u64 since) {
   const __u64 time = clock_now() - since;
@@ -242,10 +241,11 @@ static __always_inline __u64 broke_until(const struct kernel_process* p, __u64 n
 // of which it may use at once, before those that leave their CPU all the time have more: on credit.
 #define WALK_EVERY 4000000ull
 #define WALKS_AT_ONCE 16
-// Walks of a thread that has waited a few times only. Those in a futex are mostly for the GIL, and short.
+// How many waits of a new thread come first. Those in a futex are mostly for the GIL, and short.
 #define WALKS_OF_NEW 4
 #define FUTEX_WALKS_OF_NEW 1
-// On how many times the most credit they may be, and the walk that ends a long wait, or a very long one (ns).
+// How far the credit may fall below zero, in units of KERNEL_MOST_CREDIT, for a walk of a new thread, and for
+// one at the end of a long wait or of a very long one (ns).
 #define CREDIT_OF_NEW 8
 #define CREDIT_OF_LONG 8
 #define CREDIT_OF_VERY_LONG 32
@@ -379,7 +379,7 @@ __noinline int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
     look.native = 0;
   }
   if (is_short(t, now)) look.stack.flags |= KERNEL_TOGETHER;
-  // Who ended the last of several has not been proved to have ended the others, where others ran then.
+  // The waker of the last wait is proved for the others only if the same thread ran when they ended.
   if (is_short(t, now) && t->woken_by == SEVERAL) look.wake.ended = KERNEL_ENDED_UNKNOWN;
   t->woken_by = 0;
   fill_times(&look, t, tid, now);

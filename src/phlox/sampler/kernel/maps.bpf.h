@@ -200,7 +200,8 @@ struct {
 #define CALLS_SLEEP(n) ((n) == 35 || (n) == 230 || (n) == 34 || (n) == 130 || (n) == 128)  // or a signal
 #define CALLS_LOCK(n) ((n) == 72 || (n) == 73)                                             // fcntl, flock
 
-// include/linux/sched.h: it is ending, and its memory going; a thread of the kernel's own.
+// include/linux/sched.h: it is ending, and its memory going; threads of the kernel, within a process and its
+// own.
 #define PF_EXITING 0x4
 #define PF_IO_WORKER 0x10
 #define PF_USER_WORKER 0x4000

@@ -19,8 +19,6 @@
 // include/linux/sched.h
 #define TASK_INTERRUPTIBLE 1
 #define TASK_UNINTERRUPTIBLE 2
-#define PF_IO_WORKER 0x10
-#define PF_USER_WORKER 0x4000
 
 // fork, vfork, clone and clone3: a child that has its parent's memory is waited for (CLONE_VFORK).
 #define CALLS_FORK(n) ((n) == 56 || (n) == 57 || (n) == 58 || (n) == 435)
