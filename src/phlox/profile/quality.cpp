@@ -156,8 +156,9 @@ std::string quality_line(const QualitySummary& quality) {
   if (quality.lost > 0) line += ", " + grouped(quality.lost) + " lost";
   if (quality.left_out > 0) line += ", " + grouped(quality.left_out) + " frames left out";
   if (quality.kernel_threads > 0) {
-    line += ", " + grouped(quality.kernel_threads) + (quality.kernel_threads == 1 ? " thread" : " threads") +
-            " of the kernel (io_uring) left out";
+    line += ", " + grouped(quality.kernel_threads) +
+            (quality.kernel_threads == 1 ? " kernel thread" : " kernel threads") +
+            " (io_uring or vhost) left out";
   }
   if (quality.native > 0) {
     line += "; native frames: " + grouped(quality.native) + " looks, " +
