@@ -5,13 +5,8 @@ import shutil
 
 import pytest
 
-from pages import export, settled, synthetic
+from pages import FLAGS, export, settled, synthetic
 from pictures import Picture
-
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]
 
 
 def chromium():

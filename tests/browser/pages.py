@@ -8,6 +8,12 @@ import subprocess
 
 from pictures import BUILD, ROOT
 
+# Of Chromium.
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]
+
 _spec = importlib.util.spec_from_file_location("synthetic", ROOT / "bench" / "recording" / "synthetic.py")
 synthetic = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(synthetic)

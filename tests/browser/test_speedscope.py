@@ -8,8 +8,7 @@ import sqlite3
 
 import pytest
 
-from conftest import FLAGS
-from pages import phlox
+from pages import FLAGS, phlox
 
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "phlox" / "consumers"
 PAGE = pathlib.Path(os.environ.get("PHLOX_CONSUMERS") or CACHE) / "node_modules" / "speedscope" / "dist" / "release" / "index.html"
