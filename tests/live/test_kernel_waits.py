@@ -178,7 +178,7 @@ while True:
 
 @since(3, 8)
 @once_a_version
-@pytest.mark.parametrize("budget, apart", [("0.2", 0.2), ("off", 0.15)])  # with few walks chance has more of it
+@pytest.mark.parametrize("budget, apart", [("0.2", 0.2), ("off", 0.08)])  # with few walks chance has more of it
 def test_short_waits_that_stand_for_others(python, budget, apart, record, tmp_path):
     """Each stack in the system call that it waited in; and of the time of both as much as the program's own clock says."""
     log = tmp_path / "short.times"

@@ -229,18 +229,13 @@ static __always_inline void pay(struct kernel_process* p, __u64 since) {
   p->credit -= (__s64)(time < LONGEST_WALK ? time : LONGEST_WALK);
 }
 
-// Until when there is none, and by chance some more: a program that goes around would be walked in the same
-// place each time.
-static __always_inline __u64 broke_until(const struct kernel_process* p, __u64 now) {
-  __u64 missing = (__u64)-p->credit;
-  if (p->walk_share) missing = missing * 1000 / p->walk_share;
-  return now + missing + some_of(missing & 0xffffffff);
-}
-
 // Whether the wait that begins is a long one nobody knows yet. So each thread has a share of the walks, some
 // of which it may use at once, before those that leave their CPU all the time have more: on credit.
 #define WALK_EVERY 4000000ull
 #define WALKS_AT_ONCE 16
+// Of a thread that is walked less often than that no switch is skipped.
+#define RARE_WALK_EVERY 32000000ull
+#define RARE_WALKS_AT_ONCE 8
 // How many waits of a new thread come first. Those in a futex are mostly for the GIL, and short.
 #define WALKS_OF_NEW 4
 #define FUTEX_WALKS_OF_NEW 1
@@ -250,8 +245,24 @@ static __always_inline __u64 broke_until(const struct kernel_process* p, __u64 n
 #define CREDIT_OF_LONG 8
 #define CREDIT_OF_VERY_LONG 32
 #define VERY_LONG 500000000ull
-// Where there is no time for all.
-#define PASSES 32
+// Where there is no time for all, which switches are walked is drawn by their number. The first one after
+// some time would more likely follow a long wait than a short one, and what a program does in turn would be
+// met in the same place each time. In sixteenths of a switch.
+#define MOST_MEAN_SKIPS (256 * 16)
+static __always_inline void draw_skips(struct kernel_thread* t, int is_walked) {
+  __u32 mean = t->mean_skips;
+  mean = is_walked ? mean - (mean + 15) / 16 : mean * 2 + 16;
+  if (mean > MOST_MEAN_SKIPS) mean = MOST_MEAN_SKIPS;
+  t->mean_skips = (__u16)mean;
+  t->skips = (__u16)some_of(mean / 8 + 1);
+}
+
+// The next time that a walk of a share is due. What was not used is kept, and what was used of the rest of
+// the credit is forgotten, up to so many walks.
+static __always_inline __u64 next_walk(__u64 until, __u64 now, __u64 every, __u32 at_once) {
+  until = (until > now ? until : now) + every / 2 + some_of(every);
+  return until < now + 2 * at_once * every ? until : now + 2 * at_once * every;
+}
 
 // A thread of a recorded process leaves its CPU: with which stack, and what it was at. Gives whether it was
 // walked.
@@ -273,9 +284,8 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   t->walked = 0;
   t->waits = waits != 0;
   const int is_owed = t->walks_until < now + WALKS_AT_ONCE * WALK_EVERY;
-  if (!is_owed && now < t->broke_until) return 0;
-  if (t->passes && t->walks_until > now + WALKS_AT_ONCE / 2 * WALK_EVERY) {
-    --t->passes;
+  if (t->skips && t->rare_until > now + RARE_WALKS_AT_ONCE * RARE_WALK_EVERY) {
+    --t->skips;
     return 0;
   }
   struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
@@ -283,10 +293,10 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   if (!p || p->id != t->id) return 0;
   // Of a thread that has waited a few times only each wait may be all that it does: of servers with a thread
   // for each request.
-  const int is_new =
-      waits && t->walks_until < now + (CALLS_FUTEX(call) ? FUTEX_WALKS_OF_NEW : WALKS_OF_NEW) * WALK_EVERY;
+  const int is_new = waits && t->rare_until < now + (CALLS_FUTEX(call) ? FUTEX_WALKS_OF_NEW : WALKS_OF_NEW) *
+                                                        RARE_WALK_EVERY;
   if (!has_credit(p, now) && (!is_owed || p->credit < -(is_new ? CREDIT_OF_NEW : 1) * KERNEL_MOST_CREDIT)) {
-    t->broke_until = broke_until(p, now);
+    draw_skips(t, 0);
     return 0;
   }
   walk_current(s, p);
@@ -306,10 +316,10 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   s->look.stack.flags &= ~KERNEL_FRAMES;
   t->off = s->look.stack;
   t->walked = 1;
-  t->walks_until = (t->walks_until > now ? t->walks_until : now) + WALK_EVERY / 2 + some_of(WALK_EVERY);
+  t->walks_until = next_walk(t->walks_until, now, WALK_EVERY, WALKS_AT_ONCE);
+  t->rare_until = next_walk(t->rare_until, now, RARE_WALK_EVERY, RARE_WALKS_AT_ONCE);
+  draw_skips(t, 1);
   pay(p, now);
-  // The next that it has time for is more likely behind a long wait than behind a short one.
-  t->passes = p->credit < 0 ? some_of(PASSES) : 0;
   return 1;
 }
 
@@ -337,15 +347,24 @@ static __always_inline void leaves_ending(struct kernel_thread* t, struct task_s
   bpf_map_delete_elem(&threads, &tid);
 }
 
-// A short wait that was walked is over. With native halves those that have one stand for those that have
-// none.
+// A short wait is over. If it was walked, it may stand for those that are told together next, the more likely
+// the longer it was. If most of them are walked, it is drawn among these; else it may stand for later ones,
+// too, until another is drawn. With native halves those that have one stand for those that have none.
 static __always_inline void may_stand_in(struct kernel_thread* t, __u64 now) {
-  if (!t->walked || !is_short(t, now) || (with_native ? !t->native : !t->off.state)) return;
+  if (!is_short(t, now)) return;
+  if (!t->walked || (with_native ? !t->native : !t->off.state)) {
+    --t->mostly_walked;
+    return;
+  }
+  ++t->mostly_walked;
+  const __u32 time = now - t->off_since;
+  t->longest -= t->longest / 256;
+  if (t->longest < time) t->longest = time;
   // Nobody is blocked where it was only to make place for others.
-  if (!t->waits && t->stand_in_waits) return;
-  __u32 time = now - t->off_since;
-  t->stand_in_of = t->waits != t->stand_in_waits ? time : t->stand_in_of - t->stand_in_of / 8 + time;
-  if (some_of(t->stand_in_of) >= time) return;
+  if (!t->waits && t->stand_in_waits && (!t->was_mostly_walked || t->stand_in_of)) return;
+  const int is_first = t->waits != t->stand_in_waits;
+  t->stand_in_of = is_first ? time : t->stand_in_of + time;
+  if (!is_first && some_of(t->was_mostly_walked ? t->stand_in_of : t->longest) >= time) return;
   t->stand_in_waits = t->waits;
   t->stand_in = t->off;
   t->stand_in_native = t->native;
@@ -367,7 +386,7 @@ __noinline int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
                              .stack = t->off,
                              .wake = t->wake};
   look.system_call = t->system_call;
-  if (is_short(t, now) && t->stand_in_of) {
+  if (is_short(t, now) && t->longest) {
     look.stack = t->stand_in;
     look.native = t->stand_in_native;
     look.system_call = t->stand_in_call;
@@ -383,6 +402,9 @@ __noinline int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
   if (is_short(t, now) && t->woken_by == SEVERAL) look.wake.ended = KERNEL_ENDED_UNKNOWN;
   t->woken_by = 0;
   fill_times(&look, t, tid, now);
+  t->was_mostly_walked = t->mostly_walked > 0;
+  t->mostly_walked = 0;
+  t->stand_in_of = 0;
   t->told = t->blocked + t->queued + some_of(known.shortest_wait / 2);
   return send(&look, sizeof look);
 }

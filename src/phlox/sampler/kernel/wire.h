@@ -127,10 +127,9 @@ struct kernel_found {
 };
 
 struct kernel_thread {
-  __u64 since;       /* when it came to what it does */
-  __u32 generation;  /* kernel_known.generation when its process was looked up last */
-  __u32 plain;       /* as kernel_process.plain */
-  __u64 broke_until; /* before that its process has no credit for a walk at a switch */
+  __u64 since;      /* when it came to what it does */
+  __u32 generation; /* kernel_known.generation when its process was looked up last */
+  __u32 plain;      /* as kernel_process.plain */
   __u64 ran, blocked, queued;
   __u64 off_since; /* off the CPU, with this stack */
   __u64 told;      /* of blocked + queued, what is in a record, and by chance some more */
@@ -140,21 +139,26 @@ struct kernel_thread {
   __u32 id; /* of its process */
   __u16 state;
   __s16 system_call;
-  __u64 born;        /* 1: since its birth, so that the scheduler's own sum is that of what it ran */
-  __u64 walked;      /* 1: `off` is of this time off the CPU; 0: of an earlier one */
-  __u64 walks_until; /* until then its share of walks is used up, but for some at once */
-  __u64 met;         /* 1: a look of it was sent */
-  __u64 futex;       /* that it waits for; 0: none */
-  __u64 native;      /* kernel_look.native of `off` */
-  __u64 native_due;  /* when the next native half at a switch is due */
+  __u64 born;   /* 1: since its birth, so that the scheduler's own sum is that of what it ran */
+  __u64 walked; /* 1: `off` is of this time off the CPU; 0: of an earlier one */
+  /* Until then its shares of walks are used up, but for some at once: the first, and that of a thread which
+   * hardly waits. */
+  __u64 walks_until, rare_until;
+  __u64 met;        /* 1: a look of it was sent */
+  __u64 futex;      /* that it waits for; 0: none */
+  __u64 native;     /* kernel_look.native of `off` */
+  __u64 native_due; /* when the next native half at a switch is due */
   /* Of short waits that were walked, the one that stands for all: by chance, as likely as it was long. */
   struct kernel_stack stand_in;
   __u64 stand_in_native;
   __s16 stand_in_call;
   __u8 stand_in_waits, waits; /* 1: it waits, this time too; 0: was to make place for others */
-  __u32 stand_in_of; /* ns of those that it was chosen among, the older the fewer; 0: there is none */
-  __u32 passes;   /* so many switches are not walked before the next that is, if it had half of its share at
-                     once */
+  __u32 stand_in_of;       /* ns of those that it was drawn among, if it is of those that are not told yet */
+  __u32 longest;           /* ns, of those that were walked lately; 0: none was */
+  __s32 mostly_walked;     /* of those that are not told yet, how many more were walked than not */
+  __u32 was_mostly_walked; /* 1: of those that were told last more than half were walked */
+  __u16 skips;             /* so many switches are not walked before the next one is */
+  __u16 mean_skips;        /* what `skips` is on average, in sixteenths */
   __u32 woken_by; /* thread + 1 that ran where the waits were ended that are not told yet; ~0: several */
   struct kernel_wake wake; /* of this time off the CPU */
   __u64 woken;             /* the struct task_struct, while it is judged who wakes it */
