@@ -208,6 +208,38 @@ TEST_F(KernelSourceTest, who_ended_a_wait_is_said_of_its_last_piece) {
       << "what came after the last look is no part of a wait that is known to have ended";
 }
 
+TEST_F(KernelSourceTest, a_waker_that_has_ended_by_the_time_that_the_wait_is_told_is_that_thread) {
+  const auto main = code("main"), work = code("work"), wait = code("wait"), put = code("put");
+  constexpr uint32_t kOther = 78;
+  look(1, stack({work, main}), 0, 0, 0);
+  KernelLook other;
+  other.look = test::kernel_look_of(kOther, stack({put, main}));
+  other.look.time = start_ + 2 * kMillisecond;
+  source_.take(other);
+  kernel_exit gone{};
+  gone.head.type = KERNEL_EXIT;
+  gone.thread = kOther;
+  gone.time = start_ + 10 * kMillisecond;
+  source_.take(gone);
+  wake_ = {.thread = kOther,
+           .process = 70,
+           .stack = 0,
+           .name = "python3",
+           .ended = KERNEL_ENDED_BY_THREAD,
+           .reserved = 0};
+  look(26, stack({wait, main}), 3, 20, 2, 4);
+  // It was over before this wait began: another thread has its number.
+  look(46, stack({wait, main}), 4, 38, 3, 28);
+  seen();
+  std::vector<std::string> words;
+  for (const auto& sample : seen_.samples()) {
+    if (!sample.wake) continue;
+    const profile::Wake& wake = seen_.wakes()[sample.wake.value - 1];
+    words.push_back(wake.thread ? std::to_string(seen_.thread(wake.thread).tid) : wake.other);
+  }
+  EXPECT_EQ(words, (std::vector<std::string>{"78", "python3 (70)"}));
+}
+
 TEST_F(KernelSourceTest, a_look_of_the_clock_says_which_library_ran) {
   CodeFiles files(
       [] { return target::parse_maps("1000-2000 r-xp 00000000 08:01 5 /usr/lib/libblas.so.3\n"); },

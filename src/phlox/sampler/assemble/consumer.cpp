@@ -331,6 +331,8 @@ void Consumer::end_thread(const ThreadEndRecord& record) {
   event.thread = id;
   sink_.put_event(event);
   threads_.erase(found);
+  if (ended_.size() >= kMostEnded) ended_.clear();
+  ended_[record.thread] = id;
 }
 
 void Consumer::take_wake(const WakeRecord& record, std::span<const std::byte> body) {
@@ -339,6 +341,8 @@ void Consumer::take_wake(const WakeRecord& record, std::span<const std::byte> bo
   profile::Wake wake;
   if (const auto thread = threads_.find(record.thread); thread != threads_.end()) {
     wake.thread = thread->second.id;
+  } else if (const auto ended = ended_.find(record.thread); ended != ended_.end()) {
+    wake.thread = ended->second;
   } else {
     wake.other.assign(record.other, ::strnlen(record.other, sizeof record.other));
   }

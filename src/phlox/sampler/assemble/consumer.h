@@ -145,6 +145,7 @@ class Consumer {
   size_t searched_ = 0;                            // bytes of line tables, for this record
   uint64_t discarded_ = 0, without_line_ = 0;
   std::unordered_map<uint32_t, ThreadState> threads_;
+  std::unordered_map<uint32_t, profile::ThreadId> ended_;       // which may be named as wakers after that
   std::unordered_map<uint32_t, profile::WakeId> wakes_;         // by number
   std::unordered_map<uint32_t, profile::AwaitedId> awaited_;    // likewise
   std::unordered_map<uint32_t, profile::ModuleId> code_files_;  // likewise

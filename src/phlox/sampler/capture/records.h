@@ -189,6 +189,9 @@ struct ThreadRecord {
   Nanoseconds used = -1;  // CPU time by then, which no look is charged with; below zero: not known
 };
 
+// Threads that have ended and may be named as wakers after that, as many as are kept.
+inline constexpr size_t kMostEnded = 4096;
+
 struct ThreadEndRecord {
   RecordKind kind = RecordKind::thread_end;
   uint32_t thread = 0;

@@ -184,19 +184,30 @@ void KernelSource::flush() {
 
 // ---- who ended a wait
 
-uint32_t KernelSource::wake_of(const kernel_wake& wake) {
+// 0: none of this process, or one that runs no Python. A thread that has ended counts if it was there in that
+// wait.
+uint32_t KernelSource::index_of_waker(const kernel_look& look) const {
+  const auto tid = static_cast<pid_t>(look.wake.thread);
+  if (const auto found = threads_.find(tid); found != threads_.end()) return found->second->index;
+  const auto ended = ended_.find(tid);
+  const bool was_there =
+      ended != ended_.end() && ended->second.time >= static_cast<Nanoseconds>(look.off_since);
+  return was_there ? ended->second.index : 0;
+}
+
+uint32_t KernelSource::wake_of(const kernel_look& look) {
+  const kernel_wake& wake = look.wake;
   const bool timed_out = wake.ended == KERNEL_ENDED_BY_TIMEOUT;
   if (!timed_out && (wake.ended != KERNEL_ENDED_BY_THREAD || wake.thread == 0)) return 0;
-  const auto ours = timed_out ? threads_.end() : threads_.find(static_cast<pid_t>(wake.thread));
+  const uint32_t thread = timed_out ? 0 : index_of_waker(look);
   const auto* stack = stacks_.find(wake.stack);
   std::string other;
   if (timed_out) {
     other = profile::kItsTimeout;
-  } else if (ours == threads_.end()) {
+  } else if (thread == 0) {
     const size_t length = ::strnlen(wake.name, sizeof wake.name);
     other = fmt::format("{} ({})", std::string_view(wake.name, length), wake.process);
   }
-  const uint32_t thread = ours != threads_.end() ? ours->second->index : 0;
   const bool has_stack = thread != 0 && wake.stack != 0 && stack != nullptr;
   if (wakes_.size() >= kMostWakes) wakes_.clear();
   const auto [known, fresh] = wakes_.try_emplace({thread, has_stack ? wake.stack : 0, other},
@@ -390,7 +401,7 @@ void KernelSource::came_back(Thread& thread, const KernelLook& record, const Spe
     if ((look.stack.flags & KERNEL_STANDS_IN) == 0) {
       // A wait for the GIL has one each few milliseconds, to ask for it again.
       if (now.gil_state != GilState::waits || look.wake.ended != KERNEL_ENDED_BY_TIMEOUT)
-        now.wake = wake_of(look.wake);
+        now.wake = wake_of(look);
       now.awaited = awaited_of(thread, look);
       now.awaits = record.awaits;
     }

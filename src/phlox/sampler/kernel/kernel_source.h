@@ -123,7 +123,8 @@ class KernelSource {
   Thread& begin_thread(pid_t tid, uint64_t python_id, int64_t interpreter, Nanoseconds now);
   Thread& meets_python(pid_t tid, const KernelLook& record);
   int64_t interpreter_id(uint64_t address);
-  uint32_t wake_of(const kernel_wake& wake);
+  uint32_t wake_of(const kernel_look& look);
+  uint32_t index_of_waker(const kernel_look& look) const;
   uint32_t awaited_of(const Thread& thread, const kernel_look& look);
   uint32_t number_of(AwaitedRecord record, const std::string& name);
   uint32_t code_file_of(const kernel_look& look);
@@ -161,6 +162,12 @@ class KernelSource {
   uint32_t next_native_ = 1;
   KernelStacks stacks_;
   std::unordered_map<pid_t, std::unique_ptr<Thread>> threads_;
+  // Of threads that have ended, which may be named as wakers after that.
+  struct Ended {
+    uint32_t index = 0;
+    Nanoseconds time = 0;
+  };
+  std::unordered_map<pid_t, Ended> ended_;
   // Of those that are still to be met.
   std::unordered_map<pid_t, kernel_thread> sums_;
   pid_t first_ = 0;

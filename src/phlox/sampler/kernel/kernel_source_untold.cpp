@@ -166,6 +166,8 @@ void KernelSource::take(const kernel_exit& record) {
     if (now > found->second->last_time) put_last(*found->second, look);
     end(*found->second, now);
     halves_.forget(found->first);
+    if (ended_.size() >= kMostEnded) ended_.clear();
+    ended_[found->first] = {found->second->index, now};
     threads_.erase(found);
   }
   if (!execs) return;
