@@ -449,6 +449,11 @@ TEST(Report, a_waiting_program_is_called_one) {
       "blocked 99.0 % of its time";
   EXPECT_EQ(said_of_waiting("main:1;fetch:9", 45),
             waits + ", most of it in recvfrom called by fetch (/app/app.py:9)");
+  // The function that wanted it stands beside that of the library.
+  EXPECT_EQ(said_of_waiting("main:1;fetch:9;/usr/lib/python3.12/threading.py/wait:355", 202),
+            waits +
+                ", most of it in futex called by wait (/usr/lib/python3.12/threading.py:355), called from "
+                "fetch (/app/app.py:9)");
   // A wait whose stack was not read has no place that could be named.
   EXPECT_EQ(said_of_waiting("(a wait whose stack was not read)", 202), waits);
 }

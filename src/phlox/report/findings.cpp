@@ -257,6 +257,9 @@ class Findings {
                           wait.awaited.empty() ? "" : fmt::format(" ({})", plain(wait.awaited)),
                           plain(wait.name));
     if (!wait.file.empty()) text += fmt::format(" ({})", location_words(wait.file, wait.line));
+    if (!wait.called_from.empty())
+      text += fmt::format(", called from {} ({})", plain(wait.called_from),
+                          location_words(wait.called_from_file, wait.called_from_line));
     return text;
   }
 
@@ -265,6 +268,7 @@ class Findings {
         names.end(),
         {{"waits_for", wait.what}, {"awaited", wait.awaited}, {"function", wait.name}, {"file", wait.file}});
     if (!wait.native.full.empty()) names.emplace_back("native_function", wait.native.full);
+    if (!wait.called_from.empty()) names.emplace_back("called_from", wait.called_from);
   }
 
   // A server without requests, a loop without events: nothing is slow, so no place is named.

@@ -153,6 +153,10 @@ struct WaitRow {
   double share = 0;           // of the wall time of all threads
   uint32_t threads = 0;
   NativeBeneath native = {};
+  // The function that called the library whose function waits, in most of the time; empty: not one, or it is
+  // `name` itself.
+  std::string called_from, called_from_file;
+  int32_t called_from_line = 0;
 };
 
 // Who held the GIL while a thread waited for it, in one line of a function.

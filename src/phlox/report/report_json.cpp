@@ -357,6 +357,9 @@ std::string report_json(const Report& report) {
       json.number("share", row.share);
       json.integer("threads", row.threads);
       write_native(json, row.native);
+      json.text("called_from", row.called_from);
+      json.text("called_from_file", row.called_from_file);
+      json.integer("called_from_line", row.called_from_line);
     });
     write_gil_waits(json, report.gil_waits);
     write_ended_waits(json, report.ended_waits);

@@ -315,6 +315,16 @@ Table wait_table(const Report& report) {
                           location_words(row.file, row.line)});
   }
   add_native_column(table, report.waits);
+  const bool any = std::any_of(report.waits.begin(), report.waits.end(),
+                               [](const WaitRow& row) { return !row.called_from.empty(); });
+  if (!any) return table;
+  table.columns.push_back({"called from", false, Fit::name});
+  for (size_t i = 0; i < report.waits.size(); ++i) {
+    const WaitRow& row = report.waits[i];
+    table.rows[i].push_back(row.called_from.empty()
+                                ? ""
+                                : place_words(row.called_from, row.called_from_file, row.called_from_line));
+  }
   return table;
 }
 

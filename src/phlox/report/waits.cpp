@@ -48,6 +48,19 @@ NativeBeneath longest_native(const profile::Profile& profile, const NativeTimes&
   return native;
 }
 
+// Where most of the time of one place was called from. Such frames are asking_frame()'s.
+void put_called_from(WaitRow& row, const profile::Profile& profile, uint32_t place,
+                     const std::map<uint32_t, Nanoseconds>& callers) {
+  const auto longest = std::max_element(callers.begin(), callers.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (longest == callers.end() || 2 * longest->second <= row.wall) return;
+  if (longest->first == 0 || longest->first == place) return;
+  const auto label = profile::line_label(profile, profile::FrameId(longest->first));
+  row.called_from = label.name;
+  row.called_from_file = label.file;
+  row.called_from_line = label.line;
+}
+
 }  // namespace
 
 NativeBeneath native_beneath(const profile::Profile& profile, profile::FrameId frame) {
@@ -72,10 +85,12 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     Nanoseconds wall = 0, for_work = 0, not_known = 0;
     uint32_t threads = 0;
     NativeTimes natives = {};
+    std::map<uint32_t, Nanoseconds> callers = {};  // by frame
   };
   std::vector<Sum> sums;
   tsl::robin_map<uint64_t, uint32_t, Spread> kinds, places;
-  tsl::robin_set<uint64_t, Spread> met;  // place and thread
+  tsl::robin_map<uint32_t, uint32_t> callers;  // asking_frame() by stack
+  tsl::robin_set<uint64_t, Spread> met;        // place and thread
   Nanoseconds whole = 0;
   for (const profile::Sample& sample : profile.samples()) {
     if (thread && sample.thread != *thread) continue;
@@ -99,6 +114,9 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     Sum& sum = sums[place->second];
     sum.wall += part.wall;
     if (at.native) sum.natives[at.native.value] += part.wall;
+    const auto [caller, is_new] = callers.try_emplace(sample.stack.value, 0);
+    if (is_new) caller.value() = profile::asking_frame(profile, sample.stack).value;
+    sum.callers[caller->second] += part.wall;
     if (part.doing == profile::Doing::waiting_for_work) sum.for_work += part.wall;
     if (part.doing == profile::Doing::waiting_unknown) sum.not_known += part.wall;
     sum.threads += met.insert(uint64_t{place->second} << 32 | sample.thread.value).second;
@@ -108,7 +126,8 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
   std::stable_sort(sums.begin(), sums.end(), [](const Sum& x, const Sum& y) { return x.wall > y.wall; });
   if (sums.size() > limit) sums.resize(limit);
   std::vector<WaitRow> rows;
-  for (const auto& [waits, system_call, frame, what, wall, for_work, not_known, threads, natives] : sums) {
+  for (const auto& [waits, system_call, frame, what, wall, for_work, not_known, threads, natives,
+                    callers_here] : sums) {
     WaitRow row;
     row.kind = kind_of(waits);
     row.waits = waits;
@@ -130,6 +149,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     row.share = whole > 0 ? double(wall) / double(whole) : 0;
     row.threads = threads;
     row.native = longest_native(profile, natives, wall);
+    put_called_from(row, profile, frame, callers_here);
     rows.push_back(std::move(row));
   }
   return rows;
