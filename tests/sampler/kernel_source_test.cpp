@@ -164,6 +164,7 @@ TEST_F(KernelSourceTest, a_wait_has_its_length_and_the_stack_that_it_began_with)
 TEST_F(KernelSourceTest, who_ended_a_wait_is_said_of_its_last_piece) {
   const auto main = code("main"), work = code("work"), wait = code("wait"), put = code("put");
   constexpr uint32_t kOther = 78;
+  source_.of_process(70);
   look(1, stack({work, main}), 0, 0, 0);
   KernelLook other;
   other.look = test::kernel_look_of(kOther, stack({put, main}));
@@ -183,6 +184,8 @@ TEST_F(KernelSourceTest, who_ended_a_wait_is_said_of_its_last_piece) {
            .ended = KERNEL_ENDED_BY_THREAD,
            .reserved = 0};
   look(36, stack({wait, main}), 4, 29, 2, 27);
+  wake_.process = 70;
+  look(41, stack({wait, main}), 4.5, 33, 2, 36.5);
   wake_.ended = KERNEL_ENDED_UNKNOWN;
   look(46, stack({wait, main}), 5, 38, 2, 37);
   wake_ = {
@@ -204,7 +207,8 @@ TEST_F(KernelSourceTest, who_ended_a_wait_is_said_of_its_last_piece) {
                                       seen_.frame(seen_.stack(wake.stack).frame).function
                                 : wake.other);
   }
-  EXPECT_EQ(words, (std::vector<std::string>{"78 in put", "nginx (98)", "nobody", "its timeout"}))
+  EXPECT_EQ(words, (std::vector<std::string>{"78 in put", "nginx (98)", "a thread that runs no Python",
+                                             "nobody", "its timeout"}))
       << "what came after the last look is no part of a wait that is known to have ended";
 }
 

@@ -204,6 +204,8 @@ uint32_t KernelSource::wake_of(const kernel_look& look) {
   std::string other;
   if (timed_out) {
     other = profile::kItsTimeout;
+  } else if (thread == 0 && static_cast<pid_t>(wake.process) == process_) {
+    other = profile::kThreadWithoutPython;
   } else if (thread == 0) {
     const size_t length = ::strnlen(wake.name, sizeof wake.name);
     other = fmt::format("{} ({})", std::string_view(wake.name, length), wake.process);

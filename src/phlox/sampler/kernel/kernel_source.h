@@ -48,6 +48,8 @@ class KernelSource {
   void go_on_from(pid_t first, uint64_t told_before, std::unordered_map<pid_t, kernel_thread> sums);
   // Says in which libraries threads were found. Without native halves; `files` must outlive it.
   void with_code_files(CodeFiles& files) { code_files_ = &files; }
+  // Its number, by which the wakers of its own are known. Before the first record.
+  void of_process(pid_t process) { process_ = process; }
   // What the kernel says of it, in order.
   void take(const KernelLook& record);
   void take(const KernelCode& record) { stacks_.take(record); }
@@ -170,7 +172,7 @@ class KernelSource {
   std::unordered_map<pid_t, Ended> ended_;
   // Of those that are still to be met.
   std::unordered_map<pid_t, kernel_thread> sums_;
-  pid_t first_ = 0;
+  pid_t first_ = 0, process_ = 0;
   uint64_t told_before_ = 0;
   std::unordered_map<uint64_t, int64_t> interpreters_;
   // Numbers of those who ended waits: by thread of ours and stack, by others' names.
