@@ -72,19 +72,17 @@ FrameId Interner::frame(const Frame& frame, uint32_t owner) {
 }
 
 StackId Interner::stack(StackId parent, FrameId frame) {
-  const uint64_t key = uint64_t{parent.value} << 32 | frame.value;
-  // A root is always given: a stack without any would be a thread without Python.
-  if (last_stack_ >= limits_.stacks && parent) {
-    const auto found = stacks_.find(key);
-    left_out_ += found == stacks_.end();
-    return found == stacks_.end() ? parent : found->second;
+  // A root is always given, as long as the table has room: a stack without any would be a thread without
+  // Python.
+  const bool full = stacks_.size() >= StackTable::kMost || (stacks_.size() >= limits_.stacks && parent);
+  if (full) {
+    const StackId found = stacks_.find(parent, frame);
+    left_out_ += !found;
+    return found ? found : parent;
   }
-  auto [at, added] = stacks_.try_emplace(key, StackId(last_stack_ + 1));
-  if (added) {
-    ++last_stack_;
-    sink_.put_stack(at->second, {parent, frame});
-  }
-  return at->second;
+  const auto [id, fresh] = stacks_.add(parent, frame);
+  if (fresh) sink_.put_stack(id, {parent, frame});
+  return id;
 }
 
 StackId Interner::stack(std::span<const FrameId> frames, StackId parent) {

@@ -14,6 +14,7 @@
 
 #include "phlox/base/spread.h"
 #include "phlox/profile/sink.h"
+#include "phlox/profile/stack_table.h"
 
 namespace phlox::profile {
 
@@ -60,7 +61,7 @@ class Interner {
   AwaitedId awaited(const Awaited& awaited);
 
   uint32_t frames() const { return last_frame_; }
-  uint32_t stacks() const { return last_stack_; }
+  uint32_t stacks() const { return stacks_.size(); }
   // Asked for and not given, by frame() and stack().
   uint64_t left_out() const { return left_out_; }
 
@@ -83,11 +84,10 @@ class Interner {
   FrameId too_many_;
   tsl::robin_map<uint64_t, FrameId, Spread> frames_by_key_;
   tsl::robin_map<ContentKey, FrameId, ContentHash> frames_by_content_;
-  tsl::robin_map<uint64_t, StackId, Spread> stacks_;  // parent << 32 | frame
+  StackTable stacks_;
   std::map<std::tuple<ThreadId, StackId, std::string>, WakeId> wakes_;
   std::map<std::tuple<AwaitedKind, std::string, std::string>, AwaitedId> awaited_;
   uint32_t last_frame_ = 0;
-  uint32_t last_stack_ = 0;
 };
 
 }  // namespace phlox::profile

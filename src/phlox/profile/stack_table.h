@@ -1,0 +1,36 @@
+// Numbers stacks by their parent and frame: 1, 2, 3, ... in the order in which they are added. Takes 16 bytes
+// for each on average, where a general hash table takes up to 48.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "phlox/profile/model.h"
+
+namespace phlox::profile {
+
+class StackTable {
+ public:
+  // More do not fit.
+  static constexpr uint32_t kMost = (uint32_t{1} << 24) - 1;
+
+  // None: it was not added.
+  StackId find(StackId parent, FrameId frame) const;
+  // Its number, and whether it is new. The table holds fewer than kMost before.
+  std::pair<StackId, bool> add(StackId parent, FrameId frame);
+  uint32_t size() const { return static_cast<uint32_t>(keys_.size()); }
+
+ private:
+  // Where the key is, or is to be put.
+  size_t place_of(uint64_t key) const;
+  void grow();
+
+  std::deque<uint64_t> keys_;  // parent << 32 | frame, by number - 1
+  // 0, or 8 bits of a key's hash above 24 bits of its number. At most half of them are in use.
+  std::vector<uint32_t> slots_;
+};
+
+}  // namespace phlox::profile
