@@ -6,6 +6,7 @@
 
 #include "phlox/exporters/firefox.h"
 #include "phlox/importers/registry.h"
+#include "phlox/profile/sampled_events.h"
 #include "phlox/profile/view.h"
 #include "support/imported.h"
 #include "support/profile_of.h"
@@ -59,7 +60,30 @@ TEST(FirefoxImport, milliseconds_are_time_and_bytes_are_not) {
   text.replace(text.find("tracing-ms"), 10, "bytes");
   const Imported in = import_text(import_firefox, text);
   EXPECT_EQ(in.profile.samples()[0].wall, 0);
-  EXPECT_EQ(in.outcome.warnings.size(), 2u);
+  EXPECT_EQ(in.outcome.warnings.size(), 2u);  // and fractions of a byte
+}
+
+// `text` with these weights in place of none.
+std::string weighted(std::string text, std::string_view weights, std::string_view type) {
+  text.replace(text.find("\"weight\":null,\"weightType\":\"samples\""), 36,
+               fmt::format(R"("weight":{},"weightType":"{}")", weights, type));
+  return text;
+}
+
+TEST(FirefoxImport, large_weights_and_bytes_are_values_of_an_event) {
+  using profile::SampledEvent, profile::Unit;
+  const Imported counts = import_text(import_firefox, weighted(kOld, "[9007199254740993,1,0,1]", "samples"));
+  EXPECT_EQ(profile::sampled_events(counts.profile), (std::vector<SampledEvent>{{"weight", Unit::count}}));
+  ASSERT_EQ(counts.profile.samples().size(), 2u);
+  EXPECT_EQ(counts.profile.samples()[0].value, 9'007'199'254'740'993);
+  EXPECT_EQ(counts.profile.samples()[1].value, 1);
+  const Imported bytes = import_text(import_firefox, weighted(kOld, "[4096,-512,0,1]", "bytes"));
+  EXPECT_EQ(profile::sampled_events(bytes.profile),
+            (std::vector<SampledEvent>{{"bytes", Unit::bytes}, {"bytes (less)", Unit::bytes}}));
+  EXPECT_EQ(bytes.profile.samples()[1].value, 512);
+  EXPECT_EQ(bytes.outcome.warnings.size(), 2u);  // there is no stack 9, and some was freed
+  // Few enough to be samples.
+  EXPECT_EQ(import_text(import_firefox, weighted(kOld, "[3,4,0,1]", "samples")).outcome.samples, 7u);
 }
 
 TEST(FirefoxImport, stacks_whose_beginning_comes_behind_them_are_none) {

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "phlox/importers/cpuprofile.h"
+#include "phlox/importers/event_numbers.h"
 #include "phlox/importers/registry.h"
 #include "phlox/importers/speedscope_file.h"
 #include "phlox/profile/sampled_events.h"
@@ -125,6 +127,39 @@ TEST(Speedscope, bytes_and_large_weights_are_values_of_an_event) {
   EXPECT_TRUE(large.outcome.warnings.empty());
 }
 
+// Beyond 2^53 a double holds every second number only.
+TEST(Speedscope, whole_numbers_of_64_bits_are_exact) {
+  const auto sum_of = [](const Imported& in) {
+    int64_t sum = 0;
+    for (const auto& sample : in.profile.samples()) sum += sample.value + sample.wall;
+    return sum;
+  };
+  EXPECT_EQ(sum_of(sampled("none", "[[0],[0]]", "[9007199254740993,1]")), 9'007'199'254'740'994);
+  EXPECT_EQ(sum_of(sampled("bytes", "[[0],[0]]", "[9007199254740993,1]")), 9'007'199'254'740'994);
+  EXPECT_EQ(sum_of(sampled("nanoseconds", "[[0],[0]]", "[9007199254740993,1]")), 9'007'199'254'740'994);
+  // Times of today, in nanoseconds since 1970.
+  const auto evented = [](std::string_view unit, std::string_view from, std::string_view to) {
+    return import_text(import_speedscope,
+                       fmt::format(R"json({{"$schema":"speedscope","shared":{{"frames":[{{"name":"main"}}]}},
+          "profiles":[{{"type":"evented","name":"x","unit":"{}","startValue":{},"endValue":{},"events":[
+          {{"type":"O","frame":0,"at":{}}},{{"type":"C","frame":0,"at":{}}}]}}]}})json",
+                                   unit, from, to, from, to));
+  };
+  EXPECT_EQ(sum_of(evented("nanoseconds", "1764246000000000001", "1764246000000000104")), 103);
+  EXPECT_EQ(sum_of(evented("none", "0", "9007199254740993")), 9'007'199'254'740'993);
+}
+
+TEST(Speedscope, values_beyond_every_sum_are_said) {
+  const Imported in = sampled("none", "[[0],[0]]", "[2000000000000000000,2000000000000000000]");
+  EXPECT_EQ(in.profile.samples()[1].value,
+            std::numeric_limits<int64_t>::max() / 4 - 2'000'000'000'000'000'000);
+  EXPECT_EQ(in.outcome.warnings, std::vector<std::string>{EventNumbers::kLeftOut});
+  // Times likewise: what a reader of recordings refuses is not written.
+  EXPECT_EQ(sampled("nanoseconds", "[[0],[0]]", "[1500000000000000000,1500000000000000000]")
+                .outcome.warnings.size(),
+            1u);
+}
+
 constexpr const char* kCpuProfile = R"json({"nodes":[
  {"id":1,"callFrame":{"functionName":"(root)",
                      "scriptId" : "0", "url" : "", "lineNumber" : -1
@@ -181,6 +216,7 @@ TEST(JsonFormats, a_text_that_is_far_too_long_is_refused) {
   const auto refused = import_cpuprofile(input, {}, profile);
   ASSERT_FALSE(refused.has_value());
   EXPECT_NE(refused.error().message.find("16 MiB"), std::string::npos);
+  EXPECT_FALSE(refused.error().hint.empty());
 }
 
 TEST(JsonFormats, what_is_no_json_is_refused) {

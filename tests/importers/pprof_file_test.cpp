@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <algorithm>
+#include <limits>
 #include <protozero/pbf_writer.hpp>
 #include <sstream>
 #include <string>
@@ -10,6 +12,8 @@
 #include <vector>
 
 #include "phlox/exporters/pprof.h"
+#include "phlox/importers/event_numbers.h"
+#include "phlox/importers/gzip_input.h"
 #include "phlox/importers/registry.h"
 #include "phlox/profile/sampled_events.h"
 #include "phlox/profile/view.h"
@@ -164,6 +168,49 @@ TEST(PprofImport, what_became_less_is_an_event_of_its_own) {
   ASSERT_EQ(in.outcome.warnings.size(), 1u);
 }
 
+// Samples without a stack, with these values of these types.
+std::string with_values(const std::vector<std::string>& types, const std::vector<std::vector<int64_t>>& all) {
+  std::string bytes;
+  protozero::pbf_writer message(bytes);
+  for (int64_t i = 0; i < static_cast<int64_t>(types.size()); i += 2) {
+    protozero::pbf_writer value(message, 1);
+    value.add_int64(1, i + 1);
+    value.add_int64(2, i + 2);
+  }
+  for (const auto& values : all) {
+    protozero::pbf_writer sample(message, 2);
+    sample.add_packed_int64(2, values.begin(), values.end());
+  }
+  message.add_string(6, "");
+  for (const std::string& text : types) message.add_string(6, text);
+  return bytes;
+}
+
+TEST(PprofImport, values_of_64_bits_are_exact) {
+  constexpr int64_t kOdd = 9'007'199'254'740'993;  // 2^53 + 1
+  using profile::SampledEvent, profile::Unit;
+  const auto looks = test::import_text(import_pprof, with_values({"samples", "count"}, {{kOdd}, {1}}));
+  EXPECT_EQ(profile::sampled_events(looks.profile), (std::vector<SampledEvent>{{"samples", Unit::count}}));
+  EXPECT_EQ(looks.profile.samples()[0].value, kOdd);
+  EXPECT_TRUE(looks.outcome.warnings.empty());
+  const auto cpu = test::import_text(import_pprof, with_values({"cpu", "nanoseconds"}, {{kOdd}, {-kOdd}}));
+  EXPECT_EQ(cpu.profile.samples()[0].cpu, kOdd);
+  EXPECT_EQ(cpu.profile.samples()[1].cpu, kOdd);
+}
+
+TEST(PprofImport, values_that_no_sum_holds_are_cut_and_said) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
+  const auto in = test::import_text(
+      import_pprof, with_values({"bytes", "megabytes", "n", "things"}, {{1, 2}, {kMost, 3}, {kLeast, 4}}));
+  ASSERT_EQ(in.profile.samples().size(), 6u) << "no sample is left out";
+  // The last type is the first event.
+  EXPECT_EQ(in.profile.samples()[1].value, 1 << 20);
+  EXPECT_EQ(in.profile.samples()[2].value, 3);
+  EXPECT_EQ(in.profile.samples()[3].value, kMost / 4 - (1 << 20) - 5);
+  EXPECT_NE(std::find(in.outcome.warnings.begin(), in.outcome.warnings.end(), EventNumbers::kLeftOut),
+            in.outcome.warnings.end());
+}
+
 TEST(PprofImport, a_field_that_is_far_too_long_is_refused) {
   std::string bytes;
   protozero::pbf_writer message(bytes);
@@ -181,6 +228,12 @@ TEST(PprofImport, a_field_that_is_far_too_long_is_refused) {
   MemoryInput input(std::as_bytes(std::span(packed)));
   profile::Profile profile;
   EXPECT_FALSE(import_pprof(input, {}, profile).has_value());
+  // As the commands give it: unpacked piece by piece.
+  const auto unpacked = GzipInput::of(input);
+  const auto refused = import_pprof(*unpacked, {}, profile);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().message.find("16 MiB"), std::string::npos);
+  EXPECT_FALSE(refused.error().hint.empty());
 }
 
 TEST(PprofImport, it_is_recognised_whatever_field_stands_first) {

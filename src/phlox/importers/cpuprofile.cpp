@@ -14,7 +14,7 @@ namespace phlox::importers {
 namespace {
 
 // A hundred years in microseconds.
-constexpr double kLongestInterval = 3.15e15;
+constexpr Number kLongestInterval = 3.15e15L;
 
 struct Node {
   const Json* row = nullptr;
@@ -34,14 +34,14 @@ class CpuProfile {
     const auto thread = rows_.thread(rows_.process(0, ""), 0, "");
     const Json* samples = member(&file_, "samples");
     const Json* deltas = member(&file_, "timeDeltas");
-    const double start = number(member(&file_, "startTime")).value_or(0);
-    const double end = number(member(&file_, "endTime")).value_or(start);
+    const Number start = number(member(&file_, "startTime")).value_or(0);
+    const Number end = number(member(&file_, "endTime")).value_or(start);
     // A delta is the time since the sample before; a sample stands for the time until the next.
-    double at = start;
+    Number at = start;
     for (size_t i = 0; i < length(samples); ++i) {
       at += number(element(deltas, i)).value_or(0);
       const auto next = number(element(deltas, i + 1));
-      const double wall = next ? *next : i + 1 == length(samples) ? end - at : 0;
+      const Number wall = next ? *next : i + 1 == length(samples) ? end - at : 0;
       const auto id = index_of(element(samples, i));
       const auto node = id ? nodes_.find(*id) : nodes_.end();
       if (node == nodes_.end() || !(std::abs(at) < kLongestInterval) || !(wall < kLongestInterval)) {
@@ -51,13 +51,13 @@ class CpuProfile {
       profile::Sample sample;
       sample.thread = thread;
       sample.stack = stack_of(node->second);
-      sample.start = std::llround(at * 1e3);
+      sample.start = std::llround(at * 1e3L);
       // The clock of some versions steps back.
-      sample.wall = std::llround(std::max(wall, 0.0) * 1e3);
+      sample.wall = std::llround(std::max(wall, Number{0}) * 1e3L);
       rows_.sample(sample, 1);
     }
     ImportOutcome out =
-        rows_.finish(std::llround(std::clamp(end - start, 0.0, kLongestInterval) * 1e3),
+        rows_.finish(std::llround(std::clamp(end - start, Number{0}, kLongestInterval) * 1e3L),
                      fmt::format("cpuprofile: {} samples of {} nodes", rows_.samples(), nodes_.size()));
     if (refused_ > 0)
       out.warnings.push_back(fmt::format("{} samples are of no node and were left out", refused_));

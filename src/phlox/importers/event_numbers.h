@@ -72,11 +72,17 @@ class EventNumbers {
   int64_t take(uint64_t value) {
     const uint64_t taken = std::min(value, left_);
     left_ -= taken;
+    left_out_ = left_out_ || taken < value;
     return static_cast<int64_t>(taken);
   }
+  bool left_out() const { return left_out_; }
+  // What to say then.
+  static constexpr const char* kLeftOut =
+      "the values add up to more than 2,305,843,009,213,693,951; what is beyond was left out";
 
  private:
   profile::Sink& sink_;
+  bool left_out_ = false;
   std::map<std::string, uint16_t, std::less<>> numbers_;
   uint64_t left_ = std::numeric_limits<int64_t>::max() / 4;
 };

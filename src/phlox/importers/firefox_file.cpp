@@ -5,19 +5,21 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "phlox/importers/event_numbers.h"
 #include "phlox/importers/foreign_rows.h"
 #include "phlox/importers/json_input.h"
 
 namespace phlox::importers {
 namespace {
 
-constexpr double kMillisecond = 1e6;
+constexpr Number kMillisecond = 1e6L;
 // A hundred years in nanoseconds.
-constexpr double kLongestFirefoxTime = 3.15e18;
+constexpr Number kLongestFirefoxTime = 3.15e18L;
 
 enum class FirefoxWeights { counts, time, bytes };
 
@@ -142,10 +144,12 @@ class Tables {
 class FirefoxImport {
  public:
   FirefoxImport(const Json& file, profile::Sink& sink)
-      : file_(file), meta_(member(&file, "meta")), rows_(sink, recorder()) {}
+      : file_(file), meta_(member(&file, "meta")), rows_(sink, recorder()), numbers_(sink) {}
 
   ImportOutcome run() {
     const Json* threads = member(&file_, "threads");
+    for (size_t i = 0; i < length(threads); ++i)
+      with_values_ = with_values_ || has_values(member(element(threads, i), "samples"));
     std::optional<Tables> shared;
     if (member(member(&file_, "shared"), "stackTable") != nullptr) shared.emplace(file_, nullptr, rows_);
     for (size_t i = 0; i < length(threads); ++i) {
@@ -159,16 +163,19 @@ class FirefoxImport {
       }
     }
     if (shared) refused_ += shared->refused();
-    ImportOutcome out = rows_.finish(
-        static_cast<Nanoseconds>(latest_),
-        fmt::format("Firefox Profiler, version {}: {} samples of {} threads{}",
-                    index_of(member(meta_, "preprocessedProfileVersion")).value_or(0), rows_.samples(),
-                    length(threads), timed_ ? "" : "; their weights tell of no time, and are counted"));
+    ImportOutcome out =
+        rows_.finish(latest_, fmt::format("Firefox Profiler, version {}: {} samples of {} threads{}",
+                                          index_of(member(meta_, "preprocessedProfileVersion")).value_or(0),
+                                          rows_.samples(), length(threads),
+                                          timed_ ? "" : "; their weights tell of no time, and are counted"));
     if (refused_ > 0)
       out.warnings.push_back(fmt::format("{} samples or stacks made no sense and were left out", refused_));
-    if (of_bytes_ > 0)
+    if (freed_ > 0)
       out.warnings.push_back(fmt::format(
-          "{} samples weigh bytes of memory, which phlox does not show: they are counted", of_bytes_));
+          "{} weights are below zero, memory that was freed: --event 'bytes (less)' shows them", freed_));
+    if (fractions_ > 0)
+      out.warnings.push_back(fmt::format("{} weights have fractions and were rounded", fractions_));
+    if (numbers_.left_out()) out.warnings.push_back(EventNumbers::kLeftOut);
     return out;
   }
 
@@ -194,7 +201,7 @@ class FirefoxImport {
   }
 
   // What a unit of threadCPUDelta is in nanoseconds; 0: it is no time.
-  double cpu_unit() const {
+  Number cpu_unit() const {
     const std::string_view unit = text(member(member(meta_, "sampleUnits"), "threadCPUDelta"));
     return unit == "ns" ? 1 : unit == "\xc2\xb5s" || unit == "us" ? 1e3 : 0;
   }
@@ -207,8 +214,8 @@ class FirefoxImport {
     const auto id =
         rows_.thread(process, leading_number(member(thread, "tid")), text(member(thread, "name")));
     const FirefoxWeights weights = weights_of(samples);
-    const double unit = cpu_unit();
-    double time = 0;
+    const Number unit = cpu_unit();
+    Number time = 0;
     for (size_t i = 0; i < length(stacks); ++i) {
       if (const auto at = number(element(member(samples, "time"), i))) {
         time = *at;
@@ -221,10 +228,10 @@ class FirefoxImport {
       profile::Sample sample;
       sample.thread = id;
       // What a thread used until the next sample stands there.
-      const double cpu = number(element(member(samples, "threadCPUDelta"), i + 1)).value_or(0) * unit;
-      const double weight = number(element(member(samples, "weight"), i)).value_or(1);
-      const bool good = row && tables.is_known(*row) && weight >= 0 && cpu >= 0 &&
-                        cpu <= kLongestFirefoxTime && weight * kMillisecond <= kLongestFirefoxTime &&
+      const Number cpu = number(element(member(samples, "threadCPUDelta"), i + 1)).value_or(0) * unit;
+      const Number weight = number(element(member(samples, "weight"), i)).value_or(1);
+      const bool good = row && tables.is_known(*row) && cpu >= 0 && cpu <= kLongestFirefoxTime &&
+                        is_believable(weight, weights) &&
                         std::abs(time) * kMillisecond <= kLongestFirefoxTime;
       if (!good) {
         ++refused_;
@@ -237,26 +244,58 @@ class FirefoxImport {
     }
   }
 
-  void put(profile::Sample& sample, double weight, FirefoxWeights weights) {
+  // Weights that no row counts as samples, and bytes, are values of an event. Where there is one, all weights
+  // are.
+  bool has_values(const Json* samples) const {
+    const FirefoxWeights kind = weights_of(samples);
+    if (kind != FirefoxWeights::counts) return kind == FirefoxWeights::bytes;
+    const Json* weights = member(samples, "weight");
+    for (size_t i = 0; i < length(weights); ++i) {
+      if (number(element(weights, i)).value_or(0) > std::numeric_limits<uint32_t>::max()) return true;
+    }
+    return false;
+  }
+
+  // What is freed weighs less than nothing.
+  static bool is_believable(Number weight, FirefoxWeights weights) {
+    if (weights == FirefoxWeights::time) return weight >= 0 && weight * kMillisecond <= kLongestFirefoxTime;
+    return std::abs(weight) <= kLongestFirefoxTime && (weight >= 0 || weights == FirefoxWeights::bytes);
+  }
+
+  uint16_t event_of(FirefoxWeights weights, bool less) {
+    if (!with_values_) return 0;
+    if (weights == FirefoxWeights::time) return numbers_.of({"time", profile::Unit::nanoseconds});
+    if (weights == FirefoxWeights::counts) return numbers_.of({"weight", profile::Unit::count});
+    return numbers_.of({less ? "bytes (less)" : "bytes", profile::Unit::bytes});
+  }
+
+  void put(profile::Sample& sample, Number weight, FirefoxWeights weights) {
+    sample.event = event_of(weights, weight < 0);
     uint64_t looks = 1;
     if (weights == FirefoxWeights::time) {
       sample.wall = std::llround(weight * kMillisecond);
       timed_ |= sample.wall > 0;
-    } else if (weights == FirefoxWeights::counts) {
-      looks = static_cast<uint64_t>(std::llround(weight));
     } else {
-      ++of_bytes_;
+      freed_ += weight < 0;
+      fractions_ += weight != std::floor(weight);
+      const auto whole = static_cast<uint64_t>(std::llround(std::abs(weight)));
+      if (with_values_) {
+        sample.value = numbers_.take(whole);
+      } else {
+        looks = whole;
+      }
     }
-    latest_ = std::max(latest_, static_cast<double>(sample.start + sample.wall));
+    latest_ = std::max(latest_, sample.start + sample.wall);
     if (looks > 0) rows_.sample(sample, looks);
   }
 
   const Json& file_;
   const Json* meta_;
   ForeignRows rows_;
-  double latest_ = 0;
-  bool timed_ = false;
-  uint64_t refused_ = 0, of_bytes_ = 0;
+  EventNumbers numbers_;
+  Nanoseconds latest_ = 0;
+  bool timed_ = false, with_values_ = false;
+  uint64_t refused_ = 0, freed_ = 0, fractions_ = 0;
 };
 
 }  // namespace

@@ -18,9 +18,13 @@ constexpr size_t kMostRows = 1'000'000;
 // So many samples between two commits, each of which costs a write to disk.
 constexpr uint32_t kRowsPerCommit = 50'000;
 
+// Beyond the limit all are the first one.
 template <class Key, class Make>
-uint32_t number_of(std::map<Key, uint32_t>& known, Key key, Make&& make) {
-  if (known.size() >= kMostRows && !known.contains(key)) return 1;
+uint32_t number_of(std::map<Key, uint32_t>& known, uint64_t& beyond, Key key, Make&& make) {
+  if (known.size() >= kMostRows && !known.contains(key)) {
+    ++beyond;
+    return 1;
+  }
   const auto [at, fresh] = known.try_emplace(std::move(key), static_cast<uint32_t>(known.size() + 1));
   if (fresh) make(at->second);
   return at->second;
@@ -59,14 +63,15 @@ std::optional<char> take_note(std::string_view& text) {
 
 profile::ProcessId ForeignRows::process(int32_t pid, std::string_view name,
                                         std::optional<profile::ProcessId> parent) {
-  return profile::ProcessId(number_of(processes_, std::pair(pid, std::string(name)), [&](uint32_t id) {
-    profile::Process row;
-    row.pid = row.namespace_pid = pid;
-    row.executable = name;
-    row.parent = parent;
-    process_rows_.push_back(row);
-    sink_.put_process(profile::ProcessId(id), row);
-  }));
+  return profile::ProcessId(
+      number_of(processes_, beyond_, std::pair(pid, std::string(name)), [&](uint32_t id) {
+        profile::Process row;
+        row.pid = row.namespace_pid = pid;
+        row.executable = name;
+        row.parent = parent;
+        process_rows_.push_back(row);
+        sink_.put_process(profile::ProcessId(id), row);
+      }));
 }
 
 void ForeignRows::name(profile::ProcessId process, std::string_view name) {
@@ -78,7 +83,7 @@ void ForeignRows::name(profile::ProcessId process, std::string_view name) {
 
 profile::ThreadId ForeignRows::thread(profile::ProcessId process, int32_t tid, std::string_view name) {
   return profile::ThreadId(
-      number_of(threads_, std::tuple(process.value, tid, std::string(name)), [&](uint32_t id) {
+      number_of(threads_, beyond_, std::tuple(process.value, tid, std::string(name)), [&](uint32_t id) {
         profile::Thread row;
         row.process = process;
         row.tid = tid;
@@ -90,7 +95,7 @@ profile::ThreadId ForeignRows::thread(profile::ProcessId process, int32_t tid, s
 
 profile::ModuleId ForeignRows::module(std::string_view path, std::string_view build_id) {
   return profile::ModuleId(
-      number_of(modules_, std::pair(std::string(path), std::string(build_id)), [&](uint32_t id) {
+      number_of(modules_, beyond_, std::pair(std::string(path), std::string(build_id)), [&](uint32_t id) {
         sink_.put_module(profile::ModuleId(id), {std::string(path), std::string(build_id), 0});
       }));
 }
@@ -116,7 +121,16 @@ void ForeignRows::value(profile::Sample sample) {
   put(sample);
 }
 
-void ForeignRows::put(const profile::Sample& sample) {
+void ForeignRows::put(profile::Sample sample) {
+  // A reader believes no more.
+  const auto take = [this](Nanoseconds& time) {
+    const Nanoseconds taken = std::min(time, time_left_);
+    time_cut_ = time_cut_ || taken < time;
+    time_left_ -= taken;
+    time = taken;
+  };
+  take(sample.wall);
+  take(sample.cpu);
   if (sample.thread && sample.thread.value <= thread_rows_.size()) {
     profile::Thread& thread = thread_rows_[sample.thread.value - 1];
     widen(thread, sample);
@@ -151,6 +165,18 @@ ImportOutcome ForeignRows::finish(Nanoseconds elapsed, std::string summary) {
   if (left_out_ > 0)
     out.warnings.push_back(
         fmt::format("{} samples of one stack are more than can be counted and were left out", left_out_));
+  if (beyond_ > 0)
+    out.warnings.push_back(
+        fmt::format("there are more than {} different processes, threads or libraries: what belongs to one "
+                    "beyond those is shown as the first one's",
+                    kMostRows));
+  if (time_cut_)
+    out.warnings.push_back("the times add up to more than 73 years; what is beyond was left out");
+  if (interner_.left_out() > 0)
+    out.warnings.push_back(
+        fmt::format("there are more different functions or stacks than a recording holds: {} frames are left "
+                    "out of their stacks or shown as a function beyond those; their samples are kept",
+                    interner_.left_out()));
   return out;
 }
 

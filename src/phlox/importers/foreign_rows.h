@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -43,7 +44,7 @@ class ForeignRows {
   uint64_t samples() const { return samples_; }
 
  private:
-  void put(const profile::Sample& sample);
+  void put(profile::Sample sample);
   void put_spans();
 
   profile::Sink& sink_;
@@ -57,6 +58,9 @@ class ForeignRows {
   std::vector<profile::Thread> thread_rows_;
   uint32_t last_sample_ = 0;
   uint64_t samples_ = 0, left_out_ = 0;
+  uint64_t beyond_ = 0;  // asked for and not given: a process, a thread, a module
+  Nanoseconds time_left_ = std::numeric_limits<Nanoseconds>::max() / 4;
+  bool time_cut_ = false;
 };
 
 // A frame by its name, which may say more than that: "name (file.py:12)", "name (file.py)",

@@ -52,10 +52,12 @@ Result<std::string> read_checked(Input& input) {
     bytes.resize(have + asked);
     bytes.resize(have + input.read_at(have, std::as_writable_bytes(std::span(bytes)).subspan(have)));
     if (!lengths.take(std::string_view(bytes).substr(have)))
-      return fail(ErrorKind::input, "a text of more than 16 MiB in JSON is not read");
+      return fail(ErrorKind::input, "a text of more than 16 MiB in JSON is not read",
+                  "write the file again with shorter names");
     if (bytes.size() < have + asked || asked == 0) return bytes;
   }
-  return fail(ErrorKind::input, "more than 1 GiB of JSON is not read");
+  return fail(ErrorKind::input, "more than 1 GiB of JSON is not read",
+              "record a shorter time, or fewer samples a second");
 }
 
 }  // namespace
@@ -94,8 +96,11 @@ std::string_view text(const Json* value) {
   return {value->GetString(), value->GetStringLength()};
 }
 
-std::optional<double> number(const Json* value) {
-  if (value == nullptr || !value->IsNumber() || !std::isfinite(value->GetDouble())) return std::nullopt;
+std::optional<Number> number(const Json* value) {
+  if (value == nullptr || !value->IsNumber()) return std::nullopt;
+  if (value->IsUint64()) return static_cast<Number>(value->GetUint64());
+  if (value->IsInt64()) return static_cast<Number>(value->GetInt64());
+  if (!std::isfinite(value->GetDouble())) return std::nullopt;
   return value->GetDouble();
 }
 

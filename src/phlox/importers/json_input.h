@@ -4,6 +4,7 @@
 #include <rapidjson/document.h>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,7 +38,10 @@ const Json* member(const Json* object, const char* name);
 const Json* element(const Json* array, uint64_t index);
 size_t length(const Json* array);
 std::string_view text(const Json* value);
-std::optional<double> number(const Json* value);
+// Holds every whole number of 64 bits as it is written, which a double does not.
+using Number = long double;
+static_assert(std::numeric_limits<Number>::digits >= 64);
+std::optional<Number> number(const Json* value);
 // Whole numbers from 0 on, as indices of arrays and ids are.
 std::optional<uint64_t> index_of(const Json* value);
 // A line of a source; 0: none.

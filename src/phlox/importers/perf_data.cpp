@@ -467,6 +467,7 @@ ImportOutcome PerfImport::finish(const PerfStream& stream, const PerfOrder& orde
   }
   warn(modules_.others().size(), other_files(modules_.others()));
   for (const std::string& trouble : jit_troubles_) out.warnings.push_back(trouble);
+  if (numbers_.left_out()) out.warnings.push_back(EventNumbers::kLeftOut);
   if (stream.trace_bytes() > 0)
     out.details.push_back(fmt::format("{} bytes of hardware traces passed over", stream.trace_bytes()));
   return out;

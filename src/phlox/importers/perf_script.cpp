@@ -206,6 +206,7 @@ class ScriptImport {
     ImportOutcome out =
         rows_.finish(last_ - first_, fmt::format("perf script: {} samples in {:.1f} s", rows_.samples(),
                                                  static_cast<double>(last_ - first_) * 1e-9));
+    if (numbers_.left_out()) out.warnings.push_back(EventNumbers::kLeftOut);
     if (const std::string together = hybrid_.told(); !together.empty()) out.warnings.push_back(together);
     if (refused_ + lines.cut() > 0)
       out.warnings.push_back(

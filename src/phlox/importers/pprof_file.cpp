@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "phlox/importers/foreign_rows.h"
+#include "phlox/importers/gzip_input.h"
+#include "phlox/importers/pprof_input.h"
 #include "phlox/importers/pprof_values.h"
 
 namespace phlox::importers {
@@ -21,66 +23,8 @@ namespace {
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 
-constexpr size_t kLargestPprof = size_t{1} << 30;
 constexpr size_t kMostPprofFrames = 8192;
 constexpr int64_t kLongestPprofTime = int64_t{3'150'000'000} * kSecond;
-
-// profile.proto's fields are small: a field of a gigabyte, packed into a megabyte, is meant to cost memory.
-constexpr size_t kLargestField = size_t{16} << 20;
-
-// Walks over the fields of a message while its bytes come in.
-class FieldSizes {
- public:
-  // Whether those that begin in `bytes`, which are all so far, are small enough.
-  bool take(std::string_view bytes) {
-    while (next_ + kLongestHead < bytes.size()) {
-      const char* at = bytes.data() + next_;
-      const char* const end = bytes.data() + bytes.size();
-      try {
-        const uint64_t key = protozero::decode_varint(&at, end);
-        const auto type = static_cast<pbf_wire_type>(key & 7);
-        uint64_t length = 0;
-        if (type == pbf_wire_type::length_delimited || type == pbf_wire_type::varint)
-          length = protozero::decode_varint(&at, end);
-        if (type == pbf_wire_type::varint) length = 0;
-        if (type == pbf_wire_type::fixed64) length = 8;
-        if (type == pbf_wire_type::fixed32) length = 4;
-        if (length > kLargestField) return false;
-        next_ = static_cast<size_t>(at - bytes.data()) + length;
-      } catch (const protozero::exception&) {
-        return false;
-      }
-    }
-    return true;
-  }
-
- private:
-  static constexpr size_t kLongestHead = 20;  // two numbers of ten bytes
-  size_t next_ = 0;
-};
-
-// Packed or plain: none when it is damaged, or too large.
-std::optional<std::string> unpack(const std::string& bytes) {
-  if (bytes.size() < 2 || bytes[0] != '\x1f' || bytes[1] != '\x8b') return bytes;
-  z_stream stream{};
-  if (inflateInit2(&stream, 15 + 16) != Z_OK) return std::nullopt;
-  std::string out;
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(std::min<size_t>(bytes.size(), std::numeric_limits<uInt>::max()));
-  constexpr size_t kPiece = size_t{64} << 10;
-  int result = Z_OK;
-  FieldSizes sizes;
-  while (result == Z_OK && out.size() < kLargestPprof && sizes.take(out)) {
-    const size_t have = out.size();
-    out.resize(have + kPiece);
-    stream.next_out = reinterpret_cast<Bytef*>(out.data() + have);
-    stream.avail_out = kPiece;
-    result = inflate(&stream, Z_NO_FLUSH);
-    out.resize(have + kPiece - stream.avail_out);
-  }
-  inflateEnd(&stream);
-  return result == Z_STREAM_END ? std::optional(std::move(out)) : std::nullopt;
-}
 
 struct ValueType {
   uint64_t type = 0, unit = 0;  // strings
@@ -163,7 +107,7 @@ class PprofImport {
     while (in.next()) take_field(in, samples);
     std::vector<PprofType> types;
     for (const ValueType& type : types_) types.push_back({word(type.type), word(type.unit)});
-    values_.choose(types, word(default_type_));
+    values_.choose(types, word(default_type_), greatest_of(samples, place_of_looks(types)));
     for (const auto& sample : samples) put(parse_sample(pbf_reader(sample)));
     ImportOutcome out = rows_.finish(
         duration_, fmt::format("pprof: {} stacks; values: {}", samples.size(), names_of_values()));
@@ -172,6 +116,7 @@ class PprofImport {
           fmt::format("{} values are below zero, as in a difference of two profiles: --event 'NAME (less)' "
                       "shows what became less, --event NAME what became more",
                       values_.negative()));
+    if (values_.left_out()) out.warnings.push_back(EventNumbers::kLeftOut);
     if (refused_ > 0)
       out.warnings.push_back(fmt::format("{} samples made no sense and were left out", refused_));
     return out;
@@ -317,6 +262,19 @@ class PprofImport {
     return sample;
   }
 
+  // 0: no sample has it, or no place is given.
+  static uint64_t greatest_of(const std::vector<protozero::data_view>& samples, std::optional<size_t> place) {
+    int64_t greatest = 0;
+    std::vector<int64_t> values;
+    for (size_t i = 0; place && i < samples.size(); ++i) {
+      values.clear();
+      pbf_reader in(samples[i]);
+      while (in.next()) in.tag() == 2 ? take_numbers(in, values) : in.skip();
+      if (*place < values.size()) greatest = std::max(greatest, values[*place]);
+    }
+    return static_cast<uint64_t>(greatest);
+  }
+
   std::string names_of_values() const {
     constexpr size_t kNamed = 8;
     std::string all;
@@ -327,7 +285,7 @@ class PprofImport {
 
   void put(const Sample& from) {
     profile::Sample sample;
-    if (from.locations.size() > kMostPprofFrames || !values_.are_believable(from.values)) {
+    if (from.locations.size() > kMostPprofFrames) {
       ++refused_;
       return;
     }
@@ -474,10 +432,12 @@ bool recognise_pprof(std::span<const std::byte> head) {
   return begins_a_profile(bytes);
 }
 
-Result<ImportOutcome> import_pprof(Input& input, const ImportOptions&, profile::Sink& sink) {
-  const auto packed = read_all(input, kLargestPprof);
-  const auto bytes = packed ? unpack(*packed) : std::nullopt;
-  if (!bytes) return fail(ErrorKind::input, "its compression is damaged, or it is larger than 1 GiB");
+Result<ImportOutcome> import_pprof(Input& file, const ImportOptions&, profile::Sink& sink) {
+  const std::unique_ptr<GzipInput> unpacked = GzipInput::of(file);
+  const auto bytes = read_pprof(unpacked ? *unpacked : file);
+  if (!bytes) return fail(bytes);
+  if (unpacked && unpacked->damaged())
+    return fail(ErrorKind::input, "its compression ends early or is damaged");
   try {
     return PprofImport(sink).run(*bytes);
   } catch (const protozero::exception& error) {

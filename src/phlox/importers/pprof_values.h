@@ -19,33 +19,37 @@ struct PprofType {
   std::string_view type, unit;
 };
 
+// Which value of a sample tells how many looks it stands for, if one does.
+std::optional<size_t> place_of_looks(std::span<const PprofType> types);
+
 class PprofValues {
  public:
   explicit PprofValues(profile::Sink& sink) : numbers_(sink) {}
 
   // `by_default`: default_sample_type; empty: the file names none. That type is shown first, else time, else
   // the last, which is what pprof does.
-  void choose(std::span<const PprofType> types, std::string_view by_default);
+  // `greatest_looks`: of the samples' numbers of looks, which are values like others when a row cannot count
+  // them.
+  void choose(std::span<const PprofType> types, std::string_view by_default, uint64_t greatest_looks);
 
-  // Whether none is beyond belief.
-  bool are_believable(std::span<const int64_t> values) const;
   // Puts the rows of `sample`, which has its thread and stack. A difference of two profiles has values below
   // zero: those are counted, above zero, by an event of their own, "cpu (less)".
   void put(const profile::Sample& sample, std::span<const int64_t> values, ForeignRows& rows);
   // How many values were below zero.
   uint64_t negative() const { return negative_; }
+  bool left_out() const { return numbers_.left_out(); }
 
  private:
   struct Counted {
     size_t place = 0;
-    int64_t scale = 1;  // to nanoseconds or bytes
+    uint64_t scale = 1;  // to nanoseconds or bytes
     uint16_t event = 0;
     profile::SampledEvent shown = {};
     bool is_time = false, is_cpu = false;
   };
 
   void add(const PprofType& type, size_t place);
-  profile::Sample row_of(profile::Sample sample, const Counted& counted, uint16_t event, int64_t value);
+  profile::Sample row_of(profile::Sample sample, const Counted& counted, uint16_t event, uint64_t amount);
   uint16_t less_of(const std::string& name, profile::Unit unit);
 
   EventNumbers numbers_;

@@ -21,11 +21,14 @@ namespace {
 
 constexpr size_t kMostSpeedscopeFrames = 8192;
 // A hundred years in nanoseconds: sums with it do not overflow.
-constexpr double kLongestSpeedscopeTime = 3.15e18;
+constexpr Number kLongestSpeedscopeTime = 3.15e18L;
+
+// A row of the model counts no more samples.
+constexpr Number kMostSamples = std::numeric_limits<uint32_t>::max();
 
 // What a weight of 1 is in nanoseconds; 0: it is no time.
-double scale_of(std::string_view unit) {
-  constexpr std::pair<std::string_view, double> kUnits[] = {
+Number scale_of(std::string_view unit) {
+  constexpr std::pair<std::string_view, Number> kUnits[] = {
       {"nanoseconds", 1}, {"microseconds", 1e3}, {"milliseconds", 1e6}, {"seconds", 1e9}};
   for (const auto& [name, scale] : kUnits) {
     if (unit == name) return scale;
@@ -44,13 +47,14 @@ class SpeedscopeImport {
     const Json* profiles = member(&file_, "profiles");
     choose_events(profiles);
     for (size_t i = 0; i < length(profiles); ++i) read_profile(element(profiles, i));
-    ImportOutcome out = rows_.finish(static_cast<Nanoseconds>(longest_),
-                                     fmt::format("speedscope: {} profile{} of {} frames", length(profiles),
-                                                 length(profiles) == 1 ? "" : "s", frames_.size()));
+    ImportOutcome out =
+        rows_.finish(longest_, fmt::format("speedscope: {} profile{} of {} frames", length(profiles),
+                                           length(profiles) == 1 ? "" : "s", frames_.size()));
     say(out, refused_, "samples or events made no sense and were left out");
     say(out, weightless_, "samples have no weight and were left out: speedscope refuses such a file");
     say(out, crossed_, "calls ended before calls that they had made: each keeps its own times");
     say(out, open_at_end_, "calls have no end: they last until their profile ends");
+    if (numbers_.left_out()) out.warnings.push_back(EventNumbers::kLeftOut);
     say(out, fractions_, "weights have fractions: each was rounded so that their sum stays the same");
     return out;
   }
@@ -68,9 +72,12 @@ class SpeedscopeImport {
       const Json* profile = element(profiles, i);
       const std::string_view unit = text(member(profile, "unit"));
       const Json* weights = member(profile, "weights");
-      bool large = false;
+      // What an event of such a profile counts is at most its whole length.
+      const Number whole =
+          number(member(profile, "endValue")).value_or(0) - number(member(profile, "startValue")).value_or(0);
+      bool large = scale_of(unit) == 0 && text(member(profile, "type")) == "evented" && whole > kMostSamples;
       for (size_t k = 0; scale_of(unit) == 0 && k < length(weights); ++k)
-        large = large || number(element(weights, k)).value_or(0) > std::numeric_limits<uint32_t>::max();
+        large = large || number(element(weights, k)).value_or(0) > kMostSamples;
       values = values || unit == "bytes" || large;
     }
     with_events_ = values;
@@ -100,7 +107,7 @@ class SpeedscopeImport {
 
   void read_profile(const Json* profile) {
     const std::string_view unit = text(member(profile, "unit"));
-    const double start = number(member(profile, "startValue")).value_or(0);
+    const Number start = number(member(profile, "startValue")).value_or(0);
     const std::string_view name = text(member(profile, "name"));
     const auto thread = thread_name(name);
     thread_ = thread ? rows_.thread(process_, thread->tid, thread->name) : rows_.thread(process_, 0, name);
@@ -113,7 +120,7 @@ class SpeedscopeImport {
     }
   }
 
-  void read_samples(const Json* samples, const Json* weights, double at) {
+  void read_samples(const Json* samples, const Json* weights, Number at) {
     for (size_t i = 0; i < length(samples); ++i) {
       const Json* row = element(samples, i);
       // A file without any weights counts its samples.
@@ -122,7 +129,7 @@ class SpeedscopeImport {
         ++weightless_;
         continue;
       }
-      const double weight = told.value_or(scale_ == 0 ? 1 : 0);
+      const Number weight = told.value_or(scale_ == 0 ? 1 : 0);
       profile::StackId stack;
       bool good = weight >= 0;
       for (size_t k = 0; k < std::min(length(row), kMostSpeedscopeFrames); ++k) {
@@ -143,12 +150,12 @@ class SpeedscopeImport {
   using Open = std::vector<std::pair<uint64_t, profile::StackId>>;
 
   // What is open from one event to the next is a sample.
-  void read_events(const Json* events, double at, std::optional<double> end) {
+  void read_events(const Json* events, Number at, std::optional<Number> end) {
     Open open;
     for (size_t i = 0; i < length(events); ++i) {
       const Json* event = element(events, i);
       const auto frame = index_of(member(event, "frame"));
-      const double time = number(member(event, "at")).value_or(at);
+      const Number time = number(member(event, "at")).value_or(at);
       if (!frame || *frame >= frames_.size() || time < at) {
         ++refused_;
         continue;
@@ -182,8 +189,10 @@ class SpeedscopeImport {
   }
 
   // Rounded at both ends, so that the sum of what follows each other is not.
-  void put(profile::StackId stack, double start, double weight) {
-    const double unit = scale_ == 0 ? 1 : scale_;
+  void put(profile::StackId stack, Number start, Number weight) {
+    const Number unit = scale_ == 0 ? 1 : scale_;
+    // Where it lies says something of times only.
+    if (scale_ == 0) start -= std::floor(start);
     if (weight * unit > kLongestSpeedscopeTime || std::abs(start) * unit > kLongestSpeedscopeTime ||
         std::abs(start + weight) * unit > kLongestSpeedscopeTime) {
       ++refused_;
@@ -197,7 +206,7 @@ class SpeedscopeImport {
     if (scale_ > 0) {
       sample.start = from;
       sample.wall = to - from;
-      longest_ = std::max(longest_, static_cast<double>(to));
+      longest_ = std::max(longest_, to);
       rows_.sample(sample, 1);
       return;
     }
@@ -216,10 +225,10 @@ class SpeedscopeImport {
   profile::ProcessId process_;
   profile::ThreadId thread_;
   std::vector<profile::FrameId> frames_;
-  double scale_ = 0;  // of the profile: what a weight of 1 is in nanoseconds; 0: it is no time
+  Number scale_ = 0;  // of the profile: what a weight of 1 is in nanoseconds; 0: it is no time
   uint16_t event_ = 0;
   bool with_events_ = false;
-  double longest_ = 0;
+  Nanoseconds longest_ = 0;
   uint64_t refused_ = 0, weightless_ = 0, crossed_ = 0, open_at_end_ = 0, fractions_ = 0;
 };
 
