@@ -153,6 +153,42 @@ TEST(CollapsedImport, a_frame_without_a_name_is_said) {
   EXPECT_EQ(in.outcome.warnings.size(), 1u);
 }
 
+TEST(CollapsedImport, what_a_recording_does_not_hold_is_said) {
+  std::string text;
+  for (int i = 0; i < 1'000'002; ++i) text += fmt::format("Thread {} \"\";f{} 1\n", i + 1, i);
+  const Imported in = import_text(import_collapsed, text);
+  EXPECT_EQ(in.outcome.samples, 1'000'002u);
+  EXPECT_EQ(in.profile.threads().size(), 1'000'000u);
+  ASSERT_EQ(in.outcome.warnings.size(), 2u);
+  EXPECT_TRUE(in.outcome.warnings[0].starts_with("there are more than 1000000 different processes, threads"));
+  EXPECT_TRUE(in.outcome.warnings[1].starts_with("there are more different functions or stacks"));
+}
+
+// Lines that begin alike share what they begin with.
+TEST(CollapsedImport, each_line_has_its_own_stack_whatever_came_before) {
+  const Imported in = import_text(import_collapsed,
+                                  "a;b;c 1\na;b 1\na;bc 1\na;b;c 1\na 1\n 1\na;;c 1\na;;c 1\n"
+                                  "Thread 7 \"w\";a;b 1\n"
+                                  "y 1\ny;z;q 1\nyz;;k 1\n");
+  const std::vector<std::vector<std::string>> expected = {{"c", "b", "a"},
+                                                          {"b", "a"},
+                                                          {"bc", "a"},
+                                                          {"c", "b", "a"},
+                                                          {"a"},
+                                                          {},
+                                                          {"c", "[no name]", "a"},
+                                                          {"c", "[no name]", "a"},
+                                                          {"b", "a"},
+                                                          {"y"},
+                                                          {"q", "z", "y"},
+                                                          {"k", "[no name]", "yz"}};
+  ASSERT_EQ(in.profile.samples().size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(in.stack(i), expected[i]) << i;
+  EXPECT_EQ(in.profile.samples()[3].stack, in.profile.samples()[0].stack);
+  EXPECT_EQ(in.outcome.warnings,
+            std::vector<std::string>{"3 frames have no name and are shown as [no name]"});
+}
+
 TEST(CollapsedImport, py_spy_s_processes_have_their_threads) {
   const Imported in = import_text(import_collapsed,
                                   "process 12:\"python3 a.py\";thread (12): MainThread;main (a.py:1) 2\n"
@@ -173,6 +209,8 @@ TEST(CollapsedImport, a_log_before_the_first_stack_or_between_stacks_is_no_obsta
   };
   EXPECT_TRUE(is_collapsed("Sampling process 100 times a second. Press Control-C to exit.\na;b 3\n"));
   EXPECT_TRUE(is_collapsed("a;b 3\nWARNING: late\na;c 4\na;d 4\na;e 4\n"));
+  EXPECT_TRUE(is_collapsed("a;b 3\n 7\n9\n"));
+  EXPECT_FALSE(is_collapsed("9\n12\n"));
   EXPECT_TRUE(is_collapsed("a;b 3\r\na;c 4\r\n"));
   EXPECT_FALSE(is_collapsed("Starting server\nListening on port 8000\nworkers: 4\n"));
   EXPECT_FALSE(is_collapsed("some words;\nof a text\n"));

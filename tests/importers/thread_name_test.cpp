@@ -24,6 +24,7 @@ TEST(ThreadName, each_tool_s_way_to_name_a_thread_is_known) {
   EXPECT_EQ(told("thread (0x7F0011223344): worker-1"), "worker-1/0");
   EXPECT_EQ(told("thread (0x7F0011223344)"), "0x7F0011223344/0");
   EXPECT_EQ(told("Thread 55d2a2e1be40"), "55d2a2e1be40/0");
+  EXPECT_EQ(told("Thread 0x7f0011223344"), "0x7f0011223344/0");
 }
 
 TEST(ThreadName, what_names_none_is_none) {

@@ -35,7 +35,6 @@ struct Number {
 struct CollapsedLine {
   std::string_view stack;  // root first; empty: none
   Number weight;
-  bool two_numbers = false;
 };
 
 std::string_view without_blanks(std::string_view text) {
@@ -69,11 +68,13 @@ std::optional<CollapsedLine> parse_line(std::string_view text) {
   if (blank == std::string_view::npos) return std::nullopt;
   const auto weight = parse_number(text.substr(blank + 1));
   if (!weight) return std::nullopt;
-  CollapsedLine line{without_blanks(text.substr(0, blank)), *weight};
-  const size_t before = line.stack.find_last_of(" \t");
-  line.two_numbers =
-      before != std::string_view::npos && parse_number(line.stack.substr(before + 1)).has_value();
-  return line;
+  return CollapsedLine{without_blanks(text.substr(0, blank)), *weight};
+}
+
+// Whether another number is the end of a stack.
+bool ends_in_number(std::string_view stack) {
+  const size_t blank = stack.find_last_of(" \t");
+  return blank != std::string_view::npos && parse_number(stack.substr(blank + 1)).has_value();
 }
 
 bool is_comment(std::string_view text) {
@@ -125,8 +126,8 @@ Weights survey(Input& input) {
   while (lines.next(text)) {
     const auto line = is_comment(text) ? std::nullopt : parse_line(text);
     if (!line) continue;
+    if (weights.with_two == weights.lines) weights.with_two += ends_in_number(line->stack);
     ++weights.lines;
-    weights.with_two += line->two_numbers;
     weights.largest = std::max(weights.largest, line->weight.value);
     weights.digits = std::max(weights.digits, line->weight.digits);
     weights.rounded = weights.rounded || line->weight.rounded;
@@ -179,12 +180,15 @@ class CollapsedImport {
     }
     sample.event = event_;
     sample.value = numbers_.take(weight);
-    left_out_ = left_out_ || static_cast<uint64_t>(sample.value) < weight;
     rows_.sample(sample, 1);
     return true;
   }
 
   profile::ThreadId thread_of(const StackRoot& root) {
+    if (root.processes.empty() && !root.thread) {
+      if (!plain_thread_) plain_thread_ = rows_.thread(rows_.process(0, ""), 0, "");
+      return *plain_thread_;
+    }
     std::optional<profile::ProcessId> process;
     for (const ProcessName& name : root.processes) process = rows_.process(name.pid, name.command, process);
     if (!process) process = rows_.process(0, "");
@@ -192,20 +196,46 @@ class CollapsedImport {
                        : rows_.thread(*process, 0, "");
   }
 
+  // Lines that follow each other often begin alike: what they share is taken from the line before.
   profile::StackId stack_of(std::string_view frames, bool tachyon) {
-    profile::StackId stack;
-    while (!frames.empty()) {
-      const size_t end = frames.find(';');
-      std::string name = unescape(frames.substr(0, end));
-      frames = end == std::string_view::npos ? std::string_view() : frames.substr(end + 1);
-      if (name.empty()) {
-        name = "[no name]";
-        ++nameless_;
-      }
-      const auto frame = rows_.interner().frame(tachyon ? tachyon_frame_of_text(name) : frame_of_text(name));
-      stack = rows_.interner().stack(stack, frame);
+    size_t at = keep_what_is_shared(frames, tachyon);
+    while (at < frames.size()) {
+      const size_t end = std::min(frames.find(';', at), frames.size());
+      const std::string_view name = frames.substr(at, end - at);
+      Level level = levels_.empty() ? Level() : levels_.back();
+      level.end = end;
+      level.nameless += name.empty();
+      level.stack = rows_.interner().stack(level.stack, frame_of(name, tachyon));
+      levels_.push_back(level);
+      at = end + 1;
     }
-    return stack;
+    before_ = frames;
+    if (levels_.empty()) return {};
+    nameless_ += levels_.back().nameless;
+    return levels_.back().stack;
+  }
+
+  // Leaves the frames that begin both lines; where in `frames` the next one begins.
+  size_t keep_what_is_shared(std::string_view frames, bool tachyon) {
+    if (tachyon != tachyon_before_) levels_.clear();
+    tachyon_before_ = tachyon;
+    const auto differs = std::mismatch(frames.begin(), frames.end(), before_.begin(), before_.end()).first;
+    const auto alike = static_cast<size_t>(differs - frames.begin());
+    const auto is_shared = [&](const Level& level) {
+      return level.end <= alike && (level.end == frames.size() || frames[level.end] == ';');
+    };
+    while (!levels_.empty() && !is_shared(levels_.back())) levels_.pop_back();
+    return levels_.empty() ? 0 : std::min(levels_.back().end + 1, frames.size());
+  }
+
+  // Names come again and again: the last ones are kept, each in a place of its hash.
+  profile::FrameId frame_of(std::string_view text, bool tachyon) {
+    Known& known = known_[std::hash<std::string_view>()(text) % known_.size()];
+    if (known.id && known.tachyon == tachyon && known.text == text) return known.id;
+    const std::string name = text.empty() ? "[no name]" : unescape(text);
+    const auto id = rows_.interner().frame(tachyon ? tachyon_frame_of_text(name) : frame_of_text(name));
+    if (text.size() <= kLongestKnown) known = {std::string(text), id, tachyon};
+    return id;
   }
 
   ImportOutcome finish(uint64_t cut) {
@@ -229,9 +259,7 @@ class CollapsedImport {
       warnings.push_back(fmt::format("weights have fractions: they are shown times {}, as whole numbers",
                                      std::pow(10, weights_.digits)));
     if (weights_.rounded) warnings.push_back("digits beyond the millionth were dropped");
-    if (left_out_)
-      warnings.push_back(
-          "the weights add up to more than 2,305,843,009,213,693,951; what is beyond was left out");
+    if (numbers_.left_out()) warnings.push_back(EventNumbers::kLeftOut);
     if (nameless_ > 0)
       warnings.push_back(nameless_ == 1
                              ? "1 frame has no name and is shown as [no name]"
@@ -239,12 +267,29 @@ class CollapsedImport {
     return out;
   }
 
+  // A frame of the line before.
+  struct Level {
+    size_t end = 0;  // of its name, in the line
+    profile::StackId stack;
+    uint64_t nameless = 0;  // of it and its callers
+  };
+  struct Known {
+    std::string text;
+    profile::FrameId id;
+    bool tachyon = false;
+  };
+  static constexpr size_t kKnown = 16384, kLongestKnown = 256;
+
   ForeignRows rows_;
   EventNumbers numbers_;
   Weights weights_;
+  std::string before_;  // the frames of the line before
+  std::vector<Level> levels_;
+  bool tachyon_before_ = false;
+  std::vector<Known> known_{kKnown};
+  std::optional<profile::ThreadId> plain_thread_;
   uint16_t event_ = 0;
   uint64_t stacks_ = 0, refused_ = 0, nameless_ = 0;
-  bool left_out_ = false;
 };
 
 }  // namespace
@@ -265,6 +310,8 @@ bool recognise_collapsed(std::span<const std::byte> head) {
     if (const auto parsed = parse_line(line)) {
       stacks = stacks || parsed->stack.find(';') != std::string_view::npos;
       ++good;
+    } else if (parse_number(without_blanks(line))) {
+      continue;  // a weight without a stack: left out, and said
     } else if (good > 0) {
       ++bad;
     } else if (++preamble > kMostPreamble) {

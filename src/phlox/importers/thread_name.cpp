@@ -53,12 +53,12 @@ std::optional<ThreadName> py_spy_thread(std::string_view frame) {
   thread.name = rest.empty() ? (thread.tid == 0 ? id : rest) : rest.substr(2);
   return thread;
 }
-// austin 1: "Thread 55d2a2e1be40", a pthread_t.
+// austin 1: "Thread 55d2a2e1be40", a pthread_t; others write it with "0x".
 std::optional<ThreadName> austin_thread(std::string_view frame) {
   constexpr std::string_view kPrefix = "Thread ";
   if (!frame.starts_with(kPrefix)) return std::nullopt;
   const std::string_view id = frame.substr(kPrefix.size());
-  if (id.size() < kShortestPthread || !is_hexadecimal(id)) return std::nullopt;
+  if (!is_pthread(id) && (id.size() < kShortestPthread || !is_hexadecimal(id))) return std::nullopt;
   ThreadName thread;
   if (!is_number(id, thread.tid)) thread.name = id;
   return thread;
