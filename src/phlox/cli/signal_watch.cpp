@@ -1,22 +1,44 @@
 #include "phlox/cli/signal_watch.h"
 
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <csignal>
-#include <cstdint>
+#include <ctime>
 #include <utility>
 
 #include "phlox/target/kept_rights.h"
 
 namespace phlox::cli {
+namespace {
+
+// Ends the thread at once. The thread also ends without it, after kLongestWait.
+int end_signal() {
+  return SIGRTMIN;
+}
+constexpr timespec kLongestWait{1, 0};
+
+// Where the kernel refuses sigtimedwait(2): ignoring a signal for a moment takes away one that waits
+// (sigaction(2)).
+void take_without_waiting(const sigset_t& wanted, const SignalWatch::Handler& call) {
+  constexpr timespec kPause{0, 50'000'000};
+  ::nanosleep(&kPause, nullptr);
+  sigset_t pending;
+  if (::sigpending(&pending) != 0) return;
+  for (int number = 1; number < NSIG; ++number) {
+    if (::sigismember(&wanted, number) != 1 || ::sigismember(&pending, number) != 1) continue;
+    struct sigaction ignored {
+    }, before{};
+    ignored.sa_handler = SIG_IGN;
+    if (::sigaction(number, &ignored, &before) != 0) continue;
+    ::sigaction(number, &before, nullptr);
+    if (number != end_signal()) call({number, false});
+  }
+}
+
+}  // namespace
 
 SignalWatch::SignalWatch(std::span<const int> signals) {
-  sigset_t watched;
-  sigemptyset(&watched);
+  sigemptyset(&waited_for_);
+  sigaddset(&waited_for_, end_signal());
   for (const int signal : signals) {
     struct sigaction action {};
     // A blocked signal is never ignored by the kernel (kernel/signal.c: sig_ignored): blocking is what takes
@@ -24,32 +46,34 @@ SignalWatch::SignalWatch(std::span<const int> signals) {
     const bool asks_for_the_end = signal == SIGINT || signal == SIGTERM;
     if (!asks_for_the_end && ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN)
       continue;
-    sigaddset(&watched, signal);
+    sigaddset(&waited_for_, signal);
   }
-  ::pthread_sigmask(SIG_BLOCK, &watched, &before_);
-  signals_ = Descriptor(::signalfd(-1, &watched, SFD_CLOEXEC));
-  end_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
+  ::pthread_sigmask(SIG_BLOCK, &waited_for_, &before_);
 }
 
 void SignalWatch::start(Handler handler) {
   thread_ = std::thread([this, call = std::move(handler)] {
     target::give_up_other_capabilities();
-    pollfd polled[2] = {{signals_.get(), POLLIN, 0}, {end_.get(), POLLIN, 0}};
-    for (;;) {
-      if (::poll(polled, 2, -1) < 0 && errno != EINTR) return;
-      if ((polled[1].revents & POLLIN) != 0) return;
-      if ((polled[0].revents & POLLIN) == 0) continue;
-      signalfd_siginfo seen{};
-      if (::read(signals_.get(), &seen, sizeof seen) != sizeof seen) return;
-      call({static_cast<int>(seen.ssi_signo), seen.ssi_code == SI_KERNEL});
-    }
+    run(call);
   });
+}
+
+void SignalWatch::run(const Handler& handler) const {
+  while (!ended_) {
+    siginfo_t seen{};
+    const int number = ::sigtimedwait(&waited_for_, &seen, &kLongestWait);
+    if (number > 0) {
+      if (number != end_signal()) handler({number, seen.si_code == SI_KERNEL});
+    } else if (errno != EAGAIN && errno != EINTR) {
+      take_without_waiting(waited_for_, handler);
+    }
+  }
 }
 
 SignalWatch::~SignalWatch() {
   if (thread_.joinable()) {
-    const uint64_t one = 1;
-    (void)!::write(end_.get(), &one, sizeof one);
+    ended_ = true;
+    ::pthread_kill(thread_.native_handle(), end_signal());
     thread_.join();
   }
   // A reader that went away was an error of writing already; that signal is for this thread alone, and the

@@ -2,15 +2,15 @@
 // threads and before a program is launched: from then on the signals are blocked everywhere. One that was
 // ignored stays so (SIGHUP under nohup) unless it asks for the end: a shell without job control starts what
 // it puts in the background with SIGINT ignored, and a recording that waits for it would never end.
+// It needs no descriptor, so Ctrl-C also works at the limit of open files.
 #pragma once
 
 #include <signal.h>
 
+#include <atomic>
 #include <functional>
 #include <span>
 #include <thread>
-
-#include "phlox/base/descriptor.h"
 
 namespace phlox::cli {
 
@@ -34,9 +34,11 @@ class SignalWatch {
   void start(Handler handler);
 
  private:
+  void run(const Handler& handler) const;
+
   sigset_t before_{};
-  Descriptor signals_;
-  Descriptor end_;
+  sigset_t waited_for_{};  // the watched ones, and the one that ends the thread
+  std::atomic<bool> ended_{false};
   std::thread thread_;
 };
 
