@@ -17,10 +17,11 @@ namespace {
 
 bool copy_all(int from, int to) {
   if (::lseek(from, 0, SEEK_SET) != 0) return false;
-  for (;;) {
+  constexpr int kMostInterrupted = 1000;
+  for (int interrupted = 0;;) {
     const ssize_t sent = ::sendfile(to, from, nullptr, size_t{1} << 20);
     if (sent == 0) return true;
-    if (sent < 0 && errno != EINTR) return false;
+    if (sent < 0 && (errno != EINTR || ++interrupted == kMostInterrupted)) return false;
   }
 }
 

@@ -10,18 +10,10 @@
 #include <vector>
 
 #include "phlox/base/folder.h"
+#include "phlox/base/write_all.h"
 
 namespace phlox {
 namespace {
-
-bool write_all(int fd, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n <= 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(n));
-  }
-  return true;
-}
 
 constexpr time_t kDay = 24 * 60 * 60;
 

@@ -10,10 +10,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <streambuf>
 #include <string_view>
 
 #include "phlox/base/text.h"
+#include "phlox/base/write_all.h"
 #include "phlox/recording/reader.h"
 #include "phlox/report/plain_lines.h"
 
@@ -51,14 +53,7 @@ class OutputFile::Buffer : public std::streambuf {
 
  private:
   void write_all(std::string_view bytes) {
-    while (error_ == 0 && !bytes.empty()) {
-      const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-      if (written >= 0) {
-        bytes.remove_prefix(static_cast<size_t>(written));
-      } else if (errno != EINTR) {
-        error_ = errno;
-      }
-    }
+    if (error_ == 0 && !phlox::write_all(descriptor_, std::as_bytes(std::span(bytes)))) error_ = errno;
   }
 
   int descriptor_;

@@ -5,9 +5,11 @@
 
 #include <cerrno>
 #include <cstring>
+#include <span>
 
 #include "phlox/base/new_file.h"
 #include "phlox/base/place.h"
+#include "phlox/base/write_all.h"
 #include "phlox/recording/database.h"
 #include "phlox/recording/schema.h"
 
@@ -51,11 +53,7 @@ Result<void> put_empty_recording(const std::string& path, std::optional<Owner> o
   const auto place = Place::find(path, owner);
   NewFile file = NewFile::make(path, owner);
   if (!place || !file) return cannot_write(path, errno);
-  for (size_t at = 0; at < image->size();) {
-    const ssize_t written = ::write(file.descriptor(), image->data() + at, image->size() - at);
-    if (written < 0 && errno != EINTR) return cannot_write(path, errno);
-    at += written > 0 ? static_cast<size_t>(written) : 0;
-  }
+  if (!write_all(file.descriptor(), std::as_bytes(std::span(*image)))) return cannot_write(path, errno);
   // Leftovers of a recording of that name that was cut off belong to it, not to this one.
   for (const char* suffix : {"-wal", "-shm", "-journal"}) place->remove(place->name() + suffix);
   if (!file.put_in_place(0600)) return cannot_write(path, errno);
