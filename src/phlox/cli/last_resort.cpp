@@ -33,10 +33,27 @@ void say(const char* text) {
 
 void do_nothing(int) {}
 
+// The C library aborts by itself where it has no way to report a failure: a munmap(2) that the system refuses
+// while the stack of an ended thread is freed. An abort that another process asks for stays one.
+void end_after_abort(int number, siginfo_t* info, void*) {
+  if (info->si_code == SI_TKILL && info->si_pid == ::getpid()) {
+    say("phlox: ended by an abort: the C library could not go on (a refused munmap is one cause)\n"
+        "hint: what was recorded before is in the file; is memory limited? ulimit -v, sysctl "
+        "vm.max_map_count\n");
+    ::_exit(exit_status(ErrorKind::system));
+  }
+  ::signal(number, SIG_DFL);
+  ::raise(number);
+}
+
 }  // namespace
 
 void install_last_resort() {
   std::set_terminate(end_with_message);
+  struct sigaction at_abort = {};
+  at_abort.sa_sigaction = end_after_abort;
+  at_abort.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGABRT, &at_abort, nullptr);
   // A handler, because exec resets it; it would keep SIG_IGN.
   struct sigaction before = {};
   if (::sigaction(SIGXFSZ, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) {
