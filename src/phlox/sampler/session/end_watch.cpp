@@ -1,12 +1,16 @@
 #include "phlox/sampler/session/end_watch.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "phlox/sampler/capture/waker.h"
@@ -20,6 +24,9 @@ namespace {
 constexpr std::array<Nanoseconds, 4> kAskedAgainAfter = {0, 30'000, 100'000, 300'000};
 constexpr Nanoseconds kEndPatience = 1'000'000;
 constexpr int kAtOnce = 16;
+// The thread ends that soon where the kernel refuses what wakes it up.
+constexpr int kLongestWaitMs = 1000;
+constexpr Nanoseconds kPauseAfterRefusal = 50'000'000;
 
 }  // namespace
 
@@ -40,16 +47,34 @@ std::optional<Nanoseconds> EndWatch::End::used() {
 
 EndWatch::EndWatch()
     : events_(::epoll_create1(EPOLL_CLOEXEC)), stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  // Then used() asks by itself, and no thread is needed.
+  if (!events_) {
+    note_refused("epoll_create1", errno);
+    return;
+  }
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = stop_.get();
-  ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, stop_.get(), &event);
+  // Without it the thread ends a little later.
+  if (stop_) ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, stop_.get(), &event);
   thread_ = std::thread([this] { run(); });
 }
 
 EndWatch::~EndWatch() {
+  if (!thread_.joinable()) return;
+  stops_ = true;
   ::eventfd_write(stop_.get(), 1);
   thread_.join();
+}
+
+std::string EndWatch::refused() {
+  const std::lock_guard lock(mutex_);
+  return refused_;
+}
+
+void EndWatch::note_refused(const char* call, int error) {
+  const std::lock_guard lock(mutex_);
+  if (refused_.empty()) refused_ = fmt::format("{}: {}", call, std::strerror(error));
 }
 
 std::shared_ptr<EndWatch::End> EndWatch::watch(pid_t pid, const Descriptor& pidfd) {
@@ -61,7 +86,12 @@ std::shared_ptr<EndWatch::End> EndWatch::watch(pid_t pid, const Descriptor& pidf
   epoll_event event{};
   event.events = EPOLLIN | EPOLLONESHOT;
   event.data.fd = pidfd.get();
-  ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, pidfd.get(), &event);
+  if (!events_ || !pidfd) {
+    end->is_known_ = true;
+  } else if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, pidfd.get(), &event) != 0) {
+    note_refused("epoll_ctl", errno);
+    end->is_known_ = true;
+  }
   return end;
 }
 
@@ -78,8 +108,12 @@ void EndWatch::run() {
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   take_best_class();
   std::array<epoll_event, kAtOnce> events;
-  for (;;) {
-    const int count = ::epoll_wait(events_.get(), events.data(), kAtOnce, -1);
+  while (!stops_) {
+    const int count = ::epoll_wait(events_.get(), events.data(), kAtOnce, kLongestWaitMs);
+    if (count < 0 && errno != EINTR) {
+      note_refused("epoll_wait", errno);
+      sleep_until(clock_now() + kPauseAfterRefusal);
+    }
     std::vector<std::shared_ptr<End>> ended;
     for (int i = 0; i < count; ++i) {
       const int which = events[static_cast<size_t>(i)].data.fd;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "phlox/base/clock.h"
@@ -46,13 +47,18 @@ class EndWatch {
   // `pidfd`: readable when it has ended, and open until forget().
   std::shared_ptr<End> watch(pid_t pid, const Descriptor& pidfd);
   void forget(const Descriptor& pidfd);
+  // The call that the kernel refused, and why. Empty: none.
+  std::string refused();
 
  private:
   void run();
+  void note_refused(const char* call, int error);
 
   Descriptor events_, stop_;
+  std::atomic<bool> stops_{false};
   std::mutex mutex_;
   std::map<int, std::shared_ptr<End>> ends_;  // by pidfd
+  std::string refused_;
   std::thread thread_;
 };
 

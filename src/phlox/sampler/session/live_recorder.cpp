@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cstring>
 #include <limits>
 #include <utility>
 
 #include "phlox/profile/cpu_shortage.h"
 #include "phlox/profile/forks.h"
 #include "phlox/profile/unfinished.h"
+#include "phlox/sampler/capture/waker.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/tree_search.h"
 #include "phlox/sampler/session/warnings.h"
@@ -182,7 +185,7 @@ void LiveRecorder::help(Nanoseconds now) {
 }
 
 // Until somebody ended, or was found, or the rings are to be looked after. Which of `active_` ended.
-std::vector<size_t> LiveRecorder::wait_for_news() const {
+std::vector<size_t> LiveRecorder::wait_for_news() {
   std::vector<pollfd> all;
   bool none_to_wait_for = false;
   for (const auto& one : active_) {
@@ -191,12 +194,31 @@ std::vector<size_t> LiveRecorder::wait_for_news() const {
   }
   all.push_back({finder_->descriptor(), POLLIN, 0});
   if (kernel_) all.push_back({kernel_->descriptor(), POLLIN, 0});
-  ::poll(all.data(), all.size(), none_to_wait_for ? 0 : static_cast<int>(longest_wait() / 1'000'000));
+  const int longest = none_to_wait_for ? 0 : static_cast<int>(longest_wait() / 1'000'000);
+  if (::poll(all.data(), all.size(), longest) >= 0 || errno == EINTR) {
+    refused_since_.reset();
+  } else {
+    note_refused_wait(errno);
+  }
   std::vector<size_t> ended;
   for (size_t i = 0; i < active_.size(); ++i) {
     if (!active_[i]->pidfd() || (all[i].revents & POLLIN) != 0) ended.push_back(i);
   }
   return ended;
+}
+
+// Once may be a lack of memory that passes. If it lasts, no end of a process would be seen any more.
+void LiveRecorder::note_refused_wait(int error) {
+  constexpr Nanoseconds kPatience = kSecond;
+  const Nanoseconds now = clock_now();
+  if (!refused_since_) refused_since_ = now;
+  if (now - *refused_since_ < kPatience) return sleep_until(now + kDrainEvery);
+  outcome_.why = Ended::wait_failed;
+  outcome_.error =
+      Error{ErrorKind::system, fmt::format("cannot wait for processes: {} (poll)", std::strerror(error)),
+            error == ENOMEM || error == EAGAIN
+                ? "is there memory left? free -h"
+                : "is there a filter of system calls (a container's seccomp profile)? allow poll"};
 }
 
 Nanoseconds LiveRecorder::longest_wait() const {
@@ -281,6 +303,8 @@ void LiveRecorder::warn() {
                                   [this](pid_t pid) { return kernel_ && kernel_->has_told_of(pid); });
   if (const size_t untold = brief.processes - static_cast<size_t>(told); untold > 0)
     warnings.push_back(forks_too_brief(untold, brief.command_line));
+  if (const std::string refused = ends_.refused(); !refused.empty())
+    warnings.push_back(ends_refused(refused));
   for (std::string& refusal : refusals(options_, outcome_.progress)) warnings.push_back(std::move(refusal));
 }
 
@@ -369,7 +393,7 @@ void LiveRecorder::put_what_is_due(Nanoseconds now, const std::function<void(con
 }
 
 void LiveRecorder::commit() {
-  if (outcome_.error) return;
+  if (outcome_.why == Ended::sink_failed) return;
   auto done = sink_->commit();
   if (done) return;
   outcome_.error = done.error();

@@ -70,7 +70,8 @@ class LiveRecorder : public Recorder {
   void end_execs();
   void end_program(size_t index, End end);
   void help(Nanoseconds now);
-  std::vector<size_t> wait_for_news() const;
+  std::vector<size_t> wait_for_news();
+  void note_refused_wait(int error);
   Nanoseconds longest_wait() const;
   void drain();
   void look_around();
@@ -107,6 +108,7 @@ class LiveRecorder : public Recorder {
   } next_;  // when each is due
   uint32_t next_process_ = 1;
   size_t first_to_drain_ = 0;
+  std::optional<Nanoseconds> refused_since_;  // the kernel refuses to let it wait
   bool came_much_ = true;
   Outcome outcome_;
   Progress done_;  // of the programs that ended

@@ -88,14 +88,14 @@ void put_recorder_tallies(profile::Sink& sink, const Progress& now);
 // Counts and times, added up.
 void add_to(Progress& total, const Progress& one);
 
-enum class Ended { stopped, duration, target_ended, sink_failed };
+enum class Ended { stopped, duration, target_ended, sink_failed, wait_failed };
 
 struct Outcome {
   Ended why = Ended::stopped;
   Progress progress;
   std::string how_target_ended;  // the first root: "exit 0", "signal 9 (SIGKILL)", "ended"; empty: it runs on
   size_t processes = 0;          // programs that were recorded
-  std::optional<Error> error;    // of the sink (disk full), the recording until then being whole
+  std::optional<Error> error;    // of the sink (disk full) or of waiting; the recording until then is whole
   std::string why_no_python;     // no thread was ever read in Python; empty: one was
   std::vector<std::string> warnings;  // lines worth saying
   std::vector<std::string> details;   // for --verbose

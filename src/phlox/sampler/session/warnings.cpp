@@ -31,6 +31,13 @@ std::string not_every_python(bool chosen, const std::string& why) {
                      why);
 }
 
+std::string ends_refused(const std::string& refused) {
+  return fmt::format(
+      "the kernel refused to watch for the ends of processes ({}): what a process used just before its end "
+      "may be missing; is there a limit on open files? ulimit -n",
+      refused);
+}
+
 std::string became_another(pid_t pid, const std::string& executable) {
   return fmt::format("process {} became another program, {}, in which no Python came up", pid, executable);
 }

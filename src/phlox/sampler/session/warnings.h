@@ -16,6 +16,8 @@ namespace phlox::sampler {
 std::vector<std::string> refusals(const Options& options, const Progress& progress);
 // `chosen`: the Pythons were chosen on the host, not started by what is recorded.
 std::string not_every_python(bool chosen, const std::string& why);
+// `refused`: a call and why, by which the ends of processes are watched.
+std::string ends_refused(const std::string& refused);
 // A root whose program ended by execve.
 std::string became_another(pid_t pid, const std::string& executable);
 // `command_line`: of the last of them.
