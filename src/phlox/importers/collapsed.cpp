@@ -26,7 +26,7 @@ constexpr unsigned kMostDigits = 6;
 constexpr size_t kMostPreamble = 16;
 
 // A weight as it is written: 12.5 is 125 and one digit.
-struct Number {
+struct WrittenNumber {
   uint64_t value = 0;
   unsigned digits = 0;
   bool rounded = false;
@@ -34,7 +34,7 @@ struct Number {
 
 struct CollapsedLine {
   std::string_view stack;  // root first; empty: none
-  Number weight;
+  WrittenNumber weight;
 };
 
 std::string_view without_blanks(std::string_view text) {
@@ -43,9 +43,9 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
-std::optional<Number> parse_number(std::string_view text) {
+std::optional<WrittenNumber> parse_number(std::string_view text) {
   const size_t dot = std::min(text.find('.'), text.size());
-  Number number;
+  WrittenNumber number;
   const auto [end, error] = std::from_chars(text.data(), text.data() + dot, number.value);
   if (error != std::errc() || end != text.data() + dot || dot == 0) return std::nullopt;
   std::string_view fraction = text.substr(std::min(dot + 1, text.size()));
