@@ -164,6 +164,20 @@ TEST(CollapsedImport, what_a_recording_does_not_hold_is_said) {
   EXPECT_TRUE(in.outcome.warnings[1].starts_with("there are more different functions or stacks"));
 }
 
+// As of a pipe, where the disk has no room for what is to be read twice.
+TEST(CollapsedImport, what_cannot_be_read_again_is_an_error) {
+  struct Forgetful : MemoryInput {
+    using MemoryInput::MemoryInput;
+    bool lost() const override { return true; }
+  };
+  const std::string_view text = "a;b 3\n";
+  Forgetful input(std::as_bytes(std::span(text)));
+  profile::Profile profile;
+  const auto refused = import_collapsed(input, {}, profile);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().hint.find("TMPDIR"), std::string::npos);
+}
+
 // Lines that begin alike share what they begin with.
 TEST(CollapsedImport, each_line_has_its_own_stack_whatever_came_before) {
   const Imported in = import_text(import_collapsed,

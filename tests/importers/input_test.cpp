@@ -79,6 +79,7 @@ TEST(Forwards, what_was_passed_over_can_be_asked_for_later) {
                                                                            {60'000, 440'000}}) {
     EXPECT_EQ(part(in, offset, size), expected(offset, size)) << offset;
   }
+  EXPECT_FALSE(in.lost());
 }
 
 TEST(Forwards, what_is_read_in_order_is_not_kept) {
@@ -86,7 +87,9 @@ TEST(Forwards, what_is_read_in_order_is_not_kept) {
   Forwards in = in_pieces(bytes, 10'000);
   EXPECT_EQ(part(in, 0, 100'000).size(), 100'000u);
   EXPECT_EQ(part(in, 100'000, 100'000).size(), 100'000u);
+  EXPECT_FALSE(in.lost());
   EXPECT_EQ(part(in, 150'000, 10).size(), 0u);
+  EXPECT_TRUE(in.lost());
 }
 
 }  // namespace

@@ -46,6 +46,16 @@ TEST(PerfScript, samples_and_their_frames_are_read) {
   EXPECT_EQ(in.profile.samples()[1].event, 2);
 }
 
+TEST(PerfScript, periods_are_exact_and_those_that_are_cut_are_said) {
+  const Imported cycles =
+      import_text(import_perf_script, "app 7 3305.5: 9007199254740993 cycles: \n\t 10 f+0x1 (/a)\n");
+  EXPECT_EQ(cycles.profile.samples()[0].value, 9'007'199'254'740'993);
+  const Imported clock =
+      import_text(import_perf_script, "app 7 9000.5: 7200000000000 cpu-clock: \n\t 10 f+0x1 (/a)\n");
+  EXPECT_EQ(clock.profile.samples()[0].wall, 3600 * kSecond);
+  EXPECT_EQ(clock.outcome.warnings.size(), 1u);
+}
+
 TEST(PerfScript, what_perf_does_not_know_is_one_marker) {
   const Imported in =
       import_text(import_perf_script,

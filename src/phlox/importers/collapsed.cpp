@@ -327,7 +327,10 @@ Result<ImportOutcome> import_collapsed(Input& input, const ImportOptions&, profi
   std::byte beyond{};
   static_cast<void>(input.read_at(kBeyondTheEnd, {&beyond, 1}));
   const Weights weights = survey(input);
-  return CollapsedImport(sink, weights).run(input);
+  if (input.lost()) return no_room_to_read_again();
+  auto outcome = CollapsedImport(sink, weights).run(input);
+  if (input.lost()) return no_room_to_read_again();
+  return outcome;
 }
 
 }  // namespace phlox::importers

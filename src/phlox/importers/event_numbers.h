@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "phlox/base/clock.h"
 #include "phlox/profile/sampled_events.h"
 
 namespace phlox::importers {
@@ -50,6 +51,26 @@ class HybridEvents {
 
  private:
   std::map<std::string, std::set<std::string>> names_;
+};
+
+// What a sample of a clock stands for.
+class ClockPeriods {
+ public:
+  Nanoseconds take(uint64_t period) {
+    longer_ += period > kLongest;
+    return static_cast<Nanoseconds>(std::min(period, kLongest));
+  }
+  // How many of them were longer than an hour, which is what each of those is shown as.
+  uint64_t longer() const { return longer_; }
+  std::string told() const {
+    return longer_ == 1 ? "1 sample stands for more than an hour and is shown as an hour"
+                        : std::to_string(longer_) +
+                              " samples stand for more than an hour each and are shown as an hour";
+  }
+
+ private:
+  static constexpr uint64_t kLongest = uint64_t{3600} * kSecond;
+  uint64_t longer_ = 0;
 };
 
 class EventNumbers {

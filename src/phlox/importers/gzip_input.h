@@ -17,6 +17,7 @@ class GzipInput : public Input {
 
   size_t read_at(uint64_t offset, std::span<std::byte> into) override;
   std::optional<uint64_t> size() const override { return std::nullopt; }
+  bool lost() const override { return unpacked_.lost(); }
   // Its compression ended early, or makes no sense: there is less than was packed.
   bool damaged() const { return damaged_; }
 

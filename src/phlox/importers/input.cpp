@@ -144,11 +144,19 @@ size_t Forwards::read_at(uint64_t offset, std::span<std::byte> into) {
     have += got;
     offset += got;
   }
-  if (have == into.size() || !pass(offset) || at_ != offset) return have;
+  if (have == into.size()) return have;
+  lost_ = lost_ || offset < at_;
+  if (!pass(offset) || at_ != offset) return have;
   const size_t got = fill(into.subspan(have));
   keep(into.subspan(have, got));
   at_ += got;
   return have + got;
+}
+
+tl::unexpected<Error> no_room_to_read_again() {
+  return fail(ErrorKind::input,
+              fmt::format("it is read twice, and {} has no room to keep it", temporary_folder("/var/tmp")),
+              "set TMPDIR to a folder with room, or unpack the file first and name it");
 }
 
 std::optional<std::string> read_all(Input& input, size_t most) {

@@ -25,6 +25,8 @@ class Input {
   virtual size_t read_at(uint64_t offset, std::span<std::byte> into) = 0;
   // None: a pipe.
   virtual std::optional<uint64_t> size() const = 0;
+  // Whether bytes were asked for again that had no room on the disk: there is less then than there was.
+  virtual bool lost() const { return false; }
   // Of `most` bytes at an offset, as many as there can be: what to make room for before they are read.
   size_t room_for(uint64_t offset, uint64_t most) const;
 };
@@ -50,6 +52,8 @@ class Forwards {
 
   explicit Forwards(Source source) : source_(std::move(source)) {}
   size_t read_at(uint64_t offset, std::span<std::byte> into);
+  // Whether something was asked for that had been taken out before and was not kept.
+  bool lost() const { return lost_; }
 
   // What is kept of its start: enough to recognise a format by.
   static constexpr size_t kHead = 65536;
@@ -62,7 +66,7 @@ class Forwards {
   Source source_;
   std::vector<std::byte> head_;
   uint64_t at_ = 0;  // how much was taken out
-  bool head_read_ = false;
+  bool head_read_ = false, lost_ = false;
   Descriptor kept_;  // each byte at its own place
   uint64_t kept_from_ = 0, kept_to_ = 0;
 };
@@ -74,6 +78,7 @@ class FileInput : public Input {
   static Result<std::unique_ptr<FileInput>> open(const std::string& path);
   size_t read_at(uint64_t offset, std::span<std::byte> into) override;
   std::optional<uint64_t> size() const override { return size_; }
+  bool lost() const override { return pipe_.lost(); }
 
  private:
   FileInput();
@@ -86,6 +91,9 @@ class FileInput : public Input {
 
 // What editors of Windows put before UTF-8; no part of the text.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+// What to say where input.lost().
+tl::unexpected<Error> no_room_to_read_again();
 
 // All of it, up to `most` bytes; none when there are more.
 std::optional<std::string> read_all(Input& input, size_t most);

@@ -158,6 +158,7 @@ class PerfImport {
   // By whose samples time is shared out, by its place in the file: a pipe may tell of further events.
   std::optional<uint32_t> wanted_;
   EventNumbers numbers_;
+  ClockPeriods clock_periods_;
   HybridEvents hybrid_;
   std::vector<Seen> seen_;  // of events, by their place in the file
   profile::StackId off_cpu_;
@@ -260,8 +261,7 @@ void PerfImport::take_sample(const perf::SampleRecord& record, const PerfEvent& 
     sample.cpu_number = static_cast<int16_t>(record.cpu & 0x7fff);
   cut_ += stack.cut;
   const uint64_t period = (event.shape.sample_type & PERF_SAMPLE_PERIOD) != 0 ? record.period : event.period;
-  const Nanoseconds time =
-      event.is_clock() ? static_cast<Nanoseconds>(std::min<uint64_t>(period, kSecond * 3600)) : 0;
+  const Nanoseconds time = event.is_clock() ? clock_periods_.take(period) : 0;
   Seen& of_event = seen(event);
   const bool is_wanted = of_event.of_wanted;
   ++of_event.samples;
@@ -467,6 +467,7 @@ ImportOutcome PerfImport::finish(const PerfStream& stream, const PerfOrder& orde
   }
   warn(modules_.others().size(), other_files(modules_.others()));
   for (const std::string& trouble : jit_troubles_) out.warnings.push_back(trouble);
+  warn(clock_periods_.longer(), clock_periods_.told());
   if (numbers_.left_out()) out.warnings.push_back(EventNumbers::kLeftOut);
   if (stream.trace_bytes() > 0)
     out.details.push_back(fmt::format("{} bytes of hardware traces passed over", stream.trace_bytes()));
@@ -478,7 +479,10 @@ ImportOutcome PerfImport::finish(const PerfStream& stream, const PerfOrder& orde
 Result<ImportOutcome> import_perf_data(Input& input, const ImportOptions& options, profile::Sink& sink) {
   auto file = PerfFile::open(input);
   if (!file) return fail(file);
-  return PerfImport(*file, options, sink).run(input);
+  auto outcome = PerfImport(*file, options, sink).run(input);
+  if (outcome && input.lost())
+    outcome->warnings.push_back(no_room_to_read_again().value().message + ": a part of it is missing");
+  return outcome;
 }
 
 }  // namespace phlox::importers

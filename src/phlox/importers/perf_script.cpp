@@ -206,6 +206,7 @@ class ScriptImport {
     ImportOutcome out =
         rows_.finish(last_ - first_, fmt::format("perf script: {} samples in {:.1f} s", rows_.samples(),
                                                  static_cast<double>(last_ - first_) * 1e-9));
+    if (clock_periods_.longer() > 0) out.warnings.push_back(clock_periods_.told());
     if (numbers_.left_out()) out.warnings.push_back(EventNumbers::kLeftOut);
     if (const std::string together = hybrid_.told(); !together.empty()) out.warnings.push_back(together);
     if (refused_ + lines.cut() > 0)
@@ -229,8 +230,7 @@ class ScriptImport {
     only_frame_ = {};
     if (const auto frame = parse_only_frame(head.rest)) only_frame_ = frame_of(*frame);
     if (!clock) sample_.value = numbers_.take(head.period);
-    if (clock)
-      sample_.wall = sample_.cpu = static_cast<Nanoseconds>(std::min<uint64_t>(head.period, kSecond * 3600));
+    if (clock) sample_.wall = sample_.cpu = clock_periods_.take(head.period);
     sample_.start = head.time - sample_.wall;
     if (first_ == 0) first_ = head.time;
     last_ = std::max(last_, head.time);
@@ -280,6 +280,7 @@ class ScriptImport {
 
   ForeignRows rows_;
   EventNumbers numbers_;
+  ClockPeriods clock_periods_;
   HybridEvents hybrid_;
   profile::Sample sample_;
   std::vector<profile::Frame> frames_;  // leaf first
