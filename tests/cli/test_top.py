@@ -460,3 +460,26 @@ def test_text_on_a_terminal_that_cannot_move_its_cursor(app, top, workdir):
 def test_what_cannot_be_shown_says_why(workdir, words, status, said):
     done = phlox("top", *words)
     assert done.returncode == status and said in done.stderr, done.stderr
+
+
+def test_what_a_killed_top_left_is_removed_by_the_next_one(busy, start, workdir, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(workdir))
+
+    def folders():
+        return {path.parent.name for path in workdir.glob("phlox-top-*/top.phlox")}
+    killed = start([PHLOX, "top", "-p", busy.pid])
+    wait_until(folders, "its folder")
+    left = folders()
+    killed.kill()
+    killed.wait()
+    runs_on = start([PHLOX, "top", "-p", busy.pid])
+    wait_until(lambda: folders() - left, "the folder of the next one")
+    assert not folders() & left
+    used = folders()
+    (workdir / "phlox-top-output").mkdir()  # kept, for what a program printed
+    (workdir / "phlox-top-output" / "output.txt").write_text("printed")
+    assert phlox("top", "-p", busy.pid, "-n", 1).returncode == 0
+    assert folders() == used and (workdir / "phlox-top-output" / "output.txt").exists()
+    runs_on.send_signal(signal.SIGINT)
+    runs_on.wait(timeout=30)
+    assert not folders()

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,10 +12,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <string_view>
 #include <thread>
 #include <utility>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/base/folder.h"
 #include "phlox/base/temporary_folder.h"
 #include "phlox/base/text.h"
 #include "phlox/cli/attach_error.h"
@@ -189,19 +192,49 @@ class Both : public profile::Sink {
   profile::Sink &one_, &other_;
 };
 
+constexpr std::string_view kScratchName = "phlox-top-";
+constexpr const char* kInUse = "in-use";  // locked as long as its top runs
+
+void empty_scratch(int folder, bool with_output) {
+  for (const char* name : {"top.phlox", "top.phlox-wal", "top.phlox-shm", "top.phlox-journal", kInUse})
+    ::unlinkat(folder, name, 0);
+  if (with_output) ::unlinkat(folder, "output.txt", 0);
+}
+
+// What a top that was killed left behind. Only folders of our own: others may write to $TMPDIR, too. One that
+// is without a recording was kept, for the output in it, or is just being made.
+void remove_leftovers() {
+  const Folder all =
+      list_folder(Descriptor(::open(temporary_folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+  if (!all) return;
+  while (const dirent* entry = ::readdir(all.get())) {
+    if (!std::string_view(entry->d_name).starts_with(kScratchName)) continue;
+    const Descriptor folder(
+        ::openat(::dirfd(all.get()), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat there {};
+    if (!folder || ::fstat(folder.get(), &there) != 0 || there.st_uid != ::geteuid()) continue;
+    if (::faccessat(folder.get(), "top.phlox", F_OK, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    const Descriptor in_use(::openat(folder.get(), kInUse, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (!in_use || ::flock(in_use.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    empty_scratch(folder.get(), true);
+    ::unlinkat(::dirfd(all.get()), entry->d_name, AT_REMOVEDIR);
+  }
+}
+
 // A folder of our own for the recording and what the program prints, gone with us.
 class Scratch {
  public:
   Scratch() {
-    path_ = temporary_folder() + "/phlox-top-XXXXXX";
+    remove_leftovers();
+    path_ = fmt::format("{}/{}XXXXXX", temporary_folder(), kScratchName);
     if (::mkdtemp(path_.data()) == nullptr) path_.clear();
     folder_ = Descriptor(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    in_use_ = Descriptor(::openat(folder_.get(), kInUse, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (in_use_) ::flock(in_use_.get(), LOCK_EX | LOCK_NB);
   }
   ~Scratch() {
     if (path_.empty()) return;
-    for (const char* name : {"top.phlox", "top.phlox-wal", "top.phlox-shm", "top.phlox-journal"})
-      ::unlinkat(folder_.get(), name, 0);
-    if (!keeps_output_) ::unlinkat(folder_.get(), "output.txt", 0);
+    empty_scratch(folder_.get(), !keeps_output_);
     ::rmdir(path_.c_str());
   }
   Scratch(const Scratch&) = delete;
@@ -213,7 +246,7 @@ class Scratch {
 
  private:
   std::string path_;
-  Descriptor folder_;
+  Descriptor folder_, in_use_;
   bool keeps_output_ = false;
 };
 
