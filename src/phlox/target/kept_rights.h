@@ -1,5 +1,5 @@
 // What a recorder keeps of its capabilities once it has begun: it goes on reading processes and writing its
-// file, and never loads, mounts or becomes anything.
+// file, with the rights of other users where a file is theirs, and mounts and loads nothing any more.
 #pragma once
 
 #include <cstdint>
