@@ -66,22 +66,7 @@ def test_stacks_and_lines_are_right(python, record, rows, tmp_path):
 
 def page(found):
     out = [
-        "# Pythons", "",
-        "What Phlox reads, and how well: written by the test run on a machine with every interpreter that",
-        "`tools/get-pythons.sh` brings (`make pythons-doc`), and on every machine the tests hold what it says.", "",
-        "- *Stacks right*: looks accepted of those taken, at a program whose 50 calls deep stack is replaced every few",
-        "  microseconds, 1,000 looks a second. Looks that are not accepted are counted and shown, never guessed.",
-        "- *Impossible stacks*: among the accepted ones, stacks that cannot have been: two families of functions mixed, a call",
-        "  left out, another order.",
-        "- *Lines right*: looks in which every function, file, first line and line of the stack is one that the program itself",
-        "  reported (`sys._getframe`), over awkward code: decorators, calls over several lines, comprehensions, generators,",
-        "  coroutines, `match`, exceptions and groups of them, calls from C, `eval` and `exec`, lines that go backwards, lines past",
-        "  65,535, odd names.",
-        "- *µs a sample*: CPU time taken from the target for one look, by the recording's own figures, wake-ups included. One",
-        "  run on a busy two-core machine, caches cold: to compare rows, not to promise.",
-        "  Up to 3.10 a frame is an object of its own, anywhere on the heap: 50 calls are fifty places to copy, from 3.11 on a",
-        "  page. Measured longer, both against what is true and for what it takes: [benchmarks.md](benchmarks.md).",
-        "",
+        HEAD,
         "| version | build | by | found by | stacks right | impossible stacks | lines right | µs a sample |",
         "| --- | --- | --- | --- | ---: | ---: | ---: | ---: |",
     ]
@@ -91,30 +76,69 @@ def page(found):
         found_by = re.sub(r" in .*/", " in ", r.found_by)
         out.append(f"| {python.major}.{python.minor} | {kinds[python.flags]} | {build_of(python)} | {found_by} | {100 * r.accepted:.2f} % "
                    f"| {r.impossible} of {r.looks:,} | {r.lines_right:,} of {r.lines:,} | {r.cost:.1f} |")
-    out += ["", "## Rows", "",
-            "One row of the version table ([adding-a-python.md](adding-a-python.md)) reads every patch level of a version and",
-            "build. Every row is tested on an interpreter made up of that row's own layout; those that could be had, live.", "",
-            "| row | live |", "| --- | --- |"]
+    out += ["", ROWS, "| row | live |", "| --- | --- |"]
     for layout in LAYOUTS:
         live = sorted({build_of(p) for p in INTERPRETERS if row_of(p) == layout})
         out.append(f"| {layout} | {', '.join(live) or 'made-up interpreter only'} |")
     return "\n".join(out + ["", ODD])
 
 
-ODD = """## Where a Python may live
+HEAD = """# Pythons
 
-Tested each time: embedded in a C program (`Py_RunMain`, `Py_Initialize`; shared, static, static and stripped, static
-without its own section), in uWSGI, in Apache's mod_wsgi (main and subinterpreter), frozen by PyInstaller; a renamed
-executable, a relocated prefix (as conda's are), one that is moved while it runs, a stripped one, one changed by patchelf, one
-started through `ld.so`, one that was never a file (`memfd_create`); the executable deleted, replaced or overtaken by a new file
-while it runs, `libpython` likewise; two `libpython` in one process (the one that is up is read; where both are, one of them and a
-warning), or the same one twice (`dlmopen`); the JIT switched on (`PYTHON_JIT=1`); in a root of its own (`chroot`). Builds on musl are
-tried by hand (`tools/get-pythons.sh musl`).
+This page says which Pythons phlox reads, and how well. `make pythons-doc` writes it, on a machine
+with every interpreter that `tools/get-pythons.sh` fetches. The tests check on every machine that it
+is true.
 
-Subinterpreters: all of them, each thread named, from 3.8 on. Until 3.9 nothing in the process says which of its threads
-runs a subinterpreter: looks at such a thread state are marked *unproved*.
+- *Stacks right*: the share of samples that were accepted. The program replaces its stack, 50 calls
+  deep, every few microseconds, and phlox takes 1,000 samples a second. Samples that are not
+  accepted are counted and shown; phlox never guesses.
+- *Impossible stacks*: accepted samples with a stack that cannot have existed: it mixes two families
+  of functions, leaves a call out, or has another order.
+- *Lines right*: samples in which every function, file, first line and line of the stack is one that
+  the program itself reported (`sys._getframe`). The code is awkward: decorators, calls over several
+  lines, comprehensions, generators, coroutines, `match`, exceptions and groups of them, calls from
+  C, `eval` and `exec`, lines that go backwards, lines past 65,535, odd names.
+- *µs a sample*: CPU time that a sample takes from the target, by the recording's own figures,
+  wake-ups included. It is from one run on a busy two-core machine with cold caches: use it to
+  compare rows, not as a promise. Up to 3.10 a frame is an object of its own, anywhere on the heap,
+  so 50 calls are fifty places to copy; from 3.11 on they are on one page.
 
-## What is refused, by name
+[benchmarks.md](benchmarks.md) has longer measurements, both against what is true and of the cost.
+"""
+
+ROWS = """## Rows
+
+One row of the version table ([adding-a-python.md](adding-a-python.md)) reads every patch level of a
+version and build. Every row is tested on a made-up interpreter with that row's layout. Rows for
+which an interpreter could be had are tested live, too.
+"""
+
+ODD = """## Where a Python may be
+
+These are tested each time:
+
+- embedded in a C program (`Py_RunMain`, `Py_Initialize`): shared, static, static and stripped, or
+  static without its own section;
+- in uWSGI, and in Apache's mod_wsgi (main interpreter and subinterpreter);
+- frozen by PyInstaller;
+- an executable that was renamed, stripped, changed by patchelf, or started through `ld.so`;
+- an executable that was never a file (`memfd_create`);
+- a relocated prefix (as conda's are), and one that is moved while it runs;
+- an executable that is deleted, replaced or overtaken by a new file while it runs, and `libpython`
+  likewise;
+- two `libpython` in one process: phlox reads the one that has an interpreter; if both have one, it
+  reads one of them and warns;
+- the same `libpython` twice (`dlmopen`);
+- the JIT switched on (`PYTHON_JIT=1`);
+- a root of its own (`chroot`).
+
+Builds on musl are tried by hand (`tools/get-pythons.sh musl`).
+
+From 3.8 on, phlox reads all subinterpreters of a process and names each thread. Before 3.10,
+nothing in the process says which of its threads runs a subinterpreter: samples of such a thread
+state are marked *unproved*.
+
+## What phlox refuses, by name
 
 | | why |
 | --- | --- |
@@ -123,9 +147,10 @@ runs a subinterpreter: looks at such a thread state are marked *unproved*.
 | 32-bit programs | run a 64-bit Python |
 | versions before 2.7, 3.0 to 3.5 | no row |
 
-A version newer than the table is read through what it states of itself (`_Py_DebugOffsets`, 3.13 and later), with a warning.
+phlox reads a version newer than the table by what that version says about itself
+(`_Py_DebugOffsets`, 3.13 and later), with a warning.
 
-When a Python is not found, `phlox -v dump -p PID` says what was tried and why it failed.
+When phlox does not find a Python, `phlox -v dump -p PID` says what was tried and why it failed.
 """
 
 
@@ -137,7 +162,8 @@ def test_the_page_covers_every_row_and_interpreter():
     for python in INTERPRETERS:
         start = f"\n| {python.major}.{python.minor} | {kinds[python.flags]} | "
         assert start in text, f"docs/pythons.md does not know {python.name}; make pythons-doc"
-    assert ODD in text, "docs/pythons.md: make pythons-doc"
+    for words in (HEAD, ROWS, ODD):
+        assert words in text, "docs/pythons.md: make pythons-doc"
     # What it says is what was held.
     for stacks, impossible, lines in re.findall(r"\| ([\d.]+) % \| (\d+) of [\d,]+ \| ([\d,]+ of [\d,]+) \|", text):
         assert float(stacks) >= 98 and impossible == "0" and len(set(lines.split(" of "))) == 1
