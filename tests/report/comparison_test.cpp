@@ -28,7 +28,8 @@ rapidjson::Document cases() {
 }
 
 Amount amount_of(const rapidjson::Value& row) {
-  return {row[0].GetDouble(), row[1].GetDouble(), row[2].GetDouble()};
+  return {row[0].GetDouble(), row[1].GetDouble(), row[2].GetDouble(),
+          row.Size() > 3 ? row[3].GetDouble() : 0};
 }
 
 std::string name_of(Outcome outcome) {

@@ -12,7 +12,7 @@ import { byName, recordingOf, Stretch } from "./recordings";
 const near = (actual: number, expected: number, words: string, error = 1) => ensure(Math.abs(actual - expected) <= error, `${words}: ${actual}, expected ${expected}`);
 
 test("two recordings are judged as in the common cases", () => {
-  const amount = ([value, variance, step]: number[]): Amount => ({ value, variance, step });
+  const amount = ([value, variance, step, unseen]: number[]): Amount => ({ value, variance, step, unseen });
   for (const row of cases.judged) {
     const found = judgeRecordings(amount(row.before), amount(row.after), { own: row.own, least: row.least }, row.compared);
     const error = 1e-5 * (Math.abs(row.low) + Math.abs(row.high) + 1e-9);

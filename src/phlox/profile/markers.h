@@ -7,6 +7,10 @@
 
 namespace phlox::profile {
 
+// The frame of the time that a process had used before its first sample could be taken: anything may have
+// run.
+inline constexpr std::string_view kBeforeItsPython = "(before its Python was up)";
+
 Label marker(std::string_view name);  // "all"; a thread's, at the root of its stacks
 
 Label rejected_label();       // of rejected samples

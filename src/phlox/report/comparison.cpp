@@ -182,14 +182,17 @@ Comparison judge_recordings(const Amount& before, const Amount& after, const Mar
   Comparison result;
   result.difference = after.value - before.value;
   const double own = reach(before, after, quantile(kMissing, 0));
-  result.low = result.difference - own;
-  result.high = result.difference + own;
+  result.low = result.difference - own - before.unseen;
+  result.high = result.difference + own + after.unseen;
   const double strict = reach_of(before, after, compared);
   const double least = margin.of(before.value, after.value);
-  const double size = std::abs(result.difference);
-  if (size > strict && size > least) {
-    result.outcome = result.difference > 0 ? Outcome::more : Outcome::less;
-  } else if (size + strict <= least) {
+  const double lowest = result.difference - strict - before.unseen;
+  const double highest = result.difference + strict + after.unseen;
+  if (lowest > 0 && result.difference > least) {
+    result.outcome = Outcome::more;
+  } else if (highest < 0 && -result.difference > least) {
+    result.outcome = Outcome::less;
+  } else if (lowest >= -least && highest <= least) {
     result.outcome = Outcome::same;
   }
   return result;
@@ -202,8 +205,8 @@ Comparison interval_of(const Runs& runs) {
   Comparison result;
   result.difference = after.value - before.value;
   const double own = reach(before, after, quantile(kMissing, 0));
-  result.low = result.difference - own;
-  result.high = result.difference + own;
+  result.low = result.difference - own - before.unseen;
+  result.high = result.difference + own + after.unseen;
   return result;
 }
 

@@ -16,6 +16,7 @@ struct Amount {
   double value = 0;
   double variance = 0;  // by sampling alone
   double step = 0;      // what one sample stands for
+  double unseen = 0;    // of the recording's time in which nothing was sampled: it may be this, too
 };
 
 // Below either of these a difference is not one that is reported. `least` is an amount.
@@ -40,7 +41,8 @@ inline constexpr double kFalseAlarms = 0.01;  // of a whole comparison of equal 
 // `compared`: so many such questions are asked at once (Bonferroni).
 //   reach(z) = z √(V + z² / 4 (s² + s²))      V: both variances; s: the steps
 // The second term is that of few samples: nothing seen of an item is "less than", not "nothing". It differs
-// when reach and margin both are exceeded; it is the same when the interval is within the margin.
+// when reach and margin both are exceeded; it is the same when the interval is within the margin. What was
+// not seen before may make it less of an increase, what was not seen after less of a decrease.
 Comparison judge_recordings(const Amount& before, const Amount& after, const Margin& margin, size_t compared);
 // How far a difference may be from the true one, at the strictness that verdicts have.
 double reach_of(const Amount& before, const Amount& after, size_t compared);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "phlox/base/text.h"
+#include "phlox/profile/markers.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/sampled_events.h"
@@ -27,12 +28,14 @@ struct Measured {
   const Profile* profile = nullptr;
   Analysis analysis;
   DiffSide side;
-  double scale = 1;  // from a weight to what is compared
+  double scale = 1;   // from a weight to what is compared
+  double unseen = 0;  // weight
 
   Amount amount(const Share& share) const {
-    return {double(share.weight) * scale, share.variance * scale * scale, analysis.step * scale};
+    return {double(share.weight) * scale, share.variance * scale * scale, analysis.step * scale,
+            unseen * scale};
   }
-  Amount nothing() const { return {0, 0, analysis.step * scale}; }
+  Amount nothing() const { return amount({}); }
 };
 using Sides = std::vector<Measured>;
 
@@ -83,6 +86,7 @@ Amount mean_of_runs(const std::vector<Amount>& amounts) {
     mean.value += amount.value / count;
     mean.variance += amount.variance / (count * count);
     mean.step = std::max(mean.step, amount.step);
+    mean.unseen += amount.unseen / count;
   }
   return mean;
 }
@@ -250,6 +254,10 @@ Result<Measured> measure(const Profile& profile, const profile::Choices& choices
   Measured measured;
   measured.profile = &profile;
   measured.analysis = *std::move(analysis);
+  for (const Entry& entry : measured.analysis.functions) {
+    if (profile.frame(entry.frame).function == profile::kBeforeItsPython)
+      measured.unseen += double(entry.self.weight);
+  }
   DiffSide& side = measured.side;
   side.title = title_of(profile);
   side.event = profile::shown_event(profile).name;

@@ -359,11 +359,12 @@ void add_gil_holders(Table& table, std::vector<std::string> waiter, const GilWai
 Table gil_table(const Report& report) {
   Table table;
   table.title = "Who waits for the GIL, and who held it meanwhile";
-  table.note = report.waits_exact
-                   ? "Waits are exact, the scheduler's own account; who held it is as each thread left its "
-                     "CPU, or the "
-                     "clock found it."
-                   : "As threads were found from time to time: of a wait between two looks nothing is known.";
+  table.note =
+      report.waits_exact
+          ? "Waits are exact, the scheduler's own account; who held it is as each thread left its "
+            "CPU, or the "
+            "clock found it."
+          : "As threads were found from time to time: nothing is known of a wait between two samples.";
   table.columns = {{"thread"},     {"waits", true}, {"of its time", true},   {"longest in", false, Fit::name},
                    {"held", true}, {"by"},          {"in", false, Fit::name}};
   constexpr size_t kMostHolders = 3;

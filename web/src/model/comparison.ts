@@ -6,6 +6,7 @@ export interface Amount {
   value: number;
   variance: number; // by sampling alone
   step: number; // what one sample stands for
+  unseen?: number; // of the recording's time in which nothing was sampled: it may be this, too
 }
 
 // Below either of these a difference is not one that is reported.
@@ -41,9 +42,11 @@ export function judge(before: Amount, after: Amount, margin: Margin, strict: num
   const own = reach(before, after, single);
   const far = reach(before, after, strict);
   const least = marginOf(margin, before.value, after.value);
-  const size = Math.abs(difference);
-  const outcome = size > far && size > least ? (difference > 0 ? "more" : "less") : size + far <= least ? "same" : "unclear";
-  return { difference, low: difference - own, high: difference + own, outcome };
+  const [less, more] = [before.unseen ?? 0, after.unseen ?? 0];
+  const [lowest, highest] = [difference - far - less, difference + far + more];
+  const isSame = lowest >= -least && highest <= least;
+  const outcome = lowest > 0 && difference > least ? "more" : highest < 0 && -difference > least ? "less" : isSame ? "same" : "unclear";
+  return { difference, low: difference - own - less, high: difference + own + more, outcome };
 }
 
 export const judgeRecordings = (before: Amount, after: Amount, margin: Margin, compared: number) =>

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "phlox/profile/markers.h"
 #include "phlox/sampler/capture/code_cache.h"
 
 namespace phlox::sampler {
@@ -260,7 +261,7 @@ void Consumer::begin_thread(const ThreadRecord& record) {
   threads_[record.thread].id = live.id;
   threads_[record.thread].tid = record.tid;
   if (came_up) {
-    put_unseen_time(live.id, "(before its Python was up)", *started_, record.time, record.used);
+    put_unseen_time(live.id, std::string(profile::kBeforeItsPython), *started_, record.time, record.used);
     started_.reset();
   }
   live_.push_back(std::move(live));

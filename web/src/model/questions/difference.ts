@@ -6,7 +6,7 @@ import { Amount, judge, Margin, marginOf, reachOf, strictness } from "../compari
 import { Filter, Query } from "../filters";
 import { By, eventOf, Weight } from "../head";
 import { amountOf, isTimed, SamplingError, samplingError } from "../sampling_error";
-import { Model } from "../selection";
+import { Model, Selection } from "../selection";
 import { Kind } from "../tree";
 
 export type Per = "run" | "second";
@@ -53,6 +53,18 @@ interface Measured {
   error: SamplingError;
   timed: boolean;
   scale: number; // from a weight to what is compared
+  unseen: number; // weight
+}
+
+// As in profile/markers.h.
+const beforeItsPython = "(before its Python was up)";
+
+// The weight of the time in which nothing was sampled.
+function unseenOf(model: Model, selection: Selection, weight: Weight): number {
+  const { functions, catalogue } = model.recording;
+  const { name } = catalogue.functions;
+  const at = name.indexOf(beforeItsPython);
+  return at < 0 ? 0 : addUp(selection, "function", weight, itemsOf(functions, name.length)).self[at];
 }
 
 function measure(model: Model, query: Query, filters: Filter[], by: By, weight: Weight, items: Items): Measured {
@@ -70,7 +82,7 @@ function measure(model: Model, query: Query, filters: Filter[], by: By, weight: 
     end = Math.max(end, at + (part ? part[k] : wall[stretch[k]]));
   }
   const side = { total: sums.total, samples: selection.all.samples, elapsed: end > begin ? end - begin : 0, cpu: all.all.cpu };
-  return { side, sums, error: samplingError(selection, by, weight, items), timed: isTimed(model.recording.catalogue), scale: 1 };
+  return { side, sums, error: samplingError(selection, by, weight, items), timed: isTimed(model.recording.catalogue), scale: 1, unseen: unseenOf(model, selection, weight) };
 }
 
 function perOf(model: Model, { before, after }: Sides): Per {
@@ -80,9 +92,9 @@ function perOf(model: Model, { before, after }: Sides): Per {
   return filters.some(({ field }) => field === "recording") && recordings.some(({ wholeRun }) => !wholeRun) ? "second" : "run";
 }
 
-function scaled({ sums, error, timed, scale }: Measured, part: "self" | "sum", item: number): Amount {
+function scaled({ sums, error, timed, scale, unseen }: Measured, part: "self" | "sum", item: number): Amount {
   const { value, variance, step } = amountOf(sums, error, timed, part, item);
-  return { value: value * scale, variance: variance * scale * scale, step: step * scale };
+  return { value: value * scale, variance: variance * scale * scale, step: step * scale, unseen: unseen * scale };
 }
 
 function changes(before: Measured, after: Measured, part: "self" | "sum", margin: Margin, compared: number): Changes {
