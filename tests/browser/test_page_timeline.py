@@ -185,7 +185,7 @@ def test_what_happened_stands_in_words_at_its_moment(open_page):
     left, width, _ = plot(page)
     length = float(page.evaluate("performance.now()")) and page_length(page)
     for at, words in [(0.4e9, "The process 100 becomes another program (exec): /usr/bin/python3.13"),
-                      (0.9e9, "From here on 61.5 looks a second, to stay within --max-overhead"), (1.2e9, "45.0 ms without samples: the ring was full")]:
+                      (0.9e9, "From here on 61.5 samples a second, to stay within --max-overhead"), (1.2e9, "45.0 ms without samples: the ring was full")]:
         page.mouse.move(left + width * at / length, canvas["y"] + 57)
         assert words in settled(page).locator(".tip").inner_text()
 

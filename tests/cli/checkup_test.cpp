@@ -121,7 +121,7 @@ TEST(Checkup, a_trial_that_rejects_much_is_not_good) {
   f.trial->samples = 100;
   f.trial->rejected_moved = 5;
   EXPECT_EQ(prospect_of(f).outlook, Outlook::fair);
-  EXPECT_TRUE(holds(prospect_of(f).line, "100 looks were tried, 5 rejected"));
+  EXPECT_TRUE(holds(prospect_of(f).line, "100 samples were tried, 5 rejected"));
   f.trial->rejected_moved = 1;
   EXPECT_EQ(prospect_of(f).outlook, Outlook::good);
 }

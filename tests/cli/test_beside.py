@@ -89,7 +89,7 @@ def test_list_as_an_ordinary_user(start, tmp_path):
     assert done.returncode == 0, done.stderr
     ids = [int(row.split()[0]) for row in done.stdout.splitlines()[1:]]
     assert theirs.pid in ids and roots.pid not in ids
-    assert "may not be looked into" in done.stderr and "sudo phlox list" in done.stderr
+    assert "may not be read" in done.stderr and "sudo phlox list" in done.stderr
 
 
 def test_a_parent_says_which_children_are_not_recorded_and_what_that_means(family, workdir):

@@ -81,7 +81,7 @@ def test_the_last_line_is_what_a_recording_does(busy, workdir):
     assert said.status == 0
     assert said.last.startswith(f"phlox record -p {busy.pid} would use: ")
     assert plain(last_line(said)) == plain(way_recorded(busy))
-    assert int(re.search(r"\((\d+) looks were tried", said.last).group(1)) > 10
+    assert int(re.search(r"\((\d+) samples were tried", said.last).group(1)) > 10
     assert said.grade("memory") == said.grade("Python") == "yes"
     assert re.search(r"CPython 3\.\d+\.\d+", said.found("Python"))
     assert still_runs(busy)
@@ -184,7 +184,7 @@ def test_somebody_elses_process(busy, public):
     assert "it runs as user 0 (root), phlox as user 65534" in said.found("memory")
     assert f"sudo phlox record -p {busy.pid}" in said.hints("memory")
     assert said.last.startswith(f"phlox record -p {busy.pid} would fail with status {PERMISSION}: cannot read memory")
-    assert "not looked for" in said.found("Python")
+    assert "its memory may not be read" in said.found("Python")
     # What would be tried with its threads is not: it would be refused for the same reason.
     assert "perf events" not in said.rows
 
@@ -290,7 +290,7 @@ def test_cpus_that_phlox_may_not_enter(busy, workdir):
     assert last_line(said) == way_recorded(busy, without("sched_setaffinity", "bpf"))
     assert "That is fair" in said.last
     # And nobody was stopped to find that out.
-    assert "looks were tried" not in said.last
+    assert "samples were tried" not in said.last
 
 
 @where_calls_can_be_refused

@@ -52,7 +52,7 @@ def test_messages_name_the_option_as_it_was_typed(workdir, words, start):
 
 
 @pytest.mark.parametrize("words, message", [
-    ("doctor -p 1 --pid 2", "-p is given 2 times: phlox looks at one process at a time"),
+    ("doctor -p 1 --pid 2", "-p is given 2 times: this command takes one process"),
     ("dump -p 1 -p 2 -p 3", "-p is given 3 times"),
     ("dump -p 1 -p 2", "-p is given 2 times"),
     ("record -p 1 2", "'2' was not expected: each process has its own -p"),

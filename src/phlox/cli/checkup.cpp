@@ -92,7 +92,7 @@ Check memory_row(const Findings& f) {
 
 Check python_row(const Findings& f) {
   if (f.refused && f.memory.readable()) return refused_row("Python", *f.refused);
-  if (f.refused) return {"Python", Grade::fails, "not looked for: its memory may not be read", {}};
+  if (f.refused) return {"Python", Grade::fails, "not known: its memory may not be read", {}};
   return {"Python", Grade::works, f.python, {}};
 }
 
@@ -131,7 +131,7 @@ Check real_time_row(const Findings& f) {
     return {"real time", Grade::works, "the sampler wakes ahead of whoever runs (SCHED_FIFO)", {}};
   const auto why = target::explain_no_real_time(f.host, f.real_time, f.retry);
   return {"real time", Grade::partly,
-          fmt::format("{}: the sampler looks in the {}", why.reason, sampler::describe(f.scheduling)),
+          fmt::format("{}: the sampler runs in the {}", why.reason, sampler::describe(f.scheduling)),
           some(why.hint)};
 }
 
@@ -341,7 +341,7 @@ Check groups_row(const Findings& f) {
   if (f.groups.quota) {
     row.grade = Grade::partly;
     row.hints.push_back(
-        "phlox is held back when the quota is used up, and looks late then: run it in a "
+        "phlox is held back when the quota is used up, and then samples late: run it in a "
         "control group without one");
   }
   return row;
@@ -349,7 +349,7 @@ Check groups_row(const Findings& f) {
 
 Check bpf_row(const Findings& f) {
   if (!f.no_kernel_capture)
-    return {"BPF", Grade::works, "looks from inside the kernel: exact, with every switch and birth", {}};
+    return {"BPF", Grade::works, "samples inside the kernel: exact, with every switch and birth", {}};
   return {"BPF", Grade::fact,
           fmt::format("{}, {}; {}", f.bpf == 0 ? "allowed" : "refused (" + error_words(f.bpf) + ")",
                       f.host.has_btf ? "the kernel's types are there" : "without the kernel's types (BTF)",
@@ -358,7 +358,7 @@ Check bpf_row(const Findings& f) {
 }
 
 std::string trial_words(const sampler::Progress& p) {
-  return fmt::format("{} looks were tried, {} rejected{}", p.samples, p.rejected(),
+  return fmt::format("{} samples were tried, {} rejected{}", p.samples, p.rejected(),
                      p.unproved > 0 ? fmt::format(", {} unproved", p.unproved) : "");
 }
 

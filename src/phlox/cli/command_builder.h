@@ -39,7 +39,7 @@ class CommandBuilder {
     value("--in", into,
           {{},
            "CONTAINER",
-           "the PID is what this container counts: its id, the start of it, or a process of it",
+           "the PID is the container's own: give the container's id, the start of its id, or a process in it",
            {},
            false});
   }
@@ -62,34 +62,35 @@ class CommandBuilder {
     text_.options.push_back(std::move(words));
   }
   void native(NativeArguments& into) {
-    flag(
-        "--native", into.native,
-        "frames of C, C++ and Rust too, beneath and between those of Python, and threads that run no Python");
+    flag("--native", into.native,
+         "also record frames of C, C++ and Rust, below and between those of Python, and threads that run no "
+         "Python");
     value("--native-source", into.source,
           {{},
            "HOW",
-           "how a running thread is held for it: perf (a CPU-clock event, nothing is stopped), ptrace (a "
-           "stop of "
-           "microseconds), syscall (only threads that are blocked); default: the first that the host allows",
+           "how --native reads a running thread. perf: at a CPU-clock event, without a stop; ptrace: during "
+           "a stop of microseconds; syscall: not at all, only blocked threads (default auto: the first that "
+           "this host allows)",
            {"auto", "perf", "ptrace", "syscall"},
            false});
     values("--debug-path", into.debug_paths,
-           {{}, "FOLDER", "look for separate debug files here first; may be repeated", {}, true});
+           {{}, "FOLDER", "first look here for separate debug files; may be repeated", {}, true});
     flag("--debuginfod", into.debuginfod, "fetch missing debug files from the servers in $DEBUGINFOD_URLS");
   }
   void page_size(std::string& into) {
-    value(
-        "--max-page-size", into,
-        {{}, "MB", "of a page: what does not fit is merged, and the page says what (default 24)", {}, false});
+    value("--max-page-size", into,
+          {{},
+           "MB",
+           "the largest size of a page; what does not fit is merged, and the page says what (default 24)",
+           {},
+           false});
   }
   void source(bool& into) {
     flag("--source", into,
-         "put the program's source into the page, as it is here today: of the files that were seen, those "
-         "with the extension of a source file; says the size that it adds");
+         "put the program's source files into the page, as they are here now; phlox says how much they add. "
+         "Only files that were sampled and have the extension of a source file");
   }
-  void force(bool& into) {
-    flag("--force", into, "replace a recording by something else, where FILE is one");
-  }
+  void force(bool& into) { flag("--force", into, "overwrite FILE even if it is a recording"); }
   void input(InputArguments& into) {
     std::vector<std::string> names;
     std::string kinds;
@@ -97,54 +98,59 @@ class CommandBuilder {
       names.emplace_back(format.name);
       kinds += fmt::format("{}{}: {}", kinds.empty() ? "" : "; ", format.name, format.description);
     }
-    value("--from", into.from,
-          {{},
-           "FORMAT",
-           fmt::format("of a file that another tool recorded: {} (default: by its content)", kinds),
-           names,
-           false});
+    value(
+        "--from", into.from,
+        {{},
+         "FORMAT",
+         fmt::format("the format of a file that another tool recorded: {} (default: by its content)", kinds),
+         names,
+         false});
     value("--event", into.event,
           {{},
            "NAME",
-           "of a recording of several events (perf.data, pprof), the one to show, by what it counted "
+           "which event to show, in a recording of several (perf.data, pprof), weighted by what it counted "
            "(default: the first that measures time, else the first)",
            {},
            false});
     value("--sysroot", into.sysroot,
           {{},
            "FOLDER",
-           "files that such a file names lie beneath this folder, not on this machine",
+           "look below this folder for the files that another tool's file names, not on this machine",
            {},
            true});
-    values(
-        "--debug-path", into.debug_paths,
-        {{},
-         "FOLDER",
-         "of such a file: look for programs and debug files by their build-ids here first; may be repeated",
-         {},
-         true});
+    values("--debug-path", into.debug_paths,
+           {{},
+            "FOLDER",
+            "for another tool's file: first look here for programs and debug files, by build-id; may be "
+            "repeated",
+            {},
+            true});
     flag("--debuginfod", into.debuginfod,
-         "of such a file: fetch missing debug files from the servers in $DEBUGINFOD_URLS");
+         "for another tool's file: fetch missing debug files from the servers in $DEBUGINFOD_URLS");
   }
   // Which processes of this host, besides those with --pid.
   void selection(SelectionArguments& into) {
     value("--name", into.name,
           {{},
            "REGEX",
-           "each Python of this host whose command line matches, also those that come yet; with "
-           "--user and --cgroup those for which all is true",
+           "every Python on this host whose command line matches, also those that start later; together with "
+           "--user and --cgroup, those that match all",
            {},
            false});
     value("--user", into.user,
-          {{}, "USER", "each Python of this user, by name or number, in the same way", {}, false});
+          {{},
+           "USER",
+           "every Python of this user (a name or a number), also those that start later",
+           {},
+           false});
     value("--cgroup", into.cgroup,
           {{},
            "PATH",
-           "each Python in this control group or beneath it, in the same way: a path of "
+           "every Python in this control group or below it, also those that start later: a path as in "
            "/proc/PID/cgroup, or the group's folder",
            {},
            true});
-    flag("--all", into.all, "each Python of this host that may be read");
+    flag("--all", into.all, "every Python on this host that may be read");
   }
   // `with_pid`: not for record, whose --pid is another thing.
   void view(ViewArguments& into, bool with_pid) {
@@ -153,26 +159,26 @@ class CommandBuilder {
     list("--by", into.by,
          {{},
           "LIST",
-          "what a frame is, function (default) or line, and what is put at the root: thread, process, "
-          "program (processes of one command line together), label; by commas",
+          "what a frame is: function (default) or line; and what to group by, at the root: thread, process, "
+          "program (processes with the same command line), label; separated by commas",
           {},
           false},
          {"function", "line", "thread", "process", "program", "label"});
-    value(
-        "--show", into.show,
+    value("--show", into.show,
+          {{},
+           "WHAT",
+           "work (default): computing, and waiting except by threads that have nothing to do; computing; "
+           "waiting; everything (default with --state, --thread or --weight cpu)",
+           {"work", "computing", "waiting", "everything"},
+           false});
+    list(
+        "--state", into.states,
         {{},
-         "WHAT",
-         "work (default): what threads compute, and their waiting, but for that of threads that have nothing "
-         "to do; computing; waiting; everything (default with --state, --thread or --weight cpu)",
-         {"work", "computing", "waiting", "everything"},
-         false});
-    list("--state", into.states,
-         {{},
-          "LIST",
-          "only samples in one of these states: running, runnable, blocked, gil-holds, gil-waits, idle",
-          {},
-          false},
-         {"running", "runnable", "blocked", "gil-holds", "gil-waits", "idle"});
+         "LIST",
+         "only samples in one of these thread states: running, runnable, blocked, gil-holds, gil-waits, idle",
+         {},
+         false},
+        {"running", "runnable", "blocked", "gil-holds", "gil-waits", "idle"});
     value("--thread", into.thread,
           {{}, "REGEX", "only threads whose name, kernel name or id matches", {}, false});
     if (with_pid) {
@@ -183,19 +189,21 @@ class CommandBuilder {
     value("--time", into.time,
           {{},
            "FROM..TO",
-           "only this time, from the start of the recording: 2s..5s, ..500ms, 1.5..",
+           "only this time range, counted from the start of the recording: 2s..5s, ..500ms, 1.5..",
            {},
            false});
     value("--weight", into.weight,
           {{},
            "WHAT",
-           "what counts: wall time (default), cpu time, samples, or event: what the event of --event counted",
+           "what to add up: wall time (default), cpu time, samples, or event: what the event of --event "
+           "counted",
            {"wall", "cpu", "samples", "event"},
            false});
     flag("--all-frames", into.all_frames,
-         "native frames: the interpreter's own C too, which is folded away else");
+         "also show the C frames of the interpreter itself, which are hidden otherwise");
     flag("--inherited-frames", into.inherited_frames,
-         "of a forked process also the frames of its parent at the fork, in front of \"(forked here)\"");
+         "for a forked process, also show the frames that its parent had at the fork, before \"(forked "
+         "here)\"");
     text_.view_options = std::move(text_.options);
     text_.options = std::move(own);
   }

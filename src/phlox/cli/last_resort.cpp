@@ -37,9 +37,10 @@ void do_nothing(int) {}
 // while the stack of an ended thread is freed. An abort that another process asks for stays one.
 void end_after_abort(int number, siginfo_t* info, void*) {
   if (info->si_code == SI_TKILL && info->si_pid == ::getpid()) {
-    say("phlox: ended by an abort: the C library could not go on (a refused munmap is one cause)\n"
-        "hint: what was recorded before is in the file; is memory limited? ulimit -v, sysctl "
-        "vm.max_map_count\n");
+    say("phlox: the C library ended phlox (abort); a refused munmap is one cause\n"
+        "hint: is memory limited? ulimit -v, sysctl vm.max_map_count. A recording keeps what was written to "
+        "it "
+        "before.\n");
     ::_exit(exit_status(ErrorKind::system));
   }
   ::signal(number, SIG_DFL);

@@ -94,10 +94,10 @@ int list(const CommandLine&, Talk& talk) {
     talk.error(done.error());
     return exit_status(done.error().kind);
   }
-  if (pythons.found.empty()) talk.note("no Python is running here that may be looked into");
+  if (pythons.found.empty()) talk.note("no Python that you may read is running here");
   if (pythons.hidden > 0) {
     const char* more = ::geteuid() == 0 ? "not by root either" : "all Pythons: sudo phlox list";
-    talk.note(fmt::format("{} process{} of others may not be looked into; {}", pythons.hidden,
+    talk.note(fmt::format("{} process{} may not be read; {}", pythons.hidden,
                           pythons.hidden == 1 ? "" : "es", more));
   }
   return kSuccess;

@@ -33,15 +33,15 @@ constexpr const char* kPyflameUsage =
     "       pyflame [options] -t COMMAND [ARGUMENT...]\n"
     "\n"
     "Common Options:\n"
-    "  --threads              look at every thread, not only at the one that holds the GIL\n"
+    "  --threads              sample every thread, not only the one that holds the GIL\n"
     "  -d, --dump             print the stacks of all threads once (implies --threads)\n"
     "  -h, --help             show this help\n"
     "  -n, --no-line-numbers  no line numbers after function names\n"
     "  -o, --output=PATH      write to this file instead of standard output\n"
-    "  -p, --pid=PID          the process to look at\n"
-    "  -r, --rate=RATE        seconds between two looks (default 0.01)\n"
+    "  -p, --pid=PID          the process to sample\n"
+    "  -r, --rate=RATE        seconds between two samples (default 0.01)\n"
     "  -s, --seconds=SECS     how long (default 1)\n"
-    "  -t, --trace            start a command and look at it from its start to its end; the last option\n"
+    "  -t, --trace            start a command and sample it from its start to its end; the last option\n"
     "  -v, --version          show the version\n"
     "  -x, --exclude-idle     leave idle time out\n"
     "\n"
@@ -52,7 +52,7 @@ constexpr const char* kPyflameUsage =
 constexpr const char* kExamples =
     "Examples:\n"
     "  phlox pyflame -s 60 -r 0.01 -p 4711 -o prof.txt\n"
-    "      a minute of a running program, a hundred looks a second\n"
+    "      a minute of a running program, 100 samples a second\n"
     "  phlox pyflame -x -t python3 app.py | flamegraph.pl > app.svg\n"
     "      a new program from its start to its end, without its idle time\n"
     "\n";
@@ -134,7 +134,7 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
       case 'r': {
         const auto interval = parse_number<double>(::optarg);
         if (!interval || *interval <= 0)
-          return off(fmt::format("'{}' is not a number of seconds between two looks", ::optarg));
+          return off(fmt::format("'{}' is not a number of seconds between two samples", ::optarg));
         a.interval = *interval;
         break;
       }

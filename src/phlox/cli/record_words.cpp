@@ -53,10 +53,9 @@ std::string none_runs(const Selection& selection) {
   }
   if (more > kMost) there += fmt::format(" and {} more (phlox list)", more - kMost);
   const std::string& words = selection.words();
-  if (words.empty()) return "no Python that may be looked into is running here";
-  return fmt::format(
-      "no Python {} is running; {}", words,
-      there.empty() ? "there is none at all here that may be looked into" : "here run " + there);
+  if (words.empty()) return "no Python that you may read is running here";
+  return fmt::format("no Python {} is running; {}", words,
+                     there.empty() ? "no Python that you may read runs here at all" : "here run " + there);
 }
 
 std::string newcomers_words(const std::vector<Newcomer>& fresh) {

@@ -75,7 +75,7 @@ std::optional<Error> given_twice(const std::vector<std::string>& words, const De
     if (option->processes) {
       return Error{
           ErrorKind::usage,
-          fmt::format("{} is given {} times: phlox looks at one process at a time", given[0], given.size()),
+          fmt::format("{} is given {} times: this command takes one process", given[0], given.size()),
           fmt::format("several side by side: phlox {0} {1} A & phlox {0} {1} B & wait", command.name,
                       given[0])};
     }

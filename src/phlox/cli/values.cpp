@@ -115,7 +115,7 @@ Result<double> parse_rate(std::string_view text) {
   // Below one look in a quarter of an hour nothing is sampled; above a million nothing could be.
   if (number && *number >= 0.001 && *number <= 1e6) return *number;
   return fail(ErrorKind::usage, fmt::format("'{}' is not a rate", text),
-              "looks a second, 0.001 to 1000000, or max: -r 200");
+              "samples a second, 0.001 to 1000000, or max: -r 200");
 }
 
 Result<std::optional<double>> parse_overhead(std::string_view text) {

@@ -105,7 +105,7 @@ tl::unexpected<Error> no_such_process(pid_t pid) {
 
 tl::unexpected<Error> hidden(pid_t pid) {
   if (::access("/proc/self", F_OK) != 0) {
-    return fail(ErrorKind::system, "there is no /proc here to look at processes with",
+    return fail(ErrorKind::system, "there is no /proc here, which phlox reads processes by",
                 "mount -t proc proc /proc, or run phlox where it is mounted");
   }
   return fail(ErrorKind::permission,

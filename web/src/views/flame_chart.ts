@@ -146,9 +146,9 @@ function create(page: Page): Showing {
     const words: string[] = [];
     if (!threads.length) words.push("Nothing is left of any thread.");
     else if (there > threads.length) words.push(`The ${threads.length === 1 ? "busiest" : `${threads.length} busiest`} of ${countWords(there)} threads: “Only thread” in a menu of the timeline shows another.`);
-    if (!Array.from(segments.exact).every((one) => one)) words.push("Too much to show each look: every column is the stack with most of its time. Zoom in for each.");
+    if (!Array.from(segments.exact).every((one) => one)) words.push("Too much to show each sample: every column is the stack with most of its time. Zoom in for each.");
     const deeper = Math.max(0, ...lanes.map((lane) => lane.deeper));
-    if (deeper) words.push(`Up to ${countWords(deeper)} rows deeper: ${threads.length > 1 ? "look at one thread" : "they are left out"}.`);
+    if (deeper) words.push(`Up to ${countWords(deeper)} rows deeper: ${threads.length > 1 ? "choose one thread" : "they are left out"}.`);
     setText(notes, words.join(" "));
     draw();
   }
@@ -324,7 +324,7 @@ function create(page: Page): Showing {
     }
     sums.forEach((ns, activity) => ns > 0 && facts.push([activityWords[activity], time(ns)]));
     tip.append(factTable(facts), ...waits.of(JSON.stringify([page.state.filters, page.state.show]), { by: (drawn as Drawn).by, node: box.node, threads: [threads[at.lane]], from: box.from, to: box.to }, () => beside.again()));
-    if (!segments.exact[at.lane]) tip.append(element("div", "place", "Zoom in for each look"));
+    if (!segments.exact[at.lane]) tip.append(element("div", "place", "Zoom in for each sample"));
     return tip;
   }
 

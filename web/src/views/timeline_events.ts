@@ -24,7 +24,7 @@ export interface Mark {
   words: string;
 }
 
-const rateWords = (milliHertz: number) => `${milliHertz >= 99_950 ? countWords(milliHertz / 1000) : (milliHertz / 1000).toFixed(1)} looks a second`;
+const rateWords = (milliHertz: number) => `${milliHertz >= 99_950 ? countWords(milliHertz / 1000) : (milliHertz / 1000).toFixed(1)} samples a second`;
 
 export function eventMark(catalogue: Catalogue, event: RecordedEvent): Mark {
   const { kind, time, value, text } = event;

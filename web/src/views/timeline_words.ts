@@ -68,7 +68,7 @@ export function threadTip(page: Page, thread: number, totals: ThreadTotals, busi
 }
 
 export function foldedTip(page: Page, row: TimelineRow & { kind: "folded" }, waits: Waits | null): Node {
-  const said = row.ran > 0 ? `Each computed less than 0.5 % of its time, all together ${time(row.ran)}.` : "At no look was one of them found computing.";
+  const said = row.ran > 0 ? `Each computed less than 0.5 % of its time, all together ${time(row.ran)}.` : "No sample found one of them computing.";
   const places = placesWords(page.catalogue, waits);
   return element("div", {}, element("div", "name", foldedWords(row)), element("div", {}, said), places ? element("div", {}, `They wait: ${places}.`) : "",
     element("div", "place", row.open ? "Click to fold them" : "Click for a row each"));

@@ -37,7 +37,7 @@ namespace {
 constexpr const char* kOtherwise = "without --way kernel phlox takes the best of the other ways";
 
 tl::unexpected<Error> refused(ErrorKind kind, const std::string& why, std::string hint = kOtherwise) {
-  return fail(kind, "cannot look from inside the kernel: " + why, std::move(hint));
+  return fail(kind, "cannot sample inside the kernel: " + why, std::move(hint));
 }
 
 #ifndef PHLOX_KERNEL_CAPTURE_MISSING

@@ -166,7 +166,7 @@ Result<kernel_process> kernel_process_of(const python::Interpreter& interpreter)
   const Layout& layout = interpreter.layout;
   const auto unsupported = [&](const char* why) {
     return fail(ErrorKind::unsupported_python,
-                fmt::format("cannot look at CPython {} ({}) from inside the kernel: {}", interpreter.version,
+                fmt::format("cannot sample CPython {} ({}) inside the kernel: {}", interpreter.version,
                             interpreter.build, why),
                 "without --way kernel phlox takes the best of the other ways");
   };

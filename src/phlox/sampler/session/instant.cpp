@@ -50,7 +50,7 @@ std::vector<MissingThreads> missing_of(const ProcessSampler& sampler, Nanosecond
   std::vector<MissingThreads> missing;
   const std::string over = fmt::format("after {:g} s", static_cast<double>(limit) * 1e-9);
   const ProcessSampler::Unseen unseen = sampler.unseen();
-  if (unseen.threads > 0) missing.push_back({unseen.threads, "not looked at " + over});
+  if (unseen.threads > 0) missing.push_back({unseen.threads, "not sampled " + over});
   if (const size_t workers = sampler.kernel_workers(); workers > 0)
     missing.push_back(
         {workers, "run by the kernel inside the process (io_uring, vhost), without a stack of the program"});

@@ -83,12 +83,11 @@ Result<kernel_process> KernelSources::place(Program& program, const Descriptor& 
     if (late) break;
     sleep_until(clock_now() + kPause);
   }
-  return fail(
-      ErrorKind::unsupported_python,
-      fmt::format("cannot look at process {} from inside the kernel: none of its thread states says which "
-                  "thread it is of",
-                  program.pid),
-      "without --way kernel phlox takes the best of the other ways");
+  return fail(ErrorKind::unsupported_python,
+              fmt::format("cannot sample process {} inside the kernel: none of its thread states says which "
+                          "thread it is of",
+                          program.pid),
+              "without --way kernel phlox takes the best of the other ways");
 }
 
 KernelSources::Member::Member(KernelSources& sources, Program& program, const kernel_process& place,

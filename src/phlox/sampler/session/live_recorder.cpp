@@ -77,7 +77,7 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
                                                        std::move(found.pidfd), shared));
   if (const std::string& why = active_.back()->why_not_kernel(); !why.empty()) {
     auto& lines = options_.way == Way::kernel ? warnings : outcome_.details;
-    lines.push_back(fmt::format("process {} is looked at in another way: {}", pid, why));
+    lines.push_back(fmt::format("process {} is sampled in another way: {}", pid, why));
     finder_->is_told(false);  // of what this one starts
   }
   const bool again = !rows_.insert_or_assign(pid, id).second;

@@ -64,8 +64,8 @@ constexpr Counted kCounted[] = {
 
 std::string why_no_python(const SourceNumbers& numbers, bool ended) {
   if (numbers.counts.ticks == 0)
-    return ended ? "it ended before the first look" : "the recording ended before the first look";
-  if (numbers.stateless.states == 0) return "none of its threads was in Python when it was looked at";
+    return ended ? "it ended before the first sample" : "the recording ended before the first sample";
+  if (numbers.stateless.states == 0) return "none of its threads was in Python when it was sampled";
   return fmt::format(
       "it has {} thread state{} of Python, and none belongs to a thread of this process that could be found: "
       "it forked in a way of its own",

@@ -9,16 +9,17 @@ std::vector<std::string> refusals(const Options& options, const Progress& progre
   if (progress.cpu_refused > 0) {
     const bool may_stop = options.way == Way::automatic || options.way == Way::no_kernel;
     const bool stops = may_stop && progress.stops > 0;
-    warnings.push_back(fmt::format(
-        "{} looks found their thread on a CPU that phlox may not use (a cpuset of its own, or a CPU that is "
-        "kept free): {}",
-        progress.cpu_refused,
-        stops ? "it was stopped for microseconds instead (--way same-cpu stops nobody)"
-              : "it was read as it ran, unproved"));
+    warnings.push_back(
+        fmt::format("{} samples found their thread on a CPU that phlox may not use (a cpuset of its own, or "
+                    "a CPU that is "
+                    "kept free): {}",
+                    progress.cpu_refused,
+                    stops ? "it was stopped for microseconds instead (--way same-cpu stops nobody)"
+                          : "it was read as it ran, unproved"));
   }
   if (progress.stop_refused > 0) {
     warnings.push_back(fmt::format(
-        "{} looks at threads that could not be stopped (somebody else traces them, or phlox has no "
+        "{} samples of threads that could not be stopped (somebody else traces them, or phlox has no "
         "right to): {}",
         progress.stop_refused,
         options.native ? "they are without native frames" : "they were read as they ran, unproved"));
