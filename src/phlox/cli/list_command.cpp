@@ -97,8 +97,8 @@ int list(const CommandLine&, Talk& talk) {
   if (pythons.found.empty()) talk.note("no Python that you may read is running here");
   if (pythons.hidden > 0) {
     const char* more = ::geteuid() == 0 ? "not by root either" : "all Pythons: sudo phlox list";
-    talk.note(fmt::format("{} process{} may not be read; {}", pythons.hidden,
-                          pythons.hidden == 1 ? "" : "es", more));
+    talk.note(fmt::format("{} process{} may not be read; {}", pythons.hidden, pythons.hidden == 1 ? "" : "es",
+                          more));
   }
   return kSuccess;
 }
