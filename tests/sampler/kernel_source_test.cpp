@@ -66,6 +66,15 @@ class KernelSourceTest : public testing::Test {
     record.look.native = off > 0 ? 0 : instruction_;
     source_.take(record);
   }
+  static kernel_wake waker(uint32_t thread, uint32_t process, std::string_view name, uint64_t stack = 0) {
+    kernel_wake wake{};
+    wake.thread = thread;
+    wake.process = process;
+    wake.stack = stack;
+    name.copy(wake.name, sizeof wake.name - 1);
+    wake.ended = KERNEL_ENDED_BY_THREAD;
+    return wake;
+  }
   // Of the wait that began then.
   void awaited(double off, kernel_awaited of, std::string_view name) {
     of.thread = kThread;
@@ -170,19 +179,9 @@ TEST_F(KernelSourceTest, who_ended_a_wait_is_said_of_its_last_piece) {
   other.look = test::kernel_look_of(kOther, stack({put, main}));
   other.look.time = start_ + 2 * kMillisecond;
   source_.take(other);
-  wake_ = {.thread = kOther,
-           .process = 70,
-           .stack = stack({put, main}).hash,
-           .name = "python3",
-           .ended = KERNEL_ENDED_BY_THREAD,
-           .reserved = 0};
+  wake_ = waker(kOther, 70, "python3", stack({put, main}).hash);
   look(26, stack({wait, main}), 3, 20, 2, 4);
-  wake_ = {.thread = 99,
-           .process = 98,
-           .stack = 0,
-           .name = "nginx",
-           .ended = KERNEL_ENDED_BY_THREAD,
-           .reserved = 0};
+  wake_ = waker(99, 98, "nginx");
   look(36, stack({wait, main}), 4, 29, 2, 27);
   wake_.process = 70;
   look(41, stack({wait, main}), 4.5, 33, 2, 36.5);
@@ -225,12 +224,7 @@ TEST_F(KernelSourceTest, a_waker_that_has_ended_by_the_time_that_the_wait_is_tol
   gone.thread = kOther;
   gone.time = start_ + 10 * kMillisecond;
   source_.take(gone);
-  wake_ = {.thread = kOther,
-           .process = 70,
-           .stack = 0,
-           .name = "python3",
-           .ended = KERNEL_ENDED_BY_THREAD,
-           .reserved = 0};
+  wake_ = waker(kOther, 70, "python3");
   look(26, stack({wait, main}), 3, 20, 2, 4);
   // It was over before this wait began: another thread has its number.
   look(46, stack({wait, main}), 4, 38, 3, 28);
@@ -292,12 +286,7 @@ TEST_F(KernelSourceTest, short_waits_together_are_all_of_the_stack_that_stands_f
 TEST_F(KernelSourceTest, a_stack_that_stands_for_others_was_woken_by_nobody) {
   const auto main = code("main"), nap = code("nap");
   look(1, stack({main}), 0, 0, 0);
-  wake_ = {.thread = 99,
-           .process = 98,
-           .stack = 0,
-           .name = "nginx",
-           .ended = KERNEL_ENDED_BY_THREAD,
-           .reserved = 0};
+  wake_ = waker(99, 98, "nginx");
   kernel_stack standing = stack({nap, main});
   standing.flags = KERNEL_STANDS_IN;
   look(10, standing, 1, 8, 0, 9.5);
@@ -336,12 +325,7 @@ TEST_F(KernelSourceTest, what_a_wait_was_for_is_told_before_it) {
 TEST_F(KernelSourceTest, a_wait_for_a_child_was_for_the_one_that_ended_it) {
   const auto main = code("main"), work = code("work"), wait = code("wait");
   look(1, stack({work, main}), 0, 0, 0);
-  wake_ = {.thread = 4711,
-           .process = 4711,
-           .stack = 0,
-           .name = "sleep",
-           .ended = KERNEL_ENDED_BY_THREAD,
-           .reserved = 0};
+  wake_ = waker(4711, 4711, "sleep");
   call_ = 61;
   look(26, stack({wait, main}), 3, 20, 2, 4);
   call_ = 7;

@@ -125,10 +125,6 @@ class KernelSource {
   Thread& begin_thread(pid_t tid, uint64_t python_id, int64_t interpreter, Nanoseconds now);
   Thread& meets_python(pid_t tid, const KernelLook& record);
   int64_t interpreter_id(uint64_t address);
-  uint32_t wake_of(const kernel_look& look);
-  uint32_t index_of_waker(const kernel_look& look) const;
-  uint32_t awaited_of(const Thread& thread, const kernel_look& look);
-  uint32_t number_of(AwaitedRecord record, const std::string& name);
   uint32_t code_file_of(const kernel_look& look);
   Spent spent(Thread& thread, const kernel_look& look);
   void found_running(Thread& thread, const kernel_look& look, const Spent& spent, profile::Quality quality,
@@ -137,6 +133,11 @@ class KernelSource {
                  const std::vector<CodeLocation>& stack);
   void put_run(Thread& thread, const LookRecord& left, bool held, Nanoseconds ran,
                const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native);
+  // kernel_source_waits.cpp
+  uint32_t wake_of(const kernel_look& look);
+  uint32_t index_of_waker(const kernel_look& look) const;
+  uint32_t awaited_of(const Thread& thread, const kernel_look& look);
+  uint32_t number_of(AwaitedRecord record, const std::string& name);
   // kernel_source_untold.cpp
   void put_short_waits(Thread& thread, Nanoseconds time, LookRecord run,
                        const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native);

@@ -1,0 +1,107 @@
+// What ended a wait, and what it was for: each is sent to the consumer once, and later records give its
+// number.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "phlox/profile/wake_words.h"
+#include "phlox/sampler/kernel/kernel_source.h"
+
+namespace phlox::sampler {
+namespace {
+
+// Then they are numbered anew.
+constexpr size_t kMostWakes = 100'000, kMostAwaited = 100'000;
+// arch/x86/entry/syscalls/syscall_64.tbl
+constexpr int16_t kWait4 = 61, kWaitid = 247;
+
+const std::vector<CodeLocation> kNoFrames;
+
+}  // namespace
+
+// ---- who ended a wait
+
+// 0: none of this process, or one that runs no Python. A thread that has ended counts if it was there in that
+// wait.
+uint32_t KernelSource::index_of_waker(const kernel_look& look) const {
+  const auto tid = static_cast<pid_t>(look.wake.thread);
+  if (const auto found = threads_.find(tid); found != threads_.end()) return found->second->index;
+  const auto ended = ended_.find(tid);
+  const bool was_there =
+      ended != ended_.end() && ended->second.time >= static_cast<Nanoseconds>(look.off_since);
+  return was_there ? ended->second.index : 0;
+}
+
+uint32_t KernelSource::wake_of(const kernel_look& look) {
+  const kernel_wake& wake = look.wake;
+  const bool timed_out = wake.ended == KERNEL_ENDED_BY_TIMEOUT;
+  if (!timed_out && (wake.ended != KERNEL_ENDED_BY_THREAD || wake.thread == 0)) return 0;
+  const uint32_t thread = timed_out ? 0 : index_of_waker(look);
+  const auto* stack = stacks_.find(wake.stack);
+  std::string other;
+  if (timed_out) {
+    other = profile::kItsTimeout;
+  } else if (thread == 0 && static_cast<pid_t>(wake.process) == process_) {
+    other = profile::kThreadWithoutPython;
+  } else if (thread == 0) {
+    const size_t length = ::strnlen(wake.name, sizeof wake.name);
+    other = fmt::format("{} ({})", std::string_view(wake.name, length), wake.process);
+  }
+  const bool has_stack = thread != 0 && wake.stack != 0 && stack != nullptr;
+  if (wakes_.size() >= kMostWakes) wakes_.clear();
+  const auto [known, fresh] = wakes_.try_emplace({thread, has_stack ? wake.stack : 0, other},
+                                                 static_cast<uint32_t>(wakes_.size()) + 1);
+  if (!fresh) return known->second;
+  WakeRecord record;
+  record.wake = known->second;
+  record.thread = thread;
+  other.copy(record.other, sizeof record.other - 1);
+  const std::vector<CodeLocation>& frames = has_stack ? *stack : kNoFrames;
+  record.size = static_cast<uint32_t>(frames.size());
+  if (log_.tell(record, frames)) return record.wake;
+  wakes_.erase(known);
+  return 0;
+}
+
+// ---- what a wait was for
+
+uint32_t KernelSource::number_of(AwaitedRecord record, const std::string& name) {
+  if (awaited_.size() >= kMostAwaited) awaited_.clear();
+  const auto [known, fresh] = awaited_.try_emplace({record.what, record.others, record.file, name},
+                                                   static_cast<uint32_t>(awaited_.size()) + 1);
+  if (!fresh) return known->second;
+  record.awaited = known->second;
+  record.size = static_cast<uint32_t>(name.size());
+  if (log_.tell(record, name)) return record.awaited;
+  awaited_.erase(known);
+  return 0;
+}
+
+void KernelSource::take(const KernelAwaited& record) {
+  const auto found = threads_.find(static_cast<pid_t>(record.awaited.thread));
+  if (found == threads_.end()) return;
+  target::NamedFile file;
+  AwaitedRecord out;
+  if ((record.awaited.flags & KERNEL_AWAITED_NONE) != 0) {
+    out.what = AwaitedRecord::What::time;
+  } else {
+    file = file_of(record);
+    out.file = file.file;
+    out.others = record.awaited.others;
+  }
+  found->second->awaited = number_of(out, file.name);
+  found->second->awaited_since = record.awaited.since;
+}
+
+// A child that ends wakes who waits for it.
+uint32_t KernelSource::awaited_of(const Thread& thread, const kernel_look& look) {
+  if (thread.awaited_since == look.off_since) return thread.awaited;
+  if ((look.system_call != kWait4 && look.system_call != kWaitid) || look.wake.process == 0) return 0;
+  AwaitedRecord child;
+  child.what = AwaitedRecord::What::child;
+  child.file.process = static_cast<pid_t>(look.wake.process);
+  child.since = static_cast<Nanoseconds>(look.off_since);
+  return number_of(child, std::string(look.wake.name, ::strnlen(look.wake.name, sizeof look.wake.name)));
+}
+
+}  // namespace phlox::sampler
