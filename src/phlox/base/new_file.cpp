@@ -11,13 +11,13 @@
 #include <utility>
 
 #include "phlox/base/clock.h"
+#include "phlox/base/write_all.h"
 
 namespace phlox {
 namespace {
 
 bool copy_all(int from, int to) {
   if (::lseek(from, 0, SEEK_SET) != 0) return false;
-  constexpr int kMostInterrupted = 1000;
   for (int interrupted = 0;;) {
     const ssize_t sent = ::sendfile(to, from, nullptr, size_t{1} << 20);
     if (sent == 0) return true;

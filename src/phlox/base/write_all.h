@@ -9,11 +9,12 @@
 
 namespace phlox {
 
-// False: errno says why. EINTR after so many interrupted calls in a row: a signal does not come that often,
-// so something else refuses the call (a filter of system calls, a file system), and trying on would never
-// end.
+// A signal does not interrupt that many calls in a row. Then something else refuses the call (a filter of
+// system calls, a file system), and trying on would never end.
+inline constexpr int kMostInterrupted = 1000;
+
+// False: errno says why; EINTR after kMostInterrupted calls.
 inline bool write_all(int fd, std::span<const std::byte> bytes) {
-  constexpr int kMostInterrupted = 1000;
   for (int interrupted = 0; !bytes.empty();) {
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written > 0) {

@@ -38,9 +38,8 @@ void do_nothing(int) {}
 void end_after_abort(int number, siginfo_t* info, void*) {
   if (info->si_code == SI_TKILL && info->si_pid == ::getpid()) {
     say("phlox: the C library ended phlox (abort); a refused munmap is one cause\n"
-        "hint: is memory limited? ulimit -v, sysctl vm.max_map_count. A recording keeps what was written to "
-        "it "
-        "before.\n");
+        "hint: is memory limited? ulimit -v, sysctl vm.max_map_count. What a recording already held is still "
+        "in it.\n");
     ::_exit(exit_status(ErrorKind::system));
   }
   ::signal(number, SIG_DFL);

@@ -134,6 +134,16 @@ std::vector<double> chances_by_rate(const std::vector<Item>& items, const std::v
   return chance;
 }
 
+// The difference of two recordings with its interval: sampling error, and time in which nothing was sampled.
+Comparison by_sampling(const Amount& before, const Amount& after) {
+  Comparison result;
+  result.difference = after.value - before.value;
+  const double own = reach(before, after, quantile(kMissing, 0));
+  result.low = result.difference - own - before.unseen;
+  result.high = result.difference + own + after.unseen;
+  return result;
+}
+
 // Welch's: the spread of either side by itself. A side of one run has none that is known.
 Comparison by_welch(const Runs& runs) {
   Comparison result;
@@ -179,11 +189,7 @@ double reach_of(const Amount& amount) {
 
 Comparison judge_recordings(const Amount& before, const Amount& after, const Margin& margin,
                             size_t compared) {
-  Comparison result;
-  result.difference = after.value - before.value;
-  const double own = reach(before, after, quantile(kMissing, 0));
-  result.low = result.difference - own - before.unseen;
-  result.high = result.difference + own + after.unseen;
+  Comparison result = by_sampling(before, after);
   const double strict = reach_of(before, after, compared);
   const double least = margin.of(before.value, after.value);
   const double lowest = result.difference - strict - before.unseen;
@@ -202,12 +208,7 @@ Comparison interval_of(const Runs& runs) {
   if (runs.before.size() > 1 || runs.after.size() > 1) return by_welch(runs);
   const Amount before = runs.before.empty() ? Amount{} : runs.before.front();
   const Amount after = runs.after.empty() ? Amount{} : runs.after.front();
-  Comparison result;
-  result.difference = after.value - before.value;
-  const double own = reach(before, after, quantile(kMissing, 0));
-  result.low = result.difference - own - before.unseen;
-  result.high = result.difference + own + after.unseen;
-  return result;
+  return by_sampling(before, after);
 }
 
 double ways_to_deal(size_t before, size_t after) {
