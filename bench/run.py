@@ -1,28 +1,31 @@
 #!/usr/bin/env python3
-"""The benchmarks of issue "the spine": phlox beside its peers on the same targets, in the same run.
+"""The benchmarks: Phlox and its peers on the same targets, in the same run.
 
     bench/run.py [SECTION...] [--quick] [--versions 3.12] [--users root,NAME] [--no-peers] [--part SHARE] [--only TARGET]
                  [--rate HZ] [--way kernel] [--store-as NAME]
 
-Sections: truth, cost, recorder, ten-minutes, speed, at-once, dump, report, native, services, crowds, kernel, requests, import, export, page and conclusions (all by default). Each stores its numbers in
-bench/results/SECTION.json and docs/benchmarks.md is written from what is stored, so that sections can be measured one by one, on a quiet machine. --quick
-takes a minute or so a section and stores nothing. What is measured with --store-as NAME stands beside the rest in the
-page, under that name: the other versions, and a free-threaded build, have their truth and cost so:
+Sections: truth, cost, recorder, ten-minutes, speed, at-once, dump, report, native, services, crowds, kernel, requests, import,
+export, page and conclusions (all by default). Each stores its numbers in bench/results/SECTION.json. Then docs/benchmarks.md, its
+three pictures and bench/results/tables.md are written from all that is stored. So you can measure one section at a time, on a
+quiet machine. --document-only writes them without measuring. --quick takes about a minute for each section and stores nothing.
+
+--store-as NAME keeps the results as one more run of the section, under that name. The other versions, and a free-threaded build,
+have their truth and cost so:
     bench/run.py truth cost --versions 3.8,3.9,3.10,3.14,3.15,3.13t --no-peers --store-as 'other Pythons'
-And what --way kernel shows of itself:
+And the truth of sampling in the kernel:
     bench/run.py truth --way kernel --users root --versions 3.8,3.11,3.12,3.13,3.14,3.15,3.13t --no-peers --store-as 'in the kernel'
-Ordinary users have to exist (useradd); root is needed to become them.
+Ordinary users must exist (useradd). You must be root to run programs as them.
 """
 import argparse
 import datetime
-import glob
 import json
 import os
 import platform
+import shlex
 import signal
 import sys
 
-from harness import conclusions, crowds, everyday, imports, kernel, native, page, requests, services, tables
+from harness import conclusions, crowds, everyday, imports, kernel, native, page, pictures, requests, services, stored, summary, tables
 from harness.sections import SECTIONS, Settings
 from harness.target import find_pythons
 
@@ -30,6 +33,7 @@ SECTIONS.update(everyday.SECTIONS, native=native.native, services=services.servi
 tables.TABLES.update(everyday.TABLES, native=native.document, services=services.document, crowds=crowds.document, kernel=kernel.document, requests=requests.document, **imports.TABLES, page=page.document, conclusions=conclusions.document)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+RESULTS = os.path.join(ROOT, "bench", "results")
 
 
 def machine():
@@ -51,9 +55,7 @@ def brief(section, row):
     print("%-8s %s" % (section, " ".join(words)), flush=True)
 
 
-def main():
-    # A shell without job control starts what it sends to the background with SIGINT ignored, and recordings end by it.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+def parser():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
     parser.add_argument("--phlox", default=os.path.join(ROOT, "build", "release", "phlox"))
@@ -65,52 +67,67 @@ def main():
     parser.add_argument("--cache", default=os.environ.get("PHLOX_BENCH_CACHE", "/var/tmp/phlox-bench"))
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--part", type=float, default=1.0, metavar="SHARE", help="this share of the samples of section truth")
+    parser.add_argument("--part", type=float, default=1.0, metavar="SHARE", help="of section truth: take this share of the samples")
     parser.add_argument("--only", metavar="TARGET", help="of section truth: hard 50, hard 200 or leaf; of import: dwarf, fp, 'dwarf -z' or 'dwarf -a'; of kernel: the targets whose names begin so; of requests: the profiler, with more pairs; of conclusions: a program, a script or a topic")
     parser.add_argument("--rate", type=int, metavar="HZ", help="of section truth: 5000 or 1000 alone")
     parser.add_argument("--way", choices=["kernel"], help="of section truth: phlox record --way kernel")
-    parser.add_argument("--store-as", default="", metavar="NAME", help="keep these results beside the others, not instead of them")
-    parser.add_argument("--document-only", action="store_true", help="write docs/benchmarks.md from what is stored")
-    options = parser.parse_args()
+    parser.add_argument("--store-as", default="", metavar="NAME", help="keep these results as one more run, and those of before too")
+    parser.add_argument("--document-only", action="store_true", help="measure nothing; write the documents from what is stored")
+    return parser
+
+
+def settings_of(options, fail):
+    """What the command line chose; `fail` says what is wrong with it, and does not return."""
     unknown = set(options.sections) - set(SECTIONS)
     if unknown:
-        parser.error("no such section: %s (there are %s)" % (", ".join(sorted(unknown)), ", ".join(SECTIONS)))
-
+        fail("no such section: %s (there are %s)" % (", ".join(sorted(unknown)), ", ".join(SECTIONS)))
     pythons = find_pythons(options.pythons)
     versions = [v for v in options.versions.split(",") if v in pythons]
     missing = [v for v in options.versions.split(",") if v not in pythons]
-    if missing and not options.document_only:
-        parser.error("no interpreter for %s (give --pythons or --versions)" % ", ".join(missing))
+    if missing:
+        fail("no interpreter for %s (give --pythons or --versions)" % ", ".join(missing))
+    if not os.access(options.phlox, os.X_OK):
+        fail("no phlox at %s: make build first" % options.phlox)
     users = options.users.split(",") if options.users else default_users()
-    settings = Settings(os.path.abspath(options.phlox), os.path.abspath(options.reading), pythons, versions, users, options.cache, options.quick,
-                        not options.no_peers, brief, options.part, options.only, options.way == "kernel", options.rate)
-    if not options.document_only and not os.access(options.phlox, os.X_OK):
-        parser.error("no phlox at %s: make build first" % options.phlox)
-    store = os.path.join(ROOT, "bench", "results")
-    os.makedirs(store, exist_ok=True)
+    return Settings(os.path.abspath(options.phlox), os.path.abspath(options.reading), pythons, versions, users, options.cache, options.quick,
+                    not options.no_peers, brief, options.part, options.only, options.way == "kernel", options.rate)
+
+
+def measure(options, settings):
     os.makedirs(options.cache, exist_ok=True)
+    os.makedirs(RESULTS, exist_ok=True)
+    for name in options.sections or SECTIONS:
+        load = os.getloadavg()[0]
+        if load > summary.QUIET:
+            print("%s: the load is %.1f; slow-downs measured now are worth little" % (name, load), file=sys.stderr)
+        kept = {"command": "bench/run.py " + shlex.join(sys.argv[1:]), "machine": machine(), "load": "%.2f" % load,
+                "date": datetime.date.today().isoformat(), "data": SECTIONS[name](settings)}
+        if options.quick:
+            continue
+        label = "@" + options.store_as.replace(" ", "-") if options.store_as else ""
+        with open(os.path.join(RESULTS, name + label + ".json"), "w") as file:
+            json.dump(kept, file, indent=1)
+
+
+def documents():
+    """{path in the tree: text} of all that is written from what is stored."""
+    results = stored.load(RESULTS, SECTIONS)
+    drawn = {os.path.join("docs", "images", name): text for name, text in pictures.draw(results).items()}
+    return {os.path.join("docs", "benchmarks.md"): summary.document(results), os.path.join("bench", "results", "tables.md"): tables.document(results), **drawn}
+
+
+def main():
+    # A shell without job control starts what it sends to the background with SIGINT ignored, and recordings end by it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    arguments = parser()
+    options = arguments.parse_args()
     if not options.document_only:
-        for name in options.sections or SECTIONS:
-            load = os.getloadavg()[0]
-            if load > 0.5:
-                print("%s: the load is %.1f; slow-downs measured now are worth little" % (name, load), file=sys.stderr)
-            stored = {"command": "bench/run.py " + " ".join(sys.argv[1:]), "machine": machine(), "load": "%.2f" % load,
-                      "date": datetime.date.today().isoformat(), "data": SECTIONS[name](settings)}
-            if options.quick:
-                continue
-            label = "@" + options.store_as.replace(" ", "-") if options.store_as else ""
-            with open(os.path.join(store, name + label + ".json"), "w") as file:
-                json.dump(stored, file, indent=1)
+        measure(options, settings_of(options, arguments.error))
     if options.quick:
         return
-    results = {}
-    for path in sorted(glob.glob(os.path.join(store, "*.json"))):
-        name = os.path.basename(path)[:-len(".json")]
-        if name.partition("@")[0] in SECTIONS:
-            with open(path) as file:
-                results[name] = json.load(file)
-    with open(os.path.join(ROOT, "docs", "benchmarks.md"), "w") as file:
-        file.write(tables.document(results))
+    for path, text in documents().items():
+        with open(os.path.join(ROOT, path), "w") as file:
+            file.write(text)
 
 
 def default_users():

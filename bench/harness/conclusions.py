@@ -149,8 +149,8 @@ def document(data):
     def counted(verdicts):
         return [len(verdicts)] + [sum(verdict == kind for verdict in verdicts) for kind in (judges.RIGHT, judges.SILENT, judges.WRONG)]
 
-    text = ("## Conclusions\n\nPrograms that know their own truth (`bench/conclusions`), and what phlox says of them: the first screens of `record` and `report`, "
-            "its JSON, the page as the page's own model reads it, `diff` of pairs. A claim is right, silent or wrong; a program is what its worst claim is.\n\n")
+    text = ("## Conclusions\n\nPrograms that know the truth about themselves (`bench/conclusions`), and what Phlox says about them: on the first screens of `record` and `report`, "
+            "in JSON, in the page (as the page's own model reads it), and in `diff` of pairs. A claim is right, wrong, or silent if Phlox does not make it. A program counts as its worst claim.\n\n")
     text += table(["", "all", "right", "silent", "wrong"], [["programs"] + counted([row["verdict"] for row in rows]), ["claims"] + counted(claims)])
     bad = [[row["program"], row["verdict"], "; ".join("%s: %s" % (verdict, words.replace("|", "/").replace("<", "&lt;")) for _, verdict, words in row["claims"] if verdict != judges.RIGHT)]
            for row in rows if row["verdict"] != judges.RIGHT]

@@ -73,12 +73,12 @@ def crowds(settings):
 
 
 def document(data):
-    text = ("## Crowds\n\n200 threads of one process: three run and count what they get done; the others wait for a lock, on a pipe, or sleep for the time of the column nap. "
-            "With naps of 20 ms 3,300 threads wake in each second. Slow-down as in \"Cost to the target\"; rounds: looks at all of them.\n\n")
+    text = ("## Crowds\n\nOne process with 200 threads. Three of them run and count their work; the others wait for a lock, wait for a pipe, or sleep for the time of the column *nap*. "
+            "With naps of 20 ms, threads wake 3,300 times per second. The slow-down is that of \"Cost to the target\". A *round* is one sample of every thread.\n\n")
     text += table(["tool", "Python", "nap", "Hz", "rounds a second", "samples a second", "pairs", "slow-down"], [
         [r["tool"], r["python"], number(r["nap"], "%g s"), r["rate"], number(r.get("rounds_a_second"), "%.0f"), number(r.get("samples_a_second"), "%.0f"), r.get("pairs", "-"),
          "failed: " + r["error"] if r["error"] else "%.3f (%.3f to %.3f)" % (r["slow_down"], r["low"], r["high"])] for r in data["threads"]])
-    text += ("\nMany that hardly run: each sleeps, four seconds at most, and works for a moment. What the recorder uses of a CPU at %d Hz, once it knows them all.\n\n" % RATE)
+    text += ("\nMany processes or threads that hardly run: each sleeps for up to four seconds, then works for a moment. The CPU that the recorder uses at %d Hz, once it knows them all:\n\n" % RATE)
     return text + table(["Python", "processes", "threads of each", "recorded", "recorder's CPU", "RSS MiB"], [
         [r["python"], r["processes"], r["threads"], r.get("recorded", "failed: " + r["error"]), "%.1f %%" % (100 * r["cpu"]), number(r.get("rss_mib"), "%.0f")]
         for r in data["idle"]])

@@ -43,7 +43,7 @@ def in_turn(commands, rounds, words):
 
 
 def dump(settings):
-    """One look at ten threads; /bin/true beside it is what starting any process takes here."""
+    """One dump of ten threads; /bin/true shows what it takes to start any process here."""
     result = {"dump": []}
     rounds = settings.scaled(60, 10)
 
@@ -103,12 +103,12 @@ TIMES = ["runs", "median ms", "95 % interval", "best ms", "worst ms"]
 
 
 def dump_table(data):
-    return ("## One look\n\nTen threads, two of which run; from the start of the command to its exit, in turn. `/bin/true` is what starting "
-            "any process takes here.\n\n") + table(["tool", "Python"] + TIMES, [[r["tool"], r["python"]] + times_of(r) for r in data["dump"]])
+    return ("## One dump\n\nThe stacks of ten threads, two of which run. The time is from the start of the command to its exit; the commands take turns. "
+            "`/bin/true` shows what it takes to start any process here.\n\n") + table(["tool", "Python"] + TIMES, [[r["tool"], r["python"]] + times_of(r) for r in data["dump"]])
 
 
 def report_table(data):
-    return ("## Reports\n\nOf recordings of %s samples with 20,000 stacks (%.0f MB each), from the start of the command to its exit, in turn.\n\n"
+    return ("## Reports\n\nRecordings of %s samples with 20,000 stacks (%.0f MB each). The time is from the start of the command to its exit; the commands take turns.\n\n"
             % ("{:,}".format(data["samples"]), data["bytes"] / 1e6)) + table(["command"] + TIMES, [[r["tool"]] + times_of(r) for r in data["report"]])
 
 

@@ -197,10 +197,12 @@ def of_each(values, form):
 
 
 def import_table(data):
-    text = ("## Taking in what perf recorded\n\n`perf record -F 999 --sample-cpu --call-graph …`, then on the same file, one after the other, the best of each: `perf script`, "
-            "`perf script --no-inline` of the fields that shares need, Hotspot's own parser (Debian's `hotspot-perfparser`) and `phlox import`, which keeps what it read of programs and their debug information: `at first` it had nothing. What took more than " + str(MOST_SECONDS) + " s was ended.\n\n"
-            "Shares are of every function above 1 %, own time and with everything called; apart are those that differ from perf's by more than 0.5 points, but for callers of stacks that phlox unwinds further than perf (in brackets how many). "
-            "Whole are stacks down to where a program or thread begins; a mystery is a stack that is not, or that has a function without a name; what Hotspot guesses at a stack's end counts as not there.\n\n")
+    text = ("## Import of perf.data\n\n`perf record -F 999 --sample-cpu --call-graph …` makes a file. Then four programs read it, one after the other, and the best time of each counts: `perf script`; "
+            "`perf script --no-inline` with no more fields than the shares need; Hotspot's own parser (Debian's `hotspot-perfparser`); `phlox import`. Phlox keeps what it read of programs and "
+            "their debug information; *at first* it had nothing. What took more than " + str(MOST_SECONDS) + " s was ended.\n\n"
+            "The shares are those of every function above 1 %, both its own time and its time with everything that it called. *Apart* are the shares that differ from perf's by more than 0.5 points; "
+            "in brackets are those that differ because Phlox unwinds a stack further than perf. A stack is *whole* if it reaches the start of its program or thread. A *mystery* is a stack that is not whole "
+            "or has a function without a name. What Hotspot guesses at the end of a stack does not count.\n\n")
     stacks = [[r["target"], r["way"], "%.0f" % r["mb"], "%d / %d" % (r["samples"], r["our samples"]), "%d (%d) of %d" % (r["apart by more than 0.5"], r["further"], r["functions above 1 %"]),
                of_each(r["whole"], "%.0f"), of_each(r["mystery"], "%.0f")] for r in data["rows"]]
     text += table(["program", "call graph", "MB", "samples: perf / phlox", "shares apart", "whole stacks: perf / Hotspot / phlox", "mysteries: perf / Hotspot / phlox"], stacks)
@@ -219,14 +221,14 @@ def import_table(data):
 
 
 def export_table(data):
-    text = ("## Handing out\n\n%d seconds of the taxi program at 1 kHz with native frames (%s bytes), every format with `--show everything`, the best of some runs.\n\n"
+    text = ("## Export\n\nA recording of %d seconds of the taxi program at 1 kHz with native frames (%s bytes). Every format is written with `--show everything`; the best of some runs counts.\n\n"
             % (data["seconds"], "{:,}".format(data["bytes"]))) + table(
         ["format", "seconds", "MiB", "bytes", "gzipped"],
         [[r["format"], number(r["seconds"], "%.2f"), number(r["mib"], "%.0f"), "{:,}".format(r["bytes"]), "{:,}".format(r["gzipped"])] for r in data["rows"]])
     if not data.get("peers"):
         return text
     ours = {r["format"]: r for r in data["rows"]}
-    return text + "\nWhat peers make of the same stacks, out of the file that they read:\n\n" + table(
+    return text + "\nThe same stacks, written by peers from a file that they read:\n\n" + table(
         ["format", "peer", "out of", "seconds: peer / phlox", "MiB", "bytes"],
         [[r["format"], r["peer"], r["of"], "%.2f / %.2f" % (r["seconds"], ours[r["format"]]["seconds"]), "%s / %s" % (number(r["mib"], "%.0f"), number(ours[r["format"]]["mib"], "%.0f")),
           "{:,} / {:,}".format(r["bytes"], ours[r["format"]]["bytes"])] for r in data["peers"]])

@@ -169,23 +169,24 @@ def kernel(settings):
 
 
 def document(data):
-    text = ["## Inside the kernel", "", "`record --way kernel` at 1 kHz. In turn, on one process with a CPU to itself: nothing attached; attached, while nobody is looked at (the programs are run "
-            "at each event, and end at once); looking at it. Ratios of throughput, geometric mean without the lowest and highest tenth, 95 % interval. Own clock: what the programs "
-            "say that they took, of a CPU. The targets switches leave their CPU as often as they can, with more or less work between: each and its partner pass a byte to and fro on one CPU.", ""]
+    text = ["## Inside the kernel", "", "`record --way kernel` at 1 kHz. The target has a CPU to itself, and three states take turns: nothing is attached; the BPF programs are attached, but no process is chosen, so that "
+            "they end at once at each event (*empty programs*); the target is sampled. *In all* is the slow-down from the first state to the third, *above the empty programs* that from the second. "
+            "Each is the geometric mean of the ratios without the lowest and the highest tenth. *Own clock*: the share of a CPU that the programs say they used. The targets *switches* "
+            "leave their CPU as often as they can, with more or less work in between: the target and a partner pass a byte to and fro on one CPU.", ""]
     text.append(table(["tool", "Python", "target", "rounds", "above the empty programs", "empty programs", "in all", "walks a second", "switches a second", "own clock", "lost"], [
         [r["tool"], r["python"], r["target"], r.get("pairs", "failed: " + r["error"][:60])] + (["-"] * 7 if r["error"] else [
             slow_down(dict(r["above_empty"])), slow_down(dict(r["of_empty"])), slow_down(dict(r["slow_down"])), number(r["walks_a_second"], "%.0f"), number(r.get("switches_a_second"), "%.0f"), percent(r["own_clock"]), r["lost"]])
         for r in data["in_turn"]]))
     if not data["beside"]:
         return "\n".join(text)
-    text.append("Beside it, the same targets with the way that is next (as in \"Cost to the target\") and with peers:\n")
+    text.append("The same targets, read from outside (as in \"Cost to the target\") and by peers:\n")
     text.append(table(["tool", "Python", "target", "Hz", "pairs", "slow-down", "samples a second"], [
         [r["tool"], r["python"], r["target"], r["rate"], r.get("pairs", "-"), slow_down(r), number(r.get("samples_a_second"), "%.0f")] for r in data["beside"]]))
-    text.append("What the recorder uses of a CPU: with its start and end, of ten seconds; and once it has begun (schedstat over 15 s).\n")
+    text.append("The CPU that the recorder uses: in ten seconds with its start and its end, and once it has begun (schedstat over 15 s).\n")
     text.append(table(["tool", "Python", "depth", "Hz", "samples a second", "us of CPU a sample", "once begun", "RSS MiB"], [
         [r["tool"], r["python"], r["depth"], r["rate"], number(r.get("samples_a_second"), "%.0f"), number(r.get("cpu_us_a_sample"), "%.1f") if not r["error"] else "failed",
          number(r.get("going_us"), "%.1f"), number(r.get("rss_mib"), "%.0f")] for r in data["recorder"]]))
-    text.append("The whole host at %d Hz, with %d processes that do a little and one that works: what that one loses, and what the recorder uses of a CPU once it knows them all.\n"
+    text.append("The whole host at %d Hz, with %d processes that do a little and one that works: the slow-down of that one, and the CPU that the recorder uses once it knows them all.\n"
                 % (HOST_RATE, HOST_PROCESSES))
     text.append(table(["tool", "Python", "recorded", "pairs", "slow-down", "recorder's CPU", "RSS MiB"], [
         [r["tool"], r["python"], r.get("recorded", "failed: " + r["error"][:60]), r.get("pairs", "-"), slow_down(r), percent(r.get("recorder_cpu")),

@@ -166,27 +166,26 @@ def native(settings):
 
 
 def document(data):
-    text = ["## Python and native code as one stack", "", "`phlox record --native`. Whole: complete to the thread's start, and every Python frame "
-            "on the native frame that ran it. The recorder's CPU is all it used from its start to the last sample, unwinding included.", ""]
+    text = ["## Python and native code as one stack", "", "`phlox record --native`. A stack is *whole* if it is complete to the thread's start and every Python frame "
+            "lies on the native frame that ran it. The recorder's CPU is all that it used from its start to the last sample, unwinding included.", ""]
     text.append(table(["tool", "Python", "target", "Hz", "way", "stacks", "whole", "cut", "restarted", "unmerged", "us of CPU a sample"], [
         [r["tool"], r["python"], r["target"], r["rate"], r.get("way", "failed: " + r["error"][:60]), r.get("looks", "-"), percent(r.get("whole")),
          percent(r.get("cut")), percent(r.get("restarted")), percent(r.get("unmerged")), number(r.get("recorder_us"), "%.1f")] for r in data["whole"]]))
-    text.append("Cost to the target, as in \"Cost to the target\" (phlox's recorder stopped and let on in turn, its perf events open all the "
-                "while; a peer's recordings begun and ended in turn). Alone: units of the target a second while the recorder was stopped. "
-                "Slower: runs in which that was less than nine tenths of the fastest, because the host had others to serve.\n")
+    text.append("The slow-down, as in \"Cost to the target\". The perf events of Phlox stay open while its recorder is stopped. *Alone*: what the target does per second while the "
+                "recorder is stopped. *Slower*: the runs in which that was less than nine tenths of the fastest run, because the host had other work.\n")
     text.append(table(["tool", "Python", "target", "Hz", "host", "alone", "runs", "pairs", "slow-down", "us of CPU a sample, all of the tool"], [
         [r["tool"], r["python"], r["target"], r["rate"], r.get("host", "-"), number(r.get("alone"), "%.1f"), r.get("runs", "-"), r.get("pairs", "-"),
          slow_down(r), number(r.get("cpu_us_a_sample"), "%.0f")]
         for r in data["slow_down"]]))
-    text.append("A thread stopped by ptrace, from before it was asked to stop to after it was let go. A thread that waits for a CPU stands still "
-                "without us until it gets one, so those that were on a CPU when asked (schedstat's count) say what a stop takes:\n")
+    text.append("How long ptrace stops a thread, from before it is asked to stop until after it is continued. A thread that waits for a CPU does not run in that time anyway. "
+                "So look at the rows *running*: the threads that were on a CPU when they were asked (by the count in schedstat):\n")
     text.append(table(["Python", "target", "thread", "stops", "median us", "p99 us", "worst us"], [
         [r["python"], r["target"], which, r.get(count, "failed"), number(r.get(key + "_median_us"), "%.0f"), number(r.get(key + "_p99_us"), "%.0f"),
          number(r.get(key + "_worst_us"), "%.0f")] for r in data["parts"] for which, count, key in (("running", "running", "running"), ("any", "stops", "stop"))]))
-    text.append("A frame's unwinding with its rules known:\n")
+    text.append("The time to unwind one frame whose rules are known:\n")
     text.append(table(["Python", "target", "frames a stack", "ns a frame"], [
         [r["python"], r["target"], number(r.get("frames_a_stack"), "%.0f"), number(r.get("frame_ns"), "%.1f")] for r in data["parts"]]))
-    text.append("One look, from the start of the command to its exit, in turn, caches warm:\n")
+    text.append("One dump, from the start of the command to its exit. The commands take turns, with warm caches:\n")
     text.append(table(["tool", "Python", "target", "runs", "median ms", "95 % interval", "worst ms"], [
         [r["tool"], r["python"], r["target"], r.get("runs", "failed"), number(r.get("median_ms"), "%.0f"),
          "%s to %s" % (number(r.get("low"), "%.0f"), number(r.get("high"), "%.0f")), number(r.get("worst_ms"), "%.0f")] for r in data["dump"]]))

@@ -206,23 +206,25 @@ def many(value):
 
 
 def document(data):
-    text = ["## The page", "", "`phlox export -o page.html`, opened from disk in Chromium, timed by the browser's own clock; speedscope %s gets the same recording by "
-            "`-f speedscope`, in the way of its own command (a script beside it on disk) and from a server on the same machine, in turn. Painted: ms from "
-            "the start of the navigation until the picture is on the screen, for the page with every view in sight." % SPEEDSCOPE, ""]
+    text = ["## The page", "", "`phlox export -o page.html`, opened from disk in Chromium and timed by the browser's own clock. speedscope %s gets the same recording by `-f speedscope`, once as "
+            "its own command does it (a script on disk) and once from a server on the same machine; the three take turns." % SPEEDSCOPE, "",
+            "- *Painted*: ms from the start of the navigation until the picture is on the screen, with every view of the page in sight.",
+            "- *Filters*: one is set that was not set before (a thread in or out, a time, a function out, a state). *All drawn*: ms until the timeline, the numbers and the view are drawn. "
+            "The last four columns are medians of what the model needs of that: for the view's own question, the sums, the threads and the bins of the timeline.",
+            "- *Redraws*: ms from the event to the end of painting, in which the page's thread did nothing else.", ""]
     for one in data["recordings"]:
-        text += ["**%s**: %s samples in %s stretches of %s threads, %s stacks, %.0f s. The page has %.1f MB, speedscope's file %.1f MB." % (
+        text += ["**%s**: %s samples in %s rows of %s threads, %s stacks, %.0f s. The page has %.1f MB, speedscope's file %.1f MB." % (
             one["recording"], many(one["samples"]), many(one["stretches"]), many(one["threads"]), many(one["stacks"]), one["seconds"],
             one["page_bytes"] / 1e6, one["speedscope_bytes"] / 1e6), ""]
         text.append(table(["opened in", "Chromium", "runs", "painted, median ms", "95 % interval", "worst ms"], [
             [r["tool"], r["browser"], "-", "its tab crashed after %.0f s" % r["crashed_s"], "-", "-"] if "crashed_s" in r else
             [r["tool"], r["browser"], r["runs"], number(r["median_ms"], "%.0f"), "%s to %s" % (number(r["low"], "%.0f"), number(r["high"], "%.0f")),
              number(r["worst_ms"], "%.0f")] for r in one["open"]]))
-        text.append("A filter is set that was not set before (a thread in or out, a time, a function out, a state): ms until the timeline, the numbers and the view are "
-                    "drawn, and of it the median of the model for the view's own question, for the sums, for the threads' and for the timeline's bins.\n")
+        text.append("Filters:\n")
         text.append(table(["view", "filters", "all drawn, median ms", "p95 ms", "own question", "sums", "threads", "bins"], [
             [r["view"], r["runs"], number(r["median_ms"], "%.0f"), number(r["p95_ms"], "%.0f"), number(r["own_ms"], "%.0f"), number(r["totals_ms"], "%.0f"),
              number(r["threads_ms"], "%.0f"), number(r["densities_ms"], "%.0f")] for r in one["filters"]]))
-        text.append("A redraw: ms in which the page's thread did nothing else, from the event to the end of painting.\n")
+        text.append("Redraws:\n")
         text.append(table(["gesture", "redraws", "median ms", "p95 ms", "worst ms"], [
             [r["what"], r["runs"], number(r["median_ms"], "%.1f"), number(r["p95_ms"], "%.1f"), number(r["worst_ms"], "%.1f")] for r in one["redraws"]]))
     return "\n".join(text)

@@ -126,9 +126,9 @@ def requests(settings):
 
 
 def document(data):
-    text = ("## Requests of a server\n\ngunicorn with %d workers, recorded whole at %d Hz with what phlox does by default, under eight clients on the same machine that "
-            "always have a request open: stretches of %d s, with and without, in turn. Lost: of the requests a second, by the geometric mean of the pairs' ratios "
-            "without their lowest and highest tenth, with its 95 %% interval. Before 3.12 each code object is proved by four or five places in memory; since then by one.\n\n"
+    text = ("## Requests of a server\n\ngunicorn with %d workers, recorded whole at %d Hz with Phlox's default options. Eight clients on the same machine always have a request open. "
+            "Intervals of %d s with and without a recording take turns. *Lost*: the share of the requests per second that is missing while it is recorded: the geometric mean of the "
+            "pairs' ratios without the lowest and the highest tenth, with its 95 %% interval. Before CPython 3.12, Phlox proves each code object by four or five places in memory, since then by one.\n\n"
             % (WORKERS, RATE, data["seconds"]))
     return text + table(["profiler", "Python", "pairs", "requests a second without", "with", "lost", "95 % interval"], [
         [r["profiler"], r["python"], r["rounds"], number(r["alone"], "%.0f"), number(r["a_second"], "%.0f"), "%+.2f %%" % (100 * r["lost"]),

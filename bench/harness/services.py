@@ -288,8 +288,8 @@ def services(settings):
 
 
 def document(data):
-    text = ("## Services\n\nEach whole in one file, at 200 Hz: CPU time by process beside what the kernel charged to it (`schedstat`, while it was "
-            "recorded; of what was started under `phlox record --`, from its birth to its end). Judged are processes that used %.1f s and more.\n\n" % LEAST)
+    text = ("## Services\n\nEach service is recorded whole, into one file, at 200 Hz. The table compares the CPU time of its processes in the recording with what the kernel charged to them "
+            "(`schedstat`): while they were recorded, or from start to end for a program under `phlox record --`. *Judged* are the processes that used at least %.1f s.\n\n" % LEAST)
     return text + table(
         ["service", "processes recorded", "judged", "missing", "CPU, phlox", "CPU, kernel", "difference of all", "of the worst process"],
         [[row["service"], len(row["processes"]) if "children" not in row else "%d of %d workers" % (row["children_seen"], row["children"]),

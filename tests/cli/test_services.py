@@ -27,7 +27,7 @@ def test_a_service_is_whole_in_one_recording(name, tmp_path):
     result = getattr(services.Services(PHLOX, python, str(tmp_path), 3), name)()
     assert len(result["processes"]) > WORKERS[name], result
     assert result["missing"] == [], result
-    # 3 % as measured over a while (docs/benchmarks.md); a few ticks of a start that is not seen weigh more in three seconds.
+    # 3 % as measured over a while (bench/results/tables.md); a few ticks of a start that is not seen weigh more in three seconds.
     for one in result["processes"]:
         if one["kernel_s"] is not None and one["kernel_s"] >= 0.1 and name != "pool":
             assert abs(one["phlox_s"] - one["kernel_s"]) < 0.03 * one["kernel_s"] + 0.04, one
