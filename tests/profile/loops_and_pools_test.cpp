@@ -120,6 +120,54 @@ TEST_F(LoopsAndPools, of_what_a_pool_runs_the_own_function_is_named) {
       "(app.py:1)");
 }
 
+// Counted at 0.25 s and 0.75 s of the second that the pool was busy.
+TEST_F(LoopsAndPools, calls_that_wait_for_a_pool_are_counted) {
+  maker.thread("MainThread", 4711);
+  const ThreadId worker = maker.thread("pool_0");
+  blocked(worker, kItem + "call_upstream", 1000 * kMs, kRecv);
+  EXPECT_FALSE(pools().at(0).calls_waiting);
+  auto count = [&](Nanoseconds at, int64_t calls, std::string kind, std::optional<ThreadId> thread) {
+    Event event;
+    event.kind = EventKind::calls_waiting;
+    event.time = ProfileMaker::kStart + at;
+    event.process = ProcessId(1);
+    event.thread = thread;
+    event.value = calls;
+    event.text = std::move(kind);
+    profile.put_event(event);
+  };
+  count(250 * kMs, 30, "AnyIO", {});  // another pool's
+  count(250 * kMs, 20, "ThreadPoolExecutor", worker);
+  count(750 * kMs, 2, "ThreadPoolExecutor", worker);
+  const auto rows = pools();
+  ASSERT_TRUE(rows.at(0).calls_waiting);
+  EXPECT_DOUBLE_EQ(*rows[0].calls_waiting, 14);
+  EXPECT_EQ(busy_pool_words(profile, rows[0]),
+            "1 of 1 thread of ThreadPoolExecutor (pool_...) was at work 100.0 % of the time, 100.0 % of it in "
+            "call_upstream (app.py:1); 14 calls waited for a thread on average, at most 20");
+  // Two pools whose threads have the same names: nobody knows which queue is whose.
+  const ThreadId other = maker.thread("pool_1");
+  blocked(other, kItem + "call_upstream", 1000 * kMs, kRecv);
+  count(500 * kMs, 7, "ThreadPoolExecutor", other);
+  EXPECT_FALSE(pools().at(0).calls_waiting);
+}
+
+TEST_F(LoopsAndPools, calls_that_wait_for_anyios_threads_are_of_the_process) {
+  maker.thread("MainThread", 4711);
+  const ThreadId worker = maker.thread("AnyIO worker thread");
+  blocked(worker, kLib + "threading.py/_bootstrap_inner;/site/anyio/_backends/_asyncio.py/run;ask", 1000 * kMs,
+          kRecv);
+  Event event;
+  event.kind = EventKind::calls_waiting;
+  event.time = ProfileMaker::kStart;
+  event.process = ProcessId(1);
+  event.value = 3;
+  event.text = "AnyIO";
+  profile.put_event(event);
+  ASSERT_TRUE(pools().at(0).calls_waiting);
+  EXPECT_DOUBLE_EQ(*pools()[0].calls_waiting, 3);
+}
+
 // While nobody knows what a worker did, it may have been idle.
 TEST_F(LoopsAndPools, a_pool_whose_stacks_were_not_all_read_is_none) {
   maker.thread("MainThread", 4711);

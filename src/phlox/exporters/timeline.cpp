@@ -195,7 +195,7 @@ std::vector<StateRun> state_runs(const profile::Profile& profile, const std::vec
 }
 
 std::string_view event_name(profile::EventKind kind) {
-  constexpr std::array<std::string_view, 11> kNames = {"Recording started",
+  constexpr std::array<std::string_view, 12> kNames = {"Recording started",
                                                        "Recording ended",
                                                        "Process started",
                                                        "Process ended",
@@ -205,7 +205,8 @@ std::string_view event_name(profile::EventKind kind) {
                                                        "Thread ended",
                                                        "Samples lost",
                                                        "Rate changed",
-                                                       "Way of reading changed"};
+                                                       "Way of reading changed",
+                                                       "Calls waiting for a thread"};
   const auto index = static_cast<size_t>(kind);
   return index < kNames.size() ? kNames[index] : "";
 }
@@ -216,6 +217,7 @@ std::string event_words(const profile::Event& event) {
     words = fmt::format("{:g} Hz", double(event.value) / 1000);
   if (event.kind == profile::EventKind::lost)
     words = fmt::format("{:g} s without samples", double(event.value) / 1e9);
+  if (event.kind == profile::EventKind::calls_waiting) words = std::to_string(event.value);
   if (!event.text.empty()) words += (words.empty() ? "" : ": ") + event.text;
   return words;
 }

@@ -105,6 +105,41 @@ std::string without_number(const std::string& name) {
   return end == std::string::npos || end + 1 == name.size() ? name : name.substr(0, end + 1);
 }
 
+// How many calls waited for a thread of one pool: counted now and then, and so many until the next count.
+class WaitingCalls {
+ public:
+  WaitingCalls(Nanoseconds begin, Nanoseconds end) : begin_(begin), end_(end) {}
+
+  void count(Nanoseconds at, int64_t calls) {
+    until(at);
+    at_ = at;
+    calls_ = calls;
+    if (at >= begin_ && at < end_) most_ = std::max(most_, calls);
+  }
+  // None: nothing was counted over most of the time.
+  std::optional<double> mean() {
+    until(end_);
+    if (double(known_) < kSeen * double(end_ - begin_)) return {};
+    return sum_ / double(known_);
+  }
+  int64_t most() const { return most_; }
+
+ private:
+  void until(Nanoseconds to) {
+    if (!calls_) return;
+    const Nanoseconds from = std::max(at_, begin_), time = std::min(to, end_) - from;
+    if (time <= 0) return;
+    known_ += time;
+    sum_ += double(*calls_) * double(time);
+    most_ = std::max(most_, *calls_);
+  }
+
+  Nanoseconds begin_, end_, at_ = 0, known_ = 0;
+  std::optional<int64_t> calls_;  // since at_
+  double sum_ = 0;
+  int64_t most_ = 0;
+};
+
 struct Worker {
   uint32_t pool = 0;
   Nanoseconds wall = 0, idle = 0, blocked = 0;
@@ -170,6 +205,8 @@ std::vector<BusyPool> busy_pools(const Profile& profile, const SampleFilter& fil
     BusyPool pool;
     bool all_busy = true;
     Longest running;
+    // By the thread that stands for the queue; of several queues in one group nobody knows which is whose.
+    std::map<uint32_t, WaitingCalls> calls;
   };
   // Of processes: by who started them.
   using Key = std::tuple<uint32_t, uint32_t, std::string>;
@@ -203,9 +240,26 @@ std::vector<BusyPool> busy_pools(const Profile& profile, const SampleFilter& fil
     if (Group* group = group_of[sample.thread.value]; group != nullptr && group->all_busy)
       group->running.add(profile, handed_to(profile, sample.stack, known), part.wall);
   }
+  for (const Event& event : profile.events()) {
+    if (event.kind != EventKind::calls_waiting || !event.process) continue;
+    const bool has_thread = event.thread && event.thread->value < group_of.size();
+    Group* group = has_thread ? group_of[event.thread->value] : nullptr;
+    for (auto& [key, one] : groups) {
+      if (!has_thread && !one.pool.of_processes && std::get<0>(key) == event.process->value &&
+          one.pool.kind == event.text)
+        group = &one;
+    }
+    if (group == nullptr || group->pool.kind != event.text) continue;
+    const uint32_t source = has_thread ? event.thread->value : 0;
+    group->calls.try_emplace(source, begin, end).first->second.count(event.time, event.value);
+  }
   std::vector<BusyPool> rows;
   for (auto& [key, group] : groups) {
     if (!group.all_busy || group.pool.wall == 0) continue;
+    if (group.calls.size() == 1) {
+      group.pool.calls_waiting = group.calls.begin()->second.mean();
+      group.pool.most_calls_waiting = group.calls.begin()->second.most();
+    }
     std::tie(group.pool.running, group.pool.running_wall) = group.running.get();
     rows.push_back(group.pool);
   }
@@ -257,6 +311,9 @@ std::string busy_pool_words(const Profile& profile, const BusyPool& pool) {
   if (pool.running)
     text += fmt::format(", {} of it in {}", percent(pool.running_wall, pool.wall),
                         place_words(profile, pool.running));
+  if (pool.calls_waiting && pool.most_calls_waiting > 0)
+    text += fmt::format("; {:.{}f} calls waited for a thread on average, at most {}", *pool.calls_waiting,
+                        *pool.calls_waiting < 9.95 ? 1 : 0, pool.most_calls_waiting);
   return text;
 }
 

@@ -1,6 +1,7 @@
 // How the time of event loops divides, and which pools had no worker left. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,10 +43,13 @@ struct BusyPool {
   Nanoseconds blocked = 0;  // of that
   FrameId running;          // the function that they ran longest, of those that were handed to them
   Nanoseconds running_wall = 0;
+  // Calls that waited for a worker: a mean over time, and the most that were counted; none: not known.
+  std::optional<double> calls_waiting;
+  int64_t most_calls_waiting = 0;
 };
 std::vector<BusyPool> busy_pools(const Profile& profile, const SampleFilter& filter);
 // "2 of 2 threads of ThreadPoolExecutor (pool_...) were at work 100.0 % of the time, 99.0 % of it in
-// call_upstream (app.py:4)".
+// call_upstream (app.py:4); 12 calls waited for a thread on average, at most 20".
 std::string busy_pool_words(const Profile& profile, const BusyPool& pool);
 
 }  // namespace phlox::profile

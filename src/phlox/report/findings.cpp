@@ -352,10 +352,14 @@ class Findings {
   // lacks there is said already.
   void pools() {
     for (const auto& [pool, sentence] : report_.busy_pools) {
-      add("pool_busy", time_share(pool.blocked, pool.wall), plain(sentence),
-          {{"workers", double(pool.workers)},
-           {"at_work_share", time_share(pool.at_work, pool.wall)},
-           {"blocked_share", time_share(pool.blocked, pool.wall)}},
+      Numbers numbers = {{"workers", double(pool.workers)},
+                         {"at_work_share", time_share(pool.at_work, pool.wall)},
+                         {"blocked_share", time_share(pool.blocked, pool.wall)}};
+      if (pool.calls_waiting) {
+        numbers.push_back({"calls_waiting", *pool.calls_waiting});
+        numbers.push_back({"most_calls_waiting", double(pool.most_calls_waiting)});
+      }
+      add("pool_busy", time_share(pool.blocked, pool.wall), plain(sentence), std::move(numbers),
           {{"pool", std::string(pool.kind)}, {"threads", pool.name}});
     }
   }

@@ -113,6 +113,8 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
       row_(program_->process_row()),
       ring_((options_.native ? kNativeRingBytes : kRingBytes) / shared.ring_share),
       native_memory_(program_->pid),
+      queue_memory_(program_->pid),
+      queues_(program_->interpreter.layout, queue_memory_),
       ends_(shared.ends),
       its_end_(ends_.watch(program_->pid, pidfd_)),
       files_(program_->pid, shared.files),
@@ -228,6 +230,33 @@ void ProgramRecording::name_process() {
   name_tries_ = kMostNameTries;
 }
 
+void ProgramRecording::count_calls() {
+  const auto& live = consumer_.live_threads();
+  if (live.size() < 2) return;
+  RemoteAddress first;
+  if (!queue_memory_.read_value(program_->interpreter.interpreters_head, first.value) || !is_plausible(first))
+    return;
+  for (const python::PoolQueue& queue : queues_.read(first)) {
+    const auto [last, is_new] = calls_.try_emplace({queue.kind, queue.thread}, -1);
+    if (last->second == queue.calls || calls_.size() > python::PoolQueues::kMostPools) continue;
+    profile::Event event;
+    event.kind = profile::EventKind::calls_waiting;
+    event.time = clock_now();
+    event.process = id_;
+    event.value = queue.calls;
+    event.text = queue.kind;
+    if (queue.thread != 0) {
+      const auto thread = std::find_if(live.begin(), live.end(), [&queue](const auto& one) {
+        return one.row.python_id == queue.thread;
+      });
+      if (thread == live.end()) continue;
+      event.thread = thread->id;
+    }
+    last->second = queue.calls;
+    sink_.put_event(event);
+  }
+}
+
 bool ProgramRecording::look_around() {
   const auto used = clock_.used();
   const bool has_run = !used || std::exchange(used_, used) != used;
@@ -238,6 +267,7 @@ bool ProgramRecording::look_around() {
   named_ = std::max(named_, newest);
   name_threads();
   name_process();
+  count_calls();
   std::vector<pid_t> threads;
   for (const auto& thread : consumer_.live_threads()) threads.push_back(thread.row.tid);
   source_->stay_above(threads);

@@ -5,15 +5,19 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "phlox/base/clock.h"
 #include "phlox/base/descriptor.h"
 #include "phlox/memory/process_memory.h"
 #include "phlox/profile/sink.h"
+#include "phlox/python/pool_queues.h"
 #include "phlox/sampler/assemble/awaited_files.h"
 #include "phlox/sampler/assemble/consumer.h"
 #include "phlox/sampler/assemble/native_stacks.h"
@@ -76,6 +80,8 @@ class ProgramRecording {
   void put_process(Nanoseconds end, const std::string& how, const std::string& way);
   void name_threads();
   void name_process();
+  // Calls that wait for a thread of a pool.
+  void count_calls();
   std::optional<Nanoseconds> used_at_end() const;
   // The source's numbers, copied only when they are other ones.
   const SourceNumbers& latest();
@@ -89,6 +95,9 @@ class ProgramRecording {
   profile::Process row_;
   Ring ring_;
   memory::ProcessMemory native_memory_;  // of its own: the sampler's is another thread's
+  memory::ProcessMemory queue_memory_;  // likewise
+  python::PoolQueues queues_;
+  std::map<std::pair<std::string_view, uint64_t>, int64_t> calls_;  // as last reported
   EndWatch& ends_;
   std::shared_ptr<EndWatch::End> its_end_;
   AwaitedFiles files_;
