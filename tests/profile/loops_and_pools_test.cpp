@@ -142,9 +142,10 @@ TEST_F(LoopsAndPools, calls_that_wait_for_a_pool_are_counted) {
   const auto rows = pools();
   ASSERT_TRUE(rows.at(0).calls_waiting);
   EXPECT_DOUBLE_EQ(*rows[0].calls_waiting, 14);
-  EXPECT_EQ(busy_pool_words(profile, rows[0]),
-            "1 of 1 thread of ThreadPoolExecutor (pool_...) was at work 100.0 % of the time, 100.0 % of it in "
-            "call_upstream (app.py:1); 14 calls waited for a thread on average, at most 20");
+  EXPECT_EQ(
+      busy_pool_words(profile, rows[0]),
+      "1 of 1 thread of ThreadPoolExecutor (pool_...) was at work 100.0 % of the time, 100.0 % of it in "
+      "call_upstream (app.py:1); 14 calls waited for a thread on average, at most 20");
   // Two pools whose threads have the same names: nobody knows which queue is whose.
   const ThreadId other = maker.thread("pool_1");
   blocked(other, kItem + "call_upstream", 1000 * kMs, kRecv);
@@ -152,11 +153,43 @@ TEST_F(LoopsAndPools, calls_that_wait_for_a_pool_are_counted) {
   EXPECT_FALSE(pools().at(0).calls_waiting);
 }
 
+// Its limiter has calls waiting: no thread is to spare, whatever is known of their stacks.
+TEST_F(LoopsAndPools, where_calls_always_wait_a_pool_is_busy_though_its_stacks_were_not_all_read) {
+  maker.thread("MainThread", 4711);
+  const std::string run = kLib + "threading.py/_bootstrap_inner;/site/anyio/_backends/_asyncio.py/run";
+  for (int i = 0; i < 2; ++i) {
+    const ThreadId worker = maker.thread("AnyIO worker thread");
+    blocked(worker, run + ";ask", 300 * kMs, kRecv);
+    blocked(worker, "(a stack that was not read)", 690 * kMs, kFutex);
+    blocked(worker, run + ";" + kLib + "queue.py/get", 10 * kMs, kFutex);
+  }
+  Event event;
+  event.kind = EventKind::calls_waiting;
+  event.time = ProfileMaker::kStart + 100 * kMs;
+  event.process = ProcessId(1);
+  event.value = 12;
+  event.text = "AnyIO";
+  profile.put_event(event);
+  event.time += 500 * kMs;
+  event.value = 3;
+  profile.put_event(event);
+  ASSERT_EQ(pools().size(), 1u);
+  EXPECT_EQ(
+      busy_pool_words(profile, pools()[0]),
+      "calls waited for one of the 2 threads of AnyIO (AnyIO worker thread...) whenever they were counted: "
+      "8.0 on average, at most 12; these threads were longest in ask (app.py:1)");
+  // Once nothing waited.
+  event.time += 200 * kMs;
+  event.value = 0;
+  profile.put_event(event);
+  EXPECT_TRUE(pools().empty());
+}
+
 TEST_F(LoopsAndPools, calls_that_wait_for_anyios_threads_are_of_the_process) {
   maker.thread("MainThread", 4711);
   const ThreadId worker = maker.thread("AnyIO worker thread");
-  blocked(worker, kLib + "threading.py/_bootstrap_inner;/site/anyio/_backends/_asyncio.py/run;ask", 1000 * kMs,
-          kRecv);
+  blocked(worker, kLib + "threading.py/_bootstrap_inner;/site/anyio/_backends/_asyncio.py/run;ask",
+          1000 * kMs, kRecv);
   Event event;
   event.kind = EventKind::calls_waiting;
   event.time = ProfileMaker::kStart;

@@ -382,35 +382,39 @@ TEST(Report, says_why_threads_had_no_cpu) {
             "the quota of 0.5 CPUs of control group /docker/abc was used up in 9 of 10 periods");
   const CpuGroup idle{"/docker/abc", 4, 10, 0, 0};
   EXPECT_EQ(why_no_cpu({{idle}, 1900 * kMs, 100 * kMs, 0}),
-            "other programs used 70.0 % of the CPUs, and they 25.0 %");
-  EXPECT_EQ(why_no_cpu({{}, 550 * kMs, 0, 0}), "there are more of them than CPUs, of which they have 90.9 %");
+            "other programs used 70.0 % of the CPUs, the recorded processes 25.0 %");
+  EXPECT_EQ(why_no_cpu({{}, 550 * kMs, 0, 0}),
+            "there are more such threads than CPUs; the recorded processes used 90.9 % of the CPUs");
   // One thread does not need more than two CPUs, and others used one.
   EXPECT_EQ(why_no_cpu({{}, 1000 * kMs, 0, 0, 2, 2}),
-            "other programs used 50.0 % of the CPUs, and they 50.0 %");
+            "other programs used 50.0 % of the CPUs, the recorded processes 50.0 %");
   EXPECT_EQ(why_no_cpu({{}, 1000 * kMs, 400 * kMs, 600 * kMs}),
             "the host of this virtual machine gave 30.0 % of its CPUs to others");
   EXPECT_EQ(why_no_cpu({{}, 1000 * kMs, 1000 * kMs, 0}),
-            "the CPUs were idle 50.0 % of it; are they bound to some of them (taskset, cpuset)?");
+            "the CPUs were idle 50.0 % of the recording; are these threads bound to some of them (taskset, "
+            "cpuset)?");
   CpuUse half{{}, 1000 * kMs, 1000 * kMs, 0, 4, 1};
   EXPECT_EQ(why_no_cpu(half),
-            "the CPUs were idle 50.0 % of it, but they may run on 1 of 4 alone (taskset, cpuset)");
+            "the CPUs were idle 50.0 % of the recording, but these threads may run on only 1 of 4 (taskset, "
+            "cpuset)");
   half.allowed = 4;
-  EXPECT_EQ(why_no_cpu(half),
-            "the CPUs were idle 50.0 % of it; they stood behind others on one CPU while another was free, as "
-            "threads do that wake each other all the time");
+  EXPECT_EQ(
+      why_no_cpu(half),
+      "the CPUs were idle 50.0 % of the recording: there was CPU time to spare, but not where or when these "
+      "threads needed it");
 }
 
 TEST(Report, what_the_program_itself_started_is_no_other_program) {
   const profile::Descendant one{4712, 4711, 0, 1, 700 * kMs, false, "sh -c 'while :; do :; done'"};
   profile::Descendant two = one;
   two.pid = 4713;
-  EXPECT_EQ(
-      why_no_cpu({{}, 1900 * kMs, 100 * kMs, 0}, {one, two}),
-      "processes that the program itself started used 70.0 % of the CPUs, and they 25.0 %: 2 processes sh -c "
-      "'while :; do :; done' (1.40 s)");
+  EXPECT_EQ(why_no_cpu({{}, 1900 * kMs, 100 * kMs, 0}, {one, two}),
+            "processes that the program itself started used 70.0 % of the CPUs, the recorded ones 25.0 %: 2 "
+            "processes sh -c "
+            "'while :; do :; done' (1.40 s)");
   // Strangers used more.
   EXPECT_EQ(why_no_cpu({{}, 3000 * kMs, 100 * kMs, 0}, {one}),
-            "other programs used 58.1 % of the CPUs, and they 16.1 %");
+            "other programs used 58.1 % of the CPUs, the recorded processes 16.1 %");
 }
 
 TEST(Report, lists_what_recorded_processes_started) {

@@ -114,7 +114,6 @@ class WaitingCalls {
     until(at);
     at_ = at;
     calls_ = calls;
-    if (at >= begin_ && at < end_) most_ = std::max(most_, calls);
   }
   // None: nothing was counted over most of the time.
   std::optional<double> mean() {
@@ -123,6 +122,7 @@ class WaitingCalls {
     return sum_ / double(known_);
   }
   int64_t most() const { return most_; }
+  int64_t least() const { return least_; }
 
  private:
   void until(Nanoseconds to) {
@@ -132,12 +132,13 @@ class WaitingCalls {
     known_ += time;
     sum_ += double(*calls_) * double(time);
     most_ = std::max(most_, *calls_);
+    least_ = std::min(least_, *calls_);
   }
 
   Nanoseconds begin_, end_, at_ = 0, known_ = 0;
   std::optional<int64_t> calls_;  // since at_
   double sum_ = 0;
-  int64_t most_ = 0;
+  int64_t most_ = 0, least_ = std::numeric_limits<int64_t>::max();
 };
 
 struct Worker {
@@ -203,7 +204,7 @@ std::vector<BusyPool> busy_pools(const Profile& profile, const SampleFilter& fil
   }
   struct Group {
     BusyPool pool;
-    bool all_busy = true;
+    bool never_idle = true, all_known = true;
     Longest running;
     // By the thread that stands for the queue; of several queues in one group nobody knows which is whose.
     std::map<uint32_t, WaitingCalls> calls;
@@ -229,15 +230,15 @@ std::vector<BusyPool> busy_pools(const Profile& profile, const SampleFilter& fil
     group.pool.wall += worker.wall;
     group.pool.at_work += worker.wall - worker.idle;
     group.pool.blocked += worker.blocked;
-    group.all_busy = group.all_busy && worker.known && double(worker.wall) >= kSeen * double(end - begin) &&
-                     double(worker.idle) <= kIdle * double(worker.wall);
+    group.never_idle = group.never_idle && double(worker.idle) <= kIdle * double(worker.wall);
+    group.all_known = group.all_known && worker.known && double(worker.wall) >= kSeen * double(end - begin);
   }
   std::vector<const KnownFunction*> known;
   for (const Frame& frame : profile.frames()) known.push_back(known_function(frame));
   for (const Sample& sample : profile.samples()) {
     const auto part = filter.part_of_everything(sample);
-    if (!part.passes || places.of(sample.stack).pool == 0) continue;
-    if (Group* group = group_of[sample.thread.value]; group != nullptr && group->all_busy)
+    if (!part.passes || places.of(sample.stack).pool == 0 || part.doing == Doing::waiting_for_work) continue;
+    if (Group* group = group_of[sample.thread.value]; group != nullptr)
       group->running.add(profile, handed_to(profile, sample.stack, known), part.wall);
   }
   for (const Event& event : profile.events()) {
@@ -255,11 +256,15 @@ std::vector<BusyPool> busy_pools(const Profile& profile, const SampleFilter& fil
   }
   std::vector<BusyPool> rows;
   for (auto& [key, group] : groups) {
-    if (!group.all_busy || group.pool.wall == 0) continue;
+    bool calls_always_waited = false;
     if (group.calls.size() == 1) {
-      group.pool.calls_waiting = group.calls.begin()->second.mean();
-      group.pool.most_calls_waiting = group.calls.begin()->second.most();
+      WaitingCalls& calls = group.calls.begin()->second;
+      group.pool.calls_waiting = calls.mean();
+      group.pool.most_calls_waiting = calls.most();
+      calls_always_waited = group.pool.calls_waiting && calls.least() > 0;
     }
+    group.pool.by_count = !(group.never_idle && group.all_known);
+    if (group.pool.wall == 0 || (group.pool.by_count && !calls_always_waited)) continue;
     std::tie(group.pool.running, group.pool.running_wall) = group.running.get();
     rows.push_back(group.pool);
   }
@@ -300,7 +305,29 @@ std::string loop_sentence(const Profile& profile, const LoopTime& loop) {
                      thread_label(profile.thread(loop.thread)), loop_words(profile, loop));
 }
 
+namespace {
+
+std::string mean_words(const BusyPool& pool) {
+  return fmt::format("{:.{}f}", *pool.calls_waiting, *pool.calls_waiting < 9.95 ? 1 : 0);
+}
+
+std::string counted_words(const Profile& profile, const BusyPool& pool) {
+  std::string text = pool.workers == 1 ? fmt::format("calls waited for the one thread of {}", pool.kind)
+                                       : fmt::format("calls waited for one of the {} threads of {}",
+                                                     pool.workers, pool.kind);
+  if (!pool.name.empty()) text += fmt::format(" ({}...)", pool.name);
+  text += fmt::format(" whenever they were counted: {} on average, at most {}", mean_words(pool),
+                      pool.most_calls_waiting);
+  if (pool.running)
+    text += fmt::format("; {} longest in {}", pool.workers == 1 ? "that thread was" : "these threads were",
+                        place_words(profile, pool.running));
+  return text;
+}
+
+}  // namespace
+
 std::string busy_pool_words(const Profile& profile, const BusyPool& pool) {
+  if (pool.by_count) return counted_words(profile, pool);
   std::string text = fmt::format("{0} of {0} {1} of {2}", pool.workers,
                                  pool.of_processes ? (pool.workers == 1 ? "process" : "processes")
                                                    : (pool.workers == 1 ? "thread" : "threads"),
@@ -312,8 +339,8 @@ std::string busy_pool_words(const Profile& profile, const BusyPool& pool) {
     text += fmt::format(", {} of it in {}", percent(pool.running_wall, pool.wall),
                         place_words(profile, pool.running));
   if (pool.calls_waiting && pool.most_calls_waiting > 0)
-    text += fmt::format("; {:.{}f} calls waited for a thread on average, at most {}", *pool.calls_waiting,
-                        *pool.calls_waiting < 9.95 ? 1 : 0, pool.most_calls_waiting);
+    text += fmt::format("; {} calls waited for a thread on average, at most {}", mean_words(pool),
+                        pool.most_calls_waiting);
   return text;
 }
 

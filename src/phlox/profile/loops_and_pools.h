@@ -32,12 +32,14 @@ std::string loop_words(const Profile& profile, const LoopTime& loop);
 // "The event loop of MainThread (4711), asyncio: ", and those words.
 std::string loop_sentence(const Profile& profile, const LoopTime& loop);
 
-// Workers of one pool, threads or processes, none of which was found idle for long.
+// Workers of one pool, threads or processes, none of which was found idle for long; or, where it is not known
+// what some of them did, threads for which calls waited whenever these were counted.
 struct BusyPool {
   std::string_view kind;  // "ThreadPoolExecutor"
   std::string name;       // of its threads, without their number; empty: unknown, or processes
   bool of_processes = false;
   size_t workers = 0;       // all of them, all busy
+  bool by_count = false;    // proved by the calls that waited, not by what the workers did
   Nanoseconds wall = 0;     // of all workers
   Nanoseconds at_work = 0;  // of that
   Nanoseconds blocked = 0;  // of that
@@ -49,7 +51,9 @@ struct BusyPool {
 };
 std::vector<BusyPool> busy_pools(const Profile& profile, const SampleFilter& filter);
 // "2 of 2 threads of ThreadPoolExecutor (pool_...) were at work 100.0 % of the time, 99.0 % of it in
-// call_upstream (app.py:4); 12 calls waited for a thread on average, at most 20".
+// call_upstream (app.py:4); 12 calls waited for a thread on average, at most 20". By count:
+// "calls waited for one of the 40 threads of AnyIO (AnyIO worker thread...) whenever they were counted: 12 on
+// average, at most 20; these threads were longest in route_sync (app.py:4)".
 std::string busy_pool_words(const Profile& profile, const BusyPool& pool);
 
 }  // namespace phlox::profile

@@ -201,8 +201,8 @@ enum class EventKind : uint8_t {
   lost = 8,         // value: ns without samples; text: why
   rate_change = 9,  // value: the new rate in mHz; text: why
   way_change = 10,  // text: the new way of reading
-  // Calls that wait for a thread of a pool, from now on. value: how many; text: the pool's kind; thread: one of
-  // its threads, or none: the process has one pool of that kind
+  // Calls that wait for a thread of a pool, from now on. value: how many; text: the pool's kind; thread: one
+  // of its threads, or none: the process has one pool of that kind
   calls_waiting = 11,
 };
 

@@ -32,7 +32,8 @@ void PoolQueues::find_tables(RemoteAddress interpreter) {
   const auto modules = objects_.pointer(interpreter + *objects_.layout().interpreter.modules);
   if (!modules || !*modules) return;
   if (!executors_)
-    executors_ = weak_table(*modules, "concurrent.futures.thread", "_threads_queues").value_or(RemoteAddress());
+    executors_ =
+        weak_table(*modules, "concurrent.futures.thread", "_threads_queues").value_or(RemoteAddress());
   if (!limiters_) limiters_ = weak_table(*modules, "anyio.lowlevel", "_run_vars").value_or(RemoteAddress());
 }
 

@@ -72,15 +72,13 @@ std::string why_no_cpu(const profile::Profile& profile, const Report& report, Na
   }
   if (time_share(use.idle, all) >= kIdle) {
     const std::string idle =
-        fmt::format("the CPUs were idle {} of it", share_words(time_share(use.idle, all)));
+        fmt::format("the CPUs were idle {} of the recording", share_words(time_share(use.idle, all)));
     const bool known = use.cpus > 0 && use.allowed > 0;
     because = !known || use.allowed < use.cpus ? "binding" : "queue";
     if (because == "queue")
-      return idle +
-             "; they stood behind others on one CPU while another was free, as threads do that wake "
-             "each other all the time";
-    if (!known) return idle + "; are they bound to some of them (taskset, cpuset)?";
-    return fmt::format("{}, but they may run on {} of {} alone (taskset, cpuset)", idle, use.allowed,
+      return idle + ": there was CPU time to spare, but not where or when these threads needed it";
+    if (!known) return idle + "; are these threads bound to some of them (taskset, cpuset)?";
+    return fmt::format("{}, but these threads may run on only {} of {} (taskset, cpuset)", idle, use.allowed,
                        use.cpus);
   }
   // As many CPUs as it could use it has, but for those that others take.
@@ -91,13 +89,14 @@ std::string why_no_cpu(const profile::Profile& profile, const Report& report, Na
             : children >= others                        ? "children"
                                                         : "others";
   if (because == "children")
-    return fmt::format("processes that the program itself started used {} of the CPUs, and they {}: {}",
-                       share_words(time_share(children, all)), share_words(time_share(used, all)),
-                       descendant_words(report));
+    return fmt::format(
+        "processes that the program itself started used {} of the CPUs, the recorded ones {}: {}",
+        share_words(time_share(children, all)), share_words(time_share(used, all)), descendant_words(report));
   return because == "itself"
-             ? fmt::format("there are more of them than CPUs, of which they have {}",
-                           share_words(time_share(used, all)))
-             : fmt::format("other programs used {} of the CPUs, and they {}",
+             ? fmt::format(
+                   "there are more such threads than CPUs; the recorded processes used {} of the CPUs",
+                   share_words(time_share(used, all)))
+             : fmt::format("other programs used {} of the CPUs, the recorded processes {}",
                            share_words(time_share(others, all)), share_words(time_share(used, all)));
 }
 

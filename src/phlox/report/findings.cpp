@@ -353,8 +353,8 @@ class Findings {
   void pools() {
     for (const auto& [pool, sentence] : report_.busy_pools) {
       Numbers numbers = {{"workers", double(pool.workers)},
-                         {"at_work_share", time_share(pool.at_work, pool.wall)},
                          {"blocked_share", time_share(pool.blocked, pool.wall)}};
+      if (!pool.by_count) numbers.push_back({"at_work_share", time_share(pool.at_work, pool.wall)});
       if (pool.calls_waiting) {
         numbers.push_back({"calls_waiting", *pool.calls_waiting});
         numbers.push_back({"most_calls_waiting", double(pool.most_calls_waiting)});

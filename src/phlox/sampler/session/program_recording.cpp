@@ -246,9 +246,8 @@ void ProgramRecording::count_calls() {
     event.value = queue.calls;
     event.text = queue.kind;
     if (queue.thread != 0) {
-      const auto thread = std::find_if(live.begin(), live.end(), [&queue](const auto& one) {
-        return one.row.python_id == queue.thread;
-      });
+      const auto thread = std::find_if(
+          live.begin(), live.end(), [&queue](const auto& one) { return one.row.python_id == queue.thread; });
       if (thread == live.end()) continue;
       event.thread = thread->id;
     }

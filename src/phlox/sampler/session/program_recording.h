@@ -95,7 +95,7 @@ class ProgramRecording {
   profile::Process row_;
   Ring ring_;
   memory::ProcessMemory native_memory_;  // of its own: the sampler's is another thread's
-  memory::ProcessMemory queue_memory_;  // likewise
+  memory::ProcessMemory queue_memory_;   // likewise
   python::PoolQueues queues_;
   std::map<std::pair<std::string_view, uint64_t>, int64_t> calls_;  // as last reported
   EndWatch& ends_;
