@@ -138,6 +138,12 @@ def test_links_between_documents_lead_somewhere():
     assert dead == []
 
 
+def test_every_document_is_in_the_index():
+    linked = set(re.findall(r"\]\(([^)]*)\)", (ROOT / "docs" / "README.md").read_text()))
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert pages <= linked, sorted(pages - linked)
+
+
 def test_every_decision_is_in_the_index():
     pages = {path.name for path in (ROOT / "docs" / "decisions").glob("[0-9]*.md")}
     assert pages == set(re.findall(r"\]\((\d[^)]*)\)", (ROOT / "docs" / "decisions" / "README.md").read_text()))
