@@ -23,6 +23,7 @@ import os
 import platform
 import shlex
 import signal
+import subprocess
 import sys
 
 from harness import conclusions, crowds, everyday, imports, kernel, native, page, pictures, requests, services, stored, summary, tables
@@ -44,6 +45,12 @@ def machine():
                 model = line.split(":", 1)[1].strip()
                 break
     return "%s, %d CPUs, Linux %s" % (model, os.cpu_count(), platform.release())
+
+
+def commit():
+    """Of this tree, which the measured phlox is built from unless --phlox says otherwise; "" where there is no git."""
+    done = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 def brief(section, row):
@@ -101,7 +108,7 @@ def measure(options, settings):
         if load > summary.QUIET:
             print("%s: the load is %.1f; slow-downs measured now are worth little" % (name, load), file=sys.stderr)
         kept = {"command": "bench/run.py " + shlex.join(sys.argv[1:]), "machine": machine(), "load": "%.2f" % load,
-                "date": datetime.date.today().isoformat(), "data": SECTIONS[name](settings)}
+                "date": datetime.date.today().isoformat(), "commit": commit(), "data": SECTIONS[name](settings)}
         if options.quick:
             continue
         label = "@" + options.store_as.replace(" ", "-") if options.store_as else ""

@@ -64,7 +64,7 @@ def names_of_the_moment(stored):
 def shares(stored):
     names = stored.names("truth")
     factors, middle = beyond_chance(stored.rows(names, "families"))
-    return ("**Shares of functions** were compared with the same process stopped for each sample, %s times. The difference (total variation) is %.2f times what chance alone "
+    return ("**Shares of functions** were compared with the same process stopped for each sample, %s times. The difference (half the sum over all functions) is %.2f times what chance alone "
             "gives in the median, %.2f times at most." % (many(len(factors)), middle, factors[-1])), names
 
 

@@ -7,7 +7,7 @@ SPIN = ("spin", "<genexpr>")
 
 
 class Case:
-    """script:program, what to claim of it; `beside`: a shell command that runs meanwhile; `options`: of phlox record."""
+    """script:program, and the claims about it. `beside`: a shell command that runs at the same time; `options`: those of phlox record."""
 
     def __init__(self, name, *claims, seconds=1.5, beside="", options=(), small=False, before_after=False, topic="small"):
         self.name, self.claims, self.seconds, self.beside = name, claims, seconds, beside

@@ -170,7 +170,7 @@ def busiest_thread(*functions):
 
 
 def waker(function, pattern):
-    """Waits wanted by the function were ended by whoever matches; others named are wrong, and most have to be named."""
+    """The waits of the function were ended by a thread or program whose name matches. Another name is wrong, and most waits must have one."""
     def judge(evidence):
         rows = find(evidence["json"]["ended_waits"], function)
         count = sum(row["waits"] for row in rows)

@@ -8,12 +8,12 @@ from .sections import cpu_seconds, of_pairs, one_run, slow_down
 from .tables import number, table
 from .target import Target
 
-FEW_OF_MANY = [2, 197]  # threads.py: two run beside the main one, these wait
-NAPS = [1, 0.02]  # s, of those that sleep: a third of them
+FEW_OF_MANY = [2, 197]  # threads.py: two run as well as the main one, these wait
+NAPS = [1, 0.02]  # s, for a third of them
 RATE = 100
 # Three threads take turns of 5 ms: in a tenth of a second the one that is measured has too few of them.
-STRETCH = 0.4
-# Who records has read by then what is read once: 200 processes are found, their names and code objects known.
+SPAN = 0.4
+# By then the recorder has read what is read once: it has found 200 processes, and knows their names and code objects.
 SETTLES = 5
 
 
@@ -27,7 +27,7 @@ def rounds_of(settings, version, args, rate, seconds):
 def threads_rows(settings, version):
     for nap, rate in itertools.product(NAPS, (100, 1000)):
         args = [*FEW_OF_MANY, nap]
-        row, ratios = one_run(settings, version, "root", "threads.py", args, rate, settings.scaled(40, 8), STRETCH, 0.02, Phlox(settings.phlox))
+        row, ratios = one_run(settings, version, "root", "threads.py", args, rate, settings.scaled(40, 8), SPAN, 0.02, Phlox(settings.phlox))
         if not row["error"]:
             row.update(of_pairs(ratios), rounds_a_second=rounds_of(settings, version, args, rate, settings.scaled(10, 2)))
         yield dict(row, nap=nap)
@@ -39,7 +39,7 @@ def threads_rows(settings, version):
 
 
 def idle_row(settings, version, processes, threads):
-    """What recording them goes on taking of a CPU."""
+    """The CPU that the recorder uses once it has begun."""
     row = {"python": version, "processes": processes, "threads": threads, "error": ""}
     seconds = settings.scaled(20, 4)
     with Target(settings.pythons[version], "crowd.py", [processes, threads]) as target:

@@ -1,4 +1,4 @@
-"""The sections `dump` and `report`: what an everyday look costs, from the start of the command to its exit."""
+"""The sections `dump` and `report`: how long an everyday command takes, from its start to its exit."""
 import os
 import shutil
 import subprocess

@@ -1,6 +1,6 @@
-"""The sections `import` and `export`: what perf recorded taken in, beside `perf script` on the same file, and our own formats handed out.
+"""The section `import`: how fast Phlox and its peers read the same perf.data, and whether they agree. The section `export`: every format of a recording.
 
-Programs of section `native`: a random forest over taxi trips (pandas, scikit-learn) and a Bytewax dataflow over them.
+The programs are those of the section `native`: a random forest over taxi trips (pandas, scikit-learn) and a Bytewax dataflow over them.
 """
 import os
 import shutil
@@ -22,7 +22,7 @@ WAYS = {"dwarf": ["--call-graph", "dwarf"], "fp": ["--call-graph", "fp"], "dwarf
         "dwarf -a": ["--call-graph", "dwarf", "-a"]}
 # Every stack's largest dump: 64 MB for each second that a thread runs.
 LARGE = ["--call-graph", "dwarf,65528"]
-# perf script as it is when nothing is said also looks for the functions that were inlined, which takes minutes where there is debug information.
+# Without options, perf script also searches for inlined functions, which takes minutes if there is debug information.
 MOST_SECONDS = 120
 FORMATS = ("html", "svg", "collapsed", "speedscope", "pprof", "firefox", "perfetto", "chrome", "callgrind", "pstats", "jsonl", "csv")
 # What peers make of the same stacks: (format, peer, what it is given, command without that file).

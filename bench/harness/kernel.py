@@ -1,5 +1,5 @@
-"""The section `kernel`: what looking from inside the kernel takes, beside an empty program on the same events, the same-CPU way, py-spy
-and austin; and of a whole host."""
+"""The section `kernel`: what sampling in the kernel costs, compared with an empty program on the same events, with reading from outside, with py-spy
+and with austin; and what it costs on a whole host."""
 import json
 import os
 import subprocess
@@ -15,7 +15,7 @@ from .target import Target, throughput
 RATE = 1000
 HOST_RATE = 99
 HOST_PROCESSES = 200
-# label, script, arguments, native, of which Python, rounds and seconds of a stretch
+# label, script, arguments, native, of which Python, rounds and seconds of a span
 SWITCHES = "switches.py"
 TARGETS = [("depth 50", "depth.py", [50], False, None, 60, 0.2), ("depth 200", "depth.py", [200], False, None, 60, 0.2),
            ("Bytewax dataflow", "dataflow.py", [], False, "3.11", 30, 0.4), ("random forest", "forest.py", SMALL_FOREST, True, None, 20, 0.8),
@@ -30,19 +30,19 @@ def interpreter(settings, version, script):
 
 
 def switches(pid):
-    """How often it has left its CPU so far."""
+    """How often the process has left its CPU so far."""
     with open("/proc/%d/status" % pid) as file:
         return sum(int(line.split()[1]) for line in file if "ctxt_switches" in line)
 
 
 def in_turn_row(settings, tool, version, target):
-    """Nothing attached, attached and looking at nobody, looking at this target: bench/kernel/kernel_cost.cpp."""
-    label, script, args, native, _, rounds, stretch = target
+    """Nothing attached; attached, but no process chosen; this target sampled (bench/kernel/kernel_cost.cpp)."""
+    label, script, args, native, _, rounds, span = target
     row = {"tool": "phlox --way kernel" + (" --native" if native else ""), "python": version, "target": label, "rate": RATE, "error": ""}
-    # The target has a CPU to itself: what is measured is not what a recorder takes from its neighbours there.
+    # The target has a CPU to itself, so the recorder takes nothing from it by sharing one.
     with Target(interpreter(settings, version, script), script, args, cpu=1) as running:
         time.sleep(1)
-        words = ["taskset", "-c", "0", tool, str(running.pid), str(RATE), str(settings.scaled(rounds, 6)), str(stretch)] + (["native"] if native else [])
+        words = ["taskset", "-c", "0", tool, str(running.pid), str(RATE), str(settings.scaled(rounds, 6)), str(span)] + (["native"] if native else [])
         before, since = switches(running.pid), time.monotonic()
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         row["switches_a_second"] = (switches(running.pid) - before) / (time.monotonic() - since)
@@ -51,7 +51,7 @@ def in_turn_row(settings, tool, version, target):
         row["error"] = done.stderr.strip()[-200:]
         return row
     counted = json.loads(done.stdout)
-    off, empty, full = ([throughput(windows, *stretch) for stretch in counted[name]] for name in ("off", "empty", "full"))
+    off, empty, full = ([throughput(windows, *span) for span in counted[name]] for name in ("off", "empty", "full"))
     for name, over, under in (("slow_down", off, full), ("above_empty", empty, full), ("of_empty", off, empty)):
         value, low, high = bootstrap([a / b for a, b in zip(over, under)], typical_ratio, rounds=1000)
         row[name] = {"slow_down": value, "low": low, "high": high}
@@ -62,11 +62,11 @@ def in_turn_row(settings, tool, version, target):
 
 
 def beside_row(settings, version, target):
-    """The same-CPU way, its recorder stopped and let on in turn."""
-    label, script, args, native, _, _, stretch = target
+    """Read from outside; the recorder is stopped and continued in turn."""
+    label, script, args, native, _, _, span = target
     environment = interpreter(settings, version, script)
     profiler = NativePhlox(settings.phlox, environment) if native else OfEnvironment(settings.phlox, environment)
-    row, ratios = sections.one_run(settings, version, "root", script, args, RATE, settings.scaled(60 if stretch < 0.4 else 20, 6), max(stretch, 0.1), 0.02, profiler)
+    row, ratios = sections.one_run(settings, version, "root", script, args, RATE, settings.scaled(60 if span < 0.4 else 20, 6), max(span, 0.1), 0.02, profiler)
     row["target"] = label
     return row if row["error"] else {**row, **sections.of_pairs(ratios)}
 
@@ -94,7 +94,7 @@ class WholeHost(Phlox):
 
 
 def host_row(settings, version, in_kernel):
-    """A busy process among 200 others that do a little, and all of them recorded or not: its throughput, and what the recorder uses."""
+    """A busy process among 200 others that do a little, with and without a recording of all: its throughput, and the CPU of the recorder."""
     with Target(settings.pythons[version], "crowd.py", [HOST_PROCESSES, 1]) as crowd:
         time.sleep(3)
         profiler = WholeHost(settings.phlox, in_kernel)
@@ -115,7 +115,7 @@ def host_row(settings, version, in_kernel):
 
 
 def going_us(settings, profiler, version, depth):
-    """What the recorder uses of a CPU a sample once it has begun, by the scheduler's clock; and what went wrong."""
+    """(the CPU that the recorder uses for a sample once it has begun, by the scheduler's clock; the error)."""
     python, prefix = profiler.python(settings.pythons, version)
     with Target(python, "depth.py", [depth], prefix=prefix) as target:
         session = profiler.start(target.pid, RATE, settings.scaled(20, 6))
@@ -145,7 +145,7 @@ def kernel(settings):
     for target in TARGETS:
         if settings.only and not target[0].startswith(settings.only):
             continue
-        # Its partner has to share its CPU, and who records must not: the others have no say in that.
+        # The partner of `switches` must share its CPU, and the recorder must not; only kernel_cost can choose its CPU.
         alone = target[1] == SWITCHES
         version = target[4] or (usual if target[1] != "forest.py" else next(v for v in NATIVE_VERSIONS if v in settings.pythons))
         if version in settings.pythons:

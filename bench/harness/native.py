@@ -1,5 +1,5 @@
 """The section `native`: Python and native code as one stack, on a random-forest fit and on a Bytewax dataflow. Whole stacks,
-what it costs the target (interleaved pairs) and the recorder, `dump --native` beside its peer's.
+what it costs the target (interleaved pairs) and the recorder, and `dump --native` compared with its peer's.
 """
 import json
 import os
@@ -18,7 +18,7 @@ from .tables import number, percent, slow_down, table
 # Bytewax has no wheel for 3.13 and later.
 VERSIONS = ("3.12", "3.11")
 FOREST = ("random forest", "forest.py", [])
-# Small passes, of a fifteenth of a second, so that a stretch holds enough of them.
+# Small passes, of a fifteenth of a second, so that a span holds enough of them.
 SMALL_FOREST = [1500, 6]
 DATAFLOW = ("Bytewax dataflow", "dataflow.py", [])
 
@@ -52,7 +52,7 @@ class NativePySpy(PySpy):
 
 
 def whole_row(settings, profiler, version, target, seconds, rate=1000):
-    """Of the looks with a native half, how many are complete to the thread's start and merged."""
+    """How many of the samples with native frames are complete to the thread's start and merged."""
     label, script, args = target
     row = {"tool": profiler.name, "python": version, "target": label, "rate": rate, "error": ""}
     python, prefix = profiler.python(settings.pythons, version)
@@ -96,13 +96,13 @@ def dump_rows(settings, version, environment, target, rounds):
 
 
 def cost_rows(settings, version, profiler):
-    """Slow-down in many runs, a process each, in turn. For minutes at a time a host is slower by a fifth without saying so
-    (as steal), its caches and memory being somebody else's too, and a look, which finds nothing in a cache, is dearer then."""
+    """Slow-down in many runs, each with a process of its own, in turn. For minutes at a time a host is slower by a fifth without reporting it
+    as steal, because others use its caches and memory too. A sample finds nothing in a cache then, and costs more."""
     runs = []
     for _ in range(settings.scaled(6, 1)):
-        for script, args, stretch in ((FOREST[1], SMALL_FOREST, 0.8), (DATAFLOW[1], [], 0.4)):
+        for script, args, span in ((FOREST[1], SMALL_FOREST, 0.8), (DATAFLOW[1], [], 0.4)):
             for rate in (100, 1000):
-                runs.append(sections.one_run(settings, version, "root", script, args, rate, settings.scaled(20, 4), stretch, 0.05, profiler))
+                runs.append(sections.one_run(settings, version, "root", script, args, rate, settings.scaled(20, 4), span, 0.05, profiler))
                 settings.log("native", runs[-1][0])
     return by_speed(runs)
 
@@ -112,7 +112,7 @@ FULL_SPEED = 0.9
 
 
 def by_speed(runs):
-    """A row for each target and rate of the (row, ratios) whose target ran at full speed when left alone, and one of those where it did not."""
+    """For each target and rate, a row of the runs whose target ran at full speed without a recorder, and a row of the others."""
     best = {}
     for row, _ in runs:
         best[row["target"]] = max(best.get(row["target"], 0), row.get("alone", 0))

@@ -1,5 +1,5 @@
-"""The section `page`: how large the page of a large recording is, how soon it is there beside speedscope with the same data, and how soon it
-follows whoever looks. Timed in the browser (page_timings.py, page_timings.js)."""
+"""The section `page`: how large the page of a large recording is, how soon it is painted compared with speedscope on the same data, and how soon it
+answers its reader. Timed in the browser (page_timings.py, page_timings.js)."""
 import contextlib
 import functools
 import http.server
@@ -22,7 +22,7 @@ SPEEDSCOPE = "1.25.0"
 DATAFLOW = ("dataflow.py", [2])
 VERSIONS = ("3.12", "3.11", "3.13")
 
-# (view, as it is called, its question, more of its address): what is looked at while filters change.
+# (view, its name, its question, more of its address): what is shown while filters change.
 VIEWS = [("flame", "flame graph and timeline", "column", ""), ("functions", "functions", "table", ""), ("chart", "flame chart", "segments", ""),
          ("bottom-up", "bottom-up", "bottomUp", ""), ("sandwich", "sandwich", "sandwich", "&sandwich.of=20")]
 QUESTIONS = ["totals", "threads", "densities"]  # what every view's answer comes with
@@ -173,7 +173,7 @@ def redrawing(settings, page, facts, folder):
     return [{"what": what, **summary(times)} for (what, *_), times in zip(REDRAWS, timings("redraws", page, job)["result"])]
 
 
-# speedscope's tab crashes on the first, so one that it can hold is beside it.
+# speedscope's tab crashes on the first; the second is one that it can hold.
 RECORDINGS = (("made: a million samples", made(1_000_000, 500, 100_000, 1000)), ("made: a tenth of that", made(100_000, 50, 10_000, 1000)),
               ("dataflow.py, ten minutes at 1 kHz, --native", ten_minutes))
 

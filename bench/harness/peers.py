@@ -43,7 +43,7 @@ class Session:
         self.watch.start()
 
     def watch_memory(self):
-        """The kernel's own high-water mark of the program as it was executed, looked at twice a second."""
+        """The kernel's own high-water mark of the program as it was executed, read twice a second."""
         while not self.ended.wait(0.5):
             try:
                 with open("/proc/%d/status" % self.process.pid) as file:

@@ -1,5 +1,5 @@
 """The section `requests`: what recording takes from a server. gunicorn with four workers under clients that always have a request open answers
-so many requests a second; each round has one stretch as it is and one for each profiler, in an order drawn anew, and is compared with itself."""
+so many requests a second; each round has one span without a profiler and one with each, in an order drawn anew, and is compared with itself."""
 import os
 import random
 import shutil
@@ -74,7 +74,7 @@ def recorders(settings):
     return known
 
 
-def stretch(server, command, seconds):
+def span(server, command, seconds):
     recorder = command and subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         time.sleep(SETTLES)
@@ -101,7 +101,7 @@ def rows_of(settings, version, folder):
         for _ in range(rounds):
             for name in chance.sample(list(seen), len(seen)):
                 command = known[name](server.pid, os.path.join(folder, "out")) if name in known else None
-                seen[name].append(stretch(server, command, seconds))
+                seen[name].append(span(server, command, seconds))
     finally:
         server.close()
     for name in known:

@@ -32,7 +32,7 @@ class Settings:
         self.part, self.only, self.in_kernel, self.rate = part, only, in_kernel, rate
 
     def own(self):
-        """phlox, as section truth looks at it."""
+        """Phlox, as the section truth measures it."""
         return Phlox(self.phlox, in_kernel=self.in_kernel)
 
     def scaled(self, full, quick):
@@ -59,7 +59,7 @@ class Settings:
 
 
 def stopped_leaves(settings, pid, version, samples):
-    """Leaf counts of the same process, stopped by ptrace for every look (bench/reading); None where that cannot be built."""
+    """Leaf counts of the same process, stopped by ptrace for every sample (bench/reading); None where that cannot be built."""
     import experiment as reading
     if not os.path.exists(settings.reading) or version not in reading.LAYOUTS:
         return None
@@ -69,7 +69,7 @@ def stopped_leaves(settings, pid, version, samples):
 
 
 def leaves_of(outcome):
-    """Leaf counts; for phlox only of stretches in which the thread ran, as the stopped reference has it."""
+    """Leaf counts; for Phlox only of rows in which the thread ran, as the stopped reference has it."""
     result = {}
     if outcome.recording is not None:
         for _, _, cpu, samples, stack, quality in outcome.recording.rows:
@@ -153,7 +153,7 @@ def fresh_row(settings, version, user, kind, rate, samples):
         if serial is None:
             continue
         row["named"] += count
-        # A stretch holds one serial, and serials only grow.
+        # A row holds one serial, and serials only grow.
         if serial < newest or serial == -1:
             row["wrong"] += count
         newest = max(newest, serial)
@@ -172,9 +172,9 @@ def shares_row(settings, version, user, rate, seconds, runs):
             row["error"] = outcome.error
             return row
         truth = shares(report["truth"])
-        # Looks that were not chosen by the clock, of threads that left their CPU, say nothing of shares.
-        looks = [(outcome.recording.names(row[4]), row[3]) for row in outcome.recording.rows if row[2] > 0 or not settings.in_kernel]
-        seen = {name: sum(c for names, c in looks if name in names) for name in truth}
+        # Samples of threads that left their CPU were not chosen by the clock: they say nothing about shares.
+        samples = [(outcome.recording.names(row[4]), row[3]) for row in outcome.recording.rows if row[2] > 0 or not settings.in_kernel]
+        seen = {name: sum(c for names, c in samples if name in names) for name in truth}
         total = sum(seen.values())
         if not total:
             row["error"] = "no sample"
@@ -247,11 +247,11 @@ def truth(settings):
     return result
 
 
-def beats(settings, version, user, script, args, rate, pairs, stretch_seconds=0.1):
+def beats(settings, version, user, script, args, rate, pairs, span_seconds=0.1):
     """Slow-down by phlox: one recording, its recorder stopped and let on in turn. The speed of a virtual machine's host changes by
     half within seconds: only neighbours a tenth of a second apart are alike. A stopped recorder still costs
     what a perf event of its own does to the CPU it is open on (root): an interrupt a sample, below 0.2 % at 1 kHz."""
-    row, ratios = one_run(settings, version, user, script, args, rate, pairs, stretch_seconds, 0.02, Phlox(settings.phlox))
+    row, ratios = one_run(settings, version, user, script, args, rate, pairs, span_seconds, 0.02, Phlox(settings.phlox))
     return row if row["error"] else {**row, **of_pairs(ratios)}
 
 
@@ -260,7 +260,7 @@ def of_pairs(ratios):
     return {"slow_down": value, "low": low, "high": high, "mean": mean(ratios), "pairs": len(ratios)}
 
 
-def one_run(settings, version, user, script, args, rate, pairs, stretch_seconds, settle, profiler):
+def one_run(settings, version, user, script, args, rate, pairs, span_seconds, settle, profiler):
     """(row, slow-down of each pair); `alone`: units a second while the recorder was stopped."""
     python, prefix = profiler.python(settings.pythons, version)
     row = {"tool": profiler.name, "python": version, "user": user, "target": " ".join([script] + [str(a) for a in args]), "rate": rate, "error": ""}
@@ -270,19 +270,19 @@ def one_run(settings, version, user, script, args, rate, pairs, stretch_seconds,
         session = profiler.start(target.pid, rate, 3600, user)
         time.sleep(1.0)
 
-        def stretch(signal_number, into):
+        def span(signal_number, into):
             os.kill(session.process.pid, signal_number)
             time.sleep(settle)
             begin, steal = time.monotonic(), stolen_seconds()
-            time.sleep(stretch_seconds)
+            time.sleep(span_seconds)
             into.append((begin, time.monotonic()))
             stolen[into[-1]] = stolen_seconds() - steal
 
         cpu = cpu_seconds(session.process.pid)
         for _ in range(pairs):
-            stretch(signal.SIGSTOP, quiet)
-            stretch(signal.SIGCONT, busy)
-        stretch(signal.SIGSTOP, quiet)
+            span(signal.SIGSTOP, quiet)
+            span(signal.SIGCONT, busy)
+        span(signal.SIGSTOP, quiet)
         cpu = cpu_seconds(session.process.pid) - cpu
         os.kill(session.process.pid, signal.SIGCONT)
         session.process.send_signal(signal.SIGINT)
@@ -292,23 +292,23 @@ def one_run(settings, version, user, script, args, rate, pairs, stretch_seconds,
         row["error"] = outcome.error
         return row, []
     ratios, alone = [], []
-    for i, stretch_on in enumerate(busy):
-        if max(stolen[s] for s in (quiet[i], stretch_on, quiet[i + 1])) > MOST_STOLEN * stretch_seconds * os.cpu_count():
+    for i, span_on in enumerate(busy):
+        if max(stolen[s] for s in (quiet[i], span_on, quiet[i + 1])) > MOST_STOLEN * span_seconds * os.cpu_count():
             continue
         base = (throughput(windows, *quiet[i]) + throughput(windows, *quiet[i + 1])) / 2
         alone.append(base)
-        ratios.append(base / throughput(windows, *stretch_on))
+        ratios.append(base / throughput(windows, *span_on))
     if len(ratios) < 3:
         row["error"] = "the host took its CPUs back in all but %d of %d pairs" % (len(ratios), pairs)
         return row, []
     row["alone"] = median(alone)
     taken = taken_within(outcome.recording, busy)
     row["samples_a_second"] = taken / sum(end - begin for begin, end in busy)
-    row["cpu_us_a_sample"] = cpu / (row["samples_a_second"] * pairs * (stretch_seconds + settle)) * 1e6 if taken else float("nan")
+    row["cpu_us_a_sample"] = cpu / (row["samples_a_second"] * pairs * (span_seconds + settle)) * 1e6 if taken else float("nan")
     return row, ratios
 
 
-# Of the time of all CPUs, in a stretch that is compared with its neighbours.
+# Of the time of all CPUs, in a span that is compared with its neighbours.
 MOST_STOLEN = 0.02
 
 
@@ -332,25 +332,25 @@ def charged(pid):
             yield task, int(file.read().split()[0])
 
 
-def taken_within(recording, stretches):
-    """Looks of a recording in these stretches of the monotonic clock (seconds); a row's looks lie evenly in it."""
-    starts = [int(begin * 1e9) for begin, _ in stretches]
+def taken_within(recording, spans):
+    """The samples of a recording in these spans of the monotonic clock (seconds); those of a row lie evenly in it."""
+    starts = [int(begin * 1e9) for begin, _ in spans]
     taken = 0.0
-    for start, wall, _, looks, _, quality in recording.rows:
+    for start, wall, _, samples, _, quality in recording.rows:
         if quality == Recording.REJECTED:
             continue
         end = start + wall
         at = max(0, bisect.bisect_right(starts, start) - 1)
-        while at < len(stretches) and starts[at] < end:
-            shared = min(end, int(stretches[at][1] * 1e9)) - max(start, starts[at])
+        while at < len(spans) and starts[at] < end:
+            shared = min(end, int(spans[at][1] * 1e9)) - max(start, starts[at])
             if shared > 0 and wall:
-                taken += looks * shared / wall
+                taken += samples * shared / wall
             at += 1
     return taken
 
 
 def slow_down(settings, profiler, version, user, script, args, rate, pairs, on=1.5, off=1.0):
-    """Pairs of neighbouring stretches of one process, without and with the profiler; ratio of its throughput. Peers: each stretch
+    """Pairs of neighbouring spans of one process, without and with the profiler; ratio of its throughput. Peers: each span
     is a recording of its own, for a stopped profiler may hold its target."""
     python, prefix = profiler.python(settings.pythons, version)
     row = {"tool": profiler.name, "python": version, "user": user, "target": " ".join([script] + [str(a) for a in args]), "rate": rate, "error": ""}
@@ -380,9 +380,9 @@ def slow_down(settings, profiler, version, user, script, args, rate, pairs, on=1
         quiet.append((begin, time.monotonic()))
         windows = target.stop()["windows"]
     ratios = []
-    for i, stretch in enumerate(busy):
+    for i, span in enumerate(busy):
         base = (throughput(windows, *quiet[i]) + throughput(windows, *quiet[i + 1])) / 2
-        ratios.append(base / throughput(windows, *stretch))
+        ratios.append(base / throughput(windows, *span))
     row["slow_down"], row["low"], row["high"] = bootstrap(ratios)
     row["pairs"] = len(ratios)
     row["samples_a_second"] = samples / seconds if seconds else 0
@@ -412,7 +412,7 @@ def yardstick(settings, version, module, words):
 
 def cost(settings):
     result = {"slow_down": []}
-    # At 100 Hz what is looked for is smaller than what one pair scatters by.
+    # At 100 Hz the slow-down is smaller than the scatter of one pair.
     pairs = settings.scaled(200, 40)
     for version in settings.versions:
         for user in settings.users:
@@ -450,7 +450,7 @@ def recorder_row(settings, profiler, version, user, depth, seconds, rate=1000):
 
 
 def floor_row(settings, user):
-    """What a look cannot cost less than: an empty wake-up, and the copy of one page and 50 code objects (bench/reading/wake.cpp)."""
+    """What a sample cannot cost less than: an empty wake-up, and the copy of one page and 50 code objects (bench/reading/wake.cpp)."""
     tool = os.path.join(os.path.dirname(settings.reading), "wake")
     row = {"user": user, "error": ""}
     done = subprocess.run(as_user(user) + [tool, "--rate", "1000", "--seconds", str(settings.scaled(10, 2))], stdout=subprocess.PIPE,
@@ -483,7 +483,7 @@ def recorder(settings):
 
 
 def ten_minutes(settings):
-    """Rows and memory: a target whose stack changes at every look."""
+    """Rows and memory: a target whose stack changes at every sample."""
     seconds = settings.scaled(600, 5)
     result = {"size": []}
     version = settings.versions[0]
@@ -537,7 +537,7 @@ def at_once(settings):
                     begun = first_instruction(command)
                     try:
                         recording = Recording(output)
-                        # A row is a stretch of wall_ns with so many looks, the first one at the end of its own share.
+                        # A row has a span of wall_ns with so many samples, the first one at the end of its own share.
                         waits.append((min(r[0] + r[1] / r[3] for r in recording.rows) - begun) / 1e6 - row["becoming_ms"])
                     except (OSError, sqlite3.Error, ValueError) as error:
                         row["error"] = str(error)

@@ -1,4 +1,4 @@
-"""The section `services`: servers, pools and runners of tests, each recorded whole; the CPU time of every process beside the kernel's.
+"""The section `services`: servers, pools and runners of tests, each recorded whole; the CPU time of every process compared with the kernel's.
 
 The kernel's is the sum of /proc/PID/task/*/schedstat (what getrusage tells, in nanoseconds), read fifty times a second of every descendant,
 and taken at the very moments between which phlox says that it recorded the process; of one that was started under the recorder, all of it."""
@@ -18,7 +18,7 @@ from .tables import number, table
 
 FILES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "services")
 UWSGI = os.environ.get("PHLOX_UWSGI", os.path.expanduser("~/.cache/phlox/pythons/odd/uwsgi-core"))
-# Below that the twentieth of a second between two of our looks is more than a hundredth.
+# Below that, the fiftieth of a second between two of our readings is a large part.
 LEAST = 0.1
 
 
@@ -45,12 +45,12 @@ class Accounts:
 
     def __init__(self, root):
         self.root, self.over = root, False
-        self.threads = {}  # pid: {tid: ns}; whoever ended keeps its last
+        self.threads = {}  # pid: {tid: ns}; a thread that ended keeps its last
         self.times = {}    # pid: [(monotonic ns, ns of CPU)]
         self.thread = threading.Thread(target=self.watch)
         self.thread.start()
 
-    def look(self, pid):
+    def read(self, pid):
         seen = self.threads.setdefault(pid, {})
         now = time.monotonic_ns()
         try:
@@ -65,7 +65,7 @@ class Accounts:
         # A child whose parent ended is somebody else's by then: once known, it stays known.
         while not self.over:
             for pid in sorted(set(tree_of(self.root)) | set(self.times)):
-                self.look(pid)
+                self.read(pid)
             time.sleep(0.02)
 
     def end(self):
@@ -204,7 +204,7 @@ class Services:
         processes = []
         for pid, row in seen.items():
             if pid not in accounts.times:
-                kernel = None  # it was gone between two of our looks
+                kernel = None  # it lived between two of our readings
             elif whole:
                 kernel = accounts.whole(pid)
             else:
@@ -248,7 +248,7 @@ class Services:
     def pool(self):
         tasks = 20 * self.seconds
         result = self.launched("pool", [self.python, os.path.join(FILES, "pool.py"), "4", str(tasks), "25"])
-        # Most live between two of our looks: the pool says itself what the kernel charged to its children.
+        # Most live between two of our readings. The pool itself says what the kernel charged to its children.
         children, used, own = result["answer"].split()
         result["children"], result["children_seen"] = int(children), len(result["processes"]) - 1
         result["kernel_s"] = float(used) + float(own)

@@ -16,7 +16,7 @@ def mean(values):
 
 
 def typical_ratio(values, cut=0.1):
-    """Geometric mean of ratios without the lowest and the highest tenth: a virtual machine loses whole stretches to its host."""
+    """Geometric mean of ratios without the lowest and the highest tenth: a virtual machine loses whole spans to its host."""
     ordered = sorted(math.log(value) for value in values)
     away = int(len(ordered) * cut)
     return math.exp(mean(ordered[away:len(ordered) - away]))

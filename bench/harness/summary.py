@@ -203,7 +203,9 @@ def always(stored):
         yield ("**One kind of machine:** all runs were on virtual machines with %s CPUs, and before %s of %s runs the load was above %s. Real hardware, many CPUs and aarch64 are not "
                "measured." % (" or ".join(cpus), many(noisy), many(len(stored.results)), QUIET))
     yield "**Not independent:** the programs of `conclusions` and their judges are ours, and Phlox was corrected until they agreed. Impossible stacks are counted as if samples were independent."
-    yield "**Not one version:** Phlox changed between the runs, and the results do not say which commit they measured. Compare numbers of one row only."
+    unknown = sum(not run.get("commit") for run in stored.results.values())
+    yield "**Not one version:** Phlox changed between the runs, and %s of %s do not say which commit they measured. Compare numbers of one row only." % (
+        many(unknown), many(len(stored.results)))
 
 
 def limits(stored, rows, left_out):

@@ -136,5 +136,6 @@ def document(results):
         if label:
             page = re.sub("\n", ": %s\n" % label.replace("-", " ").strip(), without_words(page) if last == section else page, count=1)
         last = section
-        text += ['<a id="%s"></a>\n' % anchor(name), page, "`%s`, %s, %s, load before it %s" % (stored["command"], stored["machine"], stored["date"], stored["load"]), ""]
+        measured = ", commit " + stored["commit"] if stored.get("commit") else ""
+        text += ['<a id="%s"></a>\n' % anchor(name), page, "`%s`, %s, %s, load before it %s%s" % (stored["command"], stored["machine"], stored["date"], stored["load"], measured), ""]
     return "\n".join(text).rstrip() + "\n"

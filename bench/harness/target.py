@@ -12,7 +12,7 @@ TARGETS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 def as_user(user):
     """Words in front of a command to run it as an ordinary user: no capability, no right to real time. `root`
-    and `you` mean whoever runs the benchmark."""
+    and `you` mean the user that runs the benchmark."""
     if user in (None, "root", "you"):
         return []
     return ["prlimit", "--rtprio=0", "--nice=0", "setpriv", "--reuid", user, "--regid", user, "--clear-groups",
