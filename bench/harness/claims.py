@@ -176,11 +176,6 @@ def importing(stored):
     return "**A `perf.data` of %s MB** is imported in %.1f s with %.0f MiB." % (many(large["mb"]), large["seconds"], large["mib"]), ["import"]
 
 
-def reporting(stored):
-    row = stored.one("report", "report", tool="phlox report")
-    return "**`phlox report`** of %s samples takes %s." % (many(stored.data("report")["samples"]), interval(row, 0, "median_ms", " ms")), ["report"]
-
-
 CLAIMS = {"Truth": [stacks_kernel, stacks_outside, names_of_the_moment, shares, services, conclusions],
           "Cost": [slow_down_kernel, slow_down_outside, tracers, server, recorder, first_sample],
-          "Scale": [threads, idle, host, ten_minutes, opening, importing, reporting]}
+          "Scale": [threads, idle, host, ten_minutes, opening, importing]}

@@ -92,9 +92,9 @@ def cost_rows(stored):
 
 def recorder_rows(stored):
     tools = (OUTSIDE,) + PEERS
-    yield Row("CPU of the recorder, µs a sample, depth %s" % many(50), "kernel", of_tools(stored, "kernel", "recorder", "cpu_us_a_sample", 1, (KERNEL,) + tools, depth=50))
+    yield Row("CPU of the recorder, µs per sample, depth %s" % many(50), "kernel", of_tools(stored, "kernel", "recorder", "cpu_us_a_sample", 1, (KERNEL,) + tools, depth=50))
     for depth in (50, 1000):
-        yield Row("CPU of the recorder, µs a sample, depth %s (run `recorder`)" % many(depth), "recorder", of_tools(stored, "recorder", "cpu", "cpu_us_a_sample", 1, tools, depth=depth, user="root"))
+        yield Row("CPU of the recorder, µs per sample, depth %s (run `recorder`)" % many(depth), "recorder", of_tools(stored, "recorder", "cpu", "cpu_us_a_sample", 1, tools, depth=depth, user="root"))
     yield Row("Memory of the recorder, MiB", "kernel", of_tools(stored, "kernel", "recorder", "rss_mib", 1, (KERNEL,) + tools, depth=50))
     yield Row("Memory of the recorder, MiB (run `recorder`)", "recorder", of_tools(stored, "recorder", "cpu", "rss_mib", 1, tools, depth=50, user="root"))
 
@@ -274,7 +274,7 @@ def repeat(command):
     return "make bench BENCH='%s'" % " ".join(kept)
 
 
-NOT_HERE = ("export",)  # nothing of it is on the page
+NOT_HERE = ("export", "report")  # nothing of them is on the page
 
 
 def runs(stored):

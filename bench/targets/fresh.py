@@ -6,7 +6,7 @@
 from one code object, so that only the name differs. All carry the same serial number (f_17_0 > f_17_1 > f_17_2): a stack that
 mixes serials, skips an index, or shows a lower serial than a stack before it has a wrong name in it.
 The finished functions are freed at once; their memory and their frames' addresses are used again by the next.
-THREADS more only wake now and then: a look does not copy what belongs to those that slept on.
+THREADS more only wake now and then: a sample does not copy what belongs to those that went on sleeping.
 """
 import sys
 import threading

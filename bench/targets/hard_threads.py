@@ -1,4 +1,4 @@
-"""The hard case in several threads that pass the GIL on all the time: a look at one must not mix with another's turn.
+"""The hard case in several threads that pass the GIL on all the time: a sample of one must not contain another's frames.
 
     hard_threads.py SECONDS [DEPTH] [THREADS]
 

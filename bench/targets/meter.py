@@ -3,9 +3,9 @@
 A target prints `ready PID` on a line of its own, works for the given seconds (or until SIGTERM), and ends with one
 line of JSON:
     units      how much work was done (calls of `work`)
-    wall, cpu  seconds of the measured stretch (monotonic clock; thread CPU clock)
+    wall, cpu  seconds of the measured span (monotonic clock; thread CPU clock)
     windows    [[monotonic time, units so far, thread CPU so far], ...], about a hundred a second, so that
-               a benchmark can compare stretches of one process with and without a profiler
+               a benchmark can compare spans of one process with and without a profiler
 Standard library only; runs on CPython 2.7 and 3.6 or later.
 """
 import json

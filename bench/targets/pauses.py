@@ -1,4 +1,4 @@
-"""Work and short pauses in turn: does the moment of looking lean towards the target's own system calls?
+"""Work and short pauses in turn: do the moments of samples lean towards the target's own system calls?
 
     pauses.py SECONDS
 

@@ -2,7 +2,7 @@
 
     threads.py SECONDS [RUNNING] [WAITING] [NAP]
 
-NAP: seconds that those who sleep do so at a time.
+NAP: seconds that a sleeping thread sleeps at a time.
 
 `running`: CPU seconds of every running thread by its own clock; the waiting ones use next to none. Work is counted of all that run: who of them has the GIL for
 how long scatters far more than what all of them get done.
