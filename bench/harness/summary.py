@@ -118,7 +118,7 @@ def import_rows(stored):
 
 
 def page_rows(stored):
-    for one in stored.rows(["page"], "recordings"):
+    for one in sorted(stored.rows(["page"], "recordings"), key=lambda recording: recording["stretches"]):
         cells = {row["tool"]: Cell("tab crashed") if "crashed_s" in row else measured(row, "median_ms", 0) for row in one["open"]}
         others = [(tool, found) for tool, found in cells.items() if tool != OUTSIDE]
         yield Row("Page opening, %s rows, ms" % many(one["stretches"]), "page", {OUTSIDE: cells.get(OUTSIDE, NOTHING)}, others)
