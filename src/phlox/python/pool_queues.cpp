@@ -8,10 +8,10 @@
 namespace phlox::python {
 namespace {
 
-constexpr uint32_t kLongestPause = 16;  // calls between two searches
+constexpr uint32_t kCallsBetweenSearches = 16;  // calls between two searches
 constexpr uint64_t kLargestLimiter = 256;
 // A pool with more threads than these is counted all the same.
-constexpr size_t kMostThreads = 4096;
+constexpr size_t kMostPoolThreads = 4096;
 
 }  // namespace
 
@@ -65,7 +65,7 @@ void PoolQueues::read_executors(std::vector<PoolQueue>& queues) {
   const auto items = objects_.dict(executors_);
   if (!items) return;
   std::map<uint64_t, RemoteAddress> threads;  // by queue: one of those that fetch from it
-  const size_t most = std::min(items->size(), kMostThreads);
+  const size_t most = std::min(items->size(), kMostPoolThreads);
   for (size_t i = 0; i < most && threads.size() < kMostPools; ++i)
     threads.try_emplace((*items)[i].value.value, (*items)[i].key);
   for (const auto& [queue, reference] : threads) {
@@ -123,7 +123,7 @@ void PoolQueues::read_limiters(std::vector<PoolQueue>& queues) {
 std::vector<PoolQueue> PoolQueues::read(RemoteAddress interpreter) {
   if (!executors_ || !limiters_) {
     if (calls_++ >= next_search_) {
-      next_search_ = calls_ + std::min(calls_, kLongestPause) - 1;
+      next_search_ = calls_ + std::min(calls_, kCallsBetweenSearches) - 1;
       find_tables(interpreter);
     }
   }
