@@ -9,7 +9,7 @@
 
 #include "phlox/base/text.h"
 #include "phlox/profile/frame_labels.h"
-#include "phlox/profile/markers.h"
+#include "phlox/profile/loop_stacks.h"
 #include "phlox/profile/wait_class.h"
 #include "phlox/profile/wait_places.h"
 
@@ -46,11 +46,6 @@ class Longest {
   std::map<Function, std::pair<FrameId, Nanoseconds>> sums_;
 };
 
-// Their callbacks run on stacks of their own, which the loop is no part of.
-bool has_own_stacks(std::string_view loop) {
-  return loop == "gevent" || loop == "eventlet";
-}
-
 struct LoopSum {
   LoopTime time;
   uint32_t kind = 0;
@@ -75,12 +70,6 @@ struct LoopSum {
     }
   }
 };
-
-bool is_of_a_library(const Frame& frame) {
-  return frame.file.starts_with('<') || frame.file.find("/site-packages/") != std::string::npos ||
-         frame.file.find("/dist-packages/") != std::string::npos ||
-         frame.file.find("/lib/python") != std::string::npos;
-}
 
 // The function that a pool's worker was given, or the first one of the program's own that this called; none:
 // the worker is at none.
@@ -197,10 +186,8 @@ std::vector<BusyPool> busy_pools(const Profile& profile, const SampleFilter& fil
     // Its stack may not have been read.
     if (part.doing == Doing::waiting_unknown || part.doing == Doing::waiting_for_others) worker.known = false;
     const uint32_t pool = places.of(sample.stack).pool;
-    if (pool != 0) worker.pool = pool;
-    // Without its stack a wait in its work is its pool's, too.
-    const bool is_in_work = part.doing == Doing::waiting && is_marker(profile, sample.stack);
-    if (pool == 0 && !is_in_work) continue;
+    if (pool == 0) continue;
+    worker.pool = pool;
     worker.wall += part.wall;
     if (part.doing == Doing::waiting_for_work) worker.idle += part.wall;
     if (part.doing == Doing::waiting) worker.blocked += part.wall;

@@ -1,0 +1,46 @@
+// Where a stack is in an event loop: in its poll, in its own code, or in what it called. Of the stack alone.
+// Read by what judges a loop's time (loops_and_pools.h, loop_stalls.h). Pure.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "phlox/profile/known_waits.h"
+#include "phlox/profile/wait_places.h"
+
+namespace phlox::profile {
+
+enum class InLoop : uint8_t {
+  not_in_it,  // no loop is on the stack
+  not_read,   // a marker is there in place of the stack
+  poll,       // in the function that polls on the loop's behalf
+  own,        // in the loop's own code; of a loop in C that is also its poll
+  callback,
+};
+struct LoopPlace {
+  InLoop at = InLoop::not_in_it;
+  FrameId callback;  // the function that the loop called
+  FrameId program;   // the innermost line beneath the loop that is not a library's; else the callback's
+};
+
+// Remembers what it found out of each stack.
+class LoopStacks {
+ public:
+  LoopStacks(const Profile& profile, const WaitPlaces& places);
+  const LoopPlace& of(StackId stack);
+
+ private:
+  LoopPlace find(StackId stack) const;
+
+  const Profile& profile_;
+  std::vector<const KnownFunction*> known_;  // by frame - 1
+  std::vector<bool> is_loop_;                // by stack: a loop in C that no table knows
+  std::vector<bool> found_;                  // by stack
+  std::vector<LoopPlace> stacks_;
+};
+
+// Their callbacks run on stacks of their own, which the loop is no part of.
+bool has_own_stacks(std::string_view loop);
+bool is_of_a_library(const Frame& frame);
+
+}  // namespace phlox::profile

@@ -1,0 +1,519 @@
+#include "phlox/profile/loop_stalls.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "phlox/profile/gil_holders.h"
+#include "phlox/profile/known_waits.h"
+#include "phlox/profile/loop_stacks.h"
+#include "phlox/profile/quality.h"
+#include "phlox/profile/system_calls.h"
+#include "phlox/profile/work.h"
+
+namespace phlox::profile {
+namespace {
+
+// Starts of samples are kept to the microsecond.
+constexpr Nanoseconds kRounding = 2'000;
+// Of a wait that grows, the kernel is asked once in so long (KernelSource::kSilence).
+constexpr Nanoseconds kGrowth = kSecond / 10;
+// The kernel adds waits up that are shorter than a limit, of 1 to 32 ms (ShortestWait). Their sum is below
+// two and a half times that, and looks like one wait.
+constexpr double kSumOfShort = 2.5;
+constexpr Nanoseconds kLongestSum = 80'000'000, kShortSum = 2'500'000;
+// Shorter waits that no record tells are put where the next sample is. So much of a turn may be such.
+constexpr Nanoseconds kBrief = 1'000'000;
+// What may be left of a turn beside its longest wait if that is to be the turn.
+constexpr double kBeside = 0.02;
+constexpr Nanoseconds kLittle = 5'000'000;
+// A run of fewer samples says nothing.
+constexpr int64_t kFewSamples = 5;
+constexpr double kChance = 0.05;
+
+// poll, ppoll, select, pselect6, epoll_wait and its likes.
+constexpr Call kPollCalls[] = {{7, -1}, {271, 73}, {23, -1}, {270, 72}, {232, -1}, {281, 22}, {441, 441}};
+
+StallKind kind_of(const Sample& sample) {
+  if (sample.gil_state == GilState::waits) return StallKind::gil;
+  switch (sample.cpu_state) {
+    case CpuState::runnable:
+      return StallKind::no_cpu;
+    case CpuState::running:
+      return sample.collecting ? StallKind::collecting : StallKind::cpu;
+    case CpuState::blocked:
+      return StallKind::blocked;
+    case CpuState::unknown:
+      break;
+  }
+  return StallKind::unknown;
+}
+
+using Function = std::tuple<std::string_view, std::string_view, int32_t>;
+Function function_of(const Frame& frame) {
+  return {frame.qualified_name.empty() ? frame.function : frame.qualified_name, frame.file, frame.first_line};
+}
+
+// What a sample says of the loop of its thread.
+enum class Step : uint8_t {
+  waits,    // for events: between two turns
+  polls,    // it was found in the poll: between two turns, too
+  own,      // in the loop's code
+  turn,     // in what the loop called
+  unread,   // its stack was not read
+  outside,  // nobody knows what it has to do with a turn
+};
+struct Row {
+  uint32_t sample = 0;  // index
+  Step step = Step::outside;
+  LoopPlace place;
+};
+
+struct Turn {
+  size_t first = 0, last = 0;  // rows, the last one is not of it
+  Nanoseconds start = 0, end = 0;
+  bool is_cut = false;
+  Nanoseconds brief = 0;  // short waits for events, which were somewhere in it
+};
+
+// How often a loop is found in its own code, in turns that are no stalls: at a poll more often than never.
+struct OwnShare {
+  int64_t own = 0, all = 0;
+  double share() const { return double(own + 1) / double(all + 2); }
+};
+
+// That of `all` samples at most `own` are the loop's, by chance.
+double chance(int64_t own, int64_t all, double share) {
+  if (double(own) >= double(all) * share) return 1;
+  const double n = double(all);
+  double sum = 0;
+  for (int64_t i = 0; i <= own; ++i) {
+    const double k = double(i);
+    sum += std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) + k * std::log(share) +
+                    (n - k) * std::log(1 - share));
+  }
+  return sum;
+}
+
+template <class Key>
+auto most_of(const std::map<Key, Nanoseconds>& sums) {
+  return std::max_element(sums.begin(), sums.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; });
+}
+
+struct Hold {
+  Nanoseconds start = 0, end = 0;
+  uint32_t sample = 0;
+};
+
+// What all loops of a recording are judged by.
+class Judge {
+ public:
+  Judge(const Profile& profile, Nanoseconds shortest)
+      : profile_(profile),
+        shortest_(shortest),
+        rule_(profile),
+        stacks_(profile, rule_.places()),
+        start_(recording_start(profile)),
+        aarch64_(machine_of(profile) == "aarch64") {
+    const QualitySummary quality = summarize_quality(profile);
+    if (quality.achieved_rate > 0) interval_ = std::llround(double(kSecond) / quality.achieved_rate);
+    const auto& samples = profile.samples();
+    for (uint32_t i = 0; i < samples.size(); ++i) {
+      const Sample& sample = samples[i];
+      if (sample.gil_state == GilState::holds && sample.wall > 0 && sample.thread)
+        holds_.push_back({sample.start, sample.start + sample.wall, i});
+      const bool is_short = sample.cpu_state == CpuState::blocked && sample.samples == 1 && sample.wall > 0 &&
+                            double(sample.wall) * kSumOfShort < double(shortest);
+      if (is_short) told_.push_back(sample.start);
+    }
+    std::sort(told_.begin(), told_.end());
+    std::sort(holds_.begin(), holds_.end(), [](const Hold& a, const Hold& b) { return a.start < b.start; });
+  }
+
+  // `is_beyond`: what the choices leave out.
+  template <class IsBeyond>
+  LoopStalls of(ThreadId thread, const std::vector<uint32_t>& samples, bool own_stacks, IsBeyond is_beyond);
+  uint32_t loop_of(StackId stack) const { return rule_.places().of(stack).loop; }
+  std::string_view name(uint32_t loop) const { return rule_.places().name(loop); }
+
+ private:
+  const Sample& sample(const Row& row) const { return profile_.samples()[row.sample]; }
+  Nanoseconds end(const Row& row) const { return sample(row).start + sample(row).wall; }
+  Row row_of(uint32_t index, bool own_stacks);
+  std::vector<Turn> turns(const std::vector<Row>& rows) const;
+  bool is_worth(const std::vector<Row>& rows, const Turn& turn, const OwnShare& usual) const;
+  Nanoseconds longest_wait(const std::vector<Row>& rows, const Turn& turn) const;
+  bool is_single(Nanoseconds wall, int64_t samples, Nanoseconds start) const;
+  Stall stall_of(const std::vector<Row>& rows, const Turn& turn, bool exact) const;
+  void put_kind(Stall& stall, const std::vector<Row>& rows, const Turn& turn) const;
+  uint32_t longest_row(const std::vector<Row>& rows, const Turn& turn) const;
+  Nanoseconds error_of(const std::vector<Row>& rows, const Turn& turn) const;
+  void put_holder(Stall& stall, const std::vector<Row>& rows, const Turn& turn) const;
+
+  const Profile& profile_;
+  Nanoseconds shortest_;
+  WorkRule rule_;
+  LoopStacks stacks_;
+  Nanoseconds start_ = 0;
+  Nanoseconds interval_ = 0;  // between two samples; 0: not known
+  bool aarch64_ = false;
+  std::vector<Hold> holds_;        // of the GIL, by start
+  std::vector<Nanoseconds> told_;  // when a wait was told by itself that is short against a stall
+};
+
+// `own_stacks`: what is on no loop's stack is called by it, too.
+Row Judge::row_of(uint32_t index, bool own_stacks) {
+  const Sample& sample = profile_.samples()[index];
+  Row row{index, Step::outside, stacks_.of(sample.stack)};
+  if (row.place.at == InLoop::not_in_it && own_stacks) {
+    row.place.at = InLoop::callback;
+    row.place.callback = row.place.program;
+  }
+  // Such a row has the stack of another moment (docs/recording.md).
+  if (sample.samples == 0 && sample.cpu_state != CpuState::blocked) return {index, Step::unread, {}};
+  const bool blocked = sample.cpu_state == CpuState::blocked && sample.gil_state != GilState::waits;
+  const Doing doing = rule_.of(sample);
+  switch (row.place.at) {
+    case InLoop::not_in_it:
+      break;
+    case InLoop::not_read:
+      // A wait whose stack is not known may be one for events.
+      row.step = blocked || sample.cpu_state == CpuState::unknown ? Step::outside : Step::unread;
+      break;
+    case InLoop::poll:
+    case InLoop::own: {
+      const bool is_poll = row.place.at == InLoop::poll || is_call(kPollCalls, sample.system_call, aarch64_);
+      if (blocked && doing == Doing::waiting_unknown) break;
+      if (blocked && (is_poll || sample.system_call == kCallNotRecorded)) {
+        row.step = doing == Doing::waiting_for_work ? Step::waits : Step::polls;
+      } else {
+        // A poll ends with a wait for the GIL, where another thread has it.
+        row.step =
+            row.place.at == InLoop::poll || sample.gil_state == GilState::waits ? Step::polls : Step::own;
+      }
+      break;
+    }
+    case InLoop::callback:
+      row.step = Step::turn;
+      break;
+  }
+  return row;
+}
+
+std::vector<Turn> Judge::turns(const std::vector<Row>& rows) const {
+  std::vector<Turn> out;
+  Turn turn;
+  bool open = false, in_poll = false;  // nothing but the poll was seen of this turn
+  const auto begin = [&](size_t first, Nanoseconds start, bool is_cut) {
+    turn = {first, first, start, start, is_cut, 0};
+    open = true;
+    in_poll = true;
+  };
+  const auto close = [&](size_t last, Nanoseconds at) {
+    turn.last = last;
+    turn.end = at;
+    if (open && turn.end > turn.start) out.push_back(turn);
+    open = false;
+  };
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Nanoseconds start = sample(rows[i]).start;
+    const bool gap = i > 0 && start > end(rows[i - 1]) + kRounding;
+    if (gap || rows[i].step == Step::outside) open = false;
+    if (rows[i].step == Step::outside) continue;
+    if (i == 0) begin(i, start, true);
+    const Sample& now = sample(rows[i]);
+    const bool in_loop = rows[i].step == Step::waits || rows[i].step == Step::polls;
+    if (open && in_loop && now.cpu_state == CpuState::blocked && now.samples == 0 &&
+        turn.brief + now.wall < kBrief) {
+      turn.brief += now.wall;
+    } else if (rows[i].step == Step::waits) {
+      close(i, start);
+      begin(i + 1, end(rows[i]), false);
+    } else if (rows[i].step == Step::polls) {
+      if (!in_poll) {
+        close(i, start);
+        begin(i, start, false);
+      } else if (!open) {
+        begin(i, start, false);
+      }
+    } else {
+      in_poll = false;
+    }
+  }
+  if (open && !rows.empty()) {
+    turn.is_cut = true;
+    close(rows.size(), end(rows.back()));
+  }
+  return out;
+}
+
+// As many samples in what the loop called would not be, were these turns like its others.
+bool Judge::is_worth(const std::vector<Row>& rows, const Turn& turn, const OwnShare& usual) const {
+  OwnShare here;
+  for (size_t i = turn.first; i < turn.last; ++i) {
+    here.all += sample(rows[i]).samples;
+    if (rows[i].step != Step::turn) here.own += sample(rows[i]).samples;
+  }
+  return here.all >= kFewSamples && chance(here.own, here.all, usual.share()) < kChance;
+}
+
+// Whether so long a row is one wait: not a sum of short ones, and looked at no more often than as it grew.
+bool Judge::is_single(Nanoseconds wall, int64_t samples, Nanoseconds start) const {
+  if (samples < 1 || (samples - 1) * kGrowth > wall) return false;
+  if (wall >= kLongestSum) return true;
+  // A shorter wait that was told by itself shows that the limit was low.
+  const auto near = std::lower_bound(told_.begin(), told_.end(), start - kSecond);
+  return near != told_.end() && *near <= start + wall + kSecond;
+}
+
+// The longest time in which its thread can have done nothing else.
+Nanoseconds Judge::longest_wait(const std::vector<Row>& rows, const Turn& turn) const {
+  Nanoseconds longest = 0;
+  for (size_t i = turn.first; i < turn.last;) {
+    const Sample& first = sample(rows[i]);
+    Nanoseconds wall = 0;
+    int64_t looks = 0;
+    size_t next = i;
+    // A row ends after a second, or where what ended the wait is known.
+    for (bool ended = false; next < turn.last && !ended; ++next) {
+      const Sample& one = sample(rows[next]);
+      if (one.stack != first.stack || one.cpu_state != first.cpu_state || one.gil_state != first.gil_state ||
+          one.system_call != first.system_call || (one.samples == 0) != (first.samples == 0))
+        break;
+      wall += one.wall;
+      looks += one.samples;
+      ended = bool(one.wake);
+    }
+    i = next;
+    if (rows[i - 1].step != Step::turn || wall <= longest) continue;
+    const bool waits_for_gil = first.gil_state == GilState::waits && first.cpu_state == CpuState::blocked;
+    const bool blocked = first.cpu_state == CpuState::blocked && first.system_call != kCallNotRecorded;
+    // It wakes now and then to ask for the GIL.
+    if (!(waits_for_gil && looks > 0) && !(blocked && is_single(wall, looks, first.start))) continue;
+    longest = wall;
+  }
+  return longest;
+}
+
+// Of the states the one that most of it was, and the line that took longest in that.
+void Judge::put_kind(Stall& stall, const std::vector<Row>& rows, const Turn& turn) const {
+  std::map<StallKind, Nanoseconds> kinds;
+  for (size_t i = turn.first; i < turn.last; ++i) kinds[kind_of(sample(rows[i]))] += sample(rows[i]).wall;
+  const auto most = most_of(kinds);
+  stall.kind = most->first;
+  stall.of_kind = most->second;
+  std::map<Function, Nanoseconds> functions;
+  const auto each = [&](const auto& add) {
+    for (size_t i = turn.first; i < turn.last; ++i) {
+      if (rows[i].place.program && kind_of(sample(rows[i])) == stall.kind)
+        add(rows[i].place.program, function_of(profile_.frame(rows[i].place.program)), sample(rows[i]).wall);
+    }
+  };
+  each([&](FrameId, const Function& function, Nanoseconds wall) { functions[function] += wall; });
+  if (functions.empty()) return;
+  const Function function = most_of(functions)->first;
+  std::map<FrameId, Nanoseconds> lines;
+  each([&](FrameId frame, const Function& of, Nanoseconds wall) {
+    if (of == function) lines[frame] += wall;
+  });
+  stall.frame = most_of(lines)->first;
+}
+
+// Who had the GIL for most of the time in which the loop waited for it.
+void Judge::put_holder(Stall& stall, const std::vector<Row>& rows, const Turn& turn) const {
+  std::vector<const Sample*> waits;
+  Nanoseconds waited = 0;
+  for (size_t i = turn.first; i < turn.last; ++i) {
+    if (sample(rows[i]).gil_state != GilState::waits) continue;
+    waits.push_back(&sample(rows[i]));
+    waited += waits.back()->wall;
+  }
+  if (waits.empty()) return;
+  const Thread& own = profile_.thread(waits[0]->thread);
+  std::map<uint32_t, Nanoseconds> threads;
+  std::map<std::pair<uint32_t, FrameId>, Nanoseconds> places;
+  // No row is longer than a second.
+  auto hold = std::lower_bound(holds_.begin(), holds_.end(), turn.start - kSecond - kRounding,
+                               [](const Hold& one, Nanoseconds start) { return one.start < start; });
+  for (; hold != holds_.end() && hold->start < turn.end; ++hold) {
+    const Sample& holds = profile_.samples()[hold->sample];
+    if (holds.thread == waits[0]->thread || holds.thread.value > profile_.threads().size()) continue;
+    const Thread& thread = profile_.thread(holds.thread);
+    if (thread.process != own.process || thread.interpreter != own.interpreter) continue;
+    auto wait = std::lower_bound(
+        waits.begin(), waits.end(), hold->start,
+        [](const Sample* one, Nanoseconds start) { return one->start + one->wall <= start; });
+    for (; wait != waits.end() && (*wait)->start < hold->end; ++wait) {
+      const Nanoseconds both =
+          std::min((*wait)->start + (*wait)->wall, hold->end) - std::max((*wait)->start, hold->start);
+      threads[holds.thread.value] += both;
+      places[{holds.thread.value, innermost_python(profile_, holds.stack)}] += both;
+    }
+  }
+  if (threads.empty()) return;
+  const auto most = most_of(threads);
+  if (2 * most->second < waited) return;
+  stall.holder = ThreadId(most->first);
+  for (const auto& [place, wall] : places) {
+    if (place.first == most->first && 2 * wall >= waited) stall.holder_frame = place.second;
+  }
+}
+
+// By how much its end, or its beginning, may be another: a poll that was found by a sample alone began since
+// the sample before, and short waits for events are told when they are long together.
+Nanoseconds Judge::error_of(const std::vector<Row>& rows, const Turn& turn) const {
+  Nanoseconds error = 0;
+  if (turn.first < turn.last && rows[turn.first].step == Step::polls) error = sample(rows[turn.first]).wall;
+  if (turn.first > 0 && sample(rows[turn.first - 1]).samples == 0) {
+    size_t before = turn.first - 1;
+    while (before > 0 && rows[before - 1].step != Step::waits && rows[before - 1].step != Step::outside)
+      --before;
+    error += turn.start - sample(rows[before]).start;
+  }
+  if (turn.brief > 0) {
+    size_t first = turn.first;
+    while (first < turn.last && (rows[first].step != Step::turn || sample(rows[first]).samples == 0)) ++first;
+    // A wait was there from its beginning, a run by its end.
+    const bool is_wait = first < turn.last && sample(rows[first]).cpu_state == CpuState::blocked;
+    error += (first == turn.last ? turn.end
+              : is_wait          ? sample(rows[first]).start
+                                 : end(rows[first])) -
+             turn.start;
+  }
+  if (turn.last >= rows.size()) return error;
+  const Sample& next = sample(rows[turn.last]);
+  if (rows[turn.last].step == Step::polls) return error + next.wall;
+  if (next.samples > 0 && next.wall >= kShortSum) return error;
+  size_t last = turn.last;
+  while (last > turn.first && sample(rows[last - 1]).samples == 0) --last;
+  return error + turn.end - (last > turn.first ? end(rows[last - 1]) : turn.start);
+}
+
+Stall Judge::stall_of(const std::vector<Row>& rows, const Turn& turn, bool exact) const {
+  Stall stall;
+  stall.start = turn.start - start_;
+  stall.wall = turn.end - turn.start;
+  stall.error = exact ? error_of(rows, turn) : interval_;
+  stall.is_cut = turn.is_cut;
+  stall.brief = turn.brief;
+  put_kind(stall, rows, turn);
+  if (exact) stall.least = std::min(longest_wait(rows, turn), stall.wall);
+  if (stall.least < shortest_) stall.least = 0;
+  if (stall.kind == StallKind::blocked) stall.sample = longest_row(rows, turn);
+  if (stall.kind == StallKind::gil) put_holder(stall, rows, turn);
+  std::set<Function> callbacks;
+  for (size_t i = turn.first; i < turn.last; ++i) {
+    if (rows[i].place.callback) callbacks.insert(function_of(profile_.frame(rows[i].place.callback)));
+  }
+  stall.callbacks = callbacks.size();
+  return stall;
+}
+
+// Blocked; index + 1 of its sample. What it was for is known as it ends.
+uint32_t Judge::longest_row(const std::vector<Row>& rows, const Turn& turn) const {
+  Nanoseconds most = -1;
+  uint32_t found = 0;
+  for (size_t i = turn.first; i < turn.last; ++i) {
+    const Sample& one = sample(rows[i]);
+    if (kind_of(one) != StallKind::blocked || one.wall <= most) continue;
+    most = one.wall;
+    found = rows[i].sample + 1;
+  }
+  return found;
+}
+
+template <class IsBeyond>
+LoopStalls Judge::of(ThreadId thread, const std::vector<uint32_t>& samples, bool own_stacks,
+                     IsBeyond is_beyond) {
+  LoopStalls out;
+  out.thread = thread;
+  out.shortest = shortest_;
+  const ProcessId process = profile_.thread(thread).process;
+  out.exact = process && process.value <= profile_.processes().size() &&
+              is_in_kernel(profile_.process(process).way_of_reading);
+  out.interval = out.exact ? 0 : interval_;
+  if (!out.exact && interval_ == 0) return out;
+  std::vector<Row> rows;
+  for (const uint32_t index : samples) rows.push_back(row_of(index, own_stacks));
+  std::vector<Turn> long_ones = turns(rows);
+  std::erase_if(long_ones, [&](const Turn& turn) { return turn.end - turn.start < shortest_; });
+  OwnShare usual;
+  for (size_t i = 0, next = 0; i < rows.size(); ++i) {
+    while (next < long_ones.size() && i >= long_ones[next].last) ++next;
+    if (next < long_ones.size() && i >= long_ones[next].first) continue;
+    const Step step = rows[i].step;
+    if (step == Step::outside || step == Step::unread || (step == Step::waits && out.exact)) continue;
+    usual.all += sample(rows[i]).samples;
+    if (step != Step::turn) usual.own += sample(rows[i]).samples;
+  }
+  for (const Turn& turn : long_ones) {
+    Stall stall = stall_of(rows, turn, out.exact);
+    if (is_beyond(stall) || (stall.least < shortest_ && !is_worth(rows, turn, usual))) continue;
+    if (stall.least >= shortest_) ++out.proved;
+    out.wall += stall.wall;
+    out.rows.push_back(stall);
+  }
+  std::stable_sort(out.rows.begin(), out.rows.end(),
+                   [](const Stall& a, const Stall& b) { return a.wall > b.wall; });
+  return out;
+}
+
+// The part of the recording's time that the choices let pass, of one thread.
+struct Seen {
+  std::vector<uint32_t> samples;
+  Nanoseconds from = 0, to = 0;
+  bool passes = false, own_stacks = false;
+  Nanoseconds first = 0, last = 0;  // of the loop
+  uint32_t loop = 0;
+};
+
+}  // namespace
+
+bool Stall::is_one_turn() const {
+  return least > 0 && wall - least <= std::max(kLittle, Nanoseconds(double(wall) * kBeside));
+}
+
+std::vector<LoopStalls> loop_stalls(const Profile& profile, const SampleFilter& filter,
+                                    Nanoseconds shortest) {
+  Judge judge(profile, shortest);
+  std::map<uint32_t, Seen> threads;
+  const auto& samples = profile.samples();
+  for (const Sample& sample : samples) {
+    const uint32_t loop = judge.loop_of(sample.stack);
+    if (loop == 0 || !sample.thread || sample.thread.value > profile.threads().size()) continue;
+    const auto [at, fresh] = threads.try_emplace(sample.thread.value);
+    Seen& seen = at->second;
+    if (fresh || sample.start < seen.first) seen.first = sample.start;
+    if (fresh || sample.start > seen.last) seen.last = sample.start;
+    seen.own_stacks = seen.own_stacks || has_own_stacks(judge.name(loop));
+  }
+  for (uint32_t i = 0; i < samples.size(); ++i) {
+    const auto at = threads.find(samples[i].thread.value);
+    if (at == threads.end()) continue;
+    Seen& seen = at->second;
+    const auto part = filter.part_of_everything(samples[i]);
+    if (part.passes) {
+      if (!seen.passes || part.start < seen.from) seen.from = part.start;
+      seen.to = std::max(seen.to, part.start + part.wall);
+      seen.passes = true;
+    }
+    if (samples[i].start >= seen.first && samples[i].start <= seen.last) seen.samples.push_back(i);
+  }
+  std::vector<LoopStalls> out;
+  const Nanoseconds start = recording_start(profile);
+  for (auto& [thread, seen] : threads) {
+    if (!seen.passes) continue;
+    std::stable_sort(seen.samples.begin(), seen.samples.end(),
+                     [&](uint32_t a, uint32_t b) { return samples[a].start < samples[b].start; });
+    const auto is_beyond = [&](const Stall& stall) {
+      return start + stall.start + stall.wall > seen.to || start + stall.start < seen.from;
+    };
+    out.push_back(judge.of(ThreadId(thread), seen.samples, seen.own_stacks, is_beyond));
+  }
+  return out;
+}
+
+}  // namespace phlox::profile

@@ -1,0 +1,135 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "phlox/base/text.h"
+#include "phlox/profile/awaited.h"
+#include "phlox/profile/frame_labels.h"
+#include "phlox/profile/loop_stalls.h"
+#include "phlox/profile/system_calls.h"
+
+namespace phlox::profile {
+namespace {
+
+// By kind.
+constexpr std::string_view kKeys[] = {"cpu", "collecting", "blocked", "gil", "no_cpu", "unknown"};
+// What is less of a stall goes without saying.
+constexpr double kMostly = 0.9, kWorthSaying = 0.01;
+
+std::string time(Nanoseconds time) {
+  const double ms = double(time) * 1e-6;
+  if (ms >= 1000) return fmt::format("{:.2f} s", ms * 1e-3);
+  return fmt::format("{:.{}f} ms", ms, ms < 10 ? 1 : 0);
+}
+
+// The limit that was asked for, as it was written: "50 ms", "2.5 ms", "1 s".
+std::string limit(Nanoseconds time) {
+  return time >= kSecond ? fmt::format("{:g} s", double(time) * 1e-9)
+                         : fmt::format("{:g} ms", double(time) * 1e-6);
+}
+
+std::string blocked_words(const Profile& profile, WaitClasses& classes, const Stall& stall) {
+  if (stall.sample == 0 || stall.sample > profile.samples().size()) return "blocked";
+  const Sample& sample = profile.samples()[stall.sample - 1];
+  const WaitClass waits = classes.of(sample);
+  if (waits == WaitClass::sleep) return "asleep";
+  const bool known = sample.awaited && sample.awaited.value <= profile.awaited().size();
+  const std::string awaited =
+      known ? awaited_words(profile.awaited()[sample.awaited.value - 1], AwaitedDetail::alike) : "";
+  const std::string call = sample.system_call == kCallNotRecorded || sample.system_call < 0
+                               ? std::string()
+                               : system_call_name(sample.system_call, machine_of(profile));
+  const std::string words = wait_words(waits, call, awaited);
+  return words.empty()                     ? "blocked"
+         : wait_class_words(waits).empty() ? "blocked in " + words
+                                           : "waiting for " + words;
+}
+
+std::string state_words(const Profile& profile, WaitClasses& classes, const Stall& stall) {
+  switch (stall.kind) {
+    case StallKind::cpu:
+      return "on a CPU";
+    case StallKind::collecting:
+      return "collecting garbage";
+    case StallKind::no_cpu:
+      return "waiting for a CPU";
+    case StallKind::blocked:
+      return blocked_words(profile, classes, stall);
+    case StallKind::unknown:
+      return "not known how";
+    case StallKind::gil:
+      break;
+  }
+  if (!stall.holder) return "waiting for the GIL";
+  const std::string place = stall_place(profile, stall.holder_frame);
+  return fmt::format("waiting for the GIL, held by {}{}", thread_label(profile.thread(stall.holder)),
+                     place.empty() ? "" : " in " + place);
+}
+
+std::string count(size_t number, std::string_view one, std::string_view several) {
+  return fmt::format("{} {}", number, number == 1 ? one : several);
+}
+
+}  // namespace
+
+std::string_view stall_key(StallKind kind) {
+  return kKeys[static_cast<size_t>(kind)];
+}
+
+std::string stall_length(const Stall& stall) {
+  std::string text = time(stall.wall);
+  if (stall.is_cut) {
+    text = "at least " + text;
+  } else if (stall.least > 0 && !stall.is_one_turn()) {
+    text = fmt::format("{} to {}", time(stall.least), text);
+  }
+  if (double(stall.error) >= kWorthSaying * double(stall.wall)) text += " ± " + time(stall.error);
+  return text;
+}
+
+std::string stall_place(const Profile& profile, FrameId frame) {
+  if (!frame || frame.value > profile.frames().size()) return {};
+  const Label label = line_label(profile, frame);
+  if (label.file.empty()) return label.name;
+  return fmt::format("{} ({}:{})", label.name, base_name(label.file), label.line);
+}
+
+std::string stall_words(const Profile& profile, WaitClasses& classes, const Stall& stall) {
+  const bool mostly = double(stall.of_kind) < kMostly * double(stall.wall);
+  return (mostly ? "mostly " : "") + state_words(profile, classes, stall);
+}
+
+std::string stalls_words(const Profile& profile, const LoopStalls& stalls) {
+  if (stalls.rows.empty()) return {};
+  const std::string least = limit(stalls.shortest);
+  const size_t others = stalls.rows.size() - stalls.proved;
+  std::string text;
+  if (!stalls.exact) {
+    text = fmt::format("{} {} or more without a sample in which it waited for events (samples are {} apart)",
+                       count(others, "time", "times"), least, time(stalls.interval));
+  } else {
+    const bool brief = std::any_of(stalls.rows.begin(), stalls.rows.end(), [&](const Stall& stall) {
+      return stall.least < stalls.shortest && stall.brief > 0;
+    });
+    if (stalls.proved > 0)
+      text = fmt::format("{} of {} or more", count(stalls.proved, "stall", "stalls"), least);
+    if (others > 0)
+      text += fmt::format(
+          "{}{} {} or more without a wait for events{}, in one turn or several", text.empty() ? "" : "; ",
+          text.empty() ? count(others, "time", "times") : count(others, "more time", "more times"), least,
+          brief ? " of 1 ms or more" : "");
+  }
+  WaitClasses classes(profile);
+  const Stall& longest = stalls.rows.front();
+  const std::string place = stall_place(profile, longest.frame);
+  text += fmt::format("; {} {} at {:.2f} s{}{}, {}", stalls.rows.size() == 1 ? "it took" : "the longest",
+                      stall_length(longest), double(longest.start) * 1e-9,
+                      longest.callbacks > 1 ? fmt::format(" in {} callbacks", longest.callbacks) : "",
+                      place.empty()           ? ""
+                      : longest.callbacks > 1 ? ", most in " + place
+                                              : " in " + place,
+                      stall_words(profile, classes, longest));
+  return text;
+}
+
+}  // namespace phlox::profile

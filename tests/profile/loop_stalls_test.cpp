@@ -1,0 +1,307 @@
+#include "phlox/profile/loop_stalls.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/profile_of.h"
+
+namespace phlox::profile {
+namespace {
+
+using test::ProfileMaker;
+
+constexpr Nanoseconds kMs = 1'000'000;
+constexpr int16_t kFutex = 202, kEpoll = 232, kNanosleep = 230, kRead = 0;
+const std::string kLib = "/usr/lib/python3.12/";
+const std::string kOnce = "main;" + kLib + "asyncio/base_events.py/_run_once";
+const std::string kPoll = kOnce + ";" + kLib + "selectors.py/select";
+const std::string kCallback = kOnce + ";" + kLib + "asyncio/events.py/_run;";
+
+// Of a recording of the kernel's capture, unless it is made sampled().
+class LoopStallsOf : public testing::Test {
+ protected:
+  LoopStallsOf() {
+    profile.put_meta("machine", "x86_64");
+    Process process = profile.process(ProcessId(1));
+    process.way_of_reading = kInTheKernel;
+    profile.put_process(ProcessId(1), process);
+  }
+  void sampled(int64_t hz) {
+    Process process = profile.process(ProcessId(1));
+    process.way_of_reading = "same CPU (real time)";
+    profile.put_process(ProcessId(1), process);
+    profile.put_tally({ProcessId(1), "ticks", hz * 10});
+    profile.put_tally({ProcessId(), "elapsed_ns", 10 * kSecond});
+    profile.put_tally({ProcessId(1), "elapsed_ns", 10 * kSecond});
+  }
+  void idle(Nanoseconds wall) { maker.put(maker.blocked(thread, kPoll, wall, kEpoll)); }
+  void blocked(const std::string& frames, Nanoseconds wall, int16_t call, uint32_t samples = 1) {
+    Sample sample = maker.blocked(thread, frames, wall, call);
+    sample.samples = samples;
+    maker.put(sample);
+  }
+  void ran(const std::string& frames, Nanoseconds wall, uint32_t samples = 1) {
+    Sample sample = maker.sample(thread, frames, wall);
+    sample.samples = samples;
+    maker.put(sample);
+  }
+  // Turns that are none to speak of.
+  void ticks(int turns) {
+    for (int i = 0; i < turns; ++i) {
+      idle(10 * kMs);
+      ran(kOnce, 1 * kMs);
+    }
+  }
+  LoopStalls stalls(Nanoseconds shortest = kStall, const Choices& choices = {}) {
+    const auto all = loop_stalls(profile, *SampleFilter::make_judging(profile, choices), shortest);
+    return all.empty() ? LoopStalls{} : all.front();
+  }
+  std::string words() { return stalls_words(profile, stalls()); }
+
+  Profile profile;
+  ProfileMaker maker{profile};
+  ThreadId thread = maker.thread("MainThread", 4711);
+};
+
+TEST_F(LoopStallsOf, a_wait_in_a_callback_is_a_stall_of_one_turn) {
+  idle(2850 * kMs);
+  ran(kOnce, 1 * kMs);
+  blocked(kCallback + "read_config:28", 404 * kMs, kNanosleep, 3);
+  idle(1000 * kMs);
+  const LoopStalls found = stalls();
+  ASSERT_EQ(found.rows.size(), 1u);
+  EXPECT_TRUE(found.exact);
+  EXPECT_EQ(found.proved, 1u);
+  EXPECT_EQ(found.rows[0].start, 2850 * kMs);
+  EXPECT_EQ(found.rows[0].wall, 405 * kMs);
+  EXPECT_EQ(found.rows[0].least, 404 * kMs);
+  EXPECT_TRUE(found.rows[0].is_one_turn());
+  EXPECT_EQ(found.rows[0].callbacks, 1u);
+  EXPECT_EQ(words(), "1 stall of 50 ms or more; it took 405 ms at 2.85 s in read_config (app.py:28), asleep");
+}
+
+// A sample of the clock found the loop polling: what came before was over.
+TEST_F(LoopStallsOf, a_poll_that_did_not_wait_parts_two_turns) {
+  ticks(5);
+  idle(10 * kMs);
+  for (int i = 0; i < 40; ++i) ran(kCallback + "work:" + std::to_string(i % 2 + 3), 1 * kMs);
+  ran(kPoll, 1 * kMs);
+  for (int i = 0; i < 40; ++i) ran(kCallback + "work:" + std::to_string(i % 2 + 3), 1 * kMs);
+  idle(10 * kMs);
+  EXPECT_TRUE(stalls().rows.empty());
+}
+
+// The poll lets go of the GIL: a wait for it there is the end of a poll.
+TEST_F(LoopStallsOf, a_wait_for_the_gil_in_the_poll_parts_two_turns) {
+  ticks(5);
+  idle(10 * kMs);
+  for (int turn = 0; turn < 10; ++turn) {
+    for (int i = 0; i < 4; ++i) ran(kCallback + "work:3", 2 * kMs);
+    maker.put(maker.blocked(thread, kPoll, 5 * kMs, kFutex, GilState::waits));
+  }
+  idle(10 * kMs);
+  EXPECT_TRUE(stalls().rows.empty());
+}
+
+TEST_F(LoopStallsOf, time_on_a_cpu_is_one_turn_or_several) {
+  ticks(10);
+  idle(10 * kMs);
+  for (int i = 0; i < 60; ++i)
+    ran(kCallback + "crunch:" + std::to_string(i % 3 == 0 ? 7 : 8) + ";step", 2 * kMs);
+  idle(10 * kMs);
+  const LoopStalls found = stalls();
+  ASSERT_EQ(found.rows.size(), 1u);
+  EXPECT_EQ(found.proved, 0u);
+  EXPECT_EQ(found.rows[0].kind, StallKind::cpu);
+  EXPECT_EQ(found.rows[0].least, 0);
+  EXPECT_EQ(
+      words(),
+      "1 time 50 ms or more without a wait for events, in one turn or several; it took 120 ms at 0.12 s "
+      "in step (app.py:2), on a CPU");
+}
+
+// A loop that is never idle: its samples between two waits are as those at all times.
+TEST_F(LoopStallsOf, turns_like_all_others_of_a_busy_loop_are_no_stall) {
+  for (int k = 0; k < 30; ++k) {
+    idle(2 * kMs);
+    for (int i = 0; i < 10; ++i) ran(i % 5 == 0 ? kOnce : kCallback + "handle", 2 * kMs);
+  }
+  idle(2 * kMs);
+  for (int i = 0; i < 30; ++i) ran(i % 10 == 7 ? kOnce : kCallback + "handle", 2 * kMs);
+  idle(2 * kMs);
+  EXPECT_TRUE(stalls().rows.empty());
+}
+
+TEST_F(LoopStallsOf, many_callbacks_in_a_row_are_counted) {
+  ticks(10);
+  idle(10 * kMs);
+  for (int i = 0; i < 100; ++i) ran(kCallback + "tick_" + std::to_string(i % 20), 1 * kMs);
+  idle(10 * kMs);
+  const LoopStalls found = stalls();
+  ASSERT_EQ(found.rows.size(), 1u);
+  EXPECT_EQ(found.rows[0].callbacks, 20u);
+  EXPECT_NE(words().find("in 20 callbacks, most in tick_"), std::string::npos) << words();
+}
+
+// Waits that are too short to be told are added up: their sum looks like one wait, with the samples of many.
+TEST_F(LoopStallsOf, a_sum_of_short_waits_proves_no_turn) {
+  ticks(10);
+  idle(10 * kMs);
+  blocked(kCallback + "load:3", 60 * kMs, kRead, 40);
+  idle(10 * kMs);
+  const LoopStalls found = stalls();
+  ASSERT_EQ(found.rows.size(), 1u);
+  EXPECT_EQ(found.proved, 0u);
+  EXPECT_EQ(found.rows[0].least, 0);
+}
+
+// On a host where waits shorter than 32 ms are added up, 60 ms may be such a sum.
+TEST_F(LoopStallsOf, a_wait_is_one_where_short_ones_were_told_nearby) {
+  idle(3000 * kMs);
+  blocked(kCallback + "load:3", 60 * kMs, kRead);
+  idle(3000 * kMs);
+  EXPECT_EQ(stalls().proved, 0u);
+  blocked(kCallback + "load:3", 60 * kMs, kRead);
+  idle(2 * kMs);
+  EXPECT_EQ(stalls().proved, 1u);
+}
+
+TEST_F(LoopStallsOf, what_a_long_wait_leaves_of_a_turn_may_be_of_others) {
+  ticks(10);
+  idle(10 * kMs);
+  blocked(kCallback + "load:3", 60 * kMs, kNanosleep);
+  for (int i = 0; i < 50; ++i) ran(kCallback + "other", 4 * kMs);
+  idle(10 * kMs);
+  const LoopStalls found = stalls();
+  ASSERT_EQ(found.rows.size(), 1u);
+  EXPECT_EQ(found.proved, 1u);
+  EXPECT_FALSE(found.rows[0].is_one_turn());
+  EXPECT_EQ(stall_length(found.rows[0]), "60 ms to 260 ms");
+  EXPECT_EQ(found.rows[0].kind, StallKind::cpu);
+}
+
+// What ran between two waits without a sample has the stack of an earlier one.
+TEST_F(LoopStallsOf, a_run_without_a_sample_of_its_own_parts_no_turns) {
+  ticks(10);
+  idle(10 * kMs);
+  blocked(kCallback + "load:3", 100 * kMs, kNanosleep);
+  ran(kPoll, 1 * kMs, 0);
+  blocked(kCallback + "load:4", 100 * kMs, kNanosleep);
+  idle(10 * kMs);
+  ASSERT_EQ(stalls().rows.size(), 1u);
+  EXPECT_EQ(stall_length(stalls().rows[0]), "100 ms to 201 ms");
+}
+
+// The kernel adds short waits up, and tells them with the next sample.
+TEST_F(LoopStallsOf, short_waits_for_events_that_are_told_late_leave_the_begin_open) {
+  ticks(10);
+  idle(10 * kMs);
+  const auto run = [&](int times) {
+    for (int i = 0; i < times; ++i) ran(kCallback + "crunch:" + std::to_string(i % 2 + 7), 2 * kMs);
+  };
+  const auto brief = [&](Nanoseconds wall) {
+    Sample wait = maker.blocked(thread, kPoll, wall, kEpoll);
+    wait.samples = 0;
+    maker.put(wait);
+  };
+  run(40);
+  brief(kMs / 5);
+  run(20);
+  idle(10 * kMs);
+  ASSERT_EQ(stalls().rows.size(), 1u);
+  EXPECT_EQ(stalls().rows[0].brief, kMs / 5);
+  EXPECT_EQ(stalls().rows[0].error, 2 * kMs);
+  EXPECT_NE(words().find("1 time 50 ms or more without a wait for events of 1 ms or more"), std::string::npos)
+      << words();
+  run(20);
+  brief(kMs);
+  run(20);
+  idle(10 * kMs);
+  EXPECT_EQ(stalls().rows.size(), 1u);
+}
+
+TEST_F(LoopStallsOf, a_wait_whose_stack_was_not_read_may_be_a_poll) {
+  ticks(10);
+  idle(10 * kMs);
+  blocked(kCallback + "load:3", 100 * kMs, kNanosleep);
+  blocked("(a wait whose stack was not read)", 5 * kMs, kFutex);
+  idle(10 * kMs);
+  EXPECT_TRUE(stalls().rows.empty());
+}
+
+TEST_F(LoopStallsOf, the_holder_of_the_gil_is_named) {
+  const ThreadId worker = maker.thread("worker", 4712);
+  ticks(10);
+  idle(10 * kMs);
+  maker.add(worker, "idle", 120 * kMs);
+  Sample holds = maker.sample(worker, "run;spin:7", 300 * kMs);
+  holds.gil_state = GilState::holds;
+  maker.put(holds);
+  Sample waits = maker.blocked(thread, kCallback + "handle:9", 300 * kMs, kFutex, GilState::waits);
+  waits.samples = 60;
+  maker.put(waits);
+  idle(10 * kMs);
+  EXPECT_EQ(words(),
+            "1 stall of 50 ms or more; it took 300 ms at 0.12 s in handle (app.py:9), waiting for the GIL, "
+            "held by Thread worker (4712) in spin (app.py:7)");
+}
+
+TEST_F(LoopStallsOf, what_is_left_out_of_the_time_is_no_stall) {
+  idle(1000 * kMs);
+  blocked(kCallback + "load:3", 200 * kMs, kNanosleep);
+  idle(1000 * kMs);
+  Choices choices;
+  choices.from = 1100 * kMs;
+  EXPECT_TRUE(stalls(kStall, choices).rows.empty());
+  choices.from = 900 * kMs;
+  EXPECT_EQ(stalls(kStall, choices).rows.size(), 1u);
+  EXPECT_TRUE(stalls(300 * kMs).rows.empty());
+}
+
+// The beginning of the turn was not seen.
+TEST_F(LoopStallsOf, a_stall_in_which_the_recording_begins_took_at_least_as_long) {
+  blocked(kCallback + "load:3", 200 * kMs, kNanosleep);
+  idle(1000 * kMs);
+  ASSERT_EQ(stalls().rows.size(), 1u);
+  EXPECT_EQ(stall_length(stalls().rows[0]), "at least 200 ms");
+}
+
+// Greenlets have stacks of their own, of which the hub is no part.
+TEST_F(LoopStallsOf, a_greenlet_that_is_blocked_keeps_its_hub_from_polling) {
+  const std::string hub = "/site/gevent/hub.py/run";
+  maker.put(maker.blocked(thread, hub, 500 * kMs, kEpoll));
+  blocked("/site/gevent/greenlet.py/run;handle:5", 150 * kMs, kNanosleep);
+  maker.put(maker.blocked(thread, hub, 500 * kMs, kEpoll));
+  ASSERT_EQ(stalls().rows.size(), 1u);
+  EXPECT_EQ(words(), "1 stall of 50 ms or more; it took 150 ms at 0.50 s in handle (app.py:5), asleep");
+}
+
+// uvloop: the loop is C, and waits in epoll itself.
+TEST_F(LoopStallsOf, a_loop_in_c_polls_itself) {
+  const std::string run = "main;/site/uvloop/__init__.py/run;" + kLib + "asyncio/runners.py/run";
+  maker.put(maker.blocked(thread, run, 500 * kMs, kEpoll));
+  blocked(run + ";handle:5", 150 * kMs, kNanosleep);
+  maker.put(maker.blocked(thread, run, 500 * kMs, kEpoll));
+  EXPECT_EQ(words(), "1 stall of 50 ms or more; it took 150 ms at 0.50 s in handle (app.py:5), asleep");
+}
+
+TEST_F(LoopStallsOf, samples_alone_prove_no_turn) {
+  sampled(100);
+  idle(500 * kMs);
+  blocked(kCallback + "read_config:28", 400 * kMs, kNanosleep, 40);
+  idle(500 * kMs);
+  const LoopStalls found = stalls();
+  ASSERT_EQ(found.rows.size(), 1u);
+  EXPECT_FALSE(found.exact);
+  EXPECT_EQ(found.interval, 10 * kMs);
+  EXPECT_EQ(found.rows[0].error, 10 * kMs);
+  EXPECT_EQ(found.rows[0].least, 0);
+  EXPECT_EQ(
+      words(),
+      "1 time 50 ms or more without a sample in which it waited for events (samples are 10 ms apart); it "
+      "took 400 ms ± 10 ms at 0.50 s in read_config (app.py:28), asleep");
+}
+
+}  // namespace
+}  // namespace phlox::profile
