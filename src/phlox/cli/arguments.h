@@ -77,7 +77,7 @@ struct ViewCommandArguments {
 
 struct ReportArguments {
   std::vector<std::string> files;
-  std::string top;
+  std::string top, stall;
   bool json = false, markdown = false, source = false;
   InputArguments input;
   ViewArguments view;

@@ -220,6 +220,12 @@ void Grammar::describe_report() {
   b.positionals("FILE", a.files,
                 {{}, "", "a recording; if you give several, one report about all of them", {}, true});
   b.value("--top", a.top, {{}, "N", "the number of rows in a table (default 15)", {}, false});
+  b.value("--stall", a.stall,
+          {{},
+           "DURATION",
+           "how long an event loop does not wait for events in what is called a stall (default 50ms)",
+           {},
+           false});
   b.flag("--json", a.json, "print JSON, as docs/json/ describes it");
   b.flag("--markdown", a.markdown, "print Markdown");
   b.flag("--source", a.source, "print the source of the hot files, with the share of each line");

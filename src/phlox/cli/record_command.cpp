@@ -200,10 +200,8 @@ class Recording {
   void take_snapshot() {
     if (!begun_) return;
     const std::string name = snapshot_name(destination_->recording(), std::time(nullptr));
-    if (!destination_->has_recording()) {
-      talk_.error({ErrorKind::input, destination_->recording() + " holds nothing yet", "again in a moment"});
-    } else if (const auto written = recording::snapshot(destination_->recording(), name, recording_owner());
-               !written) {
+    if (const auto written = recording::snapshot(destination_->recording(), name, recording_owner());
+        !written) {
       talk_.error(written.error());
     } else {
       talk_.note(fmt::format("wrote {}, and goes on recording", with_size(name)));
@@ -222,7 +220,7 @@ class Recording {
     if (!ends) return;
     if (stop_.exchange(true)) {
       talk_.error({ErrorKind::system,
-                   begun_ && destination_->has_recording()
+                   begun_
                        ? fmt::format("ended at once; what was recorded is in {}", destination_->recording())
                        : std::string("ended at once; nothing was recorded"),
                    ""});
@@ -310,12 +308,9 @@ class Recording {
     }
     if (error) {
       talk_.error(*error);
-      if (!empty && !destination_->where().empty())
-        talk_.note(fmt::format("what was recorded is in {}", destination_->where()));
-      else if (destination_->stays())
-        talk_.note(fmt::format("{} is as it was", destination_->recording()));
+      if (!empty) talk_.note(fmt::format("what was recorded is in {}", destination_->recording()));
     } else if (const std::string written = destination_->what_was_written(); !written.empty()) {
-      const std::string& path = destination_->where();
+      const std::string& path = destination_->recording();
       talk_.note(fmt::format("wrote {}", written));
       talk_.note(destination_->exports()
                      ? fmt::format("other views of it: phlox report {}; phlox export {} --help", path, path)

@@ -66,6 +66,14 @@ Result<void> run_report(const ReportArguments& a, Talk& talk) {
     if (!top) return fail(top);
     options.limit = *top;
   }
+  if (!a.stall.empty()) {
+    auto stall = parse_duration(a.stall);
+    if (!stall) {
+      stall.error().message = "--stall: " + stall.error().message;
+      return fail(stall);
+    }
+    options.shortest_stall = *stall;
+  }
   auto profile = read_all(a, options, talk);
   if (!profile) return fail(profile);
   if (const auto nothing = profile::why_empty(*profile, options.choices)) talk.warn(*nothing);

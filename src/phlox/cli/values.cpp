@@ -199,24 +199,18 @@ std::string if_ours(const char* path) {
   return {};
 }
 
-// The home in whose .cache we may make folders: that of root where $HOME is another user's.
-std::string home_of_cache() {
-  const char* const home = std::getenv("HOME");
-  if (home == nullptr) return {};
-  const auto is_ours = [](const std::string& folder) {
-    return !if_ours((folder + "/.cache").c_str()).empty();
-  };
-  if (is_ours(home)) return home;
+std::string home_of_root() {
   const passwd* const entry = ::getpwuid(0);
-  const std::string root = entry != nullptr && entry->pw_dir != nullptr ? entry->pw_dir : "";
-  return is_ours(root) ? root : std::string();
+  return entry != nullptr && entry->pw_dir != nullptr ? entry->pw_dir : "";
 }
 
 }  // namespace
 
 std::string unwind_cache() {
   const std::string cache = if_ours(std::getenv("XDG_CACHE_HOME"));
-  return unwind::cache_folder(cache, home_of_cache());
+  std::string home = if_ours(std::getenv("HOME"));
+  if (home.empty() && std::getenv("HOME") != nullptr) home = home_of_root();
+  return unwind::cache_folder(cache, home);
 }
 
 Result<profile::Choices> choices_of(const ViewArguments& view) {

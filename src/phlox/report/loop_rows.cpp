@@ -1,12 +1,64 @@
 #include "phlox/report/loop_rows.h"
 
+#include <map>
 #include <tuple>
 #include <utility>
 
-namespace phlox::report {
+#include "phlox/profile/awaited.h"
+#include "phlox/profile/system_calls.h"
 
-std::vector<LoopRow> loop_rows(const profile::Profile& profile, const profile::SampleFilter& filter) {
+namespace phlox::report {
+namespace {
+
+// Of one loop. Whoever wants more of them asks for longer ones.
+constexpr size_t kMostStalls = 1000;
+
+StallRow stall_row(const profile::Profile& profile, profile::WaitClasses& classes,
+                   const profile::Stall& stall) {
+  StallRow row;
+  row.stall = stall;
+  row.words = profile::stall_words(profile, classes, stall);
+  if (stall.frame) {
+    const auto label = profile::line_label(profile, stall.frame);
+    std::tie(row.name, row.file, row.line) = std::tie(label.name, label.file, label.line);
+  }
+  if (stall.sample != 0) {
+    const profile::Sample& sample = profile.samples()[stall.sample - 1];
+    row.waits = classes.of(sample);
+    if (sample.system_call >= 0)
+      row.what = profile::system_call_name(sample.system_call, profile::machine_of(profile));
+    if (sample.awaited && sample.awaited.value <= profile.awaited().size())
+      row.awaited = profile::awaited_words(profile.awaited()[sample.awaited.value - 1]);
+  }
+  if (stall.holder) row.holder = profile::thread_label(profile.thread(stall.holder));
+  if (stall.holder_frame) {
+    const auto label = profile::line_label(profile, stall.holder_frame);
+    std::tie(row.holder_name, row.holder_file, row.holder_line) =
+        std::tie(label.name, label.file, label.line);
+  }
+  return row;
+}
+
+void put_stalls(LoopRow& row, const profile::Profile& profile, profile::WaitClasses& classes,
+                profile::LoopStalls stalls) {
+  if (const std::string words = profile::stalls_words(profile, stalls); !words.empty())
+    row.sentence += ". " + words;
+  row.stalls_seen = stalls.rows.size();
+  if (stalls.rows.size() > kMostStalls) stalls.rows.resize(kMostStalls);
+  for (const profile::Stall& stall : std::exchange(stalls.rows, {}))
+    row.stall_rows.push_back(stall_row(profile, classes, stall));
+  row.stalls = std::move(stalls);
+}
+
+}  // namespace
+
+std::vector<LoopRow> loop_rows(const profile::Profile& profile, const profile::SampleFilter& filter,
+                               Nanoseconds shortest_stall) {
   std::vector<LoopRow> rows;
+  std::map<profile::ThreadId, profile::LoopStalls> stalls;
+  for (profile::LoopStalls& one : profile::loop_stalls(profile, filter, shortest_stall))
+    stalls[one.thread] = std::move(one);
+  profile::WaitClasses classes(profile);
   for (const profile::LoopTime& loop : profile::loop_times(profile, filter)) {
     const profile::Thread& thread = profile.thread(loop.thread);
     LoopRow row;
@@ -20,6 +72,8 @@ std::vector<LoopRow> loop_rows(const profile::Profile& profile, const profile::S
       std::tie(row.name, row.file, row.line) = std::tie(label.name, label.file, label.line);
     }
     row.sentence = profile::loop_sentence(profile, loop);
+    if (const auto found = stalls.find(loop.thread); found != stalls.end())
+      put_stalls(row, profile, classes, std::move(found->second));
     rows.push_back(std::move(row));
   }
   return rows;

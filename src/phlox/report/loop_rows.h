@@ -8,7 +8,8 @@
 namespace phlox::report {
 
 // `filter`: one that judges.
-std::vector<LoopRow> loop_rows(const profile::Profile& profile, const profile::SampleFilter& filter);
+std::vector<LoopRow> loop_rows(const profile::Profile& profile, const profile::SampleFilter& filter,
+                               Nanoseconds shortest_stall);
 std::vector<PoolRow> pool_rows(const profile::Profile& profile, const profile::SampleFilter& filter);
 
 }  // namespace phlox::report

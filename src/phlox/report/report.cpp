@@ -425,7 +425,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   const auto ended = profile::ended_waits(profile, *filter, awaited);
   report.ended_waits_seen = ended.size();
   report.ended_waits = find_ended_waits(profile, ended, awaited, options.limit);
-  report.loops = loop_rows(profile, *filter);
+  report.loops = loop_rows(profile, *filter, options.shortest_stall);
   report.busy_pools = pool_rows(profile, *filter);
   report.waits_exact = profile::waits_are_exact(profile);
   report.files = file_lines(profile, *analysis);

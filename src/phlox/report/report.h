@@ -15,6 +15,7 @@
 
 #include "phlox/profile/descendants.h"
 #include "phlox/profile/kept.h"
+#include "phlox/profile/loop_stalls.h"
 #include "phlox/profile/loops_and_pools.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/view.h"
@@ -37,6 +38,7 @@ struct ReportOptions {
   profile::Choices choices;              // of `by`, program alone is looked at
   size_t limit = 15;                     // rows of each list
   std::vector<RecordingRow> recordings;  // of several
+  Nanoseconds shortest_stall = profile::kStall;
 };
 
 // A part of the whole, with the interval of its share.
@@ -207,6 +209,20 @@ struct EndedWaitRow {
   int32_t by_line = 0;
 };
 
+// A time in which an event loop did not wait for events.
+struct StallRow {
+  profile::Stall stall;
+  profile::WaitClass waits = profile::WaitClass::none;  // blocked: for what
+  std::string what, awaited;                            // blocked: the system call; which file, socket...
+  std::string name;                                     // the function that took longest; empty: not known
+  std::string file;
+  int32_t line = 0;
+  std::string words;   // "asleep", "waiting for the GIL, held by Thread worker (12)"
+  std::string holder;  // gil: the thread that had it
+  std::string holder_name, holder_file;
+  int32_t holder_line = 0;
+};
+
 // A thread's event loop.
 struct LoopRow {
   profile::LoopTime time;
@@ -216,6 +232,9 @@ struct LoopRow {
   std::string name;  // the function that was blocked longest; empty: none was
   std::string file;
   int32_t line = 0;
+  profile::LoopStalls stalls;        // without rows
+  std::vector<StallRow> stall_rows;  // the longest first
+  size_t stalls_seen = 0;
   std::string sentence;
 };
 

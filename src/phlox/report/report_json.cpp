@@ -91,6 +91,40 @@ void write_waiting(JsonText& json, const profile::WaitingAt& waiting) {
   });
 }
 
+void write_stalls(JsonText& json, const LoopRow& loop) {
+  json.object("stalls", [&] {
+    json.integer("shortest_ns", loop.stalls.shortest);
+    json.truth("exact", loop.stalls.exact);
+    json.integer("interval_ns", loop.stalls.interval);
+    json.count("proved", loop.stalls.proved);
+    json.count("not_proved", loop.stalls_seen - loop.stalls.proved);
+    json.integer("wall_ns", loop.stalls.wall);
+    json.objects("longest", loop.stall_rows, [&](const StallRow& row) {
+      json.integer("start_ns", row.stall.start);
+      json.integer("wall_ns", row.stall.wall);
+      json.integer("least_ns", row.stall.least);
+      json.integer("error_ns", row.stall.error);
+      json.integer("short_waits_ns", row.stall.brief);
+      json.truth("one_turn", row.stall.is_one_turn());
+      json.truth("cut", row.stall.is_cut);
+      json.text("kind", profile::stall_key(row.stall.kind));
+      json.integer("kind_ns", row.stall.of_kind);
+      json.text("words", row.words);
+      json.text("class", row.stall.sample == 0 ? "" : profile::wait_class_key(row.waits));
+      json.text("for", row.what);
+      json.text("awaited", row.awaited);
+      json.text("name", row.name);
+      json.text("file", row.file);
+      json.integer("line", row.line);
+      json.count("callbacks", row.stall.callbacks);
+      json.text("holder", row.holder);
+      json.text("holder_in", row.holder_name);
+      json.text("holder_file", row.holder_file);
+      json.integer("holder_line", row.holder_line);
+    });
+  });
+}
+
 void write_loops(JsonText& json, const std::vector<LoopRow>& rows) {
   json.objects("event_loops", rows, [&](const LoopRow& row) {
     json.text("thread", row.thread);
@@ -109,6 +143,7 @@ void write_loops(JsonText& json, const std::vector<LoopRow>& rows) {
     json.text("blocked_in", row.name);
     json.text("blocked_in_file", row.file);
     json.integer("blocked_in_line", row.line);
+    write_stalls(json, row);
   });
 }
 

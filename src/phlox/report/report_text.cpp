@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "phlox/report/report.h"
+#include "phlox/report/stall_table.h"
 #include "phlox/report/table.h"
 #include "phlox/report/waits.h"
 
@@ -426,6 +427,7 @@ std::vector<Table> tables(const Report& report) {
   if (!report.not_looked_into.empty()) all.push_back(descendant_table(report));
   all.push_back(thread_table(report));
   if (!report.loops.empty()) all.push_back(loop_table(report));
+  if (const Table stalls = stall_table(report); !stalls.rows.empty()) all.push_back(stalls);
   if (tells_states(report)) all.push_back(wait_table(report));
   if (!report.gil_waits.empty()) all.push_back(gil_table(report));
   if (!report.ended_waits.empty()) all.push_back(ended_waits_table(report));
