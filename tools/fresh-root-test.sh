@@ -2,7 +2,7 @@
 # fresh-root-test.sh [--suite SUITE] [--user] [--root DIR] [--share DIR]... [MAKE-TARGET...]
 #
 # Proves the set-up commands: a new Debian (bookworm unless said otherwise) or Ubuntu (jammy, noble) with git and make and nothing else, a clone of
-# what is committed here, and there `make TARGET...` (demo, when nothing is said). As root, or with --user as an ordinary
+# what is committed here, and there `make TARGET...` (demo, when nothing is said), and what `phlox doctor` says of what was built. As root, or with --user as an ordinary
 # user with sudo. Needs root and debootstrap. With --root the machine is kept in DIR and used again the next time;
 # else it is removed. --share shows a directory of this machine in the new one at the same place (a cache, to save time; a proof
 # has none). The directory becomes the root of a mount namespace, not of a chroot: what mounts something, or shows a program
@@ -90,7 +90,7 @@ root=$root shared=$(printf '%s\n' "${shared[@]}") unshare --mount --propagation 
   name=$1 home=$2 goals=$3; shift 3
   exec setpriv --reuid "$name" --regid "$name" --init-groups \
     env -i HOME="$home" USER="$name" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@" \
-    bash -euc "cd; git clone --quiet /phlox.git phlox; cd phlox; git checkout --quiet --detach \$(cat /phlox.head); make $goals"
+    bash -euc "cd; git clone --quiet /phlox.git phlox; cd phlox; git checkout --quiet --detach \$(cat /phlox.head); make $goals; [ ! -x build/release/phlox ] || build/release/phlox doctor || true"
 ' bash "$name" "$home" "$*" $settings || status=$?
 printf 'fresh-root-test: %s as %s: make %s: %s after %s s\n' "$suite" "$name" "$*" \
   "$([ $status = 0 ] && echo good || echo "status $status")" "$(($(date +%s) - start))"

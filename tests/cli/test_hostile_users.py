@@ -174,3 +174,13 @@ def test_the_cache_of_root_is_not_in_the_home_of_another(theirs, tmp_path):
                  env={**environment, "HOME": str(theirs)})
     assert done.returncode == 0, done.stderr
     assert not (theirs / ".cache").exists()
+
+
+def test_nor_in_a_cache_of_another_in_a_home_of_root(theirs, tmp_path):
+    environment = {name: value for name, value in os.environ.items() if name != "XDG_CACHE_HOME"}
+    (tmp_path / ".cache").mkdir()
+    os.chown(tmp_path / ".cache", theirs.stat().st_uid, -1)
+    done = phlox("record", "--native", "-o", tmp_path / "a.phlox", "--", "/usr/bin/python3", "-c", "sum(range(9000000))",
+                 env={**environment, "HOME": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+    assert os.listdir(tmp_path / ".cache") == []

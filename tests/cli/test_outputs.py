@@ -253,6 +253,87 @@ def test_a_recorder_killed_at_any_moment_leaves_what_opens_or_says_why(busy, sta
             os.unlink(name)
 
 
+def killed_after(seconds, *options, pid):
+    recorder = subprocess.Popen([PHLOX, "record", "-q", "-p", str(pid), "-o", "a.phlox", *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        recorder.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        pass
+    recorder.kill()
+    recorder.wait()
+
+
+def test_a_recorder_killed_at_any_moment_leaves_the_old_recording_or_its_own(recording, busy, start):
+    db = sqlite3.connect("a.phlox")
+    db.execute("insert or replace into meta values ('test', 'old')")
+    db.commit()
+    db.close()
+    old = pathlib.Path("a.phlox").read_bytes()
+    stayed = 0
+    for milliseconds in range(0, 600, 30):
+        for name in os.listdir():
+            os.unlink(name)
+        pathlib.Path("a.phlox").write_bytes(old)
+        killed_after(milliseconds / 1000, pid=busy.pid)
+        done = phlox("export", "a.phlox", "-f", "collapsed")
+        assert done.returncode == 0 and done.stdout, done.stderr
+        if count("a.phlox", "meta where key = 'test'"):
+            assert pathlib.Path("a.phlox").read_bytes() == old
+            stayed += 1
+    assert stayed > 0
+    pathlib.Path("a.phlox").write_bytes(old)
+    recorder = start([PHLOX, "record", "-q", "-p", busy.pid, "-o", "a.phlox"])
+    wait_until(lambda: count("a.phlox", "meta where key = 'test'") == 0, "the new one")
+    recorder.kill()
+    recorder.wait()
+    assert "work" in phlox("export", "a.phlox", "-f", "collapsed").stdout
+
+
+def test_a_recording_of_nothing_leaves_the_old_one(recording, workdir):
+    done = phlox("record", "--name", "no-such-program-runs-here", "-d", "0.4", "-o", "a.phlox")
+    assert done.returncode not in (0, 2), done.stderr
+    assert "a.phlox is as it was" in done.stderr
+    assert is_as_it_was(recording)
+    assert os.listdir() == ["a.phlox"]
+
+
+def test_a_recording_that_is_renamed_is_noticed_and_found(busy, start, workdir):
+    recorder = start([PHLOX, "record", "-p", busy.pid, "-d", "30", "-o", "a.phlox"], stderr=subprocess.PIPE)
+    wait_until(lambda: is_recording("a.phlox") and count("a.phlox") > 3, "samples")
+    os.rename("a.phlox", "b.phlox")
+    _, err = recorder.communicate(timeout=15)
+    assert recorder.returncode == OUTPUT, err
+    new = f"{os.getcwd()}/b.phlox"
+    assert f"a.phlox was renamed to {new} while it was recorded" in err and f"what was recorded is in {new}" in err, err
+    assert os.listdir() == ["b.phlox"]
+    assert count("b.phlox") > 3
+    assert "killed" not in phlox("report", "b.phlox").stdout
+
+
+@pytest.mark.parametrize("output", ["a.phlox", "a.svg"])
+def test_a_recording_that_is_removed_is_noticed_and_said_to_be_lost(busy, start, workdir, output):
+    kept = "a.phlox" if output == "a.phlox" else "a.svg.phlox"
+    recorder = start([PHLOX, "record", "-p", busy.pid, "-d", "30", "-o", output], stderr=subprocess.PIPE)
+    wait_until(lambda: is_recording(kept) and count(kept) > 3, "samples")
+    os.unlink(kept)
+    _, err = recorder.communicate(timeout=15)
+    assert recorder.returncode == OUTPUT, err
+    assert f"{kept} was removed while it was recorded: what was recorded is lost" in err, err
+    assert "what was recorded is in" not in err and "wrote" not in err, err
+    assert os.listdir() == []
+
+
+def test_a_recording_whose_folder_is_renamed_is_whole(busy, start, workdir):
+    os.mkdir("one")
+    recorder = start([PHLOX, "record", "-p", busy.pid, "-d", "1.5", "-o", "one/a.phlox"], stderr=subprocess.PIPE)
+    wait_until(lambda: is_recording("one/a.phlox") and count("one/a.phlox") > 3, "samples")
+    os.rename("one", "two")
+    _, err = recorder.communicate(timeout=30)
+    assert recorder.returncode == 0, err
+    assert f"wrote {os.getcwd()}/two/a.phlox" in err and "one/a.phlox" not in err.split("wrote", 1)[1], err
+    assert os.listdir("two") == ["a.phlox"] and count("two/a.phlox") > 3
+
+
 def test_a_journal_that_names_another_file_does_not_have_it_removed(recording, workdir):
     """The rollback journal of a pair that somebody sent: when SQLite applies it, the super-journal it names goes away."""
     magic = bytes.fromhex("d9d505f920a163d7")

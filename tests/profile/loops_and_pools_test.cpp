@@ -211,6 +211,17 @@ TEST_F(LoopsAndPools, a_pool_whose_stacks_were_not_all_read_is_none) {
   EXPECT_TRUE(pools().empty());
 }
 
+TEST_F(LoopsAndPools, waits_in_work_whose_stacks_were_not_read_are_the_pools) {
+  maker.thread("MainThread", 4711);
+  const ThreadId worker = maker.thread("pool_0");
+  blocked(worker, "(a wait whose stack was not read)", 700 * kMs, kNanosleep);
+  blocked(worker, kItem + "call_upstream", 300 * kMs, kRecv);
+  ASSERT_EQ(pools().size(), 1u);
+  EXPECT_EQ(busy_pool_words(profile, pools()[0]),
+            "1 of 1 thread of ThreadPoolExecutor (pool_...) was at work 100.0 % of the time, 30.0 % of it in "
+            "call_upstream (app.py:1)");
+}
+
 // A worker that began late does not say what the pool did before.
 TEST_F(LoopsAndPools, a_pool_that_was_seen_for_a_part_of_the_recording_is_none) {
   maker.add(maker.thread("MainThread", 4711), "main", 1000 * kMs);

@@ -368,6 +368,30 @@ TEST_F(Work, of_a_stack_that_was_not_read_nothing_is_known) {
   EXPECT_EQ(doing(1), Doing::waiting_unknown);
 }
 
+// The threads of such a pool wait for work in a lock alone.
+TEST_F(Work, without_its_stack_a_pool_thread_that_waits_in_another_call_is_in_its_work) {
+  const std::string unread = "(a wait whose stack was not read)";
+  const ThreadId worker = worker_thread(), other = worker_thread();
+  maker.add(worker, kItem + "call_upstream", 10 * kMs);
+  maker.add(other, kRun + "tick", 10 * kMs);
+  for (const ThreadId thread : {worker, other}) {
+    blocked(thread, unread, 100 * kMs, kNanosleep);
+    blocked(thread, unread, 100 * kMs, kFutex);
+  }
+  EXPECT_EQ(doing(2), Doing::waiting);
+  EXPECT_EQ(doing(3), Doing::waiting_unknown);
+  EXPECT_EQ(doing(4), Doing::waiting_unknown);
+  EXPECT_EQ(doing(5), Doing::waiting_unknown);
+}
+
+TEST_F(Work, without_its_stack_a_wait_for_clients_is_still_one) {
+  Sample sample = maker.blocked(main(), "(a wait whose stack was not read)", 300 * kMs, kPoll);
+  profile.put_awaited(AwaitedId(1), {AwaitedKind::listener, "0.0.0.0:80", ""});
+  sample.awaited = AwaitedId(1);
+  maker.put(sample);
+  EXPECT_EQ(doing(0), Doing::waiting_for_work);
+}
+
 TEST_F(Work, what_is_left_out_is_said_with_its_places) {
   const ThreadId start = main();
   maker.add(start, "main;crunch", 500 * kMs);

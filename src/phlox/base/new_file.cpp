@@ -53,11 +53,13 @@ NewFile::~NewFile() {
   if (!name_.empty()) place_->remove(name_);
 }
 
-bool NewFile::put_in_place(mode_t mode) {
+bool NewFile::put_in_place(mode_t mode, const std::string& meanwhile) {
   const ActAs as = place_->rights();
   if (!as) return false;
   const int folder = place_->folder();
-  const std::string name = fmt::format("{}.{}-{:x}", place_->name(), ::getpid(), clock_now());
+  if (!meanwhile.empty()) place_->remove(meanwhile);
+  const std::string name =
+      !meanwhile.empty() ? meanwhile : fmt::format("{}.{}-{:x}", place_->name(), ::getpid(), clock_now());
   if (in_memory_) {
     Descriptor named = place_->open(name, O_CREAT | O_EXCL | O_WRONLY);
     if (!named) return false;

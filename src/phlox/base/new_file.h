@@ -24,8 +24,10 @@ class NewFile {
 
   explicit operator bool() const { return bool(file_); }
   int descriptor() const { return file_.get(); }
-  // Replaces what is there, a link itself and not what it leads to. Once.
-  bool put_in_place(mode_t mode);
+  // Replaces what is there, a link itself and not what it leads to. Once. `meanwhile`: the name that it has
+  // for the moment in which it replaces a file, in place of PATH.PID-TIME; a killed run may have left one,
+  // which goes.
+  bool put_in_place(mode_t mode, const std::string& meanwhile = {});
 
  private:
   NewFile() = default;

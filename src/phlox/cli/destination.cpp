@@ -71,15 +71,16 @@ std::vector<NativeRows::Missing> Destination::name(const std::vector<sampler::Na
 bool Destination::is_short() const {
   constexpr off_t kLongest = 4'000'000;
   struct stat there {};
-  return ::stat(recording_.c_str(), &there) == 0 && there.st_size <= kLongest;
+  return ::stat(where_.c_str(), &there) == 0 && there.st_size <= kLongest;
 }
 
 Result<void> Destination::finish() {
   auto finished = writer_->finish();
-  writer_.reset();
+  where_ = writer_->where();
   if (!finished) return finished;
+  if (where_.empty()) return {};
   if (!exported_ && !is_short()) return {};
-  auto read = recording::read(recording_);
+  auto read = recording::read(where_);
   if (!read) return fail(read);
   profile_ = *std::move(read);
   profile::show_process_names(profile_);
@@ -100,18 +101,19 @@ Result<void> Destination::finish() {
   if (auto written = format->write(profile_, choices, options, exported_->stream()); !written)
     return fail(written);
   if (auto committed = exported_->commit(); !committed) return committed;
-  const auto place = kept_ ? std::nullopt : Place::find(recording_, recording_owner());
+  const auto place = kept_ ? std::nullopt : Place::find(where_, recording_owner());
   if (place) place->remove(place->name());
   return {};
 }
 
 std::string Destination::what_was_written() const {
+  if (where_.empty()) return {};
   std::string text;
   if (exported_) {
     if (!kept_) return options_.output.path == "-" ? "" : options_.output.path;
     text = with_size(options_.output.path) + ", and beside it the recording ";
   }
-  return text + with_size(recording_) +
+  return text + with_size(where_) +
          (replaced_   ? ", in place of the recording that was there"
           : appended_ ? ", behind what was there"
                       : "");

@@ -47,6 +47,12 @@ class Destination {
   Result<void> finish();
 
   const std::string& recording() const { return recording_; }
+  // After begin() and before finish(), for any thread: whether there is a recording yet.
+  bool has_recording() const { return writer_->has_file(); }
+  // After finish(): where the recording is. Empty: nowhere.
+  const std::string& where() const { return where_; }
+  // After finish(): whether a file that was to be replaced is as it was.
+  bool stays() const { return !writer_->has_file(); }
   // "a.phlox (12 KB), in place of the recording that was there": after finish().
   std::string what_was_written() const;
   // Whether something is made of the recording, and where; else the recording is all there is.
@@ -67,6 +73,7 @@ class Destination {
   std::unique_ptr<recording::Writer> writer_;
   std::optional<NativeRows> rows_;
   std::string recording_;
+  std::string where_;
   bool kept_ = true;       // beside what was exported; else it goes when all went well
   bool appended_ = false;  // to a recording that was there before
   bool replaced_ = false;  // a recording was there before

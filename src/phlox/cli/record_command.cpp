@@ -200,8 +200,10 @@ class Recording {
   void take_snapshot() {
     if (!begun_) return;
     const std::string name = snapshot_name(destination_->recording(), std::time(nullptr));
-    if (const auto written = recording::snapshot(destination_->recording(), name, recording_owner());
-        !written) {
+    if (!destination_->has_recording()) {
+      talk_.error({ErrorKind::input, destination_->recording() + " holds nothing yet", "again in a moment"});
+    } else if (const auto written = recording::snapshot(destination_->recording(), name, recording_owner());
+               !written) {
       talk_.error(written.error());
     } else {
       talk_.note(fmt::format("wrote {}, and goes on recording", with_size(name)));
@@ -220,7 +222,7 @@ class Recording {
     if (!ends) return;
     if (stop_.exchange(true)) {
       talk_.error({ErrorKind::system,
-                   begun_
+                   begun_ && destination_->has_recording()
                        ? fmt::format("ended at once; what was recorded is in {}", destination_->recording())
                        : std::string("ended at once; nothing was recorded"),
                    ""});
@@ -308,9 +310,12 @@ class Recording {
     }
     if (error) {
       talk_.error(*error);
-      if (!empty) talk_.note(fmt::format("what was recorded is in {}", destination_->recording()));
+      if (!empty && !destination_->where().empty())
+        talk_.note(fmt::format("what was recorded is in {}", destination_->where()));
+      else if (destination_->stays())
+        talk_.note(fmt::format("{} is as it was", destination_->recording()));
     } else if (const std::string written = destination_->what_was_written(); !written.empty()) {
-      const std::string& path = destination_->recording();
+      const std::string& path = destination_->where();
       talk_.note(fmt::format("wrote {}", written));
       talk_.note(destination_->exports()
                      ? fmt::format("other views of it: phlox report {}; phlox export {} --help", path, path)

@@ -199,18 +199,24 @@ std::string if_ours(const char* path) {
   return {};
 }
 
-std::string home_of_root() {
+// The home in whose .cache we may make folders: that of root where $HOME is another user's.
+std::string home_of_cache() {
+  const char* const home = std::getenv("HOME");
+  if (home == nullptr) return {};
+  const auto is_ours = [](const std::string& folder) {
+    return !if_ours((folder + "/.cache").c_str()).empty();
+  };
+  if (is_ours(home)) return home;
   const passwd* const entry = ::getpwuid(0);
-  return entry != nullptr && entry->pw_dir != nullptr ? entry->pw_dir : "";
+  const std::string root = entry != nullptr && entry->pw_dir != nullptr ? entry->pw_dir : "";
+  return is_ours(root) ? root : std::string();
 }
 
 }  // namespace
 
 std::string unwind_cache() {
   const std::string cache = if_ours(std::getenv("XDG_CACHE_HOME"));
-  std::string home = if_ours(std::getenv("HOME"));
-  if (home.empty() && std::getenv("HOME") != nullptr) home = home_of_root();
-  return unwind::cache_folder(cache, home);
+  return unwind::cache_folder(cache, home_of_cache());
 }
 
 Result<profile::Choices> choices_of(const ViewArguments& view) {

@@ -10,6 +10,7 @@
 #include "phlox/base/text.h"
 #include "phlox/profile/frame_labels.h"
 #include "phlox/profile/loop_stacks.h"
+#include "phlox/profile/markers.h"
 #include "phlox/profile/wait_class.h"
 #include "phlox/profile/wait_places.h"
 
@@ -186,8 +187,10 @@ std::vector<BusyPool> busy_pools(const Profile& profile, const SampleFilter& fil
     // Its stack may not have been read.
     if (part.doing == Doing::waiting_unknown || part.doing == Doing::waiting_for_others) worker.known = false;
     const uint32_t pool = places.of(sample.stack).pool;
-    if (pool == 0) continue;
-    worker.pool = pool;
+    if (pool != 0) worker.pool = pool;
+    // Without its stack a wait in its work is its pool's, too.
+    const bool is_in_work = part.doing == Doing::waiting && is_marker(profile, sample.stack);
+    if (pool == 0 && !is_in_work) continue;
     worker.wall += part.wall;
     if (part.doing == Doing::waiting_for_work) worker.idle += part.wall;
     if (part.doing == Doing::waiting) worker.blocked += part.wall;

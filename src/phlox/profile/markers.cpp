@@ -18,4 +18,10 @@ Label unknown_frame_label() {
   return marker("(unknown frame)");
 }
 
+bool is_marker(const Profile& profile, StackId stack) {
+  if (!stack || stack.value > profile.stacks().size()) return false;
+  const FrameId frame = profile.stack(stack).frame;
+  return frame && frame.value <= profile.frames().size() && profile.frame(frame).kind == FrameKind::marker;
+}
+
 }  // namespace phlox::profile

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "phlox/profile/frame_labels.h"
+#include "phlox/profile/profile.h"
 
 namespace phlox::profile {
 
@@ -16,5 +17,8 @@ Label marker(std::string_view name);  // "all"; a thread's, at the root of its s
 Label rejected_label();       // of rejected samples
 Label no_frames_label();      // of samples without a stack
 Label unknown_frame_label();  // of a frame that is not there
+
+// Whether a marker is in place of the stack: it was not read.
+bool is_marker(const Profile& profile, StackId stack);
 
 }  // namespace phlox::profile

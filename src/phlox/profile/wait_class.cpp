@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "phlox/profile/known_waits.h"
+#include "phlox/profile/markers.h"
 #include "phlox/profile/system_calls.h"
 
 namespace phlox::profile {
@@ -202,12 +203,6 @@ WaitClass WaitClasses::by_stack(StackId stack) {
   return found;
 }
 
-bool WaitClasses::is_marker(StackId stack) const {
-  if (!stack || stack.value > profile_.stacks().size()) return false;
-  const FrameId frame = profile_.stack(stack).frame;
-  return frame && frame.value <= profile_.frames().size() && profile_.frame(frame).kind == FrameKind::marker;
-}
-
 WaitClass WaitClasses::by_call(int16_t system_call) {
   const auto known = std::find_if(by_call_.begin(), by_call_.end(),
                                   [&](const auto& one) { return one.first == system_call; });
@@ -259,7 +254,7 @@ WaitClass WaitClasses::of(const Sample& sample) {
   }
   const WaitClass call = by_call(sample.system_call);
   // Without its stack it is whatever the call is used for.
-  if (call == WaitClass::lock && is_marker(sample.stack)) return WaitClass::other;
+  if (call == WaitClass::lock && is_marker(profile_, sample.stack)) return WaitClass::other;
   const WaitClass found = both(call, by_stack(sample.stack));
   return found == WaitClass::stream || found == WaitClass::poll ? named(sample, found) : found;
 }

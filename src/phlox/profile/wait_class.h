@@ -53,7 +53,6 @@ class WaitClasses {
  private:
   WaitClass by_stack(StackId stack);
   WaitClass by_call(int16_t system_call);
-  bool is_marker(StackId stack) const;
   WaitClass named(const Sample& sample, WaitClass found);
 
   const Profile& profile_;

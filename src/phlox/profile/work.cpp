@@ -9,17 +9,15 @@
 
 #include "phlox/base/text.h"
 #include "phlox/profile/awaited.h"
+#include "phlox/profile/markers.h"
 #include "phlox/profile/system_calls.h"
 
 namespace phlox::profile {
 namespace {
 
-// A marker is there in place of the stack.
-bool was_not_read(const Profile& profile, StackId stack) {
-  if (!stack || stack.value > profile.stacks().size()) return false;
-  const FrameId frame = profile.stack(stack).frame;
-  return frame && frame.value <= profile.frames().size() && profile.frame(frame).kind == FrameKind::marker;
-}
+// Pools whose threads wait for what they are given in a lock or a semaphore (a futex) and nowhere else.
+constexpr std::array<std::string_view, 6> kLockPools = {"ThreadPoolExecutor", "AnyIO",   "trio",
+                                                        "waitress",           "cheroot", "dask"};
 
 }  // namespace
 
@@ -39,6 +37,20 @@ WorkRule::WorkRule(const Profile& profile)
     if (process.parent && process.parent->value < processes_.size())
       processes_[process.parent->value].parent = true;
   }
+  for (const Sample& sample : profile.samples()) {
+    const uint32_t pool = places_.of(sample.stack).pool;
+    if (pool == 0 || sample.thread.value >= threads_.size() || threads_[sample.thread.value].main) continue;
+    threads_[sample.thread.value].of_lock_pool =
+        std::find(kLockPools.begin(), kLockPools.end(), places_.name(pool)) != kLockPools.end();
+  }
+}
+
+// A wait without its stack: what it was for may tell.
+Doing WorkRule::of_unread(const Sample& sample) const {
+  if (waits_for_clients(sample)) return Doing::waiting_for_work;
+  const bool is_given_work = threads_[sample.thread.value].of_lock_pool;
+  if (is_given_work && sample.system_call >= 0 && !is_in(kFutexCalls, sample)) return Doing::waiting;
+  return Doing::waiting_unknown;
 }
 
 Doing WorkRule::of(const Sample& sample) const {
@@ -49,7 +61,7 @@ Doing WorkRule::of(const Sample& sample) const {
   const WaitPlace& place = places_.of(sample.stack);
   switch (place.position) {
     case Position::no_python:
-      if (was_not_read(profile_, sample.stack)) return Doing::waiting_unknown;
+      if (is_marker(profile_, sample.stack)) return of_unread(sample);
       return is_in(kPoolCalls, sample) ? Doing::waiting_for_work : Doing::waiting;
     case Position::fetch:
       // A queue that is a database: to write into it is work.

@@ -24,11 +24,13 @@ class WorkRule {
   struct ThreadRow {
     uint32_t process = 0;
     bool main = false;
+    bool of_lock_pool = false;  // a worker of a pool that hands over its work by a lock
   };
   struct ProcessRow {
     uint32_t threads = 0;
     bool parent = false;  // of a process that is recorded
   };
+  Doing of_unread(const Sample& sample) const;
   Doing at_root(const Sample& sample, const WaitPlace& place) const;
   Doing elsewhere(const Sample& sample, const WaitPlace& place) const;
   Doing for_children(const Sample& sample) const;

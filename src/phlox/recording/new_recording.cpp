@@ -5,33 +5,15 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <span>
 
 #include "phlox/base/new_file.h"
 #include "phlox/base/place.h"
 #include "phlox/base/write_all.h"
-#include "phlox/recording/database.h"
 #include "phlox/recording/schema.h"
 
 namespace phlox::recording {
-namespace {
-
-// Its bytes.
-Result<std::string> empty_recording(const std::string& path) {
-  const Database database = open_database(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
-  const std::string setup =
-      fmt::format("PRAGMA page_size=4096; PRAGMA application_id={}; PRAGMA user_version={}; {}",
-                  kApplicationId, kSchemaVersion, kSchema);
-  sqlite3_int64 size = 0;
-  unsigned char* bytes = nullptr;
-  if (run(database.get(), setup)) bytes = sqlite3_serialize(database.get(), "main", &size, 0);
-  if (bytes == nullptr) return cannot_write(path, sqlite3_errmsg(database.get()));
-  std::string image(reinterpret_cast<char*>(bytes), static_cast<size_t>(size));
-  sqlite3_free(bytes);
-  return image;
-}
-
-}  // namespace
 
 tl::unexpected<Error> cannot_write(const std::string& path, std::string_view why) {
   return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, why),
@@ -45,18 +27,32 @@ tl::unexpected<Error> cannot_write(const std::string& path, int error) {
                                 : "choose another file with -o FILE");
 }
 
-Result<void> put_empty_recording(const std::string& path, std::optional<Owner> owner) {
-  // The tables go into the file itself, not into the log, so that a copy made without its "-wal" is an empty
+Result<Database> new_recording(const std::string& path) {
+  Database database = open_database(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  const std::string setup =
+      fmt::format("PRAGMA page_size=4096; PRAGMA application_id={}; PRAGMA user_version={}; {}",
+                  kApplicationId, kSchemaVersion, kSchema);
+  if (!run(database.get(), setup)) return cannot_write(path, sqlite3_errmsg(database.get()));
+  return database;
+}
+
+Result<void> put_recording(sqlite3* in_memory, const std::string& path, const std::optional<Owner>& owner) {
+  // The tables go into the file itself, not into the log, so that a copy made without its "-wal" is a
   // recording rather than a riddle.
-  const auto image = empty_recording(path);
-  if (!image) return fail(image);
+  sqlite3_int64 size = 0;
+  const std::unique_ptr<unsigned char, void (*)(void*)> bytes(sqlite3_serialize(in_memory, "main", &size, 0),
+                                                              sqlite3_free);
+  if (!bytes) return cannot_write(path, sqlite3_errmsg(in_memory));
   const auto place = Place::find(path, owner);
   NewFile file = NewFile::make(path, owner);
   if (!place || !file) return cannot_write(path, errno);
-  if (!write_all(file.descriptor(), std::as_bytes(std::span(*image)))) return cannot_write(path, errno);
+  if (!write_all(file.descriptor(), std::as_bytes(std::span(bytes.get(), static_cast<size_t>(size)))))
+    return cannot_write(path, errno);
+  // Without power, too, one of the two is there.
+  if (::fdatasync(file.descriptor()) != 0) return cannot_write(path, errno);
   // Leftovers of a recording of that name that was cut off belong to it, not to this one.
   for (const char* suffix : {"-wal", "-shm", "-journal"}) place->remove(place->name() + suffix);
-  if (!file.put_in_place(0600)) return cannot_write(path, errno);
+  if (!file.put_in_place(0600, place->name() + "-new")) return cannot_write(path, errno);
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/recording/reader.h"
 #include "phlox/recording/schema.h"
 #include "phlox/recording/schema_check.h"
 
@@ -105,6 +106,22 @@ Result<OptionalTables> check_tables(sqlite3* database, const std::string& path) 
 }
 
 }  // namespace
+
+void fold_log(const Place& place) {
+  constexpr off_t kLargest = off_t{1} << 28;  // a recorder's is 4 MiB and one commit
+  const ActAs as = place.rights();
+  struct stat log {};
+  (void)::lstat(place.path(place.name() + "-wal").c_str(), &log);
+  const std::string journal = place.path(place.name() + "-journal");
+  const bool has_journal = ::access(journal.c_str(), F_OK) == 0;
+  if (!is_recording(place.path()) || (has_journal && !is_trusted_journal(journal)) || log.st_size > kLargest)
+    return;
+  const Database database = open_database(place, SQLITE_OPEN_READWRITE);
+  if (sqlite3_errcode(database.get()) != SQLITE_OK) return;
+  distrust(database.get());
+  // Reading undoes what was cut off.
+  run(database.get(), "PRAGMA user_version; PRAGMA journal_mode=DELETE");
+}
 
 tl::unexpected<Error> damaged(const std::string& path, std::string_view what) {
   return fail(ErrorKind::input, fmt::format("{} is damaged: {}", path, what),

@@ -24,6 +24,10 @@ struct OpenedRecording {
 // ErrorKind::input: not a recording, a newer or damaged one.
 Result<OpenedRecording> open_recording(const std::string& path);
 
+// What was committed goes from the log into the recording, which is one file then; a transaction that was cut
+// off is undone. For one that nobody writes, and that is in nobody else's hands. Does nothing to other files.
+void fold_log(const Place& place);
+
 // What is wrong with a file.
 tl::unexpected<Error> damaged(const std::string& path, std::string_view what);
 // Of a recorder that was killed in its first moments, or a copy that lacks what was in the log.

@@ -20,22 +20,35 @@ struct flock byte_lock(off_t byte) {
   return lock;
 }
 
-}  // namespace
-
-Descriptor mark_as_growing(const Place& place) {
+Descriptor mark(const Place& place, off_t byte) {
   Descriptor file = place.open(place.name(), O_RDWR);
-  struct flock lock = byte_lock(kRecorderByte);
+  struct flock lock = byte_lock(byte);
   if (file) (void)::fcntl(file.get(), F_OFD_SETLK, &lock);
   return file;
 }
 
-bool is_marked(const Descriptor& file) {
-  struct flock lock = byte_lock(kRecorderByte);
+bool is_marked(const Descriptor& file, off_t byte) {
+  struct flock lock = byte_lock(byte);
   return file && ::fcntl(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
+}  // namespace
+
+Descriptor mark_as_growing(const Place& place) {
+  return mark(place, kRecorderByte);
+}
+
+Descriptor mark_as_replaced(const Place& place) {
+  return mark(place, kReplacerByte);
+}
+
+bool is_marked(const Descriptor& file) {
+  return is_marked(file, kRecorderByte);
+}
+
 bool has_recorder(const Place& place) {
-  return is_marked(place.open(place.name(), O_RDWR | O_NONBLOCK));
+  const Descriptor file = place.open(place.name(), O_RDWR | O_NONBLOCK);
+  return is_marked(file, kRecorderByte) || is_marked(file, kReplacerByte);
 }
 
 Descriptor lock_folder(const Place& place) {

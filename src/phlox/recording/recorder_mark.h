@@ -1,5 +1,5 @@
-// Which file a recorder is writing, as other processes see it: a lock on one byte of it, which ends with the
-// recorder.
+// Which file a recorder is writing or will replace, as other processes see it: a lock on one byte of it,
+// which ends with the recorder.
 #pragma once
 
 #include <sys/types.h>
@@ -13,8 +13,11 @@ namespace phlox::recording {
 
 // The file is marked until this is closed. A file system without such locks leaves it unmarked.
 Descriptor mark_as_growing(const Place& place);
-// `file`: of a recording, open.
+// The file stays as it is until this recorder has something to put in its place.
+Descriptor mark_as_replaced(const Place& place);
+// Whether a recorder writes the file. `file`: of a recording, open.
 bool is_marked(const Descriptor& file);
+// Whether a recorder writes the file, or will replace it.
 bool has_recorder(const Place& place);
 
 // While this is open, no other recorder makes and marks a file in the folder. If somebody holds that lock for

@@ -31,6 +31,8 @@ inline constexpr const char* kAddCodeFiles = "ALTER TABLE state ADD COLUMN code_
 // Whoever records into a file holds a lock on this byte of it, of the open file (F_OFD_SETLK), so that it
 // goes with the recorder, however that ends. Far beyond those that SQLite locks (os.h: PENDING_BYTE).
 inline constexpr long kRecorderByte = 0x40000000 + 4096;
+// Whoever will replace the file, once it has recorded something, holds one on this byte of it.
+inline constexpr long kReplacerByte = kRecorderByte + 1;
 
 // A sample row is to stay within 30 bytes (a million rows, docs/recording.md has the measurement). Hence the
 // states of a thread are rows of their own, few and shared, `start_us` counts from the first sample instead

@@ -1,22 +1,15 @@
 #include "phlox/recording/writer.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
-#include "phlox/base/descriptor.h"
-#include "phlox/base/new_file.h"
 #include "phlox/base/text.h"
 #include "phlox/profile/awaited.h"
 #include "phlox/profile/tally.h"
 #include "phlox/profile/wake_words.h"
 #include "phlox/recording/database.h"
-#include "phlox/recording/recorder_mark.h"
 #include "phlox/recording/schema.h"
 
 namespace phlox::recording {
@@ -71,82 +64,6 @@ class Row {
 
 }  // namespace
 
-Result<void> Writer::check(const std::string& path, const std::optional<Owner>& owner) {
-  const auto place = Place::find(path, owner);
-  if (!place) return cannot_write(path, errno);
-  struct stat there {};
-  if (::fstatat(place->folder(), place->name().c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-      !S_ISREG(there.st_mode)) {
-    return fail(ErrorKind::output, fmt::format("cannot write {}: it is there and not a regular file", path));
-  }
-  if (const auto user = user_of(*place)) {
-    return fail(ErrorKind::output, fmt::format("cannot replace {}: process {} is using it", path, *user),
-                "choose another file with -o FILE");
-  }
-  if (has_recorder(*place)) {
-    return fail(ErrorKind::output, fmt::format("cannot replace {}: another recorder is writing it", path),
-                "choose another file with -o FILE");
-  }
-  if (!NewFile::make(path, owner)) return cannot_write(path, errno);
-  return {};
-}
-
-// at_each_commit: the log is folded in every 4 MiB; synchronous=NORMAL survives a killed process, and loses
-// at most the last commits with the power. at_finish: no log, and one transaction.
-Result<void> Writer::set_up() {
-  const char* setup = safe_ == Safe::at_each_commit
-                          ? "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
-                            "PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=4194304; "
-                            "PRAGMA cache_size=-2000; PRAGMA temp_store=MEMORY;"
-                          : "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; "
-                            "PRAGMA cache_size=-8000; PRAGMA temp_store=MEMORY;";
-  char* message = nullptr;
-  if (sqlite3_exec(database_, setup, nullptr, nullptr, &message) == SQLITE_OK) return {};
-  const std::string why = message != nullptr ? message : "unknown";
-  sqlite3_free(message);
-  return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path_, why),
-              "is there room on the file system? df -h");
-}
-
-Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::optional<Owner> owner,
-                                               Safe safe) {
-  const auto place = Place::find(path, owner);
-  if (!place) return cannot_write(path, errno);
-  const Descriptor folder = lock_folder(*place);
-  if (auto possible = check(path, owner); !possible) return fail(possible);
-  if (auto begun = put_empty_recording(path, owner); !begun) return fail(begun);
-  std::unique_ptr<Writer> writer(new Writer());
-  writer->safe_ = safe;
-  if (auto opened = writer->open(path, owner); !opened) return fail(opened);
-  // Here SQLite makes the log and its index, which it gives to the owner of the recording.
-  const ActAs as = writer->place_->rights();
-  if (auto ready = writer->prepare_statements(); !ready) return fail(ready);
-  return writer;
-}
-
-Result<void> Writer::open(const std::string& path, const std::optional<Owner>& owner) {
-  path_ = path;
-  place_ = Place::find(path, owner);
-  if (!place_) return cannot_write(path, errno);
-  const ActAs as = place_->rights();
-  if (!as) return cannot_write(path, errno);
-  // Before SQLite opens it, and closed after it: closing any descriptor of a file drops what SQLite has
-  // locked.
-  mark_ = mark_as_growing(*place_);
-  database_ = open_database(*place_, SQLITE_OPEN_READWRITE).release();
-  if (sqlite3_errcode(database_) != SQLITE_OK) {
-    return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, sqlite3_errmsg(database_)));
-  }
-  // Of a file that is gone on with: nothing in it is run.
-  for (const auto& [what, value] : {std::pair(SQLITE_DBCONFIG_DEFENSIVE, 1),
-                                    {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
-                                    {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0}})
-    sqlite3_db_config(database_, what, value, nullptr);
-  // A reader that looks at the growing file must not stop us for long.
-  sqlite3_busy_timeout(database_, 2000);
-  return set_up();
-}
-
 // After it is settled that rows may be put.
 Result<void> Writer::prepare_statements() {
   if (number("PRAGMA user_version") == 1) {
@@ -174,17 +91,18 @@ Result<void> Writer::prepare_statements() {
   event_ = prepare("INSERT INTO event VALUES (NULL,?,?,?,?,?,?)");
   tally_ = prepare("INSERT OR REPLACE INTO tally VALUES (?,?,?)");
   if (failed_) return fail(error_.kind, error_.message);
+  if (has_file_) note_side_files();
   return {};
 }
 
-Writer::~Writer() {
-  for (sqlite3_stmt* s : {meta_, process_, thread_, module_, missing_names_, frame_, wake_, awaited_, state_,
-                          grown_sample_, event_, tally_})
-    sqlite3_finalize(s);
+void Writer::finalize_statements() {
+  for (sqlite3_stmt** s : {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &wake_, &awaited_,
+                           &state_, &grown_sample_, &event_, &tally_}) {
+    sqlite3_finalize(*s);
+    *s = nullptr;
+  }
   stacks_.finalize();
   samples_.finalize();
-  const ActAs as(place_ ? place_->rights_of() : std::optional<FileUser>());
-  sqlite3_close(database_);
 }
 
 void Writer::note_error() {
@@ -194,7 +112,7 @@ void Writer::note_error() {
   error_.kind = ErrorKind::output;
   error_.message = code == SQLITE_FULL ? fmt::format("cannot write {}: the disk is full", path_)
                                        : fmt::format("cannot write {}: {}", path_, sqlite3_errmsg(database_));
-  error_.hint = "what was recorded before is in the file";
+  error_.hint = has_file_ ? "what was recorded before is in the file" : "";
 }
 
 sqlite3_stmt* Writer::prepare(const char* sql) {
@@ -432,7 +350,8 @@ void Writer::put_tally(const profile::Tally& t) {
 
 Result<void> Writer::commit() {
   if (safe_ == Safe::at_finish && !failed_) return {};
-  return commit_rows();
+  if (auto done = commit_rows(); !done) return done;
+  return check_place();
 }
 
 Result<void> Writer::commit_rows() {
@@ -445,39 +364,19 @@ Result<void> Writer::commit_rows() {
     if (sqlite3_exec(database_, "COMMIT", nullptr, nullptr, nullptr) != SQLITE_OK) note_error();
     in_transaction_ = false;
   }
+  if (!failed_ && !has_file_ && last_sample_ > 0) {
+    if (auto put = put_in_place(); !put) {
+      failed_ = true;
+      error_ = put.error();
+    }
+  }
   if (!failed_) return {};
   // What cannot be written is given up, so that what was written before stays a whole recording. Without a
   // journal there is nothing to go back to.
-  if (safe_ == Safe::at_each_commit && sqlite3_get_autocommit(database_) == 0)
+  if (safe_ == Safe::at_each_commit && database_ != nullptr && sqlite3_get_autocommit(database_) == 0)
     sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
   in_transaction_ = false;
   return tl::unexpected<Error>(error_);
-}
-
-Result<void> Writer::finish() {
-  auto committed = commit_rows();
-  for (sqlite3_stmt** s : {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &wake_, &awaited_,
-                           &state_, &grown_sample_, &event_, &tally_}) {
-    sqlite3_finalize(*s);
-    *s = nullptr;
-  }
-  stacks_.finalize();
-  samples_.finalize();
-  const ActAs as = place_->rights();
-  // Out of write-ahead mode: the log is folded in and removed. Where that fails the log stays, which still
-  // reads.
-  const int folded = sqlite3_exec(database_, "PRAGMA journal_mode=DELETE", nullptr, nullptr, nullptr);
-  if (folded != SQLITE_OK) note_error();
-  if (committed && (folded == SQLITE_BUSY || folded == SQLITE_LOCKED)) {
-    error_.message = fmt::format("another program is reading {}: {}-wal stays beside it", path_, path_);
-    error_.hint = "nothing is lost; keep the two files together";
-  }
-  sqlite3_close(database_);
-  database_ = nullptr;
-  mark_.close();
-  if (!committed) return committed;
-  if (folded != SQLITE_OK) return tl::unexpected<Error>(error_);
-  return {};
 }
 
 }  // namespace phlox::recording

@@ -3,10 +3,15 @@
 // into one file. What is made of a file that stays need not be so: it is written once, at finish().
 #pragma once
 
+#include <sys/types.h>
+
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <tsl/robin_map.h>
 
@@ -39,8 +44,10 @@ class Writer : public profile::Sink {
  public:
   // Whether create() would work. Touches nothing; what is there may be in use by another recorder.
   static Result<void> check(const std::string& path, const std::optional<Owner>& owner = {});
-  // Makes the file, mode 0600, in place of one that was there; it belongs to `owner` when given (under sudo:
-  // the calling user). From its first moment on it is a whole recording, of nothing yet.
+  // Makes the file, mode 0600; it belongs to `owner` when given (under sudo: the calling user). From its
+  // first moment on it is a whole recording, of nothing yet. A file that is there stays until the first
+  // commit with a sample: this one, which grew in memory, then replaces it. With at_finish it is replaced at
+  // once.
   static Result<std::unique_ptr<Writer>> create(const std::string& path, std::optional<Owner> owner = {},
                                                 Safe safe = Safe::at_each_commit);
   // Goes on with a recording that is there, of this host since its last start: finished, or its recorder was
@@ -67,11 +74,16 @@ class Writer : public profile::Sink {
   void put_tally(const profile::Tally& tally) override;
 
   // After an error (the disk is full) what was committed before stays readable, and later rows are dropped.
+  // That the file was renamed or removed is an error, too; but all rows still go into it.
   Result<void> commit() override;
   // Commits, and folds the write-ahead log back: one file, nothing beside it. When it cannot (another program
   // reads the file, the disk is full) that is an error with the recording whole, "-wal" file included.
-  // Nothing may be put afterwards.
+  // Nothing may be put afterwards. Without a sample a file that was there stays as it is.
   Result<void> finish();
+  // Whether the recording is in a file; for any thread.
+  bool has_file() const { return has_file_; }
+  // After finish(): a path that leads to what was recorded. Empty: there is none.
+  const std::string& where() const { return where_; }
 
  private:
   // What was there before: added to every id that is put.
@@ -86,6 +98,12 @@ class Writer : public profile::Sink {
   Result<void> set_up();
   Result<void> commit_rows();
   Result<void> open(const std::string& path, const std::optional<Owner>& owner);
+  Result<void> open_in_memory(const std::string& path, const std::optional<Owner>& owner);
+  Result<void> put_in_place();
+  Result<void> check_place() const;
+  void note_side_files();
+  int fold();
+  void finalize_statements();
   Result<void> prepare_statements();
   Result<void> continue_after_what_is_there();
   std::optional<int64_t> number(const std::string& sql);
@@ -102,9 +120,14 @@ class Writer : public profile::Sink {
   std::optional<int64_t> earlier_tally(const profile::Tally& tally) const;
 
   std::string path_;  // as it was named, for messages
+  std::string where_;
+  std::optional<Owner> owner_;
   std::optional<Place> place_;
+  std::atomic<bool> has_file_{false};
+  // Its log and the index of that: name, device and inode.
+  std::vector<std::pair<std::string, std::pair<dev_t, ino_t>>> beside_;
   Safe safe_ = Safe::at_each_commit;
-  Descriptor mark_;  // locked as long as this recorder is at work (schema.h)
+  Descriptor mark_;  // of the file, or of the one to be replaced: locked as long as we are at work (schema.h)
   sqlite3* database_ = nullptr;
   sqlite3_stmt *meta_ = nullptr, *process_ = nullptr, *thread_ = nullptr, *module_ = nullptr,
                *missing_names_ = nullptr, *frame_ = nullptr, *wake_ = nullptr, *awaited_ = nullptr,

@@ -39,6 +39,7 @@ constexpr double kDescendants = 0.1;  // of one CPU
 constexpr double kImports = 0.05;
 // Of a recording: most of next to nothing is nothing to act upon.
 constexpr double kWorthSaying = 0.01;
+constexpr double kWorthSplitting = 0.1;  // of a thread's waiting
 // A thread seen for less is no thread to speak of.
 constexpr double kThreadShare = 0.01;  // of the recording
 
@@ -271,6 +272,17 @@ class Findings {
     if (!wait.called_from.empty()) names.emplace_back("called_from", wait.called_from);
   }
 
+  // Of a thread's waiting: what is no work, or may be none; empty: hardly any.
+  static std::string parts_words(const ThreadRow& thread, Nanoseconds for_work, Nanoseconds not_known) {
+    std::string text;
+    if (time_share(for_work, thread.states.idle) >= kWorthSplitting)
+      text += fmt::format(", {} with nothing to do", share_words(time_share(for_work, thread.wall)));
+    if (time_share(not_known, thread.states.idle) >= kWorthSplitting)
+      text += fmt::format(", {} perhaps with nothing to do (not known)",
+                          share_words(time_share(not_known, thread.wall)));
+    return text;
+  }
+
   // A server without requests, a loop without events: nothing is slow, so no place is named.
   void idle(const ThreadRow& busiest, Nanoseconds for_work) {
     const double share = time_share(for_work, busiest.wall);
@@ -292,13 +304,17 @@ class Findings {
     if (busiest == nullptr || time_share(busiest->states.idle, busiest->wall) < kMostlyWaiting) return;
     const std::vector<WaitRow> waits =
         find_waits(profile_, choices_, busiest->id, std::numeric_limits<size_t>::max());
-    Nanoseconds for_work = 0;
-    for (const WaitRow& wait : waits) for_work += wait.for_work;
+    Nanoseconds for_work = 0, not_known = 0;
+    for (const WaitRow& wait : waits) {
+      for_work += wait.for_work;
+      not_known += wait.not_known;
+    }
     if (2 * for_work > busiest->states.idle) return idle(*busiest, for_work);
     const double share = time_share(busiest->states.idle, busiest->wall);
     std::string text = fmt::format(
         "the program waits more than it works: it used {} of a CPU, and {} was blocked {} of its time",
         share_words(time_share(analysis_.cpu, report_.elapsed)), plain(busiest->name), share_words(share));
+    text += parts_words(*busiest, for_work, not_known);
     Names names = {{"thread", busiest->name}};
     const auto longest = std::find_if(waits.begin(), waits.end(),
                                       [](const WaitRow& wait) { return 2 * wait.for_work <= wait.wall; });

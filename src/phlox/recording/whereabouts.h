@@ -1,0 +1,18 @@
+// Where an open file is now: others may rename, replace or remove it.
+#pragma once
+
+#include <string>
+
+#include "phlox/base/descriptor.h"
+#include "phlox/base/place.h"
+
+namespace phlox::recording {
+
+// Whether the name in the folder leads to this file. True where that cannot be seen.
+bool is_in_place(const Descriptor& file, const Place& place);
+// A path that leads to it: `path` if that does, else the one that the kernel knows. Empty: none is known.
+std::string path_of(const Descriptor& file, const std::string& path);
+// Whether it has no name left.
+bool is_removed(const Descriptor& file);
+
+}  // namespace phlox::recording
