@@ -60,7 +60,7 @@ class Offset {
   F(localspluskinds) F(varnames) F(cellvars) F(freevars) F(tlbc)                                               \
   /* objects */                                                                                                \
   S(object) F(size) F(ob_type) F(ob_refcnt)                                                                    \
-  S(type) F(tp_name) F(tp_basicsize) F(tp_flags) F(tp_dictoffset) F(ht_cached_keys)                            \
+  S(type) F(tp_name) F(tp_basicsize) F(tp_flags) F(tp_base) F(tp_dictoffset) F(ht_cached_keys)                 \
   S(unicode) F(size) F(length) F(state) F(asciiobject_size) F(compactobject_size) F(data)                      \
   S(bytes) F(ob_size) F(ob_sval)                                                                               \
   S(tuple) F(ob_size) F(ob_item)                                                                               \
@@ -75,7 +75,15 @@ class Offset {
   S(dictvalues) F(values)                                                                                      \
   S(module) F(md_dict)                                                                                         \
   /* _PyCodeArray, what co_tlbc points to */                                                                   \
-  S(tlbc_array) F(size) F(entries)
+  S(tlbc_array) F(size) F(entries)                                                                             \
+  S(set) F(mask) F(table)                                                                                      \
+  S(weakref) F(wr_object)                                                                                      \
+  /* PyGenObject; coroutines and async generators begin alike. gi_frame, gi_running: before 3.11, 3.10 */      \
+  S(generator) F(gi_frame) F(gi_running) F(gi_iframe) F(gi_frame_state)                                        \
+  /* PyFrameObject of 3.10 and before, beyond `frame`. f_state: 3.10 */                                        \
+  S(frame_object) F(f_valuestack) F(f_state)                                                                   \
+  /* TaskObj of Modules/_asynciomodule.c (3.8+), which begins as FutureObj does. task_node: 3.14+ */           \
+  S(task) F(size) F(loop) F(callback0) F(state) F(fut_waiter) F(coro) F(name) F(node)
 // clang-format on
 
 // How the running frame is reached.
@@ -131,6 +139,14 @@ enum class ManagedDict : uint8_t {
   inline_values,  // dict at -3 words (-1 when free-threaded) or NULL; values behind its fixed part (3.13+)
 };
 
+// What tells that a suspended generator or coroutine delegates to another (yield from, await); see
+// _PyGen_yf() in Objects/genobject.c.
+enum class Delegation : uint8_t {
+  next_opcode,   // the next instruction is YIELD_FROM (<= 3.10)
+  resume_oparg,  // the next instruction is RESUME with an argument of 2 or 3 (3.11, 3.12)
+  frame_state,   // gi_frame_state says so (3.13+)
+};
+
 // frame.owner's values differ per version. What the walk asks: is this the entry frame of one evaluation of
 // the interpreter loop (a C local, no code)? The others are for tests that build frames.
 struct OwnerTraits {
@@ -150,6 +166,13 @@ struct Traits {
   GilOwner gil = GilOwner::interpreter;
   OwnerTraits owner;
   ManagedDict managed_dict = ManagedDict::inline_values;
+  Delegation delegation = Delegation::frame_state;
+  // Values of gi_frame_state (3.11+) or f_state (3.10); Include/internal/pycore_frame.h.
+  int8_t generator_executing = 0;
+  int8_t generator_delegates = -1;         // FRAME_SUSPENDED_YIELD_FROM (3.13+)
+  int8_t generator_delegates_locked = -1;  // FRAME_SUSPENDED_YIELD_FROM_LOCKED (3.15+)
+  // How far below the top of its stack a frame keeps what it delegates to: 2 from 3.15 on.
+  uint8_t delegate_depth = 1;
   // bit of state.kind: 8 in free-threaded builds of 3.14+, where `interned` is a byte
   uint8_t unicode_kind_shift = 2;
   bool tagged_executable = false;  // f_executable is a _PyStackRef: clear the two low bits (3.14+)

@@ -16,6 +16,7 @@ constexpr Traits kPython2_7 = [] {
   t.code_epoch = CodeEpoch::none;
   t.gil = GilOwner::symbols;
   t.managed_dict = ManagedDict::none;
+  t.delegation = Delegation::next_opcode;
   t.has_data_stack = false;
   t.python2 = true;
   t.interpreter_frames = false;
@@ -51,6 +52,7 @@ constexpr Traits kPython3_11 = [] {
   t.instruction = InstructionUnit::prev_instr;
   t.lines = LineTable::pep657;
   t.managed_dict = ManagedDict::two_words;
+  t.delegation = Delegation::resume_oparg;
   t.has_data_stack = true;
   t.interpreter_frames = true;
   return t;
@@ -73,6 +75,7 @@ constexpr Traits kPython3_13 = [] {
   t.anchor = FrameAnchor::current_frame;
   t.instruction = InstructionUnit::instr_ptr;
   t.managed_dict = ManagedDict::inline_values;
+  t.delegation = Delegation::frame_state;
   return t;
 }();
 
@@ -82,7 +85,17 @@ constexpr Traits kPython3_14 = [] {
   t.tagged_executable = true;  // f_executable is a _PyStackRef
   return t;
 }();
-constexpr Traits kPython3_15 = kPython3_14;
+
+constexpr Traits kPython3_15 = [] {
+  Traits t = kPython3_14;
+  // Include/internal/pycore_frame.h: FRAME_SUSPENDED_YIELD_FROM, its locked form, and
+  // FRAME_EXECUTING have numbers of their own.
+  t.generator_delegates = 2;
+  t.generator_delegates_locked = 3;
+  t.generator_executing = 4;
+  t.delegate_depth = 2;  // an iterator and its index, or NULL (GET_ITER)
+  return t;
+}();
 
 constexpr Traits free_threaded(Traits t) {
   t.free_threaded = true;
