@@ -98,7 +98,8 @@ struct DiffArguments {
 
 struct DumpArguments {
   std::string pid, container;
-  bool json = false, locals = false, all_frames = false, no_follow = false;
+  std::string async_tasks;  // "all", or "groups" or empty
+  bool json = false, locals = false, all_frames = false, no_follow = false, no_async = false;
   NativeArguments native;
 };
 

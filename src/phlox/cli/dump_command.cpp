@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,44 @@ struct Looked {
   std::optional<FileUser> reader;  // with whose rights its source is read
 };
 
+// By the words of docs/json/dump.schema.json.
+constexpr const char* name_of(python::AwaitedKind kind) {
+  constexpr const char* kNames[] = {"",           "future",      "task",        "gather",
+                                    "wait",       "task_group",  "sleep",       "lock",
+                                    "semaphore",  "condition",   "event",       "queue_item",
+                                    "queue_room", "stream_data", "stream_room", "concurrent_future",
+                                    "subprocess", "server",      "object"};
+  static_assert(std::size(kNames) == static_cast<size_t>(python::AwaitedKind::object) + 1);
+  return kNames[static_cast<size_t>(kind)];
+}
+
+report::DumpTasks tasks_of(pid_t pid, python::AsyncTasks&& read) {
+  report::DumpTasks out;
+  out.pid = pid;
+  out.unproved = read.unproved;
+  out.beyond = read.beyond;
+  out.problem = std::move(read.problem);
+  for (python::TaskFunction& row : read.functions)
+    out.functions.push_back(
+        {std::move(row.name), std::move(row.qualified_name), std::move(row.file), row.first_line});
+  for (python::AsyncLoop& row : read.loops) out.loops.push_back({std::move(row.type), row.python_id});
+  for (python::AsyncTask& row : read.tasks) {
+    report::DumpTask task;
+    task.name = std::move(row.name);
+    task.state = row.state == python::TaskState::running ? report::DumpTaskState::running
+                 : row.state == python::TaskState::ready ? report::DumpTaskState::ready
+                                                         : report::DumpTaskState::waiting;
+    task.loop = row.loop;
+    task.cut = row.cut;
+    task.kind = name_of(row.kind);
+    task.awaited = std::move(row.awaited);
+    task.awaits = std::move(row.awaits);
+    for (const python::TaskFrame& frame : row.frames) task.frames.push_back({frame.function, frame.line});
+    out.tasks.push_back(std::move(task));
+  }
+  return out;
+}
+
 Result<Looked> look_at(pid_t pid, const DumpArguments& arguments, Talk& talk) {
   const auto state = target::read_process_state(pid);
   if (!state) return fail(state);
@@ -64,6 +103,7 @@ Result<Looked> look_at(pid_t pid, const DumpArguments& arguments, Talk& talk) {
 
   sampler::InstantOptions options;
   options.locals = arguments.locals;
+  options.tasks = !arguments.no_async;
   const auto native = native_source_of(arguments.native);
   if (!native) return fail(native);
   options.native = *native;
@@ -73,7 +113,7 @@ Result<Looked> look_at(pid_t pid, const DumpArguments& arguments, Talk& talk) {
   looked.reader = target::reading_user(pid);
   NativeRows rows(looked.look);
   std::vector<python::Attempt> attempts;
-  const auto instant = sampler::look_once(pid, options, rows, &attempts);
+  auto instant = sampler::look_once(pid, options, rows, &attempts);
   say_attempts(attempts, talk);
   if (!instant) return tl::unexpected<Error>(explain_attach_error(instant.error(), pid, "dump"));
   if (options.native) {
@@ -86,6 +126,11 @@ Result<Looked> look_at(pid_t pid, const DumpArguments& arguments, Talk& talk) {
   }
   if (!instant->warning.empty()) talk.warn(instant->warning);
   looked.dump.python = instant->description;
+  looked.dump.every_task = arguments.async_tasks == "all";
+  if (instant->tasks) {
+    looked.dump.tasks.push_back(tasks_of(pid, *std::move(instant->tasks)));
+    for (const std::string& why : report::missing_tasks(looked.dump.tasks.back())) talk.warn(why);
+  }
   for (const sampler::FrameLocals& frame : instant->locals) {
     report::DumpVariables variables{frame.thread, frame.depth, {}};
     for (const python::Local& local : frame.variables)
@@ -155,6 +200,7 @@ std::string json_of(std::vector<Looked> all) {
       row.thread = profile::ThreadId(row.thread.value + threads);
       whole.dump.variables.push_back(std::move(row));
     }
+    for (report::DumpTasks& row : all[i].dump.tasks) whole.dump.tasks.push_back(std::move(row));
     for (report::DumpMissing& row : all[i].dump.missing) whole.dump.missing.push_back(std::move(row));
   }
   return report::dump_json(whole.look, whole.dump);

@@ -154,9 +154,11 @@ void Grammar::describe_list() {
 }
 
 void Grammar::describe_dump() {
-  CommandBuilder b = command("dump", "print the stack of every thread, now", "[options] -p PID");
+  CommandBuilder b =
+      command("dump", "print the stack of every thread and what tasks await, now", "[options] -p PID");
   text().examples = {{"phlox dump -p 4711", "what is it doing right now?"},
                      {"phlox dump --locals -p 4711", "also with arguments and local variables"},
+                     {"phlox dump --async all -p 4711", "with each task of asyncio and what it awaits"},
                      {"phlox dump --native -p 4711", "down to the line of C, C++ or Rust"},
                      {"phlox dump --json -p 4711", "for a program to read"}};
   auto& a = line.dump;
@@ -164,6 +166,15 @@ void Grammar::describe_dump() {
   b.container(a.container);
   b.flag("--no-follow", a.no_follow, "only this process, not the Pythons that it has started");
   b.flag("--locals", a.locals, "also print arguments and local variables (they may hold secrets)");
+  b.value(
+      "--async", a.async_tasks,
+      {{},
+       "WHICH",
+       "the tasks of asyncio to print: groups, by outermost coroutine and await (default), or all, each with "
+       "its chain of awaits",
+       {"groups", "all"},
+       false});
+  b.flag("--no-async", a.no_async, "do not print the tasks of asyncio");
   b.flag("--json", a.json, "print JSON, as docs/json/ describes it");
   b.native(a.native);
   b.flag("--all-frames", a.all_frames,

@@ -222,6 +222,10 @@ std::string dump_text(const Profile& look, const Dump& dump, const DumpSource& s
     if (!sample->stack) out += "    (no Python frame)\n";
   }
   for (const DumpMissing& missing : dump.missing) out += "\n" + plain(describe(missing)) + "\n";
+  const DumpLine line = [&lines](const std::string& file, int32_t number) {
+    return lines.line(file, number);
+  };
+  for (const DumpTasks& tasks : dump.tasks) out += tasks_text(look, tasks, dump.every_task, line);
   return out;
 }
 
@@ -298,6 +302,7 @@ std::string dump_json(const Profile& look, const Dump& dump) {
         });
       });
     });
+    write_tasks(json, dump.tasks);
   });
 }
 

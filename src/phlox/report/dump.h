@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "phlox/profile/profile.h"
+#include "phlox/report/dump_tasks.h"
 
 namespace phlox::report {
 
@@ -35,6 +36,8 @@ struct Dump {
   std::string python;  // "CPython 3.12.1 (default), found by ..."
   std::vector<DumpVariables> variables;
   std::vector<DumpMissing> missing;
+  std::vector<DumpTasks> tasks;  // one a process; none: nobody asked for them
+  bool every_task = false;       // in text; else they are grouped
 };
 
 // The text of a source file of the target, whole, or none. Called once for each file.

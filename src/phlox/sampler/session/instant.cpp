@@ -128,6 +128,7 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
     Workers workers(target::read_kept_free_cpus());
     ProcessSampler sampler(config, program.interpreter, program.memory, ring, workers);
     look_at_everybody(sampler, workers, consumer, ring, options.limit);
+    if (options.tasks) instant.tasks = python::read_async_tasks(program.interpreter, program.memory);
     instant.missing = missing_of(sampler, options.limit);
     row.way_of_reading = "same CPU (ordinary class)";
     if (sampler.counts().stopped_alone > 0) row.way_of_reading += ", ptrace stop where that CPU is refused";

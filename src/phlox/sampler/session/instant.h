@@ -12,6 +12,7 @@
 #include "phlox/base/clock.h"
 #include "phlox/base/result.h"
 #include "phlox/profile/sink.h"
+#include "phlox/python/async_tasks.h"
 #include "phlox/python/locals.h"
 #include "phlox/python/locate.h"
 #include "phlox/sampler/assemble/native_stacks.h"
@@ -21,6 +22,7 @@ namespace phlox::sampler {
 
 struct InstantOptions {
   bool locals = false;
+  bool tasks = false;  // asyncio's too
   python::LocalsLimits limits;
   std::optional<NativeSource> native;  // native frames too
   std::string unwind_cache;
@@ -47,6 +49,7 @@ struct Instant {
   std::vector<FrameLocals> locals;
   std::vector<NativeModule> modules;  // that native frames name
   std::vector<MissingThreads> missing;
+  std::optional<python::AsyncTasks> tasks;
 };
 
 // `attempts`: how the interpreter was searched for, found or not.

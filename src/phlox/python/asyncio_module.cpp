@@ -1,0 +1,300 @@
+#include "phlox/python/asyncio_module.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "phlox/base/load.h"
+
+namespace phlox::python {
+namespace {
+
+constexpr uint64_t kHeapType = 1UL << 9;  // Py_TPFLAGS_HEAPTYPE
+constexpr size_t kMaxBases = 32;
+constexpr size_t kMaxTypes = 20'000;
+constexpr size_t kMaxThreads = 4096;
+constexpr uint64_t kMaxSetSlots = uint64_t{1} << 20;
+// _PyThreadStateImpl goes on so far behind PyThreadState, at most, up to asyncio_tasks_head.
+constexpr uint64_t kThreadTail = 2048;
+constexpr size_t kTries = 3;
+
+bool is_forwarder(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kNames = {"coroutine_wrapper", "async_generator_asend",
+                                                      "async_generator_athrow", "anext_awaitable"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+}  // namespace
+
+RemoteAddress AsyncioModule::word(RemoteAddress at) {
+  const auto value = objects_.pointer(at);
+  return value ? *value : RemoteAddress();
+}
+
+bool AsyncioModule::open(RemoteAddress interpreter) {
+  interpreter_ = interpreter;
+  if (!layout_.interpreter.modules.present() || !layout_.module.md_dict.present()) return false;
+  const auto modules = objects_.pointer(interpreter + *layout_.interpreter.modules);
+  if (!modules || !*modules) return false;
+  const auto loaded = objects_.dict(*modules);
+  if (!loaded) {
+    problem_ = "the list of imported modules could not be read";
+    return false;
+  }
+  auto names_of = [&](const char* module) -> std::vector<DictItem> {
+    const auto object = objects_.find(*loaded, module);
+    if (!object || !*object) return {};
+    auto names = objects_.dict(word(*object + *layout_.module.md_dict));
+    return names ? *std::move(names) : std::vector<DictItem>();
+  };
+  auto named = [&](const std::vector<DictItem>& names, const char* name) {
+    const auto value = objects_.find(names, name);
+    return value ? *value : RemoteAddress();
+  };
+  const auto tasks = objects_.find(*loaded, "asyncio.tasks");
+  if (!tasks || !*tasks) return false;
+  names_ = names_of("asyncio.tasks");
+  c_task_ = named(names_, "_CTask");
+  python_task_ = named(names_, "_PyTask");
+  gathering_ = named(names_, "_GatheringFuture");
+  if (const auto file = objects_.string(named(names_, "__file__"), 4096))
+    folder_ = file->substr(0, file->rfind('/') + 1);
+  const auto futures = names_of("asyncio.futures"), types = names_of("types");
+  c_future_ = named(futures, "_CFuture");
+  python_future_ = named(futures, "_PyFuture");
+  coroutine_ = named(types, "CoroutineType");
+  generator_ = named(types, "GeneratorType");
+  async_generator_ = named(types, "AsyncGeneratorType");
+  code_ = named(types, "CodeType");
+  return knows_tasks();
+}
+
+bool AsyncioModule::knows_tasks() {
+  if (!layout_.task.coro.present()) {
+    problem_ = fmt::format("Phlox does not know the tasks of CPython {}.{}", layout_.major, layout_.minor);
+    return false;
+  }
+  if (!python_task_ || !coroutine_ || !code_) {
+    problem_ = "asyncio's names could not be read, or it was still being imported";
+    return false;
+  }
+  if (!c_task_) return true;
+  const uint64_t size = word(c_task_ + *layout_.type.tp_basicsize).value;
+  if (size == *layout_.task.size) return true;
+  problem_ = fmt::format("a task of this CPython {}.{} has {} bytes, one that Phlox knows {}", layout_.major,
+                         layout_.minor, size, *layout_.task.size);
+  return false;
+}
+
+TypeInfo AsyncioModule::read_type(RemoteAddress type) {
+  TypeInfo info;
+  std::array<char, 200> name{};
+  const RemoteAddress text = word(type + *layout_.type.tp_name);
+  for (size_t i = 0; i + 1 < name.size() && is_plausible(text); ++i) {
+    const std::byte* byte = memory_.find(text + i, 1);
+    if (byte == nullptr || *byte == std::byte{0}) break;
+    name[i] = static_cast<char>(*byte);
+  }
+  info.name = name.data();
+  if (type == coroutine_ || type == generator_ || type == async_generator_) {
+    info.kind = TypeKind::coroutine;
+    return info;
+  }
+  const uint64_t flags = word(type + *layout_.type.tp_flags).value;
+  if ((flags & kHeapType) == 0 && is_forwarder(info.name)) info.kind = TypeKind::forwarder;
+  if (info.name == "_asyncio.FutureIter" || info.name == "FutureIter") info.kind = TypeKind::future_iter;
+  const std::pair<RemoteAddress, TypeKind> known[] = {{c_task_, TypeKind::c_task},
+                                                      {python_task_, TypeKind::python_task},
+                                                      {gathering_, TypeKind::gathering},
+                                                      {c_future_, TypeKind::c_future},
+                                                      {python_future_, TypeKind::python_future}};
+  RemoteAddress base = type;
+  for (size_t i = 0; i < kMaxBases && base; ++i) {
+    for (const auto& [address, kind] : known) {
+      if (base != address) continue;
+      info.kind = kind;
+      return info;
+    }
+    base = word(base + *layout_.type.tp_base);
+  }
+  return info;
+}
+
+const TypeInfo& AsyncioModule::type(RemoteAddress type) {
+  if (const auto known = types_.find(type.value); known != types_.end()) return known->second;
+  if (types_.size() >= kMaxTypes) types_.clear();
+  return types_[type.value] = read_type(type);
+}
+
+const TypeInfo& AsyncioModule::type_of(RemoteAddress object) {
+  return type(word(object + *layout_.object.ob_type));
+}
+
+bool AsyncioModule::derives(RemoteAddress type, std::string_view name) {
+  for (size_t i = 0; i < kMaxBases && type; ++i, type = word(type + *layout_.type.tp_base)) {
+    if (this->type(type).name == name) return true;
+  }
+  return false;
+}
+
+Read<std::vector<RemoteAddress>> AsyncioModule::set_members_once(RemoteAddress set, size_t most) {
+  const uint64_t mask = word(set + *layout_.set.mask).value;
+  const RemoteAddress table = word(set + *layout_.set.table);
+  if ((mask & (mask + 1)) != 0 || !is_plausible(table)) return fault(FaultKind::implausible, set);
+  if (mask >= kMaxSetSlots) return fault(FaultKind::too_large, set);
+  std::vector<uint64_t> slots(2 * (mask + 1));  // key, hash
+  if (!memory_.read(table, std::as_writable_bytes(std::span(slots))))
+    return fault(FaultKind::unreadable, table);
+  std::vector<RemoteAddress> members;
+  for (size_t slot = 0; slot < slots.size() && members.size() < most; slot += 2) {
+    const bool removed = slots[slot + 1] == ~uint64_t{0};  // the dummy's hash
+    if (slots[slot] != 0 && !removed) members.emplace_back(slots[slot]);
+  }
+  return members;
+}
+
+Read<std::vector<RemoteAddress>> AsyncioModule::set_members(RemoteAddress set, size_t most) {
+  // A table that grows meanwhile is another one: what was read of the old one may be anything.
+  auto members = Read<std::vector<RemoteAddress>>(fault(FaultKind::unreadable, set));
+  for (size_t i = 0; i < kTries; ++i) {
+    memory_.forget();
+    const RemoteAddress table = word(set + *layout_.set.table);
+    members = set_members_once(set, most);
+    memory_.forget();
+    if (members && word(set + *layout_.set.table) == table) break;
+    if (members) members = fault(FaultKind::unreadable, set);
+  }
+  return members;
+}
+
+void AsyncioModule::add(Search& search, RemoteAddress task, uint64_t python_id) {
+  const TypeKind kind = type_of(task).kind;
+  if (kind != TypeKind::c_task && kind != TypeKind::python_task) return;
+  if (!search.seen.insert(task.value).second) return;
+  if (search.found.size() >= search.most) {
+    ++search.beyond;
+    return;
+  }
+  search.found.push_back({task, python_id});
+}
+
+void AsyncioModule::add_weak_set(Search& search, const char* name) {
+  const auto object = objects_.find(names_, name);
+  if (!object || !*object) return;
+  const auto data = objects_.attribute(*object, "data");
+  const auto members = data && *data
+                           ? set_members(*data, kMaxSetSlots)
+                           : Read<std::vector<RemoteAddress>>(fault(FaultKind::unreadable, *object));
+  if (!members) {
+    problem_ = fmt::format("asyncio's set {} could not be read", name);
+    return;
+  }
+  // What a dead reference refers to is None, which is no task.
+  for (RemoteAddress reference : *members) add(search, word(reference + *layout_.weakref.wr_object), 0);
+}
+
+void AsyncioModule::add_set(Search& search, const char* name) {
+  const auto object = objects_.find(names_, name);
+  if (!object || !*object) return;
+  const auto members = set_members(*object, kMaxSetSlots);
+  if (!members) {
+    problem_ = fmt::format("asyncio's set {} could not be read", name);
+    return;
+  }
+  for (RemoteAddress task : *members) add(search, task, 0);
+}
+
+// Whether a circular list of tasks begins at `at`: its first node is in a task and leads back. `empty`: it
+// leads to itself.
+bool AsyncioModule::is_head(RemoteAddress at, bool& empty) {
+  const RemoteAddress next = word(at), previous = word(at + 8);
+  empty = next == at && previous == at;
+  if (empty) return true;
+  if (!is_plausible(next) || !is_plausible(previous) || (next.value & 7) != 0 || (previous.value & 7) != 0)
+    return false;
+  const RemoteAddress task = next - *layout_.task.node;
+  if ((task.value & 15) != 0) return false;  // where an allocator puts an object
+  return word(next + 8) == at && type_of(task).kind == TypeKind::c_task;
+}
+
+// False: the list changed while it was read. What was met on the way is in `search` all the same.
+bool AsyncioModule::walk(Search& search, RemoteAddress head, uint64_t python_id) {
+  std::unordered_set<uint64_t> met;
+  RemoteAddress at = word(head);
+  for (RemoteAddress before = head; at != head; before = at, at = word(at)) {
+    if (!is_plausible(at) || (at.value & 7) != 0 || word(at + 8) != before) return false;
+    if (!met.insert(at.value).second || met.size() > 2 * search.most) return false;
+    add(search, at - *layout_.task.node, python_id);
+  }
+  return true;
+}
+
+std::vector<RemoteAddress> AsyncioModule::threads() {
+  std::vector<RemoteAddress> threads;
+  RemoteAddress thread = word(interpreter_ + *layout_.interpreter.threads_head);
+  while (thread && threads.size() < kMaxThreads) {
+    threads.push_back(thread);
+    thread = word(thread + *layout_.thread.next);
+  }
+  return threads;
+}
+
+// Where a thread state keeps its list: the same in every one, shown by one whose list has tasks in it. Not
+// present: no list has.
+Offset AsyncioModule::find_list(const std::vector<RemoteAddress>& threads) {
+  for (size_t again = 0; again < kTries; ++again, memory_.forget()) {
+    for (RemoteAddress thread : threads) {
+      for (uint64_t tail = 0; tail < kThreadTail; tail += 8) {
+        const Offset at(static_cast<uint32_t>(*layout_.thread.size + tail));
+        bool empty = false;
+        if (is_head(thread + *at, empty) && !empty) return at;
+      }
+    }
+  }
+  return {};
+}
+
+void AsyncioModule::add_list(Search& search, RemoteAddress head, uint64_t python_id) {
+  for (size_t again = 0; again < kTries; ++again, memory_.forget()) {
+    if (walk(search, head, python_id)) return;
+  }
+  problem_ = "a list of tasks changed each time it was read";
+}
+
+void AsyncioModule::add_threads(Search& search) {
+  const auto states = threads();
+  const Offset list = find_list(states);
+  if (!list.present()) return;
+  for (RemoteAddress thread : states)
+    add_list(search, thread + *list, word(thread + *layout_.thread.thread_id).value);
+}
+
+// The list lies somewhere in the interpreter's state, which is a quarter of a megabyte.
+void AsyncioModule::add_ended_threads(Search& search) {
+  std::vector<uint64_t> words(*layout_.interpreter.size / 8);
+  if (!memory_.read(interpreter_, std::as_writable_bytes(std::span(words)))) return;
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
+    const RemoteAddress next(words[i]), previous(words[i + 1]), head = interpreter_ + 8 * i;
+    if (!is_plausible(next) || !is_plausible(previous) || next == head) continue;
+    bool empty = false;
+    if (is_head(head, empty) && !empty) add_list(search, head, 0);
+  }
+}
+
+std::vector<AsyncioModule::Found> AsyncioModule::find_tasks(size_t most, size_t& beyond) {
+  Search search;
+  search.most = most;
+  if (layout_.task.node.present() && c_task_) {
+    add_threads(search);
+    add_ended_threads(search);
+  }
+  // Eager tasks first: one that is no longer eager is in the other set.
+  add_set(search, "_eager_tasks");
+  add_weak_set(search, "_scheduled_tasks");
+  add_weak_set(search, "_all_tasks");
+  beyond += search.beyond;
+  return std::move(search.found);
+}
+
+}  // namespace phlox::python

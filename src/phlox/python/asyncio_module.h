@@ -1,0 +1,102 @@
+// What a target's asyncio keeps: its types, and where its tasks are. Facts by version:
+//   3.8 to 3.11   WeakSet asyncio.tasks._all_tasks (Lib/asyncio/tasks.py);
+//   3.12, 3.13    WeakSet _scheduled_tasks and set _eager_tasks, the C module's own
+//   (Modules/_asynciomodule.c); 3.14+         these two for tasks that are no _asyncio.Task, and a circular
+//   list through the tasks, one a
+//                 thread state and one an interpreter for threads that have ended
+//                 (Include/internal/pycore_tstate.h, pycore_interp_structs.h: asyncio_tasks_head).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "phlox/base/address.h"
+#include "phlox/python/interpreter.h"
+#include "phlox/python/objects.h"
+#include "phlox/python/page_memory.h"
+
+namespace phlox::python {
+
+enum class TypeKind : uint8_t {
+  other,
+  coroutine,  // coroutine, generator, async generator: they begin alike
+  forwarder,  // holds one object, which it awaits for its owner: coroutine_wrapper, async_generator_asend, …
+  future_iter,
+  c_task,
+  python_task,
+  gathering,  // asyncio.tasks._GatheringFuture
+  c_future,
+  python_future,
+};
+
+struct TypeInfo {
+  TypeKind kind = TypeKind::other;
+  std::string name;
+};
+
+// asyncio of one interpreter.
+class AsyncioModule {
+ public:
+  AsyncioModule(const Layout& layout, PageMemory& memory)
+      : layout_(layout), memory_(memory), objects_(layout, memory) {}
+
+  // False: this interpreter has not imported asyncio, or it cannot be read; problem() says which.
+  bool open(RemoteAddress interpreter);
+  const std::string& problem() const { return problem_; }
+  const std::string& folder() const { return folder_; }  // where asyncio's own files are
+  RemoteAddress code_type() const { return code_; }
+
+  // Of the type object at this address. Kept for the next time.
+  const TypeInfo& type(RemoteAddress type);
+  const TypeInfo& type_of(RemoteAddress object);
+
+  struct Found {
+    RemoteAddress task;
+    uint64_t python_id = 0;  // of the thread in whose list it is; 0: not known
+  };
+  // Every task once.
+  std::vector<Found> find_tasks(size_t most, size_t& beyond);
+
+  // Whether a class, or one that it derives from, has this name.
+  bool derives(RemoteAddress type, std::string_view name);
+  // Members of a set object, capped. The second way reads once: what comes back may be of two moments.
+  Read<std::vector<RemoteAddress>> set_members(RemoteAddress set, size_t most);
+  Read<std::vector<RemoteAddress>> set_members_once(RemoteAddress set, size_t most);
+  ObjectReader& objects() { return objects_; }
+
+ private:
+  struct Search {
+    std::vector<Found> found;
+    std::unordered_set<uint64_t> seen;
+    size_t most = 0, beyond = 0;
+  };
+  bool knows_tasks();
+  TypeInfo read_type(RemoteAddress type);
+  void add(Search& search, RemoteAddress task, uint64_t python_id);
+  void add_weak_set(Search& search, const char* name);
+  void add_set(Search& search, const char* name);
+  std::vector<RemoteAddress> threads();
+  Offset find_list(const std::vector<RemoteAddress>& threads);
+  void add_list(Search& search, RemoteAddress head, uint64_t python_id);
+  void add_threads(Search& search);
+  void add_ended_threads(Search& search);
+  bool is_head(RemoteAddress at, bool& empty);
+  bool walk(Search& search, RemoteAddress head, uint64_t python_id);
+  RemoteAddress word(RemoteAddress at);
+
+  const Layout& layout_;
+  PageMemory& memory_;
+  ObjectReader objects_;
+  RemoteAddress interpreter_;
+  std::vector<DictItem> names_;  // of asyncio.tasks
+  std::string problem_, folder_;
+  RemoteAddress coroutine_, generator_, async_generator_, code_;
+  RemoteAddress c_task_, python_task_, c_future_, python_future_, gathering_;
+  std::unordered_map<uint64_t, TypeInfo> types_;
+};
+
+}  // namespace phlox::python

@@ -1,0 +1,42 @@
+// A target's memory, read once a page and kept until forget(). For readers of many small objects that lie
+// close together. What it gives is as old as the last forget(): compare it with the source before you trust
+// it. Bounded: beyond kMaxPages it forgets by itself.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "phlox/base/address.h"
+#include "phlox/memory/remote_memory.h"
+
+namespace phlox::python {
+
+class PageMemory : public memory::RemoteMemory {
+ public:
+  explicit PageMemory(memory::RemoteMemory& source) : source_(source) {}
+
+  size_t read(std::span<const memory::Range> ranges) override;
+  using RemoteMemory::read;
+  // A Memory as walk_frames() takes it. The bytes stay until the next call; nullptr: they cannot be had.
+  const std::byte* find(RemoteAddress address, size_t size);
+  void forget() { pages_.clear(); }
+
+ private:
+  static constexpr uint64_t kPage = 4096;
+  static constexpr size_t kMaxPages = 8192;
+  static constexpr size_t kMaxSize = size_t{16} << 20;  // of one range
+  using Page = std::array<std::byte, kPage>;
+  const std::byte* page(uint64_t number);
+  bool copy(RemoteAddress address, std::span<std::byte> into);
+
+  memory::RemoteMemory& source_;
+  std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;  // null: cannot be read
+  std::vector<std::byte> scratch_;
+};
+
+}  // namespace phlox::python

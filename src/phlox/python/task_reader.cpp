@@ -1,0 +1,291 @@
+#include "phlox/python/task_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "phlox/base/load.h"
+#include "phlox/python/line_table.h"
+
+namespace phlox::python {
+namespace {
+
+constexpr size_t kMaxFunctions = 20'000;
+constexpr size_t kMaxCodeBytes = size_t{64} << 20;
+constexpr uint64_t kMaxStack = uint64_t{1} << 16;  // entries of one frame
+constexpr size_t kMaxForwarders = 32;              // in a row
+constexpr std::byte kYieldFrom{72};                // opcode of 3.3 to 3.10
+
+}  // namespace
+
+const TaskCodes::Known* TaskCodes::find(RemoteAddress address) {
+  const auto met = known_.find(address.value);
+  if (met != known_.end()) return met->second ? &*met->second : nullptr;
+  if (known_.size() >= kMaxFunctions || bytes_ >= kMaxCodeBytes) return nullptr;
+  auto code = read_code(layout_, memory_, address);
+  auto& kept = known_[address.value];
+  if (!code) return nullptr;
+  const auto function = static_cast<uint32_t>(functions_.size());
+  functions_.push_back({code->name, code->qualified_name, code->file, code->first_line});
+  bytes_ +=
+      2 * (code->name.size() + code->qualified_name.size() + code->file.size()) + code->line_table.size();
+  kept = Known{*std::move(code), function};
+  return &*kept;
+}
+
+const std::byte* TaskReader::look(RemoteAddress at, size_t size, Evidence& evidence) {
+  const std::byte* bytes = is_plausible(at) ? memory_.find(at, size) : nullptr;
+  if (bytes != nullptr) evidence.add(at, std::span(bytes, size));
+  return bytes;
+}
+
+RemoteAddress TaskReader::word(RemoteAddress at) {
+  const std::byte* bytes = is_plausible(at) ? memory_.find(at, 8) : nullptr;
+  return RemoteAddress(bytes == nullptr ? 0 : load<uint64_t>(bytes));
+}
+
+// A variable or an entry of the stack, without a _PyStackRef's tag.
+RemoteAddress TaskReader::variable(const std::byte* at) const {
+  const auto value = load<uint64_t>(at);
+  return RemoteAddress(layout_.traits.tagged_executable ? value & ~uint64_t{3} : value);
+}
+
+bool TaskReader::read_c_fields(RemoteAddress task, Fields& fields, Evidence& evidence) {
+  const auto& offsets = layout_.task;
+  if (layout_.object.ob_refcnt.present()) {
+    const std::byte* count = memory_.find(task + *layout_.object.ob_refcnt, 8);
+    if (count == nullptr || load<int64_t>(count) <= 0) return false;
+  }
+  const uint32_t from = *layout_.object.ob_type;
+  const std::byte* bytes = look(task + from, *offsets.size - from, evidence);
+  if (bytes == nullptr) return false;
+  auto pointer = [&](Offset field) { return RemoteAddress(load<uint64_t>(bytes + *field - from)); };
+  fields.pending = load<int32_t>(bytes + *offsets.state - from) == 0;
+  fields.coroutine = pointer(offsets.coro);
+  fields.waiter = pointer(offsets.fut_waiter);
+  fields.name = pointer(offsets.name);
+  fields.loop = pointer(offsets.loop);
+  return true;
+}
+
+// asyncio.tasks._PyTask, a class like any other.
+bool TaskReader::read_python_fields(RemoteAddress task, Fields& fields) {
+  auto& objects = module_.objects();
+  const auto state = objects.attribute(task, "_state"), coroutine = objects.attribute(task, "_coro"),
+             waiter = objects.attribute(task, "_fut_waiter"), name = objects.attribute(task, "_name"),
+             loop = objects.attribute(task, "_loop");
+  if (!coroutine || !loop) return false;
+  fields.coroutine = *coroutine;
+  fields.loop = *loop;
+  if (waiter && module_.type_of(*waiter).name != "NoneType") fields.waiter = *waiter;
+  if (name) fields.name = *name;
+  // An instance has only what differs from its class: _PENDING is the class's.
+  const auto text = state && *state ? objects.string(*state, 32) : Read<std::string>(std::string());
+  fields.pending = text && (text->empty() || *text == "PENDING");
+  return true;
+}
+
+bool TaskReader::read_fields(RemoteAddress task, TypeKind kind, Fields& fields, Evidence& evidence) {
+  if (kind == TypeKind::c_task) return read_c_fields(task, fields, evidence);
+  return kind == TypeKind::python_task && read_python_fields(task, fields);
+}
+
+std::string TaskReader::read_name(RemoteAddress name) {
+  if (!name) return {};
+  // 3.13+: a task that nobody named keeps its number only.
+  if (const auto number = module_.objects().integer(name)) return fmt::format("Task-{}", *number);
+  const auto text = module_.objects().string(name, kMaxTaskNameBytes);
+  return text ? *text : std::string();
+}
+
+bool TaskReader::read_embedded(RemoteAddress object, Generator& out, Evidence& evidence) {
+  const auto& fields = layout_.generator;
+  const uint32_t from = *layout_.object.ob_type;
+  const uint32_t frame = *fields.gi_iframe, locals = frame + *layout_.frame.localsplus;
+  const std::byte* bytes = look(object + from, locals + 8 - from, evidence);
+  if (bytes == nullptr) return false;
+  const auto state = load<int8_t>(bytes + *fields.gi_frame_state - from);
+  out.frame = object + frame;
+  out.code = variable(bytes + frame + *layout_.frame.executable - from);
+  out.instruction = load<uint64_t>(bytes + frame + *layout_.frame.instr - from);
+  out.first = variable(bytes + locals - from);
+  out.executing = state == layout_.traits.generator_executing;
+  out.finished = state > layout_.traits.generator_executing;
+  if (out.executing || out.finished) return true;
+  RemoteAddress top;
+  if (layout_.frame.stackpointer.present()) {
+    top = RemoteAddress(load<uint64_t>(bytes + frame + *layout_.frame.stackpointer - from));
+  } else {
+    const auto depth = load<int32_t>(bytes + frame + *layout_.frame.stacktop - from);
+    top = object + locals + 8 * static_cast<uint64_t>(std::max(depth, 0));
+  }
+  const uint64_t depth = (top - (object + locals)) / 8;
+  if (depth > kMaxStack) return false;
+  if (depth < layout_.traits.delegate_depth || !delegates(out, state)) return true;
+  const std::byte* delegate = look(top - 8 * uint64_t{layout_.traits.delegate_depth}, 8, evidence);
+  if (delegate != nullptr) out.delegate = variable(delegate);
+  return delegate != nullptr;
+}
+
+bool TaskReader::delegates(const Generator& generator, int8_t state) {
+  switch (layout_.traits.delegation) {
+    case Delegation::frame_state:
+      return state == layout_.traits.generator_delegates ||
+             state == layout_.traits.generator_delegates_locked;
+    case Delegation::resume_oparg: {
+      // RESUME says what it resumes from: 0 a call, 1 yield, 2 yield from, 3 await.
+      const RemoteAddress argument(generator.instruction + 3);
+      const std::byte* byte = is_plausible(argument) ? memory_.find(argument, 1) : nullptr;
+      return byte != nullptr && (*byte == std::byte{2} || *byte == std::byte{3});
+    }
+    case Delegation::next_opcode: {
+      const int32_t at = instruction_offset(layout_.traits, {}, generator.instruction);
+      if (at < 0) return false;
+      const RemoteAddress code = word(generator.code + *layout_.code.code);
+      const RemoteAddress next = code + *layout_.bytes.ob_sval + static_cast<uint64_t>(at) + 2;
+      const std::byte* byte = is_plausible(code) ? memory_.find(next, 1) : nullptr;
+      return byte != nullptr && *byte == kYieldFrom;
+    }
+  }
+  return false;
+}
+
+bool TaskReader::read_frame_object(RemoteAddress object, Generator& out, Evidence& evidence) {
+  const auto& fields = layout_.generator;
+  const uint32_t from = *layout_.object.ob_type;
+  const uint32_t end = fields.gi_running.present() ? *fields.gi_running + 1 : *fields.gi_frame + 8;
+  const std::byte* bytes = look(object + from, end - from, evidence);
+  if (bytes == nullptr) return false;
+  const bool running = fields.gi_running.present() && bytes[*fields.gi_running - from] != std::byte{0};
+  out.frame = RemoteAddress(load<uint64_t>(bytes + *fields.gi_frame - from));
+  out.finished = !out.frame;
+  if (out.finished) return true;
+  const uint32_t locals = *layout_.frame.localsplus;
+  bytes = look(out.frame + from, locals + 8 - from, evidence);
+  if (bytes == nullptr) return false;
+  out.code = RemoteAddress(load<uint64_t>(bytes + *layout_.frame.executable - from));
+  out.instruction = static_cast<uint64_t>(int64_t{load<int32_t>(bytes + *layout_.frame.instr - from)});
+  out.first = RemoteAddress(load<uint64_t>(bytes + locals - from));
+  RemoteAddress top;
+  if (layout_.frame_object.f_state.present()) {
+    const auto state = load<int8_t>(bytes + *layout_.frame_object.f_state - from);
+    out.executing = state == layout_.traits.generator_executing;
+    out.finished = state > layout_.traits.generator_executing;
+    const auto depth = load<int32_t>(bytes + *layout_.frame.stacktop - from);
+    top = RemoteAddress(load<uint64_t>(bytes + *layout_.frame_object.f_valuestack - from)) +
+          8 * static_cast<uint64_t>(std::max(depth, 0));
+  } else {
+    out.executing = running;
+    top = RemoteAddress(load<uint64_t>(bytes + *layout_.frame.stackpointer - from));
+  }
+  const RemoteAddress bottom(load<uint64_t>(bytes + *layout_.frame_object.f_valuestack - from));
+  if (out.executing || out.finished || !top || top == bottom || !delegates(out, 0)) return true;
+  if ((top - bottom) / 8 > kMaxStack) return false;
+  const std::byte* delegate = look(top - 8, 8, evidence);
+  if (delegate != nullptr) out.delegate = RemoteAddress(load<uint64_t>(delegate));
+  return delegate != nullptr;
+}
+
+bool TaskReader::read_generator(RemoteAddress object, Generator& out, Evidence& evidence) {
+  out = {};
+  const bool read = layout_.generator.gi_iframe.present() ? read_embedded(object, out, evidence)
+                                                          : read_frame_object(object, out, evidence);
+  if (!read) return false;
+  return out.finished ||
+         (is_plausible(out.code) && word(out.code + *layout_.object.ob_type) == module_.code_type());
+}
+
+bool TaskReader::add_frame(const Generator& generator, TaskReading& out) {
+  const TaskCodes::Known* known = codes_.find(generator.code);
+  if (known == nullptr) return false;
+  const RemoteAddress bytecode =
+      bytecode_of_frame(layout_, generator.frame, generator.code, known->code.first_instruction, memory_);
+  const int32_t at = instruction_offset(layout_.traits, bytecode, generator.instruction);
+  out.task.frames.push_back({known->function, bytecode ? known->code.line(at) : 0});
+  leaf_code_ = known;
+  leaf_ = generator;
+  return true;
+}
+
+// From the coroutine down to what is no coroutine. False: it makes no sense.
+bool TaskReader::read_chain(RemoteAddress coroutine, TaskReading& out) {
+  leaf_ = {};
+  leaf_code_ = nullptr;
+  leaf_future_ = leaf_object_ = {};
+  runs_ = false;
+  size_t forwarders = 0;
+  RemoteAddress object = coroutine;
+  while (object) {
+    const std::byte* head = look(object + *layout_.object.ob_type, 8, out.evidence);
+    if (head == nullptr) return false;
+    const TypeKind kind = module_.type(RemoteAddress(load<uint64_t>(head))).kind;
+    if (kind == TypeKind::coroutine) {
+      if (out.task.frames.size() == kMaxAwaitFrames) {
+        out.task.cut = true;
+        return true;
+      }
+      Generator generator;
+      if (!read_generator(object, generator, out.evidence)) return false;
+      if (generator.finished) return false;
+      if (!add_frame(generator, out)) return false;
+      runs_ = generator.executing;
+      forwarders = 0;
+      object = generator.delegate;
+      continue;
+    }
+    if (kind != TypeKind::forwarder && kind != TypeKind::future_iter) {
+      leaf_object_ = object;
+      return true;
+    }
+    // Both keep the object as their first field.
+    const std::byte* field = look(object + *layout_.object.size, 8, out.evidence);
+    if (field == nullptr || ++forwarders > kMaxForwarders) return false;
+    object = RemoteAddress(load<uint64_t>(field));
+    if (kind != TypeKind::future_iter) continue;
+    leaf_future_ = object;
+    return true;
+  }
+  return true;
+}
+
+bool TaskReader::is_done(RemoteAddress future, TypeKind kind, Evidence& evidence) {
+  if (kind == TypeKind::python_future || kind == TypeKind::python_task) {
+    const auto state = module_.objects().attribute(future, "_state");
+    const auto text =
+        state && *state ? module_.objects().string(*state, 32) : Read<std::string>(std::string());
+    return text && !text->empty() && *text != "PENDING";
+  }
+  if (kind != TypeKind::c_future && kind != TypeKind::c_task && kind != TypeKind::gathering) return false;
+  const std::byte* state = look(future + *layout_.task.state, 4, evidence);
+  return state != nullptr && load<int32_t>(state) != 0;
+}
+
+bool TaskReader::read(RemoteAddress task, TaskReading& out) {
+  out = {};
+  const std::byte* type = look(task + *layout_.object.ob_type, 8, out.evidence);
+  if (type == nullptr) return false;
+  Fields fields;
+  const TypeKind kind = module_.type(RemoteAddress(load<uint64_t>(type))).kind;
+  if (!read_fields(task, kind, fields, out.evidence)) return false;
+  out.pending = fields.pending;
+  if (!out.pending) return true;
+  out.loop = fields.loop;
+  out.task.address = task;
+  out.task.name = read_name(fields.name);
+  if (!read_chain(fields.coroutine, out)) return false;
+  if (fields.waiter && leaf_future_ && leaf_future_ != fields.waiter) return false;
+  if (runs_) {
+    out.task.state = TaskState::running;
+  } else if (!fields.waiter) {
+    out.task.state = TaskState::ready;
+  } else {
+    const std::byte* head = look(fields.waiter + *layout_.object.ob_type, 8, out.evidence);
+    if (head == nullptr) return false;
+    const TypeKind of_waiter = module_.type(RemoteAddress(load<uint64_t>(head))).kind;
+    out.task.state = is_done(fields.waiter, of_waiter, out.evidence) ? TaskState::ready : TaskState::waiting;
+  }
+  if (out.task.state == TaskState::waiting) explain(fields.waiter, out);
+  return true;
+}
+
+}  // namespace phlox::python

@@ -1,0 +1,102 @@
+// One asyncio task: its coroutine, what that awaits, and so on down to the future.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "phlox/base/address.h"
+#include "phlox/python/async_tasks.h"
+#include "phlox/python/asyncio_module.h"
+#include "phlox/python/code_object.h"
+#include "phlox/python/evidence.h"
+#include "phlox/python/page_memory.h"
+
+namespace phlox::python {
+
+// Code objects that were met, decoded once.
+class TaskCodes {
+ public:
+  TaskCodes(const Layout& layout, PageMemory& memory, std::vector<TaskFunction>& functions)
+      : layout_(layout), memory_(memory), functions_(functions) {}
+  struct Known {
+    Code code;
+    uint32_t function = 0;
+  };
+  // nullptr: cannot be read, or there are too many.
+  const Known* find(RemoteAddress code);
+
+ private:
+  const Layout& layout_;
+  PageMemory& memory_;
+  std::vector<TaskFunction>& functions_;
+  std::unordered_map<uint64_t, std::optional<Known>> known_;
+  size_t bytes_ = 0;
+};
+
+struct TaskReading {
+  AsyncTask task;
+  bool pending = true;  // false: it is done, and no task to show
+  RemoteAddress loop;
+  std::vector<RemoteAddress> awaits;
+  Evidence evidence;
+};
+
+class TaskReader {
+ public:
+  TaskReader(const Layout& layout, PageMemory& memory, AsyncioModule& module, TaskCodes& codes)
+      : layout_(layout), memory_(memory), module_(module), codes_(codes) {}
+
+  // False: what lies there makes no sense, now.
+  bool read(RemoteAddress task, TaskReading& out);
+
+ private:
+  // A coroutine or generator, at rest or running.
+  struct Generator {
+    RemoteAddress frame, code;
+    uint64_t instruction = 0;
+    bool executing = false;
+    bool finished = false;
+    RemoteAddress delegate;  // what it awaits; none: it does not
+    RemoteAddress first;     // its first variable
+  };
+  struct Fields {
+    RemoteAddress coroutine, waiter, name, loop;
+    bool pending = true;
+  };
+  const std::byte* look(RemoteAddress at, size_t size, Evidence& evidence);
+  RemoteAddress word(RemoteAddress at);
+  RemoteAddress variable(const std::byte* at) const;
+  bool read_fields(RemoteAddress task, TypeKind kind, Fields& fields, Evidence& evidence);
+  bool read_c_fields(RemoteAddress task, Fields& fields, Evidence& evidence);
+  bool read_python_fields(RemoteAddress task, Fields& fields);
+  std::string read_name(RemoteAddress name);
+  bool read_generator(RemoteAddress object, Generator& out, Evidence& evidence);
+  bool read_embedded(RemoteAddress object, Generator& out, Evidence& evidence);
+  bool read_frame_object(RemoteAddress object, Generator& out, Evidence& evidence);
+  bool delegates(const Generator& generator, int8_t state);
+  bool read_chain(RemoteAddress coroutine, TaskReading& out);
+  bool add_frame(const Generator& generator, TaskReading& out);
+  bool is_done(RemoteAddress future, TypeKind kind, Evidence& evidence);
+  void explain(RemoteAddress waiter, TaskReading& out);
+  bool explain_by_frame(TaskReading& out);
+  void explain_lock(TaskReading& out);
+  void add_children(RemoteAddress collection, TaskReading& out);
+  bool is_concurrent(RemoteAddress future);
+  std::string number_text(RemoteAddress object);
+
+  const Layout& layout_;
+  PageMemory& memory_;
+  AsyncioModule& module_;
+  TaskCodes& codes_;
+  // Of the chain that is being read.
+  Generator leaf_;
+  const TaskCodes::Known* leaf_code_ = nullptr;
+  RemoteAddress leaf_future_, leaf_object_;
+  bool runs_ = false;
+};
+
+}  // namespace phlox::python

@@ -1,0 +1,352 @@
+#include "phlox/report/dump_tasks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "phlox/profile/frame_labels.h"
+#include "phlox/report/table.h"
+
+namespace phlox::report {
+namespace {
+
+constexpr size_t kMostGroups = 100;  // of one loop
+constexpr size_t kMostNames = 5;     // of tasks in one sentence
+constexpr size_t kMostPhrases = 4;   // of one group
+constexpr size_t kMostCycles = 10;
+
+using Awaiters = std::vector<std::vector<uint32_t>>;  // of each task, who awaits it
+
+struct Words {
+  std::string_view kind, words;
+};
+constexpr Words kWords[] = {
+    {"future", "a future"},
+    {"task", "another task"},
+    {"gather", "tasks in gather()"},
+    {"wait", "wait() or wait_for()"},
+    {"task_group", "the tasks of a TaskGroup"},
+    {"sleep", "the end of sleep()"},
+    {"lock", "a lock"},
+    {"semaphore", "a semaphore"},
+    {"condition", "a condition"},
+    {"event", "an event"},
+    {"queue_item", "an item of a queue"},
+    {"queue_room", "room in a queue"},
+    {"stream_data", "data of a stream"},
+    {"stream_room", "room in a stream's buffer"},
+    {"concurrent_future", "a job of an executor (concurrent.futures.Future)"},
+    {"subprocess", "the end of a subprocess"},
+    {"server", "the end of a server"},
+    {"object", "an object"},
+};
+
+std::string_view state_key(DumpTaskState state) {
+  switch (state) {
+    case DumpTaskState::running:
+      return "running";
+    case DumpTaskState::ready:
+      return "ready";
+    case DumpTaskState::waiting:
+      break;
+  }
+  return "waiting";
+}
+
+// What a task does, without names of other tasks: equal for those that do the same.
+std::string phrase(const DumpTask& task) {
+  if (task.state == DumpTaskState::running) return "running";
+  if (task.state == DumpTaskState::ready) return "ready to run";
+  std::string text;
+  for (const Words& row : kWords) {
+    if (row.kind == task.kind) text = row.words;
+  }
+  if (text.empty()) return "waiting";
+  if (task.kind == "sleep") {
+    text = task.awaited.empty() ? text : fmt::format("sleep({})", plain(task.awaited));
+  } else if (!task.awaited.empty()) {
+    text += fmt::format(" ({})", plain(task.awaited));
+  }
+  return "waiting for " + text;
+}
+
+std::string names_of(const DumpTasks& all, const std::vector<uint32_t>& which) {
+  std::string text;
+  for (size_t i = 0; i < std::min(which.size(), kMostNames); ++i)
+    text += (i == 0 ? "" : ", ") + plain(all.tasks[which[i]].name);
+  if (which.size() > kMostNames) text += fmt::format(" and {} more", count_words(which.size() - kMostNames));
+  return text;
+}
+
+// The same with names.
+std::string whole_phrase(const DumpTasks& all, const DumpTask& task, const std::vector<uint32_t>& awaiters) {
+  std::string text = phrase(task);
+  if (!task.awaits.empty()) text += ": " + names_of(all, task.awaits);
+  if (!awaiters.empty()) text += "; awaited by " + names_of(all, awaiters);
+  return text;
+}
+
+Awaiters awaiters_of(const DumpTasks& all) {
+  Awaiters awaiters(all.tasks.size());
+  for (size_t i = 0; i < all.tasks.size(); ++i) {
+    for (uint32_t awaited : all.tasks[i].awaits) awaiters[awaited].push_back(static_cast<uint32_t>(i));
+  }
+  return awaiters;
+}
+
+std::string frames_text(const DumpTasks& all, const DumpTask& task, const DumpLine& line) {
+  std::string out;
+  for (size_t i = task.frames.size(); i-- > 0;) {
+    const DumpTaskFrame& frame = task.frames[i];
+    const DumpTaskFunction& function = all.functions[frame.function];
+    out +=
+        fmt::format("        {} ({}:{})\n", plain(function.qualified_name), plain(function.file), frame.line);
+    if (const auto text = line(function.file, frame.line); !text.empty())
+      out += fmt::format("            {}\n", plain(text));
+  }
+  if (task.cut) out += "        (more frames)\n";
+  return out;
+}
+
+std::string loop_words(const profile::Profile& look, const DumpTasks& all, const DumpLoop& loop) {
+  for (const profile::Thread& thread : look.threads()) {
+    if (loop.python_id == 0 || thread.python_id != loop.python_id) continue;
+    if (look.process(thread.process).pid != all.pid) continue;
+    return fmt::format("Event loop of {} ({})", plain(profile::thread_label(thread)), plain(loop.type));
+  }
+  return fmt::format("Event loop ({})", plain(loop.type));
+}
+
+std::string states_words(const std::vector<const DumpTask*>& tasks) {
+  size_t counts[3] = {};
+  for (const DumpTask* task : tasks) ++counts[static_cast<size_t>(task->state)];
+  return fmt::format("{} task{}: {} running, {} ready, {} waiting", count_words(tasks.size()),
+                     tasks.size() == 1 ? "" : "s", count_words(counts[0]), count_words(counts[1]),
+                     count_words(counts[2]));
+}
+
+using Group = std::vector<const DumpTask*>;
+
+// Most tasks first; equal ones as they come.
+std::vector<Group> groups_of(const std::vector<const DumpTask*>& tasks) {
+  std::map<std::pair<uint32_t, int32_t>, size_t> index;
+  std::vector<Group> groups;
+  for (const DumpTask* task : tasks) {
+    std::pair<uint32_t, int32_t> key{~uint32_t{0}, 0};
+    if (!task->frames.empty()) key = {task->frames.front().function, task->frames.front().line};
+    const auto [entry, is_new] = index.try_emplace(key, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[entry->second].push_back(task);
+  }
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const Group& a, const Group& b) { return a.size() > b.size(); });
+  return groups;
+}
+
+std::string group_words(const Group& group) {
+  std::map<std::string, size_t> counts;
+  for (const DumpTask* task : group) ++counts[phrase(*task)];
+  std::vector<std::pair<std::string, size_t>> rows(counts.begin(), counts.end());
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  if (rows.size() == 1) return rows.front().first;
+  std::string text;
+  for (size_t i = 0; i < std::min(rows.size(), kMostPhrases); ++i)
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", count_words(rows[i].second), rows[i].first);
+  return rows.size() > kMostPhrases ? text + ", …" : text;
+}
+
+std::string groups_text(const DumpTasks& all, const std::vector<const DumpTask*>& tasks,
+                        const Awaiters& awaiters, const DumpLine& line) {
+  std::string out;
+  const auto groups = groups_of(tasks);
+  size_t left_out = 0;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const Group& group = groups[i];
+    if (i >= kMostGroups) {
+      left_out += group.size();
+      continue;
+    }
+    const DumpTask& first = *group.front();
+    const auto& of_first = awaiters[static_cast<size_t>(&first - all.tasks.data())];
+    if (group.size() == 1) {
+      out += fmt::format("    {}: {}\n", plain(first.name), whole_phrase(all, first, of_first));
+    } else {
+      out += fmt::format("    {} tasks: {}; for example {}: {}\n", count_words(group.size()),
+                         group_words(group), plain(first.name), whole_phrase(all, first, of_first));
+    }
+    out += frames_text(all, first, line);
+  }
+  if (left_out > 0) out += fmt::format("    {} more tasks: --async all prints them\n", count_words(left_out));
+  return out;
+}
+
+std::string each_text(const DumpTasks& all, const std::vector<const DumpTask*>& tasks,
+                      const Awaiters& awaiters, const DumpLine& line) {
+  std::string out;
+  for (const DumpTask* task : tasks) {
+    const auto& of_task = awaiters[static_cast<size_t>(task - all.tasks.data())];
+    out += fmt::format("    {}: {}\n", plain(task->name), whole_phrase(all, *task, of_task));
+    out += frames_text(all, *task, line);
+  }
+  return out;
+}
+
+// Tasks that await each other in a circle, each circle once.
+class Cycles {
+ public:
+  explicit Cycles(const DumpTasks& all) : all_(all), seen_(all.tasks.size()), on_path_(all.tasks.size()) {}
+
+  std::vector<std::vector<uint32_t>> find() {
+    for (uint32_t i = 0; i < all_.tasks.size(); ++i) {
+      if (!seen_[i]) search(i);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  struct Step {
+    uint32_t task;
+    size_t next = 0;
+  };
+  void enter(uint32_t task) {
+    seen_[task] = on_path_[task] = true;
+    path_.push_back({task});
+  }
+  void search(uint32_t root) {
+    enter(root);
+    while (!path_.empty()) {
+      Step& step = path_.back();
+      const auto& awaits = all_.tasks[step.task].awaits;
+      if (step.next == awaits.size()) {
+        on_path_[step.task] = false;
+        path_.pop_back();
+        continue;
+      }
+      const uint32_t awaited = awaits[step.next++];
+      if (on_path_[awaited]) {
+        keep(awaited);
+      } else if (!seen_[awaited]) {
+        enter(awaited);
+      }
+    }
+  }
+  void keep(uint32_t first) {
+    if (found_.size() == kMostCycles) return;
+    std::vector<uint32_t> cycle;
+    for (size_t i = path_.size(); i-- > 0;) {
+      cycle.push_back(path_[i].task);
+      if (path_[i].task == first) break;
+    }
+    std::reverse(cycle.begin(), cycle.end());
+    found_.push_back(std::move(cycle));
+  }
+
+  const DumpTasks& all_;
+  std::vector<bool> seen_, on_path_;
+  std::vector<Step> path_;
+  std::vector<std::vector<uint32_t>> found_;
+};
+
+std::string cycles_text(const DumpTasks& all) {
+  std::string out;
+  for (const auto& cycle : Cycles(all).find()) {
+    out += fmt::format("\nTasks that await each other in a circle: {}", names_of(all, cycle));
+    out += fmt::format(", which awaits {}\n", plain(all.tasks[cycle.front()].name));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> missing_tasks(const DumpTasks& tasks) {
+  std::vector<std::string> why;
+  if (tasks.unproved > 0)
+    why.push_back(fmt::format("{} task{} not shown: ended or changed each time {} read",
+                              count_words(tasks.unproved), tasks.unproved == 1 ? " is" : "s are",
+                              tasks.unproved == 1 ? "it was" : "they were"));
+  if (tasks.beyond > 0)
+    why.push_back(fmt::format("{} task{} not shown: there are too many", count_words(tasks.beyond),
+                              tasks.beyond == 1 ? " is" : "s are"));
+  if (!tasks.problem.empty()) why.push_back("Not every asyncio task may be shown: " + plain(tasks.problem));
+  return why;
+}
+
+std::string tasks_text(const profile::Profile& look, const DumpTasks& all, bool each, const DumpLine& line) {
+  std::string out;
+  const Awaiters awaiters = awaiters_of(all);
+  for (size_t i = 0; i < all.loops.size(); ++i) {
+    std::vector<const DumpTask*> tasks;
+    for (const DumpTask& task : all.tasks) {
+      if (task.loop == i) tasks.push_back(&task);
+    }
+    if (tasks.empty()) continue;
+    out += fmt::format("\n{}, {}\n", loop_words(look, all, all.loops[i]), states_words(tasks));
+    out += each ? each_text(all, tasks, awaiters, line) : groups_text(all, tasks, awaiters, line);
+  }
+  out += cycles_text(all);
+  for (const std::string& why : missing_tasks(all)) out += "\n" + why + "\n";
+  return out;
+}
+
+void write_tasks(JsonText& json, const std::vector<DumpTasks>& processes) {
+  struct Row {
+    const DumpTasks* process;
+    size_t index, first_task, first_loop;
+    const std::vector<uint32_t>* awaiters;
+  };
+  std::vector<Row> loops, tasks;
+  std::vector<Awaiters> awaiters;
+  awaiters.reserve(processes.size());
+  size_t first_task = 0, first_loop = 0;
+  for (const DumpTasks& process : processes) {
+    awaiters.push_back(awaiters_of(process));
+    for (size_t i = 0; i < process.loops.size(); ++i)
+      loops.push_back({&process, i, first_task, first_loop, nullptr});
+    for (size_t i = 0; i < process.tasks.size(); ++i)
+      tasks.push_back({&process, i, first_task, first_loop, &awaiters.back()[i]});
+    first_task += process.tasks.size();
+    first_loop += process.loops.size();
+  }
+  json.objects("event_loops", loops, [&](const Row& row) {
+    const DumpLoop& loop = row.process->loops[row.index];
+    json.count("id", row.first_loop + row.index);
+    json.integer("pid", row.process->pid);
+    json.text("type", loop.type);
+    json.count("python_id", loop.python_id);
+  });
+  json.objects("tasks", tasks, [&](const Row& row) {
+    const DumpTask& task = row.process->tasks[row.index];
+    auto id = [&](uint32_t of) { json.count("id", row.first_task + of); };
+    json.count("id", row.first_task + row.index);
+    json.integer("pid", row.process->pid);
+    json.count("event_loop", row.first_loop + task.loop);
+    json.text("name", task.name);
+    json.text("state", state_key(task.state));
+    json.text("awaited_kind", task.kind);
+    json.text("awaited", task.awaited);
+    json.objects("awaits", task.awaits, id);
+    json.objects("awaited_by", *row.awaiters, id);
+    json.truth("cut", task.cut);
+    json.objects("frames", task.frames, [&](const DumpTaskFrame& frame) {
+      const DumpTaskFunction& function = row.process->functions[frame.function];
+      json.text("function", function.name);
+      json.text("qualified_name", function.qualified_name);
+      json.text("file", function.file);
+      json.integer("first_line", function.first_line);
+      json.integer("line", frame.line);
+    });
+  });
+  std::vector<std::pair<int32_t, std::string>> missing;
+  for (const DumpTasks& process : processes) {
+    for (std::string& why : missing_tasks(process)) missing.emplace_back(process.pid, std::move(why));
+  }
+  json.objects("missing_tasks", missing, [&](const auto& row) {
+    json.integer("pid", row.first);
+    json.text("why", row.second);
+  });
+}
+
+}  // namespace phlox::report

@@ -1,0 +1,67 @@
+// asyncio's tasks in a dump: grouped by outermost coroutine and the line of its await, or each by itself.
+// Pure: what was read comes from the caller.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "phlox/profile/profile.h"
+#include "phlox/report/json_text.h"
+
+namespace phlox::report {
+
+struct DumpTaskFunction {
+  std::string name;
+  std::string qualified_name;
+  std::string file;
+  int32_t first_line = 0;
+};
+
+struct DumpTaskFrame {
+  uint32_t function = 0;  // index into DumpTasks::functions
+  int32_t line = 0;
+};
+
+enum class DumpTaskState : uint8_t { running, ready, waiting };
+
+struct DumpTask {
+  std::string name;
+  DumpTaskState state = DumpTaskState::waiting;
+  uint32_t loop = 0;                  // index into DumpTasks::loops
+  std::vector<DumpTaskFrame> frames;  // outermost first
+  bool cut = false;                   // there are more frames
+  std::string kind;              // of what it awaits, as docs/json/dump.schema.json lists them; empty: none
+  std::string awaited;           // the class or the number that goes with it
+  std::vector<uint32_t> awaits;  // tasks, as indexes into DumpTasks::tasks
+};
+
+struct DumpLoop {
+  std::string type;
+  uint64_t python_id = 0;  // of its thread; 0: not known
+};
+
+// Of one process.
+struct DumpTasks {
+  int32_t pid = 0;
+  std::vector<DumpTaskFunction> functions;
+  std::vector<DumpLoop> loops;
+  std::vector<DumpTask> tasks;
+  size_t unproved = 0;  // ended or changed while they were read
+  size_t beyond = 0;    // more than are read
+  std::string problem;  // why tasks may be missing; empty: nothing is known to be
+};
+
+// A line of the target's source; empty: not known.
+using DumpLine = std::function<std::string_view(const std::string& file, int32_t line)>;
+
+// `all`: every task, not groups. Empty when there is nothing to say.
+std::string tasks_text(const profile::Profile& look, const DumpTasks& tasks, bool all, const DumpLine& line);
+// Why tasks are missing, one sentence each.
+std::vector<std::string> missing_tasks(const DumpTasks& tasks);
+// Members event_loops, tasks and missing_tasks.
+void write_tasks(JsonText& json, const std::vector<DumpTasks>& processes);
+
+}  // namespace phlox::report

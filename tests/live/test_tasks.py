@@ -1,0 +1,86 @@
+"""phlox dump names asyncio's tasks: their chains of awaits, by what the program itself sees of them, on every interpreter."""
+import json
+import pathlib
+import subprocess
+
+from live_support import PHLOX, Target, since
+
+PROGRAM = pathlib.Path(__file__).with_name("programs") / "tasks.py"
+
+
+def dump(*words):
+    done = subprocess.run([PHLOX, "dump", *map(str, words)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@since(3, 8)
+def test_each_task_has_the_chain_that_the_program_sees(python, tmp_path):
+    truth_file = tmp_path / "truth.json"
+    with Target(python, PROGRAM, truth_file) as target:
+        truth = json.loads(truth_file.read_text())
+        text = dump("--async", "all", "-p", target.pid).stdout
+        found = json.loads(dump("--json", "-p", target.pid).stdout)
+        without = dump("--no-async", "-p", target.pid).stdout
+    assert found["missing_tasks"] == []
+    tasks = {task["name"]: task for task in found["tasks"]}
+    assert sorted(task["name"] for task in found["tasks"]) == sorted(truth)
+    for name, expected in truth.items():
+        frames = [[f["function"], f["line"], f["file"]] for f in tasks[name]["frames"]]
+        assert frames == expected["chain"], name
+        assert tasks[name]["awaited_kind"] == expected["kind"], name
+        assert tasks[name]["state"] == "waiting", name
+        assert f"    {name}: waiting for " in text, name
+    check_relations(found, tasks)
+    assert "Tasks that await each other in a circle: circle-" in text
+    assert "Event loop" not in without
+
+
+def check_relations(found, tasks):
+    """Who awaits whom, and which loop runs in which thread."""
+    name_of = {task["id"]: task["name"] for task in found["tasks"]}
+    awaits = {name: sorted(name_of[other["id"]] for other in task["awaits"]) for name, task in tasks.items()}
+    assert awaits["of-task"] == ["forgotten"]
+    assert awaits["gather"] == awaits["wait"] == ["forgotten", "nested"]
+    assert awaits["circle-a"] == ["circle-b"] and awaits["circle-b"] == ["circle-a"]
+    if "group" in awaits:
+        assert awaits["group"] == ["in-group-0", "in-group-1", "in-group-2"]
+    assert {name_of[one["id"]] for one in tasks["forgotten"]["awaited_by"]} == {"of-task", "gather", "wait"}
+    threads = {thread["python_id"]: thread["name"] for thread in found["threads"]}
+    loops = {loop["id"]: loop for loop in found["event_loops"]}
+    assert threads[loops[tasks["main"]["event_loop"]]["python_id"]] == "MainThread"
+    assert threads[loops[tasks["second"]["event_loop"]]["python_id"]] == "second-loop"
+
+
+CHURN = """
+import asyncio, os, sys
+async def leaf(n): await asyncio.sleep(0)
+async def level_b(n): await leaf(n)
+async def level_a(n): await level_b(n)
+async def other_b(n): await leaf(n)
+async def other_a(n): await other_b(n)
+async def spin(make):
+    while True:
+        await asyncio.gather(*(asyncio.create_task(make(i)) for i in range(200)))
+async def main():
+    keep = [asyncio.create_task(spin(level_a), name="spin-a"), asyncio.create_task(spin(other_a), name="spin-b")]
+    asyncio.get_running_loop().call_later(0.3, lambda: print("ready %d" % os.getpid(), flush=True))
+    await asyncio.gather(*keep)
+asyncio.run(main())
+"""
+
+
+@since(3, 8)
+def test_no_chain_is_a_mixture_while_tasks_start_and_end(python, tmp_path):
+    program = tmp_path / "churn.py"
+    program.write_text(CHURN)
+    allowed = {("level_a", "level_b", "leaf", "sleep"), ("other_a", "other_b", "leaf", "sleep"), ("spin",), ("main",)}
+    whole = {chain[:length] for chain in allowed for length in range(len(chain) + 1)} | {("level_a", "level_b", "leaf", "sleep", "__sleep0"),
+                                                                             ("other_a", "other_b", "leaf", "sleep", "__sleep0")}
+    with Target(python, program) as target:
+        for _ in range(5):
+            tasks = json.loads(dump("--json", "-p", target.pid).stdout)["tasks"]
+            assert {"spin-a", "spin-b"} <= {task["name"] for task in tasks}
+            assert len(tasks) <= 500, "a task is there once"
+            for task in tasks:
+                assert tuple(frame["function"] for frame in task["frames"]) in whole, task

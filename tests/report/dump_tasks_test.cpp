@@ -1,0 +1,82 @@
+#include "phlox/report/dump_tasks.h"
+
+#include <gtest/gtest.h>
+
+namespace phlox::report {
+namespace {
+
+const DumpLine kNoLines = [](const std::string&, int32_t) { return std::string_view(); };
+
+DumpTask task(const std::string& name, int32_t line, const std::string& kind = "future") {
+  DumpTask out;
+  out.name = name;
+  out.frames = {{0, line}, {1, 50}};
+  out.kind = kind;
+  return out;
+}
+
+// Of one loop, whose thread is not known.
+DumpTasks program(std::vector<DumpTask> tasks) {
+  DumpTasks out;
+  out.pid = 1;
+  out.functions = {{"handle", "handle", "/app/web.py", 10},
+                   {"acquire", "Lock.acquire", "/lib/asyncio/locks.py", 40}};
+  out.loops = {{"uvloop.Loop", 0}};
+  out.tasks = std::move(tasks);
+  return out;
+}
+
+TEST(DumpTasks, are_grouped_by_outermost_coroutine_and_line_the_largest_group_first) {
+  DumpTasks all = program({task("alone", 12), task("a", 20, "lock"), task("b", 20, "lock"), task("c", 20)});
+  all.tasks[3].state = DumpTaskState::ready;
+  EXPECT_EQ(tasks_text({}, all, false, kNoLines),
+            "\nEvent loop (uvloop.Loop), 4 tasks: 0 running, 1 ready, 3 waiting\n"
+            "    3 tasks: 2 waiting for a lock, 1 ready to run; for example a: waiting for a lock\n"
+            "        Lock.acquire (/lib/asyncio/locks.py:50)\n"
+            "        handle (/app/web.py:20)\n"
+            "    alone: waiting for a future\n"
+            "        Lock.acquire (/lib/asyncio/locks.py:50)\n"
+            "        handle (/app/web.py:12)\n");
+}
+
+TEST(DumpTasks, are_each_by_itself_with_who_awaits_it_when_asked_for_all) {
+  DumpTasks all = program({task("a", 20), task("b", 20, "task"), task("sleeper", 20, "sleep")});
+  all.tasks[1].awaits = {0};
+  all.tasks[2].awaited = "0.25";
+  const std::string text = tasks_text({}, all, true, kNoLines);
+  EXPECT_NE(text.find("    a: waiting for a future; awaited by b\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("    b: waiting for another task: a\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("    sleeper: waiting for sleep(0.25)\n"), std::string::npos) << text;
+}
+
+TEST(DumpTasks, that_await_each_other_are_named_once) {
+  DumpTasks all =
+      program({task("a", 1, "task"), task("b", 1, "task"), task("c", 1, "task"), task("d", 1, "task")});
+  all.tasks[0].awaits = {1};  // leads into the circle, is none of it
+  all.tasks[1].awaits = {2};
+  all.tasks[2].awaits = {3};
+  all.tasks[3].awaits = {1};
+  const std::string text = tasks_text({}, all, false, kNoLines);
+  EXPECT_NE(text.find("\nTasks that await each other in a circle: b, c, d, which awaits b\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("circle"), text.rfind("circle"));
+}
+
+TEST(DumpTasks, that_are_missing_are_said_to_be) {
+  DumpTasks all = program({});
+  EXPECT_EQ(tasks_text({}, all, false, kNoLines), "");
+  all.unproved = 2;
+  all.problem = "Phlox does not know the tasks of CPython 3.7";
+  EXPECT_EQ(tasks_text({}, all, false, kNoLines),
+            "\n2 tasks are not shown: ended or changed each time they were read\n"
+            "\nNot every asyncio task may be shown: Phlox does not know the tasks of CPython 3.7\n");
+}
+
+TEST(DumpTasks, print_no_control_characters_of_the_target) {
+  DumpTasks all = program({task("a\x1b[31m", 20)});
+  EXPECT_EQ(tasks_text({}, all, true, kNoLines).find('\x1b'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace phlox::report
