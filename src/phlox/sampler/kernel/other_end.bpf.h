@@ -4,9 +4,7 @@
 
 #include "awaited.bpf.h"
 
-// include/net/tcp_states.h. CLOSE_WAIT: the other end is closed.
-#define STATE_CLOSED 7
-#define STATE_CLOSE_WAIT 8
+// include/net/tcp_states.h
 #define STATE_LISTENS 10
 #define LOOPBACK_NET 127  // the first byte of an IPv4 address
 
@@ -73,18 +71,14 @@ static __always_inline int faces(const struct endpoint* waits, const struct endp
              : waits->own4 == acts->peer4 && waits->peer4 == acts->own4;
 }
 
-// Of sockets of the internet protocols. What arrives is worked on in an interrupt of the sender's own CPU, in
-// its own call. A descriptor that is closed is in no table any more: that the other end is of this host, and
-// has just been closed, is what tells then.
-static __always_inline int acts_on_connection(struct sock* waits, struct task_struct* task, long call,
-                                              __u64 first, int in_softirq) {
+// Of sockets of the internet protocols. What arrives is worked on in an interrupt of the sender's own CPU, as
+// a rule in its own call; or in the next thread's there, so the call has to be on the other end. One that
+// closes that proves nothing: its descriptor is in no table any more.
+static __always_inline int acts_on_connection(struct sock* waits, struct task_struct* task, __u64 first) {
   struct endpoint one = {}, other = {};
-  read_endpoint(&one, waits);
-  const int closes = call == 3 || call == 436 || (BPF_CORE_READ(task, flags) & PF_EXITING);
-  if (closes)
-    return in_softirq && is_local(&one) && (one.state == STATE_CLOSE_WAIT || one.state == STATE_CLOSED);
   struct sock* acts = socket_of(file_at(task, first));
   if (!acts || !is_internet(acts)) return 0;
+  read_endpoint(&one, waits);
   read_endpoint(&other, acts);
   return faces(&one, &other);
 }

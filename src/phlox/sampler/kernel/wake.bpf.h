@@ -66,12 +66,12 @@ static __always_inline struct waited waited_for(const struct kernel_thread* t) {
   return out;
 }
 
-static __always_inline int acts_on_awaited(struct task_struct* task, const struct kernel_thread* t, long call,
+static __always_inline int acts_on_awaited(struct task_struct* task, const struct kernel_thread* t,
                                            __u64 first, enum wake_context context) {
   const struct waited waited = waited_for(t);
   if (waited.nothing) return 0;
   struct sock* sock = socket_of(waited.file);
-  if (sock && is_internet(sock)) return acts_on_connection(sock, task, call, first, context == IN_SOFTIRQ);
+  if (sock && is_internet(sock)) return acts_on_connection(sock, task, first);
   if (context == IN_UNKNOWN) return acts_on_same(waited.file, task, first);
   // Of several one may be a connection, whose bytes the kernel may work on in anybody's call on it.
   struct sock* acts = waited.file ? 0 : socket_of(file_at(task, first));
@@ -88,7 +88,7 @@ static __always_inline int is_waker(struct task_struct* task, struct task_struct
   const __u32 state = BPF_CORE_READ(woken, __state);
   if (CALLS_CHILD(waits) || CALLS_FORK(waits)) return in_call && ends_for_parent(task, woken, t, signalled);
   if (signalled || !(state & TASK_INTERRUPTIBLE)) return 0;
-  if (!CALLS_FUTEX(waits)) return acts_on_awaited(task, t, call, regs->di, context);
+  if (!CALLS_FUTEX(waits)) return acts_on_awaited(task, t, regs->di, context);
   return in_call && memory_of(task) == BPF_CORE_READ(woken, mm) && wakes_futex(task, regs, call, t->futex);
 }
 
