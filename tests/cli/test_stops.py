@@ -349,3 +349,29 @@ def test_who_is_traced_already_is_left_to_his_tracer(start, workdir, way):
         assert "could not be stopped" in said
     tracer.kill()
     assert "stop" not in tracer.communicate(timeout=LIMIT)[0]
+
+
+def is_stopped(pid):
+    return re.search(r"^State:\t(\w)", pathlib.Path(f"/proc/{pid}/status").read_text(), re.M).group(1) == "T"
+
+
+def is_free(pid):
+    return all(state not in "tT" and tracer == 0 for state, tracer in states_of(pid).values())
+
+
+@pytest.mark.parametrize("way", ["ptrace", "native-ptrace", "both-ptrace", "native-no-kernel"])
+def test_a_recorder_that_is_stopped_holds_no_thread(busy, start, workdir, way):
+    recorder = start([PHLOX, "record", "-q", *WAYS[way], "-r", "1000", "--max-overhead", "off", "-p", busy.pid, "-o", "a.phlox"], stderr=subprocess.PIPE)
+    wait_until(lambda: os.path.exists("a.phlox"), "a recorder at work")
+    time.sleep(0.5)
+    for instant in range(60):
+        time.sleep(0.003 + instant % 10 * 0.0007)
+        recorder.send_signal(signal.SIGSTOP)
+        wait_until(lambda: is_stopped(recorder.pid) and is_free(busy.pid), f"the thread to run on beside a recorder that is stopped ({instant})")
+        time.sleep(0.02)
+        assert is_stopped(recorder.pid) and is_free(busy.pid), instant
+        recorder.send_signal(signal.SIGCONT)
+    recorder.send_signal(signal.SIGINT)
+    _, err = recorder.communicate(timeout=LIMIT)
+    assert recorder.returncode == 0, err
+    goes_on(busy.pid)

@@ -65,7 +65,8 @@ uint64_t queued(ThreadProbe& thread) {
 }  // namespace
 
 ThreadStop::ThreadStop(pid_t pid, ThreadProbe& thread, StopCounts& counts)
-    : thread_(thread),
+    : limit_(PauseLimit::here()),
+      thread_(thread),
       tid_(thread.tid()),
       counts_(counts),
       begun_(clock_now()),
@@ -73,10 +74,12 @@ ThreadStop::ThreadStop(pid_t pid, ThreadProbe& thread, StopCounts& counts)
       queued_before_(queued(thread)),
       state_(stop(pid)) {
   if (state_ == State::stopped) ++counts_.stops;
+  if (state_ != State::stopped) limit_.end();
   if (state_ == State::refused) ++counts_.stop_refused;
 }
 
 ThreadStop::State ThreadStop::stop(pid_t pid) {
+  limit_.begin();
   if (::ptrace(PTRACE_SEIZE, tid_, nullptr, nullptr) != 0) {
     // EPERM is what a thread that has just ended says too (kernel/ptrace.c: ptrace_attach, exit_state).
     return errno == ESRCH || has_ended(thread_) ? State::gone : State::refused;
@@ -129,6 +132,7 @@ void ThreadStop::let_go() {
   if (state_ != State::stopped) return;
   count_time();
   ::ptrace(PTRACE_DETACH, tid_, nullptr, nullptr);
+  limit_.end();
   state_ = State::gone;
 }
 

@@ -1,6 +1,7 @@
 // One thread of a target, standing still for some microseconds: seized, interrupted, let go. It is traced
 // only as long as the object lives, so that between two looks signals reach it as ever, a debugger may
-// attach, and nothing can be left stopped: the kernel lets go of it when we die. One CPU thread makes and
+// attach, and nothing can be left stopped: the kernel lets go of it when we die, and should we be stopped
+// ourselves, pause_limit.h does. One CPU thread makes and
 // destroys it (ptrace is bound to it). Never used on a thread that is blocked in a system call: an interrupt
 // makes epoll_wait return EINTR. There is no other way to stop a thread in this program.
 #pragma once
@@ -11,6 +12,7 @@
 
 #include "phlox/base/address.h"
 #include "phlox/base/clock.h"
+#include "phlox/target/pause_limit.h"
 #include "phlox/target/thread_probe.h"
 
 namespace phlox::target {
@@ -58,6 +60,7 @@ class ThreadStop {
   State stop(pid_t pid);
   void count_time();
 
+  PauseLimit& limit_;
   ThreadProbe& thread_;
   pid_t tid_;
   StopCounts& counts_;
