@@ -1,5 +1,6 @@
 """System calls that the kernel refuses, once and always: each command still ends soon after Ctrl-C, with a documented exit status, and what
 was recorded until then can be read. strace refuses the calls."""
+import errno
 import os
 import re
 import shutil
@@ -100,3 +101,20 @@ def test_a_wait_that_is_refused_for_long_ends_the_recording_and_says_so(busy, wo
 def test_ends_that_cannot_be_watched_are_said(busy, workdir):
     status, _, err = refused("epoll_create1", "1+", "no-kernel", busy.pid)
     assert status == 0 and "refused to watch for the ends of processes (epoll_create1: " in err, (status, err)
+
+
+@pytest.mark.parametrize("command", [("import", "-o", "b.phlox"), ("report",)], ids=["import", "report"])
+@pytest.mark.parametrize("file,call", [("in.txt", "pread64"), ("in.pipe", "read")], ids=["file", "pipe"])
+@pytest.mark.parametrize("error", ["EINTR", "EIO"])
+def test_a_read_that_fails_is_said(workdir, start, command, file, call, error):
+    """Once the head of the file is read, a failure is not its end."""
+    with open("in.txt", "w", encoding="utf-8") as text:
+        text.writelines(f"main;work;function_{i} 1\n" for i in range(20000))
+    if file == "in.pipe":
+        os.mkfifo(file)
+        start(["sh", "-c", "cat in.txt > in.pipe"])
+    done = subprocess.run(["strace", "-f", "-qq", "-o", "calls.txt", "-P", file, "-e", f"inject={call}:error={error}:when=3+", "--", PHLOX, *command, file],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 118, (done.returncode, done.stderr)
+    assert f"cannot read {file}: {os.strerror(getattr(errno, error))}" in done.stderr, done.stderr
+    assert not os.path.exists("b.phlox")

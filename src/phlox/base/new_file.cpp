@@ -11,17 +11,16 @@
 #include <utility>
 
 #include "phlox/base/clock.h"
-#include "phlox/base/write_all.h"
+#include "phlox/base/interrupted.h"
 
 namespace phlox {
 namespace {
 
 bool copy_all(int from, int to) {
   if (::lseek(from, 0, SEEK_SET) != 0) return false;
-  for (int interrupted = 0;;) {
-    const ssize_t sent = ::sendfile(to, from, nullptr, size_t{1} << 20);
-    if (sent == 0) return true;
-    if (sent < 0 && (errno != EINTR || ++interrupted == kMostInterrupted)) return false;
+  for (;;) {
+    const ssize_t sent = retried([&] { return ::sendfile(to, from, nullptr, size_t{1} << 20); });
+    if (sent <= 0) return sent == 0;
   }
 }
 

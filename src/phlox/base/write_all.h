@@ -7,25 +7,20 @@
 #include <cstddef>
 #include <span>
 
-namespace phlox {
+#include "phlox/base/interrupted.h"
 
-// A signal does not interrupt that many calls in a row. Then something else refuses the call (a filter of
-// system calls, a file system), and trying on would never end.
-inline constexpr int kMostInterrupted = 1000;
+namespace phlox {
 
 // False: errno says why; EINTR after kMostInterrupted calls.
 inline bool write_all(int fd, std::span<const std::byte> bytes) {
-  for (int interrupted = 0; !bytes.empty();) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written > 0) {
-      bytes = bytes.subspan(static_cast<size_t>(written));
-      interrupted = 0;
-    } else if (written == 0) {
+  while (!bytes.empty()) {
+    const ssize_t written = retried([&] { return ::write(fd, bytes.data(), bytes.size()); });
+    if (written < 0) return false;
+    if (written == 0) {
       errno = EIO;
       return false;
-    } else if (errno != EINTR || ++interrupted == kMostInterrupted) {
-      return false;
     }
+    bytes = bytes.subspan(static_cast<size_t>(written));
   }
   return true;
 }

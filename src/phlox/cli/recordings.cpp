@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -69,14 +70,20 @@ Result<const importers::Format*> format_of(importers::Input& input, const std::s
               recording_beside(path).value_or("say with --from what it is: " + importers::format_names()));
 }
 
+tl::unexpected<Error> not_read(const std::string& path, int error) {
+  return fail(ErrorKind::input, fmt::format("cannot read {}: {}", path, std::strerror(error)));
+}
+
 Result<void> import_from(importers::Input& file, const std::string& path, const InputArguments& arguments,
                          profile::Sink& sink, Talk& talk) {
   const std::unique_ptr<importers::GzipInput> unpacked = importers::GzipInput::of(file);
   importers::Input& input = unpacked ? *unpacked : file;
   const auto format = format_of(input, path, arguments.from);
+  if (file.error() != 0) return not_read(path, file.error());
   if (!format) return fail(format);
   NativeRows rows(sink, NativeRows::Kernel::named_already, NativeRows::Put::when_named);
   auto outcome = (*format)->import(input, options_of(arguments), rows);
+  if (file.error() != 0) return not_read(path, file.error());
   if (unpacked && unpacked->damaged())
     talk.warn(path + ": its compression ends early or is damaged: what follows is not there");
   if (!outcome)

@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/base/interrupted.h"
 
 namespace phlox::elf {
 namespace {
@@ -36,9 +37,9 @@ bool hold_more(uint64_t bytes) {
 // What a file has become too short for stays as it is.
 void read_at(int file, std::span<std::byte> into, uint64_t offset) {
   for (size_t have = 0; have < into.size();) {
-    const ssize_t got =
-        ::pread(file, into.data() + have, into.size() - have, static_cast<off_t>(offset + have));
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = retried([&] {
+      return ::pread(file, into.data() + have, into.size() - have, static_cast<off_t>(offset + have));
+    });
     if (got <= 0) return;
     have += static_cast<size_t>(got);
   }

@@ -9,25 +9,26 @@
 #include <cerrno>
 #include <cstring>
 
+#include "phlox/base/interrupted.h"
 #include "phlox/base/temporary_folder.h"
 
 namespace phlox::importers {
 namespace {
 
-size_t take(int descriptor, std::span<std::byte> into) {
-  ssize_t got = 0;
-  do {
-    got = ::read(descriptor, into.data(), into.size());
-  } while (got < 0 && errno == EINTR);
+// `error`: stays as it is where nothing fails.
+size_t take(int descriptor, std::span<std::byte> into, int& error) {
+  const ssize_t got = retried([&] { return ::read(descriptor, into.data(), into.size()); });
+  if (got < 0) error = errno;
   return static_cast<size_t>(std::max<ssize_t>(got, 0));
 }
 
-size_t read_from(int descriptor, uint64_t offset, std::span<std::byte> into) {
+size_t read_from(int descriptor, uint64_t offset, std::span<std::byte> into, int& error) {
   size_t have = 0;
   while (have < into.size()) {
-    const ssize_t got =
-        ::pread(descriptor, into.data() + have, into.size() - have, static_cast<off_t>(offset + have));
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = retried([&] {
+      return ::pread(descriptor, into.data() + have, into.size() - have, static_cast<off_t>(offset + have));
+    });
+    if (got < 0) error = errno;
     if (got <= 0) break;
     have += static_cast<size_t>(got);
   }
@@ -61,7 +62,8 @@ size_t MemoryInput::read_at(uint64_t offset, std::span<std::byte> into) {
   return size;
 }
 
-FileInput::FileInput() : pipe_([this](std::span<std::byte> into) { return take(descriptor_, into); }) {}
+FileInput::FileInput()
+    : pipe_([this](std::span<std::byte> into) { return take(descriptor_, into, error_); }) {}
 
 Result<std::unique_ptr<FileInput>> FileInput::open(const std::string& path) {
   auto input = std::unique_ptr<FileInput>(new FileInput());
@@ -85,7 +87,7 @@ Result<std::unique_ptr<FileInput>> FileInput::open(const std::string& path) {
 }
 
 size_t FileInput::read_at(uint64_t offset, std::span<std::byte> into) {
-  return size_ ? read_from(descriptor_, offset, into) : pipe_.read_at(offset, into);
+  return size_ ? read_from(descriptor_, offset, into, error_) : pipe_.read_at(offset, into);
 }
 
 size_t Forwards::fill(std::span<std::byte> into) {
@@ -102,8 +104,8 @@ size_t Forwards::fill(std::span<std::byte> into) {
 void Forwards::keep(std::span<const std::byte> bytes) {
   if (!kept_ || kept_to_ != at_) return;
   while (!bytes.empty()) {
-    const ssize_t put = ::pwrite(kept_.get(), bytes.data(), bytes.size(), static_cast<off_t>(kept_to_));
-    if (put < 0 && errno == EINTR) continue;
+    const ssize_t put = retried(
+        [&] { return ::pwrite(kept_.get(), bytes.data(), bytes.size(), static_cast<off_t>(kept_to_)); });
     if (put <= 0) return;
     kept_to_ += static_cast<uint64_t>(put);
     bytes = bytes.subspan(static_cast<size_t>(put));
@@ -140,7 +142,8 @@ size_t Forwards::read_at(uint64_t offset, std::span<std::byte> into) {
   }
   if (offset >= kept_from_ && offset < kept_to_ && have < into.size()) {
     const size_t asked = std::min<uint64_t>(into.size() - have, kept_to_ - offset);
-    const size_t got = read_from(kept_.get(), offset, into.subspan(have, asked));
+    int error = 0;  // what is not read is asked for again below, and lost
+    const size_t got = read_from(kept_.get(), offset, into.subspan(have, asked), error);
     have += got;
     offset += got;
   }

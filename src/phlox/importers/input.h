@@ -27,6 +27,8 @@ class Input {
   virtual std::optional<uint64_t> size() const = 0;
   // Whether bytes were asked for again that had no room on the disk: there is less then than there was.
   virtual bool lost() const { return false; }
+  // errno of a read that failed: what came is not all. 0: none did.
+  virtual int error() const { return 0; }
   // Of `most` bytes at an offset, as many as there can be: what to make room for before they are read.
   size_t room_for(uint64_t offset, uint64_t most) const;
 };
@@ -79,12 +81,14 @@ class FileInput : public Input {
   size_t read_at(uint64_t offset, std::span<std::byte> into) override;
   std::optional<uint64_t> size() const override { return size_; }
   bool lost() const override { return pipe_.lost(); }
+  int error() const override { return error_; }
 
  private:
   FileInput();
 
   Descriptor owned_;
   int descriptor_ = -1;
+  int error_ = 0;
   std::optional<uint64_t> size_;
   Forwards pipe_;
 };

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "phlox/base/interrupted.h"
 #include "phlox/base/text.h"
 
 namespace phlox::target {
@@ -82,10 +83,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
     ::_exit(127);
   };
   char byte = 0;
-  ssize_t got = 0;
-  do {
-    got = ::read(go, &byte, 1);
-  } while (got < 0 && errno == EINTR);
+  const ssize_t got = retried([&] { return ::read(go, &byte, 1); });
   if (got != 1) ::_exit(127);  // phlox went away before it let us go
   if (options.user) {
     if (::setgroups(options.user->groups.size(), options.user->groups.data()) != 0)
@@ -182,10 +180,7 @@ Result<void> LaunchedProgram::release() {
   go_.close();
   released_ = true;
   ChildReport failure;
-  ssize_t got = 0;
-  do {
-    got = ::read(report_.get(), &failure, sizeof failure);
-  } while (got < 0 && errno == EINTR);
+  const ssize_t got = retried([&] { return ::read(report_.get(), &failure, sizeof failure); });
   report_.close();
   if (got != static_cast<ssize_t>(sizeof failure)) return {};  // closed by execve
   reap(0);
@@ -211,10 +206,8 @@ Result<void> LaunchedProgram::release() {
 std::optional<ExitStatus> LaunchedProgram::reap(int flags) {
   if (status_) return status_;
   siginfo_t info{};
-  int done = 0;
-  do {
-    done = ::waitid(P_PID, static_cast<id_t>(pid_.value), &info, WEXITED | flags);
-  } while (done < 0 && errno == EINTR);
+  const int done =
+      retried([&] { return ::waitid(P_PID, static_cast<id_t>(pid_.value), &info, WEXITED | flags); });
   if (done < 0) {
     status_ = ExitStatus{};  // somebody else reaped it (SIGCHLD ignored by our parent): how it ended cannot
                              // be known

@@ -15,6 +15,7 @@
 #include <csignal>
 #include <thread>
 
+#include "phlox/base/interrupted.h"
 #include "phlox/memory/living_thread.h"
 #include "phlox/target/cpu_list.h"
 #include "phlox/target/cpu_set.h"
@@ -44,8 +45,7 @@ int try_file(pid_t pid, RemoteAddress address) {
 // Ends when nobody holds the other end.
 [[noreturn]] void wait_for_end(int pipe) {
   char byte = 0;
-  while (::read(pipe, &byte, 1) < 0 && errno == EINTR) {
-  }
+  (void)retried([&] { return ::read(pipe, &byte, 1); });
   ::_exit(0);
 }
 
@@ -116,8 +116,7 @@ int try_stop() {
   const int error = ::ptrace(PTRACE_SEIZE, child, nullptr, nullptr) == 0 ? 0 : errno;
   write_end.close();
   ::kill(child, SIGKILL);
-  while (::waitpid(child, nullptr, __WALL) < 0 && errno == EINTR) {
-  }
+  (void)retried([&] { return ::waitpid(child, nullptr, __WALL); });
   return error;
 }
 
@@ -176,8 +175,7 @@ Stranger::Stranger() {
   pid_t stranger = 0;
   answer_write.close();
   const ssize_t got = ::read(answer_read.get(), &stranger, sizeof stranger);
-  while (::waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  (void)retried([&] { return ::waitpid(between, nullptr, 0); });
   if (got == sizeof stranger && stranger > 0) pid_ = stranger;
 }
 

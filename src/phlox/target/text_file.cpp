@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/base/interrupted.h"
 
 namespace phlox::target {
 
@@ -18,8 +19,7 @@ std::optional<std::string> read_text(const std::string& path) {
   std::string text;
   char block[65536];
   for (;;) {
-    const ssize_t got = ::read(file.get(), block, sizeof block);
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = retried([&] { return ::read(file.get(), block, sizeof block); });
     if (got < 0) return {};
     if (got == 0) return text;
     text.append(block, static_cast<size_t>(got));
@@ -37,8 +37,9 @@ std::optional<std::string> read_regular(const Descriptor& file, size_t most) {
   std::string text(static_cast<size_t>(status.st_size), '\0');
   size_t have = 0;
   while (have < text.size()) {
-    const ssize_t got = ::pread(file.get(), text.data() + have, text.size() - have, static_cast<off_t>(have));
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = retried([&] {
+      return ::pread(file.get(), text.data() + have, text.size() - have, static_cast<off_t>(have));
+    });
     if (got < 0) return {};
     if (got == 0) break;  // it became shorter
     have += static_cast<size_t>(got);

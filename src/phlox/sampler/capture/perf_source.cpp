@@ -262,7 +262,7 @@ Woken PerfCapture::wait(Worker& worker, Nanoseconds until, TurnLock& turn_lock) 
     const int ready = ::ppoll(worker.wanted.data(), worker.wanted.size(), &timeout, nullptr);
     if (turn_lock.lock()) worker.waits_since = clock_now();
     workers_.act_as(worker);
-    if (ready == 0 || (ready < 0 && errno != EINTR)) return Woken::by_time;
+    if (ready == 0 || (ready < 0 && (errno != EINTR || clock_now() >= until))) return Woken::by_time;
     const bool woken = worker.wanted.front().revents != 0;
     if (woken) {
       eventfd_t calls = 0;

@@ -12,6 +12,8 @@
 #include <atomic>
 #include <cerrno>
 
+#include "phlox/base/interrupted.h"
+
 namespace phlox::sampler {
 namespace {
 
@@ -31,8 +33,10 @@ constexpr unsigned kSilences = 3;
 
 void sleep_until(Nanoseconds when) {
   const timespec t{when / kSecond, when % kSecond};
-  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) == EINTR) {
-  }
+  (void)retried([&] {
+    errno = ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr);
+    return errno == 0 ? 0 : -1;
+  });
 }
 
 bool Waker::open(int cpu, Nanoseconds period) {
