@@ -264,9 +264,12 @@ TEST_P(EveryTask, whose_future_is_not_the_one_at_the_end_of_its_chain_is_left_ou
 TEST_P(EveryTask, with_a_chain_that_never_ends_is_cut) {
   const RemoteAddress future = program.future();
   const RemoteAddress endless = program.coroutine("f", 12, RemoteAddress(4096));
-  const uint32_t frame = GetParam()->generator.gi_iframe.present() ? *GetParam()->generator.gi_iframe : 0;
-  if (frame == 0) GTEST_SKIP() << "its frame is an object of its own";
-  program.fake.memory().put_value(endless + frame + *GetParam()->frame.localsplus + 8, endless.value);
+  const Layout& layout = *GetParam();
+  const RemoteAddress frame =
+      layout.generator.gi_iframe.present()
+          ? endless + *layout.generator.gi_iframe
+          : RemoteAddress(program.fake.memory().get<uint64_t>(endless + *layout.generator.gi_frame));
+  program.fake.memory().put_value(frame + *layout.frame.localsplus + 8, endless.value);
   program.task("endless", endless, future);
   const AsyncTasks read = program.read();
   ASSERT_EQ(read.tasks.size(), 1U);
@@ -282,8 +285,14 @@ TEST_P(EveryTask, of_another_size_is_not_read_and_that_is_said) {
   EXPECT_NE(read.problem.find("bytes"), std::string::npos) << read.problem;
 }
 
-TEST_P(EveryTask, in_a_list_that_leads_back_into_itself_is_there_once) {
-  if (!GetParam()->task.node.present()) GTEST_SKIP() << "no list";
+bool lists_tasks(const Layout& layout) {
+  return layout.task.node.present();
+}
+class EveryList : public EveryTask {};
+INSTANTIATE_TEST_SUITE_P(AsyncTasks, EveryList, testing::ValuesIn(test::layout_rows(lists_tasks)),
+                         test::row_name);
+
+TEST_P(EveryList, that_leads_back_into_itself_gives_each_task_once) {
   for (int i = 0; i < 3; ++i) {
     const RemoteAddress future = program.future();
     program.task("t", program.coroutine("f", 12, program.iterator_of(future)), future);
@@ -296,12 +305,22 @@ TEST_P(EveryTask, in_a_list_that_leads_back_into_itself_is_there_once) {
   EXPECT_NE(read.problem, "");
 }
 
-TEST(AsyncTasks, are_not_known_of_old_versions_and_that_is_said_where_asyncio_is_used) {
+TEST(AsyncTasks, of_versions_that_are_not_known_are_said_to_be_missing) {
+  for (const Layout& layout : layouts()) {
+    if (knows_tasks(layout) || layout.traits.python2) continue;
+    FakeAsyncio program(layout);
+    const AsyncTasks read = program.read();
+    EXPECT_TRUE(read.tasks.empty());
+    EXPECT_NE(read.problem.find("does not know"), std::string::npos) << layout.name << ": " << read.problem;
+  }
+}
+
+TEST(AsyncTasks, are_none_where_nothing_is_imported) {
   for (const Layout& layout : layouts()) {
     test::FakeInterpreter fake(layout);
     const AsyncTasks read = read_async_tasks(fake.interpreter(), fake.memory());
     EXPECT_TRUE(read.tasks.empty());
-    EXPECT_EQ(read.problem, "") << "no asyncio";
+    EXPECT_EQ(read.problem, "");
   }
 }
 

@@ -39,6 +39,11 @@ TEST(DumpTasks, are_grouped_by_outermost_coroutine_and_line_the_largest_group_fi
             "        handle (/app/web.py:12)\n");
 }
 
+TEST(DumpTasks, that_do_the_same_have_one_example_that_does_not_repeat_it) {
+  const std::string text = tasks_text({}, program({task("a", 20), task("b", 20)}), false, kNoLines);
+  EXPECT_NE(text.find("    2 tasks: waiting for a future; for example a\n"), std::string::npos) << text;
+}
+
 TEST(DumpTasks, are_each_by_itself_with_who_awaits_it_when_asked_for_all) {
   DumpTasks all = program({task("a", 20), task("b", 20, "task"), task("sleeper", 20, "sleep")});
   all.tasks[1].awaits = {0};

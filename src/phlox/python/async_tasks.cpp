@@ -43,7 +43,9 @@ void Census::read_interpreter(RemoteAddress state) {
   AsyncioModule module(layout_, pages_);
   if (module.open(state)) {
     const size_t room = kMaxTasks - std::min(kMaxTasks, out_.tasks.size());
-    const auto found = module.find_tasks(room, out_.beyond);
+    auto found = module.find_tasks(room, out_.beyond);
+    // Tasks that lie side by side are read with the same pages, and so are their coroutines mostly.
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.task < b.task; });
     TaskReader reader(layout_, pages_, module, codes_);
     for (size_t at = 0; at < found.size(); at += kBatch)
       read_batch(reader, module, std::span(found).subspan(at, std::min(kBatch, found.size() - at)));
@@ -61,7 +63,8 @@ void Census::read_batch(TaskReader& reader, AsyncioModule& module,
     sound[i] = reader.read(found[i].task, readings[i]);
     evidence[i] = std::move(readings[i].evidence);
   }
-  const auto same = still_hold(memory_, evidence);
+  pages_.forget();
+  const auto same = still_hold(pages_, evidence);
   for (size_t i = 0; i < found.size(); ++i) {
     if ((!sound[i] || !same[i]) && !read_alone(reader, found[i].task, readings[i])) {
       ++out_.unproved;

@@ -171,11 +171,12 @@ std::string groups_text(const DumpTasks& all, const std::vector<const DumpTask*>
     }
     const DumpTask& first = *group.front();
     const auto& of_first = awaiters[static_cast<size_t>(&first - all.tasks.data())];
+    const std::string words = group_words(group), of_example = whole_phrase(all, first, of_first);
     if (group.size() == 1) {
-      out += fmt::format("    {}: {}\n", plain(first.name), whole_phrase(all, first, of_first));
+      out += fmt::format("    {}: {}\n", plain(first.name), of_example);
     } else {
-      out += fmt::format("    {} tasks: {}; for example {}: {}\n", count_words(group.size()),
-                         group_words(group), plain(first.name), whole_phrase(all, first, of_first));
+      out += fmt::format("    {} tasks: {}; for example {}{}\n", count_words(group.size()), words,
+                         plain(first.name), words == of_example ? std::string() : ": " + of_example);
     }
     out += frames_text(all, first, line);
   }
