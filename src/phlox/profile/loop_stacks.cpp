@@ -58,6 +58,7 @@ const LoopPlace& LoopStacks::of(StackId stack) {
 
 LoopPlace LoopStacks::find(StackId stack) const {
   LoopPlace place;
+  FrameId outermost;  // that is not a library's
   bool waits = true, for_events = false;
   for (StackId at = stack; at && at.value < stacks_.size();) {
     const Stack& row = profile_.stack(at);
@@ -75,11 +76,15 @@ LoopPlace LoopStacks::find(StackId stack) const {
       waits = waits && known != nullptr && is_waiting(known->role);
       for_events = for_events || (waits && known->role == Role::waits_for_events);
       if (!waits && !(is_handle(known) && place.callback)) place.callback = row.frame;
-      if (!place.program && !is_of_a_library(frame)) place.program = row.frame;
+      if (!is_of_a_library(frame)) {
+        if (!place.program) place.program = row.frame;
+        outermost = row.frame;
+      }
     }
     at = above;
   }
-  place.at = InLoop::not_in_it;
+  // Of a stack of its own, what it began with.
+  place.callback = outermost ? outermost : place.callback;
   return place;
 }
 

@@ -19,7 +19,7 @@ enum class InLoop : uint8_t {
 };
 struct LoopPlace {
   InLoop at = InLoop::not_in_it;
-  FrameId callback;  // the function that the loop called
+  FrameId callback;  // the function that the loop called; of a stack without a loop, with which it began
   FrameId program;   // the innermost line beneath the loop that is not a library's; else the callback's
 };
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "phlox/profile/gil_holders.h"
 #include "phlox/profile/known_waits.h"
@@ -24,8 +25,10 @@ constexpr Nanoseconds kGrowth = kSecond / 10;
 // two and a half times that, and looks like one wait.
 constexpr double kSumOfShort = 2.5;
 constexpr Nanoseconds kLongestSum = 80'000'000, kShortSum = 2'500'000;
-// Shorter waits that no record tells are put where the next sample is. So much of a turn may be such.
-constexpr Nanoseconds kBrief = 1'000'000;
+// Waits that are too short for a record are put where the next sample is, with the stack of another wait. So
+// long is a piece of them at most, and so much of a turn may be such.
+constexpr Nanoseconds kBrief = 1'000'000, kBriefPiece = 1'500'000;
+constexpr double kBriefShare = 0.05;
 // What may be left of a turn beside its longest wait if that is to be the turn.
 constexpr double kBeside = 0.02;
 constexpr Nanoseconds kLittle = 5'000'000;
@@ -170,7 +173,6 @@ Row Judge::row_of(uint32_t index, bool own_stacks) {
   Row row{index, Step::outside, stacks_.of(sample.stack)};
   if (row.place.at == InLoop::not_in_it && own_stacks) {
     row.place.at = InLoop::callback;
-    row.place.callback = row.place.program;
   }
   // Such a row has the stack of another moment (docs/recording.md).
   if (sample.samples == 0 && sample.cpu_state != CpuState::blocked) return {index, Step::unread, {}};
@@ -226,8 +228,9 @@ std::vector<Turn> Judge::turns(const std::vector<Row>& rows) const {
     if (i == 0) begin(i, start, true);
     const Sample& now = sample(rows[i]);
     const bool in_loop = rows[i].step == Step::waits || rows[i].step == Step::polls;
-    if (open && in_loop && now.cpu_state == CpuState::blocked && now.samples == 0 &&
-        turn.brief + now.wall < kBrief) {
+    const bool is_brief = now.cpu_state == CpuState::blocked && now.samples == 0 && now.wall < kBriefPiece;
+    if (open && in_loop && is_brief &&
+        turn.brief + now.wall < std::max(kBrief, Nanoseconds(kBriefShare * double(start - turn.start)))) {
       turn.brief += now.wall;
     } else if (rows[i].step == Step::waits) {
       close(i, start);
@@ -280,6 +283,12 @@ Nanoseconds Judge::longest_wait(const std::vector<Row>& rows, const Turn& turn) 
     // A row ends after a second, or where what ended the wait is known.
     for (bool ended = false; next < turn.last && !ended; ++next) {
       const Sample& one = sample(rows[next]);
+      // A wait for a CPU from before may be told within a wait as it grows.
+      const bool is_late = one.samples == 0 && one.cpu_state == CpuState::runnable && wall > 0;
+      if (is_late && one.stack == first.stack) {
+        wall += one.wall;
+        continue;
+      }
       if (one.stack != first.stack || one.cpu_state != first.cpu_state || one.gil_state != first.gil_state ||
           one.system_call != first.system_call || (one.samples == 0) != (first.samples == 0))
         break;
@@ -287,8 +296,8 @@ Nanoseconds Judge::longest_wait(const std::vector<Row>& rows, const Turn& turn) 
       looks += one.samples;
       ended = bool(one.wake);
     }
-    i = next;
-    if (rows[i - 1].step != Step::turn || wall <= longest) continue;
+    const bool in_callback = rows[std::exchange(i, next)].step == Step::turn;
+    if (!in_callback || wall <= longest) continue;
     const bool waits_for_gil = first.gil_state == GilState::waits && first.cpu_state == CpuState::blocked;
     const bool blocked = first.cpu_state == CpuState::blocked && first.system_call != kCallNotRecorded;
     // It wakes now and then to ask for the GIL.

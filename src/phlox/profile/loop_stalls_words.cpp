@@ -117,7 +117,7 @@ std::string stalls_words(const Profile& profile, const LoopStalls& stalls) {
       text += fmt::format(
           "{}{} {} or more without a wait for events{}, in one turn or several", text.empty() ? "" : "; ",
           text.empty() ? count(others, "time", "times") : count(others, "more time", "more times"), least,
-          brief ? " of 1 ms or more" : "");
+          brief ? " of 2 ms or more" : "");
   }
   WaitClasses classes(profile);
   const Stall& longest = stalls.rows.front();
