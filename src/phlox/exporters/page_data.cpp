@@ -1,10 +1,9 @@
 #include "phlox/exporters/page_data.h"
 
 #include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
@@ -14,6 +13,8 @@
 #include <tsl/robin_map.h>
 
 #include "phlox/exporters/page_columns.h"
+#include "phlox/exporters/page_json.h"
+#include "phlox/exporters/page_loops.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/words.h"
 #include "phlox/profile/declarations.h"
@@ -31,29 +32,6 @@ namespace {
 using profile::Profile;
 
 constexpr int kFormat = 1;  // of the page's data; the script that reads it is in the same file
-
-// JSON, a key and its value at a time. Text is made displayable.
-class Json {
- public:
-  void open(char bracket) { bracket == '{' ? writer_.StartObject() : writer_.StartArray(); }
-  void close(char bracket) { bracket == '}' ? writer_.EndObject() : writer_.EndArray(); }
-  void key(std::string_view name) { writer_.Key(name.data(), static_cast<rapidjson::SizeType>(name.size())); }
-  void text(std::string_view value) {
-    const std::string valid = displayable(value);
-    writer_.String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
-  }
-  void number(int64_t value) { writer_.Int64(value); }
-  void real(double value) { writer_.Double(value); }
-  void truth(bool value) { writer_.Bool(value); }
-
-  void text(std::string_view name, std::string_view value) { key(name), text(value); }
-  void number(std::string_view name, int64_t value) { key(name), number(value); }
-  std::string_view document() const { return {buffer_.GetString(), buffer_.GetSize()}; }
-
- private:
-  rapidjson::StringBuffer buffer_;
-  rapidjson::Writer<rapidjson::StringBuffer> writer_{buffer_};
-};
 
 // Each text once; a line each, since no displayable text has a line's end in it.
 class Strings {
@@ -366,25 +344,6 @@ profile::Choices showing_work(profile::Choices choices) {
   return choices;
 }
 
-// How the time of event loops divides, and which pools have no worker to spare: the longest of each.
-std::vector<std::string> loops_and_pools(const profile::Profile& profile, profile::Choices choices) {
-  constexpr size_t kMost = 3;
-  std::vector<std::string> words;
-  choices.show = profile::Show::everything;
-  const auto filter = profile::SampleFilter::make_judging(profile, choices);
-  if (!filter) return words;
-  for (const profile::LoopTime& loop : profile::loop_times(profile, *filter)) {
-    if (words.size() == kMost) break;
-    words.push_back(profile::loop_sentence(profile, loop));
-  }
-  const size_t most = words.size() + kMost;
-  for (const profile::BusyPool& pool : profile::busy_pools(profile, *filter)) {
-    if (words.size() == most) break;
-    words.push_back(profile::busy_pool_words(profile, pool));
-  }
-  return words;
-}
-
 std::string title_of(std::span<const PageSide> sides, const ExportOptions& options) {
   if (!options.title.empty()) return displayable(options.title);
   std::string title = recording_title(*sides.back().profile);
@@ -395,17 +354,36 @@ std::string title_of(std::span<const PageSide> sides, const ExportOptions& optio
   return displayable(title);
 }
 
+void put_stall(Json& json, int64_t thread, const PageStall& stall) {
+  json.open('{');
+  json.number("thread", thread);
+  json.number("start", stall.start);
+  json.number("wall", stall.wall);
+  json.text("length", stall.length);
+  json.key("exact");
+  json.truth(stall.exact);
+  json.key("oneTurn");
+  json.truth(stall.one_turn);
+  json.text("place", stall.place);
+  json.text("words", stall.words);
+  json.number("callbacks", stall.callbacks);
+  json.close('}');
+}
+
 // What was recorded, and how far it can be believed: of each side.
 void put_words(Json& head, std::span<const PageSide> sides, const profile::Choices& choices) {
   std::string subtitle, warning, left_out, unknown;
   std::vector<std::string> loops;
+  Json stalls;
+  stalls.open('[');
   const auto add = [](std::string& to, const std::string& words) {
     if (!words.empty()) to += (to.empty() ? "" : "; ") + words;
   };
   bool unfinished = false;
   head.key("quality");
   head.open('[');
-  for (const PageSide& side : sides) {
+  for (const Offset& offset : offsets_of(sides)) {
+    const PageSide& side = *offset.side;
     const profile::QualitySummary quality = profile::summarize_quality(*side.profile);
     for (const std::string& line : quality_lines(*side.profile, quality)) head.text(of_side(side, line));
     const auto empty = profile::why_empty(*side.profile, choices);
@@ -413,8 +391,10 @@ void put_words(Json& head, std::span<const PageSide> sides, const profile::Choic
     const profile::LeftOut waiting = profile::waiting_for_work(*side.profile, showing_work(choices));
     add(left_out, of_side(side, profile::left_out_words(waiting)));
     add(unknown, of_side(side, profile::unknown_words(waiting)));
-    for (std::string& words : loops_and_pools(*side.profile, choices))
-      loops.push_back(of_side(side, std::move(words)));
+    const PageLoops of_loops = loops_of_page(*side.profile, choices);
+    for (const std::string& words : of_loops.words) loops.push_back(of_side(side, words));
+    for (const PageStall& stall : of_loops.stalls)
+      put_stall(stalls, offset.thread(std::optional(stall.thread)), stall);
     add(subtitle, of_side(side, recording_facts(*side.profile)));
     unfinished = unfinished || is_unfinished(*side.profile);
   }
@@ -427,6 +407,9 @@ void put_words(Json& head, std::span<const PageSide> sides, const profile::Choic
   head.open('[');
   for (const std::string& words : loops) head.text(words);
   head.close(']');
+  stalls.close(']');
+  head.key("stalls");
+  head.raw(stalls.document());
   head.key("unfinished");
   head.truth(unfinished);
 }

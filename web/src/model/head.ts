@@ -33,6 +33,19 @@ export const weightName = ({ events }: Pick<Head, "events">, weight: Weight): st
   return event ? events[event - 1].name : weight === "wall" ? "wall time" : weight === "cpu" ? "CPU time" : "samples";
 };
 
+// A time in which an event loop did not wait for events (profile/loop_stalls.h).
+export interface Stall {
+  thread: number; // index
+  start: number; // ns since the recording's start
+  wall: number; // ns
+  length: string; // in words, with what is not certain of it
+  exact: boolean; // false: samples alone tell
+  oneTurn: boolean;
+  place: string; // the line that took longest; empty: not known
+  words: string; // "asleep"
+  callbacks: number;
+}
+
 export interface Head {
   format: number;
   phlox: string;
@@ -44,6 +57,7 @@ export interface Head {
   leftOut: string; // what `show` "work" leaves out of the whole, in words
   notKnown: string; // what it shows though nobody knows whether it is work
   loops: string[]; // how the time of event loops divides, and which pools have no worker to spare
+  stalls: Stall[]; // of event loops, the longest first
   weight: Weight; // what the page begins with
   events: { name: string; unit: "ns" | "count" | "bytes" }[]; // what is counted besides time and samples
   show: Show;

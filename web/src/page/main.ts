@@ -42,6 +42,7 @@ class Assembly implements Page {
   private readonly above = element("div", "above");
   private readonly main = element("main");
   private readonly header: Header;
+  private readonly offered: View[]; // of the main views
   private readonly switcher: Choice<string>;
   private readonly totals = new Latest<{ shown: Amount; recorded: Amount }>();
   private readonly finding = new Latest<Matches | null>();
@@ -65,7 +66,8 @@ class Assembly implements Page {
       toggleHelp: () => this.toggleHelp(),
       next: (step) => this.runKey(step > 0 ? "n" : "N"),
     });
-    this.switcher = choice("Views", mains.map((view) => [view.name, view.title] as const), (view) => this.change({ view }));
+    this.offered = mains.filter((view) => view.isOffered?.(catalogue) ?? true);
+    this.switcher = choice("Views", this.offered.map((view) => [view.name, view.title] as const), (view) => this.change({ view }));
     const bar = element("nav", { class: "views", "aria-label": "Views" }, this.switcher.element);
     this.header.element.append(this.help);
     document.body.append(this.header.element, this.above, bar, this.main, this.tipBox.element, this.menuBox.element, this.spoken);
@@ -242,7 +244,7 @@ class Assembly implements Page {
   }
 
   private get current(): View {
-    return mains.find((view) => view.name === this.state.view) ?? mains[0];
+    return this.offered.find((view) => view.name === this.state.view) ?? mains[0];
   }
 
   // `only`: it was one view's own choice, which concerns nobody else.
@@ -298,7 +300,7 @@ class Assembly implements Page {
     const inSight = views.filter((view) => view.place === "above" || view === this.current);
     const ours: Key[] = [
       { on: "/", shown: "/  Ctrl-F", meaning: "search; there Enter and Shift-Enter go to the next and previous match, Esc ends it", run: () => this.header.input.select() },
-      ...mains.map((view, i) => ({ on: String(i + 1), shown: String(i + 1), meaning: `view: ${view.title.toLowerCase()}`, run: () => this.change({ view: view.name }) })),
+      ...this.offered.map((view, i) => ({ on: String(i + 1), shown: String(i + 1), meaning: `view: ${view.title.toLowerCase()}`, run: () => this.change({ view: view.name }) })),
       { on: "f", shown: "f", meaning: "filter by thread, process, language or state", run: () => this.header.openFilters() },
       { on: "S", shown: "S", meaning: "save what is shown: a picture, collapsed stacks, speedscope", run: () => this.header.openSave() },
       { on: "?", shown: "?", meaning: "these keys", run: () => this.toggleHelp() },

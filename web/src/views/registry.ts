@@ -6,8 +6,9 @@ import { flameGraph } from "./flame_graph";
 import { functions } from "./functions";
 import { sandwich } from "./sandwich";
 import { source } from "./source";
+import { stalls } from "./stalls";
 import { timeline } from "./timeline";
 import { View } from "./view";
 import { waits } from "./waits";
 
-export const views: View[] = [timeline, flameGraph, functions, flameChart, bottomUp, sandwich, source, waits, difference];
+export const views: View[] = [timeline, flameGraph, functions, flameChart, bottomUp, sandwich, source, waits, difference, stalls];

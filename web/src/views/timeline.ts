@@ -147,6 +147,9 @@ function create(page: Page): Showing {
     return { from: Math.max(whole.from, start), to: end < 0 ? whole.to : end };
   };
 
+  const stalls = new Map<number, Sight[]>();
+  for (const { thread, start, wall } of catalogue.head.stalls) stalls.set(thread, [...(stalls.get(thread) ?? []), { from: start, to: start + wall }]);
+  const stallsOf = (row: TimelineRow) => (row.kind === "thread" ? stalls.get(row.thread) ?? [] : []);
   const lifesOf = (row: TimelineRow) => (row.kind === "thread" ? [lifeOf(row.thread)] : []);
 
   function scene(): Scene {
@@ -164,6 +167,7 @@ function create(page: Page): Showing {
       rows, height, scrollTop: scroller.scrollTop, first: bands.firstOf(rows, showsCpus()), band: bands.rows,
       words: (row) => rowWords(catalogue, row, cpuTime),
       lifes: lifesOf,
+      stalls: stallsOf,
     });
     performance.measure("phlox timeline drawn", { start: started });
   }
@@ -187,7 +191,7 @@ function create(page: Page): Showing {
         drawHead(pen, now, bands.strip, bands.stripMost, marks);
         pen.save();
         pen.translate(0, headHeight);
-        drawRows(pen, now, { rows, height, scrollTop: 0, first: 0, band, words: (row) => rowWords(catalogue, row, cpuTime), lifes: lifesOf });
+        drawRows(pen, now, { rows, height, scrollTop: 0, first: 0, band, words: (row) => rowWords(catalogue, row, cpuTime), lifes: lifesOf, stalls: stallsOf });
         pen.restore();
       },
     }];

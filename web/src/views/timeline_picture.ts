@@ -251,6 +251,7 @@ export interface RowsPicture {
   rows: TimelineRow[];
   words: (row: TimelineRow) => RowWords;
   lifes: (row: TimelineRow) => Sight[]; // when its threads were there
+  stalls: (row: TimelineRow) => Sight[]; // of the event loop in its thread
   first: number; // row of the picture's first one
   band: Band;
   scrollTop: number;
@@ -285,6 +286,11 @@ export function drawRows(pen: Pen, scene: Scene, picture: RowsPicture): void {
           if (b > a) pen.fillRect(a, y + rowHeight - 2, b - a, 1);
         }
         if (i >= first) band.draw(pen, i - first, rowHeight - 2, y + 1, 0, plot, sight);
+        pen.fillStyle = page.colour("--bad");
+        for (const stall of picture.stalls(row)) {
+          const [a, b] = [Math.max(0, xOf(stall.from, sight, plot)), Math.min(plot, xOf(stall.to, sight, plot))];
+          if (b > a) pen.fillRect(a, y, Math.max(2, b - a), 3);
+        }
       });
     }
     if (cursor?.row === i) {

@@ -72,6 +72,8 @@ export interface View {
   // Views whose own choices it looks at. When nothing but one view's own choices changed, only that one and those that follow it
   // are told.
   readonly follows?: readonly string[];
+  // Whether a recording has anything for it: else it has no button. Without it: every recording has.
+  isOffered?(catalogue: Catalogue): boolean;
   create(page: Page): Showing;
   // What it adds to the menu of a frame in every view: "Callers and callees". path: labels, root first.
   items?(page: Page, by: By, path: number[]): MenuItem[];

@@ -1,0 +1,28 @@
+// What the page says of event loops and pools.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "phlox/profile/choices.h"
+#include "phlox/profile/profile.h"
+
+namespace phlox::exporters {
+
+// A time in which an event loop did not wait for events (profile/loop_stalls.h).
+struct PageStall {
+  profile::ThreadId thread;
+  Nanoseconds start = 0, wall = 0;
+  std::string length, place, words;
+  bool exact = false, one_turn = false;
+  int64_t callbacks = 0;
+};
+struct PageLoops {
+  // How the time of event loops divides, and which pools have no worker to spare: the longest of each.
+  std::vector<std::string> words;
+  std::vector<PageStall> stalls;  // the longest first
+};
+PageLoops loops_of_page(const profile::Profile& profile, profile::Choices choices);
+
+}  // namespace phlox::exporters
