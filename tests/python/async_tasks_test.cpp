@@ -261,6 +261,14 @@ TEST_P(EveryTask, whose_future_is_not_the_one_at_the_end_of_its_chain_is_left_ou
   EXPECT_EQ(read.unproved, 1U);
 }
 
+TEST_P(EveryTask, that_has_been_freed_is_no_task_and_counted_as_ended) {
+  program.task("freed", RemoteAddress(), RemoteAddress());
+  const AsyncTasks read = program.read();
+  EXPECT_TRUE(read.tasks.empty());
+  EXPECT_EQ(read.ended, 1U);
+  EXPECT_EQ(read.unproved, 0U);
+}
+
 TEST_P(EveryTask, with_a_chain_that_never_ends_is_cut) {
   const RemoteAddress future = program.future();
   const RemoteAddress endless = program.coroutine("f", 12, RemoteAddress(4096));

@@ -72,9 +72,11 @@ TEST(DumpTasks, that_are_missing_are_said_to_be) {
   DumpTasks all = program({});
   EXPECT_EQ(tasks_text({}, all, false, kNoLines), "");
   all.unproved = 2;
+  all.ended = 1;
   all.problem = "Phlox does not know the tasks of CPython 3.7";
   EXPECT_EQ(tasks_text({}, all, false, kNoLines),
-            "\n2 tasks are not shown: ended or changed each time they were read\n"
+            "\n2 tasks are not shown: changed each time they were read\n"
+            "\n1 task ended before it was read: tasks that began meanwhile are not shown either\n"
             "\nNot every asyncio task may be shown: Phlox does not know the tasks of CPython 3.7\n");
 }
 

@@ -72,6 +72,7 @@ report::DumpTasks tasks_of(pid_t pid, python::AsyncTasks&& read) {
   report::DumpTasks out;
   out.pid = pid;
   out.unproved = read.unproved;
+  out.ended = read.ended;
   out.beyond = read.beyond;
   out.problem = std::move(read.problem);
   for (python::TaskFunction& row : read.functions)

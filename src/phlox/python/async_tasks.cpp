@@ -67,7 +67,7 @@ void Census::read_batch(TaskReader& reader, AsyncioModule& module,
   const auto same = still_hold(pages_, evidence);
   for (size_t i = 0; i < found.size(); ++i) {
     if ((!sound[i] || !same[i]) && !read_alone(reader, found[i].task, readings[i])) {
-      ++out_.unproved;
+      ++(readings[i].gone ? out_.ended : out_.unproved);
       continue;
     }
     if (readings[i].pending) keep(module, readings[i], found[i].python_id);
@@ -78,7 +78,8 @@ bool Census::read_alone(TaskReader& reader, RemoteAddress task, TaskReading& int
   for (size_t i = 0; i < kTries; ++i) {
     pages_.forget();
     const bool sound = reader.read(task, into);
-    if (still_hold(memory_, std::span(&into.evidence, 1)).front() && sound) return true;
+    if (!still_hold(memory_, std::span(&into.evidence, 1)).front()) continue;
+    if (sound || into.gone) return sound;
   }
   return false;
 }

@@ -78,6 +78,7 @@ struct AsyncTasks {
   std::vector<AsyncLoop> loops;
   std::vector<AsyncTask> tasks;
   size_t unproved = 0;  // tasks that changed each time they were read
+  size_t ended = 0;     // tasks that were there when the others were found, and no longer
   size_t beyond = 0;    // tasks beyond kMaxTasks
   std::string problem;  // why not every task may be here; empty: nothing is known to be missing
 };

@@ -266,9 +266,12 @@ bool TaskReader::read(RemoteAddress task, TaskReading& out) {
   if (type == nullptr) return false;
   Fields fields;
   const TypeKind kind = module_.type(RemoteAddress(load<uint64_t>(type))).kind;
-  if (!read_fields(task, kind, fields, out.evidence)) return false;
+  out.gone = kind != TypeKind::c_task && kind != TypeKind::python_task;
+  if (out.gone || !read_fields(task, kind, fields, out.evidence)) return false;
   out.pending = fields.pending;
   if (!out.pending) return true;
+  out.gone = !fields.coroutine;  // the last that is cleared before the task is freed
+  if (out.gone) return false;
   out.loop = fields.loop;
   out.task.address = task;
   out.task.name = read_name(fields.name);

@@ -40,6 +40,7 @@ class TaskCodes {
 struct TaskReading {
   AsyncTask task;
   bool pending = true;  // false: it is done, and no task to show
+  bool gone = false;    // it is no task any more
   RemoteAddress loop;
   std::vector<RemoteAddress> awaits;
   Evidence evidence;

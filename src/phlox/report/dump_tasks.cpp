@@ -265,9 +265,13 @@ std::string cycles_text(const DumpTasks& all) {
 std::vector<std::string> missing_tasks(const DumpTasks& tasks) {
   std::vector<std::string> why;
   if (tasks.unproved > 0)
-    why.push_back(fmt::format("{} task{} not shown: ended or changed each time {} read",
-                              count_words(tasks.unproved), tasks.unproved == 1 ? " is" : "s are",
+    why.push_back(fmt::format("{} task{} not shown: changed each time {} read", count_words(tasks.unproved),
+                              tasks.unproved == 1 ? " is" : "s are",
                               tasks.unproved == 1 ? "it was" : "they were"));
+  if (tasks.ended > 0)
+    why.push_back(fmt::format(
+        "{} task{} ended before {} read: tasks that began meanwhile are not shown either",
+        count_words(tasks.ended), tasks.ended == 1 ? "" : "s", tasks.ended == 1 ? "it was" : "they were"));
   if (tasks.beyond > 0)
     why.push_back(fmt::format("{} task{} not shown: there are too many", count_words(tasks.beyond),
                               tasks.beyond == 1 ? " is" : "s are"));

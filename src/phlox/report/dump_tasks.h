@@ -49,7 +49,8 @@ struct DumpTasks {
   std::vector<DumpTaskFunction> functions;
   std::vector<DumpLoop> loops;
   std::vector<DumpTask> tasks;
-  size_t unproved = 0;  // ended or changed while they were read
+  size_t unproved = 0;  // changed each time they were read
+  size_t ended = 0;     // before they were read
   size_t beyond = 0;    // more than are read
   std::string problem;  // why tasks may be missing; empty: nothing is known to be
 };
