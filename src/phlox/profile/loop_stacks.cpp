@@ -88,4 +88,8 @@ LoopPlace LoopStacks::find(StackId stack) const {
   return place;
 }
 
+Function function_of(const Frame& frame) {
+  return {frame.qualified_name.empty() ? frame.function : frame.qualified_name, frame.file, frame.first_line};
+}
+
 }  // namespace phlox::profile

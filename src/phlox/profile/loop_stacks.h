@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "phlox/profile/known_waits.h"
@@ -42,5 +44,9 @@ class LoopStacks {
 // Their callbacks run on stacks of their own, which the loop is no part of.
 bool has_own_stacks(std::string_view loop);
 bool is_of_a_library(const Frame& frame);
+
+// Frames that differ in their line alone are of one function.
+using Function = std::tuple<std::string_view, std::string_view, int32_t>;
+Function function_of(const Frame& frame);
 
 }  // namespace phlox::profile

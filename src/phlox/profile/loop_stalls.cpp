@@ -54,11 +54,6 @@ StallKind kind_of(const Sample& sample) {
   return StallKind::unknown;
 }
 
-using Function = std::tuple<std::string_view, std::string_view, int32_t>;
-Function function_of(const Frame& frame) {
-  return {frame.qualified_name.empty() ? frame.function : frame.qualified_name, frame.file, frame.first_line};
-}
-
 // What a sample says of the loop of its thread.
 enum class Step : uint8_t {
   waits,    // for events: between two turns
@@ -106,7 +101,7 @@ auto most_of(const std::map<Key, Nanoseconds>& sums) {
                           [](const auto& a, const auto& b) { return a.second < b.second; });
 }
 
-struct Hold {
+struct GilHold {
   Nanoseconds start = 0, end = 0;
   uint32_t sample = 0;
 };
@@ -133,7 +128,8 @@ class Judge {
       if (is_short) told_.push_back(sample.start);
     }
     std::sort(told_.begin(), told_.end());
-    std::sort(holds_.begin(), holds_.end(), [](const Hold& a, const Hold& b) { return a.start < b.start; });
+    std::sort(holds_.begin(), holds_.end(),
+              [](const GilHold& a, const GilHold& b) { return a.start < b.start; });
   }
 
   // `is_beyond`: what the choices leave out.
@@ -163,7 +159,7 @@ class Judge {
   Nanoseconds start_ = 0;
   Nanoseconds interval_ = 0;  // between two samples; 0: not known
   bool aarch64_ = false;
-  std::vector<Hold> holds_;        // of the GIL, by start
+  std::vector<GilHold> holds_;     // of the GIL, by start
   std::vector<Nanoseconds> told_;  // when a wait was told by itself that is short against a stall
 };
 
@@ -346,7 +342,7 @@ void Judge::put_holder(Stall& stall, const std::vector<Row>& rows, const Turn& t
   std::map<std::pair<uint32_t, FrameId>, Nanoseconds> places;
   // No row is longer than a second.
   auto hold = std::lower_bound(holds_.begin(), holds_.end(), turn.start - kSecond - kRounding,
-                               [](const Hold& one, Nanoseconds start) { return one.start < start; });
+                               [](const GilHold& one, Nanoseconds start) { return one.start < start; });
   for (; hold != holds_.end() && hold->start < turn.end; ++hold) {
     const Sample& holds = profile_.samples()[hold->sample];
     if (holds.thread == waits[0]->thread || holds.thread.value > profile_.threads().size()) continue;

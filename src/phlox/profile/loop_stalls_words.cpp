@@ -12,7 +12,7 @@ namespace phlox::profile {
 namespace {
 
 // By kind.
-constexpr std::string_view kKeys[] = {"cpu", "collecting", "blocked", "gil", "no_cpu", "unknown"};
+constexpr std::string_view kStallKeys[] = {"cpu", "collecting", "blocked", "gil", "no_cpu", "unknown"};
 // What is less of a stall goes without saying.
 constexpr double kMostly = 0.9, kWorthSaying = 0.01;
 
@@ -73,7 +73,7 @@ std::string count(size_t number, std::string_view one, std::string_view several)
 }  // namespace
 
 std::string_view stall_key(StallKind kind) {
-  return kKeys[static_cast<size_t>(kind)];
+  return kStallKeys[static_cast<size_t>(kind)];
 }
 
 std::string stall_length(const Stall& stall) {

@@ -22,12 +22,6 @@ constexpr double kIdle = 0.005;
 // A worker that was seen for a smaller part of the recording says nothing about all of it.
 constexpr double kSeen = 0.5;
 
-// Functions that differ in their line are one.
-using Function = std::tuple<std::string_view, std::string_view, int32_t>;
-Function function_of(const Frame& frame) {
-  return {frame.qualified_name.empty() ? frame.function : frame.qualified_name, frame.file, frame.first_line};
-}
-
 class Longest {
  public:
   void add(const Profile& profile, FrameId frame, Nanoseconds wall) {
