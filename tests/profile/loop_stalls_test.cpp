@@ -306,6 +306,17 @@ TEST_F(LoopStallsOf, a_loop_in_c_polls_itself) {
   EXPECT_EQ(words(), "1 stall of 50 ms or more; it took 150 ms at 0.50 s in handle (app.py:5), asleep");
 }
 
+// On a busy host samples come late: the loop was found idle, and 60 ms later asleep in a callback.
+TEST_F(LoopStallsOf, the_gap_between_samples_is_the_error_of_a_stall) {
+  sampled(100);
+  idle(500 * kMs);
+  blocked(kCallback + "read_config:28", 60 * kMs, kNanosleep);
+  ran(kCallback + "read_config:29", 300 * kMs, 30);
+  idle(500 * kMs);
+  ASSERT_EQ(stalls().rows.size(), 1u);
+  EXPECT_EQ(stalls().rows[0].error, 60 * kMs);
+}
+
 TEST_F(LoopStallsOf, samples_alone_prove_no_turn) {
   sampled(100);
   idle(500 * kMs);
@@ -317,10 +328,10 @@ TEST_F(LoopStallsOf, samples_alone_prove_no_turn) {
   EXPECT_EQ(found.interval, 10 * kMs);
   EXPECT_EQ(found.rows[0].error, 10 * kMs);
   EXPECT_EQ(found.rows[0].least, 0);
-  EXPECT_EQ(
-      words(),
-      "1 time 50 ms or more without a sample in which it waited for events (samples are 10 ms apart); it "
-      "took 400 ms ± 10 ms at 0.50 s in read_config (app.py:28), asleep");
+  EXPECT_EQ(words(),
+            "1 time 50 ms or more without a sample in which it waited for events (samples are 10 ms apart on "
+            "average); it "
+            "took 400 ms ± 10 ms at 0.50 s in read_config (app.py:28), asleep");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "phlox/profile/gil_holders.h"
+#include "phlox/profile/gil_holds.h"
 #include "phlox/profile/known_waits.h"
 #include "phlox/profile/loop_stacks.h"
 #include "phlox/profile/quality.h"
@@ -101,11 +101,6 @@ auto most_of(const std::map<Key, Nanoseconds>& sums) {
                           [](const auto& a, const auto& b) { return a.second < b.second; });
 }
 
-struct GilHold {
-  Nanoseconds start = 0, end = 0;
-  uint32_t sample = 0;
-};
-
 // What all loops of a recording are judged by.
 class Judge {
  public:
@@ -114,22 +109,17 @@ class Judge {
         shortest_(shortest),
         rule_(profile),
         stacks_(profile, rule_.places()),
+        holds_(profile),
         start_(recording_start(profile)),
         aarch64_(machine_of(profile) == "aarch64") {
     const QualitySummary quality = summarize_quality(profile);
     if (quality.achieved_rate > 0) interval_ = std::llround(double(kSecond) / quality.achieved_rate);
-    const auto& samples = profile.samples();
-    for (uint32_t i = 0; i < samples.size(); ++i) {
-      const Sample& sample = samples[i];
-      if (sample.gil_state == GilState::holds && sample.wall > 0 && sample.thread)
-        holds_.push_back({sample.start, sample.start + sample.wall, i});
+    for (const Sample& sample : profile.samples()) {
       const bool is_short = sample.cpu_state == CpuState::blocked && sample.samples == 1 && sample.wall > 0 &&
                             double(sample.wall) * kSumOfShort < double(shortest);
       if (is_short) told_.push_back(sample.start);
     }
     std::sort(told_.begin(), told_.end());
-    std::sort(holds_.begin(), holds_.end(),
-              [](const GilHold& a, const GilHold& b) { return a.start < b.start; });
   }
 
   // `is_beyond`: what the choices leave out.
@@ -150,16 +140,17 @@ class Judge {
   void put_kind(Stall& stall, const std::vector<Row>& rows, const Turn& turn) const;
   uint32_t longest_row(const std::vector<Row>& rows, const Turn& turn) const;
   Nanoseconds error_of(const std::vector<Row>& rows, const Turn& turn) const;
+  Nanoseconds gap_at(const std::vector<Row>& rows, const Turn& turn) const;
   void put_holder(Stall& stall, const std::vector<Row>& rows, const Turn& turn) const;
 
   const Profile& profile_;
   Nanoseconds shortest_;
   WorkRule rule_;
   LoopStacks stacks_;
+  GilHolds holds_;
   Nanoseconds start_ = 0;
   Nanoseconds interval_ = 0;  // between two samples; 0: not known
   bool aarch64_ = false;
-  std::vector<GilHold> holds_;     // of the GIL, by start
   std::vector<Nanoseconds> told_;  // when a wait was told by itself that is short against a stall
 };
 
@@ -327,44 +318,14 @@ void Judge::put_kind(Stall& stall, const std::vector<Row>& rows, const Turn& tur
   stall.frame = most_of(lines)->first;
 }
 
-// Who had the GIL for most of the time in which the loop waited for it.
 void Judge::put_holder(Stall& stall, const std::vector<Row>& rows, const Turn& turn) const {
   std::vector<const Sample*> waits;
-  Nanoseconds waited = 0;
   for (size_t i = turn.first; i < turn.last; ++i) {
-    if (sample(rows[i]).gil_state != GilState::waits) continue;
-    waits.push_back(&sample(rows[i]));
-    waited += waits.back()->wall;
+    if (sample(rows[i]).gil_state == GilState::waits) waits.push_back(&sample(rows[i]));
   }
-  if (waits.empty()) return;
-  const Thread& own = profile_.thread(waits[0]->thread);
-  std::map<uint32_t, Nanoseconds> threads;
-  std::map<std::pair<uint32_t, FrameId>, Nanoseconds> places;
-  // No row is longer than a second.
-  auto hold = std::lower_bound(holds_.begin(), holds_.end(), turn.start - kSecond - kRounding,
-                               [](const GilHold& one, Nanoseconds start) { return one.start < start; });
-  for (; hold != holds_.end() && hold->start < turn.end; ++hold) {
-    const Sample& holds = profile_.samples()[hold->sample];
-    if (holds.thread == waits[0]->thread || holds.thread.value > profile_.threads().size()) continue;
-    const Thread& thread = profile_.thread(holds.thread);
-    if (thread.process != own.process || thread.interpreter != own.interpreter) continue;
-    auto wait = std::lower_bound(
-        waits.begin(), waits.end(), hold->start,
-        [](const Sample* one, Nanoseconds start) { return one->start + one->wall <= start; });
-    for (; wait != waits.end() && (*wait)->start < hold->end; ++wait) {
-      const Nanoseconds both =
-          std::min((*wait)->start + (*wait)->wall, hold->end) - std::max((*wait)->start, hold->start);
-      threads[holds.thread.value] += both;
-      places[{holds.thread.value, innermost_python(profile_, holds.stack)}] += both;
-    }
-  }
-  if (threads.empty()) return;
-  const auto most = most_of(threads);
-  if (2 * most->second < waited) return;
-  stall.holder = ThreadId(most->first);
-  for (const auto& [place, wall] : places) {
-    if (place.first == most->first && 2 * wall >= waited) stall.holder_frame = place.second;
-  }
+  const GilPlace holder = holds_.holder(waits);
+  stall.holder = holder.thread;
+  stall.holder_frame = holder.frame;
 }
 
 // By how much its end, or its beginning, may be another: a poll that was found by a sample alone began since
@@ -397,11 +358,22 @@ Nanoseconds Judge::error_of(const std::vector<Row>& rows, const Turn& turn) cons
   return error + turn.end - (last > turn.first ? end(rows[last - 1]) : turn.start);
 }
 
+// Between the samples at its begin, or at its end: on a busy host they come late.
+Nanoseconds Judge::gap_at(const std::vector<Row>& rows, const Turn& turn) const {
+  const auto gap = [&](size_t row) {
+    const Sample& one = sample(rows[row]);
+    return one.samples > 0 ? one.wall / one.samples : one.wall;
+  };
+  size_t first = turn.first;
+  while (first + 1 < turn.last && sample(rows[first]).samples == 0) ++first;
+  return std::max({interval_, gap(first), turn.last < rows.size() ? gap(turn.last) : 0});
+}
+
 Stall Judge::stall_of(const std::vector<Row>& rows, const Turn& turn, bool exact) const {
   Stall stall;
   stall.start = turn.start - start_;
   stall.wall = turn.end - turn.start;
-  stall.error = exact ? error_of(rows, turn) : interval_;
+  stall.error = exact ? error_of(rows, turn) : gap_at(rows, turn);
   stall.is_cut = turn.is_cut;
   stall.brief = turn.brief;
   put_kind(stall, rows, turn);

@@ -105,8 +105,9 @@ std::string stalls_words(const Profile& profile, const LoopStalls& stalls) {
   const size_t others = stalls.rows.size() - stalls.proved;
   std::string text;
   if (!stalls.exact) {
-    text = fmt::format("{} {} or more without a sample in which it waited for events (samples are {} apart)",
-                       count(others, "time", "times"), least, time(stalls.interval));
+    text = fmt::format(
+        "{} {} or more without a sample in which it waited for events (samples are {} apart on average)",
+        count(others, "time", "times"), least, time(stalls.interval));
   } else {
     const bool brief = std::any_of(stalls.rows.begin(), stalls.rows.end(), [&](const Stall& stall) {
       return stall.least < stalls.shortest && stall.brief > 0;

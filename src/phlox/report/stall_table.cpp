@@ -37,13 +37,8 @@ Table stall_table(const Report& report) {
       exact ? "From one wait for events to the next. A poll that did not wait is not in the recording: where "
               "no single wait proves one turn, there may have been several."
             : "As samples show it: between two of them a loop may have waited for events.";
-  table.columns = {{"at", true},
-                   {"length", true},
-                   {"turns"},
-                   {"callbacks", true},
-                   {"thread"},
-                   {"in", false, Fit::name},
-                   {"what it did", false, Fit::name}};
+  table.columns = {{"at", true}, {"length", true},         {"turns"},      {"callbacks", true},
+                   {"thread"},   {"in", false, Fit::name}, {"what it did"}};
   for (const auto& [loop, row] : stalls) {
     const profile::Stall& stall = row->stall;
     table.rows.push_back({fmt::format("{:.3f} s", double(stall.start) * 1e-9), profile::stall_length(stall),
