@@ -17,7 +17,7 @@ constexpr size_t kMaxThreads = 4096;
 constexpr uint64_t kMaxSetSlots = uint64_t{1} << 20;
 // _PyThreadStateImpl goes on so far behind PyThreadState, at most, up to asyncio_tasks_head.
 constexpr uint64_t kThreadTail = 2048;
-constexpr size_t kTries = 3;
+constexpr size_t kTableTries = 3;
 
 bool is_forwarder(std::string_view name) {
   constexpr std::array<std::string_view, 4> kNames = {"coroutine_wrapper", "async_generator_asend",
@@ -157,7 +157,7 @@ Read<std::vector<RemoteAddress>> AsyncioModule::set_members_once(RemoteAddress s
 Read<std::vector<RemoteAddress>> AsyncioModule::set_members(RemoteAddress set, size_t most) {
   // A table that grows meanwhile is another one: what was read of the old one may be anything.
   auto members = Read<std::vector<RemoteAddress>>(fault(FaultKind::unreadable, set));
-  for (size_t i = 0; i < kTries; ++i) {
+  for (size_t i = 0; i < kTableTries; ++i) {
     memory_.forget();
     const RemoteAddress table = word(set + *layout_.set.table);
     members = set_members_once(set, most);
@@ -243,7 +243,7 @@ std::vector<RemoteAddress> AsyncioModule::threads() {
 // Where a thread state keeps its list: the same in every one, shown by one whose list has tasks in it. Not
 // present: no list has.
 Offset AsyncioModule::find_list(const std::vector<RemoteAddress>& threads) {
-  for (size_t again = 0; again < kTries; ++again, memory_.forget()) {
+  for (size_t again = 0; again < kTableTries; ++again, memory_.forget()) {
     for (RemoteAddress thread : threads) {
       for (uint64_t tail = 0; tail < kThreadTail; tail += 8) {
         const Offset at(static_cast<uint32_t>(*layout_.thread.size + tail));
@@ -256,7 +256,7 @@ Offset AsyncioModule::find_list(const std::vector<RemoteAddress>& threads) {
 }
 
 void AsyncioModule::add_list(Search& search, RemoteAddress head, uint64_t python_id) {
-  for (size_t again = 0; again < kTries; ++again, memory_.forget()) {
+  for (size_t again = 0; again < kTableTries; ++again, memory_.forget()) {
     if (walk(search, head, python_id)) return;
   }
   problem_ = "a list of tasks changed each time it was read";

@@ -19,10 +19,10 @@ constexpr size_t kMostCycles = 10;
 
 using Awaiters = std::vector<std::vector<uint32_t>>;  // of each task, who awaits it
 
-struct Words {
+struct AwaitWords {
   std::string_view kind, words;
 };
-constexpr Words kWords[] = {
+constexpr AwaitWords kAwaitWords[] = {
     {"future", "a future"},
     {"task", "another task"},
     {"gather", "tasks in gather()"},
@@ -60,7 +60,7 @@ std::string phrase(const DumpTask& task) {
   if (task.state == DumpTaskState::running) return "running";
   if (task.state == DumpTaskState::ready) return "ready to run";
   std::string text;
-  for (const Words& row : kWords) {
+  for (const AwaitWords& row : kAwaitWords) {
     if (row.kind == task.kind) text = row.words;
   }
   if (text.empty()) return "waiting";
@@ -127,12 +127,12 @@ std::string states_words(const std::vector<const DumpTask*>& tasks) {
                      count_words(counts[2]));
 }
 
-using Group = std::vector<const DumpTask*>;
+using TaskGroup = std::vector<const DumpTask*>;
 
 // Most tasks first; equal ones as they come.
-std::vector<Group> groups_of(const std::vector<const DumpTask*>& tasks) {
+std::vector<TaskGroup> groups_of(const std::vector<const DumpTask*>& tasks) {
   std::map<std::pair<uint32_t, int32_t>, size_t> index;
-  std::vector<Group> groups;
+  std::vector<TaskGroup> groups;
   for (const DumpTask* task : tasks) {
     std::pair<uint32_t, int32_t> key{~uint32_t{0}, 0};
     if (!task->frames.empty()) key = {task->frames.front().function, task->frames.front().line};
@@ -141,11 +141,11 @@ std::vector<Group> groups_of(const std::vector<const DumpTask*>& tasks) {
     groups[entry->second].push_back(task);
   }
   std::stable_sort(groups.begin(), groups.end(),
-                   [](const Group& a, const Group& b) { return a.size() > b.size(); });
+                   [](const TaskGroup& a, const TaskGroup& b) { return a.size() > b.size(); });
   return groups;
 }
 
-std::string group_words(const Group& group) {
+std::string group_words(const TaskGroup& group) {
   std::map<std::string, size_t> counts;
   for (const DumpTask* task : group) ++counts[phrase(*task)];
   std::vector<std::pair<std::string, size_t>> rows(counts.begin(), counts.end());
@@ -164,7 +164,7 @@ std::string groups_text(const DumpTasks& all, const std::vector<const DumpTask*>
   const auto groups = groups_of(tasks);
   size_t left_out = 0;
   for (size_t i = 0; i < groups.size(); ++i) {
-    const Group& group = groups[i];
+    const TaskGroup& group = groups[i];
     if (i >= kMostGroups) {
       left_out += group.size();
       continue;
