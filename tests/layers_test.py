@@ -34,6 +34,19 @@ def wrong_includes(room, text, allowed):
     return sorted({other for other in used if other != room and other not in allowed.get(room, set())})
 
 
+def own_names(text):
+    """What a C++ file defines for itself, at the first column of its unnamed namespaces: types and constants by name, functions with their
+    parameters."""
+    names = set()
+    for part in re.findall(r"^namespace \{$(.*?)^\}  // namespace$", text, re.MULTILINE | re.DOTALL):
+        part = re.sub(r"//[^\n]*", "", part)
+        names |= {name for name, _ in re.findall(r"^(?:struct|class|enum class|enum|using) (\w+)\b(?= *(\{|=|final|: ))", part, re.MULTILINE)}
+        names |= set(re.findall(r"^(?:inline |static |thread_local )*(?:constexpr|const|constinit)\b[^(;={]*?(\w+)(?:\[[^]]*\])*(?= =|\{|;)", part, re.MULTILINE))
+        for name, parameters in re.findall(r"^[\w:<][^;={}()#]*?\b(\w+)\(([^{};]*?)\) (?:const )?\{$", part, re.MULTILINE):
+            names.add("%s(%s)" % (name, ", ".join(re.sub(r"\W*\w+$", "", one.split(" = ")[0].strip()) for one in parameters.split(","))))
+    return names
+
+
 def cycle(allowed):
     """A room that reaches itself, or None."""
     for start in allowed:
@@ -119,6 +132,18 @@ def test_only_cli_prints_or_ends_the_program():
     assert wrong == []
 
 
+def test_what_files_define_for_themselves_has_different_names_in_a_room():
+    """They meet in a batch (cmake/rooms.cmake), which only a release and a fresh clone compile."""
+    twice = []
+    for room in layers((PHLOX / "layers.txt").read_text()):
+        first = {}
+        for path in sorted((PHLOX / room).rglob("*.cpp")):
+            for name in own_names(path.read_text()):
+                if first.setdefault(name, path) != path:
+                    twice.append(f"{name}: {first[name].relative_to(PHLOX)}, {path.relative_to(PHLOX)}")
+    assert twice == [], twice
+
+
 def test_only_known_hosts_are_named():
     wrong = []
     for path in tracked():
@@ -163,6 +188,9 @@ def test_the_checks_see_what_they_are_for():
     assert cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == "a"
     assert prints('std::cout << 1; // exit(1)\n  exit(2); s.exit(3); snprintf(b, 1, "printf(x)"); std::fprintf(stderr, "x");')[:2] == [
         "std::cout", "exit("]
+    assert own_names("namespace {\nconstexpr int kOne = 1;\nconstexpr char kKeys[] = {};\nstruct Hold {\n  int a;\n};\nusing Group = int;\n"
+                     "int f(const A& a, int b) {\n  const int c = 1;\n}\n}  // namespace\nconstexpr int kSeen = 2;\n") == {
+        "kOne", "kKeys", "Hold", "Group", "f(const A, int)"}
     assert prints('std::fputs("no", stderr);') != [] and prints("::_exit(127);") == []
 
 

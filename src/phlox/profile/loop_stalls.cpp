@@ -18,7 +18,7 @@ namespace phlox::profile {
 namespace {
 
 // Starts of samples are kept to the microsecond.
-constexpr Nanoseconds kRounding = 2'000;
+constexpr Nanoseconds kStallRounding = 2'000;
 // Of a wait that grows, the kernel is asked once in so long (KernelSource::kSilence).
 constexpr Nanoseconds kGrowth = kSecond / 10;
 // The kernel adds waits up that are shorter than a limit, of 1 to 32 ms (ShortestWait). Their sum is below
@@ -209,7 +209,7 @@ std::vector<Turn> Judge::turns(const std::vector<Row>& rows) const {
   };
   for (size_t i = 0; i < rows.size(); ++i) {
     const Nanoseconds start = sample(rows[i]).start;
-    const bool gap = i > 0 && start > end(rows[i - 1]) + kRounding;
+    const bool gap = i > 0 && start > end(rows[i - 1]) + kStallRounding;
     if (gap || rows[i].step == Step::outside) open = false;
     if (rows[i].step == Step::outside) continue;
     if (i == 0) begin(i, start, true);
