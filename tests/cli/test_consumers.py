@@ -106,7 +106,7 @@ def test_pprof_tells_the_difference_of_two(recording, tmp_path, program):
     assert sum(int(own) for own, _ in difference(whole, part)) == of_thread - total(recording)
 
 
-LATE_DAEMONS = 6
+LATE_DAEMONS = 15
 
 
 @needs("node_modules/.bin/profiler-cli")

@@ -35,7 +35,7 @@ class LoopStallsOf : public testing::Test {
     profile.put_tally({ProcessId(), "elapsed_ns", 10 * kSecond});
     profile.put_tally({ProcessId(1), "elapsed_ns", 10 * kSecond});
   }
-  void idle(Nanoseconds wall) { maker.put(maker.blocked(thread, kPoll, wall, kEpoll)); }
+  void idle(Nanoseconds wall, uint32_t samples = 1) { blocked(kPoll, wall, kEpoll, samples); }
   void blocked(const std::string& frames, Nanoseconds wall, int16_t call, uint32_t samples = 1) {
     Sample sample = maker.blocked(thread, frames, wall, call);
     sample.samples = samples;
@@ -309,19 +309,19 @@ TEST_F(LoopStallsOf, a_loop_in_c_polls_itself) {
 // On a busy host samples come late: the loop was found idle, and 60 ms later asleep in a callback.
 TEST_F(LoopStallsOf, the_gap_between_samples_is_the_error_of_a_stall) {
   sampled(100);
-  idle(500 * kMs);
+  idle(500 * kMs, 50);
   blocked(kCallback + "read_config:28", 60 * kMs, kNanosleep);
   ran(kCallback + "read_config:29", 300 * kMs, 30);
-  idle(500 * kMs);
+  idle(500 * kMs, 50);
   ASSERT_EQ(stalls().rows.size(), 1u);
   EXPECT_EQ(stalls().rows[0].error, 60 * kMs);
 }
 
 TEST_F(LoopStallsOf, samples_alone_prove_no_turn) {
   sampled(100);
-  idle(500 * kMs);
+  idle(500 * kMs, 50);
   blocked(kCallback + "read_config:28", 400 * kMs, kNanosleep, 40);
-  idle(500 * kMs);
+  idle(500 * kMs, 50);
   const LoopStalls found = stalls();
   ASSERT_EQ(found.rows.size(), 1u);
   EXPECT_FALSE(found.exact);
