@@ -4,20 +4,21 @@ import collections
 
 SOON = 1_000_000  # ns: who was given the GIL finds it out within this time
 EXACT = 5_000  # ns: starts are rounded
+FUTEX = 202
 LONGEST = 100_000_000  # ns: nobody leaves it for so long
 
-Row = collections.namedtuple("Row", "start end gil cpu stack wake")
+Row = collections.namedtuple("Row", "start end gil cpu stack wake call")
 
 
 def rows_by_thread(recording):
     """tid -> rows in order, times in ns of the recording's clock."""
     (begin,) = recording.query("SELECT value FROM meta WHERE key = 'sample_epoch_ns'")[0]
     rows = collections.defaultdict(list)
-    for tid, start_us, wall, gil, cpu, stack, wake in recording.query(
-            "SELECT t.tid, s.start_us, s.wall_ns, state.gil, state.cpu, s.stack, state.wake FROM sample s "
+    for tid, start_us, wall, *rest in recording.query(
+            "SELECT t.tid, s.start_us, s.wall_ns, state.gil, state.cpu, s.stack, state.wake, state.system_call FROM sample s "
             "JOIN state ON state.id = s.state JOIN thread t ON t.id = s.thread ORDER BY s.start_us"):
         start = int(begin) + start_us * 1000
-        rows[tid].append(Row(start, start + wall, gil, cpu, stack, wake))
+        rows[tid].append(Row(start, start + wall, *rest))
     return rows
 
 
@@ -126,7 +127,11 @@ class Ended:
         self.named, self.silent, self.wrong = collections.Counter(), collections.Counter(), []
         self.said = {number: said(kind, tid, other) for number, kind, tid, other in recording.query(
             "SELECT w.id, w.kind, t.tid, w.other FROM wake w LEFT JOIN thread t ON t.id = w.thread")}
-        rows = {tid: [row for row in own if row.cpu == 3 and row.gil != 3] for tid, own in rows_by_thread(recording).items()}
+        # Of a futex without its stack nobody knows whether it was the GIL's: a long wait for that, which a thread ends, comes before or after.
+        unread = {stack for (stack,) in recording.query(
+            "SELECT s.id FROM stack s JOIN frame f ON f.id = s.frame WHERE f.function = '(a wait whose stack was not read)'")}
+        rows = {tid: [row for row in own if row.cpu == 3 and row.gil != 3 and not (row.call == FUTEX and row.stack in unread)]
+                for tid, own in rows_by_thread(recording).items()}
         starts = {tid: [row.start for row in own] for tid, own in rows.items()}
         for kind, tid, start, wall, truth in log:
             own = rows.get(tid)
