@@ -119,6 +119,35 @@ GilWaiter waiter_of(ThreadId thread, const std::vector<Wait>& waits, const Inter
   return waiter;
 }
 
+// Of a process, and its interpreter.
+using Key = std::pair<uint32_t, int64_t>;
+using Interpreters = std::map<Key, Interpreter>;
+
+Key key_of(const Profile& profile, ThreadId id) {
+  const Thread& thread = profile.thread(id);
+  return {thread.process.value, thread.interpreter};
+}
+
+// The lines of those interpreters that are there.
+void lay(const Profile& profile, Interpreters& interpreters) {
+  for (const Sample& sample : profile.samples()) {
+    if (sample.gil_state != GilState::holds || sample.wall <= 0 || !sample.thread ||
+        sample.thread.value > profile.threads().size())
+      continue;
+    const auto found = interpreters.find(key_of(profile, sample.thread));
+    if (found == interpreters.end()) continue;
+    Interpreter& of = found->second;
+    of.holds.push_back({sample.start, sample.start + sample.wall,
+                        of.places.number(sample.thread, innermost_python(profile, sample.stack))});
+  }
+  for (auto& [key, of] : interpreters) of.holds = one_after_another(std::move(of.holds));
+}
+
+Wait wait_of(const Profile& profile, const Sample& sample, Nanoseconds start, Nanoseconds wall) {
+  return {start, start + wall, innermost_python(profile, sample.stack),
+          sample.cpu_state == CpuState::runnable};
+}
+
 }  // namespace
 
 FrameId innermost_python(const Profile& profile, StackId stack) {
@@ -135,44 +164,49 @@ FrameId innermost_python(const Profile& profile, StackId stack) {
 }
 
 std::vector<GilWaiter> gil_waiters(const Profile& profile, const SampleFilter& filter) {
-  // Of a process, and its interpreter. A wait has the same holders whatever is shown of them.
-  using Key = std::pair<uint32_t, int64_t>;
-  const auto key_of = [&](ThreadId id) {
-    const Thread& thread = profile.thread(id);
-    return Key(thread.process.value, thread.interpreter);
-  };
-  std::map<Key, Interpreter> interpreters;
+  // A wait has the same holders whatever is shown of them.
+  Interpreters interpreters;
   std::map<ThreadId, std::vector<Wait>> waits;
   for (const Sample& sample : profile.samples()) {
     if (sample.gil_state != GilState::waits || !sample.thread) continue;
     const auto part = filter.part_of_everything(sample);
     if (!part.passes || part.wall == 0) continue;
-    waits[sample.thread].push_back({part.start, part.start + part.wall,
-                                    innermost_python(profile, sample.stack),
-                                    sample.cpu_state == CpuState::runnable});
-    interpreters.try_emplace(key_of(sample.thread));
+    waits[sample.thread].push_back(wait_of(profile, sample, part.start, part.wall));
+    interpreters.try_emplace(key_of(profile, sample.thread));
   }
-  for (const Sample& sample : profile.samples()) {
-    if (sample.gil_state != GilState::holds || sample.wall <= 0 || !sample.thread ||
-        sample.thread.value > profile.threads().size())
-      continue;
-    const auto found = interpreters.find(key_of(sample.thread));
-    if (found == interpreters.end()) continue;
-    Interpreter& of = found->second;
-    of.holds.push_back({sample.start, sample.start + sample.wall,
-                        of.places.number(sample.thread, innermost_python(profile, sample.stack))});
-  }
-  for (auto& [key, of] : interpreters) of.holds = one_after_another(std::move(of.holds));
+  lay(profile, interpreters);
   std::vector<GilWaiter> waiters;
   std::vector<Nanoseconds> held;
   for (const auto& [thread, all] : waits) {
-    const Interpreter& of = interpreters.at(key_of(thread));
+    const Interpreter& of = interpreters.at(key_of(profile, thread));
     if (held.size() < of.places.size()) held.resize(of.places.size());
     waiters.push_back(waiter_of(thread, all, of, held));
   }
   std::stable_sort(waiters.begin(), waiters.end(),
                    [](const GilWaiter& a, const GilWaiter& b) { return a.wall > b.wall; });
   return waiters;
+}
+
+struct GilLines::State {
+  Interpreters interpreters;
+  std::vector<Nanoseconds> held;
+};
+
+GilLines::GilLines(const Profile& profile) : profile_(profile), state_(std::make_unique<State>()) {
+  for (size_t i = 0; i < profile.threads().size(); ++i)
+    state_->interpreters.try_emplace(key_of(profile, ThreadId(static_cast<uint32_t>(i + 1))));
+  lay(profile, state_->interpreters);
+}
+
+GilLines::~GilLines() = default;
+
+GilWaiter GilLines::waiter(const std::vector<const Sample*>& waits) {
+  const ThreadId thread = waits.front()->thread;
+  std::vector<Wait> all;
+  for (const Sample* wait : waits) all.push_back(wait_of(profile_, *wait, wait->start, wait->wall));
+  const Interpreter& of = state_->interpreters.at(key_of(profile_, thread));
+  if (state_->held.size() < of.places.size()) state_->held.resize(of.places.size());
+  return waiter_of(thread, all, of, state_->held);
 }
 
 }  // namespace phlox::profile

@@ -4,6 +4,7 @@
 // is. Pure.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "phlox/profile/profile.h"
@@ -32,6 +33,22 @@ struct GilWaiter {
 
 // Who waits most comes first. O(n log n), and each wait looks at the holders of its own time.
 std::vector<GilWaiter> gil_waiters(const Profile& profile, const SampleFilter& filter);
+
+// The same of chosen waits.
+class GilLines {
+ public:
+  explicit GilLines(const Profile& profile);
+  ~GilLines();
+  GilLines(const GilLines&) = delete;
+  GilLines& operator=(const GilLines&) = delete;
+  // `waits`: for the GIL, at least one, of one thread of the profile.
+  GilWaiter waiter(const std::vector<const Sample*>& waits);
+
+ private:
+  struct State;
+  const Profile& profile_;
+  std::unique_ptr<State> state_;
+};
 
 // Where a thread is in its stack: what GilPlace::frame says.
 FrameId innermost_python(const Profile& profile, StackId stack);

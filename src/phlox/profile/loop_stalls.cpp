@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
-#include <tuple>
 #include <utility>
 
-#include "phlox/profile/gil_holds.h"
+#include "phlox/profile/gil_holders.h"
 #include "phlox/profile/known_waits.h"
 #include "phlox/profile/loop_stacks.h"
 #include "phlox/profile/quality.h"
@@ -104,12 +104,11 @@ auto most_of(const std::map<Key, Nanoseconds>& sums) {
 // What all loops of a recording are judged by.
 class Judge {
  public:
-  Judge(const Profile& profile, Nanoseconds shortest)
+  Judge(const Profile& profile, const WorkRule& rule, Nanoseconds shortest)
       : profile_(profile),
         shortest_(shortest),
-        rule_(profile),
+        rule_(rule),
         stacks_(profile, rule_.places()),
-        holds_(profile),
         start_(recording_start(profile)),
         aarch64_(machine_of(profile) == "aarch64") {
     const QualitySummary quality = summarize_quality(profile);
@@ -125,8 +124,6 @@ class Judge {
   // `is_beyond`: what the choices leave out.
   template <class IsBeyond>
   LoopStalls of(ThreadId thread, const std::vector<uint32_t>& samples, bool own_stacks, IsBeyond is_beyond);
-  uint32_t loop_of(StackId stack) const { return rule_.places().of(stack).loop; }
-  std::string_view name(uint32_t loop) const { return rule_.places().name(loop); }
 
  private:
   const Sample& sample(const Row& row) const { return profile_.samples()[row.sample]; }
@@ -136,18 +133,18 @@ class Judge {
   bool is_worth(const std::vector<Row>& rows, const Turn& turn, const OwnShare& usual) const;
   Nanoseconds longest_wait(const std::vector<Row>& rows, const Turn& turn) const;
   bool is_single(Nanoseconds wall, int64_t samples, Nanoseconds start) const;
-  Stall stall_of(const std::vector<Row>& rows, const Turn& turn, bool exact) const;
+  Stall stall_of(const std::vector<Row>& rows, const Turn& turn, bool exact);
   void put_kind(Stall& stall, const std::vector<Row>& rows, const Turn& turn) const;
   uint32_t longest_row(const std::vector<Row>& rows, const Turn& turn) const;
   Nanoseconds error_of(const std::vector<Row>& rows, const Turn& turn) const;
   Nanoseconds gap_at(const std::vector<Row>& rows, const Turn& turn) const;
-  void put_holder(Stall& stall, const std::vector<Row>& rows, const Turn& turn) const;
+  void put_holder(Stall& stall, const std::vector<Row>& rows, const Turn& turn);
 
   const Profile& profile_;
   Nanoseconds shortest_;
-  WorkRule rule_;
+  const WorkRule& rule_;
   LoopStacks stacks_;
-  GilHolds holds_;
+  std::optional<GilLines> gil_;  // made when a stall was for the GIL
   Nanoseconds start_ = 0;
   Nanoseconds interval_ = 0;  // between two samples; 0: not known
   bool aarch64_ = false;
@@ -158,9 +155,7 @@ class Judge {
 Row Judge::row_of(uint32_t index, bool own_stacks) {
   const Sample& sample = profile_.samples()[index];
   Row row{index, Step::outside, stacks_.of(sample.stack)};
-  if (row.place.at == InLoop::not_in_it && own_stacks) {
-    row.place.at = InLoop::callback;
-  }
+  if (row.place.at == InLoop::not_in_it && own_stacks) row.place.at = InLoop::callback;
   // Such a row has the stack of another moment (docs/recording.md).
   if (sample.samples == 0 && sample.cpu_state != CpuState::blocked) return {index, Step::unread, {}};
   const bool blocked = sample.cpu_state == CpuState::blocked && sample.gil_state != GilState::waits;
@@ -318,14 +313,21 @@ void Judge::put_kind(Stall& stall, const std::vector<Row>& rows, const Turn& tur
   stall.frame = most_of(lines)->first;
 }
 
-void Judge::put_holder(Stall& stall, const std::vector<Row>& rows, const Turn& turn) const {
+// The thread that held the GIL for at least half of the waiting, and the line in which it did, if that is
+// one.
+void Judge::put_holder(Stall& stall, const std::vector<Row>& rows, const Turn& turn) {
   std::vector<const Sample*> waits;
   for (size_t i = turn.first; i < turn.last; ++i) {
     if (sample(rows[i]).gil_state == GilState::waits) waits.push_back(&sample(rows[i]));
   }
-  const GilPlace holder = holds_.holder(waits);
-  stall.holder = holder.thread;
-  stall.holder_frame = holder.frame;
+  if (waits.empty()) return;
+  if (!gil_) gil_.emplace(profile_);
+  const GilWaiter waiter = gil_->waiter(waits);
+  if (waiter.threads.empty() || 2 * waiter.threads.front().wall < waiter.wall) return;
+  stall.holder = waiter.threads.front().thread;
+  for (const GilPlace& place : waiter.holders) {
+    if (place.thread == stall.holder && 2 * place.wall >= waiter.wall) stall.holder_frame = place.frame;
+  }
 }
 
 // By how much its end, or its beginning, may be another: a poll that was found by a sample alone began since
@@ -369,7 +371,7 @@ Nanoseconds Judge::gap_at(const std::vector<Row>& rows, const Turn& turn) const 
   return std::max({interval_, gap(first), turn.last < rows.size() ? gap(turn.last) : 0});
 }
 
-Stall Judge::stall_of(const std::vector<Row>& rows, const Turn& turn, bool exact) const {
+Stall Judge::stall_of(const std::vector<Row>& rows, const Turn& turn, bool exact) {
   Stall stall;
   stall.start = turn.start - start_;
   stall.wall = turn.end - turn.start;
@@ -455,18 +457,20 @@ bool Stall::is_one_turn() const {
 
 std::vector<LoopStalls> loop_stalls(const Profile& profile, const SampleFilter& filter,
                                     Nanoseconds shortest) {
-  Judge judge(profile, shortest);
+  const WaitPlaces& places = filter.rule().places();
   std::map<uint32_t, Seen> threads;
   const auto& samples = profile.samples();
   for (const Sample& sample : samples) {
-    const uint32_t loop = judge.loop_of(sample.stack);
+    const uint32_t loop = places.of(sample.stack).loop;
     if (loop == 0 || !sample.thread || sample.thread.value > profile.threads().size()) continue;
     const auto [at, fresh] = threads.try_emplace(sample.thread.value);
     Seen& seen = at->second;
     if (fresh || sample.start < seen.first) seen.first = sample.start;
     if (fresh || sample.start > seen.last) seen.last = sample.start;
-    seen.own_stacks = seen.own_stacks || has_own_stacks(judge.name(loop));
+    seen.own_stacks = seen.own_stacks || has_own_stacks(places.name(loop));
   }
+  if (threads.empty()) return {};
+  Judge judge(profile, filter.rule(), shortest);
   for (uint32_t i = 0; i < samples.size(); ++i) {
     const auto at = threads.find(samples[i].thread.value);
     if (at == threads.end()) continue;

@@ -49,7 +49,7 @@ struct LoopStalls {
   Nanoseconds wall = 0;      // of all of them
 };
 // Of each thread that ran an event loop and of which `filter` lets something pass: stalls of `shortest` and
-// more.
+// more. `filter`: one that judges.
 std::vector<LoopStalls> loop_stalls(const Profile& profile, const SampleFilter& filter, Nanoseconds shortest);
 
 // "404 ms", "60 ms to 260 ms", "at least 404 ms", "404 ms ± 10 ms".

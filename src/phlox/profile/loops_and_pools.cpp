@@ -13,6 +13,7 @@
 #include "phlox/profile/markers.h"
 #include "phlox/profile/wait_class.h"
 #include "phlox/profile/wait_places.h"
+#include "phlox/profile/work.h"
 
 namespace phlox::profile {
 namespace {
@@ -135,7 +136,7 @@ struct Worker {
 }  // namespace
 
 std::vector<LoopTime> loop_times(const Profile& profile, const SampleFilter& filter) {
-  const WaitPlaces places(profile);
+  const WaitPlaces& places = filter.rule().places();
   std::map<uint32_t, LoopSum> sums;  // by thread
   for (const Sample& sample : profile.samples()) {
     const uint32_t kind = places.of(sample.stack).loop;
@@ -168,27 +169,32 @@ std::vector<LoopTime> loop_times(const Profile& profile, const SampleFilter& fil
   return rows;
 }
 
-std::vector<BusyPool> busy_pools(const Profile& profile, const SampleFilter& filter) {
-  const WaitPlaces places(profile);
-  std::vector<Worker> workers(profile.threads().size() + 1);
-  Nanoseconds begin = std::numeric_limits<Nanoseconds>::max(), end = std::numeric_limits<Nanoseconds>::min();
-  for (const Sample& sample : profile.samples()) {
-    const auto part = filter.part_of_everything(sample);
-    if (!part.passes) continue;
-    begin = std::min(begin, part.start);
-    end = std::max(end, part.start + part.wall);
-    Worker& worker = workers[sample.thread.value];
-    // Its stack may not have been read.
-    if (part.doing == Doing::waiting_unknown || part.doing == Doing::waiting_for_others) worker.known = false;
-    const uint32_t pool = places.of(sample.stack).pool;
-    if (pool != 0) worker.pool = pool;
-    // Without its stack a wait in its work is its pool's, too.
-    const bool is_in_work = part.doing == Doing::waiting && is_marker(profile, sample.stack);
-    if (pool == 0 && !is_in_work) continue;
-    worker.wall += part.wall;
-    if (part.doing == Doing::waiting_for_work) worker.idle += part.wall;
-    if (part.doing == Doing::waiting) worker.blocked += part.wall;
+namespace {
+
+// The workers of a recording, by pool.
+class Pools {
+ public:
+  Pools(const Profile& profile, const SampleFilter& filter)
+      : profile_(profile),
+        filter_(filter),
+        places_(filter.rule().places()),
+        workers_(profile.threads().size() + 1),
+        group_of_(workers_.size(), nullptr) {}
+
+  std::vector<BusyPool> find() {
+    add_up_workers();
+    for (uint32_t i = 1; i < workers_.size(); ++i) put_into_group(i);
+    find_what_they_ran();
+    count_calls();
+    std::vector<BusyPool> rows;
+    for (auto& [key, group] : groups_) {
+      if (is_busy(group)) rows.push_back(group.pool);
+    }
+    std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.wall > b.wall; });
+    return rows;
   }
+
+ private:
   struct Group {
     BusyPool pool;
     bool never_idle = true, all_known = true;
@@ -196,21 +202,41 @@ std::vector<BusyPool> busy_pools(const Profile& profile, const SampleFilter& fil
     // By the thread that stands for the queue; of several queues in one group nobody knows which is whose.
     std::map<uint32_t, WaitingCalls> calls;
   };
-  // Of processes: by who started them.
+  // The process, the pool, the name of its threads. Of processes: the one that started them.
   using Key = std::tuple<uint32_t, uint32_t, std::string>;
-  std::map<Key, Group> groups;
-  std::vector<Group*> group_of(workers.size(), nullptr);
-  for (uint32_t i = 1; i < workers.size(); ++i) {
-    const Worker& worker = workers[i];
-    const Thread& thread = profile.threads()[i - 1];
-    if (worker.pool == 0 || !thread.process || thread.process.value > profile.processes().size()) continue;
-    const bool is_process = is_main(profile, thread);
-    const auto parent = profile.process(thread.process).parent;
+
+  void add_up_workers() {
+    for (const Sample& sample : profile_.samples()) {
+      const auto part = filter_.part_of_everything(sample);
+      if (!part.passes) continue;
+      begin_ = std::min(begin_, part.start);
+      end_ = std::max(end_, part.start + part.wall);
+      Worker& worker = workers_[sample.thread.value];
+      // Its stack may not have been read.
+      if (part.doing == Doing::waiting_unknown || part.doing == Doing::waiting_for_others)
+        worker.known = false;
+      const uint32_t pool = places_.of(sample.stack).pool;
+      if (pool != 0) worker.pool = pool;
+      // Without its stack a wait in its work is its pool's, too.
+      const bool is_in_work = part.doing == Doing::waiting && is_marker(profile_, sample.stack);
+      if (pool == 0 && !is_in_work) continue;
+      worker.wall += part.wall;
+      if (part.doing == Doing::waiting_for_work) worker.idle += part.wall;
+      if (part.doing == Doing::waiting) worker.blocked += part.wall;
+    }
+  }
+
+  void put_into_group(uint32_t id) {
+    const Worker& worker = workers_[id];
+    const Thread& thread = profile_.threads()[id - 1];
+    if (worker.pool == 0 || !thread.process || thread.process.value > profile_.processes().size()) return;
+    const bool is_process = is_main(profile_, thread);
+    const auto parent = profile_.process(thread.process).parent;
     const Key key = is_process ? Key(parent ? parent->value : 0, worker.pool, "")
                                : Key(thread.process.value, worker.pool, without_number(thread.name));
-    Group& group = groups[key];
-    group_of[i] = &group;
-    group.pool.kind = places.name(worker.pool);
+    Group& group = groups_[key];
+    group_of_[id] = &group;
+    group.pool.kind = places_.name(worker.pool);
     group.pool.name = std::get<2>(key);
     group.pool.of_processes = is_process;
     ++group.pool.workers;
@@ -218,31 +244,44 @@ std::vector<BusyPool> busy_pools(const Profile& profile, const SampleFilter& fil
     group.pool.at_work += worker.wall - worker.idle;
     group.pool.blocked += worker.blocked;
     group.never_idle = group.never_idle && double(worker.idle) <= kIdle * double(worker.wall);
-    group.all_known = group.all_known && worker.known && double(worker.wall) >= kSeen * double(end - begin);
+    group.all_known = group.all_known && worker.known && double(worker.wall) >= kSeen * double(end_ - begin_);
   }
-  std::vector<const KnownFunction*> known;
-  for (const Frame& frame : profile.frames()) known.push_back(known_function(frame));
-  for (const Sample& sample : profile.samples()) {
-    const auto part = filter.part_of_everything(sample);
-    if (!part.passes || places.of(sample.stack).pool == 0 || part.doing == Doing::waiting_for_work) continue;
-    if (Group* group = group_of[sample.thread.value]; group != nullptr)
-      group->running.add(profile, handed_to(profile, sample.stack, known), part.wall);
-  }
-  for (const Event& event : profile.events()) {
-    if (event.kind != EventKind::calls_waiting || !event.process) continue;
-    const bool has_thread = event.thread && event.thread->value < group_of.size();
-    Group* group = has_thread ? group_of[event.thread->value] : nullptr;
-    for (auto& [key, one] : groups) {
-      if (!has_thread && !one.pool.of_processes && std::get<0>(key) == event.process->value &&
-          one.pool.kind == event.text)
-        group = &one;
+
+  void find_what_they_ran() {
+    std::vector<const KnownFunction*> known;
+    for (const Frame& frame : profile_.frames()) known.push_back(known_function(frame));
+    for (const Sample& sample : profile_.samples()) {
+      const auto part = filter_.part_of_everything(sample);
+      Group* group = part.passes ? group_of_[sample.thread.value] : nullptr;
+      if (group == nullptr || places_.of(sample.stack).pool == 0 || part.doing == Doing::waiting_for_work)
+        continue;
+      group->running.add(profile_, handed_to(profile_, sample.stack, known), part.wall);
     }
-    if (group == nullptr || group->pool.kind != event.text) continue;
-    const uint32_t source = has_thread ? event.thread->value : 0;
-    group->calls.try_emplace(source, begin, end).first->second.count(event.time, event.value);
   }
-  std::vector<BusyPool> rows;
-  for (auto& [key, group] : groups) {
+
+  // The group whose calls were counted. Without a thread the process has one pool of that kind.
+  Group* group_of(const Event& event) {
+    if (event.thread && event.thread->value < group_of_.size()) return group_of_[event.thread->value];
+    Group* found = nullptr;
+    for (auto& [key, group] : groups_) {
+      if (!group.pool.of_processes && std::get<0>(key) == event.process->value &&
+          group.pool.kind == event.text)
+        found = &group;
+    }
+    return found;
+  }
+
+  void count_calls() {
+    for (const Event& event : profile_.events()) {
+      if (event.kind != EventKind::calls_waiting || !event.process) continue;
+      Group* group = group_of(event);
+      if (group == nullptr || group->pool.kind != event.text) continue;
+      const uint32_t source = event.thread ? event.thread->value : 0;
+      group->calls.try_emplace(source, begin_, end_).first->second.count(event.time, event.value);
+    }
+  }
+
+  static bool is_busy(Group& group) {
     bool calls_always_waited = false;
     if (group.calls.size() == 1) {
       WaitingCalls& calls = group.calls.begin()->second;
@@ -251,12 +290,24 @@ std::vector<BusyPool> busy_pools(const Profile& profile, const SampleFilter& fil
       calls_always_waited = group.pool.calls_waiting && calls.least() > 0;
     }
     group.pool.by_count = !(group.never_idle && group.all_known);
-    if (group.pool.wall == 0 || (group.pool.by_count && !calls_always_waited)) continue;
     std::tie(group.pool.running, group.pool.running_wall) = group.running.get();
-    rows.push_back(group.pool);
+    return group.pool.wall > 0 && (!group.pool.by_count || calls_always_waited);
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.wall > b.wall; });
-  return rows;
+
+  const Profile& profile_;
+  const SampleFilter& filter_;
+  const WaitPlaces& places_;
+  Nanoseconds begin_ = std::numeric_limits<Nanoseconds>::max();
+  Nanoseconds end_ = std::numeric_limits<Nanoseconds>::min();
+  std::vector<Worker> workers_;  // by thread
+  std::map<Key, Group> groups_;
+  std::vector<Group*> group_of_;  // by thread
+};
+
+}  // namespace
+
+std::vector<BusyPool> busy_pools(const Profile& profile, const SampleFilter& filter) {
+  return Pools(profile, filter).find();
 }
 
 namespace {

@@ -37,6 +37,8 @@ class SampleFilter {
   Part part(const Sample& sample) const;
   // Without looking at `show`.
   Part part_of_everything(const Sample& sample) const;
+  // Of one that judges.
+  const WorkRule& rule() const { return *rule_; }
 
  private:
   static Result<SampleFilter> make(const Profile& profile, const Choices& choices, bool judging);
