@@ -43,10 +43,7 @@ bool AsyncioModule::open(RemoteAddress interpreter) {
     return false;
   }
   auto names_of = [&](const char* module) -> std::vector<DictItem> {
-    const auto object = objects_.find(*loaded, module);
-    if (!object || !*object) return {};
-    auto names = objects_.dict(word(*object + *layout_.module.md_dict));
-    return names ? *std::move(names) : std::vector<DictItem>();
+    return objects_.names_of(*loaded, module).value_or(std::vector<DictItem>());
   };
   auto named = [&](const std::vector<DictItem>& names, const char* name) {
     const auto value = objects_.find(names, name);

@@ -1,10 +1,11 @@
 // What a target's asyncio keeps: its types, and where its tasks are. Facts by version:
-//   3.8 to 3.11   WeakSet asyncio.tasks._all_tasks (Lib/asyncio/tasks.py);
-//   3.12, 3.13    WeakSet _scheduled_tasks and set _eager_tasks, the C module's own
-//   (Modules/_asynciomodule.c); 3.14+         these two for tasks that are no _asyncio.Task, and a circular
-//   list through the tasks, one a
-//                 thread state and one an interpreter for threads that have ended
-//                 (Include/internal/pycore_tstate.h, pycore_interp_structs.h: asyncio_tasks_head).
+//
+// - 3.8 to 3.11: the WeakSet asyncio.tasks._all_tasks (Lib/asyncio/tasks.py).
+// - 3.12 and 3.13: the WeakSet _scheduled_tasks and the set _eager_tasks, which are the C module's own
+//   (Modules/_asynciomodule.c).
+// - 3.14 and later: these two for tasks that are no _asyncio.Task. The others are in circular lists that run
+//   through the tasks: one for each thread state, and one for each interpreter with the tasks of threads that
+//   have ended (Include/internal/pycore_tstate.h, pycore_interp_structs.h: asyncio_tasks_head).
 #pragma once
 
 #include <cstdint>

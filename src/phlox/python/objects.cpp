@@ -233,6 +233,24 @@ Read<RemoteAddress> ObjectReader::find_in_dict(RemoteAddress object, std::string
   return find(*items, key);
 }
 
+Read<std::vector<DictItem>> ObjectReader::modules(RemoteAddress interpreter) {
+  if (!layout_.interpreter.modules.present()) return fault(FaultKind::unsupported, interpreter);
+  const auto all = pointer(interpreter + *layout_.interpreter.modules);
+  if (!all) return tl::unexpected(all.error());
+  if (!*all) return std::vector<DictItem>();
+  return dict(*all);
+}
+
+Read<std::vector<DictItem>> ObjectReader::names_of(const std::vector<DictItem>& modules,
+                                                   std::string_view module) {
+  const auto object = find(modules, module);
+  if (!object) return tl::unexpected(object.error());
+  if (!*object) return std::vector<DictItem>();
+  const auto names = pointer(*object + *layout_.module.md_dict);
+  if (!names) return tl::unexpected(names.error());
+  return dict(*names);
+}
+
 Read<std::vector<DictItem>> ObjectReader::instance_items(RemoteAddress instance) {
   constexpr uint64_t kWord = 8;
   const auto type = type_of(instance);

@@ -59,6 +59,10 @@ class ObjectReader {
   // The value under a str key; none: there is no such key.
   Read<RemoteAddress> find(const std::vector<DictItem>& items, std::string_view key);
   Read<RemoteAddress> find_in_dict(RemoteAddress dict, std::string_view key);
+  // What an interpreter has imported (sys.modules); empty: it is still starting.
+  Read<std::vector<DictItem>> modules(RemoteAddress interpreter);
+  // The global names of one of these; empty: it is not imported.
+  Read<std::vector<DictItem>> names_of(const std::vector<DictItem>& modules, std::string_view module);
   // An attribute that lies in the instance; none: it has none of that name.
   Read<RemoteAddress> attribute(RemoteAddress instance, std::string_view name);
   Read<TypeFacts> type_of(RemoteAddress object);

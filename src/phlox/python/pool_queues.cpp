@@ -16,21 +16,18 @@ constexpr size_t kMostPoolThreads = 4096;
 }  // namespace
 
 // The dict of a WeakKeyDictionary (Lib/weakref.py: data) in a variable of a module.
-Read<RemoteAddress> PoolQueues::weak_table(RemoteAddress modules, std::string_view module,
+Read<RemoteAddress> PoolQueues::weak_table(const std::vector<DictItem>& modules, std::string_view module,
                                            std::string_view variable) {
-  const auto found = objects_.find_in_dict(modules, module);
-  if (!found || !*found) return found;
-  const auto names = objects_.pointer(*found + *objects_.layout().module.md_dict);
-  if (!names) return names;
-  const auto table = objects_.find_in_dict(*names, variable);
+  const auto names = objects_.names_of(modules, module);
+  if (!names) return tl::unexpected(names.error());
+  const auto table = objects_.find(*names, variable);
   if (!table || !*table) return table;
   return objects_.attribute(*table, "data");
 }
 
 void PoolQueues::find_tables(RemoteAddress interpreter) {
-  if (!objects_.layout().interpreter.modules.present()) return;
-  const auto modules = objects_.pointer(interpreter + *objects_.layout().interpreter.modules);
-  if (!modules || !*modules) return;
+  const auto modules = objects_.modules(interpreter);
+  if (!modules) return;
   if (!executors_)
     executors_ =
         weak_table(*modules, "concurrent.futures.thread", "_threads_queues").value_or(RemoteAddress());

@@ -43,7 +43,8 @@ class PoolQueues {
 
  private:
   void find_tables(RemoteAddress interpreter);
-  Read<RemoteAddress> weak_table(RemoteAddress modules, std::string_view module, std::string_view variable);
+  Read<RemoteAddress> weak_table(const std::vector<DictItem>& modules, std::string_view module,
+                                 std::string_view variable);
   void read_executors(std::vector<PoolQueue>& queues);
   void read_limiters(std::vector<PoolQueue>& queues);
   std::optional<int64_t> queue_length(RemoteAddress queue);

@@ -8,18 +8,13 @@ Read<ThreadNames> read_thread_names(const Layout& layout, memory::RemoteMemory& 
                                     RemoteAddress interpreter) {
   ObjectReader objects(layout, memory);
   ThreadNames out;
-  if (!layout.interpreter.modules.present()) return fault(FaultKind::unsupported, interpreter);
-  const auto modules = objects.pointer(interpreter + *layout.interpreter.modules);
+  const auto modules = objects.modules(interpreter);
   if (!modules) return tl::unexpected(modules.error());
-  if (!*modules) return out;  // still starting
-
-  const auto module = objects.find_in_dict(*modules, "threading");
-  if (!module) return tl::unexpected(module.error());
-  if (!*module) return out;
+  const auto names = objects.names_of(*modules, "threading");
+  if (!names) return tl::unexpected(names.error());
+  if (names->empty()) return out;
   out.threading = true;
-  const auto dict = objects.pointer(*module + *layout.module.md_dict);
-  if (!dict) return tl::unexpected(dict.error());
-  const auto active = objects.find_in_dict(*dict, "_active");
+  const auto active = objects.find(*names, "_active");
   if (!active) return tl::unexpected(active.error());
   if (!*active) return out;  // still being imported
   const auto threads = objects.dict(*active);

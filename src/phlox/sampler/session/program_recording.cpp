@@ -112,9 +112,8 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
       program_(std::move(program)),
       row_(program_->process_row()),
       ring_((options_.native ? kNativeRingBytes : kRingBytes) / shared.ring_share),
-      native_memory_(program_->pid),
-      queue_memory_(program_->pid),
-      queues_(program_->interpreter.layout, queue_memory_),
+      memory_(program_->pid),
+      queues_(program_->interpreter.layout, memory_),
       ends_(shared.ends),
       its_end_(ends_.watch(program_->pid, pidfd_)),
       files_(program_->pid, shared.files),
@@ -143,7 +142,7 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
   event.text = row_.executable;
   sink_.put_event(event);
   if (options_.native) {
-    native_.emplace(program_->pid, native_memory_, identities_, sink_, options_.unwind_cache);
+    native_.emplace(program_->pid, memory_, identities_, sink_, options_.unwind_cache);
     consumer_.with_native(*native_);
   }
   files_.begin();
@@ -189,6 +188,13 @@ void ProgramRecording::drain(Nanoseconds deadline) {
   left_out_ += identities_.interner.left_out() - before;
 }
 
+// None: it cannot be read.
+RemoteAddress ProgramRecording::first_interpreter() {
+  RemoteAddress first;
+  const bool read = memory_.read_value(program_->interpreter.interpreters_head, first.value);
+  return read && is_plausible(first) ? first : RemoteAddress();
+}
+
 void ProgramRecording::name_threads() {
   auto& live = consumer_.live_threads();
   if (std::none_of(live.begin(), live.end(), [](const auto& t) { return t.row.name.empty(); })) return;
@@ -220,11 +226,9 @@ void ProgramRecording::name_process() {
     if (const std::string rank = text ? rank_words(*text) : ""; !rank.empty())
       sink_.put_meta(fmt::format("{}{}", profile::kProcessRank, id_.value), rank);
   }
-  // `memory` of the program is read by the sampler's thread meanwhile.
-  memory::ProcessMemory apart(pid());
-  RemoteAddress first;
-  if (!apart.read_value(program_->interpreter.interpreters_head, first.value) || !is_plausible(first)) return;
-  const auto name = python::read_process_name(program_->interpreter.layout, apart, first);
+  const RemoteAddress first = first_interpreter();
+  if (!first) return;
+  const auto name = python::read_process_name(program_->interpreter.layout, memory_, first);
   if (!name || name->empty()) return;
   sink_.put_meta(fmt::format("{}{}", profile::kProcessName, id_.value), *name);
   name_tries_ = kMostNameTries;
@@ -233,12 +237,11 @@ void ProgramRecording::name_process() {
 void ProgramRecording::count_calls() {
   const auto& live = consumer_.live_threads();
   if (live.size() < 2) return;
-  RemoteAddress first;
-  if (!queue_memory_.read_value(program_->interpreter.interpreters_head, first.value) || !is_plausible(first))
-    return;
+  const RemoteAddress first = first_interpreter();
+  if (!first) return;
   for (const python::PoolQueue& queue : queues_.read(first)) {
-    const auto [last, is_new] = calls_.try_emplace({queue.kind, queue.thread}, -1);
-    if (last->second == queue.calls || calls_.size() > python::PoolQueues::kMostPools) continue;
+    int64_t& last = calls_.try_emplace({queue.kind, queue.thread}, -1).first->second;
+    if (last == queue.calls || calls_.size() > python::PoolQueues::kMostPools) continue;
     profile::Event event;
     event.kind = profile::EventKind::calls_waiting;
     event.time = clock_now();
@@ -251,7 +254,7 @@ void ProgramRecording::count_calls() {
       if (thread == live.end()) continue;
       event.thread = thread->id;
     }
-    last->second = queue.calls;
+    last = queue.calls;
     sink_.put_event(event);
   }
 }

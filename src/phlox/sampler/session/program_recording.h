@@ -78,6 +78,7 @@ class ProgramRecording {
   static ProcessSampler::Config config_of(const Program& program, const Options& options);
   std::unique_ptr<Source> make_source(const Shared& shared);
   void put_process(Nanoseconds end, const std::string& how, const std::string& way);
+  RemoteAddress first_interpreter();
   void name_threads();
   void name_process();
   // Calls that wait for a thread of a pool.
@@ -94,8 +95,7 @@ class ProgramRecording {
   std::unique_ptr<Program> program_;
   profile::Process row_;
   Ring ring_;
-  memory::ProcessMemory native_memory_;  // of its own: the sampler's is another thread's
-  memory::ProcessMemory queue_memory_;   // likewise
+  memory::ProcessMemory memory_;  // of its own: the sampler's is another thread's
   python::PoolQueues queues_;
   std::map<std::pair<std::string_view, uint64_t>, int64_t> calls_;  // as last reported
   EndWatch& ends_;
