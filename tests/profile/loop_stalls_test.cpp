@@ -117,7 +117,7 @@ TEST_F(LoopStallsOf, time_on_a_cpu_is_one_turn_or_several) {
   EXPECT_EQ(found.rows[0].least, 0);
   EXPECT_EQ(
       words(),
-      "1 time 50 ms or more without a wait for events, in one turn or several; it took 120 ms at 0.12 s "
+      "1 time of 50 ms or more without a wait for events, in one turn or several; it took 120 ms at 0.12 s "
       "in step (app.py:2), on a CPU");
 }
 
@@ -212,7 +212,8 @@ TEST_F(LoopStallsOf, short_waits_for_events_that_are_told_late_leave_the_begin_o
   ASSERT_EQ(stalls().rows.size(), 1u);
   EXPECT_EQ(stalls().rows[0].brief, kMs / 5);
   EXPECT_EQ(stalls().rows[0].error, 2 * kMs);
-  EXPECT_NE(words().find("1 time 50 ms or more without a wait for events of 2 ms or more"), std::string::npos)
+  EXPECT_NE(words().find("1 time of 50 ms or more without a wait for events of 2 ms or more"),
+            std::string::npos)
       << words();
   run(20);
   brief(5 * kMs / 2);
@@ -328,10 +329,11 @@ TEST_F(LoopStallsOf, samples_alone_prove_no_turn) {
   EXPECT_EQ(found.interval, 10 * kMs);
   EXPECT_EQ(found.rows[0].error, 10 * kMs);
   EXPECT_EQ(found.rows[0].least, 0);
-  EXPECT_EQ(words(),
-            "1 time 50 ms or more without a sample in which it waited for events (samples are 10 ms apart on "
-            "average); it "
-            "took 400 ms ± 10 ms at 0.50 s in read_config (app.py:28), asleep");
+  EXPECT_EQ(
+      words(),
+      "1 time of 50 ms or more without a sample in which it waited for events (samples are 10 ms apart on "
+      "average); it "
+      "took 400 ms ± 10 ms at 0.50 s in read_config (app.py:28), asleep");
 }
 
 }  // namespace

@@ -177,7 +177,7 @@ TEST_F(LoopsAndPools, where_calls_always_wait_a_pool_is_busy_though_its_stacks_w
   EXPECT_EQ(
       busy_pool_words(profile, pools()[0]),
       "calls waited for one of the 2 threads of AnyIO (AnyIO worker thread...) whenever they were counted: "
-      "8.0 on average, at most 12; these threads were longest in ask (app.py:1)");
+      "8.0 on average, at most 12; these threads spent the longest time in ask (app.py:1)");
   // Once nothing waited.
   event.time += 200 * kMs;
   event.value = 0;

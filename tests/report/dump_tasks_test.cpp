@@ -77,7 +77,7 @@ TEST(DumpTasks, that_are_missing_are_said_to_be) {
   EXPECT_EQ(tasks_text({}, all, false, kNoLines),
             "\n2 tasks are not shown: changed each time they were read\n"
             "\n1 task ended before it was read: tasks that began meanwhile are not shown either\n"
-            "\nNot every asyncio task may be shown: Phlox does not know the tasks of CPython 3.7\n");
+            "\nSome asyncio tasks may be missing: Phlox does not know the tasks of CPython 3.7\n");
 }
 
 TEST(DumpTasks, print_no_control_characters_of_the_target) {

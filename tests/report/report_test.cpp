@@ -460,7 +460,7 @@ TEST(Report, a_waiting_program_is_called_one) {
                 "fetch (/app/app.py:9)");
   // A wait whose stack was not read has no place that could be named.
   EXPECT_EQ(said_of_waiting("(a wait whose stack was not read)", 202),
-            waits + ", 99.0 % perhaps with nothing to do (not known)");
+            waits + " (for 99.0 % it is not known whether it had something to do)");
 }
 
 // Eleven samples, six of which have nearly all of the CPU time.
@@ -636,9 +636,10 @@ TEST(Report, an_event_loop_that_stalls_on_a_cpu_is_a_finding) {
   const auto found = std::find_if(report.findings.begin(), report.findings.end(),
                                   [](const Finding& f) { return f.kind == "loop_stalled"; });
   ASSERT_NE(found, report.findings.end());
-  EXPECT_NE(found->text.find(". 1 time 50 ms or more without a wait for events, in one turn or several; it "
-                             "took 120 ms at 1.11 s in crunch (app.py:"),
-            std::string::npos)
+  EXPECT_NE(
+      found->text.find(". 1 time of 50 ms or more without a wait for events, in one turn or several; it "
+                       "took 120 ms at 1.11 s in crunch (app.py:"),
+      std::string::npos)
       << found->text;
   const std::string text = report_text(report);
   EXPECT_NE(text.find("Stalls of event loops, the longest first"), std::string::npos) << text;

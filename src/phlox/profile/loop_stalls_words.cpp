@@ -106,7 +106,7 @@ std::string stalls_words(const Profile& profile, const LoopStalls& stalls) {
   std::string text;
   if (!stalls.exact) {
     text = fmt::format(
-        "{} {} or more without a sample in which it waited for events (samples are {} apart on average)",
+        "{} of {} or more without a sample in which it waited for events (samples are {} apart on average)",
         count(others, "time", "times"), least, time(stalls.interval));
   } else {
     const bool brief = std::any_of(stalls.rows.begin(), stalls.rows.end(), [&](const Stall& stall) {
@@ -116,7 +116,7 @@ std::string stalls_words(const Profile& profile, const LoopStalls& stalls) {
       text = fmt::format("{} of {} or more", count(stalls.proved, "stall", "stalls"), least);
     if (others > 0)
       text += fmt::format(
-          "{}{} {} or more without a wait for events{}, in one turn or several", text.empty() ? "" : "; ",
+          "{}{} of {} or more without a wait for events{}, in one turn or several", text.empty() ? "" : "; ",
           text.empty() ? count(others, "time", "times") : count(others, "more time", "more times"), least,
           brief ? " of 2 ms or more" : "");
   }

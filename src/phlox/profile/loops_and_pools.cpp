@@ -357,8 +357,9 @@ std::string counted_words(const Profile& profile, const BusyPool& pool) {
   text += fmt::format(" whenever they were counted: {} on average, at most {}", mean_words(pool),
                       pool.most_calls_waiting);
   if (pool.running)
-    text += fmt::format("; {} longest in {}", pool.workers == 1 ? "that thread was" : "these threads were",
-                        place_words(profile, pool.running));
+    text +=
+        fmt::format("; {} spent the longest time in {}", pool.workers == 1 ? "that thread" : "these threads",
+                    place_words(profile, pool.running));
   return text;
 }
 

@@ -53,7 +53,7 @@ std::vector<BusyPool> busy_pools(const Profile& profile, const SampleFilter& fil
 // "2 of 2 threads of ThreadPoolExecutor (pool_...) were at work 100.0 % of the time, 99.0 % of it in
 // call_upstream (app.py:4); 12 calls waited for a thread on average, at most 20". By count:
 // "calls waited for one of the 40 threads of AnyIO (AnyIO worker thread...) whenever they were counted: 12 on
-// average, at most 20; these threads were longest in route_sync (app.py:4)".
+// average, at most 20; these threads spent the longest time in route_sync (app.py:4)".
 std::string busy_pool_words(const Profile& profile, const BusyPool& pool);
 
 }  // namespace phlox::profile

@@ -109,7 +109,7 @@ Result<void> snapshot(const std::string& from, const std::string& to, std::optio
     // That the file was not another one when it was copied.
     if (auto plain = check_schema(copy.get(), from); !plain) return plain;
     if (!says(copy.get(), "end_monotonic_ns") && !says(copy.get(), "start_monotonic_ns"))
-      return fail(ErrorKind::input, fmt::format("{} holds nothing yet", from), "again in a moment");
+      return fail(ErrorKind::input, fmt::format("{} holds nothing yet", from), "try again in a moment");
     if (!says(copy.get(), "end_monotonic_ns") && !run(copy.get(), ending(from)))
       return cannot_write(to, sqlite3_errmsg(copy.get()));
   }

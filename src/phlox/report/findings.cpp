@@ -272,15 +272,19 @@ class Findings {
     if (!wait.called_from.empty()) names.emplace_back("called_from", wait.called_from);
   }
 
-  // Of a thread's waiting: what is no work, or may be none; empty: hardly any.
+  // " (40.5 % with nothing to do; for 33.9 % that is not known)": of a thread's waiting; empty: hardly any.
   static std::string parts_words(const ThreadRow& thread, Nanoseconds for_work, Nanoseconds not_known) {
-    std::string text;
-    if (time_share(for_work, thread.states.idle) >= kWorthSplitting)
-      text += fmt::format(", {} with nothing to do", share_words(time_share(for_work, thread.wall)));
-    if (time_share(not_known, thread.states.idle) >= kWorthSplitting)
-      text += fmt::format(", {} perhaps with nothing to do (not known)",
-                          share_words(time_share(not_known, thread.wall)));
-    return text;
+    const auto is_worth = [&](Nanoseconds wall) {
+      return time_share(wall, thread.states.idle) >= kWorthSplitting;
+    };
+    const std::string idle = share_words(time_share(for_work, thread.wall));
+    const std::string unknown = share_words(time_share(not_known, thread.wall));
+    if (is_worth(for_work) && is_worth(not_known))
+      return fmt::format(" ({} with nothing to do; for {} that is not known)", idle, unknown);
+    if (is_worth(for_work)) return fmt::format(" ({} with nothing to do)", idle);
+    if (is_worth(not_known))
+      return fmt::format(" (for {} it is not known whether it had something to do)", unknown);
+    return {};
   }
 
   // A server without requests, a loop without events: nothing is slow, so no place is named.
