@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "phlox/report/native_column.h"
 #include "phlox/report/report.h"
-#include "phlox/report/stall_table.h"
 #include "phlox/report/table.h"
+#include "phlox/report/wait_tables.h"
 #include "phlox/report/waits.h"
 
 namespace phlox::report {
@@ -46,33 +47,6 @@ std::string common_note(const Report& report) {
     names += (i == 0 ? "" : ", ") + fitted_name(plain(report.common[i].name), kWidestName);
   if (report.common.size() > kNamed) names += fmt::format(" and {} more", report.common.size() - kNamed);
   return "Not listed, since all stacks that begin there go through them: " + names;
-}
-
-// "dgemm_kernel (libopenblas) 96 %"; without native frames "libopenblas 96 % of CPU"; empty: nothing is known
-// of native code there.
-std::string native_words(const NativeBeneath& native) {
-  if (native.is_library())
-    return fitted_name(plain(native.module), kWidestName - 20) + " " + share_words(native.share) + " of CPU";
-  if (native.name.empty()) return {};
-  const std::string share = share_words(native.share);
-  const std::string library = native.module.empty() ? "" : " (" + plain(native.module) + ")";
-  constexpr size_t kLeast = 20;
-  const size_t beside = library.size() + share.size() + 1;
-  const size_t room = kWidestName > beside + kLeast ? kWidestName - beside : kLeast;
-  return fitted_name(plain(native.name), room) + library + " " + share;
-}
-
-// Beside rows some of which have native code beneath.
-template <class Row>
-void add_native_column(Table& table, const std::vector<Row>& rows) {
-  const auto any = std::find_if(rows.begin(), rows.end(), [](const Row& row) {
-    return !row.native.name.empty() || row.native.is_library();
-  });
-  if (any == rows.end()) return;
-  table.columns.push_back(
-      {any->native.is_library() ? "in C code of (--native shows it)" : "most native time in", false,
-       Fit::name});
-  for (size_t i = 0; i < rows.size(); ++i) table.rows[i].push_back(native_words(rows[i].native));
 }
 
 // Parts of the table of Python functions.
@@ -139,10 +113,6 @@ Table line_table(const Report& report) {
   add_native_column(table, report.lines);
   table.left_out = report.lines_seen - std::min(report.lines_seen, report.lines.size());
   return table;
-}
-
-std::string of_wall(Nanoseconds time, Nanoseconds wall) {
-  return time == 0 ? "-" : share_words(wall > 0 ? double(time) / double(wall) : 0);
 }
 
 Table recording_table(const Report& report) {
@@ -255,147 +225,13 @@ Table thread_table(const Report& report) {
   for (const ThreadRow& row : report.threads) {
     const StateTimes& s = row.states;
     table.rows.push_back({plain(row.name), time_words(row.wall), no_cpu ? "-" : time_words(row.cpu),
-                          of_wall(s.running, row.wall), of_wall(s.runnable, row.wall),
-                          of_wall(s.blocked, row.wall), of_wall(s.for_work, row.wall),
-                          of_wall(s.not_known, row.wall), of_wall(s.gil_holds, row.wall),
-                          of_wall(s.gil_waits, row.wall), of_wall(s.collecting, row.wall),
-                          of_wall(s.rejected, row.wall), row.busiest.empty() ? "-" : plain(row.busiest)});
+                          part_words(s.running, row.wall), part_words(s.runnable, row.wall),
+                          part_words(s.blocked, row.wall), part_words(s.for_work, row.wall),
+                          part_words(s.not_known, row.wall), part_words(s.gil_holds, row.wall),
+                          part_words(s.gil_waits, row.wall), part_words(s.collecting, row.wall),
+                          part_words(s.rejected, row.wall), row.busiest.empty() ? "-" : plain(row.busiest)});
   }
   table.left_out = report.threads_seen - report.threads.size();
-  return table;
-}
-
-// Two of them in a row: of the path the last part.
-std::string place_words(const std::string& name, const std::string& file, int32_t line) {
-  if (file.empty()) return plain(name);
-  return fmt::format("{} ({})", plain(name), location_words(base_name(file), line));
-}
-
-Table loop_table(const Report& report) {
-  constexpr size_t kMost = 10;
-  Table table;
-  table.title = "Event loops (parts of each loop's time)";
-  table.columns = {{"thread"},
-                   {"loop"},
-                   {"time", true},
-                   {"idle", true},
-                   {"running", true},
-                   {"blocked", true},
-                   {"waits for GIL", true},
-                   {"waits for CPU", true},
-                   {"not known", true},
-                   {"blocked longest in"}};
-  for (const LoopRow& row : report.loops) {
-    if (table.rows.size() == kMost) break;
-    const profile::LoopTime& loop = row.time;
-    table.rows.push_back({plain(row.thread), std::string(loop.kind), time_words(loop.wall),
-                          of_wall(loop.idle, loop.wall), of_wall(loop.running, loop.wall),
-                          of_wall(loop.blocked, loop.wall), of_wall(loop.gil, loop.wall),
-                          of_wall(loop.cpu, loop.wall), of_wall(loop.unknown, loop.wall),
-                          row.name.empty() ? "" : place_words(row.name, row.file, row.line)});
-  }
-  table.left_out = report.loops.size() - table.rows.size();
-  return table;
-}
-
-Table wait_table(const Report& report) {
-  Table table;
-  table.title = "Where threads wait (parts of the wall time of all threads)";
-  table.columns = {{"share", true},
-                   {"wall", true},
-                   {"threads", true},
-                   {"idle", true},
-                   {"not known", true},
-                   {"for", false, Fit::name},
-                   {"function", false, Fit::name},
-                   {"where", false, Fit::place}};
-  for (const WaitRow& row : report.waits) {
-    table.rows.push_back({share_words(row.share), time_words(row.wall), count_words(row.threads),
-                          of_wall(row.for_work, row.wall), of_wall(row.not_known, row.wall),
-                          plain(profile::wait_words(row.waits, row.what, row.awaited)), plain(row.name),
-                          location_words(row.file, row.line)});
-  }
-  add_native_column(table, report.waits);
-  const bool any = std::any_of(report.waits.begin(), report.waits.end(),
-                               [](const WaitRow& row) { return !row.called_from.empty(); });
-  if (!any) return table;
-  table.columns.push_back({"called from", false, Fit::name});
-  for (size_t i = 0; i < report.waits.size(); ++i) {
-    const WaitRow& row = report.waits[i];
-    table.rows[i].push_back(row.called_from.empty()
-                                ? ""
-                                : place_words(row.called_from, row.called_from_file, row.called_from_line));
-  }
-  return table;
-}
-
-std::string and_more(const std::string& thread, uint32_t threads) {
-  return plain(thread) + (threads > 1 ? fmt::format(" and {} more", threads - 1) : "");
-}
-
-// What is held for less than this part of a wait is not worth a row.
-constexpr double kWorthARow = 0.05;
-
-void add_gil_holders(Table& table, std::vector<std::string> waiter, const GilWaitRow& row, size_t most) {
-  const auto add = [&](double share, std::string by, std::string in) {
-    waiter.insert(waiter.end(), {share_words(share), std::move(by), std::move(in)});
-    table.rows.push_back(std::move(waiter));
-    waiter.assign(4, "");
-  };
-  const auto part = [&](Nanoseconds time) { return row.wall > 0 ? double(time) / double(row.wall) : 0; };
-  double rest = 1 - part(row.unseen);
-  for (size_t i = 0; i < std::min(most, row.holders.size()); ++i) {
-    const GilHolderRow& holder = row.holders[i];
-    if (holder.share < kWorthARow) break;
-    rest -= holder.share;
-    add(holder.share, and_more(holder.thread, holder.threads),
-        place_words(holder.name, holder.file, holder.line));
-  }
-  if (rest >= kWorthARow) add(rest, "others", "");
-  if (part(row.free) >= kWorthARow) add(part(row.free), "nobody: it was free, and no CPU was", "");
-  const double unseen = part(row.unseen - row.free);
-  if (unseen >= kWorthARow || !waiter.front().empty()) add(unseen, "nobody that was seen", "");
-}
-
-Table gil_table(const Report& report) {
-  Table table;
-  table.title = "Who waits for the GIL, and who held it meanwhile";
-  table.note =
-      report.waits_exact
-          ? "Waits are exact, the scheduler's own account; who held it is as each thread left its "
-            "CPU, or the "
-            "clock found it."
-          : "As threads were found from time to time: nothing is known of a wait between two samples.";
-  table.columns = {{"thread"},     {"waits", true}, {"of its time", true},   {"longest in", false, Fit::name},
-                   {"held", true}, {"by"},          {"in", false, Fit::name}};
-  constexpr size_t kMostHolders = 3;
-  const size_t waiters = std::max<size_t>(report.gil_waits.size(), 1);
-  // Of many waiters the first holder each.
-  const size_t most = std::clamp<size_t>(15 / waiters, 1, kMostHolders);
-  for (const GilWaitRow& row : report.gil_waits) {
-    add_gil_holders(table,
-                    {plain(row.thread), time_words(row.wall), share_words(row.share),
-                     place_words(row.name, row.file, row.line)},
-                    row, most);
-  }
-  table.left_out = report.gil_waits_seen - report.gil_waits.size();
-  return table;
-}
-
-Table ended_waits_table(const Report& report) {
-  Table table;
-  table.title = "What ended waits: a lock was released, a queue or a pipe was written to, a timeout was over";
-  table.note = "As far as it is proved. Of waits that are not here it is not known, or they went on.";
-  table.columns = {
-      {"wall", true},           {"waits", true}, {"threads", true},       {"for", false, Fit::name},
-      {"in", false, Fit::name}, {"ended by"},    {"in", false, Fit::name}};
-  for (const EndedWaitRow& row : report.ended_waits) {
-    table.rows.push_back({time_words(row.wall), count_words(row.count), count_words(row.threads),
-                          plain(profile::wait_words(row.waits, row.what, row.awaited)),
-                          place_words(row.name, row.file, row.line), and_more(row.by, row.by_threads),
-                          place_words(row.by_name, row.by_file, row.by_line)});
-  }
-  table.left_out = report.ended_waits_seen - report.ended_waits.size();
   return table;
 }
 

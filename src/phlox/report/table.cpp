@@ -168,6 +168,15 @@ std::string location_words(std::string_view file, int32_t line) {
   return line > 0 ? fmt::format("{}:{}", plain(file), line) : plain(file);
 }
 
+std::string part_words(Nanoseconds time, Nanoseconds whole) {
+  return time == 0 ? "-" : share_words(whole > 0 ? double(time) / double(whole) : 0);
+}
+
+std::string place_words(const std::string& name, const std::string& file, int32_t line) {
+  if (file.empty()) return plain(name);
+  return fmt::format("{} ({})", plain(name), location_words(base_name(file), line));
+}
+
 std::string fitted_name(const std::string& plain_name, size_t width) {
   std::string name = plain_name;
   while (columns_of(name) > width) {

@@ -21,6 +21,9 @@ std::string_view weight_name(profile::Weight weight);             // "wall time"
 std::string share_words(double share);                            // "12.3 %", "0.12 %", "< 0.01 %"
 std::string points_words(double share);                           // "+1.2", "-0.05": percentage points
 std::string location_words(std::string_view file, int32_t line);  // "app.py:7"
+std::string part_words(Nanoseconds time, Nanoseconds whole);      // "12.3 %"; "-": none
+// "read (app.py:7)", of the path the last part: for tables with two such columns.
+std::string place_words(const std::string& name, const std::string& file, int32_t line);
 
 // One long name does not widen a table for all: what is wider than that is shortened, where it says least.
 inline constexpr size_t kWidestName = 60;
