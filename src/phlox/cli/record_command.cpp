@@ -201,7 +201,8 @@ class Recording {
     if (!begun_) return;
     const std::string name = snapshot_name(destination_->recording(), std::time(nullptr));
     if (!destination_->has_recording()) {
-      talk_.error({ErrorKind::input, destination_->recording() + " holds nothing yet", "try again in a moment"});
+      talk_.error(
+          {ErrorKind::input, destination_->recording() + " holds nothing yet", "try again in a moment"});
     } else if (const auto written = recording::snapshot(destination_->recording(), name, recording_owner());
                !written) {
       talk_.error(written.error());
