@@ -631,6 +631,31 @@ TEST_F(Recording, which_library_ran_comes_back) {
   EXPECT_FALSE(older->samples()[0].code_file);
 }
 
+TEST_F(Recording, a_call_that_is_not_known_comes_back_as_not_known) {
+  auto out = writer();
+  ProfileMaker maker(*out);
+  const ThreadId thread = maker.thread("a");
+  for (const int16_t call : {int16_t{202}, int16_t{-1}, kCallNotRecorded}) {
+    Sample sample = maker.sample(thread, "main;burn", 1000);
+    sample.cpu_state = CpuState::blocked;
+    sample.system_call = call;
+    maker.put(sample);
+  }
+  ASSERT_TRUE(out->finish());
+  out.reset();
+  const auto calls = [&] {
+    const auto profile = read(path_.string());
+    EXPECT_TRUE(profile) << profile.error().message;
+    std::vector<int16_t> read_back;
+    for (const Sample& sample : profile->samples()) read_back.push_back(sample.system_call);
+    return read_back;
+  };
+  EXPECT_EQ(calls(), (std::vector<int16_t>{202, -1, kCallNotRecorded}));
+  // Recordings of before say the same of both.
+  run_sql("ALTER TABLE state DROP COLUMN no_call");
+  EXPECT_EQ(calls(), (std::vector<int16_t>{202, kCallNotRecorded, kCallNotRecorded}));
+}
+
 TEST_F(Recording, what_events_counted_comes_back) {
   auto out = writer();
   put_sampled_event(*out, 1, {"cpu-clock", Unit::nanoseconds});

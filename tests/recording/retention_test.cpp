@@ -272,6 +272,7 @@ TEST_F(Append, to_one_of_format_1) {
                            "ALTER TABLE state DROP COLUMN event; ALTER TABLE sample DROP COLUMN value; ALTER "
                            "TABLE state DROP COLUMN wake; DROP TABLE wake; ALTER TABLE state DROP COLUMN "
                            "awaited; DROP TABLE awaited; ALTER TABLE state DROP COLUMN code_file; "
+                           "ALTER TABLE state DROP COLUMN no_call; "
                            "PRAGMA user_version=1; CREATE VIEW stretch AS SELECT rowid AS id FROM sample",
                            nullptr, nullptr, nullptr),
               SQLITE_OK);

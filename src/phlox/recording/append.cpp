@@ -56,9 +56,10 @@ Result<void> Writer::continue_after_what_is_there() {
     run(kAddWakeKinds);
     if (auto done = commit_rows(); !done) return done;
   }
-  if (!number("SELECT 1 FROM pragma_table_info('state') WHERE name = 'code_file'")) {
+  for (const auto& [column, added] : {std::pair("code_file", kAddCodeFiles), {"no_call", kAddNoCalls}}) {
+    if (number(fmt::format("SELECT 1 FROM pragma_table_info('state') WHERE name = '{}'", column))) continue;
     begin();
-    run(kAddCodeFiles);
+    run(added);
     if (auto done = commit_rows(); !done) return done;
   }
   // Its recorder was killed before the first commit: it begins now.

@@ -28,6 +28,9 @@ inline constexpr const char* kAddAwaited =
 // Of libraries in recordings without native frames.
 inline constexpr const char* kAddCodeFiles = "ALTER TABLE state ADD COLUMN code_file INTEGER";
 
+// Tells a wait in no system call from one whose call is not known. Rows of before do not.
+inline constexpr const char* kAddNoCalls = "ALTER TABLE state ADD COLUMN no_call INTEGER";
+
 // Whoever records into a file holds a lock on this byte of it, of the open file (F_OFD_SETLK), so that it
 // goes with the recorder, however that ends. Far beyond those that SQLite locks (os.h: PENDING_BYTE).
 inline constexpr long kRecorderByte = 0x40000000 + 4096;
@@ -57,7 +60,7 @@ CREATE TABLE stack (id INTEGER PRIMARY KEY, parent INTEGER, frame INTEGER NOT NU
 CREATE TABLE state (
   id INTEGER PRIMARY KEY, cpu INTEGER NOT NULL, gil INTEGER NOT NULL, collecting INTEGER NOT NULL, system_call INTEGER,
   quality INTEGER NOT NULL, cpu_number INTEGER, event INTEGER, wake INTEGER, awaited INTEGER,
-  code_file INTEGER);
+  code_file INTEGER, no_call INTEGER);
 CREATE TABLE wake (id INTEGER PRIMARY KEY, thread INTEGER, stack INTEGER, other TEXT, kind TEXT);
 CREATE TABLE awaited (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT, other TEXT);
 CREATE TABLE sample (

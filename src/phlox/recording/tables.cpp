@@ -244,32 +244,34 @@ class Reading {
     const bool has_awaited = has_.awaited && has_column("state", "awaited");
     const bool has_code_file = has_column("state", "code_file");
     const auto events = static_cast<int16_t>(profile::sampled_events(profile_).size());
+    const bool has_no_call = has_column("state", "no_call");
     const bool by_others = profile_.meta().contains("recorded_by");
     const std::string columns = "id, cpu, gil, collecting, system_call, quality, cpu_number";
-    return each("state",
-                columns + (has_event ? ", event" : "") + (has_wake ? ", wake" : "") +
-                    (has_awaited ? ", awaited" : "") + (has_code_file ? ", code_file" : ""),
-                [&](Columns& c) {
-                  profile::Sample row;
-                  c.row_id();
-                  row.cpu_state = c.value(profile::CpuState::blocked);
-                  row.gil_state = c.value(profile::GilState::not_applicable);
-                  row.collecting = c.integer(0, 1) != 0;
-                  row.system_call = c.small_or_none();
-                  if (by_others && row.system_call < 0 && row.cpu_state == profile::CpuState::blocked)
-                    row.system_call = profile::kCallNotRecorded;
-                  row.quality = c.value(profile::Quality::rejected);
-                  row.cpu_number = c.small_or_none();
-                  if (has_event)
-                    row.event = static_cast<uint16_t>(std::max<int16_t>(0, c.small_or_none(1, events)));
-                  if (has_wake) row.wake = c.optional_reference<profile::WakeTag>(profile_.wakes().size());
-                  if (row.wake && profile_.wakes()[row.wake.value - 1] == profile::Wake()) row.wake = {};
-                  if (has_awaited)
-                    row.awaited = c.optional_reference<profile::AwaitedTag>(profile_.awaited().size());
-                  if (has_code_file)
-                    row.code_file = c.optional_reference<profile::ModuleTag>(profile_.modules().size());
-                  states_.push_back(row);
-                });
+    return each(
+        "state",
+        columns + (has_event ? ", event" : "") + (has_wake ? ", wake" : "") +
+            (has_awaited ? ", awaited" : "") + (has_code_file ? ", code_file" : "") +
+            (has_no_call ? ", no_call" : ""),
+        [&](Columns& c) {
+          profile::Sample row;
+          c.row_id();
+          row.cpu_state = c.value(profile::CpuState::blocked);
+          row.gil_state = c.value(profile::GilState::not_applicable);
+          row.collecting = c.integer(0, 1) != 0;
+          row.system_call = c.small_or_none();
+          row.quality = c.value(profile::Quality::rejected);
+          row.cpu_number = c.small_or_none();
+          if (has_event) row.event = static_cast<uint16_t>(std::max<int16_t>(0, c.small_or_none(1, events)));
+          if (has_wake) row.wake = c.optional_reference<profile::WakeTag>(profile_.wakes().size());
+          if (row.wake && profile_.wakes()[row.wake.value - 1] == profile::Wake()) row.wake = {};
+          if (has_awaited) row.awaited = c.optional_reference<profile::AwaitedTag>(profile_.awaited().size());
+          if (has_code_file)
+            row.code_file = c.optional_reference<profile::ModuleTag>(profile_.modules().size());
+          const bool no_call = has_no_call && c.optional_integer(0, 1) != 0;
+          if (row.cpu_state == profile::CpuState::blocked && row.system_call < 0 && (by_others || !no_call))
+            row.system_call = profile::kCallNotRecorded;
+          states_.push_back(row);
+        });
   }
 
   Result<void> samples() {

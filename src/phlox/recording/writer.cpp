@@ -81,7 +81,7 @@ Result<void> Writer::prepare_statements() {
   awaited_ = prepare("INSERT OR REPLACE INTO awaited VALUES (?,?,?,?)");
   state_ = prepare(
       "INSERT INTO state (id, cpu, gil, collecting, system_call, quality, cpu_number, event, wake, "
-      "awaited, code_file) VALUES (?,?,?,?,?,?,?,?,?,?,?)");
+      "awaited, code_file, no_call) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
   if (!stacks_.prepare(database_, "INSERT OR REPLACE INTO stack", 3) ||
       !samples_.prepare(
           database_,
@@ -269,6 +269,7 @@ int64_t Writer::state_of(const profile::Sample& s) {
   const auto [at, fresh] = states_.try_emplace({key, s.wake.value, s.awaited.value, s.code_file.value},
                                                before_.states + static_cast<int64_t>(states_.size()) + 1);
   if (fresh) {
+    const bool no_call = s.cpu_state == profile::CpuState::blocked && s.system_call == -1;
     Row(state_)
         .integer(at->second)
         .value(s.cpu_state)
@@ -280,7 +281,8 @@ int64_t Writer::state_of(const profile::Sample& s) {
         .optional(reference(s.event))
         .id(s.wake, before_.wakes)
         .id(s.awaited, before_.awaited)
-        .id(s.code_file, before_.modules);
+        .id(s.code_file, before_.modules)
+        .optional(no_call ? std::optional<int64_t>(1) : std::nullopt);
     step(state_);
   }
   return at->second;
