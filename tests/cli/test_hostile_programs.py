@@ -1,5 +1,6 @@
 """Programs that map files which change, are of no end, or never answer: they neither end nor hold up what looks at them."""
 import os
+import pathlib
 import shutil
 import struct
 import subprocess
@@ -7,7 +8,7 @@ import sys
 import time
 
 import pytest
-from cli_support import PHLOX, phlox
+from cli_support import PHLOX, PYTHON, phlox
 
 MAPS = """
 #include <fcntl.h>
@@ -115,3 +116,46 @@ def test_of_a_file_that_another_user_owns_nothing_is_kept(tmp_path):
         assert done.returncode == 0, done.stderr
     kept = " ".join(file.name for file in (tmp_path / "cache/phlox/unwind").iterdir())
     assert inodes[0] in kept and inodes[65534] not in kept
+
+
+SPINS = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+print("ready", flush=True)
+while True: library.spin(10**6)
+"""
+
+
+@pytest.fixture
+def silent(tmp_path):
+    """A Python whose time is spent in a library on a file system that answers until a file is there."""
+    source, library, folder, word = tmp_path / "spin.c", tmp_path / "libspin.so", tmp_path / "mount", tmp_path / "silent"
+    source.write_text("int spin(long n) { volatile long x = 0; for (long i = 0; i < n; i++) x += i; return x; }\n")
+    subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", source, "-o", library], check=True)
+    with open(library, "ab") as file:
+        file.write(bytes(1 << 20))  # so that it is not read at once
+    folder.mkdir()
+    server = subprocess.Popen([sys.executable, pathlib.Path(__file__).with_name("silent_folder.py"), folder, library, word],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    if server.stdout.readline() != "ready\n":
+        server.wait()
+        pytest.skip("no FUSE here")
+    program = subprocess.Popen([PYTHON, "-c", SPINS, folder / library.name], stdout=subprocess.PIPE, text=True)
+    try:
+        assert program.stdout.readline() == "ready\n"
+        word.touch()
+        assert server.stdout.readline() == "silent\n"
+        yield program.pid
+    finally:
+        server.kill()
+        server.wait()
+        program.kill()
+        program.wait()
+        subprocess.run(["umount", "-l", folder], check=False)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not os.path.exists("/dev/fuse"), reason="only root mounts")
+def test_a_file_system_that_never_answers_holds_no_recording_up(silent, tmp_path):
+    recording = tmp_path / "a.phlox"
+    done = phlox("record", "--native", "-d", "1", "-p", silent, "-o", recording, timeout=60)
+    assert "does not answer" in done.stderr and str(recording) in done.stderr, done.stderr

@@ -18,6 +18,7 @@
 #include "phlox/cli/commands.h"
 #include "phlox/cli/destination.h"
 #include "phlox/cli/exit_status.h"
+#include "phlox/cli/overdue.h"
 #include "phlox/cli/record_request.h"
 #include "phlox/cli/record_words.h"
 #include "phlox/cli/signal_watch.h"
@@ -46,6 +47,7 @@ class Recording {
   int run() {
     if (auto ready = prepare(); !ready) return failed(ready.error());
     watch_.start([this](SignalSeen seen) { on_signal(seen); });
+    overdue_.emplace(stop_, [this] { give_up(); });
     if (program_) options_.release = [this] { return release(); };
     for (const pid_t pid : pids_) {
       beside_.emplace_back(pid, [this](pid_t one) {
@@ -75,8 +77,10 @@ class Recording {
     // Of a new program not an instant is to be missed; those that are to be recorded get the time for it.
     if (!program_ && !options_.follow && !request_.selection) look_beside();
     Nanoseconds next_look = clock_now() + kLookBesideEvery;
+    if (options_.duration) overdue_->due_after(*options_.duration);
     const sampler::Outcome outcome =
         (*recorder)->run(destination_->sink(), stop_, [&](const sampler::Progress& p) {
+          overdue_->alive();
           say_descendants();
           talk_.progress(progress_lines(p));
           if (clock_now() < next_look) return;
@@ -231,12 +235,25 @@ class Recording {
     }
   }
 
+  // On a thread of its own, while another one waits for ever. What was recorded is whole without it.
+  void give_up() {
+    talk_.error(
+        {ErrorKind::system,
+         fmt::format("ended at once, for a process or a file system does not answer: reading the memory or "
+                     "a file of a recorded process does not return; {}",
+                     begun_ ? fmt::format("what was written until then is in {}", destination_->recording())
+                            : std::string("nothing was recorded")),
+         ""});
+    ::_exit(exit_status(ErrorKind::system));
+  }
+
   int failed(const Error& error) {
     talk_.error(error);
     return exit_status(error.kind);
   }
 
   int not_attached(Error error) {
+    overdue_.reset();
     error = explain_attach_error(std::move(error), pid_, "record");
     if (!program_ || !released_) return failed(error);
     if (stop_)
@@ -258,6 +275,7 @@ class Recording {
       keep_within(options_.unwind_cache);
       keep_within(request_.destination.debug_search.name_cache);
     }
+    overdue_.reset();
     if (auto finished = destination_->finish(); !finished && !error) error = finished.error();
     for (const std::string& warning : outcome.warnings) talk_.warn(warning);
     if (request_.selection) {
@@ -344,8 +362,9 @@ class Recording {
   std::optional<target::LaunchedProgram> program_;
   std::vector<Beside> beside_;
   int descendants_ = 0, lines_of_descendants_ = 0;
-  std::vector<pid_t> fresh_;  // descendants that nothing was said of yet
-  SignalWatch watch_;         // last: its thread uses the others
+  std::vector<pid_t> fresh_;        // descendants that nothing was said of yet
+  std::optional<Overdue> overdue_;  // its thread and the next one use the others
+  SignalWatch watch_;
 };
 
 }  // namespace

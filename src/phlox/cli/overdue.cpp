@@ -1,0 +1,67 @@
+#include "phlox/cli/overdue.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <utility>
+
+#include "phlox/target/kept_rights.h"
+
+namespace phlox::cli {
+namespace {
+
+// So many looks find nothing done before the command is given up. They are counted, and no time is measured:
+// a process that was stopped (SIGSTOP) had no time to do anything.
+constexpr int kLooks = 20;
+// Of CPU time between two looks: what this thread takes itself, and the command's idle polls.
+constexpr Nanoseconds kNothing = 2 * kSecond / 1000;
+
+Nanoseconds cpu_time() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<Nanoseconds>(now.tv_sec) * kSecond + now.tv_nsec;
+}
+
+}  // namespace
+
+Overdue::Overdue(const std::atomic<bool>& stop, std::function<void()> give_up, Nanoseconds patience)
+    : stop_(stop), give_up_(std::move(give_up)), patience_(patience), thread_([this] { watch(); }) {}
+
+Overdue::~Overdue() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  ended_.notify_all();
+  thread_.join();
+}
+
+void Overdue::due_after(Nanoseconds duration) {
+  due_ = clock_now() + std::max<Nanoseconds>(duration, 1);
+}
+
+bool Overdue::is_due() const {
+  const Nanoseconds due = due_;
+  return stop_ || (due != 0 && clock_now() >= due);
+}
+
+void Overdue::watch() {
+  target::give_up_other_capabilities();
+  int idle = 0;
+  uint64_t signs = signs_;
+  Nanoseconds used = cpu_time();
+  std::unique_lock lock(mutex_);
+  while (!ended_.wait_for(lock, std::chrono::nanoseconds(patience_ / kLooks), [&] { return over_; })) {
+    const uint64_t signs_now = signs_;
+    const Nanoseconds used_now = cpu_time();
+    const bool nothing = is_due() && signs_now == signs && used_now - used < kNothing;
+    idle = nothing ? idle + 1 : 0;
+    signs = signs_now;
+    used = used_now;
+    if (idle < kLooks) continue;
+    give_up_();
+    return;
+  }
+}
+
+}  // namespace phlox::cli

@@ -1,0 +1,55 @@
+#include "phlox/cli/overdue.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+
+namespace phlox::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Nanoseconds kShort = kSecond / 5;
+
+TEST(Overdue, gives_up_what_is_due_and_does_nothing) {
+  std::atomic<bool> stop{false};
+  std::promise<void> given_up;
+  Overdue overdue(
+      stop, [&] { given_up.set_value(); }, kShort);
+  overdue.due_after(1);
+  EXPECT_EQ(given_up.get_future().wait_for(60s), std::future_status::ready);
+}
+
+TEST(Overdue, gives_up_what_was_asked_to_stop_and_does_nothing) {
+  std::atomic<bool> stop{true};
+  std::promise<void> given_up;
+  Overdue overdue(
+      stop, [&] { given_up.set_value(); }, kShort);
+  EXPECT_EQ(given_up.get_future().wait_for(60s), std::future_status::ready);
+}
+
+TEST(Overdue, leaves_alone_what_is_not_due) {
+  std::atomic<bool> stop{false};
+  std::atomic<bool> given_up{false};
+  Overdue overdue(
+      stop, [&] { given_up = true; }, kShort);
+  overdue.due_after(3600 * kSecond);
+  std::this_thread::sleep_for(1s);
+  EXPECT_FALSE(given_up);
+}
+
+TEST(Overdue, leaves_alone_what_says_that_it_goes_on) {
+  std::atomic<bool> stop{true};
+  std::atomic<bool> given_up{false};
+  Overdue overdue(
+      stop, [&] { given_up = true; }, kSecond);
+  for (int i = 0; i < 500; ++i) {
+    overdue.alive();
+    std::this_thread::sleep_for(5ms);
+  }
+  EXPECT_FALSE(given_up);
+}
+
+}  // namespace
+}  // namespace phlox::cli
