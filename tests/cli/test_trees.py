@@ -436,3 +436,29 @@ def test_what_a_program_starts_that_is_no_python_has_its_cpu_time(workdir):
     both = json.loads(phlox("report", "--json", "a.phlox", "a.phlox").stdout)
     assert len(both["recordings"]) == 2 and len(both["not_looked_into"]) == 2 * len(rows)
     assert both["samples"] == 2 * both["recordings"][0]["samples"]
+
+
+MANY = """
+import os, signal, sys
+for _ in range(int(sys.argv[1])):
+    if os.fork() == 0:
+        signal.pause()
+print("up", flush=True)
+sum(iter(int, 1))
+"""
+
+
+def test_thousands_of_children_do_not_hold_up_the_end_and_who_is_missing_is_said(workdir):
+    count = 2000
+    program = subprocess.Popen([PYTHON, "-c", MANY, str(count)], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        assert program.stdout.readline() == "up\n"
+        done = phlox("record", "-p", program.pid, "-d", "1", "-o", "a.phlox", timeout=120)
+    finally:
+        os.killpg(program.pid, signal.SIGKILL)
+        program.wait()
+    assert done.returncode == 0, done.stderr
+    report = json.loads(phlox("report", "--json", "a.phlox").stdout)
+    assert report["elapsed_ns"] < 5e9
+    unrecorded = re.findall(r"warning: (\d+) (?:child Pythons of|processes that) process \d+", done.stderr)
+    assert len(report["processes"]) - 1 + sum(map(int, unrecorded)) == count, done.stderr

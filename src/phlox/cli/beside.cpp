@@ -12,6 +12,8 @@
 namespace phlox::cli {
 namespace {
 
+// Of thousands of children a look judges as many as it comes to; the next one goes on.
+constexpr Nanoseconds kLongestLook = kSecond / 20;
 constexpr size_t kMostGroups = 4, kMostIds = 6, kLongestCommand = 70;
 
 std::string ids_of(const std::vector<const PythonProcess*>& processes) {
@@ -43,27 +45,40 @@ std::string listed(const std::vector<const PythonProcess*>& processes) {
 }
 
 // Between fork and exec a child of a Python looks like one: what has just begun is judged the next time.
-bool is_settled(const target::ProcessState& state) {
+bool is_settled(const target::Stat& stat) {
   constexpr Nanoseconds kSettled = kSecond * 3 / 10;
   const auto ticks = static_cast<Nanoseconds>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
-  const Nanoseconds start = static_cast<Nanoseconds>(state.stat.start_ticks) * (kSecond / ticks);
+  const Nanoseconds start = static_cast<Nanoseconds>(stat.start_ticks) * (kSecond / ticks);
   return clock_now(CLOCK_BOOTTIME) - start >= kSettled;
 }
 
 }  // namespace
 
 void Beside::look() {
-  std::vector<pid_t> unknown;
+  std::vector<pid_t> left;
   for (const pid_t pid : target::read_descendants(root_)) {
-    if (recorded_.contains(pid)) continue;
-    const auto state = target::read_process_state(pid);
-    if (state && !children_.contains({state->stat.start_ticks, pid}) && is_settled(*state))
-      unknown.push_back(pid);
+    if (!recorded_.contains(pid)) left.push_back(pid);
   }
-  for (PythonProcess& p : find_pythons(unknown, recogniser_).found) {
-    const Who who{p.start_ticks, p.pid};
-    children_.insert_or_assign(who, std::move(p));
+  // Those first that no look has come to.
+  std::stable_partition(left.begin(), left.end(), [this](pid_t pid) { return !judged_.contains(pid); });
+  const Nanoseconds until = clock_now() + kLongestLook;
+  size_t at = 0;
+  for (; at < left.size() && clock_now() < until; ++at) {
+    const auto stat = target::read_stat(left[at]);
+    if (!stat || !is_settled(*stat)) continue;
+    judged_.insert(left[at]);
+    if (children_.contains({stat->start_ticks, left[at]})) continue;
+    for (PythonProcess& p : find_pythons(std::span(&left[at], 1), recogniser_).found) {
+      const Who who{p.start_ticks, p.pid};
+      children_.insert_or_assign(who, std::move(p));
+    }
   }
+  unjudged_ = static_cast<size_t>(std::count_if(left.begin() + static_cast<ptrdiff_t>(at), left.end(),
+                                                [this](pid_t pid) { return !judged_.contains(pid); }));
+  look_for_alike();
+}
+
+void Beside::look_for_alike() {
   if (looked_for_alike_) return;
   looked_for_alike_ = true;
   const auto state = target::read_process_state(root_);
@@ -88,6 +103,14 @@ std::string Beside::children_words(const std::vector<const PythonProcess*>& chil
       children.size(), children.size() == 1 ? "" : "s", root_, listed(children),
       children.size() == 1 ? "it" : "they", children.size() == 1 ? "es" : "",
       children.size() == 1 ? "it" : "them", advice_(children.back()->pid));
+}
+
+std::string Beside::unjudged_words() const {
+  if (unjudged_ == 0) return "";
+  const bool one = unjudged_ == 1;
+  return fmt::format("{} process{} that process {} started {} not recorded, and it is not known whether {}",
+                     unjudged_, one ? "" : "es", root_, one ? "is" : "are",
+                     one ? "it is a Python" : "they are Pythons");
 }
 
 std::string Beside::alike_words() const {
@@ -117,6 +140,7 @@ std::string Beside::summary() const {
     if (!recorded_.contains(process.pid)) all.push_back(&process);
   }
   std::string text = all.empty() ? "" : children_words(all);
+  if (const std::string words = unjudged_words(); !words.empty()) text += (text.empty() ? "" : ". ") + words;
   if (!alike_.empty()) text += (text.empty() ? "" : ". ") + alike_words();
   return text;
 }

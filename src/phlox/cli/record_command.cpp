@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
@@ -75,7 +76,7 @@ class Recording {
     begun_ = true;
     for (const pid_t pid : pids_) put_container(pid);
     // Of a new program not an instant is to be missed; those that are to be recorded get the time for it.
-    if (!program_ && !options_.follow && !request_.selection) look_beside();
+    if (!program_ && !options_.follow && !request_.selection) look_beside(false);
     Nanoseconds next_look = clock_now() + kLookBesideEvery;
     if (options_.duration) overdue_->due_after(*options_.duration);
     const sampler::Outcome outcome =
@@ -83,15 +84,17 @@ class Recording {
           overdue_->alive();
           say_descendants();
           talk_.progress(progress_lines(p));
-          if (clock_now() < next_look) return;
-          look_beside();
-          next_look = clock_now() + kLookBesideEvery;
+          const Nanoseconds now = clock_now();
+          if (now < next_look) return;
+          look_beside(false);
+          next_look = clock_now() + std::max(kLookBesideEvery, kRestBesidePerLook * (clock_now() - now));
         });
     recorder->reset();
     say_descendants();
-    look_beside();
+    look_beside(true);
     std::string summary;
     for (const Beside& beside : beside_) {
+      if (const std::string words = beside.unjudged_words(); !words.empty()) talk_.warn(words);
       if (const std::string one = beside.summary(); !one.empty())
         summary += (summary.empty() ? "" : ". ") + one;
     }
@@ -106,6 +109,7 @@ class Recording {
   static constexpr std::array kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
 
   static constexpr Nanoseconds kLookBesideEvery = kSecond / 2;
+  static constexpr Nanoseconds kRestBesidePerLook = 50;
 
   Result<void> release() {
     auto released = program_->release();
@@ -118,9 +122,10 @@ class Recording {
     talk_.note(none_runs(*request_.selection) + ": waiting for one, Ctrl-C ends it");
   }
 
-  void look_beside() {
+  void look_beside(bool at_the_end) {
     for (Beside& beside : beside_) {
       beside.look();
+      if (options_.follow && !at_the_end) continue;  // they may be recorded yet
       for (const std::string& line : beside.news()) talk_.warn(line);
     }
   }

@@ -133,6 +133,8 @@ void LiveRecorder::begin_found() {
     begin_births(clock_now() - kTreeSettled);
   }
   for (auto& one : found) {
+    // A thousand at once take seconds to begin. Those left out are counted as not recorded.
+    if (!active_.empty() && time_is_up()) break;
     const pid_t pid = one.program->pid;
     if (kernel_ && image_of(pid) != one.program->image) {
       finder_->look_again(pid);
@@ -356,6 +358,10 @@ void LiveRecorder::meet_news() {
   want_more();
 }
 
+bool LiveRecorder::time_is_up() const {
+  return (stop_ != nullptr && *stop_) || (options_.duration && clock_now() - start_ >= *options_.duration);
+}
+
 bool LiveRecorder::is_over(Nanoseconds now) {
   if (all_ended(now)) {
     outcome_.why = Ended::target_ended;
@@ -402,6 +408,7 @@ void LiveRecorder::commit() {
 
 Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
                           const std::function<void(const Progress&)>& progress) {
+  stop_ = &stop;
   begin(sink);
   while (!stop.load(std::memory_order_relaxed) && !outcome_.error) {
     meet_news();

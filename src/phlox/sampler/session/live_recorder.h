@@ -59,6 +59,7 @@ class LiveRecorder : public Recorder {
   void begin(profile::Sink& sink);
   void meet_news();
   bool is_over(Nanoseconds now);
+  bool time_is_up() const;
   void put_what_is_due(Nanoseconds now, const std::function<void(const Progress&)>& progress);
   void commit();
   void begin_program(ProgramFinder::Found found);
@@ -91,6 +92,7 @@ class LiveRecorder : public Recorder {
   std::string description_;
 
   profile::Sink* sink_ = nullptr;
+  const std::atomic<bool>* stop_ = nullptr;  // of the user
   std::optional<Identities> identities_;
   // Of all of them.
   std::optional<IdleWatch> watch_;

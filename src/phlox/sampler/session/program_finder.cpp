@@ -115,7 +115,7 @@ void ProgramFinder::run() {
     lock.unlock();
     const Nanoseconds start = clock_now(CLOCK_THREAD_CPUTIME_ID);
     std::vector<Found> fresh;
-    for (TreeSearch::Found& one : search_.look(most)) {
+    for (TreeSearch::Found& one : search_.look(most, &stop_)) {
       if (auto pidfd = watch(one.program->pid))
         fresh.push_back({std::move(one.program), *std::move(pidfd), one.parent});
     }

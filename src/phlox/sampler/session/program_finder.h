@@ -65,7 +65,7 @@ class ProgramFinder {
   Nanoseconds asked_at_ = 0;                   // by help()
   bool is_due_ = false;
   bool is_told_ = false;
-  bool stop_ = false;
+  std::atomic<bool> stop_{false};
   TreeSearch search_;  // the thread's
   std::thread thread_;
 };

@@ -290,7 +290,7 @@ std::unique_ptr<Program> TreeSearch::try_one(pid_t pid, Entry& entry) {
   return nullptr;
 }
 
-std::vector<TreeSearch::Found> TreeSearch::look(size_t most) {
+std::vector<TreeSearch::Found> TreeSearch::look(size_t most, const std::atomic<bool>* stop) {
   list();
   std::vector<std::pair<uint64_t, pid_t>> by_age;
   for (const auto& [pid, entry] : entries_) {
@@ -299,7 +299,7 @@ std::vector<TreeSearch::Found> TreeSearch::look(size_t most) {
   std::sort(by_age.begin(), by_age.end());
   std::vector<Found> all;
   for (const auto& [start, pid] : by_age) {
-    if (all.size() >= most) break;
+    if (all.size() >= most || (stop != nullptr && *stop)) break;
     Entry& entry = entries_.at(pid);
     auto program = try_one(pid, entry);
     if (!program) continue;

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -34,8 +35,9 @@ class TreeSearch {
   TreeSearch(const std::vector<pid_t>& roots, bool itself, bool descendants,
              std::function<bool(pid_t pid)> chosen = {});
 
-  // Those with an interpreter that is up and that were not given before, the oldest first; `most` of them.
-  std::vector<Found> look(size_t most);
+  // Those with an interpreter that is up and that were not given before, the oldest first; `most` of them,
+  // and no more once `stop` is set.
+  std::vector<Found> look(size_t most, const std::atomic<bool>* stop = nullptr);
   // The roots were started to be recorded: nobody of the tree was there before.
   void is_launched() { began_ = 0; }
   // Is recorded already: it, and forks of it, need no search for the interpreter.
