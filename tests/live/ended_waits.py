@@ -1,6 +1,6 @@
 """The long form of test_kernel_waits.py's test of what ended waits: WAITS waits (20,000), on one interpreter.
 
-sudo tests/live/ended_waits.py [WAITS [PYTHON]]"""
+sudo tests/live/ended_waits.py [WAITS [PYTHON [LIMIT]]], LIMIT being that of --max-overhead"""
 import json
 import pathlib
 import subprocess
@@ -16,11 +16,11 @@ PROGRAM = pathlib.Path(__file__).parent / "programs" / "ended.py"
 SECONDS = 9
 
 
-def one_round(python, folder):
+def one_round(python, folder, limit):
     path = folder / "ended.phlox"
     with Noise(), subprocess.Popen([python, "-u", PROGRAM, folder / "log"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         program.stdout.readline()
-        subprocess.run([PHLOX, "record", "--way", "kernel", "-p", str(program.pid), "-d", str(SECONDS), "-o", path, "--max-overhead", "off"],
+        subprocess.run([PHLOX, "record", "--way", "kernel", "-p", str(program.pid), "-d", str(SECONDS), "-o", path, "--max-overhead", limit],
                        check=True, capture_output=True)
         (folder / "log.enough").touch()
         while "done" not in program.stdout.readline():
@@ -30,13 +30,13 @@ def one_round(python, folder):
     return found
 
 
-def main(waits=20000, python="/usr/bin/python3"):
+def main(waits=20000, python="/usr/bin/python3", limit="off"):
     named, silent, wrong = 0, 0, []
     by_kind = {}
     ended = [[0, 0], [0, 0]]
     while named + silent + len(wrong) < int(waits):
         with tempfile.TemporaryDirectory() as folder:
-            found = one_round(python, pathlib.Path(folder))
+            found = one_round(python, pathlib.Path(folder), limit)
         named, silent, wrong = named + sum(found.named.values()), silent + sum(found.silent.values()), wrong + found.wrong
         for kind in found.named + found.silent:
             of_kind = by_kind.setdefault(kind, [0, 0])

@@ -118,7 +118,7 @@ def test_long_waits_of_a_program_that_switches_more_often_than_is_paid_for(recor
                                          "[threading.Thread(target=spin, daemon=True).start() for _ in range(7)]\n"
                                          "print('ready', os.getpid(), flush=True)\nspin()\n")
     with Target(SYSTEM, tmp_path / "passing.py") as target:
-        recording = record(target.pid, 2, "--native", "--way", "kernel", "-r", "100", "--max-overhead", "1")
+        recording = record(target.pid, 4, "--native", "--way", "kernel", "-r", "100", "--max-overhead", "1")
     waits = recording.query("SELECT s.stack, s.wall_ns FROM sample s JOIN state ON state.id = s.state WHERE state.cpu = 3 AND s.wall_ns > 1000000 "
                             "AND state.wake IS NOT NULL")
     assert len(waits) > 50

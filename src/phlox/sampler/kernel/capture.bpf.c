@@ -417,8 +417,11 @@ static __always_inline int comes(struct kernel_thread* t, struct task_struct* ta
   if (!t->off_since) return 0;
   may_stand_in(t, now);
   if (!is_to_be_told(t, now)) return 0;
+  const __u64 begin = clock_now();
   if (is_awaited(task, t)) tell_awaited(t, task->pid);
-  return tell_wait(t, task->pid, now);
+  const int was_sent = tell_wait(t, task->pid, now);
+  count(KERNEL_COUNT_WAIT_TIME, clock_now() - begin);
+  return was_sent;
 }
 
 // Of switches that are only counted, each so many-th is measured, for all of them.
@@ -515,7 +518,10 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   if (!is_to_be_told(t, now)) return 0;
   walk_sleeper(t, task, now);
   t->woken = (__u64)task;
-  if (judge_wake(t)) walk_waker(t, now);
+  const __u64 begin = clock_now();
+  const int has_stack = judge_wake(t);
+  count(KERNEL_COUNT_WAIT_TIME, clock_now() - begin);
+  if (has_stack) walk_waker(t, now);
   count(KERNEL_COUNT_TIME, clock_now() - now);
   return 0;
 }

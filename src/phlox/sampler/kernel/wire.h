@@ -336,6 +336,7 @@ enum kernel_count {
   KERNEL_COUNT_WALKS,
   KERNEL_COUNT_TIME,       /* ns in our programs, for recorded processes */
   KERNEL_COUNT_CLOCK_TIME, /* of it, those of the clock */
+  KERNEL_COUNT_WAIT_TIME,  /* of it, those for the records of waits and for who ended them */
   KERNEL_COUNT_LOST,       /* records that found no room */
   KERNEL_COUNT_FULL,       /* threads that found no room in the map */
   KERNEL_COUNTS,

@@ -46,16 +46,17 @@ class Budget {
   Nanoseconds rest_asked_ = 0, taken_before_ = 0;
 };
 
-// Inside the kernel each wait that is told takes some microseconds, at whatever rate is looked. What a wait
-// has to last to be told by itself, so that telling them takes no more than half of the budget. Pure, as
-// above.
+// Inside the kernel each wait that is reported takes some microseconds, at whatever rate samples are taken.
+// How long a wait has to last to be reported by itself, so that the reports take no more than half of the
+// budget. Pure, as above.
 class ShortestWait {
  public:
   static constexpr Nanoseconds kLeast = kSecond / 1000, kMost = 32 * kLeast;
 
   explicit ShortestWait(std::optional<double> max_percent) : max_percent_(max_percent) {}
 
-  // `taken`: for switches, since the beginning.
+  // `taken`: for records of waits and for who ended them, since the beginning. What all other switches take
+  // does not depend on how many waits are reported.
   Nanoseconds judge(Nanoseconds now, Nanoseconds taken);
 
  private:

@@ -361,17 +361,18 @@ void KernelSources::look_after(Nanoseconds now) {
   const auto taken = static_cast<Nanoseconds>(capture_->count(KERNEL_COUNT_TIME)) + interrupts;
   const auto by_clock = static_cast<Nanoseconds>(capture_->count(KERNEL_COUNT_CLOCK_TIME)) + interrupts;
   const Nanoseconds fresh_clock = by_clock - std::exchange(by_clock_, by_clock);
+  const auto on_waits = static_cast<Nanoseconds>(capture_->count(KERNEL_COUNT_WAIT_TIME));
   const Nanoseconds fresh_switches = taken - std::exchange(all_taken_, taken) - fresh_clock;
   const double most = share_of_most();
   const auto of_most = [&](Nanoseconds time) {
     return static_cast<Nanoseconds>(static_cast<double>(time) * most);
   };
   of_rate_ += of_most(Budget::of_rate(fresh_clock, fresh_switches));
-  of_switches_ += of_most(fresh_switches);
+  of_waits_ += of_most(on_waits - std::exchange(on_waits_, on_waits));
   if (const auto rate = budget_.judge(now, of_rate_, rate_hz_)) rate_hz_ = *rate;
   if (now - waits_judged_ >= kLookAfterEvery) {
     waits_judged_ = now;
-    capture_->set_shortest_wait(shortest_wait_.judge(now, of_switches_));
+    capture_->set_shortest_wait(shortest_wait_.judge(now, of_waits_));
   }
   if (clock_.is_due(now, rate_hz_)) {
     std::uniform_real_distribution<double> jitter(1 - kJitter, 1 + kJitter);
