@@ -23,6 +23,11 @@ using profile::Quality;
 constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint32_t kThread = 77;
 
+const auto kNobodyReads = [](std::span<const pid_t>) {
+  ADD_FAILURE() << "nothing is to be read from outside";
+  return ParkedThreads();
+};
+
 class KernelSourceTest : public testing::Test {
  protected:
   KernelSourceTest() { consumer_.with_awaited(files_); }
@@ -349,7 +354,8 @@ TEST_F(KernelSourceTest, of_a_wait_that_goes_on_the_descriptor_is_asked_for) {
   known.awaits_what = KERNEL_AWAITS_FILE;
   for (const Nanoseconds later : {Nanoseconds{0}, kSecond}) {
     const Nanoseconds now = clock_now() + later;
-    source_.ask_after_silent(now, now, [&](pid_t) { return std::optional(known); });
+    source_.ask_after_silent(
+        now, now, [&](pid_t) { return std::optional(known); }, kNobodyReads);
     consumer_.drain(ring_);
   }
   seen(12'000, known);
@@ -479,9 +485,10 @@ TEST_F(KernelSourceTest, who_was_parked_before_is_where_it_was) {
   ASSERT_TRUE(python::capture_code(fake_.layout(), fake_.memory(), fake_.code("sleeper"), *parked.codes[0]));
   parked.threads.push_back({.tid = static_cast<pid_t>(kThread), .python_id = 5, .frames = {{0, 200}}});
   source_.begin(parked, static_cast<Nanoseconds>(start_));
-  source_.ask_after_silent(static_cast<Nanoseconds>(start_ + 500 * kMillisecond),
-                           static_cast<Nanoseconds>(start_ + 499 * kMillisecond),
-                           [](pid_t) { return std::optional<kernel_thread>(); });
+  source_.ask_after_silent(
+      static_cast<Nanoseconds>(start_ + 500 * kMillisecond),
+      static_cast<Nanoseconds>(start_ + 499 * kMillisecond),
+      [](pid_t) { return std::optional<kernel_thread>(); }, kNobodyReads);
   consumer_.drain(ring_);
   identities_.stretches.flush();
   EXPECT_NEAR(wall("sleeper", CpuState::blocked), 500, 0.001);
@@ -497,13 +504,72 @@ TEST_F(KernelSourceTest, a_wait_is_told_as_it_grows) {
   known.state = KERNEL_BLOCKED;
   known.off = waiting;
   known.walked = 1;
-  source_.ask_after_silent(static_cast<Nanoseconds>(start_ + 302 * kMillisecond),
-                           static_cast<Nanoseconds>(start_ + 301 * kMillisecond),
-                           [&](pid_t) { return std::optional(known); });
+  source_.ask_after_silent(
+      static_cast<Nanoseconds>(start_ + 302 * kMillisecond),
+      static_cast<Nanoseconds>(start_ + 301 * kMillisecond), [&](pid_t) { return std::optional(known); },
+      kNobodyReads);
   // And not again when it is over.
   look(402, waiting, 1, 400, 0, 2);
   seen(402);
   EXPECT_NEAR(wall("wait", CpuState::blocked), 400, 0.3);
+}
+
+TEST_F(KernelSourceTest, a_long_wait_that_the_kernel_did_not_read_is_read_from_outside) {
+  const auto main = code("main"), run = code("run");
+  look(1, stack({run, main}), 1, 0, 0);
+  ParkedThreads outside;
+  kernel_thread known{};
+  known.since = known.off_since = start_ + 2 * kMillisecond;
+  known.ran = 2 * kMillisecond;
+  known.state = KERNEL_BLOCKED;
+  known.system_call = 202;
+  int reads = 0;
+  const auto read = [&](std::span<const pid_t> threads) {
+    ++reads;
+    EXPECT_EQ(std::vector<pid_t>(threads.begin(), threads.end()), (std::vector<pid_t>{kThread}));
+    ParkedThreads found;
+    found.codes.push_back(std::make_unique<python::CodeCapture>());
+    EXPECT_TRUE(python::capture_code(fake_.layout(), fake_.memory(), fake_.code("sleeper"), *found.codes[0]));
+    found.threads.push_back({.tid = static_cast<pid_t>(kThread), .python_id = 5, .frames = {{0, 200}}});
+    return found;
+  };
+  for (const uint64_t later : {302, 402}) {
+    const auto now = static_cast<Nanoseconds>(start_ + later * kMillisecond);
+    source_.ask_after_silent(
+        now, now - kSecond / 1000, [&](pid_t) { return std::optional(known); }, read);
+  }
+  EXPECT_EQ(reads, 1);
+  kernel_stack unread{};
+  unread.flags = KERNEL_NOT_WALKED;
+  look(502, unread, 2, 500, 0, 2);
+  // The next wait is another one.
+  look(513, unread, 3, 510, 0, 503);
+  seen(513);
+  EXPECT_NEAR(wall("sleeper", CpuState::blocked), 500, 0.5);
+  EXPECT_NEAR(wall("(a wait whose stack was not read)", CpuState::blocked), 10, 0.5);
+}
+
+TEST_F(KernelSourceTest, a_wait_that_moved_while_it_was_read_is_not_known) {
+  const auto main = code("main"), run = code("run");
+  look(1, stack({run, main}), 1, 0, 0);
+  kernel_thread known{};
+  known.since = known.off_since = start_ + 2 * kMillisecond;
+  known.ran = 2 * kMillisecond;
+  known.state = KERNEL_BLOCKED;
+  const auto now = static_cast<Nanoseconds>(start_ + 302 * kMillisecond);
+  source_.ask_after_silent(
+      now, now, [&](pid_t) { return std::optional(known); },
+      [&](std::span<const pid_t>) {
+        ParkedThreads found;
+        found.codes.push_back(std::make_unique<python::CodeCapture>());
+        EXPECT_TRUE(
+            python::capture_code(fake_.layout(), fake_.memory(), fake_.code("sleeper"), *found.codes[0]));
+        found.threads.push_back({.tid = static_cast<pid_t>(kThread), .python_id = 5, .frames = {{0, 200}}});
+        known.off_since += kMillisecond;
+        return found;
+      });
+  seen(402, known);
+  EXPECT_EQ(wall("sleeper", CpuState::blocked), 0);
 }
 
 TEST_F(KernelSourceTest, a_wait_that_is_open_at_the_end_is_told_up_to_there) {

@@ -1,6 +1,7 @@
 #include "phlox/sampler/kernel/kernel_source.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "phlox/base/clock.h"
@@ -28,6 +29,13 @@ Nanoseconds due(Nanoseconds& owed, Nanoseconds more, Nanoseconds window, Nanosec
   const Nanoseconds put = std::clamp<Nanoseconds>(owed, 0, window);
   owed -= put;
   return put;
+}
+
+// A code object is where it is, and what it says but for what counts in it.
+uint64_t identity_of(const python::CodeCapture& code) {
+  const auto said = std::span(code.bytes).subspan(std::min<size_t>(code.struct_size, code.bytes.size()));
+  const std::string_view words(reinterpret_cast<const char*>(said.data()), said.size());
+  return (std::hash<std::string_view>()(words) * 31 + code.address.value) * 31 + code.code_size;
 }
 
 Nanoseconds grown(uint64_t now, uint64_t& before) {
@@ -118,11 +126,17 @@ KernelSource::Thread* KernelSource::thread_of(const KernelLook& record) {
   return &begin_thread(tid, look.stack.python_id, interpreter_id(look.stack.interpreter), begin);
 }
 
-void KernelSource::begin(const ParkedThreads& parked, Nanoseconds now) {
-  for (size_t i = 0; i < parked.codes.size(); ++i) {
-    auto capture = std::make_unique<python::CodeCapture>(*parked.codes[i]);
+// Gives their numbers. One that was told before and is the same keeps its number.
+std::vector<uint32_t> KernelSource::tell_codes(const ParkedThreads& parked) {
+  std::vector<uint32_t> numbers;
+  for (const auto& code : parked.codes) {
+    const auto known = static_cast<uint32_t>(parked_codes_.size());
+    const auto [at, fresh] = parked_codes_.try_emplace(identity_of(*code), kFirstParkedCode + known);
+    numbers.push_back(at->second);
+    if (!fresh) continue;
+    auto capture = std::make_unique<python::CodeCapture>(*code);
     CodeRecord record;
-    record.code = kFirstParkedCode + static_cast<uint32_t>(i);
+    record.code = at->second;
     const size_t aside = capture->bytes.capacity();
     if (!ring_.aside().take(aside)) continue;
     record.capture = capture.get();
@@ -132,16 +146,27 @@ void KernelSource::begin(const ParkedThreads& parked, Nanoseconds now) {
       ring_.aside().give_back(aside);
     }
   }
+  return numbers;
+}
+
+std::vector<CodeLocation> KernelSource::stack_of(const ParkedThreads::Thread& parked,
+                                                 const std::vector<uint32_t>& codes) {
+  std::vector<CodeLocation> stack;
+  if (parked.quality == Quality::cut && parked.left_out == 0) stack.push_back({kFramesLeftOut, 0});
+  if (parked.quality == Quality::detached) stack.push_back({kCallersUnknown, 0});
+  for (size_t i = parked.frames.size(); i-- > 0;) {
+    if (parked.left_out > 0 && i + 1 == KERNEL_MAX_FRAMES / 2)
+      stack.push_back({kFramesLeftOut, static_cast<int32_t>(parked.left_out)});
+    stack.push_back({codes[parked.frames[i].code], parked.frames[i].instruction});
+  }
+  return stack;
+}
+
+void KernelSource::begin(const ParkedThreads& parked, Nanoseconds now) {
+  const std::vector<uint32_t> codes = tell_codes(parked);
   for (const auto& one : parked.threads) {
     Thread& thread = begin_thread(one.tid, one.python_id, one.interpreter, now);
-    if (one.quality == Quality::cut && one.left_out == 0) thread.asleep_stack.push_back({kFramesLeftOut, 0});
-    if (one.quality == Quality::detached) thread.asleep_stack.push_back({kCallersUnknown, 0});
-    for (size_t i = one.frames.size(); i-- > 0;) {
-      if (one.left_out > 0 && i + 1 == KERNEL_MAX_FRAMES / 2)
-        thread.asleep_stack.push_back({kFramesLeftOut, static_cast<int32_t>(one.left_out)});
-      thread.asleep_stack.push_back(
-          {kFirstParkedCode + static_cast<uint32_t>(one.frames[i].code), one.frames[i].instruction});
-    }
+    thread.asleep_stack = stack_of(one, codes);
     LookRecord look = look_at(thread.index, now, now);
     look.cpu_state = CpuState::blocked;
     look.gil_state = one.gil;
@@ -384,6 +409,15 @@ void KernelSource::take(const KernelLook& record) {
     return;
   }
   if (look.stack.end != KERNEL_END_NO_STATE) ++counts_.reads;
+  const bool is_walked = look.off_since == 0 || (look.stack.flags & KERNEL_NOT_WALKED) == 0;
+  if (const auto& outside = thread->outside;
+      !is_walked && outside.since == look.off_since && !outside.stack.empty()) {
+    KernelLook read = record;
+    if (outside.gil == GilState::waits) read.look.stack.flags |= KERNEL_WAITS_GIL;
+    count(outside.quality);
+    came_back(*thread, read, spent, outside.quality, outside.stack);
+    return;
+  }
   const bool is_cut = look.stack.end == KERNEL_END_FULL || (look.stack.left_out > 0 && look.stack.count > 0);
   const Quality quality = look.stack.end == KERNEL_END_DETACHED ? Quality::detached
                           : is_cut                              ? Quality::cut

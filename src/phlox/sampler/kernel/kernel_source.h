@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -57,13 +58,18 @@ class KernelSource {
   void take(const KernelAwaited& record);
   void take(const kernel_exit& record);
   // Of whom nothing was heard for a while, the kernel is asked by `ask`: a long wait is told as it grows.
-  // `heard_until`: all records until then were taken.
-  template <class Ask>
-  void ask_after_silent(Nanoseconds now, Nanoseconds heard_until, Ask ask) {
+  // `heard_until`: all records until then were taken. `read`: reads threads from outside. It reads those
+  // whose stack the kernel did not read when the wait began.
+  template <class Ask, class Read>
+  void ask_after_silent(Nanoseconds now, Nanoseconds heard_until, Ask ask, Read read) {
+    std::vector<pid_t> silent, unread;
     for (auto& [tid, thread] : threads_) {
       if (now - thread->last_time < kSilence) continue;
-      still(tid, *thread, now, heard_until, ask(tid));
+      silent.push_back(tid);
+      if (unread.size() < kMostRead && is_unread(*thread, ask(tid))) unread.push_back(tid);
     }
+    if (!unread.empty()) keep_read(read(std::span<const pid_t>(unread)), ask);
+    for (const pid_t tid : silent) still(tid, *threads_[tid], now, heard_until, ask(tid));
     flush();
   }
   // The process is looked at no more, since `now`; all records were taken. What no record told is told: the
@@ -91,6 +97,8 @@ class KernelSource {
 
  private:
   static constexpr Nanoseconds kSilence = kSecond / 10;
+  // Threads that are read from outside at once, and code objects that are kept of these.
+  static constexpr size_t kMostRead = 32, kMostParkedCodes = 50'000;
 
   struct Thread : ObservedThread {
     uint64_t ran = 0, blocked = 0, queued = 0;  // as last told
@@ -114,6 +122,14 @@ class KernelSource {
     uint32_t awaited = 0;
     // Too short to be told by itself; goes with the next.
     Nanoseconds owed_awake = 0, owed_asleep = 0;
+    // The wait that began then was read from outside so many times; `stack` is empty if that failed.
+    struct FromOutside {
+      uint64_t since = 0;
+      int tries = 0;
+      profile::GilState gil = profile::GilState::none;
+      profile::Quality quality = profile::Quality::ok;
+      std::vector<CodeLocation> stack;
+    } outside;
   };
   // Since the record before.
   struct Spent {
@@ -145,6 +161,25 @@ class KernelSource {
              const std::optional<kernel_thread>& known);
   void close(pid_t tid, Thread& thread, Nanoseconds now, const std::optional<kernel_thread>& known);
   void put_last(Thread& thread, const kernel_look& look);
+  bool is_unread(Thread& thread, const std::optional<kernel_thread>& known) const;
+  template <class Ask>
+  void keep_read(const ParkedThreads& found, Ask ask) {
+    const std::vector<uint32_t> codes = tell_codes(found);
+    for (const auto& one : found.threads) {
+      const auto thread = threads_.find(one.tid);
+      // Still the same wait: what was read is its stack.
+      const auto known = ask(one.tid);
+      if (thread == threads_.end() || !known || known->state != KERNEL_BLOCKED ||
+          known->off_since != thread->second->outside.since)
+        continue;
+      thread->second->outside.gil = one.gil;
+      thread->second->outside.quality = one.quality;
+      thread->second->outside.stack = stack_of(one, codes);
+    }
+  }
+  std::vector<uint32_t> tell_codes(const ParkedThreads& parked);
+  static std::vector<CodeLocation> stack_of(const ParkedThreads::Thread& parked,
+                                            const std::vector<uint32_t>& codes);
   void end(Thread& thread, Nanoseconds now);
   enum class Piece { look, part };  // part: of the time before a look, and no look by itself
   // `native`: goes with the first piece of this look; from then on the consumer keeps it.
@@ -163,6 +198,7 @@ class KernelSource {
   bool native_;
   NativeHalves halves_;
   uint32_t next_native_ = 1;
+  std::unordered_map<uint64_t, uint32_t> parked_codes_;  // numbers of those that were read from outside
   KernelStacks stacks_;
   std::unordered_map<pid_t, std::unique_ptr<Thread>> threads_;
   // Of threads that have ended, which may be named as wakers after that.

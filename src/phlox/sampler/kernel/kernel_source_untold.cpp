@@ -75,6 +75,20 @@ void KernelSource::still(pid_t tid, Thread& thread, Nanoseconds now, Nanoseconds
   if (is_away(*known) && since < heard_until && now >= since) take(look_now(tid, now, *known));
 }
 
+// A wait for which the kernel had no time when it began. A blocked thread can be read from outside, and that
+// costs it nothing.
+bool KernelSource::is_unread(Thread& thread, const std::optional<kernel_thread>& known) const {
+  constexpr int kMostTries = 3;
+  if (!known || !thread.runs_python || known->state != KERNEL_BLOCKED || known->off_since == 0 ||
+      known->walked != 0 || parked_codes_.size() >= kMostParkedCodes)
+    return false;
+  if (thread.outside.since != known->off_since) {
+    thread.outside = {};
+    thread.outside.since = known->off_since;
+  }
+  return thread.outside.stack.empty() && ++thread.outside.tries <= kMostTries;
+}
+
 void KernelSource::close(pid_t tid, Thread& thread, Nanoseconds now,
                          const std::optional<kernel_thread>& known) {
   if (now <= thread.last_time) return;

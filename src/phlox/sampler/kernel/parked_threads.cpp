@@ -41,8 +41,10 @@ class Pieces {
 
 class Search {
  public:
-  Search(pid_t pid, const python::Interpreter& interpreter, memory::RemoteMemory& memory, bool native)
+  Search(pid_t pid, const python::Interpreter& interpreter, memory::RemoteMemory& memory, bool native,
+         std::span<const pid_t> only)
       : pid_(pid),
+        only_(only),
         copy_(native ? std::make_unique<NativeCopy>() : nullptr),
         interpreter_(interpreter),
         layout_(interpreter.layout),
@@ -87,6 +89,7 @@ class Search {
     if (layout_.thread.native_thread_id.present())
       memory_.read_value(state + *layout_.thread.native_thread_id, native_id);
     thread.tid = ids_.find(thread.python_id, native_id).tid;
+    if (!only_.empty() && std::find(only_.begin(), only_.end(), thread.tid) == only_.end()) return;
     thread.interpreter = interpreter;
     seen_.insert(thread.tid);
     // One thread state a thread: the newest interpreter's comes first, and is the one that it is in.
@@ -239,6 +242,7 @@ class Search {
   }
 
   pid_t pid_;
+  std::span<const pid_t> only_;
   std::unique_ptr<NativeCopy> copy_;
   size_t native_bytes_ = 0;
   std::unordered_set<pid_t> seen_;  // that run Python, parked or not
@@ -257,8 +261,8 @@ class Search {
 }  // namespace
 
 ParkedThreads find_parked_threads(pid_t pid, const python::Interpreter& interpreter,
-                                  memory::RemoteMemory& memory, bool native) {
-  return Search(pid, interpreter, memory, native).run();
+                                  memory::RemoteMemory& memory, bool native, std::span<const pid_t> only) {
+  return Search(pid, interpreter, memory, native, only).run();
 }
 
 }  // namespace phlox::sampler

@@ -1,7 +1,7 @@
 // The threads of a process that are blocked when its recording from inside the kernel begins, and their
 // stacks, read from outside: the kernel's account of each, equal before and after, proves that it did not run
-// meanwhile. Whoever runs, or is awake again, is left to the kernel. Once for each process; reads the target,
-// writes nothing into it.
+// meanwhile. Whoever runs, or is awake again, is left to the kernel. Also reads single threads whose stack
+// the kernel did not read. Reads the target, writes nothing into it.
 #pragma once
 
 #include <sys/types.h>
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "phlox/base/address.h"
@@ -45,8 +46,9 @@ struct ParkedThreads {
   std::vector<std::unique_ptr<python::CodeCapture>> codes;
 };
 
-// `native`: with native halves, and those that run no Python.
+// `native`: with native halves, and those that run no Python. `only`: these threads; empty: all.
 ParkedThreads find_parked_threads(pid_t pid, const python::Interpreter& interpreter,
-                                  memory::RemoteMemory& memory, bool native);
+                                  memory::RemoteMemory& memory, bool native,
+                                  std::span<const pid_t> only = {});
 
 }  // namespace phlox::sampler

@@ -382,7 +382,10 @@ void KernelSources::look_after(Nanoseconds now) {
                         not_understood_ + births_.lost();
   share_out(fresh_clock + fresh_switches, lost - std::exchange(all_lost_, lost));
   for (auto& [id, member] : members_) {
-    member->source_.ask_after_silent(now, heard_until_, asks(id));
+    member->source_.ask_after_silent(
+        now, heard_until_, asks(id), [&program = *member->program_](std::span<const pid_t> threads) {
+          return find_parked_threads(program.pid, program.interpreter, program.memory, false, threads);
+        });
     publish(*member, now);
   }
 }

@@ -102,7 +102,7 @@ class KernelSources {
 
     KernelSources* sources_;  // null: stopped
     pid_t pid_, parent_ = 0;  // 0: not told
-    const Program* program_;
+    Program* program_;
     kernel_process place_;
     CodeFiles code_files_;
     KernelSource source_;
