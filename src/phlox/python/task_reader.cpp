@@ -6,6 +6,7 @@
 
 #include "phlox/base/load.h"
 #include "phlox/python/line_table.h"
+#include "phlox/python/unicode.h"
 
 namespace phlox::python {
 namespace {
@@ -90,12 +91,28 @@ bool TaskReader::read_fields(RemoteAddress task, TypeKind kind, Fields& fields, 
   return kind == TypeKind::python_task && read_python_fields(task, fields);
 }
 
-std::string TaskReader::read_name(RemoteAddress name) {
-  if (!name) return {};
+// The name's bytes are evidence, too: a task that ended gives way to one with the same fields, and another
+// name.
+bool TaskReader::read_name(RemoteAddress name, TaskReading& out) {
+  if (!name) return true;
+  auto& objects = module_.objects();
+  const uint32_t from = *layout_.object.ob_type;
   // 3.13+: a task that nobody named keeps its number only.
-  if (const auto number = module_.objects().integer(name)) return fmt::format("Task-{}", *number);
-  const auto text = module_.objects().string(name, kMaxTaskNameBytes);
-  return text ? *text : std::string();
+  if (const auto number = objects.integer(name)) {
+    out.task.name = fmt::format("Task-{}", *number);
+    return look(name + from, *layout_.integer.ob_digit + 4 - from, out.evidence) != nullptr;
+  }
+  const auto text = objects.string(name, kMaxTaskNameBytes);
+  const size_t size = string_head_size(layout_);
+  const std::byte* bytes = text ? look(name + from, size - from, out.evidence) : nullptr;
+  if (bytes == nullptr) return false;
+  bytes = memory_.find(name, size);
+  const auto head = bytes == nullptr ? Read<StringHead>(fault(FaultKind::unreadable, name))
+                                     : parse_string_head(layout_, name, std::span(bytes, size));
+  if (!head) return false;
+  out.task.name = *text;
+  const size_t kept = std::min<size_t>(head->content_bytes(), kMaxTaskNameBytes);
+  return kept == 0 || look(head->content, kept, out.evidence) != nullptr;
 }
 
 bool TaskReader::read_embedded(RemoteAddress object, Generator& out, Evidence& evidence) {
@@ -274,7 +291,7 @@ bool TaskReader::read(RemoteAddress task, TaskReading& out) {
   if (out.gone) return false;
   out.loop = fields.loop;
   out.task.address = task;
-  out.task.name = read_name(fields.name);
+  if (!read_name(fields.name, out)) return false;
   if (!read_chain(fields.coroutine, out)) return false;
   if (fields.waiter && leaf_future_ && leaf_future_ != fields.waiter) return false;
   if (runs_) {

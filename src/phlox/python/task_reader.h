@@ -74,7 +74,7 @@ class TaskReader {
   bool read_fields(RemoteAddress task, TypeKind kind, Fields& fields, Evidence& evidence);
   bool read_c_fields(RemoteAddress task, Fields& fields, Evidence& evidence);
   bool read_python_fields(RemoteAddress task, Fields& fields);
-  std::string read_name(RemoteAddress name);
+  bool read_name(RemoteAddress name, TaskReading& out);
   bool read_generator(RemoteAddress object, Generator& out, Evidence& evidence);
   bool read_embedded(RemoteAddress object, Generator& out, Evidence& evidence);
   bool read_frame_object(RemoteAddress object, Generator& out, Evidence& evidence);
