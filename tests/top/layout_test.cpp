@@ -115,6 +115,9 @@ TEST(layout, event_loops_have_the_parts_of_their_time) {
   test::ProfileMaker maker(model);
   model.put_meta("machine", "x86_64");
   const auto thread = maker.thread("MainThread", 4711);
+  profile::Process process;
+  process.way_of_reading = profile::kInTheKernel;
+  model.put_process(profile::ProcessId(1), process);
   const auto add = [&](const std::string& stack, Nanoseconds wall, profile::CpuState state, int16_t call) {
     profile::Sample sample = maker.sample(thread, stack, wall);
     sample.cpu_state = state;
@@ -136,8 +139,10 @@ TEST(layout, event_loops_have_the_parts_of_their_time) {
   EXPECT_DOUBLE_EQ(picture.loops[0].running, 0.2);
   std::string text;
   for (const Line& line : layout({}, picture, controls, {100, 24})) text += text_of(line) + "\n";
-  EXPECT_NE(text.find("  50.0   20.0   30.0                       MainThread (asyncio)  fetch"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find(
+          "  50.0   20.0   30.0                       MainThread (asyncio)  stall of at least 5.00 s in"),
+      std::string::npos)
       << text;
   press(controls, kEnter, picture, 10);
   EXPECT_EQ(controls.pick.thread, thread);

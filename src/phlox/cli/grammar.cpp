@@ -101,6 +101,12 @@ void Grammar::describe_record() {
       {{}, "TIME", "keep only the last part of the recording: 1h, 30m; for recordings of days", {}, false});
   b.value("--max-size", a.max_size,
           {{}, "SIZE", "drop the oldest part when the file would become larger: 200M, 2G", {}, false});
+  b.value("--stall", a.stall,
+          {{},
+           "DURATION",
+           "how long an event loop does not wait for events in what the summary calls a stall (default 50ms)",
+           {},
+           false});
   b.flag("--append", a.append, "continue the recording in FILE, for example after its recorder was killed");
   b.source(a.source);
   b.force(a.force);

@@ -329,6 +329,7 @@ class Recording {
       // The first lines of `phlox report`.
       report::ReportOptions options;
       options.choices = request_.destination.choices;
+      options.shortest_stall = request_.shortest_stall;
       if (const auto made = report::make_report(destination_->profile(), options))
         talk_.lines(report::report_summary(*made));
     }

@@ -42,6 +42,11 @@ Result<RecordRequest> record_request_of(const CommandLine& line) {
   } else {
     request.options.rate_is_limit = true;
   }
+  if (!a.stall.empty()) {
+    auto stall = named(line, "--stall", parse_duration(a.stall));
+    if (!stall) return fail(stall);
+    request.shortest_stall = *stall;
+  }
   if (!a.duration.empty()) {
     auto duration = named(line, "--duration", parse_duration(a.duration));
     if (!duration) return fail(duration);

@@ -12,6 +12,7 @@
 #include "phlox/cli/arguments.h"
 #include "phlox/cli/destination.h"
 #include "phlox/cli/selection.h"
+#include "phlox/profile/loop_stalls.h"
 #include "phlox/sampler/session/recorder.h"
 
 namespace phlox::cli {
@@ -22,6 +23,7 @@ struct RecordRequest {
   std::vector<std::string> program;
   sampler::Options options;
   Destination::Options destination;
+  Nanoseconds shortest_stall = profile::kStall;
 };
 
 Result<RecordRequest> record_request_of(const CommandLine& line);

@@ -61,5 +61,8 @@ std::string stall_place(const Profile& profile, FrameId frame);
 std::string stall_words(const Profile& profile, WaitClasses& classes, const Stall& stall);
 // "54 stalls of 50 ms or more; the longest 404 ms at 2.85 s in read_config (app.py:28), asleep". Empty: none.
 std::string stalls_words(const Profile& profile, const LoopStalls& stalls);
+// Of the longest: "stall of 404 ms in read_config (app.py:28), asleep", or "404 ms without a wait for events
+// in …" where that may have been several turns. Empty: none.
+std::string longest_stall_words(const Profile& profile, const LoopStalls& stalls);
 
 }  // namespace phlox::profile

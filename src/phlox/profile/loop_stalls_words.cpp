@@ -66,6 +66,17 @@ std::string state_words(const Profile& profile, WaitClasses& classes, const Stal
                      place.empty() ? "" : " in " + place);
 }
 
+// Behind its length.
+std::string rest_words(const Profile& profile, const Stall& stall) {
+  WaitClasses classes(profile);
+  const std::string place = stall_place(profile, stall.frame);
+  return fmt::format("{}{}, {}", stall.callbacks > 1 ? fmt::format(" in {} callbacks", stall.callbacks) : "",
+                     place.empty()         ? ""
+                     : stall.callbacks > 1 ? ", most in " + place
+                                           : " in " + place,
+                     stall_words(profile, classes, stall));
+}
+
 std::string count(size_t number, std::string_view one, std::string_view several) {
   return fmt::format("{} {}", number, number == 1 ? one : several);
 }
@@ -120,17 +131,21 @@ std::string stalls_words(const Profile& profile, const LoopStalls& stalls) {
           text.empty() ? count(others, "time", "times") : count(others, "more time", "more times"), least,
           brief ? " of 2 ms or more" : "");
   }
-  WaitClasses classes(profile);
   const Stall& longest = stalls.rows.front();
-  const std::string place = stall_place(profile, longest.frame);
-  text += fmt::format("; {} {} at {:.2f} s{}{}, {}", stalls.rows.size() == 1 ? "it took" : "the longest",
-                      stall_length(longest), double(longest.start) * 1e-9,
-                      longest.callbacks > 1 ? fmt::format(" in {} callbacks", longest.callbacks) : "",
-                      place.empty()           ? ""
-                      : longest.callbacks > 1 ? ", most in " + place
-                                              : " in " + place,
-                      stall_words(profile, classes, longest));
+  text += fmt::format("; {} {} at {:.2f} s{}", stalls.rows.size() == 1 ? "it took" : "the longest",
+                      stall_length(longest), double(longest.start) * 1e-9, rest_words(profile, longest));
   return text;
+}
+
+std::string longest_stall_words(const Profile& profile, const LoopStalls& stalls) {
+  if (stalls.rows.empty()) return {};
+  const Stall& longest = stalls.rows.front();
+  const bool proved = longest.least >= stalls.shortest;
+  return fmt::format("{}{}{}{}", proved ? "stall of " : "", stall_length(longest),
+                     proved         ? ""
+                     : stalls.exact ? " without a wait for events"
+                                    : " without a sample in a wait for events",
+                     rest_words(profile, longest));
 }
 
 }  // namespace phlox::profile

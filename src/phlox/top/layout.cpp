@@ -257,9 +257,12 @@ std::vector<Line> loop_lines(const Picture& p, const std::vector<size_t>& shown,
       numbers.push_back({right(percent(share), 6) + " ", Style::plain});
     if (row.blocked >= 0.2) numbers[2].style = Style::hot;
     numbers.back().text += ' ';
-    rows.push_back({std::move(numbers), fmt::format("{} ({})", row.name, row.kind), row.blocked_in});
+    std::string second = row.stall;
+    if (!row.blocked_in.empty())
+      second += fmt::format("{}blocked in {}", second.empty() ? "" : "; ", row.blocked_in);
+    rows.push_back({std::move(numbers), fmt::format("{} ({})", row.name, row.kind), std::move(second)});
   }
-  return lined_up(header, "EVENT LOOP IN", "BLOCKED LONGEST IN", std::move(rows), columns);
+  return lined_up(header, "EVENT LOOP IN", "LONGEST STALL, BLOCKED LONGEST IN", std::move(rows), columns);
 }
 
 std::vector<Line> stack_lines(const Picture& p, const Controls& c, const std::vector<size_t>& shown,

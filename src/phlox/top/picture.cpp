@@ -10,6 +10,7 @@
 #include "phlox/base/text.h"
 #include "phlox/profile/awaited.h"
 #include "phlox/profile/gil_holders.h"
+#include "phlox/profile/loop_stalls.h"
 #include "phlox/profile/loops_and_pools.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/system_calls.h"
@@ -218,6 +219,9 @@ void add_threads(Picture& picture, const Profile& profile, Nanoseconds span) {
 Result<void> add_loops(Picture& picture, const Profile& profile, const profile::Choices& choices) {
   const auto filter = profile::SampleFilter::make_judging(profile, choices);
   if (!filter) return fail(filter);
+  std::map<profile::ThreadId, std::string> stalls;
+  for (const profile::LoopStalls& one : profile::loop_stalls(profile, *filter, profile::kStall))
+    stalls[one.thread] = profile::longest_stall_words(profile, one);
   for (const profile::LoopTime& loop : profile::loop_times(profile, *filter)) {
     const profile::Thread& thread = profile.thread(loop.thread);
     LoopRow row;
@@ -236,6 +240,7 @@ Result<void> add_loops(Picture& picture, const Profile& profile, const profile::
       const std::string where = where_of(label);
       row.blocked_in = where.empty() ? label.name : fmt::format("{} ({})", label.name, where);
     }
+    row.stall = stalls[loop.thread];
     picture.loops.push_back(std::move(row));
   }
   return {};

@@ -54,6 +54,7 @@ struct LoopRow {
   std::string kind;  // "asyncio"
   double idle = 0, running = 0, blocked = 0, gil_waits = 0, runnable = 0, unknown = 0;
   std::string blocked_in;  // "fetch (app.py:7)": where its callbacks were blocked longest
+  std::string stall;       // the longest; empty: none of profile::kStall and more
 };
 
 struct StackRow {
