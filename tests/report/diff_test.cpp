@@ -322,6 +322,8 @@ TEST_F(DiffOf, conditions_hold_when_they_should) {
     EXPECT_EQ(result->holds, c.holds) << c.text << ": " << result->text;
     EXPECT_EQ(result->is_unclear, c.is_unclear) << c.text << ": " << result->text;
   }
+  const auto gone = check_condition(diff, *parse_condition("self(old) > +10%"));
+  EXPECT_NE(gone->text.find("changed by -100.0 % (99 %: -100.0 to "), std::string::npos) << gone->text;
   const auto text = check_condition(diff, *parse_condition("total(nobody) > +10%"));
   EXPECT_FALSE(text->found);
   EXPECT_EQ(text->text, "no function nobody in either recording (limit of its total: > +10 %)");

@@ -180,8 +180,9 @@ Words words_of(const Condition& condition, const Distance& distance, double befo
   const double low = distance.low / scale + limit, high = distance.high / scale + limit;
   switch (condition.limit_kind) {
     case LimitKind::relative:
+      // There is nothing below no time at all.
       return {fmt::format("changed by {:+.1f} %", value * 100),
-              fmt::format("{:+.1f} to {:+.1f} %", low * 100, high * 100),
+              fmt::format("{:+.1f} to {:+.1f} %", std::max(-1.0, low) * 100, std::max(-1.0, high) * 100),
               fmt::format("{:+g} %", limit * 100)};
     case LimitKind::points:
       return {fmt::format("changed by {} points", points_words(value)),
