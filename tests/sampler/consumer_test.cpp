@@ -97,6 +97,7 @@ TEST_F(Consumers, states_before_a_look_are_the_kernels_account) {
   saw(30'000'000, work, profile::CpuState::running, 5'000'000, 2'000'000);  // slept on for 3 ms
   saw(40'000'000, work, profile::CpuState::running, 6'000'000, 0);  // slept on the way, or waited for a CPU
   consumer_.drain(ring_);
+  consumer_.settle_all();
   identities_.stretches.flush();
   std::map<std::pair<std::string, profile::CpuState>, Nanoseconds> wall;
   for (const auto& sample : seen_.samples()) {
@@ -108,6 +109,39 @@ TEST_F(Consumers, states_before_a_look_are_the_kernels_account) {
   EXPECT_EQ((wall[{"work", State::running}]), 5'000'000 + 6'000'000);
   EXPECT_EQ((wall[{"work", State::runnable}]), 2'000'000);
   EXPECT_EQ((wall[{"work", State::unknown}]), 4'000'000);
+}
+
+// The kernel counts a wait for a CPU when it is over: a look later.
+TEST_F(Consumers, a_wait_for_a_cpu_that_is_counted_later_is_told_as_one) {
+  const CodeLocation work{tell({.name = "work"}), 0};
+  const auto saw = [&](Nanoseconds time, Nanoseconds ran, Nanoseconds queued) {
+    LookRecord record = look_at(1, time, time - 10'000'000);
+    record.cpu_state = profile::CpuState::running;
+    record.ran = ran + queued;
+    record.queued = queued;
+    record.fresh = 1;
+    push(record, {&work, 1});
+  };
+  saw(10'000'000, 10'000'000, 0);
+  saw(20'000'000, 6'000'000, 0);  // off its CPU for 4 ms
+  saw(30'000'000, 9'000'000, 4'000'000);
+  saw(40'000'000, 7'000'000, 0);  // 3 ms
+  saw(50'000'000, 10'000'000, 2'000'000);
+  push(ThreadEndRecord{.thread = 1, .time = 50'000'000});
+  consumer_.drain(ring_);
+  identities_.stretches.flush();
+  std::map<profile::CpuState, Nanoseconds> wall;
+  Nanoseconds until = 0;
+  for (const auto& sample : seen_.samples()) {
+    wall[sample.cpu_state] += sample.wall;
+    EXPECT_GE(sample.start, until);
+    until = sample.start + sample.wall;
+  }
+  using State = profile::CpuState;
+  EXPECT_EQ(wall[State::running], 42'000'000);
+  EXPECT_EQ(wall[State::runnable], 6'000'000);
+  EXPECT_EQ(wall[State::unknown], 2'000'000);
+  EXPECT_EQ(until, 50'000'000);
 }
 
 // Time queued for a CPU, or -1: of --native it is not known.

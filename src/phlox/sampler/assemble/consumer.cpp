@@ -312,6 +312,7 @@ void Consumer::end_thread(const ThreadEndRecord& record) {
   const auto found = threads_.find(record.thread);
   if (found == threads_.end()) return;
   const profile::ThreadId id = found->second.id;
+  settle(found->second);
   if (found->second.taken_over) {
     threads_.erase(found);
     return;

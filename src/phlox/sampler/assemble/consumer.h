@@ -66,6 +66,8 @@ class Consumer {
   void drain(Ring& ring, Nanoseconds deadline = std::numeric_limits<Nanoseconds>::max());
   // Takes out the rest, and tells nobody.
   void discard(Ring& ring);
+  // Tells what waits for the account of a next look. At the end.
+  void settle_all();
   // Looks that discard() took.
   uint64_t discarded() const { return discarded_; }
   // Frames whose line was not looked for: it would have taken too long.
@@ -99,6 +101,8 @@ class Consumer {
     bool taken_over = false;  // its row goes on under another number of the ring
     pid_t tid = 0;
     std::optional<profile::Sample> last;  // the last look that was not rejected
+    // A piece in which it slept or waited for a CPU, until the kernel says which, and what came after it.
+    std::vector<profile::Sample> held;
     // Of the last wait of which it was asked.
     profile::AwaitedId awaited;
     Nanoseconds awaited_since = 0;
@@ -125,7 +129,10 @@ class Consumer {
   void look(const LookRecord& record, std::span<const std::byte> body);
   void put_split(const LookRecord& record, ThreadState& thread, profile::Sample& sample);
   void put_states(const LookRecord& record, ThreadState& thread, profile::Sample& sample);
-  void put_piece(profile::Sample piece, profile::CpuState state, Nanoseconds wall, profile::Sample& before);
+  void put_piece(ThreadState& thread, profile::Sample piece, profile::CpuState state, Nanoseconds wall,
+                 profile::Sample& before);
+  void tell(ThreadState& thread, const profile::Sample& sample);
+  void settle(ThreadState& thread, Nanoseconds queued = 0);
   void look_with_native(const LookRecord& record, std::span<const std::byte> body, ThreadState& thread,
                         profile::Sample& sample);
   // none: a shim of the interpreter's own, no frame to show.

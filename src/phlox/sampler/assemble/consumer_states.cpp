@@ -11,8 +11,36 @@ constexpr Nanoseconds kLongestMemory = kSecond;
 
 }  // namespace
 
-void Consumer::put_piece(profile::Sample piece, profile::CpuState state, Nanoseconds wall,
-                         profile::Sample& before) {
+void Consumer::tell(ThreadState& thread, const profile::Sample& sample) {
+  if (thread.held.empty()) {
+    identities_.stretches.look(sample);
+  } else {
+    thread.held.push_back(sample);
+  }
+}
+
+// `queued`: what it waited for a CPU before the last look, and was not told.
+void Consumer::settle(ThreadState& thread, Nanoseconds queued) {
+  if (thread.held.empty()) return;
+  profile::Sample& open = thread.held.front();
+  queued = std::min(queued, open.wall);
+  profile::Sample waited = open;
+  open.wall -= queued;
+  if (open.wall > 0) identities_.stretches.look(open);
+  waited.start += open.wall;
+  waited.wall = queued;
+  waited.cpu_state = profile::CpuState::runnable;
+  if (queued > 0) identities_.stretches.look(waited);
+  for (size_t i = 1; i < thread.held.size(); ++i) identities_.stretches.look(thread.held[i]);
+  thread.held.clear();
+}
+
+void Consumer::settle_all() {
+  for (auto& [number, thread] : threads_) settle(thread);
+}
+
+void Consumer::put_piece(ThreadState& thread, profile::Sample piece, profile::CpuState state,
+                         Nanoseconds wall, profile::Sample& before) {
   if (wall <= 0) return;
   piece.start = before.start;
   piece.wall = wall;
@@ -25,7 +53,12 @@ void Consumer::put_piece(profile::Sample piece, profile::CpuState state, Nanosec
   if (state != profile::CpuState::blocked) piece.system_call = -1;
   before.start += wall;
   before.wall -= wall;
-  identities_.stretches.look(piece);
+  // The kernel counts a wait for a CPU when the thread runs again: by the next look it will have.
+  if (state == profile::CpuState::unknown && thread.held.empty()) {
+    thread.held.push_back(piece);
+  } else {
+    tell(thread, piece);
+  }
 }
 
 // The time before a look, divided by the kernel's account. The look itself says only how the thread was
@@ -35,17 +68,18 @@ void Consumer::put_states(const LookRecord& record, ThreadState& thread, profile
   const bool was_awake = thread.last && thread.last->cpu_state != CpuState::blocked;
   const StateSplit::Parts parts = thread.states.split(record.wall, record.ran - record.queued, record.queued,
                                                       record.cpu_state, was_awake);
+  settle(thread, parts.late);
   if (record.wall > 0 && parts.queued == record.wall) {
     sample.cpu_state = CpuState::runnable;
-    identities_.stretches.look(sample);
+    tell(thread, sample);
     return;
   }
   if (parts.asleep > 0) {
     // A thread that was asleep at the look before slept on there. One that was not was off its CPU on the way
     // here: it slept, or it was pre-empted, which the kernel counts when the thread runs again.
     const bool goes_on = thread.last && thread.last->cpu_state == CpuState::blocked;
-    put_piece(goes_on ? *thread.last : sample, goes_on ? CpuState::blocked : CpuState::unknown, parts.asleep,
-              sample);
+    put_piece(thread, goes_on ? *thread.last : sample, goes_on ? CpuState::blocked : CpuState::unknown,
+              parts.asleep, sample);
   }
   profile::Sample awake = sample;
   if (record.cpu_state == CpuState::blocked && (parts.ran > 0 || parts.queued > 0)) {
@@ -54,10 +88,10 @@ void Consumer::put_states(const LookRecord& record, ThreadState& thread, profile
     if (fresh) awake = *thread.awake;
     if (!fresh) awake.stack = identities_.interner.stack({}, frame_of({kNotSeen, 0}));
   }
-  put_piece(awake, CpuState::running, parts.ran, sample);
-  put_piece(awake, CpuState::runnable, parts.queued, sample);
+  put_piece(thread, awake, CpuState::running, parts.ran, sample);
+  put_piece(thread, awake, CpuState::runnable, parts.queued, sample);
   if (record.cpu_state == CpuState::running) thread.awake = sample;
-  identities_.stretches.look(sample);
+  tell(thread, sample);
 }
 
 void Consumer::put_split(const LookRecord& record, ThreadState& thread, profile::Sample& sample) {
@@ -65,6 +99,7 @@ void Consumer::put_split(const LookRecord& record, ThreadState& thread, profile:
     put_states(record, thread, sample);
     return;
   }
+  settle(thread);
   if (record.ran >= 0 && record.rejected == Rejected::no) {
     const bool asleep = record.cpu_state == profile::CpuState::blocked;
     const auto& other = asleep ? thread.awake : thread.asleep;

@@ -43,6 +43,8 @@ class StateSplit {
  public:
   struct Parts {
     Nanoseconds asleep = 0, queued = 0, ran = 0;
+    // Its waiting for a CPU that was before this window: the kernel counts it when the thread runs again.
+    Nanoseconds late = 0;
   };
 
   // `ran`: on a CPU, without `queued`, its waiting for one. `was_awake`: it was not blocked at the look
@@ -61,6 +63,7 @@ class StateSplit {
     const Nanoseconds put_before =
         std::clamp<Nanoseconds>(-owed_queued_, 0, std::max<Nanoseconds>(queued, 0));
     owed_queued_ += put_before;
+    parts.late = std::max<Nanoseconds>(queued - put_before - (wall - ran), 0);
     queued = std::clamp<Nanoseconds>(queued - put_before, 0, wall - ran);
     switch (found) {
       case profile::CpuState::blocked:

@@ -138,6 +138,7 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
                                : "same CPU (ordinary class), native frames of blocked threads only";
     }
     sink.put_process(process, row);
+    consumer.settle_all();
     identities.stretches.flush();
     program.name_threads(consumer);
     sampler.finish(clock_now());

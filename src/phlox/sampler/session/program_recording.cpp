@@ -343,6 +343,7 @@ void ProgramRecording::finish(End end, Outcome& outcome) {
   source_->stop();
   drain(clock_now() + kLastDrain);
   consumer_.discard(ring_);
+  consumer_.settle_all();
   end_ = clock_now();
   if (const auto ended = source_->end(); ended && end != End::recording_ended)
     end_ = std::min(end_, ended->time);
