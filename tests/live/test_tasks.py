@@ -1,8 +1,11 @@
 """phlox dump names asyncio's tasks: their chains of awaits, by what the program itself sees of them, on every interpreter."""
 import collections
 import json
+import os
 import pathlib
+import signal
 import subprocess
+import time
 
 from live_support import PHLOX, Target, since
 
@@ -93,3 +96,24 @@ def test_no_chain_is_a_mixture_while_tasks_start_and_end(python, tmp_path):
             assert set(names.values()) == {1}, "a task is there once"
             for task in tasks:
                 assert tuple(frame["function"] for frame in task["frames"]) in whole, task
+
+
+@since(3, 8)
+def test_a_task_names_the_ends_of_its_socket_its_subprocess_and_what_is_left_of_its_sleep(python, tmp_path):
+    truth_file = tmp_path / "truth.json"
+    with Target(python, PROGRAM.with_name("task_ends.py"), truth_file) as target:
+        truth = json.loads(truth_file.read_text())
+        before = time.monotonic()
+        found = json.loads(dump("--json", "--no-follow", "-p", target.pid).stdout)
+        after = time.monotonic()
+        os.kill(truth["subprocess"], signal.SIGKILL)
+    tasks = {task["name"]: task for task in found["tasks"]}
+    assert len(truth) == 10
+    for name, expected in truth.items():
+        task = tasks[name]
+        if name.startswith("sleeps"):
+            assert expected[0] - after <= task["seconds_left"] <= expected[1] - before, task
+        elif name == "subprocess":
+            assert task["subprocess"] == expected, task
+        else:
+            assert [task["socket"], task["peer"]] == expected, task

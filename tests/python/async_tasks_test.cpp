@@ -137,7 +137,7 @@ class FakeAsyncio {
                                 {"AsyncGeneratorType", type("async_generator")},
                                 {"CodeType", type("code")}})}});
     fake.set(fake.state(), layout_.interpreter.modules, modules);
-    return read_async_tasks(fake.interpreter(), fake.memory());
+    return read_async_tasks(fake.interpreter(), fake.memory(), {});
   }
 
   void link(RemoteAddress from, RemoteAddress to) {
@@ -326,7 +326,7 @@ TEST(AsyncTasks, of_versions_that_are_not_known_are_said_to_be_missing) {
 TEST(AsyncTasks, are_none_where_nothing_is_imported) {
   for (const Layout& layout : layouts()) {
     test::FakeInterpreter fake(layout);
-    const AsyncTasks read = read_async_tasks(fake.interpreter(), fake.memory());
+    const AsyncTasks read = read_async_tasks(fake.interpreter(), fake.memory(), {});
     EXPECT_TRUE(read.tasks.empty());
     EXPECT_EQ(read.problem, "");
   }

@@ -1,7 +1,11 @@
 #include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,9 +24,11 @@
 #include "phlox/profile/together.h"
 #include "phlox/report/dump.h"
 #include "phlox/sampler/session/instant.h"
+#include "phlox/target/open_file.h"
 #include "phlox/target/process_state.h"
 #include "phlox/target/process_tree.h"
 #include "phlox/target/reading_user.h"
+#include "phlox/target/socket_tables.h"
 #include "phlox/target/source_file.h"
 
 namespace phlox::cli {
@@ -63,12 +69,50 @@ constexpr const char* name_of(python::AwaitedKind kind) {
                                     "wait",       "task_group",  "sleep",       "lock",
                                     "semaphore",  "condition",   "event",       "queue_item",
                                     "queue_room", "stream_data", "stream_room", "concurrent_future",
-                                    "subprocess", "server",      "object"};
+                                    "subprocess", "server",      "socket",      "object"};
   static_assert(std::size(kNames) == static_cast<size_t>(python::AwaitedKind::object) + 1);
   return kNames[static_cast<size_t>(kind)];
 }
 
+// Whether the program's CLOCK_MONOTONIC is ours.
+bool has_our_clock(pid_t pid) {
+  char own[64], others[64];
+  const ssize_t size = ::readlink("/proc/self/ns/time", own, sizeof own);
+  const ssize_t other = ::readlink(fmt::format("/proc/{}/ns/time", pid).c_str(), others, sizeof others);
+  return size == other && (size <= 0 || std::equal(own, own + size, others));
+}
+
+// What is left of a sleep, in seconds. More than was asked for is of another clock.
+std::optional<double> seconds_left(const python::AsyncTask& task, Nanoseconds now) {
+  double asked = 0;
+  const std::string& text = task.awaited;
+  if (!task.until || std::from_chars(text.data(), text.data() + text.size(), asked).ec != std::errc())
+    return {};
+  const double left = *task.until - double(now) * 1e-9;
+  constexpr double kRounding = 1e-5;  // of what was asked for, as it is printed
+  if (left > asked * (1 + kRounding) + kRounding) return {};
+  return std::max(left, 0.0);
+}
+
+// Both ends of the socket that a task awaits.
+void put_socket(report::DumpTask& task, pid_t pid, const std::string& link, target::SocketTables& sockets) {
+  const target::NamedFile file = target::parse_descriptor_link(link);
+  if (file.file.kind != target::OpenFile::Kind::socket) return;
+  const auto found = sockets.find(pid, file.file.inode);
+  if (!found) return;
+  const target::OpenFile& socket = found->file;
+  if (socket.family != AF_INET && socket.family != AF_INET6) {
+    task.socket = found->name;
+    return;
+  }
+  task.socket = target::address_words(socket.family, socket.own);
+  if (socket.peer != target::SocketEnd{}) task.peer = target::address_words(socket.family, socket.peer);
+}
+
 report::DumpTasks tasks_of(pid_t pid, python::AsyncTasks&& read) {
+  const Nanoseconds now = clock_now();
+  const bool our_clock = has_our_clock(pid);
+  target::SocketTables sockets;
   report::DumpTasks out;
   out.pid = pid;
   out.unproved = read.unproved;
@@ -88,8 +132,11 @@ report::DumpTasks tasks_of(pid_t pid, python::AsyncTasks&& read) {
     task.loop = row.loop;
     task.cut = row.cut;
     task.kind = name_of(row.kind);
-    task.awaited = std::move(row.awaited);
+    task.awaited = row.awaited;
     task.awaits = std::move(row.awaits);
+    if (our_clock) task.seconds_left = seconds_left(row, now);
+    if (!row.descriptor.empty()) put_socket(task, pid, row.descriptor, sockets);
+    task.subprocess = row.subprocess;
     for (const python::TaskFrame& frame : row.frames) task.frames.push_back({frame.function, frame.line});
     out.tasks.push_back(std::move(task));
   }

@@ -17,8 +17,13 @@ constexpr size_t kMaxLoops = 1024;
 
 class Census {
  public:
-  Census(const Layout& layout, memory::RemoteMemory& memory, AsyncTasks& out)
-      : layout_(layout), memory_(memory), pages_(memory), codes_(layout, pages_, out.functions), out_(out) {}
+  Census(const Layout& layout, memory::RemoteMemory& memory, const DescriptorLink& link, AsyncTasks& out)
+      : layout_(layout),
+        memory_(memory),
+        link_(link),
+        pages_(memory),
+        codes_(layout, pages_, out.functions),
+        out_(out) {}
 
   void read_interpreter(RemoteAddress state);
   void resolve_awaits();
@@ -31,6 +36,7 @@ class Census {
 
   const Layout& layout_;
   memory::RemoteMemory& memory_;
+  const DescriptorLink& link_;
   PageMemory pages_;
   TaskCodes codes_;
   AsyncTasks& out_;
@@ -46,7 +52,7 @@ void Census::read_interpreter(RemoteAddress state) {
     auto found = module.find_tasks(room, out_.beyond);
     // Tasks that lie side by side are read with the same pages, and so are their coroutines mostly.
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.task < b.task; });
-    TaskReader reader(layout_, pages_, module, codes_);
+    TaskReader reader(layout_, pages_, module, codes_, link_);
     for (size_t at = 0; at < found.size(); at += kBatch)
       read_batch(reader, module, std::span(found).subspan(at, std::min(kBatch, found.size() - at)));
   }
@@ -127,9 +133,10 @@ void Census::resolve_awaits() {
 
 }  // namespace
 
-AsyncTasks read_async_tasks(const Interpreter& interpreter, memory::RemoteMemory& memory) {
+AsyncTasks read_async_tasks(const Interpreter& interpreter, memory::RemoteMemory& memory,
+                            const DescriptorLink& link) {
   AsyncTasks out;
-  Census census(interpreter.layout, memory, out);
+  Census census(interpreter.layout, memory, link, out);
   ObjectReader objects(interpreter.layout, memory);
   auto state = objects.pointer(interpreter.interpreters_head);
   for (size_t i = 0; state && *state && i < kMaxInterpreters; ++i) {

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +54,7 @@ enum class AwaitedKind : uint8_t {
   concurrent_future,  // a job of an executor
   subprocess,
   server,  // Server.serve_forever()
+  socket,  // loop.sock_recv() and its likes
   object,  // something else that is awaitable; `awaited` is its class
 };
 
@@ -65,7 +68,13 @@ struct AsyncTask {
   AwaitedKind kind = AwaitedKind::none;
   std::string awaited;           // class or number that goes with it: "BoundedSemaphore", "0.25"
   std::vector<uint32_t> awaits;  // tasks, as indexes into AsyncTasks::tasks
+  std::optional<double> until;   // of a sleep: on the loop's clock, time.monotonic(), in seconds
+  std::string descriptor;        // of a socket or stream: what the link of its descriptor says
+  int32_t subprocess = 0;        // its number, as the program counts; 0: not known
 };
+
+// Reads the link that a descriptor of the program is in /proc; empty: it cannot be read.
+using DescriptorLink = std::function<std::string(int32_t descriptor)>;
 
 struct AsyncLoop {
   RemoteAddress address;
@@ -91,6 +100,7 @@ inline constexpr size_t kMaxAwaitedTasks = 10'000;
 inline constexpr size_t kMaxAwaits = 1'000'000;
 
 // Of every interpreter in the process.
-AsyncTasks read_async_tasks(const Interpreter& interpreter, memory::RemoteMemory& memory);
+AsyncTasks read_async_tasks(const Interpreter& interpreter, memory::RemoteMemory& memory,
+                            const DescriptorLink& link);
 
 }  // namespace phlox::python

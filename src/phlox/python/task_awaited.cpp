@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 
 #include "phlox/base/load.h"
@@ -10,6 +11,8 @@
 
 namespace phlox::python {
 namespace {
+
+constexpr uint64_t kMaxHandle = 512;  // bytes of a TimerHandle: some 100
 
 struct Function {
   std::string_view file, name;
@@ -31,6 +34,14 @@ constexpr Function kFunctions[] = {
     {"streams.py", "_drain_helper", AwaitedKind::stream_room},
     {"base_subprocess.py", "_wait", AwaitedKind::subprocess},
     {"base_events.py", "serve_forever", AwaitedKind::server},
+    {"selector_events.py", "sock_recv", AwaitedKind::socket},
+    {"selector_events.py", "sock_recv_into", AwaitedKind::socket},
+    {"selector_events.py", "sock_recvfrom", AwaitedKind::socket},
+    {"selector_events.py", "sock_recvfrom_into", AwaitedKind::socket},
+    {"selector_events.py", "sock_sendall", AwaitedKind::socket},
+    {"selector_events.py", "sock_sendto", AwaitedKind::socket},
+    {"selector_events.py", "sock_connect", AwaitedKind::socket},
+    {"selector_events.py", "sock_accept", AwaitedKind::socket},
 };
 
 struct Class {
@@ -100,6 +111,7 @@ bool TaskReader::explain_by_frame(TaskReading& out) {
     out.task.kind = function.kind;
     if (own == "locks.py") explain_lock(out);
     if (function.kind == AwaitedKind::sleep) out.task.awaited = number_text(leaf_.first);
+    add_details(out.task);
     if (function.kind == AwaitedKind::wait) add_children(leaf_.first, out);
     if (function.kind == AwaitedKind::task_group) {
       if (const auto tasks = module_.objects().attribute(leaf_.first, "_tasks"); tasks && *tasks)
@@ -108,6 +120,81 @@ bool TaskReader::explain_by_frame(TaskReading& out) {
     return out.task.kind != AwaitedKind::future;
   }
   return false;
+}
+
+// A variable of the function whose `await` it is.
+RemoteAddress TaskReader::leaf_variable(uint32_t index) {
+  const RemoteAddress at = leaf_.frame + *layout_.frame.localsplus + 8 * uint64_t{index};
+  const std::byte* bytes = is_plausible(at) ? memory_.find(at, 8) : nullptr;
+  return bytes == nullptr ? RemoteAddress() : variable(bytes);
+}
+
+RemoteAddress TaskReader::attribute(RemoteAddress object, std::string_view name) {
+  if (!is_plausible(object)) return {};
+  const auto value = module_.objects().attribute(object, name);
+  return value ? *value : RemoteAddress();
+}
+
+// Its handle's `_when`, the only float in it: the other slots hold no numbers (asyncio.events.TimerHandle).
+void TaskReader::add_end_of_sleep(AsyncTask& task) {
+  constexpr uint32_t kHandle = 4;  // sleep(delay, result, loop, future, h)
+  const RemoteAddress handle = leaf_variable(kHandle);
+  if (!is_plausible(handle) || module_.type_of(handle).name != "TimerHandle") return;
+  const RemoteAddress type = word(handle + *layout_.object.ob_type);
+  const uint64_t size = std::min(word(type + *layout_.type.tp_basicsize).value, kMaxHandle);
+  std::optional<double> until;
+  for (uint64_t at = *layout_.object.size; at + 8 <= size; at += 8) {
+    const RemoteAddress field = word(handle + at);
+    if (!is_plausible(field) || module_.type_of(field).name != "float") continue;
+    const std::byte* bytes = memory_.find(field + *layout_.real.ob_fval, 8);
+    if (bytes == nullptr || until) return;
+    until = load<double>(bytes);
+  }
+  task.until = until;
+}
+
+// The link is read between two readings of the task: that it awaits the same future in both proves that the
+// descriptor is still that of the socket.
+void TaskReader::add_descriptor(int64_t descriptor, AsyncTask& task) {
+  if (link_ && descriptor >= 0 && descriptor <= std::numeric_limits<int32_t>::max())
+    task.descriptor = link_(static_cast<int32_t>(descriptor));
+}
+
+void TaskReader::add_socket_of(RemoteAddress transport, AsyncTask& task) {
+  // Of TLS: sslproto._SSLProtocolTransport, its protocol, the transport beneath.
+  if (const RemoteAddress protocol = attribute(transport, "_ssl_protocol"))
+    transport = attribute(protocol, "_transport");
+  const RemoteAddress descriptor = attribute(transport, "_sock_fd");
+  const auto number = descriptor ? module_.objects().integer(descriptor) : Read<int64_t>(-1);
+  if (number) add_descriptor(*number, task);
+}
+
+void TaskReader::add_details(AsyncTask& task) {
+  switch (task.kind) {
+    case AwaitedKind::sleep:
+      return add_end_of_sleep(task);
+    case AwaitedKind::stream_data:
+    case AwaitedKind::stream_room:
+      return add_socket_of(attribute(leaf_.first, "_transport"), task);
+    case AwaitedKind::socket: {
+      const RemoteAddress socket = leaf_variable(1);  // sock_recv(self, sock, …)
+      if (!is_plausible(socket) || !module_.derives(word(socket + *layout_.object.ob_type), "_socket.socket"))
+        return;
+      // Modules/socketmodule.h: sock_fd is its first field.
+      const std::byte* field = memory_.find(socket + *layout_.object.size, 4);
+      if (field != nullptr) add_descriptor(load<int32_t>(field), task);
+      return;
+    }
+    case AwaitedKind::subprocess: {
+      const RemoteAddress pid = attribute(leaf_.first, "_pid");
+      const auto number = pid ? module_.objects().integer(pid) : Read<int64_t>(0);
+      if (number && *number > 0 && *number <= std::numeric_limits<int32_t>::max())
+        task.subprocess = static_cast<int32_t>(*number);
+      return;
+    }
+    default:
+      return;
+  }
 }
 
 // futures._chain_future() has its own function called first.

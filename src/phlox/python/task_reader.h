@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -48,8 +49,9 @@ struct TaskReading {
 
 class TaskReader {
  public:
-  TaskReader(const Layout& layout, PageMemory& memory, AsyncioModule& module, TaskCodes& codes)
-      : layout_(layout), memory_(memory), module_(module), codes_(codes) {}
+  TaskReader(const Layout& layout, PageMemory& memory, AsyncioModule& module, TaskCodes& codes,
+             const DescriptorLink& link)
+      : layout_(layout), memory_(memory), module_(module), codes_(codes), link_(link) {}
 
   // False: what lies there makes no sense, now.
   bool read(RemoteAddress task, TaskReading& out);
@@ -87,12 +89,19 @@ class TaskReader {
   void explain_lock(TaskReading& out);
   void add_children(RemoteAddress collection, TaskReading& out);
   bool is_concurrent(RemoteAddress future);
+  RemoteAddress leaf_variable(uint32_t index);
+  RemoteAddress attribute(RemoteAddress object, std::string_view name);
+  void add_end_of_sleep(AsyncTask& task);
+  void add_socket_of(RemoteAddress transport, AsyncTask& task);
+  void add_descriptor(int64_t descriptor, AsyncTask& task);
+  void add_details(AsyncTask& task);
   std::string number_text(RemoteAddress object);
 
   const Layout& layout_;
   PageMemory& memory_;
   AsyncioModule& module_;
   TaskCodes& codes_;
+  const DescriptorLink& link_;
   // Of the chain that is being read.
   Generator leaf_;
   const TaskCodes::Known* leaf_code_ = nullptr;

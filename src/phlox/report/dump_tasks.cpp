@@ -40,6 +40,7 @@ constexpr AwaitWords kAwaitWords[] = {
     {"concurrent_future", "a job of an executor (concurrent.futures.Future)"},
     {"subprocess", "the end of a subprocess"},
     {"server", "the end of a server"},
+    {"socket", "a socket"},
     {"object", "an object"},
 };
 
@@ -80,9 +81,18 @@ std::string names_of(const DumpTasks& all, const std::vector<uint32_t>& which) {
   return text;
 }
 
+// By which tasks differ that do the same.
+std::string detail(const DumpTask& task) {
+  if (task.seconds_left) return fmt::format(", {:.1f} s left", *task.seconds_left);
+  if (task.subprocess > 0) return fmt::format(", process {}", task.subprocess);
+  if (task.socket.empty()) return {};
+  return task.peer.empty() ? fmt::format(", {}", plain(task.socket))
+                           : fmt::format(", {} connected to {}", plain(task.socket), plain(task.peer));
+}
+
 // The same with names.
 std::string whole_phrase(const DumpTasks& all, const DumpTask& task, const std::vector<uint32_t>& awaiters) {
-  std::string text = phrase(task);
+  std::string text = phrase(task) + detail(task);
   if (!task.awaits.empty()) text += ": " + names_of(all, task.awaits);
   if (!awaiters.empty()) text += "; awaited by " + names_of(all, awaiters);
   return text;
@@ -334,6 +344,10 @@ void write_tasks(JsonText& json, const std::vector<DumpTasks>& processes) {
     json.text("awaited", task.awaited);
     json.objects("awaits", task.awaits, id);
     json.objects("awaited_by", *row.awaiters, id);
+    if (task.seconds_left) json.number("seconds_left", *task.seconds_left);
+    json.text("socket", task.socket);
+    json.text("peer", task.peer);
+    json.integer("subprocess", task.subprocess);
     json.truth("cut", task.cut);
     json.objects("frames", task.frames, [&](const DumpTaskFrame& frame) {
       const DumpTaskFunction& function = row.process->functions[frame.function];

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,9 @@ struct DumpTask {
   std::string kind;              // of what it awaits, as docs/json/dump.schema.json lists them; empty: none
   std::string awaited;           // the class or the number that goes with it
   std::vector<uint32_t> awaits;  // tasks, as indexes into DumpTasks::tasks
+  std::optional<double> seconds_left;  // of a sleep
+  std::string socket, peer;            // both ends: "10.0.0.5:5432"; empty: not known
+  int32_t subprocess = 0;              // its number, as the program counts; 0: not known
 };
 
 struct DumpLoop {

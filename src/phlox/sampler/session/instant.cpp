@@ -1,6 +1,7 @@
 #include "phlox/sampler/session/instant.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -16,6 +17,12 @@
 
 namespace phlox::sampler {
 namespace {
+
+std::string link_of(pid_t pid, int32_t descriptor) {
+  char text[512];
+  const ssize_t size = ::readlink(fmt::format("/proc/{}/fd/{}", pid, descriptor).c_str(), text, sizeof text);
+  return size > 0 ? std::string(text, static_cast<size_t>(size)) : std::string();
+}
 
 // The native stacks of 500 threads and more; of memory that is not written to nothing is taken.
 constexpr size_t kInstantRingBytes = size_t{64} << 20;
@@ -128,7 +135,10 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
     Workers workers(target::read_kept_free_cpus());
     ProcessSampler sampler(config, program.interpreter, program.memory, ring, workers);
     look_at_everybody(sampler, workers, consumer, ring, options.limit);
-    if (options.tasks) instant.tasks = python::read_async_tasks(program.interpreter, program.memory);
+    if (options.tasks)
+      instant.tasks =
+          python::read_async_tasks(program.interpreter, program.memory,
+                                   [pid](int32_t descriptor) { return link_of(pid, descriptor); });
     instant.missing = missing_of(sampler, options.limit);
     row.way_of_reading = "same CPU (ordinary class)";
     if (sampler.counts().stopped_alone > 0) row.way_of_reading += ", ptrace stop where that CPU is refused";
