@@ -23,11 +23,6 @@ using profile::Quality;
 constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint32_t kThread = 77;
 
-const auto kNobodyReads = [](std::span<const pid_t>) {
-  ADD_FAILURE() << "nothing is to be read from outside";
-  return ParkedThreads();
-};
-
 class KernelSourceTest : public testing::Test {
  protected:
   KernelSourceTest() { consumer_.with_awaited(files_); }
@@ -354,8 +349,7 @@ TEST_F(KernelSourceTest, of_a_wait_that_goes_on_the_descriptor_is_asked_for) {
   known.awaits_what = KERNEL_AWAITS_FILE;
   for (const Nanoseconds later : {Nanoseconds{0}, kSecond}) {
     const Nanoseconds now = clock_now() + later;
-    source_.ask_after_silent(
-        now, now, [&](pid_t) { return std::optional(known); }, kNobodyReads);
+    source_.ask_after_silent(now, now, [&](pid_t) { return std::optional(known); });
     consumer_.drain(ring_);
   }
   seen(12'000, known);
@@ -485,10 +479,9 @@ TEST_F(KernelSourceTest, who_was_parked_before_is_where_it_was) {
   ASSERT_TRUE(python::capture_code(fake_.layout(), fake_.memory(), fake_.code("sleeper"), *parked.codes[0]));
   parked.threads.push_back({.tid = static_cast<pid_t>(kThread), .python_id = 5, .frames = {{0, 200}}});
   source_.begin(parked, static_cast<Nanoseconds>(start_));
-  source_.ask_after_silent(
-      static_cast<Nanoseconds>(start_ + 500 * kMillisecond),
-      static_cast<Nanoseconds>(start_ + 499 * kMillisecond),
-      [](pid_t) { return std::optional<kernel_thread>(); }, kNobodyReads);
+  source_.ask_after_silent(static_cast<Nanoseconds>(start_ + 500 * kMillisecond),
+                           static_cast<Nanoseconds>(start_ + 499 * kMillisecond),
+                           [](pid_t) { return std::optional<kernel_thread>(); });
   consumer_.drain(ring_);
   identities_.stretches.flush();
   EXPECT_NEAR(wall("sleeper", CpuState::blocked), 500, 0.001);
@@ -504,10 +497,9 @@ TEST_F(KernelSourceTest, a_wait_is_told_as_it_grows) {
   known.state = KERNEL_BLOCKED;
   known.off = waiting;
   known.walked = 1;
-  source_.ask_after_silent(
-      static_cast<Nanoseconds>(start_ + 302 * kMillisecond),
-      static_cast<Nanoseconds>(start_ + 301 * kMillisecond), [&](pid_t) { return std::optional(known); },
-      kNobodyReads);
+  source_.ask_after_silent(static_cast<Nanoseconds>(start_ + 302 * kMillisecond),
+                           static_cast<Nanoseconds>(start_ + 301 * kMillisecond),
+                           [&](pid_t) { return std::optional(known); });
   // And not again when it is over.
   look(402, waiting, 1, 400, 0, 2);
   seen(402);
@@ -533,10 +525,12 @@ TEST_F(KernelSourceTest, a_long_wait_that_the_kernel_did_not_read_is_read_from_o
     found.threads.push_back({.tid = static_cast<pid_t>(kThread), .python_id = 5, .frames = {{0, 200}}});
     return found;
   };
-  for (const uint64_t later : {302, 402}) {
+  for (const uint64_t later : {12, 32, 302, 402}) {
     const auto now = static_cast<Nanoseconds>(start_ + later * kMillisecond);
-    source_.ask_after_silent(
-        now, now - kSecond / 1000, [&](pid_t) { return std::optional(known); }, read);
+    const auto ask = [&](pid_t) { return std::optional(known); };
+    source_.read_long_waits(now, ask, read);
+    source_.ask_after_silent(now, now - kSecond / 1000, ask);
+    EXPECT_EQ(reads, later < 20 ? 0 : 1);
   }
   EXPECT_EQ(reads, 1);
   kernel_stack unread{};
@@ -557,8 +551,8 @@ TEST_F(KernelSourceTest, a_wait_that_moved_while_it_was_read_is_not_known) {
   known.ran = 2 * kMillisecond;
   known.state = KERNEL_BLOCKED;
   const auto now = static_cast<Nanoseconds>(start_ + 302 * kMillisecond);
-  source_.ask_after_silent(
-      now, now, [&](pid_t) { return std::optional(known); },
+  source_.read_long_waits(
+      now, [&](pid_t) { return std::optional(known); },
       [&](std::span<const pid_t>) {
         ParkedThreads found;
         found.codes.push_back(std::make_unique<python::CodeCapture>());

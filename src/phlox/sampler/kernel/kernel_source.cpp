@@ -410,6 +410,7 @@ void KernelSource::take(const KernelLook& record) {
   }
   if (look.stack.end != KERNEL_END_NO_STATE) ++counts_.reads;
   const bool is_walked = look.off_since == 0 || (look.stack.flags & KERNEL_NOT_WALKED) == 0;
+  if (!is_walked) unread_until_ = static_cast<Nanoseconds>(look.time);
   if (const auto& outside = thread->outside;
       !is_walked && outside.since == look.off_since && !outside.stack.empty()) {
     KernelLook read = record;

@@ -58,20 +58,29 @@ class KernelSource {
   void take(const KernelAwaited& record);
   void take(const kernel_exit& record);
   // Of whom nothing was heard for a while, the kernel is asked by `ask`: a long wait is told as it grows.
-  // `heard_until`: all records until then were taken. `read`: reads threads from outside. It reads those
-  // whose stack the kernel did not read when the wait began.
-  template <class Ask, class Read>
-  void ask_after_silent(Nanoseconds now, Nanoseconds heard_until, Ask ask, Read read) {
-    std::vector<pid_t> silent, unread;
+  // `heard_until`: all records until then were taken.
+  template <class Ask>
+  void ask_after_silent(Nanoseconds now, Nanoseconds heard_until, Ask ask) {
     for (auto& [tid, thread] : threads_) {
       if (now - thread->last_time < kSilence) continue;
-      silent.push_back(tid);
-      if (unread.size() < kMostRead && is_unread(*thread, ask(tid))) unread.push_back(tid);
+      still(tid, *thread, now, heard_until, ask(tid));
     }
-    if (!unread.empty()) keep_read(read(std::span<const pid_t>(unread)), ask);
-    for (const pid_t tid : silent) still(tid, *threads_[tid], now, heard_until, ask(tid));
     flush();
   }
+  // Waits whose stacks the kernel did not read are read from outside, by `read`, if they last some time.
+  template <class Ask, class Read>
+  void read_long_waits(Nanoseconds now, Ask ask, Read read) {
+    std::vector<pid_t> unread;
+    size_t asked = 0;
+    for (auto& [tid, thread] : threads_) {
+      if (now - thread->last_time < kReadAfter) continue;
+      if (++asked > kMostAsked || unread.size() >= kMostRead) break;
+      if (is_unread(*thread, now, ask(tid))) unread.push_back(tid);
+    }
+    if (!unread.empty()) keep_read(read(std::span<const pid_t>(unread)), ask);
+  }
+  // Whether there was a wait lately whose stack the kernel did not read.
+  bool has_unread_waits(Nanoseconds now) const { return unread_until_ > 0 && now - unread_until_ < kSecond; }
   // The process is looked at no more, since `now`; all records were taken. What no record told is told: the
   // rest of a wait or of a run, and what was too short to be told by itself.
   template <class Ask>
@@ -97,8 +106,10 @@ class KernelSource {
 
  private:
   static constexpr Nanoseconds kSilence = kSecond / 10;
-  // Threads that are read from outside at once, and code objects that are kept of these.
-  static constexpr size_t kMostRead = 32, kMostParkedCodes = 50'000;
+  // A wait this long is read from outside, if the kernel did not read it.
+  static constexpr Nanoseconds kReadAfter = kSecond / 50;
+  // Threads that are asked after and read from outside at once, and code objects that are kept of these.
+  static constexpr size_t kMostAsked = 500, kMostRead = 16, kMostParkedCodes = 50'000;
 
   struct Thread : ObservedThread {
     uint64_t ran = 0, blocked = 0, queued = 0;  // as last told
@@ -161,7 +172,7 @@ class KernelSource {
              const std::optional<kernel_thread>& known);
   void close(pid_t tid, Thread& thread, Nanoseconds now, const std::optional<kernel_thread>& known);
   void put_last(Thread& thread, const kernel_look& look);
-  bool is_unread(Thread& thread, const std::optional<kernel_thread>& known) const;
+  bool is_unread(Thread& thread, Nanoseconds now, const std::optional<kernel_thread>& known) const;
   template <class Ask>
   void keep_read(const ParkedThreads& found, Ask ask) {
     const std::vector<uint32_t> codes = tell_codes(found);
@@ -221,7 +232,7 @@ class KernelSource {
   Counts counts_;
   uint64_t looks_ = 0;
   uint32_t next_thread_ = 1;
-  Nanoseconds begin_ = 0;
+  Nanoseconds begin_ = 0, unread_until_ = 0;
   std::optional<End> end_;
 };
 

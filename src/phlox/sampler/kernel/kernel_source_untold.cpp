@@ -77,11 +77,13 @@ void KernelSource::still(pid_t tid, Thread& thread, Nanoseconds now, Nanoseconds
 
 // A wait for which the kernel had no time when it began. A blocked thread can be read from outside, and that
 // costs it nothing.
-bool KernelSource::is_unread(Thread& thread, const std::optional<kernel_thread>& known) const {
+bool KernelSource::is_unread(Thread& thread, Nanoseconds now,
+                             const std::optional<kernel_thread>& known) const {
   constexpr int kMostTries = 3;
   if (!known || !thread.runs_python || known->state != KERNEL_BLOCKED || known->off_since == 0 ||
       known->walked != 0 || parked_codes_.size() >= kMostParkedCodes)
     return false;
+  if (now - static_cast<Nanoseconds>(known->off_since) < kReadAfter) return false;
   if (thread.outside.since != known->off_since) {
     thread.outside = {};
     thread.outside.since = known->off_since;

@@ -24,6 +24,8 @@ constexpr double kFastest = 10'000;
 // A program that is coming up sets its thread state within microseconds of making it.
 constexpr Nanoseconds kPatience = kSecond / 5, kPause = kSecond / 1000;
 constexpr Nanoseconds kLookAfterEvery = kSecond / 4;
+// Of programs that have waits which the kernel did not read.
+constexpr Nanoseconds kReadWaitsEvery = kSecond / 20;
 // At the beginning, when nobody knows what a walk of these stacks takes.
 constexpr Nanoseconds kSoonerEvery = kSecond / 40;
 constexpr int kTimesSooner = 40;
@@ -321,6 +323,12 @@ bool KernelSources::drain(Nanoseconds deadline) {
   const Nanoseconds now = clock_now();
   if (capture_->drain(deadline, [this](std::span<const std::byte> bytes) { take(bytes); })) return true;
   heard_until_ = now - kOnItsWay;
+  if (now - read_waits_ >= kReadWaitsEvery) {
+    read_waits_ = now;
+    for (auto& [id, member] : members_) {
+      if (member->source_.has_unread_waits(now)) read_long_waits(*member, now);
+    }
+  }
   if (now - looked_after_ >= (times_sooner_ < kTimesSooner ? kSoonerEvery : kLookAfterEvery)) look_after(now);
   return false;
 }
@@ -382,12 +390,17 @@ void KernelSources::look_after(Nanoseconds now) {
                         not_understood_ + births_.lost();
   share_out(fresh_clock + fresh_switches, lost - std::exchange(all_lost_, lost));
   for (auto& [id, member] : members_) {
-    member->source_.ask_after_silent(
-        now, heard_until_, asks(id), [&program = *member->program_](std::span<const pid_t> threads) {
-          return find_parked_threads(program.pid, program.interpreter, program.memory, false, threads);
-        });
+    read_long_waits(*member, now);
+    member->source_.ask_after_silent(now, heard_until_, asks(id));
     publish(*member, now);
   }
+}
+
+void KernelSources::read_long_waits(Member& member, Nanoseconds now) {
+  Program& program = *member.program_;
+  member.source_.read_long_waits(now, asks(member.place_.id), [&program](std::span<const pid_t> threads) {
+    return find_parked_threads(program.pid, program.interpreter, program.memory, false, threads);
+  });
 }
 
 void KernelSources::publish(Member& member, Nanoseconds now) {

@@ -138,6 +138,7 @@ class KernelSources {
     };
   }
   void look_after(Nanoseconds now);
+  void read_long_waits(Member& member, Nanoseconds now);
   double share_of_most();
   void share_out(Nanoseconds taken, uint64_t lost);
   void publish(Member& member, Nanoseconds now);
@@ -160,6 +161,7 @@ class KernelSources {
   Nanoseconds last_birth_ = 0;
   size_t came_ = 0;
   Nanoseconds heard_until_ = 0, looked_after_ = 0, waits_judged_ = 0;
+  Nanoseconds read_waits_ = 0;
   int times_sooner_ = 0;  // that it was looked after, of the first ones
   double to_share_taken_ = 0, to_share_lost_ = 0;
   uint64_t all_lost_ = 0;
