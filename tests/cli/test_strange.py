@@ -188,3 +188,44 @@ def test_a_recorder_in_a_time_namespace_has_the_times_that_the_kernel_has(busy, 
     assert 1e9 < wall < 3e9
     assert used <= 1.1 * wall
     assert abs(running - used) < 0.2 * wall, (running, used, wall)
+
+
+THOUSANDS = """
+import sys, threading
+threading.stack_size(65536)
+never = threading.Event()
+for _ in range(int(sys.argv[1])): threading.Thread(target=never.wait, daemon=True).start()
+print("up", flush=True)
+while True: sum(range(500))
+"""
+
+
+@pytest.fixture(scope="module")
+def thousands():
+    """A program of 6,001 threads, of which one computes."""
+    program = subprocess.Popen([PYTHON, "-c", THOUSANDS, "6000"], stdout=subprocess.PIPE, text=True)
+    assert program.stdout.readline() == "up\n"
+    yield program.pid
+    program.kill()
+    program.wait()
+
+
+@pytest.mark.live
+def test_of_thousands_of_threads_a_recording_says_how_many_it_lacks(thousands, tmp_path):
+    file = tmp_path / "a.phlox"
+    done = phlox("record", "-p", thousands, "-d", "1", "-o", file, timeout=120)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(phlox("report", "--json", "--show", "everything", file).stdout)
+    recorded = report["processes"][0]["threads"]
+    missing = sum(int(count) for count in re.findall(r"(\d+) threads were not read", done.stderr))
+    assert recorded + missing >= 6001, done.stderr
+    if missing:
+        assert f"{missing} threads were not read when the recording of process {thousands} began" in phlox("report", file).stdout
+
+
+@pytest.mark.live
+def test_a_dump_of_thousands_of_threads_has_hundreds_and_counts_the_rest(thousands):
+    done = phlox("dump", "-p", thousands, timeout=120)
+    shown = len(re.findall("^Thread ", done.stdout, re.M))
+    missing = sum(int(count) for count in re.findall(r"warning: (\d+) threads are not shown", done.stderr))
+    assert shown >= 500 and shown + missing == 6001, (shown, done.stderr)

@@ -50,6 +50,17 @@ TEST_P(EveryThreadNames, are_those_that_the_program_gave) {
   EXPECT_EQ(names->failed, 0U);
   for (const ThreadName& name : names->names) got[name.python_id] = name.name;
   EXPECT_EQ(got, expected);
+
+  const uint64_t one = names->names.back().python_id;
+  const auto only = [one](uint64_t id) { return id == one ? Naming::read : Naming::skip; };
+  const auto of_one = read_thread_names(interpreter->layout, live, state, only);
+  ASSERT_TRUE(of_one);
+  ASSERT_EQ(of_one->names.size(), 1U);
+  EXPECT_EQ(of_one->names[0].name, expected[one]);
+  const auto none =
+      read_thread_names(interpreter->layout, live, state, [](uint64_t) { return Naming::stop; });
+  ASSERT_TRUE(none);
+  EXPECT_TRUE(none->names.empty());
 }
 
 TEST(ThreadNames, an_interpreter_without_modules_yet_has_no_names) {

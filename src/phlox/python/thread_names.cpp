@@ -5,7 +5,8 @@
 namespace phlox::python {
 
 Read<ThreadNames> read_thread_names(const Layout& layout, memory::RemoteMemory& memory,
-                                    RemoteAddress interpreter) {
+                                    RemoteAddress interpreter,
+                                    const std::function<Naming(uint64_t python_id)>& goes_on) {
   ObjectReader objects(layout, memory);
   ThreadNames out;
   const auto modules = objects.modules(interpreter);
@@ -26,6 +27,9 @@ Read<ThreadNames> read_thread_names(const Layout& layout, memory::RemoteMemory& 
   for (const DictItem& thread : *threads) {
     if (out.names.size() + out.failed >= kMaxThreadNames || bytes > kMaxThreadNamesBytes) break;
     const auto ident = objects.integer(thread.key);
+    const Naming what = goes_on && ident ? goes_on(static_cast<uint64_t>(*ident)) : Naming::read;
+    if (what == Naming::stop) break;
+    if (what == Naming::skip) continue;
     const auto name = ident ? objects.attribute(thread.value, attribute)
                             : Read<RemoteAddress>(tl::unexpected(ident.error()));
     const auto text = name && *name ? objects.string(*name, kMaxThreadNameBytes)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,11 @@ inline constexpr size_t kMaxThreadNameBytes = 4096;
 inline constexpr size_t kMaxThreadNames = 32768;
 inline constexpr size_t kMaxThreadNamesBytes = size_t{16} << 20;
 
-// Every name in one interpreter; `interpreter` is its PyInterpreterState.
+// The names of one interpreter's threads; `interpreter` is its PyInterpreterState. `goes_on`: asked for each
+// thread with its Python id; skip: this one needs no name, stop: no further one. None: every thread.
+enum class Naming : uint8_t { read, skip, stop };
 Read<ThreadNames> read_thread_names(const Layout& layout, memory::RemoteMemory& memory,
-                                    RemoteAddress interpreter);
+                                    RemoteAddress interpreter,
+                                    const std::function<Naming(uint64_t python_id)>& goes_on = {});
 
 }  // namespace phlox::python

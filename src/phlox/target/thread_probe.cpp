@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -104,9 +105,12 @@ bool is_kernel_worker(uint64_t flags) {
 }
 
 size_t count_kernel_workers(pid_t pid) {
-  constexpr size_t kMostThreads = 65536;
-  const std::unique_ptr<DIR, int (*)(DIR*)> tasks(
-      ::opendir(("/proc/" + std::to_string(pid) + "/task").c_str()), ::closedir);
+  // Of more, it takes too long to ask each.
+  constexpr nlink_t kMostThreads = 4096;
+  const std::string folder = "/proc/" + std::to_string(pid) + "/task";
+  struct stat about {};  // its links: a thread each, "." and ".."
+  if (::stat(folder.c_str(), &about) != 0 || about.st_nlink > kMostThreads + 2) return 0;
+  const std::unique_ptr<DIR, int (*)(DIR*)> tasks(::opendir(folder.c_str()), ::closedir);
   size_t workers = 0;
   for (size_t seen = 0; tasks && seen < kMostThreads; ++seen) {
     const dirent* entry = ::readdir(tasks.get());

@@ -68,7 +68,7 @@ std::optional<ThreadStat> parse_thread_stat(std::string_view text);
 bool is_kernel_worker(uint64_t flags, std::string_view release);
 // Of this kernel.
 bool is_kernel_worker(uint64_t flags);
-// How many of the process's threads are such.
+// How many of the process's threads are such; of thousands of threads none is asked.
 size_t count_kernel_workers(pid_t pid);
 
 // Times scheduled out: the two counts of switches in /proc/PID/task/TID/status, added up.

@@ -319,12 +319,13 @@ void Consumer::end_thread(const ThreadEndRecord& record) {
   }
   put_rest(found->second, record.time);
   identities_.stretches.close(id);
-  for (auto live = live_.begin(); live != live_.end(); ++live) {
-    if (live->id != id) continue;
+  const auto live = std::lower_bound(
+      live_.begin(), live_.end(), id,
+      [](const LiveThread& one, profile::ThreadId other) { return one.id.value < other.value; });
+  if (live != live_.end() && live->id == id) {
     live->row.end = record.time;
     sink_.put_thread(id, live->row);
     live_.erase(live);
-    break;
   }
   profile::Event event;
   event.kind = profile::EventKind::thread_end;

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -78,7 +79,7 @@ class Consumer {
     profile::Thread row;
   };
   // For naming threads later: python ids of those without a name.
-  std::vector<LiveThread>& live_threads() { return live_; }
+  std::deque<LiveThread>& live_threads() { return live_; }
   void put_thread(const LiveThread& thread) { sink_.put_thread(thread.id, thread.row); }
 
  private:
@@ -156,7 +157,7 @@ class Consumer {
   std::unordered_map<uint32_t, profile::WakeId> wakes_;         // by number
   std::unordered_map<uint32_t, profile::AwaitedId> awaited_;    // likewise
   std::unordered_map<uint32_t, profile::ModuleId> code_files_;  // likewise
-  std::vector<LiveThread> live_;
+  std::deque<LiveThread> live_;  // by id, which is given out in ascending order
   bool has_begun_ = false;
   // Of the process's first thread.
   pid_t first_ = 0;

@@ -129,10 +129,12 @@ void ProcessSampler::read_others(Nanoseconds now) {
     read_other(*slot, threads_.domains()[slot->domain], now);
   const size_t threads = threads_.all().size();
   size_t next_first = first_slot_ + kThreadsPerTurn;
+  // A dump of thousands of threads takes as long for stacks as it took to ask for all of them.
+  const Nanoseconds longest = std::max(config_.longest_turn, config_.once ? 2 * (clock_now() - now) : 0);
   for (size_t i = 0; i < threads; ++i) {
     PythonThread& slot = *threads_.all()[(first_slot_ + i) % threads];
     if (slot.done || !slot.alive) continue;
-    if (i > 0 && i % 8 == 0 && clock_now() - now > config_.longest_turn) {
+    if (i > 0 && i % 8 == 0 && clock_now() - now > longest) {
       next_first = first_slot_ + i;
       break;
     }

@@ -104,11 +104,11 @@ PythonThread* PythonThreads::find_thread_of(ThreadState& unbound) {
 }
 
 PythonThread* PythonThreads::find_resting(pid_t tid, int64_t interpreter_id) {
-  const auto found = std::find_if(threads_.begin(), threads_.end(), [&](const auto& thread) {
-    return thread->alive && !thread->tstate && thread->probe->tid() == tid &&
-           thread->interpreter_id == interpreter_id;
-  });
-  return found == threads_.end() ? nullptr : found->get();
+  for (auto [at, end] = by_tid_.equal_range(tid); at != end; ++at) {
+    PythonThread& thread = *at->second;
+    if (thread.alive && !thread.tstate && thread.interpreter_id == interpreter_id) return &thread;
+  }
+  return nullptr;
 }
 
 // Nobody is found by its thread state any more.
@@ -117,6 +117,14 @@ void PythonThreads::forget_state(PythonThread& thread) {
   if (found != by_tstate_.end() && found->second == &thread) by_tstate_.erase(found);
   for (auto& domain : domains_) {
     if (domain.runner == &thread) domain.runner = nullptr;
+  }
+}
+
+void PythonThreads::forget_tid(const PythonThread& thread) {
+  for (auto [at, end] = by_tid_.equal_range(thread.probe->tid()); at != end; ++at) {
+    if (at->second != &thread) continue;
+    by_tid_.erase(at);
+    return;
   }
 }
 
@@ -137,9 +145,10 @@ void PythonThreads::lose_state(PythonThread& thread) {
 // one's state is newer, and so is found first. And the thread that has not started: until then its state has
 // the ids of the thread that makes it (init_threadstate() of Python/pystate.c, 3.11).
 bool PythonThreads::is_anothers(pid_t tid, int64_t interpreter_id) const {
-  return std::any_of(threads_.begin(), threads_.end(), [&](const auto& thread) {
-    return thread->in_python() && !thread->unbound && thread->probe->tid() == tid &&
-           thread->interpreter_id == interpreter_id;
+  const auto [begin, end] = by_tid_.equal_range(tid);
+  return std::any_of(begin, end, [&](const auto& row) {
+    const PythonThread& thread = *row.second;
+    return thread.in_python() && !thread.unbound && thread.interpreter_id == interpreter_id;
   });
 }
 
@@ -214,6 +223,7 @@ bool PythonThreads::add(Domain& domain, RemoteAddress tstate, Nanoseconds now) {
   record.used = static_cast<Nanoseconds>(thread->seen.run_ns);
   log_.begin(record);
   by_tstate_[tstate.value] = thread.get();
+  by_tid_.emplace(tid, thread.get());
   snapshot_.expect(thread->index, tstate, *layout_.thread.size);
   threads_.push_back(std::move(thread));
   return true;
@@ -322,6 +332,7 @@ void PythonThreads::drop_dead(Nanoseconds now) {
     if (thread->alive) continue;
     log_.end(*thread, now);
     forget_state(*thread);
+    forget_tid(*thread);
   }
   std::erase_if(threads_, [](const auto& thread) { return !thread->alive; });
   note_nested();
@@ -349,8 +360,7 @@ void PythonThreads::end_all(Nanoseconds now) {
 }
 
 bool PythonThreads::has(pid_t tid) const {
-  return std::any_of(threads_.begin(), threads_.end(),
-                     [tid](const auto& thread) { return thread->probe->tid() == tid; });
+  return by_tid_.contains(tid);
 }
 
 bool PythonThreads::changed() {

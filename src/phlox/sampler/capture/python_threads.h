@@ -128,6 +128,7 @@ class PythonThreads {
   PythonThread* find_resting(pid_t tid, int64_t interpreter_id);
   bool is_anothers(pid_t tid, int64_t interpreter_id) const;
   void forget_state(PythonThread& thread);
+  void forget_tid(const PythonThread& thread);
   void note_nested();
 
   Config config_;
@@ -140,6 +141,7 @@ class PythonThreads {
   std::vector<Domain> domains_;
   std::vector<std::unique_ptr<PythonThread>> threads_;
   std::unordered_map<uint64_t, PythonThread*> by_tstate_;
+  std::unordered_multimap<pid_t, PythonThread*> by_tid_;
   std::unordered_map<uint64_t, Declined> declined_;
   uint32_t next_thread_ = 1;
   Nanoseconds last_refresh_ = 0;

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "phlox/base/clock.h"
 #include "phlox/base/load.h"
 #include "phlox/python/frame_walk.h"
 #include "phlox/python/line_table.h"
@@ -21,6 +22,9 @@ namespace {
 // Caps on what another process's lists may claim.
 constexpr size_t kMostInterpreters = 64;
 constexpr size_t kMostParked = 4096;
+// Of all threads: their times begin when it is over.
+constexpr Nanoseconds kLongestSearch = kSecond;
+constexpr size_t kMostCounted = 65536;
 // Of C stacks: all of them go into a ring of twice that at once.
 constexpr size_t kMostNative = size_t{8} << 20;
 
@@ -76,8 +80,14 @@ class Search {
     const Gil lock(interpreter_, interpreter, gil);
     RemoteAddress state;
     memory_.read_value(interpreter + *layout_.interpreter.threads_head, state.value);
-    for (size_t i = 0; is_plausible(state) && i < kMostParked; ++i) {
-      look_at(state, id, lock);
+    for (size_t i = 0; is_plausible(state) && i < kMostCounted; ++i) {
+      if (i < kMostParked && (!until_ || clock_now() < *until_)) {
+        look_at(state, id, lock);
+        // The first has the ids of all threads listed.
+        if (!until_) until_ = clock_now() + kLongestSearch;
+      } else {
+        ++found_.not_read;
+      }
       if (!memory_.read_value(state + *layout_.thread.next, state.value)) break;
     }
   }
@@ -93,10 +103,7 @@ class Search {
     thread.interpreter = interpreter;
     seen_.insert(thread.tid);
     // One thread state a thread: the newest interpreter's comes first, and is the one that it is in.
-    if (thread.tid == 0 || std::any_of(found_.threads.begin(), found_.threads.end(),
-                                       [&](const auto& other) { return other.tid == thread.tid; })) {
-      return;
-    }
+    if (thread.tid == 0 || parked_.contains(thread.tid)) return;
     target::ThreadProbe probe(pid_, thread.tid);
     const auto before = probe.schedstat();
     const auto in = probe.blocked_in();
@@ -110,6 +117,7 @@ class Search {
     if (read && copy_) read_native(probe, thread);
     const auto after = probe.schedstat();
     if (read && after && unmoved(*before, *after)) {
+      parked_.insert(thread.tid);
       found_.threads.push_back(std::move(thread));
       return;
     }
@@ -246,6 +254,8 @@ class Search {
   std::unique_ptr<NativeCopy> copy_;
   size_t native_bytes_ = 0;
   std::unordered_set<pid_t> seen_;  // that run Python, parked or not
+  std::unordered_set<pid_t> parked_;
+  std::optional<Nanoseconds> until_;
   const python::Interpreter& interpreter_;
   const python::Layout& layout_;
   memory::RemoteMemory& memory_;

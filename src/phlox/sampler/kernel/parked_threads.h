@@ -44,6 +44,7 @@ struct ParkedThreads {
   };
   std::vector<Thread> threads;
   std::vector<std::unique_ptr<python::CodeCapture>> codes;
+  size_t not_read = 0;  // thread states beyond the limits of a search: whether they are parked is not known
 };
 
 // `native`: with native halves, and those that run no Python. `only`: these threads; empty: all.

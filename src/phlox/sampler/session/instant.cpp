@@ -150,7 +150,7 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
     sink.put_process(process, row);
     consumer.settle_all();
     identities.stretches.flush();
-    program.name_threads(consumer);
+    program.name_threads(consumer, options.limit);
     sampler.finish(clock_now());
   }
   consumer.drain(ring);

@@ -149,8 +149,9 @@ std::unique_ptr<Source> KernelSources::begin(Program& program, const kernel_proc
   if (!capture_->add(program.pid, member->place_)) return nullptr;
   members_.emplace(member->place_.id, member.get());
   is_known(program);
-  member->source_.begin(find_parked_threads(program.pid, program.interpreter, program.memory, native_),
-                        clock_now());
+  const auto parked = find_parked_threads(program.pid, program.interpreter, program.memory, native_);
+  program.threads_not_read = parked.not_read;
+  member->source_.begin(parked, clock_now());
   return member;
 }
 

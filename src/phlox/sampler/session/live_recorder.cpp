@@ -293,8 +293,11 @@ void LiveRecorder::warn() {
     warnings.push_back(not_every_python(options_.chosen != nullptr, state.refused));
     std::string sentence = warnings.back();
     sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
-    sink_->put_meta(std::string(profile::kCouldNotBeRead), sentence);
+    outcome_.not_read.push_back(std::move(sentence));
   }
+  if (!outcome_.not_read.empty())
+    sink_->put_meta(std::string(profile::kCouldNotBeRead),
+                    fmt::format("{}", fmt::join(outcome_.not_read, ". ")));
   const bool root = std::find(roots_.begin(), roots_.end(), became_another_) != roots_.end();
   if (const std::string now = root ? image_of(became_another_).executable : ""; !now.empty())
     warnings.push_back(became_another(became_another_, now));

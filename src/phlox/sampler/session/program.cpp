@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <unordered_set>
 #include <utility>
 
 #include "phlox/memory/living_thread.h"
@@ -30,6 +31,8 @@ constexpr Nanoseconds kFirstPause = 200'000;
 constexpr Nanoseconds kBrieflyPatient = 300'000'000;
 constexpr Nanoseconds kLongestPause = 20'000'000;
 constexpr int kMostInterpretersNamed = 1024;
+// Up to here all names are read each time: a thread may be given another.
+constexpr size_t kFewNamed = 1000;
 
 void pause_for(Nanoseconds time) {
   const timespec t{time / kSecond, time % kSecond};
@@ -85,7 +88,7 @@ profile::Process Program::process_row() const {
   return row;
 }
 
-void Program::name_threads(Consumer& consumer) {
+void Program::name_threads(Consumer& consumer, Nanoseconds longest) {
   auto& live = consumer.live_threads();
   // By Python id, newest interpreter first: a thread that runs code of several is called as the oldest of
   // them calls it, the one that started it; a subinterpreter takes it for its MainThread.
@@ -94,8 +97,19 @@ void Program::name_threads(Consumer& consumer) {
   memory::ProcessMemory apart(pid);
   RemoteAddress at;
   apart.read_value(interpreter.interpreters_head, at.value);
+  // Of thousands of threads: those in the recording that have no name yet.
+  std::unordered_set<uint64_t> nameless;
+  for (const auto& thread : live) {
+    if (thread.row.name.empty()) nameless.insert(thread.row.python_id);
+  }
+  const bool many = live.size() > kFewNamed;
+  const Nanoseconds until = clock_now() + longest;
+  const auto goes_on = [&](uint64_t python_id) {
+    if (clock_now() >= until) return python::Naming::stop;
+    return many && !nameless.contains(python_id) ? python::Naming::skip : python::Naming::read;
+  };
   for (int i = 0; is_plausible(at) && i < kMostInterpretersNamed; ++i) {
-    if (const auto names = python::read_thread_names(interpreter.layout, apart, at)) {
+    if (const auto names = python::read_thread_names(interpreter.layout, apart, at, goes_on)) {
       for (const auto& [python_id, name] : names->names) called[python_id] = name;
     }
     if (!interpreter.layout.interpreter.next.present() ||

@@ -38,7 +38,8 @@ struct Program {
   std::string description() const;
   profile::Process process_row() const;
   // Threads that have no name yet; some stay so while the program is changing them: ask again.
-  void name_threads(Consumer& consumer);
+  // Of thousands of threads it names as many as it comes to in `longest`.
+  void name_threads(Consumer& consumer, Nanoseconds longest = kSecond / 5);
 
   pid_t pid;
   memory::ProcessMemory memory;
@@ -58,6 +59,8 @@ struct Program {
   std::optional<Nanoseconds> started;
   // The kernel has kept its times since then: kernel_process.id.
   std::optional<uint32_t> kept_as;
+  // Threads that were passed over as the recording began: only those that run later are in it.
+  size_t threads_not_read = 0;
 
   // As far as it is known; else now.
   Nanoseconds begin() const { return birth ? *birth : started.value_or(clock_now()); }

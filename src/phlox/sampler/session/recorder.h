@@ -98,6 +98,7 @@ struct Outcome {
   std::optional<Error> error;    // of the sink (disk full) or of waiting; the recording until then is whole
   std::string why_no_python;     // no thread was ever read in Python; empty: one was
   std::vector<std::string> warnings;  // lines worth saying
+  std::vector<std::string> not_read;  // sentences for the recording: what of its processes it does not have
   std::vector<std::string> details;   // for --verbose
   std::vector<NativeModule> modules;  // that native frames name, as long as they can still be opened
 };
