@@ -142,7 +142,7 @@ changelog: ## make what waits in news/ a section of CHANGELOG.md: make changelog
 
 # One version of clang, so that the bytes are the same wherever it is done. `make test` proves them.
 .PHONY: bpf
-bpf: ## compile the capture inside the kernel anew, to be committed: needed when src/phlox/sampler/kernel/*.bpf.* changed
+bpf: ## compile the capture inside the kernel again, and commit it: needed when src/phlox/sampler/kernel/*.bpf.* changed
 	@tools/install-packages.sh tools/packages-bpf.txt
 	@cmake -D DO=write -P cmake/bpf_object.cmake
 
