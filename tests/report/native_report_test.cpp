@@ -291,6 +291,8 @@ TEST(FittedName, brackets_go_first_and_the_end_stays) {
   EXPECT_TRUE(fitted.starts_with("_ZN9hashbrown3raw"));
   EXPECT_TRUE(fitted.ends_with("13reserve_rehash"));
   EXPECT_EQ(fitted_name("ääääääää", 5), "ä…äää");
+  EXPECT_EQ(fitted_name("a child process, /opt/venv/bin/python /srv/app/rank.py worker (wait4)", 40),
+            "a child proce…app/rank.py worker (wait4)");
   EXPECT_EQ(fitted_name("operator->(", 5).size(), 7u);
   for (size_t width = 0; width < 8; ++width) fitted_name("a<b<c>(d)>>>::e((", width);
 }

@@ -60,6 +60,7 @@ std::string_view last_columns(std::string_view text, size_t count) {
 }
 
 constexpr std::string_view kCut = "…";
+constexpr size_t kShortInner = 12;
 
 // The longest stretch between brackets that close each other and lie in no others; empty: there is none that
 // would become shorter.
@@ -181,7 +182,9 @@ std::string fitted_name(const std::string& plain_name, size_t width) {
   std::string name = plain_name;
   while (columns_of(name) > width) {
     const std::string_view inner = longest_in_brackets(name);
-    if (inner.empty()) break;
+    // Little is won by a short one, such as a system call's name, unless that is all it takes.
+    const size_t won = columns_of(inner) - 1;
+    if (inner.empty() || (won < kShortInner && columns_of(name) - won > width)) break;
     name.replace(static_cast<size_t>(inner.data() - name.data()), inner.size(), kCut);
   }
   if (columns_of(name) <= width) return name;
