@@ -40,6 +40,10 @@ def _interpreters():
 INTERPRETERS = _interpreters()
 
 
+def has(python, module):
+    return subprocess.run([python.path, "-c", f"import {module}"], capture_output=True).returncode == 0
+
+
 def share(python, seconds, least=0.5):
     """Seconds for this one, where a row of the version table is looked at for `seconds`: interpreters of one version and kind
     are read by one row, and a moment at which the row is wrong is found by as many looks at all of them together."""

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from live_support import PHLOX, Recording, Target, once_a_version, since
+from live_support import PHLOX, Recording, Target, has, once_a_version, since
 
 PROGRAM = pathlib.Path(__file__).with_name("programs") / "stalls.py"
 ROUNDING = 0.002  # samples begin at a microsecond, and the program asks for the time shortly before and after
@@ -19,10 +19,6 @@ def possible():
 
 
 pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
-
-
-def has(python, module):
-    return subprocess.run([python.path, "-c", f"import {module}"], capture_output=True).returncode == 0
 
 
 @pytest.mark.parametrize("kind", ["asyncio", "uvloop"])

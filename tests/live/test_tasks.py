@@ -7,7 +7,9 @@ import signal
 import subprocess
 import time
 
-from live_support import PHLOX, Target, since
+import pytest
+
+from live_support import PHLOX, Target, has, since
 
 PROGRAM = pathlib.Path(__file__).with_name("programs") / "tasks.py"
 
@@ -117,3 +119,62 @@ def test_a_task_names_the_ends_of_its_socket_its_subprocess_and_what_is_left_of_
             assert task["subprocess"] == expected, task
         else:
             assert [task["socket"], task["peer"]] == expected, task
+
+
+@pytest.mark.parametrize("words", [(), ("anyio",)], ids=["trio", "anyio"])
+@since(3, 8)
+def test_each_task_of_trio_has_the_chain_that_the_program_sees(python, words, tmp_path):
+    if not all(has(python, module) for module in ("trio", *words)):
+        pytest.skip("this interpreter has no trio, or no anyio")
+    truth_file = tmp_path / "truth.json"
+    with Target(python, PROGRAM.with_name("trio_tasks.py"), truth_file, *words) as target:
+        truth = json.loads(truth_file.read_text())
+        found = json.loads(dump("--json", "-p", target.pid).stdout)
+        text = dump("--async", "all", "-p", target.pid).stdout
+    assert found["missing_tasks"] == []
+    assert [loop["type"] for loop in found["event_loops"]] == ["trio"]
+    names = {task["id"]: task["name"] for task in found["tasks"]}
+    tasks = {task["name"]: task for task in found["tasks"]}
+    # One more: the task of trio's own that told the truth.
+    assert len(tasks) == len(found["tasks"]) == len(truth) + 1 and len(truth) >= 12
+    for name, expected in truth.items():
+        frames = [[f["function"], f["line"], f["file"]] for f in tasks[name]["frames"]]
+        assert frames == expected["chain"], name
+        assert (tasks[name]["state"], tasks[name]["awaited_kind"]) == ("waiting", expected["kind"]), name
+        assert sorted(names[one["id"]] for one in tasks[name]["awaits"]) == expected["children"], name
+    assert "Event loop (trio), " in text
+    assert "parent: waiting for the tasks of a nursery: child-" in text
+
+
+TRIO_CHURN = """
+import os, trio
+async def leaf(): await trio.lowlevel.checkpoint()
+async def level_b(): await leaf()
+async def level_a(): await level_b()
+async def other_b(): await leaf()
+async def other_a(): await other_b()
+async def main():
+    print("ready %d" % os.getpid(), flush=True)
+    while True:
+        async with trio.open_nursery() as nursery:
+            for i in range(100):
+                nursery.start_soon(level_a)
+                nursery.start_soon(other_a)
+trio.run(main)
+"""
+
+
+@since(3, 8)
+def test_no_chain_of_trio_is_a_mixture_while_tasks_start_and_end(python, tmp_path):
+    if not has(python, "trio"):
+        pytest.skip("this interpreter has no trio")
+    program = tmp_path / "churn.py"
+    program.write_text(TRIO_CHURN)
+    whole = [("level_a", "level_b", "leaf"), ("other_a", "other_b", "leaf")]
+    with Target(python, program) as target:
+        for _ in range(5):
+            for task in json.loads(dump("--json", "-p", target.pid).stdout)["tasks"]:
+                chain = tuple(frame["function"] for frame in task["frames"])
+                if chain and chain[0] in ("level_a", "other_a"):
+                    assert any(chain[:3] == one[:len(chain)] for one in whole), chain
+                    assert task["name"].endswith(chain[0]), task

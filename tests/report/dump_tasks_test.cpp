@@ -54,6 +54,19 @@ TEST(DumpTasks, are_each_by_itself_with_who_awaits_it_when_asked_for_all) {
   EXPECT_NE(text.find("    sleeper: waiting for sleep(0.25)\n"), std::string::npos) << text;
 }
 
+TEST(DumpTasks, that_differ_by_their_sockets_alone_are_of_one_phrase) {
+  DumpTasks all = program({task("a", 20, "socket"), task("b", 20, "socket"), task("c", 30, "sleep")});
+  all.tasks[0].socket = "127.0.0.1:80";
+  all.tasks[0].peer = "127.0.0.1:4711";
+  all.tasks[2].seconds_left = 7.25;
+  const std::string text = tasks_text({}, all, false, kNoLines);
+  EXPECT_NE(text.find("2 tasks: waiting for a socket; for example a: waiting for a socket, 127.0.0.1:80 "
+                      "connected to 127.0.0.1:4711\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("c: waiting for the end of sleep(), 7.2 s left"), std::string::npos) << text;
+}
+
 TEST(DumpTasks, that_await_each_other_are_named_once) {
   DumpTasks all =
       program({task("a", 1, "task"), task("b", 1, "task"), task("c", 1, "task"), task("d", 1, "task")});
@@ -77,7 +90,7 @@ TEST(DumpTasks, that_are_missing_are_said_to_be) {
   EXPECT_EQ(tasks_text({}, all, false, kNoLines),
             "\n2 tasks are not shown: changed each time they were read\n"
             "\n1 task ended before it was read: tasks that began meanwhile are not shown either\n"
-            "\nSome asyncio tasks may be missing: Phlox does not know the tasks of CPython 3.7\n");
+            "\nSome tasks may be missing: Phlox does not know the tasks of CPython 3.7\n");
 }
 
 TEST(DumpTasks, print_no_control_characters_of_the_target) {

@@ -69,7 +69,8 @@ constexpr const char* name_of(python::AwaitedKind kind) {
                                     "wait",       "task_group",  "sleep",       "lock",
                                     "semaphore",  "condition",   "event",       "queue_item",
                                     "queue_room", "stream_data", "stream_room", "concurrent_future",
-                                    "subprocess", "server",      "socket",      "object"};
+                                    "subprocess", "server",      "socket",      "nursery",
+                                    "object"};
   static_assert(std::size(kNames) == static_cast<size_t>(python::AwaitedKind::object) + 1);
   return kNames[static_cast<size_t>(kind)];
 }

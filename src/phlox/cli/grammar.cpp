@@ -172,15 +172,15 @@ void Grammar::describe_dump() {
   b.container(a.container);
   b.flag("--no-follow", a.no_follow, "only this process, not the Pythons that it has started");
   b.flag("--locals", a.locals, "also print arguments and local variables (they may hold secrets)");
-  b.value(
-      "--async", a.async_tasks,
-      {{},
-       "WHICH",
-       "the tasks of asyncio to print: groups, by outermost coroutine and await (default), or all, each with "
-       "its chain of awaits",
-       {"groups", "all"},
-       false});
-  b.flag("--no-async", a.no_async, "do not print the tasks of asyncio");
+  b.value("--async", a.async_tasks,
+          {{},
+           "WHICH",
+           "the tasks of asyncio and trio to print: groups, by outermost coroutine and await (default), or "
+           "all, each with "
+           "its chain of awaits",
+           {"groups", "all"},
+           false});
+  b.flag("--no-async", a.no_async, "do not print the tasks of asyncio and trio");
   b.flag("--json", a.json, "print JSON, as docs/json/ describes it");
   b.native(a.native);
   b.flag("--all-frames", a.all_frames,

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "phlox/python/task_reader.h"
+#include "phlox/python/trio_module.h"
 
 namespace phlox::python {
 namespace {
@@ -29,6 +31,7 @@ class Census {
   void resolve_awaits();
 
  private:
+  void read_trio(AsyncioModule& module, RemoteAddress state);
   void read_batch(TaskReader& reader, AsyncioModule& module, std::span<const AsyncioModule::Found> found);
   bool read_alone(TaskReader& reader, RemoteAddress task, TaskReading& into);
   void keep(AsyncioModule& module, TaskReading& reading, uint64_t python_id);
@@ -41,6 +44,7 @@ class Census {
   TaskCodes codes_;
   AsyncTasks& out_;
   std::unordered_map<uint64_t, uint32_t> loops_;
+  std::unordered_set<uint64_t> trio_runners_;
   std::vector<std::vector<RemoteAddress>> awaits_;  // of each task in out_
   size_t awaits_kept_ = 0;
 };
@@ -57,6 +61,25 @@ void Census::read_interpreter(RemoteAddress state) {
       read_batch(reader, module, std::span(found).subspan(at, std::min(kBatch, found.size() - at)));
   }
   if (!module.problem().empty()) out_.problem = module.problem();
+  read_trio(module, state);
+}
+
+void Census::read_trio(AsyncioModule& module, RemoteAddress state) {
+  pages_.forget();
+  TrioModule trio(layout_, pages_, module);
+  if (trio.open(state)) {
+    TaskReader reader(layout_, pages_, module, codes_, link_);
+    reader.with_trio(trio);
+    for (const RemoteAddress runner : trio.runners()) {
+      const size_t room = kMaxTasks - std::min(kMaxTasks, out_.tasks.size());
+      std::vector<AsyncioModule::Found> found;
+      for (const RemoteAddress task : trio.tasks(runner, room)) found.push_back({task, 0});
+      trio_runners_.insert(runner.value);
+      for (size_t at = 0; at < found.size(); at += kBatch)
+        read_batch(reader, module, std::span(found).subspan(at, std::min(kBatch, found.size() - at)));
+    }
+  }
+  if (!trio.problem().empty()) out_.problem = trio.problem();
 }
 
 void Census::read_batch(TaskReader& reader, AsyncioModule& module,
@@ -99,7 +122,7 @@ uint32_t Census::loop_of(AsyncioModule& module, RemoteAddress loop, uint64_t pyt
     if (out_.loops.size() >= kMaxLoops) return static_cast<uint32_t>(out_.loops.size() - 1);
     index = static_cast<uint32_t>(out_.loops.size());
     loops_[loop.value] = index;
-    AsyncLoop row{loop, module.type_of(loop).name, 0};
+    AsyncLoop row{loop, trio_runners_.contains(loop.value) ? "trio" : module.type_of(loop).name, 0};
     // Of asyncio's own loops; those of uvloop keep it where no Python sees it.
     const auto thread = module.objects().attribute(loop, "_thread_id");
     const auto id = thread && *thread ? module.objects().integer(*thread) : Read<int64_t>(0);

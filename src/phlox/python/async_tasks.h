@@ -53,9 +53,10 @@ enum class AwaitedKind : uint8_t {
   stream_room,
   concurrent_future,  // a job of an executor
   subprocess,
-  server,  // Server.serve_forever()
-  socket,  // loop.sock_recv() and its likes
-  object,  // something else that is awaitable; `awaited` is its class
+  server,   // Server.serve_forever()
+  socket,   // loop.sock_recv() and its likes
+  nursery,  // the tasks of a nursery of trio
+  object,   // something else that is awaitable; `awaited` is its class
 };
 
 struct AsyncTask {

@@ -49,6 +49,11 @@ bool AsyncioModule::open(RemoteAddress interpreter) {
     const auto value = objects_.find(names, name);
     return value ? *value : RemoteAddress();
   };
+  const auto types = names_of("types");
+  coroutine_ = named(types, "CoroutineType");
+  generator_ = named(types, "GeneratorType");
+  async_generator_ = named(types, "AsyncGeneratorType");
+  code_ = named(types, "CodeType");
   const auto tasks = objects_.find(*loaded, "asyncio.tasks");
   if (!tasks || !*tasks) return false;
   names_ = names_of("asyncio.tasks");
@@ -57,13 +62,9 @@ bool AsyncioModule::open(RemoteAddress interpreter) {
   gathering_ = named(names_, "_GatheringFuture");
   if (const auto file = objects_.string(named(names_, "__file__"), 4096))
     folder_ = file->substr(0, file->rfind('/') + 1);
-  const auto futures = names_of("asyncio.futures"), types = names_of("types");
+  const auto futures = names_of("asyncio.futures");
   c_future_ = named(futures, "_CFuture");
   python_future_ = named(futures, "_PyFuture");
-  coroutine_ = named(types, "CoroutineType");
-  generator_ = named(types, "GeneratorType");
-  async_generator_ = named(types, "AsyncGeneratorType");
-  code_ = named(types, "CodeType");
   return knows_tasks();
 }
 

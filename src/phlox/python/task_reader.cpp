@@ -6,6 +6,7 @@
 
 #include "phlox/base/load.h"
 #include "phlox/python/line_table.h"
+#include "phlox/python/trio_module.h"
 #include "phlox/python/unicode.h"
 
 namespace phlox::python {
@@ -13,9 +14,8 @@ namespace {
 
 constexpr size_t kMaxFunctions = 20'000;
 constexpr size_t kMaxCodeBytes = size_t{64} << 20;
-constexpr uint64_t kMaxStack = uint64_t{1} << 16;  // entries of one frame
-constexpr size_t kMaxForwarders = 32;              // in a row
-constexpr std::byte kYieldFrom{72};                // opcode of 3.3 to 3.10
+constexpr size_t kMaxForwarders = 32;  // in a row
+constexpr std::byte kYieldFrom{72};    // opcode of 3.3 to 3.10
 
 }  // namespace
 
@@ -281,6 +281,8 @@ bool TaskReader::read(RemoteAddress task, TaskReading& out) {
   out = {};
   const std::byte* type = look(task + *layout_.object.ob_type, 8, out.evidence);
   if (type == nullptr) return false;
+  if (trio_ != nullptr && RemoteAddress(load<uint64_t>(type)) == trio_->fields().type)
+    return read_trio(task, out);
   Fields fields;
   const TypeKind kind = module_.type(RemoteAddress(load<uint64_t>(type))).kind;
   out.gone = kind != TypeKind::c_task && kind != TypeKind::python_task;

@@ -29,6 +29,7 @@ class TaskCodes {
   };
   // nullptr: cannot be read, or there are too many.
   const Known* find(RemoteAddress code);
+  const TaskFunction& function(uint32_t index) const { return functions_[index]; }
 
  private:
   const Layout& layout_;
@@ -37,6 +38,8 @@ class TaskCodes {
   std::unordered_map<uint64_t, std::optional<Known>> known_;
   size_t bytes_ = 0;
 };
+
+class TrioModule;
 
 struct TaskReading {
   AsyncTask task;
@@ -47,12 +50,16 @@ struct TaskReading {
   Evidence evidence;
 };
 
+inline constexpr uint64_t kMaxStack = uint64_t{1} << 16;  // entries of one frame
+
 class TaskReader {
  public:
   TaskReader(const Layout& layout, PageMemory& memory, AsyncioModule& module, TaskCodes& codes,
              const DescriptorLink& link)
       : layout_(layout), memory_(memory), module_(module), codes_(codes), link_(link) {}
 
+  // From now on tasks of trio are read, too.
+  void with_trio(const TrioModule& trio) { trio_ = &trio; }
   // False: what lies there makes no sense, now.
   bool read(RemoteAddress task, TaskReading& out);
 
@@ -95,6 +102,10 @@ class TaskReader {
   void add_socket_of(RemoteAddress transport, AsyncTask& task);
   void add_descriptor(int64_t descriptor, AsyncTask& task);
   void add_details(AsyncTask& task);
+  bool read_trio(RemoteAddress task, TaskReading& out);
+  void explain_trio(RemoteAddress nurseries, TaskReading& out);
+  bool is_of_trio(const TaskReading& reading, size_t from_leaf, std::string_view file,
+                  std::string_view name) const;
   std::string number_text(RemoteAddress object);
 
   const Layout& layout_;
@@ -102,6 +113,7 @@ class TaskReader {
   AsyncioModule& module_;
   TaskCodes& codes_;
   const DescriptorLink& link_;
+  const TrioModule* trio_ = nullptr;
   // Of the chain that is being read.
   Generator leaf_;
   const TaskCodes::Known* leaf_code_ = nullptr;

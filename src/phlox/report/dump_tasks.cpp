@@ -41,6 +41,7 @@ constexpr AwaitWords kAwaitWords[] = {
     {"subprocess", "the end of a subprocess"},
     {"server", "the end of a server"},
     {"socket", "a socket"},
+    {"nursery", "the tasks of a nursery"},
     {"object", "an object"},
 };
 
@@ -285,7 +286,7 @@ std::vector<std::string> missing_tasks(const DumpTasks& tasks) {
   if (tasks.beyond > 0)
     why.push_back(fmt::format("{} task{} not shown: there are too many", count_words(tasks.beyond),
                               tasks.beyond == 1 ? " is" : "s are"));
-  if (!tasks.problem.empty()) why.push_back("Some asyncio tasks may be missing: " + plain(tasks.problem));
+  if (!tasks.problem.empty()) why.push_back("Some tasks may be missing: " + plain(tasks.problem));
   return why;
 }
 

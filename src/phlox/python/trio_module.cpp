@@ -1,0 +1,102 @@
+#include "phlox/python/trio_module.h"
+
+#include <algorithm>
+
+#include "phlox/base/load.h"
+
+namespace phlox::python {
+namespace {
+
+constexpr uint64_t kMaxContext = 512;  // bytes of a threading.local: some 80
+constexpr size_t kMaxRunners = 1024;
+
+}  // namespace
+
+RemoteAddress TrioModule::word(RemoteAddress at) {
+  const std::byte* bytes = is_plausible(at) ? memory_.find(at, 8) : nullptr;
+  return RemoteAddress(bytes == nullptr ? 0 : load<uint64_t>(bytes));
+}
+
+bool TrioModule::is_dict(RemoteAddress object) {
+  return is_plausible(object) && module_.type_of(object).name == "dict";
+}
+
+// By its member_descriptor (Include/descrobject.h): three pointers, then its PyMemberDef, which has the
+// offset behind name and type.
+std::optional<uint32_t> TrioModule::slot(RemoteAddress type, std::string_view name) {
+  const RemoteAddress names = word(type + *layout_.type.tp_base + 8);  // tp_dict
+  if (!is_dict(names)) return {};
+  const auto descriptor = module_.objects().find_in_dict(names, name);
+  if (!descriptor || !is_plausible(*descriptor) || module_.type_of(*descriptor).name != "member_descriptor")
+    return {};
+  const uint64_t offset = word(word(*descriptor + *layout_.object.size + 24) + 16).value;
+  const uint64_t size = word(type + *layout_.type.tp_basicsize).value;
+  if (offset < *layout_.object.size || offset + 8 > size) return {};
+  return static_cast<uint32_t>(offset);
+}
+
+bool TrioModule::open(RemoteAddress interpreter) {
+  auto& objects = module_.objects();
+  const auto modules = objects.modules(interpreter);
+  if (!modules) return false;
+  const auto names = objects.names_of(*modules, "trio._core._run");
+  if (!names || names->empty()) return false;
+  const auto named = [&](std::string_view name) {
+    const auto value = objects.find(*names, name);
+    return value ? *value : RemoteAddress();
+  };
+  context_ = named("GLOBAL_RUN_CONTEXT");
+  runner_type_ = named("Runner");
+  fields_.type = named("Task");
+  if (const auto file = objects.string(named("__file__"), 4096)) {
+    const size_t core = file->rfind("_core/");
+    folder_ = core == std::string::npos ? std::string() : file->substr(0, core);
+  }
+  const auto of_task = [&](std::string_view name, uint32_t& into) {
+    const auto offset = slot(fields_.type, name);
+    if (offset) into = *offset;
+    return offset.has_value();
+  };
+  const auto tasks = slot(runner_type_, "tasks");
+  if (tasks) tasks_ = *tasks;
+  const bool known = context_ && tasks && module_.code_type() && of_task("coro", fields_.coroutine) &&
+                     of_task("name", fields_.name) && of_task("_next_send_fn", fields_.next) &&
+                     of_task("_child_nurseries", fields_.nurseries) && of_task("_runner", fields_.runner);
+  if (!known) problem_ = "trio's tasks have a form that Phlox does not know";
+  return known;
+}
+
+// A threading.local has one dict with a dict for each thread as its values (Modules/_threadmodule.c).
+std::vector<RemoteAddress> TrioModule::runners() {
+  std::vector<RemoteAddress> found;
+  const RemoteAddress type = word(context_ + *layout_.object.ob_type);
+  const uint64_t size = std::min(word(type + *layout_.type.tp_basicsize).value, kMaxContext);
+  for (uint64_t at = *layout_.object.size; at + 8 <= size; at += 8) {
+    const RemoteAddress threads = word(context_ + at);
+    if (!is_dict(threads)) continue;
+    const auto items = module_.objects().dict(threads);
+    if (!items) continue;
+    for (const DictItem& item : *items) {
+      if (!is_dict(item.value)) continue;
+      const auto runner = module_.objects().find_in_dict(item.value, "runner");
+      if (!runner || !is_plausible(*runner) || word(*runner + *layout_.object.ob_type) != runner_type_)
+        continue;
+      if (found.size() < kMaxRunners && std::find(found.begin(), found.end(), *runner) == found.end())
+        found.push_back(*runner);
+    }
+  }
+  return found;
+}
+
+std::vector<RemoteAddress> TrioModule::tasks(RemoteAddress runner, size_t most) {
+  const RemoteAddress set = word(runner + tasks_);
+  if (!is_plausible(set) || module_.type_of(set).name != "set") return {};
+  const auto members = module_.set_members(set, most);
+  if (!members) {
+    problem_ = "the tasks of trio changed each time they were read";
+    return {};
+  }
+  return *members;
+}
+
+}  // namespace phlox::python

@@ -1,0 +1,54 @@
+// What a target's trio keeps: its runners, one for each thread in which trio.run() is, and their tasks.
+// GLOBAL_RUN_CONTEXT of trio/_core/_run.py is a threading.local: of each thread it has the runner.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "phlox/base/address.h"
+#include "phlox/python/asyncio_module.h"
+#include "phlox/python/page_memory.h"
+
+namespace phlox::python {
+
+// trio of one interpreter.
+class TrioModule {
+ public:
+  // Where a Task has its slots.
+  struct Fields {
+    RemoteAddress type;
+    uint32_t coroutine = 0, name = 0, next = 0, nurseries = 0, runner = 0;
+  };
+
+  // `module`: opened, or tried to be; it knows the types of coroutines.
+  TrioModule(const Layout& layout, PageMemory& memory, AsyncioModule& module)
+      : layout_(layout), memory_(memory), module_(module) {}
+
+  // False: this interpreter has not imported trio, or it cannot be read; problem() says which.
+  bool open(RemoteAddress interpreter);
+  const std::string& problem() const { return problem_; }
+  const std::string& folder() const { return folder_; }  // of the package, with a slash
+  const Fields& fields() const { return fields_; }
+
+  // Those that run.
+  std::vector<RemoteAddress> runners();
+  std::vector<RemoteAddress> tasks(RemoteAddress runner, size_t most);
+
+ private:
+  RemoteAddress word(RemoteAddress at);
+  std::optional<uint32_t> slot(RemoteAddress type, std::string_view name);
+  bool is_dict(RemoteAddress object);
+
+  const Layout& layout_;
+  PageMemory& memory_;
+  AsyncioModule& module_;
+  RemoteAddress context_, runner_type_;
+  uint32_t tasks_ = 0;
+  Fields fields_;
+  std::string problem_, folder_;
+};
+
+}  // namespace phlox::python
