@@ -127,10 +127,8 @@ class Ended:
         self.named, self.silent, self.wrong = collections.Counter(), collections.Counter(), []
         self.said = {number: said(kind, tid, other) for number, kind, tid, other in recording.query(
             "SELECT w.id, w.kind, t.tid, w.other FROM wake w LEFT JOIN thread t ON t.id = w.thread")}
-        # Of a futex without its stack nobody knows whether it was the GIL's: a long wait for that, which a thread ends, comes before or after.
-        unread = {stack for (stack,) in recording.query(
-            "SELECT s.id FROM stack s JOIN frame f ON f.id = s.frame WHERE f.function = '(a wait whose stack was not read)'")}
-        rows = {tid: [row for row in own if row.cpu == 3 and row.gil != 3 and not (row.call == FUTEX and row.stack in unread)]
+        # Where it is not known whether a futex was the GIL's, it may be a long wait for that, which comes before or after.
+        rows = {tid: [row for row in own if row.cpu == 3 and row.gil != 3 and not (row.call == FUTEX and row.gil == 0)]
                 for tid, own in rows_by_thread(recording).items()}
         starts = {tid: [row.start for row in own] for tid, own in rows.items()}
         for kind, tid, start, wall, truth in log:

@@ -668,6 +668,32 @@ TEST_F(KernelSourceTest, a_wait_that_was_only_counted_says_so) {
   EXPECT_NEAR(wall("(a wait whose stack was not read)", CpuState::blocked), 9, 0.001);
 }
 
+// Who waits for the GIL asks for it with a timeout again and again, which is no end of that wait.
+TEST_F(KernelSourceTest, a_wait_without_its_stack_may_have_been_for_the_gil) {
+  const auto main = code("main");
+  look(1, stack({main}), 0, 0, 0);
+  kernel_stack counted = stack({main});
+  counted.count = 0;
+  counted.flags = KERNEL_NOT_WALKED;
+  wake_.ended = KERNEL_ENDED_BY_TIMEOUT;
+  call_ = 202;
+  double waits_so_far = 0;
+  for (const unsigned flags : {unsigned{KERNEL_GIL_UNKNOWN}, unsigned{KERNEL_WAITS_GIL}, 0u}) {
+    counted.flags = static_cast<uint16_t>(KERNEL_NOT_WALKED | flags);
+    ++waits_so_far;
+    look(10 * waits_so_far + 1, counted, waits_so_far, 9 * waits_so_far, 0, 10 * waits_so_far - 8);
+  }
+  seen();
+  std::vector<std::pair<profile::GilState, bool>> waits;
+  for (const auto& sample : seen_.samples()) {
+    if (sample.cpu_state == CpuState::blocked && sample.wall > 5'000'000)
+      waits.emplace_back(sample.gil_state, bool(sample.wake));
+  }
+  using profile::GilState;
+  EXPECT_EQ(waits, (std::vector<std::pair<GilState, bool>>{
+                       {GilState::unknown, false}, {GilState::waits, false}, {GilState::none, true}}));
+}
+
 TEST_F(KernelSourceTest, what_a_thread_did_before_it_ended_is_told) {
   const auto main = code("main"), work = code("work");
   look(1, stack({work, main}), 0, 0, 0);

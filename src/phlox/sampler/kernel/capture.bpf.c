@@ -34,7 +34,14 @@ __noinline int walk_current(struct scratch* s, const struct kernel_process* p) {
   return walk_python(s, p, bpf_get_current_task_btf());
 }
 
-static __always_inline void note_gil(struct scratch* s, const struct kernel_process* p, __u64 futex) {
+// take_gil() waits on the condition variable inside the GIL's own struct (Python/ceval_gil.c).
+static __always_inline int is_within(__u64 futex, __u64 gil, __u64 size) {
+  return gil && futex >= gil && futex - gil < size;
+}
+
+// `t`: where it is kept for the waits that are not walked; 0: not.
+static __always_inline void note_gil(struct scratch* s, const struct kernel_process* p,
+                                     struct kernel_thread* t, __u64 futex) {
   struct kernel_stack* stack = &s->look.stack;
   __u64 gil = p->gil, holder = 0;
   __u32 word = 0;
@@ -45,9 +52,12 @@ static __always_inline void note_gil(struct scratch* s, const struct kernel_proc
   if ((stack->flags & KERNEL_HELD_GIL) && !bpf_probe_read_user(&word, 4, (void*)(gil + p->gil_locked)) &&
       word == 1)
     stack->flags |= KERNEL_HOLDS_GIL;
-  // take_gil() waits on the condition variable inside the GIL's own struct (Python/ceval_gil.c).
-  else if (gil && futex >= gil && futex - gil < p->gil_size)
+  else if (is_within(futex, gil, p->gil_size))
     stack->flags |= KERNEL_WAITS_GIL;
+  if (t) {
+    t->gil = gil;
+    t->gil_size = p->gil_size;
+  }
   word = 0;
   if ((stack->flags & KERNEL_HOLDS_GIL) && p->interp_collecting != KERNEL_ABSENT &&
       !bpf_probe_read_user(&word, 4, (void*)(stack->interpreter + p->interp_collecting)) && word == 1)
@@ -194,7 +204,7 @@ int on_clock(struct bpf_perf_event_data* context) {
   if (t->state != KERNEL_RUNNING) came_unnoticed(t, now);
   account_run(t, not_for_tasks(task), now, KERNEL_RUNNING);
   walk_current(s, p);
-  if (s->look.stack.state) note_gil(s, p, 0);
+  if (s->look.stack.state) note_gil(s, p, t, 0);
   s->look.head.type = KERNEL_LOOK;
   fill_times(&s->look, t, tid, now);
   s->look.off_since = 0;
@@ -300,7 +310,7 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
     return 0;
   }
   walk_current(s, p);
-  if (s->look.stack.state) note_gil(s, p, CALLS_FUTEX(call) ? regs->di : 0);
+  if (s->look.stack.state) note_gil(s, p, t, CALLS_FUTEX(call) ? regs->di : 0);
   // Whom nobody has met may wait on and on: it is found running, as it was a moment ago.
   const int is_met = t->met || (!s->look.stack.state && !with_native);
   s->look.head.type = is_met ? KERNEL_STACK : KERNEL_LOOK;
@@ -377,6 +387,14 @@ static __always_inline void note_woken_by(struct kernel_thread* t) {
   t->woken_by = !t->woken_by || t->woken_by == by ? by : SEVERAL;
 }
 
+// Of a wait that was not walked: of a futex its address tells whether it was for the GIL. Of several waits
+// only the last one's address is known.
+static __always_inline __u16 flags_without_walk(const struct kernel_thread* t, int together) {
+  if (!t->futex) return KERNEL_NOT_WALKED;
+  if (together || !t->gil) return KERNEL_NOT_WALKED | KERNEL_GIL_UNKNOWN;
+  return KERNEL_NOT_WALKED | (is_within(t->futex, t->gil, t->gil_size) ? KERNEL_WAITS_GIL : 0);
+}
+
 // What it waited since that was told last.
 __noinline int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
   if (!t) return 0;
@@ -394,7 +412,7 @@ __noinline int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
       look.stack.flags |= KERNEL_STANDS_IN;
   } else if (!t->walked) {
     look.stack.count = 0;
-    look.stack.flags = KERNEL_NOT_WALKED;
+    look.stack.flags = flags_without_walk(t, is_short(t, now));
     look.native = 0;
   }
   if (is_short(t, now)) look.stack.flags |= KERNEL_TOGETHER;
@@ -490,7 +508,7 @@ static __always_inline void walk_sleeper(struct kernel_thread* t, struct task_st
   if (!s || (!has_credit(p, now) && p->credit < -floor * KERNEL_MOST_CREDIT)) return;
   walk_python(s, p, task);
   if (!t->walked) {
-    if (s->look.stack.state) note_gil(s, p, t->futex);
+    if (s->look.stack.state) note_gil(s, p, t, t->futex);
     s->look.head.type = KERNEL_STACK;
     fill_times(&s->look, t, task->pid, now);
     s->look.off_since = t->off_since;
@@ -535,7 +553,7 @@ static __always_inline void look_at_end(struct kernel_process* p, struct task_st
   if (!s || __sync_lock_test_and_set(&s->busy, 1)) return;
   walk_current(s, p);
   if (s->look.stack.state) {
-    note_gil(s, p, 0);
+    note_gil(s, p, 0, 0);
     s->look.head.type = KERNEL_LOOK;
     fill_times(&s->look, t, task->pid, now);
     s->look.off_since = 0;
@@ -657,7 +675,7 @@ int BPF_PROG(on_exec, struct task_struct* task) {
     return 0;
   }
   t->id = p->id = id;
-  t->off_since = 0;
+  t->off_since = t->gil = 0;
   t->plain = p->plain = 1;
   p->continues = 0;
   return 0;

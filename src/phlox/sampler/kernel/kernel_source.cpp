@@ -236,8 +236,10 @@ LookRecord KernelSource::look_of(const Thread& thread, const kernel_look& look, 
     record.gil_state = GilState::not_applicable;
   } else if ((look.stack.flags & KERNEL_HOLDS_GIL) != 0) {
     record.gil_state = GilState::holds;
+  } else if ((look.stack.flags & KERNEL_WAITS_GIL) != 0) {
+    record.gil_state = GilState::waits;
   } else {
-    record.gil_state = (look.stack.flags & KERNEL_WAITS_GIL) != 0 ? GilState::waits : GilState::none;
+    record.gil_state = (look.stack.flags & KERNEL_GIL_UNKNOWN) != 0 ? GilState::unknown : GilState::none;
   }
   return record;
 }
@@ -331,8 +333,8 @@ void KernelSource::came_back(Thread& thread, const KernelLook& record, const Spe
     // Who ended the last of them, and what that was for, says nothing of the stack that stands for it.
     if ((look.stack.flags & KERNEL_STANDS_IN) == 0) {
       // A wait for the GIL has one each few milliseconds, to ask for it again.
-      if (now.gil_state != GilState::waits || look.wake.ended != KERNEL_ENDED_BY_TIMEOUT)
-        now.wake = wake_of(look);
+      const bool may_want_gil = now.gil_state == GilState::waits || now.gil_state == GilState::unknown;
+      if (!may_want_gil || look.wake.ended != KERNEL_ENDED_BY_TIMEOUT) now.wake = wake_of(look);
       now.awaited = awaited_of(thread, look);
       now.awaits = record.awaits;
     }

@@ -57,6 +57,9 @@ KernelLook look_now(pid_t tid, Nanoseconds now, const kernel_thread& known) {
   if (known.walked == 0) {
     look.stack.count = 0;
     look.stack.flags = KERNEL_NOT_WALKED;
+    const bool wants_gil = known.futex - known.gil < known.gil_size;
+    if (known.futex != 0 && known.gil == 0) look.stack.flags |= KERNEL_GIL_UNKNOWN;
+    if (known.futex != 0 && known.gil != 0 && wants_gil) look.stack.flags |= KERNEL_WAITS_GIL;
   }
   return record;
 }

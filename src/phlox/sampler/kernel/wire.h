@@ -146,6 +146,8 @@ struct kernel_thread {
   __u64 walks_until, rare_until;
   __u64 met;        /* 1: a look of it was sent */
   __u64 futex;      /* that it waits for; 0: none */
+  __u64 gil;        /* the struct of its interpreter's GIL when it was walked last; 0: not known */
+  __u64 gil_size;
   __u64 native;     /* kernel_look.native of `off` */
   __u64 native_due; /* when the next native half at a switch is due */
   /* Of short waits that were walked, the one that stands for all: by chance, as likely as it was long. */
@@ -210,6 +212,7 @@ enum {
   KERNEL_NOT_WALKED = 32, /* a wait whose stack is not known: there were too many switches to walk at each */
   KERNEL_STANDS_IN = 128, /* with the stack and the system call of another than the last of them */
   KERNEL_TOGETHER = 256,  /* several short waits; off_since is the last one's */
+  KERNEL_GIL_UNKNOWN = 512, /* of a wait that was not walked: whether it was for the GIL is not known */
 };
 
 struct kernel_head {
