@@ -155,15 +155,21 @@ static __always_inline __u64 some_of(__u64 most) {
   return (bpf_get_prandom_u32() * most) >> 32;
 }
 
+// Who ended a wait for the GIL or for a CPU is known otherwise, or does not matter.
+static __always_inline __u64 shortest_like(const struct kernel_thread* t) {
+  const int other = t->waits && !is_within(t->futex, t->gil, t->gil_size);
+  return other ? known.shortest_wait : known.shortest_gil_wait;
+}
+
 static __always_inline int is_short(const struct kernel_thread* t, __u64 now) {
-  return now - t->off_since < known.shortest_wait;
+  return now - t->off_since < shortest_like(t);
 }
 
 // What it waits for, or has waited: a long wait by itself, short ones when they are one together.
 static __always_inline int is_to_be_told(const struct kernel_thread* t, __u64 now) {
   if (!t->off_since) return 0;
   __s64 together = t->blocked + t->queued - t->told;
-  return !is_short(t, now) || together >= (__s64)known.shortest_wait;
+  return !is_short(t, now) || together >= (__s64)shortest_like(t);
 }
 
 // Of the current thread, which is on its CPU, and nobody told that it came there: some switches in a thousand
@@ -423,7 +429,7 @@ __noinline int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
   t->was_mostly_walked = t->mostly_walked > 0;
   t->mostly_walked = 0;
   t->stand_in_of = 0;
-  t->told = t->blocked + t->queued + some_of(known.shortest_wait / 2);
+  t->told = t->blocked + t->queued + some_of(shortest_like(t) / 2);
   return send(&look, sizeof look);
 }
 
@@ -499,12 +505,16 @@ static __always_inline void walk_waker(struct kernel_thread* t, __u64 now) {
 // A long wait that nobody could walk at as it began, or of which no native half was copied, and which a
 // thread of the same process ends: whoever is woken has not moved since, and lies in this address space.
 static __always_inline void walk_sleeper(struct kernel_thread* t, struct task_struct* task, __u64 now) {
-  if (now - t->off_since < known.shortest_wait || (t->walked && (t->native || !with_native))) return;
+  if (is_short(t, now) || (t->walked && (t->native || !with_native))) return;
   __u32 tgid = task->tgid, cpu = bpf_get_smp_processor_id();
   struct kernel_process* p = shares_memory(task) ? bpf_map_lookup_elem(&processes, &tgid) : 0;
   struct scratch* s = p && p->id == t->id ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
-  // There are a thousand of these a second at most, and they come before all others: on the most credit.
-  const int floor = now - t->off_since < VERY_LONG ? CREDIT_OF_LONG : CREDIT_OF_VERY_LONG;
+  // Long ones are a thousand a second at most, and come before all others: on the most credit. Where switches
+  // are dear, those that are only just long have none: it is for waits that nobody can walk at as they end.
+  const __u64 time = now - t->off_since;
+  const int floor = time < known.shortest_gil_wait ? 0
+                    : time < VERY_LONG             ? CREDIT_OF_LONG
+                                                   : CREDIT_OF_VERY_LONG;
   if (!s || (!has_credit(p, now) && p->credit < -floor * KERNEL_MOST_CREDIT)) return;
   walk_python(s, p, task);
   if (!t->walked) {

@@ -159,8 +159,9 @@ class LibbpfCapture : public KernelCapture {
     uint64_t period = period_of(rate_hz);
     for (const Descriptor& event : events_) ::ioctl(event.get(), PERF_EVENT_IOC_PERIOD, &period);
   }
-  void set_shortest_wait(Nanoseconds shortest) override {
-    std::atomic_ref(known_->shortest_wait).store(static_cast<uint64_t>(shortest));
+  void set_shortest_waits(Nanoseconds wait, Nanoseconds gil_wait) override {
+    std::atomic_ref(known_->shortest_wait).store(static_cast<uint64_t>(wait));
+    std::atomic_ref(known_->shortest_gil_wait).store(static_cast<uint64_t>(gil_wait));
   }
   bool add(pid_t process, kernel_process& where) override;
   void remove(pid_t process, uint32_t id) override {

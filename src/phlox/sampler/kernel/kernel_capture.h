@@ -34,8 +34,9 @@ class KernelCapture {
 
   // How often a second each CPU is looked at.
   virtual void set_rate(double rate_hz) = 0;
-  // What a wait has to last to be told by itself; of shorter ones their sum is told.
-  virtual void set_shortest_wait(Nanoseconds shortest) = 0;
+  // What a wait has to last to be told by itself, and one for the GIL or a CPU; of shorter ones their sum is
+  // told.
+  virtual void set_shortest_waits(Nanoseconds wait, Nanoseconds gil_wait) = 0;
 
   // From here on threads of this process are walked. `where.id` is set: all of this process that was sent
   // before is sent anew. False: there is no room.

@@ -209,7 +209,7 @@ struct {
 #define TASK_DEAD 0x80
 
 // Waits shorter than shortest_wait are summed until they are as long together.
-struct kernel_known known SEC(".data.known") = {.shortest_wait = 1000000};
+struct kernel_known known SEC(".data.known") = {.shortest_wait = 1000000, .shortest_gil_wait = 1000000};
 
 // The clock of whoever records, who may be in a time namespace.
 static __always_inline __u64 clock_now(void) {

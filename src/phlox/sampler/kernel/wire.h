@@ -144,9 +144,9 @@ struct kernel_thread {
   /* Until then its shares of walks are used up, but for some at once: the first, and that of a thread which
    * hardly waits. */
   __u64 walks_until, rare_until;
-  __u64 met;        /* 1: a look of it was sent */
-  __u64 futex;      /* that it waits for; 0: none */
-  __u64 gil;        /* the struct of its interpreter's GIL when it was walked last; 0: not known */
+  __u64 met;   /* 1: a look of it was sent */
+  __u64 futex; /* that it waits for; 0: none */
+  __u64 gil;   /* the struct of its interpreter's GIL when it was walked last; 0: not known */
   __u64 gil_size;
   __u64 native;     /* kernel_look.native of `off` */
   __u64 native_due; /* when the next native half at a switch is due */
@@ -176,7 +176,9 @@ enum kernel_awaits { KERNEL_AWAITS_UNKNOWN, KERNEL_AWAITS_FILE, KERNEL_AWAITS_CH
  * search. Mapped by the loader, which keeps it with the map `processes`. */
 #define KERNEL_KNOWN 32768
 struct kernel_known {
-  __u64 shortest_wait;           /* ns, that is told by itself; of shorter ones their sum is */
+  /* ns: what a wait has to last to be told by itself, and one for the GIL or a CPU; of shorter ones their sum
+   * is told. */
+  __u64 shortest_wait, shortest_gil_wait;
   __u64 clock_offset;            /* ns, that the recorder's CLOCK_MONOTONIC is ahead of the host's */
   __u32 generation;              /* another one each time that a process gets another id */
   __u32 processes[KERNEL_KNOWN]; /* by process % KERNEL_KNOWN: how many are recorded */

@@ -47,16 +47,15 @@ class Budget {
 };
 
 // Inside the kernel each wait that is reported takes some microseconds, at whatever rate samples are taken.
-// How long a wait has to last to be reported by itself, so that the reports take no more than half of the
-// budget. Pure, as above.
+// How long a wait has to last to be reported by itself, so that the reports, or all switches, take no more
+// than half of the budget. Pure, as above.
 class ShortestWait {
  public:
   static constexpr Nanoseconds kLeast = kSecond / 1000, kMost = 32 * kLeast;
 
   explicit ShortestWait(std::optional<double> max_percent) : max_percent_(max_percent) {}
 
-  // `taken`: for records of waits and for who ended them, since the beginning. What all other switches take
-  // does not depend on how many waits are reported.
+  // `taken`: for what is to be limited, since the beginning.
   Nanoseconds judge(Nanoseconds now, Nanoseconds taken);
 
  private:

@@ -54,6 +54,7 @@ KernelSources::KernelSources(std::unique_ptr<KernelCapture> capture, double rate
     : capture_(std::move(capture)),
       budget_(max_overhead_percent, rate_hz),
       shortest_wait_(max_overhead_percent),
+      shortest_gil_wait_(max_overhead_percent),
       rate_hz_(rate_hz),
       walk_share_(max_overhead_percent
                       ? std::max(1U, static_cast<uint32_t>(*max_overhead_percent * 10 * kShareOfSwitches))
@@ -377,11 +378,13 @@ void KernelSources::look_after(Nanoseconds now) {
     return static_cast<Nanoseconds>(static_cast<double>(time) * most);
   };
   of_rate_ += of_most(Budget::of_rate(fresh_clock, fresh_switches));
+  of_switches_ += of_most(fresh_switches);
   of_waits_ += of_most(on_waits - std::exchange(on_waits_, on_waits));
   if (const auto rate = budget_.judge(now, of_rate_, rate_hz_)) rate_hz_ = *rate;
   if (now - waits_judged_ >= kLookAfterEvery) {
     waits_judged_ = now;
-    capture_->set_shortest_wait(shortest_wait_.judge(now, of_waits_));
+    capture_->set_shortest_waits(shortest_wait_.judge(now, of_waits_),
+                                 shortest_gil_wait_.judge(now, of_switches_));
   }
   if (clock_.is_due(now, rate_hz_)) {
     std::uniform_real_distribution<double> jitter(1 - kJitter, 1 + kJitter);
