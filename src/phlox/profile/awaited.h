@@ -1,4 +1,4 @@
-// What a wait was for, in words. What a recording says of it is a row of `awaited` (docs/recording.md). Pure.
+// Wait targets in words. The recording's table `awaited` (docs/recording.md) has a row for each. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@ namespace phlox::profile {
 
 // In recordings and for programs: "socket".
 std::string_view awaited_key(AwaitedKind kind);
-// One that is not known: other.
+// An unknown key: other.
 AwaitedKind awaited_kind(std::string_view key);
 
-// Which one: "10.0.0.5:5432", "a client of 127.0.0.1:8000", "/var/log/app.log". Empty: that is not known.
-// `everything`: with who has the other end, and a process's number, by which many that are alike differ.
+// Names the wait target: "10.0.0.5:5432", "a client of 127.0.0.1:8000", "/var/log/app.log". Empty: not known.
+// `everything`: includes the other end and a process's number, in which many similar targets differ.
 enum class AwaitedDetail { alike, everything };
 std::string awaited_words(const Awaited& awaited, AwaitedDetail detail = AwaitedDetail::everything);
 
 // "worker.py (4712)" without its number.
 std::string_view without_number(std::string_view process);
 
-// Those of a recording that are alike, numbered; 0: nothing that is known.
+// Groups of similar wait targets in a recording, numbered; 0: nothing is known.
 class AlikeAwaited {
  public:
   struct Group {

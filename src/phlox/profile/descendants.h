@@ -1,6 +1,6 @@
-// Processes that recorded ones started and that are no Python: compilers, converters, shells. Nothing is
-// known of what they do, but how much CPU time they used, so that it is not taken for that of strangers. The
-// recorder says so in meta (docs/recording.md); recordings of older versions say nothing. Pure.
+// Processes that recorded ones started and that are no Python: compilers, converters, shells. Only their CPU
+// time is known, so that it is not counted as that of unrelated programs. The recorder stores it in meta
+// (docs/recording.md); recordings of older versions lack it. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@ namespace phlox::profile {
 struct Descendant {
   int32_t pid = 0;                 // 0: children that ended before they were seen
   int32_t parent = 0;              // its pid
-  Nanoseconds start = 0, end = 0;  // seen from when, until when
-  Nanoseconds cpu = 0;             // while it was recorded, with what it waited for
+  Nanoseconds start = 0, end = 0;  // first and last time at which it was seen
+  Nanoseconds cpu = 0;             // during the recording, with the children that it has waited for
   bool ended = false;
   std::string command_line;
 
   friend bool operator==(const Descendant&, const Descendant&) = default;
 };
 
-// By CPU time, the most first.
+// By CPU time, largest first.
 std::vector<Descendant> descendants(const Profile& profile);
 void put_descendants(Sink& sink, const std::vector<Descendant>& rows);
 
-// Those of one command line together, by CPU time.
+// Processes of one command line added up, by CPU time.
 struct DescendantGroup {
   std::string command_line;
-  size_t processes = 0;  // 0: it is not known how many
+  size_t processes = 0;  // 0: the number is not known
   Nanoseconds cpu = 0;
 };
 std::vector<DescendantGroup> descendant_groups(const std::vector<Descendant>& rows);

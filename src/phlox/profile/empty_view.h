@@ -1,5 +1,5 @@
-// Why a view shows nothing, in words: a misspelt thread or a time beyond the end would else be an empty
-// output without a word. Used by whatever shows a recording.
+// Says why a view shows nothing: without it, a misspelt thread or a time beyond the end would give an empty
+// output without a message. Used by everything that shows a recording.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace phlox::profile {
 
-// Nothing: there is something to see.
+// Nothing: the view is not empty.
 std::optional<std::string> why_empty(const Profile& profile, const Choices& choices);
 
 }  // namespace phlox::profile

@@ -1,5 +1,5 @@
-// Who ended the waits of threads, where a recording knows it (--way kernel): whose lock was released, who put
-// into the queue, who wrote to the pipe. Alike ones are added up. Pure.
+// The wakers of waits, where a recording knows them (--way kernel): which thread released the lock, put into
+// the queue or wrote to the pipe. Similar ones are added up. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,23 @@
 
 namespace phlox::profile {
 
-// Waits at one place that one place of one thread ended. Places are asking_frame()'s.
+// Waits at one place that one place of one thread ended. Places are those of asking_frame().
 struct EndedWaits {
   WaitClass waits = WaitClass::other;
   int16_t system_call = -1;
   uint32_t awaited = 0;  // of AlikeAwaited
   FrameId frame;
-  ThreadId by;              // that ended them longest; none: `other`
-  uint32_t by_threads = 0;  // that ended any
+  ThreadId by;              // the thread that ended most of this time; none: `other`
+  uint32_t by_threads = 0;  // number of threads that ended any
   FrameId by_frame;         // none: not known
-  std::string other;        // who is no thread of the same process: "nginx (99)", "sh (12 processes)"
+  std::string other;        // not a thread of the same process: "nginx (99)", "sh (12 processes)"
   uint64_t count = 0;
   uint32_t threads = 0;  // that waited
-  Nanoseconds wall = 0;  // from the start of each wait to the moment it was ended
+  Nanoseconds wall = 0;  // from the start of each wait to its end
 };
 
-// The longest first. The choices are about who waits. The GIL's are left out (gil_holders.h).
+// The longest first. The choices select the waiting threads. Waits for the GIL are not included
+// (gil_holders.h).
 std::vector<EndedWaits> ended_waits(const Profile& profile, const SampleFilter& filter,
                                     const AlikeAwaited& awaited);
 

@@ -1,14 +1,12 @@
-// Where a forked process began. A child of fork() has the frames of its parent on its stack, as they were at
-// the fork: they say what the parent did then, and nothing about the child. They end at a marker frame, and
-// are shown or left out. Everything that shows a recording calls this once, before show_native_frames().
-// Pure.
+// Where a forked process begins. A child of fork() has its parent's frames on its stack, as they were at the
+// fork: they show what the parent did then, and nothing about the child. They end at a marker frame, and are
+// shown or left out. Everything that shows a recording calls this once, before show_native_frames(). Pure.
 //
-// Which frames are inherited is proved in one of two ways, or nothing is changed:
-// - a library's function calls its child's part in the child alone: Popen._launch, and _bootstrap beneath it;
+// Inherited frames are proved in one of two ways; otherwise nothing is changed:
+// - a library's function calls its child's part only in the child: Popen._launch, and _bootstrap below it;
 // - the process is a fork (kForkedFrom), and its parent's stack was the same up to there both before and
-// after
-//   the fork.
-// They stay inherited until the child returns from them.
+//   after the fork.
+// Frames stay inherited until the child returns from them.
 #pragma once
 
 #include <string_view>
@@ -17,7 +15,7 @@
 
 namespace phlox::profile {
 
-// Meta, with the row of the process behind it: the row of the process that it is a fork of, without an execve
+// Meta, followed by the row of a process: the row of the process that it is a fork of, without an execve
 // since then.
 inline constexpr std::string_view kForkedFrom = "forked_from.";
 

@@ -1,7 +1,7 @@
-// Who held the GIL while others waited for it, by thread and by line. Of all the samples of a recording that
-// say "holds", one line of time is made for each interpreter: at each moment one holder, or nobody that was
-// seen; each wait is laid upon it. The choices say whose waiting is told; who held it is told whoever that
-// is. Pure.
+// Which thread held the GIL while others waited for it, by thread and by line. The samples of a recording
+// that say "holds" give one line of time for each interpreter: at each moment one holder, or none that was
+// seen. Each wait is compared with it. The choices select the waiting threads; the holder is named whichever
+// thread it is. Pure.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace phlox::profile {
 
-// A thread in a line of a function: its innermost Python frame; none: without Python frames (where there are
-// only native ones, the innermost of these).
+// A thread in a line of a function: its innermost Python frame; none: no Python frames (if there are only
+// native ones, the innermost of these).
 struct GilPlace {
   ThreadId thread;
   FrameId frame;
@@ -24,24 +24,24 @@ struct GilPlace {
 struct GilWaiter {
   ThreadId thread;
   Nanoseconds wall = 0;           // for the GIL
-  Nanoseconds unseen = 0;         // of that, while nobody was seen to hold it
-  Nanoseconds free = 0;           // of that, while it stood in a queue for a CPU: it had been let go of
+  Nanoseconds unseen = 0;         // of that, while no holder was seen
+  Nanoseconds free = 0;           // of that, while it queued for a CPU: the GIL had been released
   std::vector<GilPlace> places;   // where it waited; the longest first
-  std::vector<GilPlace> holders;  // who held it meanwhile; likewise
-  std::vector<GilPlace> threads;  // `holders` by thread alone, likewise
+  std::vector<GilPlace> holders;  // which thread held it meanwhile; the longest first
+  std::vector<GilPlace> threads;  // `holders` by thread only; the longest first
 };
 
-// Who waits most comes first. O(n log n), and each wait looks at the holders of its own time.
+// The thread that waits longest comes first. O(n log n); each wait searches only the holders of its own time.
 std::vector<GilWaiter> gil_waiters(const Profile& profile, const SampleFilter& filter);
 
-// The same of chosen waits.
+// The same for chosen waits.
 class GilLines {
  public:
   explicit GilLines(const Profile& profile);
   ~GilLines();
   GilLines(const GilLines&) = delete;
   GilLines& operator=(const GilLines&) = delete;
-  // `waits`: for the GIL, at least one, of one thread of the profile.
+  // `waits`: for the GIL, at least one, all of one thread of the profile.
   GilWaiter waiter(const std::vector<const Sample*>& waits);
 
  private:
@@ -50,7 +50,7 @@ class GilLines {
   std::unique_ptr<State> state_;
 };
 
-// Where a thread is in its stack: what GilPlace::frame says.
+// A thread's place in its stack: the meaning of GilPlace::frame.
 FrameId innermost_python(const Profile& profile, StackId stack);
 
 }  // namespace phlox::profile

@@ -1,6 +1,6 @@
-// Gives each frame and each stack its id and tells the Sink about a new one once. The sampler's consumer
-// calls it for everything it saw. Pure: no clock, no file. Keeps hashes, not names, so that a target that
-// makes new functions for hours costs some tens of bytes each.
+// Gives each frame and each stack its id, and reports a new one to the Sink once. The sampler's consumer
+// calls it for everything in its records. Pure: no clock, no file. Keeps hashes, not names, so a target that
+// makes new functions for hours costs some tens of bytes for each.
 #pragma once
 
 #include <tsl/robin_map.h>
@@ -20,9 +20,8 @@ namespace phlox::profile {
 
 class Interner {
  public:
-  // What is recorded comes from a program that may make new names for ever. Ordinary recordings have some
-  // thousand frames; these take some 400 MB here at the most, and what is written stays a file that can be
-  // read.
+  // The recorded program may make new names for ever. Ordinary recordings have some thousand frames; these
+  // limits take some 400 MB here at the most, and keep the file readable.
   struct Limits {
     uint32_t frames = 1'000'000;
     size_t name_bytes = size_t{128} << 20;
@@ -35,13 +34,14 @@ class Interner {
   explicit Interner(Sink& sink) : Interner(sink, Limits()) {}
   Interner(Sink& sink, const Limits& limits) : sink_(sink), limits_(limits) {}
 
-  // The frame with this content. Two frames are one when all their fields are equal (kept apart by 128 bits
-  // of hash: a million frames share one by accident in one recording of 10^26). Beyond the limits: a marker.
-  // `owner`: of frames that mean something to one process alone, which one it is: another's is another frame.
+  // The id of the frame with this content. Two frames are the same if all their fields are equal (compared by
+  // 128 bits of hash: two of a million frames collide in one recording of 10^26). Beyond the limits: a
+  // marker. `owner`: the process, for frames that are valid in one process only; the same content of another
+  // owner is another frame.
   FrameId frame(const Frame& frame, uint32_t owner = 0);
 
-  // The frame of the caller's key, such as code id << 32 | line; one hash lookup when it was seen before.
-  // `make()` returns the Frame and is called the first time only. Keys of equal content give the same id. A
+  // The frame with the caller's key, such as code id << 32 | line; one hash lookup if the key is known.
+  // `make()` returns the Frame and is called only the first time. Keys of equal content give the same id. A
   // key must keep its meaning.
   template <class Make>
   FrameId frame(uint64_t key, Make&& make) {
@@ -52,17 +52,17 @@ class Interner {
 
   // `parent` none: the root of a stack. Beyond the limit: the parent.
   StackId stack(StackId parent, FrameId frame);
-  // Root first, beneath `parent`. None when there are no frames and no parent.
+  // Root first, below `parent`. None if there are no frames and no parent.
   StackId stack(std::span<const FrameId> frames, StackId parent = {});
 
-  // The same for who ended a wait. Beyond the limit: none.
+  // The same for wakers. Beyond the limit: none.
   WakeId wake(const Wake& wake);
-  // And for what it was for.
+  // The same for wait targets.
   AwaitedId awaited(const Awaited& awaited);
 
   uint32_t frames() const { return last_frame_; }
   uint32_t stacks() const { return stacks_.size(); }
-  // Asked for and not given, by frame() and stack().
+  // Requests of frame() and stack() beyond the limits.
   uint64_t left_out() const { return left_out_; }
 
  private:

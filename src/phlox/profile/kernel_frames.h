@@ -1,4 +1,4 @@
-// Frames of the kernel as they are shown.
+// How frames of the kernel are shown.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// Where a stack is in an event loop: in its poll, in its own code, or in what it called. Of the stack alone.
-// Read by what judges a loop's time (loops_and_pools.h, loop_stalls.h). Pure.
+// Where a stack is in an event loop: in its poll, in its own code, or in a function that it called. Decided
+// by the stack alone. Used by the rules for a loop's time (loops_and_pools.h, loop_stalls.h). Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,19 @@ namespace phlox::profile {
 
 enum class InLoop : uint8_t {
   not_in_it,  // no loop is on the stack
-  not_read,   // a marker is there in place of the stack
+  not_read,   // a marker replaces the stack
   poll,       // in the function that polls on the loop's behalf
-  own,        // in the loop's own code; of a loop in C that is also its poll
+  own,        // in the loop's own code; for a loop in C this is also its poll
   callback,
 };
 struct LoopPlace {
   InLoop at = InLoop::not_in_it;
-  FrameId callback;  // the function that the loop called; of a stack without a loop, with which it began
-  FrameId program;   // the innermost line beneath the loop that is not a library's; else the callback's
+  FrameId callback;  // the function that the loop called; for a stack without a loop, its first function
+  // The innermost line below the loop that is not a library's; otherwise the callback's.
+  FrameId program;
 };
 
-// Remembers what it found out of each stack.
+// Caches the result for each stack.
 class LoopStacks {
  public:
   LoopStacks(const Profile& profile, const WaitPlaces& places);
@@ -41,11 +42,11 @@ class LoopStacks {
   std::vector<LoopPlace> stacks_;
 };
 
-// Their callbacks run on stacks of their own, which the loop is no part of.
+// Their callbacks run on stacks of their own, which do not contain the loop.
 bool has_own_stacks(std::string_view loop);
 bool is_of_a_library(const Frame& frame);
 
-// Frames that differ in their line alone are of one function.
+// Frames that differ only in their line belong to one function.
 using Function = std::tuple<std::string_view, std::string_view, int32_t>;
 Function function_of(const Frame& frame);
 

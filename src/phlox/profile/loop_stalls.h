@@ -1,7 +1,7 @@
-// When an event loop did not wait for events for long, and what kept it. A turn is the time of a loop's
-// thread between two polls. The recording has the polls that waited. One that did not wait leaves no trace
-// (docs/report.md), so what lies between two waits for events is one turn or several: `least` says what is
-// certain. Pure.
+// Times in which an event loop did not wait for events for long, and the reason. A turn is the time of a
+// loop's thread between two polls. The recording has only the polls that waited; one that did not wait leaves
+// no trace (docs/report.md). So the time between two waits for events is one turn or several: `least` is the
+// part that is certain. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace phlox::profile {
 
-inline constexpr Nanoseconds kStall = 50'000'000;  // a shorter turn is none, unless you choose otherwise
+// A shorter turn is no stall, unless you choose otherwise.
+inline constexpr Nanoseconds kStall = 50'000'000;
 
 enum class StallKind : uint8_t { cpu, collecting, blocked, gil, no_cpu, unknown };
 std::string_view stall_key(StallKind kind);  // for programs: "cpu"
@@ -22,15 +23,15 @@ std::string_view stall_key(StallKind kind);  // for programs: "cpu"
 struct Stall {
   Nanoseconds start = 0;  // since the start of the recording
   Nanoseconds wall = 0;   // from one wait for events to the next
-  Nanoseconds least = 0;  // of that, one turn took at least so much; 0: that is less than was asked for
+  Nanoseconds least = 0;  // at least this much of it was one turn; 0: less than the limit
   Nanoseconds error = 0;  // of start and wall, either way
-  Nanoseconds brief = 0;  // short waits for events, added up, which may lie in it or just before
+  Nanoseconds brief = 0;  // short waits for events, added up, which may be inside it or just before
   bool is_cut = false;    // the recording begins or ends within it: it took longer
-  StallKind kind = StallKind::unknown;  // what most of it was
+  StallKind kind = StallKind::unknown;  // the state with the largest part
   Nanoseconds of_kind = 0;
   FrameId frame;         // the line that took longest in that state; none: not known
   uint32_t sample = 0;   // blocked: the longest wait, index + 1 into the profile's samples; 0: none
-  size_t callbacks = 0;  // different functions that the loop was found to have called
+  size_t callbacks = 0;  // different functions that the loop called, as far as samples found them
   ThreadId holder;       // gil: the thread that held it for most of that time; none: not known
   FrameId holder_frame;  // where, most of that time
 
@@ -38,18 +39,18 @@ struct Stall {
   bool is_one_turn() const;
 };
 
-// Of one loop's thread.
+// The stalls of one loop's thread.
 struct LoopStalls {
   ThreadId thread;
-  bool exact = false;        // waits are the scheduler's own account; else all is known by samples alone
-  Nanoseconds interval = 0;  // else: between two of these
-  Nanoseconds shortest = 0;  // that was asked for
+  bool exact = false;        // waits are the scheduler's own account; otherwise only samples are known
+  Nanoseconds interval = 0;  // otherwise: the time between two samples
+  Nanoseconds shortest = 0;  // the limit
   std::vector<Stall> rows;   // the longest first
-  size_t proved = 0;         // of them, those in which one turn took as long as was asked for
-  Nanoseconds wall = 0;      // of all of them
+  size_t proved = 0;         // of these, the stalls in which one turn reached the limit
+  Nanoseconds wall = 0;      // of all of them together
 };
-// Of each thread that ran an event loop and of which `filter` lets something pass: stalls of `shortest` and
-// more. `filter`: one that judges.
+// For each thread that ran an event loop and has samples that pass `filter`: stalls of `shortest` and more.
+// `filter`: must judge.
 std::vector<LoopStalls> loop_stalls(const Profile& profile, const SampleFilter& filter, Nanoseconds shortest);
 
 // "404 ms", "60 ms to 260 ms", "at least 404 ms", "404 ms ± 10 ms".
@@ -61,8 +62,8 @@ std::string stall_place(const Profile& profile, FrameId frame);
 std::string stall_words(const Profile& profile, WaitClasses& classes, const Stall& stall);
 // "54 stalls of 50 ms or more; the longest 404 ms at 2.85 s in read_config (app.py:28), asleep". Empty: none.
 std::string stalls_words(const Profile& profile, const LoopStalls& stalls);
-// Of the longest: "stall of 404 ms in read_config (app.py:28), asleep", or "404 ms without a wait for events
-// in …" where that may have been several turns. Empty: none.
+// The longest: "stall of 404 ms in read_config (app.py:28), asleep", or "404 ms without a wait for events in
+// …" if that may have been several turns. Empty: none.
 std::string longest_stall_words(const Profile& profile, const LoopStalls& stalls);
 
 }  // namespace phlox::profile

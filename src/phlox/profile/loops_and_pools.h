@@ -10,42 +10,42 @@
 
 namespace phlox::profile {
 
-// Of one thread, while an event loop ran in it.
+// One thread, while an event loop ran in it.
 struct LoopTime {
   ThreadId thread;
-  std::string_view kind;    // "asyncio", "gevent"; "native": a loop in C that is not known by name
+  std::string_view kind;    // "asyncio", "gevent"; "native": a loop in C without a known name
   Nanoseconds wall = 0;     // the sum of the others
   Nanoseconds idle = 0;     // it waited for events
-  Nanoseconds running = 0;  // it ran callbacks, and itself
+  Nanoseconds running = 0;  // it ran callbacks, or its own code
   Nanoseconds blocked = 0;  // in a call from a callback
   Nanoseconds gil = 0;      // it waited for the GIL
   Nanoseconds cpu = 0;      // it waited for a CPU
   Nanoseconds unknown = 0;
-  FrameId blocked_in;  // the function that was blocked longest: that called what waits
+  FrameId blocked_in;  // the function that was blocked longest: the caller of the waiting function
   Nanoseconds blocked_there = 0;
 };
-// The longest first. `filter`: one that judges.
+// The longest first. `filter`: must judge.
 std::vector<LoopTime> loop_times(const Profile& profile, const SampleFilter& filter);
 // "idle 62.0 %, running callbacks 21.0 %, blocked in calls 12.0 % (mostly in fetch, app.py:7), waiting for
 // the GIL 4.0 %, for a CPU 1.0 %": parts of the loop's time.
 std::string loop_words(const Profile& profile, const LoopTime& loop);
-// "The event loop of MainThread (4711), asyncio: ", and those words.
+// "The event loop of MainThread (4711), asyncio: ", and the text above.
 std::string loop_sentence(const Profile& profile, const LoopTime& loop);
 
-// Workers of one pool, threads or processes, none of which was found idle for long; or, where it is not known
-// what some of them did, threads for which calls waited whenever these were counted.
+// Workers of one pool, threads or processes, none of which was idle for long. If it is not known what some of
+// them did: threads for which calls waited at every count.
 struct BusyPool {
   std::string_view kind;  // "ThreadPoolExecutor"
-  std::string name;       // of its threads, without their number; empty: unknown, or processes
+  std::string name;       // of its threads, without their number; empty: not known, or processes
   bool of_processes = false;
   size_t workers = 0;       // all of them, all busy
-  bool by_count = false;    // proved by the calls that waited, not by what the workers did
+  bool by_count = false;    // proved by the calls that waited, not by the workers' activity
   Nanoseconds wall = 0;     // of all workers
   Nanoseconds at_work = 0;  // of that
   Nanoseconds blocked = 0;  // of that
-  FrameId running;          // the function that they ran longest, of those that were handed to them
+  FrameId running;          // the function that ran longest, among those given to the workers
   Nanoseconds running_wall = 0;
-  // Calls that waited for a worker: a mean over time, and the most that were counted; none: not known.
+  // Calls that waited for a worker: the average over time, and the maximum; none: not known.
   std::optional<double> calls_waiting;
   int64_t most_calls_waiting = 0;
 };

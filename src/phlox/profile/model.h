@@ -1,6 +1,6 @@
-// The model: what was seen, interned. A row here is a row of the recording (docs/recording.md); `recording`
-// writes and reads it, `exporters` and `report` turn it into files and text, none of them sees a process.
-// Times are nanoseconds; start and end are CLOCK_MONOTONIC of the recording host.
+// The model: interned samples. A row here is a row of the recording (docs/recording.md). `recording` writes
+// and reads it; `exporters` and `report` turn it into files and text; none of them opens a process. Times are
+// nanoseconds; start and end are CLOCK_MONOTONIC of the recording host.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ using SampleId = Id<struct SampleTag>;
 using WakeId = Id<struct WakeTag>;
 using AwaitedId = Id<struct AwaitedTag>;
 
-// How Process::way_of_reading of the capture inside the kernel begins: there waits are the scheduler's own
-// account.
+// The beginning of Process::way_of_reading for the capture inside the kernel. Waits are then the scheduler's
+// own account.
 inline constexpr std::string_view kInTheKernel = "in the kernel (BPF)";
 
 struct Process {
@@ -34,13 +34,14 @@ struct Process {
   std::string command_line;    // arguments joined by one space
   std::string python_version;  // "3.12.1"; empty: no Python in it
   std::string python_build;    // "default", "debug", "free-threaded", ...
-  std::string found_by;  // which strategy found the interpreter: "symbol _PyRuntime in libpython3.12.so.1.0"
+  // The strategy that found the interpreter: "symbol _PyRuntime in libpython3.12.so.1.0".
+  std::string found_by;
   std::string way_of_reading;  // "same CPU (real time)", "ptrace stop", "hands off (unproved)", ...
   Nanoseconds start = 0;       // when it was first seen
   Nanoseconds end = 0;         // 0: still running when last seen
   std::string how_ended;       // "exit 0", "signal 9", "exec", "recording ended", ""
 
-  // What it runs, as well as that is known; may be empty.
+  // The executable or program, if known; may be empty.
   const std::string& command() const { return command_line.empty() ? executable : command_line; }
 };
 
@@ -55,7 +56,7 @@ struct Thread {
   Nanoseconds end = 0;      // 0: still there when last seen
 };
 
-// What the native frames of a module lack, and what would bring it.
+// Names that the native frames of a module lack, and what would provide them.
 struct MissingNames {
   bool functions = false;  // some have an address in place of a name
   bool lines = false;
@@ -72,17 +73,17 @@ struct Module {
 
 enum class FrameKind : uint8_t { python = 0, native = 1, kernel = 2, marker = 3 };
 
-// Native: what this C function is for the Python frames beside it.
+// Native: the role of this C function for the Python frames next to it.
 enum class FrameRole : uint8_t {
   none = 0,
-  interpreter_loop = 1,  // runs the Python frames beneath it
-  trampoline = 2,        // of -X perf: stands for the Python frame beside it
+  interpreter_loop = 1,  // runs the Python frames below it
+  trampoline = 2,        // of -X perf: belongs to the Python frame next to it
   // The C functions that Cython makes of one function of a .pyx file, in the order in which they call each
-  // other. All are named like it.
+  // other. All have its name.
   cython_slot = 3,
   cython_wrapper = 4,
   cython_body = 5,
-  jit_code = 6,  // stands for code made at run time that has no name; its function says whose that is
+  jit_code = 6,  // represents code made at run time that has no name; its function names the compiler
 };
 
 struct Frame {
@@ -109,83 +110,83 @@ struct Stack {
 
 // What the kernel did with the thread.
 enum class CpuState : uint8_t { unknown = 0, running = 1, runnable = 2, blocked = 3 };
-// What it had to do with its interpreter's GIL. not_applicable: a free-threaded build, or not a Python
+// The thread's relation to its interpreter's GIL. not_applicable: a free-threaded build, or not a Python
 // thread.
 enum class GilState : uint8_t { unknown = 0, none = 1, holds = 2, waits = 3, not_applicable = 4 };
 
-// How good a stack is. Only `ok` and `cut` carry a whole claim; `rejected` carries time without a stack.
+// How good a stack is. Only `ok` and `cut` are proved and complete; `rejected` carries time without a stack.
 enum class Quality : uint8_t {
   ok = 0,        // proved: the thread did not run while it was read, and the chain reaches its base
-  cut = 1,       // proved, but a part of the stack is left out, with a marker frame in its place
+  cut = 1,       // proved, but a part of the stack is left out and replaced by a marker frame
   unproved = 2,  // read without a proof that nothing moved (hands off; no schedstat)
   detached = 3,  // proved, but the chain ends in a frame without a base (a generator between two states)
   rejected = 4,  // could not be read consistently: the stack is one marker frame that says why
 };
 
-// Who ended a wait: a thread of the recording, and where it was then; or another, by name.
+// A waker, which ended a wait: a thread of the recording, with its place then; or another, by name.
 struct Wake {
-  ThreadId thread;    // none: not one of the same process that is recorded
-  StackId stack;      // with which it did; none: not known
-  std::string other;  // without a thread: command and number of whoever it was, "nginx (4711)"
+  ThreadId thread;    // none: not a recorded thread of the same process
+  StackId stack;      // its stack at that moment; none: not known
+  std::string other;  // without a thread: command and number of the process, "nginx (4711)"
 
   friend bool operator==(const Wake&, const Wake&) = default;
 };
 
-// What a wait was for (awaited.h has their words).
+// A wait target (awaited.h names them).
 enum class AwaitedKind : uint8_t {
   other,  // a kind that this phlox does not know
   file,
   socket,
   client,    // a socket that was accepted
-  listener,  // a socket that accepts
+  listener,  // a socket that accepts connections
   pipe,
   device,
   poll,  // several of these
-  time,  // none of these: it was to end by itself
+  time,  // none of these: the wait was to end by itself
   process,
   object,  // of the kernel's own: eventfd, timerfd
 };
 struct Awaited {
   AwaitedKind kind = AwaitedKind::other;
-  // A path; a socket's address: of who accepts; a process's command; what the kernel calls its object.
+  // A path; the accepting end's address of a socket; a process's command; the kernel's name for its object.
   std::string name;
-  // Who has the other end, as far as that is known: a client's address; a process, its command and number.
-  // Of a process its number.
+  // The other end, as far as it is known: a client's address; a process, its command and number. For a
+  // process its number.
   std::string other;
 
   friend bool operator==(const Awaited&, const Awaited&) = default;
 };
 
-// What perf and others recorded tells that a thread was blocked, and not in which call.
+// perf and others recorded that a thread was blocked, but not in which call.
 inline constexpr int16_t kCallNotRecorded = -2;
 
-// One thread over one stretch of time in which stack and states stayed the same at every look.
+// One thread over one interval of time in which stack and states were the same in every sample.
 struct Sample {
   ThreadId thread;
-  WakeId wake;        // blocked: who ended the wait; none: it went on, or nobody knows
-  AwaitedId awaited;  // blocked: what for; none: not known
-  // Running, in a recording without native frames: the library or extension module in whose code it was
-  // found; none: the interpreter's, the kernel's, or not known.
+  WakeId wake;        // blocked: the waker; none: the wait continued, or not known
+  AwaitedId awaited;  // blocked: the wait target; none: not known
+  // Running, in a recording without native frames: the library or extension module whose code ran; none: the
+  // interpreter's, the kernel's, or not known.
   ModuleId code_file;
-  Nanoseconds start = 0;  // of the stretch
-  Nanoseconds wall = 0;   // its length: measured time since the look before, not the nominal interval
-  // CPU time that the kernel accounted to the thread. What a thread used before it was found blocked is
-  // charged to the stack that it is next found running with, not to its waiting.
+  Nanoseconds start = 0;  // of the interval
+  Nanoseconds wall = 0;   // its length: measured time since the last sample, not the nominal interval
+  // CPU time that the kernel accounted to the thread. The CPU time that a thread used before a sample found
+  // it blocked is charged to the stack of the next sample that finds it running, not to its waiting.
   Nanoseconds cpu = 0;
-  uint32_t samples = 1;     // looks that saw it
-  int16_t cpu_number = -1;  // where it last ran; -1: unknown
-  StackId stack;            // none: no Python frame on it (thread starting or ending)
+  uint32_t samples = 1;     // number of samples in the interval
+  int16_t cpu_number = -1;  // the last CPU; -1: unknown
+  StackId stack;            // none: no Python frame (thread starting or ending)
   CpuState cpu_state = CpuState::unknown;
   GilState gil_state = GilState::unknown;
   bool collecting = false;  // the cyclic garbage collector ran
-  // Blocked: in which system call (number of the target's architecture); -1: in none; kCallNotRecorded.
+  // Blocked: the system call (number of the target's architecture); -1: none; kCallNotRecorded.
   int16_t system_call = -1;
   Quality quality = Quality::ok;
-  // Of a recording of several events: which one, by its number, and what it counted (sampled_events.h).
+  // In a recording of several events: the number of the event, and its count (sampled_events.h).
   uint16_t event = 0;
   int64_t value = 0;
 };
-// A sample that does not say of which event it is, is of the first.
+// A sample without an event number belongs to the first event.
 constexpr uint16_t event_number(const Sample& sample) {
   return sample.event == 0 ? 1 : sample.event;
 }
@@ -200,13 +201,13 @@ enum class EventKind : uint8_t {
   thread_end = 7,
   lost = 8,         // value: ns without samples; text: why
   rate_change = 9,  // value: the new rate in mHz; text: why
-  way_change = 10,  // text: the new way of reading
+  way_change = 10,  // text: the new mode
   // Calls that wait for a thread of a pool, from now on. value: how many; text: the pool's kind; thread: one
-  // of its threads, or none: the process has one pool of that kind
+  // of its threads; none: the process has one pool of that kind
   calls_waiting = 11,
 };
 
-// A stretch of the recording's time that somebody gave a name: a test, a request.
+// A named span of the recording's time: a test, a request.
 struct TimeLabel {
   Nanoseconds start = 0, end = 0;
   std::string text;
@@ -221,7 +222,7 @@ struct Event {
   std::string text;
 };
 
-// A counted fact of the recording, one row a (process, name): names in profile/tally.h.
+// A counted fact of the recording, one row for each (process, name): names in profile/tally.h.
 struct Tally {
   ProcessId process;  // none: the recorder itself
   std::string name;

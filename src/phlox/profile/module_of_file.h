@@ -11,7 +11,7 @@ namespace phlox::profile {
 // "/srv/app/main.py" main, "/srv/app/__init__.py" app.
 std::string module_of_file(std::string_view file);
 
-// "libc" of "libc.so.6"; a dot in front is part of the name.
+// "libc" for "libc.so.6"; a leading dot is part of the name.
 std::string_view without_extension(std::string_view name);
 
 }  // namespace phlox::profile

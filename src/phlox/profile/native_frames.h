@@ -1,6 +1,6 @@
-// A recording as it is shown: functions that were inlined stand as frames of their own, and the interpreter's
-// own C (its loop, the plumbing of a call, what starts a program or a thread) is folded away where Python or
-// C frames tell the same. Everything that shows a recording calls this once, first. Pure.
+// Prepares a recording to be shown: inlined functions become frames of their own, and the interpreter's own C
+// (its loop, functions that only pass a call on, functions that start a program or a thread) is folded away
+// where Python or C frames show the same. Everything that shows a recording calls this once, first. Pure.
 #pragma once
 
 #include <string>
@@ -19,24 +19,24 @@ inline constexpr auto kCLibrary = static_cast<FrameRole>(101);  // its time belo
 // Whether it is the interpreter's own C, its loop included.
 bool is_interpreter(const Frame& frame);
 
-// Folds unless the choices ask for all frames. Rewrites the stacks and what refers to them; rows of frames
-// stay, and say whether they are the interpreter's own C or the C library's. Does nothing to a recording
-// without native frames.
+// Folds unless the choices ask for all frames. Rewrites the stacks and the rows that refer to them. Rows of
+// frames stay, and say whether they are the interpreter's own C or the C library's. Does nothing to a
+// recording without native frames.
 void show_native_frames(Profile& profile, const Choices& choices);
 
-// "libopenblas": in whose code a thread ran of which no native frames are known; empty: not known.
+// "libopenblas": the library whose code a thread ran, if no native frames are known; empty: not known.
 std::string code_library(const Profile& profile, const Sample& sample);
 
-// Those that tell of missing names, those without functions first. After show_native_frames() code made at
-// run time is among them.
+// Modules with missing names, those without functions first. After show_native_frames() they include code
+// made at run time.
 std::vector<Module> modules_without_names(const Profile& profile);
 
 // Whether this C function of CPython only leads from one Python frame, or one C function, to the next.
 // Suffixes that compilers add (".cold", ".constprop.0") do not count.
 bool is_plumbing(std::string_view function);
-// The same of what Cython brings along, in any module.
+// The same for code that Cython adds, in any module.
 bool is_cython_plumbing(std::string_view function);
-// Whether it is the interpreter's loop, or a part of it: the Python frame beneath says what it did.
+// Whether it is the interpreter's loop, or a part of it: the Python frame below shows what it did.
 bool is_loop_function(std::string_view function);
 // Whether it starts a program or a thread, before anything of the program runs.
 bool is_start(std::string_view function);

@@ -1,5 +1,5 @@
-// Where the file of a module can be opened by whoever gives names to native frames, once capture or import is
-// over. Not a part of the recording.
+// Where to open the file of a module in order to name native frames, after the capture or import. Not a part
+// of the recording.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ namespace phlox::profile {
 
 enum class NativeFile { module, jitdump, perf_map };
 
-// A module that frames name: for symbols::ModuleNames. Or what a JIT compiler wrote, without an id: for
-// symbols::JitMap. Opened while it was there, where the process may be gone when names are asked for.
+// A module that frames refer to, for symbols::ModuleNames; or, without an id, a file that a JIT compiler
+// wrote, for symbols::JitMap. Opened while it existed, because the process may be gone when names are needed.
 struct NativeModule {
   NativeFile kind = NativeFile::module;
   ModuleId id;
@@ -24,9 +24,9 @@ struct NativeModule {
   std::string open_path;  // where it can be opened here, as long as the descriptor lives; empty: nowhere
   std::shared_ptr<Descriptor> descriptor;
   std::shared_ptr<Descriptor> root;  // the folder that the target sees as its root
-  // What a JIT compiler wrote names these frames alone, those of its process. None: all that have no module.
+  // A JIT compiler's file names only these frames, those of its process. None: all frames without a module.
   std::shared_ptr<const std::set<FrameId>> code = {};
-  std::optional<FileUser> user = {};  // with whose rights files that it names are opened; none: ours
+  std::optional<FileUser> user = {};  // the user whose rights open the files that it names; none: ours
 };
 
 }  // namespace phlox::profile

@@ -1,6 +1,5 @@
 // A recording in memory: every row of the model, by id. Filled by recording::read (or, in tests and for
-// `dump`, straight from the sampler, since it is a Sink). Rows are kept in vectors: id.value - 1 is the
-// index.
+// `dump`, directly by the sampler, because it is a Sink). Rows are in vectors: id.value - 1 is the index.
 #pragma once
 
 #include <map>
@@ -29,15 +28,13 @@ class Profile : public Sink {
 
   void put_time_label(TimeLabel label) { time_labels_.push_back(std::move(label)); }
 
-  // samples() are those of this event (sampled_events.h) from now on; 0: of none, all of them.
+  // From now on samples() are those of this event (sampled_events.h); 0: of none, all of them.
   void show_samples_of(uint16_t event);
   uint16_t shown_event() const { return shown_event_; }
 
-  // Other samples in place of those there are, and the stacks that they refer to. Those of events that are
-  // not shown go.
+  // Replaces the samples and the stacks that they refer to. Removes samples of events that are not shown.
   void replace_samples(std::vector<Sample> samples, std::vector<Stack> stacks);
-  // Other stacks in place of those there are; `new_of`: by the id of an old one, what its samples have from
-  // now on.
+  // Replaces the stacks. `new_of`: the new id, by the old one, for the samples.
   void replace_stacks(std::vector<Stack> stacks, const std::vector<StackId>& new_of);
 
   const std::map<std::string, std::string, std::less<>>& meta() const { return meta_; }
@@ -49,7 +46,7 @@ class Profile : public Sink {
   const std::vector<Wake>& wakes() const { return wakes_; }
   const std::vector<Awaited>& awaited() const { return awaited_; }
   const std::vector<Sample>& samples() const { return samples_; }
-  // Of the events that are not shown.
+  // Samples of the events that are not shown.
   const std::vector<Sample>& samples_of_others() const { return samples_of_others_; }
   const std::vector<Event>& events() const { return events_; }
   const std::vector<Tally>& tallies() const { return tallies_; }

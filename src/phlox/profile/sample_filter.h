@@ -1,4 +1,4 @@
-// Which samples the choices let pass, and with how much. What is made of those that pass is not known here
+// Which samples pass the choices, and with which weight. What happens to them is decided elsewhere
 // (call_tree.h, and outputs that need more than one tree).
 #pragma once
 
@@ -14,14 +14,14 @@ namespace phlox::profile {
 
 class WorkRule;
 
-// When the recording began: what Choices::from and to count from.
+// When the recording began: Choices::from and to count from here.
 Nanoseconds recording_start(const Profile& profile);
 
-// A stretch that is partly inside the time range counts by its overlap.
+// An interval that is partly inside the time range counts by its overlap.
 class SampleFilter {
  public:
   static Result<SampleFilter> make(const Profile& profile, const Choices& choices);
-  // One that tells what was done (Part::doing) though everything is shown.
+  // A filter that reports the activity (Part::doing) even if everything is shown.
   static Result<SampleFilter> make_judging(const Profile& profile, const Choices& choices);
   struct Part {
     bool passes = false;
@@ -30,14 +30,14 @@ class SampleFilter {
     Nanoseconds start = 0;  // of the overlap
     Nanoseconds wall = 0;
     Nanoseconds cpu = 0;
-    int64_t samples = 0;  // looks; at least 1 of a stretch that passes
+    int64_t samples = 0;  // samples; at least 1 for an interval that passes
     int64_t value = 0;    // what the event counted
-    int64_t weight = 0;   // one of the three, or what the event counted, as chosen
+    int64_t weight = 0;   // one of the three, or the event's count, as chosen
   };
   Part part(const Sample& sample) const;
-  // Without looking at `show`.
+  // Ignores `show`.
   Part part_of_everything(const Sample& sample) const;
-  // Of one that judges.
+  // For a filter that judges.
   const WorkRule& rule() const { return *rule_; }
 
  private:

@@ -1,6 +1,6 @@
-// What another tool sampled besides time, or in its place: cycles, page faults, bytes that were allocated.
-// Each is numbered from 1 and named in the recording's meta; a Sample says which one it is of, and how much
-// of it. Recordings of phlox itself have none: their samples are looks at all threads.
+// What another tool sampled besides time, or in its place: cycles, page faults, allocated bytes. Each event
+// has a number from 1 and a name in the recording's meta. A Sample has the number of its event, and the
+// count. Phlox's own recordings have none: they sample all threads.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace phlox::profile {
 
-// nanoseconds: what such a sample counted is in its times, and Sample::value is not used.
+// nanoseconds: the count of such a sample is in its times, and Sample::value is not used.
 enum class Unit : uint8_t { nanoseconds, count, bytes };
 std::string_view unit_key(Unit unit);  // "ns", "count", "bytes"
 
@@ -28,29 +28,28 @@ struct SampledEvent {
 // A perf with thousands of tracepoints stays below.
 inline constexpr uint16_t kMostSampledEvents = 4096;
 
-// Number 1 is the one that is shown unless another is asked for. Numbers leave no gaps.
+// Number 1 is shown unless another is asked for. Numbers have no gaps.
 void put_sampled_event(Sink& sink, uint16_t number, const SampledEvent& event);
 // By number - 1.
 std::vector<SampledEvent> sampled_events(const Profile& profile);
 
-// From now on the profile's samples are those of this event; "": of the first one. "cycles" is "cycles:u"
-// too, when there is no other. ErrorKind::usage: there is none of that name; the hint lists those that are
-// there.
+// From now on the profile's samples are those of this event; "": of the first one. "cycles" also means
+// "cycles:u" if there is no other. ErrorKind::usage: no event has that name; the hint lists the events.
 Result<void> show_event(Profile& profile, std::string_view name);
 
-// By number - 1, of which events there are samples among those that are not shown.
+// By number - 1: events that have samples among those that are not shown.
 std::vector<bool> sampled_besides(const Profile& profile);
 
-// The one whose samples are shown. Without a name: the recording has none.
+// The event that is shown. Without a name: the recording has none.
 SampledEvent shown_event(const Profile& profile);
 
-// What its samples weigh by what they counted.
+// The weight of its samples by their counts.
 Weight weight_of(Unit unit);
-// In what a weight is told to machines: "ns", "samples", "count", "bytes".
+// The unit of a weight for machines: "ns", "samples", "count", "bytes".
 std::string_view unit_key(Weight weight);
 
-// What is weighed, in words: "wall time", "CPU time of cpu-clock" (where there are several events),
-// "samples", "cache-misses".
+// The weight in words: "wall time", "CPU time of cpu-clock" (if there are several events), "samples",
+// "cache-misses".
 std::string weight_title(const Profile& profile, Weight weight);
 
 }  // namespace phlox::profile

@@ -1,5 +1,5 @@
-// Who the programs of a recording were, for reading the source files that they name: the recording's facts
-// (meta) say so, for each user once.
+// The users of a recording's programs, for reading the source files that they name: the recording's facts
+// (meta) have each user once.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ struct SourceRights {
 // The key of the fact; its value is empty.
 std::string source_rights_key(const SourceRights& rights);
 std::optional<SourceRights> parse_source_rights(std::string_view key);
-// All of a recording, by its facts. Empty: it says nothing of them.
+// All users of a recording, by its facts. Empty: it has none.
 std::vector<SourceRights> source_rights(const std::map<std::string, std::string, std::less<>>& meta);
 
 }  // namespace phlox::profile

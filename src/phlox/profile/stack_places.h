@@ -1,5 +1,5 @@
-// Where the time of a stack is, as people ask for it: in the innermost Python function and its line, and in
-// the native code beneath that. Pure.
+// The place of a stack's time, as people ask for it: the innermost Python function and its line, and the
+// native code that it calls. Pure.
 #pragma once
 
 #include <vector>
@@ -9,12 +9,12 @@
 namespace phlox::profile {
 
 struct StackPlace {
-  StackId stack;  // that ends in `frame`
-  FrameId frame;  // the innermost Python frame; of a stack without one the innermost of all
-  // The innermost native frame beneath `frame`; none: there is none, or the stack has no Python frame.
+  StackId stack;  // the stack that ends in `frame`
+  FrameId frame;  // the innermost Python frame; in a stack without one, the innermost frame
+  // The innermost native frame below `frame`; none: there is none, or the stack has no Python frame.
   FrameId native;
-  // What runs there is a library or an extension. Else it is Python, whose own C counts as Python, or the
-  // kernel on behalf of it. The C library is whose it is that calls it.
+  // A library or an extension runs there. Otherwise it is Python, whose own C counts as Python, or the kernel
+  // on its behalf. The C library belongs to its caller.
   bool foreign = false;
 };
 

@@ -1,5 +1,5 @@
 // Numbers stacks by their parent and frame: 1, 2, 3, ... in the order in which they are added. Takes 16 bytes
-// for each on average, where a general hash table takes up to 48.
+// for each on average; a general hash table takes up to 48.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@ namespace phlox::profile {
 
 class StackTable {
  public:
-  // More do not fit.
+  // The largest number of stacks.
   static constexpr uint32_t kMost = (uint32_t{1} << 24) - 1;
 
   // None: it was not added.
   StackId find(StackId parent, FrameId frame) const;
-  // Its number, and whether it is new. The table holds fewer than kMost before.
+  // Its number, and whether it is new. The table must hold fewer than kMost before.
   std::pair<StackId, bool> add(StackId parent, FrameId frame);
   uint32_t size() const { return static_cast<uint32_t>(keys_.size()); }
 
  private:
-  // Where the key is, or is to be put.
+  // Where the key is, or where it goes.
   size_t place_of(uint64_t key) const;
   void grow();
 

@@ -1,8 +1,7 @@
-// Makes rows of looks: a thread that keeps stack and states extends its row instead of adding one; each
-// sampled event has rows of its own. A change
-// of the CPU number does not start a row (the row keeps the last one): a thread that moves between CPUs is
-// still the same news. Ids are given when a row is first put, not when it begins, so that they come in order
-// and a recording only ever appends. Pure.
+// Joins samples into rows. A thread that keeps its stack and states extends its row instead of adding one;
+// each sampled event has rows of its own. A change of the CPU number does not start a row (the row keeps the
+// last number). Ids are given when a row is first put, not when it begins, so they come in order and a
+// recording only appends. Pure.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +16,14 @@ namespace phlox::profile {
 
 class Stretches {
  public:
-  // No row is longer than this, so that a time range cuts finely enough, and a growing row is never far
-  // behind.
+  // No row is longer than this, so that a time range cuts precisely, and a growing row is never far behind.
   static constexpr Nanoseconds kLongest = kSecond;
 
   explicit Stretches(Sink& sink) : sink_(sink) {}
 
-  // One look, or several alike: sample.start and .wall are the time since the thread's look before.
+  // One sample, or several equal ones: sample.start and .wall are the time since the thread's last sample.
   void look(const Sample& sample);
-  // Puts every row that grew since it was last put.
+  // Puts every row that has grown since it was last put.
   void flush();
   // The thread ended.
   void close(ThreadId thread);

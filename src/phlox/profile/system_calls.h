@@ -9,16 +9,17 @@
 
 namespace phlox::profile {
 
-// For -1: a thread that was off the CPU without a call of its own (stopped, or a page of memory to wait for).
+// The name for -1: a thread that was off the CPU without a call of its own (stopped, or waiting for a page of
+// memory).
 inline constexpr std::string_view kNoSystemCall = "no system call";
-// For kCallNotRecorded.
+// The name for kCallNotRecorded.
 inline constexpr std::string_view kSystemCallNotRecorded = "call not recorded";
 
-// What the recorded program ran on, as uname says it; recordings that do not say are of x86_64. Lives with
-// the profile.
+// The machine of the recorded program, as uname names it; recordings without it are of x86_64. Valid as long
+// as the profile.
 std::string_view machine_of(const Profile& profile);
 
-// `machine` as uname says it: "x86_64", "aarch64". "system call 999" for one that nobody blocks in.
+// `machine` as uname names it: "x86_64", "aarch64". "system call 999" for a call in which no thread blocks.
 std::string system_call_name(int16_t number, std::string_view machine);
 
 }  // namespace phlox::profile

@@ -1,5 +1,5 @@
-// Stretches of a recording's time that somebody gave a name: which test ran, which request was served. A view
-// may show the time of some only, or put the label at the root of every stack. Pure.
+// Named spans of a recording's time: a test, a request. A view may show the time of some only, or put the
+// label at the root of every stack. Pure.
 #pragma once
 
 #include <string_view>
@@ -10,15 +10,14 @@
 
 namespace phlox::profile {
 
-// Makes of a recording what `choices.label_regex` and `choices.by.label` ask for, before anything else is
-// made of it: stretches are cut where labels begin and end (wall time exactly; CPU time and looks in the same
-// proportion), those outside of what was asked for go, and with by.label each stack begins with its label.
-// Where labels overlap, the one that began last is the one. usage: there are none, none
-// matches, or the expression is off.
+// Applies `choices.label_regex` and `choices.by.label` to a recording, before anything else. Intervals are
+// cut where labels begin and end (wall time exactly; CPU time and samples in the same proportion), those
+// outside the selected labels are removed, and with by.label each stack begins with its label. Where labels
+// overlap, the one that began last counts. usage: there are none, none matches, or the expression is invalid.
 Result<void> show_time_labels(Profile& profile, const Choices& choices);
 
-// "START END TEXT" a line, divided by tabs: nanoseconds of CLOCK_MONOTONIC. input: a line that is not, with
-// its number.
+// A line is "START END TEXT", divided by tabs: nanoseconds of CLOCK_MONOTONIC. input: another kind of line,
+// with its number.
 Result<std::vector<TimeLabel>> parse_time_labels(std::string_view text);
 
 }  // namespace phlox::profile

@@ -1,4 +1,4 @@
-// All of a view: the choices, the same for every output, which samples pass, what stands for a frame, and the
+// All of a view: the choices, the same for every output, the samples that pass, the labels of frames, and the
 // totals.
 #pragma once
 

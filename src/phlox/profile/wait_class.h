@@ -1,5 +1,5 @@
-// What a thread waits for, in the words of who wrote the program: a lock, a queue, a socket. From the system
-// call that it is in, and from the functions of the standard library that lead there. Pure.
+// Classes of wait targets, in a programmer's terms: a lock, a queue, a socket. Decided by the system call and
+// by the functions of the standard library that lead there. Pure.
 #pragma once
 
 #include <cstdint>
@@ -21,30 +21,30 @@ enum class WaitClass : uint8_t {
   event,
   queue,
   future,  // the result of one, of concurrent.futures
-  thread,  // for one to end
+  thread,  // the end of a thread
   child,   // a process that it started
   sleep,
   socket,
   pipe,
   file,
   device,
-  stream,  // a file, a pipe or a terminal: the call does not tell
-  poll,    // whichever of several files, sockets and timers is first
-  memory,  // in no system call: a page that is read or written back, or it was stopped
+  stream,  // a file, a pipe or a terminal: the call does not show which
+  poll,    // the first of several files, sockets and timers
+  memory,  // in no system call: a page is read or written back, or it was stopped
   other,   // another system call
 };
 
 std::string_view wait_class_key(WaitClass what);    // for programs: "lock"
 std::string_view wait_class_words(WaitClass what);  // "a lock"; empty: none, other
-// "a lock (futex)", "the GIL", "ioctl", "a socket, 10.0.0.5:5432 (recvfrom)". An empty system call is left
-// out.
+// "a lock (futex)", "the GIL", "ioctl", "a socket, 10.0.0.5:5432 (recvfrom)". An empty system call is
+// omitted.
 std::string wait_words(WaitClass what, const std::string& system_call, const std::string& awaited);
 
-// The innermost Python frame that is not of the library that waits and wakes (threading, queue, socket...):
-// who wanted it. Where all are, the innermost.
+// The innermost Python frame that is not in a library that waits and wakes (threading, queue, socket...): the
+// function that caused the wait. If all are, the innermost.
 FrameId asking_frame(const Profile& profile, StackId stack);
 
-// Remembers what it found out of each stack.
+// Caches the result for each stack.
 class WaitClasses {
  public:
   explicit WaitClasses(const Profile& profile);
@@ -57,7 +57,7 @@ class WaitClasses {
 
   const Profile& profile_;
   std::string machine_;
-  std::vector<WaitClass> by_frame_;  // by id: what a function of the standard library waits for
+  std::vector<WaitClass> by_frame_;  // by id: the wait target of a function of the standard library
   std::vector<bool> known_stack_;
   std::vector<WaitClass> by_stack_;
   std::vector<std::pair<int16_t, WaitClass>> by_call_;

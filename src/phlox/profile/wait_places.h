@@ -1,6 +1,6 @@
-// What a stack says of a thread that is blocked at its end: that it fetches work, or is in the middle of
-// some. From the functions that are known by name (known_waits.h) and from their position: of the stack
-// alone, never from how much time was spent where. docs/decisions/0005 has the rule. Pure.
+// What a stack shows about a thread that is blocked at its end: that it fetches work, or is in the middle of
+// some. Decided by the functions that are known by name (known_waits.h) and by their position: by the stack
+// alone, never by how much time was spent where. docs/decisions/0005 has the rule. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,21 @@
 
 namespace phlox::profile {
 
-// What is known of a thread that is blocked with this stack, whatever the system call.
+// The state of a thread that is blocked with this stack, whatever the system call.
 enum class Position : uint8_t {
   no_python,
   fetch,         // at the place where it fetches work, with nothing of a work item on the stack
   nested_fetch,  // in an event loop that runs within a work item: for itself, or for that item
   native_loop,   // the same as fetch, if the system call is one of the loop's
-  within_work,   // in a work item, or in what a loop has called
+  within_work,   // in a work item, or in a function that a loop has called
   root,          // the function with which the thread began waits itself
   elsewhere,     // deeper, and no function on the stack is known to hand out work
 };
 
 struct WaitPlace {
   Position position = Position::no_python;
-  Role waits = Role::none;    // what waits on behalf of the function at `position`; none: that one itself
+  // The function that waits on behalf of the one at `position`; none: that one itself.
+  Role waits = Role::none;
   bool is_event = false;      // waits_for_condition: an Event's
   bool of_child = false;      // the stack begins where multiprocessing starts a child
   bool calls_python = false;  // the innermost line is also one that calls functions of Python
@@ -49,7 +50,7 @@ class WaitPlaces {
   struct Path {
     uint32_t parent = 0;
     uint32_t function = 0;
-    int32_t depth = -1;  // 0: of the function with which the thread began; -1: what comes before that
+    int32_t depth = -1;  // 0: the function with which the thread began; -1: frames before it
     uint32_t known =
         0;  // the innermost path, from here up, of a function that fetches work or does it; 0: none
     bool of_child = false;

@@ -1,4 +1,4 @@
-// What ended a wait, in the words of recordings, reports and pages. Pure.
+// Names of wakers, as recordings, reports and pages have them. Pure.
 #pragma once
 
 #include <string_view>
@@ -7,10 +7,10 @@
 
 namespace phlox::profile {
 
-// In place of a process: the time was over that the wait's own call had set. No process is called so, for a
-// process has its number behind its name.
+// In place of a process: the timeout of the waiting call was over. No process has this name, because a
+// process has its number after its name.
 inline constexpr std::string_view kItsTimeout = "its timeout";
-// As well, where threads without Python are not recorded.
+// The same, where threads without Python are not recorded.
 inline constexpr std::string_view kThreadWithoutPython = "a thread that runs no Python";
 
 // In recordings and for programs; empty: not known.

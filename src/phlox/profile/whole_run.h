@@ -1,5 +1,5 @@
-// Whether a recording is of a whole run of a program: from its start, by phlox, to its own end. Of two such
-// recordings seconds can be compared; of others only seconds a second. Pure.
+// Whether a recording is of a whole run of a program: phlox started it, and it ended by itself. Two such
+// recordings can be compared in seconds; others only in seconds of each second.
 #pragma once
 
 #include "phlox/profile/profile.h"

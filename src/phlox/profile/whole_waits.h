@@ -1,4 +1,4 @@
-// A long wait is several samples, the last of which knows who ended it. Pure.
+// Joins the samples of a long wait, the last of which knows the waker. Pure.
 #pragma once
 
 #include <vector>
@@ -7,14 +7,14 @@
 
 namespace phlox::profile {
 
-// Blocked, but not for the GIL: for that there is gil_holders.h.
+// Blocked, but not for the GIL: gil_holders.h is for that.
 bool is_ended_wait(const Sample& sample);
 
-// By sample: who ended the wait that it is a part of. Empty: the recording knows it of none.
+// By sample: the waker of the wait that it belongs to. Empty: the recording knows none.
 std::vector<WakeId> wakes_of_whole_waits(const Profile& profile);
 
-// Whether waits have the length and the moment that the scheduler gave them. Else threads were looked at from
-// time to time, and of a wait between two looks nothing is known.
+// Whether waits have the length and the moment that the scheduler gave them. Otherwise the threads were
+// sampled, and nothing is known about a wait between two samples.
 bool waits_are_exact(const Profile& profile);
 
 }  // namespace phlox::profile

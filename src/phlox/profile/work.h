@@ -1,6 +1,6 @@
-// Which waiting belongs to what the program does, and which is a thread's waiting for something to do: of
-// sixty pool threads fifty-eight do nothing but that, and their time would be 97 % of every picture.
-// docs/decisions/0005 has the rule and why it is this one. Pure.
+// Distinguishes waiting within a program's work from a thread's waiting for something to do. Of sixty pool
+// threads, fifty-eight only wait for something to do, and their time would be 97 % of every picture.
+// docs/decisions/0005 has the rule and its reasons. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace phlox::profile {
 
-// Judges samples one by one: by the stack, the system call, and what is waited for.
+// Judges samples one by one: by the stack, the system call, and the wait target.
 class WorkRule {
  public:
   explicit WorkRule(const Profile& profile);
@@ -28,7 +28,7 @@ class WorkRule {
   };
   struct ProcessRow {
     uint32_t threads = 0;
-    bool parent = false;  // of a process that is recorded
+    bool parent = false;  // the parent of a recorded process
   };
   Doing of_unread(const Sample& sample) const;
   Doing at_root(const Sample& sample, const WaitPlace& place) const;
@@ -58,11 +58,11 @@ struct WaitingAt {
     size_t threads = 0;
   };
   Nanoseconds wall = 0;
-  size_t threads = 0;         // of which some waiting is of this kind
-  size_t of_threads = 0;      // that were seen
+  size_t threads = 0;         // number of threads with waiting of this kind
+  size_t of_threads = 0;      // number of threads that were seen
   std::vector<Place> places;  // the longest first
 };
-// What `--show work` leaves out, and what it shows though nobody knows whether it is work.
+// What `--show work` leaves out, and the waiting that it shows although it is not known to be work.
 struct LeftOut {
   WaitingAt for_work, for_others, unknown;
   Nanoseconds wall() const { return for_work.wall + for_others.wall; }
