@@ -1,9 +1,9 @@
 // The statistics of a difference, without functions and files: amounts in, verdicts out. Two questions:
 //
 //   judge_recordings   Do these two recordings differ? The error is that of sampling alone.
-//   judge_runs         Would other runs differ too? Only repeated runs can say: a permutation test.
+//   judge_runs         Would other runs differ too? Only repeated runs can answer: a permutation test.
 //
-// The page has the first in web/src/model/comparison.ts; tests/cases/comparison.json holds both to it. Pure.
+// The page has the first in web/src/model/comparison.ts; tests/cases/comparison.json tests both. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 
 namespace phlox::report {
 
-// What is compared may be seconds, or seconds a second: any amount.
+// The compared quantity may be seconds, or seconds a second: any amount.
 struct Amount {
   double value = 0;
-  double variance = 0;  // by sampling alone
-  double step = 0;      // what one sample stands for
-  double unseen = 0;    // of the recording's time in which nothing was sampled: it may be this, too
+  double variance = 0;  // from sampling alone
+  double step = 0;      // the amount that one sample represents
+  double unseen = 0;    // time of the recording without samples, which may belong to the item
 };
 
-// Below either of these a difference is not one that is reported. `least` is an amount.
+// A difference below either of these is not reported. `least` is an amount.
 struct Margin {
   double own = 0.1;  // of the larger of the two
   double least = 0;
@@ -31,45 +31,45 @@ enum class Outcome { same, unclear, less, more };
 
 struct Comparison {
   double difference = 0;     // after - before
-  double low = 0, high = 0;  // 99 % interval, this item alone
+  double low = 0, high = 0;  // 99 % interval of this item alone
   Outcome outcome = Outcome::unclear;
-  double chance = 1;  // of runs: adjusted for all that is compared
+  double chance = 1;  // of runs: adjusted for everything that is compared
 };
 
 inline constexpr double kFalseAlarms = 0.01;  // of a whole comparison of equal programs
 
-// `compared`: so many such questions are asked at once (Bonferroni).
+// `compared`: the number of such questions asked at once (Bonferroni).
 //   reach(z) = z √(V + z² / 4 (s² + s²))      V: both variances; s: the steps
-// The second term is that of few samples: nothing seen of an item is "less than", not "nothing". It differs
-// when reach and margin both are exceeded; it is the same when the interval is within the margin. What was
-// not seen before may make it less of an increase, what was not seen after less of a decrease.
+// The second term is for few samples: an item without samples is "less than", not "nothing". The item differs
+// if the difference exceeds both reach and margin; it is the same if the interval is within the margin. Time
+// without samples before may make it less of an increase, time without samples after less of a decrease.
 Comparison judge_recordings(const Amount& before, const Amount& after, const Margin& margin, size_t compared);
-// How far a difference may be from the true one, at the strictness that verdicts have.
+// How far a difference may be from the true one, at the strictness of verdicts.
 double reach_of(const Amount& before, const Amount& after, size_t compared);
 // 0 if there are none.
 double mean_of(const std::vector<Amount>& runs);
-// Of an amount by itself: 99 % interval.
+// The 99 % interval of one amount.
 double reach_of(const Amount& amount);
 
 // One item in every run.
 struct Runs {
   std::vector<Amount> before, after;
 };
-// The difference of the means with its 99 % interval: of two recordings by sampling, of runs by Welch. One
-// side may be empty: then of the other by itself.
+// The difference of the means with its 99 % interval: of two recordings by sampling, of runs by Welch. If one
+// side is empty, the interval is that of the other.
 Comparison interval_of(const Runs& runs);
-// How many ways there are to deal the runs to the two sides; capped.
+// The number of ways to deal the runs to the two sides; capped.
 double ways_to_deal(size_t before, size_t after);
-// Whether any result of so many runs is rarer than kFalseAlarms.
+// Whether any result of this many runs is rarer than kFalseAlarms.
 bool can_decide(size_t before, size_t after);
 size_t runs_needed();  // of each side
 
-// The statistic of an item is |mean - mean| / √(variance of all its runs together + that of sampling): what
-// it is divided by is the same however the runs are dealt, and no item with a small spread by luck wins. The
-// chance of an item is how many of all ways to deal the runs make one as large; where few ways there are,
-// as large in any item (Westfall and Young's step-down), else by Benjamini and Hochberg over all items.
-// Which of both depends on the numbers of runs and items alone. Either keeps the rate of false discoveries
-// below kFalseAlarms. Unchanged: Welch's 99 % interval of the difference lies within the margin.
+// The statistic of an item is |mean - mean| / √(variance of all its runs together + that of sampling). The
+// divisor is the same however the runs are dealt, so no item wins by a spread that is small by luck. The
+// chance of an item is the part of all deals that give as large a statistic: with few deals, as large in any
+// item (Westfall and Young's step-down), otherwise by Benjamini and Hochberg over all items. Which of both is
+// used depends only on the numbers of runs and items. Either keeps the rate of false discoveries below
+// kFalseAlarms. Unchanged: Welch's 99 % interval of the difference is within the margin.
 std::vector<Comparison> judge_runs(const std::vector<Runs>& items, const Margin& margin);
 
 }  // namespace phlox::report

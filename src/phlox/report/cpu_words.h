@@ -11,12 +11,12 @@ namespace phlox::report {
 
 // CPU time of processes that the recorded ones started and that are not in the recording.
 Nanoseconds used_by_descendants(const Report& report);
-// "4 processes sh -c … (7.6 s)": those of them that used most.
+// "4 processes sh -c … (7.6 s)": those that used most.
 std::string descendant_words(const Report& report);
 
-// Why threads that could run had no CPU, by what the kernel counted during the recording. `used`: CPU time of
-// the recorded processes; `active`: how long their threads ran or could run. Adds what it rests on to
-// `numbers` and `names`.
+// Why threads that could run had no CPU, by the kernel's counts during the recording. `used`: CPU time of the
+// recorded processes; `active`: how long their threads ran or could run. Adds its evidence to `numbers` and
+// `names`.
 std::string why_no_cpu(const profile::Profile& profile, const Report& report, Nanoseconds used,
                        Nanoseconds active, Numbers& numbers, Names& names);
 

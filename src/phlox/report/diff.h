@@ -1,9 +1,9 @@
 // `phlox diff BEFORE AFTER`: how much longer or shorter the program ran, and which functions and lines took
 // other amounts of time. Pure: Profiles in, text out.
 //
-// Two questions (comparison.h). Of two recordings: do they differ? Sampling is the only error. Of several
-// runs on either side: would other runs differ too? Seconds are compared where the recordings are of whole
-// runs of a program, seconds a second where they are not; shares are shown, never judged.
+// Two questions (comparison.h). Two recordings: do they differ? Sampling is the only error. Several runs on
+// either side: would other runs differ too? Seconds are compared if the recordings are of whole runs of a
+// program, otherwise seconds a second. Shares are shown, never judged.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,22 @@
 
 namespace phlox::report {
 
-// What is compared: what a run took, or what it took in a second of the recording.
+// What is compared: the time of a run, or the time in each second of recording.
 enum class Per : uint8_t { run, second };
 
 struct DiffOptions {
-  profile::Choices choices;  // choices.weight says what is compared
+  profile::Choices choices;  // choices.weight is compared
   size_t limit = 15;
-  std::optional<Per> per;  // none: run, if all are recordings of whole runs
+  std::optional<Per> per;  // none: run, if all recordings are of whole runs
   double margin = 0.1;     // differences below this part of the larger amount are not reported
 };
 
 enum class Question : uint8_t { recordings, runs };
 
-// same, unclear, less, more: comparison.h. Of recordings, `appeared`: in AFTER alone.
+// same, unclear, less, more: comparison.h. Of recordings, `appeared`: only in AFTER.
 enum class Verdict { same, unclear, grew, shrank, appeared, vanished };
 
-// What one function or line weighs before and after. Of runs: on average.
+// The weight of one function or line before and after. Of runs: the average.
 struct Change {
   Estimate before;
   Estimate after;
@@ -40,7 +40,8 @@ struct Change {
   double difference = 0;               // after - before, of the amounts
   double low = 0;                      // 99 % interval of it
   double high = 0;
-  double error = 0;   // how far, at the strictness of the verdict, sampling may have moved it; of recordings
+  // How far sampling may have moved it, at the strictness of the verdict; of recordings.
+  double error = 0;
   double chance = 1;  // of runs
   Verdict verdict = Verdict::unclear;
   std::vector<double> before_runs, after_runs;  // of runs: each
@@ -50,23 +51,23 @@ struct DiffRow {
   profile::FrameKind kind = profile::FrameKind::python;
   std::string name;  // as text shows it
   std::string full;  // qualified, with all arguments
-  std::string file;  // after's where it has it
+  std::string file;  // AFTER's if it has one
   int32_t line = 0;  // functions: first line; lines: the line
   std::string module;
   Change self;
   Change total;
 };
 
-// One side: of several runs the averages, and words of the first.
+// One side: for several runs their averages, and the texts of the first.
 struct DiffSide {
   std::string title;
-  std::string event;  // that is shown, of recordings that have any
+  std::string event;  // the event that is shown, if the recording has any
   size_t runs = 1;
   int64_t total = 0;
   uint64_t samples = 0;
   Nanoseconds elapsed = 0;
-  Nanoseconds cpu = 0;       // of all that passes, shown or not
-  Nanoseconds cpu_wait = 0;  // likewise: time in which threads waited for a CPU
+  Nanoseconds cpu = 0;       // of all samples that pass, shown or not
+  Nanoseconds cpu_wait = 0;  // time in which these threads waited for a CPU
   profile::QualitySummary measured;
   profile::LeftOut left_out;  // by `show`
   std::string quality, warning;
@@ -84,13 +85,13 @@ struct Diff {
   std::string weight_title;  // "wall time", "cache-misses"; of AFTER
   size_t limit = 0;
   Change elapsed, cpu, whole;  // of the program: length, CPU time, and the sum that functions are parts of
-  size_t compared = 0;         // functions that weigh enough to be judged
-  size_t unclear = 0;          // of them
+  size_t compared = 0;         // functions with enough weight to be judged
+  size_t unclear = 0;          // of these, the unclear ones
   size_t differ = 0;
-  double seen = 0;      // in each of those that are unclear a difference of this size would have been found
-  double farthest = 0;  // no function differs by more than this
-  std::vector<DiffRow> functions;  // all: those that differ first, the greatest first
-  std::vector<DiffRow> lines;      // likewise
+  double seen = 0;                 // each of the unclear functions would have shown a difference of this size
+  double farthest = 0;             // no function differs by more than this
+  std::vector<DiffRow> functions;  // all: those that differ first, the largest difference first
+  std::vector<DiffRow> lines;      // in the same order
   profile::Show show = profile::Show::everything;
 };
 
@@ -110,8 +111,7 @@ std::string diff_json(const Diff& diff);  // docs/json/diff.schema.json
 //   +10% -10%        relative change of the amount      +2pp -2pp   change of the share in percentage points
 //   10%              share in AFTER                     1.5s 20ms   weight in AFTER       +1.5s -20ms  change
 //                                                                   of the weight, a run (on average)
-// FUNCTION: a qualified name, or module.name, or file.py:name; * stands for anything. All that match are
-// added up.
+// FUNCTION: a qualified name, or module.name, or file.py:name; * matches anything. All matches are added up.
 enum class LimitKind { relative, points, share, weight, weight_change };
 struct Condition {
   std::string text;
@@ -127,12 +127,12 @@ Result<Condition> parse_condition(std::string_view text);
 struct ConditionResult {
   bool holds = false;       // the whole 99 % interval is beyond the limit: the build should fail
   bool is_unclear = false;  // the interval contains the limit: does not hold
-  bool found = false;  // the function is in one of the recordings; when not, the condition can never hold
-  double value = 0;    // what was compared with the limit
-  std::string text;    // one sentence
-  std::vector<std::string> alike;  // when not found: functions that may have been meant
+  bool found = false;       // the function is in one of the recordings; if not, the condition can never hold
+  double value = 0;         // the value that was compared with the limit
+  std::string text;         // one sentence
+  std::vector<std::string> alike;  // if not found: functions with similar names
 };
-// ErrorKind::usage: a limit that says nothing about what is compared, such as seconds of samples.
+// ErrorKind::usage: a limit that does not fit the compared quantity, such as seconds for samples.
 Result<ConditionResult> check_condition(const Diff& diff, const Condition& condition);
 
 }  // namespace phlox::report

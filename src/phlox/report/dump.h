@@ -1,4 +1,4 @@
-// `phlox dump`: what every thread does at one instant, as text or JSON. Pure: the look is a Profile,
+// `phlox dump`: what every thread does at one instant, as text or JSON. Pure: the sample is a Profile;
 // variables and source text come from the caller. Never prints, never opens a file.
 #pragma once
 
@@ -19,14 +19,14 @@ struct DumpVariable {
   bool argument = false;
 };
 
-// Of the `depth`-th Python frame of a thread's stack, leaf first, from 0.
+// The variables of the `depth`-th Python frame of a thread's stack, leaf first, from 0.
 struct DumpVariables {
   profile::ThreadId thread;
   size_t depth = 0;
   std::vector<DumpVariable> variables;
 };
 
-// Threads of the process that the look does not show; 0: nobody knows how many.
+// Threads of the process that the dump does not show; 0: the number is not known.
 struct DumpMissing {
   size_t threads = 0;
   std::string why;
@@ -36,8 +36,8 @@ struct Dump {
   std::string python;  // "CPython 3.12.1 (default), found by ..."
   std::vector<DumpVariables> variables;
   std::vector<DumpMissing> missing;
-  std::vector<DumpTasks> tasks;  // one a process; none: nobody asked for them
-  bool every_task = false;       // in text; else they are grouped
+  std::vector<DumpTasks> tasks;  // one for each process; none: not asked for
+  bool every_task = false;       // in text; otherwise they are grouped
 };
 
 // The text of a source file of the target, whole, or none. Called once for each file.

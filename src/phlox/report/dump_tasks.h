@@ -1,5 +1,5 @@
 // asyncio's tasks in a dump: grouped by outermost coroutine and the line of its await, or each by itself.
-// Pure: what was read comes from the caller.
+// Pure: the caller passes what it read.
 #pragma once
 
 #include <cstdint>
@@ -34,9 +34,9 @@ struct DumpTask {
   uint32_t loop = 0;                  // index into DumpTasks::loops
   std::vector<DumpTaskFrame> frames;  // outermost first
   bool cut = false;                   // there are more frames
-  std::string kind;              // of what it awaits, as docs/json/dump.schema.json lists them; empty: none
-  std::string awaited;           // the class or the number that goes with it
-  std::vector<uint32_t> awaits;  // tasks, as indexes into DumpTasks::tasks
+  std::string kind;     // kind of its wait target, as docs/json/dump.schema.json lists them; empty: none
+  std::string awaited;  // the class or the number of that target
+  std::vector<uint32_t> awaits;        // tasks, as indexes into DumpTasks::tasks
   std::optional<double> seconds_left;  // of a sleep
   std::string socket, peer;            // both ends: "10.0.0.5:5432"; empty: not known
   int32_t subprocess = 0;              // its number, as the program counts; 0: not known
@@ -47,7 +47,7 @@ struct DumpLoop {
   uint64_t python_id = 0;  // of its thread; 0: not known
 };
 
-// Of one process.
+// The tasks of one process.
 struct DumpTasks {
   int32_t pid = 0;
   std::vector<DumpTaskFunction> functions;
@@ -56,13 +56,13 @@ struct DumpTasks {
   size_t unproved = 0;  // changed each time they were read
   size_t ended = 0;     // before they were read
   size_t beyond = 0;    // more than are read
-  std::string problem;  // why tasks may be missing; empty: nothing is known to be
+  std::string problem;  // why tasks may be missing; empty: none is known to be missing
 };
 
 // A line of the target's source; empty: not known.
 using DumpLine = std::function<std::string_view(const std::string& file, int32_t line)>;
 
-// `all`: every task, not groups. Empty when there is nothing to say.
+// `all`: every task, not groups. Empty: nothing to report.
 std::string tasks_text(const profile::Profile& look, const DumpTasks& tasks, bool all, const DumpLine& line);
 // Why tasks are missing, one sentence each.
 std::vector<std::string> missing_tasks(const DumpTasks& tasks);

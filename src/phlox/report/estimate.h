@@ -1,4 +1,4 @@
-// What report and diff share of turning an Analysis into what people are shown.
+// Turns an Analysis into the numbers that people see; shared by report and diff.
 #pragma once
 
 #include "phlox/report/analysis.h"
@@ -6,7 +6,7 @@
 
 namespace phlox::report {
 
-// The share with its 99 % interval: what sampling leaves open about this recording.
+// The share with its 99 % interval: the error of sampling in this recording.
 Estimate estimate_of(const Share& share, const Analysis& analysis);
 
 // 0 of nothing.
@@ -14,10 +14,10 @@ inline double time_share(Nanoseconds of, Nanoseconds whole) {
   return whole > 0 ? double(of) / double(whole) : 0;
 }
 
-// The lower end of Wilson's 99 % interval of a share that was found in so many independent samples.
+// The lower end of Wilson's 99 % interval of a share found in this many independent samples.
 double least_share(double share, double samples);
 
-// From the first to the last moment that passes the filter.
+// From the first to the last moment of the samples that pass the filter.
 Nanoseconds elapsed_of(const profile::Profile& profile, const profile::SampleFilter& filter);
 
 }  // namespace phlox::report

@@ -1,4 +1,4 @@
-// Puts the numbers of a report into sentences: what somebody who looks at it should see first. docs/report.md
+// Turns the numbers of a report into sentences: the facts that a reader should see first. docs/report.md
 // lists the kinds.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace phlox::report {
 
-// `report` is complete but for its findings.
+// `report` is complete except for its findings.
 std::vector<Finding> find_findings(const profile::Profile& profile, const profile::Choices& choices,
                                    const Analysis& analysis, const Report& report,
                                    const std::vector<profile::GilWaiter>& gil_waiters);

@@ -1,4 +1,4 @@
-// Rows of the table that says who waits for the GIL, and who held it meanwhile.
+// Rows of the table of threads that wait for the GIL, and of the threads that held it meanwhile.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace phlox::report {
 
-// The longest first. `threads`: all of them, for how long each was seen.
+// The longest first. `threads`: all of them, with the time that each was sampled.
 std::vector<GilWaitRow> gil_wait_rows(const profile::Profile& profile,
                                       const std::vector<profile::GilWaiter>& waiters,
                                       const std::vector<ThreadRow>& threads, size_t limit);

@@ -1,4 +1,4 @@
-// What the JSON of report, diff and dump share.
+// Parts of the JSON that report, diff and dump share.
 #pragma once
 
 #include <string_view>
@@ -12,9 +12,9 @@ namespace phlox::report {
 void write_estimate(JsonText& json, std::string_view name, const Estimate& estimate);
 void write_place(JsonText& json, profile::FrameKind kind, std::string_view name, std::string_view file,
                  int32_t line, std::string_view module);
-// Modules whose native frames lack names, and what would bring them.
+// Modules whose native frames lack names, and what would provide these.
 void write_missing_names(JsonText& json, const std::vector<profile::Module>& modules);
-// The numbers behind the quality line.
+// The numbers in the quality line.
 void write_quality(JsonText& json, std::string_view name, const profile::QualitySummary& quality);
 std::string_view weight_key(profile::Weight weight);
 std::string_view kind_key(profile::FrameKind kind);

@@ -1,4 +1,4 @@
-// JSON as text, the one place that knows the library. Bytes that are not UTF-8 become U+FFFD.
+// JSON as text; the only place that uses the library. Bytes that are not UTF-8 become U+FFFD.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class JsonText {
     key(name);
     filled(fill);
   }
-  // An array with an object a row; `fill(row)` writes its members.
+  // An array with one object for each row; `fill(row)` writes its members.
   template <class Rows, class Fill>
   void objects(std::string_view name, const Rows& rows, Fill&& fill) {
     key(name);

@@ -7,7 +7,7 @@
 
 namespace phlox::report {
 
-// `filter`: one that judges.
+// `filter`: must judge.
 std::vector<LoopRow> loop_rows(const profile::Profile& profile, const profile::SampleFilter& filter,
                                Nanoseconds shortest_stall);
 std::vector<PoolRow> pool_rows(const profile::Profile& profile, const profile::SampleFilter& filter);

@@ -1,4 +1,4 @@
-// The column of native code beneath Python rows.
+// The column of the native code that Python rows call.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 
 namespace phlox::report {
 
-// "dgemm_kernel (libopenblas) 96 %"; without native frames "libopenblas 96 % of CPU"; empty: nothing is known
-// of native code there.
+// "dgemm_kernel (libopenblas) 96 %"; without native frames "libopenblas 96 % of CPU"; empty: no native code
+// is known there.
 std::string native_words(const NativeBeneath& native);
 
-// Beside rows some of which have native code beneath.
+// For a table in which some rows call native code.
 template <class Row>
 void add_native_column(Table& table, const std::vector<Row>& rows) {
   const auto any = std::find_if(rows.begin(), rows.end(), [](const Row& row) {

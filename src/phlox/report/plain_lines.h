@@ -1,4 +1,4 @@
-// Text on its way to a terminal: whatever names are in it, they do not steer the terminal.
+// Text for a terminal: names in it cannot control the terminal.
 #pragma once
 
 #include <string>
@@ -6,14 +6,14 @@
 
 namespace phlox::report {
 
-// As plain() has it (table.h), with line ends and tabs as they are.
+// As plain() does (table.h), but line ends and tabs stay.
 std::string plain_lines(std::string_view text);
 
-// The same of a text that comes in pieces: a character may be divided between two.
+// The same for a text that comes in pieces: a character may be divided between two.
 class PlainStream {
  public:
   std::string put(std::string_view piece);
-  // What was held back, of which the rest has not come.
+  // The held-back beginning of a character whose rest has not come.
   std::string end();
 
  private:

@@ -1,8 +1,8 @@
-// `phlox report`: where the time went, in words and tables. Pure: a Profile in, text out; source text comes
-// through a function of the caller's. Never prints, never opens a file.
+// `phlox report`: where the time went, in words and tables. Pure: a Profile in, text out; a function of the
+// caller provides source text. Never prints, never opens a file.
 //
-// Every share carries a 99 % interval: what sampling leaves open about this recording (sampling_error.h).
-// Time that the kernel measured has no such error; only where it was spent may have.
+// Every share has a 99 % interval: the error of sampling in this recording (sampling_error.h). Time that the
+// kernel measured has no such error; only its place may have one.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@
 
 namespace phlox::report {
 
-// One of several recordings that a report is made over.
+// One of several recordings in one report.
 struct RecordingRow {
   std::string name;
-  Nanoseconds elapsed = 0, wall = 0, cpu = 0;  // of its threads, as the choices want them
+  Nanoseconds elapsed = 0, wall = 0, cpu = 0;  // of its threads, as the choices select them
   uint64_t samples = 0;
   size_t processes = 0;
 };
@@ -35,42 +35,42 @@ Result<RecordingRow> recording_row(const std::string& name, const profile::Profi
                                    const profile::Choices& choices);
 
 struct ReportOptions {
-  profile::Choices choices;              // of `by`, program alone is looked at
+  profile::Choices choices;              // only the program of `by` is used
   size_t limit = 15;                     // rows of each list
-  std::vector<RecordingRow> recordings;  // of several
+  std::vector<RecordingRow> recordings;  // if there are several
   Nanoseconds shortest_stall = profile::kStall;
 };
 
 // A part of the whole, with the interval of its share.
 struct Estimate {
-  int64_t weight = 0;  // ns, or looks when weighing samples
+  int64_t weight = 0;  // ns, or samples if these are the weight
   double share = 0;    // of the whole, 0..1
   double low = 0;      // of the share: 99 % interval
   double high = 0;
 };
 
-// Beneath a Python function or line: the native function with most of its time. Empty: no native code was
-// seen there, or the recording has no native frames.
+// The native function that has most of the time of a Python function or line. Empty: no native code was found
+// there, or the recording has no native frames.
 struct NativeBeneath {
   std::string name;  // as text shows it
   std::string full;
   std::string module;
   double share = 0;  // of the row's own time
-  // Of a recording without native frames `module` and `share` alone: a library, and its part of the row's own
+  // In a recording without native frames only `module` and `share`: a library, and its part of the row's own
   // CPU time.
   bool is_library() const { return full.empty() && !module.empty(); }
 };
 
 struct FunctionRow {
   profile::FrameKind kind = profile::FrameKind::python;
-  std::string name;  // as text shows it; of C++ and Rust the last parts
+  std::string name;  // as text shows it; for C++ and Rust the last parts
   std::string full;  // qualified, with all arguments
   std::string file;
   int32_t line = 0;  // first line
   std::string module;
   Estimate self;
   Estimate total;        // time with the function on the stack, recursion counted once
-  uint64_t samples = 0;  // looks that `total` stands on
+  uint64_t samples = 0;  // samples that `total` is based on
   NativeBeneath native = {};
 };
 
@@ -92,7 +92,8 @@ struct StateTimes {
   Nanoseconds idle = 0;        // blocked and not waiting for the GIL
   Nanoseconds collecting = 0;  // without waiting for a CPU
   Nanoseconds rejected = 0;
-  Nanoseconds for_work = 0, for_others = 0, not_known = 0;  // parts of idle, as profile::Doing has them
+  // Parts of idle, as profile::Doing defines them.
+  Nanoseconds for_work = 0, for_others = 0, not_known = 0;
 };
 
 struct ThreadRow {
@@ -105,20 +106,20 @@ struct ThreadRow {
   Nanoseconds cpu = 0;
   uint64_t samples = 0;
   StateTimes states;
-  uint64_t on_cpu = 0;  // of the samples, those that CPU time is known of
-  // Python function that used most CPU time; of a thread without Python: native function; empty: none was
-  // seen on a CPU.
+  uint64_t on_cpu = 0;  // the samples with known CPU time
+  // The Python function that used most CPU time; for a thread without Python, the native function; empty: no
+  // sample found it on a CPU.
   std::string busiest;
 };
 
 struct ProcessRow {
   profile::ProcessId id;
   int32_t pid = 0;
-  int32_t namespace_pid = 0;  // as it counts itself
-  int32_t parent = 0;         // its pid, where it was recorded too; else 0
+  int32_t namespace_pid = 0;  // in its own PID namespace
+  int32_t parent = 0;         // its pid, if it was recorded too; otherwise 0
   std::string container;      // its id; empty: in none
   std::string control_group;
-  std::string command_line;  // its program where that is not known
+  std::string command_line;  // the program, if the command line is not known
   Nanoseconds recorded = 0;  // for how long
   Nanoseconds cpu = 0;       // of all its threads
   uint64_t samples = 0;
@@ -127,7 +128,7 @@ struct ProcessRow {
   std::string how_ended;
 };
 
-// Processes that are called the same (profile/program_name.h), added up.
+// Processes with the same name (profile/program_name.h), added up.
 struct ProgramRow {
   std::string name;
   size_t processes = 0;
@@ -148,28 +149,27 @@ struct WaitRow {
   std::string name;                   // innermost Python function
   std::string file;
   int32_t line = 0;
-  bool has_place = false;  // not where the stack was not read, or has no Python frame
+  bool has_place = false;  // false if the stack was not read, or has no Python frame
   Nanoseconds wall = 0;
   Nanoseconds for_work = 0;   // of it: for something to do
   Nanoseconds not_known = 0;  // of it: perhaps for something to do
   double share = 0;           // of the wall time of all threads
   uint32_t threads = 0;
   NativeBeneath native = {};
-  // The function that called the library whose function waits, in most of the time; empty: not one, or it is
-  // `name` itself.
+  // The caller of the library whose function waits, in most of the time; empty: none, or `name` itself.
   std::string called_from, called_from_file;
   int32_t called_from_line = 0;
 };
 
-// Who held the GIL while a thread waited for it, in one line of a function.
+// The holder of the GIL while a thread waited for it, in one line of a function.
 struct GilHolderRow {
   std::string name;  // innermost Python function
   std::string file;
   int32_t line = 0;
   Nanoseconds wall = 0;
   double share = 0;      // of the waiting
-  std::string thread;    // the one that held it there longest
-  uint32_t threads = 0;  // that held it there
+  std::string thread;    // the thread that held it there longest
+  uint32_t threads = 0;  // the number of threads that held it there
 };
 
 struct GilWaitRow {
@@ -186,25 +186,25 @@ struct GilWaitRow {
   std::vector<GilHolderRow> holders;  // the longest first
   std::string holder;                 // the thread that held it longest
   double holder_share = 0;            // of the waiting
-  Nanoseconds unseen = 0;             // while nobody was seen to hold it
+  Nanoseconds unseen = 0;             // while no holder was seen
   Nanoseconds free = 0;               // of that, while the thread itself waited for a CPU
 };
 
-// Waits that were ended at one place: by the thread that released the lock, put into the queue, wrote to the
-// pipe.
+// Waits that ended at one place: the thread there released the lock, put into the queue or wrote to the pipe.
 struct EndedWaitRow {
   profile::WaitClass waits = profile::WaitClass::other;
   std::string what;  // "futex"
   std::string awaited_kind, awaited;
-  std::string name;  // who wanted it: the innermost function that is not of the waiting itself
+  // The function that caused the wait: the innermost that is not of the waiting itself.
+  std::string name;
   std::string file;
   int32_t line = 0;
   uint64_t count = 0;
   Nanoseconds wall = 0;
-  uint32_t threads = 0;     // that waited
+  uint32_t threads = 0;     // number of threads that waited
   std::string by;           // "Thread worker-1 (4711)", or another process: "nginx (4712)"
-  uint32_t by_threads = 0;  // of the process; that is the one of them that ended them longest
-  std::string by_name;      // where it was; empty: not known
+  uint32_t by_threads = 0;  // of the process; `by` is the one that ended most of the time
+  std::string by_name;      // the place of the waker; empty: not known
   std::string by_file;
   int32_t by_line = 0;
 };
@@ -212,13 +212,13 @@ struct EndedWaitRow {
 // A time in which an event loop did not wait for events.
 struct StallRow {
   profile::Stall stall;
-  profile::WaitClass waits = profile::WaitClass::none;  // blocked: for what
-  std::string what, awaited;                            // blocked: the system call; which file, socket...
+  profile::WaitClass waits = profile::WaitClass::none;  // blocked: the class of the wait target
+  std::string what, awaited;                            // blocked: the system call; the file, socket...
   std::string name;                                     // the function that took longest; empty: not known
   std::string file;
   int32_t line = 0;
   std::string words;   // "asleep", "waiting for the GIL, held by Thread worker (12)"
-  std::string holder;  // gil: the thread that had it
+  std::string holder;  // gil: the thread that held it
   std::string holder_name, holder_file;
   int32_t holder_line = 0;
 };
@@ -244,12 +244,12 @@ struct PoolRow {
   std::string sentence;
 };
 
-// A finding in plain words with the numbers behind it. The most telling first.
+// A finding in plain words with its numbers. The most important first.
 using Numbers = std::vector<std::pair<std::string, double>>;
 using Names = std::vector<std::pair<std::string, std::string>>;
 struct Finding {
   std::string kind;   // "gil_wait", "hot_function", ...: docs/report.md lists them
-  double weight = 0;  // 0..1: what findings are ranked by
+  double weight = 0;  // 0..1: the rank of findings
   std::string text;   // one sentence
   Numbers numbers;
   Names names;
@@ -260,7 +260,7 @@ struct LineWeight {
   int64_t total = 0;
 };
 
-// All lines of one file that were seen, for the annotated source.
+// All sampled lines of one file, for the annotated source.
 struct FileLines {
   std::string file;
   int64_t self = 0;                                   // of all its lines
@@ -269,10 +269,10 @@ struct FileLines {
 
 struct Report {
   std::string title;
-  std::string containers;  // which the processes ran in, in a sentence; empty: in none
+  std::string containers;  // the containers of the processes, in a sentence; empty: none
   profile::Weight weight = profile::Weight::wall;
   std::string weight_title;  // "wall time", "cache-misses"
-  std::string event;         // that is shown, of a recording that has any
+  std::string event;         // the event that is shown, if the recording has any
   int64_t total = 0;
   uint64_t samples = 0;
   Nanoseconds elapsed = 0;
@@ -281,49 +281,51 @@ struct Report {
   size_t functions_seen = 0;
   size_t lines_seen = 0;
   size_t threads_seen = 0;
-  // By self weight. Of Python with the native code beneath; native ones are those of stacks without Python.
+  // By self weight. Python functions with the native code that they call; native ones are those of stacks
+  // without Python.
   std::vector<FunctionRow> functions;
-  std::vector<FunctionRow> native_functions;  // beneath Python: parts of those, by self weight
+  std::vector<FunctionRow> native_functions;  // called by Python: parts of those, by self weight
   std::vector<FunctionRow> totals;            // by total weight, without those in `common`
-  std::vector<FunctionRow> common;            // what all stacks have in common, outermost first
+  std::vector<FunctionRow> common;            // functions common to all stacks, outermost first
   std::vector<LineRow> lines;                 // by self weight
-  std::vector<RecordingRow> recordings;       // of several
+  std::vector<RecordingRow> recordings;       // if there are several
   size_t processes_seen = 0;
-  std::vector<ProcessRow> processes;                 // by CPU time
-  std::vector<profile::Descendant> not_looked_into;  // that recorded ones started; by CPU time, all of them
+  std::vector<ProcessRow> processes;  // by CPU time
+  // Started by recorded ones; all of them, by CPU time.
+  std::vector<profile::Descendant> not_looked_into;
   size_t programs_seen = 0;
-  std::vector<ProgramRow> programs;  // by CPU time; only when split by program
+  std::vector<ProgramRow> programs;  // by CPU time; only if split by program
   std::vector<ThreadRow> threads;    // by CPU time, with all of their time, shown or not
-  std::vector<WaitRow> waits;        // by wall time, likewise
+  std::vector<WaitRow> waits;        // by wall time, with all of their time
   size_t gil_waits_seen = 0;
-  std::vector<GilWaitRow> gil_waits;  // by wall time, likewise
+  std::vector<GilWaitRow> gil_waits;  // by wall time, with all of their time
   size_t ended_waits_seen = 0;
-  std::vector<EndedWaitRow> ended_waits;  // by wall time, likewise
+  std::vector<EndedWaitRow> ended_waits;  // by wall time, with all of their time
   std::vector<LoopRow> loops;             // the longest first, with all of their time
-  std::vector<PoolRow> busy_pools;        // likewise
-  bool waits_exact = false;               // they are the scheduler's own account
+  std::vector<PoolRow> busy_pools;        // the same
+  bool waits_exact = false;               // the waits are the scheduler's own account
   std::vector<Finding> findings;
   std::vector<FileLines> files;                // by self weight
-  profile::QualitySummary measured;            // what the quality line says
+  profile::QualitySummary measured;            // the numbers of the quality line
   std::string quality;                         // profile::quality_line
   std::string warning;                         // profile::quality_warning
-  profile::Lacking lacking;                    // which time is not there
+  profile::Lacking lacking;                    // time that is missing
   std::string unfinished;                      // profile::unfinished_words
-  std::string not_recorded;                    // which Pythons ran beside, in a sentence
+  std::string not_recorded;                    // Pythons that ran at the same time, in a sentence
   std::vector<profile::Module> missing_names;  // modules whose native frames lack names
 };
 
 Result<Report> make_report(const profile::Profile& profile, const ReportOptions& options);
 
 std::string report_text(const Report& report);
-std::string report_summary(const Report& report);  // the first lines, with which `phlox record` ends
+std::string report_summary(const Report& report);  // the first lines; `phlox record` ends with them
 std::string report_markdown(const Report& report);
 std::string report_json(const Report& report);  // docs/json/report.schema.json
 
 // The text of a source file as it was recorded, or none.
 using SourceOf = std::function<std::optional<std::string>(std::string_view file)>;
-// The hottest files with each line's share of the whole beside it; what was not seen is folded away. Files
-// without source say so.
+// The hottest files with each line's share of the whole next to it; lines without samples are folded away.
+// Files without source say so.
 std::string report_source(const Report& report, const SourceOf& source);
 inline constexpr size_t kSourceFiles = 5;
 

@@ -1,17 +1,17 @@
-// How far sampling alone may have moved what a function, a line or the whole of a recording weighs: the
-// error of where time was seen, not of how long the program ran. analysis.cpp uses it; the page has the same
-// in web/src/model/sampling_error.ts. Pure.
+// How far sampling alone may have moved the weight of a function, a line or a whole recording: the error of
+// where time was spent, not of how long the program ran. analysis.cpp uses it; the page has the same in
+// web/src/model/sampling_error.ts. Pure.
 //
-// Between two samples of a thread, w of its time passed. Where one of them saw the item and the other did
-// not, nobody knows what part of w was the item's:
+// Between two samples of a thread, w of its time passed. If one of them found the item and the other did not,
+// it is not known how much of w belongs to the item:
 //
-//   variance = ¾ Σ w²     over pairs of neighbouring samples of one thread, of which one saw the item
+//   variance = ¾ Σ w²     over pairs of neighbouring samples of one thread, where one found the item
 //
-// With samples that are independent of each other half of the sum would be the variance of a coin,
-// n p (1 - p) w²; three quarters allow for loops that are about as long as the distance of samples. A
-// function that is seen many times in a row, a phase of the program, has its error at its two ends only: what
-// the program does at different times is not an error of the recording. Threads may change together, so their
-// changes within half an interval count as one where that is more.
+// If samples were independent of each other, half of the sum would be the variance of a coin, n p (1 - p) w²;
+// three quarters allow for loops that are about as long as the distance of samples. A function that is found
+// many times in a row, a phase of the program, has an error only at its two ends: it is not an error of the
+// recording that a program does different things at different times. Threads may change together, so their
+// changes within half an interval count as one if that gives more.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,14 @@ struct Crossing {
   uint32_t from = 0, to = 0;  // nodes of a Tree, or kNotChosen
   double weight = 0;
 };
-inline constexpr uint32_t kNotChosen = UINT32_MAX;  // the choice does not let that sample pass
+inline constexpr uint32_t kNotChosen = UINT32_MAX;  // the choices exclude that sample
 
 class Crossings {
  public:
   explicit Crossings(size_t threads) : threads_(threads + 1) {}
-  // The next row of a thread: so many samples of one stack, with a weight between them.
+  // The next row of a thread: this many samples of one stack, with a weight between them.
   void add(uint32_t thread, Nanoseconds time, uint32_t node, double weight, uint64_t samples);
-  // Time of the thread that passed before its next sample, seen by none.
+  // Time of the thread before its next sample, which no sample found.
   void pass(uint32_t thread, double weight) { threads_[thread].unseen += weight; }
 
   double step() const { return weight_ > 0 ? squares_ / weight_ : 0; }
@@ -56,7 +56,7 @@ class Crossings {
   Nanoseconds length_ = 0;
 };
 
-// By item; [0] of none.
+// By item; [0]: no item.
 struct ItemVariances {
   std::vector<double> self, alone, total;
 };

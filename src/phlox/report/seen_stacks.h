@@ -1,5 +1,5 @@
-// The stacks that a choice of samples was seen with, as a tree, and which function and line each of its nodes
-// is. analysis.cpp makes it and adds weights up over it; sampling_error.cpp walks it. Pure.
+// The stacks of the chosen samples as a tree, and the function and line of each node. analysis.cpp makes it
+// and adds weights up over it; sampling_error.cpp walks it. Pure.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace phlox::report {
 
-// Which function and which line each frame is. 0: a marker.
+// The function and the line of each frame. 0: a marker.
 struct Items {
   std::vector<uint32_t> function;  // by frame id
   std::vector<uint32_t> line;
@@ -15,16 +15,16 @@ struct Items {
   uint32_t lines = 0;
 };
 
-// The stacks that were seen, with what they are: parents before children, 0 the root of all.
+// The sampled stacks with their meaning: parents before children, 0 the root of all.
 struct Tree {
   std::vector<uint32_t> parent;
   std::vector<uint32_t> frame;
-  // The function (line) that a node adds to the totals: 0 where the same one is further out already.
+  // The function (line) that a node adds to the totals: 0 if the same one is further out already.
   std::vector<uint32_t> function;
   std::vector<uint32_t> line;
-  // The node of the innermost Python frame; of a stack without one the node itself.
+  // The node of the innermost Python frame; in a stack without one, the node itself.
   std::vector<uint32_t> owner;
-  std::vector<uint32_t> native;  // the innermost native frame beneath that; 0: none
+  std::vector<uint32_t> native;  // the innermost native frame below that; 0: none
   std::vector<uint8_t> foreign;  // StackPlace::foreign
 };
 

@@ -1,5 +1,5 @@
-// How numbers and names are written for people: words, and tables as plain text or Markdown. Names come from
-// a target: any bytes.
+// Formats numbers and names for people: words, and tables as plain text or Markdown. Names come from a
+// target: any bytes.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace phlox::report {
 
-// Valid UTF-8 without control characters: what is neither is shown as \xNN, so that no name moves the cursor.
+// Valid UTF-8 without control characters: all other bytes are shown as \xNN, so that no name moves the
+// cursor.
 std::string plain(std::string_view name);
 
 std::string time_words(Nanoseconds value);                        // "1.23 s", "45.6 ms", "1 min 5 s"
@@ -22,17 +23,17 @@ std::string share_words(double share);                            // "12.3 %", "
 std::string points_words(double share);                           // "+1.2", "-0.05": percentage points
 std::string location_words(std::string_view file, int32_t line);  // "app.py:7"
 std::string part_words(Nanoseconds time, Nanoseconds whole);      // "12.3 %"; "-": none
-// "read (app.py:7)", of the path the last part: for tables with two such columns.
+// "read (app.py:7)", with the last part of the path: for tables with two such columns.
 std::string place_words(const std::string& name, const std::string& file, int32_t line);
 
-// One long name does not widen a table for all: what is wider than that is shortened, where it says least.
+// The largest width of a name, so that a long one does not widen the table. Longer names are shortened where
+// they matter least.
 inline constexpr size_t kWidestName = 60;
 inline constexpr size_t kWidestPlace = 72;
 
-// What is in brackets goes first, then the middle: "Map<…>::insert", "_ZN4core…fmt". `plain_name`: of
-// plain().
+// Text in brackets goes first, then the middle: "Map<…>::insert", "_ZN4core…fmt". `plain_name`: from plain().
 std::string fitted_name(const std::string& plain_name, size_t width);
-// The end of a path says most: "…/numpy/core/fromnumeric.py:59".
+// The end of a path matters most: "…/numpy/core/fromnumeric.py:59".
 std::string fitted_place(const std::string& plain_place, size_t width);
 
 enum class Fit : uint8_t { whole, name, place };
@@ -45,7 +46,7 @@ struct Column {
 
 struct Table {
   std::string title;
-  std::string note;  // a line beneath the title
+  std::string note;  // a line below the title
   std::vector<Column> columns;
   std::vector<std::vector<std::string>> rows;  // plain
   size_t left_out = 0;

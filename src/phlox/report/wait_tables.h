@@ -1,4 +1,4 @@
-// The tables of what threads wait for, and of event loops.
+// The tables of wait targets and of event loops.
 #pragma once
 
 #include "phlox/report/report.h"

@@ -11,14 +11,14 @@
 
 namespace phlox::report {
 
-// The longest first. `thread`: of that one only.
+// The longest first. `thread`: only that thread.
 std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::Choices& choices,
                                 std::optional<profile::ThreadId> thread, size_t limit);
 
-// What is said of a native function that is beneath Python; without a share.
+// The text for a native function that Python calls; without a share.
 NativeBeneath native_beneath(const profile::Profile& profile, profile::FrameId frame);
 
-// Who ended them, where the recording knows it; the longest first.
+// The wakers, if the recording knows them; the longest first.
 std::vector<EndedWaitRow> find_ended_waits(const profile::Profile& profile,
                                            const std::vector<profile::EndedWaits>& ended,
                                            const profile::AlikeAwaited& awaited, size_t limit);
