@@ -1,6 +1,5 @@
-// The words of a command line, sorted by command, before anything is made of them. Filled by
-// command_line.cpp, read by the commands. Values are the user's text; arguments of a command that was not
-// given are left empty.
+// The words of a command line, sorted by command, before they are interpreted. command_line.cpp fills it, the
+// commands read it. Values are the user's text; arguments of other commands are empty.
 #pragma once
 
 #include <map>
@@ -20,18 +19,18 @@ struct GlobalArguments {
 // The choices of a view, the same for every command that shows a recording.
 struct ViewArguments {
   std::string by, show, states, thread, pid, time, weight, label;
-  std::string native_names;  // of export alone
+  std::string native_names;  // only of export
   bool all_frames = false, inherited_frames = false;
 };
 
-// Of the commands that look at a process.
+// Options of commands that read a process.
 struct NativeArguments {
   bool native = false, debuginfod = false;
   std::string source;
   std::vector<std::string> debug_paths;
 };
 
-// Which processes of this host, besides those with --pid.
+// Which processes of this host, in addition to those with --pid.
 struct SelectionArguments {
   std::string name, user, cgroup;
   bool all = false;
@@ -49,7 +48,7 @@ struct RecordArguments {
   ViewArguments view;
 };
 
-// Of the commands that take a recording: for one that another tool made.
+// Options of commands that take a recording: for one that another tool made.
 struct InputArguments {
   std::string from, event, sysroot;
   std::vector<std::string> debug_paths;
@@ -83,11 +82,11 @@ struct ReportArguments {
   ViewArguments view;
 };
 
-// Stands for the -- of `phlox diff A A -- B B`, so that options may follow it.
+// Represents the -- of `phlox diff A A -- B B`, so that options may follow it.
 inline constexpr std::string_view kSides = "\x1f";
 
 struct DiffArguments {
-  // As kSides separates them; without it the first and the second of two.
+  // As kSides separates them; without it, the first and the second of two.
   std::vector<std::string> files;
   std::string output, top, per, margin;
   bool json = false, markdown = false, force = false;
@@ -134,7 +133,7 @@ struct CompletionsArguments {
 };
 
 struct CommandLine {
-  std::string command;  // "record"; empty: none was given
+  std::string command;  // "record"; empty: none given
   GlobalArguments global;
   RecordArguments record;
   ExportArguments export_;
@@ -149,10 +148,11 @@ struct CommandLine {
   LabelArguments label;
   HelpArguments help;
   CompletionsArguments completions;
-  bool has_program = false;                  // "--" was there
-  std::vector<std::string> program;          // what followed it
-  std::string text;                          // all words, for the recording's meta
-  std::map<std::string, std::string> typed;  // the command's options by any name: as the user spelled them
+  bool has_program = false;          // "--" was there
+  std::vector<std::string> program;  // the words after it
+  std::string text;                  // all words, for the recording's meta
+  // The command's options by any name: as the user spelled them.
+  std::map<std::string, std::string> typed;
 };
 
 }  // namespace phlox::cli

@@ -9,8 +9,8 @@
 
 namespace phlox::cli {
 
-// `command`: "record", for the hint. Which of the kernel's checks refused is found out here, and which Python
-// may have been meant instead of a shell script that started it.
+// `command`: "record", for the hint. Finds out which of the kernel's checks refused, and which Python was
+// probably meant instead of the shell script that started it.
 Error explain_attach_error(Error error, pid_t pid, const std::string& command);
 
 }  // namespace phlox::cli

@@ -1,5 +1,4 @@
-// How the interpreter was searched for, for --verbose: every strategy in the order tried, with the reason it
-// failed.
+// How the interpreter was searched for, for --verbose: every strategy in the order tried, and why it failed.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,7 +15,7 @@ inline void say_attempts(const std::vector<python::Attempt>& attempts, Talk& tal
     std::string line =
         fmt::format("{} {} in {}: {}", a.found ? "found by" : "tried", a.strategy, a.module, a.reason);
     for (char& c : line) {
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';  // a file may be called anything
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';  // a file may have any name
     }
     talk.detail(line);
   }

@@ -1,5 +1,5 @@
-// The Pythons beside the one that is recorded or looked at: its children, and those alike. What they do is
-// not in its picture, and who does not know that misreads it.
+// The Pythons that run at the same time as a recorded or dumped one and are not recorded: its children and
+// its siblings. The user must know of them to read the picture right.
 #pragma once
 
 #include <sys/types.h>
@@ -17,21 +17,21 @@ namespace phlox::cli {
 
 class Beside {
  public:
-  // How a process beside would be seen.
+  // How such a process would be recorded.
   using Advice = std::function<std::string(pid_t)>;
 
-  // `root`: of whose descendants all but `recorded()` are beside.
+  // `root`: all its descendants except `recorded()` are such processes.
   Beside(pid_t root, Advice advice) : root_(root), advice_(std::move(advice)), recorded_{root} {}
 
   void recorded(pid_t pid) { recorded_.insert(pid); }
-  // Costs milliseconds where there are none, and about 50 where there are thousands: call it from time to
-  // time, for those that come and go.
+  // Costs milliseconds if there are none, and about 50 if there are thousands: call it now and then, because
+  // processes come and go.
   void look();
-  // Whole sentences on what was seen, each said once: those that were not said before.
+  // Whole sentences, each reported once: those that were not reported before.
   std::vector<std::string> news();
-  // Of those that no look came to before the end.
+  // The same for processes that were not checked before the end.
   std::string unjudged_words() const;
-  // All of it that was ever said, for the recording.
+  // All sentences so far, for the recording.
   std::string summary() const;
 
  private:

@@ -1,6 +1,6 @@
-// What `phlox doctor` says: each thing that recording needs, out of what was found and tried (findings.h), as
-// a row; and what a recording would be. Pure: opens nothing, tries nothing. The words of a failure are those
-// that record has for it.
+// The output of `phlox doctor`: a row for each need of recording, from what was found and tried (findings.h),
+// and how a recording would be. Pure: opens nothing, tries nothing. A failure has the text that record has
+// for it.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ enum class Grade {
   works,
   partly,  // recording works, with less
   fails,   // nothing can be recorded
-  fact,    // neither good nor bad: for whoever wonders
+  fact,    // neither good nor bad: for information
 };
 std::string_view word_of(Grade grade);  // "yes", "partly", "no", ""
 
@@ -34,8 +34,8 @@ std::string_view word_of(Outlook outlook);
 struct Prospect {
   Outlook outlook = Outlook::none;
   std::string way;   // as the recording would name it; empty: none
-  std::string why;   // what is good, or bad, about it
-  std::string line;  // all of it: the last of the output
+  std::string why;   // the reason why it is good or bad
+  std::string line;  // all of it: the last line of the output
 };
 Prospect prospect_of(const Findings& findings);
 

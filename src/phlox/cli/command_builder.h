@@ -1,4 +1,4 @@
-// One command's options, as grammar.cpp describes them: also those that several commands have alike.
+// One command's options, as grammar.cpp describes them, and those that several commands share.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 
 namespace phlox::cli {
 
-// Tells the parser and the description about one option at a time, so that they cannot differ.
+// Adds one option to the parser and to the description at a time, so that they cannot differ.
 class CommandBuilder {
  public:
   CommandBuilder(CLI::App& app, CommandText& text) : app_(app), text_(text) {}
@@ -34,7 +34,7 @@ class CommandBuilder {
   void running_processes(const std::string& names, std::vector<std::string>& into, std::string text) {
     values(names, into, process_words(std::move(text)));
   }
-  // Of the commands with the above.
+  // For the commands with the options above.
   void container(std::string& into) {
     value("--in", into,
           {{},
@@ -128,7 +128,7 @@ class CommandBuilder {
     flag("--debuginfod", into.debuginfod,
          "for another tool's file: fetch missing debug files from the servers in $DEBUGINFOD_URLS");
   }
-  // Which processes of this host, besides those with --pid.
+  // Which processes of this host, in addition to those with --pid.
   void selection(SelectionArguments& into) {
     value("--name", into.name,
           {{},
@@ -152,7 +152,7 @@ class CommandBuilder {
            true});
     flag("--all", into.all, "every Python on this host that may be read");
   }
-  // `with_pid`: not for record, whose --pid is another thing.
+  // `with_pid`: not for record, whose --pid has another meaning.
   void view(ViewArguments& into, bool with_pid) {
     std::vector<OptionText> own;
     own.swap(text_.options);

@@ -1,5 +1,5 @@
-// From words to CommandLine, and the description of all of it. Prints nothing; a word that is off is an Error
-// of kind usage.
+// Turns words into a CommandLine, and has the description of all of it. Prints nothing; an invalid word is an
+// Error of kind usage.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace phlox::cli {
 
-// `words`: without the name of the program. What follows the first "--" is the program to start and is not
-// looked at.
+// `words`: without the name of the program. The words after the first "--" are the program to start and are
+// not parsed.
 Result<CommandLine> parse_command_line(const std::vector<std::string>& words);
 
 const Description& description();

@@ -1,5 +1,5 @@
-// What each command does, from its arguments to its exit status. Data goes to standard output or a file, talk
-// to `talk`.
+// The work of each command, from its arguments to its exit status. Data goes to standard output or a file,
+// messages to `talk`.
 #pragma once
 
 #include <string>
@@ -22,7 +22,8 @@ int label(const CommandLine& line, Talk& talk);
 int doctor(const CommandLine& line, Talk& talk);
 int report(const CommandLine& line, Talk& talk);
 int diff(const CommandLine& line, Talk& talk);
-// `words` as Pyflame would get them, the name of the program first. Any error is status 1, as Pyflame's was.
+// `words` as Pyflame would get them, with the name of the program first. Any error is status 1, as Pyflame's
+// was.
 int pyflame(const std::vector<std::string>& words, Talk& talk);
 
 }  // namespace phlox::cli

@@ -1,6 +1,5 @@
-// What every command is, takes and is good for, as data: --help, the man page and the shell completions are
-// written from it, and grammar.cpp makes it in the same breath as it tells the parser. Pure text; prints
-// nothing itself.
+// Description of every command as data: --help, the man page and the shell completions are written from it.
+// grammar.cpp makes it together with the parser. Pure text; prints nothing itself.
 #pragma once
 
 #include <string>
@@ -15,11 +14,11 @@ struct OptionText {
   std::vector<std::string> names;       // "-p", "--pid"; empty: a positional argument
   std::string value;                    // "PID"; empty: a flag
   std::string text;                     // one sentence, with its default
-  std::vector<std::string> choices;     // the only values, where there are few
+  std::vector<std::string> choices;     // the only values, if there are few
   bool file = false;                    // completed with file names
-  bool repeatable = false;              // may be there several times
+  bool repeatable = false;              // may be given several times
   bool processes = false;               // completed with the ids of running Pythons
-  std::vector<std::string> items = {};  // of which the value is a list, by commas
+  std::vector<std::string> items = {};  // if the value is a list of these, separated by commas
 };
 
 struct Example {
@@ -29,7 +28,7 @@ struct Example {
 
 struct CommandText {
   std::string name;      // "record"; empty: phlox itself
-  std::string summary;   // half a line: what it does
+  std::string summary;   // half a line: its task
   std::string synopsis;  // after the name: "[options] -p PID | -- COMMAND..."
   std::vector<Example> examples;
   std::vector<OptionText> options;

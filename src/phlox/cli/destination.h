@@ -1,5 +1,5 @@
-// Where the rows of `phlox record` go while recording, and what is made of them in the end. Nothing that lies
-// there is touched before begin(); from then on the recording stays, whatever happens.
+// Where the rows of `phlox record` go while it records, and the output that is made of them in the end.
+// Existing files are not touched before begin(); from then on the recording stays, whatever happens.
 #pragma once
 
 #include <memory>
@@ -16,32 +16,33 @@
 
 namespace phlox::cli {
 
-// The user who called us through sudo: what we write is theirs, not root's, and written with their rights.
+// The user who called us through sudo: our output belongs to them, not to root, and is written with their
+// rights.
 std::optional<FileUser> recording_owner();
 
 class Destination {
  public:
   struct Options {
     Output output;
-    profile::Choices choices;  // of what is exported
+    profile::Choices choices;  // for the export
     bool show_given = false;   // by --show
     profile::Inherited inherited = profile::Inherited::hidden;
     bool native = false;
     symbols::DebugSearch debug_search;
-    bool source = false;  // a page has the program's source in it
-    bool append = false;  // to the recording that is there
+    bool source = false;  // a page contains the program's source
+    bool append = false;  // to the existing recording
     recording::Retention retention;
     bool force = false;  // an export may replace a recording
   };
 
-  // Proves that everything can be written. `name`: of a recording that was given none.
+  // Proves that everything can be written. `name`: for a recording that was given none.
   static Result<std::unique_ptr<Destination>> open(Options options, const std::string& name);
   // Makes the file.
   Result<void> begin();
 
   // After begin().
   profile::Sink& sink() { return options_.native ? static_cast<profile::Sink&>(*rows_) : *writer_; }
-  // Of the native frames, when all is recorded.
+  // The native frames, when the recording is complete.
   std::vector<NativeRows::Missing> name(const std::vector<sampler::NativeModule>& modules);
   // Closes the recording and writes the export from it.
   Result<void> finish();
@@ -51,16 +52,16 @@ class Destination {
   bool has_recording() const { return writer_->has_file(); }
   // After finish(): where the recording is. Empty: nowhere.
   const std::string& where() const { return where_; }
-  // After finish(): whether a file that was to be replaced is as it was.
+  // After finish(): whether a file that was to be replaced is unchanged.
   bool stays() const { return !writer_->has_file(); }
   // "a.phlox (12 KB), in place of the recording that was there": after finish().
   std::string what_was_written() const;
-  // Whether something is made of the recording, and where; else the recording is all there is.
+  // Whether an export is made of the recording, and where; otherwise the recording is the only output.
   bool exports() const { return exported_ != nullptr; }
-  // What the export had to say.
+  // Remarks of the export.
   const std::vector<std::string>& remarks() const { return remarks_; }
   const std::vector<std::string>& notes() const { return notes_; }
-  // What was recorded; empty before finish(), and of a long recording that nothing was made of.
+  // The recorded profile; empty before finish(), and for a long recording without an export.
   const profile::Profile& profile() const { return profile_; }
 
  private:
@@ -74,7 +75,7 @@ class Destination {
   std::optional<NativeRows> rows_;
   std::string recording_;
   std::string where_;
-  bool kept_ = true;       // beside what was exported; else it goes when all went well
+  bool kept_ = true;       // next to the export; otherwise it is removed when all went well
   bool appended_ = false;  // to a recording that was there before
   bool replaced_ = false;  // a recording was there before
   profile::Profile profile_;

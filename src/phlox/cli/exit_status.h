@@ -1,6 +1,6 @@
 // One documented exit status for each kind of error; docs/exit-status.md is the page for users, and a test
-// compares the two. Above 110, so that they are not taken for the status of a recorded program, which `phlox
-// record -- ...` passes through.
+// compares the two. Above 110, so that they are not confused with the status of a recorded program, which
+// `phlox record -- ...` passes through.
 #pragma once
 
 #include "phlox/base/result.h"
@@ -10,8 +10,8 @@ namespace phlox::cli {
 inline constexpr int kSuccess = 0;
 inline constexpr int kUsage = 2;                // as most commands do
 inline constexpr int kThreshold = 3;            // phlox diff --fail-if: a condition holds
-inline constexpr int kUnknownFunction = 4;      // phlox diff --fail-if: one never can
-inline constexpr int kNothingSeen = 120;        // phlox record: not one sample
+inline constexpr int kUnknownFunction = 4;      // phlox diff --fail-if: a condition can never hold
+inline constexpr int kNothingSeen = 120;        // phlox record: no sample
 inline constexpr int kCommandNotStarted = 127;  // as a shell does
 
 constexpr int exit_status(ErrorKind kind) {

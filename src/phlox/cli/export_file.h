@@ -1,4 +1,4 @@
-// Writes a recording as a file of another format: what export and view share.
+// Writes a recording as a file of another format: shared by export and view.
 #pragma once
 
 #include <optional>
@@ -20,8 +20,8 @@ struct ExportRequest {
   ViewArguments view;
 };
 
-// Of a page (ExportOptions::with_inherited): `profile` as it was read, with what forked children inherited.
-// None: the format shows it one way alone, or no child inherited anything.
+// For a page (ExportOptions::with_inherited): `profile` as it was read, with the frames that forked children
+// inherited. None: the format has only one form, or no child inherited any.
 std::optional<profile::Profile> with_inherited_frames(const profile::Profile& profile,
                                                       const exporters::Format& format);
 

@@ -1,4 +1,5 @@
-// What this program was built with, for `phlox --version`: a build without one of these works, and has less.
+// The features that this program was built with, for `phlox --version`: a build without one of these works,
+// and does less.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@ namespace phlox::cli {
 
 struct Feature {
   std::string name;
-  std::string missing;  // why it was left out; empty: it is there
+  std::string missing;  // why it was left out; empty: it is included
 };
 
 std::vector<Feature> features();

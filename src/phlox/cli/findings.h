@@ -1,5 +1,5 @@
-// What `phlox doctor` looks at and tries, of the host and of a process. Only find() looks; who judges it
-// (checkup.h) is given the values.
+// What `phlox doctor` checks and tries, on the host and on a process. Only find() does so; the code that
+// judges (checkup.h) gets the values.
 #pragma once
 
 #include <sys/types.h>
@@ -21,14 +21,14 @@
 namespace phlox::cli {
 
 struct Findings {
-  // The process asked about; 0: none was, and the tries were made with a process of our own that is no child
-  // of ours, as any other program of the same user is to phlox.
+  // The process that was named; 0: none, and the tries were made on a process of our own that is no child of
+  // ours, so to phlox it is like any other program of the same user.
   pid_t pid = 0;
   std::string retry;  // "record -p 4711", for hints
   target::HostRights host;
   target::ControlGroups groups;  // ours
 
-  // Of the process.
+  // The process.
   std::optional<target::ProcessState> state;
   std::optional<target::ControlGroups> its_groups;
   std::string its_label;         // /proc/PID/attr/current
@@ -37,31 +37,31 @@ struct Findings {
   std::string python;  // "CPython 3.12.1 (default), found by …"
   target::FilesTrial files;
   std::vector<NativeRows::Missing> missing;  // names that its modules lack
-  size_t modules = 0;                        // that were looked at for them
+  size_t modules = 0;                        // the number of modules that were checked for them
 
-  // What was tried of the process or the stand-in.
+  // What was tried on the process or its stand-in.
   target::CpuTrial cpus;
-  int stop = 0;  // errno of a stop, of a child of ours; 0: it works
+  int stop = 0;  // errno of a stop, on a child of ours; 0: it works
   int bpf = 0;
-  std::optional<Error> no_kernel_capture;  // why --way kernel cannot be had; none: it can
+  std::optional<Error> no_kernel_capture;  // why --way kernel is not possible; none: it is
   sampler::SchedulingClass scheduling = sampler::SchedulingClass::ordinary;
-  int real_time = 0;         // errno of SCHED_FIFO, where it was not granted
-  bool schedstat = false;    // there, and it counts
-  bool system_call = false;  // the file of that name may be read
-  bool events = false;       // a perf event of a thread of it
+  int real_time = 0;         // errno of SCHED_FIFO, if it was not granted
+  bool schedstat = false;    // exists, and counts
+  bool system_call = false;  // the file of that name is readable
+  bool events = false;       // a perf event of one of its threads
   target::EventRefusal event_refusal;
-  bool kernel_events = false;  // that see the kernel
+  bool kernel_events = false;  // events that include the kernel
   size_t most_events = 0;
-  // What would hold running threads for --native.
+  // The source that would hold running threads for --native.
   sampler::NativeSource native = sampler::NativeSource::ptrace;
   bool kernel_names = false;  // of /proc/kallsyms
 
-  // A recording of less than a second that went nowhere; none: it could not be, or there was no need.
+  // A recording of less than a second that was written nowhere; none: it failed, or was not needed.
   std::optional<sampler::Progress> trial;
   std::string trial_failed;
 };
 
-// `pid`: none: of the host alone.
+// `pid`: none: only the host.
 Findings find(std::optional<pid_t> pid, const symbols::DebugSearch& search);
 
 }  // namespace phlox::cli

@@ -1,5 +1,5 @@
-// Every command, option and text of the command line, described once: to the parser, and for the help, the
-// manual page and the completions, in the same breath. Parses nothing itself (command_line.h).
+// Every command, option and text of the command line, described once: for the parser, and at the same time
+// for the help, the manual page and the completions. Parses nothing itself (command_line.h).
 #pragma once
 
 #include <CLI/App.hpp>
@@ -13,7 +13,7 @@
 
 namespace phlox::cli {
 
-// A parser bound to one CommandLine, and what it understands.
+// A parser bound to one CommandLine, with the options that it knows.
 struct Grammar {
   Grammar();
   Grammar(const Grammar&) = delete;
@@ -44,7 +44,7 @@ struct Grammar {
   void describe_doctor();
   void describe_rest();
 
-  // The subcommands' texts may move while commands are added; they are kept here until all are there.
+  // The subcommands' texts may move while commands are added; they are kept here until all are added.
   std::vector<std::unique_ptr<CommandText>> texts_;
 };
 

@@ -1,6 +1,6 @@
-// Names for the native frames of a recording, after capture: once an address, module by module, from the
-// files that the sampler kept open. Says for each module what is missing and what would bring it. Touches no
-// process.
+// Names the native frames of a recording, after the capture: each address once, module by module, from the
+// files that the sampler kept open. Says for each module which names are missing and what would provide them.
+// Opens no process.
 #pragma once
 
 #include <map>
@@ -18,13 +18,13 @@
 
 namespace phlox::cli {
 
-// Passes every row on, and keeps those that want names.
+// Passes every row on, and keeps the rows that need names.
 class NativeRows : public profile::Sink {
  public:
-  // Whose functions those of the kernel are: this host's, to be named here, or of who knows where.
+  // Where the kernel's functions come from: this host (named here), or another recorder (named already).
   enum class Kernel { this_host, named_already };
-  // Native frames are put at once, and put again with their names: where a recording may end before. Or once,
-  // at name(), and nothing reads what refers to them before.
+  // Native frames are put at once, and again with their names: for a recording that may end before. Or they
+  // are put once, at name(), if nothing reads the rows that refer to them before.
   enum class Put { at_once, when_named };
   explicit NativeRows(profile::Sink& sink, Kernel kernel = Kernel::this_host, Put put = Put::at_once)
       : sink_(sink), kernel_(kernel), put_(put) {}
@@ -50,16 +50,16 @@ class NativeRows : public profile::Sink {
   void put_tally(const profile::Tally& tally) override { sink_.put_tally(tally); }
   Result<void> commit() override { return sink_.commit(); }
 
-  // What the frames of a module lack.
+  // Names that the frames of a module lack.
   struct Missing {
     profile::ModuleId module;
     std::shared_ptr<Descriptor> root;
     symbols::MissingNames names;
   };
-  // Names every native frame that was put. Gives what is missing, worst first.
+  // Names every native frame that was put. Returns the missing names, worst first.
   std::vector<Missing> name(const std::vector<profile::NativeModule>& modules,
                             const symbols::DebugSearch& search);
-  // Looks up which packages would bring it, and puts it with the modules.
+  // Looks up which packages would provide them, and stores that with the modules.
   void advise(std::vector<Missing>& missing);
 
  private:
@@ -76,18 +76,18 @@ class NativeRows : public profile::Sink {
   uint32_t last_frame_ = 0;
 };
 
-// Where the module is opened by its own path, debug files that lie beside it are found; only when that is
-// still the file that was mapped.
+// If the module is opened by its own path, debug files next to it are found; only if that is still the file
+// that was mapped.
 std::string path_to_open(const profile::NativeModule& module);
 
-// Names for a recording whose recorder has not come to it, as far as the files that were mapped are still
-// here. Keeps what it opened, for the next time.
+// Names for a recording that its recorder has not named yet, if the mapped files still exist. Keeps its open
+// files for the next time.
 class NamesHere {
  public:
   using Kernel = NativeRows::Kernel;
   explicit NamesHere(symbols::DebugSearch search);
   ~NamesHere();
-  // Those native frames of a module that have none, and the kernel's when they are of this host as it runs.
+  // The native frames of a module without names, and the kernel's if they are of this running host.
   void name(profile::Profile& profile, Kernel kernel);
   // In the folder of the search.
   void keep();
@@ -101,7 +101,7 @@ class NamesHere {
   std::map<std::pair<std::string, std::string>, std::unique_ptr<symbols::ModuleNames>> modules_;
 };
 
-// Which packages would bring it, where that can be told.
+// The packages that would provide them, if known.
 void look_up_packages(std::vector<NativeRows::Missing>& missing);
 
 // "libfoo.so: no lines (no debug information ...): install ..."

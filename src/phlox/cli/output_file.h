@@ -1,6 +1,6 @@
-// A file that appears whole or not at all: written where no name leads to it, and put into its place by
-// commit(); killed before, it leaves nothing behind. open() proves that it can be written before anything
-// starts. Standard output and things that are no plain files (a pipe, /dev/stdout) are written directly.
+// A file that appears completely or not at all: written where no name leads to it, and moved to its place by
+// commit(). If we are killed before, it leaves nothing behind. open() proves that it can be written before
+// anything starts. Standard output and anything but plain files (a pipe, /dev/stdout) are written directly.
 #pragma once
 
 #include <memory>
@@ -16,13 +16,13 @@
 
 namespace phlox::cli {
 
-// What an output may not do.
+// Limits of an output.
 struct OutputRules {
-  std::optional<FileUser> owner = {};    // to whom the file will belong (under sudo)
-  std::vector<std::string> inputs = {};  // recordings that are read: never written to, by whatever name
-  bool force = false;                    // may replace a recording by something else
+  std::optional<FileUser> owner = {};    // the owner of the file (under sudo)
+  std::vector<std::string> inputs = {};  // recordings that are read: never written to, under any name
+  bool force = false;                    // may replace a recording by another kind of file
   bool text = false;                     // people read it (report/plain_lines.h)
-  bool secret = false;                   // nobody else may read it: there is source in it
+  bool secret = false;                   // only the owner may read it: it contains source
 };
 
 class OutputFile {
@@ -37,7 +37,7 @@ class OutputFile {
   // Whether it appears at a place of its own, and not in a pipe or an open descriptor.
   bool is_new_file() const { return new_file_.has_value(); }
   std::ostream& stream();
-  // After the last byte: says if any of them could not be written (disk full, closed pipe).
+  // After the last byte: an error if any of them could not be written (disk full, closed pipe).
   Result<void> commit();
 
  private:
@@ -52,13 +52,13 @@ class OutputFile {
   std::optional<FileUser> owner_;
   mode_t mode_ = 0;  // of a new file
   bool secret_ = false;
-  Descriptor file_;  // of what is written in place
+  Descriptor file_;  // for output that is written in place
   int descriptor_ = -1;
   std::unique_ptr<Buffer> buffer_;
   std::unique_ptr<std::ostream> stream_;
 };
 
-// "a.svg (12 KB)", for saying what was written; of what is no file its name alone.
+// "a.svg (12 KB)", for the message about an output; for anything but a file, only its name.
 std::string with_size(const std::string& path);
 
 }  // namespace phlox::cli

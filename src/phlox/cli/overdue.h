@@ -1,6 +1,5 @@
-// Ends a command that is due to end and does not. A read of another process's memory or files may never
-// return: a file system can be a program that does not answer. Nothing interrupts such a read but the end of
-// phlox.
+// Ends a command that must end and does not. A read of another process's memory or files may never return: a
+// file system can be a program that does not answer. Only the end of phlox interrupts such a read.
 #pragma once
 
 #include <atomic>
@@ -16,8 +15,8 @@ namespace phlox::cli {
 
 class Overdue {
  public:
-  // `give_up` is called at most once, on a thread of its own: when `stop` is set or the time given to
-  // due_after() is over, and for kPatience since then the process has done nothing.
+  // `give_up` is called at most once, on a thread of its own: when `stop` is set or the time of due_after()
+  // is over, and the process has then done nothing for kPatience.
   Overdue(const std::atomic<bool>& stop, std::function<void()> give_up, Nanoseconds patience = kPatience);
   ~Overdue();
   Overdue(const Overdue&) = delete;
@@ -25,7 +24,7 @@ class Overdue {
 
   // From now on.
   void due_after(Nanoseconds duration);
-  // The command goes on as it should.
+  // The command continues normally.
   void alive() { ++signs_; }
 
   static constexpr Nanoseconds kPatience = 10 * kSecond;

@@ -1,4 +1,4 @@
-// The process that -p names: as this machine counts, or as a container does (--in). Prints nothing.
+// The process that -p names: as this host counts, or as a container does (--in). Prints nothing.
 #pragma once
 
 #include <sys/types.h>
@@ -10,9 +10,9 @@
 
 namespace phlox::cli {
 
-// `container`: empty, or what --in says.
+// `container`: empty, or the value of --in.
 Result<pid_t> process_of(const CommandLine& line, const std::string& pid, const std::string& container);
-// --in without -p names nobody.
+// --in without -p names no process.
 Result<void> check_container(bool has_pid, const std::string& container);
 
 }  // namespace phlox::cli

@@ -1,4 +1,5 @@
-// The Pythons among processes, for `phlox list`, for hints, and for saying what runs beside a target.
+// The Pythons among processes, for `phlox list`, for hints, and for the Pythons that run at the same time as
+// a target.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +16,7 @@ namespace phlox::cli {
 
 struct PythonProcess {
   pid_t pid = 0, parent = 0;
-  uint64_t start_ticks = 0;  // with the pid, who it is
+  uint64_t start_ticks = 0;  // identifies the process, together with the pid
   std::string user;
   std::string version;  // "3.12.3", "3.13.1t"; "PyPy": not read; empty: not known without more rights
   std::string command;
@@ -24,9 +25,9 @@ struct PythonProcess {
 
 struct Pythons {
   std::vector<PythonProcess> found;
-  size_t hidden = 0;  // processes that we may not look into
+  size_t hidden = 0;  // processes that we may not read
 };
-// Which of these are Pythons, as a recording would find them. Those that end meanwhile are left out.
+// Which of these are Pythons, as a recording would find them. Processes that end meanwhile are left out.
 Pythons find_pythons(std::span<const pid_t> processes, python::Recogniser& recogniser);
 
 }  // namespace phlox::cli

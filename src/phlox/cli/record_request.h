@@ -1,5 +1,5 @@
-// What `phlox record` is asked for: its words, checked before anything starts. Looks at processes that were
-// named, and starts and writes nothing.
+// The request of `phlox record`: its words, checked before anything starts. Reads the named processes; starts
+// and writes nothing.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,7 @@ namespace phlox::cli {
 
 struct RecordRequest {
   std::vector<pid_t> pids;
-  std::shared_ptr<Selection> selection;  // null: the processes alone
+  std::shared_ptr<Selection> selection;  // null: only the named processes
   std::vector<std::string> program;
   sampler::Options options;
   Destination::Options destination;

@@ -1,5 +1,5 @@
-// What `phlox record` says while it records and when it is over: sentences out of numbers. When they are
-// said, and what is done besides, is record_command's.
+// The messages of `phlox record`, during the recording and at its end: sentences made from numbers.
+// record_command decides when to print them.
 #pragma once
 
 #include <sys/types.h>
@@ -16,25 +16,25 @@
 
 namespace phlox::cli {
 
-// Of a command line as much is said.
+// The longest part of a command line in a message.
 inline constexpr size_t kLongestCommandSaid = 120;
 
 // The numbers of a recording as its quality line.
 profile::QualitySummary quality_of(const sampler::Progress& p);
-// The longest first: the last thing that a narrow terminal loses is how to end it.
+// The longest first: how to end the recording is the last part that a narrow terminal loses.
 std::array<std::string, 5> progress_lines(const sampler::Progress& p);
 // "no Python whose command line matches 'x' is running; here run 4711 (python3 app.py), ...".
 std::string none_runs(const Selection& selection);
-// One that came to a recording, and its command line; empty: that is not known.
+// A process that joined a recording, and its command line; empty: not known.
 struct Newcomer {
   pid_t pid = 0;
   std::string title;
 };
-// "recording processes 12, 13 and 4 more (gunicorn: worker)": those that came together, each with its command
-// line. Not of none.
+// "recording processes 12, 13 and 4 more (gunicorn: worker)": processes that joined together, each with its
+// command line. Not for none.
 std::string newcomers_words(const std::vector<Newcomer>& fresh);
 std::string newcomers_words(const std::vector<pid_t>& fresh);
-// What would make the native frames say more.
+// Advice on how to get more native names.
 void say_missing(const std::vector<NativeRows::Missing>& missing, Talk& talk);
 
 }  // namespace phlox::cli

@@ -1,5 +1,5 @@
-// Recordings as commands take them: ours, or a file that another tool recorded, recognised by its content and
-// imported on the way.
+// Recordings as commands take them: ours, or a file of another tool, recognised by its content and imported
+// on the way.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace phlox::cli {
 
-// "-": standard input, for what others recorded. Shown are the samples of the event that the arguments name.
+// "-": standard input, for files of other tools. Shows the samples of the event that the arguments name.
 Result<profile::Profile> read_recording(const std::string& path, const InputArguments& arguments, Talk& talk);
 
-// Rows of what another tool recorded, native frames named. ErrorKind::input when no format is recognised.
+// Rows of another tool's recording, with native frames named. ErrorKind::input if no format is recognised.
 Result<void> import_recording(const std::string& path, const InputArguments& arguments, profile::Sink& sink,
                               Talk& talk);
 

@@ -1,6 +1,6 @@
-// Which processes of this host `phlox record` and `phlox top` take besides those with --pid: by their command
-// line, their user, their control group, or every Python. Each process is asked about anew when it has run
-// since; one thread asks, another may read what was refused.
+// Chooses the processes of this host that `phlox record` and `phlox top` take in addition to those with
+// --pid: by their command line, user or control group, or every Python. Each process is checked again when it
+// has run since. One thread checks; another may read which were refused.
 #pragma once
 
 #include <sys/types.h>
@@ -28,14 +28,15 @@ class Selection {
   static Result<std::unique_ptr<Selection>> of(const SelectionArguments& arguments);
   ~Selection();
 
-  // Whether this process is a Python that is asked for. False of phlox itself and of what it started.
+  // Whether this process is a Python that was asked for. False for phlox itself and for processes that it
+  // started.
   bool takes(pid_t pid);
-  // Whether such a one runs now.
+  // Whether one of them is running now.
   bool takes_any();
   // "whose command line matches 'worker', of user www-data"; "" for --all alone.
   const std::string& words() const { return words_; }
 
-  // Those that are asked for as far as one can see, and may not be looked into: a sentence; empty: none.
+  // Processes that seem to be asked for, and that we may not read: a sentence; empty: none.
   std::string refused();
 
  private:
@@ -48,13 +49,13 @@ class Selection {
   std::string words_;
   python::Recogniser recogniser_;
   std::mutex mutex_;
-  std::map<pid_t, std::string> refused_;  // and what they are called
+  std::map<pid_t, std::string> refused_;  // with their names
 };
 
-// The path of a control group as /proc/PID/cgroup has it, of one given so or as a folder beneath a mount of
+// The path of a control group as /proc/PID/cgroup has it, given in that form or as a folder below a mount of
 // the hierarchy. Pure but for `mountinfo`, the text of /proc/self/mountinfo.
 std::string group_path(const std::string& given, const std::string& mountinfo);
-// Whether one of these memberships (the text of /proc/PID/cgroup) is the group or lies beneath it. Pure.
+// Whether one of these memberships (the text of /proc/PID/cgroup) is the group or below it. Pure.
 bool is_in_group(const std::string& memberships, const std::string& group);
 
 }  // namespace phlox::cli

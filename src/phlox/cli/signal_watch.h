@@ -1,8 +1,8 @@
-// Signals as calls on a thread of their own, so that no handler interrupts anything. Made before other
-// threads and before a program is launched: from then on the signals are blocked everywhere. One that was
-// ignored stays so (SIGHUP under nohup) unless it asks for the end: a shell without job control starts what
-// it puts in the background with SIGINT ignored, and a recording that waits for it would never end.
-// It needs no descriptor, so Ctrl-C also works at the limit of open files.
+// Delivers signals as calls on a thread of their own, so that no handler interrupts anything. Make it before
+// other threads and before a program is launched: from then on the signals are blocked everywhere. A signal
+// that was ignored stays ignored (SIGHUP under nohup) unless it asks for the end: a shell without job control
+// starts background processes with SIGINT ignored, and a recording that waits for it would never end. It
+// needs no descriptor, so Ctrl-C also works at the limit of open files.
 #pragma once
 
 #include <signal.h>
@@ -16,7 +16,8 @@ namespace phlox::cli {
 
 struct SignalSeen {
   int number = 0;
-  // By the terminal (Ctrl-C): the kernel sent it to everybody in the foreground, a launched program included.
+  // From the terminal (Ctrl-C): the kernel sent it to all processes in the foreground, a launched program
+  // included.
   bool from_kernel = false;
 };
 
@@ -28,9 +29,9 @@ class SignalWatch {
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
-  // The mask as it was before: what a launched program is given.
+  // The mask as it was before: a launched program gets it.
   const sigset_t& mask_before() const { return before_; }
-  // Calls `handler` for each signal, also for those that came since the construction. Once.
+  // Calls `handler` for each signal, also for those since the construction. Once.
   void start(Handler handler);
 
  private:

@@ -1,4 +1,4 @@
-// The program's source for `--source`: the files as they are here today.
+// The program's source for `--source`: the files as they are on this host today.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace phlox::cli {
 
-// Reads what the programs of a recording could read: where root reads, only files that each of their users
-// may read. A recording may come from anybody, and what it names is put into a page that is passed on.
+// Reads files that the programs of a recording could read: if root reads, only files that each of their users
+// may read. A recording may come from anybody, and the files that it names go into a page that is passed on.
 class SourceFiles {
  public:
   explicit SourceFiles(const profile::Profile& profile);
 
-  // Nothing where it is not there, too long, no source by its name, or may not be read.
+  // Nothing if it does not exist, is too long, has no source extension, or may not be read.
   std::optional<std::string> read(const std::string& file) const;
 
  private:

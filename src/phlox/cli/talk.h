@@ -1,6 +1,5 @@
-// What is said on standard error: errors, warnings, what was done, the progress line. Data never goes through
-// here. Any thread may call it. Control characters that come from outside are the business of who formats the
-// text.
+// All output on standard error: errors, warnings, notes, the progress line. Data never goes through here. Any
+// thread may call it. The caller escapes control characters of foreign text.
 #pragma once
 
 #include <cstdio>
@@ -26,15 +25,15 @@ class Talk {
 
   Talk(std::FILE* stream, Options options) : stream_(stream), options_(options) {}
 
-  // "phlox: MESSAGE", then "hint: HINT". Always said, but for an empty message, of which there is nothing to
-  // say: whoever read our output has gone.
+  // "phlox: MESSAGE", then "hint: HINT". Always printed, except an empty message: the reader of our output
+  // has gone.
   void error(const Error& error);
   void warn(std::string_view text);    // unless quiet
   void note(std::string_view text);    // unless quiet
-  void lines(std::string_view text);   // unless quiet; as they are
+  void lines(std::string_view text);   // unless quiet; unchanged
   void detail(std::string_view text);  // when verbose
-  // One line that replaces itself; on terminals only. The first of these that the terminal is wide enough
-  // for, or what it has room for of the last.
+  // One line that replaces itself; on terminals only. The first of these that fits the terminal's width, or
+  // the beginning of the last.
   void progress(std::span<const std::string> texts);
   bool says_details() const { return options_.verbose; }
   bool shows_progress() const { return options_.terminal && !options_.quiet; }

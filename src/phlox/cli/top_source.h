@@ -1,6 +1,5 @@
-// What `phlox top` shows comes from: processes that are recorded meanwhile, into a file that nobody else
-// sees, or a recording that may be growing. Used by the thread of the screen; the recorder has one of its
-// own.
+// The source of `phlox top`: processes that are recorded meanwhile, into a private file, or a recording that
+// may be growing. Used by the thread of the screen; the recorder has one of its own.
 #pragma once
 
 #include <signal.h>
@@ -24,10 +23,10 @@ namespace phlox::cli {
 class TopSource {
  public:
   struct Options {
-    std::string file;  // a recording; else:
+    std::string file;  // a recording; otherwise:
     std::vector<pid_t> pids;
-    std::shared_ptr<Selection> selection;  // null: those processes alone
-    std::vector<std::string> program;      // started, when there are neither
+    std::shared_ptr<Selection> selection;  // null: only those processes
+    std::vector<std::string> program;      // started if there are neither
     sampler::Options recorder;
     symbols::DebugSearch debug_search;
     Nanoseconds window = 5 * kSecond;
@@ -37,17 +36,17 @@ class TopSource {
                                                  std::atomic<bool>& stop, Talk& talk);
   virtual ~TopSource() = default;
 
-  // Takes in what is new.
+  // Reads the new rows.
   virtual Result<void> look() = 0;
   // With names for native frames.
   virtual top::Seen seen() = 0;
   virtual top::Head head() const = 0;
-  // Nothing more will come.
+  // No more rows will come.
   virtual bool has_ended() const = 0;
-  // Writes what was seen to a recording; says how that went.
+  // Saves the samples to a recording; returns a message about it.
   virtual std::string save() = 0;
-  // Ends the recording. Afterwards: whether a program that was started runs on, what to say, and what went
-  // wrong.
+  // Ends the recording. Returns whether a program that was started is still running, the message, and the
+  // error.
   virtual void close() = 0;
   virtual bool runs_on() { return false; }
   virtual std::vector<std::string> notes() const = 0;

@@ -1,4 +1,4 @@
-// The values of options, from text. Pure; an error says what would be right, and named() which option it is.
+// The values of options, from text. Pure; an error says what would be valid, and named() names the option.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,7 @@
 
 namespace phlox::cli {
 
-// What was made of an option's value; an error begins with the option as it was typed.
+// The parsed value of an option; an error begins with the option as it was typed.
 template <class T>
 Result<T> named(const CommandLine& line, const std::string& option, Result<T> made) {
   if (made) return made;
@@ -43,19 +43,19 @@ symbols::DebugSearch debug_search_of(const NativeArguments& native);
 std::string unwind_cache();
 
 Result<profile::Choices> choices_of(const ViewArguments& view);
-// Where nothing was said of `show`, what this format shows.
+// If `show` was not given: the part that this format shows.
 profile::Choices choices_for(const exporters::Format& format, profile::Choices choices);
 
-// A line to say what the choices leave out of waiting.
+// A line about the waiting that the choices leave out.
 std::optional<std::string> left_out(const profile::Profile& profile, const profile::Choices& choices);
 // Frames that forked processes have of their parents: shown, or left out.
 profile::Inherited inherited_of(const ViewArguments& view);
-// Unless something else was asked for: of an event that was named, or of a recording that tells of no time,
-// what the event counted; samples where that is not known either. ErrorKind::usage: there is no such number.
+// If nothing else was asked for: for a named event, or a recording without times, the count of the event;
+// samples if that is not known either. ErrorKind::usage: there is no such number.
 Result<void> settle_weight(profile::Choices& choices, const ViewArguments& view, const InputArguments& input,
                            const profile::Profile& profile);
 
-// What `record -o` means.
+// The meaning of `record -o`.
 enum class OutputKind { recording, exported };
 struct Output {
   OutputKind kind = OutputKind::recording;
@@ -67,11 +67,12 @@ Result<Output> parse_output(const std::string& text);
 // "app" of "python3 -X dev app.py --port 80", "pytest" of "python -m pytest", "uwsgi" of "/usr/bin/uwsgi":
 // good for a file name.
 std::string short_name(const std::vector<std::string>& command);
-// The words of /proc/PID/cmdline as one text, near enough for a name: blanks inside an argument part it, too.
+// The words of /proc/PID/cmdline as one text, precise enough for a name: blanks inside an argument also
+// separate.
 std::vector<std::string> words_of(const std::string& command_line);
 // "app-4711-20261121-083000.phlox"
 std::string default_recording_name(const std::vector<std::string>& command, pid_t pid, std::time_t now);
-// "app-20261123-093000.phlox" of "app.phlox", beside it: what a snapshot is called where nothing was said.
+// "app-20261123-093000.phlox" for "app.phlox", next to it: the default name of a snapshot.
 std::string snapshot_name(const std::string& recording, std::time_t now);
 
 }  // namespace phlox::cli

@@ -1,5 +1,5 @@
 // The choices of a view as they are written on a command line: "line,thread", "running,gil-waits", "2s..5s".
-// Pure; an error says what would be right.
+// Pure; an error says what would be valid.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ Result<profile::Weight> parse_weight(std::string_view text);
 Result<profile::NativeNames> parse_native_names(std::string_view text);  // "full" | "short"
 Result<profile::Show> parse_show(std::string_view text);  // "work" | "computing" | "waiting" | "everything"
 
-// "2s..5s", "..500ms", "1.5..": numbers are seconds unless they carry ns, us, ms, s, m.
+// "2s..5s", "..500ms", "1.5..": numbers are seconds unless they have ns, us, ms, s, m.
 struct TimeRange {
   Nanoseconds from = 0;
   Nanoseconds to = std::numeric_limits<Nanoseconds>::max();
