@@ -1,5 +1,5 @@
-// Which world a number lives in. An address of the running target, an address as its file states it, and the
-// place of a Python frame are different things; mixing them up is a compile error.
+// The address space of a number. An address of the running target, an address in a file, and the place of a
+// Python frame are different things; mixing them up is a compile error.
 #pragma once
 
 #include <compare>
@@ -23,9 +23,9 @@ struct Address {
   friend constexpr uint64_t operator-(Address a, Address b) { return a.value - b.value; }
 };
 
-// In the memory of the process that is looked at.
+// In the memory of the target.
 using RemoteAddress = Address<struct RemoteTag>;
-// As the ELF file states it (st_value, p_vaddr): RemoteAddress - load bias.
+// As the ELF file has it (st_value, p_vaddr): RemoteAddress - load bias.
 using ImageAddress = Address<struct ImageTag>;
 
 // User addresses of x86-64 and aarch64 end below 2^47 (2^48 on aarch64 with 48-bit VA; 2^56 with five-level

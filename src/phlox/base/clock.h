@@ -1,4 +1,4 @@
-// Time as the recording speaks it: nanoseconds of CLOCK_MONOTONIC.
+// The recording's time: nanoseconds of CLOCK_MONOTONIC.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What you acquire, an object holds: a file descriptor that closes itself.
+// A file descriptor that closes itself.
 #pragma once
 
 #include <unistd.h>
@@ -24,7 +24,7 @@ class Descriptor {
   int get() const { return fd_; }
   bool is_open() const { return fd_ >= 0; }
   explicit operator bool() const { return is_open(); }
-  // Somebody else closes it from now on.
+  // From now on the caller closes it.
   int release() { return std::exchange(fd_, -1); }
   void close() {
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));

@@ -1,4 +1,4 @@
-// What tells a file from another, whatever its owner writes into it: what is kept between runs is kept by it.
+// Identifies a file by facts that its owner cannot set. Files kept between runs use it as their key.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,13 +17,13 @@ inline std::string file_identity(const struct stat& s) {
                      s.st_mtim.tv_sec, s.st_mtim.tv_nsec, s.st_ctim.tv_sec, s.st_ctim.tv_nsec, s.st_uid);
 }
 
-// Whether nobody but root and we can have written a file: what such a file says may be kept for later.
+// Whether only root and we can have written a file: results from such a file may be kept.
 inline bool is_written_by_us(const struct stat& s) {
   return S_ISREG(s.st_mode) && (s.st_uid == 0 || s.st_uid == ::geteuid()) && (s.st_mode & 022) == 0;
 }
 
-// The identity of an open file that may be kept; empty: somebody else may have written it, or its file system
-// is a program of somebody's.
+// The identity of an open file whose results may be kept; empty: somebody else may have written it, or its
+// file system is a program (FUSE).
 inline std::string kept_identity(int file) {
   constexpr long kFuse = 0x65735546;  // FUSE_SUPER_MAGIC, include/uapi/linux/magic.h
   struct stat s {};

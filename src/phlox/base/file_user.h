@@ -1,5 +1,5 @@
-// The user with whose rights a thread of ours uses files. Root that writes into somebody's folder, or reads
-// what a program names, would otherwise do there what that user may not.
+// The user with whose rights a thread of ours uses files. Without it, root that writes into another user's
+// folder, or reads a file that a program names, could do there what that user may not.
 #pragma once
 
 #include <sys/types.h>
@@ -18,8 +18,8 @@ struct FileUser {
   friend bool operator==(const FileUser&, const FileUser&) = default;
 };
 
-// As long as this is there, the calling thread opens, creates and removes files with the rights of the user,
-// and without the capabilities that pass over the rights of files. Of the calling thread alone.
+// As long as this object exists, the calling thread opens, creates and removes files with the rights of the
+// user, and without the capabilities that override the rights of files. Only the calling thread.
 class ActAs {
  public:
   // None: nothing changes.
@@ -27,7 +27,7 @@ class ActAs {
   ~ActAs();
   ActAs(const ActAs&) = delete;
   ActAs& operator=(const ActAs&) = delete;
-  // False: we may not become that user, and the rights are what they were. errno is EPERM.
+  // False: we may not become that user, and the rights are unchanged. errno is EPERM.
   explicit operator bool() const { return done_; }
 
  private:

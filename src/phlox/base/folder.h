@@ -1,4 +1,4 @@
-// The entries of an open folder: closed when nobody lists it any more.
+// The entries of an open folder; closed with the object.
 #pragma once
 
 #include <dirent.h>
@@ -14,7 +14,7 @@ struct CloseFolder {
 };
 using Folder = std::unique_ptr<DIR, CloseFolder>;
 
-// Takes the descriptor over (dirfd() gives it); nullptr: it is not open, or no folder.
+// Takes over the descriptor (dirfd() returns it); nullptr: not open, or no folder.
 inline Folder list_folder(Descriptor opened) {
   Folder folder(opened ? ::fdopendir(opened.get()) : nullptr);
   if (folder) opened.release();

@@ -1,5 +1,5 @@
-// Ids are types: a FrameId cannot be put where a StackId belongs.
-// An id is a row number that the giver of ids counts up from 1; 0 is "none".
+// Ids are types: a FrameId cannot be used as a StackId. An id is a row number that its giver counts up from
+// 1; 0 is "none".
 #pragma once
 
 #include <compare>

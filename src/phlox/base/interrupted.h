@@ -1,15 +1,15 @@
-// Making a call again that a signal interrupted, with a limit.
+// Repeats a call that a signal interrupted, up to a limit.
 #pragma once
 
 #include <cerrno>
 
 namespace phlox {
 
-// A signal does not interrupt that many calls in a row. Then something else refuses the call (a filter of
-// system calls, a file system), and trying on would never end.
+// Signals do not interrupt this many calls in a row. Then something else refuses the call (a filter of system
+// calls, a file system), and repeating it would never end.
 inline constexpr int kMostInterrupted = 1000;
 
-// What the call returned; errno says EINTR after kMostInterrupted calls.
+// The result of the call; errno is EINTR after kMostInterrupted calls.
 template <class Call>
 auto retried(Call&& call) {
   for (int interrupted = 1;; ++interrupted) {

@@ -1,5 +1,5 @@
-// A value out of bytes that need not be aligned for it. Nothing is checked: whoever reads bytes of unknown
-// length takes ByteReader (byte_reader.h).
+// A value from bytes that need not be aligned for it. Nothing is checked: for bytes of unknown length use
+// ByteReader (byte_reader.h).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Bytes as a file without a name, for whoever opens files: what was read out of a process or a recording.
+// Bytes as a file without a name, for code that opens files: bytes read from a process or a recording.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace phlox {
 // None: the kernel has no room for it.
 Descriptor memory_file(std::span<const std::byte> bytes);
 
-// Where this process can open it by path, as long as the descriptor lives.
+// A path by which this process can open it, as long as the descriptor lives.
 std::string path_of(const Descriptor& file);
 
 }  // namespace phlox

@@ -1,4 +1,4 @@
-// Which of the words that there are may have been meant by one that there is not.
+// The known words that an unknown one may have meant.
 #pragma once
 
 #include <algorithm>
@@ -27,11 +27,11 @@ inline size_t letters_apart(std::string_view a, std::string_view b) {
   return above[b.size()];
 }
 
-// The nearest of them, the most likely first: a slip in every three letters is still the same word, and so is
-// one that was not written to its end.
+// The nearest words, the most likely first. One wrong letter in three is allowed, and so is a word that stops
+// early.
 inline std::vector<std::string> nearest(std::string_view word, std::span<const std::string> words,
                                         size_t most = 1) {
-  constexpr size_t kLongest = 200;  // longer ones are nobody's slip, and cost the square of it
+  constexpr size_t kLongest = 200;  // longer ones are no typing error, and cost the square of it
   std::vector<std::pair<size_t, std::string>> found;
   for (const std::string& candidate : words) {
     if (word.size() > kLongest || candidate.size() > kLongest) continue;

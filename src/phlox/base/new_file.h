@@ -1,6 +1,6 @@
-// A file that has no name until it is whole: killed before put_in_place(), it leaves nothing behind, and what
-// is at its place stays until then. Killed in the moment in which it replaces a file, it may leave the whole
-// new one as PATH.PID-TIME. errno says what failed.
+// A file without a name until it is complete. If we are killed before put_in_place(), it leaves nothing
+// behind, and the old file stays. If we are killed at the moment in which it replaces a file, the complete
+// new file may stay as PATH.PID-TIME. errno says what failed.
 #pragma once
 
 #include <sys/types.h>
@@ -15,8 +15,8 @@ namespace phlox {
 
 class NewFile {
  public:
-  // In the folder of `path`, which need not be there, and for `user` (place.h). Without a descriptor: errno
-  // says why not.
+  // In the folder of `path`, which need not exist, and for `user` (place.h). Without a descriptor: errno says
+  // why.
   static NewFile make(const std::string& path, const std::optional<FileUser>& user = {});
   ~NewFile();
   NewFile(NewFile&&) noexcept;
@@ -24,16 +24,16 @@ class NewFile {
 
   explicit operator bool() const { return bool(file_); }
   int descriptor() const { return file_.get(); }
-  // Replaces what is there, a link itself and not what it leads to. Once. `meanwhile`: the name that it has
-  // for the moment in which it replaces a file, in place of PATH.PID-TIME; a killed run may have left one,
-  // which goes.
+  // Replaces the old file; replaces a link, not its target. Call once. `meanwhile`: the file's name at the
+  // moment in which it replaces another, instead of PATH.PID-TIME; a file that a killed run left there is
+  // removed.
   bool put_in_place(mode_t mode, const std::string& meanwhile = {});
 
  private:
   NewFile() = default;
 
   std::optional<Place> place_;
-  std::string name_;        // that it has while it is moved to its place
+  std::string name_;        // its name while it is moved to its place
   bool in_memory_ = false;  // the file system has no files without a name
   Descriptor file_;
 };

@@ -1,5 +1,4 @@
-// When something that costs time may be done again, so that no more than its share of what passes goes into
-// it.
+// When to repeat something that costs time, so that it takes no more than its share.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +7,7 @@
 
 namespace phlox {
 
-// 0.2 % of what passes; `least`: to wait at least.
+// 0.2 % of the time; `least`: the shortest wait.
 inline Nanoseconds again_after(Nanoseconds start, Nanoseconds end, Nanoseconds least) {
   constexpr Nanoseconds kRest = 500;
   return end + std::max(least, (end - start) * kRest);

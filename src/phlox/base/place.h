@@ -1,5 +1,5 @@
-// Where a file is to be: an open folder and a name in it. Everything is done in that folder, whatever is put
-// in the place of a folder on the path meanwhile, and with the rights of the user whom the file is for.
+// Where a file will be: an open folder and a name in it. All work happens in that folder, whatever replaces a
+// folder on the path meanwhile, and with the rights of the user who gets the file.
 #pragma once
 
 #include <fcntl.h>
@@ -14,24 +14,24 @@ namespace phlox {
 
 class Place {
  public:
-  // `user`: whom the file is for (under sudo: the calling user). What that user may not write, root writes
-  // only where nobody else can put a link on the path. None: errno says why not.
+  // `user`: who gets the file (under sudo: the calling user). Where that user may not write, root writes only
+  // if nobody else can put a link on the path. None: errno says why.
   static std::optional<Place> find(const std::string& path, const std::optional<FileUser>& user = {});
 
-  // While it is there, this thread has the rights to use here.
+  // As long as it exists, this thread has the rights to use here.
   ActAs rights() const { return ActAs(acts_as_); }
   const std::optional<FileUser>& rights_of() const { return acts_as_; }
   int folder() const { return folder_.get(); }
   const std::string& name() const { return name_; }
-  // For what takes a path alone. `name`: of another file of the folder.
+  // For functions that take only a path. `name`: of another file of the folder.
   std::string path(const std::string& name) const;
   std::string path() const { return path(name_); }
 
-  // Another file of the folder, by its name. errno says why not.
+  // Another file of the folder, by its name. errno says why it failed.
   Descriptor open(const std::string& name, int flags, mode_t mode = 0600) const;
   bool remove(const std::string& name) const;
   bool rename(const std::string& from, const std::string& to) const;
-  // Gives a file that was made here to the user, who does not have it already when root made it.
+  // Gives a file that root made here to the user.
   bool give(int descriptor) const;
 
  private:
@@ -39,8 +39,8 @@ class Place {
 
   Descriptor folder_;
   std::string name_;
-  std::optional<FileUser> acts_as_;   // none: as we are
-  std::optional<FileUser> owned_by_;  // none: whoever makes it
+  std::optional<FileUser> acts_as_;   // none: our own rights
+  std::optional<FileUser> owned_by_;  // none: the process that makes it
 };
 
 }  // namespace phlox

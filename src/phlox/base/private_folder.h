@@ -1,5 +1,5 @@
-// A folder for what we keep between runs: only the user's own, files in it written whole or not at all, and
-// those that were not used for longest thrown away when it grows too large.
+// A folder for data that we keep between runs: only the user's own, with files that are complete or absent.
+// Files that were not used for longest are deleted when it grows too large.
 #pragma once
 
 #include <cstddef>
@@ -10,22 +10,22 @@
 
 namespace phlox {
 
-// All of it can be made again; a user who looks at many programs keeps the disk.
+// All of it can be made again, so a user who records many programs keeps the disk free.
 inline constexpr size_t kMostKept = size_t{256} << 20;
 
-// Makes the folder and what lies above it, each only for the user. False: it cannot be made, is somebody
-// else's, or is open to others' writing.
+// Makes the folder and its parents, each only for the user. False: it cannot be made, belongs to somebody
+// else, or others may write into it.
 bool make_private_folder(const std::string& folder);
 
 // A temporary file, then a rename. Mode 0600.
 bool write_whole_file(const std::string& folder, const std::string& name, std::span<const std::byte> bytes);
 
-// Throws away plain files of the folder, those first that were not used for longest, until it holds `most`
-// bytes or less. Reads the whole folder: for the end of a recording, not of a look.
+// Deletes plain files of the folder, those first that were not used for longest, until it holds `most` bytes
+// or less. Reads the whole folder: call it at the end of a recording, not for each sample.
 void keep_within(const std::string& folder, size_t most = kMostKept);
 
-// To be read, by us only if we wrote it; its time of change becomes that of its last use, to the day. None:
-// it is not there, is no plain file of ours, or is larger than `largest`.
+// Opens a file for reading, only if we wrote it. Sets its time of change to that of its last use, to the day.
+// None: it does not exist, is no plain file of ours, or is larger than `largest`.
 Descriptor open_kept_file(const std::string& folder, const std::string& name, size_t largest);
 
 }  // namespace phlox

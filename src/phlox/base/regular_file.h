@@ -1,5 +1,5 @@
-// A file to read whose path somebody else wrote: opening a device or a pipe does something, whoever's folder
-// it lies in, so what is there is looked at before it is opened.
+// Opens a file whose path somebody else wrote. To open a device or a pipe may have effects, in any folder, so
+// the kind of the file is checked before it is opened.
 #pragma once
 
 #include <string>
@@ -9,11 +9,10 @@
 
 namespace phlox {
 
-// For reading; none when there is no regular file at the end of the path, or none that we, or `user`, may
-// read.
+// For reading; none if the path does not lead to a regular file, or if we, or `user`, may not read it.
 Descriptor open_regular(const std::string& path, const std::optional<FileUser>& user = {});
 
-// What was opened with O_PATH, opened for reading; none of what is no regular file.
+// Reopens a file for reading that was opened with O_PATH; none if it is not a regular file.
 Descriptor open_if_regular(const Descriptor& found);
 
 }  // namespace phlox

@@ -1,5 +1,5 @@
-// Failing to start is rare and deserves words: an Error says what failed, why, with the numbers, and what to
-// do next. (Failing to read a running target is normal and is a small value of its own: see
+// Failing to start is rare and needs a message: an Error says what failed, why, with the numbers, and what to
+// do next. (Failing to read a running target is normal and has a small value of its own:
 // memory/remote_memory.h.)
 #pragma once
 
@@ -9,19 +9,20 @@
 
 namespace phlox {
 
-// One kind, one documented exit status (docs/exit-status.md, cli/exit_status.h). Nobody matches message text.
+// Each kind has one documented exit status (docs/exit-status.md, cli/exit_status.h). No code matches message
+// text.
 enum class ErrorKind {
-  usage,               // the words of the command line are off
+  usage,               // invalid command line
   no_such_process,     // no process with that id
   not_python,          // a process without a CPython in it
   unsupported_python,  // a Python that this build does not read
-  permission,          // the kernel refuses to let us look
+  permission,          // the kernel refuses access
   target_gone,         // the target ended before anything could be read
   target_state,        // zombie, already traced, 32-bit, ...
   output,              // the output cannot be written
-  input,               // a file we were given is damaged, foreign or of another version
+  input,               // an input file is damaged, foreign or of another version
   launch,              // the program to start cannot be started
-  system,              // anything else that the system refused
+  system,              // anything else that the system refuses
 };
 
 struct Error {
@@ -36,7 +37,7 @@ using Result = tl::expected<T, Error>;
 inline tl::unexpected<Error> fail(ErrorKind kind, std::string message, std::string hint = {}) {
   return tl::unexpected<Error>(Error{kind, std::move(message), std::move(hint)});
 }
-// Hands an error of one Result on as the error of another.
+// Passes the error of one Result on as the error of another.
 template <class T>
 tl::unexpected<Error> fail(const Result<T>& other) {
   return tl::unexpected<Error>(other.error());

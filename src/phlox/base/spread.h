@@ -1,5 +1,5 @@
-// A hash for keys that count up or are packed together: tables take its low bits, and what grows too long a
-// chain of neighbours there grows the table without end.
+// A hash for keys that count up or are packed: tables use its low bits, and grow without end if these form a
+// long chain of neighbours.
 #pragma once
 
 #include <cstddef>

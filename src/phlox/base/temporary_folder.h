@@ -1,4 +1,4 @@
-// Where files are put that are gone with this program.
+// The folder for files that do not outlive this program.
 #pragma once
 
 #include <cstdlib>
@@ -6,7 +6,7 @@
 
 namespace phlox {
 
-// $TMPDIR. Without that `otherwise`: /var/tmp for what may be large, since /tmp may be memory.
+// $TMPDIR. If not set, `otherwise`: /var/tmp for large files, because /tmp may be memory.
 inline std::string temporary_folder(const char* otherwise = "/tmp") {
   const char* const folder = std::getenv("TMPDIR");
   return folder != nullptr && *folder != 0 ? folder : otherwise;

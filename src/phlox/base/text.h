@@ -1,5 +1,4 @@
-// Text that several rooms read or write in the same way. Nothing here throws, and nothing knows what the text
-// is of.
+// Text functions that several directories share. None throws, and none knows the meaning of the text.
 #pragma once
 
 #include <charconv>
@@ -14,13 +13,12 @@
 
 namespace phlox {
 
-// What stands behind the last slash; all of it where there is none.
+// The part after the last slash; all of it if there is none.
 inline std::string_view base_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// The whole text as one number: no blank, no sign that the type does not have, nothing behind it, and none
-// that is infinite.
+// The whole text as one number: no blank, no sign that the type lacks, nothing after it, and not infinite.
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {
   Number number = 0;
@@ -32,7 +30,7 @@ std::optional<Number> parse_number(std::string_view text) {
   return number;
 }
 
-// Takes the number that the text begins with out of it. False: it begins with none, and is as it was.
+// Removes the number at the beginning of the text. False: there is none, and the text is unchanged.
 template <class Number>
 bool take_number(std::string_view& text, Number& number, int base = 10) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
@@ -41,7 +39,7 @@ bool take_number(std::string_view& text, Number& number, int base = 10) {
   return true;
 }
 
-// How long one of a unit is in nanoseconds, wherever a person writes a time: ns, us, ms, s, m, h.
+// The length of a unit in nanoseconds, in all times that a person writes: ns, us, ms, s, m, h.
 inline std::optional<double> time_unit(std::string_view name) {
   constexpr std::pair<std::string_view, double> kUnits[] = {{"ns", 1},  {"us", 1e3}, {"ms", 1e6},
                                                             {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}};
@@ -60,9 +58,9 @@ inline std::optional<double> parse_nanoseconds(std::string_view text) {
   return *number * *scale;
 }
 
-// "spark-submit --master local[4] --conf ...": what stands first of a text of thousands of letters, such as a
-// command line may be. As it is where it has no more than `most` bytes; else it ends behind a whole word
-// where that keeps more than half of `most`, and never within a letter.
+// "spark-submit --master local[4] --conf ...": the beginning of a text of thousands of letters, such as a
+// command line. Unchanged if it has no more than `most` bytes; otherwise it ends after a whole word if that
+// keeps more than half of `most`, and never within a letter.
 inline std::string shortened(std::string_view text, size_t most) {
   if (text.size() <= most) return std::string(text);
   size_t end = text.rfind(' ', most);

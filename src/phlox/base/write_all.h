@@ -1,4 +1,4 @@
-// Writing all of some bytes to a descriptor, with a limit on how often an interrupted call is made again.
+// Writes all of some bytes to a descriptor, with a limit on how often an interrupted call is repeated.
 #pragma once
 
 #include <unistd.h>
