@@ -1,5 +1,5 @@
-// The lines of a .pyx file by those of the C file that Cython made of it: a comment repeats each before the C
-// of it. From text; opens no file.
+// Maps lines of the C file that Cython wrote to lines of the .pyx file: a comment repeats each of these
+// before its C code. From text; opens no file.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ struct SourceLine {
 class CythonSource {
  public:
   CythonSource() = default;
-  // Text that Cython did not write gives none.
+  // Text that Cython did not write gives no lines.
   explicit CythonSource(std::string_view c_source);
 
-  // Of the last such comment at or before a line.
+  // The line of the last such comment at or before a line.
   SourceLine find(int32_t c_line) const;
   bool empty() const { return lines_.empty(); }
 

@@ -1,6 +1,6 @@
-// Where a module's debug information lies when it is not in the module: by build-id, by .gnu_debuglink
-// (checked by its CRC), and, only when asked for, from a debuginfod server. Opens files by path; takes only
-// what proves to belong to the module.
+// Finds a module's debug information outside the module: by build-id, by .gnu_debuglink (checked by its CRC),
+// and, only if asked for, from a debuginfod server. Opens files by path; uses only files that prove to belong
+// to the module.
 #pragma once
 
 #include <optional>
@@ -14,10 +14,10 @@
 namespace phlox::symbols {
 
 struct DebugSearch {
-  std::vector<std::string> folders = {"/usr/lib/debug"};  // those of --debug-path stand before it
+  std::vector<std::string> folders = {"/usr/lib/debug"};  // those of --debug-path come before it
   bool debuginfod = false;                                // ask the servers of $DEBUGINFOD_URLS
   std::string name_cache;                                 // folder of names found before; empty: none
-  std::optional<FileUser> user = {};                      // whose rights files are opened with; none: ours
+  std::optional<FileUser> user = {};                      // the user whose rights open the files; none: ours
   std::shared_ptr<elf::ReadBudget> budget = {};           // for all files of one target; none: no limit
 };
 
@@ -28,21 +28,21 @@ struct DebugLink {
 };
 std::optional<DebugLink> debug_link(const elf::ElfFile& file);
 
-// .gnu_debugaltlink: what dwz moved out of several files; its build-id as hex.
+// .gnu_debugaltlink: the file into which dwz moved parts of several files; its build-id as hex.
 struct DebugAltLink {
   std::string path;
   std::string build_id;
 };
 std::optional<DebugAltLink> debug_alt_link(const elf::ElfFile& file);
 
-// Every place to look at, best first. `module_path` as it can be opened here.
+// Every place to search, best first. `module_path`: by which it can be opened here.
 std::vector<std::string> debug_file_candidates(std::string_view build_id,
                                                const std::optional<DebugLink>& link,
                                                std::string_view module_path, const DebugSearch& search);
 std::vector<std::string> alt_file_candidates(const DebugAltLink& link, std::string_view debug_path,
                                              const DebugSearch& search);
 
-// Whether libdebuginfod can be loaded, where it is installed.
+// Whether libdebuginfod is installed and can be loaded.
 bool has_debuginfod();
 
 // The first candidate that belongs to the module, by build-id or CRC; empty: none.

@@ -6,12 +6,12 @@
 
 namespace phlox::symbols {
 
-// "_ZN4core3fmt5write17h0123456789abcdefE" -> "core::fmt::write"; what is not mangled comes back as it is.
-// What a linker or a compiler added stays behind the name: "f(int)@plt", "f(int) [clone .cold]".
+// "_ZN4core3fmt5write17h0123456789abcdefE" -> "core::fmt::write". A name that is not mangled is returned
+// unchanged. Additions of a linker or a compiler stay after the name: "f(int)@plt", "f(int) [clone .cold]".
 std::string demangle(std::string_view name);
 
-// Without parameters, template arguments, return type and leading namespaces but the last two parts: for
-// narrow places. "std::vector<int, std::allocator<int> >::push_back(int const&)" -> "vector::push_back".
+// Without parameters, template arguments, return type and all but the last two parts: for narrow places.
+// "std::vector<int, std::allocator<int> >::push_back(int const&)" -> "vector::push_back".
 std::string short_name(std::string_view demangled);
 
 }  // namespace phlox::symbols

@@ -1,5 +1,5 @@
-// Source lines and inlined functions of one file's DWARF, through libdw. Not for hot paths (30 us a new
-// address) and not thread-safe: each address is asked for once, after capture.
+// Source lines and inlined functions from one file's DWARF, by libdw. Slow (30 us for a new address) and not
+// thread-safe: each address is looked up once, after the capture.
 #pragma once
 
 #include <memory>
@@ -11,20 +11,20 @@
 
 namespace phlox::symbols {
 
-// One function at an address: the innermost inlined one first, the one that has code of its own last.
+// One function at an address: the innermost inlined one first, the one with its own code last.
 struct SourceLevel {
-  std::string function;  // linkage name where there is one (mangled), else the plain name; empty: not said
+  // Linkage name if there is one (mangled), otherwise the plain name; empty: not known.
+  std::string function;
   std::string file;
-  int32_t line = 0;  // that runs, or of the call that was inlined; 0: not known
-  // Of the function; where DWARF has no declaration, where its code begins. Empty, 0: not known.
+  int32_t line = 0;  // the line that runs, or the line of the inlined call; 0: not known
+  // The declaration of the function; without one in DWARF, where its code begins. Empty, 0: not known.
   std::string declared_file = {};
   int32_t declared_line = 0;
 };
 
 class DwarfLines {
  public:
-  // `alt_path`: the file of .gnu_debugaltlink; empty: none. nullptr when there is no DWARF that libdw can
-  // read.
+  // `alt_path`: the file of .gnu_debugaltlink; empty: none. nullptr if there is no DWARF that libdw can read.
   static std::unique_ptr<DwarfLines> open(const std::string& path, const std::string& alt_path,
                                           const DebugSearch& search = {});
   ~DwarfLines();

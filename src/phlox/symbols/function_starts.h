@@ -1,5 +1,5 @@
-// Where functions start by a file's unwind information (.eh_frame_hdr): what is left of them when the symbols
-// are stripped. Searched in place, nothing is built. From bytes taken for hostile.
+// The starts of functions by a file's unwind information (.eh_frame_hdr), which remains when the symbols are
+// stripped. Searched in place, nothing is built. The bytes are hostile.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ class FunctionStarts {
  public:
   FunctionStarts() = default;
   // The bytes of the file must outlive it. A file without such a table, or with one of an unusual form, gives
-  // none.
+  // no starts.
   explicit FunctionStarts(elf::ElfFile file);
 
-  // The start of the function that holds the address. A part that the compiler moved away (".cold") is one of
-  // its own.
+  // The start of the function that contains the address. A part that the compiler moved away (".cold") is a
+  // function of its own.
   std::optional<ImageAddress> find(ImageAddress address) const;
   size_t size() const { return count_; }
 

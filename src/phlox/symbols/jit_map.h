@@ -1,6 +1,6 @@
 // Names for code that has no file: perf maps (/tmp/perf-PID.map, "start size name" in hex) and jitdump
-// (tools/perf/Documentation/jitdump-specification.txt, kernel 6.1). From bytes; both are written by the
-// target and taken for hostile.
+// (tools/perf/Documentation/jitdump-specification.txt, kernel 6.1). From bytes; the target writes both, so
+// they are hostile.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@ class JitMap {
     int32_t line = 0;
   };
 
-  // Later lines win over earlier ones at the same place: memory is used again.
+  // Later lines replace earlier ones at the same place, because memory is reused.
   void add_perf_map(std::string_view text);
   void add_jitdump(std::span<const std::byte> bytes);
   std::optional<Found> find(RemoteAddress address) const;
   size_t size() const { return ranges_.size(); }
-  // Lines or records that made no sense.
+  // Invalid lines or records.
   size_t refused() const { return refused_; }
 
  private:
@@ -44,7 +44,7 @@ class JitMap {
     std::vector<Line> lines;  // sorted
     std::vector<std::string> files;
   };
-  // Code that was partly overwritten stays as the ranges that are left of it.
+  // Code that was partly overwritten stays as its remaining ranges.
   struct Range {
     uint64_t end = 0;
     uint64_t origin = 0;  // where the code started

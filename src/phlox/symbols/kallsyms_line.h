@@ -1,5 +1,5 @@
-// A line of /proc/kallsyms, "ffffffff81000000 T _text": 16 digits, a letter, a name, and "[module]" behind a
-// tab where a module brought it.
+// A line of /proc/kallsyms, "ffffffff81000000 T _text": 16 digits, a letter, a name, and "[module]" after a
+// tab if a module has it.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,12 @@
 namespace phlox::symbols::kallsyms {
 
 constexpr size_t kLargest = size_t{128} << 20;  // of the text
-// Behind the last symbol of the kernel and of each module lies something else; no function is as long.
+// Something else follows the last symbol of the kernel and of each module; no function is as long.
 constexpr uint64_t kLongestFunction = 1 << 20;
 
 constexpr size_t kType = 17, kName = 19;
 
-// Eight digits of a text of which there are 200,000 lines, all at once; other bytes than 0-9 and a-f give
-// some number.
+// Eight digits at once, of a text with 200,000 lines; bytes other than 0-9 and a-f give some number.
 inline uint64_t eight_digits(const char* at) {
   uint64_t bytes = 0;
   std::memcpy(&bytes, at, sizeof bytes);
@@ -33,7 +32,7 @@ inline bool has_name(std::string_view line) {
   return line.size() > kName && line[kType - 1] == ' ';
 }
 
-// Of a line that has_name().
+// For a line that has_name().
 inline uint64_t address_of(std::string_view line) {
   return eight_digits(line.data()) << 32 | eight_digits(line.data() + 8);
 }
@@ -42,12 +41,12 @@ inline bool is_of_module(std::string_view line) {
   return line.back() == ']';
 }
 
-// Of several names for one address: a global one, and of a system call the one of 64 bits, which it is also.
+// Chooses between several names for one address: a global one, and for a system call its 64-bit name.
 inline bool is_preferred(std::string_view line) {
   return line[kType] == 'T' && !line.substr(kName).starts_with("__ia32_");
 }
 
-// Of a line that has_name(). "__pfx_": room before a function, for patching it.
+// For a line that has_name(). "__pfx_": room before a function, for patching it.
 inline bool is_function(std::string_view line) {
   const char type = line[kType];
   return (type == 't' || type == 'T' || type == 'w' || type == 'W') &&

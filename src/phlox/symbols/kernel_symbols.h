@@ -1,4 +1,4 @@
-// Functions of the running kernel by address: /proc/kallsyms, as it reads for whoever has the right to.
+// Functions of the running kernel by address, from /proc/kallsyms as a process with the right to it reads it.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@ namespace phlox::symbols {
 
 class KernelSymbols {
  public:
-  // Lines of "address type name [module]". Without the right (kernel.kptr_restrict) every address reads 0:
-  // nothing is found then.
+  // Lines of "address type name [module]". Without the right (kernel.kptr_restrict) every address is 0, and
+  // nothing is found.
   explicit KernelSymbols(std::string text);
   // The host's: some 200,000 lines, 10 MB.
   static KernelSymbols read();
 
   size_t size() const { return rows_.size(); }
-  // The function that an address lies in. The view lives as long as this.
+  // The function that contains an address. The view lives as long as this.
   std::optional<std::string_view> find(uint64_t address) const;
 
  private:

@@ -1,6 +1,6 @@
-// The kernel's own functions by address, out of a copy of /proc/kallsyms in a file, which is asked where it
-// lies: its lines stand in the order of their addresses, so a name touches some twenty of 120,000. What
-// modules brought stands behind them, and is KernelSymbols' to name.
+// The kernel's own functions by address, from a copy of /proc/kallsyms in a file. Searched in place: its
+// lines are in the order of their addresses, so a look-up touches some twenty of 120,000. Functions of
+// modules follow; KernelSymbols names those.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class KernelText {
  public:
   // None: there is no such file, or it is larger than any kernel's.
   static std::optional<KernelText> open(const std::string& path);
-  // Of a text that outlives it.
+  // The text must outlive it.
   explicit KernelText(std::string_view text) : text_(text) {}
 
   std::string_view text() const { return text_; }

@@ -1,6 +1,6 @@
-// Names for the addresses of one module, after capture: its symbols, its DWARF (its own or a separate
-// file's), once an address. Says what is missing and what would bring it. Opens the module and its debug
-// files by path, never a process.
+// Names for the addresses of one module, after the capture: from its symbols and its DWARF (its own or a
+// separate file's), once for each address. Says what is missing and what would provide it. Opens the module
+// and its debug files by path, never a process.
 #pragma once
 
 #include <memory>
@@ -21,21 +21,20 @@
 
 namespace phlox::symbols {
 
-// What a reader of the profile would have to do to see more of this module.
+// What a reader of the profile can do to see more of this module.
 struct MissingNames {
   std::string module;
   std::string build_id;
   bool no_symbols = false;  // addresses without a function
   bool no_lines = false;    // functions without files and lines
   std::string why;          // "no debug information in the file, none found for its build-id", ...
-  bool complete = false;    // its debug information is there: nothing would bring more
+  bool complete = false;    // its debug information is there: nothing would add more
   bool rust = false;
   bool tried_debuginfod = false;
-  std::string advice;  // of advise()
+  std::string advice;  // from advise()
 };
 
-// A package, a command or a build flag. `package`: that brought the module, by Debian's name; empty: not
-// known.
+// A package, a command or a build flag. `package`: the Debian package of the module; empty: not known.
 std::string advise(const MissingNames& missing, std::string_view package);
 
 class ModuleNames {
@@ -45,14 +44,14 @@ class ModuleNames {
   static ModuleNames open(const std::string& path, const std::string& shown_path, const DebugSearch& search);
 
   const Naming& name(ImageAddress address);
-  // Keeps what was named in the folder of the search, for the next time.
+  // Keeps the names in the folder of the search, for the next time.
   void keep();
   const std::string& build_id() const { return build_id_; }
   const std::string& debug_path() const { return debug_path_; }  // empty: none found
-  // After the names were asked for; nothing when nothing is missing.
+  // Call after the names were looked up; nothing if nothing is missing.
   std::vector<MissingNames> missing() const;
-  // Before any name is asked for: what its files do not hold, functions that are not exported among them.
-  // Nothing when it is all there.
+  // Call before any name is looked up: what its files lack, functions that are not exported included. Nothing
+  // if they lack nothing.
   std::optional<MissingNames> lacks() const;
 
  private:
@@ -72,7 +71,7 @@ class ModuleNames {
   std::optional<elf::FileBytes> bytes_;  // of the module
   std::optional<elf::ElfFile> file_;     // in bytes_
   FunctionStarts starts_;                // in bytes_
-  bool loaded_ = false;                  // symbols_ and lines_: when the first name is not in the cache
+  bool loaded_ = false;                  // symbols_ and lines_: if the first name is not in the cache
   SymbolTable symbols_;
   std::unique_ptr<DwarfLines> lines_;
   std::unordered_map<uint64_t, Naming> names_;

@@ -1,4 +1,4 @@
-// What an address of a module is called.
+// The name of an address of a module.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct NativeName {
 enum class NameSource : uint8_t { none, symbol, plt, debug_info };
 
 struct Naming {
-  // Innermost first; never empty: "libfoo.so+0x1234" where nothing is known, with the start of the function
-  // where unwind information says it, so that its addresses have one name.
+  // Innermost first; never empty: "libfoo.so+0x1234" if nothing is known, with the start of the function if
+  // unwind information has it, so that its addresses have one name.
   std::vector<NativeName> levels;
   NameSource source = NameSource::none;
 };

@@ -1,6 +1,6 @@
 // The functions of one ELF file by address: .symtab, .dynsym, the mini symbol table in .gnu_debugdata and the
-// entries of the procedure linkage table ("read@plt"). Own, sorted: 0.05 us a look-up where libdwfl takes
-// 300. Opens no file.
+// entries of the procedure linkage table ("read@plt"). Our own table, sorted: 0.05 us a look-up; libdwfl
+// takes 300. Opens no file.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ class SymbolTable {
  public:
   struct Found {
     std::string_view name;  // as in the file, mangled; valid as long as the table
-    uint64_t offset = 0;    // of the address in it
-    // It says where it ends; else it was the last one before the address, in the same section and not far
-    // from it.
+    uint64_t offset = 0;    // of the address in the function
+    // It has a size; otherwise it was the last one before the address, in the same section and not far from
+    // it.
     bool sized = true;
   };
 
-  // Adds what a file says; a separate debug file is added to the table of the file it belongs to.
+  // Adds the symbols of a file; a separate debug file is added to the table of its own file.
   void add(const elf::ElfFile& file);
   // Sorts, and picks one of several names for an address. After the last add, before the first find.
   void settle();
@@ -37,13 +37,13 @@ class SymbolTable {
   struct Entry {
     uint64_t start = 0, end = 0;  // end == start: up to the next one
     uint32_t name = 0, name_size = 0;
-    uint8_t rank = 0;  // of several at one address the lowest
+    uint8_t rank = 0;  // the lowest of several at one address wins
   };
   void add_symbols(const elf::ElfFile& file, const elf::ElfFile& image);
   void add_plt(const elf::ElfFile& file);
   void put(uint64_t start, uint64_t size, std::string_view name, uint8_t rank);
 
-  // Whether a name that does not say where it ends, may reach from one address to the other.
+  // Whether a name without a size may reach from one address to the other.
   bool may_reach(uint64_t start, uint64_t address) const;
   Found found(const Entry& entry, uint64_t address) const;
 
@@ -52,7 +52,7 @@ class SymbolTable {
   std::string names_;
 };
 
-// Of two names for one place, whether `a` is the one that people know: "malloc", not "__libc_malloc".
+// For two names of one place, whether `a` is the usual one: "malloc", not "__libc_malloc".
 bool plainer_name(std::string_view a, std::string_view b);
 
 // The ELF file inside .gnu_debugdata (xz); empty: none, damaged, or larger than 256 MiB.
