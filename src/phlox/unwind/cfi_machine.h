@@ -1,7 +1,7 @@
-// The machine that call frame instructions are written for (DWARF 5, section 6.4.2), with as much state as a
-// profiler needs: how the CFA is computed, and where the frame pointer, the return address and rbx are saved.
-// Called by TableBuilder, which takes a function's rows one by one. It reads no entry, opens nothing, and
-// evaluates no DWARF expression: those that compilers and linkers write are recognised, any other is unknown.
+// The machine that executes call frame instructions (DWARF 5, section 6.4.2), with the state that a profiler
+// needs: how the CFA is computed, and where the frame pointer, the return address and rbx are saved.
+// TableBuilder calls it, and takes a function's rows one by one. It reads no entry, opens nothing, and
+// evaluates no DWARF expression: it recognises those that compilers and linkers write; any other is unknown.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ namespace phlox::unwind {
 // Where a machine's registers are, in DWARF's numbering.
 struct DwarfRegisters {
   uint64_t sp, fp, bx, ra;
-  bool ra_in_register;  // what "not said" means for the return address: still in the link register
+  bool ra_in_register;  // the meaning of "not said" for the return address: still in the link register
 };
-// By the ELF number; nothing of one that is not followed.
+// By the ELF number; nothing for a machine that is not followed.
 std::optional<DwarfRegisters> registers_of(uint16_t machine);
 
 struct Cfa {
@@ -40,17 +40,17 @@ struct CfiState {
   Saved fp, ra, bx;
 };
 
-// What a row of the table says of a state; kind none: it is one that we do not follow.
+// The row of the table for a state; kind none: one that we do not follow.
 Rule rule_of(const CfiState& state, bool signal, const DwarfRegisters& registers);
 
 class CfiMachine {
  public:
   explicit CfiMachine(const DwarfRegisters& registers) : registers_(registers) {}
 
-  // What a CIE's own instructions make of nothing: each function of it starts with that.
+  // The state after a CIE's own instructions: each function of it starts with that.
   CfiState initial(const Cie& cie, const FrameSection& section);
 
-  // A function's rows: next() runs to the end of one, and false says that there are no more. The function,
+  // A function's rows: next() runs to the end of one, and false means that there are no more. The function,
   // its CIE, the section and the initial state must outlive the walk.
   //
   //   for (machine.begin(fde, section, initial); machine.next();) machine.row_start(), machine.state()
@@ -60,7 +60,7 @@ class CfiMachine {
   const CfiState& state() const { return state_; }
 
  private:
-  // What an instruction leads to: the next one, the end of a row, or nothing more.
+  // The result of an instruction: the next one, the end of a row, or the end.
   enum class Step : uint8_t { on, row, stop };
   bool run();
   Step execute(uint8_t op);
@@ -79,12 +79,12 @@ class CfiMachine {
   DwarfRegisters registers_;
   const Cie* cie_ = nullptr;
   const FrameSection* section_ = nullptr;
-  const CfiState* start_ = nullptr;  // what DW_CFA_restore goes back to
+  const CfiState* start_ = nullptr;  // DW_CFA_restore returns to this
   CfiState state_;
   ByteReader in_{{}};
   uint64_t code_address_ = 0;
   uint64_t location_ = 0, row_start_ = 0, end_ = 0;
-  bool has_location_ = false;  // a CIE's instructions are about none
+  bool has_location_ = false;  // a CIE's instructions have none
   bool at_end_ = false, done_ = false;
   std::vector<CfiState> remembered_;
 };

@@ -1,17 +1,16 @@
-// Abstract interpretation of machine code: a function's instructions are run on what is known instead of on
-// numbers, along all of its ways until nothing changes any more (the fixpoint), and out comes, at each
-// instruction, where the return address and the caller's rbp and rbx are. For code without call frame
-// information; called by CodeRegion. A claim holds only where every way that leads there says the same.
-// x86-64; works on bytes, which are taken for hostile: every instruction that is looked at is paid for out of
-// a budget.
+// Abstract interpretation of machine code. A function's instructions are run on facts instead of numbers,
+// along all paths until nothing changes (the fixpoint). The result is, at each instruction, where the return
+// address and the caller's rbp and rbx are. For code without call frame information; called by CodeRegion. A
+// claim holds only where every path that leads there agrees. x86-64 only. The bytes are hostile: every
+// decoded instruction is charged to a budget.
 //
-//   decoding   decoded_code.h, arch/x86_64_code.h   what an instruction does to registers and stack, as far
-//   as it matters state      stack_state.h                        what is known at one instruction; join() of
-//   two ways graph      flow_graph.h                         blocks, and which follows which fixpoint   here
-//   states spread along the graph; which calls never return rules      code_state_rules.h                   a
-//   state in the words of an unwind table
+//   decoding   decoded_code.h, arch/x86_64_code.h   the effect of an instruction on registers and stack
+//   state      stack_state.h                        the facts at one instruction; join() of two paths
+//   graph      flow_graph.h                         blocks, and which follow which
+//   fixpoint   here                                 states spread along the graph; calls that never return
+//   rules      code_state_rules.h                   a state as a rule of an unwind table
 //
-// It never follows a way into another function, reads no data that code might read, and does not guess.
+// It never follows a path into another function, reads no data that code might read, and does not guess.
 #pragma once
 
 #include <cstdint>
@@ -34,32 +33,32 @@ class CodeFlow {
     uint32_t offset = 0;
     uint8_t length = 0;
     Rule rule;
-    // For a comparison with what others say: CFA less the register, kUnknown: not known.
+    // For comparison with other sources: CFA less the register, kUnknown: not known.
     int32_t from_sp = 0, from_fp = 0, from_bx = 0;
-    bool proven = false;  // leads to a return that finds everything at its place
+    bool proven = false;  // leads to a return that finds everything in its place
   };
   static constexpr int32_t kUnknown = INT32_MIN;
 
   struct Function {
     std::vector<Row> rows;
     std::vector<uint32_t> calls;   // functions it calls
-    std::vector<uint32_t> points;  // addresses it makes
+    std::vector<uint32_t> points;  // addresses it computes
     std::vector<uint32_t>
         into;               // jumps that are no calls of another function, though one is said to start there
-    bool returns = false;   // or goes on where it is not known
-    bool proven = false;    // its start leads to a return that finds everything at its place
-    bool unsure = false;    // something is left out: it lies behind a call that may never return
-    bool sound = false;     // what was assumed of its start holds
-    bool evidence = false;  // something shows it: a return, an aligned stack at a call, a mark of the end
+    bool returns = false;   // or continues at an unknown place
+    bool proven = false;    // its start leads to a return that finds everything in its place
+    bool unsure = false;    // code is left out, because it follows a call that may never return
+    bool sound = false;     // the assumption about its start holds
+    bool evidence = false;  // the evidence: a return, an aligned stack at a call, a mark of the end
     bool finished = false;  // within the budget
   };
-  // From the first instruction of a function on.
+  // From the first instruction of a function.
   Function from_start(uint32_t start);
-  // Of one instruction, by what happens from there until the function returns. kind none: not proven.
+  // The rule of one instruction, from its path until the function returns. kind none: not proven.
   Rule until_return(uint32_t at);
 
  private:
-  // A register that is not everywhere as it was: what is said of it holds at returns alone.
+  // A register that changes somewhere: facts about it hold only at returns.
   struct Changed {
     bool fp = false, bx = false;
   };
@@ -79,7 +78,7 @@ class CodeFlow {
   Code& code_;
   const Surroundings& around_;
   FlowGraph graph_;
-  std::vector<uint32_t> queue_;  // of blocks
+  std::vector<uint32_t> queue_;  // blocks
 };
 
 }  // namespace phlox::unwind

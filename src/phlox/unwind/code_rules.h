@@ -1,7 +1,7 @@
-// Rules out of a code's instructions: for code without call frame information (musl's C library, kernels
-// written in assembler), and for code whose information counts from a frame pointer that is not known. A
-// region of a module is looked at when a stack first leads there, and what came out is kept.
-// x86-64; elsewhere it never knows a rule.
+// Rules from a code's instructions: for code without call frame information (musl's C library, kernels
+// written in assembler), and for code whose information counts from an unknown frame pointer. A region of a
+// module is analysed when a stack first leads there, and the result is kept. x86-64; elsewhere it never knows
+// a rule.
 #pragma once
 
 #include <cstddef>
@@ -18,19 +18,19 @@
 
 namespace phlox::unwind {
 
-// A region of code, looked at as a whole.
+// A region of code, analysed as a whole.
 class CodeRegion {
  public:
-  // Offsets from the first byte. `functions` start where it says; where `maybe` says only if what follows
-  // looks like it.
+  // Offsets from the first byte. `functions` are certain starts; `maybe` are starts only if the code there
+  // looks like one.
   CodeRegion(std::span<const std::byte> code, std::span<const uint32_t> functions,
              std::span<const uint32_t> maybe);
 
-  // Of the instruction that covers a byte; kind none: not known.
+  // The rule of the instruction that covers a byte; kind none: not known.
   Rule find(uint32_t offset) const;
-  // Of one instruction that no way from the start of a function was found to.
+  // The rule of an instruction that no path from the start of a function reaches.
   Rule until_return(uint32_t offset) const;
-  // What is kept, before it is packed: for tests.
+  // The result before it is packed: for tests.
   static std::vector<CodeFlow::Row> rows(std::span<const std::byte> code, std::span<const uint32_t> functions,
                                          std::span<const uint32_t> maybe);
 
@@ -51,21 +51,21 @@ class CodeRegion {
 
 class CodeRules {
  public:
-  // The bytes of the file, and the table (nullptr: it has none), must outlive it.
+  // The bytes of the file, and the table (nullptr: none), must outlive it.
   CodeRules(const elf::ElfFile& file, const UnwindTable* table);
 
   struct Found {
     Rule rule;
-    bool until_return = false;  // known by the way on from there alone
+    bool until_return = false;  // known only by the path from there to the return
   };
-  // As with a table: of an instruction that runs, or (`exact` false) of the call before a return address.
+  // As with a table: for an instruction that runs, or (`exact` false) for the call before a return address.
   Found find(ImageAddress pc, bool exact);
-  // Of an instruction whose frame is described by a frame pointer, which is not known: the same by the stack
-  // pointer, as the instructions from the frame pointer's being set to there have moved it. kind none: not
-  // known.
+  // For an instruction whose frame is described by an unknown frame pointer: the same frame by the stack
+  // pointer, from the distance that the instructions have moved it since the frame pointer was set. kind
+  // none: not known.
   Rule by_stack_pointer(ImageAddress pc, bool exact);
 
-  // Where functions start by the symbols, and where they might: labels, what relocations point to.
+  // The starts of functions by the symbols, and possible starts: labels, targets of relocations.
   static void starts(const elf::ElfFile& file, std::vector<ImageAddress>& functions,
                      std::vector<ImageAddress>& maybe);
 

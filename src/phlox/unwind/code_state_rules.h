@@ -1,6 +1,6 @@
-// What a state of the interpretation says in the words of an unwind table. Used by CodeFlow, once for each
-// instruction that a claim is made of. It judges one state by itself: whether the ways that lead there can be
-// believed is decided before.
+// Turns a state of the interpretation into a rule of an unwind table. CodeFlow calls it once for each
+// instruction with a claim. It judges one state by itself: whether the paths that lead there are valid is
+// decided before.
 #pragma once
 
 #include "phlox/unwind/rule.h"
@@ -8,9 +8,9 @@
 
 namespace phlox::unwind {
 
-// Inside a function, by what is known there. kind none: that is not enough.
+// Inside a function, by the known facts. kind none: they are not enough.
 Rule rule_of(const StackState& s);
-// At a return, in terms of what the registers were at the start: the rule that held there.
+// At a return, in terms of the registers at the start: the rule that held there.
 Rule rule_at_return(const StackState& s);
 
 }  // namespace phlox::unwind

@@ -1,6 +1,6 @@
-// A piece of code whose instructions are decoded once, however many ways lead over them, with a note on each
-// byte for the one who follows them. Used by FlowGraph and CodeFlow; which instruction means what is known by
-// arch/x86_64_code.h alone. It never looks beyond its bytes.
+// A piece of code whose instructions are decoded once, however many paths cross them, with a note on each
+// byte for the code that follows them. Used by FlowGraph and CodeFlow. Only arch/x86_64_code.h knows the
+// meaning of an instruction. It never reads beyond its bytes.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,9 @@ class Code {
   explicit Code(std::span<const std::byte> bytes);
   const Instruction& at(uint32_t offset);
 
-  // Notes on one byte, of the one who has the number `by`.
+  // Notes on one byte by the user with the number `by`.
   struct Note {
-    uint32_t instruction = 0;  // of known_, less one
+    uint32_t instruction = 0;  // index into known_, plus one
     uint32_t seen_by = 0, led_by = 0;
     int32_t block = 0;
   };
@@ -35,7 +35,7 @@ class Code {
   };
   std::span<const std::byte> bytes_;
   std::deque<Instruction> known_;
-  std::unique_ptr<Note, Free> notes_;  // pages that are not written to take no memory
+  std::unique_ptr<Note, Free> notes_;  // pages that are not written to use no memory
   uint32_t number_ = 0;
 };
 

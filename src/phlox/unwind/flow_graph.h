@@ -1,7 +1,6 @@
-// The blocks of a function: straight pieces of its instructions, and which of them follow which. Made by
-// CodeFlow anew whenever it learns that a call does not return or that a jump stays within the function.
-// Follows what instructions say of their targets and nothing else: what they do to the stack is no matter of
-// it.
+// The blocks of a function: straight pieces of its instructions, and which of them follow which. CodeFlow
+// makes it again whenever it learns that a call does not return or that a jump stays within the function. It
+// follows only the targets of instructions, not their effect on the stack.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +13,22 @@
 
 namespace phlox::unwind {
 
-// What is known of the code around a function.
+// Facts about the code around a function.
 struct Surroundings {
-  uint32_t begin = 0, end = 0;                         // a way that leaves these is not followed
-  std::function<bool(uint32_t)> starts_function = {};  // for sure
+  uint32_t begin = 0, end = 0;                         // a path that leaves these is not followed
+  std::function<bool(uint32_t)> starts_function = {};  // certain starts
   std::function<bool(uint32_t)> returns = {};          // the function that starts there
   std::function<bool(uint32_t)> never_returns = {};    // the function that starts there
-  uint64_t* budget = nullptr;                          // instructions that may still be looked at
+  uint64_t* budget = nullptr;                          // the number of instructions that may still be decoded
 };
 
 struct Block {
   uint32_t first = 0, last = 0, end = 0;  // instructions; bytes
   int32_t next = -1, target = -1;         // blocks
-  uint32_t call = 0;                      // the call that it ends in, if `calls`
+  uint32_t call = 0;                      // the call at its end, if `calls`
   bool calls = false;
-  // What CodeFlow finds out: ways lead here; they differ in where the stack is; it waits to be looked at; it
-  // leads to a return that finds everything at its place, or to something that cannot be.
+  // Results of CodeFlow: paths lead here; they differ in where the stack is; it waits to be analysed; it
+  // leads to a return that finds everything in its place, or to something impossible.
   bool reached = false, conflict = false, queued = false, good = false, bad = false;
   StackState in;
 };
@@ -39,7 +38,7 @@ class FlowGraph {
   // Both must outlive it.
   FlowGraph(Code& code, const Surroundings& around) : code_(code), around_(around) {}
 
-  // The blocks that ways from an instruction lead to, by where they start. False: the budget is spent.
+  // The blocks that paths from an instruction reach, by their start. False: the budget is spent.
   bool discover(uint32_t start);
   // -1: none starts there.
   int32_t block_at(int64_t offset) const;
@@ -47,9 +46,9 @@ class FlowGraph {
   Block& operator[](int32_t block) { return blocks[static_cast<size_t>(block)]; }
 
   std::vector<Block> blocks;
-  // What the next discover() keeps to.
+  // Rules for the next discover().
   std::unordered_set<uint32_t> cut;   // calls that do not return
-  std::unordered_set<uint32_t> into;  // starts of functions that are jumped to from within
+  std::unordered_set<uint32_t> into;  // starts of functions that jumps from within lead to
 
  private:
   Code& code_;

@@ -1,7 +1,7 @@
-// The entries of .eh_frame and .debug_frame, read out of their bytes: the CIEs, each what a number of
-// functions have in common, and the FDEs, each one function's range and instructions. Called by TableBuilder.
-// It executes no instruction of theirs (cfi_machine.h does) and never follows a pointer out of the section;
-// the bytes are taken for hostile: reading ends after one pass for the CIEs and one for the FDEs.
+// The entries of .eh_frame and .debug_frame: the CIEs, each the common part of several functions, and the
+// FDEs, each one function's range and instructions. Called by TableBuilder. It executes no instruction
+// (cfi_machine.h does) and never follows a pointer out of the section. The bytes are hostile: reading ends
+// after one pass for the CIEs and one for the FDEs.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@
 
 namespace phlox::unwind {
 
-// A section of frame information as it lies in the image.
+// A section of frame information, as it is in the image.
 struct FrameSection {
   std::span<const std::byte> bytes;
   ImageAddress address;      // of its first byte, for pc-relative pointers
   bool debug_frame = false;  // .debug_frame: another form of the CIE pointer
-  ImageAddress data_base;    // what data-relative pointers start from (.eh_frame_hdr)
+  ImageAddress data_base;    // data-relative pointers count from here (.eh_frame_hdr)
   ImageAddress text_base;
 };
 
@@ -47,15 +47,15 @@ struct Fde {
 };
 
 struct FrameEntries {
-  std::deque<Cie> cies;   // in place: FDEs point at them
-  std::vector<Fde> fdes;  // as they lie in the section
+  std::deque<Cie> cies;   // never moved: FDEs point at them
+  std::vector<Fde> fdes;  // in the order of the section
   size_t damaged = 0;     // CIEs and FDEs that are damaged or of an unknown form
 };
 
-// `return_address`: the number of its column; a CIE that has another is of an unknown form.
+// `return_address`: the number of its column; a CIE with another one is of an unknown form.
 FrameEntries read_entries(const FrameSection& section, uint64_t return_address);
 
-// A pointer in one of .eh_frame's encodings; the cursor's first byte lies at `start`.
+// A pointer in one of .eh_frame's encodings; `start` is the address of the cursor's first byte.
 std::optional<uint64_t> read_pointer(ByteReader& in, uint8_t encoding, uint64_t start,
                                      const FrameSection& section);
 

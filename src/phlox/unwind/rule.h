@@ -1,5 +1,5 @@
-// How one native frame's caller is found: what a row of an unwind table says. Only four registers are
-// followed (stack pointer, frame pointer, return address, rbx), as a profiler needs no more.
+// How to find the caller of one native frame: a row of an unwind table. Only four registers are followed
+// (stack pointer, frame pointer, return address, rbx); a profiler needs no more.
 //
 //   CFA = base + cfa_offset                  base: sp, fp, bx, *(sp + inner), *(fp + inner), see CfaBase
 //   caller's sp = CFA
@@ -12,12 +12,12 @@
 
 namespace phlox::unwind {
 
-// What kind of code stands here.
+// The kind of code.
 enum class RuleKind : uint8_t {
   none,  // no CFI covers it, or CFI that we do not follow (other registers, unknown expressions)
   plain,
   end,     // the return address is undefined: the outermost frame
-  signal,  // the kernel's signal trampoline: registers lie in an rt_sigframe at sp
+  signal,  // the kernel's signal trampoline: registers are in an rt_sigframe at sp
 };
 
 enum class CfaBase : uint8_t {
@@ -39,7 +39,7 @@ struct Rule {
   FpRule fp = FpRule::same;
   RaRule ra = RaRule::at_cfa;
   BxRule bx = BxRule::same;
-  uint8_t unused = 0;  // a table is kept in a file as it lies
+  uint8_t unused = 0;  // a table is stored in a file as it is in memory
   int16_t bx_offset = 0;
   int32_t cfa_offset = 0;
   int32_t inner = 0;

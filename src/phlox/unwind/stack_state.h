@@ -1,7 +1,7 @@
-// The abstract state of the interpretation (code_flow.h): what the registers and the words of the stack hold
-// at one instruction, in terms of what they held at the start. run() is what an instruction makes of it,
-// join() what two ways that meet agree on: a state only ever loses, so that following them ends. Used by
-// CodeFlow and code_state_rules.h; knows nothing of functions, of blocks or of tables.
+// The abstract state of the interpretation (code_flow.h): the contents of registers and of words of the stack
+// at one instruction, in terms of their contents at the start. run() applies an instruction; join() keeps
+// what two paths agree on. A state only ever loses facts, so following the paths ends. Used by CodeFlow and
+// code_state_rules.h; knows no functions, blocks or tables.
 #pragma once
 
 #include <array>
@@ -12,13 +12,14 @@
 
 namespace phlox::unwind {
 
-// What a register or a word of the stack holds, in terms of what was there at the start.
+// The content of a register or a word of the stack, in terms of the contents at the start.
 struct Value {
   enum Kind : uint8_t {
-    nothing,   // that is known
-    entry,     // register `reg` as it was, plus offset
-    loaded,    // the word that was at entry(reg) + offset, plus `extra`
-    aligned,   // offset from where the stack pointer was aligned; `extra` is the number of that place
+    nothing,  // not known
+    entry,    // register `reg` as it was, plus offset
+    loaded,   // the word that was at entry(reg) + offset, plus `extra`
+    // Offset from the place where the stack pointer was aligned; `extra` is the number of that place.
+    aligned,
     constant,  // offset
   };
   Kind kind = nothing;
@@ -32,7 +33,7 @@ inline Value entry_of(uint8_t reg, int32_t offset = 0) {
   return {Value::entry, reg, 0, offset};
 }
 
-// Whether the two are a distance from each other that is known.
+// Whether the distance between the two is known.
 inline bool same_base(const Value& a, const Value& b) {
   return a.kind == b.kind && a.reg == b.reg && a.extra == b.extra;
 }
@@ -47,20 +48,20 @@ struct StackState {
   };
   static constexpr size_t kMostWords = 32;
   std::array<Value, kRegisterCount> registers;
-  std::array<Word, kMostWords> words;  // those written to; of the others, what was there
+  std::array<Word, kMostWords> words;  // the words written to; the others are unchanged
   uint8_t count = 0;
-  bool forgot = false;  // of a word that is not among them nothing is known
+  bool forgot = false;  // nothing is known about a word that is not among them
 
   Value read(const Value& at) const;
   void write(const Value& at, unsigned size, const Value& holds);
-  // Keeps what both say. False: nothing was lost.
+  // Keeps the facts that both have. False: nothing was lost.
   bool join(const StackState& other);
   void run(const Instruction& instruction, uint32_t offset);
-  // As a function finds it; without a return address: as anything finds it, in the middle of one.
+  // The state at a function's start; without a return address: a general state in the middle of one.
   static StackState start(bool of_function);
 };
 
-// Where a function leaves for another in its own place, the stack is as it found it.
+// At a jump from a function to another in its own place, the stack is as the function found it.
 bool as_found(const StackState& s);
 
 }  // namespace phlox::unwind

@@ -1,7 +1,7 @@
-// A module's call frame information (.eh_frame, .debug_frame), executed once and laid out flat: sorted rows
-// of (offset of a pc, number of a rule), the rules each once. Looking a pc up is one binary search: the
-// unwinder does it for each frame of each sample. Made by table_builder.h, kept in files by table_format.h; a
-// table that is made never changes.
+// A module's call frame information (.eh_frame, .debug_frame), executed once and stored flat: sorted rows of
+// (offset of a pc, number of a rule), each rule once. Looking up a pc is one binary search, which the
+// unwinder does for each frame of each sample. Made by table_builder.h, kept in files by table_format.h; a
+// finished table never changes.
 #pragma once
 
 #include <cstddef>
@@ -21,12 +21,12 @@ class UnwindTable {
   // A rule number is 16 bits wide; OpenBLAS has about 1,000.
   static constexpr size_t kMaxRules = 65535;
 
-  // Of nothing.
+  // An empty table.
   explicit UnwindTable(uint16_t machine = 0) : machine_(machine) {}
 
-  // The rule that holds at a pc; kind none where nothing covers it.
+  // The rule that holds at a pc; kind none if no row covers it.
   Rule find(ImageAddress pc) const;
-  // The region around a pc that no rule is known for, [first, second); nothing when there is one.
+  // The region around a pc without a rule, [first, second); nothing if the pc has a rule.
   std::pair<ImageAddress, ImageAddress> gap(ImageAddress pc) const;
 
   uint16_t machine() const { return machine_; }  // EM_X86_64, EM_AARCH64
@@ -35,7 +35,7 @@ class UnwindTable {
   // Row i holds from row_start(i) to row_start(i + 1).
   ImageAddress row_start(size_t i) const { return base_ + offsets_[i]; }
   const Rule& row_rule(size_t i) const { return rules_[ids_[i]]; }
-  // What could not be taken over while building.
+  // What building had to leave out.
   struct Leftovers {
     size_t entries = 0;  // CIEs and FDEs that are damaged or of an unknown form
     size_t rows = 0;     // rows whose rule we do not follow: kind none

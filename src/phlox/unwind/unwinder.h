@@ -1,5 +1,5 @@
-// From registers and stack bytes to native frames. Knows no process: it asks for the few words that are not
-// in the bytes. One Unwinder a process that is looked at: it keeps the rules of the addresses it met.
+// Turns registers and stack bytes into native frames. Knows no process: it asks for the few words that are
+// not in the bytes. Use one Unwinder for each process: it caches the rules of its addresses.
 //
 //   ModuleMap map;  map.add(start, end, bias, module);  map.settle();
 //   Unwinder unwinder(map, machine, [](uint32_t module) { return table_of(module); });
@@ -21,7 +21,7 @@
 
 namespace phlox::unwind {
 
-// Bytes beneath the stack pointer that code may still use: the red zone of the x86-64 psABI, and where gcc's
+// Bytes below the stack pointer that code may still use: the red zone of the x86-64 psABI, and where gcc's
 // epilogues leave "fp at cfa-16" after the pop. A copy of a stack should start this far below sp.
 inline constexpr uint64_t kRedZone = 128;
 
@@ -36,31 +36,31 @@ struct Registers {
   uint64_t bx = 0;  // rbx; aarch64: never known
 };
 
-// How a frame was found: by what its callee's registers gave it.
+// How a frame was found: how its callee's registers gave it.
 enum class FoundBy : uint8_t { registers, cfi, frame_pointer, signal, restart, code };
 
 enum class StackEnd : uint8_t {
   reached_end,  // the outermost frame: its return address is undefined, or 0
   truncated,    // the stack bytes end before the stack does, and no more could be read
-  no_cfi,       // code that nothing describes, and no frame pointer that could be one
-  bad_memory,   // the words found make no sense: no code there, or a stack that does not shrink
+  no_cfi,       // code without any description, and no valid frame pointer
+  bad_memory,   // the words found are invalid: no code there, or a stack that does not shrink
   too_deep,     // more frames than the cap
 };
 
-// "cfi", "frame pointer": as a recording tells it (Frame::found_by).
+// "cfi", "frame pointer": as a recording has it (Frame::found_by).
 std::string_view describe(FoundBy found_by);
-// What stands in a stack in place of the callers that were not reached; empty for one that was.
+// The marker in a stack in place of callers that were not reached; empty if all were.
 const char* describe(StackEnd end);
 
 struct NativeFrame {
   RemoteAddress
-      pc;  // of the instruction that runs, or the return address into this frame; none: not known (restart)
+      pc;  // the instruction that runs, or the return address into this frame; none: not known (restart)
   RemoteAddress sp;     // while it runs: the frame owns [sp, cfa)
-  RemoteAddress cfa;    // the caller's sp; equal to sp when not known (the last frame of some stacks)
+  RemoteAddress cfa;    // the caller's sp; equal to sp if not known (the last frame of some stacks)
   uint32_t module = 0;  // as given to ModuleMap::add; kNoModule: no module is mapped there
   FoundBy found_by = FoundBy::registers;
   bool exact_pc = false;  // pc is an instruction that runs, not a return address
-  // What to look names up with: inside the call instruction for a return address.
+  // The address to name: inside the call instruction for a return address.
   RemoteAddress lookup_pc() const { return exact_pc || !pc ? pc : pc - 1; }
 };
 inline constexpr uint32_t kNoModule = 0xffffffff;
@@ -71,26 +71,27 @@ struct NativeStack {
   unsigned read_more = 0;  // words that were not in the stack bytes
 };
 
-// Executable ranges, and what lies there.
+// Executable ranges, and their contents.
 class ModuleMap {
  public:
   struct Entry {
     uint64_t start = 0, end = 0;
     uint64_t bias = 0;
     uint32_t module = kNoModule;
-    Rule returned_to = {};  // of code without a file: at every return address in it
+    Rule returned_to = {};  // for code without a file: at every return address in it
   };
   // Module kNoModule: executable memory without a file (JIT code).
   void add(RemoteAddress start, RemoteAddress end, uint64_t bias, uint32_t module);
-  // Executable memory without a file, all of it one short function again and again (perf trampolines).
+  // Executable memory without a file that repeats one short function (perf trampolines).
   void add_code(RemoteAddress start, RemoteAddress end, const Rule& returned_to);
   // After the last add, before the first find. Ranges that overlap an earlier one are dropped.
   void settle();
   void clear();
-  // Of a module whose file was not read when it was added. For the Unwinder's TableOf: what it knows stays.
+  // Sets the bias of a module whose file was not read when it was added. For the Unwinder's TableOf, whose
+  // cache stays valid.
   void set_bias(uint32_t module, uint64_t bias);
   const Entry* find(RemoteAddress pc) const;
-  // Grows with every change: the Unwinder forgets its cache then.
+  // Grows with every change: the Unwinder then drops its cache.
   uint64_t generation() const { return generation_; }
 
  private:
@@ -98,34 +99,34 @@ class ModuleMap {
   uint64_t generation_ = 1;
 };
 
-// Where the stack can be taken up again when nothing says how to go on: the place of a Python entry frame in
-// the C frame of the interpreter loop, whose distance to that frame's CFA is constant in one build of Python.
+// Where to resume the stack when unwinding cannot continue: the place of a Python entry frame in the C frame
+// of the interpreter loop. Its distance to that frame's CFA is constant in one build of Python.
 struct Restart {
   RemoteAddress anchor;    // in the interpreter loop's frame
   RemoteAddress cfa;       // of that frame
-  int32_t ra_offset = -8;  // its return address lies at cfa + ra_offset
-  int32_t fp_offset = 0;   // the caller's frame pointer lies at cfa + fp_offset; 0: not known
+  int32_t ra_offset = -8;  // the return address is at cfa + ra_offset
+  int32_t fp_offset = 0;   // the caller's frame pointer is at cfa + fp_offset; 0: not known
 };
 
 struct UnwindInput {
   Registers registers;
   RemoteAddress stack_start;
   std::span<const std::byte> stack;
-  // One word of the target's stack that is not in `stack`; may be empty (a dump read later).
+  // Reads one word of the target's stack that is not in `stack`; may be empty (a dump read later).
   std::function<bool(RemoteAddress, uint64_t&)> read_more = {};
   std::span<const Restart> restarts = {};  // sorted by address
-  // Bytes of the target's code, all of them or false. Only with it a frame pointer, or what a function's
-  // instructions tell, is followed where call frame information is missing or wrong: what it leads to must be
+  // Reads bytes of the target's code, all of them or false. Without it, no frame pointer and no rule from a
+  // function's instructions is followed where call frame information is missing or wrong: the result must be
   // the return address of a call.
   std::function<bool(RemoteAddress, std::span<std::byte>)> read_code = {};
 };
 
 class Unwinder {
  public:
-  // The table of a module, asked for when a stack first leads there; nullptr: it has none. From then on its
+  // The table of a module, requested when a stack first leads there; nullptr: it has none. From then on its
   // bias must be right in the map.
   using TableOf = std::function<const UnwindTable*(uint32_t module)>;
-  // What a module's code tells where its table does not; asked for after that. May be empty.
+  // The rules from a module's code, requested after its table has none. May be empty.
   using CodeOf = std::function<CodeRules*(uint32_t module)>;
   // 20,000 frames of a recursion are beyond what anybody reads.
   static constexpr size_t kMaxFrames = 4096;
@@ -146,10 +147,10 @@ class Unwinder {
     uint64_t pc = 0;
     Rule rule;
     uint32_t module = kNoModule;
-    uint32_t generation = 0;    // of the map, by its lower half: of an earlier one it is not there
+    uint32_t generation = 0;    // of the map, its lower half: an entry of an earlier one is invalid
     bool mapped = false;        // there is code at this pc
-    bool by_code = false;       // the rule comes of the instructions
-    bool until_return = false;  // and of those still to run alone
+    bool by_code = false;       // the rule comes from the instructions
+    bool until_return = false;  // and only from those still to run
   };
   template <class Arch>
   void walk(const UnwindInput& input, NativeStack& out);
@@ -171,7 +172,7 @@ class Unwinder {
   std::vector<uint8_t> asked_;
   uint64_t generation_ = 0;
   std::unordered_map<uint64_t, bool> calls_;       // return addresses that frame pointers led to
-  std::unordered_map<uint64_t, uint64_t> called_;  // by return address: what the call says it leads to
+  std::unordered_map<uint64_t, uint64_t> called_;  // by return address: the call's target
   uint64_t hits_ = 0, misses_ = 0;
 };
 

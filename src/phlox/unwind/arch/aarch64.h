@@ -1,4 +1,4 @@
-// What is particular to aarch64: register numbers, the frame a signal leaves, pointer authentication.
+// aarch64: register numbers, the frame of a signal, pointer authentication.
 #pragma once
 
 #include <elf.h>
@@ -31,10 +31,10 @@ struct Aarch64 {
 
   // stp x29, x30, [sp, #-N]!; mov x29, sp: caller's fp = *fp, pc = *(fp + 8), sp at least fp + 16.
   static constexpr bool kHasLinkRegister = true;
-  // Pointer authentication codes sit above the 48 bits of a user address.
+  // Pointer authentication codes are above the 48 bits of a user address.
   static constexpr uint64_t strip(uint64_t pc) { return pc & ((uint64_t{1} << 48) - 1); }
 
-  // Where the call that these bytes end in leads, if it says so itself; 0: it does not.
+  // The target of the call at the end of these bytes, if the instruction contains it; 0: it does not.
   static uint64_t called_by(std::span<const std::byte> code, uint64_t return_address) {
     uint32_t instruction = 0;
     if (code.size() < 4) return 0;

@@ -1,4 +1,4 @@
-// The machine that this program is built for, by its ELF number: that of every process it can look at.
+// The machine that this program is built for, by its ELF number; every process that it can read has the same.
 #pragma once
 
 #include "phlox/unwind/arch/aarch64.h"

@@ -1,5 +1,4 @@
-// What is particular to x86-64: register numbers, the frame a signal leaves, how a frame pointer's frame
-// lies.
+// x86-64: register numbers, the frame of a signal, the layout of a frame with a frame pointer.
 #pragma once
 
 #include <elf.h>
@@ -33,7 +32,7 @@ struct X86_64 {
   // A stack word as a code address.
   static constexpr uint64_t strip(uint64_t pc) { return pc; }
 
-  // Where the call that these bytes end in leads, if it says so itself; 0: it does not.
+  // The target of the call at the end of these bytes, if the instruction contains it; 0: it does not.
   static uint64_t called_by(std::span<const std::byte> code, uint64_t return_address) {
     if (code.size() < 5 || std::to_integer<uint8_t>(code[code.size() - 5]) != 0xe8) return 0;
     int32_t distance = 0;

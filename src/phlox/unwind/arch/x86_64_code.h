@@ -1,5 +1,5 @@
-// What one x86-64 instruction does to the stack pointer and to what is known of the other registers: no more
-// than following a stack needs. Decoded by Zydis.
+// The effect of one x86-64 instruction on the stack pointer and on the known values of other registers: only
+// as much as unwinding needs. Decoded by Zydis.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,11 @@ struct Instruction {
   enum Kind : uint8_t {
     invalid,
     other,          // `written` are lost; `size` bytes at *(base + value) too, if there is a base
-    push,           // reg, or something
+    push,           // reg, or another operand
     pop,            // into reg, or elsewhere
     move,           // reg = base + value
     load,           // reg = *(base + value)
-    store,          // *(base + value) = reg, or something; `size` bytes
+    store,          // *(base + value) = reg, or another operand; `size` bytes
     add,            // reg += value
     add_register,   // reg += base * value, value being 1 or -1
     align,          // reg &= value, which is negative
@@ -33,38 +33,38 @@ struct Instruction {
     call_indirect,  // anywhere
     jump,
     jump_indirect,
-    branch,  // to target, or on
+    branch,  // to target, or to the next instruction
     ret,
-    stop,  // nothing comes behind it
+    stop,  // control never continues after it
   };
   Kind kind = invalid;
   uint8_t length = 0;
   uint8_t reg = kNoRegister;
   uint8_t base = kNoRegister;
   uint8_t size = 0;
-  bool points = false;   // `target` is an address that it makes (lea)
-  uint16_t written = 0;  // one bit a register
+  bool points = false;   // `target` is an address that it computes (lea)
+  uint16_t written = 0;  // one bit for each register
   int32_t value = 0;
   int64_t target = 0;  // from the instruction's first byte
 };
 
-// Not one of the next instruction, which only wants its address.
+// A call of the next instruction, which only needs its address, does not count.
 inline bool is_call(const Instruction& i) {
   return (i.kind == Instruction::call && i.target != i.length) || i.kind == Instruction::call_indirect;
 }
 
-// To somewhere that it may say itself.
+// An indirect jump or call may contain its target.
 inline bool jumps(const Instruction& i) {
   return i.kind == Instruction::jump || i.kind == Instruction::branch;
 }
 
-// The next instruction is never the one behind it.
+// The next instruction is never the one after it.
 inline bool ends_way(const Instruction& i) {
   return i.kind == Instruction::invalid || i.kind == Instruction::stop || i.kind == Instruction::ret ||
          i.kind == Instruction::jump || i.kind == Instruction::jump_indirect;
 }
 
-// invalid: no instruction, one that is cut off, or a build for another machine.
+// invalid: no instruction, a truncated one, or a build for another machine.
 Instruction decode_x86_64(std::span<const std::byte> code);
 
 }  // namespace phlox::unwind
