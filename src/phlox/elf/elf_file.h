@@ -1,6 +1,6 @@
-// What an ELF file says: segments, sections, symbols, build-id. Works on bytes (of a file, file_bytes.h, or
-// of a test's array), opens no process. Every offset is checked against the bytes; counts are capped. Only
-// 64-bit little-endian files; others are named.
+// Parses ELF files: segments, sections, symbols, build-id. Works on bytes (of a file, file_bytes.h, or of a
+// test's array), opens no process. Every offset is checked against the bytes; counts are capped. Only 64-bit
+// little-endian files; others are rejected by name.
 #pragma once
 
 #include <cstddef>
@@ -52,49 +52,48 @@ class ElfFile {
   // PyTorch's largest library has some 2 million.
   static constexpr size_t kMostSymbols = 10'000'000;
 
-  // The bytes must outlive the ElfFile. `loaded_at`: of an image copied out of memory, where it lies there.
+  // The bytes must outlive the ElfFile. `loaded_at`: for an image copied from memory, its address there.
   static Result<ElfFile> parse(std::span<const std::byte> bytes, uint64_t loaded_at = 0);
 
-  // The same of a file. The ElfFile reads what it is asked for, and keeps the file.
+  // The same for a file. The ElfFile reads the parts that are asked for, and keeps the file.
   static Result<ElfFile> parse(const FileBytes& bytes, uint64_t loaded_at = 0);
 
-  // All bytes of the file, as far as FileBytes::bytes() gives them.
+  // All bytes of the file, as far as FileBytes::bytes() has them.
   std::span<const std::byte> bytes() const;
   uint16_t type() const { return type_; }        // ET_EXEC, ET_DYN, ...
   uint16_t machine() const { return machine_; }  // EM_X86_64, EM_AARCH64, ...
-  // Where a program starts; libraries have anything there.
+  // The entry point of a program; libraries have any value.
   ImageAddress entry() const { return entry_; }
   const std::vector<Segment>& segments() const { return segments_; }
   const std::vector<Section>& sections() const { return sections_; }
   const Section* find_section(std::string_view name) const;
-  // The file's bytes of a section; empty for SHT_NOBITS or one that lies outside the file.
+  // The file's bytes of a section; empty for SHT_NOBITS or a section outside the file.
   std::span<const std::byte> contents(const Section& section) const;
   // The file's bytes at an image address, as far as they are in the file.
   std::span<const std::byte> at(ImageAddress address, uint64_t size) const;
 
-  // Up to `size` bytes from an image address on, copied: for a search, which need not hold what it reads.
-  // How many there are; 0: the address is in no segment's file part.
+  // Copies up to `size` bytes from an image address on: for a search, which need not keep them. Returns how
+  // many there are; 0: the address is in no segment's file part.
   size_t copy(ImageAddress address, std::span<std::byte> into) const;
 
-  // Defined symbols of .symtab and .dynsym, in file order, until the visitor says false. At most
-  // kMostSymbols entries are looked at, of all tables together. Without section
-  // headers (an image copied out of memory, a file stripped of them) the dynamic segment leads to the dynamic
-  // ones.
+  // Defined symbols of .symtab and .dynsym, in file order, until the visitor returns false. Reads at most
+  // kMostSymbols entries of all tables together. Without section headers (an image copied from memory, a file
+  // stripped of them) the dynamic segment leads to the dynamic ones.
   void for_each_symbol(const std::function<bool(const Symbol&)>& visit) const;
   std::optional<Symbol> find_symbol(std::string_view name) const;
   bool has_symbol_table() const { return find_section(".symtab") != nullptr; }
 
-  // Of the note NT_GNU_BUILD_ID, lower-case hex; empty: none.
+  // From the note NT_GNU_BUILD_ID, lower-case hex; empty: none.
   std::string build_id() const;
-  // The image address of the first PT_LOAD, rounded down to a page: what the mapping at file offset 0 starts
-  // with.
+  // The image address of the first PT_LOAD, rounded down to a page: the start of the mapping at file offset
+  // 0.
   ImageAddress first_load() const;
 
  private:
   ElfFile() = default;
   static Result<ElfFile> parse(ElfFile file);
   uint64_t size_of_file() const { return file_ ? file_->size() : bytes_.size(); }
-  // Empty: it lies outside the file, or is more than FileBytes gives.
+  // Empty: it is outside the file, or larger than FileBytes allows.
   std::span<const std::byte> part(uint64_t offset, uint64_t size) const;
   template <class T>
   bool read_at(uint64_t offset, T& value) const;
