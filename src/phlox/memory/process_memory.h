@@ -1,5 +1,5 @@
-// The memory of a live process, through process_vm_readv (one system call for many ranges); where the kernel
-// has not got that call or a filter forbids it (ENOSYS, some seccomp profiles' EPERM), through /proc/PID/mem.
+// The memory of a live process, through process_vm_readv (one system call for many ranges). If the kernel
+// lacks that call or a filter forbids it (ENOSYS, some seccomp profiles' EPERM), through /proc/PID/mem.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +18,7 @@ class ProcessMemory : public RemoteMemory {
   size_t read(std::span<const Range> ranges) override;
   using RemoteMemory::read;
 
-  // errno of the last read that brought nothing at all; 0: none yet. EFAULT is ordinary; EPERM and ESRCH are
+  // errno of the last read that got no bytes at all; 0: none yet. EFAULT is ordinary; EPERM and ESRCH are
   // not.
   int last_error() const { return last_error_; }
 

@@ -1,6 +1,6 @@
-// Memory that was copied before: for replaying, in a test, what a real process held. Also writes such a copy
-// down while it is made (MemoryRecorder). The text form is one line a block: address in hexadecimal, a blank,
-// its bytes.
+// Memory that was copied before: for replaying, in a test, the memory of a real process. MemoryRecorder
+// writes such a copy while it is made. The text form is one line for each block: address in hexadecimal, a
+// blank, its bytes.
 #pragma once
 
 #include <map>
@@ -23,16 +23,16 @@ class RecordedMemory : public RemoteMemory {
   using RemoteMemory::read;
   size_t read(std::span<const Range> ranges) override;
 
-  // What lies there already is overwritten.
+  // Overwrites existing bytes.
   void add(RemoteAddress address, std::span<const std::byte> bytes);
   size_t size() const;
 
  private:
   bool copy(RemoteAddress address, std::span<std::byte> into) const;
-  std::map<uint64_t, std::vector<std::byte>> blocks_;  // by address; never touching one another
+  std::map<uint64_t, std::vector<std::byte>> blocks_;  // by address; never adjacent
 };
 
-// Passes reads on and keeps what they gave.
+// Passes reads on and keeps their results.
 class MemoryRecorder : public RemoteMemory {
  public:
   explicit MemoryRecorder(RemoteMemory& source) : source_(source) {}

@@ -1,6 +1,6 @@
-// Bytes of a target. Who wants to read asks for ranges; where they come from (a live process, a snapshot on
-// disk, a fake interpreter built in a test) is not its business.
-// Never writes to a target. Never throws for an unreadable page: not getting bytes is normal.
+// Bytes of a target. The reader asks for ranges, and does not know their source (a live process, a snapshot
+// on disk, a fake interpreter built in a test). Never writes to a target. Never throws for an unreadable
+// page: not getting bytes is normal.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,9 @@ class RemoteMemory {
  public:
   virtual ~RemoteMemory() = default;
 
-  // Reads the ranges in order in one system call where the source allows it (at most kMaxRanges of them).
-  // Returns how many ranges were filled whole, counted from the first; what lies in the others is undefined.
+  // Reads the ranges in order, in one system call if the source allows it (at most kMaxRanges of them).
+  // Returns how many ranges were filled completely, counted from the first; the contents of the others are
+  // undefined.
   virtual size_t read(std::span<const Range> ranges) = 0;
 
   bool read(RemoteAddress address, std::span<std::byte> into) {
