@@ -1,6 +1,6 @@
-// Rows of numbers for one table, several with one statement: SQLite needs a third to a half of the time for
-// each. What is put waits for its like until flush(), which the writer calls before anything reads the table
-// or changes a row of it.
+// Inserts rows of numbers into one table, several with one statement: SQLite then needs a third to a half of
+// the time for each. Rows wait until flush(), which the writer calls before anything reads the table or
+// changes a row of it.
 #pragma once
 
 #include <array>
@@ -27,12 +27,13 @@ class BulkInsert {
   bool flush();
 
  private:
-  // One after the other as long as there are so many rows; more than 16 gain nothing.
+  // Sizes of the statements, tried in this order; more than 16 rows gain nothing.
   static constexpr std::array<size_t, 3> kRows = {16, 4, 1};
 
   struct Prepared {
     Statement statement;
-    std::vector<Value> bound;  // what SQLite has of the last time: most columns seldom change
+    // The values that SQLite has from the last time: most columns seldom change.
+    std::vector<Value> bound;
   };
   bool run(Prepared& prepared, const Value*& at);
 

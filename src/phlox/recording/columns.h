@@ -1,5 +1,5 @@
-// One row of a recording, column by column, each number checked before it becomes an id, a time or an enum.
-// Knows no table: which columns there are says whoever reads one.
+// One row of a recording, column by column, with each number checked before it becomes an id, a time or an
+// enum. Knows no table: the reader of a table knows its columns.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,10 +18,10 @@ namespace phlox::recording {
 // Times of a host that has been up for less than 36 years, so that a start and a length can be added.
 inline constexpr int64_t kMaximumTime = int64_t{1} << 60;
 
-// The first thing that is wrong is remembered, what follows is zero.
+// Remembers the first error; later values are zero.
 class Columns {
  public:
-  // `text_left`: of the texts of the file, which together are no longer than the file.
+  // `text_left`: for the texts of the file, which together are no longer than the file.
   Columns(sqlite3_stmt* statement, std::string_view table, uint64_t& text_left)
       : statement_(statement), table_(table), text_left_(text_left) {}
 
@@ -37,7 +37,7 @@ class Columns {
 
   int64_t integer(int64_t low, int64_t high) {
     const int column = column_++;
-    // One look at the column for type and number; alone with the connection, its value needs no copy.
+    // Reads type and number of the column at once; alone with the connection, its value needs no copy.
     sqlite3_value* const cell = sqlite3_column_value(statement_, column);
     if (sqlite3_value_type(cell) != SQLITE_INTEGER) return reject(column, "is no integer");
     const int64_t value = sqlite3_value_int64(cell);
@@ -77,7 +77,7 @@ class Columns {
   Id<Tag> reference(size_t count) {
     return Id<Tag>(static_cast<uint32_t>(integer(1, static_cast<int64_t>(count))));
   }
-  // A small number that is NULL when not known.
+  // A small number; NULL if not known.
   int16_t small_or_none(int16_t low = 0, int16_t high = std::numeric_limits<int16_t>::max()) {
     if (sqlite3_column_type(statement_, column_) == SQLITE_NULL) {
       ++column_;
@@ -91,7 +91,7 @@ class Columns {
     ++column_;
     return 0;
   }
-  // Ids count up from 1 without a gap: a row out of order is damage, and an endless table cannot be.
+  // Ids count up from 1 without a gap: a row out of order is damage, and a table cannot be endless.
   void row_id() {
     const int column = column_;
     const int64_t id = integer(1, std::numeric_limits<uint32_t>::max());
@@ -110,7 +110,7 @@ class Columns {
       reject(column, "is no text");
       return {};
     }
-    // An empty one takes a byte as well.
+    // An empty one counts as a byte as well.
     const auto size = static_cast<uint64_t>(sqlite3_column_bytes(statement_, column)) + 1;
     if (size > text_left_) {
       reject(column, "is longer than what is left of the file");

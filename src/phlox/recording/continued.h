@@ -1,6 +1,6 @@
-// Which rows of a recording that is gone on with are of processes and threads that live on. A process is the
-// same when its pid, the kernel's time of its start (meta `start_ticks.PID`) and its executable are; a thread
-// is when its process, its kernel id and its Python id are. The writer asks about each row that is put first.
+// Which rows of a continued recording are of processes and threads that still live. A process is the same if
+// its pid, the kernel's time of its start (meta `start_ticks.PID`) and its executable are the same; a thread
+// if its process, its kernel id and its Python id are. The writer asks about each row that is put first.
 #pragma once
 
 #include <compare>
@@ -18,19 +18,19 @@ struct sqlite3;
 
 namespace phlox::recording {
 
-// The rows that ids get: behind those of an earlier recorder, except for what was there.
+// The rows for ids: after those of an earlier recorder, except for processes and threads that have one.
 class Numbering {
  public:
   void begin_behind(uint32_t rows) { before_ = rows; }
-  // 0: of no id.
+  // 0: no id.
   int64_t row(uint32_t id) const;
   bool is_new(uint32_t id) const { return id > rows_.size(); }
-  // Of one that is new; `there`: it has this row already.
+  // For a new id; `there`: it has this row already.
   int64_t add(uint32_t id, std::optional<uint32_t> there);
 
  private:
   uint32_t before_ = 0, continued_ = 0;
-  std::vector<uint32_t> rows_;  // by id - 1; empty as long as nothing was there
+  std::vector<uint32_t> rows_;  // by id - 1; empty as long as there are no earlier rows
 };
 
 class Continued {
@@ -46,11 +46,11 @@ class Continued {
     Nanoseconds start = 0;
   };
 
-  // Those that lived when the earlier recorder ended; `database` holds rows that were read and found sound.
+  // Those that lived when the earlier recorder ended; `database` holds rows that were read and found valid.
   Result<void> load(sqlite3* database);
-  // What this recorder says of who runs: key and value of its meta.
+  // This recorder's facts about running processes: key and value of its meta.
   void note(std::string_view key, std::string_view value);
-  // Each is given once.
+  // Each is returned once.
   std::optional<Process> take(const profile::Process& process);
   std::optional<Thread> take(uint32_t process_row, const profile::Thread& thread);
 
@@ -68,7 +68,7 @@ class Continued {
   };
   std::map<int32_t, Lived> processes_;  // by pid
   std::map<ThreadKey, Thread> threads_;
-  std::map<int32_t, std::string> start_ticks_;  // of those that run, by pid
+  std::map<int32_t, std::string> start_ticks_;  // of running processes, by pid
 };
 
 }  // namespace phlox::recording

@@ -1,5 +1,5 @@
-// SQLite's handles, held by objects, and what several files of this room do with them. Whether what is in a
-// file may be believed is not asked here (opened_recording.h).
+// SQLite's handles as objects, and functions of several files of this directory. Whether to trust the
+// contents of a file is decided elsewhere (opened_recording.h).
 #pragma once
 
 #include <sqlite3.h>
@@ -22,20 +22,20 @@ struct Finalize {
 using Database = std::unique_ptr<sqlite3, CloseDatabase>;
 using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
 
-// For one thread. Whether it could be opened says sqlite3_errcode(); none where there is no memory.
-// Nothing but a regular file is opened, none that a link leads to and, of those beside a recording, none that
-// has another name as well: a pipe would hang us, a link lead out of the folder.
+// For one thread. sqlite3_errcode() says whether it could be opened; none if there is no memory. Opens only a
+// regular file, never through a link, and of the files next to a recording none that also has another name: a
+// pipe would block us, and a link could lead out of the folder.
 Database open_database(const std::string& path, int flags);
-// The same of a file of this folder, whatever becomes of the path to it.
+// The same for a file of this folder, even if the path to it changes.
 Database open_database(const Place& place, int flags);
 // Another file of the folder.
 Database open_database(const Place& place, const std::string& name, int flags);
 
-// None: it cannot be run, sqlite3_errmsg() says why.
+// None: it cannot be run; sqlite3_errmsg() says why.
 Statement prepare(sqlite3* database, const std::string& sql);
-// Statements that give no rows; false: one failed.
+// Statements without rows; false: one failed.
 bool run(sqlite3* database, const std::string& sql);
-// The first column of the first row; none where that is no integer, or the query fails.
+// The first column of the first row; none if that is no integer, or the query fails.
 std::optional<int64_t> first_number(sqlite3* database, const std::string& sql);
 // Empty for NULL; may hold any bytes.
 std::string text_of(sqlite3_stmt* row, int column);

@@ -1,4 +1,4 @@
-// Labels for a finished recording: stretches of its time with a name (docs/recording.md, table label).
+// Labels for a finished recording: named spans of its time (docs/recording.md, table label).
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace phlox::recording {
 
-// All of them or none, behind those that are there. The file must have been read before: it is trusted to be
+// Adds all of them or none, after the existing ones. The file must have been read before: it is trusted to be
 // a recording.
 Result<void> add_labels(const std::string& path, const std::vector<profile::TimeLabel>& labels);
 

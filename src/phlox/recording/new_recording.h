@@ -1,4 +1,4 @@
-// A recording of nothing, and how one in memory gets a file.
+// An empty recording, and how one in memory gets a file.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,14 @@
 
 namespace phlox::recording {
 
-// To whom a recording belongs; it is written with the rights of that user (base/place.h).
+// The owner of a recording; it is written with the rights of that user (base/place.h).
 using Owner = FileUser;
 
-// Of nothing, in memory. `path`: for messages.
+// An empty one, in memory. `path`: for messages.
 Result<Database> new_recording(const std::string& path);
-// Puts what is in memory into a file, in place of the one that was there. Complete from the first moment, and
-// nobody else's to read. No descriptor of it is open when it returns: closing one drops what SQLite has
-// locked since, and whoever looked at the growing recording would take its log away.
+// Writes the recording in memory to a file, in place of the old one. It is complete from the first moment,
+// and only its owner may read it. No descriptor of it is open when it returns: closing one drops SQLite's
+// locks, and a reader of the growing recording would then take its log away.
 Result<void> put_recording(sqlite3* in_memory, const std::string& path, const std::optional<Owner>& owner);
 
 // ErrorKind::output, with advice that fits. `error`: errno.

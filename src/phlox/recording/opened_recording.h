@@ -1,6 +1,6 @@
-// Opening a recording that may come from anybody: read-only, with what SQLite would let a file do to us
-// switched off, and only when its tables are plain ones. Rows are not looked at (tables.h). Never changes
-// what it holds: a journal that its recorder was killed over is undone.
+// Opens a recording of any origin: read-only, with the dangerous features of SQLite switched off, and only if
+// its tables are plain ones. Does not read rows (tables.h). Never changes its contents: a journal that a
+// killed recorder left is undone.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace phlox::recording {
 
-// Tables that older recordings, or most, are without.
+// Tables that older recordings, or most, lack.
 struct OptionalTables {
   bool missing_names = false, label = false, wake = false, awaited = false;
 };
@@ -21,16 +21,16 @@ struct OpenedRecording {
   OptionalTables has;
 };
 
-// ErrorKind::input: not a recording, a newer or damaged one.
+// ErrorKind::input: not a recording, or a newer or damaged one.
 Result<OpenedRecording> open_recording(const std::string& path);
 
-// What was committed goes from the log into the recording, which is one file then; a transaction that was cut
-// off is undone. For one that nobody writes, and that is in nobody else's hands. Does nothing to other files.
+// Moves committed data from the log into the recording, which is then one file; an interrupted transaction is
+// undone. For a recording that no process writes or reads. Does nothing to other files.
 void fold_log(const Place& place);
 
-// What is wrong with a file.
+// The error of a file.
 tl::unexpected<Error> damaged(const std::string& path, std::string_view what);
-// Of a recorder that was killed in its first moments, or a copy that lacks what was in the log.
+// For a recorder that was killed in its first moments, or a copy without its log.
 tl::unexpected<Error> holds_nothing(const std::string& path);
 
 }  // namespace phlox::recording

@@ -1,4 +1,4 @@
-// Which file a recorder is writing or will replace, as other processes see it: a lock on one byte of it,
+// Marks the file that a recorder is writing or will replace, for other processes: a lock on one byte of it,
 // which ends with the recorder.
 #pragma once
 
@@ -21,10 +21,10 @@ bool is_marked(const Descriptor& file);
 bool has_recorder(const Place& place);
 
 // While this is open, no other recorder makes and marks a file in the folder. If somebody holds that lock for
-// a second, it is given up: anybody may lock a shared folder, and must not stop a recorder by that.
+// a second, phlox gives up waiting: anybody may lock a shared folder, and must not stop a recorder that way.
 Descriptor lock_folder(const Place& place);
 
-// Who has the recording open with SQLite, in write-ahead mode.
+// The processes that have the recording open with SQLite, in write-ahead mode.
 std::optional<pid_t> user_of(const Place& place);
 
 }  // namespace phlox::recording

@@ -1,43 +1,44 @@
-// The tables of a recording, once, for the writer and the reader. docs/recording.md says the same in words.
+// The tables of a recording, once, for the writer and the reader. docs/recording.md describes them.
 #pragma once
 
 namespace phlox::recording {
 
-// "Phlx", in the file's header (PRAGMA application_id), so that file(1) and we know whose it is.
+// "Phlx", in the file's header (PRAGMA application_id), so that file(1) and we recognise it.
 inline constexpr int kApplicationId = 0x50686c78;
 // PRAGMA user_version. Readers take this one and those before; a change that older readers would misread
 // raises it. 2: rows of several events, `state.event` and `sample.value`.
 inline constexpr int kSchemaVersion = 2;
 
-// Makes format 1 this one; what is in it stays true.
+// Turns format 1 into this one; its contents stay valid.
 inline constexpr const char* kFromFormat1 =
     "ALTER TABLE state ADD COLUMN event INTEGER; ALTER TABLE sample ADD COLUMN value INTEGER; "
     "PRAGMA user_version=2";
 
-// Came later, and nobody who does not know of it is misled.
+// Added later; a reader that does not know it is not misled.
 inline constexpr const char* kAddWakes =
     "ALTER TABLE state ADD COLUMN wake INTEGER; "
     "CREATE TABLE wake (id INTEGER PRIMARY KEY, thread INTEGER, stack INTEGER, other TEXT, kind TEXT)";
-// Rows of before have none: what ended those waits was not proved.
+// Older rows have none: their wakers were not proved.
 inline constexpr const char* kAddWakeKinds = "ALTER TABLE wake ADD COLUMN kind TEXT";
 
 inline constexpr const char* kAddAwaited =
     "ALTER TABLE state ADD COLUMN awaited INTEGER; "
     "CREATE TABLE awaited (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT, other TEXT)";
 
-// Of libraries in recordings without native frames.
+// Libraries, in recordings without native frames.
 inline constexpr const char* kAddCodeFiles = "ALTER TABLE state ADD COLUMN code_file INTEGER";
 
-// Tells a wait in no system call from one whose call is not known. Rows of before do not.
+// Distinguishes a wait in no system call from one whose call is not known. Older rows do not.
 inline constexpr const char* kAddNoCalls = "ALTER TABLE state ADD COLUMN no_call INTEGER";
 
-// Whoever records into a file holds a lock on this byte of it, of the open file (F_OFD_SETLK), so that it
-// goes with the recorder, however that ends. Far beyond those that SQLite locks (os.h: PENDING_BYTE).
+// A process that records into a file holds a lock on this byte of it, of the open file (F_OFD_SETLK), so that
+// the lock ends with the recorder, however it ends. Far beyond the bytes that SQLite locks (os.h:
+// PENDING_BYTE).
 inline constexpr long kRecorderByte = 0x40000000 + 4096;
-// Whoever will replace the file, once it has recorded something, holds one on this byte of it.
+// A process that will replace the file, once it has recorded something, holds a lock on this byte of it.
 inline constexpr long kReplacerByte = kRecorderByte + 1;
 
-// A sample row is to stay within 30 bytes (a million rows, docs/recording.md has the measurement). Hence the
+// A sample row must stay within 30 bytes (a million rows, docs/recording.md has the measurement). So the
 // states of a thread are rows of their own, few and shared, `start_us` counts from the first sample instead
 // of the boot of the host (4 bytes instead of 8), and the row number is the id.
 inline constexpr const char* kSchema = R"sql(
@@ -101,7 +102,7 @@ FROM seen JOIN s ON s.stack = seen.leaf
 GROUP BY qualified_name, file, first_line;
 )sql";
 
-// Of recordings that were given labels only.
+// Only in recordings with labels.
 inline constexpr const char* kLabelTable =
     "CREATE TABLE IF NOT EXISTS label "
     "(id INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, text TEXT NOT NULL)";

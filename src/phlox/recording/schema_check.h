@@ -1,4 +1,4 @@
-// Whether the tables of a file are such as a recorder makes: columns that are stored, and nothing that SQLite
+// Whether the tables of a file are those of a recorder: columns that are stored, and nothing that SQLite
 // would run or compute when they are read or written.
 #pragma once
 
@@ -11,15 +11,14 @@
 
 namespace phlox::recording {
 
-// Before anything else is asked of a file that somebody else may have written: switches off what SQLite would
-// let it do to us, and caps what it may cost. `attached`: how many other files SQLite may open for us.
+// Call it first for a file that somebody else may have written: switches off the dangerous features of
+// SQLite, and caps the cost. `attached`: how many other files SQLite may open for us.
 void distrust(sqlite3* database, int attached = 0);
 
 // Refuses triggers, indexes, virtual tables, computed columns, and views other than a recorder's.
 Result<void> check_schema(sqlite3* database, const std::string& path);
 
-// "CREATE TABLE name (column TYPE PRIMARY KEY NOT NULL, ..., PRIMARY KEY (a, b)) WITHOUT ROWID": no more than
-// this.
+// "CREATE TABLE name (column TYPE PRIMARY KEY NOT NULL, ..., PRIMARY KEY (a, b)) WITHOUT ROWID": only this.
 bool is_plain_table(std::string_view sql);
 
 }  // namespace phlox::recording

@@ -1,4 +1,4 @@
-// A copy of a recording as it is at this moment, while its recorder goes on writing.
+// Copies a recording as it is at this moment, while its recorder continues to write.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace phlox::recording {
 
-// What was committed, as a finished recording of its own in `to`, in place of one that was there. The
-// recorder is not held up, and may be this very process. Says so in it (meta: snapshot_of).
+// Copies the committed data to `to`, as a finished recording of its own, in place of an old one. The recorder
+// is not delayed, and may be this very process. The copy has meta snapshot_of.
 Result<void> snapshot(const std::string& from, const std::string& to, std::optional<Owner> owner = {});
 
 }  // namespace phlox::recording

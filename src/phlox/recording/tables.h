@@ -1,4 +1,4 @@
-// The rows of a recording's tables, as a profile: what each column of each table means, and what it may hold.
+// Reads the rows of a recording's tables into a profile: the meaning of each column, and its valid values.
 // The file was opened, and its tables found to be plain ones (opened_recording.h).
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace phlox::recording {
 
-// `path` is for messages. ErrorKind::input: a row makes no sense; the message says which.
+// `path` is for messages. ErrorKind::input: a row is invalid; the message says which.
 Result<profile::Profile> read_tables(const OpenedRecording& recording, const std::string& path);
 
 }  // namespace phlox::recording

@@ -8,9 +8,9 @@
 
 namespace phlox::recording {
 
-// Whether the name in the folder leads to this file. True where that cannot be seen.
+// Whether the name in the folder leads to this file. True if that cannot be found out.
 bool is_in_place(const Descriptor& file, const Place& place);
-// A path that leads to it: `path` if that does, else the one that the kernel knows. Empty: none is known.
+// A path that leads to it: `path` if that does, otherwise the kernel's path. Empty: none is known.
 std::string path_of(const Descriptor& file, const std::string& path);
 // Whether it has no name left.
 bool is_removed(const Descriptor& file);

@@ -1,6 +1,7 @@
 // Writes a recording while it grows. Crash-safe: rows are durable at each commit() (four times a second), so
-// a killed recorder leaves a file that opens and is at most half a second short; finish() folds everything
-// into one file. What is made of a file that stays need not be so: it is written once, at finish().
+// a killed recorder leaves a file that opens and lacks at most half a second; finish() merges everything into
+// one file. A recording that is made from another file need not be crash-safe: it is written once, at
+// finish().
 #pragma once
 
 #include <sys/types.h>
@@ -29,11 +30,12 @@ struct sqlite3_stmt;
 
 namespace phlox::recording {
 
-// When rows are safe. at_finish: a file that nobody reads before; cut short, it is no recording. Nothing
-// waits for the disk then: whoever loses power in the next seconds still has what it was made of.
+// When rows are durable. at_finish: for a file that nothing reads before; a truncated one is no recording.
+// Then nothing waits for the disk: after a power failure in the next seconds you still have the file that it
+// was made from.
 enum class Safe { at_each_commit, at_finish };
 
-// What of a long recording stays: the oldest samples go when there are more.
+// The limits of a long recording: the oldest samples beyond them are deleted.
 struct Retention {
   std::optional<uint64_t> bytes;   // of the file and its log
   std::optional<Nanoseconds> age;  // of a sample
@@ -42,17 +44,16 @@ struct Retention {
 
 class Writer : public profile::Sink {
  public:
-  // Whether create() would work. Touches nothing; what is there may be in use by another recorder.
+  // Whether create() would work. Changes nothing; another recorder may be using the file.
   static Result<void> check(const std::string& path, const std::optional<Owner>& owner = {});
-  // Makes the file, mode 0600; it belongs to `owner` when given (under sudo: the calling user). From its
-  // first moment on it is a whole recording, of nothing yet. A file that is there stays until the first
-  // commit with a sample: this one, which grew in memory, then replaces it. With at_finish it is replaced at
-  // once.
+  // Makes the file, mode 0600; it belongs to `owner` if given (under sudo: the calling user). From its first
+  // moment on it is a valid recording, empty at first. An old file stays until the first commit with a
+  // sample: this one, which grew in memory, then replaces it. With at_finish it is replaced at once.
   static Result<std::unique_ptr<Writer>> create(const std::string& path, std::optional<Owner> owner = {},
                                                 Safe safe = Safe::at_each_commit);
-  // Goes on with a recording that is there, of this host since its last start: finished, or its recorder was
-  // killed. Ids that are put count from 1 again; they become others in the file: those of processes and
-  // threads that live on get the rows that they had. The gap is an event `lost`.
+  // Continues an existing recording of this host since its last start: finished, or of a killed recorder. Ids
+  // that are put count from 1 again; they become others in the file: processes and threads that still live
+  // get their old rows. The gap is an event `lost`.
   static Result<std::unique_ptr<Writer>> append(const std::string& path, std::optional<Owner> owner = {});
   // Below this there is no room for a file and its log.
   static constexpr uint64_t kLeastBytes = 10'000'000;
@@ -73,20 +74,20 @@ class Writer : public profile::Sink {
   void put_event(const profile::Event& event) override;
   void put_tally(const profile::Tally& tally) override;
 
-  // After an error (the disk is full) what was committed before stays readable, and later rows are dropped.
-  // That the file was renamed or removed is an error, too; but all rows still go into it.
+  // After an error (the disk is full) committed rows stay readable, and later rows are dropped. A renamed or
+  // removed file is an error, too; but all rows still go into it.
   Result<void> commit() override;
-  // Commits, and folds the write-ahead log back: one file, nothing beside it. When it cannot (another program
-  // reads the file, the disk is full) that is an error with the recording whole, "-wal" file included.
-  // Nothing may be put afterwards. Without a sample a file that was there stays as it is.
+  // Commits, and merges the write-ahead log: one file, nothing next to it. If that fails (another program
+  // reads the file, the disk is full), it is an error with the recording whole, "-wal" file included. Put
+  // nothing afterwards. Without a sample, an old file stays as it is.
   Result<void> finish();
   // Whether the recording is in a file; for any thread.
   bool has_file() const { return has_file_; }
-  // After finish(): a path that leads to what was recorded. Empty: there is none.
+  // After finish(): a path that leads to the recording. Empty: there is none.
   const std::string& where() const { return where_; }
 
  private:
-  // What was there before: added to every id that is put.
+  // The numbers of existing rows: added to every id that is put.
   struct Before {
     uint32_t modules = 0, frames = 0, stacks = 0, wakes = 0, awaited = 0, samples = 0;
     int64_t states = 0;
@@ -119,7 +120,7 @@ class Writer : public profile::Sink {
   int64_t state_of(const profile::Sample& sample);
   std::optional<int64_t> earlier_tally(const profile::Tally& tally) const;
 
-  std::string path_;  // as it was named, for messages
+  std::string path_;  // as the user named it, for messages
   std::string where_;
   std::optional<Owner> owner_;
   std::optional<Place> place_;
@@ -127,13 +128,13 @@ class Writer : public profile::Sink {
   // Its log and the index of that: name, device and inode.
   std::vector<std::pair<std::string, std::pair<dev_t, ino_t>>> beside_;
   Safe safe_ = Safe::at_each_commit;
-  Descriptor mark_;  // of the file, or of the one to be replaced: locked as long as we are at work (schema.h)
+  Descriptor mark_;  // of the file, or of the one to be replaced: locked while we write (schema.h)
   sqlite3* database_ = nullptr;
   sqlite3_stmt *meta_ = nullptr, *process_ = nullptr, *thread_ = nullptr, *module_ = nullptr,
                *missing_names_ = nullptr, *frame_ = nullptr, *wake_ = nullptr, *awaited_ = nullptr,
                *state_ = nullptr, *grown_sample_ = nullptr, *event_ = nullptr, *tally_ = nullptr;
   BulkInsert stacks_, samples_;
-  // Rows of `state` by their values, who ended the wait, what it was for, and which library ran.
+  // Rows of `state` by their values, waker, wait target, and library.
   struct StateKey {
     uint64_t values = 0;
     uint32_t wake = 0, awaited = 0, code_file = 0;
@@ -146,7 +147,7 @@ class Writer : public profile::Sink {
     }
   };
   tsl::robin_map<StateKey, int64_t, StateHash> states_;
-  std::optional<Nanoseconds> epoch_;  // what start_us counts from
+  std::optional<Nanoseconds> epoch_;  // start_us counts from here
   uint32_t last_sample_ = 0;
   Before before_;
   Continued continued_;
@@ -154,8 +155,9 @@ class Writer : public profile::Sink {
   std::map<uint32_t, Continued::Process> continued_processes_;  // by id
   std::map<uint32_t, Nanoseconds> continued_threads_;           // by id: when it was first seen
   Retention retention_;
-  Nanoseconds newest_ = 0, next_look_ = 0;        // of the samples; when to see again what is too old
-  Nanoseconds first_start_ = 0, first_unix_ = 0;  // of the recording, what was let go included
+  // Times of samples; when to check again for samples that are too old.
+  Nanoseconds newest_ = 0, next_look_ = 0;
+  Nanoseconds first_start_ = 0, first_unix_ = 0;  // of the recording, dropped parts included
   bool in_transaction_ = false;
   bool failed_ = false;
   Error error_;

@@ -1,5 +1,5 @@
-// A Sink whose calls another thread passes on to a sink in their order, for who has more to do than to write
-// (an import). The caller goes at most some thousand calls ahead, and waits for the rest in commit().
+// A Sink whose calls another thread passes on to a sink in their order, for a caller that has other work than
+// writing (an import). The caller runs at most some thousand calls ahead, and waits for the rest in commit().
 #pragma once
 
 #include <condition_variable>
@@ -18,7 +18,7 @@ namespace phlox::recording {
 class WriterThread : public profile::Sink {
  public:
   explicit WriterThread(profile::Sink& sink);
-  // What was not committed may be lost.
+  // Rows that were not committed may be lost.
   ~WriterThread() override;
   WriterThread(const WriterThread&) = delete;
   WriterThread& operator=(const WriterThread&) = delete;
@@ -36,11 +36,11 @@ class WriterThread : public profile::Sink {
   }
   void put_event(const profile::Event& event) override;
   void put_tally(const profile::Tally& tally) override;
-  // After it the sink is the caller's, until the next call.
+  // After it, the sink is the caller's until the next call.
   Result<void> commit() override;
 
  private:
-  // Those that are many take no memory of their own.
+  // Frequent calls allocate no memory of their own.
   using Call =
       std::variant<std::pair<profile::StackId, profile::Stack>, std::pair<profile::SampleId, profile::Sample>,
                    std::function<void(profile::Sink&)>>;
