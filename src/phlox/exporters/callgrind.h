@@ -1,6 +1,6 @@
-// The profile format of Callgrind, version 1: costs by line, and calls with what the callee cost altogether.
-// For KCachegrind, QCachegrind and callgrind_annotate. Its description is valgrind's manual, "Callgrind
-// Format Specification". docs/formats.md is the reference.
+// The profile format of Callgrind, version 1: costs by line, and calls with the callee's total cost. For
+// KCachegrind, QCachegrind and callgrind_annotate. Its description is valgrind's manual, "Callgrind Format
+// Specification". docs/formats.md is the reference.
 #pragma once
 
 #include <ostream>
@@ -17,8 +17,8 @@ struct CallgrindFacts {
   profile::Weight weight = profile::Weight::wall;
   std::string command;
   std::string description;             // one line
-  std::string event = {};              // what the weight is of, where it is of an event
-  std::vector<EventTree> others = {};  // costs besides
+  std::string event = {};              // the event of the weight, if it is of an event
+  std::vector<EventTree> others = {};  // further costs
 };
 
 // `tree`: by line, with By::place.

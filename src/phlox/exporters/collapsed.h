@@ -1,5 +1,5 @@
-// The collapsed (folded) format of flame graph scripts: one line a stack, root first, frames joined by ';', a
-// space, an integer weight. Read by inferno, flamegraph.pl, speedscope, Pyroscope and many more.
+// The collapsed (folded) format of flame graph scripts: one line for each stack, root first, frames joined by
+// ';', a space, an integer weight. Read by inferno, flamegraph.pl, speedscope, Pyroscope and many more.
 // docs/formats.md is the reference.
 #pragma once
 
@@ -11,11 +11,11 @@
 
 namespace phlox::exporters {
 
-// What a frame is called: "name (file)" of a function, "name (file:line)" where frames are lines.
+// The name of a frame: "name (file)" for a function, "name (file:line)" where frames are lines.
 std::string collapsed_frame(const profile::Label& label, bool by_line);
 
-// Backslash, ';' and control characters become \\, \x3b, \n, \xNN: neither separator occurs in a name, and
-// unescape_collapsed gives the name back, byte for byte.
+// Backslash, ';' and control characters become \\, \x3b,
+// , \xNN: neither separator occurs in a name, and unescape_collapsed returns the name, byte for byte.
 std::string escape_collapsed(std::string_view name);
 std::string unescape_collapsed(std::string_view text);
 

@@ -1,6 +1,6 @@
 // The differential flame graph of `phlox diff -o diff.svg`: both recordings as one tree, red where a frame
-// took more time, blue where it took less, grey where it is not seen to differ. Widths are after's; a button
-// turns them to before's, where frames that vanished have their place.
+// took more time, blue where it took less, grey where no difference was found. Widths are after's; a button
+// switches to before's, where frames that vanished have their place.
 #pragma once
 
 #include <ostream>

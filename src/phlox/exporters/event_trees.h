@@ -1,4 +1,4 @@
-// What the events counted that are not shown: for formats with room for more than one number.
+// The counts of events that are not shown: for formats with room for more than one number.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ struct EventTree {
   profile::CallTree tree;
 };
 
-// In the order of the recording, without those of which no sample passes.
+// In the order of the recording, without events whose samples all fail the choices.
 Result<std::vector<EventTree>> other_events(const profile::Profile& profile, const profile::Choices& choices);
 
 }  // namespace phlox::exporters

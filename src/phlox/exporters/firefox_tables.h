@@ -1,5 +1,5 @@
-// The tables that all threads of a Firefox profile share: strings, libraries, functions, frames, stacks.
-// Only what the samples lead to is in them. Written by firefox.cpp.
+// The tables that all threads of a Firefox profile share: strings, libraries, functions, frames, stacks. They
+// hold only rows that samples lead to. Written by firefox.cpp.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class FirefoxTables {
 
   void put_categories(JsonWriter& json) const;
   void put_libraries(JsonWriter& json) const;
-  void put_shared(JsonWriter& json) const;  // after everything that asks for text()
+  void put_shared(JsonWriter& json) const;  // call after everything that uses text()
 
  private:
   struct Function {

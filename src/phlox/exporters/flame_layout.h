@@ -1,5 +1,5 @@
-// Where each box of the picture without a script goes: the whole tree, from the root. The rule is
-// web/src/layout/flame.ts's, word for word, so that nothing jumps when the script takes over; tests/browser
+// The place of each box in the picture without a script: the whole tree, from the root.
+// web/src/layout/flame.ts has the same rule, so that nothing moves when the script takes over; tests/browser
 // compares the two. Pure.
 #pragma once
 
@@ -14,7 +14,7 @@ struct LayoutOptions {
   double width = 1180;
   double min_width = 0.3;     // px; narrower boxes are left out
   size_t max_boxes = 20'000;  // min_width is doubled until no more boxes than this are left
-  uint32_t max_depth = 512;   // rows beneath the root
+  uint32_t max_depth = 512;   // rows below the root
 };
 
 struct FlameBox {
@@ -26,13 +26,13 @@ struct FlameBox {
 
 struct LeftOut {
   uint64_t frames = 0;
-  int64_t weight = 0;  // of the outermost of them: what the picture shows as empty
+  int64_t weight = 0;  // of the outermost of them: shown as empty in the picture
 };
 
 struct FlameLayout {
   std::vector<FlameBox> boxes;  // row by row
   uint32_t rows = 0;
-  double min_width = 0;  // the one that was used
+  double min_width = 0;  // the value that was used
   LeftOut narrow;
   LeftOut deep;
 };

@@ -1,5 +1,5 @@
-// A stream that compresses what is written to it and hands it on, piece by piece. The bytes carry no time
-// and no name: the same input gives the same output.
+// A stream that compresses its input and passes it on, piece by piece. The bytes contain no time and no name:
+// the same input gives the same output.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// The page people keep: one HTML file with the recording's data as packed columns, one script, one style, and
-// a policy that forbids every request. What is in it and how it is read: web/README.md.
+// The page: one HTML file with the recording's data as packed columns, one script, one style, and a policy
+// that forbids every request. web/README.md describes its contents and its reading.
 #pragma once
 
 #include <ostream>
@@ -9,11 +9,11 @@
 
 namespace phlox::exporters {
 
-// The choices say what goes in; their weight and `by` are what the page begins with.
+// The choices select the contents; their weight and `by` are what the page shows first.
 Result<void> write_page(const profile::Profile& profile, const profile::Choices& choices,
                         const ExportOptions& options, std::ostream& out);
 
-// `phlox diff -o diff.html`: both recordings in one page that begins with what differs.
+// `phlox diff -o diff.html`: both recordings in one page that begins with the differences.
 Result<void> write_diff_page(const profile::Profile& before, const profile::Profile& after,
                              const profile::Choices& choices, const ExportOptions& options,
                              std::ostream& out);

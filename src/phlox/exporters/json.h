@@ -1,5 +1,4 @@
-// JSON as the exporters write it: to a stream, as it comes, and always valid UTF-8, whatever bytes a name
-// is made of.
+// Writes JSON to a stream, piece by piece, and always valid UTF-8, whatever the bytes of a name.
 #pragma once
 
 #include <rapidjson/ostreamwrapper.h>
@@ -39,7 +38,7 @@ inline void put_double(JsonWriter& json, std::string_view key, double value) {
   json.Double(value);
 }
 
-// An array: `put_value` writes what a row has in it.
+// An array: `put_value` writes the contents of a row.
 template <class Rows, class Put>
 void put_column(JsonWriter& json, std::string_view name, const Rows& rows, Put&& put_value) {
   put_key(json, name);

@@ -1,4 +1,4 @@
-// Columns of numbers as bytes that pack well and unpack fast. web/src/model/columns.ts is the other side.
+// Columns of numbers as bytes that pack well and unpack fast. web/src/model/columns.ts reads them.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace phlox::exporters {
 
-// How the bytes of a column's numbers lie.
+// The order of the bytes of a column's numbers.
 enum class ColumnLayout {
-  // All lowest bytes, then all second bytes, ...: for numbers whose upper bytes are alike. Of a million real
-  // times it
-  // packs a tenth smaller than variable-length numbers, and unpacks without a branch.
+  // All lowest bytes, then all second bytes, ...: for numbers with similar upper bytes. For a million real
+  // times it packs a tenth smaller than variable-length numbers, and unpacks without a branch.
   planes,
-  // Number by number, little-endian: for ids that come back whole. Half a tenth of planes' size for stacks.
+  // Number by number, little-endian: for ids that occur again whole. Half a tenth smaller than planes for
+  // stacks.
   words,
   // No numbers: text.
   text
@@ -25,8 +25,8 @@ enum class ColumnLayout {
 struct Column {
   std::string name;
   ColumnLayout layout = ColumnLayout::planes;
-  uint8_t width = 1;  // bytes a number
-  uint64_t rows = 0;  // of text: bytes
+  uint8_t width = 1;  // bytes of a number
+  uint64_t rows = 0;  // for text: bytes
 };
 
 class ColumnWriter {

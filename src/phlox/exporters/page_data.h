@@ -1,4 +1,4 @@
-// A recording's tables as the page carries them: a head of JSON with what is needed to begin, and one packed
+// A recording's tables in the page's form: a head of JSON with the data needed at the start, and one packed
 // string of columns. web/src/model/head.ts and recording.ts read them; docs/formats.md describes them. Pure.
 #pragma once
 
@@ -15,18 +15,18 @@ namespace phlox::exporters {
 
 struct PageData {
   std::string title;
-  std::string head;     // JSON that may stand in markup
+  std::string head;     // JSON that is valid in markup
   std::string columns;  // zlib, base64
 };
 
-// One of the recordings that a page is of.
+// One of the page's recordings.
 struct PageSide {
   const profile::Profile* profile = nullptr;
   std::string name;  // "before", "after"; empty: the only one
 };
 
-// Of one recording, or of two: then the tables are those of combine_pages. `merge`: what was done to the
-// tables, or nothing.
+// For one recording, or for two: then the tables are those of combine_pages. `merge`: the merges that were
+// applied to the tables, or nothing.
 Result<PageData> make_page_data(std::span<const PageSide> sides, const profile::Choices& choices,
                                 const ExportOptions& options, const PageTables& tables,
                                 const PageMerge& merge, const PageSources& sources);

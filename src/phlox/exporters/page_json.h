@@ -12,7 +12,7 @@
 
 namespace phlox::exporters {
 
-// JSON, a key and its value at a time. Text is made displayable.
+// Writes JSON, one key and its value at a time. Text is made displayable.
 class Json {
  public:
   void open(char bracket) { bracket == '{' ? writer_.StartObject() : writer_.StartArray(); }
@@ -24,7 +24,7 @@ class Json {
   }
   void number(int64_t value) { writer_.Int64(value); }
   void real(double value) { writer_.Double(value); }
-  // Of another one: a whole array or object.
+  // The JSON of another writer: a whole array or object.
   void raw(std::string_view document) {
     writer_.RawValue(document.data(), document.size(), rapidjson::kArrayType);
   }

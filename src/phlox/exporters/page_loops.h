@@ -1,4 +1,4 @@
-// What the page says of event loops and pools.
+// The page's data about event loops and pools.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct PageStall {
   int64_t callbacks = 0;
 };
 struct PageLoops {
-  // How the time of event loops divides, and which pools have no worker to spare: the longest of each.
+  // How the time of event loops divides, and the pools that have no worker to spare: the longest of each.
   std::vector<std::string> words;
   std::vector<PageStall> stalls;  // the longest first
 };

@@ -6,10 +6,9 @@
 
 namespace phlox::exporters {
 
-// What makes functions of two recordings the same is what `phlox diff` goes by: kind, qualified name, last
-// part of the file's path; a line is counted from its function's first one. Both are shown as `after` has
-// them. Threads of `after` are numbered behind the `before_threads` of `before`. Both tables are settled; so
-// is the result.
+// Functions of two recordings are the same by the rule of `phlox diff`: kind, qualified name, last part of
+// the file's path; a line counts from its function's first one. Both are shown as `after` has them. Threads
+// of `after` have numbers after the `before_threads` of `before`. Both tables must be settled; the result is.
 PageTables combine_pages(const PageTables& before, const PageTables& after, size_t before_threads);
 
 }  // namespace phlox::exporters

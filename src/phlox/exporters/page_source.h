@@ -1,5 +1,5 @@
-// The program's source in a page, where it was asked for: which files, and how much they add. Pure: texts
-// come through the caller's function.
+// The program's source in a page, if asked for: which files, and how much they add. Pure: a function of the
+// caller provides the texts.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 namespace phlox::exporters {
 
 struct PageSources {
-  std::string json;  // [["/app/app.py", "text"], ...], the hottest file first; empty: nothing was asked for
+  std::string json;     // [["/app/app.py", "text"], ...], the hottest file first; empty: not asked for
   uint64_t packed = 0;  // bytes that it adds to a page
   size_t files = 0;
-  size_t missing = 0;   // hot files that could not be had
+  size_t missing = 0;   // hot files that could not be read
   size_t left_out = 0;  // had no room
 };
 

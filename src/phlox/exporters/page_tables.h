@@ -1,5 +1,5 @@
-// What a page holds of a recording: tables in a numbering of their own, small enough to be packed and in the
-// order in which the page's script wants them (web/src/model/recording.ts reads them). Pure.
+// A page's data about a recording: tables with a numbering of their own, small enough to be packed and in the
+// order that the page's script needs (web/src/model/recording.ts reads them). Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace phlox::exporters {
 struct PageFunction {
   profile::Label label;
   std::string binary;  // native: path of the mapped file
-  // Native: whose time is spent in it. 0: its own; 1: Python's, of whose own C it is; 2: of the code that
-  // calls it, which is the C library's.
+  // Native: the owner of the time in it. 0: itself; 1: Python (the interpreter's own C); 2: the calling code
+  // (the C library).
   uint8_t owner = 0;
 };
 
@@ -39,18 +39,20 @@ struct PageState {
   bool collecting = false;
   int16_t system_call = -1;
   profile::Quality quality = profile::Quality::ok;
-  std::string library = {};  // in whose code it ran, where no native frames are known; empty: not known
+  // The library whose code ran, if no native frames are known; empty: not known.
+  std::string library = {};
   friend auto operator<=>(const PageState&, const PageState&) = default;
 };
 
-// What a thread was blocked for, and who ended that.
+// A wait target, with its waker.
 struct PageWait {
-  std::string words;       // "a socket, 10.0.0.5:5432 (recvfrom)": as report has it
-  std::string which;       // with what tells many apart that are alike: the other end, a process's number
-  uint32_t place = 0;      // that asked for it
-  int32_t by = -1;         // thread, as PageStretch counts; -1: none that is recorded, or nobody knows
-  uint32_t by_place = 0;   // what that was doing
-  std::string other = {};  // who it was, without a thread
+  std::string words;  // "a socket, 10.0.0.5:5432 (recvfrom)": as report has it
+  // With the details in which similar targets differ: the other end, a process's number.
+  std::string which;
+  uint32_t place = 0;      // the place that caused the wait
+  int32_t by = -1;         // thread, as PageStretch counts; -1: not recorded, or not known
+  uint32_t by_place = 0;   // the place of the waker
+  std::string other = {};  // the waker, if it is no recorded thread
 
   friend auto operator<=>(const PageWait&, const PageWait&) = default;
 };
@@ -64,13 +66,13 @@ struct PageStretch {
   uint32_t node = 0;
   uint32_t state = 0;
   int16_t cpu_number = -1;
-  uint8_t event = 0;  // which of PageTables::events counted something here, from 1; 0: none
-  int64_t value = 0;  // what it counted
+  uint8_t event = 0;  // the event of PageTables::events with a count here, from 1; 0: none
+  int64_t value = 0;  // its count
   profile::Doing doing = profile::Doing::computing;
   uint32_t wait = 0;  // of PageTables::waits
 };
 
-// More have no room in the page's head; the first ones stay.
+// The page's head has no room for more; the first ones stay.
 inline constexpr size_t kMostPageEvents = 32;
 
 struct PageTables {
@@ -81,18 +83,17 @@ struct PageTables {
   std::vector<PageState> states;
   std::vector<PageWait> waits = std::vector<PageWait>(1);  // 0: none
   std::vector<PageStretch> stretches;                      // by thread, then by start
-  // What is counted besides time: what the event that is shown counted comes first. Stretches of the others
-  // have neither times nor samples: these are those of the one that is shown.
+  // Counts besides time: those of the event that is shown come first. Intervals of the other events have
+  // neither times nor samples; these belong to the event that is shown.
   std::vector<profile::SampledEvent> events;
 };
 
-// Of what the choices let pass, whatever of it they show: what is shown is chosen in the page.
-// `with_inherited`: the same recording, whose stacks are put in place of those of `profile`
-// (ExportOptions::with_inherited).
+// For everything that passes the choices, shown or not: the page chooses what to show. `with_inherited`: the
+// same recording; its stacks replace those of `profile` (ExportOptions::with_inherited).
 Result<PageTables> make_page_tables(const profile::Profile& profile, const profile::Choices& choices,
                                     const profile::Profile* with_inherited = nullptr);
 
-// Drops what no stretch leads to, sorts, and numbers anew: whatever changed a table calls this last.
+// Drops rows that no interval leads to, sorts, and renumbers: call it last after every change of a table.
 void settle(PageTables& tables);
 
 }  // namespace phlox::exporters

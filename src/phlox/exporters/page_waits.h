@@ -1,4 +1,4 @@
-// What the stretches of a page wait for, and who ended that: each a row once. Pure.
+// The wait targets of a page's intervals, and their wakers: each a row once. Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ namespace phlox::exporters {
 
 class PageWaits {
  public:
-  // Of so many all is told; of further ones only what they wait for, and where.
+  // The number of waits with all details; further ones have only their wait target and place.
   static constexpr size_t kMostInFull = 50'000;
   static constexpr size_t kMost = 2 * kMostInFull;
 
-  // `place_of`: the page's number of where a frame is.
+  // `place_of`: the page's number of a frame's place.
   PageWaits(const profile::Profile& profile, std::function<uint32_t(profile::FrameId)> place_of);
 
-  // Of the recording's samples, by index. 0: it is not blocked, or there is no room.
+  // By the index of a sample of the recording. 0: it is not blocked, or there is no room.
   uint32_t of(size_t sample);
   std::vector<PageWait> finish() && { return std::move(waits_); }
 
@@ -41,7 +41,7 @@ class PageWaits {
   profile::AlikeAwaited alike_;
   std::vector<PageWait> waits_ = std::vector<PageWait>(1);
   std::map<PageWait, uint32_t> known_;
-  // By stack and system call; by what was awaited and who ended it; by both.
+  // By stack and system call; by wait target and waker; by both.
   tsl::robin_map<uint64_t, uint32_t, Spread> asked_, told_, met_;
 };
 

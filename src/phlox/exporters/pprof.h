@@ -1,5 +1,5 @@
 // The profile.proto of pprof, gzipped: for `go tool pprof`, Pyroscope, Parca, Grafana, Speedscope. Field
-// numbers are those of github.com/google/pprof, proto/profile.proto. Carries totals, no order in time.
+// numbers are those of github.com/google/pprof, proto/profile.proto. Has totals, no order in time.
 // docs/formats.md is the reference.
 #pragma once
 
@@ -14,10 +14,10 @@
 namespace phlox::exporters {
 
 struct PprofFacts {
-  // Of a tree with By::place: what the libraries are. nullptr: they have a name only.
+  // For a tree with By::place: the libraries. nullptr: they have only a name.
   const std::vector<profile::Module>* modules = nullptr;
   profile::Weight weight = profile::Weight::wall;
-  std::string event;  // what the weight is of, where it is of an event
+  std::string event;  // the event of the weight, if it is of an event
   std::vector<EventTree> others;
   bool by_line = false;
   int64_t start = 0;     // ns since 1970; 0: not known
@@ -25,7 +25,7 @@ struct PprofFacts {
   std::string comment;
 };
 
-// The message as it is before compression.
+// The message before compression.
 std::string pprof_message(const profile::CallTree& tree, const PprofFacts& facts);
 
 Result<void> write_pprof(const profile::CallTree& tree, const PprofFacts& facts, std::ostream& out);

@@ -1,5 +1,5 @@
 // The output of Pyflame 1.6 (github.com/uber-archive/pyflame), for scripts that were written for it:
-// collapsed stacks of "file:function:line" frames, root first, with counts of looks; the timestamps of
+// collapsed stacks of "file:function:line" frames, root first, with counts of samples; the timestamps of
 // --flamechart; and its dump. Pure.
 #pragma once
 
@@ -10,17 +10,17 @@
 namespace phlox::exporters {
 
 struct PyflameOptions {
-  bool threads = false;       // every thread at every look; else only the one that holds the GIL
-  bool exclude_idle = false;  // no "(idle)": looks at which no thread held the GIL
+  bool threads = false;       // every thread in every sample; otherwise only the GIL's holder
+  bool exclude_idle = false;  // no "(idle)": samples in which no thread held the GIL
   bool line_numbers = true;
 };
 
-// One line a stack, ordered by text. Samples that could not be read are "(failed)", as Pyflame's were.
+// One line for each stack, ordered by text. Samples that could not be read are "(failed)", as Pyflame's were.
 void write_pyflame(const profile::Profile& profile, const PyflameOptions& options, std::ostream& out);
-// Pairs of lines: microseconds since 1970, then the stack, its frames each followed by ';'.
+// Pairs of lines: microseconds since 1970, then the stack, with a ';' after each frame.
 void write_pyflame_flamechart(const profile::Profile& profile, const PyflameOptions& options,
                               std::ostream& out);
-// Each thread by Python's id, '*' at the one that holds the GIL, then its frames, leaf first.
+// Each thread by Python's id, '*' at the GIL's holder, then its frames, leaf first.
 void write_pyflame_dump(const profile::Profile& profile, const PyflameOptions& options, std::ostream& out);
 
 }  // namespace phlox::exporters

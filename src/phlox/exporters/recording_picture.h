@@ -1,5 +1,4 @@
-// A recording as a flame graph: its title, what is shown of it, how far it can be believed, and the tree.
-// Pure.
+// A recording as a flame graph: its title, the part that is shown, how far to trust it, and the tree. Pure.
 #pragma once
 
 #include <string>
@@ -18,19 +17,19 @@ FlamePicture make_picture(const profile::Profile& profile, const profile::Choice
 // Nanoseconds since 1970; 0: not known.
 int64_t recording_start_time(const profile::Profile& profile);
 
-// "main.py (pid 4711)": what a recording is of, from its processes and meta.
+// "main.py (pid 4711)": the program of a recording, from its processes and meta.
 std::string recording_title(const profile::Profile& profile);
-// "Python 3.12.1, pid 12, 4 threads over 10.0 s, 2026-11-23 08:30 UTC on host": what it is, however it is
-// shown.
+// "Python 3.12.1, pid 12, 4 threads over 10.0 s, 2026-11-23 08:30 UTC on host": the facts of a recording,
+// whatever is shown.
 std::string recording_facts(const profile::Profile& profile);
-// ", only while running, only pid 12 from 1.00 s": what the choices leave of it; empty: all.
+// ", only while running, only pid 12 from 1.00 s": the part that the choices select; empty: all.
 std::string choices_words(const profile::Choices& choices);
 // The recorder was killed.
 bool is_unfinished(const profile::Profile& profile);
-// How far it can be believed, and what it lacks. Displayable.
+// How far to trust it, and what it lacks. Displayable.
 std::vector<std::string> quality_lines(const profile::Profile& profile,
                                        const profile::QualitySummary& quality);
-// Both, and the weight: what is shown in a picture.
+// Both, and the weight: the texts of a picture.
 std::string recording_subtitle(const profile::Profile& profile, const profile::Choices& choices);
 
 }  // namespace phlox::exporters

@@ -1,5 +1,5 @@
-// Which nodes of a call tree enter a function, or a call, that is not under way already: what its time with
-// everything it called may be added up from. Pure.
+// The nodes of a call tree that enter a function, or a call, that is not already running. Totals are added up
+// from these. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace phlox::exporters {
 
 struct Entered {
   bool function = false;  // no frame nearer to the root is of this function
-  bool call = false;      // none there is of it, called by the same function
+  bool call = false;      // the same, for frames that the same function called
 };
 
-// By node. `function_of`: by label, a number of the function that it is of; labels may share one.
+// By node. `function_of`: by label, the number of its function; labels may share one.
 std::vector<Entered> find_entered(const profile::CallTree& tree, const std::vector<uint32_t>& function_of);
 
 }  // namespace phlox::exporters

@@ -1,7 +1,7 @@
-// The formats a recording can be written as, in one list: `phlox export -f NAME`, `-o FILE.EXT`, the help
-// text and the default extension all follow from it. A new format is one file in this folder and one line in
-// registry.cpp. Exporters see a Profile and never a process, so a recording can always be exported again.
-// They never open a file: the caller owns the stream and checks it after the last byte.
+// The formats in which a recording can be written, in one list: `phlox export -f NAME`, `-o FILE.EXT`, the
+// help text and the default extension follow from it. A new format is one file in this directory and one row
+// in registry.cpp. Exporters see a Profile and never a process, so a recording can be exported again at any
+// time. They never open a file: the caller owns the stream and checks it after the last byte.
 #pragma once
 
 #include <cstdint>
@@ -19,26 +19,24 @@
 
 namespace phlox::exporters {
 
-// The text of a source file that a recording names; nothing where it cannot be had.
+// The text of a source file that a recording names; nothing if it cannot be read.
 using SourceOf = std::function<std::optional<std::string>(const std::string& file)>;
 
 struct ExportOptions {
   std::string title;  // of a picture; empty: made from the recording's meta
-  // Of a page: what does not fit is merged. A million stretches of 500 threads need 10 MB; browsers open 24
-  // MB within two seconds, and mail still carries it.
+  // The page's limit: data that does not fit is merged. A million intervals of 500 threads need 10 MB;
+  // browsers open 24 MB within two seconds, and mail still carries it.
   uint64_t page_bytes = 24'000'000;
-  // Of a page: the same recording with the frames that forked children have of their parent, which the page
-  // can show then; nullptr: it has none. `show_inherited`: the page begins with them.
+  // For a page: the same recording with the frames that forked children inherited, which the page can then
+  // show; nullptr: it has none. `show_inherited`: the page begins with them.
   const profile::Profile* with_inherited = nullptr;
   bool show_inherited = false;
-  SourceOf source;                            // of a page: the source is put in; empty: it is not
-  std::vector<std::string>* notes = nullptr;  // what was done that was asked for; may be nullptr
-  std::vector<std::string>* remarks =
-      nullptr;  // where to tell what the user should know besides; may be nullptr
+  SourceOf source;                              // for a page: the source to include; empty: none
+  std::vector<std::string>* notes = nullptr;    // receives notes about requested actions; may be nullptr
+  std::vector<std::string>* remarks = nullptr;  // receives remarks that the user should know; may be nullptr
 };
 
-// Writes one whole document. An error says why the choices cannot be shown in this format; nothing was
-// written then.
+// Writes one whole document. An error says why this format cannot show the choices; nothing was written then.
 using WriteFunction = Result<void> (*)(const profile::Profile&, const profile::Choices&, const ExportOptions&,
                                        std::ostream&);
 
@@ -47,7 +45,7 @@ struct Format {
   std::vector<std::string_view> extensions;  // with the dot; the first is the default one
   std::string_view description;              // one line of --help
   WriteFunction write;
-  // Unless something else is asked for: everything of a format that shows one thread at a time.
+  // Unless another choice is made: everything, for a format that shows one thread at a time.
   profile::Show show = profile::Show::work;
   bool is_text = true;  // may be written to a terminal
 };

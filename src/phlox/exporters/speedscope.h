@@ -1,5 +1,6 @@
-// The JSON of speedscope.app (its file-format-spec.ts, version 0.0.1): one "sampled" profile a thread, in the
-// order of time, so that its time order and left heavy views both work. docs/formats.md is the reference.
+// The JSON of speedscope.app (its file-format-spec.ts, version 0.0.1): one "sampled" profile for each thread,
+// in the order of time, so that both its views, time order and left heavy, work. docs/formats.md is the
+// reference.
 #pragma once
 
 #include <ostream>

@@ -1,5 +1,5 @@
-// A stretch a row, for data frames, databases and jq: JSON lines and CSV, which have the same columns. Rows
-// are written as they are met, in the order of the recording. docs/formats.md is the reference.
+// One row for each interval, for data frames, databases and jq: JSON lines and CSV, with the same columns.
+// Rows are in the order of the recording. docs/formats.md is the reference.
 #pragma once
 
 #include <ostream>
@@ -10,11 +10,11 @@
 
 namespace phlox::exporters {
 
-// An object a line; "stack" is an array, root first.
+// An object on each line; "stack" is an array, root first.
 Result<void> write_json_lines(const profile::Profile& profile, const profile::Choices& choices,
                               std::ostream& out);
-// A header, then rows with commas (RFC 4180; there is no newline within a row). "stack" is written as in the
-// collapsed format; what is not known is empty.
+// A header, then rows with commas (RFC 4180; no newline within a row). "stack" is written as in the collapsed
+// format; an unknown value is empty.
 Result<void> write_csv(const profile::Profile& profile, const profile::Choices& choices, std::ostream& out);
 
 }  // namespace phlox::exporters

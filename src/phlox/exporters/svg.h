@@ -1,5 +1,5 @@
-// The flame graph as one self-contained SVG: boxes that any viewer shows, and a script that, in a browser,
-// redraws them from the embedded tree and makes them answer. No network, nothing beside the file.
+// The flame graph as one self-contained SVG: boxes that any viewer shows, and a script that redraws them in a
+// browser from the embedded tree and handles clicks and keys. No network, no other file.
 #pragma once
 
 #include <ostream>

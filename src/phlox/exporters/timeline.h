@@ -1,6 +1,5 @@
-// What the formats have in common that show threads in the order of time: samples by thread, frames as
-// numbered labels, slices (a function from where it was first seen to where it was seen last), events in
-// words. Pure.
+// Shared by the formats that show threads in the order of time: samples by thread, frames as numbered labels,
+// slices (a function from its first to its last sample), events in words. Pure.
 #pragma once
 
 #include <cstdint>
@@ -21,31 +20,31 @@ struct ThreadSample {
   profile::SampleFilter::Part part;
 };
 
-// Samples that pass and weigh something, in the order of time; by thread id - 1.
+// Samples that pass and have weight, in the order of time; by thread id - 1.
 using SamplesByThread = std::vector<std::vector<ThreadSample>>;
 SamplesByThread samples_by_thread(const profile::Profile& profile, const profile::SampleFilter& filter);
 
-// Which of the threads that have samples computes most.
+// The thread that computes most, among those that have samples.
 std::optional<size_t> busiest_thread(const SamplesByThread& threads);
 
-// "Thread worker-1 (4711)", behind its process where there are several.
+// "Thread worker-1 (4711)", after its process if there are several.
 std::string thread_title(const profile::Profile& profile, const profile::Thread& thread);
 
-// nullptr: the row names none.
+// nullptr: the row has none.
 const profile::Process* process_of(const profile::Profile& profile, const profile::Thread& thread);
 
 // "libfoo: src/run.rs", for formats without a place for a library.
 std::string native_location(const profile::Label& label);
 
-// Frames of the recording that look alike in this view are one, numbered from 0.
+// Frames of the recording with the same label in this view are one, numbered from 0.
 class FrameTable {
  public:
   FrameTable(const profile::Profile& profile, const profile::Choices& choices);
 
-  // Root first. Parents come before children: whatever a file says, this ends.
+  // Root first. Parents come before children, so this ends for any file.
   void stack(profile::StackId id, std::vector<size_t>& path) const;
   const std::vector<profile::Label>& labels() const { return labels_; }
-  // A label of our own: what `stack` never gives.
+  // A label of our own, which `stack` never returns.
   size_t marker(std::string_view name);
 
  private:
@@ -55,9 +54,9 @@ class FrameTable {
   std::vector<size_t> numbers_;
 };
 
-// Where a sample stands on the axis of a thread's slices, in nanoseconds. Wall time stands where it passed,
-// counted from the recording's start; what else weighs has no place of its own, and samples follow one
-// another, as long as they weigh.
+// The place of a sample on the axis of a thread's slices, in nanoseconds. Wall time is where it passed,
+// counted from the recording's start. Other weights have no place in time: their samples follow one another,
+// as long as they weigh.
 class Axis {
  public:
   Axis(const profile::Profile& profile, const profile::Choices& choices);
@@ -70,7 +69,8 @@ class Axis {
   Stretch place(const ThreadSample& sample);
   void next_thread() { end_ = 0; }
 
-  static constexpr Nanoseconds kSample = 1'000'000;  // how long one is drawn, where samples count
+  // The length of a sample in the drawing, if samples count.
+  static constexpr Nanoseconds kSample = 1'000'000;
 
  private:
   profile::Weight weight_;
@@ -78,7 +78,7 @@ class Axis {
   Nanoseconds end_ = 0;  // of the thread's last sample
 };
 
-// Takes slices as they open and close. `label` is a number of the FrameTable.
+// Receives slices as they open and close. `label` is a number of the FrameTable.
 class SliceSink {
  public:
   virtual ~SliceSink() = default;
@@ -96,14 +96,14 @@ struct StateRun {
   Nanoseconds start = 0;
   Nanoseconds end = 0;
 };
-// What a profile is read for beside its stacks: "Waits for the GIL", "Garbage collection", "Waits for
+// Things that readers search for besides stacks: "Waits for the GIL", "Garbage collection", "Waits for
 // 10.0.0.5:5432".
 std::vector<StateRun> notable_runs(const profile::Profile& profile, const std::vector<ThreadSample>& samples);
 // All of a thread's time: "running", "waits for the GIL", "waits for a CPU", "futex", "recvfrom
 // (10.0.0.5:5432)".
 std::vector<StateRun> state_runs(const profile::Profile& profile, const std::vector<ThreadSample>& samples);
 
-// "Process started", and what there is to say more: "exit 0". Empty: nothing for people.
+// "Process started", and a detail if there is one: "exit 0". Empty: not for people.
 std::string_view event_name(profile::EventKind kind);
 std::string event_words(const profile::Event& event);
 

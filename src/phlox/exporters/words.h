@@ -1,5 +1,5 @@
-// Names and numbers as people read them in a picture, and escaped for where they stand. web/src/words.ts has
-// the same number formats. Names come from a target: any bytes.
+// Names and numbers for people in a picture, escaped for their place. web/src/words.ts has the same number
+// formats. Names come from a target: any bytes.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace phlox::exporters {
 
-// Valid UTF-8 that XML may carry and that shows what is there: bytes that are none become U+FFFD, control
+// Valid UTF-8 that XML may contain and that shows what is there: invalid bytes become U+FFFD; control
 // characters and those that turn the direction of text become \xNN or \uNNNN in letters.
 std::string displayable(std::string_view name);
 
@@ -24,18 +24,18 @@ std::string xml_escaped(std::string_view text);
 // input is displayable.
 size_t display_columns(std::string_view text);
 
-// The longest beginning of at most `columns`, ending in "…" when something is left out; "" when there is no
-// room for two characters and the dots.
+// The longest beginning of at most `columns`, ending in "…" if the text is truncated; "" if there is no room
+// for two characters and the dots.
 std::string fit_columns(std::string_view text, size_t columns);
 
-// The same of a function's name: of "libfoo.so+0x1a40", which is all that tells functions without a name
-// apart, the end stays: "lib…+0x1a40".
+// The same for a function's name: in "libfoo.so+0x1a40", only the end distinguishes functions without a name,
+// so the end stays: "lib…+0x1a40".
 std::string fit_name(std::string_view name, size_t columns);
 
 // Lines of at most `columns`, broken at spaces.
 std::vector<std::string> wrap_columns(std::string_view text, size_t columns);
 
-// JSON that may stand in markup: its <, > and & become \u escapes, which mean the same.
+// JSON that is valid in markup: its <, > and & become \u escapes with the same meaning.
 std::string safe_in_markup(std::string_view json);
 
 std::string size_words(uint64_t bytes);  // "12.3 MB"
