@@ -1,5 +1,5 @@
-// austin's binary format, MOJO, versions 1 to 3 (austin 3.4 to 4.0): a stream of events.
-// https://github.com/P403n1x87/austin/wiki/The-MOJO-file-format, and what the program itself writes.
+// austin's binary format, MOJO, versions 1 to 4 (austin 3.4 to 4.1): a stream of events.
+// https://github.com/P403n1x87/austin/wiki/The-MOJO-file-format, and the files of the program itself.
 #pragma once
 
 #include "phlox/importers/importer.h"

@@ -1,6 +1,6 @@
-// Rows of what austin sampled, for both of its formats. austin tells of each sample how long ago the one
-// before was taken, not when: samples stand one behind the other, and those of all threads that it looked at
-// in one turn beside each other.
+// Rows of austin's samples, for both of its formats. austin records how much time passed since the last
+// sample, not when a sample was taken. So samples follow one another, and those of all threads in one pass
+// have the same time.
 #pragma once
 
 #include <cstdint>
@@ -33,31 +33,31 @@ struct AustinFrame {
 
 class AustinRows {
  public:
-  // `hexadecimal`: how threads are numbered.
+  // `hexadecimal`: the form of thread numbers.
   AustinRows(profile::Sink& sink, bool hexadecimal)
       : sink_(sink), rows_(sink, "austin"), hexadecimal_(hexadecimal) {}
 
   // "mode", "wall".
   void metadata(std::string_view key, std::string_view value);
   const std::string& mode() const { return mode_; }
-  // It writes no metadata: neither its version nor that it came to an end.
+  // It writes no metadata: neither its version nor that it ended.
   void is_of_version_1() {
     version_ = "1";
     ended_ = true;
   }
 
   profile::Interner& interner() { return rows_.interner(); }
-  // As austin names it. `function`: qualified, as far as Python tells.
+  // As austin names it. `function`: qualified, as far as Python has it.
   AustinFrame frame(std::string_view file, std::string_view function, int32_t line);
   profile::FrameId invalid_frame();
   profile::FrameId kernel_frame(std::string_view function);
 
   void put(const AustinSample& sample);
-  // `cut`: it ends inside of a sample.
+  // `cut`: the file ends inside a sample.
   ImportOutcome finish(std::string_view format, uint64_t refused, bool cut);
 
  private:
-  // What was sampled of one process together, at one moment.
+  // The samples of one process at one moment.
   struct Turn {
     Nanoseconds start = 0;
     int64_t microseconds = 0;

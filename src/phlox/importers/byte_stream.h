@@ -1,6 +1,5 @@
-// Bytes that come one after the other, of a file or out of a decompressor, in little memory. What is read
-// beyond the end is zero and sets failed(), as with base/byte_reader.h, which is for bytes that are all
-// there.
+// Bytes one after the other, of a file or from a decompressor, in little memory. A read beyond the end gives
+// zero and sets failed(), as in base/byte_reader.h, which is for bytes that are all in memory.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +15,11 @@ namespace phlox::importers {
 
 class ByteStream {
  public:
-  // Fills from the start on; how many bytes, 0 at the end.
+  // Fills from the start on; returns how many bytes, 0 at the end.
   using Source = std::function<size_t(std::span<std::byte>)>;
 
   explicit ByteStream(Source source) : source_(std::move(source)) {}
-  // Of an input from `offset` up to `end`.
+  // From an input, from `offset` to `end`.
   ByteStream(Input& input, uint64_t offset, uint64_t end = ~uint64_t{0});
 
   bool at_end();
@@ -29,13 +28,13 @@ class ByteStream {
   uint32_t u32();
   uint64_t u64();
   uint64_t uleb128();
-  // Up to a NUL, which is taken too; of a longer one the first `most` bytes.
+  // Up to a NUL, which is consumed; the first `most` bytes of a longer one.
   std::string c_string(size_t most);
 
  private:
   bool fill();
 
-  // Of a source whose length is not known the first piece is small: so are most of its like.
+  // The first piece is small if the length of the source is not known: most such sources are small.
   static constexpr size_t kFirst = size_t{4} << 10, kPiece = size_t{256} << 10;
   Source source_;
   size_t piece_ = kFirst, most_ = kPiece;

@@ -1,6 +1,6 @@
-// Collapsed stacks: a line a stack, root first, ';' between frames, then a number (flamegraph.pl, inferno,
-// our own export, `py-spy record -f raw`). The number is counted as samples: what it counts the format does
-// not say.
+// Collapsed stacks: a line for each stack, root first, ';' between frames, then a number (flamegraph.pl,
+// inferno, our own export, `py-spy record -f raw`). The number counts as samples: the format does not say
+// what it counts.
 #pragma once
 
 #include "phlox/importers/importer.h"

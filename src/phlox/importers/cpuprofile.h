@@ -1,4 +1,4 @@
-// Chrome's and Node's .cpuprofile: what the inspector's Profiler.stop gives.
+// Chrome's and Node's .cpuprofile: the result of the inspector's Profiler.stop.
 #pragma once
 
 #include "phlox/importers/importer.h"

@@ -1,5 +1,5 @@
-// Numbers of the events that a foreign recording sampled, in the order in which they are met, and what they
-// counted, kept to sums that nobody need fear to add up.
+// Numbers the events that a foreign recording sampled, in the order of their first appearance, and limits
+// their counts so that sums cannot overflow.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 
 namespace phlox::importers {
 
-// The cores of a hybrid processor count the same event apart, and perf names them by their kind:
-// "cpu_core/cycles/" and "cpu_atom/cycles/u" are "cycles" and "cycles:u" of the program.
+// The cores of a hybrid processor count the same event separately, and perf names them by their kind:
+// "cpu_core/cycles/" and "cpu_atom/cycles/u" are the program's "cycles" and "cycles:u".
 inline std::string on_all_cores(std::string_view name) {
   for (const std::string_view kind : {"cpu_core/", "cpu_atom/", "cpu_lowpower/"}) {
     if (!name.starts_with(kind)) continue;
@@ -31,8 +31,7 @@ inline std::string on_all_cores(std::string_view name) {
   return std::string(name);
 }
 
-// What a reader is told where events were put together: "cpu_atom/cycles/, cpu_core/cycles/". Empty: none
-// were.
+// The message if events were joined: "cpu_atom/cycles/, cpu_core/cycles/". Empty: none were.
 class HybridEvents {
  public:
   void met(std::string_view name) {
@@ -53,14 +52,14 @@ class HybridEvents {
   std::map<std::string, std::set<std::string>> names_;
 };
 
-// What a sample of a clock stands for.
+// The time that a sample of a clock represents.
 class ClockPeriods {
  public:
   Nanoseconds take(uint64_t period) {
     longer_ += period > kLongest;
     return static_cast<Nanoseconds>(std::min(period, kLongest));
   }
-  // How many of them were longer than an hour, which is what each of those is shown as.
+  // How many of them were longer than an hour; each of those is shown as an hour.
   uint64_t longer() const { return longer_; }
   std::string told() const {
     return longer_ == 1 ? "1 sample stands for more than an hour and is shown as an hour"
@@ -77,7 +76,7 @@ class EventNumbers {
  public:
   explicit EventNumbers(profile::Sink& sink) : sink_(sink) {}
 
-  // The first time it is told to the sink. 0: it has no name, or there are too many.
+  // The event's number; a new event is reported to the sink. 0: it has no name, or there are too many.
   uint16_t of(const profile::SampledEvent& event) {
     if (event.name.empty()) return 0;
     const auto known = numbers_.find(event.name);
@@ -89,7 +88,7 @@ class EventNumbers {
     return number;
   }
 
-  // `value`, or less where all of them come to more than a reader of recordings believes.
+  // `value`, or less if all values together exceed the limit for readers of recordings.
   int64_t take(uint64_t value) {
     const uint64_t taken = std::min(value, left_);
     left_ -= taken;
@@ -97,7 +96,7 @@ class EventNumbers {
     return static_cast<int64_t>(taken);
   }
   bool left_out() const { return left_out_; }
-  // What to say then.
+  // The message in that case.
   static constexpr const char* kLeftOut =
       "the values add up to more than 2,305,843,009,213,693,951; what is beyond was left out";
 

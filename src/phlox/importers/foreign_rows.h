@@ -1,5 +1,5 @@
-// Rows of the model for importers of formats that tell of names alone: processes, threads and frames by what
-// they are called, each once, and samples of them. What is not known stays empty.
+// Rows of the model for importers of formats that have only names: processes, threads and frames by name,
+// each once, and their samples. Unknown facts stay empty.
 #pragma once
 
 #include <cstdint>
@@ -24,21 +24,21 @@ class ForeignRows {
   ForeignRows(profile::Sink& sink, std::string recorded_by)
       : sink_(sink), interner_(sink), recorded_by_(std::move(recorded_by)) {}
 
-  // 0: no number is known.
+  // 0: the number is not known.
   profile::ProcessId process(int32_t pid, std::string_view name,
                              std::optional<profile::ProcessId> parent = std::nullopt);
-  // Once it is known.
+  // When it is known.
   void name(profile::ProcessId process, std::string_view name);
   profile::ThreadId thread(profile::ProcessId process, int32_t tid, std::string_view name);
   profile::Interner& interner() { return interner_; }
-  // Of equal ones the same.
+  // Equal ones get the same id.
   profile::ModuleId module(std::string_view path, std::string_view build_id);
-  // Puts it. samples: looks; more than a row can count are several rows.
+  // Puts a sample. A count that is too large for one row becomes several rows.
   void sample(profile::Sample sample, uint64_t looks);
-  // What another event counted at a look that was put already.
+  // The count of another event in a sample that was put already.
   void value(profile::Sample sample);
 
-  // Meta and tallies are put, and from when to when each process and thread was sampled. `elapsed`: 0: not
+  // Puts meta and tallies, and from when to when each process and thread was sampled. `elapsed`: 0: not
   // known.
   ImportOutcome finish(Nanoseconds elapsed, std::string summary);
   uint64_t samples() const { return samples_; }
@@ -58,16 +58,16 @@ class ForeignRows {
   std::vector<profile::Thread> thread_rows_;
   uint32_t last_sample_ = 0;
   uint64_t samples_ = 0, left_out_ = 0;
-  uint64_t beyond_ = 0;  // asked for and not given: a process, a thread, a module
+  uint64_t beyond_ = 0;  // requests beyond the limits: a process, a thread, a module
   Nanoseconds time_left_ = std::numeric_limits<Nanoseconds>::max() / 4;
   bool time_cut_ = false;
 };
 
-// A frame by its name, which may say more than that: "name (file.py:12)", "name (file.py)",
-// "py::name:file.py"; behind it a note of stackcollapse-perf.pl: "_[k]" the kernel, "_[i]" inlined, "_[j]"
-// made at run time, "_[w]" of a waker. A frame with a source of Python is Python's, any other native.
+// A frame by its name, which may contain more: "name (file.py:12)", "name (file.py)", "py::name:file.py". A
+// note of stackcollapse-perf.pl may follow: "_[k]" the kernel, "_[i]" inlined, "_[j]" made at run time,
+// "_[w]" of a waker. A frame with a Python source is Python's, any other native.
 profile::Frame frame_of_text(std::string_view text);
-// Whether a source is one of Python: "x.py", "<string>", "<frozen importlib._bootstrap>".
+// Whether a source is a Python source: "x.py", "<string>", "<frozen importlib._bootstrap>".
 bool is_python_source(std::string_view file);
 
 }  // namespace phlox::importers

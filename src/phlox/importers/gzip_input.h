@@ -1,5 +1,5 @@
-// An input that is packed with gzip, unpacked as it is read: forwards, as a pipe is (input.h). So every
-// format may come packed, and none has to know.
+// An input that is packed with gzip, unpacked as it is read: forwards only, like a pipe (input.h). So every
+// format may be packed, and none has to know.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,14 @@ namespace phlox::importers {
 
 class GzipInput : public Input {
  public:
-  // Null: it is not packed. `packed` must outlive it.
+  // Null: not packed. `packed` must outlive it.
   static std::unique_ptr<GzipInput> of(Input& packed);
   ~GzipInput() override;
 
   size_t read_at(uint64_t offset, std::span<std::byte> into) override;
   std::optional<uint64_t> size() const override { return std::nullopt; }
   bool lost() const override { return unpacked_.lost(); }
-  // Its compression ended early, or makes no sense: there is less than was packed.
+  // Its compression ended early, or is invalid: the data is incomplete.
   bool damaged() const { return damaged_; }
 
  private:
@@ -28,7 +28,7 @@ class GzipInput : public Input {
 
   Input& packed_;
   std::unique_ptr<Unpacker> unpacker_;
-  std::vector<std::byte> piece_;  // of what is packed
+  std::vector<std::byte> piece_;  // of the packed data
   uint64_t taken_ = 0;
   bool damaged_ = false, ended_ = false;
   Forwards unpacked_;

@@ -1,4 +1,4 @@
-// Bytes of a build-id as it is written.
+// The bytes of a build-id from its text.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// What every importer takes and gives. An importer turns the bytes of one foreign format into rows of the
-// model, as they come; what the format does not know stays empty. It prints nothing and looks at no process.
+// The input and result of every importer. An importer turns the bytes of one foreign format into rows of the
+// model as they come; facts that the format lacks stay empty. It prints nothing and opens no process.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,17 @@
 namespace phlox::importers {
 
 struct ImportOptions {
-  // Of a recording of several, the one by whose samples time is shared out, and which is shown first; empty:
-  // the first, a clock before others.
+  // In a recording of several events, the one whose samples divide time, and which is shown first; empty: the
+  // first, a clock before others.
   std::string event;
   FileSearch files;
 };
 
 struct ImportOutcome {
   uint64_t samples = 0;
-  std::vector<profile::NativeModule>
-      modules;                        // that native frames name: their functions are still to be named
-  std::string summary;                // a line: what it was, and how its stacks came out
-  std::vector<std::string> warnings;  // what was lost, and why
+  std::vector<profile::NativeModule> modules;  // modules of native frames, whose functions have no names yet
+  std::string summary;                         // a line: the kind of file, and the quality of its stacks
+  std::vector<std::string> warnings;           // what was lost, and why
   std::vector<std::string> details;
 };
 

@@ -1,5 +1,5 @@
-// The bytes of a file that somebody else recorded, asked for by place. A pipe is one too. Importers see
-// nothing else of the world but files of modules (module_files.h).
+// The bytes of a file that somebody else recorded, read by position. A pipe is one too. Apart from these,
+// importers only open files of modules (module_files.h).
 #pragma once
 
 #include <cstddef>
@@ -21,15 +21,15 @@ namespace phlox::importers {
 class Input {
  public:
   virtual ~Input() = default;
-  // How many bytes were there, up to into.size(); fewer only at the end.
+  // How many bytes were read, up to into.size(); fewer only at the end.
   virtual size_t read_at(uint64_t offset, std::span<std::byte> into) = 0;
   // None: a pipe.
   virtual std::optional<uint64_t> size() const = 0;
-  // Whether bytes were asked for again that had no room on the disk: there is less then than there was.
+  // Whether bytes were requested again for which the disk had no room: data is missing then.
   virtual bool lost() const { return false; }
-  // errno of a read that failed: what came is not all. 0: none did.
+  // errno of a read that failed: the data is incomplete. 0: none failed.
   virtual int error() const { return 0; }
-  // Of `most` bytes at an offset, as many as there can be: what to make room for before they are read.
+  // How many of `most` bytes at an offset can exist: reserve this much before reading.
   size_t room_for(uint64_t offset, uint64_t most) const;
 };
 
@@ -44,20 +44,20 @@ class MemoryInput : public Input {
   std::span<const std::byte> bytes_;
 };
 
-// What can only be taken out in order, asked for by place: what lies at its start again and again, beyond
-// that forwards. What is passed over, and all behind it, is put into a file without a name, in $TMPDIR or
-// /var/tmp, and can be asked for later: a perf.data tells at its end what it holds.
+// A source that can only be read in order, read by position: its start any number of times, the rest
+// forwards. Bytes that are skipped, and all after them, go into a file without a name, in $TMPDIR or
+// /var/tmp, and can be read later: a perf.data describes its contents at its end.
 class Forwards {
  public:
-  // Goes on from where it stands; how many bytes, 0 at the end.
+  // Continues from the present position; returns how many bytes, 0 at the end.
   using Source = std::function<size_t(std::span<std::byte>)>;
 
   explicit Forwards(Source source) : source_(std::move(source)) {}
   size_t read_at(uint64_t offset, std::span<std::byte> into);
-  // Whether something was asked for that had been taken out before and was not kept.
+  // Whether bytes were requested that had been read before and were not kept.
   bool lost() const { return lost_; }
 
-  // What is kept of its start: enough to recognise a format by.
+  // The size of the kept start: enough to recognise a format.
   static constexpr size_t kHead = 65536;
 
  private:
@@ -67,9 +67,9 @@ class Forwards {
 
   Source source_;
   std::vector<std::byte> head_;
-  uint64_t at_ = 0;  // how much was taken out
+  uint64_t at_ = 0;  // how much was read
   bool head_read_ = false, lost_ = false;
-  Descriptor kept_;  // each byte at its own place
+  Descriptor kept_;  // each byte at its own position
   uint64_t kept_from_ = 0, kept_to_ = 0;
 };
 
@@ -93,13 +93,13 @@ class FileInput : public Input {
   Forwards pipe_;
 };
 
-// What editors of Windows put before UTF-8; no part of the text.
+// Windows editors put this before UTF-8; not a part of the text.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-// What to say where input.lost().
+// The message if input.lost().
 tl::unexpected<Error> no_room_to_read_again();
 
-// All of it, up to `most` bytes; none when there are more.
+// All of it, up to `most` bytes; none if there are more.
 std::optional<std::string> read_all(Input& input, size_t most);
 
 }  // namespace phlox::importers

@@ -1,4 +1,4 @@
-// JSON that somebody else wrote: read whole, without recursion, and asked for what may not be there.
+// JSON that somebody else wrote: read completely, without recursion, with values that may be missing.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -17,7 +17,7 @@ namespace phlox::importers {
 
 using Json = rapidjson::Value;
 
-// The texts of its values lie in the bytes that were read.
+// The texts of its values are in the bytes that were read.
 class JsonFile {
  public:
   const Json& operator*() const { return root_; }
@@ -30,19 +30,19 @@ class JsonFile {
   rapidjson::Document root_;
 };
 
-// ErrorKind::input: no JSON, or more than 1 GiB of it, or a text of more than 16 MiB in it.
+// ErrorKind::input: invalid JSON, more than 1 GiB of it, or a text of more than 16 MiB in it.
 Result<JsonFile> parse_json(Input& input);
 
-// Null, an empty text, nothing: when it is not there, or something else.
+// Null, an empty text, nothing: if it is missing, or of another type.
 const Json* member(const Json* object, const char* name);
 const Json* element(const Json* array, uint64_t index);
 size_t length(const Json* array);
 std::string_view text(const Json* value);
-// Holds every whole number of 64 bits as it is written, which a double does not.
+// Holds every whole number of 64 bits exactly; a double does not.
 using Number = long double;
 static_assert(std::numeric_limits<Number>::digits >= 64);
 std::optional<Number> number(const Json* value);
-// Whole numbers from 0 on, as indices of arrays and ids are.
+// Whole numbers from 0 on, for indices of arrays and ids.
 std::optional<uint64_t> index_of(const Json* value);
 // A line of a source; 0: none.
 int32_t line(const Json* value);

@@ -1,9 +1,9 @@
-// Names of the recorded kernel's functions. Two texts may tell them: the copy that perf keeps beside its
-// build-ids, and /proc/kallsyms when it is this machine's kernel. The kernel's own text is asked of the copy
-// first, which is a file (the kernel makes the other line by line: 40 ms); its modules and what is made while
-// it runs, of the other one, which knows those that came later. Moved by what address randomisation moved the
-// kernel; its modules, which that moves otherwise, are named only where nothing moved. Each text is read when
-// it is first asked.
+// Names of the recorded kernel's functions. There are two texts: the copy that perf keeps next to its
+// build-ids, and /proc/kallsyms if the kernel is this machine's. For the kernel's own functions the copy
+// comes first, because it is a file (the kernel makes the other line by line: 40 ms). For modules and code
+// made at run time the other comes first, because it has later ones. Addresses are moved by the distance of
+// address randomisation. Modules move by other distances, so they are named only if nothing moved. Each text
+// is read when it is first needed.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ namespace phlox::importers {
 
 class KernelNames {
  public:
-  // `text_address`: of _text (or _stext) when it was recorded; `symbol`: which. `build_id`: hex; of a
-  // recording that does not tell it this machine's kernel is taken where its `release` and its place are the
-  // same. What is said first holds.
+  // `text_address`: of _text (or _stext) when it was recorded; `symbol`: which. `build_id`: hex; if a
+  // recording has none, this machine's kernel is used if its `release` and its place are the same. The first
+  // call counts.
   void open(std::string_view build_id, std::string_view symbol, uint64_t text_address,
             std::string_view release, std::vector<std::string> build_id_dirs);
-  // Of another text, for tests.
+  // From another text, for tests.
   void take(std::string text, std::string_view symbol, uint64_t text_address);
 
   // The view lives as long as this.
@@ -33,8 +33,8 @@ class KernelNames {
  private:
   struct Source {
     std::optional<symbols::KernelText> text;        // names the kernel's own functions
-    std::optional<symbols::KernelSymbols> symbols;  // all functions; of a file, when it is asked for modules
-    uint64_t moved = 0;  // recorded address - address in the symbols, of the kernel's own text
+    std::optional<symbols::KernelSymbols> symbols;  // all functions; of a file, if modules are needed
+    uint64_t moved = 0;  // recorded address - address in the symbols, for the kernel's own text
     bool asked = false;
     std::optional<std::string_view> find_own(uint64_t address) const;
     std::optional<std::string_view> find_of_module(uint64_t address);

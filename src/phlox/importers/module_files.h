@@ -1,8 +1,8 @@
-// Files of the modules that a recording names, found on this machine: by path, beneath --sysroot, in the
-// cache of perf (~/.debug), each proved by its build-id where the recording tells one. Of a recording that
-// was made here, a file at its path is also the very one that was mapped, by device and inode: that of a
-// process in a container has the same path, and other functions. With what unwinding asks of them. One for
-// all processes of a recording; opens files, never a process.
+// Files of the modules that a recording names, found on this machine: by path, below --sysroot, in perf's
+// cache (~/.debug), each proved by its build-id if the recording has one. In a recording made on this host, a
+// file at its path must also be the very one that was mapped, by device and inode: a file of a process in a
+// container has the same path, and other functions. Has what unwinding needs of these files. One for all
+// processes of a recording; opens files, never a process.
 #pragma once
 
 #include <compare>
@@ -33,9 +33,9 @@ struct FileSearch {
   std::string unwind_cache;                // folder of unwind tables; empty: none
 };
 
-// What a mapping tells of its file, beside the path.
+// What a mapping says about its file, besides the path.
 struct MappedIdentity {
-  std::string build_id;  // hex; of newer kernels, in place of the others
+  std::string build_id;  // hex; newer kernels have it in place of the others
   uint64_t device = 0;   // major << 32 | minor
   uint64_t inode = 0;    // 0: not known
   auto operator<=>(const MappedIdentity&) const = default;
@@ -48,19 +48,19 @@ class ModuleFile {
   const std::string& path() const { return path_; }            // as the recording has it
   const std::string& build_id() const { return build_id_; }    // hex; empty: none
   const std::string& open_path() const { return open_path_; }  // empty: not found
-  // What kept it from being found: "not there", "another build of it is there", "another file is there".
+  // The reason why it was not found: "not there", "another build of it is there", "another file is there".
   const std::string& trouble() const { return trouble_; }
 
   bool found() const { return file_.has_value(); }
   const elf::ElfFile& elf() const { return *file_; }
-  // Where code that was mapped at `start` from `offset` on lies, less where the file says it does.
+  // The address of code that was mapped at `start` from `offset` on, minus its address in the file.
   std::optional<uint64_t> bias_of(uint64_t start, uint64_t offset) const;
   const unwind::UnwindTable* table();
   unwind::CodeRules* code();
   bool is_loop(ImageAddress address);
-  // The function at an address, by the file's symbols: for files that hold one or two.
+  // The function at an address, by the file's symbols: for files with one or two of them.
   std::optional<std::string_view> function_at(ImageAddress address) const;
-  // major << 8 | minor, as the file's own Py_Version tells (3.11 and later); 0: it does not.
+  // major << 8 | minor, from the file's own Py_Version (3.11 and later); 0: it has none.
   uint32_t python_version();
 
  private:
@@ -81,20 +81,20 @@ class ModuleFiles {
  public:
   explicit ModuleFiles(FileSearch search);
 
-  // Before the first file is asked for. `ids` must outlive this. `host`, `kernel` (its release): where it was
-  // recorded.
+  // Before the first file is requested. `ids` must outlive this. `host`, `kernel` (its release): of the
+  // recording.
   void know(const BuildIds& ids, std::string_view host, std::string_view kernel);
 
   // The same for the same path and identity.
   uint32_t number_of(std::string_view path, const MappedIdentity& mapped);
   const std::string& path(uint32_t number) const { return files_[number]->path_; }
-  // Opened when it is first asked for.
+  // Opened when it is first needed.
   ModuleFile& file(uint32_t number);
   size_t size() const { return files_.size(); }
-  // Paths at which another file is than the one that was mapped.
+  // Paths that have another file than the mapped one.
   const std::vector<std::string>& others() const { return others_; }
 
-  // A path of the recording beneath --sysroot.
+  // A path of the recording below --sysroot.
   std::string beneath_sysroot(std::string_view path) const;
 
  private:

@@ -1,4 +1,4 @@
-// Imports what `perf record` wrote.
+// Imports the files of `perf record`.
 #pragma once
 
 #include "phlox/importers/importer.h"

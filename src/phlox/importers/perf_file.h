@@ -1,6 +1,6 @@
-// A file that `perf record` wrote (tools/perf/Documentation/perf.data-file-format.txt, kernel 6.1 and later
-// additions): which events were recorded and how their records are shaped, and the facts about machine and
-// programs that stand behind the records. Out of bytes; every count is capped, every place checked.
+// A file of `perf record` (tools/perf/Documentation/perf.data-file-format.txt, kernel 6.1 and later
+// additions): the events and the shape of their records, and the facts about machine and programs that follow
+// the records. From bytes; every count is capped, every position checked.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace phlox::importers {
 
-// What was sampled.
+// A sampled event.
 struct PerfEvent {
   std::string name;  // "cycles:u"; empty: the file does not say
   uint32_t type = 0;
@@ -27,20 +27,21 @@ struct PerfEvent {
   perf::Shape shape;
   uint16_t most_frames = 0;  // of a call chain; 0: the host's setting
   bool context_switches = false;
-  // Of samples that do not say theirs; 0: that is never so.
+  // The period of samples that have none of their own; 0: all have one.
   uint64_t period = 0;
-  bool each_time = false;   // a sample each time that it happens, not by a frequency or every so many times
+  bool each_time = false;   // a sample each time that it happens, not by a frequency or every N times
   bool identified = false;  // the shape has PERF_SAMPLE_IDENTIFIER
   // A software clock: its period is CPU time in nanoseconds.
   bool is_clock() const;
   bool is_sched_switch() const { return name.starts_with("sched:sched_switch"); }
-  // Its samples are all switches away. `perf record -F` samples this tracepoint like any other event.
+  // Its samples are all switches away. With `perf record -F`, perf samples this tracepoint like any other
+  // event.
   bool tells_switches() const { return is_sched_switch() && each_time; }
 };
 
 struct PerfFacts {
   std::string host, kernel_release, perf_version, architecture, command_line;
-  // Of files by path, as hex, and of the kernel: "[kernel.kallsyms]". Several of one path: each in a mount
+  // Build-ids by path, as hex, and of the kernel: "[kernel.kallsyms]". Several for one path: each in a mount
   // namespace of its own.
   std::map<std::string, std::vector<std::string>, std::less<>> build_ids;
 };
@@ -48,28 +49,27 @@ struct PerfFacts {
 class PerfFile {
  public:
   static bool recognise(std::span<const std::byte> head);
-  // ErrorKind::input: not such a file, or one of a kind that is not read; the message says which.
+  // ErrorKind::input: not such a file, or of a kind that phlox does not read; the message says which.
   static Result<PerfFile> open(Input& input);
 
   bool is_pipe() const { return pipe_; }
-  // Where records begin, and end: none where that is not known (a pipe; a recorder that was killed).
+  // Where records begin and end: none if not known (a pipe; a recorder that was killed).
   uint64_t data_start() const { return data_start_; }
   std::optional<uint64_t> data_end() const { return data_end_; }
 
   const std::vector<PerfEvent>& events() const { return events_; }
   const PerfFacts& facts() const { return facts_; }
   uint16_t machine() const { return machine_; }
-  // Of a record, by its identifier; the first one where records have none. Null: an identifier of no event,
-  // or there are no events.
+  // The event of a record, by its identifier; the first one if records have none. Null: an identifier of no
+  // event, or there are no events.
   const PerfEvent* event_of(std::span<const std::byte> record) const;
-  // By the id in a sample, where there is one; else `shape_of`, by which it was read.
+  // By the id in a sample, if it has one; otherwise `shape_of`, by which it was read.
   const PerfEvent& event_of(uint64_t id, const PerfEvent& shape_of) const;
   uint32_t number_of(const PerfEvent& event) const { return static_cast<uint32_t>(&event - events_.data()); }
 
-  // Records that tell what a file's header does (pipes). False: it is none of them. Shapes may change with
-  // each.
+  // Records with facts of a file's header (pipes). False: it is none of them. Each may change the shapes.
   bool take(std::span<const std::byte> record);
-  // Parts that made no sense.
+  // Invalid parts.
   size_t refused() const { return refused_; }
 
  private:

@@ -1,6 +1,6 @@
 // Records in the order of their times. perf record writes ring after ring; a mark between two rounds says
-// that nothing behind it is older than what the round before the last held. Memory: two rounds, and never
-// more than a cap; records stay in the pieces that they were read in, copied nowhere. Those of equal times
+// that no later record is older than those of the round before the last. Memory: two rounds, and never more
+// than a cap; records stay in the pieces in which they were read, and are not copied. Records of equal times
 // keep the order of the file.
 #pragma once
 
@@ -25,12 +25,12 @@ class PerfOrder {
   explicit PerfOrder(Deliver deliver, size_t most_bytes = kMostBytes)
       : deliver_(std::move(deliver)), most_bytes_(most_bytes) {}
 
-  // `record` lies in `piece`.
+  // `record` is in `piece`.
   void put(std::span<const std::byte> record, const PerfPiece& piece, Nanoseconds time);
   void end_round();
   void end();
 
-  // Delivered later than a younger one.
+  // Records that were delivered after a younger one.
   uint64_t late() const { return late_; }
 
  private:

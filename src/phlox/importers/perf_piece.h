@@ -1,5 +1,5 @@
-// Bytes that records of a perf.data lie in, read or unpacked together. Whoever keeps a piece keeps its
-// records where they are.
+// Bytes that contain records of a perf.data, read or unpacked together. A user that keeps a piece keeps its
+// records in place.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace phlox::importers {
 
 using PerfPiece = std::shared_ptr<std::vector<std::byte>>;
 
-// Hands out pieces, those that nobody keeps again: memory that was used need not be asked for, nor emptied.
+// Hands out pieces, and reuses those that nobody keeps: used memory need not be allocated or cleared again.
 class PerfPieces {
  public:
   PerfPiece take() {

@@ -1,6 +1,6 @@
-// What was mapped executable in a recorded process, as the records of a perf.data tell it: what holds at the
-// moment of the record that was delivered last. Pure but for files of modules and of JIT compilers, which are
-// opened when a stack first leads there.
+// The executable mappings of a recorded process, from the records of a perf.data: the state at the last
+// delivered record. Pure but for files of modules and of JIT compilers, which are opened when a stack first
+// leads there.
 #pragma once
 
 #include <sys/types.h>
@@ -29,32 +29,32 @@ class PerfProcess {
       : pid_(pid), machine_(machine), files_(files), own_map_(std::make_shared<PerfMap>(pid)) {}
 
   void map(const perf::MapRecord& record);
-  // execve: everything goes.
+  // execve: removes everything.
   void clear();
-  // fork: everything is there.
+  // fork: copies everything.
   void inherit(const PerfProcess& parent);
 
-  // What lies at an address.
+  // The contents of an address.
   struct MappedCode {
     ModuleFile* file = nullptr;  // null: code without a file, or nothing
     uint32_t file_number = 0;
     uint64_t bias = 0;
     bool mapped = false;
   };
-  // False: nothing is known of what was mapped.
+  // False: no mapping is known.
   bool tells_maps() const { return !regions_.empty(); }
   MappedCode find(RemoteAddress address);
   // A function that a JIT compiler or -X perf has named; only for code without a file.
   std::optional<symbols::JitMap::Found> jit_function(RemoteAddress address);
-  // Whether its Python tells of its functions (-X perf, perf_jit).
+  // Whether its Python names its functions (-X perf, perf_jit).
   bool tells_python();
-  // Why a file of it that tells of functions was not taken; empty: it was, or there is none.
+  // Why its file of function names was not used; empty: it was, or there is none.
   const std::string& jit_trouble() const { return jit_trouble_; }
 
   // `out` is emptied first.
   void unwind(const unwind::UnwindInput& input, unwind::NativeStack& out);
   bool read_code(RemoteAddress at, std::span<std::byte> into);
-  // Grows when what lies somewhere may have changed.
+  // Grows when the contents of an address may have changed.
   uint64_t generation() {
     settle();
     return generation_;
@@ -64,19 +64,19 @@ class PerfProcess {
     unwinder_.reset();
     known.clear();
   }
-  // As its own file tells: "3.12"; empty: it does not, or it runs no Python.
+  // From its own file: "3.12"; empty: not known, or it runs no Python.
   std::string python();
-  // How many of its stacks have a part of the user's, and in how many of them a function of Python stands.
+  // How many of its stacks have user frames, and how many contain a Python function.
   void count_stack(bool with_python) {
     ++stacks_;
     python_stacks_ += with_python;
   }
   uint64_t stacks() const { return stacks_; }
   uint64_t python_stacks() const { return python_stacks_; }
-  // Of the file that was mapped first: the program's, as the kernel does it.
+  // The file that was mapped first: the program's, because the kernel maps it first.
   const std::string& program() const { return program_; }
 
-  // By the address looked up, how it was found, and whether it is exact: valid for `known_generation` alone.
+  // By the address: how it was found, and whether it is exact. Valid only for `known_generation`.
   tsl::robin_map<uint64_t, profile::FrameId, Spread> known;
   uint64_t known_generation = 0;
 
@@ -84,7 +84,7 @@ class PerfProcess {
   struct Region {
     uint64_t end = 0;
     uint32_t mapping = unwind::kNoModule;  // in mapped_
-    bool from_fork = false;                // as its parent had it: what lies there the parent named
+    bool from_fork = false;                // as its parent had it: the parent named the code there
   };
   // A file as it was mapped.
   struct MappedFile {
@@ -120,14 +120,14 @@ class PerfProcess {
   std::map<uint64_t, Region> regions_;  // by start, free of overlaps
   std::vector<MappedFile> mapped_;
   std::string program_;
-  std::string jitdump_;             // its path, of the recording
+  std::string jitdump_;             // its path, as the recording has it
   std::shared_ptr<const Jit> jit_;  // of the jitdump
   std::shared_ptr<PerfMap> own_map_;
   std::vector<std::shared_ptr<PerfMap>>
-      parents_maps_;  // of those that it was forked from, the first one first
+      parents_maps_;  // of the processes that it was forked from, the first one first
   bool jit_asked_ = false;
   uint64_t stacks_ = 0, python_stacks_ = 0;
-  bool injected_ = false;  // perf inject has made files of what a JIT compiler named
+  bool injected_ = false;  // perf inject has made files of the code that a JIT compiler named
   std::string jit_trouble_;
   bool changed_ = true;
   uint64_t generation_ = 1;

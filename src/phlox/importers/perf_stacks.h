@@ -1,6 +1,6 @@
-// From a sample of a perf.data to one interned stack: the kernel's frames and a chain of frame pointers or of
-// branches as they were recorded, a dump of registers and stack unwound here. What was cut says so, and
-// nothing is completed by guessing.
+// Turns a sample of a perf.data into one interned stack: the kernel's frames and a chain of frame pointers or
+// of branches as they were recorded; a dump of registers and stack is unwound here. Truncated stacks are
+// marked, and nothing is guessed.
 #pragma once
 
 #include <array>
@@ -20,17 +20,18 @@
 
 namespace phlox::importers {
 
-// How the user's part of stacks came out.
+// The quality of the user's part of stacks.
 struct PerfStackCounts {
-  uint64_t samples = 0;    // with a stack, of whatever kind
+  uint64_t samples = 0;    // with a stack, of any kind
   uint64_t unwound = 0;    // from registers and a dump
   uint64_t whole = 0;      // of these: down to the thread's start
   uint64_t too_short = 0;  // the dump ended before the stack did
   size_t longest_dump = 0;
-  uint64_t red_zone = 0;   // broke on one of the 128 bytes below the stack pointer, which perf does not copy
-  uint64_t no_rule = 0;    // broke in code that nothing describes
-  uint64_t senseless = 0;  // what was found there makes no sense
-  uint64_t chains = 0;     // recorded as chains
+  // Ended at one of the 128 bytes below the stack pointer, which perf does not copy.
+  uint64_t red_zone = 0;
+  uint64_t no_rule = 0;         // ended in code without any description
+  uint64_t senseless = 0;       // the words found there are invalid
+  uint64_t chains = 0;          // recorded as chains
   uint64_t full_chains = 0;     // of these: as long as the recorder allowed
   uint64_t unknown_kernel = 0;  // samples with kernel frames that no symbol names
 };
@@ -48,7 +49,7 @@ class PerfStacks {
   Stack stack_of(PerfProcess& process, const perf::SampleRecord& sample, const PerfEvent& event);
 
   const PerfStackCounts& counts() const { return counts_; }
-  // Files of the modules that frames name, and those that were not found.
+  // Files of the modules of the frames, and those that were not found.
   std::vector<profile::NativeModule> modules();
 
  private:
@@ -71,11 +72,11 @@ class PerfStacks {
   profile::Interner& interner_;
   profile::Sink& sink_;
   PerfStackCounts counts_;
-  std::vector<profile::FrameId> frames_;  // of the sample at hand, innermost first
+  std::vector<profile::FrameId> frames_;  // of the current sample, innermost first
   bool cut_ = false;
   bool with_python_ = false;           // one of them is a function of Python
   std::vector<bool> is_python_frame_;  // by id
-  // From the root on, the last stack of a thread; of some, the last of any of them.
+  // From the root on, the last stack of a thread; for some, the last of any of them.
   struct Step {
     profile::FrameId frame;
     profile::StackId id;

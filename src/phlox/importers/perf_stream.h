@@ -1,5 +1,5 @@
-// The records of a perf.data one after the other, as they lie in the file: compressed ones unpacked, traces
-// of hardware passed over. In as much memory as one piece of the file and one compressed record take.
+// The records of a perf.data one after the other, in the order of the file: compressed ones are unpacked,
+// hardware traces skipped. Uses as much memory as one piece of the file and one compressed record.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace phlox::importers {
 
-// Types of records that perf record writes among those of the kernel.
+// Types of records that perf record adds to those of the kernel.
 inline constexpr uint32_t kFinishedRound = 68;
 
 class PerfStream {
@@ -26,15 +26,15 @@ class PerfStream {
   PerfStream& operator=(const PerfStream&) = delete;
 
   // The next record, its header included, valid until the next call, or as long as somebody keeps its piece;
-  // empty at the end. What tells of the file (pipes) is taken by it on the way.
+  // empty at the end. Records about the file (pipes) are consumed on the way.
   std::span<const std::byte> next();
-  // The piece that this record lies in.
+  // The piece that contains this record.
   const PerfPiece& piece() const { return was_packed_ ? unpacked_ : piece_; }
 
   // Known at the end.
-  uint64_t unread() const { return unread_; }    // bytes behind a record that made no sense, or a cut one
-  uint64_t damaged() const { return damaged_; }  // compressed records that could not be unpacked
-  bool cut() const { return cut_; }              // the file ends inside a record
+  uint64_t unread() const { return unread_; }            // bytes after an invalid record, or a truncated one
+  uint64_t damaged() const { return damaged_; }          // compressed records that could not be unpacked
+  bool cut() const { return cut_; }                      // the file ends inside a record
   uint64_t compressed() const { return compressed_; }    // records
   uint64_t trace_bytes() const { return trace_bytes_; }  // of hardware traces, passed over
 
@@ -53,7 +53,7 @@ class PerfStream {
   PerfPiece piece_;  // of the file, from piece_at_ on
   uint64_t piece_at_ = 0;
   std::unique_ptr<Unpacker> unpacker_;
-  PerfPiece unpacked_;  // what is to be read of it, from `at` to `end`
+  PerfPiece unpacked_;  // the part to be read, from `at` to `end`
   size_t unpacked_at_ = 0, unpacked_end_ = 0;
   bool was_packed_ = false;
   uint64_t unread_ = 0, damaged_ = 0, compressed_ = 0, trace_bytes_ = 0;

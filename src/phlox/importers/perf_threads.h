@@ -1,11 +1,11 @@
-// Processes and threads of a perf.data over time: their rows, what is mapped in them, and how the time of a
-// thread is shared out among what was seen of it.
+// Processes and threads of a perf.data over time: their rows, their mappings, and how the time of a thread is
+// divided among its samples.
 //
-// Without records of context switches a sample of a software clock stands for its period, CPU time that the
-// kernel measured; other events tell of no time. With them time is known to the nanosecond: between a switch
-// to the thread and one away from it, it ran, and a stretch belongs to the sample that ends it, the last one
-// to the stack with which it was switched away, where that was recorded; until it is switched to again, it
-// slept, or waited for a CPU when it was pre-empted.
+// Without records of context switches, a sample of a software clock represents its period, CPU time that the
+// kernel measured; other events have no time. With switches, time is known to the nanosecond. Between a
+// switch to the thread and one away from it, the thread ran, and each interval belongs to the sample that
+// ends it, the last one to the stack at the switch, if that was recorded. Until the next switch to it, the
+// thread slept, or waited for a CPU if it was pre-empted.
 #pragma once
 
 #include <sys/types.h>
@@ -31,36 +31,35 @@ class PerfThreads {
       : files_(files), file_(file), sink_(sink), stretches_(sink) {}
 
   PerfProcess& process(pid_t pid);
-  // `copied`: of a process that was seen to fork, not one that perf found there when it began.
+  // `copied`: of a process whose fork was recorded, not one that existed when perf began.
   void fork(const perf::TaskRecord& record, bool copied);
   void end(const perf::TaskRecord& record);
   void name(const perf::NameRecord& record, Nanoseconds time);
   void map(const perf::MapRecord& record);
 
-  // What the recording tells of switches; before the first record. Tracepoints of switches tell of those away
-  // from a thread alone, unless every CPU was recorded.
+  // How the recording has switches; before the first record. Tracepoints of switches only have those away
+  // from a thread, unless every CPU was recorded.
   enum class Switches { none, away, both };
   void know(Switches switches) { switches_ = switches; }
-  // A sample of another event than the one by which time is shared out. `period`: 0: it tells of no time.
+  // A sample of another event than the one that divides time. `period`: 0: it has no time.
   void counted(pid_t pid, pid_t tid, Nanoseconds time, Nanoseconds period, const profile::Sample& sample);
   void switched_in(pid_t pid, pid_t tid, Nanoseconds time);
-  // `asleep`: what stands for the time until it is switched to again; `has_stack`: with the stack that it was
-  // switched away with.
+  // `asleep`: represents the time until it is switched to again; `has_stack`: with the stack at the switch.
   void switched_out(pid_t pid, pid_t tid, Nanoseconds time, bool preempted, const profile::Sample& asleep,
                     bool has_stack);
-  // A sample of an event. `period`: CPU time it stands for, of a clock; 0: of something else.
+  // A sample of an event. `period`: the CPU time that it represents, for a clock; 0: for other events.
   void sampled(pid_t pid, pid_t tid, Nanoseconds time, Nanoseconds period, profile::Sample sample);
 
-  // All stretches are put; those who sleep still, until `end`.
+  // Puts all intervals; threads that still sleep, until `end`.
   void finish(Nanoseconds end);
   void flush() { stretches_.flush(); }
-  // Python's version of each process, where its file tells.
+  // Python's version of each process, if its file has it.
   void tell_pythons();
   // Stacks of processes that run Python; after tell_pythons().
   struct PythonStacks {
-    uint64_t of_silent = 0;      // of those whose Python does not tell of its functions
-    uint64_t of_telling = 0;     // of those whose Python does
-    uint64_t with_function = 0;  // of these: in which one of them stands
+    uint64_t of_silent = 0;      // of processes whose Python does not name its functions
+    uint64_t of_telling = 0;     // of processes whose Python does
+    uint64_t with_function = 0;  // of these: stacks that contain one of them
   };
   const PythonStacks& python_stacks() const { return python_stacks_; }
   uint32_t processes() const { return last_process_; }
@@ -70,7 +69,7 @@ class PerfThreads {
   struct Process {
     explicit Process(pid_t pid, uint16_t machine, ModuleFiles& files) : space(pid, machine, files) {}
     PerfProcess space;
-    // None: nothing seen of it yet. Shared with those that it forked: its number may be given again.
+    // None: nothing of it was seen yet. Shared with its forks: its number may be given again.
     std::shared_ptr<profile::ProcessId> id = std::make_shared<profile::ProcessId>();
     std::shared_ptr<const profile::ProcessId> parent;
     pid_t parent_pid = 0;
@@ -78,17 +77,17 @@ class PerfThreads {
     uint64_t used = 0;
   };
   struct Thread {
-    profile::ThreadId id;  // none: nothing seen of it yet
+    profile::ThreadId id;  // none: nothing of it was seen yet
     profile::Thread row;
-    Nanoseconds until = 0;      // how far its time is shared out; 0: not known
+    Nanoseconds until = 0;      // how far its time is divided; 0: not known
     Nanoseconds off_since = 0;  // 0: not switched away, or not known
     bool ended = false;
-    profile::Sample off;                  // what stands for that time
+    profile::Sample off;                  // represents that time
     std::optional<profile::Sample> last;  // since it was switched to
     Nanoseconds ran_since_clock = 0;      // since the clock's last sample
   };
 
-  // `parents`: those that it was forked by have one before it.
+  // `parents`: forked processes come after their parents.
   Process& process_row(pid_t pid, Nanoseconds time, bool parents = true);
   void put_parents(const Process& child, Nanoseconds time);
   void tell_python(Process& process);
@@ -99,13 +98,13 @@ class PerfThreads {
            profile::CpuState state);
 
   ModuleFiles& files_;
-  const PerfFile& file_;  // a pipe tells of its machine on the way
+  const PerfFile& file_;  // for a pipe, the machine becomes known on the way
   profile::Sink& sink_;
   profile::Stretches stretches_;
   std::unordered_map<pid_t, std::unique_ptr<Process>> processes_;
   std::unordered_map<pid_t, Thread> threads_;
   uint32_t last_process_ = 0, last_thread_ = 0;
-  Nanoseconds begin_ = 0;  // of what was seen
+  Nanoseconds begin_ = 0;  // of the recorded time
   Switches switches_ = Switches::none;
   PythonStacks python_stacks_;
   uint64_t uses_ = 0;

@@ -1,4 +1,4 @@
-// Google's profile.proto, gzipped or plain: what Go, pprof's libraries, Pyroscope and Parca write.
+// Google's profile.proto, gzipped or plain: the format of Go, pprof's libraries, Pyroscope and Parca.
 #pragma once
 
 #include "phlox/importers/importer.h"

@@ -1,4 +1,4 @@
-// The bytes of a profile.proto, as long as they may be.
+// The bytes of a profile.proto, within limits.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace phlox::importers {
 
-// All of `input`, which is not packed. ErrorKind::input as soon as a field is longer than 16 MiB, of which
-// nothing is in memory then, or when there is more than 1 GiB.
+// All of `input`, which is not packed. ErrorKind::input as soon as a field is longer than 16 MiB, before any
+// of it is in memory, or if there is more than 1 GiB.
 Result<std::string> read_pprof(Input& input);
 
 }  // namespace phlox::importers

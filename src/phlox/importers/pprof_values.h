@@ -1,4 +1,5 @@
-// What the values of a pprof sample are: a number of looks, times, events that count. One row a value.
+// The meaning of the values of a pprof sample: a number of samples, times, events that count. One row for
+// each value.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +20,21 @@ struct PprofType {
   std::string_view type, unit;
 };
 
-// Which value of a sample tells how many looks it stands for, if one does.
+// The value of a sample that is its number of samples, if there is one.
 std::optional<size_t> place_of_looks(std::span<const PprofType> types);
 
 class PprofValues {
  public:
   explicit PprofValues(profile::Sink& sink) : numbers_(sink) {}
 
-  // `by_default`: default_sample_type; empty: the file names none. That type is shown first, else time, else
-  // the last, which is what pprof does.
-  // `greatest_looks`: of the samples' numbers of looks, which are values like others when a row cannot count
-  // them.
+  // `by_default`: default_sample_type; empty: the file has none. That type is shown first, else time, else
+  // the last, as pprof does.
+  // `greatest_looks`: the largest number of samples of a sample. If a row cannot hold it, these numbers
+  // become values like others.
   void choose(std::span<const PprofType> types, std::string_view by_default, uint64_t greatest_looks);
 
   // Puts the rows of `sample`, which has its thread and stack. A difference of two profiles has values below
-  // zero: those are counted, above zero, by an event of their own, "cpu (less)".
+  // zero: an event of its own, "cpu (less)", counts those, above zero.
   void put(const profile::Sample& sample, std::span<const int64_t> values, ForeignRows& rows);
   // How many values were below zero.
   uint64_t negative() const { return negative_; }
@@ -53,8 +54,8 @@ class PprofValues {
   uint16_t less_of(const std::string& name, profile::Unit unit);
 
   EventNumbers numbers_;
-  std::optional<size_t> looks_;   // the value that is their number
-  std::vector<Counted> counted_;  // the others, the one that is shown first before all
+  std::optional<size_t> looks_;   // the value that is their number of samples
+  std::vector<Counted> counted_;  // the others, with the one that is shown first at the front
   std::set<std::string> names_;
   uint64_t negative_ = 0;
 };

@@ -1,5 +1,5 @@
-// The formats that can be taken in, in one list: `phlox import --from NAME`, what a file is recognised as,
-// and the help text follow from it. A new format is one file in this folder and one line in registry.cpp.
+// The formats that can be imported, in one list: `phlox import --from NAME`, the recognition of files, and
+// the help text follow from it. A new format is one file in this directory and one row in registry.cpp.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@ namespace phlox::importers {
 struct Format {
   std::string_view name;         // of --from
   std::string_view description;  // one line of --help
-  // Whether a file that starts so is one. `head`: its first 64 KiB, or all of it.
+  // Whether a file with this beginning is one. `head`: its first 64 KiB, or all of it.
   bool (*recognise)(std::span<const std::byte> head);
   ImportFunction import;
 };
 
-// In the order in which they are asked: those that begin with a mark first.
+// In the order in which they are tried: those that begin with a mark first.
 std::span<const Format> formats();
 // nullptr: no such format.
 const Format* find_format(std::string_view name);

@@ -1,4 +1,4 @@
-// speedscope's own format, version 0.0.1: sampled and evented profiles, one a thread.
+// speedscope's own format, version 0.0.1: sampled and evented profiles, one for each thread.
 #pragma once
 
 #include "phlox/importers/importer.h"

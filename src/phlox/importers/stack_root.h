@@ -1,4 +1,4 @@
-// Which process and thread a stack of text is of: formats that are a line a stack name both in its first
+// The process and thread of a stack in text: formats with one line for each stack name both in its first
 // frames.
 #pragma once
 
@@ -18,13 +18,13 @@ struct ProcessName {
 };
 
 struct StackRoot {
-  std::vector<ProcessName> processes;  // a parent before its child; the last one is the stack's own
+  std::vector<ProcessName> processes;  // a parent before its child; the last one owns the stack
   std::optional<ThreadName> thread;
 };
 
-// Takes what names a process or thread from the start of `frames`, which ';' separates:
-// py-spy's `process 12:"command";thread (12): name`, austin 1's `Process 12;Thread 7f00`. A ';' within the
-// quotes of a command separates nothing. What is returned is valid while the text of `frames` is.
+// Removes the name of a process or thread from the start of `frames`, which ';' separates: py-spy's `process
+// 12:"command";thread (12): name`, austin 1's `Process 12;Thread 7f00`. A ';' within the quotes of a command
+// does not separate. The result is valid as long as the text of `frames`.
 StackRoot take_stack_root(std::string_view& frames);
 
 }  // namespace phlox::importers

@@ -15,8 +15,8 @@ class TextLines {
   static constexpr size_t kLongest = size_t{4} << 20;
 
   explicit TextLines(Input& input) : input_(input) {}
-  // Without its end; valid until the next call. False: there is none. What is longer than kLongest is cut,
-  // and counted.
+  // Without its end; valid until the next call. False: there is none. A line longer than kLongest is
+  // truncated, and counted.
   bool next(std::string_view& line);
   uint64_t number() const { return number_; }
   uint64_t cut() const { return cut_; }
