@@ -1,6 +1,6 @@
-// What a thread that is blocked in a system call waits for, as far as the call's arguments say: a descriptor,
-// a child, or nothing but time. kernel/awaited.bpf.h says the same inside the kernel. Reads a word or some of
-// the target's memory where the descriptor stands there.
+// The wait target of a thread that is blocked in a system call, as far as the call's arguments show it: a
+// descriptor, a child, or only time. kernel/awaited.bpf.h does the same inside the kernel. Reads a few words
+// of the target's memory if the descriptor is there.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace phlox::target {
 struct Awaits {
   enum class Kind : uint8_t { unknown, descriptor, child, time };
   Kind kind = Kind::unknown;
-  // A descriptor; of a child its number, as the thread counts.
+  // A descriptor; for a child its number, as the thread counts.
   int32_t number = -1;
-  int32_t others = 0;  // descriptors that it waits for beside
+  int32_t others = 0;  // further descriptors that it waits for
 
   friend bool operator==(const Awaits&, const Awaits&) = default;
 };
 
-// What poll(), select() and their likes wait for stands in memory: true if the thread has not run until it
-// was read.
+// The descriptors of poll(), select() and their relatives are in memory: true if the thread must not have run
+// until they were read.
 bool stands_in_memory(const BlockedIn& call);
 Awaits awaits_of(const BlockedIn& call, memory::RemoteMemory& memory);
 

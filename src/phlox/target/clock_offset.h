@@ -1,5 +1,5 @@
-// How far our CLOCK_MONOTONIC is ahead of the host's, in a time namespace (time_namespaces(7)). What the
-// kernel itself writes down (BPF's clock, perf events) is the host's; clock_now() and /proc are the
+// How far our CLOCK_MONOTONIC is ahead of the host's, in a time namespace (time_namespaces(7)). Times that
+// the kernel itself records (BPF's clock, perf events) are the host's; clock_now() and /proc have the
 // namespace's.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace phlox::target {
 
-// Of the text of /proc/self/timens_offsets, seconds and nanoseconds behind "monotonic".
+// From the text of /proc/self/timens_offsets, seconds and nanoseconds after "monotonic".
 std::optional<Nanoseconds> parse_monotonic_offset(std::string_view text);
 // 0: we are in no time namespace, or the kernel has none.
 Nanoseconds monotonic_offset();

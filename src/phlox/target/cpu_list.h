@@ -7,11 +7,11 @@
 
 namespace phlox::target {
 
-// Ascending; ends where the text is no list any more.
+// Ascending; ends where the text is no longer a list.
 std::vector<int> parse_cpu_list(std::string_view text);
 std::string describe_cpus(const std::vector<int>& cpus);
 
-// CPUs that an administrator keeps free of whatever was not put there (isolcpus=, nohz_full=).
+// CPUs that an administrator reserves (isolcpus=, nohz_full=).
 std::vector<int> read_kept_free_cpus();
 
 }  // namespace phlox::target

@@ -16,7 +16,7 @@ constexpr int kMostCpus = 8192;
 class CpuSet {
  public:
   static CpuSet of_one(int cpu);                    // 0 <= cpu < kMostCpus
-  static std::optional<CpuSet> read(pid_t thread);  // 0: the caller; nothing: it is not there
+  static std::optional<CpuSet> read(pid_t thread);  // 0: the caller; nothing: it does not exist
 
   bool has(int cpu) const;
   int count() const;

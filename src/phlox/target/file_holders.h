@@ -1,6 +1,6 @@
-// Who has the other end of a pipe, or of a pair of sockets: the processes beside a process, its parent and
-// children, are asked which files they have open. Done as rarely as it takes long. Used by the recorder's
-// thread; reads /proc only.
+// The process at the other end of a pipe, or of a pair of sockets: searches the open files of a process's
+// relatives, its parent and children. The longer the search takes, the more rarely it is done. Used by the
+// recorder's thread; reads /proc only.
 #pragma once
 
 #include <sys/types.h>
@@ -17,8 +17,8 @@ class FileHolders {
  public:
   enum class End { reading, writing, any };
 
-  // But for `process` itself, of the files whose link is this one ("pipe:[4711]") and that have this end.
-  // Empty: none is known.
+  // Except `process` itself: the holders of this end of the file with this link ("pipe:[4711]"). Empty: none
+  // is known.
   std::vector<pid_t> find(pid_t process, const std::string& link, End end);
 
  private:
@@ -28,7 +28,7 @@ class FileHolders {
   };
   struct Family {
     std::map<std::string, std::vector<Holder>> holders;  // by link
-    Nanoseconds next = 0;                                // not asked again before
+    Nanoseconds next = 0;                                // no new search before
   };
 
   static void ask(pid_t process, Family& into);
@@ -36,7 +36,7 @@ class FileHolders {
   std::map<pid_t, Family> families_;
 };
 
-// Its command line, as far as it is short, or its name where it has none; empty: it is gone.
+// Its command line, if it is short, or its name if it has none; empty: it is gone.
 std::string command_words(pid_t process);
 // With its number: "python3 worker.py (4712)".
 std::string process_words(pid_t process);

@@ -1,6 +1,6 @@
-// Starts a program in order to record it from its first instruction, waits for it, forwards signals to it.
-// Used by cli. The program is never stopped, and runs on when phlox dies: an object that goes away leaves a
-// released program alone and ends one that was never released.
+// Starts a program in order to record it from its first instruction, waits for it, and forwards signals to
+// it. Used by cli. The program is never stopped, and runs on when phlox dies: when the object is destroyed, a
+// released program is left alone, and one that was never released is ended.
 #pragma once
 
 #include <signal.h>
@@ -18,21 +18,21 @@
 
 namespace phlox::target {
 
-// Who a launched program runs as, and who files belong to, under sudo: the user who called it.
+// The user of a launched program, and the owner of files, under sudo: the user who called it.
 struct CallingUser {
   uint32_t uid = 0, gid = 0;
-  std::string name, home, shell;  // empty: the user database does not know them
+  std::string name, home, shell;  // empty: not in the user database
   std::vector<gid_t> groups;
 };
-// From SUDO_UID, SUDO_GID: nothing unless we are root and both are numbers of somebody who is not. Pure but
-// for the user database.
+// From SUDO_UID, SUDO_GID: nothing unless we are root and both are numbers of another user. Pure but for the
+// user database.
 using GetVariable = std::function<const char*(const char*)>;
 std::optional<CallingUser> calling_user(const GetVariable& variable, uint32_t effective_uid);
 std::optional<CallingUser> calling_user();
 
 struct LaunchOptions {
   std::optional<CallingUser> user;  // become this user; HOME, USER, LOGNAME and SHELL follow
-  sigset_t signal_mask{};           // of the program: what ours was before we blocked signals for ourselves
+  sigset_t signal_mask{};           // for the program: our mask before we blocked signals for ourselves
 };
 
 struct ExitStatus {
@@ -47,20 +47,21 @@ struct ExitStatus {
 class LaunchedProgram {
  public:
   // Forks; the child waits for release(). It keeps our scheduling class, affinity, limits and signal
-  // dispositions as they are at this moment: call it before changing any of them, and before starting
-  // threads.
+  // dispositions of this moment: call it before changing any of them, and before starting threads.
   static Result<LaunchedProgram> start(std::vector<std::string> command, const LaunchOptions& options);
   LaunchedProgram(LaunchedProgram&&) = default;
   LaunchedProgram& operator=(LaunchedProgram&&) = delete;
   ~LaunchedProgram();
 
   pid_t pid() const { return pid_.value; }
-  // Lets it execute the program. Fails with launch (not found, not executable) and has then reaped the child.
+  // Lets it execute the program. Fails with launch (not found, not executable), and has then reaped the
+  // child.
   Result<void> release();
-  // Reaps it when it has ended. At most one call ever gives a value from the kernel; later ones repeat it.
+  // Reaps it when it has ended. Only one call gets the value from the kernel; later ones repeat it.
   std::optional<ExitStatus> try_wait();
   ExitStatus wait();
-  // To the very process, never to another one that got its id. Does nothing once it was reaped. Any thread.
+  // Signals exactly this process, never another one that got its id. Does nothing once it was reaped. Any
+  // thread.
   void send_signal(int signal) const;
 
  private:
@@ -74,7 +75,7 @@ class LaunchedProgram {
 
   Pid pid_;
   Descriptor pidfd_;
-  Descriptor go_;      // closing or writing it lets the child go on
+  Descriptor go_;      // closing or writing it releases the child
   Descriptor report_;  // the child's errno, or end of file when execve worked
   std::string name_;
   bool under_sudo_ = false;

@@ -1,4 +1,4 @@
-// What is mapped in a target, and the files behind it, opened beneath the target's own root.
+// The mappings of a target, and their files, opened below the target's own root.
 #pragma once
 
 #include <sys/types.h>
@@ -21,9 +21,9 @@ struct Mapping {
   RemoteAddress start, end;
   bool readable = false, writable = false, executable = false;
   uint64_t offset = 0;
-  uint64_t device = 0;  // as text stands there, major:minor packed
+  uint64_t device = 0;  // major:minor as in the text, packed
   uint64_t inode = 0;   // 0: no file
-  std::string path;     // "" or "[heap]" for memory without a file; " (deleted)" taken off
+  std::string path;     // "" or "[heap]" for memory without a file; " (deleted)" removed
   bool deleted = false;
   bool holds(RemoteAddress a) const { return a >= start && a < end; }
 };
@@ -37,17 +37,17 @@ struct Module {
   uint64_t device = 0, inode = 0;
   bool deleted = false;
   RemoteAddress start;            // of the first mapping
-  std::vector<Mapping> mappings;  // with the .bss that lies behind the file's last one
+  std::vector<Mapping> mappings;  // with the .bss after the file's last one
 };
 std::vector<Module> modules_of(const std::vector<Mapping>& maps);
 
-// The file behind a mapping, whatever the target's mount namespace or root: /proc/PID/map_files first (the
-// very inode, deleted ones too; asks for CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE), then the path beneath
-// /proc/PID/root (of a plain chroot, whose maps show the host's path, what is left of it there), when the
-// inode agrees. `kept_root`: of open_root(), for a process that may have ended.
+// The file of a mapping, whatever the target's mount namespace or root: first /proc/PID/map_files (the very
+// inode, deleted ones too; needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE), then the path below /proc/PID/root
+// (for a plain chroot, whose maps have the host's path, the part below it), if the inode agrees. `kept_root`:
+// from open_root(), for a process that may have ended.
 Descriptor open_own_file(pid_t pid, const Module& module, const Descriptor& kept_root = {});
-// Or else, where the kernel does not open beneath a folder (openat2), the path as it stands here, and the
-// executable itself.
+// Otherwise, if the kernel cannot open below a folder (openat2): the path on this host, and the executable
+// itself.
 Result<Descriptor> open_module(pid_t pid, const Module& module, const Descriptor& kept_root = {});
 
 // The module's file, parsed, with its load bias.
@@ -63,8 +63,8 @@ struct LoadedModule {
 using Budget = std::shared_ptr<elf::ReadBudget>;
 Result<LoadedModule> load_module(pid_t pid, const Module& module, const Budget& budget = {});
 Result<LoadedModule> load_module(const Descriptor& file, const Module& module, const Budget& budget = {});
-// The same out of the process's memory, for a file that cannot be opened any more (deleted, replaced, another
-// user's): segments and dynamic symbols, no sections. Also what the vdso is read with.
+// The same from the process's memory, for a file that cannot be opened any more (deleted, replaced, another
+// user's): segments and dynamic symbols, no sections. The vdso is also read this way.
 Result<LoadedModule> load_from_memory(memory::RemoteMemory& memory, const Module& module,
                                       const Budget& budget = {});
 

@@ -1,4 +1,4 @@
-// What an open file of a process is, seen from outside: by the link in /proc that a descriptor is, and, of a
+// The kind and name of a process's open file, from outside: by the /proc link of its descriptor and, for a
 // socket, by the tables of its network namespace. All pure: text in, values out.
 #pragma once
 
@@ -22,7 +22,7 @@ struct SocketEnd {
   friend auto operator<=>(const SocketEnd&, const SocketEnd&) = default;
 };
 
-// Plain bytes; its name goes beside it.
+// Plain bytes; the name is stored separately.
 struct OpenFile {
   enum class Kind : uint8_t { unknown, file, socket, pipe, device, object, process };
   Kind kind = Kind::unknown;
@@ -35,21 +35,22 @@ struct OpenFile {
   SocketEnd own = {}, peer = {};
   uint64_t inode = 0;
   uint64_t peer_inode = 0;  // of a Unix socket that has no name; 0: not known
-  pid_t process = 0;  // Unix socket: who had the other end when it was connected; pidfd: which; 0: not known
+  // Unix socket: the process at the other end when it was connected; pidfd: its process; 0: not known.
+  pid_t process = 0;
 
   friend auto operator<=>(const OpenFile&, const OpenFile&) = default;
 };
 
 struct NamedFile {
   OpenFile file;
-  // A path, of a Unix socket too; what the kernel calls an object: "eventfd".
+  // A path, also for a Unix socket; the kernel's name for an object: "eventfd".
   std::string name;
 
   friend bool operator==(const NamedFile&, const NamedFile&) = default;
 };
 
-// Of /proc/PID/fd/N (fs/proc/fd.c). A device is told by its folder alone: no file of somebody else's file
-// system is asked for.
+// From /proc/PID/fd/N (fs/proc/fd.c). A device is recognised only by its folder: no file of a foreign file
+// system is opened.
 NamedFile parse_descriptor_link(std::string_view link);
 
 // "10.0.0.5:5432", "[::1]:80"; of IPv4 in IPv6 as the former.
@@ -59,12 +60,12 @@ std::string address_words(uint16_t family, const SocketEnd& end);
 struct Sockets {
   std::unordered_map<uint64_t, OpenFile> inet;
   std::unordered_map<uint64_t, NamedFile> unix_sockets;
-  std::set<uint16_t> accepting;  // ports on which TCP is listened to
+  std::set<uint16_t> accepting;  // ports on which TCP listens
 };
-// Of /proc/PID/net/tcp, tcp6, udp, udp6 (net/ipv4/tcp_ipv4.c: get_tcp4_sock and its likes).
+// From /proc/PID/net/tcp, tcp6, udp, udp6 (net/ipv4/tcp_ipv4.c: get_tcp4_sock and its relatives).
 enum class Protocol { tcp, udp };
 void parse_inet_sockets(std::string_view table, uint16_t family, Protocol protocol, Sockets& into);
-// Of /proc/PID/net/unix (net/unix/af_unix.c: unix_seq_show).
+// From /proc/PID/net/unix (net/unix/af_unix.c: unix_seq_show).
 void parse_unix_sockets(std::string_view table, Sockets& into);
 
 }  // namespace phlox::target

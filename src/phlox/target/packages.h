@@ -1,4 +1,4 @@
-// Which package of the target's own Debian brought a file: dpkg's lists, read beneath the target's root.
+// The Debian package of a target's file: dpkg's lists, read below the target's root.
 #pragma once
 
 #include <map>
@@ -9,8 +9,8 @@
 
 namespace phlox::target {
 
-// By path, as the target sees it. What no package brought is not in it; without a dpkg nothing is. `root`: of
-// open_root(). No link leads out of it. Some 20 ms where 800 packages are installed.
+// By path, as the target sees it. Files of no package are not in it; without a dpkg it is empty. `root`: from
+// open_root(). No link leads out of it. Some 20 ms with 800 packages installed.
 std::map<std::string, std::string> packages_of(const Descriptor& root, const std::vector<std::string>& paths);
 
 }  // namespace phlox::target

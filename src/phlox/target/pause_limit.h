@@ -1,7 +1,7 @@
-// How long a thread of a target stands for us when we cannot let it go: a process that is stopped (SIGSTOP,
+// Limits how long we hold a thread of a target if we cannot release it: a recorder that is stopped (SIGSTOP,
 // Ctrl-Z) in the middle of a sample would keep the thread stopped, too. A small process of ours, in a session
-// of its own, sees that a thread is held for too long by one that is stopped. It lets us run on until the
-// thread is let go; then we stop ourselves again.
+// of its own, notices when a stopped recorder holds a thread for too long. It lets us run until the thread is
+// released; then we stop ourselves again.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,7 @@ class PauseLimit {
  public:
   static constexpr Nanoseconds kLongest = 10'000'000;
 
-  // Made when it is first asked for, which starts the process. Where that is refused, nothing watches.
+  // Made when it is first needed, which starts the process. If that is refused, nothing watches.
   static PauseLimit& here();
   PauseLimit();
   ~PauseLimit();
@@ -33,13 +33,13 @@ class PauseLimit {
  private:
   struct Shared {
     std::atomic<int> held;        // threads of a target
-    std::atomic<int> stop_again;  // we are to stop when none is held
+    std::atomic<int> stop_again;  // we must stop when none is held
   };
 
   [[noreturn]] static void watch(Shared& shared, pid_t recorder, const char* status, int timer, int life);
 
   Shared* shared_ = nullptr;
-  Descriptor timer_;  // runs out when a thread is held for too long; the watcher waits for it
+  Descriptor timer_;  // expires when a thread is held for too long; the watcher waits for it
   Descriptor life_;   // open as long as we live
   pid_t watcher_ = 0;
 };

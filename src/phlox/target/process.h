@@ -1,4 +1,4 @@
-// Plain facts of a process for the recording: what runs in it, and who it is in its own namespace.
+// Plain facts of a process for the recording: its program, and its number in its own namespace.
 #pragma once
 
 #include <sys/types.h>
@@ -11,12 +11,12 @@ namespace phlox::target {
 
 struct ProcessFacts {
   pid_t namespace_pid = 0;   // the last number of NSpid; 0: not known
-  std::string executable;    // as the target sees it, " (deleted)" taken off
+  std::string executable;    // as the target sees it, " (deleted)" removed
   std::string command_line;  // arguments joined by one blank
 };
 ProcessFacts read_process(pid_t pid);
 
-// Where the target's C library keeps struct rseq, from a thread's pointer (pthread_self()): the value of
+// The offset of struct rseq in the target's C library, from a thread's pointer (pthread_self()): the value of
 // __rseq_offset (glibc 2.35+, in ld.so). none: no such library, or registration is off.
 std::optional<int64_t> find_rseq_offset(pid_t pid);
 

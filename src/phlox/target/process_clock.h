@@ -1,6 +1,5 @@
-// How much CPU time a process has used, all its threads added up: one call of the kernel, no file, and
-// anybody may ask. Cheaper by far than to look at a process, so that one that has not run since need not be
-// looked at.
+// The CPU time of a process, over all its threads: one system call, no file, and no rights needed. Far
+// cheaper than sampling, so a process that has not run since need not be sampled.
 #pragma once
 
 #include <sys/types.h>
@@ -14,8 +13,8 @@ namespace phlox::target {
 class ProcessClock {
  public:
   explicit ProcessClock(pid_t pid);
-  // None: the process is gone, or this kernel does not tell. Of a thread that runs, the kernel counts up to
-  // its last tick (some milliseconds); of all others, up to now.
+  // None: the process is gone, or this kernel does not support it. For a running thread, the kernel counts up
+  // to its last tick (some milliseconds); for all others, up to now.
   std::optional<Nanoseconds> used() const;
 
  private:

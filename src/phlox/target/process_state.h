@@ -1,7 +1,7 @@
-// What a process id stands for, before anything of it is read: is it there, is it a process at all, in which
-// state, whose is it, who traces it. Used by cli to say at once why a target cannot be recorded, and what is
-// odd about one that can. The parsers are pure (text of /proc in, values out); only the read_ functions open
-// files. Touches no memory of the target.
+// The state of a process id before anything else is read: does it exist, is it a process at all, its state,
+// its owner, its tracer. cli uses it to say at once why a target cannot be recorded, or what is unusual about
+// one that can. The parsers are pure (text of /proc in, values out); only the read_ functions open files.
+// Touches no memory of the target.
 #pragma once
 
 #include <sys/types.h>
@@ -29,7 +29,7 @@ struct Status {
   std::string name;   // comm, escapes undone
   char state = '?';   // R running, S sleeping, D uninterruptible, T stopped, t stopped by a tracer, Z zombie,
                       // X dead, I idle
-  pid_t process = 0;  // Tgid: differs from the id asked for when that is a thread's
+  pid_t process = 0;  // Tgid: differs from the given id if that is a thread's
   pid_t pid = 0;
   pid_t parent = 0;
   pid_t tracer = 0;  // 0: none
@@ -77,7 +77,7 @@ struct ProcessState {
   std::string executable;    // as the target sees it; empty: may not be read
   std::string command_line;  // empty: a kernel thread, or a zombie
   Bits bits = Bits::unknown;
-  // Whether its namespaces are other ones than ours; nothing when that may not be seen.
+  // Whether its namespaces differ from ours; nothing if that is not visible.
   std::optional<bool> other_pid_namespace, other_mount_namespace, other_user_namespace;
   std::string tracer_name;  // comm of status.tracer
 
@@ -85,12 +85,12 @@ struct ProcessState {
   bool zombie() const { return status.state == 'Z' || status.state == 'X'; }
   bool stopped() const { return status.state == 'T'; }
   bool traced() const { return status.tracer != 0; }
-  // "python3 app.py", or "[kworker/0:1]" where there is no command line.
+  // "python3 app.py", or "[kworker/0:1]" if there is no command line.
   std::string title() const;
 };
 
-// Fails with no_such_process (also for the id of a thread, naming its process), or permission where /proc
-// hides it (hidepid).
+// Fails with no_such_process (also for the id of a thread, naming its process), or permission if /proc hides
+// it (hidepid).
 Result<ProcessState> read_process_state(pid_t pid);
 
 // The process of a thread's id; a process's own id is that of its first thread. None: there is no such
@@ -99,14 +99,14 @@ std::optional<pid_t> find_process_of(pid_t tid);
 
 // Why it cannot be recorded whatever our rights: zombie, kernel thread, 32-bit. Pure.
 Result<void> check_recordable(const ProcessState& state);
-// What the user should know of a target that can be recorded: stopped, traced by someone else. Pure. Whole
+// Facts about a recordable target that the user should know: stopped, traced by another process. Pure. Whole
 // sentences.
 std::vector<std::string> remarks_on(const ProcessState& state);
 
-// All threads that are there now, by tid.
+// All present threads, by tid.
 std::vector<ThreadName> read_threads(pid_t pid);
 
-// A descriptor that stays with this very process even when its id is given to another: fails as
+// A descriptor that stays with this very process even if its id is given to another: fails as
 // read_process_state does.
 Result<Descriptor> open_pidfd(pid_t pid);
 

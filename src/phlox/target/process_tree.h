@@ -1,5 +1,5 @@
-// Which processes there are, and which started which. Used to say what runs beside a target, and to find the
-// Python that a launched program starts. Reads /proc; opens no memory.
+// The processes of the host, and their parents. Used to name the Pythons that run at the same time as a
+// target, and to find the Python that a launched program starts. Reads /proc; opens no memory.
 #pragma once
 
 #include <sys/types.h>
@@ -20,21 +20,21 @@ std::vector<pid_t> read_children(pid_t pid);
 // Children before their own children.
 std::vector<pid_t> read_descendants(pid_t pid);
 
-// Whether anybody was born on this host (in our PID namespace), for the cost of one small file: the id that
-// was given out last, to a process or a thread.
+// Whether any process was born on this host (in our PID namespace), at the cost of one small file: the id
+// that was given out last, to a process or a thread.
 class Births {
  public:
-  // Starts a thread, for a moment: a file that does not show it (lxcfs gives one that is seconds old) is not
-  // believed.
+  // Starts a thread for a moment: a file that does not show it (lxcfs has one that is seconds old) is not
+  // trusted.
   Births();
-  // None: it is not told here. Another one than before: somebody was.
+  // None: not available here. Another value than before: a process was born.
   std::optional<uint64_t> last_id() const;
 
  private:
   Descriptor file_;
 };
 
-// Of /proc/loadavg.
+// From /proc/loadavg.
 std::optional<uint64_t> parse_last_id(std::string_view text);
 
 }  // namespace phlox::target

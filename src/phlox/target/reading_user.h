@@ -1,4 +1,4 @@
-// The user with whose rights files that a process names are read.
+// The user with whose rights phlox reads files that a process names.
 #pragma once
 
 #include <sys/types.h>
@@ -10,13 +10,13 @@
 
 namespace phlox::target {
 
-// Of its ids the one that may least.
+// The one of its ids with the fewest rights.
 FileUser file_user_of(const Status& status);
-// For ActAs. None: as we are, for that is what it may, or we cannot become anybody.
+// For ActAs. None: as ourselves, because it has the same rights, or because we cannot change our user.
 std::optional<FileUser> reading_user(const FileUser& user);
 std::optional<FileUser> reading_user(pid_t pid);
 
-// Whether a path leads a process where it leads us: the same mount namespace, the same root folder.
+// Whether a path means the same for a process as for us: the same mount namespace, the same root folder.
 bool sees_our_files(pid_t pid);
 
 }  // namespace phlox::target

@@ -1,6 +1,6 @@
-// Tries what a recording would do, where a try does no harm: the kernel's own answer instead of a guess.
-// Nothing of a target is stopped or changed; who is moved, stopped or put into another class is a thread or a
-// child of our own. Used by cli (doctor) before anything is recorded. Decides nothing.
+// Tries the actions of a recording where a try does no harm: the kernel's own answer instead of a guess.
+// Nothing of a target is stopped or changed; only a thread or a child of our own is moved, stopped or put
+// into another class. Used by cli (doctor) before anything is recorded. Decides nothing.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +16,7 @@ namespace phlox::target {
 
 // Each an errno; 0: it works.
 struct MemoryTrial {
-  int maps = 0;  // /proc/PID/maps, which asks for less than reading does: PTRACE_MODE_READ
+  int maps = 0;  // /proc/PID/maps, which needs less than reading does: PTRACE_MODE_READ
   int call = 0;  // process_vm_readv
   int file = 0;  // /proc/PID/mem
   bool readable() const { return maps == 0 && (call == 0 || file == 0); }
@@ -25,30 +25,31 @@ struct MemoryTrial {
 MemoryTrial try_memory(pid_t pid);
 
 struct CpuTrial {
-  std::vector<int> wanted;     // where its threads may run: sched_getaffinity of each
-  std::vector<int> refused;    // of these, where a thread of ours may not (kernel/sched/syscalls.c:
-                               // __sched_setaffinity: none of them in our cpuset)
-  std::vector<int> kept_free;  // of these, where we do not go: isolcpus=, nohz_full=
+  std::vector<int> wanted;  // CPUs where its threads may run: sched_getaffinity of each
+  // Of these, CPUs where a thread of ours may not (kernel/sched/syscalls.c: __sched_setaffinity: none of them
+  // in our cpuset)
+  std::vector<int> refused;
+  std::vector<int> kept_free;  // of these, CPUs that we avoid: isolcpus=, nohz_full=
   int error = 0;               // of the first refused
 };
 CpuTrial try_cpus(pid_t pid);
 
-// Seizes a child of ours (PTRACE_SEIZE, which stops nobody). errno; 0: it works.
+// Seizes a child of ours (PTRACE_SEIZE, which stops no thread). errno; 0: it works.
 int try_stop();
 
-// Makes a BPF map of one word, which is gone again. errno; 0: it works.
+// Makes a BPF map of one word, and removes it. errno; 0: it works.
 int try_bpf();
 
 struct FilesTrial {
-  size_t opened = 0;                    // files that are mapped to be run, each the very one that is mapped
+  size_t opened = 0;                    // files that are mapped executable, each the very one that is mapped
   std::vector<std::string> not_opened;  // as the target sees them
 };
 FilesTrial try_files(pid_t pid, const std::vector<Mapping>& maps);
 
-// Of a process, those that are mapped to be run.
+// For a process: the files that are mapped executable.
 std::vector<Module> code_modules_of(const std::vector<Mapping>& maps);
 
-// A process of our own user that is no child of ours: what other programs of the same user are to us. It
+// A process of our own user that is no child of ours: to us it is like other programs of the same user. It
 // waits, and ends with this object, or with us.
 class Stranger {
  public:
@@ -64,7 +65,7 @@ class Stranger {
   pid_t pid_ = 0;
 };
 
-// Calls it on a thread made for this and ended with it: whatever it does to itself.
+// Calls it on a thread made for this and ended with it, whatever it does to itself.
 void on_a_thread_of_its_own(const std::function<void()>& call);
 
 }  // namespace phlox::target

@@ -1,4 +1,4 @@
-// A target's own root folder, and files beneath it.
+// A target's own root folder, and files below it.
 #pragma once
 
 #include <sys/types.h>
@@ -9,16 +9,16 @@
 
 namespace phlox::target {
 
-// The target's root folder, which outlives it; none when it cannot be had.
+// The target's root folder, which outlives it; none if it cannot be opened.
 Descriptor open_root(pid_t pid);
 
-// Where an open folder lies, as we see it.
+// The path of an open folder, as we see it.
 std::string path_of(const Descriptor& folder);
 
-// For reading, as openat2(2) with these flags beside; no link of the target's leads out of the root.
+// For reading, as openat2(2) with these additional flags; no link of the target's leads out of the root.
 Descriptor open_beneath(const Descriptor& root, const std::string& path, int flags);
 
-// The same, of regular files only (base/regular_file.h).
+// The same, only for regular files (base/regular_file.h).
 Descriptor open_regular_beneath(const Descriptor& root, const std::string& path, int flags = 0);
 
 }  // namespace phlox::target

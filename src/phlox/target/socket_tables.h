@@ -1,6 +1,6 @@
-// The sockets of network namespaces, looked up by inode: /proc/PID/net of a process that is in it. Reading
-// these tables takes as long as there are sockets on the host, so it is done as rarely as it takes long. Used
-// by the recorder's thread; reads /proc only.
+// The sockets of network namespaces, looked up by inode: /proc/PID/net of a process in it. Reading these
+// tables takes longer the more sockets the host has, and the longer it takes, the more rarely it is done.
+// Used by the recorder's thread; reads /proc only.
 #pragma once
 
 #include <sys/types.h>
@@ -18,16 +18,17 @@ namespace phlox::target {
 
 class SocketTables {
  public:
-  // Of a socket that the process has; none: it is none of these, or the tables were read lately without it.
+  // The socket with this inode in the process; none: it is no such socket, or the tables were read lately
+  // without it.
   std::optional<NamedFile> find(pid_t process, uint64_t inode);
-  // Whether anybody in the process's network namespace accepts TCP connections at that port.
+  // Whether any process in this process's network namespace accepts TCP connections at that port.
   bool is_accepting(pid_t process, uint16_t port);
 
  private:
   struct Namespace {
     Sockets sockets;
     Nanoseconds next = 0;              // not read again before
-    std::set<uint16_t> not_accepting;  // of the ports that were asked for
+    std::set<uint16_t> not_accepting;  // of the ports that were looked up
   };
 
   Namespace* of(pid_t process);
@@ -36,7 +37,7 @@ class SocketTables {
 
   struct Member {
     uint64_t inode = 0;
-    Nanoseconds next = 0;  // not asked again before
+    Nanoseconds next = 0;  // no new search before
   };
 
   std::map<uint64_t, Namespace> namespaces_;  // by inode

@@ -1,6 +1,6 @@
-// A text file that a target names (a source file), opened beneath the target's own root, or its working
-// directory when the name is relative: no link leads out, no device is opened, no more is read than asked
-// for.
+// A text file that a target names (a source file), opened below the target's own root, or its working
+// directory if the name is relative: no link leads out, no device is opened, and no more is read than
+// requested.
 #pragma once
 
 #include <sys/types.h>
@@ -13,8 +13,8 @@
 
 namespace phlox::target {
 
-// Nothing when it is not there, is no regular file, is longer than `most`, or may not be read: by `user`,
-// where one is given.
+// Nothing if it does not exist, is no regular file, is longer than `most`, or may not be read: by `user`, if
+// one is given.
 std::optional<std::string> read_file_of(pid_t pid, const std::string& path, size_t most,
                                         const std::optional<FileUser>& user);
 

@@ -1,4 +1,4 @@
-// A small file of /proc or /sys as text, whole. Sets errno when it cannot be read.
+// A small file of /proc or /sys as text, complete. Sets errno if it cannot be read.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 namespace phlox::target {
 
 std::optional<std::string> read_text(const std::string& path);
-// A regular file of up to so many bytes, whole; none when it is another thing, longer, or cannot be read.
+// A regular file of up to this many bytes, complete; none if it is of another kind, longer, or cannot be
+// read.
 std::optional<std::string> read_regular(const Descriptor& file, size_t most);
 
 }  // namespace phlox::target

@@ -1,9 +1,9 @@
-// One thread of a target, standing still for some microseconds: seized, interrupted, let go. It is traced
-// only as long as the object lives, so that between two looks signals reach it as ever, a debugger may
-// attach, and nothing can be left stopped: the kernel lets go of it when we die, and should we be stopped
-// ourselves, pause_limit.h does. One CPU thread makes and
-// destroys it (ptrace is bound to it). Never used on a thread that is blocked in a system call: an interrupt
-// makes epoll_wait return EINTR. There is no other way to stop a thread in this program.
+// Stops one thread of a target for some microseconds: seized, interrupted, released. It is traced only as
+// long as the object lives, so signals reach it normally between two samples, a debugger may attach, and
+// nothing can stay stopped: the kernel releases it when we die, and pause_limit.h does if we are stopped
+// ourselves. One CPU thread makes and destroys it (ptrace is bound to it). Never used on a thread that is
+// blocked in a system call: an interrupt makes epoll_wait return EINTR. Nothing else in this program stops a
+// thread.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,7 @@
 
 namespace phlox::target {
 
-// What an unwinder follows (user_regs_struct, kernel 6.1).
+// The registers that an unwinder follows (user_regs_struct, kernel 6.1).
 struct UserRegisters {
   RemoteAddress pc, sp;
   uint64_t fp = 0;  // rbp, x29
@@ -25,12 +25,12 @@ struct UserRegisters {
   uint64_t bx = 0;  // rbx; aarch64 has none
 };
 
-// What all stops of one who counts them came to.
+// The sum of all stops of one counter.
 struct StopCounts {
   uint64_t stops = 0;
   uint64_t stop_refused = 0;
-  // How long threads stood for us, beyond the CPU time that the caller used meanwhile. One that waited for a
-  // CPU until it could stop would have waited without us.
+  // How long we kept threads stopped, without the CPU time that the caller used meanwhile. A thread that
+  // waited for a CPU until it could stop would have waited anyway.
   Nanoseconds stood = 0;
 };
 
@@ -38,22 +38,22 @@ class ThreadStop {
  public:
   enum class State : uint8_t {
     stopped,
-    gone,       // it ended, or was never there
-    refused,    // no right, or somebody else traces it
-    signalled,  // it was just taking a signal of its own, which it has got; another attempt will do
+    gone,       // it ended, or never existed
+    refused,    // no right, or another process traces it
+    signalled,  // it was just taking a signal of its own, which it has received; try again
   };
 
-  // Waits until it stands still. `pid`: the process that the thread belongs to. `thread` and `counts` are
-  // kept and used until it is let go.
+  // Waits until it has stopped. `pid`: the process of the thread. `thread` and `counts` are kept and used
+  // until it is released.
   ThreadStop(pid_t pid, ThreadProbe& thread, StopCounts& counts);
   ~ThreadStop() { let_go(); }
   ThreadStop(const ThreadStop&) = delete;
   ThreadStop& operator=(const ThreadStop&) = delete;
 
   State state() const { return state_; }
-  // stopped only; false: the kernel did not tell.
+  // Only if stopped; false: the kernel did not give them.
   bool read_registers(UserRegisters& into) const;
-  // It runs on. Does nothing the second time.
+  // Releases it. Does nothing the second time.
   void let_go();
 
  private:
