@@ -1,4 +1,4 @@
-// What is chosen on the screen, and what a key makes of it. Pure.
+// The choices on the screen, and the effect of each key. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,24 @@ enum class Order : uint8_t { self, total, self_all, total_all };
 
 struct Controls {
   Page page = Page::functions;
-  Page back = Page::functions;  // where Escape leads from a stack
+  Page back = Page::functions;  // Escape leads here from a stack
   Page before_help = Page::functions;
   Order order = Order::self;
   profile::Show show = profile::Show::work;
   profile::Weight weight = profile::Weight::wall;
-  std::string filter;                 // a regular expression, as RE2 reads it; of names and places
-  std::optional<std::string> typing;  // the filter while it is typed
+  std::string filter;                 // RE2 syntax; for names and places
+  std::optional<std::string> typing;  // the filter while it is being typed
   Pick pick;
   std::string picked;  // in words
   std::string stack_name, stack_where;
   bool frozen = false;
-  size_t cursor = 0, first = 0;  // of the rows of the page: the one that is chosen, the first that is shown
-  std::string message;           // said until the next key
+  size_t cursor = 0, first = 0;  // of the rows of the page: the chosen one, the first that is shown
+  std::string message;           // shown until the next key
 
   PictureOptions picture_options() const;
 };
 
-// Of keys that are no characters.
+// Numbers of keys that are no characters.
 enum Key : int {
   kUp = 0x110000,
   kDown,

@@ -1,4 +1,4 @@
-// Which lines stand on a screen of which size. Pure: text and what it means, no colours, no cursor.
+// The lines of a screen of a given size. Pure: text and its meaning, no colours, no cursor.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Size {
   size_t columns = 80, rows = 24;
 };
 
-// What stands at the head, whatever page.
+// The head, the same for every page.
 struct Head {
   std::string title;   // "pid 4711: python3 app.py"
   std::string status;  // "live", "ended: exit 0", "still being recorded"
@@ -32,14 +32,14 @@ struct Head {
 
 // `size.rows` lines at the most, none wider than `size.columns`.
 std::vector<Line> layout(const Head& head, const Picture& picture, const Controls& controls, Size size);
-// Rows of the page that fit in.
+// Rows of the page that fit.
 size_t visible_rows(Size size);
-// As text, without what only a terminal can do: the head and the first rows.
+// As text, without features of a terminal: the head and the first rows.
 std::string as_text(const Head& head, const Picture& picture, const Controls& controls, Size size);
 
-// Columns of a terminal that the text takes; it must be valid UTF-8.
+// The number of terminal columns of the text, which must be valid UTF-8.
 size_t columns_of(std::string_view text);
-// Cut to so many columns (the last one then is "…"), or filled up with blanks.
+// Truncated to this many columns (the last one is then "…"), or padded with blanks.
 std::string fit(std::string_view text, size_t columns);
 
 }  // namespace phlox::top

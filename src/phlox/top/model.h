@@ -1,6 +1,6 @@
-// What was seen so far, as `phlox top` needs it: the last seconds as they were, and since the start one sum
-// for each thread, stack and state, so that it stays small however long it runs. The recorder's thread puts,
-// another one asks.
+// The samples so far, for `phlox top`: the last seconds as they were, and one sum since the start for each
+// thread, stack and state, so that it stays small however long it runs. The recorder's thread puts, another
+// one asks.
 #pragma once
 
 #include <tsl/robin_map.h>
@@ -26,18 +26,18 @@ struct Pick {
 // Two small profiles with the rows that their samples need. Threads, processes and modules keep their ids.
 struct Seen {
   profile::Profile lately;
-  profile::Profile all;         // a sample is a sum, from when it was first seen
-  Nanoseconds lately_span = 0;  // how much time `lately` is of
+  profile::Profile all;         // a sample is a sum, from its first sample on
+  Nanoseconds lately_span = 0;  // the length of `lately`
   Nanoseconds all_span = 0;
-  Nanoseconds left_out = 0;  // time of threads that `all` has no stacks of: too many different ones
+  Nanoseconds left_out = 0;  // time of threads without stacks in `all`: too many different ones
 };
 
-// The part of it that is picked.
+// The picked part of it.
 Seen picked(const Seen& whole, const Pick& pick);
 
 class Model : public profile::Sink {
  public:
-  // Sums since the start, at the most: some 30 MB.
+  // The maximum number of sums since the start: some 30 MB.
   static constexpr size_t kMostSums = 200'000;
 
   explicit Model(Nanoseconds window, size_t most_sums = kMostSums) : window_(window), most_sums_(most_sums) {}

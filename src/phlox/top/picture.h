@@ -1,4 +1,4 @@
-// The numbers of one refresh, out of what was seen. Pure.
+// The numbers of one refresh. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace phlox::top {
 
-// Of functions, or of lines. Shares are parts of what is shown, 0 to 1.
+// A function or a line. Shares are parts of what is shown, 0 to 1.
 struct PlaceRow {
   std::string name;                    // any bytes
   std::string where;                   // "app.py:7"
@@ -29,7 +29,8 @@ struct ThreadRow {
   double running = 0, runnable = 0, gil_waits = 0, blocked = 0;
   double gil_holds = 0;
   std::string busiest;
-  // What it waits for longest, of half of its time and more: "a socket, 10.0.0.5:5432". Empty: it computes.
+  // The longest wait target, if it takes half of the time or more: "a socket, 10.0.0.5:5432". Empty: it
+  // computes.
   std::string waits_for;
   double waits = 0;
 };
@@ -62,24 +63,24 @@ struct StackRow {
 };
 
 struct Picture {
-  Nanoseconds span = 0, since_start = 0;  // of the last seconds, and of all
+  Nanoseconds span = 0, since_start = 0;  // of the last seconds, and of the whole time
   double cpu = 0, gil_holds = 0,
-         gil_waits = 0;  // of everything that is picked; gil_holds: of the busiest process
+         gil_waits = 0;  // of everything picked; gil_holds: of the busiest process
   size_t threads = 0, processes = 0;
   std::vector<PlaceRow> places;
   std::vector<ThreadRow> threads_seen;     // the busiest first
   std::vector<ProcessRow> processes_seen;  // likewise
   std::vector<LoopRow> loops;              // the longest first
-  // The heaviest stack of the last seconds that goes through the place asked for, innermost first.
+  // The heaviest stack of the last seconds through the requested place, innermost first.
   std::vector<StackRow> stack;
   double stack_share = 0;
   std::string quality;  // "200 Hz, 3 rejected"
-  double left_out = 0;  // of all time since the start: stacks too many to be kept
+  double left_out = 0;  // of all time since the start: stacks beyond the limit
 };
 
 struct PictureOptions {
   profile::Choices choices;  // by line or not, show, weight
-  // The place whose stack is wanted; empty: none.
+  // The place whose stack is requested; empty: none.
   std::string stack_name, stack_where;
 };
 

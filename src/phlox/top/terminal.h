@@ -1,6 +1,5 @@
-// The screen of a terminal, through ncurses: draws lines, reads keys, and gives the terminal back on every
-// way out, a crash of ours included. One at a time, of one thread. Only SIGKILL leaves it as it was drawn
-// (`reset` helps).
+// The screen of a terminal, through ncurses: draws lines, reads keys, and restores the terminal however we
+// end, by a crash too. One at a time, in one thread. Only SIGKILL leaves it as it was drawn (`reset` helps).
 #pragma once
 
 #include <cstdio>
@@ -18,18 +17,19 @@ class Terminal {
  public:
   struct Options {
     bool colour = true;
-    bool unicode = true;  // else what is not ASCII is drawn as '?', and a cut as '~'
+    // Otherwise a character that is not ASCII is drawn as '?', and a truncation as '~'.
+    bool unicode = true;
   };
-  // Takes the whole screen. Fails where the terminal cannot move its cursor, or is not known.
+  // Takes the whole screen. Fails if the terminal cannot move its cursor, or is not known.
   static Result<std::unique_ptr<Terminal>> open(std::FILE* output, std::FILE* input, const Options& options);
   ~Terminal();
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
   Size size() const;
-  // Only what changed is sent.
+  // Sends only the changes.
   void draw(const std::vector<Line>& lines);
-  // A character or a Key; nothing within the time: none. `kResize`: size() is another one.
+  // A character or a Key; none: no key within the time. `kResize`: size() has changed.
   std::optional<int> read_key(int milliseconds);
 
  private:
@@ -39,7 +39,7 @@ class Terminal {
   std::unique_ptr<State> state_;
 };
 
-// Whether this one can be drawn on: known, and no typewriter. Says why not.
+// Whether this terminal can be drawn on: known, and no typewriter. Says why not.
 Result<void> check_terminal(int descriptor);
 
 }  // namespace phlox::top
