@@ -1,6 +1,6 @@
-// What is mapped executable in a process, for unwinding: modules with their load bias and unwind table. A
-// module is opened when a stack first leads there, and kept, since the process may be gone, and its files
-// replaced, before anybody asks for names. Called by the recorder's thread.
+// The executable mappings of a process, for unwinding: modules with their load bias and unwind table. A
+// module is opened when a stack first leads there, and kept, because the process may be gone, and its files
+// replaced, before names are needed. Called by the recorder's thread.
 #pragma once
 
 #include <sys/types.h>
@@ -28,24 +28,23 @@ namespace phlox::sampler {
 class AddressSpace {
  public:
   struct Mapped {
-    target::Module file;  // as it was when first seen
-    bool opened = false;  // or tried to; what follows holds from then on
+    target::Module file;  // as first seen
+    bool opened = false;  // or tried to; the following members are valid from then on
     uint64_t bias = 0;
     std::string build_id;
     std::optional<target::LoadedModule> loaded;  // none: it could not be opened
     Descriptor descriptor;                       // the file, for names after the process is gone
     std::unique_ptr<unwind::UnwindTable> table;
-    std::unique_ptr<unwind::CodeRules> code;  // asked where the table has nothing
+    std::unique_ptr<unwind::CodeRules> code;  // used where the table has no rule
     bool table_asked = false;
     bool loop_asked = false;
     python::LoopCode loop;
   };
 
-  // `memory` must outlive it: the vdso is read out of it.
+  // `memory` must outlive it: the vdso is read from it.
   AddressSpace(pid_t pid, memory::RemoteMemory& memory, std::string cache_folder);
 
-  // Reads the maps again; nothing changes when no executable mapping did. False: the process cannot be asked
-  // any more.
+  // Reads the maps again; changes nothing if no executable mapping changed. False: the process is gone.
   bool refresh(Nanoseconds now);
   Nanoseconds refreshed_at() const { return refreshed_at_; }
 
@@ -54,13 +53,13 @@ class AddressSpace {
   const unwind::UnwindTable* table_of(uint32_t module);
   unwind::CodeRules* code_of(uint32_t module);
   const Mapped& mapped(uint32_t module) { return opened(module); }
-  // Of the module's file, of the vdso a copy of it; the caller keeps it.
+  // Of the module's file; for the vdso, of a copy; the caller keeps it.
   Descriptor take_descriptor(uint32_t module);
   size_t size() const { return mapped_.size(); }
   Descriptor take_root() { return std::move(root_); }
-  // With whose rights files that the process names are opened.
+  // The user whose rights open files that the process names.
   const std::optional<FileUser>& user() const { return user_; }
-  // Files in which a JIT compiler says what it compiled, opened while they were there.
+  // Files in which a JIT compiler lists its code, opened while they existed.
   struct JitDump {
     target::Module file;
     Descriptor descriptor;
@@ -81,12 +80,12 @@ class AddressSpace {
   memory::RemoteMemory& memory_;
   Descriptor root_;  // the process's
   std::optional<FileUser> user_;
-  target::Budget budget_ = std::make_shared<elf::ReadBudget>();  // of all its files
+  target::Budget budget_ = std::make_shared<elf::ReadBudget>();  // for all its files
   unwind::TableCache cache_;
   unwind::ModuleMap map_;
   std::vector<std::unique_ptr<Mapped>> mapped_;
   std::unordered_map<uint64_t, uint32_t> by_start_;  // the last module that started there
-  std::optional<target::JitWriter> jit_writer_;      // as it was last seen
+  std::optional<target::JitWriter> jit_writer_;      // as last seen
   std::vector<JitDump> jitdumps_;
   Descriptor perf_map_;
   struct Seen {

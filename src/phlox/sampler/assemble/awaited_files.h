@@ -1,6 +1,6 @@
-// What the waits of one process's threads were for, in words: out of what a call's arguments say, or of what
-// the kernel said of the file. Used by the recorder's thread, when a look is taken out of the ring; reads
-// /proc, never the target's memory. What it cannot find out, or not prove, it does not say.
+// Names the wait targets of one process's threads: from the arguments of a call, or from the kernel's facts
+// about the file. Used by the recorder's thread, when a sample is taken out of the ring; reads /proc, never
+// the target's memory. Reports nothing that it cannot find out or prove.
 #pragma once
 
 #include <sys/types.h>
@@ -23,30 +23,30 @@ namespace phlox::sampler {
 
 class AwaitedFiles {
  public:
-  // Of all processes of a recording.
+  // Shared by all processes of a recording.
   struct Host {
     target::SocketTables sockets;
     target::FileHolders holders;
   };
-  // What /proc says of a descriptor now; empty: there is none.
+  // The descriptor in /proc now; empty: there is none.
   using ReadLink = std::function<std::string(int descriptor)>;
 
   AwaitedFiles(pid_t process, Host& host);
   AwaitedFiles(pid_t process, Host& host, ReadLink read_link);
 
-  // Reads what the descriptors name by now, some of them.
+  // Reads what some of the descriptors name now.
   void begin();
 
-  // Of a wait that was met at `until`, and was the same one since `since`; 0: of several that were alike,
+  // For a wait that was sampled at `until`, and was the same one since `since`; 0: of several similar ones,
   // from `from` on.
   struct Wait {
     target::Awaits awaits;
     Nanoseconds from = 0, since = 0, until = 0;
   };
   std::optional<profile::Awaited> of_wait(const Wait& wait);
-  // `name`: NamedFile::name. `others`: descriptors that the wait was for beside.
+  // `name`: NamedFile::name. `others`: further descriptors of the wait.
   profile::Awaited of_file(const target::OpenFile& file, std::string_view name, int32_t others = 0);
-  // Of one that has ended; `name`: as it called itself. Since when it was waited for.
+  // For a child that has ended; `name`: its own name. Since the wait began.
   profile::Awaited of_child(pid_t child, std::string_view name, Nanoseconds since);
 
  private:
@@ -74,7 +74,7 @@ class AwaitedFiles {
   std::unordered_map<pid_t, Child> children_;
   struct Poll {
     profile::Awaited awaited;
-    Nanoseconds next = 0;  // not asked again before
+    Nanoseconds next = 0;  // no new check before
   };
   std::unordered_map<int, Poll> polls_;  // by descriptor
   int reads_ = 0;                        // of links, since

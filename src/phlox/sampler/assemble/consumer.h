@@ -1,6 +1,6 @@
-// The other end of the ring: turns records into interned rows and passes them to a Sink. Runs at leisure, in
-// the recorder's thread, which is of the ordinary class; decodes code objects and line tables, keeps each
-// thread's stack, and knows no process.
+// The other end of the ring: turns records into interned rows and passes them to a Sink. Runs in the
+// recorder's thread, which is of the ordinary class and has time; decodes code objects and line tables, keeps
+// each thread's stack, and opens no process.
 #pragma once
 
 #include <sys/types.h>
@@ -41,37 +41,38 @@ struct Identities {
 
 class Consumer {
  public:
-  // Names a new thread as far as it can be named by now (Thread::kernel_name, name).
+  // Names a new thread, if it can be named by now (Thread::kernel_name, name).
   using NameThread = std::function<void(profile::Thread&)>;
 
   Consumer(const python::Layout& layout, profile::ProcessId process, profile::Sink& sink,
            Identities& identities, NameThread name_thread);
 
-  // Merges native halves into the stacks from here on. `stacks` must outlive this.
+  // From now on, merges native halves into the stacks. `stacks` must outlive this.
   void with_native(NativeStacks& stacks) { native_ = &stacks; }
 
-  // Says what waits are for from here on. `files` must outlive this.
+  // From now on, names wait targets. `files` must outlive this.
   void with_awaited(AwaitedFiles& files) { files_ = &files; }
 
-  // The thread of this id is the process's first. `used`: asked when it has ended: the CPU time that it had
-  // used then, when that is known.
+  // The thread with this id is the process's first. `used`: called when it has ended: the CPU time that it
+  // had used, if known.
   void with_end(pid_t process, std::function<std::optional<Nanoseconds>()> used);
-  // What that thread has used before it was first met, it has used since then: a program that came up.
+  // The CPU time of that thread before its first sample belongs to the recording since then: a program that
+  // came up.
   void with_start(Nanoseconds start) { started_ = start; }
-  // The process has ended without a look, having used so much.
+  // The process has ended without a sample; this is its CPU time.
   void put_unseen(Nanoseconds start, Nanoseconds end, Nanoseconds used);
   bool has_begun() const { return has_begun_; }
 
-  // Takes out of the ring what is there, until `deadline`: a writer may be faster than we are. Stretches that
-  // still grow are in Identities::stretches: flush() them before a commit.
+  // Empties the ring, until `deadline`: a writer may be faster than we are. Intervals that still grow are in
+  // Identities::stretches: flush() them before a commit.
   void drain(Ring& ring, Nanoseconds deadline = std::numeric_limits<Nanoseconds>::max());
-  // Takes out the rest, and tells nobody.
+  // Empties the ring, and drops the records.
   void discard(Ring& ring);
-  // Tells what waits for the account of a next look. At the end.
+  // Reports the pieces that wait for the account of a next sample. Call it at the end.
   void settle_all();
-  // Looks that discard() took.
+  // Samples that discard() dropped.
   uint64_t discarded() const { return discarded_; }
-  // Frames whose line was not looked for: it would have taken too long.
+  // Frames without a line: the search would have taken too long.
   uint64_t without_line() const { return without_line_; }
 
   struct LiveThread {
@@ -87,7 +88,7 @@ class Consumer {
     profile::ThreadId id;
     std::vector<profile::StackId> stacks;  // of each prefix of its stack, root first
     std::vector<profile::FrameId> frames;  // of each location; with native halves only
-    profile::StackId merged;               // of the last look with a native half
+    profile::StackId merged;               // of the last sample with a native half
     bool merged_cut = false;
     // By NativePlace.
     struct Kept {
@@ -97,14 +98,14 @@ class Consumer {
     std::array<Kept, 4> kept;
     TimeSplit time;
     StateSplit states;
-    // As last found running, and asleep.
+    // The last samples that found it running, and asleep.
     std::optional<profile::Sample> awake, asleep;
-    bool taken_over = false;  // its row goes on under another number of the ring
+    bool taken_over = false;  // its row continues under another number of the ring
     pid_t tid = 0;
-    std::optional<profile::Sample> last;  // the last look that was not rejected
+    std::optional<profile::Sample> last;  // the last sample that was not rejected
     // A piece in which it slept or waited for a CPU, until the kernel says which, and what came after it.
     std::vector<profile::Sample> held;
-    // Of the last wait of which it was asked.
+    // The last wait whose target was looked up.
     profile::AwaitedId awaited;
     Nanoseconds awaited_since = 0;
   };
@@ -148,18 +149,19 @@ class Consumer {
   NativeStacks* native_ = nullptr;
   AwaitedFiles* files_ = nullptr;
   NativeLook native_look_;
-  std::unordered_map<uint32_t, KnownCode> codes_;  // by number, as long as it may be met again
+  std::unordered_map<uint32_t, KnownCode> codes_;  // by number, as long as it may occur again
   size_t known_frames_ = 0;                        // of all codes_
   size_t searched_ = 0;                            // bytes of line tables, for this record
   uint64_t discarded_ = 0, without_line_ = 0;
   std::unordered_map<uint32_t, ThreadState> threads_;
-  std::unordered_map<uint32_t, profile::ThreadId> ended_;       // which may be named as wakers after that
+  // Threads that may be named as wakers after their end.
+  std::unordered_map<uint32_t, profile::ThreadId> ended_;
   std::unordered_map<uint32_t, profile::WakeId> wakes_;         // by number
-  std::unordered_map<uint32_t, profile::AwaitedId> awaited_;    // likewise
-  std::unordered_map<uint32_t, profile::ModuleId> code_files_;  // likewise
-  std::deque<LiveThread> live_;  // by id, which is given out in ascending order
+  std::unordered_map<uint32_t, profile::AwaitedId> awaited_;    // by number
+  std::unordered_map<uint32_t, profile::ModuleId> code_files_;  // by number
+  std::deque<LiveThread> live_;                                 // by id; ids ascend
   bool has_begun_ = false;
-  // Of the process's first thread.
+  // For the process's first thread.
   pid_t first_ = 0;
   std::function<std::optional<Nanoseconds>()> used_at_end_;
   std::optional<Nanoseconds> used_before_;

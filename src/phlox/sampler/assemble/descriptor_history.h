@@ -1,6 +1,6 @@
-// What the descriptors of a process named, and from when to when that is known: a link that is the same
-// before and after has been so all the while, since it has the number of a socket or pipe in it, or a path.
-// So a wait that is heard of when it may be over has a name all the same, and never another's. Pure.
+// What the descriptors of a process named, and for which time that is known: a link that is the same before
+// and after did not change in between, because it contains the number of a socket or pipe, or a path. So a
+// wait that is reported when it may be over still has its name, and never another's. Pure.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class DescriptorHistory {
     if (known.link != link) known = {std::move(link), after, before};
     known.last = before;
   }
-  // All the while, or in some moment, between these two; nullptr: that is not known.
+  // During the whole time, or at some moment, between these two; nullptr: not known.
   const std::string* all_the_while(int descriptor, Nanoseconds from, Nanoseconds until) const {
     const auto found = known_.find(descriptor);
     return found != known_.end() && found->second.first <= from && found->second.last >= until

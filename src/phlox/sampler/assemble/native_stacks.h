@@ -1,6 +1,5 @@
-// From the native half of a look to one stack: unwinds the copied bytes, sets the Python frames into the
-// native ones by address, and interns what comes out. Called by the consumer, in the recorder's thread; names
-// nothing.
+// Turns the native half of a sample into one stack: unwinds the copied bytes, merges the Python frames by
+// address, and interns the result. Called by the consumer, in the recorder's thread; names nothing.
 #pragma once
 
 #include <sys/types.h>
@@ -26,11 +25,11 @@ namespace phlox::sampler {
 
 struct Identities;
 
-// How the native halves came out.
+// The quality of the native halves.
 struct NativeCounts {
   uint64_t looks = 0;      // with a native half
   uint64_t whole = 0;      // the walk reached the thread's start, and every Python frame has its place
-  uint64_t restarted = 0;  // taken up again at a Python entry, a part between being unknown
+  uint64_t restarted = 0;  // resumed at a Python entry; a part between is not known
   uint64_t cut = 0;        // the walk ended before the thread's start
   uint64_t unmerged = 0;   // some Python frames have no place of their own
   uint64_t frames = 0;
@@ -55,11 +54,11 @@ class NativeStacks {
     profile::StackId id;
     bool cut = false;
   };
-  // `python`: frames of the look's locations, root first (none: one that shows no frame).
+  // `python`: frames of the sample's locations, root first (none: one that shows no frame).
   Stack merge(const NativeLook& look, std::span<const profile::FrameId> python);
 
   const NativeCounts& counts() const { return counts_; }
-  // Those that frames name, and what JIT compilers wrote. Asked for once.
+  // The modules of frames, and the files of JIT compilers. Call once.
   std::vector<NativeModule> take_modules();
 
  private:
@@ -68,7 +67,7 @@ class NativeStacks {
   bool is_lost() const;
   bool found_new_code();
   void pass_over_greenlet();
-  // Of greenlet's library.
+  // Whether it is in greenlet's library.
   bool of_greenlet(const unwind::NativeFrame& frame);
   void learn_distance();
   profile::FrameId frame_of(const unwind::NativeFrame& frame, bool loop);
@@ -76,7 +75,7 @@ class NativeStacks {
   profile::FrameId marker(const char* text);
 
   pid_t pid_;
-  Nanoseconds pause_;  // before the maps are read again for a stack that is lost
+  Nanoseconds pause_;  // before the maps are read again for a stack without a module
   memory::RemoteMemory& memory_;
   Identities& identities_;
   profile::Sink& sink_;
@@ -88,14 +87,14 @@ class NativeStacks {
   std::vector<uint8_t> is_loop_;
   Merged merged_;
   std::vector<profile::FrameId> frames_;  // of native_, as interned
-  uint32_t number_ = 0;              // of the address space, among those of the recording; 0: not asked for
+  uint32_t number_ = 0;              // of the address space, among those of the recording; 0: not used yet
   std::set<profile::FrameId> code_;  // frames in no module
   std::unordered_map<uint64_t, profile::FrameId> known_;  // by address looked up, how it was found, loop
   uint64_t known_generation_ = 0;
   std::vector<profile::ModuleId> module_ids_;                    // by the number in space_
   profile::ModuleId kernel_;                                     // none: not met yet
   std::unordered_map<uint64_t, profile::FrameId> known_kernel_;  // by address
-  // cfa - anchor of the interpreter loop: constant in one build. 0: not learnt yet; -1: it is not.
+  // cfa - anchor of the interpreter loop: constant in one build. 0: not learnt yet; -1: it is not constant.
   int64_t distance_ = 0;
   int32_t fp_offset_ = 0;
   unsigned agreed_ = 0;

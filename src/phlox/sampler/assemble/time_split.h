@@ -1,8 +1,8 @@
-// With native frames, looks say little of how long a thread ran or slept: one that does either for 0.1 ms
-// in turn is found running by every event, and, where it is stopped for a look, by each that began while
-// it slept and had to be made again. The kernel's account of it does (schedstat). Splits the time between
-// two looks at a thread by that: what it ran or waited for a CPU, and what it slept. What belongs to the
-// kind it was not found in goes to the stack that it was last found in that way with. Pure.
+// With native frames, samples show little of how long a thread ran or slept. Every event finds a thread
+// running that does both in turn for 0.1 ms each, and so does every stop that began while it slept and had to
+// be repeated. The kernel's account (schedstat) is exact. Divides the time between two samples of a thread by
+// it: the time running or waiting for a CPU, and the time asleep. The part with the other state gets the
+// stack of the last sample that found the thread in that state. Pure.
 #pragma once
 
 #include <algorithm>
@@ -19,12 +19,12 @@ class TimeSplit {
     Nanoseconds own = 0;
   };
 
-  // `wall`: since the look before; of it, the thread `ran` or would have. `asleep`: found so. `other_known`:
-  // it was found the other way before.
+  // `wall`: since the last sample; in `ran` of it the thread ran or was ready to. `asleep`: the state of this
+  // sample. `other_known`: an earlier sample found the other state.
   Parts split(Nanoseconds wall, Nanoseconds ran, bool asleep, bool other_known) {
     if (!other_known || wall <= 0) return {0, wall};
     ran = std::clamp<Nanoseconds>(ran, 0, wall);
-    // No crumbs: what is less than an eighth is put off, and not forgotten.
+    // Minimum slice: less than an eighth is postponed, and not lost.
     const Nanoseconds crumb = wall / 8;
     Nanoseconds own = std::clamp(asleep ? wall - ran - owed_ : ran + owed_, crumb, wall);
     if (wall - own < crumb) own = wall;
@@ -36,9 +36,9 @@ class TimeSplit {
   Nanoseconds owed_ = 0;  // to running; below zero: to sleep
 };
 
-// Without native frames: the same account, of three states. A table of threads then says "running" of what
-// the CPU account says, and not of whatever samples found. What a thread was found in is what is left of
-// `wall`; the other parts come before it. Pure.
+// Without native frames: the same account, of three states. So a table of threads says "running" by the CPU
+// account, and not by the samples. The state of the sample gets the rest of `wall`; the other parts come
+// before it. Pure.
 class StateSplit {
  public:
   struct Parts {
@@ -47,8 +47,8 @@ class StateSplit {
     Nanoseconds late = 0;
   };
 
-  // `ran`: on a CPU, without `queued`, its waiting for one. `was_awake`: it was not blocked at the look
-  // before.
+  // `ran`: on a CPU, without `queued`, its waiting for one. `was_awake`: it was not blocked in the last
+  // sample.
   Parts split(Nanoseconds wall, Nanoseconds ran, Nanoseconds queued, profile::CpuState found,
               bool was_awake = false) {
     ran = std::clamp<Nanoseconds>(ran, 0, wall);
@@ -59,7 +59,7 @@ class StateSplit {
       parts.queued = wall;
       return parts;
     }
-    // Of a wait that is over now some was put already.
+    // A part of a wait that is now over was put already.
     const Nanoseconds put_before =
         std::clamp<Nanoseconds>(-owed_queued_, 0, std::max<Nanoseconds>(queued, 0));
     owed_queued_ += put_before;
@@ -75,7 +75,7 @@ class StateSplit {
         parts.asleep = due(owed_asleep_, wall - ran - queued, wall - parts.queued);
         break;
       default:
-        // How long it has waited by now the kernel tells when it runs again: the rest is not known to be
+        // The kernel shows how long it has waited by now only when it runs again: the rest is not known to be
         // sleep.
         parts.ran = due(owed_ran_, ran, wall);
     }
@@ -83,7 +83,7 @@ class StateSplit {
   }
 
  private:
-  // No crumbs: what is less than an eighth, or a quarter of a millisecond, is put off, and not forgotten.
+  // Minimum slice: less than an eighth, or than a quarter of a millisecond, is postponed, and not lost.
   static Nanoseconds due(Nanoseconds& owed, Nanoseconds more, Nanoseconds window) {
     owed += more;
     if (owed < std::min(kSecond / 4000, window / 8)) return 0;

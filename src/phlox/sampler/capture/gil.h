@@ -1,7 +1,7 @@
-// Who holds a GIL, and who waits for it: of one interpreter, by its words in the target's memory, as of a
-// copy or now. Where a version has no GIL that can be found, the current thread state says who holds it.
-// Looks at nothing else, and keeps nothing from one question to the next. Called by the worker that holds the
-// turn lock.
+// The holder of a GIL and the threads that wait for it, for one interpreter: from its words in the target's
+// memory, in a copy or now. If a version has no GIL that can be found, the current thread state names the
+// holder. Reads nothing else, and keeps nothing between two calls. Called by the worker that holds the turn
+// lock.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace phlox::sampler {
 
 class Gil {
  public:
-  // The words that say who holds it.
+  // The words that name the holder.
   struct Words {
     static constexpr size_t kRanges = 2;
     int32_t locked = 1;
@@ -27,17 +27,18 @@ class Gil {
   };
 
   Gil() = default;
-  // `interpreter`: PyInterpreterState; `gil`: struct of last_holder and locked, where it is known.
+  // `interpreter`: PyInterpreterState; `gil`: struct of last_holder and locked, if it is known.
   Gil(const python::Interpreter& python, RemoteAddress interpreter, RemoteAddress gil)
       : python_(&python), interpreter_(interpreter), gil_(gil) {}
 
-  // Where the words lie, each to be read into `words`; how many of `ranges`, 0: not known.
+  // The ranges of the words, each to be read into `words`; returns how many of `ranges`, 0: not known.
   size_t ranges(Words& words, std::span<memory::Range> ranges) const;
-  // The thread state that holds it; none: nobody does.
+  // The holder's thread state; none: no thread holds it.
   RemoteAddress holder(Snapshot& snapshot) const;
-  // The same, asked of the target now.
+  // The same, read from the target now.
   RemoteAddress holder_now(memory::RemoteMemory& memory) const;
-  // What a thread that does not hold it has to do with it. `in`: what it is blocked in; nullptr: not asked.
+  // The relation of a thread that does not hold it. `in`: the call in which it is blocked; nullptr: not
+  // known.
   profile::GilState state_of(const target::BlockedIn* in) const;
   // Whether the holder runs the cyclic garbage collector.
   bool collecting(Snapshot& snapshot) const;

@@ -1,9 +1,9 @@
-// The native half of a look: registers and the bytes of the stack, of the same instant as the Python half.
-// Three sources behind one interface say how a thread is held while both are read, and what its registers
-// are:
+// The native half of a sample: registers and the bytes of the stack, of the same moment as the Python half.
+// One interface with three sources, which differ in how they hold a thread while both are read, and in its
+// registers:
 //   perf     a CPU-clock event of the thread has just woken us on its CPU (perf_source.h);
 //   ptrace   it is stopped for some microseconds;
-//   syscall  it is blocked in a system call, and the kernel tells where.
+//   syscall  it is blocked in a system call, and the kernel shows where.
 // Called by the worker that holds the turn lock. Unwinds nothing, names nothing: the consumer does
 // (native_stacks.h).
 #pragma once
@@ -27,29 +27,28 @@
 
 namespace phlox::sampler {
 
-// Of the kernel's own frames, more are seldom there: a page fault that reclaims memory for a file has some
-// 40.
+// There are seldom more of the kernel's own frames: a page fault that reclaims memory for a file has some 40.
 inline constexpr size_t kMostKernelFrames = 64;
 
-// What is asked for. automatic: the first that the host allows of perf and ptrace, and syscall for blocked
-// threads always. kernel: the capture inside the kernel, with everything else (Way::kernel).
+// The requested source. automatic: the first of perf and ptrace that the host allows, and always syscall for
+// blocked threads. kernel: the capture inside the kernel, with everything else (Way::kernel).
 enum class NativeSource : uint8_t { automatic, perf, ptrace, syscall, kernel };
 std::string_view describe(NativeSource source);
 
 class NativeCapture {
  public:
-  // running: not at this attempt; later: not this turn.
+  // running: not at this attempt; later: not in this turn.
   enum class Held : uint8_t { yes, running, later, gone, refused };
 
   virtual ~NativeCapture() = default;
-  // Makes the thread stand still, if that is this source's way, and gives its registers as they are then.
+  // Holds the thread, if this source does so, and returns its registers at that moment.
   virtual Held hold(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) = 0;
   // After everything was read. Does nothing for a thread that was not held.
   virtual void let_go() = 0;
-  // The kernel's addresses, innermost first, where the thread was in the kernel and the host lets us see
-  // that; of the last hold().
+  // The kernel's addresses, innermost first, if the thread was in the kernel and the host lets us see them;
+  // of the last hold().
   virtual std::span<const uint64_t> kernel_frames() const { return {}; }
-  // Whether it is the caller who has to prove that the thread did not run between hold() and let_go().
+  // Whether the caller has to prove that the thread did not run between hold() and let_go().
   virtual bool needs_proof() const = 0;
 };
 
@@ -71,14 +70,14 @@ class BlockedCapture : public NativeCapture {
   Held hold(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) override;
   void let_go() override {}
   bool needs_proof() const override { return true; }
-  // What the kernel said at the last hold().
+  // The kernel's answer at the last hold().
   const target::BlockedIn& last() const { return last_; }
 
  private:
   target::BlockedIn last_;
 };
 
-// What follows a LookRecord's locations on the ring when it carries a native half: this, `stack` bytes, then
+// The data after a LookRecord's locations on the ring, if it has a native half: this, `stack` bytes, then
 // `groups` EvaluationStarts, then `kernel` addresses of 8 bytes.
 struct NativeHead {
   uint64_t pc = 0, sp = 0, fp = 0, lr = 0, bx = 0;
@@ -91,38 +90,38 @@ struct NativeHead {
 };
 
 // One evaluation of the interpreter loop begins at this position of the stack (root first): with the address
-// of its anchor on the C stack where there is one (merge.h).
+// of its anchor on the C stack, if there is one (merge.h).
 struct EvaluationStart {
   uint64_t anchor = 0;
   uint32_t position = 0;
-  uint32_t raw = 0;  // which of the frames that were walked; for the sampler only
+  uint32_t raw = 0;  // the index of its walked frame; for the sampler only
 };
 
-// Where glibc has put what it knows of a thread: at the top of its stack, with nothing in between that would
-// end a copy (another thread's stack or heap often follows). x86-64: tcbhead_t holds its own address as `tcb`
-// and, 16 bytes on, as `self` (sysdeps/x86_64/nptl/tls.h, 2.3 to 2.41), aligned to 64 bytes. 0: not there.
+// The place of glibc's thread data, at the top of its stack. Nothing else between would end a copy: another
+// thread's stack or heap often follows. x86-64: tcbhead_t holds its own address as `tcb` and, 16 bytes on, as
+// `self` (sysdeps/x86_64/nptl/tls.h, 2.3 to 2.41), aligned to 64 bytes. 0: not there.
 uint64_t thread_control_block(std::span<const std::byte> stack, uint64_t start);
 
-// The copy itself; reused for every look.
+// The copy itself; reused for every sample.
 class NativeCopy {
  public:
   // A stack is copied up to this many bytes from its red zone on: 95 % of those of a Python with scikit-learn
-  // take less than 40 KiB. What lies beyond the unwinder reports as missing.
+  // take less than 40 KiB. The unwinder reports the rest as missing.
   static constexpr size_t kMostStack = 128 * 1024;
 
   NativeCopy();
 
   void clear();
-  // What take() will copy where it is known how far the stack goes; else of no size.
+  // The range that take() will copy if the stack's end is known; otherwise empty.
   static ByteRange stack_range(RemoteAddress sp, uint64_t end);
-  // Copies the stack while the thread stands still. `kernel`: see kernel_frames(). `end`: where its stack
-  // ends, as learnt at its last look (0: not yet). `have`: the bytes of stack_range(), where they were read
-  // with something else and stay until parts() have been used; nullptr: not read yet.
+  // Copies the stack while the thread is held. `kernel`: see kernel_frames(). `end`: the end of its stack, as
+  // learnt in its last sample (0: not yet). `have`: the bytes of stack_range(), if they were read with
+  // something else and stay until parts() have been used; nullptr: not read yet.
   bool take(memory::RemoteMemory& memory, const unwind::Registers& registers, NativeSource source,
             std::span<const uint64_t> kernel, uint64_t& end, const std::byte* have = nullptr);
   void add_start(const EvaluationStart& start);
   std::vector<EvaluationStart>& starts() { return starts_; }
-  // Everything, in the order in which it goes onto the ring.
+  // Everything, in the order of the ring.
   struct Parts {
     std::span<const std::byte> head, stack, starts, kernel;
   };
@@ -130,13 +129,13 @@ class NativeCopy {
 
  private:
   NativeHead head_;
-  std::unique_ptr<std::byte[]> own_;  // where a stack is copied to that nobody has read
+  std::unique_ptr<std::byte[]> own_;  // the copy of a stack that was not read before
   const std::byte* stack_ = nullptr;
   std::vector<EvaluationStart> starts_;
   std::array<uint64_t, kMostKernelFrames> kernel_;
 };
 
-// Taken out of a record again; nothing when the bytes are not what they say.
+// Parsed from a record; nothing if the bytes are invalid.
 struct NativeLook {
   NativeHead head;
   std::span<const std::byte> stack;

@@ -1,6 +1,6 @@
-// The threads of a process that run no Python: pools of BLAS, Rayon, Tokio, a program's own. Looked at like
-// the others, with native frames only. Called by the worker that holds the turn lock; what was seen leaves
-// through the ring.
+// The threads of a process that run no Python: pools of BLAS, Rayon, Tokio, a program's own. Sampled like the
+// others, with native frames only. Called by the worker that holds the turn lock; samples leave through the
+// ring.
 #pragma once
 
 #include <sys/types.h>
@@ -24,14 +24,14 @@ class NativeThreads {
   struct Numbers {
     uint64_t samples = 0;
     uint64_t retried = 0;
-    uint64_t rejected = 0;  // moved at every attempt, or without a native half
+    uint64_t rejected = 0;  // moved in every attempt, or without a native half
   };
 
   NativeThreads(pid_t pid, memory::RemoteMemory& memory, LookLog& log, NativeHalf& native)
       : pid_(pid), memory_(memory), log_(log), native_(native) {}
 
-  // `tick`: the round, as the other threads' turn counts them. `is_python`: whether somebody else looks at
-  // the thread. Takes no longer than until `deadline` once it has looked at one.
+  // `tick`: the round, as in the turn of the other threads. `is_python`: whether the thread is sampled
+  // elsewhere. Stops at `deadline`, but samples at least one thread.
   void turn(uint64_t tick, Nanoseconds now, Nanoseconds deadline,
             const std::function<bool(pid_t)>& is_python);
   void flush();
@@ -41,7 +41,7 @@ class NativeThreads {
   size_t size() const { return slots_.size(); }
   // Threads of the kernel inside the process, which have no stack of the program (target::is_kernel_worker).
   size_t kernel_workers() const { return kernel_workers_.size(); }
-  // Threads of a single look (NativeHalf::looks_once()) that it has not had yet.
+  // Threads of a dump (NativeHalf::looks_once()) that have no sample yet.
   size_t unseen() const;
 
  private:
@@ -65,7 +65,7 @@ class NativeThreads {
   Numbers numbers_;
   uint32_t next_ = 0;
   uint64_t tick_ = 0;
-  size_t first_ = 0;  // who is looked at first in the next turn
+  size_t first_ = 0;  // the first thread of the next turn
   Nanoseconds next_list_ = 0;
 };
 

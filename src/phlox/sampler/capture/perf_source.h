@@ -1,9 +1,9 @@
-// Holds a running thread by a CPU-clock event of its own: the event's interrupt takes its registers and wakes
-// us on its CPU, where we pre-empt it, so that it stands where it was sampled. The ring tells, in order: a
-// sample, then "switched out, pre-empted", then nothing. Whether it ran after that the caller proves by its
-// schedule count. Nothing is stopped and no right beyond that to look at one's own processes is needed
-// (kernel.perf_event_paranoid <= 2). A thread is given an event when it is first seen running, and loses it
-// when it has not run for a while (event_budget.h). With the right to see the kernel (CAP_PERFMON, or
+// Holds a running thread by its own CPU-clock event: the event's interrupt takes its registers and wakes us
+// on its CPU, where we pre-empt it, so it stays where it was sampled. The ring has, in order: a sample, then
+// "switched out, pre-empted", then nothing. The caller proves by the schedule count whether it ran after
+// that. Nothing is stopped, and no right is needed beyond reading one's own processes
+// (kernel.perf_event_paranoid <= 2). A thread gets an event when a sample first finds it running, and loses
+// it when it has not run for a while (event_budget.h). With the right to see the kernel (CAP_PERFMON, or
 // kernel.perf_event_paranoid <= 1) the event has the kernel's frames too. Called by the worker that holds the
 // turn lock; wait() sleeps without it and holds it again when it returns.
 #pragma once
@@ -28,22 +28,23 @@
 
 namespace phlox::sampler {
 
-// What the records of one thread's event say, taken in order. Pure.
+// The records of one thread's event, in order. Pure.
 class Preempted {
  public:
-  // Switched out later than this after the sample, it has run on in between.
+  // If it was switched out later than this after the sample, it has run in between.
   static constexpr Nanoseconds kAtOnce = 50'000;
 
   void take(const perf::Record& record);
   void forget() { state_ = State::unknown; }
-  // The thread stands where the sample found it, as far as these records reach.
+  // The thread is where the sample found it, by these records.
   bool stands() const { return state_ == State::stands; }
   const unwind::Registers& registers() const { return registers_; }
   std::span<const uint64_t> kernel_frames() const { return std::span(kernel_).first(kernel_frames_); }
   Nanoseconds sampled_at() const { return sampled_at_; }
-  // Where it was when the last record was written; -1: no record yet.
+  // Its CPU in the last record; -1: no record yet.
   int cpu() const { return cpu_; }
-  // What it did then. awake: it runs or could; asleep: it has been woken at most since, and has not run.
+  // Its state at that time. awake: it runs or could; asleep: it has been woken at most since, and has not
+  // run.
   enum class Doing : uint8_t { unknown, awake, asleep };
   Doing doing() const {
     return state_ == State::unknown ? Doing::unknown : state_ == State::asleep ? Doing::asleep : Doing::awake;
@@ -60,34 +61,34 @@ class Preempted {
   std::array<uint64_t, kMostKernelFrames> kernel_;
 };
 
-// What a thread does as of the last record of its event, which is known without a system call.
+// The state of a thread at the last record of its event, known without a system call.
 struct EventState {
   enum class Kind : uint8_t {
     unknown,    // it has no event, or the records do not say
-    preempted,  // it stands where its sample woke us: hold() has it
+    preempted,  // it is where its sample woke us: hold() has it
     awake,      // it runs or waits for a CPU, and its sample has not woken us
     asleep,     // it has not run since `last`
   };
   Kind kind = Kind::unknown;
-  // Which record of all events' was the last of its own; never the same again. 0: none.
+  // The number of its last record, among those of all events; never repeated. 0: none.
   uint64_t last = 0;
   RemoteAddress sp;  // preempted
-  // `mark`: `last` as of an earlier look that found it blocked.
+  // `mark`: `last` in an earlier sample that found it blocked.
   bool asleep_since(uint64_t mark) const { return kind == Kind::asleep && last == mark; }
-  // It has stood all the while.
+  // It has not run since.
   bool stands_since(const EventState& before) const {
     return kind == Kind::preempted && before.kind == Kind::preempted && last == before.last;
   }
 };
 
-// What there is to say of the events of a process.
+// Facts about the events of a process.
 struct EventNumbers {
-  size_t most = 0;      // that there may be at once
-  size_t without = 0;   // threads that ran at once and went without, at the most
-  bool kernel = false;  // the kernel's frames are there
+  size_t most = 0;      // the largest number at once
+  size_t without = 0;   // the maximum number of threads that ran at once without one
+  bool kernel = false;  // the kernel's frames are included
 };
 
-// by_event: somebody is caught. by_time: nobody is, or the worker was woken. nothing_to_wait_for: at once.
+// by_event: a thread is caught. by_time: none is, or the worker was woken. nothing_to_wait_for: at once.
 enum class Woken : uint8_t { by_event, by_time, nothing_to_wait_for };
 
 class PerfCapture : public NativeCapture {
@@ -96,11 +97,11 @@ class PerfCapture : public NativeCapture {
   PerfCapture(Nanoseconds interval, uint64_t seed, Workers& workers);
   ~PerfCapture() override;
 
-  // running: it has no event yet, or was not caught by one. refused: the kernel gives us none. As often as
-  // asked until the next wait().
+  // running: it has no event yet, or none caught it. refused: the kernel gives us none. Any number of calls
+  // until the next wait().
   Held hold(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) override;
   void let_go() override { held_ = nullptr; }
-  // As of now.
+  // The present state.
   EventState event_state(pid_t tid);
   // The CPU of its last record; -1: not known.
   int cpu_of(pid_t tid) const;
@@ -109,29 +110,29 @@ class PerfCapture : public NativeCapture {
     return held_ != nullptr ? held_->state.kernel_frames() : std::span<const uint64_t>();
   }
 
-  // Sleeps, without the turn lock, until a thread of this worker's CPU stands where it was sampled, the time
-  // has come, or the worker is woken. Those elsewhere go on undisturbed, and we with them: they could not be
-  // read from here. One for events only waits even while there is no event yet.
+  // Sleeps, without the turn lock, until a thread of this worker's CPU is where it was sampled, the time has
+  // come, or the worker is woken. Threads on other CPUs run on: they could not be read from here. A worker
+  // for events only waits even if there is no event yet.
   Woken wait(Worker& worker, Nanoseconds until, TurnLock& turn_lock);
   void set_interval(Nanoseconds interval) { schedule_.set_interval(interval); }
   // A random interval.
   Nanoseconds draw() { return schedule_.draw(); }
   const EventNumbers& numbers() const { return numbers_; }
-  // Of the last Held::refused.
+  // Why the last Held::refused was refused.
   const target::EventRefusal& refusal() const { return refusal_; }
 
-  // Of a ring's data; a page goes before it.
+  // The size of a ring's data; a page precedes it.
   static constexpr size_t kRingBytes = 8192;
 
  private:
   struct Event {
     Descriptor file;
-    void* ring = nullptr;  // the control page, the data behind it
+    void* ring = nullptr;  // the control page, then the data
     perf::Shape shape;
     Preempted state;
     uint64_t last = 0;  // EventState::last
     int looks = 0;      // with the same period
-    // Who waits for it, and by which list of his.
+    // The worker that waits for it, and the number of its list.
     const Worker* waited_by = nullptr;
     uint64_t list = 0;
   };

@@ -1,9 +1,9 @@
-// One turn after the other on the CPU of the thread that is read. While this thread runs there, that one
-// cannot, so what it reads stands still; the proof is the kernel's count of times scheduled in
+// One turn after the other, on the CPU of the thread that is read. While this thread runs there, that one
+// cannot, so its memory does not change; the proof is the kernel's count of times scheduled in
 // (docs/decisions/0001-reading-without-stopping.md). Made and ended by the first worker, which may be of the
 // real-time class; everything else is called by the worker that holds the turn lock (workers.h). After
-// construction it waits for nothing but the clock, and the ring to the consumer is the only way out of it.
-// Reads the target, writes nothing into it.
+// construction it waits only for the clock, and its only output is the ring to the consumer. Reads the
+// target, writes nothing into it.
 #pragma once
 
 #include <sys/types.h>
@@ -35,16 +35,15 @@ class NativeHalf;
 class NativeThreads;
 
 struct Counts : target::StopCounts {
-  // Rounds: turns, of which each of several workers has at most one in a round. That often a running thread
-  // is looked at.
+  // Rounds: each worker takes at most one turn in a round. A running thread is sampled this often.
   uint64_t ticks = 0;
   uint64_t samples = 0, retried = 0, detached = 0, cut = 0, unproved = 0, lost = 0;
   uint64_t moved = 0, unreadable = 0, broken = 0;
-  uint64_t cpu_refused = 0;    // looks at a thread on a CPU that we may not use
-  uint64_t stopped_alone = 0;  // looks at a thread stopped for its Python half alone
-  uint64_t migrations = 0;     // times that a worker went to another CPU
+  uint64_t cpu_refused = 0;    // samples of a thread on a CPU that we may not use
+  uint64_t stopped_alone = 0;  // samples of a thread that was stopped only for its Python half
+  uint64_t migrations = 0;     // how often a worker moved to another CPU
   uint64_t follow_ups = 0;
-  uint64_t reads = 0;     // stacks read anew
+  uint64_t reads = 0;     // stacks that were read again
   uint64_t not_read = 0;  // frames without a name: more new ones at once than are kept
 };
 
@@ -53,21 +52,21 @@ class ProcessSampler {
   struct Config {
     pid_t pid = 0;
     Way way = Way::automatic;
-    // Where the C library keeps rseq.cpu_id, from the thread pointer; none: ask /proc.
+    // The offset of the C library's rseq.cpu_id from the thread pointer; none: read /proc.
     std::optional<int64_t> rseq_cpu_offset;
     std::optional<Nanoseconds> birth;  // Program::birth
-    // Called for each whole stack (leaf first) while its thread still stands still; again when the proof
-    // fails and it is read anew. The thread's number as in ThreadRecord.
+    // Called for each whole stack (leaf first) while its thread is still held; again if the proof fails and
+    // it is read again. The thread's number as in ThreadRecord.
     std::function<void(uint32_t thread, std::span<const python::RawFrame>)> on_stack;
-    // Native frames too, and threads without Python; how running threads are held for it.
+    // Also native frames, and threads without Python; the source that holds running threads for them.
     std::optional<NativeSource> native;
-    // Between two looks, 0: there is one look only; and whether our class is of real time. For native frames.
+    // Between two samples, 0: there is only one; and whether our class is real-time. For native frames.
     Nanoseconds interval = 0;
     bool real_time = false;
-    // A turn takes no longer than this from the CPU that it borrows; who was not looked at is first in the
-    // next one.
+    // A turn takes no longer than this from the CPU that it uses; threads that were not sampled come first in
+    // the next one.
     Nanoseconds longest_turn = 200'000;
-    // A dump: everybody is looked at, once, in as many turns as that takes (unseen()).
+    // A dump: every thread is sampled once, in as many turns as that takes (unseen()).
     bool once = false;
   };
 
@@ -77,21 +76,21 @@ class ProcessSampler {
   ProcessSampler(const ProcessSampler&) = delete;
   ProcessSampler& operator=(const ProcessSampler&) = delete;
 
-  // Looks once at every thread. `now`: CLOCK_MONOTONIC at the wake-up. `round`: Workers::begin_turn().
+  // Samples every thread once. `now`: CLOCK_MONOTONIC at the wake-up. `round`: Workers::begin_turn().
   void turn(Nanoseconds now, uint64_t round);
   // Whether every thread was found blocked at `since` or later: if the process has not run since then, each
-  // still is where it was seen. False: who was not looked at since then is, in the next turns.
+  // is still where it was sampled. False: the next turns sample the others.
   bool all_blocked_since(Nanoseconds since);
-  // In place of turns, after all_blocked_since(): the process has not run until `now`, `round` being the last
-  // in which that was asked.
+  // In place of turns, after all_blocked_since(): the process has not run until `now`; `round` is the last
+  // for which that was checked.
   void stood_still(Nanoseconds now, uint64_t round);
-  // Sends what is still held back, and ends every thread.
+  // Sends held-back samples, and ends every thread.
   void finish(Nanoseconds now);
-  // Sends what is held back, at least four times a second.
+  // Sends held-back samples, at least four times a second.
   void flush();
 
   Counts counts() const;
-  // What holds running threads for their native half; none: native frames are not asked for.
+  // The source that holds running threads for their native half; none: native frames are not requested.
   std::optional<NativeSource> native_source() const;
   EventNumbers native_events() const;
   size_t native_threads() const;
@@ -99,27 +98,28 @@ class ProcessSampler {
   // Sleeps, without the turn lock, until a perf event of a thread wakes this worker for its native half, or
   // about an interval.
   Woken wait_for_event(Worker& worker, Nanoseconds interval, TurnLock& turn_lock);
-  // Since the last turn, whoever's it was.
+  // Since the last turn of any worker.
   Nanoseconds rested(Nanoseconds now) const { return now - last_turn_; }
   Way way() const { return config_.way; }
   bool process_gone() const { return threads_.process_gone(); }
   using Stateless = PythonThreads::Stateless;
   Stateless stateless() const { return threads_.stateless(); }
-  // Config::once: what there still is to look at. Who was rejected kVainLooks times is not looked at again.
+  // Config::once: what is still to be sampled. A thread that was rejected kVainLooks times is not sampled
+  // again.
   static constexpr uint32_t kVainLooks = 3;
   struct Unseen {
     size_t threads = 0;
-    bool list_whole = false;  // whoever was there as the first turn began is known
+    bool list_whole = false;  // all threads at the beginning of the first turn are known
     bool any() const { return threads > 0 || !list_whole; }
   };
   Unseen unseen() const;
-  // As they were last seen; asks nobody.
+  // As in their last sample; no system call.
   bool any_ran() const;
   bool schedstat_off() const { return schedstat_off_; }
   size_t threads() const { return threads_.all().size(); }
 
  private:
-  // At one stack before it is rejected: with 4, 99.2 to 100 % were accepted in the hard case.
+  // Attempts at one stack before it is rejected: with 4, 99.2 to 100 % were accepted in the hard case.
   static constexpr int kAttempts = 4;
 
   struct Seen {
@@ -133,7 +133,7 @@ class ProcessSampler {
     target::Awaits awaits;
   };
 
-  // `since`: as of a moment before the call was asked for.
+  // `since`: from a moment before the call was read.
   void is_in(PythonThread& slot, const target::BlockedIn& call, const target::SchedStat& since, Seen& seen);
   void pause_idle(PythonThread& thread);
   void look_at_resting(Nanoseconds now);
@@ -141,7 +141,7 @@ class ProcessSampler {
   // fresh: a thread state that is not in the lists yet.
   enum class Holder : uint8_t { known, fresh };
   Holder read_holder(Domain& domain, Nanoseconds now);
-  // `again`: but of those that this turn has read.
+  // `again`: except those that this turn has read.
   Holder read_holders(Nanoseconds now, bool again);
   void ask_others(Nanoseconds now);
   bool copy_for_event(Nanoseconds now);
@@ -179,14 +179,14 @@ class ProcessSampler {
   Workers& workers_;
   LookLog log_;
   Snapshot snapshot_;
-  std::unique_ptr<NativeHalf> native_;  // none: native frames are not asked for
+  std::unique_ptr<NativeHalf> native_;  // none: native frames are not requested
   StackReader reader_;
   PythonThreads threads_;
-  size_t first_slot_ = 0;         // where the next turn begins, when a turn cannot look at everybody
+  size_t first_slot_ = 0;         // the first thread of the next turn, if one turn cannot sample all
   uint64_t tick_ = 0;             // the round
-  uint64_t last_turns_look_ = 0;  // the copy of the memory that the turn before left
+  uint64_t last_turns_look_ = 0;  // the copy of the memory from the last turn
   Nanoseconds last_turn_ = 0;
-  // Who is looked at in this turn, the last one for room; nothing: everybody may be.
+  // The threads to sample in this turn, the last one for room; nothing: all.
   std::vector<Snapshot::Reader> moved_;
   bool schedstat_off_ = false;
   std::unique_ptr<NativeThreads> native_threads_;

@@ -1,7 +1,6 @@
-// The threads of a process that run Python: its interpreters and their thread states, which thread of the
-// kernel each belongs to, and when those lists have to be read again. A thread stays the same entry while
-// thread states come and go. Says nothing of what a thread does. Called by the worker that holds the turn
-// lock.
+// The threads of a process that run Python: its interpreters and their thread states, the kernel thread of
+// each, and when to read those lists again. A thread keeps its entry while thread states come and go. Does
+// not know what a thread does. Called by the worker that holds the turn lock.
 #pragma once
 
 #include <sys/types.h>
@@ -24,14 +23,14 @@
 namespace phlox::sampler {
 
 struct PythonThread : ObservedThread, ThreadState {
-  // The newest interpreter's state on the same thread, called by way of this one: CPU time is its.
+  // The newest interpreter's state on the same thread, called from this one: the CPU time belongs to it.
   PythonThread* nested = nullptr;
   size_t domain = 0;
   RemoteAddress rseq_cpu;
   target::SchedStat first;  // read before the memory of this turn
   bool first_valid = false;
   int last_cpu = -1;
-  uint64_t cpu_known_at = 0;  // turn in which last_cpu was scouted
+  uint64_t cpu_known_at = 0;  // turn in which last_cpu was read
   bool done = false;          // in this turn
   bool in_python() const { return alive && tstate; }
 };
@@ -43,9 +42,10 @@ struct Domain {
   RemoteAddress threads_head_word;
   RemoteAddress threads_head;
   Gil gil;
-  PythonThread* runner = nullptr;  // who held it last
+  PythonThread* runner = nullptr;  // the last holder
   size_t threads = 0;
-  // Who was found standing still with the GIL in this turn, as of which copy of the memory.
+  // The thread that held the GIL and did not run in this turn, and the copy of the memory for which that
+  // holds.
   PythonThread* frozen = nullptr;
   target::SchedStat frozen_stat;
   uint64_t frozen_look = 0;
@@ -56,22 +56,22 @@ class PythonThreads {
  public:
   struct Config {
     pid_t pid = 0;
-    // Where the C library keeps rseq.cpu_id, from the thread pointer; none: ask /proc.
+    // The offset of the C library's rseq.cpu_id from the thread pointer; none: read /proc.
     std::optional<int64_t> rseq_cpu_offset;
-    bool native = false;               // who has no thread state is looked at all the same
-    bool once = false;                 // everybody is added at the first refresh
+    bool native = false;               // threads without a thread state are sampled all the same
+    bool once = false;                 // all threads are added at the first refresh
     std::optional<Nanoseconds> birth;  // Program::birth
   };
 
   PythonThreads(const Config& config, const python::Interpreter& interpreter, memory::RemoteMemory& memory,
                 Snapshot& snapshot, LookLog& log);
 
-  // Whether the lists should be read again, since they may have changed.
+  // Whether to read the lists again, because they may have changed.
   bool due(Nanoseconds now) const { return wanted_ || config_.once || now - last_refresh_ > pause_; }
   void want_refresh() { wanted_ = true; }
-  // Whether the heads of the lists, in the copy of the memory, are others than those that were read.
+  // Whether the heads of the lists, in the copy of the memory, differ from those that were read.
   bool changed();
-  // Where the lists are read from.
+  // The source of the lists.
   enum class From { target, copy };
   void refresh(Nanoseconds now, From from);
 
@@ -80,12 +80,12 @@ class PythonThreads {
   std::vector<Domain>& domains() { return domains_; }
   PythonThread* find(RemoteAddress tstate);
   bool has(pid_t tid) const;
-  // No thread was found for it, as of the last refresh.
+  // No thread was found for it in the last refresh.
   bool was_declined(RemoteAddress tstate) const { return declined_.contains(tstate.value); }
 
-  // Its thread state is gone. The thread itself may live on, and come back with another.
+  // Its thread state is gone. The thread itself may live on, and get another one.
   void lose_state(PythonThread& thread);
-  // It is gone, or about to be: drop_dead() removes it.
+  // It is gone, or will be soon: drop_dead() removes it.
   void has_ended(PythonThread& thread) {
     thread.alive = false;
     wanted_ = true;
@@ -93,19 +93,19 @@ class PythonThreads {
   void drop_dead(Nanoseconds now);
   void end_all(Nanoseconds now);
 
-  // Whoever was there as the refresh began is known.
+  // All threads at the beginning of the refresh are known.
   bool is_whole() const { return whole_; }
   bool process_gone() const { return process_gone_; }
-  // Thread states of Python that have no thread of this process, as far as that can be known: one that has
-  // not started yet, or has just ended, or was left behind by a fork. Only those asked for several times.
+  // Python thread states without a thread of this process, as far as that can be known: one that has not
+  // started yet, has just ended, or was left behind by a fork. Only those that were checked several times.
   struct Stateless {
     size_t states = 0;
-    size_t unknown = 0;  // of them: may have one, and nothing says which
+    size_t unknown = 0;  // of them: may have one, but it is not known which
   };
   Stateless stateless() const;
 
  private:
-  // States of no thread: how often one was asked for, and why there is none.
+  // States without a thread: how often each was checked, and why there is none.
   struct Declined {
     uint32_t times = 0;
     bool unknown = false;

@@ -1,7 +1,7 @@
 // From capture to the consumer: a bounded queue of records for one writer (the worker that holds the turn
 // lock) and one reader (the recorder's thread) that never blocks and never allocates. A record that does not
-// fit is refused, and the writer counts it as lost. A record lies in one piece, so that its reader takes from
-// it what it needs and copies nothing.
+// fit is refused, and the writer counts it as lost. A record is contiguous, so its reader uses it in place
+// and copies nothing.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,11 @@
 
 namespace phlox::sampler {
 
-// Bytes that records on their way only point to: bounded as the ring is, from both of its ends.
+// Bytes that records on their way only point to: bounded like the ring, from both of its ends.
 class Allowance {
  public:
   explicit Allowance(size_t most) : most_(most) {}
-  // False: there is no room for so many.
+  // False: there is no room for this many.
   bool take(size_t bytes) {
     if (taken_.load(std::memory_order_relaxed) + bytes > most_) return false;
     taken_.fetch_add(bytes, std::memory_order_relaxed);
@@ -43,7 +43,7 @@ class Ring {
   // A record is the concatenation of its parts, each a span of bytes; false when there is no room.
   template <class... Parts>
   bool push(const Parts&... parts) {
-    // Never before what the far one holds still.
+    // Never before the contents of the far one.
     return (far_.empty() && near_.push(parts...)) || far_.push(parts...);
   }
 
@@ -52,23 +52,23 @@ class Ring {
     auto record = near_.front();
     last_ = &near_;
     if (record.data() != nullptr || far_.empty()) return record;
-    // While the far one holds something nothing is put into the near one: what is there now came before.
+    // While the far one has records, nothing is put into the near one: its contents are older.
     record = near_.front();
     if (record.data() != nullptr) return record;
     last_ = &far_;
     return far_.front();
   }
-  // Removes what front() gave.
+  // Removes the record of front().
   void pop() { last_->pop(); }
 
-  // Of records that wait for the reader, and of what they point to.
+  // The size of waiting records, and of the bytes that they point to.
   size_t waiting() const { return near_.waiting() + far_.waiting() + aside_.taken(); }
 
-  // Taken by the writer before it pushes, given back by the reader once it has them.
+  // The writer reserves before it pushes, the reader returns once it has them.
   Allowance& aside() { return aside_; }
 
  private:
-  // Of one piece of memory.
+  // A ring in one piece of memory.
   class Part {
    public:
     explicit Part(size_t capacity) : capacity_(capacity), bytes_(new std::byte[capacity]) {}
@@ -131,12 +131,12 @@ class Ring {
     alignas(64) std::atomic<uint64_t> read_{0};
   };
 
-  // What is used again and again stays in the CPU's caches: with 10 KB a record, going round 16 MB costs 6 us
-  // a record more. The far one is for a reader that is late.
+  // Memory that is used again and again stays in the CPU's caches: with 10 KB a record, going round 16 MB
+  // costs 6 us more for each record. The far one is for a reader that is late.
   static constexpr size_t kNear = 512 * 1024;
   Part near_, far_;
   Allowance aside_{kMostAside};
-  Part* last_ = nullptr;  // that front() gave from
+  Part* last_ = nullptr;  // front() returned its record
 };
 
 }  // namespace phlox::sampler

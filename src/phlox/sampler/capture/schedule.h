@@ -1,7 +1,8 @@
-// When to look. Each next moment lies a random time after the one planned before: uniform between half and
-// one and a half intervals, so no periodic program can run in step with it, and the time since the last look
-// does not depend on what the target does at this one. Planned on an absolute time line (work does not lower
-// the rate); what is missed is counted and not caught up. Pure: takes the time, keeps no clock.
+// The moments of samples. Each next moment is a random time after the last planned one: uniform between half
+// an interval and one and a half intervals. So no periodic program can run in step with it, and the time
+// since the last sample does not depend on what the target does at this one. Planned on an absolute time line
+// (work does not lower the rate); missed moments are counted and not caught up. Pure: takes the time, keeps
+// no clock.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +12,8 @@
 
 namespace phlox::sampler {
 
-// Wake-ups by a perf event with one period: arming its timer anew costs a microsecond, and periods differ by
-// up to a factor of three, so no program runs in step with more than these few.
+// Wake-ups by a perf event with one period: setting its timer again costs a microsecond, and periods differ
+// by up to a factor of three, so no program runs in step with more than these few.
 inline constexpr int kSamePeriod = 4;
 
 class Schedule {
@@ -23,7 +24,7 @@ class Schedule {
   void set_interval(Nanoseconds interval) { interval_ = interval; }
   Nanoseconds interval() const { return interval_; }
 
-  // The next moment to look, later than `now`.
+  // The moment of the next sample, later than `now`.
   Nanoseconds next(Nanoseconds now) {
     planned_ += draw();
     if (planned_ <= now) {
@@ -55,12 +56,12 @@ class Schedule {
 };
 
 inline constexpr uint64_t kLongestIdlePause = 16;  // turns
-// How many turns until a thread is asked again that did not run for so many looks: those that never run are
-// asked less and less often, so that hundreds of sleeping ones cost little.
+// How many turns until a thread that did not run in this many samples is checked again: threads that never
+// run are checked less and less often, so that hundreds of sleeping ones cost little.
 inline uint64_t idle_pause(uint32_t idle_looks, uint64_t longest = kLongestIdlePause, uint32_t patience = 8) {
   return idle_looks > patience ? std::min<uint64_t>(longest, idle_looks / patience + 1) : 1;
 }
-// Of one of many threads, by time where turns are quick: asking each of a hundred takes longer than a look.
+// For one of many threads, by time if turns are quick: checking each of a hundred takes longer than a sample.
 inline uint64_t idle_pause_in_crowd(uint32_t idle_looks, Nanoseconds interval) {
   constexpr Nanoseconds kLongest = 64'000'000, kAtFull = 4'000'000;
   if (interval <= 0) return idle_pause(idle_looks);

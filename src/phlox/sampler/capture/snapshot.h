@@ -1,9 +1,9 @@
-// One look's copy of a target's memory, by pages foreseen from the looks before, and what the stack itself
-// then asks for: in the steady state it comes with two system calls. What was not foreseen is fetched at once
-// (a follow-up) and foreseen next time; what was not used for a while is left out. A page costs 0.1 to 0.2
-// us when it lies in the cache, a further range 0.32 us, a further call 1.45 us; out of the cache it is ten
-// times that, so a look at one thread leaves out what only others needed. Called by the worker that holds the
-// turn lock. After construction it allocates only when the plan grows.
+// One sample's copy of a target's memory: pages predicted from earlier samples, and those that the stack
+// itself then needs. In the steady state that takes two system calls. A page that was not predicted is
+// fetched at once (a follow-up) and predicted next time; one that was not used for a while is dropped. A page
+// costs 0.1 to 0.2 us if it is in the cache, a further range 0.32 us, a further call 1.45 us; outside the
+// cache it is ten times that, so a sample of one thread leaves out pages that only others needed. Called by
+// the worker that holds the turn lock. After construction it allocates only when the plan grows.
 #pragma once
 
 #include <sys/uio.h>
@@ -28,14 +28,14 @@ struct ByteRange {
 class Snapshot {
  public:
   static constexpr size_t kPage = 4096;
-  // 32 MiB of a stack: 20,000 frames take about 700 pages. What is beyond cannot be had (exhausted()).
+  // 32 MiB of a stack: 20,000 frames take about 700 pages. Anything beyond is refused (exhausted()).
   static constexpr size_t kMaxPages = 8192;
-  // A page that was not used in this many looks leaves the plan.
+  // A page that was not used in this many samples leaves the plan.
   static constexpr uint64_t kForget = 24;
-  // Who asks: a number of the caller's. What several ask for, or everybody does, is everybody's.
+  // The reader: a number of the caller's. A page that several readers need belongs to all.
   using Reader = uint32_t;
   static constexpr Reader kEverybody = 0;
-  // Who is not going to ask again: what it asks for is not foreseen.
+  // A reader that will not come again: its pages are not predicted.
   static constexpr Reader kNobody = ~Reader{0};
 
   explicit Snapshot(memory::RemoteMemory& memory);
@@ -43,30 +43,29 @@ class Snapshot {
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 
-  // Starts a look: drops the copy before and reads every page of the plan. `last`: a word that this read and
-  // every further one of the look reads after everything else; none: no such word.
+  // Starts a sample: drops the last copy and reads every page of the plan. `last`: a word that this read and
+  // every further one of the sample reads after everything else; none: no such word.
   void capture(RemoteAddress last = {});
-  // Reads those pages only that one of these or everybody asks for.
+  // Reads only the pages of these readers, or of all.
   void capture_for(std::span<const Reader> readers, RemoteAddress last = {});
-  // `beside`: bytes to bring with them in this look, where they can be read; peek() has them.
+  // `beside`: bytes to read in the same call, if they can be read; peek() has them.
   void capture_for(Reader reader, ByteRange beside = {});
-  // Whether this look's copy was made for this one too.
+  // Whether this sample's copy was made for this reader too.
   bool is_for(Reader reader) const;
-  // Foresees what this one is going to ask for.
+  // Predicts the pages of this reader.
   void expect(Reader reader, RemoteAddress address, size_t size);
-  // Who asks from now on. Gives who did before.
+  // The reader from now on. Returns the last one.
   Reader read_as(Reader reader) { return std::exchange(reader_, reader); }
-  // What that word was, as of after the last byte of this look; nothing when it could not be read.
+  // The value of that word, after the last byte of this sample; nothing if it could not be read.
   std::optional<int32_t> last() const { return last_read_ ? std::optional(last_value_) : std::nullopt; }
-  // Bytes of the target as of this look; fetched when not there yet; nullptr when they cannot be read.
-  // Valid until the next capture().
+  // Bytes of the target in this sample; fetched if not there yet; nullptr if they cannot be read. Valid until
+  // the next capture().
   const std::byte* find(RemoteAddress address, size_t size);
-  // What find() will be asked for soon: fetch_wanted() brings what is not there yet with one call.
-  // `in_passing`: these bytes only, and not foreseen next time (what differs from look to look); else whole
-  // pages.
+  // The bytes that find() will need soon: fetch_wanted() reads the missing ones with one call. `in_passing`:
+  // only these bytes, and not predicted next time (they differ from sample to sample); otherwise whole pages.
   void want(RemoteAddress address, size_t size, bool in_passing);
   void fetch_wanted();
-  // Only what is there already.
+  // Only bytes that are already there.
   const std::byte* peek(RemoteAddress address, size_t size);
 
   template <class T>
@@ -77,25 +76,25 @@ class Snapshot {
     return true;
   }
 
-  // Bytes that find() gave and that lie in the plan: in every look with the same plan() that is for_all()
-  // they lie there again, fresh. Who looks at the same ones look after look need not search for them; each
-  // new plan learns by find() what is needed still.
+  // Bytes that find() returned and that are in the plan: in every sample with the same plan() that is
+  // for_all() they are there again, fresh. A caller that needs the same ones in each sample need not search
+  // for them; each new plan learns from find() which are still needed.
   bool is_planned(const std::byte* bytes) const { return bytes >= arena_ && bytes < arena_ + planned_bytes_; }
   uint64_t plan() const { return plan_; }
   bool for_all() const { return for_all_; }
 
   uint64_t look() const { return look_; }
-  // System calls that this look needed beside the first.
+  // System calls that this sample needed after the first.
   unsigned follow_ups() const { return follow_ups_; }
   bool exhausted() const { return exhausted_; }
   size_t planned_pages() const { return pages_.size(); }
 
  private:
-  // What of a page is foreseen, and what of it was asked for since everything was last forgotten: a page is
-  // copied in 0.1 us when it lies in the cache, in 1 us when it does not.
+  // The predicted part of a page, and the part that was used since all were last dropped: copying a page
+  // takes 0.1 us if it is in the cache, 1 us if not.
   struct Page {
     uint64_t number = 0;     // address / kPage
-    uint64_t last_used = 0;  // look
+    uint64_t last_used = 0;  // sample
     uint32_t from = 0, to = 0;
     uint32_t used_from = kPage, used_to = 0;
     uint64_t idle = 0;  // copies of it under earlier plans since it was used
@@ -108,9 +107,9 @@ class Snapshot {
     size_t offset = 0;      // into arena_
     size_t first_page = 0;  // index into pages_
     bool in_passing = false;
-    uint64_t used_from = ~uint64_t{0}, used_to = 0;  // of an extra: addresses that were asked for
-    Reader reader = kEverybody;                      // of an extra: who asked
-    bool copied = true;                              // in this look
+    uint64_t used_from = ~uint64_t{0}, used_to = 0;  // of an extra: used addresses
+    Reader reader = kEverybody;                      // of an extra: its reader
+    bool copied = true;                              // in this sample
     uint64_t copies = 0;                             // under this plan
   };
   void foresee(uint64_t address, uint64_t end, Reader reader);
@@ -131,8 +130,8 @@ class Snapshot {
   std::vector<Page> pages_;      // sorted by number; the plan
   std::vector<Window> windows_;  // the plan as ranges, sorted by address
   std::vector<memory::Range> ranges_;
-  Window beside_;               // of this look
-  std::vector<Window> extras_;  // fetched in this look, sorted by address
+  Window beside_;               // of this sample
+  std::vector<Window> extras_;  // fetched in this sample, sorted by address
   std::vector<Window> wanted_;
   std::vector<memory::Range> fetched_;
   std::vector<memory::Range> batch_;
@@ -140,10 +139,10 @@ class Snapshot {
   int32_t last_value_ = -1;
   bool last_read_ = false;
   Reader reader_ = kEverybody;
-  std::vector<Reader> whose_;  // whom this look is for, beside everybody; sorted
+  std::vector<Reader> whose_;  // the readers of this sample, besides all; sorted
   bool for_all_ = true;
-  uint64_t planned_at_ = 0;     // look
-  std::vector<size_t> chosen_;  // of windows_, as they lie in ranges_
+  uint64_t planned_at_ = 0;     // sample
+  std::vector<size_t> chosen_;  // of windows_, in the order of ranges_
   size_t hint_ = 0;
   uint64_t look_ = 0;
   uint64_t plan_ = 1;
@@ -154,7 +153,7 @@ class Snapshot {
   bool exhausted_ = false;
 };
 
-// What is read while this lives is this one's.
+// Bytes that are read while this lives belong to this reader.
 class ReadAs {
  public:
   ReadAs(Snapshot& snapshot, Snapshot::Reader reader)

@@ -1,6 +1,6 @@
-// The stack of Python frames of one thread state, out of the copy of its memory that a look has made: walked,
-// and each code object proved to be the one that the consumer knows. Says nothing of whether the copy is of
-// one moment, which is its caller's to prove. Called by the worker that holds the turn lock.
+// The stack of Python frames of one thread state, from a sample's copy of its memory: walked, with each code
+// object proved to be the one that the consumer knows. Does not know whether the copy is of one moment, which
+// its caller must prove. Called by the worker that holds the turn lock.
 #pragma once
 
 #include <cstdlib>
@@ -21,44 +21,44 @@
 
 namespace phlox::sampler {
 
-// A thread state of Python (PyThreadState), and what is remembered of its stack.
+// A Python thread state (PyThreadState), and what is kept of its stack.
 struct ThreadState {
-  // None: the thread has none now. Threads of Rust or C++ make one for each call into Python, and are the
-  // same thread all the while.
+  // None: the thread has none now. Threads of Rust or C++ make one for each call into Python, and stay the
+  // same thread.
   RemoteAddress tstate;
   RemoteAddress interpreter;
   int64_t interpreter_id = 0;
   uint64_t python_id = 0;  // as the thread state has it
-  // It is bound to no thread (Traits::first_state_unbound) and stands for whichever one runs the
-  // subinterpreter, on whose C stack its frames hang. An empty stack: not known, nothing may hang on any.
+  // It is bound to no thread (Traits::first_state_unbound) and represents the thread that runs the
+  // subinterpreter, whose C stack has its frames. An empty stack: not known, no frames may be there.
   bool unbound = false;
   RemoteAddress stack_start, stack_end;
 
   std::vector<std::pair<RemoteAddress, CodeCache::Entry*>> codes;  // root first, of the stack last read
-  uint64_t codes_generation = 0;                                   // of the cache that they lie in
+  uint64_t codes_generation = 0;                                   // of their cache
 };
 
 class StackReader {
  public:
   struct Reading {
-    bool whole = false;  // there is a stack, or rightly none
+    bool whole = false;  // there is a stack, or validly none
     profile::Quality quality = profile::Quality::ok;
     Rejected rejected = Rejected::no;
-    // The memory of the thread state is no longer this one's: rightly no stack.
+    // The memory of the thread state belongs to another by now: validly no stack.
     bool state_gone = false;
-    // The state is bound to no thread, and another than the known one runs it by now: what the kernel says of
-    // that one proves nothing.
+    // The state is bound to no thread, and another one than the known thread runs it by now: the kernel's
+    // facts about the known one prove nothing.
     bool runs_elsewhere = false;
     std::span<const python::RawFrame> frames;  // leaf first, until the next read()
   };
 
-  // `native`: gets where evaluations begin, for the native half of the look; nullptr: there is none.
+  // `native`: gets where evaluations begin, for the native half of the sample; nullptr: there is none.
   StackReader(const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring,
               Snapshot& snapshot, NativeCopy* native);
 
   // `reader`: the thread, as the snapshot counts readers.
   Reading read(Snapshot::Reader reader, ThreadState& state);
-  // What was read last, root first.
+  // The last stack that was read, root first.
   const std::vector<CodeLocation>& locations() const { return locations_; }
   CodeCache& codes() { return codes_; }
   const CodeCache& codes() const { return codes_; }
@@ -78,7 +78,8 @@ class StackReader {
   Snapshot& snapshot_;
   NativeCopy* native_;
   CodeCache codes_;
-  // From calloc: pages that no stack reaches are never touched, which would cost a dump most of its time.
+  // From calloc: pages that no stack reaches are never touched; touching them would cost a dump most of its
+  // time.
   struct Free {
     void operator()(void* memory) const { std::free(memory); }
   };

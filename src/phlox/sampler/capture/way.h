@@ -1,5 +1,5 @@
-// What is asked for: how a thread that runs is made to stand still while its Python half is read. Whoever is
-// blocked in a system call lies still as it is, and is never stopped.
+// The requested mode: how a running thread is held while its Python half is read. A thread that is blocked in
+// a system call is read as it is, and is never stopped.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 namespace phlox::sampler {
 
 enum class Way : uint8_t {
-  automatic,  // by the kernel where that may be had; else as no_kernel
-  no_kernel,  // on its CPU; by a stop of that one thread where the CPU may not be entered
-  same_cpu,   // on its CPU; read as it runs, unproved, where that may not be entered
+  automatic,  // in the kernel if possible; otherwise as no_kernel
+  no_kernel,  // on its CPU; by a stop of that one thread if we may not use the CPU
+  same_cpu,   // on its CPU; read as it runs, unproved, if we may not use the CPU
   ptrace,     // stopped for microseconds
-  hands_off,  // not at all: read as it runs, unproved
+  hands_off,  // not held: read as it runs, unproved
   kernel,     // not by us: a program inside the kernel reads in the interrupt (sampler/kernel)
 };
 

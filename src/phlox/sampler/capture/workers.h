@@ -1,9 +1,9 @@
-// The threads of ours that look, and the CPUs that they are on. One where looks go from CPU to CPU with the
-// target; with perf events one on each CPU where a thread may be caught by its event, since going there costs
-// more than a look (25 us: a stop of both of them). One at a time holds the turn lock and takes a turn; what
-// a turn uses is nobody else's meanwhile. They are the recorder's, however many processes it records.
+// The sampling threads of ours, and their CPUs. There is one if samples move from CPU to CPU with the target;
+// with perf events there is one on each CPU where an event may catch a thread, because moving there costs
+// more than a sample (25 us: a stop of both of them). One at a time holds the turn lock and takes a turn, and
+// alone uses the turn's data. They belong to the recorder, however many processes it records.
 //
-// Called by whoever holds the turn lock, but for pin() and the lock itself, which any of them may call.
+// Called by the holder of the turn lock, except pin() and the lock itself, which any of them may call.
 #pragma once
 
 #include <poll.h>
@@ -21,10 +21,10 @@ namespace phlox::sampler {
 
 class TurnLock {
  public:
-  // Who waits for it keeps a thread that it has caught from running on, so not for long: false, after that.
+  // A waiting worker keeps a thread that it has caught from running, so not for long: false after that.
   bool try_lock();
-  // However long it takes, asleep in between, so that nobody is kept from a CPU by it. True: it slept, and
-  // whoever was caught has run on.
+  // Waits however long it takes, and sleeps in between, so that it keeps no thread from its CPU. True: it
+  // slept, and the thread that it had caught has run.
   bool lock();
   void unlock() { taken_.store(false, std::memory_order_release); }
 
@@ -34,61 +34,61 @@ class TurnLock {
 };
 
 struct Worker {
-  bool events_only = false;     // another one sees to those that no event catches
+  bool events_only = false;     // another one samples the threads that no event catches
   int cpu = -1;                 // it is pinned there; -1: nowhere yet
-  Nanoseconds waits_since = 0;  // its last wait began
-  // Wakes it where it waits: there is something else to wait for, or nothing any more.
+  Nanoseconds waits_since = 0;  // the beginning of its last wait
+  // Wakes it: there is something else to wait for, or nothing any more.
   void wake() const;
 
-  pid_t tid = 0;       // of one that may be sent elsewhere by the others
-  uint64_t round = 0;  // in which it had its last turn
-  uint64_t list = 0;   // what it waits for is the how-manieth such list
+  pid_t tid = 0;       // of one that the others may move to another CPU
+  uint64_t round = 0;  // of its last turn
+  uint64_t list = 0;   // the sequence number of the list that it waits for
   Descriptor wake_up;  // an eventfd
-  // What it waits for, and whose events they are; `wake_up` is the first.
+  // What it waits for, and the owners of the events; `wake_up` is the first.
   std::vector<pollfd> wanted;
   std::vector<pid_t> tids;
 };
 
 class Workers {
  public:
-  // `kept_free`: CPUs that none of them goes to.
+  // `kept_free`: CPUs that none of them uses.
   explicit Workers(std::vector<int> kept_free = {});
 
   Worker& first() { return *workers_.front(); }
-  // A further one, for events only, pinned to `cpu` already.
+  // A further one, for events only, already pinned to `cpu`.
   Worker& add(int cpu);
-  // Whose turn it is.
+  // The worker whose turn it is.
   Worker& current() const { return *current_; }
   void act_as(Worker& worker) { current_ = &worker; }
 
-  // The round that the current one's turn belongs to: each has at most one in it. A running thread is looked
-  // at once a round, by whomever.
+  // The round of the current turn: each worker has at most one turn in it. A running thread is sampled once a
+  // round, by any worker.
   uint64_t begin_turn();
-  // So many rounds go by without a turn, since nothing ran. Gives the last of them.
+  // This many rounds pass without a turn, because nothing ran. Returns the last of them.
   uint64_t skip_rounds(uint64_t rounds);
-  // Its next turn begins a round: it is for those that no event catches, and who was looked at in this one
-  // may sleep by now.
+  // Its next turn begins a round: it is for the threads that no event catches, and a thread that was sampled
+  // in this one may sleep by now.
   void end_round(Worker& worker) const { worker.round = round_; }
 
   void wake_all() const;
-  // Those that wait on this CPU, but for the current one.
+  // The workers that wait on this CPU, except the current one.
   void wake_at(int cpu) const;
 
-  // A thread of ours (0: the calling one) stays on this CPU from now on. False: it may not.
+  // A thread of ours (0: the calling one) stays on this CPU from now on. False: not allowed.
   bool pin(pid_t tid, int cpu) const;
-  // The current one goes there. False: it may not.
+  // Moves the current one there. False: not allowed.
   bool follow(int cpu);
-  // It goes there to look at who runs there, at a moment of its own: it sleeps for a random time, of 0.1 ms
-  // or `interval` / 8, and wakes up there. For who is made to leave a CPU from another one does so where it
-  // comes out of the kernel: the interrupt that tells it to takes microseconds, and a call that it makes
-  // meanwhile ends in leaving. Seen as we come, a thread that makes calls all the time is always at the end
-  // of one. False: it may not; it has not slept.
+  // Moves it there to sample the running thread at a moment of its own: it sleeps for a random time, of 0.1
+  // ms or `interval` / 8, and wakes up there. A thread that is made to leave its CPU from another one does so
+  // where it comes out of the kernel: the interrupt takes microseconds, and a call that the thread makes
+  // meanwhile ends in the switch. Without the sleep, samples would always find a thread that makes calls all
+  // the time at the end of one. False: not allowed; it has not slept.
   bool wake_up_on(int cpu, Nanoseconds interval);
-  // Somebody goes to a CPU where nobody is: one that waits for nobody where it is, or the current one.
+  // Moves a worker to a CPU without one: a worker that waits for no thread where it is, or the current one.
   void send_one_to(int cpu);
-  // CPUs on which both this process and the calling thread may run.
+  // CPUs that both this process and the calling thread may use.
   std::vector<int> common_cpus(pid_t process) const;
-  // Times that one went to another CPU.
+  // How often one moved to another CPU.
   uint64_t migrations() const { return migrations_; }
 
  private:

@@ -1,7 +1,7 @@
-// Which library or extension module an instruction of a process lies in. For recordings without native
-// frames, of which each look of the clock says where the thread was in its own code (kernel_look.native).
-// Knows the files by what is mapped; the interpreter's own and the program's are none of them. Called by the
-// recorder's thread.
+// The library or extension module that contains an instruction of a process. For recordings without native
+// frames: each sample of the clock has the thread's address in its own code (kernel_look.native). Knows the
+// files by the mappings; the interpreter's own and the program's are not among them. Called by the recorder's
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace phlox::sampler {
 class CodeFiles {
  public:
   using ReadMaps = std::function<Result<std::vector<target::Mapping>>()>;
-  // `executable`: what the process runs, as it sees it. `interpreter`: a static variable of its Python.
+  // `executable`: the process's executable, as it sees it. `interpreter`: a static variable of its Python.
   CodeFiles(ReadMaps read_maps, std::string executable, RemoteAddress interpreter);
 
   // Its number, from 1 on; 0: the interpreter's code, code without a file, or not known.
@@ -30,7 +30,7 @@ class CodeFiles {
  private:
   struct Range {
     uint64_t start = 0, end = 0;
-    std::string path;  // empty: none that is told
+    std::string path;  // empty: not reported
     uint32_t number = 0;
   };
   Range* find(uint64_t instruction);

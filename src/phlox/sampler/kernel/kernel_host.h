@@ -1,13 +1,13 @@
-// Where the running kernel keeps what the program in it reads beside the structs that libbpf finds. Of a
-// variable that each CPU has, the kernel's types (BTF) say at which offset it lies among those; its address
-// they hide, so it is told as the distance from another one, which the program knows.
+// The places of kernel data that the program reads besides the structs that libbpf finds. For a per-CPU
+// variable, the kernel's types (BTF) have its offset among those; its address is hidden, so it is given as
+// the distance from another one, which the program knows.
 #pragma once
 
 #include "phlox/sampler/kernel/wire.h"
 
 namespace phlox::sampler {
 
-// What is not known is 0. Only where phlox has the capture inside the kernel.
+// 0: not known. Only if phlox has the capture inside the kernel.
 kernel_host read_kernel_host();
 
 }  // namespace phlox::sampler

@@ -1,5 +1,5 @@
-// What comes out of the ring of the capture inside the kernel, out of its bytes. They are checked like
-// anybody's: every count against its cap and the bytes that are there. Pure.
+// Parses the records from the ring of the capture inside the kernel. The bytes are checked like any others:
+// every count against its cap and the present bytes. Pure.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace phlox::sampler {
 
-// A frame: which code object, and where in it.
+// A frame: its code object, and the place in it.
 struct KernelFrame {
   uint32_t serial = 0;  // 0: it was not sent
   uint32_t instruction = 0;
@@ -23,9 +23,9 @@ struct KernelFrame {
 struct KernelLook {
   kernel_look look{};
   std::span<const std::byte> frames;  // none: they were sent before, or there are none
-  target::Awaits awaits;              // of one that is still off its CPU: no record of the kernel's has it
+  target::Awaits awaits;  // for a thread that is still off its CPU: no record of the kernel's has it
   bool has_frames() const { return (look.stack.flags & KERNEL_FRAMES) != 0; }
-  // Of look.stack.count, if they are here; leaf first.
+  // The frames of look.stack.count, if they are here; leaf first.
   KernelFrame frame(size_t index) const;
 };
 
@@ -34,7 +34,7 @@ struct KernelCode {
   std::span<const std::byte> bytes;
 };
 
-// The native half of a look that follows.
+// The native half of a sample that follows.
 struct KernelNative {
   kernel_native half{};
   std::span<const std::byte> bytes;  // of its three parts
@@ -49,7 +49,7 @@ struct KernelNative {
   size_t starts_bytes() const { return half.starts * sizeof(uint64_t); }
 };
 
-// What the wait was for that the next look of that thread tells of.
+// The wait target of the next sample of that thread.
 struct KernelAwaited {
   kernel_awaited awaited{};
   std::span<const std::byte> name;
@@ -60,14 +60,14 @@ using KernelRecord = std::variant<std::monostate, KernelLook, KernelCode, Kernel
                                   kernel_exit, kernel_exec, kernel_birth>;
 KernelRecord parse_kernel_record(std::span<const std::byte> bytes);
 
-// As /proc and the tables of sockets would have said it.
+// In the form of /proc and the tables of sockets.
 target::NamedFile file_of(const KernelAwaited& record);
 
-// As python::capture_code() would have made it there. What did not fit into the record is cut and says so.
+// In the form of python::capture_code(). Parts that did not fit into the record are truncated and marked.
 // nullptr: it cannot be a code object of this layout.
 std::unique_ptr<python::CodeCapture> capture_of(const python::Layout& layout, const KernelCode& record);
 
-// As python::instruction_offset() says it, of a frame whose code object lies at `code`.
+// As python::instruction_offset() returns it, for a frame whose code object is at `code`.
 int32_t instruction_of(const python::Layout& layout, uint64_t code, uint32_t instruction);
 
 }  // namespace phlox::sampler

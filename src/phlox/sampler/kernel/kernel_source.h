@@ -1,8 +1,8 @@
-// One program of a process, seen from inside the kernel: makes looks of what the capture says of its threads.
-// A thread's time is what the scheduler says of it, running, blocked and waiting for a CPU, to the
-// nanosecond; each piece goes to the stack that the thread was found with: time on the CPU to a look of the
-// clock, time off it to the stack that the thread left its CPU with. Pure but for its first looks: is given
-// records and the time. Called by the recorder's thread.
+// One program of a process, sampled inside the kernel: makes samples of the capture's records about its
+// threads. The scheduler accounts for a thread's time running, blocked and waiting for a CPU, to the
+// nanosecond. Each piece goes to a stack of the thread: time on the CPU to a sample of the clock, time off it
+// to the stack with which the thread left its CPU. Pure but for its first samples: gets records and the time.
+// Called by the recorder's thread.
 #pragma once
 
 #include <sys/types.h>
@@ -34,30 +34,30 @@ namespace phlox::sampler {
 
 class KernelSource {
  public:
-  // `memory`: of the process, for what its interpreters are called by. `native`: whether stacks have a native
-  // half, and threads that run no Python are looked at. `renew`: has all that the kernel has
-  // sent of it sent anew, since what was kept of it is forgotten.
-  // `begin`: since when its threads are looked at.
+  // `memory`: of the process, for the names of its interpreters. `native`: whether stacks have a native half,
+  // and threads that run no Python are sampled. `renew`: makes the kernel send everything about it again,
+  // because it was dropped here. `begin`: since when its threads are sampled.
   KernelSource(const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring, bool native,
                std::function<void()> renew, Nanoseconds begin = clock_now());
 
-  // Those that were blocked before the kernel was asked, and have not been on a CPU since: nothing else would
-  // say where they are.
+  // Threads that were blocked before the kernel was asked, and have not been on a CPU since: no record would
+  // have their place.
   void begin(const ParkedThreads& parked, Nanoseconds now);
-  // Its threads have been there, and the kernel has kept their sums: looks tell what is added to these. What
-  // its first has used until now, but for `told_before`, is told with its beginning. Before begin().
+  // Its threads existed before, and the kernel has kept their sums: samples report the additions to these.
+  // The CPU time of its first thread until now, except `told_before`, is reported with its beginning. Call
+  // before begin().
   void go_on_from(pid_t first, uint64_t told_before, std::unordered_map<pid_t, kernel_thread> sums);
-  // Says in which libraries threads were found. Without native halves; `files` must outlive it.
+  // Names the libraries in which threads were found. Without native halves; `files` must outlive it.
   void with_code_files(CodeFiles& files) { code_files_ = &files; }
-  // Its number, by which the wakers of its own are known. Before the first record.
+  // Its process id, by which its own threads are recognised as wakers. Before the first record.
   void of_process(pid_t process) { process_ = process; }
-  // What the kernel says of it, in order.
+  // The kernel's records about it, in order.
   void take(const KernelLook& record);
   void take(const KernelCode& record) { stacks_.take(record); }
   void take(const KernelNative& record) { halves_.take(record); }
   void take(const KernelAwaited& record);
   void take(const kernel_exit& record);
-  // Of whom nothing was heard for a while, the kernel is asked by `ask`: a long wait is told as it grows.
+  // Asks the kernel by `ask` about threads without recent records: a long wait is reported as it grows.
   // `heard_until`: all records until then were taken.
   template <class Ask>
   void ask_after_silent(Nanoseconds now, Nanoseconds heard_until, Ask ask) {
@@ -67,7 +67,7 @@ class KernelSource {
     }
     flush();
   }
-  // Waits whose stacks the kernel did not read are read from outside, by `read`, if they last some time.
+  // Reads waits from outside, by `read`, if the kernel did not read their stacks and they last some time.
   template <class Ask, class Read>
   void read_long_waits(Nanoseconds now, Ask ask, Read read) {
     std::vector<pid_t> unread;
@@ -79,10 +79,10 @@ class KernelSource {
     }
     if (!unread.empty()) keep_read(read(std::span<const pid_t>(unread)), ask);
   }
-  // Whether there was a wait lately whose stack the kernel did not read.
+  // Whether there was a recent wait whose stack the kernel did not read.
   bool has_unread_waits(Nanoseconds now) const { return unread_until_ > 0 && now - unread_until_ < kSecond; }
-  // The process is looked at no more, since `now`; all records were taken. What no record told is told: the
-  // rest of a wait or of a run, and what was too short to be told by itself.
+  // The process is no longer sampled, since `now`; all records were taken. Reports the rest: of a wait or of
+  // a run, and waits that were too short to be reported by themselves.
   template <class Ask>
   void end_all(Nanoseconds now, Ask ask) {
     for (auto& [tid, thread] : threads_) {
@@ -91,14 +91,14 @@ class KernelSource {
     }
     threads_.clear();
   }
-  // The kernel begins anew with this process: counts, code objects, stacks.
+  // The kernel restarts with this process: counts, code objects, stacks.
   void renewed();
 
-  // Of looks, codes and frames; not of time.
+  // Counts of samples, codes and frames; not of time.
   Counts counts() const;
   uint64_t looks() const { return looks_; }
   Nanoseconds began() const { return begin_; }
-  // The last that ended of its threads, and what its first had used: all, when the process has ended.
+  // The end of its last thread, and the CPU time of its first: complete when the process has ended.
   struct End {
     Nanoseconds time = 0, used = 0;
   };
@@ -108,32 +108,33 @@ class KernelSource {
   static constexpr Nanoseconds kSilence = kSecond / 10;
   // A wait this long is read from outside, if the kernel did not read it.
   static constexpr Nanoseconds kReadAfter = kSecond / 50;
-  // Threads that are asked after and read from outside at once, and code objects that are kept of these.
+  // The largest numbers of threads that are checked and read from outside at once, and of their code objects
+  // that are kept.
   static constexpr size_t kMostAsked = 500, kMostRead = 16, kMostParkedCodes = 50'000;
 
   struct Thread : ObservedThread {
-    uint64_t ran = 0, blocked = 0, queued = 0;  // as last told
+    uint64_t ran = 0, blocked = 0, queued = 0;  // as last reported
     bool counted = false;                       // these are from the kernel
-    // With which it was last found on a CPU, and off it.
+    // The last samples that found it on a CPU, and off it.
     std::optional<LookRecord> awake, asleep;
-    bool runs_python = false;  // has ever been met with a thread state
+    bool runs_python = false;  // a sample has found it with a thread state
     std::vector<CodeLocation> awake_stack, asleep_stack;
-    // From its last wait that was told; whether that was for the GIL, and ended by another thread.
+    // From its last reported wait; whether that was for the GIL, and another thread ended it.
     Nanoseconds came_back = 0;
     Nanoseconds slept_until = 0;  // `asleep`
     bool wanted_gil = false, handed_gil = false;
-    // By NativePlace: of which native half the consumer keeps the stack, and under which number.
+    // By NativePlace: the native half whose stack the consumer keeps, and its number.
     struct Sent {
       uint64_t time = 0;
       uint32_t id = 0;
     };
     std::array<Sent, 4> native;
-    // What the wait that began then was for, by the number that the consumer knows.
+    // The target of the wait that began then, by the number that the consumer knows.
     uint64_t awaited_since = 0;
     uint32_t awaited = 0;
-    // Too short to be told by itself; goes with the next.
+    // Too short to be reported by itself; goes with the next.
     Nanoseconds owed_awake = 0, owed_asleep = 0;
-    // The wait that began then was read from outside so many times; `stack` is empty if that failed.
+    // How often the wait that began then was read from outside; `stack` is empty if that failed.
     struct FromOutside {
       uint64_t since = 0;
       int tries = 0;
@@ -142,7 +143,7 @@ class KernelSource {
       std::vector<CodeLocation> stack;
     } outside;
   };
-  // Since the record before.
+  // Since the last record.
   struct Spent {
     Nanoseconds ran = 0, blocked = 0, queued = 0;
     Nanoseconds window = 0;
@@ -178,7 +179,7 @@ class KernelSource {
     const std::vector<uint32_t> codes = tell_codes(found);
     for (const auto& one : found.threads) {
       const auto thread = threads_.find(one.tid);
-      // Still the same wait: what was read is its stack.
+      // Still the same wait: this is its stack.
       const auto known = ask(one.tid);
       if (thread == threads_.end() || !known || known->state != KERNEL_BLOCKED ||
           known->off_since != thread->second->outside.since)
@@ -192,8 +193,8 @@ class KernelSource {
   static std::vector<CodeLocation> stack_of(const ParkedThreads::Thread& parked,
                                             const std::vector<uint32_t>& codes);
   void end(Thread& thread, Nanoseconds now);
-  enum class Piece { look, part };  // part: of the time before a look, and no look by itself
-  // `native`: goes with the first piece of this look; from then on the consumer keeps it.
+  enum class Piece { look, part };  // part: of the time before a sample, and not a sample itself
+  // `native`: goes with the first piece of this sample; from then on the consumer keeps it.
   void put(Thread& thread, Piece piece, LookRecord& look, Nanoseconds wall,
            const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native = {});
   NativeCopy::Parts native_of(Thread& thread, const kernel_look& from, NativePlace place,
@@ -209,23 +210,24 @@ class KernelSource {
   bool native_;
   NativeHalves halves_;
   uint32_t next_native_ = 1;
-  std::unordered_map<uint64_t, uint32_t> parked_codes_;  // numbers of those that were read from outside
+  // Numbers of code objects that were read from outside.
+  std::unordered_map<uint64_t, uint32_t> parked_codes_;
   KernelStacks stacks_;
   std::unordered_map<pid_t, std::unique_ptr<Thread>> threads_;
-  // Of threads that have ended, which may be named as wakers after that.
+  // Ended threads, which may still be named as wakers.
   struct Ended {
     uint32_t index = 0;
     Nanoseconds time = 0;
   };
   std::unordered_map<pid_t, Ended> ended_;
-  // Of those that are still to be met.
+  // Threads that have no record yet.
   std::unordered_map<pid_t, kernel_thread> sums_;
   pid_t first_ = 0, process_ = 0;
   uint64_t told_before_ = 0;
   std::unordered_map<uint64_t, int64_t> interpreters_;
-  // Numbers of those who ended waits: by thread of ours and stack, by others' names.
+  // Numbers of wakers: by our thread and stack, by others' names.
   std::map<std::tuple<uint32_t, uint64_t, std::string>, uint32_t> wakes_;
-  // And of what waits were for.
+  // Numbers of wait targets.
   std::map<std::tuple<AwaitedRecord::What, int32_t, target::OpenFile, std::string>, uint32_t> awaited_;
   CodeFiles* code_files_ = nullptr;
   uint32_t code_files_told_ = 0;

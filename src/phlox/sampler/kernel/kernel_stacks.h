@@ -1,6 +1,6 @@
 // Code objects and Python stacks of one process as the capture inside the kernel sends them: each code object
-// once, which goes on to the consumer, and each stack once, known by its hash from then on. Reads of the
-// target only what the interrupt could not. Called by the recorder's thread.
+// once, which goes on to the consumer, and each stack once, known by its hash from then on. Reads only those
+// parts of the target that the interrupt could not. Called by the recorder's thread.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace phlox::sampler {
 
 class KernelStacks {
  public:
-  // `renew`: has all that the kernel has sent of the process sent anew, since what was kept is forgotten.
+  // `renew`: makes the kernel send everything about the process again, because it was dropped here.
   KernelStacks(const python::Layout& layout, memory::RemoteMemory& memory, Ring& ring,
                std::function<void()> renew)
       : layout_(layout), memory_(memory), ring_(ring), renew_(std::move(renew)) {}
@@ -33,14 +33,14 @@ class KernelStacks {
   const std::vector<CodeLocation>& of(const KernelLook& record);
   // nullptr: none of that hash is kept.
   const std::vector<CodeLocation>* find(uint64_t hash) const;
-  // What of() gives of frames that were sent once and did not arrive.
+  // The result of of() for frames that were sent once and did not arrive.
   static const std::vector<CodeLocation> kFramesNotRead;
-  // What of() gives of a wait that was only counted.
+  // The result of of() for a wait that was only counted.
   static const std::vector<CodeLocation> kWaitNotWalked;
 
-  // An interrupt cannot wait for a page that is not in memory, or not in this process's page tables: of a
-  // forked child none of its program file's is that it has not touched itself. To be read from outside brings
-  // it there.
+  // An interrupt cannot wait for a page that is not in memory, or not in this process's page tables: a forked
+  // child has only those pages of its program's files that it touched itself. Reading it from outside maps
+  // it.
   void bring_in(uint64_t address);
 
   uint64_t not_read() const { return not_read_; }  // frames

@@ -1,7 +1,7 @@
-// Native halves of looks that the capture inside the kernel has sent, until the look comes that each belongs
-// to; and what the consumer is given of one. Registers, stack bytes and the kernel's frames travel on as they
-// are; where evaluations of the interpreter loop begin is told by the frames that were walked, or by the
-// CFrames on the copied stack. Pure. Called by the recorder's thread.
+// Native halves from the capture inside the kernel, until their samples arrive, and the form in which the
+// consumer gets one. Registers, stack bytes and the kernel's frames are passed on unchanged; the beginnings
+// of evaluations of the interpreter loop come from the walked frames, or from the CFrames on the copied
+// stack. Pure. Called by the recorder's thread.
 #pragma once
 
 #include <sys/types.h>
@@ -17,11 +17,12 @@
 
 namespace phlox::sampler {
 
-// Of the Python frames of a look as they go to the consumer, root first, which locations are none.
+// The locations that are no frames, among the Python frames of a sample as they go to the consumer, root
+// first.
 struct StackShape {
   size_t locations = 0;
-  size_t markers = 0;   // the first so many
-  size_t left_out = 0;  // frames; the location before the last KERNEL_MAX_FRAMES / 2 says so
+  size_t markers = 0;   // the first this many
+  size_t left_out = 0;  // frames; the location before the last KERNEL_MAX_FRAMES / 2 marks them
 };
 
 // Root first. `state`: the thread's PyThreadState.
@@ -30,14 +31,14 @@ void find_starts(const python::Layout& layout, const KernelNative& native, uint6
 
 class NativeHalves {
  public:
-  // Of which registers it has: those of an interrupt are all there, of who was blocked the kernel tells two.
+  // How many registers it has: an interrupt has all; for a blocked thread the kernel has two.
   enum class Registers : uint8_t { all, ip_and_sp };
   // Keeps a copy.
   void take(const KernelNative& record, Registers registers = Registers::all);
   void forget(pid_t thread);
 
-  // Of the look that names it by this time; what travels over the ring after its locations. Of no size: it
-  // was lost, or another came after it. Stays until the next call.
+  // The half that the sample names by this time: the data after its locations on the ring. Empty: it was
+  // lost, or another came after it. Valid until the next call.
   NativeCopy::Parts parts(const python::Layout& layout, const kernel_look& look, const StackShape& shape);
 
  private:
@@ -46,8 +47,7 @@ class NativeHalves {
     std::vector<std::byte> bytes;
     Registers registers = Registers::all;
   };
-  // The last that a thread was found with on a CPU, that it left one with, and that it is still said of that
-  // it left one with.
+  // The last halves: on a CPU, when it left one, and the one that is still reported for that.
   enum Which { found, left, still };
   std::unordered_map<pid_t, std::array<Half, 3>> halves_;
   size_t kept_ = 0;  // bytes of all of them

@@ -1,7 +1,7 @@
-// The threads of a process that are blocked when its recording from inside the kernel begins, and their
-// stacks, read from outside: the kernel's account of each, equal before and after, proves that it did not run
-// meanwhile. Whoever runs, or is awake again, is left to the kernel. Also reads single threads whose stack
-// the kernel did not read. Reads the target, writes nothing into it.
+// The threads of a process that are blocked when its recording inside the kernel begins, and their stacks,
+// read from outside: the kernel's account of each, equal before and after, proves that it did not run
+// meanwhile. Threads that run, or are awake again, are left to the kernel. Also reads single threads whose
+// stack the kernel did not read. Reads the target, writes nothing into it.
 #pragma once
 
 #include <sys/types.h>
@@ -36,9 +36,10 @@ struct ParkedThreads {
     profile::GilState gil = profile::GilState::none;
     profile::Quality quality = profile::Quality::ok;
     std::vector<Frame> frames;  // leaf first
-    size_t left_out = 0;  // after the first KERNEL_MAX_FRAMES / 2; of no more: at the root, where it is cut
-    uint64_t state = 0;   // PyThreadState; 0: it runs no Python
-    // As the kernel would have sent it; none: not asked for, or not to be had.
+    // After the first KERNEL_MAX_FRAMES / 2; if there are no more: at the root, where the stack is truncated.
+    size_t left_out = 0;
+    uint64_t state = 0;  // PyThreadState; 0: it runs no Python
+    // As the kernel would have sent it; none: not requested, or not available.
     std::optional<kernel_native> native = {};
     std::vector<std::byte> native_bytes = {};
   };
@@ -47,7 +48,7 @@ struct ParkedThreads {
   size_t not_read = 0;  // thread states beyond the limits of a search: whether they are parked is not known
 };
 
-// `native`: with native halves, and those that run no Python. `only`: these threads; empty: all.
+// `native`: with native halves, and the threads that run no Python. `only`: these threads; empty: all.
 ParkedThreads find_parked_threads(pid_t pid, const python::Interpreter& interpreter,
                                   memory::RemoteMemory& memory, bool native,
                                   std::span<const pid_t> only = {});

@@ -6,7 +6,7 @@
 
 namespace phlox::sampler::kernel {
 
-// An ELF object for BPF. Not there where PHLOX_KERNEL_CAPTURE_MISSING is defined.
+// An ELF object for BPF. Missing if PHLOX_KERNEL_CAPTURE_MISSING is defined.
 std::string_view program();
 std::string_view program_sha256();
 

@@ -1,8 +1,7 @@
-// How often the target is looked at, so that no more is taken from it than `--max-overhead` allows. Judged
-// over a second at a time, so that one odd turn does not lower the rate; at once where half of what a second
-// allows is taken already. Raised again, up to what was asked for, once there is room. One for each process
-// that is recorded. Pure: is given the time and what was taken. Called by the worker that holds the turn
-// lock.
+// The sampling rate at which no more is taken from the target than `--max-overhead` allows. Judged over a
+// second at a time, so that one unusual turn does not lower the rate; at once if half of a second's allowance
+// is already taken. Raised again, up to the requested rate, when there is room. One for each recorded
+// process. Pure: gets the time and the amount taken. Called by the worker that holds the turn lock.
 #pragma once
 
 #include <algorithm>
@@ -15,24 +14,25 @@ namespace phlox::sampler {
 class Budget {
  public:
   static constexpr Nanoseconds kWindow = kSecond;
-  // Never slower than this, or the recording says nothing.
+  // Never slower than this: a slower recording would show nothing.
   static constexpr double kLowestRate = 5;
 
   // `max_percent`: of one CPU; none: no budget. `asked_hz`: 0: as often as the budget allows.
   Budget(std::optional<double> max_percent, double asked_hz)
       : max_percent_(max_percent), asked_hz_(asked_hz) {}
 
-  // `taken`: from the target, since the beginning. Gives the rate that it should be looked at from now on in
-  // place of `rate_hz`; none: that one.
+  // `taken`: from the target, since the beginning. Returns the new rate in place of `rate_hz`; none: no
+  // change.
   std::optional<double> judge(Nanoseconds now, Nanoseconds taken, double rate_hz);
 
-  // How long nothing is to be taken after a turn: what was taken beyond the budget is waited for, so that a
-  // stack of thousands of frames takes no more than any other. A quarter of a second's worth is there at the
-  // beginning, and half of one is saved up at the most.
+  // How long to take nothing after a turn: time taken beyond the budget is waited for, so a stack of
+  // thousands of frames takes no more than any other. The budget begins with a quarter of a second's
+  // allowance, and saves at most half of one.
   Nanoseconds rest(Nanoseconds now, Nanoseconds taken);
 
-  // Of what was taken, what a rate answers for: its own looks, and of all else no more than as much again.
-  // That does not fall with the rate, and half of the budget is left to looks.
+  // The part of the overhead that is charged to the rate: the cost of its samples, plus at most the same
+  // amount of other cost. Other cost does not fall with the rate, and half of the budget is reserved for
+  // samples.
   static Nanoseconds of_rate(Nanoseconds looks, Nanoseconds else_taken) {
     return looks + std::min(looks, std::max(else_taken, Nanoseconds(0)));
   }
@@ -64,11 +64,11 @@ class ShortestWait {
   Nanoseconds start_ = 0, taken_ = 0;
 };
 
-// When the kernel's clock is to be set. Setting it begins its period anew: a slow clock that is set more
-// often than it ticks never ticks, and the next sample stands for all of that time. Pure, as above.
+// When to set the kernel's clock. Setting it restarts its period: a slow clock that is set more often than it
+// ticks never ticks, and its next sample would represent all of that time. Pure, as above.
 class ClockSetting {
  public:
-  // Set anew at this many ticks, with another jitter: else it goes along with what it measures.
+  // Set again at this many ticks, with another jitter; otherwise it follows its measurement.
   static constexpr double kTicks = 8;
 
   bool is_due(Nanoseconds now, double rate_hz) {

@@ -1,6 +1,6 @@
-// What keeps recorded processes from a CPU, by the kernel's own counts from the recording's start on: quotas
-// of their control groups, who uses the CPUs of the host, and on how many of these they may run. Used by the
-// recorder's thread; reads small files of /proc and of control groups, a few a second.
+// Why recorded processes had no CPU, by the kernel's own counts since the recording's start: quotas of their
+// control groups, which programs used the host's CPUs, and how many of these the processes may use. Used by
+// the recorder's thread; reads small files of /proc and of control groups, a few a second.
 #pragma once
 
 #include <sys/types.h>
@@ -25,7 +25,7 @@ std::optional<HostTicks> parse_host_ticks(std::string_view text);
 class CpuWatch {
  public:
   CpuWatch();
-  // Its control group counts from here on, and on which CPUs it may run.
+  // From here on, its control group counts, and the CPUs that it may use.
   void meet(pid_t process);
   profile::CpuUse since_start() const;
 

@@ -1,6 +1,6 @@
-// How much CPU time the processes used that recorded ones started and that are not recorded, being no Python:
-// a look at /proc about once a second. What ends between two looks is counted by whoever waited for it, as
-// far as that is no Python that has children which are recorded. Used by the recorder's thread.
+// CPU time of processes that recorded ones started and that are not recorded because they are no Python:
+// reads /proc about once a second. The time of a process that ends between two checks is counted with the
+// parent that waited for it, unless that is a Python with recorded children. Used by the recorder's thread.
 #pragma once
 
 #include <sys/types.h>
@@ -24,12 +24,12 @@ namespace phlox::sampler {
 struct ProcessTicks {
   pid_t parent = 0;
   uint64_t used = 0;    // by all of its threads
-  uint64_t waited = 0;  // by the children that it has waited for, and theirs
+  uint64_t waited = 0;  // by the children that it has waited for, and by theirs
   uint64_t start = 0;   // since boot
 };
 std::optional<ProcessTicks> parse_process_ticks(std::string_view text);
 
-// What is made of the looks. Pure.
+// What the checks add up to. Pure.
 class DescendantAccount {
  public:
   // `began`: of the recording, in ticks since boot.
@@ -39,21 +39,21 @@ class DescendantAccount {
     pid_t pid = 0;
     ProcessTicks ticks;
     bool recorded = false;
-    std::string command_line;  // of one that is not recorded
+    std::string command_line;  // of a process that is not recorded
   };
-  // All of one look.
+  // All processes of one check.
   void look(Nanoseconds now, const std::vector<Seen>& all);
   std::vector<profile::Descendant> rows() const;
-  // Whether it was seen by this name already.
+  // Whether it was already seen under this name.
   bool knows(pid_t pid, uint64_t start) const { return others_.contains({pid, start}); }
 
  private:
-  using Identity = std::pair<pid_t, uint64_t>;  // and its start
+  using Identity = std::pair<pid_t, uint64_t>;  // with its start
   struct Other {
     profile::Descendant row;
     uint64_t used_before = 0, waited_before = 0;
     ProcessTicks last;
-    bool is_merged = false;  // one above it, which is a row itself, has waited for it
+    bool is_merged = false;  // a process above it with a row of its own has waited for it
     bool waits_for_recorded = false;
   };
   struct Recorded {
@@ -79,7 +79,7 @@ class DescendantAccount {
 class DescendantWatch {
  public:
   DescendantWatch();
-  // `of`: whose descendants; `recorded`: whether this one is.
+  // `of`: the ancestors; `recorded`: whether this process is recorded.
   void look(Nanoseconds now, const std::vector<pid_t>& of, const std::function<bool(pid_t)>& recorded);
   bool is_due(Nanoseconds now) const { return now >= next_; }
   std::vector<profile::Descendant> rows() const { return account_.rows(); }

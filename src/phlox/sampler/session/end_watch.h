@@ -1,7 +1,7 @@
-// How much CPU time the first thread of a process had used when it ended. A process that has ended can be
-// asked until its parent has fetched it, which may be at once: one thread of ours, of the real-time class
-// where it may be, does nothing but wait for that. So what was used between the last look and the end is
-// known, which of a child that lives for 25 ms is a tenth. Made by the recorder, whose thread calls it.
+// The CPU time of a process's first thread at its end. A process that has ended can be read until its parent
+// reaps it, which may be at once. So one thread of ours, of the real-time class if allowed, only waits for
+// ends. Then the time between the last sample and the end is known; for a child that lives for 25 ms that is
+// a tenth. Made by the recorder, whose thread calls it.
 #pragma once
 
 #include <sys/types.h>
@@ -22,11 +22,11 @@ namespace phlox::sampler {
 
 class EndWatch {
  public:
-  // Of one process.
+  // The end of one process.
   class End {
    public:
     explicit End(pid_t pid) : probe_(pid, pid) { probe_.schedstat(); }
-    // After its end; none: it was fetched before we could ask. Waits for the watch, a millisecond at most.
+    // After its end; none: it was reaped before we could read it. Waits for the watch, a millisecond at most.
     std::optional<Nanoseconds> used();
 
    private:

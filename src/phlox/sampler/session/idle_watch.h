@@ -1,8 +1,8 @@
-// Programs in which nothing runs at the moment: one thread of ours and one schedule for all of them, so that
-// hundreds of sleeping processes cost little. A sampler thread whose program has not run lately sleeps here.
-// At each moment of the schedule the watch asks the kernel how much CPU time the process has used, all its
-// threads added up: one call, no file, no memory of it. As long as that stays what it was, no thread of it
-// has run, and each is where it was seen last. Made by the recorder; rest() is called by sampler threads.
+// Programs in which no thread runs at the moment: one thread of ours and one schedule for all of them, so
+// that hundreds of sleeping processes cost little. A sampler thread whose program has not run lately sleeps
+// here. At each moment of the schedule the watch asks the kernel for the process's CPU time, over all its
+// threads: one call, no file, no memory of it. While that is unchanged, no thread of it has run, and each is
+// where it was last sampled. Made by the recorder; sampler threads call rest().
 #pragma once
 
 #include <algorithm>
@@ -21,27 +21,27 @@ namespace phlox::sampler {
 class IdleWatch {
  public:
   explicit IdleWatch(double rate_hz);
-  ~IdleWatch();  // when nobody rests any more; ends the thread
+  ~IdleWatch();  // call it when no thread rests; ends the thread
   IdleWatch(const IdleWatch&) = delete;
   IdleWatch& operator=(const IdleWatch&) = delete;
 
   struct Rest {
-    bool ran = false;        // or is gone; false: it is time to say that it has not, or `stop`
-    uint64_t looks = 0;      // that found it as it was
-    Nanoseconds still_at{};  // the last of them
+    bool ran = false;        // or is gone; false: it is time to report that it has not run, or `stop`
+    uint64_t looks = 0;      // checks that found it unchanged
+    Nanoseconds still_at{};  // the time of the last of them
   };
   // Sleeps until the process has used more than `used`, for longest_rest(), or until `stop` and wake(). It is
-  // asked for about once an `interval`, not more often than the watch's own.
+  // checked about once an `interval`, not more often than the watch's own.
   Rest rest(const target::ProcessClock& clock, Nanoseconds used, Nanoseconds interval,
             const std::atomic<bool>& stop);
-  // Those whose `stop` is set.
+  // Wakes the threads whose `stop` is set.
   void wake();
-  // Looks, if it is time, for its own thread, which does so only when nobody has helped it lately. Called by
-  // whoever is up, of the real-time class like that one.
+  // Checks, if it is time, in place of its own thread, which does so only if nobody has helped it lately.
+  // Called by any thread that is awake, of the real-time class like that one.
   void help(Nanoseconds now);
 
-  // What is not said for so long is lost when the recorder is killed: that a process slept on. To say it
-  // takes two wake-ups, so where so many rest, it is said less often.
+  // How long a report that a process slept may be delayed, and lost if the recorder is killed. A report takes
+  // two wake-ups, so with many resting threads there are fewer of them.
   static constexpr Nanoseconds longest_rest(size_t resting) {
     return std::clamp<Nanoseconds>(static_cast<Nanoseconds>(resting) * (kSecond / 200), kSecond / 4, kSecond);
   }
@@ -54,14 +54,14 @@ class IdleWatch {
     bool over = false;
     std::condition_variable woken{};
   };
-  // What is gone through at each moment, for all of them, lies side by side.
+  // The data that is read at each moment, for all of them, is contiguous.
   struct Entry {
     target::ProcessClock clock;
     Nanoseconds used, interval, until, asked, still_at;
     uint64_t looks;
     Sleeper* sleeper;
   };
-  // Intervals that it waits for who has helped it.
+  // How many intervals it waits for a helper.
   static constexpr Nanoseconds kPatience = 5;
   void run();
   Nanoseconds next_look();
@@ -69,7 +69,7 @@ class IdleWatch {
   void end(size_t index, bool ran);
 
   const Nanoseconds interval_;
-  std::mutex mutex_;  // of all below
+  std::mutex mutex_;  // protects everything below
   std::condition_variable changed_;
   std::vector<Entry> resting_;
   Schedule schedule_;

@@ -1,6 +1,6 @@
-// One look at a process, for `dump`: the same turn, proof and consumer as a recording, once. Everything goes
-// to a Sink: every thread that there is, in as many turns as that takes, or it is said who is missing. Stays
-// in the ordinary scheduling class, so that reading variables never holds a CPU against anybody.
+// One sample of a process, for `dump`: the same turn, proof and consumer as in a recording, once. Everything
+// goes to a Sink: every thread, in as many turns as that takes, or the number of missing ones. Stays in the
+// ordinary scheduling class, so that reading variables never takes a CPU from other programs.
 #pragma once
 
 #include <sys/types.h>
@@ -26,11 +26,11 @@ struct InstantOptions {
   python::LocalsLimits limits;
   std::optional<NativeSource> native;  // native frames too
   std::string unwind_cache;
-  // Nobody is looked at after this long.
+  // No thread is sampled after this long.
   Nanoseconds limit = 10 * kSecond;
 };
 
-// Threads that are not among the rows.
+// Threads that have no row.
 struct MissingThreads {
   size_t threads = 0;
   std::string why;
@@ -47,7 +47,7 @@ struct Instant {
   std::string warning;      // of the interpreter, e.g. a pre-release; empty: none
   std::string description;  // "CPython 3.12.1 (default), found by …"
   std::vector<FrameLocals> locals;
-  std::vector<NativeModule> modules;  // that native frames name
+  std::vector<NativeModule> modules;  // modules of the native frames
   std::vector<MissingThreads> missing;
   std::optional<python::AsyncTasks> tasks;
 };

@@ -1,6 +1,6 @@
-// Processes that were born of recorded ones, from the kernel's word of it until the recorder begins with
-// them. What the kernel says of them meanwhile is kept: they are recorded from their birth on, and though
-// they may have ended. Used by KernelSources alone.
+// Children of recorded processes, from the kernel's report of their birth until the recorder begins with
+// them. The kernel's records about them are kept meanwhile, so they are recorded from their birth on, even if
+// they have ended. Used only by KernelSources.
 #pragma once
 
 #include <sys/types.h>
@@ -33,18 +33,18 @@ class KernelBirths {
 
   // `place`, `program`: of the parent.
   void add(const kernel_birth& birth, const kernel_process& place, const Program& program);
-  // A program that ended before the recorder heard of it, and all that is known of it: `program` is of its
-  // start on, `said` its end.
+  // A program that ended before the recorder heard of it, with all known facts: `program` has its start,
+  // `said` its end.
   void add_ended(std::unique_ptr<Program> program, pid_t parent, const kernel_exit& said);
   // nullptr: it is none of these.
   const Newborn* find(uint32_t id) const;
   bool has(pid_t pid) const;
-  // Of one of these; else false.
+  // A record of one of these; otherwise false.
   bool keep(uint32_t id, std::span<const std::byte> record);
-  // It is another program already, or nobody wants it.
+  // It runs another program already, or is not wanted.
   void forget(uint32_t id) { take(id); }
-  // Those born before `until`, or ended, that were not given before, the oldest first. What is said of them
-  // goes on being kept until take().
+  // Those born before `until`, or ended, that were not returned before, the oldest first. Their records are
+  // kept until take().
   std::vector<KernelBirth> give(Nanoseconds until);
   Newborn take(uint32_t id);
 

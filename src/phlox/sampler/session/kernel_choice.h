@@ -1,5 +1,5 @@
-// Whether the recorder looks from inside the kernel: asked once before the programs are found, and once more
-// with them. Decides; what looks is KernelSources.
+// Whether the recorder samples inside the kernel: decided once before the programs are found, and once more
+// with them. Only decides; KernelSources samples.
 #pragma once
 
 #include <sys/types.h>
@@ -15,13 +15,13 @@
 
 namespace phlox::sampler {
 
-// What looks from inside the kernel, where that is asked for, or may be had and nothing else is asked for.
-// Null: threads of ours look; `why_not` says why, where nobody asked.
+// The capture inside the kernel, if it is requested, or if it is possible and nothing else is requested.
+// Null: threads of ours sample; `why_not` has the reason if it was not requested.
 Result<std::unique_ptr<KernelSources>> open_kernel(const std::vector<pid_t>& roots, const Options& options,
                                                    std::string& why_not);
 
-// Who asks for this way gets it for what is there, or an error; what comes later may be looked at otherwise.
-// Who does not has it where any of these can be looked at so.
+// If this mode is requested, it must work for the present programs, or there is an error; later ones may be
+// sampled in another mode. Otherwise it is used if any of these can be sampled that way.
 Result<void> check_kernel(std::unique_ptr<KernelSources>& kernel,
                           const std::vector<ProgramFinder::Found>& programs, const Options& options,
                           std::string& why_not);

@@ -1,5 +1,5 @@
-// All programs that are recorded from inside the kernel: one capture, whose records go to the source of each.
-// Keeps the budget, which is the capture's as a whole. Owned by the recorder, whose thread calls it.
+// All programs that are recorded inside the kernel: one capture, whose records go to the source of each. Has
+// the budget of the capture as a whole. Owned by the recorder, whose thread calls it.
 #pragma once
 
 #include <sys/types.h>
@@ -30,42 +30,42 @@ namespace phlox::sampler {
 
 class KernelSources {
  public:
-  // `rate_hz` 0: as often as the budget allows. `native`: with native frames. `follow`: what they fork is
-  // looked at, too.
+  // `rate_hz` 0: as often as the budget allows. `native`: with native frames. `follow`: their forks are
+  // sampled, too.
   static Result<std::unique_ptr<KernelSources>> open(double rate_hz,
                                                      std::optional<double> max_overhead_percent, bool native,
                                                      bool follow, const std::string& retry);
 
-  // One of ours that is about to call execve: its times are kept, and what it starts is told.
+  // A process of ours that is about to call execve: keeps its times, and reports what it starts.
   void expect(pid_t pid);
-  // Whether this program can be looked at so; waits a moment for one that is just coming up.
+  // Whether this program can be sampled that way; waits a moment for one that is just coming up.
   Result<kernel_process> place(Program& program, const Descriptor& pidfd) const;
-  // Begins to look at it; null: there is no room for another. The program must outlive the source.
+  // Begins to sample it; null: there is no room for another. The program must outlive the source.
   std::unique_ptr<Source> begin(Program& program, const kernel_process& place, Ring& ring);
 
-  // When it was started, if the kernel has told: it is in the program then. Before its recording begins.
+  // Sets when it was started, if the kernel has reported that. Call it before its recording begins.
   void note_start(Program& program) const;
   // Its times are not wanted.
   void forget_start(const Program& program);
 
-  // What was forked before `until` and has become no other program, and Pythons that were started and ended
-  // before they were found; each is to be begun with, or left.
+  // Processes forked before `until` that run no other program, and Pythons that were started and ended before
+  // they were found. Begin each of them, or leave it.
   std::vector<KernelBirth> births(Nanoseconds until);
   // Whether it was forked, and waits for that.
   bool is_newborn(pid_t pid) const { return births_.has(pid); }
   std::unique_ptr<Source> begin_born(Program& program, Ring& ring);
   void leave(const Program& born);
-  // Pythons, by their names, that ended before one like them was recorded, and the command line of the last.
+  // Pythons, by their names, that ended before a similar one was recorded, and the command line of the last.
   struct Brief {
     size_t programs = 0;
     std::string command_line;
   };
   const Brief& too_brief() const { return brief_; }
-  // Of the last process that was born.
+  // The time of the last birth.
   Nanoseconds last_birth() const { return last_birth_; }
-  // Whether the kernel has told of its birth.
+  // Whether the kernel has reported its birth.
   bool has_told_of(pid_t pid) const { return told_of_.contains(pid); }
-  // Whose program has ended by execve since the last time, of all the tree.
+  // Processes of the tree whose program has ended by execve since the last call.
   struct Exec {
     pid_t pid = 0;
     bool was_begun_with = false;
@@ -74,13 +74,13 @@ class KernelSources {
   // Readable when there is one, or a birth after a while without.
   int descriptor() const { return capture_->descriptor(); }
 
-  // Passes on what the kernel has said. Gives whether there may be more; the rings are to be emptied first.
+  // Passes the kernel's records on. Returns whether there may be more; empty the record rings first.
   bool drain(Nanoseconds deadline);
-  // Bytes that have come since the last time.
+  // Bytes since the last call.
   size_t came() { return std::exchange(came_, 0); }
 
  private:
-  // One program, as whoever records it sees it.
+  // One program, as its recording sees it.
   class Member : public Source {
    public:
     Member(KernelSources& sources, Program& program, const kernel_process& place, Ring& ring,
@@ -101,18 +101,18 @@ class KernelSources {
     void renew();
 
     KernelSources* sources_;  // null: stopped
-    pid_t pid_, parent_ = 0;  // 0: not told
+    pid_t pid_, parent_ = 0;  // 0: not known
     Program* program_;
     kernel_process place_;
     CodeFiles code_files_;
     KernelSource source_;
     SourceNumbers numbers_;
     uint64_t published_ = 0;
-    uint64_t looks_judged_ = 0, fresh_looks_ = 0;  // by the time all were looked after last; since then
-    double taken_ = 0, lost_ = 0;                  // its part of what is the capture's as a whole
+    uint64_t looks_judged_ = 0, fresh_looks_ = 0;  // at the last check of all; since then
+    double taken_ = 0, lost_ = 0;                  // its part of the totals of the capture
   };
 
-  // Pythons that were met.
+  // Pythons found so far.
   struct Known {
     Executable executable;
     python::Interpreter interpreter;
@@ -130,7 +130,7 @@ class KernelSources {
   void is_known(const Program& program);
   const Known* known(const Executable& executable) const;
   void pass_on(Member& member, const KernelRecord& record);
-  // What the kernel knows of a thread of this process.
+  // The kernel's facts about a thread of this process.
   auto asks(uint32_t id) {
     return [this, id](pid_t tid) {
       auto known = capture_->thread(tid);
@@ -162,7 +162,7 @@ class KernelSources {
   size_t came_ = 0;
   Nanoseconds heard_until_ = 0, looked_after_ = 0, waits_judged_ = 0;
   Nanoseconds read_waits_ = 0;
-  int times_sooner_ = 0;  // that it was looked after, of the first ones
+  int times_sooner_ = 0;  // number of early checks, the first ones
   double to_share_taken_ = 0, to_share_lost_ = 0;
   uint64_t all_lost_ = 0;
   Nanoseconds all_taken_ = 0, by_clock_ = 0, on_waits_ = 0;   // by the time it was looked after last

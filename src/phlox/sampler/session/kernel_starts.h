@@ -1,6 +1,6 @@
-// Programs that were started by what is recorded and in which no Python was found yet, from the kernel's word
-// of them: a child between vfork() and execve(), a shell, a Python that comes up. What they use until then is
-// kept, and of those that ended before, whether they were a Python. Used by KernelSources alone; pure.
+// Programs started by recorded ones in which no Python was found yet, from the kernel's reports: a child
+// between vfork() and execve(), a shell, a Python that is coming up. Keeps their CPU time until then and, for
+// those that ended before, whether they were a Python. Used only by KernelSources; pure.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,7 @@
 
 namespace phlox::sampler {
 
-// What tells an executable from others, as the kernel has it.
+// Identifies an executable, by the kernel's data.
 struct Executable {
   uint64_t inode = 0;
   uint32_t device = 0;
@@ -28,34 +28,34 @@ struct KernelStart {
   pid_t pid = 0, parent = 0;  // parent 0: not known
   uint32_t id = 0;            // kernel_process.id
   Nanoseconds begin = 0;      // of its first thread
-  uint64_t told = 0;          // of what that ran, what belongs to a program before
-  bool called_exec = false;   // the following are known
+  uint64_t told = 0;          // of its first thread's time, the part that belongs to an earlier program
+  bool called_exec = false;   // the following members are known
   Executable executable;
   std::string command_line;
-  // When the first of its threads has ended.
+  // When its first thread has ended.
   std::optional<kernel_exit> end;
 
-  // By its first thread.
+  // The CPU time of its first thread.
   uint64_t used() const { return end ? end->ran - std::min(told, static_cast<uint64_t>(end->ran)) : 0; }
-  // By the name it was called by.
+  // The name by which it was called.
   bool looks_like_python() const;
 };
 
 class KernelStarts {
  public:
-  // One of ours, before it calls execve.
+  // A process of ours, before it calls execve.
   void add(pid_t pid, uint32_t id, Nanoseconds begin);
   // kernel_birth.plain
   void add(const kernel_birth& birth);
-  // `recorded`: it was until now. Else `birth` is of what is begun with as this.
+  // `recorded`: it was recorded until now. Otherwise `birth` is that of a new one.
   void add(const kernel_exec& exec, bool recorded, const KernelStart& birth = {});
-  // Of a thread of one of these; else false.
+  // A record about a thread of one of these; otherwise false.
   bool take(const kernel_exit& exit);
 
   const KernelStart* find(pid_t pid) const;
-  // A Python was found in it, or nobody wants it.
+  // A Python was found in it, or it is not wanted.
   void forget(uint32_t id);
-  // Those that have ended since the last time, having called execve.
+  // Those that called exec and have ended since the last call.
   std::vector<KernelStart> ended();
 
  private:

@@ -1,6 +1,6 @@
-// Programs of processes, from the moment that each is found until none is left or the recording ends: who
-// begins, who ended, whose ring is to be looked after, and what is put when. Called by the recorder's thread;
-// what looks has threads of its own, or is in the kernel.
+// Programs of processes, from the moment that each is found until none is left or the recording ends: their
+// beginnings and ends, their rings, and when rows are put. Called by the recorder's thread; the sampling has
+// threads of its own, or is in the kernel.
 #pragma once
 
 #include <sys/types.h>
@@ -35,7 +35,7 @@ namespace phlox::sampler {
 class LiveRecorder : public Recorder {
  public:
   // `programs` run in the roots or in descendants of them, and are watched by descriptors of their own.
-  // `kernel`: what looks at them; null: threads of ours do.
+  // `kernel`: samples them; null: threads of ours do.
   LiveRecorder(std::vector<pid_t> roots, std::vector<Descriptor> root_pidfds,
                std::vector<ProgramFinder::Found> programs, std::unique_ptr<KernelSources> kernel,
                const Options& options)
@@ -50,7 +50,7 @@ class LiveRecorder : public Recorder {
               const std::function<void(const Progress&)>& progress) override;
 
   std::string description() const override { return description_; }
-  // For who wants details.
+  // For callers that want details.
   void note(std::string detail) { outcome_.details.push_back(std::move(detail)); }
 
  private:
@@ -76,10 +76,10 @@ class LiveRecorder : public Recorder {
   Nanoseconds longest_wait() const;
   void drain();
   void look_around();
-  // Whether there is nothing more to record, and nothing to wait for.
+  // Whether nothing is left to record or to wait for.
   bool all_ended(Nanoseconds now);
   void want_more();
-  // Of a first look that is still to come.
+  // The time of a first sample that is still to come.
   bool waits_for_nobody() const { return done_.ticks > 0 || (options_.chosen && active_.empty()); }
   Progress total();
   void warn();
@@ -94,7 +94,7 @@ class LiveRecorder : public Recorder {
   profile::Sink* sink_ = nullptr;
   const std::atomic<bool>* stop_ = nullptr;  // of the user
   std::optional<Identities> identities_;
-  // Of all of them.
+  // Totals of all of them.
   std::optional<IdleWatch> watch_;
   std::optional<Beat> beat_;
   EndWatch ends_;
@@ -117,13 +117,14 @@ class LiveRecorder : public Recorder {
   std::string why_no_python_;
   bool saw_python_ = false;
   Nanoseconds start_ = 0, cpu_start_ = 0;
-  Nanoseconds idle_ = 0;                     // while none was recorded
-  std::optional<Nanoseconds> nobody_since_;  // none is recorded
+  Nanoseconds idle_ = 0;                     // while no program was recorded
+  std::optional<Nanoseconds> nobody_since_;  // since then no program is recorded
   uint64_t looks_then_ = 0;                  // of the finder
   bool said_waiting_ = false;
-  // Begun with at their birth, until they call execve, and when they ended.
+  // Begun at their birth, until they call execve, and the time of their end.
   std::unordered_map<pid_t, Nanoseconds> born_;
-  pid_t became_another_ = 0;  // the last whose program ended by execve, while none is found in it
+  // The last process whose program ended by execve, while none is found in it.
+  pid_t became_another_ = 0;
 };
 
 }  // namespace phlox::sampler

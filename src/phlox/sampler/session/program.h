@@ -1,5 +1,6 @@
-// One program of a process: from where its interpreter is up until it ends or calls execve. What the recorder
-// and a single look share: finding it, describing it, naming its threads. Called by the recorder's thread.
+// One program of a process: from when its interpreter is up until it ends or calls execve. Shared by the
+// recorder and a single sample: finding it, describing it, naming its threads. Called by the recorder's
+// thread.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +23,7 @@
 
 namespace phlox::sampler {
 
-// What tells one program image from the next in the same process: execve gives a new stack (its start is
+// Distinguishes one program image from the next in the same process: execve gives a new stack (its start is
 // random) and often a new executable.
 struct Image {
   std::string executable;
@@ -38,7 +39,7 @@ struct Program {
   std::string description() const;
   profile::Process process_row() const;
   // Threads that have no name yet; some stay so while the program is changing them: ask again.
-  // Of thousands of threads it names as many as it comes to in `longest`.
+  // With thousands of threads, it names as many as it can in `longest`.
   void name_threads(Consumer& consumer, Nanoseconds longest = kSecond / 5);
 
   pid_t pid;
@@ -46,52 +47,51 @@ struct Program {
   python::Interpreter interpreter;
   Image image;
   std::optional<int64_t> rseq_cpu_offset;
-  // What it was called when it was born; empty: its process says.
+  // Its name at its birth; empty: ask the process.
   std::optional<profile::Process> known_as;
   // Born while its parent was recorded in the kernel: kernel_process.id.
   std::optional<uint32_t> kernel_id;
-  std::string kernel_name;  // of its first thread, then
-  // Of a fork whose parent was recorded when it was born: when that was, by the time that it has used and
-  // waited for a CPU. All that its thread has used since is of the recording.
+  std::string kernel_name;  // of its first thread, at that time
+  // For a fork whose parent was recorded at its birth: the moment of the birth, from the time that it has
+  // used and waited for a CPU. All CPU time of its thread since then belongs to the recording.
   std::optional<Nanoseconds> birth;
-  // Of one that was born while whoever begot it was recorded, and called exec: when that was. What it has
-  // used until its Python was up is of the recording, and of no look.
+  // For a process that was born while its parent was recorded, and called exec: the moment of that. Its CPU
+  // time until its Python was up belongs to the recording, and to no sample.
   std::optional<Nanoseconds> started;
   // The kernel has kept its times since then: kernel_process.id.
   std::optional<uint32_t> kept_as;
   // Threads that were passed over as the recording began: only those that run later are in it.
   size_t threads_not_read = 0;
 
-  // As far as it is known; else now.
+  // If it is known; otherwise now.
   Nanoseconds begin() const { return birth ? *birth : started.value_or(clock_now()); }
 };
 
-// `image`: of before it was found. Null: it has become another program meanwhile, and is to be looked at
-// again.
+// `image`: from before it was found. Null: it runs another program by now; search again.
 std::unique_ptr<Program> make_program(pid_t pid, python::Interpreter found, Image image);
 
 // A descriptor that becomes readable when the process ends. None at all: it had ended.
 Result<Descriptor> watch(pid_t pid);
 bool has_ended(const Descriptor& pidfd);
 
-// Nobody is told before that the search for a Python goes on.
+// The user is not told before this that the search for a Python continues.
 inline constexpr Nanoseconds kLongWait = 3 * kSecond;
-// What a script left behind in the background may be on its way to a Python.
+// A process that a script left in the background may be on its way to a Python.
 inline constexpr Nanoseconds kOrphansPatience = 2 * kSecond;
 
-// How long a search goes on when there is no interpreter yet.
+// How long a search continues if there is no interpreter yet.
 struct Patience {
   bool launched = false;             // by us: it may still be coming up; false: only briefly
   std::optional<Nanoseconds> until;  // clock_now() of the recording's end
   // A shell script, make or a wrapper is no Python, but may start one: the first that comes up among its
-  // descendants is it.
+  // descendants is used.
   bool descendants = false;
-  std::function<void()> waiting;  // called once when it takes long
+  std::function<void()> waiting;  // called once if the search takes long
 };
 
-// The program that runs in the process now, or in the descendant that was found: Program::pid says which.
-// Waits for its interpreter, the end of the process, or `stop`. `attempts` gets what the last search in the
-// process itself tried.
+// The program that runs in the process now, or in the descendant that was found: Program::pid has its
+// process. Waits for its interpreter, the end of the process, or `stop`. `attempts` gets the strategies of
+// the last search in the process itself.
 Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd, Patience patience,
                                               const std::atomic<bool>& stop,
                                               std::vector<python::Attempt>* attempts = nullptr);

@@ -1,5 +1,5 @@
-// Finds the Pythons of a tree of processes while others are recorded: a thread of its own around TreeSearch,
-// so that a search keeps nobody's ring waiting, and a child that lives for some milliseconds is there.
+// Finds the Pythons of a tree of processes while others are recorded: a thread of its own around TreeSearch.
+// So a search delays no ring, and a child that lives for some milliseconds is found.
 #pragma once
 
 #include <sys/types.h>
@@ -33,13 +33,13 @@ class ProgramFinder {
   std::vector<Found> take();
   // How many more are wanted at the moment; 0: it rests.
   void want(size_t processes);
-  // Asks whether there is something to look for, in its thread's place, which sleeps longer then. Called by
-  // whoever is up; waits for nothing.
+  // Checks whether there is something to search for, in its thread's place, which then sleeps longer. Called
+  // by any thread that is awake; waits for nothing.
   void help(Nanoseconds now);
   // The program of this process has ended by execve.
   void look_again(pid_t pid);
-  // Whether look_again() is called for each execve of the tree, and forks are told by others: where nobody is
-  // left to be found, looks are rare then.
+  // Whether look_again() is called for each execve of the tree, and forks are reported by others. Then few
+  // processes are left to find, and searches are rare.
   void is_told(bool told);
 
   struct State {
@@ -55,7 +55,7 @@ class ProgramFinder {
   void sleep(std::unique_lock<std::mutex>& lock, Nanoseconds pause);
 
   Descriptor found_;
-  std::mutex mutex_;  // of all below
+  std::mutex mutex_;  // protects everything below
   std::condition_variable changed_;
   std::vector<Found> waiting_;
   std::vector<pid_t> again_;

@@ -1,6 +1,6 @@
-// One program of one process, from its first look to its end or its execve: the thread that looks, the ring,
-// and the consumer that takes out of it. Those of several processes run side by side; they share the sink and
-// its ids. Used by the recorder's thread alone.
+// One program of one process, from its first sample to its end or its execve: the sampling thread, the ring,
+// and the consumer that empties it. Several processes have one each, at the same time; they share the sink
+// and its ids. Used only by the recorder's thread.
 #pragma once
 
 #include <sys/types.h>
@@ -35,7 +35,7 @@ class ProgramRecording {
  public:
   enum class End { gone, exec, recording_ended };
 
-  // What it shares with the others.
+  // Shared with the others.
   struct Shared {
     const Options& options;
     profile::Sink& sink;
@@ -44,11 +44,11 @@ class ProgramRecording {
     EndWatch& ends;
     AwaitedFiles::Host& files;
     KernelSources* kernel = nullptr;
-    // Where the kernel looks at it, or why it cannot; null: nobody asked, or it was forked and is looked at.
+    // Where the kernel samples it, or why it cannot; null: not requested, or it was forked and is sampled.
     const Result<kernel_process>* place = nullptr;
-    size_t ring_share = 1;  // of how many recordings the memory of one ring is divided among
+    size_t ring_share = 1;  // how many recordings share the memory of one ring
   };
-  // `pidfd`: of its process. Begins to look at once.
+  // `pidfd`: of its process. Begins to sample at once.
   ProgramRecording(profile::ProcessId id, std::optional<profile::ProcessId> parent,
                    std::unique_ptr<Program> program, Descriptor pidfd, const Shared& shared);
 
@@ -56,22 +56,22 @@ class ProgramRecording {
   const Descriptor& pidfd() const { return pidfd_; }
   bool looked() { return latest().counts.ticks > 0; }
 
-  // Bytes in the ring, and what they point to.
+  // Bytes in the ring, and those that they point to.
   size_t waiting() const { return ring_.waiting(); }
-  // Takes out of the ring what is there, until `deadline`.
+  // Empties the ring, until `deadline`.
   void drain(Nanoseconds deadline);
   // Names threads, stays above them. True: another program runs in the process by now.
   bool look_around();
-  // What changed goes to the sink as events, and to `warnings` what is worth it.
+  // Reports changes to the sink as events, and important ones to `warnings`.
   void put_changes(Nanoseconds now, std::vector<std::string>& warnings);
   void put_tallies();
-  // Of this program alone; of times, only `looked_time`.
+  // Numbers of this program alone; of the times, only `looked_time`.
   Progress numbers();
-  // Ends the looking and puts what is left. `outcome` gets warnings, details and modules.
+  // Ends the sampling and puts the rest. `outcome` gets warnings, details and modules.
   void finish(End end, Outcome& outcome);
   // After finish().
   const std::string& why_no_python() const { return why_no_python_; }
-  // Why it is not looked at from inside the kernel, though the others are; empty: it is.
+  // Why it is not sampled inside the kernel, although the others are; empty: it is.
   const std::string& why_not_kernel() const { return why_not_kernel_; }
 
  private:
@@ -84,7 +84,7 @@ class ProgramRecording {
   // Calls that wait for a thread of a pool.
   void count_calls();
   std::optional<Nanoseconds> used_at_end() const;
-  // The source's numbers, copied only when they are other ones.
+  // The source's numbers, copied only if they have changed.
   const SourceNumbers& latest();
 
   profile::ProcessId id_;
@@ -95,7 +95,7 @@ class ProgramRecording {
   std::unique_ptr<Program> program_;
   profile::Process row_;
   Ring ring_;
-  memory::ProcessMemory memory_;  // of its own: the sampler's is another thread's
+  memory::ProcessMemory memory_;  // its own: the sampler's belongs to another thread
   python::PoolQueues queues_;
   std::map<std::pair<std::string_view, uint64_t>, int64_t> calls_;  // as last reported
   EndWatch& ends_;
@@ -109,21 +109,21 @@ class ProgramRecording {
   uint64_t latest_is_ = 0;     // of Source::published()
   uint64_t changes_seen_ = 0;  // of it, too
   target::ProcessClock clock_;
-  std::optional<Nanoseconds> used_;  // when it was looked around last
-  uint32_t named_ = 0;               // the newest thread then
+  std::optional<Nanoseconds> used_;  // at the last check
+  uint32_t named_ = 0;               // the newest thread at that time
   int name_tries_ = 0;               // name_process()
   int titles_ = 0;                   // that it has set
   std::string started_as_;           // its command line before the first of them
-  std::optional<Progress> told_;     // the last tallies
+  std::optional<Progress> told_;     // the last tallies that were put
   std::string way_, why_no_python_;
   double rate_ = -1;
   uint64_t left_out_ = 0;      // of the interner, for this program
-  size_t kernel_threads_ = 0;  // at the most
+  size_t kernel_threads_ = 0;  // the maximum
   Nanoseconds begin_ = 0, end_ = 0;
-  Nanoseconds looked_from_ = 0;  // what it used before that was not looked at
+  Nanoseconds looked_from_ = 0;  // CPU time before its first sample, which belongs to no sample
 };
 
-// Of the process behind a descriptor: "exit 0", "signal 9 (SIGKILL)", "ended".
+// How the process of a descriptor ended: "exit 0", "signal 9 (SIGKILL)", "ended".
 std::string how_process_ended(const Descriptor& pidfd);
 
 }  // namespace phlox::sampler

@@ -1,4 +1,4 @@
-// Which process of a distributed job this is, by the variables that its launcher set: torchrun, mpirun, srun.
+// The rank of a process in a distributed job, by the variables that its launcher set: torchrun, mpirun, srun.
 // Pure.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace phlox::sampler {
 
-// "RANK 3, LOCAL_RANK 1" of the bytes of /proc/PID/environ; empty: none of these is there. No other variable
-// is looked at.
+// "RANK 3, LOCAL_RANK 1" from the bytes of /proc/PID/environ; empty: none of these is set. No other variable
+// is read.
 std::string rank_words(std::string_view environment);
 
 }  // namespace phlox::sampler

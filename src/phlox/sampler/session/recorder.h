@@ -1,6 +1,6 @@
-// Records processes: finds an interpreter in each, or in what it started, has it looked at, and passes
-// everything to a Sink. Called by one thread of cli's, the recorder's thread of other headers. Prints
-// nothing, ends nothing; the target goes on running whatever happens here.
+// Records processes: finds an interpreter in each, or in a process that it started, samples it, and passes
+// everything to a Sink. Called by one thread of cli's, which other headers call the recorder's thread. Prints
+// nothing, ends nothing; the target runs on whatever happens here.
 #pragma once
 
 #include <sys/types.h>
@@ -23,65 +23,69 @@
 namespace phlox::sampler {
 
 struct Options {
-  double rate_hz = 200;                        // looks a second; 0: as fast as it goes
-  bool rate_is_limit = false;                  // nobody asked for that rate: fewer are as good
+  double rate_hz = 200;                        // samples a second; 0: as fast as possible
+  bool rate_is_limit = false;                  // that rate was not requested: a lower one is as good
   std::optional<Nanoseconds> duration;         // none: until stopped or the target ends
   std::optional<double> max_overhead_percent;  // of one CPU, taken from the target; none: no budget
   Way way = Way::automatic;
   bool isolated_cpus = false;  // may run on isolated and nohz_full CPUs too
-  // The program was started for us: wait for its interpreter to come up, or, where it is none itself (a shell
-  // script, make), for that of the first Python among its descendants; when that ended, for the next.
+  // The program was started for us: wait for its interpreter to come up, or, if it has none (a shell script,
+  // make), for that of the first Python among its descendants; when that has ended, for the next.
   bool launched = false;
-  // Lets it execute the program, once what looks at it from its first instruction on is there; fails as that
+  // Lets it execute the program, once the sampling from its first instruction on is ready; fails as that
   // does.
   std::function<Result<void>()> release;
-  // Every Python of the tree, at once; else one at a time: what a launched program starts when it is none
-  // itself.
+  // Every Python of the tree, at the same time; otherwise one at a time, for a launched program that is no
+  // Python itself.
   bool follow = false;
-  // Whether this process is to be recorded though it is none of the roots: asked of every process of this
-  // host, and again of those that have run since; from the finder's thread. Then the recording goes on until
-  // it is stopped, whatever ends. None: the roots alone.
+  // Whether to record this process although it is none of the roots: called for every process of this host,
+  // and again for those that have run since, from the finder's thread. Then the recording continues until it
+  // is stopped, whatever ends. None: only the roots.
   std::function<bool(pid_t pid)> chosen;
-  std::function<void()> on_waiting;              // while none comes; from the thread of the caller
-  std::function<void(pid_t pid)> on_descendant;  // one is recorded from now on
+  std::function<void()> on_waiting;              // while there is none; from the caller's thread
+  std::function<void(pid_t pid)> on_descendant;  // a new process is recorded
   std::string command_line;                      // of phlox, for meta
   std::string command;                           // of the target, for meta
-  std::optional<NativeSource> native;            // native frames too; what holds running threads for it
-  std::string unwind_cache;                      // folder of unwind tables; empty: none
+  // Also native frames; the source that holds running threads for them.
+  std::optional<NativeSource> native;
+  std::string unwind_cache;  // folder of unwind tables; empty: none
 };
 
-// Running numbers; also what the last line says.
+// Running numbers; also those of the last line.
 struct Progress {
   Nanoseconds elapsed = 0;
-  uint64_t ticks = 0;  // times looked at the process
+  uint64_t ticks = 0;  // how often the process was sampled
   uint64_t ticks_missed = 0;
-  uint64_t samples = 0;  // threads looked at
+  uint64_t samples = 0;  // samples of threads
   uint64_t retried = 0;
   uint64_t rejected_moved = 0, rejected_unreadable = 0, rejected_broken = 0;
   uint64_t detached = 0, cut = 0, unproved = 0;
   uint64_t stops = 0;         // of one thread each
-  uint64_t stop_refused = 0;  // looks that a stop was wanted for and not had
-  uint64_t cpu_refused = 0;   // looks at a thread on a CPU that we may not use
-  uint64_t lost = 0;          // looks the consumer could not take in time
-  uint64_t left_out = 0;      // frames without a name or a line, or stacks without frames: more than are held
-  double asked_rate_hz = 0;   // 0: nobody asked for one
-  double most_rate_hz = 0;    // where nobody did
+  uint64_t stop_refused = 0;  // samples that needed a stop which was refused
+  uint64_t cpu_refused = 0;   // samples of a thread on a CPU that we may not use
+  uint64_t lost = 0;          // samples that the consumer could not fetch in time
+  // Frames without a name or a line, or stacks without frames: more than the limits allow.
+  uint64_t left_out = 0;
+  double asked_rate_hz = 0;         // 0: none was requested
+  double most_rate_hz = 0;          // if none was requested
   double max_overhead_percent = 0;  // 0: no budget
   double rate_hz = 0;               // achieved, of one process
   std::string way;                  // "same CPU (real time)", ...
   Nanoseconds target_time = 0;
   Nanoseconds looked_time = 0;  // how long each process was recorded, added up
   size_t processes = 0;         // recorded at the moment
-  uint64_t rests = 0;  // turns that took so long that the program was left its half of the time after them
+  // Turns after which the program got its half of the time, because they took so long.
+  uint64_t rests = 0;
   Nanoseconds recorder_cpu = 0;
   NativeCounts native;
-  size_t native_without_event = 0;  // threads that ran at once and had no perf event, at the most
-  size_t kernel_threads = 0;        // inside the process, at the most: they are left out
+  // The maximum number of threads that ran at once without a perf event.
+  size_t native_without_event = 0;
+  size_t kernel_threads = 0;  // the maximum number inside the process; they are left out
   uint64_t rejected() const { return rejected_moved + rejected_unreadable + rejected_broken; }
 };
 
-// What a recording says of them, by process and of the recorder itself.
-// `told`: the ones that were put before; what is the same is not put again. Null: none were.
+// The rows of a recording for these numbers, by process and of the recorder itself. `told`: the numbers that
+// were put before; equal ones are not put again. Null: none were.
 void put_process_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now,
                          const Progress* told = nullptr);
 void put_recorder_tallies(profile::Sink& sink, const Progress& now);
@@ -93,20 +97,23 @@ enum class Ended { stopped, duration, target_ended, sink_failed, wait_failed };
 struct Outcome {
   Ended why = Ended::stopped;
   Progress progress;
-  std::string how_target_ended;  // the first root: "exit 0", "signal 9 (SIGKILL)", "ended"; empty: it runs on
-  size_t processes = 0;          // programs that were recorded
-  std::optional<Error> error;    // of the sink (disk full) or of waiting; the recording until then is whole
-  std::string why_no_python;     // no thread was ever read in Python; empty: one was
-  std::vector<std::string> warnings;  // lines worth saying
-  std::vector<std::string> not_read;  // sentences for the recording: what of its processes it does not have
+  // The first root: "exit 0", "signal 9 (SIGKILL)", "ended"; empty: it is still running.
+  std::string how_target_ended;
+  size_t processes = 0;  // programs that were recorded
+  // An error of the sink (disk full) or of waiting; the recording until then is complete.
+  std::optional<Error> error;
+  std::string why_no_python;          // no sample ever found a thread in Python; empty: one did
+  std::vector<std::string> warnings;  // lines for the user
+  // Sentences for the recording: parts of its processes that it lacks.
+  std::vector<std::string> not_read;
   std::vector<std::string> details;   // for --verbose
-  std::vector<NativeModule> modules;  // that native frames name, as long as they can still be opened
+  std::vector<NativeModule> modules;  // modules of native frames, as long as they can still be opened
 };
 
 class Recorder {
  public:
-  // Finds the processes and an interpreter in each, or in what it started. `launched`: waits until one is up,
-  // the process ends, or `stop`. `attempts`: how the interpreter was searched for, found or not.
+  // Finds the processes and an interpreter in each, or in a process that it started. `launched`: waits until
+  // one is up, the process ends, or `stop`. `attempts`: how the interpreter was searched for, found or not.
   static Result<std::unique_ptr<Recorder>> attach(const std::vector<pid_t>& roots, const Options& options,
                                                   const std::atomic<bool>& stop,
                                                   std::vector<python::Attempt>* attempts = nullptr);

@@ -1,6 +1,6 @@
 // The first worker, which starts and ends the others (workers.h): schedule, scheduling class, turns, and the
-// measure of what they take from the target. Owned by the Recorder, whose thread calls what is public here:
-// what is asked crosses over by numbers(), and everything else leaves through the ring.
+// measure of their cost to the target. Owned by the Recorder, whose thread calls the public functions:
+// numbers() passes values across, and everything else leaves through the ring.
 #pragma once
 
 #include <array>
@@ -29,10 +29,10 @@ class SamplerThread : public Source {
  public:
   using Numbers = SourceNumbers;
 
-  // What those of one recorder share; null: it does without.
+  // Shared by those of one recorder; null: not used.
   struct Together {
-    IdleWatch* watch = nullptr;  // where it rests while nothing runs in the process
-    Beat* beat = nullptr;        // whom it wakes with
+    IdleWatch* watch = nullptr;  // rests there while nothing runs in the process
+    Beat* beat = nullptr;        // wakes up together with its others
   };
   SamplerThread(const ProcessSampler::Config& config, const Options& options,
                 const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring,
@@ -43,12 +43,12 @@ class SamplerThread : public Source {
   Numbers numbers() override;
   uint64_t published() const override { return version_.load(std::memory_order_acquire); }
 
-  // On its CPU a thread of a real-time class runs as long as it likes, and the sampler beside it only when it
-  // is of a higher priority: makes it so, where it may.
+  // On its CPU a real-time thread runs as long as it likes, and the sampler only gets that CPU with a higher
+  // priority: sets it, if allowed.
   void stay_above(std::span<const pid_t> threads) override;
 
  private:
-  // What the workers share. Who holds the turn lock may use it.
+  // Shared by the workers. Only the holder of the turn lock may use it.
   struct Shared {
     ProcessSampler& sampler;
     Workers& workers;
@@ -56,18 +56,19 @@ class SamplerThread : public Source {
     Numbers numbers;
     TurnLock turn_lock;
     Nanoseconds published = 0;
-    Nanoseconds stood = 0;         // of the stops, as measured
-    Nanoseconds events_apart = 0;  // at least: what comes while the program has its time is for nothing
+    Nanoseconds stood = 0;  // of the stops, as measured
+    // The shortest distance: an event while the program has its time is useless.
+    Nanoseconds events_apart = 0;
     bool over = false;
   };
-  // What a worker takes from the program.
+  // The cost of a worker to the program.
   struct Cost {
-    Nanoseconds before = 0;  // its CPU time when it was measured
+    Nanoseconds before = 0;  // its CPU time at the last measurement
     Nanoseconds turns = 0;   // since then
-    Nanoseconds owed = 0;    // the program's time, before its next turn
+    Nanoseconds owed = 0;    // the program's time before its next turn
   };
 
-  // How long the process has not run, as its clock was asked before each turn.
+  // How long the process has not run, by its clock before each turn.
   struct Stillness {
     target::ProcessClock clock;
     std::optional<Nanoseconds> used;
@@ -97,7 +98,7 @@ class SamplerThread : public Source {
   std::atomic<uint64_t> version_{0};
   std::mutex mutex_;
   Numbers published_;
-  // One goes with the target wherever it is; several need not, on most machines.
+  // One moves with the target; on most machines several need not.
   static constexpr size_t kMostWorkers = 4;
   std::atomic<bool> over_{false};
   std::array<std::atomic<pid_t>, kMostWorkers> tids_{};  // 0: not running
@@ -105,11 +106,11 @@ class SamplerThread : public Source {
   std::thread thread_;
 };
 
-// What the way of reading is called in outputs: "same CPU (real time)", "ptrace stop", "hands off
-// (unproved)", "in the kernel (BPF)".
+// The mode, as outputs name it: "same CPU (real time)", "ptrace stop", "hands off (unproved)", "in the kernel
+// (BPF)".
 std::string describe_way(const SamplerThread::Numbers& numbers);
 
-// What there is to know of its native frames beyond that, for --verbose.
+// Further facts about its native frames, for --verbose.
 std::vector<std::string> details_of(const SamplerThread::Numbers& numbers);
 
 }  // namespace phlox::sampler

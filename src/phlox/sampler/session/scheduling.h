@@ -8,7 +8,7 @@ namespace phlox::sampler {
 
 enum class SchedulingClass {
   real_time,    // SCHED_FIFO 1, reset on fork
-  short_slice,  // ordinary class, slice of 0.1 ms: wakes ahead of whoever runs (Linux 6.12+)
+  short_slice,  // ordinary class, slice of 0.1 ms: gets the CPU before the running thread (Linux 6.12+)
   ordinary,     // ordinary class, nothing special granted
 };
 

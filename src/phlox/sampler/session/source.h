@@ -1,6 +1,6 @@
-// What looks at one program of a process and puts what it sees into its ring: a thread of ours that samples
-// (sampler_thread.h), or the capture inside the kernel (kernel/kernel_source.h). Whoever records it does not
-// know which. Called by the recorder's thread.
+// Samples one program of a process and puts the records into its ring: a sampling thread of ours
+// (sampler_thread.h), or the capture inside the kernel (kernel/kernel_source.h). Its user does not know
+// which. Called by the recorder's thread.
 #pragma once
 
 #include <sys/types.h>
@@ -21,10 +21,10 @@ namespace phlox::sampler {
 struct SourceNumbers {
   Counts counts;
   uint64_t ticks_missed = 0;
-  double rate_hz = 0;           // asked for at the moment
+  double rate_hz = 0;           // requested at the moment
   Nanoseconds cpu = 0;          // of this thread
   Nanoseconds target_time = 0;  // taken from the target
-  Way way = Way::automatic;     // as asked for
+  Way way = Way::automatic;     // as requested
   SchedulingClass scheduling = SchedulingClass::ordinary;
   bool schedstat_off = false;
   std::optional<NativeSource> native;
@@ -39,17 +39,17 @@ class Source {
  public:
   virtual ~Source() = default;
 
-  // Looks no more; what was seen is in the ring then.
+  // Ends the sampling; all records are then in the ring.
   virtual void stop() = 0;
   virtual SourceNumbers numbers() = 0;
-  // Its process has ended: waits a moment for the last that is said of it.
+  // Its process has ended: waits a moment for the last records about it.
   virtual void await_end() {}
-  // Of its process, when that has ended: when that was, and what its first thread had used; none: it is not
-  // known here.
+  // When the process has ended: the time of its end, and the CPU time of its first thread; none: not known
+  // here.
   virtual std::optional<KernelSource::End> end() const { return {}; }
-  // How often numbers() have become other ones.
+  // How often numbers() have changed.
   virtual uint64_t published() const = 0;
-  // `threads`: kernel ids of those that are looked at.
+  // `threads`: kernel ids of the sampled threads.
   virtual void stay_above(std::span<const pid_t> threads) = 0;
 };
 

@@ -1,5 +1,5 @@
-// Looks for the Pythons of a tree of processes: of some roots, and of all that they start, as long as it
-// lives. Reads /proc; of what may be a Python, its memory. One thread uses it.
+// Searches for the Pythons of a tree of processes: of some roots, and of all processes that they start, as
+// long as it lives. Reads /proc, and the memory of possible Pythons. Used by one thread.
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +20,7 @@
 
 namespace phlox::sampler {
 
-// Of one that came up while it was watched, and that was not found as a fork of a Python that is known: its
+// For a process that came up during the search, and that was not found as a fork of a known Python: its
 // birth, or when it called exec. `start`: field 22 of its stat, ticks since boot.
 void note_birth(Program& program, uint64_t start, const target::ProcessClock& clock);
 
@@ -28,42 +28,42 @@ class TreeSearch {
  public:
   struct Found {
     std::unique_ptr<Program> program;
-    pid_t parent = 0;  // 0: that of a root that was named is not asked for
+    pid_t parent = 0;  // 0: that of a named root is not read
   };
-  // `itself`: whether the roots are looked at, too; else only what they start.
+  // `itself`: whether the roots are searched, too; otherwise only the processes that they start.
   // `chosen`: whether a process of this host is a root, too (Options::chosen).
   TreeSearch(const std::vector<pid_t>& roots, bool itself, bool descendants,
              std::function<bool(pid_t pid)> chosen = {});
 
-  // Those with an interpreter that is up and that were not given before, the oldest first; `most` of them,
-  // and no more once `stop` is set.
+  // Those with an interpreter that is up and that were not returned before, the oldest first; at most `most`,
+  // and none once `stop` is set.
   std::vector<Found> look(size_t most, const std::atomic<bool>* stop = nullptr);
-  // The roots were started to be recorded: nobody of the tree was there before.
+  // The roots were started to be recorded: no process of the tree existed before.
   void is_launched() { began_ = 0; }
-  // Is recorded already: it, and forks of it, need no search for the interpreter.
+  // It is recorded already: it and its forks need no search for the interpreter.
   void is_known(const Program& program);
-  // Its program has ended by execve: what comes there is another one.
+  // Its program has ended by execve: the next one is another program.
   void look_again(pid_t pid);
 
-  // Whether anything of the tree runs that is not given: it may yet become a Python. One whose parent ended
-  // is nobody's descendant, and counts.
+  // Whether any process of the tree runs that was not returned: it may become a Python. One whose parent
+  // ended is a descendant of no root, and counts.
   bool any_left() const;
-  // As long as this is the id that was given out last on this host, a look finds nothing. None: it may all
-  // the same.
+  // While this is the id that was given out last on this host, a search finds nothing. None: it may find
+  // something all the same.
   std::optional<uint64_t> quiet_until_after() const;
-  // Asked by anybody.
+  // Any thread may call it.
   const target::Births& births() const { return births_; }
-  // How many processes were met.
+  // How many processes were found.
   uint64_t born() const { return born_; }
-  // At how many looks everybody was asked for his children.
+  // In how many searches all processes were asked for their children.
   uint64_t asked_everybody() const { return asked_everybody_; }
-  // Why a Python could not be had; the last such.
+  // Why a Python could not be read; the last such.
   const std::string& refused() const { return refused_; }
-  // Forks of a Python that ended before they were given, and the command line of the last.
+  // Forks of a Python that ended before they were returned, and the command line of the last.
   struct Brief {
     size_t processes = 0;
     std::string command_line;
-    std::vector<pid_t> ids;  // of the first of them
+    std::vector<pid_t> ids;  // the first of them
   };
   const Brief& too_brief() const { return brief_; }
 
@@ -75,30 +75,30 @@ class TreeSearch {
     bool root = false;
     bool given = false;
     bool was_given = false;  // it is, or has been
-    bool forked = false;     // looks like a program that is known
+    bool forked = false;     // has the same image as a known program
     Image image;
     Nanoseconds next = 0, pause = 0;
     std::string command_line;  // of a fork
     target::ProcessClock clock;
-    std::optional<Nanoseconds> used;  // at the last look
-    bool has_run = true;              // since the one before; sometimes said of one that has not
-    size_t spared = 0;                // looks since that was said
+    std::optional<Nanoseconds> used;  // at the last search
+    bool has_run = true;              // since the one before; sometimes true although it has not run
+    size_t spared = 0;                // searches since that was true
   };
-  // One of those that were not chosen.
+  // A process that was not chosen.
   struct Other {
     explicit Other(pid_t pid) : clock(pid) {}
     target::ProcessClock clock;
-    std::optional<Nanoseconds> used;  // when it was asked about
+    std::optional<Nanoseconds> used;  // when it was last checked
     Nanoseconds next = 0, pause = 0;
-    uint64_t listed = 0;  // by the how-manieth look
+    uint64_t listed = 0;  // sequence number of the last list that has it
   };
-  // What is the same in a process and its forks.
+  // Facts that a process shares with its forks.
   struct Known {
     Image image;
     python::Interpreter interpreter;
     std::optional<int64_t> rseq_cpu_offset;
   };
-  // What is no Python may load one later (uWSGI), which costs a look now and then.
+  // A process that is no Python may load one later (uWSGI), so it is checked now and then.
   static constexpr Nanoseconds kShortest = 20'000'000, kLongest = 500'000'000;
 
   // Adds it, unless it has ended.
@@ -116,16 +116,16 @@ class TreeSearch {
   size_t most_spared() const;
 
   bool itself_, descendants_;
-  uint64_t began_ = 0;  // in ticks since boot: who was born later was not there
+  uint64_t began_ = 0;  // in ticks since boot: a process born later did not exist then
   target::Births births_;
   std::optional<uint64_t> last_birth_;
-  size_t known_looks_ = 0;  // since somebody was born on this host of whom it is not known whose he is
+  size_t known_looks_ = 0;  // since the last birth on this host whose parent is not known
   uint64_t asked_everybody_ = 0;
   struct Unseen {
     pid_t pid = 0;
     int tries = 0;
   };
-  std::vector<Unseen> unseen_;  // born, and not asked yet whose they are
+  std::vector<Unseen> unseen_;  // new processes whose parents were not read yet
   std::function<bool(pid_t pid)> chosen_;
   std::map<pid_t, Entry> entries_;
   std::map<pid_t, Other> others_;
