@@ -1,6 +1,6 @@
 // asyncio's tasks of a target: what each awaits, down to the future. Read while the target runs: a chain of
-// awaits whose bytes changed between two readings is read again, and left out and counted when it does not
-// hold still. Nothing is written, nothing is called. Every loop over the target's memory is capped.
+// awaits whose bytes changed between two readings is read again; if it keeps changing, it is left out and
+// counted. Nothing is written, nothing is called. Every loop over the target's memory is capped.
 #pragma once
 
 #include <cstddef>
@@ -30,14 +30,14 @@ struct TaskFrame {
 
 enum class TaskState : uint8_t {
   running,  // its coroutine executes
-  ready,    // nothing keeps it: it runs when the loop comes to it
+  ready,    // it could run, and waits for its turn
   waiting,  // for a future that is not done
 };
 
-// What a task awaits, where that is proved.
+// The wait target of a task, if it is proved.
 enum class AwaitedKind : uint8_t {
   none,        // nothing, or not known
-  future,      // of which no more is known
+  future,      // and nothing more is known
   task,        // another task
   gather,      // asyncio.gather(): several
   wait,        // asyncio.wait() or wait_for(): one or several
@@ -54,9 +54,9 @@ enum class AwaitedKind : uint8_t {
   concurrent_future,  // a job of an executor
   subprocess,
   server,   // Server.serve_forever()
-  socket,   // loop.sock_recv() and its likes
+  socket,   // loop.sock_recv() and its relatives
   nursery,  // the tasks of a nursery of trio
-  object,   // something else that is awaitable; `awaited` is its class
+  object,   // another awaitable object; `awaited` is its class
 };
 
 struct AsyncTask {
@@ -67,14 +67,14 @@ struct AsyncTask {
   std::vector<TaskFrame> frames;  // outermost first
   bool cut = false;               // there are more frames than kMaxAwaitFrames
   AwaitedKind kind = AwaitedKind::none;
-  std::string awaited;           // class or number that goes with it: "BoundedSemaphore", "0.25"
+  std::string awaited;           // class or number of the wait target: "BoundedSemaphore", "0.25"
   std::vector<uint32_t> awaits;  // tasks, as indexes into AsyncTasks::tasks
-  std::optional<double> until;   // of a sleep: on the loop's clock, time.monotonic(), in seconds
-  std::string descriptor;        // of a socket or stream: what the link of its descriptor says
+  std::optional<double> until;   // for a sleep: its end on the loop's clock, time.monotonic(), in seconds
+  std::string descriptor;        // for a socket or stream: the link of its descriptor
   int32_t subprocess = 0;        // its number, as the program counts; 0: not known
 };
 
-// Reads the link that a descriptor of the program is in /proc; empty: it cannot be read.
+// Reads the /proc link of a descriptor of the program; empty: it cannot be read.
 using DescriptorLink = std::function<std::string(int32_t descriptor)>;
 
 struct AsyncLoop {
@@ -88,19 +88,19 @@ struct AsyncTasks {
   std::vector<AsyncLoop> loops;
   std::vector<AsyncTask> tasks;
   size_t unproved = 0;  // tasks that changed each time they were read
-  size_t ended = 0;     // tasks that were there when the others were found, and no longer
+  size_t ended = 0;     // tasks that ended after the others were found
   size_t beyond = 0;    // tasks beyond kMaxTasks
-  std::string problem;  // why not every task may be here; empty: nothing is known to be missing
+  std::string problem;  // why tasks may be missing; empty: none is known to be missing
 };
 
 inline constexpr size_t kMaxTasks = 100'000;
 inline constexpr size_t kMaxAwaitFrames = 200;
 inline constexpr size_t kMaxTaskNameBytes = 200;
-// Of tasks that one task awaits (gather), and of all of these together.
+// For tasks that one task awaits (gather), and for all of these together.
 inline constexpr size_t kMaxAwaitedTasks = 10'000;
 inline constexpr size_t kMaxAwaits = 1'000'000;
 
-// Of every interpreter in the process.
+// For every interpreter in the process.
 AsyncTasks read_async_tasks(const Interpreter& interpreter, memory::RemoteMemory& memory,
                             const DescriptorLink& link);
 

@@ -1,4 +1,4 @@
-// What a target's asyncio keeps: its types, and where its tasks are. Facts by version:
+// The data of a target's asyncio: its types, and where its tasks are. Facts by version:
 //
 // - 3.8 to 3.11: the WeakSet asyncio.tasks._all_tasks (Lib/asyncio/tasks.py).
 // - 3.12 and 3.13: the WeakSet _scheduled_tasks and the set _eager_tasks, which are the C module's own
@@ -24,7 +24,7 @@ namespace phlox::python {
 
 enum class TypeKind : uint8_t {
   other,
-  coroutine,  // coroutine, generator, async generator: they begin alike
+  coroutine,  // coroutine, generator, async generator: they have the same beginning
   forwarder,  // holds one object, which it awaits for its owner: coroutine_wrapper, async_generator_asend, …
   future_iter,
   c_task,
@@ -51,20 +51,20 @@ class AsyncioModule {
   const std::string& folder() const { return folder_; }  // where asyncio's own files are
   RemoteAddress code_type() const { return code_; }
 
-  // Of the type object at this address. Kept for the next time.
+  // The kind of the type object at this address. Cached.
   const TypeInfo& type(RemoteAddress type);
   const TypeInfo& type_of(RemoteAddress object);
 
   struct Found {
     RemoteAddress task;
-    uint64_t python_id = 0;  // of the thread in whose list it is; 0: not known
+    uint64_t python_id = 0;  // of the thread that has it in its list; 0: not known
   };
   // Every task once.
   std::vector<Found> find_tasks(size_t most, size_t& beyond);
 
-  // Whether a class, or one that it derives from, has this name.
+  // Whether a class, or one of its bases, has this name.
   bool derives(RemoteAddress type, std::string_view name);
-  // Members of a set object, capped. The second way reads once: what comes back may be of two moments.
+  // Members of a set object, capped. The second form reads once: its result may be of two moments.
   Read<std::vector<RemoteAddress>> set_members(RemoteAddress set, size_t most);
   Read<std::vector<RemoteAddress>> set_members_once(RemoteAddress set, size_t most);
   ObjectReader& objects() { return objects_; }

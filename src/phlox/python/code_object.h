@@ -1,10 +1,9 @@
-// Code objects: name, file, lines. Three steps, so that little happens while a thread stands still:
-//   capture_code  copies the raw bytes out of the target (two or three system calls, nothing decoded);
+// Code objects: name, file, lines. Three steps, so that little happens while a thread is held:
+//   capture_code  copies the raw bytes from the target (two or three system calls, nothing decoded);
 //   decode_code   makes a Code of them, elsewhere, later, reading nothing;
-//   CodeIdentity  remembers what proves, at each later look, that the same code object still lies at that
-//   address.
-// Addresses are used again: a Code is only as good as the last proof. Strings are whole, whatever their
-// length, up to the caps below; what is longer is cut and says so.
+//   CodeIdentity  keeps the proof, for each later sample, that the same code object is still at that address.
+// Addresses are reused: a Code is only as good as the last proof. Strings are complete, whatever their
+// length, up to the caps below; a longer one is truncated and marked.
 #pragma once
 
 #include <array>
@@ -24,24 +23,24 @@
 
 namespace phlox::python {
 
-// Longest string and line table that are copied, in bytes: what a target makes of its names is not to be what
-// whoever looks at it has to hold. No name that anybody reads is so long; a line of code takes 2 to 6 bytes
-// of a table, so that 4 MiB are a million lines in one function.
+// Longest string and line table that are copied, in bytes: the profiler must not have to hold whatever a
+// target puts into its names. No name that anybody reads is so long; a line of code takes 2 to 6 bytes of a
+// table, so 4 MiB are a million lines in one function.
 inline constexpr size_t kMaxStringBytes = size_t{128} << 10;
 inline constexpr size_t kMaxLineTableBytes = size_t{4} << 20;
 
-// An object as it was copied: its head and as much of its content as was had.
+// A copied object: its head and as much of its content as could be read.
 struct CapturedObject {
   RemoteAddress address;  // none: a NULL pointer
   uint32_t offset = 0;    // into CodeCapture::bytes
   uint32_t head = 0;      // bytes of the object copied from its start; content that follows the head included
-  RemoteAddress content_address;  // where its content lies
+  RemoteAddress content_address;  // of its content
   uint32_t content_offset = 0;    // into CodeCapture::bytes
   uint32_t content = 0;           // bytes of it that were copied
   bool cut = false;               // there is more than the cap
 };
 
-// Raw bytes of one code object and what it points to. Reuse one to reuse its memory.
+// Raw bytes of one code object and of the objects that it points to. Reuse one to reuse its memory.
 struct CodeCapture {
   enum Part : uint8_t { name, qualname, filename, linetable, kParts };
 
@@ -54,8 +53,8 @@ struct CodeCapture {
   uint32_t code_size = 0;  // bytes of instructions
 };
 
-// Copies the code object at `address`. What it points to must stand still meanwhile, or what comes out of
-// decode_code() may be a mixture. Allocates only when `into.bytes` must grow.
+// Copies the code object at `address`. The objects that it points to must not change meanwhile, or the result
+// of decode_code() may be a mixture. Allocates only if `into.bytes` must grow.
 Read<void> capture_code(const Layout& layout, memory::RemoteMemory& memory, RemoteAddress address,
                         CodeCapture& into);
 
@@ -75,9 +74,9 @@ struct Code {
   std::string file;
   int32_t first_line = 0;
   uint32_t flags = 0;
-  bool cut = false;   // a string or the line table was longer than its cap
-  bool shim = false;  // the interpreter's own glue (3.13+: the frame beneath a specialised __init__): not a
-                      // frame to show
+  bool cut = false;  // a string or the line table was longer than its cap
+  // The interpreter's own code (3.13+: the frame below a specialised __init__): not a frame to show.
+  bool shim = false;
   std::vector<std::byte> line_table;
   LineTable line_table_kind = LineTable::pep657;
   RemoteAddress first_instruction;
@@ -89,12 +88,12 @@ struct Code {
 
 Read<Code> decode_code(const Layout& layout, const CodeCapture& capture);
 
-// Both at once, for whoever is in no hurry.
+// Both at once, for callers that have time.
 Read<Code> read_code(const Layout& layout, memory::RemoteMemory& memory, RemoteAddress address);
 
-// Where the instructions that a frame runs start: in the code object, or, in free-threaded builds of 3.14+,
+// The start of the instructions that a frame runs: in the code object or, in free-threaded builds of 3.14+,
 // in the copy of its thread (co_tlbc's entry number tlbc_index; _PyFrame_GetBytecode in
-// Include/internal/pycore_interpframe.h). None: not known. Memory as walk_frames() takes it.
+// Include/internal/pycore_interpframe.h). None: not known. Memory as in walk_frames().
 template <class Memory>
 RemoteAddress bytecode_of_frame(const Layout& layout, RemoteAddress frame, RemoteAddress code,
                                 RemoteAddress first_instruction, Memory& memory) {
@@ -113,13 +112,13 @@ RemoteAddress bytecode_of_frame(const Layout& layout, RemoteAddress frame, Remot
   if (index == 0) return first_instruction;  // the first entry is the code object's own
   if (!word(code + *layout.code.tlbc, copies)) return {};
   const RemoteAddress entries = RemoteAddress(copies) + *layout.tlbc_array.entries;
-  if (!word(entries - sizeof count, count)) return {};  // Py_ssize_t size lies before them
+  if (!word(entries - sizeof count, count)) return {};  // Py_ssize_t size comes before them
   if (index < 0 || static_cast<uint64_t>(index) >= count) return {};
   if (!word(entries + static_cast<uint64_t>(index) * 8, copy)) return {};
   return RemoteAddress(copy);
 }
 
-// What must still lie where it lay for a cached Code to be the code object at its address. 3.12+: one range
+// The bytes that must be unchanged if a cached Code is still the code object at its address. 3.12+: one range
 // of the struct, with co_version in it, unique in the life of an interpreter. Before, strings are recycled
 // too (38 % of recycled code objects had equal pointers on 3.11), so the range of the struct plus head and
 // content of each string and of the line table.
@@ -128,9 +127,9 @@ class CodeIdentity {
   struct Item {
     RemoteAddress address;
     uint32_t size = 0;
-    uint32_t offset = 0;  // of the remembered bytes
+    uint32_t offset = 0;  // of the kept bytes
   };
-  // Of a string's or table's content so much is compared: all of nearly every one (a page costs 0.1 us to
+  // The compared part of a string's or table's content: all of nearly every one (a page costs 0.1 us to
   // copy), of a longer one the first and the last half of this. Its length, and for names mostly its hash,
   // are in the head.
   static constexpr uint32_t kContentBytes = 4096;
@@ -143,7 +142,7 @@ class CodeIdentity {
   bool matches(const Item& item, const std::byte* now) const {
     return std::memcmp(bytes_.data() + item.offset, now, item.size) == 0;
   }
-  // Memory as walk_frames() takes it: find(address, size) gives bytes or nullptr.
+  // Memory as in walk_frames(): find(address, size) returns bytes or nullptr.
   template <class Memory>
   bool holds(Memory& memory) const {
     for (const Item& item : items()) {
@@ -159,10 +158,10 @@ class CodeIdentity {
   std::vector<std::byte> bytes_;
 };
 
-// The word that Traits::code_epoch names, of this interpreter state. None: there is no such word, it is not
-// known where it is, or it has run out (a version of 0); each code object has to be proved by itself then.
-// Memory as walk_frames() takes it. A frame holds its code object: as long as the word is what it was at a
-// look that proved a code object, a frame that has its address has that code object.
+// The word of Traits::code_epoch for this interpreter state. None: there is no such word, its place is not
+// known, or it has run out (a version of 0); then each code object has to be proved by itself. Memory as in
+// walk_frames(). A frame holds its code object: as long as the word has its value of a sample that proved a
+// code object, a frame with its address has that code object.
 template <class Memory>
 std::optional<uint64_t> code_epoch(const Interpreter& interpreter, RemoteAddress state, Memory& memory) {
   auto word = [&](RemoteAddress at, auto value) -> std::optional<uint64_t> {
@@ -185,8 +184,8 @@ std::optional<uint64_t> code_epoch(const Interpreter& interpreter, RemoteAddress
   return {};
 }
 
-// Whether such a word can be what it should be, given a code object that was made before it was read: where
-// the word numbers code objects, their co_version is below it.
+// Whether such a word can be right, given a code object that was made before it was read: if the word numbers
+// code objects, their co_version is below it.
 bool epoch_follows(const Layout& layout, const CodeCapture& capture, uint64_t epoch);
 
 }  // namespace phlox::python

@@ -1,6 +1,6 @@
-// _Py_DebugOffsets: what a CPython of 3.13 and later says of itself, at the start of _PyRuntime
-// (Include/internal/pycore_debug_offsets.h). Laid over the row of the version, so that a patch release or a
-// build option that moved a field is read right all the same. Pure: takes bytes, which may hold anything.
+// _Py_DebugOffsets: the offsets that a CPython of 3.13 and later states itself, at the start of _PyRuntime
+// (Include/internal/pycore_debug_offsets.h). They replace those of the version's row, so that a patch release
+// or a build option that moved a field is still read right. Pure: takes bytes, which may hold anything.
 #pragma once
 
 #include <cstddef>
@@ -22,15 +22,15 @@ struct DebugHeader {
   uint32_t version = 0;  // PY_VERSION_HEX
   bool free_threaded = false;
 };
-// nothing: the cookie or the words after it are not what they must be.
+// nothing: the cookie or the words after it are invalid.
 std::optional<DebugHeader> parse_debug_header(std::span<const std::byte> bytes);
 
 // Bytes of the largest _Py_DebugOffsets that is known.
 size_t debug_offsets_size();
 
-// Lays the words over the row's fields. A field that the row does not have stays absent. Nothing is changed
-// when a word cannot be an offset: beyond its struct, beyond any struct, misaligned. Error:
-// unsupported_python, naming the field. A version newer than the table is taken as the newest one known.
+// Puts the words in place of the row's fields. A field that the row does not have stays absent. Nothing is
+// changed if a word cannot be an offset: beyond its struct, beyond any struct, misaligned. Error:
+// unsupported_python, naming the field. A version newer than the table is read as the newest known one.
 Result<void> apply_debug_offsets(std::span<const std::byte> bytes, Layout& layout);
 
 }  // namespace phlox::python

@@ -1,6 +1,6 @@
-// The bytes that something was concluded from, and where they lie. Read again and found the same, they held
-// at both moments: a conclusion from words of different moments is then one of a single moment, unless every
-// one of them went away and came back.
+// The bytes behind a conclusion, and their addresses. If they are the same when read again, they held at both
+// moments: a conclusion from words of different moments is then one of a single moment, unless every one of
+// them changed and changed back.
 #pragma once
 
 #include <cstddef>

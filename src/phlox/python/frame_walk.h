@@ -1,9 +1,9 @@
 // The walk along one thread's Python frames, over bytes that were copied before. Pure: asks a Memory for
-// bytes by address, knows no process, allocates nothing. The same loop serves every version: rows and traits
-// say the rest.
+// bytes by address, opens no process, allocates nothing. The same loop serves every version: rows and traits
+// have the differences.
 //
 // Memory must offer   const std::byte* find(RemoteAddress address, size_t size)
-// which gives the bytes, fetching them when they were not foreseen, or nullptr when they cannot be had.
+// which returns the bytes, fetching them if they were not predicted, or nullptr if they cannot be read.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace phlox::python {
 
-// One frame as it lies in memory, leaf first. Entry frames (one C local per evaluation of the interpreter
-// loop, from 3.12 on) are kept: code is none and entry is set; they are anchors for native frames, not Python
+// One frame as it is in memory, leaf first. Entry frames (one C local per evaluation of the interpreter loop,
+// from 3.12 on) are kept: code is none and entry is set; they are anchors for native frames, not Python
 // frames.
 struct RawFrame {
   RemoteAddress frame;
@@ -30,9 +30,9 @@ enum class WalkEnd : uint8_t {
   base,        // the chain reached its base: the stack is whole
   empty,       // the thread runs no Python
   detached,    // no previous, but not a base entry frame: a generator between two states
-  full,        // more frames than fit: what lies beneath was not read
-  unreadable,  // bytes that could not be had
-  broken,      // makes no sense: a loop, or a pointer that cannot be one
+  full,        // more frames than fit: the outer ones were not read
+  unreadable,  // bytes that could not be read
+  broken,      // invalid: a loop, or an impossible pointer
 };
 
 struct WalkResult {
@@ -40,8 +40,8 @@ struct WalkResult {
   WalkEnd end = WalkEnd::empty;
 };
 
-// Where the chain of a thread state starts; none: runs no Python. `thread` are the bytes of the thread state.
-// Sets `unreadable` when that cannot be read.
+// The start of a thread state's chain; none: it runs no Python. `thread`: the bytes of the thread state. Sets
+// `unreadable` if the start cannot be read.
 template <class Memory>
 RemoteAddress top_frame(const Layout& layout, const std::byte* thread, Memory& memory, bool& unreadable) {
   unreadable = false;
@@ -66,9 +66,9 @@ RemoteAddress top_frame(const Layout& layout, const std::byte* thread, Memory& m
 }
 
 // 3.11 and 3.12: _PyEval_EvalFrameDefault publishes its CFrame (tstate->cframe) before it sets the CFrame's
-// current_frame, so for a moment that holds what lay on the C stack: garbage, nothing, or a frame of an
-// evaluation that has ended (Python/ceval.c). Gives the current_frame of the CFrame before it, which holds;
-// none: there is none before. `state`: where the thread state's bytes lay.
+// current_frame, so for a moment that holds the old contents of the C stack: garbage, nothing, or a frame of
+// an evaluation that has ended (Python/ceval.c). Returns the current_frame of the CFrame before it, which is
+// valid; none: there is none before. `state`: the address of the thread state's bytes.
 template <class Memory>
 RemoteAddress outer_frame(const Layout& layout, RemoteAddress state, const std::byte* thread,
                           Memory& memory) {
@@ -116,7 +116,7 @@ WalkResult walk_frames(const Layout& layout, RemoteAddress top, Memory& memory, 
   RemoteAddress checkpoint;
   size_t next_checkpoint = 1;
   bool runs_python = false, only_entries = true;
-  bool base = objects;  // frame objects carry no mark of a base: the chain ends where f_back is none
+  bool base = objects;  // frame objects have no mark of a base: the chain ends where f_back is none
   while (at) {
     if (result.count == frames.size()) {
       result.end = WalkEnd::full;
@@ -149,7 +149,7 @@ WalkResult walk_frames(const Layout& layout, RemoteAddress top, Memory& memory, 
       base = frame.entry;
     } else if (has_is_entry) {
       frame.entry = load<uint8_t>(bytes + *offsets.is_entry) != 0;
-      // A generator's as well: what runs it need be no Python (Python/ceval.c links it before it is current).
+      // A generator's as well: its caller need not be Python (Python/ceval.c links it before it is current).
       base = frame.entry;
     }
     runs_python = runs_python || frame.code;
@@ -157,8 +157,8 @@ WalkResult walk_frames(const Layout& layout, RemoteAddress top, Memory& memory, 
     at = RemoteAddress(load<uint64_t>(bytes + *offsets.previous));
   }
   if (!runs_python) {
-    // From 3.15 on the chain of an idle thread still has its sentinel (tstate->base_frame). What has neither
-    // code nor that mark is no frame: 3.11 and 3.12 publish a CFrame before they fill it.
+    // From 3.15 on the chain of an idle thread still has its sentinel (tstate->base_frame). Without code and
+    // without that mark it is no frame: 3.11 and 3.12 publish a CFrame before they fill it.
     result.end = only_entries ? WalkEnd::empty : WalkEnd::broken;
   } else {
     result.end = base ? WalkEnd::base : WalkEnd::detached;

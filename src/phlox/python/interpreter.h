@@ -1,5 +1,5 @@
-// An interpreter found in a process: what the sampler needs to read stacks from it.
-// Made by locate() (locate.h), outside the hot path.
+// An interpreter found in a process, with the data that the sampler needs to read its stacks. Made by
+// locate() (locate.h), outside the hot path.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace phlox::python {
 
 struct Interpreter {
-  Layout layout;  // the row, with _Py_DebugOffsets laid over it where the target has them
+  Layout layout;  // the row, with the target's _Py_DebugOffsets if it has them
   uint8_t major = 0, minor = 0, micro = 0;
   std::string version;    // "3.12.1", "3.15.0a2"
   std::string build;      // "default", "debug", "free-threaded", "free-threaded debug"

@@ -1,6 +1,6 @@
-// Where CPython's fields sit: one Layout is one row of the version table (layout_table.cpp), or such a row
-// with the words that the target's own _Py_DebugOffsets states laid over it (3.13+). Code asks for a field or
-// a trait, never for a version. "Absent" is a value of its own, not 0.
+// The offsets of CPython's fields: one Layout is one row of the version table (layout_table.cpp), or such a
+// row with the words of the target's own _Py_DebugOffsets (3.13+). Code asks for a field or a trait, never
+// for a version. "Absent" is a value of its own, not 0.
 //
 // Field names are CPython's. Sources: Include/internal/pycore_{runtime,interp,frame,gil,ceval_state}.h,
 // Include/cpython/{pystate,code,unicodeobject,dictobject,frameobject}.h of each version; read off by
@@ -89,7 +89,7 @@ class Offset {
 // How the running frame is reached.
 enum class FrameAnchor : uint8_t {
   frame_object,   // tstate->frame, a chain of heap PyFrameObject (<= 3.10)
-  cframe,         // tstate->cframe->current_frame; cframe lies on the C stack (3.11, 3.12)
+  cframe,         // tstate->cframe->current_frame; cframe is on the C stack (3.11, 3.12)
   current_frame,  // tstate->current_frame (3.13+)
 };
 
@@ -112,13 +112,13 @@ enum class CodeProof : uint8_t {
   co_version,  // co_version, unique per interpreter life, beside the pointers (3.12+)
 };
 
-// A word that is another one as soon as the address of a code object may hold another.
+// A word that changes as soon as the address of a code object may hold another one.
 enum class CodeEpoch : uint8_t {
   none,
   // _Py_next_func_version, which init_code() adds to for each code object it makes (3.12:
   // Objects/codeobject.c)
   global_version,
-  // the same, one an interpreter: func_state.next_version (3.13)
+  // the same, one for each interpreter: func_state.next_version (3.13)
   interpreter_version,
   // _code_object_generation, which code_dealloc() adds to before it frees (3.14+)
   generation,
@@ -127,24 +127,25 @@ enum class CodeEpoch : uint8_t {
 enum class GilOwner : uint8_t {
   symbols,      // <= 3.6: file statics, only _PyThreadState_Current is reachable by symbol
   runtime,      // 3.7-3.11: in _PyRuntime
-  interpreter,  // 3.12+: one an interpreter, by pointer
+  interpreter,  // 3.12+: one for each interpreter, by pointer
 };
 
 // Where an instance of a class with Py_TPFLAGS_MANAGED_DICT keeps its attributes
 // (Include/internal/pycore_object.h).
 enum class ManagedDict : uint8_t {
-  none,           // no such instances: tp_dictoffset says where the dict is (<= 3.10)
-  two_words,      // values at -4 words, dict at -3 words, one of them NULL (3.11)
-  tagged,         // one word at -3: values with the low bit set, or the dict (3.12)
-  inline_values,  // dict at -3 words (-1 when free-threaded) or NULL; values behind its fixed part (3.13+)
+  none,       // no such instances: tp_dictoffset has the place of the dict (<= 3.10)
+  two_words,  // values at -4 words, dict at -3 words, one of them NULL (3.11)
+  tagged,     // one word at -3: values with the low bit set, or the dict (3.12)
+  // Dict at -3 words (-1 when free-threaded) or NULL; values after its fixed part (3.13+)
+  inline_values,
 };
 
-// What tells that a suspended generator or coroutine delegates to another (yield from, await); see
+// How to see that a suspended generator or coroutine delegates to another (yield from, await); see
 // _PyGen_yf() in Objects/genobject.c.
 enum class Delegation : uint8_t {
   next_opcode,   // the next instruction is YIELD_FROM (<= 3.10)
   resume_oparg,  // the next instruction is RESUME with an argument of 2 or 3 (3.11, 3.12)
-  frame_state,   // gi_frame_state says so (3.13+)
+  frame_state,   // gi_frame_state has it (3.13+)
 };
 
 // frame.owner's values differ per version. What the walk asks: is this the entry frame of one evaluation of
@@ -171,7 +172,7 @@ struct Traits {
   int8_t generator_executing = 0;
   int8_t generator_delegates = -1;         // FRAME_SUSPENDED_YIELD_FROM (3.13+)
   int8_t generator_delegates_locked = -1;  // FRAME_SUSPENDED_YIELD_FROM_LOCKED (3.15+)
-  // How far below the top of its stack a frame keeps what it delegates to: 2 from 3.15 on.
+  // The distance from the top of its stack at which a frame keeps the delegate: 2 from 3.15 on.
   uint8_t delegate_depth = 1;
   // bit of state.kind: 8 in free-threaded builds of 3.14+, where `interned` is a byte
   uint8_t unicode_kind_shift = 2;

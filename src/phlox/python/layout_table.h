@@ -1,5 +1,5 @@
-// The version table: one row a version and build, read off that version's headers by tools/layouts. The only
-// file that knows what a version number means; everybody else asks a Layout for a field or a trait.
+// The version table: one row for each version and build, read from that version's headers by tools/layouts.
+// Only this file knows the meaning of a version number; all other code asks a Layout for a field or a trait.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace phlox::python {
 
-// Configure options that move fields about.
+// Configure options that move fields.
 struct Build {
   bool debug = false;          // --with-pydebug
   bool free_threaded = false;  // --disable-gil
@@ -19,14 +19,14 @@ struct Build {
 // "default", "debug", "free-threaded", "free-threaded debug".
 const char* name_of(Build build);
 
-// Every row; old versions first, and of one version the default build first.
+// Every row; old versions first, and for one version the default build first.
 std::span<const Layout> layouts();
 
 // nullptr: there is no such row.
 const Layout* find_layout(uint8_t major, uint8_t minor, Build build = {});
 
-// The row that is read instead when the version is newer than the table and states its own offsets
-// (_Py_DebugOffsets): the newest of this build.
+// The row that is used if the version is newer than the table and states its own offsets (_Py_DebugOffsets):
+// the newest of this build.
 const Layout* newest_layout(Build build = {});
 
 }  // namespace phlox::python

@@ -1,5 +1,5 @@
-// From an instruction to its line, for every form of line table that CPython has had. Pure, bounded by the
-// table's size; the table comes from a target's memory and may hold anything.
+// The line of an instruction, for every form of line table that CPython has had. Pure, bounded by the table's
+// size; the table comes from a target's memory and may hold anything.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace phlox::python {
 
-// Where in its code a frame is, as line_of() wants it: bytes from the first instruction, negative when the
-// frame has not started. `raw` is what the frame holds: a pointer (3.11+), or f_lasti.
+// The place of a frame in its code, as line_of() needs it: bytes from the first instruction, negative if the
+// frame has not started. `raw`: the frame's own value: a pointer (3.11+), or f_lasti.
 int32_t instruction_offset(const Traits& traits, RemoteAddress first_instruction, uint64_t raw);
 
 // The line of the instruction that starts at or spans byte `offset`. Not started: the first line. 0: no line
-// (the compiler made the instruction up, the offset lies beyond the code, or the table is broken).
+// (the compiler made the instruction up, the offset is beyond the code, or the table is broken).
 int32_t line_of(LineTable kind, std::span<const std::byte> table, int32_t first_line, int32_t offset);
 
 }  // namespace phlox::python

@@ -1,7 +1,7 @@
-// What the variables of a frame hold, as short texts: for `dump --locals`, outside the hot path. Values are
+// The values of a frame's variables, as short texts: for `dump --locals`, outside the hot path. Values are
 // shown, not explored: numbers and text as Python writes them, lists, tuples, dicts and sets with their first
-// items, containers in these by their length, everything else by its type. They may hold secrets: whoever
-// shows them says so.
+// items, containers in these by their length, everything else by its type. They may hold secrets: the caller
+// warns about that.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace phlox::python {
 
 struct Local {
   std::string name;
-  std::string value;  // "None", "42", "'text'", "[1, {2 items}]", "<Thread object>"; "<unreadable>" when it
-                      // was not to be had
+  // "None", "42", "'text'", "[1, {2 items}]", "<Thread object>"; "<unreadable>" if it could not be read.
+  std::string value;
   bool argument = false;  // else a local variable
 };
 
@@ -30,7 +30,7 @@ struct LocalsLimits {
 };
 
 // The variables of a function's frame that have a value, arguments first. Empty for module and class bodies,
-// whose names live in a dict. `frame` and `code` as the walk found them.
+// whose names are in a dict. `frame` and `code`: as the walk found them.
 Read<std::vector<Local>> read_locals(const Layout& layout, memory::RemoteMemory& memory, RemoteAddress frame,
                                      RemoteAddress code, const LocalsLimits& limits = {});
 

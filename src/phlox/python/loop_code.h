@@ -1,5 +1,5 @@
-// Where in an executable or a library the interpreter loop's code lies: frames with a pc in there run Python.
-// Pure.
+// The address range of the interpreter loop's code in an executable or a library: frames with a pc in it run
+// Python. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace phlox::python {
 
-// Its .cold parts too, as image addresses [first, second); empty: no symbol says so.
+// Its .cold parts too, as image addresses [first, second); empty: no symbol has them.
 using LoopCode = std::vector<std::pair<uint64_t, uint64_t>>;
 
 LoopCode loop_code(const elf::ElfFile& file);

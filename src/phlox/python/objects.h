@@ -1,6 +1,6 @@
-// Python's own objects out of a target's memory: str, int, dict, attributes of an instance. For whoever is in
-// no hurry (thread names, locals), while the target may run: what comes back may be stale or a mixture, never
-// more than asked for, and every length, kind and pointer was checked. Loops over the target's tables are
+// Python's own objects from a target's memory: str, int, dict, attributes of an instance. For code that has
+// time (thread names, locals), while the target may run. A result may be outdated or a mixture, but is never
+// larger than requested, and every length, kind and pointer was checked. Loops over the target's tables are
 // capped; nothing is followed recursively.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace phlox::python {
 
-// A dict has at most so many entries here: sys.modules of the largest programs holds some ten thousand.
+// The largest number of entries of a dict: sys.modules of the largest programs holds some ten thousand.
 inline constexpr uint64_t kMaxDictEntries = uint64_t{1} << 18;
 
 struct DictItem {
@@ -50,20 +50,20 @@ class ObjectReader {
  public:
   ObjectReader(const Layout& layout, memory::RemoteMemory& memory) : layout_(layout), memory_(memory) {}
 
-  // UTF-8 of a str; cut with "…" after `most` bytes of its characters.
+  // UTF-8 of a str; truncated with "…" after `most` bytes of its characters.
   Read<std::string> string(RemoteAddress object, size_t most);
   // An int that fits into 64 bits, signed or not; others are too_large.
   Read<int64_t> integer(RemoteAddress object);
-  // Of a dict: every key with its value, in the table's order.
+  // For a dict: every key with its value, in the table's order.
   Read<std::vector<DictItem>> dict(RemoteAddress object);
   // The value under a str key; none: there is no such key.
   Read<RemoteAddress> find(const std::vector<DictItem>& items, std::string_view key);
   Read<RemoteAddress> find_in_dict(RemoteAddress dict, std::string_view key);
-  // What an interpreter has imported (sys.modules); empty: it is still starting.
+  // The modules that an interpreter has imported (sys.modules); empty: it is still starting.
   Read<std::vector<DictItem>> modules(RemoteAddress interpreter);
   // The global names of one of these; empty: it is not imported.
   Read<std::vector<DictItem>> names_of(const std::vector<DictItem>& modules, std::string_view module);
-  // An attribute that lies in the instance; none: it has none of that name.
+  // An attribute in the instance; none: it has none of that name.
   Read<RemoteAddress> attribute(RemoteAddress instance, std::string_view name);
   Read<TypeFacts> type_of(RemoteAddress object);
   Read<RemoteAddress> pointer(RemoteAddress at);

@@ -1,6 +1,6 @@
-// A target's memory, read once a page and kept until forget(). For readers of many small objects that lie
-// close together. What it gives is as old as the last forget(): compare it with the source before you trust
-// it. Bounded: beyond kMaxPages it forgets by itself.
+// A target's memory, read one page at a time and kept until forget(). For readers of many small objects that
+// are close together. Its data is as old as the last forget(): compare it with the source before you trust
+// it. Bounded: beyond kMaxPages it drops the pages by itself.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ class PageMemory : public memory::RemoteMemory {
 
   size_t read(std::span<const memory::Range> ranges) override;
   using RemoteMemory::read;
-  // A Memory as walk_frames() takes it. The bytes stay until the next call; nullptr: they cannot be had.
+  // A Memory as in walk_frames(). The bytes stay until the next call; nullptr: they cannot be read.
   const std::byte* find(RemoteAddress address, size_t size);
   void forget() { pages_.clear(); }
 

@@ -1,11 +1,12 @@
-// How many calls wait for a thread of a pool: the length of the queue that its threads fetch from. Read while
-// the program runs, outside the hot path; a queue that changed while it was read is left out.
+// How many calls wait for a thread of a pool: the length of the queue from which its threads fetch. Read
+// while the program runs, outside the hot path; a queue that changed while it was read is left out.
 //
 //   ThreadPoolExecutor   `_threads_queues` of Lib/concurrent/futures/thread.py (3.7 and later): a thread and
 //                        its SimpleQueue (Modules/_queuemodule.c), for every pool of the process; asyncio's
 //                        run_in_executor uses it, too
-//   AnyIO                the default CapacityLimiter of each event loop, which `to_thread.run_sync` waits
-//                        for: in `_run_vars` of anyio/lowlevel.py (3.0 and later)
+//   AnyIO                the default CapacityLimiter of each event loop, for which `to_thread.run_sync`
+//   waits:
+//                        in `_run_vars` of anyio/lowlevel.py (3.0 and later)
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ struct PoolQueue {
   int64_t calls = 0;
 };
 
-// Of one interpreter of one program. Remembers where the queues are kept.
+// For one interpreter of one program. Keeps the addresses of the queues.
 class PoolQueues {
  public:
   static constexpr size_t kMostPools = 64;
@@ -37,8 +38,8 @@ class PoolQueues {
 
   PoolQueues(const Layout& layout, memory::RemoteMemory& memory) : objects_(layout, memory) {}
 
-  // `interpreter`: its PyInterpreterState. Modules that are not imported yet are looked for again in later
-  // calls, ever less often.
+  // `interpreter`: its PyInterpreterState. Modules that are not imported yet are searched again in later
+  // calls, less and less often.
   std::vector<PoolQueue> read(RemoteAddress interpreter);
 
  private:

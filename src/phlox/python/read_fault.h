@@ -1,6 +1,6 @@
-// Why something could not be read out of a running target. Normal, small, counted by whoever asked: the
-// thread moved on, a page went away, a torn pointer led astray. Never an exception, never a zero that looks
-// like a value.
+// Why something could not be read from a running target. Normal, small, counted by the caller: the thread
+// moved on, a page was unmapped, a torn pointer led to a wrong place. Never an exception, never a zero that
+// looks like a value.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace phlox::python {
 
 enum class FaultKind : uint8_t {
   unreadable,   // no bytes at the address
-  implausible,  // bytes that cannot be what was expected there: a length, a kind, a pointer
+  implausible,  // bytes that cannot be the expected object: a length, a kind, a pointer
   too_large,    // more than the cap allows
   unsupported,  // the layout does not know a field that is needed
 };

@@ -1,5 +1,5 @@
-// What tells a Python by its files alone: for the search in one process, and to tell the Pythons among many
-// without a look into the memory of any.
+// Recognises a Python by its files alone: for the search in one process, and to find the Pythons among many
+// without reading their memory.
 #pragma once
 
 #include <sys/types.h>
@@ -13,14 +13,14 @@
 
 namespace phlox::python {
 
-// Where an interpreter is looked for first: libpython before the executable before other files called python
-// before the rest.
+// The order of the search for an interpreter: libpython before the executable before other files called
+// python before the rest.
 enum class Rank : uint8_t { libpython, executable, named, other };
 Rank rank_of(const target::Module& module, const std::string& executable);
 
-// What makes a module worth a closer look: its name, its symbols, or the one word that every CPython carries.
+// Why a module is worth a closer look: its name, its symbols, or the one word that every CPython carries.
 bool looks_like_python(const target::LoadedModule& module);
-// Of any file, however many a process has of them: a symbol that only an interpreter exports.
+// For any file, however many a process has of them: a symbol that only an interpreter exports.
 bool exports_interpreter(const target::LoadedModule& module);
 
 // "PyPy" and the like, recognised by the names of the executable and the libraries.
@@ -29,18 +29,18 @@ std::string other_implementation(const std::vector<target::Module>& modules, con
 // The file that a process runs, as its maps name it.
 std::string executable_of(pid_t pid);
 
-// Which of many processes may be Pythons, CPython or not. A file is looked at once, however many
-// processes have mapped it.
+// Which of many processes may be Pythons, CPython or not. A file is read once, however many processes have
+// mapped it.
 class Recogniser {
  public:
-  enum class Verdict { no, python, hidden };  // hidden: the process may not be looked into
+  enum class Verdict { no, python, hidden };  // hidden: the process may not be read
   Verdict judge(pid_t pid);
 
  private:
   bool is_python(pid_t pid, const target::Module& module, const std::string& executable,
                  const target::Budget& budget);
 
-  // By device, inode, and whether it is somebody's executable.
+  // By device, inode, and whether it is an executable of a process.
   std::map<std::pair<std::pair<uint64_t, uint64_t>, bool>, bool> files_;
 };
 

@@ -1,4 +1,4 @@
-// One asyncio task: its coroutine, what that awaits, and so on down to the future.
+// One asyncio task: its coroutine, the object that it awaits, and so on down to the future.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace phlox::python {
 
-// Code objects that were met, decoded once.
+// Code objects so far, decoded once.
 class TaskCodes {
  public:
   TaskCodes(const Layout& layout, PageMemory& memory, std::vector<TaskFunction>& functions)
@@ -43,8 +43,8 @@ class TrioModule;
 
 struct TaskReading {
   AsyncTask task;
-  bool pending = true;  // false: it is done, and no task to show
-  bool gone = false;    // it is no task any more
+  bool pending = true;  // false: it is done, and not shown
+  bool gone = false;    // it is no longer a task
   RemoteAddress loop;
   std::vector<RemoteAddress> awaits;
   Evidence evidence;
@@ -58,9 +58,9 @@ class TaskReader {
              const DescriptorLink& link)
       : layout_(layout), memory_(memory), module_(module), codes_(codes), link_(link) {}
 
-  // From now on tasks of trio are read, too.
+  // From now on, also reads tasks of trio.
   void with_trio(const TrioModule& trio) { trio_ = &trio; }
-  // False: what lies there makes no sense, now.
+  // False: invalid contents, at this moment.
   bool read(RemoteAddress task, TaskReading& out);
 
  private:
@@ -70,7 +70,7 @@ class TaskReader {
     uint64_t instruction = 0;
     bool executing = false;
     bool finished = false;
-    RemoteAddress delegate;  // what it awaits; none: it does not
+    RemoteAddress delegate;  // the object that it awaits; none: it does not await
     RemoteAddress first;     // its first variable
   };
   struct Fields {
@@ -114,7 +114,7 @@ class TaskReader {
   TaskCodes& codes_;
   const DescriptorLink& link_;
   const TrioModule* trio_ = nullptr;
-  // Of the chain that is being read.
+  // Of the current chain.
   Generator leaf_;
   const TaskCodes::Known* leaf_code_ = nullptr;
   RemoteAddress leaf_future_, leaf_object_;

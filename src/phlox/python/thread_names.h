@@ -1,5 +1,5 @@
 // The names that a program gave its threads, as its `threading` module keeps them. Read outside the hot path,
-// when a thread is met that has no name yet; the target may run meanwhile, so a failure is normal: ask again
+// when a thread without a name is found; the target may run meanwhile, so a failure is normal: ask again
 // later.
 #pragma once
 
@@ -26,7 +26,7 @@ struct ThreadNames {
   size_t failed = 0;       // threads whose name could not be read this time
 };
 
-// Longer ones are cut, and of more threads than a process can well have the rest stays without a name.
+// Longer ones are truncated, and threads beyond the largest plausible number get no name.
 inline constexpr size_t kMaxThreadNameBytes = 4096;
 inline constexpr size_t kMaxThreadNames = 32768;
 inline constexpr size_t kMaxThreadNamesBytes = size_t{16} << 20;

@@ -1,5 +1,5 @@
-// What a target's trio keeps: its runners, one for each thread in which trio.run() is, and their tasks.
-// GLOBAL_RUN_CONTEXT of trio/_core/_run.py is a threading.local: of each thread it has the runner.
+// The data of a target's trio: its runners, one for each thread that is in trio.run(), and their tasks.
+// GLOBAL_RUN_CONTEXT of trio/_core/_run.py is a threading.local: it has the runner of each thread.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ namespace phlox::python {
 // trio of one interpreter.
 class TrioModule {
  public:
-  // Where a Task has its slots.
+  // The offsets of a Task's slots.
   struct Fields {
     RemoteAddress type;
     uint32_t coroutine = 0, name = 0, next = 0, nurseries = 0, runner = 0;
   };
 
-  // `module`: opened, or tried to be; it knows the types of coroutines.
+  // `module`: open() was called; it knows the types of coroutines.
   TrioModule(const Layout& layout, PageMemory& memory, AsyncioModule& module)
       : layout_(layout), memory_(memory), module_(module) {}
 
@@ -33,7 +33,7 @@ class TrioModule {
   const std::string& folder() const { return folder_; }  // of the package, with a slash
   const Fields& fields() const { return fields_; }
 
-  // Those that run.
+  // The running ones.
   std::vector<RemoteAddress> runners();
   std::vector<RemoteAddress> tasks(RemoteAddress runner, size_t most);
 

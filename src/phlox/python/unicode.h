@@ -1,4 +1,4 @@
-// CPython's str (and 2.7's) out of copied bytes. Pure: parses heads, makes UTF-8; reads nothing.
+// CPython's str (and 2.7's) from copied bytes. Pure: parses heads, makes UTF-8; reads nothing.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace phlox::python {
 
-// How the characters of a str lie in memory.
+// The form of a str's characters in memory.
 enum class CharacterKind : uint8_t {
   bytes = 0,   // 2.7's str: any encoding, UTF-8 where it is valid
   latin1 = 1,  // PyUnicode_1BYTE_KIND
@@ -29,17 +29,17 @@ struct StringHead {
   }
 };
 
-// The bytes of a str object that parse_string_head() wants, from its start.
+// The bytes of a str object that parse_string_head() needs, from its start.
 size_t string_head_size(const Layout& layout);
-// Where length starts and what ends the immutable part of the head.
+// The offset of the length, and the end of the immutable part of the head.
 uint32_t string_length_offset(const Layout& layout);
 
 // `head`: string_head_size() bytes of the str at `address`.
 Read<StringHead> parse_string_head(const Layout& layout, RemoteAddress address,
                                    std::span<const std::byte> head);
 
-// Appends the characters as UTF-8. Lone surrogates become \udcXX, NUL becomes \x00, what is no character
-// becomes U+FFFD; of 2.7's str what is not UTF-8 becomes \xNN. Characters cut off in the middle are left out.
+// Appends the characters as UTF-8. Lone surrogates become \udcXX, NUL becomes \x00, an invalid character
+// becomes U+FFFD; in 2.7's str, invalid UTF-8 becomes \xNN. Characters cut in the middle are left out.
 void append_utf8(std::string& text, CharacterKind kind, std::span<const std::byte> content);
 
 }  // namespace phlox::python

@@ -1,4 +1,4 @@
-// Which Python a file or a piece of memory is of: from names, constants and the text of sys.version. Pure.
+// The Python version of a file or a piece of memory: from names, constants and the text of sys.version. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace phlox::python {
 
 struct Version {
   uint8_t major = 0, minor = 0, micro = 0;
-  std::string text;          // "3.12.1", "3.15.0a2"; "3.9" where the micro version is not known
+  std::string text;          // "3.12.1", "3.15.0a2"; "3.9" if the micro version is not known
   bool pre_release = false;  // alpha, beta or candidate
   bool has_micro = false;
 };

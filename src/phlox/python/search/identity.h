@@ -1,5 +1,5 @@
-// Which Python a module is, should it be one: what its name, its symbols, its constants and the text of
-// sys.version in its memory tell. Whether an interpreter is up in it is not asked here.
+// Which Python a module would be: by its name, its symbols, its constants and the text of sys.version in its
+// memory. Whether an interpreter is up in it is not checked here.
 #pragma once
 
 #include <optional>
@@ -12,10 +12,10 @@
 
 namespace phlox::python {
 
-// None: nothing tells.
+// None: not known.
 std::optional<Version> version_of(const target::LoadedModule& module, memory::RemoteMemory& memory);
 
-// Which builds it may be, the likelier first.
+// The possible builds, the likelier first.
 std::vector<Build> builds_of(const target::LoadedModule& module);
 
 }  // namespace phlox::python

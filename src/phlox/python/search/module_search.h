@@ -1,5 +1,5 @@
-// The search for the interpreter in one module of a process: what its strategies (strategies.h) know, and
-// what they ran into. Made by locate(), for one module after the other.
+// The search for the interpreter in one module of a process: the input of its strategies (strategies.h), and
+// their results. Made by locate(), for one module after the other.
 #pragma once
 
 #include <optional>
@@ -16,13 +16,13 @@ namespace phlox::python {
 struct ModuleSearch {
   const std::vector<target::Mapping>& maps;  // of the whole process
   const target::LoadedModule& module;
-  std::optional<Version> version;  // none: only what states its own (3.13+) can be read
-  std::vector<Build> builds;       // that may be: most likely first
+  std::optional<Version> version;  // none: only one that states its own (3.13+) can be read
+  std::vector<Build> builds;       // the possible ones: most likely first
   memory::RemoteMemory& memory;
-  std::string reason = {};       // why the last strategy brought nothing
-  std::string unsupported = {};  // a version that no row covers
+  std::string reason = {};       // why the last strategy failed
+  std::string unsupported = {};  // a version without a row
   bool not_up = false;           // the place was found, but no interpreter is up there yet
-  bool place_known = false;      // the file itself says where _PyRuntime or interp_head lies
+  bool place_known = false;      // the file itself has the address of _PyRuntime or interp_head
 };
 
 }  // namespace phlox::python

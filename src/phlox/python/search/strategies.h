@@ -1,6 +1,6 @@
-// The ways to come by an interpreter's address in one module, each a function, the surest first: a symbol, a
-// section, the cookie of _Py_DebugOffsets, a scan. What they come by is tried and validated by candidates.h;
-// which module is next, and when to give up, is locate()'s.
+// The strategies that find an interpreter's address in one module, each a function, the surest first: a
+// symbol, a section, the cookie of _Py_DebugOffsets, a scan. candidates.h tries and validates the addresses;
+// locate() decides which module is next, and when to give up.
 #pragma once
 
 #include <optional>

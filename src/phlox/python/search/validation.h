@@ -1,5 +1,5 @@
 // Whether a candidate is an interpreter: its thread states point back to it, and a trial walk along their
-// frames finds code objects. Asked before anything is believed; reads memory of the target, decides nothing
+// frames finds code objects. Called before an address is used; reads memory of the target, decides nothing
 // else.
 #pragma once
 
@@ -16,10 +16,10 @@ enum class Verdict : uint8_t {
   not_up,  // the place may be right: no interpreter, or one without a thread state
   wrong,
 };
-// `reason` says what does not hold.
+// `reason`: the check that failed.
 Verdict validate(const Interpreter& candidate, memory::RemoteMemory& memory, std::string& reason);
 
-// What a word must be to be an address of an object.
+// Whether a word can be the address of an object.
 inline bool is_pointer(uint64_t value) {
   return is_plausible(RemoteAddress(value)) && (value & 7) == 0;
 }

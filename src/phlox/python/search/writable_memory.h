@@ -1,4 +1,4 @@
-// The writable memory of one module, where its interpreter's own words lie: gone through block by block.
+// The writable memory of one module, which contains its interpreter's own words: read block by block.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ inline constexpr uint64_t kMostScanned = uint64_t{64} << 20;
 inline constexpr uint64_t kScanBlock = uint64_t{4} << 20;
 
 // Calls `visit(address, bytes)` for the module's writable memory, block by block with `overlap` bytes of the
-// next. Stops when visit says true.
+// next. Stops when visit returns true.
 template <class Visit>
 void scan_writable(const target::Module& module, memory::RemoteMemory& memory, uint64_t overlap,
                    Visit visit) {
