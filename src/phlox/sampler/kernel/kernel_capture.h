@@ -34,8 +34,8 @@ class KernelCapture {
 
   // How often a second each CPU is sampled.
   virtual void set_rate(double rate_hz) = 0;
-  // What a wait has to last to be told by itself, and one for the GIL or a CPU; of shorter ones their sum is
-  // told.
+  // The shortest wait that is reported by itself, and the shortest one for the GIL or a CPU; shorter ones are
+  // reported as a sum.
   virtual void set_shortest_waits(Nanoseconds wait, Nanoseconds gil_wait) = 0;
 
   // From now on threads of this process are walked. `where.id` is set: everything about this process is sent

@@ -46,16 +46,16 @@ class Budget {
   Nanoseconds rest_asked_ = 0, taken_before_ = 0;
 };
 
-// Inside the kernel each wait that is reported takes some microseconds, at whatever rate samples are taken.
-// How long a wait has to last to be reported by itself, so that the reports, or all switches, take no more
-// than half of the budget. Pure, as above.
+// Inside the kernel, each reported wait costs some microseconds, whatever the rate. The shortest wait that is
+// reported by itself, so that the reports, or all switches, take no more than half of the budget. Pure, as
+// above.
 class ShortestWait {
  public:
   static constexpr Nanoseconds kLeast = kSecond / 1000, kMost = 32 * kLeast;
 
   explicit ShortestWait(std::optional<double> max_percent) : max_percent_(max_percent) {}
 
-  // `taken`: for what is to be limited, since the beginning.
+  // `taken`: the cost to be limited, since the beginning.
   Nanoseconds judge(Nanoseconds now, Nanoseconds taken);
 
  private:

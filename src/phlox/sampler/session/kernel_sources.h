@@ -165,8 +165,8 @@ class KernelSources {
   int times_sooner_ = 0;  // number of early checks, the first ones
   double to_share_taken_ = 0, to_share_lost_ = 0;
   uint64_t all_lost_ = 0;
-  Nanoseconds all_taken_ = 0, by_clock_ = 0, on_waits_ = 0;   // by the time it was looked after last
-  Nanoseconds of_rate_ = 0, of_switches_ = 0, of_waits_ = 0;  // of the process that was looked at most
+  Nanoseconds all_taken_ = 0, by_clock_ = 0, on_waits_ = 0;   // at the last check
+  Nanoseconds of_rate_ = 0, of_switches_ = 0, of_waits_ = 0;  // of the process that was sampled most
   uint64_t not_understood_ = 0;
   std::minstd_rand random_{static_cast<uint32_t>(clock_now())};
 };
